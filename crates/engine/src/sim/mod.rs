@@ -1,0 +1,1 @@
+//! The simulated device on its virtual clock.

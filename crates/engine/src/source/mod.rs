@@ -1,0 +1,24 @@
+//! Sources yield the next op: [`blocks`] by a pattern, [`flow`] by a program over a file set. Traces will be a third.
+
+pub mod blocks;
+pub mod flow;
+
+use crate::op::Operation;
+
+/// Yields ops, one at a time, from its own streams of random numbers.
+pub trait Source {
+    /// The kind of op that it yields.
+    type Op: Operation;
+
+    /// The next op, or `None` when its passes are used up. Called once an op from the hot loop: it allocates nothing,
+    /// locks nothing and makes no system call.
+    fn next(&mut self) -> Option<Self::Op>;
+
+    /// Told when an op has failed, so that a source with state (a flow that believed a file was made) can mend it.
+    fn failed(&mut self, _op: &Self::Op) {}
+
+    /// Times through the whole flow so far, for sources that count transactions.
+    fn transactions(&self) -> Option<u64> {
+        None
+    }
+}

@@ -1,0 +1,118 @@
+//! What the checks say.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// How bad a finding is. Any `fail` rejects a run, any `warn` makes it a caution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Level {
+    /// Looked at, and in order.
+    Pass,
+    /// Could not be looked at; the message says why.
+    Skipped,
+    /// Worth knowing.
+    Note,
+    /// The number may mislead.
+    Warn,
+    /// The number is not what it claims to be.
+    Fail,
+}
+
+impl Level {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Pass => "pass",
+            Level::Skipped => "skipped",
+            Level::Note => "note",
+            Level::Warn => "warn",
+            Level::Fail => "fail",
+        }
+    }
+}
+
+/// The outcome of one check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Finding {
+    /// The check, `A1` … `E14`; stable.
+    pub code: String,
+    /// How bad it is.
+    pub level: Level,
+    /// The phase that it is about; the whole run when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase: Option<String>,
+    /// What was seen, with its unit.
+    pub observed: String,
+    /// What it was held against.
+    pub threshold: String,
+    /// One plain sentence.
+    pub message: String,
+    /// What to do about it; empty where there is nothing to do.
+    pub remedy: String,
+}
+
+/// What a rate measured.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Tier {
+    /// The device moved the bytes.
+    Device,
+    /// Memory did.
+    Cache,
+    /// Both; `device_share` (0–1) of the bytes came from the device.
+    Mixed {
+        /// Share of the bytes that the device moved.
+        device_share: f64,
+    },
+    /// It could not be seen.
+    Unknown,
+}
+
+impl Tier {
+    /// The word of the design: `device`, `cache`, `mixed`, `unknown`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Tier::Device => "device",
+            Tier::Cache => "cache",
+            Tier::Mixed { .. } => "mixed",
+            Tier::Unknown => "unknown",
+        }
+    }
+}
+
+/// Whether a run can be believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum RunVerdict {
+    /// Every check that could look found nothing wrong.
+    Pass,
+    /// Something may mislead.
+    Caution,
+    /// The number is not what it claims to be.
+    Reject,
+    /// The evidence was never recorded.
+    Unknown,
+}
+
+impl RunVerdict {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RunVerdict::Pass => "pass",
+            RunVerdict::Caution => "caution",
+            RunVerdict::Reject => "reject",
+            RunVerdict::Unknown => "unknown",
+        }
+    }
+
+    /// The verdict that these findings carry. No finding at all is no evidence.
+    pub fn of(findings: &[Finding]) -> RunVerdict {
+        match findings.iter().map(|finding| finding.level).max() {
+            None | Some(Level::Skipped) => RunVerdict::Unknown,
+            Some(Level::Pass | Level::Note) => RunVerdict::Pass,
+            Some(Level::Warn) => RunVerdict::Caution,
+            Some(Level::Fail) => RunVerdict::Reject,
+        }
+    }
+}

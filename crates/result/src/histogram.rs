@@ -1,0 +1,300 @@
+//! The latency histogram: log-linear, 128 buckets an octave, over the whole of `u64`.
+//!
+//! A bucket is at most 1/128 (0.78 %) of its lower bound wide; values below 128 ns are exact. The index is a shift and
+//! an add ([`bucket`]), so recorders keep bare arrays of [`BUCKETS`] counters and everything else is derived here.
+
+use serde::{Deserialize, Serialize};
+
+/// Sub-buckets per octave, as a power of two.
+pub const SUB_BUCKET_BITS: u32 = 7;
+
+const SUB_BUCKETS: u64 = 1 << SUB_BUCKET_BITS;
+
+/// Number of buckets that cover `u64`.
+pub const BUCKETS: usize = ((64 - SUB_BUCKET_BITS + 1) as usize) << SUB_BUCKET_BITS;
+
+/// The bucket of a value.
+#[inline(always)]
+pub const fn bucket(value: u64) -> usize {
+    let high = 63 - (value | 1).leading_zeros();
+    if high < SUB_BUCKET_BITS {
+        value as usize
+    } else {
+        let shift = high - SUB_BUCKET_BITS;
+        (((shift + 1) as usize) << SUB_BUCKET_BITS) + ((value >> shift) & (SUB_BUCKETS - 1)) as usize
+    }
+}
+
+/// The smallest value of a bucket.
+pub const fn lowest(bucket: usize) -> u64 {
+    let octave = (bucket >> SUB_BUCKET_BITS) as u32;
+    let sub = bucket as u64 & (SUB_BUCKETS - 1);
+    if octave == 0 { sub } else { (SUB_BUCKETS + sub) << (octave - 1) }
+}
+
+/// The largest value of a bucket.
+pub const fn highest(bucket: usize) -> u64 {
+    let octave = (bucket >> SUB_BUCKET_BITS) as u32;
+    if octave == 0 { lowest(bucket) } else { lowest(bucket) + ((1u64 << (octave - 1)) - 1) }
+}
+
+/// Counts of values in log-linear buckets, with exact count, sum, smallest and largest.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Histogram {
+    /// Counts by bucket, without trailing zeros.
+    counts: Vec<u64>,
+    total: u64,
+    sum: u128,
+    min: u64,
+    max: u64,
+}
+
+/// Why a histogram could not be written as HdrHistogram.
+#[derive(Debug, thiserror::Error)]
+#[error("the histogram cannot be written as HdrHistogram V2: {0}")]
+pub struct HdrError(String);
+
+impl Histogram {
+    /// An empty histogram.
+    pub fn new() -> Histogram {
+        Histogram::default()
+    }
+
+    /// Adds one value.
+    pub fn record(&mut self, value: u64) {
+        self.record_n(value, 1);
+    }
+
+    /// Adds a value `n` times.
+    pub fn record_n(&mut self, value: u64, n: u64) {
+        if n == 0 {
+            return;
+        }
+        let bucket = bucket(value);
+        if self.counts.len() <= bucket {
+            self.counts.resize(bucket + 1, 0);
+        }
+        self.counts[bucket] += n;
+        self.min = if self.total == 0 { value } else { self.min.min(value) };
+        self.max = self.max.max(value);
+        self.total += n;
+        self.sum += u128::from(value) * u128::from(n);
+    }
+
+    /// From a recorder's bare counters. `min` and `max` are taken as exact; they are ignored when all counts are 0.
+    pub fn from_counts(counts: &[u64], sum: u128, min: u64, max: u64) -> Histogram {
+        let used = counts.iter().rposition(|&count| count != 0).map_or(0, |last| last + 1);
+        let total = counts[..used].iter().sum();
+        if total == 0 {
+            return Histogram::new();
+        }
+        Histogram { counts: counts[..used].to_vec(), total, sum, min, max }
+    }
+
+    /// What was recorded since `earlier`, an earlier state of the same histogram. Smallest and largest are then known
+    /// only to the bucket.
+    pub fn since(&self, earlier: &Histogram) -> Histogram {
+        let mut counts = self.counts.clone();
+        for (count, before) in counts.iter_mut().zip(&earlier.counts) {
+            *count = count.saturating_sub(*before);
+        }
+        let min = counts.iter().position(|&count| count != 0).map_or(0, lowest);
+        let max = counts.iter().rposition(|&count| count != 0).map_or(0, |last| highest(last).min(self.max));
+        Histogram::from_counts(&counts, self.sum.saturating_sub(earlier.sum), min, max)
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Histogram) {
+        if other.total == 0 {
+            return;
+        }
+        if self.counts.len() < other.counts.len() {
+            self.counts.resize(other.counts.len(), 0);
+        }
+        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+            *count += more;
+        }
+        self.min = if self.total == 0 { other.min } else { self.min.min(other.min) };
+        self.max = self.max.max(other.max);
+        self.total += other.total;
+        self.sum += other.sum;
+    }
+
+    /// How many values.
+    pub fn count(&self) -> u64 {
+        self.total
+    }
+
+    /// True where nothing was recorded.
+    pub fn is_empty(&self) -> bool {
+        self.total == 0
+    }
+
+    /// Sum of all values.
+    pub fn sum(&self) -> u128 {
+        self.sum
+    }
+
+    /// Smallest value; `None` when empty.
+    pub fn min(&self) -> Option<u64> {
+        (self.total > 0).then_some(self.min)
+    }
+
+    /// Largest value; `None` when empty.
+    pub fn max(&self) -> Option<u64> {
+        (self.total > 0).then_some(self.max)
+    }
+
+    /// Arithmetic mean, from the exact sum; `None` when empty.
+    pub fn mean(&self) -> Option<f64> {
+        (self.total > 0).then(|| self.sum as f64 / self.total as f64)
+    }
+
+    /// The value at or below which a share `quantile` (0–1) of the values lies: the middle of its bucket, within
+    /// `min..=max`. `None` when empty.
+    pub fn quantile(&self, quantile: f64) -> Option<u64> {
+        if self.total == 0 {
+            return None;
+        }
+        let rank = ((quantile.clamp(0.0, 1.0) * self.total as f64).ceil() as u64).clamp(1, self.total);
+        if rank == self.total {
+            return Some(self.max);
+        }
+        let mut seen = 0;
+        for (bucket, &count) in self.counts.iter().enumerate() {
+            seen += count;
+            if seen >= rank {
+                let middle = lowest(bucket) + (highest(bucket) - lowest(bucket)) / 2;
+                return Some(middle.clamp(self.min, self.max));
+            }
+        }
+        Some(self.max)
+    }
+
+    /// How many values lie beyond the quantile; E6 wants 10 of them.
+    pub fn beyond(&self, quantile: f64) -> u64 {
+        self.total - ((quantile * self.total as f64).ceil() as u64).min(self.total)
+    }
+
+    /// The used buckets as (lowest value, highest value, count).
+    pub fn buckets(&self) -> impl Iterator<Item = Bucket> + '_ {
+        self.counts.iter().enumerate().filter(|(_, count)| **count != 0).map(|(bucket, &count)| Bucket {
+            lowest: lowest(bucket),
+            highest: highest(bucket),
+            count,
+        })
+    }
+
+    /// HdrHistogram V2, uncompressed wire form, readable by every HdrHistogram library: 3 significant digits, values
+    /// from 1 to 2^62 (0 is counted as 1). Each bucket's values are written at its middle.
+    pub fn to_hdr_v2(&self) -> Result<Vec<u8>, HdrError> {
+        use hdrhistogram::serialization::{Serializer, V2Serializer};
+        const LARGEST: u64 = 1 << 62;
+        let error = |text: String| HdrError(text);
+        let top = self.max.clamp(2, LARGEST);
+        let mut hdr = hdrhistogram::Histogram::<u64>::new_with_bounds(1, top, 3).map_err(|e| error(e.to_string()))?;
+        for bucket in self.buckets() {
+            let middle = (bucket.lowest + (bucket.highest - bucket.lowest) / 2).clamp(self.min.max(1), top);
+            hdr.record_n(middle, bucket.count).map_err(|e| error(e.to_string()))?;
+        }
+        let mut bytes = Vec::new();
+        V2Serializer::new().serialize(&hdr, &mut bytes).map_err(|e| error(e.to_string()))?;
+        Ok(bytes)
+    }
+}
+
+/// A used bucket of a [`Histogram`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bucket {
+    /// Its smallest value.
+    pub lowest: u64,
+    /// Its largest value.
+    pub highest: u64,
+    /// How many values it holds.
+    pub count: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn buckets_tile_u64_without_gap_or_overlap() {
+        for index in 1..BUCKETS {
+            assert_eq!(lowest(index), highest(index - 1) + 1, "bucket {index}");
+        }
+        assert_eq!(highest(BUCKETS - 1), u64::MAX);
+    }
+
+    #[test]
+    fn an_hour_of_stall_is_recorded_as_an_hour() {
+        let hour = 3_600_000_000_000;
+        let mut histogram = Histogram::new();
+        histogram.record_n(1_000, 99);
+        histogram.record(hour);
+        assert_eq!(histogram.max(), Some(hour));
+        assert_eq!(histogram.quantile(1.0), Some(hour));
+        assert_eq!(histogram.quantile(0.5), Some(1_001), "middle of the bucket 1000..=1003");
+    }
+
+    #[test]
+    fn an_empty_histogram_has_no_numbers() {
+        let histogram = Histogram::new();
+        assert_eq!((histogram.min(), histogram.max(), histogram.quantile(0.5)), (None, None, None));
+        assert_eq!(histogram.mean(), None);
+    }
+
+    #[test]
+    fn hdr_v2_reads_back_with_the_same_quantiles() {
+        let mut histogram = Histogram::new();
+        for value in 1..=100_000u64 {
+            histogram.record(value * 37);
+        }
+        let bytes = histogram.to_hdr_v2().unwrap();
+        let hdr: hdrhistogram::Histogram<u64> =
+            hdrhistogram::serialization::Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
+        assert_eq!(hdr.len(), histogram.count());
+        for quantile in [0.01, 0.5, 0.99, 0.999] {
+            let ours = histogram.quantile(quantile).unwrap() as f64;
+            let theirs = hdr.value_at_quantile(quantile) as f64;
+            assert!((ours / theirs - 1.0).abs() < 0.01, "{quantile}: {ours} {theirs}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_bucket_holds_its_value_within_one_part_in_128(value: u64) {
+            let index = bucket(value);
+            prop_assert!(lowest(index) <= value && value <= highest(index));
+            prop_assert!(highest(index) - lowest(index) <= lowest(index) / 128);
+        }
+
+        #[test]
+        fn merging_equals_recording_together(a: Vec<u32>, b: Vec<u32>) {
+            let record = |values: &[u32]| {
+                let mut histogram = Histogram::new();
+                values.iter().for_each(|&value| histogram.record(u64::from(value)));
+                histogram
+            };
+            let mut merged = record(&a);
+            merged.merge(&record(&b));
+            prop_assert_eq!(merged, record(&[a, b].concat()));
+        }
+
+        #[test]
+        fn since_undoes_merge_but_for_the_extremes(a: Vec<u32>, b: Vec<u32>) {
+            let record = |values: &[u32]| {
+                let mut histogram = Histogram::new();
+                values.iter().for_each(|&value| histogram.record(u64::from(value)));
+                histogram
+            };
+            let earlier = record(&a);
+            let mut later = earlier.clone();
+            later.merge(&record(&b));
+            let delta = later.since(&earlier);
+            prop_assert_eq!(delta.count(), b.len() as u64);
+            prop_assert_eq!(delta.sum(), b.iter().map(|&value| u128::from(value)).sum::<u128>());
+        }
+    }
+}

@@ -1,0 +1,21 @@
+//! What a run yields, as pure data: the engine writes [`Measurement`]s, the probe writes [`Observations`], trust turns
+//! both into [`Finding`]s, a [`Tier`] for every rate and a [`RunVerdict`]; the whole is a [`RunResult`], which the
+//! store keeps and reports and dialects print. Nothing here touches the system.
+
+pub mod compare;
+pub mod finding;
+pub mod histogram;
+pub mod measurement;
+pub mod metric;
+pub mod observe;
+pub mod run;
+
+pub use compare::{Comparison, Contrast, ContrastVerdict};
+pub use finding::{Finding, Level, RunVerdict, Tier};
+pub use histogram::Histogram;
+pub use measurement::{
+    EndMeasurement, Fault, Interval, Measurement, OpCounts, OpMeasurement, PhaseMeasurement, WorkerMeasurement,
+};
+pub use metric::{Better, Metric, Quantity, Unit};
+pub use observe::{Observations, PhaseObservations, Seen};
+pub use run::{MetricValue, PhaseResult, RunResult, Tool};

@@ -1,0 +1,176 @@
+//! What the engine measured.
+
+use crate::histogram::Histogram;
+use plumb_workload::OpKind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What the engine measured of a whole workload.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Measurement {
+    /// One for each phase that was started, in order.
+    pub phases: Vec<PhaseMeasurement>,
+    /// A signal ended the run early; what is here was measured before.
+    pub interrupted: bool,
+}
+
+/// What the engine measured of one phase, the ramp left out.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct PhaseMeasurement {
+    /// The phase's name.
+    pub name: String,
+    /// From the end of the ramp to the end of the last worker, with the end policy where that is inside the clock.
+    pub wall_ns: u64,
+    /// When the first worker was done, from the same start.
+    pub first_done_ns: Option<u64>,
+    /// By kind of op, all workers merged.
+    pub ops: BTreeMap<OpKind, OpMeasurement>,
+    /// Times through the flow, where it counts them.
+    pub transactions: Option<u64>,
+    /// One entry a second of the phase; a second in which nothing completed is there, with zeros.
+    pub intervals: Vec<Interval>,
+    /// One for each worker.
+    pub workers: Vec<WorkerMeasurement>,
+    /// The end policy.
+    pub end: EndMeasurement,
+    /// Mean number of ops in flight over the phase, all workers together, by Little's law from the service times.
+    pub in_flight_mean: f64,
+    /// The smallest and largest distance between the asked start of an open load and the real one, as a histogram (ns).
+    pub start_lag: Option<Histogram>,
+    /// Distinct bytes that the phase could touch, for B6; `None` where the pattern does not bound it.
+    pub working_set_bytes: Option<u64>,
+    /// Errors of ops, at most [`Fault::KEPT`] of each worker.
+    pub faults: Vec<Fault>,
+    /// All errors, also those not kept.
+    pub fault_count: u64,
+    /// Reads and writes that moved fewer bytes than asked.
+    pub short_count: u64,
+    /// Features that were asked for and not had, each with the reason, such as "io_uring: ENOSYS, psync used".
+    pub fallbacks: Vec<String>,
+    /// How time was read: `tsc`, `clock_gettime` or `virtual`.
+    pub clock: String,
+    /// Smallest step and cost of reading the clock, ns.
+    pub clock_cost_ns: f64,
+    /// Processor time of all workers, user and system, ns.
+    pub cpu_user_ns: u64,
+    /// See `cpu_user_ns`.
+    pub cpu_system_ns: u64,
+    /// Whether the steady-state rule was met, where one was asked for.
+    pub steady: Option<bool>,
+}
+
+/// One kind of op.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct OpMeasurement {
+    /// Completed without error.
+    pub count: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Start to completion, ns.
+    pub service: Histogram,
+    /// Intended start to completion, ns; only under an open load.
+    pub response: Option<Histogram>,
+}
+
+/// One second of a phase.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Interval {
+    /// Start, from the end of the ramp.
+    pub start_ns: u64,
+    /// Length; the last one may be shorter.
+    pub length_ns: u64,
+    /// By kind of op; a kind that has not been seen yet is absent.
+    pub ops: BTreeMap<OpKind, OpCounts>,
+}
+
+/// One kind of op in one interval.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct OpCounts {
+    /// Completed.
+    pub count: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Percentiles of the service time, ns; `None` where nothing completed.
+    pub p50_ns: Option<u64>,
+    /// 99 %.
+    pub p99_ns: Option<u64>,
+    /// Largest, to the histogram's bucket.
+    pub max_ns: Option<u64>,
+}
+
+/// One worker.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct WorkerMeasurement {
+    /// Group and number, `workers.0/3`.
+    pub name: String,
+    /// Backend that really ran.
+    pub backend: String,
+    /// Ops completed.
+    pub count: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// From the end of the ramp to its end.
+    pub wall_ns: u64,
+    /// Processor time in user mode, ns.
+    pub cpu_user_ns: u64,
+    /// Processor time in the kernel, ns.
+    pub cpu_system_ns: u64,
+    /// Asked ops in flight.
+    pub depth_asked: u32,
+    /// Mean ops in flight.
+    pub in_flight_mean: f64,
+    /// Time spent on making and checking content (estimated from a calibration of the same content), ns.
+    pub fill_ns: u64,
+    /// A short text of why it ended, where that was neither its limit nor the phase's stop.
+    pub ended_by: Option<String>,
+}
+
+/// The end policy, measured.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct EndMeasurement {
+    /// Time of the flush of all written files, ns; `None` where there was none.
+    pub flush_ns: Option<u64>,
+    /// Whether it is part of `wall_ns`.
+    pub inside_clock: bool,
+}
+
+/// An op that failed or read something else than was written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Fault {
+    /// What was tried.
+    pub op: OpKind,
+    /// On which file.
+    pub path: PathBuf,
+    /// Where in the file.
+    pub offset: u64,
+    /// Bytes asked for.
+    pub length: u64,
+    /// The system's error number, where it was an error.
+    pub errno: Option<i32>,
+    /// In words: the error's text, or expected and found of a verification.
+    pub message: String,
+}
+
+impl Fault {
+    /// How many are kept per worker; the rest is counted.
+    pub const KEPT: usize = 16;
+}
+
+impl PhaseMeasurement {
+    /// Bytes moved by ops that move bytes, of all kinds.
+    pub fn bytes(&self) -> u64 {
+        self.ops.values().map(|op| op.bytes).sum()
+    }
+
+    /// Ops completed, of all kinds.
+    pub fn count(&self) -> u64 {
+        self.ops.values().map(|op| op.count).sum()
+    }
+
+    /// Per second of the phase's wall time; `None` for an empty clock.
+    pub fn per_second(&self, amount: u64) -> Option<f64> {
+        (self.wall_ns > 0).then(|| amount as f64 * 1e9 / self.wall_ns as f64)
+    }
+}

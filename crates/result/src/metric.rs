@@ -1,0 +1,298 @@
+//! The closed vocabulary of metrics. A name owns its unit and its direction, so that nothing can be compared in the
+//! wrong unit or the wrong way round.
+
+use plumb_workload::OpKind;
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// A metric: what was counted, and which number of it. Written `read.bw`, `fsync.lat.p99`, `txn.ops`, `cpu.user`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Metric {
+    /// What was counted.
+    pub subject: Subject,
+    /// Which number.
+    pub quantity: Quantity,
+}
+
+/// What a metric is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// One kind of op.
+    Op(OpKind),
+    /// Times through a flow.
+    Transaction,
+    /// The processors, as seen by Plumb's own processes.
+    Cpu,
+}
+
+/// Which number of a subject.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Quantity {
+    /// Bytes per second.
+    Bandwidth,
+    /// Ops per second; `iops` for reads, writes and trims, `ops` for the rest.
+    Rate,
+    /// A number of the service time, from start to completion.
+    Latency(Stat),
+    /// A number of the response time, from the intended start to completion (open load only).
+    Response(Stat),
+    /// Share of one processor, in user mode.
+    User,
+    /// Share of one processor, in the kernel.
+    System,
+}
+
+/// A number of a distribution of times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stat {
+    /// Smallest.
+    Min,
+    /// Arithmetic mean.
+    Mean,
+    /// Median.
+    P50,
+    /// 90 %.
+    P90,
+    /// 99 %.
+    P99,
+    /// 99.9 %.
+    P999,
+    /// 99.99 %.
+    P9999,
+    /// Largest.
+    Max,
+}
+
+impl Stat {
+    /// All, from small to large.
+    pub const ALL: [Stat; 8] =
+        [Stat::Min, Stat::Mean, Stat::P50, Stat::P90, Stat::P99, Stat::P999, Stat::P9999, Stat::Max];
+
+    /// As part of a metric's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Stat::Min => "min",
+            Stat::Mean => "mean",
+            Stat::P50 => "p50",
+            Stat::P90 => "p90",
+            Stat::P99 => "p99",
+            Stat::P999 => "p99.9",
+            Stat::P9999 => "p99.99",
+            Stat::Max => "max",
+        }
+    }
+
+    /// The share of values below it, where it is a quantile.
+    pub const fn quantile(self) -> Option<f64> {
+        match self {
+            Stat::Min | Stat::Mean | Stat::Max => None,
+            Stat::P50 => Some(0.5),
+            Stat::P90 => Some(0.9),
+            Stat::P99 => Some(0.99),
+            Stat::P999 => Some(0.999),
+            Stat::P9999 => Some(0.9999),
+        }
+    }
+}
+
+/// The unit of a metric's value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Unit {
+    /// Bytes per second.
+    #[serde(rename = "B/s")]
+    BytesPerSecond,
+    /// Operations per second.
+    #[serde(rename = "ops/s")]
+    OpsPerSecond,
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    /// Share of one processor; 1 is a whole one.
+    #[serde(rename = "cpus")]
+    Cpus,
+}
+
+impl Unit {
+    /// As printed in JSON.
+    pub const fn symbol(self) -> &'static str {
+        match self {
+            Unit::BytesPerSecond => "B/s",
+            Unit::OpsPerSecond => "ops/s",
+            Unit::Nanoseconds => "ns",
+            Unit::Cpus => "cpus",
+        }
+    }
+}
+
+/// Which direction is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Better {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
+}
+
+impl Metric {
+    /// Bytes per second of an op.
+    pub const fn bandwidth(kind: OpKind) -> Metric {
+        Metric { subject: Subject::Op(kind), quantity: Quantity::Bandwidth }
+    }
+
+    /// Ops per second of an op.
+    pub const fn rate(kind: OpKind) -> Metric {
+        Metric { subject: Subject::Op(kind), quantity: Quantity::Rate }
+    }
+
+    /// A number of an op's service time.
+    pub const fn latency(kind: OpKind, stat: Stat) -> Metric {
+        Metric { subject: Subject::Op(kind), quantity: Quantity::Latency(stat) }
+    }
+
+    /// A number of an op's response time.
+    pub const fn response(kind: OpKind, stat: Stat) -> Metric {
+        Metric { subject: Subject::Op(kind), quantity: Quantity::Response(stat) }
+    }
+
+    /// Its unit.
+    pub const fn unit(self) -> Unit {
+        match self.quantity {
+            Quantity::Bandwidth => Unit::BytesPerSecond,
+            Quantity::Rate => Unit::OpsPerSecond,
+            Quantity::Latency(_) | Quantity::Response(_) => Unit::Nanoseconds,
+            Quantity::User | Quantity::System => Unit::Cpus,
+        }
+    }
+
+    /// Its direction.
+    pub const fn better(self) -> Better {
+        match self.quantity {
+            Quantity::Bandwidth | Quantity::Rate => Better::Higher,
+            Quantity::Latency(_) | Quantity::Response(_) | Quantity::User | Quantity::System => Better::Lower,
+        }
+    }
+
+    /// Every metric there is, in a stable order.
+    pub fn all() -> Vec<Metric> {
+        let mut all = Vec::new();
+        for &kind in OpKind::ALL {
+            if kind.moves_bytes() {
+                all.push(Metric::bandwidth(kind));
+            }
+            all.push(Metric::rate(kind));
+            all.extend(Stat::ALL.map(|stat| Metric::latency(kind, stat)));
+            all.extend(Stat::ALL.map(|stat| Metric::response(kind, stat)));
+        }
+        all.push(Metric { subject: Subject::Transaction, quantity: Quantity::Rate });
+        all.push(Metric { subject: Subject::Cpu, quantity: Quantity::User });
+        all.push(Metric { subject: Subject::Cpu, quantity: Quantity::System });
+        all
+    }
+
+    /// What it is, in one sentence.
+    pub fn doc(self) -> String {
+        let subject = match self.subject {
+            Subject::Op(kind) => kind.name(),
+            Subject::Transaction => "transactions (times through the flow)",
+            Subject::Cpu => "Plumb's own processes",
+        };
+        match self.quantity {
+            Quantity::Bandwidth => format!("{subject}: bytes per second"),
+            Quantity::Rate => format!("{subject}: number per second"),
+            Quantity::Latency(stat) => format!("{subject}: {} of the time from start to completion", stat.name()),
+            Quantity::Response(stat) => {
+                format!("{subject}: {} of the time from intended start to completion", stat.name())
+            }
+            Quantity::User => format!("{subject}: processors used in user mode"),
+            Quantity::System => format!("{subject}: processors used in the kernel"),
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let subject = match self.subject {
+            Subject::Op(kind) => kind.name(),
+            Subject::Transaction => "txn",
+            Subject::Cpu => "cpu",
+        };
+        match self.quantity {
+            Quantity::Bandwidth => write!(f, "{subject}.bw"),
+            Quantity::Rate if matches!(self.subject, Subject::Op(kind) if kind.moves_bytes()) => {
+                write!(f, "{subject}.iops")
+            }
+            Quantity::Rate => write!(f, "{subject}.ops"),
+            Quantity::Latency(stat) => write!(f, "{subject}.lat.{}", stat.name()),
+            Quantity::Response(stat) => write!(f, "{subject}.resp.{}", stat.name()),
+            Quantity::User => write!(f, "{subject}.user"),
+            Quantity::System => write!(f, "{subject}.system"),
+        }
+    }
+}
+
+/// The text is no metric's name.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no metric; metrics are such as `read.bw`, `write.iops`, `fsync.lat.p99`, `create.ops`")]
+pub struct UnknownMetric(pub String);
+
+impl FromStr for Metric {
+    type Err = UnknownMetric;
+    fn from_str(text: &str) -> Result<Metric, UnknownMetric> {
+        Metric::all()
+            .into_iter()
+            .find(|metric| metric.to_string() == text)
+            .ok_or_else(|| UnknownMetric(text.to_owned()))
+    }
+}
+
+impl Serialize for Metric {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Metric {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+impl JsonSchema for Metric {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Metric".into()
+    }
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "description": "a metric's name such as `read.bw`" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_metric_reads_back_from_its_own_name() {
+        for metric in Metric::all() {
+            assert_eq!(metric.to_string().parse(), Ok(metric));
+        }
+    }
+
+    #[test]
+    fn names_of_the_design_exist_with_their_direction() {
+        for (name, better) in [
+            ("read.bw", Better::Higher),
+            ("read.iops", Better::Higher),
+            ("read.lat.p99", Better::Lower),
+            ("fsync.lat.p99", Better::Lower),
+            ("create.ops", Better::Higher),
+            ("txn.ops", Better::Higher),
+            ("cpu.user", Better::Lower),
+        ] {
+            assert_eq!(name.parse::<Metric>().unwrap().better(), better, "{name}");
+        }
+        assert!("seeks".parse::<Metric>().is_err());
+    }
+}

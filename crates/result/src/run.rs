@@ -1,0 +1,111 @@
+//! The result of a run, as stored and as printed by `--json` (`plumb.result/1`).
+
+use crate::finding::{Finding, RunVerdict, Tier};
+use crate::metric::{Metric, Unit};
+use crate::observe::{Environment, TargetFacts};
+use plumb_workload::Workload;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Name and version of the JSON form of a result.
+pub const RESULT_SCHEMA: &str = "plumb.result/1";
+
+/// One execution of a workload, with everything that is needed to believe or disbelieve it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunResult {
+    /// [`RESULT_SCHEMA`].
+    pub schema: String,
+    /// UUIDv7.
+    pub id: String,
+    /// RFC 3339, UTC.
+    pub started_at: String,
+    /// What made it.
+    pub tool: Tool,
+    /// What was run, resolved.
+    pub workload: Workload,
+    /// Where it was run.
+    pub environment: Environment,
+    /// The storage under each target, by the target's name.
+    pub target: BTreeMap<String, TargetFacts>,
+    /// Whether it can be believed.
+    pub verdict: RunVerdict,
+    /// True where a signal ended it early.
+    pub partial: bool,
+    /// What the checks say, worst first.
+    pub checks: Vec<Finding>,
+    /// What was measured.
+    pub phases: Vec<PhaseResult>,
+}
+
+/// The program that made a result.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Tool {
+    /// `plumb`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+/// The numbers of one phase.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PhaseResult {
+    /// The phase's name.
+    pub name: String,
+    /// Its wall time, the ramp left out.
+    pub wall_ns: u64,
+    /// By metric. A metric that was not measured is absent, or has a `null` value with the reason in a finding.
+    pub metrics: BTreeMap<Metric, MetricValue>,
+}
+
+/// One number.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MetricValue {
+    /// The value; `null` is not measured, never 0.
+    pub value: Option<f64>,
+    /// The metric's unit.
+    pub unit: Unit,
+    /// What it measured; on byte rates and rates of ops that move bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<TierName>,
+    /// Share of the bytes that the device moved, where known, 0–1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_share: Option<f64>,
+}
+
+/// The four words of [`Tier`], without the share: the form of the JSON contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TierName {
+    /// The device moved the bytes.
+    Device,
+    /// Memory did.
+    Cache,
+    /// Both.
+    Mixed,
+    /// It could not be seen.
+    Unknown,
+}
+
+impl From<Tier> for TierName {
+    fn from(tier: Tier) -> TierName {
+        match tier {
+            Tier::Device => TierName::Device,
+            Tier::Cache => TierName::Cache,
+            Tier::Mixed { .. } => TierName::Mixed,
+            Tier::Unknown => TierName::Unknown,
+        }
+    }
+}
+
+impl TierName {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            TierName::Device => "device",
+            TierName::Cache => "cache",
+            TierName::Mixed => "mixed",
+            TierName::Unknown => "unknown",
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The one intermediate form of everything Plumb can run.
+//!
+//! A [`Workload`] is pure data: named [`Target`]s and [`Phase`]s of workers. Native TOML ([`native`]),
+//! named workloads ([`named`]) and every dialect produce it; the engine consumes it. Nothing here touches
+//! the system. The types *are* the native file format: field names are TOML keys, and [`validate`] reports
+//! problems by path (`phase[0].workers[1].depth`), which [`native`] turns into a line and a caret.
+
+pub mod blocks;
+pub mod content;
+pub mod flow;
+pub mod named;
+pub mod native;
+pub mod op;
+pub mod pace;
+pub mod phase;
+pub mod sim;
+pub mod target;
+pub mod units;
+pub mod validate;
+
+pub use blocks::{BlockSize, Blocks, Mix, Pattern};
+pub use content::{Checksum, Content, Verify};
+pub use flow::{Flow, Pick, Step};
+pub use op::OpKind;
+pub use pace::{Arrival, Pace};
+pub use phase::{
+    Backend, Batch, CachePolicy, ClockScope, End, Flush, Limit, OnError, Phase, RunAs, Steady, Stop, When, Work,
+    WorkerGroup,
+};
+pub use sim::{SimDevice, SimModel};
+pub use target::{
+    DeviceTarget, Distribution, FileTarget, FilesTarget, NullTarget, Prepare, SimTarget, Target, TreeTarget,
+};
+pub use units::{Bytes, Nanos, PerSecond, Size};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What to run: named targets, and phases that run over them one after another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Workload {
+    /// A short name; it labels results.
+    pub name: String,
+    /// One sentence for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// Every random choice of the run comes from this. The same seed gives the same ops, on any machine.
+    #[serde(default = "Workload::default_seed")]
+    pub seed: u64,
+    /// Where operations go, by name.
+    pub target: BTreeMap<String, Target>,
+    /// What happens, in order.
+    pub phase: Vec<Phase>,
+}
+
+impl Workload {
+    /// The seed of a workload that names none: fixed, so that an unseeded file is still reproducible.
+    pub const DEFAULT_SEED: u64 = 42;
+
+    fn default_seed() -> u64 {
+        Self::DEFAULT_SEED
+    }
+}

@@ -1,0 +1,66 @@
+//! The closed set of operations, shared by sources, backends, recorders and metric names.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+macro_rules! op_kinds {
+    ($($variant:ident $name:literal,)*) => {
+        /// What one operation does. Its [name](OpKind::name) is the first part of a metric's name.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "kebab-case")]
+        #[repr(u8)]
+        pub enum OpKind {
+            $(#[doc = concat!("`", $name, "`")] $variant,)*
+        }
+
+        impl OpKind {
+            /// Every kind, in the order of their discriminants.
+            pub const ALL: &'static [OpKind] = &[$(OpKind::$variant,)*];
+
+            /// The stable lower-case name.
+            pub const fn name(self) -> &'static str {
+                match self { $(OpKind::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+op_kinds! {
+    Read "read",
+    Write "write",
+    Trim "trim",
+    Fsync "fsync",
+    Fdatasync "fdatasync",
+    Create "create",
+    Open "open",
+    Close "close",
+    Stat "stat",
+    Utimens "utimens",
+    Chmod "chmod",
+    Rename "rename",
+    Link "link",
+    Symlink "symlink",
+    Readlink "readlink",
+    Unlink "unlink",
+    Mkdir "mkdir",
+    Rmdir "rmdir",
+    Readdir "readdir",
+    Truncate "truncate",
+    Fallocate "fallocate",
+    Delay "delay",
+}
+
+impl OpKind {
+    /// How many kinds there are; recorders are arrays of this length.
+    pub const COUNT: usize = Self::ALL.len();
+
+    /// True where the op moves user data, so that a byte rate has a meaning.
+    pub const fn moves_bytes(self) -> bool {
+        matches!(self, OpKind::Read | OpKind::Write | OpKind::Trim)
+    }
+
+    /// The kind with this [name](OpKind::name).
+    pub fn from_name(name: &str) -> Option<OpKind> {
+        Self::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+}

@@ -1,0 +1,166 @@
+//! Where operations go.
+
+use crate::content::Content;
+use crate::sim::SimDevice;
+use crate::units::{Bytes, Size};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Where operations go. A relative path lies in the test directory that Plumb makes and marks.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// One file.
+    File(FileTarget),
+    /// Several files of one size, `NAME.0`, `NAME.1` …
+    Files(FilesTarget),
+    /// A file set: a tree of directories and files.
+    Tree(TreeTarget),
+    /// A block device.
+    Device(DeviceTarget),
+    /// Nothing: ops complete at once. It measures Plumb itself.
+    Null(NullTarget),
+    /// A simulated device on a virtual clock.
+    Sim(SimTarget),
+}
+
+/// How a file gets its blocks before the first phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Prepare {
+    /// Written in full with the target's content and flushed, outside the clock. Anything that reads wants this.
+    #[default]
+    Write,
+    /// `fallocate`: blocks reserved but unwritten. Reading it is reading nothing (A4).
+    Allocate,
+    /// `ftruncate`: a hole of the right length.
+    Sparse,
+    /// Left as it is; created empty if absent.
+    Nothing,
+}
+
+/// One file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FileTarget {
+    /// Path, relative to the test directory unless absolute.
+    pub path: PathBuf,
+    /// Length of the file. For an existing absolute path that is only read, its own length when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// How it gets its blocks.
+    #[serde(default)]
+    pub prepare: Prepare,
+    /// What is written into it.
+    #[serde(default)]
+    pub content: Content,
+}
+
+/// Several files of one size. Workers take them in turn: worker `i` starts with file `i mod count`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct FilesTarget {
+    /// Path of the files without their number.
+    pub path: PathBuf,
+    /// How many.
+    pub count: u32,
+    /// Length of each.
+    pub size: Size,
+    /// How they get their blocks.
+    #[serde(default)]
+    pub prepare: Prepare,
+    /// What is written into them.
+    #[serde(default)]
+    pub content: Content,
+}
+
+/// A file set: `files` files in a tree of directories, each `width` wide and at most `depth` deep.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TreeTarget {
+    /// The root of the tree, relative to the test directory.
+    pub path: PathBuf,
+    /// How many files it may hold. Each worker of a group owns an equal, fixed share of them.
+    pub files: u64,
+    /// Sub-directories of each directory.
+    #[serde(default = "one")]
+    pub width: u32,
+    /// Levels of directories below the root; 0 puts every file into the root.
+    #[serde(default)]
+    pub depth: u32,
+    /// Size of each file as it is made.
+    pub size: Distribution,
+    /// Share of the files that exist before the first phase, in percent.
+    #[serde(default)]
+    pub preallocated_percent: u32,
+    /// What is written into them.
+    #[serde(default)]
+    pub content: Content,
+}
+
+fn one() -> u32 {
+    1
+}
+
+/// A distribution of sizes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Distribution {
+    /// Always the same.
+    Fixed(Bytes),
+    /// Uniform between two sizes, both included.
+    Uniform {
+        /// Smallest.
+        min: Bytes,
+        /// Largest.
+        max: Bytes,
+    },
+    /// Gamma with this mean and shape (Filebench's default shape is 1.5), at least 1 byte.
+    Gamma {
+        /// Mean size.
+        mean: Bytes,
+        /// Shape parameter; larger is narrower.
+        shape: f64,
+    },
+    /// A table of sizes with weights.
+    Weighted(Vec<crate::blocks::WeightedSize>),
+}
+
+/// A block device. Writing to it needs the user's word: its serial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DeviceTarget {
+    /// Path of the device node; `/dev/disk/by-id/…` is safest.
+    pub path: PathBuf,
+    /// How much of it to use, from its start; all of it when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Size>,
+    /// Serial of the device that may be overwritten; nothing is written without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destroy_serial: Option<String>,
+    /// What is written to it.
+    #[serde(default)]
+    pub content: Content,
+}
+
+/// Nothing at all.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct NullTarget {
+    /// The range of offsets.
+    pub size: Bytes,
+}
+
+/// A simulated device.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SimTarget {
+    /// The device and its faults, such as `sim:hdd?slow=5%`.
+    pub device: SimDevice,
+    /// The range of offsets.
+    pub size: Bytes,
+    /// As a file set of so many files instead of one range, for flows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub files: Option<u64>,
+}

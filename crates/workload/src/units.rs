@@ -1,0 +1,289 @@
+//! Quantities with a unit: bytes, nanoseconds, rates, and sizes relative to the machine.
+//!
+//! Text forms: `4096`, `4KiB`, `4k` (a bare letter is binary, as block tools have it), `4kB` (decimal);
+//! `90s`, `1.5ms`, `2m`, `1h`; `1000/s`; `ram*2`, `free*10%`.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
+use std::fmt;
+use std::str::FromStr;
+
+/// Why a quantity could not be read: what was found, and what would be right.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not {expected}")]
+pub struct UnitError {
+    /// What was found.
+    pub text: String,
+    /// What was expected, with an example.
+    pub expected: &'static str,
+}
+
+/// A number of bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Bytes(pub u64);
+
+/// A length of time in nanoseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Nanos(pub u64);
+
+/// Operations per second.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct PerSecond(pub f64);
+
+/// A size that may depend on the machine; [`Size::resolve`] makes it bytes before a run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Size {
+    /// So many bytes.
+    Bytes(Bytes),
+    /// A multiple of the memory that a run may use (`ram*2`): the smaller of RAM and the cgroup's limit.
+    Ram(f64),
+    /// A share of the free space of the target's file system (`free*10%`), or of a device's capacity.
+    Free(f64),
+}
+
+impl Size {
+    /// Bytes, given the machine's memory and the target's free space, rounded down to 4 KiB where relative.
+    pub fn resolve(self, ram_bytes: u64, free_bytes: u64) -> Bytes {
+        let share = |whole: u64, factor: f64| Bytes((whole as f64 * factor) as u64 / 4096 * 4096);
+        match self {
+            Size::Bytes(bytes) => bytes,
+            Size::Ram(factor) => share(ram_bytes, factor),
+            Size::Free(factor) => share(free_bytes, factor),
+        }
+    }
+
+    /// The bytes, where they do not depend on the machine.
+    pub fn fixed(self) -> Option<Bytes> {
+        match self {
+            Size::Bytes(bytes) => Some(bytes),
+            Size::Ram(_) | Size::Free(_) => None,
+        }
+    }
+}
+
+impl From<Bytes> for Size {
+    fn from(bytes: Bytes) -> Size {
+        Size::Bytes(bytes)
+    }
+}
+
+/// Splits `12.5MiB` into the number and its suffix.
+fn split_number(text: &str) -> Option<(f64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
+    let number: f64 = text[..end].replace('_', "").parse().ok()?;
+    Some((number, text[end..].trim()))
+}
+
+/// Multiplies without losing integers above 2^53.
+fn scaled(text: &str, number: f64, factor: u64) -> Option<u64> {
+    let digits: String =
+        text.trim().chars().take_while(|c| c.is_ascii_digit() || *c == '_').filter(|c| *c != '_').collect();
+    if number.fract() == 0.0 && !text.contains('.') {
+        return digits.parse::<u64>().ok()?.checked_mul(factor);
+    }
+    let product = number * factor as f64;
+    (product.is_finite() && product < u64::MAX as f64).then_some(product.round() as u64)
+}
+
+const BYTE_UNITS: &[(&str, u64)] = &[
+    ("", 1),
+    ("B", 1),
+    ("k", 1 << 10),
+    ("K", 1 << 10),
+    ("KiB", 1 << 10),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("m", 1 << 20),
+    ("M", 1 << 20),
+    ("MiB", 1 << 20),
+    ("MB", 1_000_000),
+    ("g", 1 << 30),
+    ("G", 1 << 30),
+    ("GiB", 1 << 30),
+    ("GB", 1_000_000_000),
+    ("t", 1 << 40),
+    ("T", 1 << 40),
+    ("TiB", 1 << 40),
+    ("TB", 1_000_000_000_000),
+    ("p", 1 << 50),
+    ("P", 1 << 50),
+    ("PiB", 1 << 50),
+    ("PB", 1_000_000_000_000_000),
+];
+
+const TIME_UNITS: &[(&str, u64)] = &[
+    ("ns", 1),
+    ("us", 1_000),
+    ("µs", 1_000),
+    ("ms", 1_000_000),
+    ("s", 1_000_000_000),
+    ("m", 60_000_000_000),
+    ("min", 60_000_000_000),
+    ("h", 3_600_000_000_000),
+    ("d", 86_400_000_000_000),
+];
+
+fn parse_scaled(text: &str, units: &[(&str, u64)], expected: &'static str) -> Result<u64, UnitError> {
+    let error = || UnitError { text: text.to_owned(), expected };
+    let (number, suffix) = split_number(text).ok_or_else(error)?;
+    let (_, factor) = units.iter().find(|(name, _)| *name == suffix).ok_or_else(error)?;
+    scaled(text, number, *factor).ok_or_else(error)
+}
+
+impl FromStr for Bytes {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse_scaled(text, BYTE_UNITS, "a size such as `4096`, `4KiB` (1024 each) or `4kB` (1000 each)").map(Bytes)
+    }
+}
+
+impl FromStr for Nanos {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        parse_scaled(text, TIME_UNITS, "a time with its unit, such as `30s`, `1.5ms` or `2m`").map(Nanos)
+    }
+}
+
+impl FromStr for PerSecond {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let error = || UnitError { text: text.to_owned(), expected: "a rate such as `1000/s` or `50k/s`" };
+        let bare = text.trim().strip_suffix("/s").unwrap_or(text.trim());
+        let (number, suffix) = split_number(bare).ok_or_else(error)?;
+        let factor = match suffix {
+            "" => 1.0,
+            "k" | "K" => 1e3,
+            "M" => 1e6,
+            _ => return Err(error()),
+        };
+        let rate = number * factor;
+        if rate > 0.0 && rate.is_finite() { Ok(PerSecond(rate)) } else { Err(error()) }
+    }
+}
+
+impl FromStr for Size {
+    type Err = UnitError;
+    fn from_str(text: &str) -> Result<Self, UnitError> {
+        let error = || UnitError { text: text.to_owned(), expected: "a size such as `4GiB`, `ram*2` or `free*10%`" };
+        let trimmed = text.trim();
+        for (word, make) in [("ram", Size::Ram as fn(f64) -> Size), ("free", Size::Free as fn(f64) -> Size)] {
+            let Some(rest) = trimmed.strip_prefix(word) else { continue };
+            if rest.is_empty() {
+                return Ok(make(1.0));
+            }
+            let factor = rest.trim().strip_prefix('*').ok_or_else(error)?.trim();
+            let factor = match factor.strip_suffix('%') {
+                Some(percent) => percent.trim().parse::<f64>().map(|value| value / 100.0),
+                None => factor.parse::<f64>(),
+            };
+            return match factor {
+                Ok(factor) if factor > 0.0 && factor.is_finite() => Ok(make(factor)),
+                _ => Err(error()),
+            };
+        }
+        trimmed.parse::<Bytes>().map(Size::Bytes).map_err(|_| error())
+    }
+}
+
+fn write_scaled(f: &mut fmt::Formatter<'_>, value: u64, units: &[(&str, u64)], zero: &str) -> fmt::Result {
+    if value == 0 {
+        return f.write_str(zero);
+    }
+    let (name, factor) =
+        units.iter().rev().find(|(_, factor)| value.is_multiple_of(*factor)).copied().unwrap_or(("", 1));
+    write!(f, "{}{}", value / factor, name)
+}
+
+/// The shortest exact form; parsing it gives the same value back.
+impl fmt::Display for Bytes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const EXACT: &[(&str, u64)] =
+            &[("", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30), ("TiB", 1 << 40), ("PiB", 1 << 50)];
+        write_scaled(f, self.0, EXACT, "0")
+    }
+}
+
+/// The shortest exact form; parsing it gives the same value back.
+impl fmt::Display for Nanos {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const EXACT: &[(&str, u64)] = &[
+            ("ns", 1),
+            ("us", 1_000),
+            ("ms", 1_000_000),
+            ("s", 1_000_000_000),
+            ("m", 60_000_000_000),
+            ("h", 3_600_000_000_000),
+        ];
+        write_scaled(f, self.0, EXACT, "0s")
+    }
+}
+
+impl fmt::Display for PerSecond {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/s", self.0)
+    }
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Size::Bytes(bytes) => bytes.fmt(f),
+            Size::Ram(factor) => write!(f, "ram*{factor}"),
+            Size::Free(factor) => write!(f, "free*{factor}"),
+        }
+    }
+}
+
+macro_rules! text_or_number {
+    ($type:ident, $expecting:literal, $number:expr) => {
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Visitor;
+                impl de::Visitor<'_> for Visitor {
+                    type Value = $type;
+                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                        f.write_str($expecting)
+                    }
+                    fn visit_str<E: de::Error>(self, text: &str) -> Result<$type, E> {
+                        text.parse().map_err(E::custom)
+                    }
+                    fn visit_u64<E: de::Error>(self, value: u64) -> Result<$type, E> {
+                        let make: fn(u64) -> Option<$type> = $number;
+                        make(value).ok_or_else(|| E::invalid_value(de::Unexpected::Unsigned(value), &self))
+                    }
+                    fn visit_i64<E: de::Error>(self, value: i64) -> Result<$type, E> {
+                        match u64::try_from(value) {
+                            Ok(value) => self.visit_u64(value),
+                            Err(_) => Err(E::invalid_value(de::Unexpected::Signed(value), &self)),
+                        }
+                    }
+                }
+                deserializer.deserialize_any(Visitor)
+            }
+        }
+
+        impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                stringify!($type).into()
+            }
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ "type": ["string", "integer"], "description": $expecting })
+            }
+        }
+    };
+}
+
+text_or_number!(Bytes, "a size such as `4096`, `4KiB` (1024 each) or `4kB` (1000 each)", |value| Some(Bytes(value)));
+text_or_number!(Nanos, "a time with its unit, such as `30s`, `1.5ms` or `2m`", |value| (value == 0)
+    .then_some(Nanos(0)));
+text_or_number!(PerSecond, "a rate such as `1000/s` or `50k/s`", |value| (value > 0)
+    .then_some(PerSecond(value as f64)));
+text_or_number!(Size, "a size such as `4GiB`, `ram*2` or `free*10%`", |value| Some(Size::Bytes(Bytes(value))));
