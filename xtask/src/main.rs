@@ -1,1 +1,66 @@
-fn main() {}
+//! Development tasks: `cargo xtask test | bench NAME | musl`.
+
+mod bench;
+mod packages;
+
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+use std::process::Command;
+
+const USAGE: &str = "\
+cargo xtask test [ARGS…]   install the Debian packages that the tests need (as root), then run every test;
+                           ARGS go to `cargo test`
+cargo xtask bench NAME     time Plumb against its peers, side by side, and print ratios; NAME is
+                           `engine` (the hot loop against fio) or `flows` (file sets against bare system calls)
+cargo xtask musl           build the static binary";
+
+fn main() -> Result<()> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["test", rest @ ..] => test(rest),
+        ["bench", "engine"] => bench::engine(),
+        ["bench", "flows"] => bench::flows(),
+        ["musl"] => musl(),
+        _ => bail!("usage:\n{USAGE}"),
+    }
+}
+
+/// The root of the workspace.
+fn workspace() -> PathBuf {
+    let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    own.parent().map(PathBuf::from).unwrap_or(own)
+}
+
+/// Runs a command to its end and fails when it does.
+fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?} failed: {status}");
+    }
+    Ok(())
+}
+
+fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.current_dir(workspace());
+    cargo
+}
+
+fn test(arguments: &[&str]) -> Result<()> {
+    packages::provide()?;
+    run(cargo().args(["test", "--workspace", "--locked"]).args(arguments))
+}
+
+/// Builds the binary that runs on any Linux. SQLite is C, so a compiler for musl is needed: Debian's musl-tools.
+fn musl() -> Result<()> {
+    const TARGET: &str = "x86_64-unknown-linux-musl";
+    packages::provide()?;
+    run(Command::new("rustup").args(["target", "add", TARGET]).current_dir(workspace()))?;
+    run(cargo().args(["build", "--release", "--locked", "--package", "plumb", "--target", TARGET]))?;
+    let binary = workspace().join("target").join(TARGET).join("release/plumb");
+    run(Command::new(&binary).arg("--version"))?;
+    let bytes = std::fs::metadata(&binary)?.len();
+    println!("static build: {:.1} MiB", bytes as f64 / 1_048_576.0);
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! `pread`, `pwrite`, `fsync`, `fdatasync`, and discarding by `fallocate` or `BLKDISCARD`.
+#![allow(unsafe_code)]
+
+use crate::backend::payload::Payload;
+use crate::backend::{BlockFiles, Completion, Errno, FileKind, SyncBackend, completion};
+use crate::op::BlockOp;
+use plumb_workload::OpKind;
+use std::os::fd::RawFd;
+use std::path::PathBuf;
+
+/// `_IO(0x12, 119)`. Source: linux/fs.h.
+#[cfg(target_os = "linux")]
+const BLKDISCARD: u64 = 0x1277;
+
+/// Discards a range. Source: fallocate(2), block/ioctl.c.
+#[cfg(target_os = "linux")]
+pub(crate) fn discard(fd: RawFd, kind: FileKind, offset: u64, length: u64) -> Completion {
+    let returned = match kind {
+        FileKind::Regular => {
+            let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+            // SAFETY: no memory is passed; a bad descriptor or range is an error.
+            unsafe { libc::fallocate(fd, mode, offset as libc::off_t, length as libc::off_t) }
+        }
+        FileKind::Device => {
+            let range = [offset, length];
+            // SAFETY: BLKDISCARD reads two u64 from `range`, which outlives the call.
+            unsafe { libc::ioctl(fd, BLKDISCARD as _, range.as_ptr()) }
+        }
+    };
+    if returned == 0 { Ok(length) } else { Err(Errno::last()) }
+}
+
+/// Discarding has no portable form.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn discard(_fd: RawFd, _kind: FileKind, _offset: u64, _length: u64) -> Completion {
+    Err(Errno(libc::ENOTSUP))
+}
+
+#[cfg(target_os = "linux")]
+pub(crate) fn fdatasync(fd: RawFd) -> Completion {
+    // SAFETY: no memory is passed.
+    completion(unsafe { libc::fdatasync(fd) } as isize)
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn fdatasync(fd: RawFd) -> Completion {
+    // SAFETY: no memory is passed.
+    completion(unsafe { libc::fsync(fd) } as isize)
+}
+
+/// The ops that every sync backend does alike.
+#[inline(always)]
+pub(crate) fn execute_common(fd: RawFd, kind: FileKind, op: &BlockOp) -> Completion {
+    match op.kind {
+        OpKind::Trim => discard(fd, kind, op.offset, u64::from(op.length)),
+        // SAFETY: no memory is passed.
+        OpKind::Fsync => completion(unsafe { libc::fsync(fd) } as isize),
+        OpKind::Fdatasync => fdatasync(fd),
+        _ => Err(Errno(libc::ENOSYS)),
+    }
+}
+
+pub(crate) struct Psync {
+    pub(crate) files: BlockFiles,
+    pub(crate) payload: Payload,
+}
+
+impl SyncBackend for Psync {
+    type Op = BlockOp;
+
+    #[inline(always)]
+    fn before(&mut self, op: &BlockOp) {
+        self.payload.before(op, 0);
+    }
+
+    #[inline(always)]
+    fn execute(&mut self, op: &BlockOp) -> Completion {
+        let fd = self.files.fds[op.file as usize];
+        let (memory, length, offset) = (self.payload.pointer(0), op.length as usize, op.offset as libc::off_t);
+        match op.kind {
+            // SAFETY: slot 0 holds at least the largest op that the source yields.
+            OpKind::Read => completion(unsafe { libc::pread(fd, memory.cast(), length, offset) }),
+            // SAFETY: as above.
+            OpKind::Write => completion(unsafe { libc::pwrite(fd, memory.cast(), length, offset) }),
+            _ => execute_common(fd, self.files.kind, op),
+        }
+    }
+
+    #[inline(always)]
+    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), String> {
+        self.payload.after(op, 0, moved)
+    }
+
+    fn works_between_ops(&self) -> bool {
+        self.payload.works_each_op()
+    }
+
+    fn path_of(&self, op: &BlockOp) -> PathBuf {
+        self.files.paths[op.file as usize].clone()
+    }
+}

@@ -1,0 +1,147 @@
+//! `fread` and `fwrite` of the C library, with its own buffer between Plumb and the kernel.
+#![allow(unsafe_code)]
+
+use crate::backend::payload::Payload;
+use crate::backend::psync::execute_common;
+use crate::backend::{BlockFiles, Completion, Errno, SyncBackend};
+use crate::op::BlockOp;
+use plumb_workload::OpKind;
+use std::ffi::CStr;
+use std::io;
+use std::path::PathBuf;
+
+struct Stream {
+    file: *mut libc::FILE,
+    /// Where the stream stands; `None` after a change of direction or an error. Seeking drops the library's buffer, so
+    /// a sequential stream must not seek.
+    position: Option<u64>,
+    last: OpKind,
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        // SAFETY: opened by `Stdio::new` and closed only here.
+        unsafe { libc::fclose(self.file) };
+    }
+}
+
+pub(crate) struct Stdio {
+    files: BlockFiles,
+    payload: Payload,
+    streams: Vec<Stream>,
+}
+
+/// The mode of `fdopen`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StreamMode {
+    Read,
+    ReadWrite,
+}
+
+impl StreamMode {
+    fn text(self) -> &'static CStr {
+        match self {
+            StreamMode::Read => c"r",
+            StreamMode::ReadWrite => c"r+",
+        }
+    }
+}
+
+impl Stdio {
+    pub(crate) fn new(files: BlockFiles, payload: Payload, mode: StreamMode) -> io::Result<Stdio> {
+        let mut streams = Vec::with_capacity(files.fds.len());
+        for &fd in &files.fds {
+            // SAFETY: no memory is passed. The stream gets a descriptor of its own, because fclose closes it.
+            let own = unsafe { libc::dup(fd) };
+            if own < 0 {
+                return Err(io::Error::last_os_error());
+            }
+            // SAFETY: an open descriptor and a NUL-terminated mode.
+            let file = unsafe { libc::fdopen(own, mode.text().as_ptr()) };
+            if file.is_null() {
+                let error = io::Error::last_os_error();
+                // SAFETY: `own` is ours and no stream took it over.
+                unsafe { libc::close(own) };
+                return Err(error);
+            }
+            streams.push(Stream { file, position: None, last: OpKind::Read });
+        }
+        Ok(Stdio { files, payload, streams })
+    }
+}
+
+impl SyncBackend for Stdio {
+    type Op = BlockOp;
+
+    #[inline(always)]
+    fn before(&mut self, op: &BlockOp) {
+        self.payload.before(op, 0);
+    }
+
+    #[inline]
+    fn execute(&mut self, op: &BlockOp) -> Completion {
+        let stream = &mut self.streams[op.file as usize];
+        let memory = self.payload.pointer(0);
+        match op.kind {
+            OpKind::Read | OpKind::Write => {
+                // C wants a seek between reading and writing.
+                if stream.position != Some(op.offset) || stream.last != op.kind {
+                    // SAFETY: an open stream.
+                    if unsafe { libc::fseeko(stream.file, op.offset as libc::off_t, libc::SEEK_SET) } != 0 {
+                        return Err(Errno::last());
+                    }
+                }
+                let length = op.length as usize;
+                let moved = if op.kind == OpKind::Read {
+                    // SAFETY: slot 0 holds at least the largest op that the source yields.
+                    unsafe { libc::fread(memory.cast(), 1, length, stream.file) }
+                } else {
+                    // SAFETY: as above.
+                    unsafe { libc::fwrite(memory.cast(), 1, length, stream.file) }
+                };
+                stream.last = op.kind;
+                stream.position = Some(op.offset + moved as u64);
+                // SAFETY: an open stream.
+                if moved < length && unsafe { libc::ferror(stream.file) } != 0 {
+                    let errno = Errno::last();
+                    stream.position = None;
+                    // SAFETY: an open stream.
+                    unsafe { libc::clearerr(stream.file) };
+                    return Err(errno);
+                }
+                Ok(moved as u64)
+            }
+            OpKind::Fsync | OpKind::Fdatasync => {
+                // SAFETY: an open stream.
+                if unsafe { libc::fflush(stream.file) } != 0 {
+                    return Err(Errno::last());
+                }
+                execute_common(self.files.fds[op.file as usize], self.files.kind, op)
+            }
+            _ => execute_common(self.files.fds[op.file as usize], self.files.kind, op),
+        }
+    }
+
+    #[inline(always)]
+    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), String> {
+        self.payload.after(op, 0, moved)
+    }
+
+    fn finish(&mut self) -> Result<(), Errno> {
+        for stream in &self.streams {
+            // SAFETY: an open stream.
+            if unsafe { libc::fflush(stream.file) } != 0 {
+                return Err(Errno::last());
+            }
+        }
+        Ok(())
+    }
+
+    fn works_between_ops(&self) -> bool {
+        self.payload.works_each_op()
+    }
+
+    fn path_of(&self, op: &BlockOp) -> PathBuf {
+        self.files.paths[op.file as usize].clone()
+    }
+}

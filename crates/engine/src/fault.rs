@@ -1,0 +1,157 @@
+//! Failures of ops on their way from a worker, which may be another process, to the coordinator: text of fixed size in
+//! shared memory.
+#![allow(unsafe_code)]
+
+use crate::shared::{Shareable, SharedSlice};
+use plumb_result::Fault;
+use plumb_workload::OpKind;
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU8, AtomicU64};
+
+const TEXT_BYTES: usize = 512;
+
+/// Text of at most [`TEXT_BYTES`] bytes, written once.
+#[repr(C)]
+pub(crate) struct TextCell {
+    length: AtomicU64,
+    bytes: [AtomicU8; TEXT_BYTES],
+}
+
+impl TextCell {
+    /// Writes the text, cut to what fits.
+    pub(crate) fn write(&self, text: &[u8]) {
+        let length = text.len().min(TEXT_BYTES);
+        for (cell, byte) in self.bytes.iter().zip(&text[..length]) {
+            cell.store(*byte, Relaxed);
+        }
+        self.length.store(length as u64, Release);
+    }
+
+    /// What was written.
+    pub(crate) fn read(&self) -> Vec<u8> {
+        let length = self.length.load(Acquire) as usize;
+        self.bytes[..length.min(TEXT_BYTES)].iter().map(|cell| cell.load(Relaxed)).collect()
+    }
+}
+
+#[repr(C)]
+struct FaultCell {
+    kind: AtomicU64,
+    offset: AtomicU64,
+    length: AtomicU64,
+    /// 0 where it was no error of the system.
+    errno: AtomicU64,
+    path: TextCell,
+    message: TextCell,
+}
+
+/// What one worker tells of itself, apart from what it recorded.
+#[repr(C)]
+pub(crate) struct ReportCells {
+    faults: [FaultCell; Fault::KEPT],
+    kept: AtomicU64,
+    /// Why it could not start, or died.
+    pub(crate) failure: TextCell,
+    /// What was asked for and not had, a line each.
+    pub(crate) fallbacks: TextCell,
+    /// The backend that really ran.
+    pub(crate) backend: TextCell,
+    pub(crate) ended_at: AtomicU64,
+    pub(crate) cpu_user_ns: AtomicU64,
+    pub(crate) cpu_system_ns: AtomicU64,
+    /// Time to make the content of one write, ns.
+    pub(crate) fill_cost_ns: AtomicU64,
+}
+
+// SAFETY: repr(C), nothing but atomics and arrays of them; all zeros is valid.
+unsafe impl Shareable for ReportCells {}
+
+/// The reports of all workers of a phase.
+pub(crate) struct Reports {
+    cells: SharedSlice<ReportCells>,
+}
+
+impl Reports {
+    /// Empty reports for so many workers.
+    pub(crate) fn new(workers: usize) -> io::Result<Reports> {
+        Ok(Reports { cells: SharedSlice::new(workers)? })
+    }
+
+    /// The report of one worker.
+    pub(crate) fn worker(&self, number: usize) -> &ReportCells {
+        &self.cells[number]
+    }
+
+    /// All workers' kept failures, in the order of the workers.
+    pub(crate) fn faults(&self) -> Vec<Fault> {
+        self.cells.iter().flat_map(ReportCells::faults).collect()
+    }
+}
+
+impl ReportCells {
+    fn faults(&self) -> Vec<Fault> {
+        let kept = (self.kept.load(Acquire) as usize).min(Fault::KEPT);
+        let text = |cell: &TextCell| String::from_utf8_lossy(&cell.read()).into_owned();
+        self.faults[..kept]
+            .iter()
+            .filter_map(|cell| {
+                Some(Fault {
+                    op: *OpKind::ALL.get(cell.kind.load(Relaxed) as usize)?,
+                    path: PathBuf::from(OsStr::from_bytes(&cell.path.read())),
+                    offset: cell.offset.load(Relaxed),
+                    length: cell.length.load(Relaxed),
+                    errno: Some(cell.errno.load(Relaxed) as i32).filter(|&errno| errno != 0),
+                    message: text(&cell.message),
+                })
+            })
+            .collect()
+    }
+}
+
+/// The writing side of one worker's failures.
+pub(crate) struct FaultLog<'a> {
+    cells: &'a ReportCells,
+}
+
+impl<'a> FaultLog<'a> {
+    /// The log over a worker's cells. Only one may exist for each.
+    pub(crate) fn new(cells: &'a ReportCells) -> FaultLog<'a> {
+        FaultLog { cells }
+    }
+
+    /// Keeps a failure, as long as there is room.
+    #[cold]
+    pub(crate) fn keep(&mut self, kind: OpKind, offset: u64, length: u64, errno: Option<i32>, path: &Path, message: &str) {
+        let kept = self.cells.kept.load(Relaxed);
+        let Some(cell) = self.cells.faults.get(kept as usize) else { return };
+        cell.kind.store(kind as u64, Relaxed);
+        cell.offset.store(offset, Relaxed);
+        cell.length.store(length, Relaxed);
+        cell.errno.store(errno.unwrap_or(0) as u64, Relaxed);
+        cell.path.write(path.as_os_str().as_bytes());
+        cell.message.write(message.as_bytes());
+        self.cells.kept.store(kept + 1, Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_keeps_its_address_and_the_rest_is_dropped() {
+        let reports = Reports::new(1).unwrap();
+        let mut log = FaultLog::new(reports.worker(0));
+        for number in 0..Fault::KEPT as u64 + 5 {
+            log.keep(OpKind::Write, number * 4096, 4096, Some(libc::ENOSPC), Path::new("a/b"), "No space left");
+        }
+        let faults = reports.faults();
+        assert_eq!(faults.len(), Fault::KEPT);
+        assert_eq!(faults[3].offset, 3 * 4096);
+        assert_eq!((faults[0].errno, faults[0].path.as_path()), (Some(libc::ENOSPC), Path::new("a/b")));
+    }
+}

@@ -1,0 +1,131 @@
+//! The Debian packages that tests and benchmarks use.
+
+use crate::run;
+use anyhow::{Context, Result};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// A package and what it is for. The peers are what fidelity and speed are measured against.
+struct Package {
+    name: &'static str,
+    purpose: &'static str,
+}
+
+const PACKAGES: &[Package] = &[
+    Package { name: "fio", purpose: "peer" },
+    Package { name: "bonnie++", purpose: "peer" },
+    Package { name: "postmark", purpose: "peer" },
+    Package { name: "iperf3", purpose: "peer" },
+    Package { name: "sysstat", purpose: "peer" },
+    Package { name: "iozone3", purpose: "peer, from non-free" },
+    Package { name: "netperf", purpose: "peer, from non-free" },
+    Package { name: "e2fsprogs", purpose: "file systems under test" },
+    Package { name: "xfsprogs", purpose: "file systems under test" },
+    Package { name: "btrfs-progs", purpose: "file systems under test" },
+    Package { name: "fdisk", purpose: "partitions under test" },
+    Package { name: "valgrind", purpose: "instructions per op" },
+    Package { name: "musl-tools", purpose: "static build" },
+];
+
+/// Installs what is missing when that is possible, and says what is missing when it is not. Tests that then lack a
+/// tool say so themselves, and fail under CI.
+pub fn provide() -> Result<()> {
+    let Some(missing) = missing() else {
+        eprintln!("no dpkg here: the tests look for their tools themselves; they are {}", names(PACKAGES.iter()));
+        return Ok(());
+    };
+    if missing.is_empty() {
+        return Ok(());
+    }
+    if !is_root() {
+        eprintln!("missing packages, tests that need them will be skipped:");
+        for package in &missing {
+            eprintln!("  {:12} {}", package.name, package.purpose);
+        }
+        eprintln!("as root, `cargo xtask test` installs them; or: apt-get install {}", names(missing.into_iter()));
+        return Ok(());
+    }
+    println!("installing {}", names(missing.iter().copied()));
+    add_non_free(Path::new("/etc/apt")).context("adding the non-free component to the package sources")?;
+    apt(&["update", "--quiet"])?;
+    let arguments: Vec<&str> =
+        ["install", "--yes", "--quiet", "--no-install-recommends"].into_iter().chain(missing.iter().map(|p| p.name)).collect();
+    apt(&arguments)
+}
+
+fn apt(arguments: &[&str]) -> Result<()> {
+    run(Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null()))
+}
+
+fn names<'a>(packages: impl Iterator<Item = &'a Package>) -> String {
+    packages.map(|package| package.name).collect::<Vec<_>>().join(" ")
+}
+
+fn is_root() -> bool {
+    Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
+}
+
+/// Packages that are not installed; `None` where there is no dpkg.
+fn missing() -> Option<Vec<&'static Package>> {
+    let installed = |package: &Package| {
+        let output = Command::new("dpkg-query").args(["--show", "--showformat=${db:Status-Status}", package.name]).output();
+        output.map(|output| output.stdout == b"installed")
+    };
+    let mut missing = Vec::new();
+    for package in PACKAGES {
+        match installed(package) {
+            Err(_) => return None,
+            Ok(true) => {}
+            Ok(false) => missing.push(package),
+        }
+    }
+    Some(missing)
+}
+
+/// Adds `non-free` beside `main` in every existing source, in both of apt's formats.
+fn add_non_free(apt: &Path) -> Result<()> {
+    let mut files: Vec<PathBuf> = vec![apt.join("sources.list")];
+    if let Ok(folder) = std::fs::read_dir(apt.join("sources.list.d")) {
+        files.extend(folder.flatten().map(|entry| entry.path()));
+    }
+    for file in files {
+        let is_source = file.extension().is_some_and(|extension| extension == "list" || extension == "sources");
+        let Ok(text) = std::fs::read_to_string(&file) else { continue };
+        let changed = with_non_free(&text);
+        if is_source && changed != text {
+            std::fs::write(&file, changed).with_context(|| format!("writing {}", file.display()))?;
+        }
+    }
+    Ok(())
+}
+
+fn with_non_free(sources: &str) -> String {
+    let line = |line: &str| {
+        let names_components = line.starts_with("Components:") || line.starts_with("deb ");
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if names_components && words.contains(&"main") && !words.contains(&"non-free") {
+            format!("{line} non-free")
+        } else {
+            line.to_owned()
+        }
+    };
+    let mut text = sources.lines().map(line).collect::<Vec<_>>().join("\n");
+    if sources.ends_with('\n') {
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_non_free;
+
+    #[test]
+    fn both_formats_of_sources_gain_non_free_once() {
+        let deb822 = "Types: deb\nURIs: x\nComponents: main\n";
+        assert_eq!(with_non_free(deb822), "Types: deb\nURIs: x\nComponents: main non-free\n");
+        let one_line = "# main\ndeb http://x bookworm main\n";
+        assert_eq!(with_non_free(one_line), "# main\ndeb http://x bookworm main non-free\n");
+        assert_eq!(with_non_free(&with_non_free(one_line)), with_non_free(one_line));
+    }
+}
