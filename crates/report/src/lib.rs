@@ -1,1 +1,10 @@
-//! Placeholder.
+//! What people read: terminal pages of results and comparisons. Text in, text out; nothing here touches the system.
+
+pub mod compare;
+pub mod facts;
+pub mod format;
+pub mod list;
+pub mod run;
+pub mod style;
+
+pub use style::Style;

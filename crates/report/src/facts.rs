@@ -1,0 +1,55 @@
+//! The storage under a path, in one line or a few.
+
+use crate::format::{bytes_iec, percent};
+use plumb_result::observe::{BlockLayer, LayerKind, TargetFacts};
+
+/// `ext4 on /dev/vda1, 12 % free of 252 GiB`, or why that cannot be said.
+pub fn filesystem(facts: &TargetFacts) -> String {
+    match facts.filesystem.as_result() {
+        Ok(fs) if fs.size_bytes > 0 => {
+            let free = percent(fs.free_share());
+            format!("{} on {}, {free} free of {}", fs.kind, fs.source, bytes_iec(fs.size_bytes as f64))
+        }
+        Ok(fs) => format!("{} on {}", fs.kind, fs.source),
+        Err(reason) if facts.stack.is_empty() => format!("no file system ({reason})"),
+        Err(_) => "no file system".to_owned(),
+    }
+}
+
+/// The block layers from top to bottom, `loop0 (loop) → vda (disk, virtio, write back, mq-deadline)`.
+pub fn stack(facts: &TargetFacts) -> String {
+    facts.stack.iter().map(layer).collect::<Vec<_>>().join(" → ")
+}
+
+fn layer(layer: &BlockLayer) -> String {
+    let mut said = vec![kind(layer.kind).to_owned()];
+    if let Some(level) = layer.settings.get("level") {
+        said[0] = format!("md {level}");
+    }
+    said.extend(layer.model.clone());
+    if let Some(rotational) = layer.rotational
+        && matches!(layer.kind, LayerKind::Disk)
+    {
+        said.push(if rotational { "spinning" } else { "not spinning" }.to_owned());
+    }
+    if layer.below.is_empty() {
+        said.push(bytes_iec(layer.size_bytes as f64));
+        said.extend(layer.write_cache.clone());
+        said.extend(layer.scheduler.as_ref().map(|scheduler| format!("scheduler {scheduler}")));
+    }
+    format!("{} ({})", layer.name, said.join(", "))
+}
+
+fn kind(kind: LayerKind) -> &'static str {
+    match kind {
+        LayerKind::Disk => "disk",
+        LayerKind::Partition => "partition",
+        LayerKind::Loop => "loop",
+        LayerKind::Md => "md",
+        LayerKind::Lvm => "LVM",
+        LayerKind::Crypt => "encrypted",
+        LayerKind::Dm => "device mapper",
+        LayerKind::Zram => "zram",
+        LayerKind::Sim => "simulated",
+    }
+}

@@ -1,0 +1,100 @@
+//! Numbers as people read them: three significant digits, units always stated, SI and IEC told apart.
+
+use plumb_result::Unit;
+
+fn three_digits(value: f64) -> String {
+    if !value.is_finite() {
+        return value.to_string();
+    }
+    let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    let decimals = (2 - magnitude).clamp(0, 2) as usize;
+    format!("{value:.decimals$}")
+}
+
+fn scaled(value: f64, base: f64, units: &[&str]) -> String {
+    let mut value = value;
+    let mut unit = 0;
+    // 999.5 would round to 1000 of the smaller unit.
+    while value.abs() >= base - base / 2000.0 && unit + 1 < units.len() {
+        value /= base;
+        unit += 1;
+    }
+    format!("{} {}", three_digits(value), units[unit])
+}
+
+/// Bytes per second, decimal: `412 MB/s`.
+pub fn rate_si(bytes_per_second: f64) -> String {
+    scaled(bytes_per_second, 1000.0, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
+}
+
+/// Bytes per second, binary: `393 MiB/s`.
+pub fn rate_iec(bytes_per_second: f64) -> String {
+    scaled(bytes_per_second, 1024.0, &["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s"])
+}
+
+/// Bytes, binary: `4.00 GiB`.
+pub fn bytes_iec(bytes: f64) -> String {
+    scaled(bytes, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
+}
+
+/// A number per second: `10.4 k/s`.
+pub fn per_second(rate: f64) -> String {
+    scaled(rate, 1000.0, &["/s", "k/s", "M/s", "G/s"])
+}
+
+/// A count: `10.4 k`.
+pub fn count(value: f64) -> String {
+    scaled(value, 1000.0, &["", "k", "M", "G", "T"]).trim_end().to_owned()
+}
+
+/// A length of time: `412 µs`.
+pub fn time(ns: f64) -> String {
+    if ns >= 60e9 {
+        let seconds = (ns / 1e9).round() as u64;
+        return match (seconds / 3600, seconds / 60 % 60, seconds % 60) {
+            (0, minutes, seconds) => format!("{minutes} min {seconds:02} s"),
+            (hours, minutes, _) => format!("{hours} h {minutes:02} min"),
+        };
+    }
+    scaled(ns, 1000.0, &["ns", "µs", "ms", "s"])
+}
+
+/// A share: `62 %`.
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent != 0.0 && percent.abs() < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// A metric's value in its unit.
+pub fn value(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::BytesPerSecond => rate_si(value),
+        Unit::OpsPerSecond => per_second(value),
+        Unit::Nanoseconds => time(value),
+        Unit::Cpus => format!("{} CPUs", three_digits(value)),
+    }
+}
+
+/// Missing is missing, never 0.
+pub const MISSING: &str = "–";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_significant_digits_and_the_right_unit() {
+        assert_eq!(rate_si(412_345_678.0), "412 MB/s");
+        assert_eq!(rate_iec(412_345_678.0), "393 MiB/s");
+        assert_eq!(rate_si(999_600.0), "1.00 MB/s");
+        assert_eq!(bytes_iec(4294967296.0), "4.00 GiB");
+        assert_eq!(per_second(10_432.0), "10.4 k/s");
+        assert_eq!(time(412.0), "412 ns");
+        assert_eq!(time(1_500_000.0), "1.50 ms");
+        assert_eq!(time(3_725e9), "1 h 02 min");
+        assert_eq!(time(61e9), "1 min 01 s");
+        assert_eq!(percent(0.624), "62 %");
+        assert_eq!(percent(0.015), "1.5 %");
+        assert_eq!(count(999.0), "999");
+    }
+}

@@ -1,0 +1,277 @@
+//! One result as a page: the answer first, then the numbers, then what the checks say.
+
+use crate::facts;
+use crate::format::{self, MISSING};
+use crate::style::{Ink, Style};
+use plumb_result::metric::{Stat, Subject};
+use plumb_result::run::TierName;
+use plumb_result::{Finding, Level, Metric, MetricValue, PhaseResult, Quantity, RunResult, RunVerdict};
+use plumb_workload::{OpKind, Work};
+
+/// The whole page.
+pub fn page(result: &RunResult, style: &Style) -> String {
+    let mut page = String::new();
+    page.push_str(&style.wrap(&sentence(result), 0));
+    page.push_str("\n\n");
+    page.push_str(&targets(result, style));
+    page.push_str(&table(result, style));
+    page.push_str(&findings(&result.checks, style));
+    page.push_str(&last_line(result, style));
+    page
+}
+
+/// A sentence of plain words on top: what this storage does, in the numbers that its phases carry.
+pub fn sentence(result: &RunResult) -> String {
+    let headline = |kind: OpKind, quantity: fn(OpKind) -> Metric, tier: Option<TierName>| {
+        result
+            .phases
+            .iter()
+            .filter_map(|phase| phase.metrics.get(&quantity(kind)).map(|value| (phase, value)))
+            .filter(|(_, value)| tier.is_none() || value.tier == tier)
+            .filter_map(|(phase, value)| value.value.map(|number| (phase, number)))
+            .max_by(|(_, a), (_, b)| a.total_cmp(b))
+    };
+    let mut parts = Vec::new();
+    for (kind, verb) in [(OpKind::Read, "reads"), (OpKind::Write, "writes")] {
+        if let Some((_, rate)) = headline(kind, Metric::bandwidth, Some(TierName::Device)) {
+            parts.push(format!("{verb} up to {}", format::rate_si(rate)));
+        } else if let Some((phase, rate)) = headline(kind, Metric::bandwidth, None) {
+            let tier = phase.metrics[&Metric::bandwidth(kind)].tier.map_or("unknown", TierName::name);
+            let source = match tier {
+                "cache" => "from memory, which says nothing about a device",
+                "mixed" => "of which only a part is the device's",
+                _ => "of unknown origin",
+            };
+            parts.push(format!("{verb} up to {} {source}", format::rate_si(rate)));
+        }
+    }
+    for kind in [OpKind::Fsync, OpKind::Fdatasync] {
+        let p50 = result.phases.iter().find_map(|phase| phase.metrics.get(&Metric::latency(kind, Stat::P50))?.value);
+        if let Some(p50) = p50 {
+            parts.push(format!("makes a small write durable in {} ({}, median)", format::time(p50), kind.name()));
+            break;
+        }
+    }
+    if parts.is_empty() {
+        for kind in [OpKind::Create, OpKind::Stat, OpKind::Unlink] {
+            if let Some((_, rate)) = headline(kind, Metric::rate, None) {
+                parts.push(format!("does {} {} a second", format::count(rate), kind.name()));
+            }
+        }
+    }
+    let name = result.target.values().next().map_or("This run", |target| target.path.as_str());
+    let said = match parts.as_slice() {
+        [] => "measured nothing".to_owned(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    };
+    let partial = if result.partial { " The run was interrupted; this is what was measured before." } else { "" };
+    let rejected = match result.verdict {
+        RunVerdict::Reject => " The checks reject this run: see below before you use any of it.",
+        _ => "",
+    };
+    format!("{name} {said}.{partial}{rejected}")
+}
+
+fn targets(result: &RunResult, style: &Style) -> String {
+    let mut text = String::new();
+    let mut said: Vec<String> = Vec::new();
+    for target in result.target.values() {
+        let stack = facts::stack(target);
+        let line = if stack.is_empty() {
+            facts::filesystem(target)
+        } else {
+            format!("{}: {stack}", facts::filesystem(target))
+        };
+        if !said.contains(&line) {
+            text.push_str(&format!("  {}\n", style.wrap(&line, 4)));
+            said.push(line);
+        }
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+/// One line of the table.
+struct Row {
+    label: String,
+    rate: String,
+    also: String,
+    times: [String; 3],
+    tier: Option<MetricValue>,
+}
+
+const TIMES: [Stat; 3] = [Stat::P50, Stat::P99, Stat::P999];
+
+fn rows(result: &RunResult) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for phase in &result.phases {
+        let kinds: Vec<OpKind> = OpKind::ALL.iter().copied().filter(|&kind| worth_a_line(phase, kind)).collect();
+        for &kind in &kinds {
+            let label = if kinds.len() == 1 { phase.name.clone() } else { format!("{}: {}", phase.name, kind.name()) };
+            let label = match depth_label(result, &phase.name) {
+                Some(depth) if !label.contains("depth") => format!("{label} {depth}"),
+                _ => label,
+            };
+            rows.push(row(phase, kind, label));
+        }
+        if let Some(value) = phase.metrics.get(&Metric { subject: Subject::Transaction, quantity: Quantity::Rate }) {
+            let rate = value.value.map_or(MISSING.to_owned(), format::per_second);
+            let blank = || String::new();
+            rows.push(Row {
+                label: format!("{}: transactions", phase.name),
+                rate,
+                also: String::new(),
+                times: [blank(), blank(), blank()],
+                tier: None,
+            });
+        }
+    }
+    rows
+}
+
+/// Opening and closing accompany other ops; they have their numbers in `--json`, not a line of the page.
+fn worth_a_line(phase: &PhaseResult, kind: OpKind) -> bool {
+    let present = phase.metrics.contains_key(&Metric::rate(kind));
+    let accompanies = matches!(kind, OpKind::Open | OpKind::Close);
+    present && (!accompanies || phase.metrics.keys().all(|metric| !is_other_op(metric, kind)))
+}
+
+fn is_other_op(metric: &Metric, kind: OpKind) -> bool {
+    matches!(metric.subject, Subject::Op(other) if other != kind && !matches!(other, OpKind::Open | OpKind::Close))
+}
+
+fn depth_label(result: &RunResult, phase: &str) -> Option<String> {
+    let phase = result.workload.phase.iter().find(|candidate| candidate.name == phase)?;
+    let group = phase.workers.first()?;
+    let in_flight = group.depth * group.count;
+    let is_blocks = matches!(group.work, Work::Blocks(_));
+    (is_blocks && in_flight > 1).then(|| format!("(depth {in_flight})"))
+}
+
+fn row(phase: &PhaseResult, kind: OpKind, label: String) -> Row {
+    let get = |metric: Metric| phase.metrics.get(&metric);
+    let times = TIMES.map(|stat| {
+        get(Metric::latency(kind, stat)).and_then(|value| value.value).map_or(MISSING.to_owned(), format::time)
+    });
+    let rate = get(Metric::rate(kind)).and_then(|value| value.value);
+    let bandwidth = get(Metric::bandwidth(kind));
+    // Large blocks are judged by their bytes, small ones by their number.
+    let large = match (bandwidth.and_then(|value| value.value), rate) {
+        (Some(bytes), Some(ops)) if ops > 0.0 => bytes / ops >= 65536.0,
+        _ => false,
+    };
+    let (rate, also) = match (bandwidth.and_then(|value| value.value), rate) {
+        (Some(bytes), Some(ops)) if !large => (format::per_second(ops), format::rate_si(bytes)),
+        (Some(bytes), _) => (format::rate_si(bytes), format::rate_iec(bytes)),
+        (None, Some(ops)) => (format::per_second(ops), String::new()),
+        (None, None) => (MISSING.to_owned(), String::new()),
+    };
+    let tier = get(Metric::bandwidth(kind)).or_else(|| get(Metric::rate(kind))).copied().filter(|value| value.tier.is_some());
+    Row { label, rate, also, times, tier }
+}
+
+fn tier_text(value: &MetricValue) -> String {
+    match (value.tier, value.device_share) {
+        (None, _) => String::new(),
+        (Some(TierName::Mixed), Some(share)) => format!("mixed, {} device", format::percent(share)),
+        (Some(tier), _) => tier.name().to_owned(),
+    }
+}
+
+fn tier_ink(tier: Option<TierName>) -> Ink {
+    match tier {
+        Some(TierName::Device) => Ink::Good,
+        Some(TierName::Cache | TierName::Mixed) => Ink::Caution,
+        Some(TierName::Unknown) | None => Ink::Faint,
+    }
+}
+
+fn table(result: &RunResult, style: &Style) -> String {
+    let rows = rows(result);
+    if rows.is_empty() {
+        return String::new();
+    }
+    let width = |cell: fn(&Row) -> &str, title: &str| {
+        rows.iter().map(|row| cell(row).chars().count()).chain([title.chars().count()]).max().unwrap_or(0)
+    };
+    let label = width(|row| &row.label, "");
+    let rate = width(|row| &row.rate, "rate");
+    let also = width(|row| &row.also, "");
+    let mut text = String::new();
+    let head = format!("  {:label$}  {:>rate$}  {:also$}  {:>8}  {:>8}  {:>8}  {}", "", "rate", "", "p50", "p99", "p99.9", "tier");
+    text.push_str(&style.ink(Ink::Faint, head.trim_end()));
+    text.push('\n');
+    for row in &rows {
+        let numbers = format!("  {:label$}  {:>rate$}  {:also$}", row.label, row.rate, row.also);
+        let times: String = row.times.iter().map(|time| format!("  {time:>8}")).collect();
+        let tier = row.tier.as_ref().map_or(String::new(), |value| style.ink(tier_ink(value.tier), &tier_text(value)));
+        text.push_str(format!("{numbers}{times}  {tier}").trim_end());
+        text.push('\n');
+    }
+    text.push('\n');
+    text
+}
+
+/// What the checks say, worst first; what passed or was skipped is counted only.
+pub fn findings(findings: &[Finding], style: &Style) -> String {
+    let mut text = String::new();
+    let mut said: Vec<&Finding> = Vec::new();
+    for finding in findings.iter().filter(|finding| finding.level >= Level::Note) {
+        let ink = match finding.level {
+            Level::Fail => Ink::Bad,
+            Level::Warn => Ink::Caution,
+            _ => Ink::Faint,
+        };
+        // The same sentence about several phases is said once, with the phases named.
+        if said.iter().any(|other| other.code == finding.code && other.message == finding.message) {
+            continue;
+        }
+        said.push(finding);
+        let phases: Vec<&str> = findings
+            .iter()
+            .filter(|other| other.code == finding.code && other.message == finding.message && other.level == finding.level)
+            .filter_map(|other| other.phase.as_deref())
+            .collect();
+        let place = if phases.is_empty() { String::new() } else { format!("{}: ", phases.join(", ")) };
+        let head = format!("{:4} {:3} ", finding.level.name(), finding.code);
+        let body = style.wrap(&format!("{place}{}", finding.message), head.len() + 2);
+        text.push_str(&format!("  {}{body}\n", style.ink(ink, &head)));
+        if !finding.remedy.is_empty() && finding.level > Level::Note {
+            let remedy = style.wrap(&format!("→ {}", finding.remedy), head.len() + 4);
+            text.push_str(&format!("  {:indent$}{remedy}\n", "", indent = head.len()));
+        }
+    }
+    let mut skipped: Vec<&str> =
+        findings.iter().filter(|finding| finding.level == Level::Skipped).map(|finding| finding.code.as_str()).collect();
+    skipped.sort_unstable();
+    skipped.dedup();
+    if !skipped.is_empty() {
+        let line = format!("could not look at {}: `--json` and `plumb show` say why", skipped.join(", "));
+        text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&line, 2))));
+    }
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
+}
+
+fn last_line(result: &RunResult, style: &Style) -> String {
+    let ink = match result.verdict {
+        RunVerdict::Pass => Ink::Good,
+        RunVerdict::Caution | RunVerdict::Unknown => Ink::Caution,
+        RunVerdict::Reject => Ink::Bad,
+    };
+    let worst = result.checks.iter().find(|finding| finding.level >= Level::Warn);
+    let explain = worst.map_or(String::new(), |finding| format!("   plumb explain {}", finding.code));
+    let verdict = style.ink(ink, result.verdict.name());
+    format!("Trust: {verdict}{explain}   plumb show {}\n", short_id(&result.id))
+}
+
+/// The shortest form of an id that is still unlikely to be ambiguous: UUIDv7 begins with the time in milliseconds, and
+/// its last block is random.
+pub fn short_id(id: &str) -> &str {
+    id.get(..13).unwrap_or(id)
+}

@@ -1,0 +1,85 @@
+//! How pages are set: width and colour.
+
+/// Width and colour of a page.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Style {
+    /// Columns of the page.
+    pub width: usize,
+    /// Whether to colour.
+    pub colour: Colour,
+}
+
+/// Whether to colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Colour {
+    /// With SGR escapes.
+    Ansi,
+    /// Without.
+    Never,
+}
+
+/// What a piece of text means; the colour follows from it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ink {
+    /// The answer.
+    Strong,
+    /// Good news.
+    Good,
+    /// A caution.
+    Caution,
+    /// A failure.
+    Bad,
+    /// Less important.
+    Faint,
+}
+
+impl Style {
+    /// Plain text, 100 columns.
+    pub const PLAIN: Style = Style { width: 100, colour: Colour::Never };
+
+    /// The text in its colour.
+    pub fn ink(&self, ink: Ink, text: &str) -> String {
+        let code = match ink {
+            Ink::Strong => "1",
+            Ink::Good => "32",
+            Ink::Caution => "33",
+            Ink::Bad => "31",
+            Ink::Faint => "2",
+        };
+        match self.colour {
+            Colour::Ansi => format!("\x1b[{code}m{text}\x1b[0m"),
+            Colour::Never => text.to_owned(),
+        }
+    }
+
+    /// The text broken at spaces to the page's width, every line behind `indent` spaces; the first line is not indented
+    /// (its caller has written something there already).
+    pub fn wrap(&self, text: &str, indent: usize) -> String {
+        let room = self.width.saturating_sub(indent).max(20);
+        let mut lines: Vec<String> = Vec::new();
+        let mut line = String::new();
+        for word in text.split_whitespace() {
+            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+                lines.push(std::mem::take(&mut line));
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+        lines.join(&format!("\n{}", " ".repeat(indent)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_at_the_width_and_stay_indented() {
+        let style = Style { width: 30, colour: Colour::Never };
+        let text = style.wrap("one two three four five six seven", 4);
+        assert_eq!(text, "one two three four five\n    six seven");
+    }
+}
