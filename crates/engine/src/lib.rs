@@ -3,6 +3,7 @@
 pub mod backend;
 pub mod content;
 pub mod guard;
+pub mod math;
 pub mod op;
 pub mod prepare;
 pub mod rng;

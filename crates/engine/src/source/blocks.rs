@@ -1,1 +1,0 @@
-//! Block I/O by a pattern.

@@ -1,0 +1,234 @@
+//! Patterns that draw: each op's position is chosen among the equal steps of the range.
+
+use super::permute::{Permutation, Shuffle};
+use super::shape::{Piece, Spot};
+use super::zipf::Zipf;
+use crate::math::{exp, ln, normal};
+use crate::rng::{Rng, splitmix64};
+
+/// A law by which positions are drawn.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Law {
+    Uniform,
+    Permutation,
+    Zipf { theta: f64 },
+    Pareto { h: f64 },
+    Normal { center: f64, deviation: f64 },
+    Zoned(Box<[PlannedZone]>),
+}
+
+/// A zone in positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PlannedZone {
+    /// Cumulative share of accesses up to and with this zone, of 2^64.
+    pub(crate) upto: u64,
+    /// Its first position.
+    pub(crate) first: u64,
+    /// Its positions.
+    pub(crate) count: u64,
+}
+
+/// Draws positions `0..count` by a law.
+#[derive(Debug, Clone)]
+pub(crate) enum Draw {
+    Uniform { count: u64, rng: Rng },
+    Permutation(Shuffle),
+    Zipf { zipf: Zipf, scatter: Permutation, rng: Rng },
+    Pareto { exponent: f64, count: u64, scatter: Permutation, rng: Rng },
+    Normal { center: f64, deviation: f64, count: f64, rng: Rng },
+    Zoned { zones: Box<[PlannedZone]>, rng: Rng },
+}
+
+/// Which blocks are hot is a property of the data: it follows from the seed alone, so that all workers and phases of a
+/// workload agree on it.
+fn scatter(count: u64, seed: u64) -> Permutation {
+    Permutation::new(count, &mut Rng::new(splitmix64(seed ^ 0x5ca7_7e12_ed0f_b10c)))
+}
+
+impl Draw {
+    pub(crate) fn new(law: &Law, count: u64, seed: u64, rng: Rng) -> Draw {
+        match law {
+            Law::Uniform => Draw::Uniform { count, rng },
+            Law::Permutation => Draw::Permutation(Shuffle::new(count, rng)),
+            Law::Zipf { theta } => Draw::Zipf { zipf: Zipf::new(*theta, count), scatter: scatter(count, seed), rng },
+            Law::Pareto { h } => {
+                // u^k falls below 1-h with probability h for k = ln(1-h) / ln h, and so on inside that share.
+                Draw::Pareto { exponent: ln(1.0 - h) / ln(*h), count, scatter: scatter(count, seed), rng }
+            }
+            Law::Normal { center, deviation } => {
+                Draw::Normal { center: *center, deviation: *deviation, count: count as f64, rng }
+            }
+            Law::Zoned(zones) => Draw::Zoned { zones: zones.clone(), rng },
+        }
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self) -> u64 {
+        match self {
+            Draw::Uniform { count, rng } => rng.below(*count),
+            Draw::Permutation(shuffle) => shuffle.next(),
+            Draw::Zipf { zipf, scatter, rng } => scatter.of(zipf.next(rng)),
+            Draw::Pareto { exponent, count, scatter, rng } => {
+                let share = exp(*exponent * ln(1.0 - rng.unit()));
+                scatter.of(((share * *count as f64) as u64).min(*count - 1))
+            }
+            Draw::Normal { center, deviation, count, rng } => loop {
+                let at = (*center + *deviation * normal(rng)) * *count;
+                if at >= 0.0 && at < *count {
+                    return at as u64;
+                }
+            },
+            Draw::Zoned { zones, rng } => {
+                let bits = rng.next();
+                let zone = zones[zones.partition_point(|zone| zone.upto < bits).min(zones.len() - 1)];
+                zone.first + rng.below(zone.count)
+            }
+        }
+    }
+}
+
+/// The positions of all pieces, one after another: where an op may start.
+#[derive(Debug, Clone)]
+pub(crate) struct Positions {
+    pieces: Box<[Positioned]>,
+    step: u64,
+    overrun: Overrun,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Positioned {
+    piece: Piece,
+    first: u64,
+}
+
+/// What becomes of an op that would run over the end of its piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Overrun {
+    /// It starts at the last position from which it fits.
+    MoveBack,
+    /// It stays, and is cut: each position is to be used.
+    Shorten,
+}
+
+/// How many positions a piece has, at `step` from each other, so that `smallest` fits behind each.
+pub(crate) fn positions_in(piece: &Piece, step: u64, smallest: u32) -> u64 {
+    piece.length.checked_sub(u64::from(smallest)).map_or(0, |room| room / step + 1)
+}
+
+impl Positions {
+    /// Pieces without room for the smallest op are left out.
+    pub(crate) fn new(pieces: &[Piece], step: u64, smallest: u32, overrun: Overrun) -> Positions {
+        let mut first = 0;
+        let mut positioned = Vec::with_capacity(pieces.len());
+        for piece in pieces {
+            let count = positions_in(piece, step, smallest);
+            if count > 0 {
+                positioned.push(Positioned { piece: *piece, first });
+                first += count;
+            }
+        }
+        Positions { pieces: positioned.into(), step, overrun }
+    }
+
+    #[inline]
+    pub(crate) fn spot(&self, position: u64, length: u32) -> Spot {
+        let Positioned { piece, first } = match &*self.pieces {
+            [only] => *only,
+            pieces => pieces[pieces.partition_point(|piece| piece.first <= position) - 1],
+        };
+        let mut begin = (position - first) * self.step;
+        let mut wanted = u64::from(length);
+        if wanted > piece.length - begin {
+            match self.overrun {
+                Overrun::MoveBack => {
+                    begin = piece.length.saturating_sub(wanted) / self.step * self.step;
+                    wanted = wanted.min(piece.length - begin);
+                }
+                Overrun::Shorten => wanted = piece.length - begin,
+            }
+        }
+        Spot { file: piece.file, offset: piece.start + begin, length: wanted as u32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DRAWS: usize = 200_000;
+
+    fn counts(law: Law, count: u64) -> Vec<usize> {
+        let mut draw = Draw::new(&law, count, 42, Rng::new(7));
+        let mut counts = vec![0; count as usize];
+        (0..DRAWS).for_each(|_| counts[draw.next() as usize] += 1);
+        counts
+    }
+
+    /// The share that the `hottest` most drawn positions have of all draws.
+    fn share_of_hottest(mut counts: Vec<usize>, hottest: usize) -> f64 {
+        counts.sort_unstable_by(|a, b| b.cmp(a));
+        counts[..hottest].iter().sum::<usize>() as f64 / DRAWS as f64
+    }
+
+    fn near(found: f64, expected: f64) {
+        assert!((found - expected).abs() < 0.01, "{found}, expected {expected}");
+    }
+
+    #[test]
+    fn pareto_is_self_similar() {
+        let counts = counts(Law::Pareto { h: 0.8 }, 1000);
+        near(share_of_hottest(counts.clone(), 200), 0.8);
+        near(share_of_hottest(counts, 40), 0.64);
+    }
+
+    #[test]
+    fn zipf_is_scattered_and_reaches_every_block() {
+        let counts = counts(Law::Zipf { theta: 0.5 }, 1000);
+        assert!(counts.iter().all(|&count| count > 0), "a block was never drawn");
+        let mut order: Vec<usize> = (0..1000).collect();
+        order.sort_unstable_by_key(|&position| std::cmp::Reverse(counts[position]));
+        let neighbours = order[..20].windows(2).filter(|pair| pair[0].abs_diff(pair[1]) == 1).count();
+        assert!(neighbours <= 1, "hot blocks lie side by side");
+        assert!(order[..20].iter().any(|&p| p < 500) && order[..20].iter().any(|&p| p >= 500));
+    }
+
+    #[test]
+    fn all_workers_share_the_hot_blocks() {
+        let law = Law::Zipf { theta: 1.2 };
+        let hottest = |rng_seed| {
+            let mut draw = Draw::new(&law, 1 << 30, 42, Rng::new(rng_seed));
+            let mut seen = std::collections::HashMap::new();
+            (0..20_000).for_each(|_| *seen.entry(draw.next()).or_insert(0) += 1);
+            seen.into_iter().max_by_key(|(_, count)| *count).map(|(position, _)| position)
+        };
+        assert_eq!(hottest(1), hottest(2));
+    }
+
+    #[test]
+    fn normal_lies_around_its_centre() {
+        let counts = counts(Law::Normal { center: 0.25, deviation: 0.05 }, 1000);
+        let within = |from: usize, to: usize| counts[from..to].iter().sum::<usize>() as f64 / DRAWS as f64;
+        near(within(200, 300), 0.6827);
+        near(within(150, 350), 0.9545);
+        near(within(0, 250), 0.5);
+    }
+
+    #[test]
+    fn a_wide_normal_is_clipped_by_drawing_again() {
+        let counts = counts(Law::Normal { center: 0.0, deviation: 0.5 }, 100);
+        // Φ(1)-Φ(0) over Φ(2)-Φ(0).
+        near(counts[..50].iter().sum::<usize>() as f64 / DRAWS as f64, 0.341_345 / 0.477_250);
+    }
+
+    #[test]
+    fn positions_lie_in_their_pieces() {
+        let pieces = [(0, 100, 40), (1, 0, 3), (2, 0, 15)].map(|(file, start, length)| Piece { file, start, length });
+        let positions = Positions::new(&pieces, 8, 8, Overrun::MoveBack);
+        let spots: Vec<_> = (0..6).map(|p| positions.spot(p, 8)).map(|s| (s.file, s.offset)).collect();
+        assert_eq!(spots, [(0, 100), (0, 108), (0, 116), (0, 124), (0, 132), (2, 0)]);
+        assert_eq!(positions.spot(4, 24), Spot { file: 0, offset: 116, length: 24 });
+        assert_eq!(positions.spot(5, 24), Spot { file: 2, offset: 0, length: 15 });
+        let positions = Positions::new(&pieces, 8, 8, Overrun::Shorten);
+        assert_eq!(positions.spot(4, 24), Spot { file: 0, offset: 132, length: 8 });
+    }
+}

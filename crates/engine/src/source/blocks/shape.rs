@@ -1,0 +1,200 @@
+//! What an op is apart from its place: its kind, its size, and the flush that may follow it.
+
+use crate::op::BlockOp;
+use crate::rng::Rng;
+use plumb_workload::{Mix, OpKind};
+
+/// Where a worker may go: a run of bytes of one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Piece {
+    /// Which of the target's files.
+    pub(crate) file: u32,
+    /// Its first byte.
+    pub(crate) start: u64,
+    /// Its bytes.
+    pub(crate) length: u64,
+}
+
+/// The place of one op.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Spot {
+    pub(crate) file: u32,
+    pub(crate) offset: u64,
+    pub(crate) length: u32,
+}
+
+/// Sizes of ops, in bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Sizes {
+    /// Always the same.
+    Fixed(u32),
+    /// `first + i * step` for `i` in `0..count`, uniformly.
+    Range { first: u32, step: u32, count: u64 },
+    /// The first whose threshold is not below 64 random bits.
+    Weighted(Box<[Threshold]>),
+}
+
+/// A size and the cumulative weight up to and with it, as a share of 2^64.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Threshold {
+    pub(crate) upto: u64,
+    pub(crate) size: u32,
+}
+
+impl Sizes {
+    #[inline]
+    pub(crate) fn next(&self, rng: &mut Rng) -> u32 {
+        match self {
+            Sizes::Fixed(size) => *size,
+            Sizes::Range { first, step, count } => first + step * rng.below(*count) as u32,
+            Sizes::Weighted(table) => {
+                let bits = rng.next();
+                table[table.partition_point(|entry| entry.upto < bits).min(table.len() - 1)].size
+            }
+        }
+    }
+
+    pub(crate) fn smallest(&self) -> u32 {
+        match self {
+            Sizes::Fixed(size) => *size,
+            Sizes::Range { first, .. } => *first,
+            Sizes::Weighted(table) => table.iter().map(|entry| entry.size).min().unwrap_or_default(),
+        }
+    }
+
+    pub(crate) fn largest(&self) -> u32 {
+        match self {
+            Sizes::Fixed(size) => *size,
+            Sizes::Range { first, step, count } => first + step * (count - 1) as u32,
+            Sizes::Weighted(table) => table.iter().map(|entry| entry.size).max().unwrap_or_default(),
+        }
+    }
+}
+
+/// The sizes of each kind of op.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SizesByKind {
+    pub(crate) read: Sizes,
+    pub(crate) write: Sizes,
+    pub(crate) trim: Sizes,
+}
+
+impl SizesByKind {
+    #[inline]
+    pub(crate) fn of(&self, kind: OpKind) -> &Sizes {
+        match kind {
+            OpKind::Write => &self.write,
+            OpKind::Trim => &self.trim,
+            _ => &self.read,
+        }
+    }
+}
+
+/// Chooses between reads, writes and trims.
+#[derive(Debug, Clone)]
+pub(crate) enum Kinds {
+    /// Always the same; draws nothing.
+    Only(OpKind),
+    /// By weights.
+    Mixed { read: u64, read_or_write: u64, all: u64, rng: Rng },
+}
+
+impl Kinds {
+    pub(crate) fn new(mix: Mix, rng: Rng) -> Kinds {
+        if let Some(kind) = only(mix) {
+            return Kinds::Only(kind);
+        }
+        let read = u64::from(mix.read);
+        let read_or_write = read + u64::from(mix.write);
+        Kinds::Mixed { read, read_or_write, all: read_or_write + u64::from(mix.trim), rng }
+    }
+
+    #[inline]
+    pub(crate) fn next(&mut self) -> OpKind {
+        match self {
+            Kinds::Only(kind) => *kind,
+            Kinds::Mixed { read, read_or_write, all, rng } => {
+                let draw = rng.below(*all);
+                if draw < *read {
+                    OpKind::Read
+                } else if draw < *read_or_write {
+                    OpKind::Write
+                } else {
+                    OpKind::Trim
+                }
+            }
+        }
+    }
+}
+
+/// The kinds of a mix that have a weight.
+pub(crate) fn kinds_of(mix: Mix) -> impl Iterator<Item = OpKind> {
+    [(mix.read, OpKind::Read), (mix.write, OpKind::Write), (mix.trim, OpKind::Trim)]
+        .into_iter()
+        .filter(|(weight, _)| *weight > 0)
+        .map(|(_, kind)| kind)
+}
+
+/// The kind of every op, where there is only one.
+pub(crate) fn only(mix: Mix) -> Option<OpKind> {
+    let mut kinds = kinds_of(mix);
+    let first = kinds.next();
+    if kinds.next().is_none() { first } else { None }
+}
+
+/// Puts an `fsync` or `fdatasync` behind every so many writes, on the file of the last of them. Where both are due at
+/// once there is only the `fsync`, which includes the other.
+#[derive(Debug, Clone)]
+pub(crate) struct Flushes {
+    fsync: Every,
+    fdatasync: Every,
+    due: Option<BlockOp>,
+}
+
+#[derive(Debug, Clone)]
+struct Every {
+    interval: u64,
+    left: u64,
+}
+
+impl Every {
+    /// An interval of 0 is never: 2^64 writes do not happen.
+    fn new(interval: u64) -> Every {
+        let interval = if interval == 0 { u64::MAX } else { interval };
+        Every { interval, left: interval }
+    }
+
+    #[inline]
+    fn is_due(&mut self) -> bool {
+        self.left -= 1;
+        let due = self.left == 0;
+        if due {
+            self.left = self.interval;
+        }
+        due
+    }
+}
+
+impl Flushes {
+    /// Intervals in writes; 0 is never.
+    pub(crate) fn new(fsync_every: u64, fdatasync_every: u64) -> Flushes {
+        Flushes { fsync: Every::new(fsync_every), fdatasync: Every::new(fdatasync_every), due: None }
+    }
+
+    /// The flush that comes before the next op.
+    #[inline]
+    pub(crate) fn take(&mut self) -> Option<BlockOp> {
+        self.due.take()
+    }
+
+    /// Counts a write.
+    #[inline]
+    pub(crate) fn wrote(&mut self, file: u32) {
+        let (fsync, fdatasync) = (self.fsync.is_due(), self.fdatasync.is_due());
+        if fsync {
+            self.due = Some(BlockOp { kind: OpKind::Fsync, file, offset: 0, length: 0 });
+        } else if fdatasync {
+            self.due = Some(BlockOp { kind: OpKind::Fdatasync, file, offset: 0, length: 0 });
+        }
+    }
+}
