@@ -1,1 +1,43 @@
-fn main() {}
+//! The command line: the only place where the rooms of the house meet.
+
+mod args;
+mod commands;
+mod exit;
+mod progress;
+mod session;
+
+use args::{Arguments, Command};
+use clap::Parser;
+use exit::{End, Stopped};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(&arguments) {
+        Ok(end) => end.code(),
+        Err(stopped) => {
+            eprintln!("error: {}", stopped.message);
+            stopped.end.code()
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> Result<End, Stopped> {
+    let common = &arguments.common;
+    match &arguments.command {
+        Command::Try(arguments) => commands::try_storage::run(arguments, common),
+        Command::Compare(arguments) => commands::compare::run(arguments, common),
+        Command::Run(arguments) => commands::run::run(arguments, common),
+        Command::Check { path } => commands::check::run(path, common),
+        Command::Explain { code } => commands::explain::run(code.as_deref(), common),
+        Command::List { tag, number } => commands::store::list(tag.as_deref(), *number, common),
+        Command::Show { run, diff } => commands::store::show(run, diff.as_deref(), common),
+        Command::Query { sql } => commands::store::query(sql.as_deref(), common),
+        Command::Tag { run, tag, delete } => commands::store::tag(run, tag, *delete, common),
+        Command::Export { runs, csv } => commands::store::export(runs, *csv, common),
+        Command::Schema { form } => commands::schema::run(*form),
+        Command::Clean { paths } => commands::clean::run(paths, common),
+        Command::Completions { shell } => commands::shell::completions(*shell),
+        Command::Man => commands::shell::man(),
+    }
+}

@@ -1,1 +1,11 @@
-//! Placeholder.
+//! One run with its evidence, and interleaved comparisons of runs. Studies from files will be built on both.
+
+pub mod check;
+pub mod compare;
+mod evidence;
+pub mod place;
+pub mod run;
+
+pub use compare::{CompareRequest, CompareSide, compare};
+pub use place::{Place, PlaceError};
+pub use run::{Bench, Progress, RunError, RunOutcome, RunRequest, Silent};

@@ -1,0 +1,197 @@
+//! What can be typed. Parsing touches nothing but the words.
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use std::path::PathBuf;
+
+/// A storage benchmark that tells the truth.
+///
+/// Plumb never prints a number without what it measured, and never prints "faster" without the right to say so.
+#[derive(Debug, Parser)]
+#[command(name = "plumb", version, max_term_width = 100, arg_required_else_help = true)]
+pub struct Arguments {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// What holds for every command.
+    #[command(flatten)]
+    pub common: Common,
+}
+
+/// What holds for every command.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Print JSON instead of text.
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// The results database [default: plumb.db in the user's data directory].
+    #[arg(long, global = true, value_name = "FILE", env = "PLUMB_DB")]
+    pub db: Option<PathBuf>,
+
+    /// Do not store the result.
+    #[arg(long, global = true)]
+    pub no_store: bool,
+
+    /// What may be overwritten: paths or serials of devices, separated by commas. Named things lose their data.
+    #[arg(long, global = true, value_name = "PATH-OR-SERIAL,…", env = "PLUMB_ALLOW", hide_env_values = true)]
+    pub plumb_allow: Option<String>,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// What can this storage do? Safe on a system in use, about a minute.
+    Try(TryArguments),
+    /// Which of two is faster for this work? Interleaved blocks, an honest verdict.
+    Compare(CompareArguments),
+    /// Run one workload: a file, or one of the named ones.
+    Run(RunArguments),
+    /// What would make a result wrong here? No load.
+    Check {
+        /// A path on the storage in question.
+        #[arg(default_value = ".")]
+        path: PathBuf,
+    },
+    /// What a check means, why it matters, and what to do about it.
+    Explain {
+        /// The check, such as A3; all of them when absent.
+        code: Option<String>,
+    },
+    /// Stored runs, newest first.
+    List {
+        /// Only runs with this tag.
+        #[arg(long)]
+        tag: Option<String>,
+        /// At most so many.
+        #[arg(long, short = 'n', default_value_t = 20)]
+        number: u32,
+    },
+    /// A stored run.
+    Show {
+        /// A run's id, any unique beginning of it, or `last`.
+        #[arg(default_value = "last")]
+        run: String,
+        /// Only what differs from another run.
+        #[arg(long, value_name = "RUN")]
+        diff: Option<String>,
+    },
+    /// Ask the store in SQL, read-only.
+    Query {
+        /// A SELECT. Without one: the tables.
+        sql: Option<String>,
+    },
+    /// Put a tag on a run, or take it off.
+    Tag {
+        /// A run's id, any unique beginning of it, or `last`.
+        run: String,
+        /// The tag.
+        tag: String,
+        /// Take it off.
+        #[arg(long, short)]
+        delete: bool,
+    },
+    /// Write stored runs out, as JSON or CSV.
+    Export {
+        /// Runs: ids, unique beginnings, or `last`; all runs when absent.
+        runs: Vec<String>,
+        /// CSV, a line a number.
+        #[arg(long, conflicts_with = "json")]
+        csv: bool,
+    },
+    /// The JSON Schema of a form that Plumb reads or writes.
+    Schema {
+        /// Which form.
+        form: Form,
+    },
+    /// Remove what a killed run left behind.
+    Clean {
+        /// Also look for left test directories here.
+        paths: Vec<PathBuf>,
+    },
+    /// Completions for a shell.
+    Completions {
+        /// Which shell.
+        shell: Shell,
+    },
+    /// The manual page, in roff.
+    Man,
+}
+
+/// Arguments of `plumb try`.
+#[derive(Debug, Args)]
+pub struct TryArguments {
+    /// A directory on the storage in question.
+    #[arg(default_value = ".")]
+    pub path: String,
+    /// Length of each timed phase.
+    #[arg(long, default_value = "4s")]
+    pub time: plumb_workload::Nanos,
+    /// Size of the test file [default: 1 GiB, never more than 10 % of free space].
+    #[arg(long)]
+    pub size: Option<plumb_workload::Bytes>,
+    /// Seed of every random choice.
+    #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
+    pub seed: u64,
+}
+
+/// Arguments of `plumb compare`.
+#[derive(Debug, Args)]
+pub struct CompareArguments {
+    /// The baseline: a directory, or a simulated device such as `sim:hdd`.
+    pub a: String,
+    /// The candidate: a directory, or a simulated device such as `sim:hdd?slow=5%`.
+    pub b: String,
+    /// For which work: a named workload, several with commas, or `all`.
+    #[arg(long = "for", value_name = "NAME", default_value = "random-read")]
+    pub work: String,
+    /// How long it may take altogether.
+    #[arg(long, default_value = "5m")]
+    pub budget: plumb_workload::Nanos,
+    /// The only factor that is meant to differ; anything else that differs is then said to confound.
+    #[arg(long, value_name = "FACTOR")]
+    pub varying: Option<String>,
+    /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
+    #[arg(long)]
+    pub size: Option<plumb_workload::Bytes>,
+    /// Length of each timed phase of a run [default: what the budget allows, 1 to 10 s].
+    #[arg(long)]
+    pub time: Option<plumb_workload::Nanos>,
+    /// Seed of the order of runs and of every random choice.
+    #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
+    pub seed: u64,
+}
+
+/// Arguments of `plumb run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// A workload file, or the name of a named workload.
+    pub workload: String,
+    /// Where test data is made.
+    #[arg(long, default_value = ".", value_name = "DIR")]
+    pub at: String,
+    /// Change a value: a path such as `phase.0.workers.0.depth=32`, or a short name such as `depth=32`.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Seed of every random choice; the workload's own when absent.
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Print the workload, resolved, instead of running it.
+    #[arg(long)]
+    pub translate: bool,
+    /// Allow dropping the whole page cache of the machine where files cannot be made cold otherwise (root only).
+    #[arg(long)]
+    pub drop_caches: bool,
+}
+
+/// A form that Plumb reads or writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// A workload file.
+    Workload,
+    /// The result of a run.
+    Result,
+    /// The result of a comparison.
+    Compare,
+}

@@ -1,0 +1,34 @@
+//! `plumb check`: what would make a result wrong here, without any load.
+
+use crate::args::Common;
+use crate::exit::{End, Stopped};
+use crate::session;
+use plumb_report::{facts, run};
+use plumb_result::{Level, RunVerdict};
+use std::path::Path;
+
+/// Looks at a path's storage and at the machine for a second.
+pub fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
+    let outcome = plumb_study::check::look(path).map_err(Stopped::usage)?;
+    if common.json {
+        session::print_json(&outcome)?;
+    } else {
+        let style = session::style();
+        let mut page = format!("{}\n", facts::filesystem(&outcome.target));
+        let stack = facts::stack(&outcome.target);
+        if !stack.is_empty() {
+            page.push_str(&format!("  {}\n", style.wrap(&stack, 2)));
+        }
+        for unseen in &outcome.target.unseen {
+            page.push_str(&format!("  not seen: {}\n", style.wrap(unseen, 12)));
+        }
+        page.push('\n');
+        let worth_saying = outcome.checks.iter().filter(|finding| finding.level >= Level::Note).count();
+        if worth_saying == 0 {
+            page.push_str("Nothing here would make a result wrong, as far as can be seen without load.\n");
+        }
+        page.push_str(&run::findings(&outcome.checks, &style));
+        session::print(&page)?;
+    }
+    Ok(if RunVerdict::of(&outcome.checks) == RunVerdict::Reject { End::Rejected } else { End::Done })
+}

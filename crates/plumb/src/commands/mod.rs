@@ -1,0 +1,38 @@
+//! One file a command, or a few that belong together.
+
+pub mod check;
+pub mod clean;
+pub mod compare;
+pub mod explain;
+pub mod run;
+pub mod schema;
+pub mod shell;
+pub mod store;
+pub mod try_storage;
+
+use crate::args::Common;
+use crate::exit::{End, Stopped};
+use crate::session;
+use plumb_result::RunVerdict;
+use plumb_study::RunOutcome;
+
+/// Prints a result and says how the command ends.
+pub fn present(outcome: &RunOutcome, common: &Common) -> Result<End, Stopped> {
+    if common.json {
+        session::print_json(&outcome.result)?;
+    } else {
+        session::print(&plumb_report::run::page(&outcome.result, &session::style()))?;
+    }
+    if let Some(reason) = &outcome.not_stored {
+        eprintln!("warning: the result is not stored: {reason}");
+    }
+    Ok(if outcome.result.partial {
+        End::Interrupted
+    } else if outcome.measurement.phases.iter().any(|phase| phase.fault_count > 0) {
+        End::Io
+    } else if outcome.result.verdict == RunVerdict::Reject {
+        End::Rejected
+    } else {
+        End::Done
+    })
+}

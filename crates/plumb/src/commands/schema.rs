@@ -1,0 +1,15 @@
+//! `plumb schema`: JSON Schemas.
+
+use crate::args::Form;
+use crate::exit::{End, Stopped};
+use crate::session;
+
+/// Prints the schema of a form.
+pub fn run(form: Form) -> Result<End, Stopped> {
+    match form {
+        Form::Workload => session::print_json(&plumb_workload::native::schema())?,
+        Form::Result => session::print_json(&schemars::schema_for!(plumb_result::RunResult))?,
+        Form::Compare => session::print_json(&schemars::schema_for!(plumb_result::Comparison))?,
+    }
+    Ok(End::Done)
+}

@@ -1,0 +1,117 @@
+//! `plumb list`, `show`, `query`, `tag`, `export`: what is stored.
+
+use crate::args::Common;
+use crate::exit::{End, Stopped};
+use crate::session;
+use plumb_report::format::MISSING;
+use plumb_report::run::short_id;
+use plumb_report::{list, run};
+use plumb_store::{Cell, Filter, RunStatus, TagChange};
+
+/// Stored runs, newest first.
+pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stopped> {
+    let store = session::store(common)?;
+    let filter = Filter { tag: tag.map(str::to_owned), limit: Some(number), ..Filter::default() };
+    let rows = store.list(&filter)?;
+    if common.json {
+        session::print_json(&rows)?;
+        return Ok(End::Done);
+    }
+    if rows.is_empty() {
+        session::print("no runs are stored; `plumb try` makes the first\n")?;
+        return Ok(End::Done);
+    }
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| {
+            vec![
+                short_id(&row.id).to_owned(),
+                row.started_at.get(..16).unwrap_or(&row.started_at).replace('T', " "),
+                row.workload.clone(),
+                row.paths.join(" "),
+                row.status.name().to_owned(),
+                row.verdict.map_or(String::new(), |verdict| verdict.name().to_owned()),
+                row.tags.join(","),
+            ]
+        })
+        .collect();
+    let head = ["run", "started (UTC)", "workload", "path", "status", "trust", "tags"];
+    session::print(&list::table(&head, &cells, &session::style()))?;
+    Ok(End::Done)
+}
+
+/// One run, or what differs between two.
+pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopped> {
+    let store = session::store(common)?;
+    let id = store.find(id)?;
+    if let Some(other) = other {
+        let other = store.find(other)?;
+        let differences = store.diff(&id, &other)?;
+        if common.json {
+            session::print_json(&differences)?;
+            return Ok(End::Done);
+        }
+        let rows: Vec<Vec<String>> = differences
+            .iter()
+            .map(|difference| {
+                let side = |value: &Option<String>| value.clone().unwrap_or_else(|| MISSING.to_owned());
+                vec![difference.fact.clone(), side(&difference.left), side(&difference.right)]
+            })
+            .collect();
+        let head = ["fact", short_id(&id), short_id(&other)];
+        session::print(&list::table(&head, &rows, &session::style()))?;
+        return Ok(End::Done);
+    }
+    let result = store.get(&id)?;
+    if common.json {
+        session::print_json(&result)?;
+    } else {
+        session::print(&run::page(&result, &session::style()))?;
+        session::print(&format!("{}  {}  seed {}\n", result.id, result.started_at, result.workload.seed))?;
+    }
+    Ok(End::Done)
+}
+
+/// A SELECT over the store.
+pub fn query(sql: Option<&str>, common: &Common) -> Result<End, Stopped> {
+    const TABLES: &str = "SELECT name AS 'table', sql AS definition FROM sqlite_schema WHERE type = 'table' ORDER BY name";
+    let store = session::store(common)?;
+    let table = store.query(sql.unwrap_or(TABLES)).map_err(Stopped::usage)?;
+    if common.json {
+        session::print_json(&table)?;
+        return Ok(End::Done);
+    }
+    let cell = |cell: &Cell| match cell {
+        Cell::Null => String::new(),
+        Cell::Integer(number) => number.to_string(),
+        Cell::Real(number) => number.to_string(),
+        Cell::Text(text) => text.clone(),
+        Cell::Blob(bytes) => format!("{} bytes", bytes.len()),
+    };
+    let rows: Vec<Vec<String>> = table.rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+    let head: Vec<&str> = table.columns.iter().map(String::as_str).collect();
+    session::print(&list::table(&head, &rows, &session::style()))?;
+    Ok(End::Done)
+}
+
+/// Puts a tag on a run, or takes it off.
+pub fn tag(run: &str, tag: &str, delete: bool, common: &Common) -> Result<End, Stopped> {
+    let mut store = session::store(common)?;
+    let change = if delete { TagChange::Remove } else { TagChange::Add };
+    store.tag(run, tag, change)?;
+    Ok(End::Done)
+}
+
+/// Writes runs out.
+pub fn export(runs: &[String], csv: bool, common: &Common) -> Result<End, Stopped> {
+    let store = session::store(common)?;
+    let ids = if runs.is_empty() {
+        let finished = Filter { status: Some(RunStatus::Ok), ..Filter::default() };
+        store.list(&finished)?.into_iter().map(|row| row.id).collect()
+    } else {
+        runs.iter().map(|run| store.find(run)).collect::<Result<Vec<_>, _>>()?
+    };
+    let text = if csv { store.export_csv(&ids)? } else { store.export_json(&ids)? };
+    session::print(&text)?;
+    Ok(End::Done)
+}

@@ -1,0 +1,81 @@
+//! Exit codes, and the errors that carry them.
+
+use plumb_study::run::Failure;
+use plumb_study::{PlaceError, RunError};
+use std::fmt;
+use std::process::ExitCode;
+
+/// How a command ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum End {
+    /// Done and trusted.
+    Done,
+    /// The command line or the plan is wrong.
+    Usage,
+    /// Done, but rejected by checks.
+    Rejected,
+    /// The system failed.
+    Io,
+    /// Refused by the write guard.
+    Refused,
+    /// Interrupted; partial data is stored.
+    Interrupted,
+}
+
+impl End {
+    /// The code of the design.
+    pub fn code(self) -> ExitCode {
+        ExitCode::from(match self {
+            End::Done => 0,
+            End::Usage => 2,
+            End::Rejected => 3,
+            End::Io => 4,
+            End::Refused => 5,
+            End::Interrupted => 130,
+        })
+    }
+}
+
+/// A message with the way it ends.
+#[derive(Debug)]
+pub struct Stopped {
+    /// How it ends.
+    pub end: End,
+    /// What to say; may be several lines.
+    pub message: String,
+}
+
+impl Stopped {
+    /// The command line or the plan is wrong.
+    pub fn usage(message: impl fmt::Display) -> Stopped {
+        Stopped { end: End::Usage, message: message.to_string() }
+    }
+
+    /// The system failed.
+    pub fn io(message: impl fmt::Display) -> Stopped {
+        Stopped { end: End::Io, message: message.to_string() }
+    }
+}
+
+impl From<RunError> for Stopped {
+    fn from(error: RunError) -> Stopped {
+        let end = match error.failure() {
+            Failure::Plan => End::Usage,
+            Failure::Io => End::Io,
+            Failure::Refused => End::Refused,
+        };
+        Stopped { end, message: error.to_string() }
+    }
+}
+
+impl From<PlaceError> for Stopped {
+    fn from(error: PlaceError) -> Stopped {
+        Stopped::usage(error)
+    }
+}
+
+impl From<plumb_store::StoreError> for Stopped {
+    fn from(error: plumb_store::StoreError) -> Stopped {
+        Stopped::io(error)
+    }
+}

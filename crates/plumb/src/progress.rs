@@ -1,0 +1,89 @@
+//! The one live line, on standard error, when that is a terminal.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plumb_engine::Live;
+use plumb_report::format;
+use plumb_study::Progress;
+use plumb_workload::OpKind;
+use std::io::IsTerminal;
+
+/// The live line.
+pub struct LiveLine {
+    bar: ProgressBar,
+    prefix: String,
+    history: Vec<f64>,
+}
+
+/// Seconds that the sparkline shows.
+const HISTORY: usize = 16;
+
+impl LiveLine {
+    /// A line, or nothing at all where standard error is no terminal.
+    pub fn new() -> LiveLine {
+        let target =
+            if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        LiveLine { bar, prefix: String::new(), history: Vec::new() }
+    }
+
+    /// Takes the line away.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+
+    fn say(&self, text: &str) {
+        self.bar.set_message(format!("{}{text}", self.prefix));
+    }
+}
+
+impl Drop for LiveLine {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+fn sparkline(values: &[f64]) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let top = values.iter().copied().fold(0.0, f64::max);
+    let bar = |value: &f64| if top > 0.0 { BARS[((value / top) * 7.0).round().clamp(0.0, 7.0) as usize] } else { BARS[0] };
+    values.iter().map(bar).collect()
+}
+
+impl Progress for LiveLine {
+    fn preparing(&mut self, what: &str) {
+        self.history.clear();
+        self.say(what);
+    }
+
+    fn block(&mut self, what: &str) {
+        self.prefix = format!("{what} · ");
+    }
+
+    fn live(&mut self, live: &Live) {
+        let seconds = live.interval.length_ns as f64 / 1e9;
+        let busiest = live.interval.ops.iter().max_by_key(|(_, ops)| ops.count);
+        let Some((kind, ops)) = busiest else {
+            self.history.push(0.0);
+            return self.say(&format!("{}  nothing completed in the last second", live.phase));
+        };
+        let rate = ops.count as f64 / seconds;
+        let bytes = ops.bytes as f64 / seconds;
+        self.history.push(if bytes > 0.0 { bytes } else { rate });
+        if self.history.len() > HISTORY {
+            self.history.remove(0);
+        }
+        let speed = if bytes > 0.0 { format!("{} {}", format::rate_si(bytes), format::per_second(rate)) } else { format::per_second(rate) };
+        let p99 = ops.p99_ns.map_or(format::MISSING.to_owned(), |ns| format::time(ns as f64));
+        let left = live.time_ns.map_or(String::new(), |time_ns| {
+            format!(" · {} left", format::time(time_ns.saturating_sub(live.elapsed_ns) as f64))
+        });
+        let verb = if *kind == OpKind::Read || *kind == OpKind::Write { String::new() } else { format!("{} ", kind.name()) };
+        self.say(&format!(
+            "{}  {verb}{speed} {} p99 {p99} · in flight {:.1}{left}",
+            live.phase,
+            sparkline(&self.history),
+            live.in_flight
+        ));
+    }
+}

@@ -1,0 +1,77 @@
+//! The surroundings of a command: store, terminal, signals, what may be overwritten.
+
+use crate::args::Common;
+use crate::exit::Stopped;
+use plumb_engine::guard::Permissions;
+use plumb_engine::signals;
+use plumb_engine::testdir::TestDirs;
+use plumb_report::style::Colour;
+use plumb_report::Style;
+use plumb_store::Store;
+use plumb_study::Bench;
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+
+/// The user's data directory for Plumb. Source: XDG Base Directory Specification.
+pub fn data_directory() -> PathBuf {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let base = absolute("XDG_DATA_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/share")))
+        .unwrap_or_else(|| PathBuf::from("/var/tmp"));
+    base.join("plumb")
+}
+
+/// Where test directories are registered while they exist.
+pub fn test_dirs() -> TestDirs {
+    TestDirs::new(data_directory().join("testdirs"))
+}
+
+/// Opens the store, and marks what a killed run left in it.
+pub fn store(common: &Common) -> Result<Store, Stopped> {
+    let path = common.db.clone().unwrap_or_else(|| data_directory().join("plumb.db"));
+    if let Some(parent) = path.parent() {
+        std::fs::create_dir_all(parent).map_err(|error| {
+            Stopped::io(format!("cannot make {}: {error}; name another database with --db, or use --no-store", parent.display()))
+        })?;
+    }
+    let mut store = Store::open(&path)?;
+    store.recover()?;
+    Ok(store)
+}
+
+/// Everything that a measuring command needs.
+pub fn bench(common: &Common) -> Result<Bench, Stopped> {
+    let store = if common.no_store { None } else { Some(store(common)?) };
+    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+    let permissions = common.plumb_allow.as_deref().map_or_else(Permissions::none, Permissions::parse);
+    Ok(Bench::new(store, stop, permissions, test_dirs()))
+}
+
+/// How pages on standard output are set: `NO_COLOR`, the terminal's width and pipes respected.
+pub fn style() -> Style {
+    let terminal = std::io::stdout().is_terminal();
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let columns = if terminal { rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| size.ws_col) } else { 0 };
+    Style {
+        width: match usize::from(columns) {
+            0 => Style::PLAIN.width,
+            columns => columns.clamp(40, 140),
+        },
+        colour: if terminal && !plain { Colour::Ansi } else { Colour::Never },
+    }
+}
+
+/// Writes to standard output. A reader that went away is no error.
+pub fn print(text: &str) -> Result<(), Stopped> {
+    match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Stopped::io(format!("standard output: {error}"))),
+        _ => Ok(()),
+    }
+}
+
+/// Writes JSON to standard output.
+pub fn print_json(value: &impl serde::Serialize) -> Result<(), Stopped> {
+    let text = serde_json::to_string_pretty(value).map_err(Stopped::io)?;
+    print(&format!("{text}\n"))
+}

@@ -1,0 +1,88 @@
+//! A look without load: what would make a result wrong here.
+
+use plumb_probe::clock::ClockWatch;
+use plumb_probe::counters::{self, SampleSet};
+use plumb_probe::others::IoWatch;
+use plumb_probe::stack;
+use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
+use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement};
+use plumb_workload::{Blocks, FileTarget, Phase, Target, Work, WorkerGroup, Workload};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long the machine is watched.
+const WATCHED: Duration = Duration::from_secs(1);
+
+/// What was seen.
+#[derive(Debug, Clone, Serialize)]
+pub struct CheckOutcome {
+    /// The machine.
+    pub environment: Environment,
+    /// The storage under the path.
+    pub target: TargetFacts,
+    /// What the checks say that need no load, worst first.
+    pub checks: Vec<Finding>,
+}
+
+/// Why nothing could be looked at.
+#[derive(Debug, thiserror::Error)]
+#[error("`{path}`: {source}; name an existing file, directory or device")]
+pub struct CheckError {
+    path: PathBuf,
+    source: std::io::Error,
+}
+
+/// A workload that does nothing, so that the checks see a machine at rest.
+fn idle(path: &Path) -> Workload {
+    let target = FileTarget { path: path.to_owned(), size: None, prepare: plumb_workload::Prepare::Nothing, content: Default::default() };
+    Workload {
+        name: "idle".to_owned(),
+        description: String::new(),
+        seed: Workload::DEFAULT_SEED,
+        target: BTreeMap::from([("data".to_owned(), Target::File(target))]),
+        phase: vec![Phase {
+            name: "idle".to_owned(),
+            cache: Default::default(),
+            memory_pressure: None,
+            ramp: Default::default(),
+            stop: Default::default(),
+            end: Default::default(),
+            workers: vec![WorkerGroup::new("data", Work::Blocks(Blocks::default()))],
+        }],
+    }
+}
+
+/// Watches the machine for a second, and looks at the storage under a path.
+pub fn look(path: &Path) -> Result<CheckOutcome, CheckError> {
+    std::fs::metadata(path).map_err(|source| CheckError { path: path.to_owned(), source })?;
+    let environment = plumb_probe::environment();
+    let target = stack::of_path(path);
+    let samples = SampleSet::of([&target]);
+    let (others, clock, before) = (IoWatch::start(), ClockWatch::start(), counters::sample(&samples));
+    std::thread::sleep(WATCHED);
+    let after = counters::sample(&samples);
+    let observations = Observations {
+        environment: environment.clone(),
+        targets: BTreeMap::from([("data".to_owned(), target.clone())]),
+        phases: vec![PhaseObservations {
+            name: "idle".to_owned(),
+            other_io: others.finish(&[std::process::id()]),
+            clock_step_ns: clock.finish(),
+            before,
+            after,
+            ..PhaseObservations::default()
+        }],
+    };
+    let phase = PhaseMeasurement {
+        name: "idle".to_owned(),
+        wall_ns: WATCHED.as_nanos() as u64,
+        ..PhaseMeasurement::default()
+    };
+    let measurement = Measurement { phases: vec![phase], interrupted: false };
+    let mut checks = plumb_trust::judge(&idle(path), &measurement, &observations).findings;
+    // What only a load can show is not missing here.
+    checks.retain(|finding| finding.level != Level::Skipped);
+    Ok(CheckOutcome { environment, target, checks })
+}

@@ -1,0 +1,77 @@
+//! Where a comparison's side or a named workload runs: a directory, or a simulated device.
+
+use plumb_workload::SimDevice;
+use plumb_workload::named;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// A directory or a simulated device.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Place {
+    /// A directory; test data goes into a directory of its own below it.
+    Directory(PathBuf),
+    /// A simulated device.
+    Sim(SimDevice),
+}
+
+/// Why a place cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum PlaceError {
+    /// The text begins with `sim:` but is no simulated device.
+    #[error(transparent)]
+    Sim(#[from] plumb_workload::sim::SimError),
+    /// No such directory.
+    #[error("`{path}` cannot be used: {reason}; name an existing directory, or a simulated device such as `sim:hdd`")]
+    Directory {
+        /// The path.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl Place {
+    /// Reads a place as typed: `sim:…`, or the path of a directory.
+    pub fn parse(text: &str) -> Result<Place, PlaceError> {
+        if text.starts_with("sim:") {
+            return Ok(Place::Sim(text.parse()?));
+        }
+        let path = PathBuf::from(text);
+        let error = |reason: String| PlaceError::Directory { path: path.clone(), reason };
+        let metadata = std::fs::metadata(&path).map_err(|failure| error(failure.to_string()))?;
+        if metadata.is_dir() {
+            return Ok(Place::Directory(path));
+        }
+        Err(error("it is not a directory".to_owned()))
+    }
+
+    /// The directory below which test data is made: the temporary directory where nothing is written at all.
+    pub fn base(&self) -> &Path {
+        match self {
+            Place::Directory(path) => path,
+            Place::Sim(_) => Path::new("/tmp"),
+        }
+    }
+
+    /// The same for the table of named workloads.
+    pub fn for_named(&self) -> named::Place {
+        match self {
+            Place::Directory(_) => named::Place::Directory,
+            Place::Sim(device) => named::Place::Sim(device.clone()),
+        }
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Place::Directory(path) => path.display().fmt(f),
+            Place::Sim(device) => device.fmt(f),
+        }
+    }
+}
+
+/// Bytes that are free on the file system under a path, for this user.
+pub fn free_bytes(path: &Path) -> Result<u64, String> {
+    plumb_probe::stack::of_path(path).filesystem.as_result().map(|filesystem| filesystem.free_bytes).map_err(str::to_owned)
+}

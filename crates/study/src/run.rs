@@ -1,0 +1,266 @@
+//! One run with its evidence: probe before, engine, probe after, trust, store.
+
+use crate::evidence::{Evidence, Ledger};
+use crate::place::free_bytes;
+use jiff::Timestamp;
+use plumb_engine::guard::{Permissions, Refusal};
+use plumb_engine::sim::SimRun;
+use plumb_engine::signals::StopFlag;
+use plumb_engine::testdir::TestDirs;
+use plumb_engine::{DropCaches, EngineError, Live, Setting};
+use plumb_result::observe::Environment;
+use plumb_result::run::RESULT_SCHEMA;
+use plumb_result::{Measurement, Observations, RunResult, Seen, Tool};
+use plumb_store::Store;
+use plumb_workload::validate::{Problem, validate};
+use plumb_workload::{Size, Target, Workload};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Shows people how far a run has got. Every method has an empty default.
+pub trait Progress {
+    /// Something slow goes on that is not measured.
+    fn preparing(&mut self, _what: &str) {}
+    /// A second of a phase has passed.
+    fn live(&mut self, _live: &Live) {}
+    /// A run of a comparison begins.
+    fn block(&mut self, _what: &str) {}
+}
+
+/// Shows nothing.
+pub struct Silent;
+
+impl Progress for Silent {}
+
+/// What runs need of their surroundings: made once a process.
+pub struct Bench {
+    /// Where results go; nowhere when absent.
+    pub store: Option<Store>,
+    /// Set by a signal.
+    pub stop: StopFlag,
+    /// What may be overwritten.
+    pub permissions: Permissions,
+    /// Where test directories are registered.
+    pub test_dirs: TestDirs,
+    /// Whether the whole page cache may be dropped to make files cold.
+    pub drop_caches: DropCaches,
+    environment: Environment,
+    null_ceilings: BTreeMap<u32, Seen<f64>>,
+}
+
+/// What to run.
+pub struct RunRequest<'a> {
+    /// The workload; sizes may still depend on the machine.
+    pub workload: &'a Workload,
+    /// Where test data is made.
+    pub base: &'a Path,
+    /// As typed, for the record.
+    pub command: &'a str,
+    /// Which run of a comparison this is, for simulated devices.
+    pub sim_run: SimRun,
+}
+
+/// What a run came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunOutcome {
+    /// The result, as stored.
+    pub result: RunResult,
+    /// What the engine measured.
+    pub measurement: Measurement,
+    /// What the probe saw.
+    pub observations: Observations,
+    /// Why the store does not hold it, where it does not. The result is good all the same.
+    pub not_stored: Option<String>,
+}
+
+/// Why a run has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The workload does not hold together.
+    #[error("{}", problems(.0))]
+    Workload(Vec<Problem>),
+    /// A size depends on what could not be seen.
+    #[error("target `{target}`: its size depends on the file system's free space, which cannot be seen: {reason}; give a size in bytes")]
+    Size {
+        /// The target.
+        target: String,
+        /// Why.
+        reason: String,
+    },
+    /// The engine could not run it.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+}
+
+fn problems(problems: &[Problem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// What a failure means to whoever called: the exit codes of the design.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// The plan is wrong.
+    Plan,
+    /// The system failed.
+    Io,
+    /// The write guard refused.
+    Refused,
+}
+
+impl RunError {
+    /// What the failure means.
+    pub fn failure(&self) -> Failure {
+        match self {
+            RunError::Workload(_) | RunError::Size { .. } => Failure::Plan,
+            RunError::Store(_) => Failure::Io,
+            RunError::Engine(error) if error.refusal().is_some() => Failure::Refused,
+            RunError::Engine(error) if error.is_plan() => Failure::Plan,
+            RunError::Engine(_) => Failure::Io,
+        }
+    }
+
+    /// The guard's refusal, where it is one.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            RunError::Engine(error) => error.refusal(),
+            _ => None,
+        }
+    }
+}
+
+/// This program, as results name it.
+pub fn tool() -> Tool {
+    Tool { name: "plumb".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() }
+}
+
+impl Bench {
+    /// A bench that stores its results, or not.
+    pub fn new(store: Option<Store>, stop: StopFlag, permissions: Permissions, test_dirs: TestDirs) -> Bench {
+        Bench {
+            store,
+            stop,
+            permissions,
+            test_dirs,
+            drop_caches: DropCaches::Never,
+            environment: plumb_probe::environment(),
+            null_ceilings: BTreeMap::new(),
+        }
+    }
+
+    /// The machine.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// Memory that a run may use: the machine's, or the control group's where that is less.
+    pub fn ram_bytes(&self) -> u64 {
+        let limit = self.environment.cgroup.memory_bytes.unwrap_or(u64::MAX);
+        self.environment.ram_bytes.min(limit)
+    }
+
+    /// What the null backend reaches with so many workers; measured once a process.
+    fn null_ceiling(&mut self, workload: &Workload) -> Seen<f64> {
+        let most = |phase: &plumb_workload::Phase| phase.workers.iter().map(|group| group.count).sum::<u32>();
+        let is_sim = workload.target.values().all(|target| matches!(target, Target::Sim(_)));
+        if is_sim {
+            return Seen::no("the target is simulated: no generator runs in real time");
+        }
+        let workers = workload.phase.iter().map(most).max().unwrap_or(1).clamp(1, self.environment.cpus.max(1));
+        self.null_ceilings
+            .entry(workers)
+            .or_insert_with(|| plumb_engine::null_ceiling_ops(workers).map_err(|error| error.to_string()).into())
+            .clone()
+    }
+
+    /// Runs a workload once, with all its evidence; stores it and judges it.
+    pub fn run(&mut self, request: &RunRequest<'_>, progress: &mut dyn Progress) -> Result<RunOutcome, RunError> {
+        let workload = resolved(request.workload, self.ram_bytes(), request.base)?;
+        let problems = validate(&workload);
+        if !problems.is_empty() {
+            return Err(RunError::Workload(problems));
+        }
+        let id = uuid::Uuid::now_v7().to_string();
+        let started_at = Timestamp::now().to_string();
+        let tool = tool();
+        let null_ceiling = self.null_ceiling(&workload);
+        let environment = self.environment.clone();
+        let ledger = self.store.as_mut().map(|store| Ledger {
+            store,
+            id: &id,
+            started_at: &started_at,
+            tool: &tool,
+            command: request.command,
+        });
+        let mut evidence = Evidence::new(&workload, &environment, null_ceiling, ledger, progress);
+        let setting = Setting {
+            base: request.base,
+            permissions: &self.permissions,
+            stop: &self.stop,
+            test_dirs: &self.test_dirs,
+            drop_caches: self.drop_caches,
+            sim_run: request.sim_run,
+        };
+        let measured = plumb_engine::run(&workload, &setting, &mut evidence);
+        let collected = evidence.collected();
+        let measurement = match measured {
+            Ok(measurement) => measurement,
+            Err(error) => {
+                if let Some(store) = &mut self.store {
+                    // The run may not have been begun; then there is nothing to mark.
+                    let _ = store.fail_run(&id, &error.to_string());
+                }
+                return Err(error.into());
+            }
+        };
+        let judgement = plumb_trust::judge(&workload, &measurement, &collected.observations);
+        let phases = plumb_trust::phase_results(&workload, &measurement, &judgement);
+        let result = RunResult {
+            schema: RESULT_SCHEMA.to_owned(),
+            id,
+            started_at,
+            tool,
+            workload,
+            environment,
+            target: collected.observations.targets.clone(),
+            verdict: judgement.verdict,
+            partial: measurement.interrupted,
+            checks: judgement.findings,
+            phases,
+        };
+        let mut not_stored = collected.store_error.map(|error| error.to_string());
+        if let Some(store) = &mut self.store
+            && let Err(error) = store.finish_run(&result, &measurement)
+        {
+            not_stored.get_or_insert(error.to_string());
+        }
+        Ok(RunOutcome { result, measurement, observations: collected.observations, not_stored })
+    }
+}
+
+/// The workload with every size in bytes.
+fn resolved(workload: &Workload, ram_bytes: u64, base: &Path) -> Result<Workload, RunError> {
+    let mut workload = workload.clone();
+    for (name, target) in &mut workload.target {
+        let sizes: Vec<&mut Size> = match target {
+            Target::File(file) => file.size.iter_mut().collect(),
+            Target::Files(files) => vec![&mut files.size],
+            Target::Device(device) => device.size.iter_mut().collect(),
+            Target::Tree(_) | Target::Null(_) | Target::Sim(_) => Vec::new(),
+        };
+        for size in sizes {
+            let free = match size {
+                Size::Free(_) => {
+                    free_bytes(base).map_err(|reason| RunError::Size { target: name.clone(), reason })?
+                }
+                Size::Bytes(_) | Size::Ram(_) => 0,
+            };
+            *size = Size::Bytes(size.resolve(ram_bytes, free));
+        }
+    }
+    for phase in &mut workload.phase {
+        if let Some(pressure) = &mut phase.memory_pressure {
+            *pressure = Size::Bytes(pressure.resolve(ram_bytes, 0));
+        }
+    }
+    Ok(workload)
+}
