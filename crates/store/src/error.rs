@@ -80,6 +80,14 @@ pub enum StoreError {
         /// The newest runs that match, at most [`crate::CANDIDATES_MAX`].
         candidates: Vec<String>,
     },
+    /// The run has been begun before.
+    #[error("run {id} is {status} already and cannot begin again; a run needs a new id")]
+    Begun {
+        /// The run.
+        id: String,
+        /// Its status.
+        status: String,
+    },
     /// The run is there, and has no result.
     #[error("run {id} has no result: it is {status}{}", reason.as_ref().map(|r| format!(" ({r})")).unwrap_or_default())]
     NoResult {

@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Comparison, Finding, Interval, Measurement, RunResult, Tool};
 use plumb_workload::Workload;
-use rusqlite::{Transaction, params};
+use rusqlite::{OptionalExtension, Transaction, params};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -63,14 +63,21 @@ impl Store {
         let row = RunRowIn::of(start.id, start.started_at, start.tool, start.workload)?;
         let facts = Facts::of(start.environment, start.targets)?;
         let owner = canonical::text(&canonical::value("the owner", &Owner::this())?);
-        self.write("beginning a run", Durability::Process, |transaction| {
+        let begun = self.write("beginning a run", Durability::Process, |transaction| {
+            let known: Option<String> = transaction
+                .query_row("SELECT status FROM run WHERE id = ?1", [start.id], |row| row.get(0))
+                .optional()?;
+            if let Some(status) = known.filter(|status| status != "planned") {
+                return Ok(Err(StoreError::Begun { id: start.id.to_owned(), status }));
+            }
             row.insert(&facts, transaction)?;
             transaction.execute(
                 "UPDATE run SET status = 'running', command = ?2, dialect = ?3, owner = ?4 WHERE id = ?1",
                 params![start.id, start.command, start.dialect, owner],
             )?;
-            Ok(())
-        })
+            Ok(Ok(()))
+        })?;
+        begun
     }
 
     /// Appends what is new. To be called about once a second; each call costs one small transaction without a flush.
