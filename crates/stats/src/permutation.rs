@@ -41,24 +41,29 @@ pub fn sign_flip(differences: &[f64], seed: u64) -> Result<SignFlip, StatsError>
     // The same sum in another order differs in its last bits; such a tie counts as reached.
     let slack = 1e-12 * differences.iter().map(|difference| difference.abs()).sum::<f64>();
     let reach = differences.iter().sum::<f64>().abs() - slack;
-    let signed = |signs: &dyn Fn(usize) -> bool| -> f64 {
-        differences.iter().enumerate().map(|(i, difference)| if signs(i) { -difference } else { *difference }).sum()
-    };
     if differences.len() <= ENUMERATED_BLOCKS {
         // The last sign stays: the other half of the assignments mirrors this one.
-        let half = 1u32 << (differences.len() - 1);
-        let hits = (0..half).filter(|mask| signed(&|i| mask >> i & 1 == 1).abs() >= reach).count();
-        return Ok(SignFlip { p: hits as f64 / f64::from(half), p_min: 1.0 / f64::from(half), exact: true });
+        let half = 1u64 << (differences.len() - 1);
+        let hits = (0..half).filter(|&signs| signed_sum(differences, signs).abs() >= reach).count();
+        return Ok(SignFlip { p: hits as f64 / half as f64, p_min: 1.0 / half as f64, exact: true });
     }
     let mut stream = SplitMix::new(seed);
-    let mut signs = vec![false; differences.len()];
     let mut hits = 0u32;
     for _ in 0..DRAWS {
-        signs.iter_mut().for_each(|sign| *sign = stream.coin());
-        hits += u32::from(signed(&|i| signs[i]).abs() >= reach);
+        let sum: f64 = differences.chunks(64).map(|chunk| signed_sum(chunk, stream.next())).sum();
+        hits += u32::from(sum.abs() >= reach);
     }
     let all = f64::from(DRAWS + 1);
     Ok(SignFlip { p: f64::from(hits + 1) / all, p_min: 1.0 / all, exact: false })
+}
+
+/// The sum of at most 64 differences, the i-th of them negated where bit i is set.
+fn signed_sum(differences: &[f64], signs: u64) -> f64 {
+    let mut sum = 0.0;
+    for (i, difference) in differences.iter().enumerate() {
+        sum += if signs >> i & 1 == 1 { -difference } else { *difference };
+    }
+    sum
 }
 
 #[cfg(test)]
@@ -107,6 +112,15 @@ mod tests {
     fn nothing_and_nan_are_refused() {
         assert_eq!(sign_flip(&[], 0), Err(StatsError::TooFew { needed: 1, found: 0 }));
         assert!(sign_flip(&[0.1, f64::NAN], 0).is_err());
+    }
+
+    #[test]
+    fn more_blocks_than_bits_of_a_draw_are_all_flipped() {
+        // 100 differences that agree: no draw reaches their sum. If blocks past the 64th kept their signs, many would
+        // reach a sum that those alone make up.
+        assert_eq!(sign_flip(&[0.01; 100], 3).unwrap().p, 1.0 / f64::from(DRAWS + 1));
+        let late: Vec<f64> = (0..100).map(|i| if i < 64 { 0.0 } else { 0.01 }).collect();
+        assert_eq!(sign_flip(&late, 3).unwrap().p, 1.0 / f64::from(DRAWS + 1));
     }
 
     proptest! {

@@ -137,6 +137,8 @@ impl Stopper {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::estimate::paired;
+    use crate::random::SplitMix;
 
     const SHARP: Precision = Precision { half_width: 0.01, wanted: 0.05 };
     const BLUNT: Precision = Precision { half_width: 0.20, wanted: 0.05 };
@@ -196,5 +198,29 @@ mod tests {
     fn a_tail_may_be_wider_than_a_rate() {
         let widths = [Statistic::Rate, Statistic::P99, Statistic::P999].map(Statistic::wanted_half_width);
         assert_eq!(widths, [0.05, 0.10, 0.25]);
+    }
+
+    #[test]
+    fn stopping_by_precision_keeps_the_coverage_of_the_intervals() {
+        // Paired runs of two equal disks with a spread of 5 %: the interval at which it stopped should hold 1 in about
+        // 95 % of comparisons, although the data decided when to stop.
+        const DRAWS: u64 = 1000;
+        let mut held = 0;
+        for draw in 0..DRAWS {
+            let mut noise = SplitMix::new(draw);
+            let (mut a, mut b) = (Vec::new(), Vec::new());
+            let mut stopper = stopper();
+            let mut precision = Vec::new();
+            while let Decision::Run { blocks } = stopper.look(a.len() as u32, &precision, Budget::Left) {
+                for _ in 0..blocks {
+                    a.push((0.05 * noise.normal()).exp());
+                    b.push((0.05 * noise.normal()).exp());
+                }
+                precision = vec![Precision::of(&paired(&a, &b).unwrap(), 0.95, Statistic::Rate).unwrap()];
+            }
+            held += u32::from(paired(&a, &b).unwrap().interval(0.95).unwrap().contains(1.0));
+        }
+        let coverage = f64::from(held) / DRAWS as f64;
+        assert!((0.92..=0.97).contains(&coverage), "{coverage}");
     }
 }

@@ -209,8 +209,16 @@ fn more_blocks(estimate: &Estimate, blocks: u32, rule: &Rule) -> Option<u32> {
         let freedom = f64::from(n - 1);
         (t_quantile(test, freedom) + t_quantile(power, freedom)) * spread / f64::from(n).sqrt() < distance.abs()
     };
-    let first = (blocks + 1).max(rule.blocks_min).max(2);
-    (first..=blocks.saturating_add(BLOCKS_NEEDED_MAX)).find(|&n| fits(n)).map(|n| even(n - blocks))
+    // More blocks only ever narrow the interval, so the least number can be found by halving.
+    let (mut low, mut high) = ((blocks + 1).max(rule.blocks_min).max(2), blocks.saturating_add(BLOCKS_NEEDED_MAX));
+    if !fits(high) {
+        return None;
+    }
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if fits(middle) { high = middle } else { low = middle + 1 }
+    }
+    Some(even(low - blocks))
 }
 
 /// The next even number: the order of blocks is balanced in twos.

@@ -206,7 +206,7 @@ fn the_blocks_asked_for_settle_it_in_four_of_five_cases() {
         let log_error = spread * 2f64.sqrt() / 8f64.sqrt();
         let known = Estimate { log_mean: f64::ln(true_ratio), log_error, freedom: 7.0 };
         let all = 8 + more_blocks(&known, 8, &Rule::default()).unwrap();
-        let settled = share(300, |draw| {
+        let settled = share(200, |draw| {
             let (a, b) = disk(draw, spread, 0.0).compare(draw, all, true_ratio);
             let verdict = assess(&a, &b, Better::Higher, &Rule::default()).unwrap().verdict;
             !matches!(verdict, Verdict::CannotTell { .. } | Verdict::Fragile(_))

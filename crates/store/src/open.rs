@@ -3,6 +3,7 @@
 use crate::StoreError;
 use plumb_result::{Better, Metric};
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -136,11 +137,14 @@ impl Store {
     /// The vocabulary belongs to the program; the table mirrors it for queries. Metrics that only an older program
     /// knew stay.
     fn fill_metrics(&mut self) -> Result<(), StoreError> {
-        let metrics = Metric::all();
         let failed = self.failed("reading the metrics");
-        let known: i64 =
-            self.connection.query_row("SELECT count(*) FROM metric", [], |row| row.get(0)).map_err(&failed)?;
-        if known >= metrics.len() as i64 {
+        let mut statement = self.connection.prepare("SELECT name FROM metric").map_err(&failed)?;
+        let known: BTreeSet<String> =
+            statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(&failed)?;
+        drop(statement);
+        let mut metrics = Metric::all();
+        metrics.retain(|metric| !known.contains(&metric.to_string()));
+        if metrics.is_empty() {
             return Ok(());
         }
         self.write("writing the metrics", Durability::Process, |transaction| {

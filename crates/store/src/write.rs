@@ -63,7 +63,7 @@ impl Store {
         let row = RunRowIn::of(start.id, start.started_at, start.tool, start.workload)?;
         let facts = Facts::of(start.environment, start.targets)?;
         let owner = canonical::text(&canonical::value("the owner", &Owner::this())?);
-        let begun = self.write("beginning a run", Durability::Process, |transaction| {
+        self.write("beginning a run", Durability::Process, |transaction| {
             let known: Option<String> = transaction
                 .query_row("SELECT status FROM run WHERE id = ?1", [start.id], |row| row.get(0))
                 .optional()?;
@@ -76,8 +76,7 @@ impl Store {
                 params![start.id, start.command, start.dialect, owner],
             )?;
             Ok(Ok(()))
-        })?;
-        begun
+        })?
     }
 
     /// Appends what is new. To be called about once a second; each call costs one small transaction without a flush.

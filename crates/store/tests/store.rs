@@ -38,6 +38,19 @@ fn a_new_file_gets_the_schema_and_an_old_one_keeps_its_runs() {
 }
 
 #[test]
+fn a_metric_that_the_file_does_not_know_yet_is_added() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("plumb.db");
+    drop(Store::open(&path).unwrap());
+    let older = rusqlite::Connection::open(&path).unwrap();
+    older.execute_batch("UPDATE metric SET name = 'write.old' WHERE name = 'write.bw'").unwrap();
+    drop(older);
+    let mut store = Store::open(&path).unwrap();
+    store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    assert_eq!(number(&store, "SELECT count(*) FROM metric WHERE name IN ('write.old', 'write.bw')"), 2);
+}
+
+#[test]
 fn a_result_comes_back_to_the_last_bit() {
     let store = with_two_runs();
     assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
