@@ -1,1 +1,64 @@
-//! Placeholder.
+//! Estimators, tests, schedules and stop rules: pure functions over slices of numbers.
+//!
+//! A value here is one number of one *run* (or of one plot, for a factor that is hard to change): per-second samples
+//! and ops are not replicates, and nothing in this crate can tell the difference. Rates and times are handled on the
+//! log scale, so that "twice as fast" and "half as fast" are the same distance from 1. Why each method was chosen,
+//! and what it cannot do, is in `docs/statistics.md`.
+
+pub mod estimate;
+pub mod permutation;
+pub mod schedule;
+pub mod steady;
+pub mod stop;
+pub mod summary;
+pub mod verdict;
+
+mod random;
+
+pub use estimate::{Estimate, Interval, Ratio, paired, sample, welch};
+pub use permutation::{SignFlip, sign_flip};
+pub use schedule::{Block, Side, blocked_order};
+pub use stop::{Budget, Decision, Precision, Statistic, StopReason, StopRule, Stopper};
+pub use summary::{coefficient_of_variation, geometric_mean, median, median_absolute_deviation};
+pub use verdict::{Assessment, Better, Note, Rule, Verdict, assess};
+
+/// Why no number can be had from these values.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum StatsError {
+    /// Too few values for any estimate of the spread.
+    #[error("{found} values are too few: {needed} are needed; run more blocks")]
+    TooFew {
+        /// The least that works.
+        needed: usize,
+        /// What was given.
+        found: usize,
+    },
+    /// The log scale has no place for zero, negative numbers, infinities and NaN.
+    #[error(
+        "value {index} is {value}, but rates and times must be above 0 and finite; leave the run out, with its reason"
+    )]
+    NotPositive {
+        /// Position in the slice.
+        index: usize,
+        /// What was found there.
+        value: f64,
+    },
+    /// Each block needs both sides.
+    #[error("{baseline} baseline values and {candidate} candidate values do not pair; leave incomplete blocks out")]
+    Unpaired {
+        /// Values of the baseline.
+        baseline: usize,
+        /// Values of the candidate.
+        candidate: usize,
+    },
+    /// A setting that no interval or test can have.
+    #[error("{name} = {value} is outside {allowed}")]
+    Setting {
+        /// The setting.
+        name: &'static str,
+        /// What was given.
+        value: f64,
+        /// What it may be.
+        allowed: &'static str,
+    },
+}

@@ -1,1 +1,26 @@
-//! Placeholder.
+//! Results in one SQLite file: written while they are made, read back exactly, and open to anybody's SQL.
+//!
+//! What is promised, and how the file looks inside, is in `docs/store.md`. In short: a run has a row from before its
+//! first op; a kill loses at most what came after the last heartbeat; missing is `NULL`; nothing is ever overwritten
+//! because it could not be read.
+
+mod canonical;
+mod diff;
+mod error;
+mod export;
+mod facts;
+mod open;
+mod owner;
+mod query;
+mod read;
+mod recover;
+mod series;
+mod write;
+
+pub use diff::FactDifference;
+pub use error::StoreError;
+pub use open::{BUSY_TIMEOUT, SCHEMA_VERSION, Store};
+pub use query::{Cell, Table};
+pub use read::{CANDIDATES_MAX, Filter, PhaseIntervals, RunRow, RunStatus};
+pub use recover::Recovered;
+pub use write::{Partial, RunStart, TagChange};

@@ -1,0 +1,47 @@
+//! A stream of random bits of this crate's own, so that a schedule or a permutation test depends on its seed and on
+//! nothing else. SplitMix64: Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014.
+
+#[derive(Debug, Clone)]
+pub(crate) struct SplitMix {
+    state: u64,
+}
+
+impl SplitMix {
+    pub(crate) fn new(seed: u64) -> SplitMix {
+        SplitMix { state: seed }
+    }
+
+    pub(crate) fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.state;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A fair coin, from the highest bit.
+    pub(crate) fn coin(&mut self) -> bool {
+        self.next() >> 63 == 1
+    }
+
+    /// Standard normal, by Box and Muller; only tests simulate.
+    #[cfg(test)]
+    pub(crate) fn normal(&mut self) -> f64 {
+        let unit = |bits: u64| ((bits >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
+        let (u, v) = (unit(self.next()), unit(self.next()));
+        (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stream_is_splitmix64() {
+        // First outputs of the reference implementation (https://prng.di.unimi.it/splitmix64.c) for the seed 1234567.
+        let mut stream = SplitMix::new(1_234_567);
+        let first: Vec<u64> = (0..3).map(|_| stream.next()).collect();
+        assert_eq!(first, [6457827717110365317, 3203168211198807973, 9817491932198370423]);
+    }
+}

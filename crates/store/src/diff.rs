@@ -1,0 +1,145 @@
+//! In what two runs differ.
+
+use crate::{Store, StoreError, canonical};
+use plumb_result::RunResult;
+use serde::Serialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A fact in which two runs differ.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct FactDifference {
+    /// Where it is, `target.data.filesystem.options`.
+    pub fact: String,
+    /// In the first run; `None` where it is not there.
+    pub left: Option<String>,
+    /// In the second run; `None` where it is not there.
+    pub right: Option<String>,
+}
+
+impl Store {
+    /// The facts in which two runs differ, sorted: environment, targets, workload, verdict, and what was measured.
+    /// `left` and `right` as for [`Store::find`].
+    pub fn diff(&self, left: &str, right: &str) -> Result<Vec<FactDifference>, StoreError> {
+        Ok(differences(&leaves(&self.get(left)?)?, &leaves(&self.get(right)?)?))
+    }
+}
+
+fn differences(left: &BTreeMap<String, String>, right: &BTreeMap<String, String>) -> Vec<FactDifference> {
+    let facts: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+    facts
+        .into_iter()
+        .filter(|fact| left.get(*fact) != right.get(*fact))
+        .map(|fact| FactDifference {
+            fact: fact.clone(),
+            left: left.get(fact).cloned(),
+            right: right.get(fact).cloned(),
+        })
+        .collect()
+}
+
+fn leaves(result: &RunResult) -> Result<BTreeMap<String, String>, StoreError> {
+    let mut value = canonical::value("the result", result)?;
+    if let Some(fields) = value.as_object_mut() {
+        // Different in any two runs, and no fact about either; checks speak of what is compared here anyway.
+        for field in ["id", "started_at", "schema", "checks"] {
+            fields.remove(field);
+        }
+    }
+    let mut found = BTreeMap::new();
+    collect(&value, String::new(), &mut found);
+    Ok(found)
+}
+
+/// Every leaf by its path. Things of a list go by their names where they have one, so that one more disk in a stack
+/// is one difference and not a shift of all that follow; a list of plain values is one leaf.
+fn collect(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
+    let below = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match value {
+        // `Seen`: what was seen stands for itself, what was not says so.
+        Value::Object(fields) if fields.len() == 1 && fields.contains_key("yes") => {
+            collect(&fields["yes"], path, found)
+        }
+        Value::Object(fields) if fields.len() == 1 && fields.get("no").is_some_and(Value::is_string) => {
+            found.insert(path, format!("not seen: {}", plain(&fields["no"])));
+        }
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                collect(value, below(key), found);
+            }
+        }
+        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+            let mut names = BTreeMap::new();
+            for (i, item) in items.iter().enumerate() {
+                let name = item.get("name").and_then(Value::as_str).map_or_else(|| format!("{}", i + 1), str::to_owned);
+                let times = names.entry(name.clone()).and_modify(|times| *times += 1).or_insert(1);
+                let key = if *times == 1 { name } else { format!("{name}#{times}") };
+                collect(item, below(&key), found);
+            }
+        }
+        Value::Array(items) => {
+            found.insert(path, items.iter().map(plain).collect::<Vec<_>>().join(", "));
+        }
+        Value::Null => {}
+        leaf => {
+            found.insert(path, plain(leaf));
+        }
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn diff(left: Value, right: Value) -> Vec<(String, Option<String>, Option<String>)> {
+        let flat = |value: &Value| {
+            let mut found = BTreeMap::new();
+            collect(value, String::new(), &mut found);
+            found
+        };
+        differences(&flat(&left), &flat(&right)).into_iter().map(|d| (d.fact, d.left, d.right)).collect()
+    }
+
+    #[test]
+    fn one_more_disk_is_one_difference() {
+        let disk = |name: &str| json!({"name": name, "rotational": false});
+        let found = diff(
+            json!({"stack": [disk("sdb"), disk("sdc")]}),
+            json!({"stack": [disk("sda"), disk("sdb"), disk("sdc")]}),
+        );
+        assert_eq!(
+            found,
+            [
+                ("stack.sda.name".to_owned(), None, Some("sda".to_owned())),
+                ("stack.sda.rotational".to_owned(), None, Some("false".to_owned()))
+            ]
+        );
+    }
+
+    #[test]
+    fn what_was_not_seen_says_so_and_options_are_one_leaf() {
+        let found = diff(
+            json!({"governor": {"yes": "powersave"}, "options": ["rw", "noatime"]}),
+            json!({"governor": {"no": "no cpufreq"}, "options": ["rw"]}),
+        );
+        assert_eq!(
+            found,
+            [
+                ("governor".to_owned(), Some("powersave".to_owned()), Some("not seen: no cpufreq".to_owned())),
+                ("options".to_owned(), Some("rw, noatime".to_owned()), Some("rw".to_owned()))
+            ]
+        );
+    }
+
+    #[test]
+    fn things_of_one_name_are_kept_apart() {
+        let named = |size: u64| json!({"name": "x", "size": size});
+        let found = diff(json!([named(1), named(2)]), json!([named(1), named(3)]));
+        assert_eq!(found, [("x#2.size".to_owned(), Some("2".to_owned()), Some("3".to_owned()))]);
+    }
+}

@@ -1,0 +1,222 @@
+//! Opening a database file: whose it is, which schema it has, and how carefully it is written.
+
+use crate::StoreError;
+use plumb_result::{Better, Metric};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How long a writer waits for another one.
+pub const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// `PRAGMA application_id`: "PLUM". It tells Plumb's files from those of other programs.
+const APPLICATION_ID: i64 = 0x504c_554d;
+
+/// One after another; a released one is never changed. `PRAGMA user_version` says how many have been applied.
+const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql")];
+
+/// The schema that this program writes.
+pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
+
+/// A database of results.
+#[derive(Debug)]
+pub struct Store {
+    pub(crate) connection: Connection,
+    /// The file; `:memory:` where there is none.
+    pub(crate) path: PathBuf,
+    pub(crate) in_file: bool,
+}
+
+/// How sure a transaction is to outlive a loss of power. Any outlives a kill of the process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durability {
+    /// The write-ahead log is not flushed: a flush would disturb the very device that is being measured.
+    Process,
+    /// The log is flushed, and then folded into the file.
+    Power,
+}
+
+impl Store {
+    /// Opens a database file, or makes it and its directory.
+    ///
+    /// Errors: the file cannot be opened, is damaged, is another program's, or was made by a newer Plumb. In none of
+    /// these cases is it changed.
+    pub fn open(path: &Path) -> Result<Store, StoreError> {
+        let refused = |reason: String| StoreError::Open { path: path.to_owned(), reason };
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            std::fs::create_dir_all(directory).map_err(|error| refused(error.to_string()))?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(path, flags).map_err(|error| refused(error.to_string()))?;
+        Store::prepare(Store { connection, path: path.to_owned(), in_file: true })
+    }
+
+    /// A database that ends with the process.
+    pub fn open_in_memory() -> Result<Store, StoreError> {
+        let path = PathBuf::from(":memory:");
+        let connection = Connection::open_in_memory()
+            .map_err(|error| StoreError::Open { path: path.clone(), reason: error.to_string() })?;
+        Store::prepare(Store { connection, path, in_file: false })
+    }
+
+    /// Where it is; `:memory:` where there is no file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn prepare(mut store: Store) -> Result<Store, StoreError> {
+        let failed = store.failed("opening it");
+        store.connection.busy_timeout(BUSY_TIMEOUT).map_err(&failed)?;
+        // Nothing is written before it is known whose file this is.
+        let version = store.whose()?;
+        if store.in_file {
+            store.enter_wal()?;
+        }
+        // The log is folded into the file when a run ends (see Durability), not by chance in the middle of one.
+        store
+            .connection
+            .execute_batch("PRAGMA foreign_keys = ON; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 0;")
+            .map_err(&failed)?;
+        if version < SCHEMA_VERSION {
+            store.migrate()?;
+        }
+        store.fill_metrics()?;
+        Ok(store)
+    }
+
+    /// The schema's version, 0 for an empty file; an error for a file that is not ours to touch.
+    fn whose(&self) -> Result<i64, StoreError> {
+        let failed = self.failed("reading its header");
+        let number = |sql: &str| self.connection.query_row(sql, [], |row| row.get::<_, i64>(0)).map_err(&failed);
+        let version = number("PRAGMA user_version")?;
+        let tables = number("SELECT count(*) FROM sqlite_schema")?;
+        let application = number("PRAGMA application_id")?;
+        if application != APPLICATION_ID && (tables > 0 || version != 0 || application != 0) {
+            return Err(StoreError::Foreign { path: self.path.clone() });
+        }
+        if version > SCHEMA_VERSION {
+            return Err(StoreError::Newer { path: self.path.clone(), found: version, known: SCHEMA_VERSION });
+        }
+        Ok(version)
+    }
+
+    /// Readers and one writer at a time, without waiting for each other. Entering this mode takes the whole file for a
+    /// moment, and SQLite does not wait for it as it waits for other locks.
+    fn enter_wal(&self) -> Result<(), StoreError> {
+        let pause = Duration::from_millis(20);
+        let mut waited = Duration::ZERO;
+        loop {
+            match self.connection.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0)) {
+                // A file system without shared memory keeps another mode. That is slower, and as safe.
+                Ok(_) => return Ok(()),
+                Err(error) if is_busy(&error) && waited < BUSY_TIMEOUT => {
+                    std::thread::sleep(pause);
+                    waited += pause;
+                }
+                Err(error) => return Err(self.failed("entering WAL mode")(error)),
+            }
+        }
+    }
+
+    fn migrate(&mut self) -> Result<(), StoreError> {
+        let failed = self.failed("bringing its schema up to date");
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(&failed)?;
+        // Another process may have done it while this one waited.
+        let applied: i64 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(&failed)?;
+        for migration in MIGRATIONS.iter().skip(usize::try_from(applied).unwrap_or(0)) {
+            transaction.execute_batch(migration).map_err(&failed)?;
+        }
+        let version = SCHEMA_VERSION.max(applied);
+        transaction
+            .execute_batch(&format!("PRAGMA user_version = {version}; PRAGMA application_id = {APPLICATION_ID};"))
+            .map_err(&failed)?;
+        transaction.commit().map_err(&failed)
+    }
+
+    /// The vocabulary belongs to the program; the table mirrors it for queries. Metrics that only an older program
+    /// knew stay.
+    fn fill_metrics(&mut self) -> Result<(), StoreError> {
+        let failed = self.failed("reading the metrics");
+        let mut statement = self.connection.prepare("SELECT name FROM metric").map_err(&failed)?;
+        let known: BTreeSet<String> =
+            statement.query_map([], |row| row.get(0)).and_then(Iterator::collect).map_err(&failed)?;
+        drop(statement);
+        let mut metrics = Metric::all();
+        metrics.retain(|metric| !known.contains(&metric.to_string()));
+        if metrics.is_empty() {
+            return Ok(());
+        }
+        self.write("writing the metrics", Durability::Process, |transaction| {
+            let mut insert = transaction
+                .prepare("INSERT OR IGNORE INTO metric (name, unit, better, kind, doc) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+            for metric in &metrics {
+                let better = match metric.better() {
+                    Better::Higher => "higher",
+                    Better::Lower => "lower",
+                };
+                insert.execute((metric.to_string(), metric.unit().symbol(), better, kind(*metric), metric.doc()))?;
+            }
+            Ok(())
+        })
+    }
+
+    /// One transaction that takes the write lock at once, so that two processes wait for each other instead of failing
+    /// half-way.
+    pub(crate) fn write<T>(
+        &mut self,
+        doing: &'static str,
+        durability: Durability,
+        body: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        let failed = self.failed(doing);
+        if durability == Durability::Power {
+            self.connection.execute_batch("PRAGMA synchronous = FULL").map_err(&failed)?;
+        }
+        let outcome = (|| {
+            let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let value = body(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        })()
+        .map_err(&failed);
+        if durability == Durability::Power {
+            // Neither can undo what is committed; a checkpoint that another reader blocks is done by the next one.
+            let _ = self.connection.execute_batch("PRAGMA synchronous = NORMAL");
+            let _ = self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        }
+        outcome
+    }
+
+    /// Turns SQLite's errors into ours, with what was being done.
+    pub(crate) fn failed(&self, doing: &'static str) -> impl Fn(rusqlite::Error) -> StoreError + use<> {
+        let path = self.path.clone();
+        move |source| {
+            let path = path.clone();
+            match source.sqlite_error_code() {
+                Some(ErrorCode::NotADatabase | ErrorCode::DatabaseCorrupt) => {
+                    StoreError::Corrupt { path, reason: source.to_string() }
+                }
+                Some(ErrorCode::CannotOpen) => StoreError::Open { path, reason: source.to_string() },
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => StoreError::Busy { path, doing },
+                _ => StoreError::Sqlite { path, doing, source },
+            }
+        }
+    }
+}
+
+fn is_busy(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
+}
+
+/// A metric's family, for queries: `bandwidth`, `rate`, `latency`, `response`, `cpu`.
+fn kind(metric: Metric) -> &'static str {
+    use plumb_result::Quantity;
+    match metric.quantity {
+        Quantity::Bandwidth => "bandwidth",
+        Quantity::Rate => "rate",
+        Quantity::Latency(_) => "latency",
+        Quantity::Response(_) => "response",
+        Quantity::User | Quantity::System => "cpu",
+    }
+}

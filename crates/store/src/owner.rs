@@ -1,0 +1,94 @@
+//! Who runs a run, so that the next process can tell a run that goes on from one that was killed.
+
+use serde::{Deserialize, Serialize};
+use std::fs;
+
+/// A process, named so that no later process is taken for it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    host: String,
+    /// `/proc/sys/kernel/random/boot_id`; absent where there is none.
+    boot: Option<String>,
+    /// Which process ids `pid` is one of: a container has its own.
+    pid_namespace: Option<String>,
+    pid: u32,
+    /// Start time of the process, clock ticks since boot (field 22 of /proc/PID/stat, see proc_pid_stat(5)).
+    started: Option<u64>,
+}
+
+/// Whether an owner still runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Life {
+    Alive,
+    Dead,
+    /// It is on another host or in another container, or this system has no /proc.
+    Unknown,
+}
+
+impl Owner {
+    /// This process.
+    pub(crate) fn this() -> Owner {
+        let pid = std::process::id();
+        Owner {
+            host: read("/proc/sys/kernel/hostname").unwrap_or_default(),
+            boot: read("/proc/sys/kernel/random/boot_id"),
+            pid_namespace: fs::read_link("/proc/self/ns/pid").ok().map(|link| link.to_string_lossy().into_owned()),
+            pid,
+            started: start_of(pid),
+        }
+    }
+
+    /// Whether it still runs, seen from this process.
+    pub(crate) fn life(&self) -> Life {
+        let this = Owner::this();
+        if self.host != this.host || self.boot.is_none() || this.started.is_none() {
+            return Life::Unknown;
+        }
+        if self.boot != this.boot {
+            return Life::Dead;
+        }
+        if self.pid_namespace != this.pid_namespace {
+            return Life::Unknown;
+        }
+        match start_of(self.pid) {
+            Some(started) if Some(started) == self.started => Life::Alive,
+            _ => Life::Dead,
+        }
+    }
+}
+
+fn read(path: &str) -> Option<String> {
+    fs::read_to_string(path).ok().map(|text| text.trim().to_owned())
+}
+
+/// Start time of a process that lives; `None` for a zombie, which does nothing any more.
+fn start_of(pid: u32) -> Option<u64> {
+    let stat = read(&format!("/proc/{pid}/stat"))?;
+    // The command in parentheses may hold blanks and parentheses; fields are counted after the last one.
+    let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+    let state = fields.next()?;
+    if state == "Z" || state == "X" {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_process_lives_and_its_namesake_of_another_time_does_not() {
+        let this = Owner::this();
+        if this.started.is_none() {
+            assert!(std::env::var_os("CI").is_none(), "no /proc");
+            eprintln!("SKIPPED: this system has no /proc, so that nothing is known of any process");
+            return;
+        }
+        assert_eq!(this.life(), Life::Alive);
+        assert_eq!(Owner { started: Some(1), ..this.clone() }.life(), Life::Dead);
+        assert_eq!(Owner { boot: Some("another".to_owned()), ..this.clone() }.life(), Life::Dead);
+        assert_eq!(Owner { host: "elsewhere".to_owned(), ..this.clone() }.life(), Life::Unknown);
+        assert_eq!(Owner { pid_namespace: Some("pid:[1]".to_owned()), ..this }.life(), Life::Unknown);
+    }
+}

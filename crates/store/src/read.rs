@@ -1,0 +1,278 @@
+//! Reading runs back.
+
+use crate::series::{Column, decode_times, decode_values, restore};
+use crate::write::{RESULT_ARTIFACT, rfc3339};
+use crate::{Store, StoreError};
+use plumb_result::{Comparison, Interval, Metric, RunResult, RunVerdict};
+use rusqlite::{OptionalExtension, Row, params};
+use serde::Serialize;
+
+/// So many runs are named when an id is ambiguous.
+pub const CANDIDATES_MAX: usize = 10;
+
+/// Where a run stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum RunStatus {
+    /// Part of a study, not begun.
+    Planned,
+    /// Going on, or killed and not yet recovered.
+    Running,
+    /// Done; whether it can be believed is its verdict.
+    Ok,
+    /// Ended by an error.
+    Failed,
+    /// Ended early by a signal or a kill.
+    Aborted,
+    /// Left out of a study, with a reason.
+    Skipped,
+}
+
+impl RunStatus {
+    const ALL: [RunStatus; 6] = [
+        RunStatus::Planned,
+        RunStatus::Running,
+        RunStatus::Ok,
+        RunStatus::Failed,
+        RunStatus::Aborted,
+        RunStatus::Skipped,
+    ];
+
+    /// As stored and printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            RunStatus::Planned => "planned",
+            RunStatus::Running => "running",
+            RunStatus::Ok => "ok",
+            RunStatus::Failed => "failed",
+            RunStatus::Aborted => "aborted",
+            RunStatus::Skipped => "skipped",
+        }
+    }
+}
+
+/// Which runs to list; an empty filter is all.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// With this tag.
+    pub tag: Option<String>,
+    /// Of the workload with this name.
+    pub workload: Option<String>,
+    /// With this status.
+    pub status: Option<RunStatus>,
+    /// With this verdict.
+    pub verdict: Option<RunVerdict>,
+    /// The newest so many.
+    pub limit: Option<u32>,
+}
+
+/// A run in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunRow {
+    /// UUIDv7.
+    pub id: String,
+    /// RFC 3339, UTC.
+    pub started_at: String,
+    /// Name of the workload.
+    pub workload: String,
+    /// Where it stands.
+    pub status: RunStatus,
+    /// Why it failed, was aborted or skipped.
+    pub reason: Option<String>,
+    /// Whether it can be believed; `None` without a result.
+    pub verdict: Option<RunVerdict>,
+    /// Wall time of all phases, ns.
+    pub wall_ns: Option<u64>,
+    /// Paths of its targets, sorted.
+    pub paths: Vec<String>,
+    /// Sorted.
+    pub tags: Vec<String>,
+    /// The command as typed; empty where it is not known.
+    pub command: String,
+}
+
+/// The intervals of one phase of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PhaseIntervals {
+    /// The phase's name.
+    pub name: String,
+    /// As measured; of a run that was killed, as far as its heartbeats came.
+    pub intervals: Vec<Interval>,
+}
+
+impl Store {
+    /// Runs, the newest first.
+    pub fn list(&self, filter: &Filter) -> Result<Vec<RunRow>, StoreError> {
+        let failed = self.failed("listing runs");
+        // Unit separators cannot be part of a tag, and in a path they would only split its display.
+        let mut statement = self
+            .connection
+            .prepare(
+                "SELECT id, started_at, name, status, reason, verdict, wall_ns, command,
+                   (SELECT group_concat(path, char(31)) FROM (SELECT DISTINCT target.path FROM run_target
+                      JOIN target ON target.id = target_id WHERE run_id = run.id ORDER BY target.path)),
+                   (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM run_tag WHERE run_id = run.id ORDER BY tag))
+                 FROM run
+                 WHERE (?1 IS NULL OR EXISTS (SELECT 1 FROM run_tag WHERE run_id = run.id AND tag = ?1))
+                   AND (?2 IS NULL OR name = ?2) AND (?3 IS NULL OR status = ?3) AND (?4 IS NULL OR verdict = ?4)
+                 ORDER BY started_at DESC, id DESC LIMIT ?5",
+            )
+            .map_err(&failed)?;
+        let arguments = params![
+            filter.tag,
+            filter.workload,
+            filter.status.map(RunStatus::name),
+            filter.verdict.map(RunVerdict::name),
+            filter.limit.map_or(-1, i64::from)
+        ];
+        statement.query_map(arguments, run_row).and_then(Iterator::collect).map_err(&failed)
+    }
+
+    /// The id of the run that `text` names: `last` is the newest with a result; else a whole id, or the beginning or
+    /// the end of one. (The beginning of a UUIDv7 is its time, so that the ends of two runs differ sooner.)
+    pub fn find(&self, text: &str) -> Result<String, StoreError> {
+        let failed = self.failed("looking for a run");
+        let none = || StoreError::NotFound { path: self.path.clone(), text: text.to_owned() };
+        if text == "last" {
+            return self
+                .connection
+                .query_row(
+                    "SELECT id FROM run JOIN artifact ON run_id = id AND artifact.name = ?1
+                     ORDER BY started_at DESC, id DESC LIMIT 1",
+                    [RESULT_ARTIFACT],
+                    |row| row.get(0),
+                )
+                .optional()
+                .map_err(&failed)?
+                .ok_or_else(none);
+        }
+        if text.is_empty() {
+            return Err(none());
+        }
+        let mut statement = self
+            .connection
+            .prepare(
+                "SELECT id FROM run WHERE substr(id, 1, length(?1)) = lower(?1) OR substr(id, -length(?1)) = lower(?1)
+                 ORDER BY started_at DESC, id DESC LIMIT ?2",
+            )
+            .map_err(&failed)?;
+        let mut candidates: Vec<String> = statement
+            .query_map(params![text, CANDIDATES_MAX as i64], |row| row.get(0))
+            .and_then(Iterator::collect)
+            .map_err(&failed)?;
+        match candidates.len() {
+            0 => Err(none()),
+            1 => Ok(candidates.remove(0)),
+            _ => Err(StoreError::Ambiguous { text: text.to_owned(), candidates }),
+        }
+    }
+
+    /// A run's result, exactly as it was stored. `run` as for [`Store::find`].
+    pub fn get(&self, run: &str) -> Result<RunResult, StoreError> {
+        let run = self.find(run)?;
+        let text = self.result_text(&run)?;
+        serde_json::from_str(&text).map_err(|error| self.unreadable(&run, "the result", error.to_string()))
+    }
+
+    /// A run's result as stored text.
+    pub(crate) fn result_text(&self, run: &str) -> Result<String, StoreError> {
+        let failed = self.failed("reading a result");
+        let body: Option<Vec<u8>> = self
+            .connection
+            .query_row("SELECT body FROM artifact WHERE run_id = ?1 AND name = ?2", [run, RESULT_ARTIFACT], |row| {
+                row.get(0)
+            })
+            .optional()
+            .map_err(&failed)?;
+        match body {
+            Some(body) => {
+                String::from_utf8(body).map_err(|error| self.unreadable(run, "the result", error.to_string()))
+            }
+            None => Err(self
+                .connection
+                .query_row("SELECT status, reason FROM run WHERE id = ?1", [run], |row| {
+                    Ok(StoreError::NoResult { id: run.to_owned(), status: row.get(0)?, reason: row.get(1)? })
+                })
+                .optional()
+                .map_err(&failed)?
+                .unwrap_or_else(|| StoreError::NotFound { path: self.path.clone(), text: run.to_owned() })),
+        }
+    }
+
+    /// The intervals of each phase of a run, also of one without a result. `run` as for [`Store::find`].
+    pub fn intervals(&self, run: &str) -> Result<Vec<PhaseIntervals>, StoreError> {
+        let run = self.find(run)?;
+        let failed = self.failed("reading series");
+        let damaged = |reason: String| self.unreadable(&run, "a series", reason);
+        let mut phases_of = self
+            .connection
+            .prepare("SELECT seq, name, intervals FROM phase WHERE run_id = ?1 ORDER BY seq")
+            .map_err(&failed)?;
+        let mut series_of = self
+            .connection
+            .prepare("SELECT metric, data FROM series WHERE run_id = ?1 AND phase = ?2 AND scope = 'all'")
+            .map_err(&failed)?;
+        let mut phases = Vec::new();
+        let mut rows = phases_of.query([&run]).map_err(&failed)?;
+        while let Some(row) = rows.next().map_err(&failed)? {
+            let read = || Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+            let (seq, name, times): (i64, String, Option<Vec<u8>>) = read().map_err(&failed)?;
+            let mut intervals = match times {
+                Some(blob) => decode_times(&blob).map_err(|error| damaged(error.to_string()))?,
+                None => Vec::new(),
+            };
+            let mut series = series_of.query(params![run, seq]).map_err(&failed)?;
+            while let Some(row) = series.next().map_err(&failed)? {
+                let read = || Ok((row.get(0)?, row.get(1)?));
+                let (metric, data): (String, Vec<u8>) = read().map_err(&failed)?;
+                let metric: Metric = metric.parse().map_err(|error| damaged(format!("{error}")))?;
+                let values = decode_values(&data).map_err(|error| damaged(error.to_string()))?;
+                restore(&mut intervals, &Column { metric, values }).map_err(|error| damaged(error.to_string()))?;
+            }
+            phases.push(PhaseIntervals { name, intervals });
+        }
+        Ok(phases)
+    }
+
+    /// A stored comparison, by its whole id.
+    pub fn comparison(&self, id: &str) -> Result<Comparison, StoreError> {
+        let text: Option<String> = self
+            .connection
+            .query_row("SELECT body FROM comparison WHERE id = ?1", [id], |row| row.get(0))
+            .optional()
+            .map_err(self.failed("reading a comparison"))?;
+        let text = text.ok_or_else(|| StoreError::NotFound { path: self.path.clone(), text: id.to_owned() })?;
+        serde_json::from_str(&text).map_err(|error| self.unreadable(id, "the comparison", error.to_string()))
+    }
+
+    fn unreadable(&self, id: &str, what: &'static str, reason: String) -> StoreError {
+        StoreError::Unreadable { path: self.path.clone(), id: id.to_owned(), what, reason }
+    }
+}
+
+fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    let split = |text: Option<String>| -> Vec<String> {
+        text.map(|text| text.split('\u{1f}').map(str::to_owned).collect()).unwrap_or_default()
+    };
+    let status: String = row.get(3)?;
+    let verdict: Option<String> = row.get(5)?;
+    // The schema's CHECKs allow no other words.
+    let status = RunStatus::ALL.into_iter().find(|known| known.name() == status).unwrap_or(RunStatus::Failed);
+    let verdict = verdict.and_then(|verdict| {
+        [RunVerdict::Pass, RunVerdict::Caution, RunVerdict::Reject, RunVerdict::Unknown]
+            .into_iter()
+            .find(|known| known.name() == verdict)
+    });
+    Ok(RunRow {
+        id: row.get(0)?,
+        started_at: rfc3339(row.get(1)?),
+        workload: row.get(2)?,
+        status,
+        reason: row.get(4)?,
+        verdict,
+        wall_ns: row.get::<_, Option<i64>>(6)?.and_then(|ns| u64::try_from(ns).ok()),
+        command: row.get(7)?,
+        paths: split(row.get(8)?),
+        tags: split(row.get(9)?),
+    })
+}

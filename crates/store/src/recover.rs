@@ -1,0 +1,102 @@
+//! Runs that were killed: marked as what they are, with what they had measured.
+
+use crate::open::Durability;
+use crate::owner::{Life, Owner};
+use crate::write::{parse, write_intervals};
+use crate::{Store, StoreError};
+use plumb_result::Interval;
+use rusqlite::params;
+use std::collections::BTreeMap;
+
+/// A run that [`Store::recover`] has marked as aborted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recovered {
+    /// The run.
+    pub id: String,
+    /// Seconds (intervals) of measurement that its heartbeats had brought, over all phases.
+    pub intervals: usize,
+}
+
+struct Phase {
+    name: String,
+    intervals: Vec<Interval>,
+}
+
+impl Store {
+    /// Marks runs whose process is gone as `aborted`, and turns their heartbeats into series. Runs of other hosts,
+    /// other containers and living processes are left alone.
+    pub fn recover(&mut self) -> Result<Vec<Recovered>, StoreError> {
+        let failed = self.failed("looking for runs that were killed");
+        let mut statement = self
+            .connection
+            .prepare("SELECT id, owner FROM run WHERE status = 'running' ORDER BY id")
+            .map_err(&failed)?;
+        let running: Vec<(String, Option<String>)> = statement
+            .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
+            .and_then(Iterator::collect)
+            .map_err(&failed)?;
+        drop(statement);
+        let mut recovered = Vec::new();
+        for (id, owner) in running {
+            let life = owner.and_then(|owner| parse::<Owner>(&owner).ok()).map_or(Life::Unknown, |owner| owner.life());
+            if life == Life::Dead {
+                let intervals = self.heartbeats(&id)?.values().map(|phase| phase.intervals.len()).sum();
+                self.end_without_result(&id, "aborted", "its process was killed")?;
+                recovered.push(Recovered { id, intervals });
+            }
+        }
+        Ok(recovered)
+    }
+
+    /// Ends a run that has no result; its heartbeats become series.
+    pub(crate) fn end_without_result(
+        &mut self,
+        run: &str,
+        status: &'static str,
+        reason: &str,
+    ) -> Result<(), StoreError> {
+        let phases = self.heartbeats(run)?;
+        self.write("ending a run", Durability::Power, |transaction| {
+            // Another process may have recovered it, or the run may have ended, since it was looked at.
+            let changed = transaction.execute(
+                "UPDATE run SET status = ?2, reason = ?3, owner = NULL WHERE id = ?1 AND status = 'running'",
+                params![run, status, reason],
+            )?;
+            if changed == 0 {
+                return Ok(());
+            }
+            for (seq, phase) in &phases {
+                transaction.execute(
+                    "INSERT INTO phase (run_id, seq, name) VALUES (?1, ?2, ?3)",
+                    params![run, seq, phase.name],
+                )?;
+                write_intervals(run, *seq, &phase.intervals, transaction)?;
+            }
+            transaction.execute("DELETE FROM heartbeat WHERE run_id = ?1", [run])?;
+            Ok(())
+        })
+    }
+
+    /// What a run's heartbeats have brought, by number of phase.
+    fn heartbeats(&self, run: &str) -> Result<BTreeMap<i64, Phase>, StoreError> {
+        let failed = self.failed("reading heartbeats");
+        let mut statement = self
+            .connection
+            .prepare("SELECT phase, phase_name, intervals FROM heartbeat WHERE run_id = ?1 ORDER BY seq")
+            .map_err(&failed)?;
+        let mut rows = statement.query([run]).map_err(&failed)?;
+        let mut phases: BTreeMap<i64, Phase> = BTreeMap::new();
+        while let Some(row) = rows.next().map_err(&failed)? {
+            let read = || Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?));
+            let (seq, name, text): (i64, String, String) = read().map_err(&failed)?;
+            let intervals: Vec<Interval> = parse(&text).map_err(|reason| StoreError::Unreadable {
+                path: self.path.clone(),
+                id: run.to_owned(),
+                what: "a heartbeat",
+                reason,
+            })?;
+            phases.entry(seq).or_insert(Phase { name, intervals: Vec::new() }).intervals.extend(intervals);
+        }
+        Ok(phases)
+    }
+}

@@ -1,0 +1,256 @@
+//! Series as compact blobs. The format is described to the byte in `docs/store.md`; it is this module's only promise.
+
+use plumb_result::metric::{Metric, Quantity, Stat, Subject};
+use plumb_result::{Interval, OpCounts};
+use std::collections::BTreeMap;
+
+/// First byte of each blob.
+const VERSION: u8 = 1;
+
+/// Why a blob is not a series.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BlobError {
+    #[error("it has format {0}, and this Plumb knows {VERSION}")]
+    Version(u8),
+    #[error("it ends early or is damaged")]
+    Damaged,
+}
+
+/// Times of the points of a phase.
+pub(crate) fn encode_times(intervals: &[Interval]) -> Vec<u8> {
+    let mut blob = header(intervals.len());
+    deltas(intervals.iter().map(|interval| interval.start_ns), &mut blob);
+    deltas(intervals.iter().map(|interval| interval.length_ns), &mut blob);
+    blob
+}
+
+/// The inverse of [`encode_times`]: intervals without ops.
+pub(crate) fn decode_times(blob: &[u8]) -> Result<Vec<Interval>, BlobError> {
+    let mut reader = Reader::new(blob)?;
+    let n = reader.count()?;
+    let starts = reader.deltas(n)?;
+    let lengths = reader.deltas(n)?;
+    reader.end()?;
+    Ok(starts
+        .into_iter()
+        .zip(lengths)
+        .map(|(start_ns, length_ns)| Interval { start_ns, length_ns, ops: BTreeMap::new() })
+        .collect())
+}
+
+/// Values of one metric, one a point; `None` is not measured.
+pub(crate) fn encode_values(values: &[Option<u64>]) -> Vec<u8> {
+    let mut blob = header(values.len());
+    let mut bits = vec![0u8; values.len().div_ceil(8)];
+    for (i, _) in values.iter().enumerate().filter(|(_, value)| value.is_some()) {
+        bits[i / 8] |= 1 << (i % 8);
+    }
+    blob.extend(bits);
+    deltas(values.iter().copied().flatten(), &mut blob);
+    blob
+}
+
+/// The inverse of [`encode_values`].
+pub(crate) fn decode_values(blob: &[u8]) -> Result<Vec<Option<u64>>, BlobError> {
+    let mut reader = Reader::new(blob)?;
+    let n = reader.count()?;
+    let bits = reader.take(n.div_ceil(8))?;
+    let there: Vec<bool> = (0..n).map(|i| bits[i / 8] >> (i % 8) & 1 == 1).collect();
+    let mut values = reader.deltas(there.iter().filter(|there| **there).count())?.into_iter();
+    reader.end()?;
+    Ok(there.into_iter().map(|there| if there { values.next() } else { None }).collect())
+}
+
+/// The metrics that an interval carries, and how each is got out of and put into an op's counts.
+pub(crate) struct Column {
+    pub(crate) metric: Metric,
+    pub(crate) values: Vec<Option<u64>>,
+}
+
+/// One column for each metric of each op that occurs.
+pub(crate) fn columns(intervals: &[Interval]) -> Vec<Column> {
+    let kinds: std::collections::BTreeSet<_> = intervals.iter().flat_map(|interval| interval.ops.keys()).collect();
+    let mut columns = Vec::new();
+    for &kind in kinds {
+        let mut metrics = vec![Metric::rate(kind)];
+        if kind.moves_bytes() {
+            metrics.push(Metric::bandwidth(kind));
+        }
+        metrics.extend([Stat::P50, Stat::P99, Stat::Max].map(|stat| Metric::latency(kind, stat)));
+        for metric in metrics {
+            let values = intervals
+                .iter()
+                .map(|interval| interval.ops.get(&kind).and_then(|counts| get(counts, metric.quantity)))
+                .collect();
+            columns.push(Column { metric, values });
+        }
+    }
+    columns
+}
+
+/// Puts a column back into intervals; a column of another length is damaged.
+pub(crate) fn restore(intervals: &mut [Interval], column: &Column) -> Result<(), BlobError> {
+    let Subject::Op(kind) = column.metric.subject else { return Err(BlobError::Damaged) };
+    if intervals.len() != column.values.len() {
+        return Err(BlobError::Damaged);
+    }
+    for (interval, value) in intervals.iter_mut().zip(&column.values) {
+        let Some(value) = *value else { continue };
+        let counts = interval.ops.entry(kind).or_default();
+        match column.metric.quantity {
+            Quantity::Rate => counts.count = value,
+            Quantity::Bandwidth => counts.bytes = value,
+            Quantity::Latency(Stat::P50) => counts.p50_ns = Some(value),
+            Quantity::Latency(Stat::P99) => counts.p99_ns = Some(value),
+            Quantity::Latency(Stat::Max) => counts.max_ns = Some(value),
+            _ => return Err(BlobError::Damaged),
+        }
+    }
+    Ok(())
+}
+
+fn get(counts: &OpCounts, quantity: Quantity) -> Option<u64> {
+    match quantity {
+        Quantity::Rate => Some(counts.count),
+        Quantity::Bandwidth => Some(counts.bytes),
+        Quantity::Latency(Stat::P50) => counts.p50_ns,
+        Quantity::Latency(Stat::P99) => counts.p99_ns,
+        Quantity::Latency(Stat::Max) => counts.max_ns,
+        _ => None,
+    }
+}
+
+fn header(count: usize) -> Vec<u8> {
+    let mut blob = vec![VERSION];
+    varint(count as u64, &mut blob);
+    blob
+}
+
+/// Differences to the value before (0 before the first), modulo 2^64, as zigzag LEB128.
+fn deltas(values: impl Iterator<Item = u64>, blob: &mut Vec<u8>) {
+    let mut before = 0u64;
+    for value in values {
+        let delta = value.wrapping_sub(before) as i64;
+        varint(((delta << 1) ^ (delta >> 63)) as u64, blob);
+        before = value;
+    }
+}
+
+/// LEB128: seven bits a byte, the lowest first, the top bit set on all but the last byte.
+fn varint(mut value: u64, blob: &mut Vec<u8>) {
+    while value >= 0x80 {
+        blob.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    blob.push(value as u8);
+}
+
+struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    fn new(blob: &'a [u8]) -> Result<Reader<'a>, BlobError> {
+        match blob.split_first() {
+            Some((&VERSION, rest)) => Ok(Reader { rest }),
+            Some((&version, _)) => Err(BlobError::Version(version)),
+            None => Err(BlobError::Damaged),
+        }
+    }
+
+    fn take(&mut self, count: usize) -> Result<&'a [u8], BlobError> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(BlobError::Damaged)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    fn varint(&mut self) -> Result<u64, BlobError> {
+        let mut value = 0u64;
+        for shift in (0..64).step_by(7) {
+            let byte = self.take(1)?[0];
+            let bits = u64::from(byte & 0x7f);
+            if bits << shift >> shift != bits {
+                return Err(BlobError::Damaged);
+            }
+            value |= bits << shift;
+            if byte & 0x80 == 0 {
+                return Ok(value);
+            }
+        }
+        Err(BlobError::Damaged)
+    }
+
+    /// A number of points. Each takes at least a bit, so that a damaged count cannot ask for memory without end.
+    fn count(&mut self) -> Result<usize, BlobError> {
+        let count = self.varint()?;
+        if count > self.rest.len() as u64 * 8 { Err(BlobError::Damaged) } else { Ok(count as usize) }
+    }
+
+    fn deltas(&mut self, count: usize) -> Result<Vec<u64>, BlobError> {
+        let mut before = 0u64;
+        (0..count)
+            .map(|_| {
+                let coded = self.varint()?;
+                let delta = (coded >> 1) as i64 ^ -((coded & 1) as i64);
+                before = before.wrapping_add(delta as u64);
+                Ok(before)
+            })
+            .collect()
+    }
+
+    fn end(&self) -> Result<(), BlobError> {
+        if self.rest.is_empty() { Ok(()) } else { Err(BlobError::Damaged) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_bytes_are_those_of_the_documentation() {
+        assert_eq!(encode_values(&[Some(300), None, Some(299)]), [1, 3, 0b101, 0xd8, 0x04, 0x01]);
+        let second = |start_ns| Interval { start_ns, length_ns: 1, ops: BTreeMap::new() };
+        assert_eq!(encode_times(&[second(0), second(64)]), [1, 2, 0, 0x80, 0x01, 2, 0]);
+    }
+
+    #[test]
+    fn damaged_blobs_are_refused() {
+        for blob in [&[][..], &[1], &[1, 200, 1], &[1, 1, 1], &[1, 1, 1, 0x80], &[1, 0, 0]] {
+            assert_eq!(decode_values(blob), Err(BlobError::Damaged), "{blob:?}");
+        }
+        assert_eq!(decode_times(&[9, 0]), Err(BlobError::Version(9)));
+        let mut huge = vec![1];
+        varint(u64::MAX, &mut huge);
+        assert_eq!(decode_values(&huge), Err(BlobError::Damaged));
+    }
+
+    #[test]
+    fn an_hour_of_steady_seconds_takes_a_few_bytes_each() {
+        let counts =
+            OpCounts { count: 250_000, bytes: 250_000 * 4096, p50_ns: Some(90_000), p99_ns: None, max_ns: None };
+        let intervals: Vec<Interval> = (0..3600)
+            .map(|i| Interval {
+                start_ns: i * 1_000_000_000,
+                length_ns: 1_000_000_000,
+                ops: [(plumb_workload::OpKind::Read, OpCounts { count: 250_000 + i % 7, ..counts })].into(),
+            })
+            .collect();
+        let size: usize = columns(&intervals).iter().map(|column| encode_values(&column.values).len()).sum();
+        assert!(size + encode_times(&intervals).len() < 3600 * 10, "{size}");
+    }
+
+    proptest! {
+        #[test]
+        fn values_come_back(values in prop::collection::vec(any::<Option<u64>>(), 0..50)) {
+            prop_assert_eq!(decode_values(&encode_values(&values)), Ok(values));
+        }
+
+        #[test]
+        fn no_bytes_make_it_panic(blob in prop::collection::vec(any::<u8>(), 0..60)) {
+            let _ = decode_values(&blob);
+            let _ = decode_times(&blob);
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! Writing runs: a row before the first op, a heartbeat a second, everything else in one transaction at the end.
+
+use crate::facts::Facts;
+use crate::open::Durability;
+use crate::owner::Owner;
+use crate::series::{columns, encode_times, encode_values};
+use crate::{Store, StoreError, canonical};
+use jiff::Timestamp;
+use plumb_result::observe::{Environment, TargetFacts};
+use plumb_result::{Comparison, Finding, Interval, Measurement, RunResult, Tool};
+use plumb_workload::Workload;
+use rusqlite::{OptionalExtension, Transaction, params};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+
+/// What is known of a run before its first op.
+#[derive(Debug, Clone, Copy)]
+pub struct RunStart<'a> {
+    /// UUIDv7.
+    pub id: &'a str,
+    /// RFC 3339.
+    pub started_at: &'a str,
+    /// What runs it.
+    pub tool: &'a Tool,
+    /// As typed.
+    pub command: &'a str,
+    /// The dialect that it was typed in, `fio`; `None` for Plumb's own.
+    pub dialect: Option<&'a str>,
+    /// What is run, resolved.
+    pub workload: &'a Workload,
+    /// Where it is run.
+    pub environment: &'a Environment,
+    /// The storage under each target, by the target's name.
+    pub targets: &'a BTreeMap<String, TargetFacts>,
+}
+
+/// What a running phase has measured since the last heartbeat.
+#[derive(Debug, Clone, Copy)]
+pub struct Partial<'a> {
+    /// Number of the phase, from 1.
+    pub phase: u32,
+    /// Its name.
+    pub name: &'a str,
+    /// The intervals that are new.
+    pub intervals: &'a [Interval],
+}
+
+/// What to do with a tag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TagChange {
+    /// Put it on.
+    Add,
+    /// Take it off.
+    Remove,
+}
+
+impl Store {
+    /// Inserts a run as `running`, owned by this process. From here on a kill leaves a truthful row.
+    ///
+    /// A kill cannot undo this row; a loss of power within the run can, because nothing is flushed to the storage that
+    /// may be under test.
+    pub fn begin_run(&mut self, start: &RunStart<'_>) -> Result<(), StoreError> {
+        let row = RunRowIn::of(start.id, start.started_at, start.tool, start.workload)?;
+        let facts = Facts::of(start.environment, start.targets)?;
+        let owner = canonical::text(&canonical::value("the owner", &Owner::this())?);
+        self.write("beginning a run", Durability::Process, |transaction| {
+            let known: Option<String> = transaction
+                .query_row("SELECT status FROM run WHERE id = ?1", [start.id], |row| row.get(0))
+                .optional()?;
+            if let Some(status) = known.filter(|status| status != "planned") {
+                return Ok(Err(StoreError::Begun { id: start.id.to_owned(), status }));
+            }
+            row.insert(&facts, transaction)?;
+            transaction.execute(
+                "UPDATE run SET status = 'running', command = ?2, dialect = ?3, owner = ?4 WHERE id = ?1",
+                params![start.id, start.command, start.dialect, owner],
+            )?;
+            Ok(Ok(()))
+        })?
+    }
+
+    /// Appends what is new. To be called about once a second; each call costs one small transaction without a flush.
+    pub fn heartbeat(&mut self, run: &str, partial: &Partial<'_>) -> Result<(), StoreError> {
+        let intervals = canonical::text(&canonical::value("the intervals", &partial.intervals)?);
+        let at = nanos(Timestamp::now());
+        self.write("storing a heartbeat", Durability::Process, |transaction| {
+            transaction.execute(
+                "INSERT INTO heartbeat (run_id, seq, at, phase, phase_name, intervals)
+                 SELECT ?1, coalesce(max(seq), 0) + 1, ?2, ?3, ?4, ?5 FROM heartbeat WHERE run_id = ?1",
+                params![run, at, partial.phase, partial.name, intervals],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Stores a run's result and measurement in one transaction, flushed to the storage. Status becomes `ok`, or
+    /// `aborted` for a result that is partial. A run that was never begun is inserted; one that is there is replaced.
+    pub fn finish_run(&mut self, result: &RunResult, measurement: &Measurement) -> Result<(), StoreError> {
+        let row = RunRowIn::of(&result.id, &result.started_at, &result.tool, &result.workload)?;
+        let facts = Facts::of(&result.environment, &result.target)?;
+        let phases = measurement.phases.iter().map(PhaseIn::of).collect::<Result<Vec<_>, StoreError>>()?;
+        let body = serde_json::to_vec(result).map_err(|source| StoreError::Json { what: "the result", source })?;
+        let (status, reason) = if result.partial { ("aborted", Some("ended early by a signal")) } else { ("ok", None) };
+        let wall_ns: u64 = result.phases.iter().map(|phase| phase.wall_ns).sum();
+        self.write("storing a result", Durability::Power, |transaction| {
+            row.insert(&facts, transaction)?;
+            forget_measured(&result.id, transaction)?;
+            transaction.execute(
+                "UPDATE run SET status = ?2, reason = ?3, verdict = ?4, wall_ns = ?5, owner = NULL WHERE id = ?1",
+                params![result.id, status, reason, result.verdict.name(), i64::try_from(wall_ns).ok()],
+            )?;
+            write_phases(result, &phases, transaction)?;
+            write_checks(&result.id, &result.checks, transaction)?;
+            transaction.execute(
+                "INSERT INTO artifact (run_id, name, media_type, blake3, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![result.id, RESULT_ARTIFACT, "application/json", blake3::hash(&body).to_hex().as_str(), body],
+            )?;
+            Ok(())
+        })
+    }
+
+    /// Marks a run as `failed`, with the reason; what its heartbeats brought is kept as series.
+    pub fn fail_run(&mut self, run: &str, reason: &str) -> Result<(), StoreError> {
+        self.end_without_result(run, "failed", reason)
+    }
+
+    /// Puts a tag on a run or takes it off. `run` is a whole id.
+    pub fn tag(&mut self, run: &str, tag: &str, change: TagChange) -> Result<(), StoreError> {
+        if tag.is_empty() || tag.chars().any(|c| c == ',' || c.is_whitespace() || c.is_control()) {
+            return Err(StoreError::Tag { tag: tag.to_owned() });
+        }
+        let run = self.find(run)?;
+        let sql = match change {
+            TagChange::Add => "INSERT OR IGNORE INTO run_tag (run_id, tag) VALUES (?1, ?2)",
+            TagChange::Remove => "DELETE FROM run_tag WHERE run_id = ?1 AND tag = ?2",
+        };
+        self.write("tagging a run", Durability::Power, |transaction| {
+            transaction.execute(sql, params![run, tag])?;
+            Ok(())
+        })
+    }
+
+    /// Stores a comparison under an id (UUIDv7) as it is printed, and a `conclusion` for each of its contrasts.
+    /// `method` names the method and its version, so that a claim can be judged when methods have changed.
+    pub fn save_comparison(&mut self, id: &str, method: &str, comparison: &Comparison) -> Result<(), StoreError> {
+        let body = canonical::text(&canonical::value("the comparison", comparison)?);
+        let runs = json!(comparison.runs).to_string();
+        let at = nanos(Timestamp::now());
+        self.write("storing a comparison", Durability::Power, |transaction| {
+            transaction
+                .execute("INSERT INTO comparison (id, made_at, body) VALUES (?1, ?2, ?3)", params![id, at, body])?;
+            let mut insert = transaction.prepare(
+                "INSERT INTO conclusion
+                   (id, comparison_id, made_at, method, contrast, metric, ratio, lo, hi, p, verdict, runs)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+            )?;
+            for (i, contrast) in comparison.contrasts.iter().enumerate() {
+                let of = json!({
+                    "phase": contrast.phase,
+                    "baseline": contrast.baseline,
+                    "candidate": contrast.candidate,
+                    "blocks": contrast.blocks,
+                });
+                insert.execute(params![
+                    format!("{id}/{}", i + 1),
+                    id,
+                    at,
+                    method,
+                    canonical::text(&of),
+                    contrast.metric.to_string(),
+                    contrast.ratio,
+                    contrast.lo,
+                    contrast.hi,
+                    contrast.p_sign_flip,
+                    contrast.verdict.name(),
+                    runs
+                ])?;
+            }
+            Ok(())
+        })
+    }
+}
+
+/// Name of the artifact that holds the whole result, exactly as it was.
+pub(crate) const RESULT_ARTIFACT: &str = "result.json";
+
+/// The columns of `run` that are known from the beginning.
+struct RunRowIn<'a> {
+    id: &'a str,
+    started_at: i64,
+    tool: &'a Tool,
+    name: &'a str,
+    workload: String,
+    workload_hash: String,
+}
+
+impl<'a> RunRowIn<'a> {
+    fn of(id: &'a str, started_at: &str, tool: &'a Tool, workload: &'a Workload) -> Result<RunRowIn<'a>, StoreError> {
+        let time = started_at
+            .parse::<Timestamp>()
+            .map_err(|_| StoreError::Time { id: id.to_owned(), text: started_at.to_owned() })?;
+        let mut value = canonical::value("the workload", workload)?;
+        let text = canonical::text(&value);
+        // What it is called does not change what it does.
+        if let Some(fields) = value.as_object_mut() {
+            fields.remove("name");
+            fields.remove("description");
+        }
+        let workload_hash = canonical::address(&canonical::text(&value));
+        Ok(RunRowIn { id, started_at: nanos(time), tool, name: &workload.name, workload: text, workload_hash })
+    }
+
+    fn insert(&self, facts: &Facts, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        transaction.execute(
+            "INSERT OR IGNORE INTO tool (name, version) VALUES (?1, ?2)",
+            params![self.tool.name, self.tool.version],
+        )?;
+        let tool: i64 = transaction.query_row(
+            "SELECT id FROM tool WHERE name = ?1 AND version = ?2 AND git = '' AND build = ''",
+            params![self.tool.name, self.tool.version],
+            |row| row.get(0),
+        )?;
+        // The row is there before the facts, because run_target points at it; its environment follows.
+        transaction.execute(
+            "INSERT INTO run (id, tool_id, origin, command, name, workload, workload_hash, started_at, status)
+             VALUES (?1, ?2, 'native', '', ?3, ?4, ?5, ?6, 'planned')
+             ON CONFLICT (id) DO UPDATE SET tool_id = excluded.tool_id, name = excluded.name,
+               workload = excluded.workload, workload_hash = excluded.workload_hash, started_at = excluded.started_at",
+            params![self.id, tool, self.name, self.workload, self.workload_hash, self.started_at],
+        )?;
+        transaction.execute("DELETE FROM run_target WHERE run_id = ?1", [self.id])?;
+        facts.write(self.id, transaction)?;
+        transaction
+            .execute("UPDATE run SET environment_id = ?2 WHERE id = ?1", params![self.id, facts.environment_id()])?;
+        Ok(())
+    }
+}
+
+/// A phase's blobs, made before the write lock is taken.
+struct PhaseIn<'a> {
+    intervals: &'a [Interval],
+    steady: Option<bool>,
+    histograms: Vec<HistogramIn>,
+}
+
+struct HistogramIn {
+    op: &'static str,
+    kind: &'static str,
+    hdr: Vec<u8>,
+}
+
+impl<'a> PhaseIn<'a> {
+    fn of(phase: &'a plumb_result::PhaseMeasurement) -> Result<PhaseIn<'a>, StoreError> {
+        let mut histograms = Vec::new();
+        let mut keep = |op, kind, histogram: Option<&plumb_result::Histogram>| -> Result<(), StoreError> {
+            if let Some(histogram) = histogram.filter(|histogram| !histogram.is_empty()) {
+                histograms.push(HistogramIn { op, kind, hdr: histogram.to_hdr_v2()? });
+            }
+            Ok(())
+        };
+        for (kind, op) in &phase.ops {
+            keep(kind.name(), "service", Some(&op.service))?;
+            keep(kind.name(), "response", op.response.as_ref())?;
+        }
+        keep("", "start-lag", phase.start_lag.as_ref())?;
+        Ok(PhaseIn { intervals: &phase.intervals, steady: phase.steady, histograms })
+    }
+}
+
+fn write_phases(result: &RunResult, measured: &[PhaseIn<'_>], transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare(
+        "INSERT INTO value (run_id, phase, metric, value, source_tier, device_share) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    )?;
+    for (i, phase) in result.phases.iter().enumerate() {
+        let seq = i as i64 + 1;
+        transaction.execute(
+            "INSERT INTO phase (run_id, seq, name, wall_ns) VALUES (?1, ?2, ?3, ?4)",
+            params![result.id, seq, phase.name, i64::try_from(phase.wall_ns).ok()],
+        )?;
+        for (metric, value) in &phase.metrics {
+            insert.execute(params![
+                result.id,
+                seq,
+                metric.to_string(),
+                value.value,
+                value.tier.map(|tier| tier.name()),
+                value.device_share
+            ])?;
+        }
+    }
+    for (i, phase) in measured.iter().enumerate() {
+        let seq = i as i64 + 1;
+        // A measured phase without a result would be a bug upstream; its data are kept all the same.
+        transaction.execute(
+            "INSERT INTO phase (run_id, seq, name, steady) VALUES (?1, ?2, '', ?3)
+             ON CONFLICT (run_id, seq) DO UPDATE SET steady = excluded.steady",
+            params![result.id, seq, phase.steady],
+        )?;
+        write_intervals(&result.id, seq, phase.intervals, transaction)?;
+        for histogram in &phase.histograms {
+            transaction.execute(
+                "INSERT INTO histogram (run_id, phase, op, kind, hdr) VALUES (?1, ?2, ?3, ?4, ?5)",
+                params![result.id, seq, histogram.op, histogram.kind, histogram.hdr],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes a phase's intervals as series; the phase's row is there.
+pub(crate) fn write_intervals(
+    run: &str,
+    seq: i64,
+    intervals: &[Interval],
+    transaction: &Transaction<'_>,
+) -> rusqlite::Result<()> {
+    transaction.execute(
+        "UPDATE phase SET intervals = ?3 WHERE run_id = ?1 AND seq = ?2",
+        params![run, seq, encode_times(intervals)],
+    )?;
+    let step_ns = intervals.first().and_then(|interval| i64::try_from(interval.length_ns).ok());
+    for column in columns(intervals) {
+        transaction.execute(
+            "INSERT INTO series (run_id, phase, metric, step_ns, data) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![run, seq, column.metric.to_string(), step_ns, encode_values(&column.values)],
+        )?;
+    }
+    Ok(())
+}
+
+fn write_checks(run: &str, findings: &[Finding], transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    let mut insert = transaction.prepare(
+        "INSERT INTO check_result (run_id, seq, code, level, phase, observed, threshold, message, remedy)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+    )?;
+    for (i, finding) in findings.iter().enumerate() {
+        insert.execute(params![
+            run,
+            i as i64 + 1,
+            finding.code,
+            finding.level.name(),
+            finding.phase,
+            finding.observed,
+            finding.threshold,
+            finding.message,
+            finding.remedy
+        ])?;
+    }
+    Ok(())
+}
+
+/// Removes what a final result replaces: heartbeats, and whatever an earlier end of the same run has left.
+pub(crate) fn forget_measured(run: &str, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    for table in ["heartbeat", "phase", "value", "histogram", "series", "check_result", "artifact"] {
+        transaction.execute(&format!("DELETE FROM {table} WHERE run_id = ?1"), [run])?;
+    }
+    Ok(())
+}
+
+/// Unix nanoseconds; a time after 2262 is the last one that fits.
+fn nanos(time: Timestamp) -> i64 {
+    i64::try_from(time.as_nanosecond()).unwrap_or(i64::MAX)
+}
+
+/// The inverse, as RFC 3339 in UTC.
+pub(crate) fn rfc3339(nanos: i64) -> String {
+    Timestamp::from_nanosecond(i128::from(nanos)).map(|time| time.to_string()).unwrap_or_default()
+}
+
+/// Turns a document that was stored by [`canonical::text`] back into a value.
+pub(crate) fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    serde_json::from_value(value).map_err(|error| error.to_string())
+}

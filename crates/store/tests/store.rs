@@ -1,0 +1,400 @@
+//! What is put into a store comes out of it, and files that are not ours stay as they are.
+
+mod common;
+
+use common::{FIRST, SECOND, environment, intervals, measurement, result, started, targets};
+use plumb_result::compare::{COMPARE_SCHEMA, Comparison, Contrast};
+use plumb_result::{ContrastVerdict, Metric, RunVerdict};
+use plumb_store::{Cell, Filter, Partial, RunStatus, SCHEMA_VERSION, Store, StoreError, TagChange};
+use plumb_workload::OpKind;
+use std::fs;
+use std::path::Path;
+
+fn with_two_runs() -> Store {
+    let mut store = Store::open_in_memory().unwrap();
+    store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    store.finish_run(&result(SECOND, 2), &measurement()).unwrap();
+    store
+}
+
+fn number(store: &Store, sql: &str) -> i64 {
+    match store.query(sql).unwrap().rows[0][0] {
+        Cell::Integer(number) => number,
+        ref other => panic!("{other:?} is no whole number"),
+    }
+}
+
+#[test]
+fn a_new_file_gets_the_schema_and_an_old_one_keeps_its_runs() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("not/yet/there/plumb.db");
+    let mut store = Store::open(&path).unwrap();
+    assert_eq!(number(&store, "SELECT user_version FROM pragma_user_version"), SCHEMA_VERSION);
+    assert_eq!(number(&store, "SELECT count(*) FROM metric"), Metric::all().len() as i64);
+    store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    drop(store);
+    let again = Store::open(&path).unwrap();
+    assert_eq!(again.get(FIRST).unwrap(), result(FIRST, 1));
+}
+
+#[test]
+fn a_metric_that_the_file_does_not_know_yet_is_added() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("plumb.db");
+    drop(Store::open(&path).unwrap());
+    let older = rusqlite::Connection::open(&path).unwrap();
+    older.execute_batch("UPDATE metric SET name = 'write.old' WHERE name = 'write.bw'").unwrap();
+    drop(older);
+    let mut store = Store::open(&path).unwrap();
+    store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    assert_eq!(number(&store, "SELECT count(*) FROM metric WHERE name IN ('write.old', 'write.bw')"), 2);
+}
+
+#[test]
+fn a_result_comes_back_to_the_last_bit() {
+    let store = with_two_runs();
+    assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
+    assert!(matches!(store.get("018f"), Err(StoreError::Ambiguous { .. })));
+}
+
+#[test]
+fn a_run_is_visible_while_it_runs_and_finishing_completes_its_row() {
+    let mut store = Store::open_in_memory().unwrap();
+    started(FIRST, |start| store.begin_run(start)).unwrap();
+    let row = &store.list(&Filter::default()).unwrap()[0];
+    assert_eq!((row.status, row.verdict), (RunStatus::Running, None));
+    assert!(matches!(store.get(FIRST), Err(StoreError::NoResult { status, .. }) if status == "running"));
+    let partial = Partial { phase: 1, name: "seq-write", intervals: &intervals(0, 3) };
+    store.heartbeat(FIRST, &partial).unwrap();
+    store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+
+    let row = &store.list(&Filter::default()).unwrap()[0];
+    assert_eq!((row.status, row.verdict), (RunStatus::Ok, Some(RunVerdict::Caution)));
+    assert_eq!(row.command, "plumb run seq.toml");
+    assert_eq!(row.started_at, "2024-05-01T12:00:01.123456789Z");
+    assert_eq!((row.wall_ns, &row.paths[..]), (Some(3_000_000_000), &["/mnt/data".to_owned()][..]));
+    assert_eq!(number(&store, "SELECT count(*) FROM heartbeat"), 0);
+    // A result that is stored twice is one run, not two.
+    store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    assert_eq!(number(&store, "SELECT count(*) FROM run"), 1);
+}
+
+#[test]
+fn a_run_begins_once() {
+    let mut store = with_two_runs();
+    let again = started(FIRST, |start| store.begin_run(start));
+    assert!(matches!(again, Err(StoreError::Begun { status, .. }) if status == "ok"));
+    assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
+}
+
+#[test]
+fn a_run_that_a_signal_ended_is_aborted_with_its_result() {
+    let mut store = Store::open_in_memory().unwrap();
+    let partial = plumb_result::RunResult { partial: true, ..result(FIRST, 1) };
+    store.finish_run(&partial, &measurement()).unwrap();
+    assert_eq!(store.list(&Filter::default()).unwrap()[0].status, RunStatus::Aborted);
+    assert_eq!(store.get("last").unwrap(), partial);
+}
+
+#[test]
+fn a_failed_run_keeps_its_reason_and_what_it_had_measured() {
+    let mut store = Store::open_in_memory().unwrap();
+    started(FIRST, |start| store.begin_run(start)).unwrap();
+    for (phase, from) in [(1, 0), (1, 3), (2, 0)] {
+        let intervals = intervals(from, 3);
+        store
+            .heartbeat(FIRST, &Partial { phase, name: ["fill", "read"][phase as usize - 1], intervals: &intervals })
+            .unwrap();
+    }
+    store.fail_run(FIRST, "EIO on sda").unwrap();
+    let row = &store.list(&Filter::default()).unwrap()[0];
+    assert_eq!((row.status, row.reason.as_deref()), (RunStatus::Failed, Some("EIO on sda")));
+    let phases = store.intervals(FIRST).unwrap();
+    assert_eq!(phases.iter().map(|phase| phase.name.as_str()).collect::<Vec<_>>(), ["fill", "read"]);
+    assert_eq!(phases[0].intervals, intervals(0, 6));
+    assert_eq!(phases[1].intervals, intervals(0, 3));
+}
+
+#[test]
+fn intervals_and_histograms_survive() {
+    let store = with_two_runs();
+    assert_eq!(store.intervals(FIRST).unwrap()[0].intervals, measurement().phases[0].intervals);
+    // Empty histograms are not stored: nothing was measured.
+    let table = store.query(&format!("SELECT op, kind, hdr FROM histogram WHERE run_id = '{FIRST}'")).unwrap();
+    assert_eq!(table.rows.len(), 1);
+    let hdr = measurement().phases[0].ops[&OpKind::Write].service.to_hdr_v2().unwrap();
+    assert_eq!(table.rows[0][..], [Cell::Text("write".into()), Cell::Text("service".into()), Cell::Blob(hdr)]);
+}
+
+#[test]
+fn what_was_not_measured_is_null_and_zero_is_zero() {
+    let store = with_two_runs();
+    let value = |metric: &str| {
+        let sql = format!("SELECT value FROM result WHERE run = '{FIRST}' AND metric = '{metric}'");
+        store.query(&sql).unwrap().rows.remove(0).remove(0)
+    };
+    assert_eq!(value("write.lat.p99.99"), Cell::Null);
+    assert_eq!(value("write.lat.p99"), Cell::Real(0.0));
+    assert_eq!(value("write.bw"), Cell::Real(123_456_789.12345679));
+}
+
+#[test]
+fn a_check_may_speak_of_several_phases() {
+    assert_eq!(number(&with_two_runs(), "SELECT count(*) FROM check_result WHERE code = 'A3'"), 4);
+}
+
+#[test]
+fn the_same_facts_are_one_row_whatever_the_free_space() {
+    let mut store = with_two_runs();
+    let mut third = result("018f0000-0000-7000-8000-00000000002c", 3);
+    third.target = targets(100);
+    store.finish_run(&third, &measurement()).unwrap();
+    let counts = |store: &Store| {
+        ["machine", "environment", "target"].map(|table| number(store, &format!("SELECT count(*) FROM {table}")))
+    };
+    assert_eq!(counts(&store), [1, 1, 1]);
+    assert_eq!(number(&store, "SELECT count(DISTINCT free_bytes) FROM run_target"), 2);
+    // Another kernel is another environment on the same machine, and the stack seen under it another target.
+    let mut fourth = result("018f0000-0000-7000-8000-00000000003d", 4);
+    fourth.environment.kernel = "6.12.0".to_owned();
+    store.finish_run(&fourth, &measurement()).unwrap();
+    assert_eq!(counts(&store), [1, 2, 2]);
+}
+
+#[test]
+fn a_run_is_found_by_either_end_of_its_id_and_never_guessed() {
+    let store = with_two_runs();
+    assert_eq!(store.find("last").unwrap(), SECOND);
+    assert_eq!(store.find(FIRST).unwrap(), FIRST);
+    assert_eq!(store.find("0a").unwrap(), FIRST);
+    assert_eq!(store.find("018F0000-0000-7000-8000-00000000001").unwrap(), SECOND);
+    let Err(StoreError::Ambiguous { candidates, .. }) = store.find("018f") else { panic!("guessed") };
+    assert_eq!(candidates, [SECOND, FIRST]);
+    for nothing in ["", "%", "_18f", "ffff"] {
+        assert!(matches!(store.find(nothing), Err(StoreError::NotFound { .. })), "{nothing:?}");
+    }
+    assert!(matches!(Store::open_in_memory().unwrap().find("last"), Err(StoreError::NotFound { .. })));
+}
+
+#[test]
+fn tags_filter_lists_and_come_off_again() {
+    let mut store = with_two_runs();
+    store.tag("0a", "before", TagChange::Add).unwrap();
+    store.tag("0a", "before", TagChange::Add).unwrap();
+    store.tag("0a", "raid4", TagChange::Add).unwrap();
+    let tagged = Filter { tag: Some("before".to_owned()), ..Filter::default() };
+    let rows = store.list(&tagged).unwrap();
+    assert_eq!((rows.len(), rows[0].id.as_str()), (1, FIRST));
+    assert_eq!(rows[0].tags, ["before", "raid4"]);
+    store.tag("0a", "before", TagChange::Remove).unwrap();
+    assert!(store.list(&tagged).unwrap().is_empty());
+    for bad in ["", "a b", "a,b", "a\u{1f}b"] {
+        assert!(matches!(store.tag("0a", bad, TagChange::Add), Err(StoreError::Tag { .. })), "{bad:?}");
+    }
+}
+
+#[test]
+fn lists_are_newest_first_and_filters_combine() {
+    let store = with_two_runs();
+    let ids = |filter: &Filter| store.list(filter).unwrap().into_iter().map(|row| row.id).collect::<Vec<_>>();
+    assert_eq!(ids(&Filter::default()), [SECOND, FIRST]);
+    assert_eq!(ids(&Filter { limit: Some(1), ..Filter::default() }), [SECOND]);
+    let caution = Filter { verdict: Some(RunVerdict::Caution), workload: Some("seq".to_owned()), ..Filter::default() };
+    assert_eq!(ids(&caution).len(), 2);
+    assert!(ids(&Filter { status: Some(RunStatus::Failed), ..caution }).is_empty());
+}
+
+#[test]
+fn a_diff_names_only_what_differs() {
+    let mut store = with_two_runs();
+    assert!(store.diff(FIRST, SECOND).unwrap().is_empty());
+    let mut third = result("018f0000-0000-7000-8000-00000000002c", 3);
+    third.environment.facts.insert("vm.dirty_ratio".to_owned(), "40".to_owned());
+    third.phases[0].metrics.get_mut(&Metric::bandwidth(OpKind::Write)).unwrap().value = None;
+    store.finish_run(&third, &measurement()).unwrap();
+    let found = store.diff(FIRST, "2c").unwrap();
+    let facts: Vec<_> = found.iter().map(|d| (d.fact.as_str(), d.left.as_deref(), d.right.as_deref())).collect();
+    assert_eq!(
+        facts,
+        [
+            ("environment.facts.vm.dirty_ratio", Some("20"), Some("40")),
+            ("phases.seq-write, \"cold\".metrics.write.bw.value", Some("123456789.12345679"), None),
+        ]
+    );
+}
+
+#[test]
+fn a_query_reads_and_nothing_else() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("plumb.db");
+    let mut in_file = Store::open(&path).unwrap();
+    in_file.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    let other = directory.path().join("other.db");
+    let attach = format!("ATTACH '{}' AS other", other.display());
+    for store in [&in_file, &with_two_runs()] {
+        for sql in [
+            "DELETE FROM run",
+            "UPDATE run SET verdict = 'pass' RETURNING id",
+            "WITH x AS (SELECT 1) INSERT INTO run_tag SELECT id, 'x' FROM run",
+            "PRAGMA user_version = 99",
+            "PRAGMA journal_mode = DELETE",
+            "DROP TABLE run",
+            "BEGIN",
+            &attach,
+        ] {
+            let refused = store.query(sql);
+            assert!(
+                matches!(refused, Err(StoreError::WouldWrite { .. } | StoreError::Query { .. })),
+                "{sql}: {refused:?}"
+            );
+        }
+        assert!(matches!(store.query("SELECT 1; DELETE FROM run"), Err(StoreError::Query { .. })));
+        assert!(matches!(store.query("SELEC 1"), Err(StoreError::Query { .. })));
+        assert!(store.get("0a").is_ok());
+        assert_eq!(number(store, "SELECT user_version FROM pragma_user_version"), SCHEMA_VERSION);
+    }
+    assert!(!other.exists());
+    let table = in_file.query("SELECT 1 AS one, 0.5 AS half, NULL AS missing, 'x' AS text, x'00ff' AS bytes").unwrap();
+    assert_eq!(
+        serde_json::to_string(&table).unwrap(),
+        r#"{"columns":["one","half","missing","text","bytes"],"rows":[[1,0.5,null,"x","00ff"]]}"#
+    );
+    // And the store can still write after a refused query in memory.
+    let mut memory = with_two_runs();
+    memory.query("DELETE FROM run").unwrap_err();
+    memory.tag("0a", "still", TagChange::Add).unwrap();
+}
+
+#[test]
+fn csv_is_tidy_and_shows_runs_without_numbers() {
+    let mut store = Store::open_in_memory().unwrap();
+    store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    store.tag(FIRST, "b", TagChange::Add).unwrap();
+    store.tag(FIRST, "a", TagChange::Add).unwrap();
+    started(SECOND, |start| store.begin_run(start)).unwrap();
+    let run = format!("{FIRST},2024-05-01T12:00:01.123456789Z,seq,ok,caution,a b,\"seq-write, \"\"cold\"\"\"");
+    let expected = [
+        "run,started,workload,status,verdict,tags,phase,metric,value,unit,better,tier,device_share".to_owned(),
+        format!("{run},write.bw,123456789.12345679,B/s,higher,mixed,0.9"),
+        format!("{run},write.lat.p99,0,ns,lower,,"),
+        format!("{run},write.lat.p99.99,,ns,lower,,"),
+        format!("{SECOND},2024-05-01T12:00:00Z,seq,running,,,,,,,,,"),
+        String::new(),
+    ];
+    assert_eq!(store.export_csv(&["0a", "1b"]).unwrap(), expected.join("\r\n"));
+}
+
+#[test]
+fn json_export_is_what_was_stored() {
+    let store = with_two_runs();
+    let text = store.export_json(&[FIRST, SECOND]).unwrap();
+    let back: Vec<plumb_result::RunResult> = serde_json::from_str(&text).unwrap();
+    assert_eq!(back, [result(FIRST, 1), result(SECOND, 2)]);
+    assert_eq!(store.export_json::<&str>(&[]).unwrap(), "[]\n");
+}
+
+#[test]
+fn a_comparison_is_kept_whole_and_as_conclusions() {
+    let contrast = Contrast {
+        metric: Metric::bandwidth(OpKind::Write),
+        phase: "seq-write".to_owned(),
+        baseline: "A".to_owned(),
+        candidate: "B".to_owned(),
+        baseline_value: Some(1.0),
+        candidate_value: Some(1.31),
+        baseline_cv: None,
+        candidate_cv: None,
+        ratio: Some(1.31),
+        lo: Some(1.24),
+        hi: Some(1.39),
+        confidence: 0.95,
+        p_sign_flip: Some(0.0078125),
+        verdict: ContrastVerdict::Faster,
+        blocks: 8,
+        blocks_needed: None,
+    };
+    let open = Contrast { ratio: None, lo: None, hi: None, verdict: ContrastVerdict::CannotTell, ..contrast.clone() };
+    let comparison = Comparison {
+        schema: COMPARE_SCHEMA.to_owned(),
+        verdict_note: String::new(),
+        contrasts: vec![contrast, open],
+        differences: Vec::new(),
+        confounded: false,
+        seed: 42,
+        order: vec!["AB".to_owned()],
+        runs: vec![FIRST.to_owned(), SECOND.to_owned()],
+        left_out: Vec::new(),
+    };
+    let mut store = with_two_runs();
+    store.save_comparison("c1", "blocked log-t/1", &comparison).unwrap();
+    assert_eq!(store.comparison("c1").unwrap(), comparison);
+    let table = store.query("SELECT metric, ratio, verdict FROM conclusion ORDER BY id").unwrap();
+    let text = |text: &str| Cell::Text(text.to_owned());
+    assert_eq!(table.rows[0], [text("write.bw"), Cell::Real(1.31), text("faster")]);
+    assert_eq!(table.rows[1], [text("write.bw"), Cell::Null, text("cannot-tell")]);
+}
+
+#[test]
+fn a_time_that_is_none_is_named() {
+    let wrong = plumb_result::RunResult { started_at: "yesterday".to_owned(), ..result(FIRST, 1) };
+    let error = Store::open_in_memory().unwrap().finish_run(&wrong, &measurement()).unwrap_err();
+    assert!(error.to_string().contains("yesterday"), "{error}");
+}
+
+/// Opens a file that must be refused, and sees that it was left alone.
+fn refused(path: &Path) -> StoreError {
+    let before = fs::read(path).unwrap();
+    let error = Store::open(path).unwrap_err();
+    assert_eq!(fs::read(path).unwrap(), before);
+    assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+    error
+}
+
+#[test]
+fn files_that_are_not_ours_are_refused_and_left_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.db");
+
+    fs::write(&path, "dear diary, this is no database at all and quite long enough to be looked at").unwrap();
+    assert!(matches!(refused(&path), StoreError::Corrupt { .. }));
+    fs::remove_file(&path).unwrap();
+
+    rusqlite::Connection::open(&path).unwrap().execute_batch("CREATE TABLE recipe (name TEXT)").unwrap();
+    assert!(matches!(refused(&path), StoreError::Foreign { .. }));
+    fs::remove_file(&path).unwrap();
+
+    drop(Store::open(&path).unwrap());
+    rusqlite::Connection::open(&path).unwrap().execute_batch("PRAGMA user_version = 1000").unwrap();
+    let error = refused(&path);
+    assert!(matches!(error, StoreError::Newer { found: 1000, known: SCHEMA_VERSION, .. }), "{error}");
+
+    assert!(matches!(Store::open(directory.path()), Err(StoreError::Open { .. })));
+}
+
+#[test]
+fn damage_inside_a_file_is_reported_and_not_repaired_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("x.db");
+    let mut store = Store::open(&path).unwrap();
+    store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    drop(store);
+    let mut bytes = fs::read(&path).unwrap();
+    let after_the_header = bytes.len().min(4096);
+    bytes[200..after_the_header].fill(0xa5);
+    fs::write(&path, bytes).unwrap();
+    assert!(matches!(refused(&path), StoreError::Corrupt { .. }));
+}
+
+#[test]
+fn the_environment_column_and_its_facts_agree() {
+    let store = with_two_runs();
+    let table = store.query(
+        "SELECT kernel, facts ->> '$.kernel', machine.cpu FROM environment JOIN machine ON machine.id = machine_id",
+    );
+    assert!(table.is_err(), "both tables have facts; SQLite must ask which");
+    let table = store
+        .query("SELECT kernel, environment.facts ->> '$.kernel', cpu FROM environment JOIN machine ON machine.id = machine_id")
+        .unwrap();
+    let kernel = Cell::Text(environment().kernel);
+    assert_eq!(table.rows, [vec![kernel.clone(), kernel, Cell::Text("A CPU".to_owned())]]);
+}
