@@ -227,6 +227,8 @@ pub enum LayerKind {
     Dm,
     /// Compressed memory.
     Zram,
+    /// Another driver that stands on block devices, such as bcache or drbd.
+    Stacked,
     /// Simulated.
     Sim,
 }
