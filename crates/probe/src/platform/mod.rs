@@ -15,6 +15,7 @@ pub(crate) use other::*;
 use std::path::Path;
 
 /// What the processor says about a hypervisor.
+#[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Hypervisor {
     /// None.

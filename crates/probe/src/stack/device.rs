@@ -182,10 +182,10 @@ pub(super) fn number_of_source(sys: &Sysroot, source: &Path) -> Option<String> {
     if !source.starts_with("/dev") {
         return None;
     }
-    if sys.is_real() {
-        if let Some(number) = crate::platform::block_number(source) {
-            return Some(number);
-        }
+    if sys.is_real()
+        && let Some(number) = crate::platform::block_number(source)
+    {
+        return Some(number);
     }
     let node = sys.resolve(source).unwrap_or_else(|| source.to_owned());
     let name = node.strip_prefix("/dev").ok()?.to_str()?.to_owned();

@@ -69,9 +69,13 @@ pub(super) fn features(
         Ok(options) => of_options(&options, features),
         Err(reason) => unseen.push(format!("the options in force of ext4 on {device}: {reason}")),
     }
-    for file in ["lifetime_write_kbytes", "errors_count", "warning_count", "delayed_allocation_blocks"] {
+    for (file, told) in [
+        ("lifetime_write_kbytes", "now.lifetime_write_kbytes"),
+        ("errors_count", "errors_count"),
+        ("warning_count", "warning_count"),
+    ] {
         if let Some(value) = sys.line(format!("/sys/fs/ext4/{name}/{file}")) {
-            features.insert(file.to_owned(), value);
+            features.insert(told.to_owned(), value);
         }
     }
     match read_superblock(sys, device) {
@@ -99,6 +103,9 @@ fn of_options(options: &str, features: &mut BTreeMap<String, String>) {
         ("nodelalloc", "delayed_allocation"),
         ("journal_async_commit", "journal_async_commit"),
     ];
+    // A file system with a journal always names the mode of its data.
+    let has_journal = options.lines().any(|line| line.starts_with("data="));
+    features.insert("journal".to_owned(), if has_journal { "yes" } else { "no" }.to_owned());
     for line in options.lines() {
         let (name, value) = match line.split_once('=') {
             Some((name, value)) => (name, value),
@@ -222,6 +229,8 @@ mod tests {
         let mut features = BTreeMap::new();
         of_options("rw\nnobarrier\ndelalloc\ndata=ordered\ncommit=5\nnoquota\n", &mut features);
         let told: Vec<String> = features.iter().map(|(name, value)| format!("{name}={value}")).collect();
-        assert_eq!(told, ["barrier=no", "commit_s=5", "delayed_allocation=yes", "journal_mode=ordered"]);
+        assert_eq!(told, ["barrier=no", "commit_s=5", "delayed_allocation=yes", "journal=yes", "journal_mode=ordered"]);
+        of_options("rw\nbarrier\n", &mut features);
+        assert_eq!(features["journal"], "no");
     }
 }

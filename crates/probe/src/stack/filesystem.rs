@@ -92,10 +92,12 @@ pub(super) fn describe_on(
 
 /// From the kernel, from udev's links, or from udev's notes.
 fn uuid(sys: &Sysroot, path: &Path, top: &str) -> Seen<String> {
-    if sys.is_real() {
-        if let Some(uuid) = platform::fs_uuid(path) {
-            return Seen::Yes(uuid);
-        }
+    const NIL: &str = "00000000-0000-0000-0000-000000000000";
+    let of_kernel = if sys.is_real() { platform::fs_uuid(path) } else { None };
+    match of_kernel {
+        Some(nil) if nil == NIL => return Seen::no("the file system has none: it is all zeros"),
+        Some(uuid) => return Seen::Yes(uuid),
+        None => {}
     }
     const LINKS: &str = "/dev/disk/by-uuid";
     let device = Path::new("/dev").join(top);

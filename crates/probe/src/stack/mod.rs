@@ -27,8 +27,8 @@ pub enum Serials {
 /// still to be made: then it is the nearest directory that exists.
 ///
 /// `leaves` are the deepest devices that the kernel counts for: for a loop device the disk under its backing file, and the
-/// loop device itself where that file lives in memory or on another machine. Nothing is opened for writing. What cannot be
-/// seen is in `unseen`.
+/// loop device itself where that file lives in memory or on another machine. Features whose names begin with `now.` change
+/// from moment to moment. Nothing is opened for writing. What cannot be seen is in `unseen`.
 pub fn of_path(path: &Path) -> TargetFacts {
     of_path_in(&Sysroot::real(), path, Serials::Hashed)
 }

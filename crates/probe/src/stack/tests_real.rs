@@ -140,6 +140,36 @@ fn a_loop_device_on_memory() {
     }
 }
 
+// Protects: an overlay's upper directory is found in the real mount table.
+#[test]
+fn an_overlay_on_a_loop_device() {
+    if !rustix::process::geteuid().is_root() {
+        return skip("a mount needs root");
+    }
+    let mounted = match Mounted::new("mkfs.ext4", Path::new("/dev/shm"), 16) {
+        Ok(mounted) => mounted,
+        Err(reason) => return skip(&reason),
+    };
+    let place = |name: &str| {
+        let directory = mounted.mount_point.join(name);
+        std::fs::create_dir(&directory).expect("a directory");
+        directory
+    };
+    let (lower, upper, work, merged) = (place("lower"), place("up,per"), place("work"), place("merged"));
+    let escaped = upper.display().to_string().replace(',', "\\,");
+    let options = format!("lowerdir={},upperdir={escaped},workdir={}", lower.display(), work.display());
+    let merged = merged.to_str().expect("text");
+    if let Err(reason) = run("mount", &["-t", "overlay", "overlay", "-o", &options, merged]) {
+        return skip(&reason);
+    }
+    let facts = of_path(&Path::new(merged).join("file"));
+    let unmounted = run("umount", &[merged]);
+    let fs = facts.filesystem.value().expect("a file system");
+    assert_eq!((fs.kind.as_str(), facts.leaves.as_slice()), ("overlay", &[mounted.name().to_owned()][..]));
+    assert!(fs.features["stands_on"].starts_with("ext4 at "));
+    unmounted.expect("unmounted");
+}
+
 // Protects: memory is told apart from storage.
 #[test]
 fn a_directory_in_memory() {

@@ -80,14 +80,9 @@ impl<'a> Walk<'a> {
             self.unseen.push("the directories of the overlay: its options do not name them".to_owned());
             return Vec::new();
         };
-        let below = PathBuf::from(&directory);
-        let existing = if !below.is_absolute() {
-            None
-        } else if self.sys.is_real() {
-            below.canonicalize().ok()
-        } else {
-            Some(lexical(&below))
-        };
+        // The kernel shows a comma as it was typed, with a backslash; a name may also have a backslash of its own.
+        let existing =
+            [directory.clone(), without_backslashes(&directory)].iter().find_map(|name| self.existing(Path::new(name)));
         let Some(existing) = existing else {
             self.unseen.push(format!(
                 "the storage under the overlay at {}: {directory} is not in this mount namespace",
@@ -207,8 +202,7 @@ impl<'a> Walk<'a> {
     fn backing(&mut self, at: usize, backing: Option<PathBuf>) -> Vec<String> {
         let name = self.layers[at].name.clone();
         let Some(backing) = backing else { return Vec::new() };
-        let existing = if self.sys.is_real() { backing.canonicalize().ok() } else { Some(lexical(&backing)) };
-        let Some(existing) = existing else {
+        let Some(existing) = self.existing(&backing) else {
             let file = backing.display();
             self.unseen.push(format!("what {name} stands on: {file} is deleted, or in another mount namespace"));
             return Vec::new();
@@ -229,6 +223,15 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// The path with links followed; `None` where nothing is there. A described machine has no files: all exist.
+    fn existing(&self, path: &Path) -> Option<PathBuf> {
+        match (path.is_absolute(), self.sys.is_real()) {
+            (false, _) => None,
+            (true, true) => path.canonicalize().ok(),
+            (true, false) => Some(lexical(path)),
+        }
+    }
+
     fn block_device(&self, path: &Path) -> Option<String> {
         if self.sys.is_real() { platform::block_number(path) } else { device::number_of_source(self.sys, path) }
     }
@@ -236,6 +239,16 @@ impl<'a> Walk<'a> {
 
 fn stands_on(filesystem: &FileSystem) -> String {
     format!("{} at {}", filesystem.kind, filesystem.mount_point)
+}
+
+/// What a backslash protects, without it.
+fn without_backslashes(text: &str) -> String {
+    let mut out = String::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        out.push(if letter == '\\' { letters.next().unwrap_or(letter) } else { letter });
+    }
+    out
 }
 
 /// The directories of `lowerdir`: colons between them, and `\:` for a colon inside. A double colon begins those that hold
@@ -263,5 +276,6 @@ mod tests {
     fn lower_directories() {
         assert_eq!(split_colons("/a\\:b:/c::/d"), ["/a:b", "/c", "/d"]);
         assert!(split_colons("").is_empty());
+        assert_eq!(without_backslashes("/a\\,b\\\\c"), "/a,b\\c");
     }
 }
