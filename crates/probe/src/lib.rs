@@ -1,1 +1,23 @@
-//! Placeholder.
+//! Reads the machine: its settings, the storage stack under a path, counters before and after, what others did
+//! meanwhile. It fills the types of [`plumb_result::observe`], writes nothing, needs no privilege, and says what it could
+//! not see and why: [`plumb_result::Seen::No`] or a list `unseen`, never a guess.
+//!
+//! What is read is text under `/proc`, `/sys` and `/etc`; every reader takes a [`Sysroot`], so that each can be tried on a
+//! tree of files that describes another machine. System calls that only the running machine can answer are in one
+//! private module per platform, and elsewhere answer "not on this platform".
+
+mod cgroup;
+pub mod clock;
+pub mod counters;
+pub mod environment;
+pub mod kernel_log;
+mod mounts;
+pub mod others;
+mod platform;
+pub mod stack;
+mod sysroot;
+#[cfg(test)]
+mod testtree;
+
+pub use environment::environment;
+pub use sysroot::Sysroot;

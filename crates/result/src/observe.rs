@@ -227,6 +227,8 @@ pub enum LayerKind {
     Dm,
     /// Compressed memory.
     Zram,
+    /// Another driver that stands on block devices, such as bcache or drbd.
+    Stacked,
     /// Simulated.
     Sim,
 }
@@ -261,7 +263,7 @@ pub struct PhaseObservations {
 pub struct Counters {
     /// `CLOCK_MONOTONIC`, ns.
     pub at_ns: u64,
-    /// Leaf devices by name.
+    /// Devices by name, of every layer under the targets; [`TargetFacts::leaves`] says which of them count.
     pub devices: BTreeMap<String, Seen<DeviceCounters>>,
     /// Of Plumb's own processes.
     pub own: Seen<OwnIo>,

@@ -1,0 +1,317 @@
+//! Counters of the system before and after a phase. Sources: the kernel's Documentation/admin-guide/iostats.rst and
+//! Documentation/block/stat.rst, proc_pid_io(5), proc_stat(5), proc_meminfo(5), proc_vmstat(5),
+//! Documentation/accounting/psi.rst.
+
+use crate::platform;
+use crate::sysroot::Sysroot;
+use plumb_result::Seen;
+use plumb_result::observe::{Counters, CpuTimes, DeviceCounters, MemoryCounters, OwnIo, TargetFacts};
+use std::collections::BTreeMap;
+
+/// A sector of these files is 512 bytes, whatever the device says. Source: Documentation/block/stat.rst.
+const SECTOR_BYTES: u64 = 512;
+
+/// What to sample: made once a run, so that a sample costs only the reading.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampleSet {
+    sys: Sysroot,
+    /// Devices by the kernel's name; the reason for those whose counters are known not to move.
+    devices: BTreeMap<String, Seen<()>>,
+    /// Processes that work for this one.
+    workers: Vec<u32>,
+    ticks_per_second: u64,
+}
+
+impl SampleSet {
+    /// Every layer under the targets, so that leaves and what lies above them can be compared.
+    pub fn of<'a>(targets: impl IntoIterator<Item = &'a TargetFacts>) -> SampleSet {
+        SampleSet::of_in(&Sysroot::real(), targets)
+    }
+
+    /// As [`SampleSet::of`], for the machine that a tree of files describes.
+    pub fn of_in<'a>(sys: &Sysroot, targets: impl IntoIterator<Item = &'a TargetFacts>) -> SampleSet {
+        let mut devices = BTreeMap::new();
+        for layer in targets.into_iter().flat_map(|target| &target.stack) {
+            let counted = match layer.settings.get("iostats").map(String::as_str) {
+                Some("0") => Seen::no(format!("queue/iostats of {} is 0: its counters do not move", layer.name)),
+                _ => Seen::Yes(()),
+            };
+            devices.insert(layer.name.clone(), counted);
+        }
+        SampleSet {
+            sys: sys.clone(),
+            devices,
+            workers: Vec::new(),
+            ticks_per_second: platform::ticks_per_second().max(1),
+        }
+    }
+
+    /// Sets the ids of the processes that work for this one. A worker that has ended needs no removal: when its parent
+    /// has waited for it, the kernel counts its I/O to the parent.
+    pub fn set_workers(&mut self, pids: Vec<u32>) {
+        self.workers = pids;
+    }
+
+    /// Names of the devices that are sampled.
+    pub fn devices(&self) -> impl Iterator<Item = &str> {
+        self.devices.keys().map(String::as_str)
+    }
+}
+
+/// Reads everything once. What cannot be read is [`Seen::No`] with the reason.
+pub fn sample(set: &SampleSet) -> Counters {
+    let sys = &set.sys;
+    Counters {
+        at_ns: platform::monotonic_ns(),
+        devices: set.devices.iter().map(|(name, counted)| (name.clone(), device(sys, name, counted))).collect(),
+        own: own_io(sys, &set.workers).into(),
+        cpu: cpu_times(sys, set.ticks_per_second).into(),
+        memory: memory(sys, &set.workers).into(),
+    }
+}
+
+fn device(sys: &Sysroot, name: &str, counted: &Seen<()>) -> Seen<DeviceCounters> {
+    if let Seen::No(reason) = counted {
+        return Seen::No(reason.clone());
+    }
+    // sysfs writes `!` for the `/` of names such as `cciss/c0d0`.
+    match sys.read(format!("/sys/class/block/{}/stat", name.replace('/', "!"))) {
+        Ok(text) => parse_stat(&text).into(),
+        Err(reason) => match sys.read("/proc/diskstats") {
+            Ok(text) => diskstats(&text, name).into(),
+            Err(_) => Seen::No(reason),
+        },
+    }
+}
+
+/// The line of one device in `/proc/diskstats`: major, minor, name, then what `stat` has.
+fn diskstats(text: &str, name: &str) -> Result<DeviceCounters, String> {
+    let fields = text.lines().find_map(|line| {
+        let rest = line.trim_start().split_once(char::is_whitespace)?.1;
+        let rest = rest.trim_start().split_once(char::is_whitespace)?.1;
+        let (found, fields) = rest.trim_start().split_once(char::is_whitespace)?;
+        (found == name).then_some(fields)
+    });
+    parse_stat(fields.ok_or_else(|| format!("/proc/diskstats has no line for {name}"))?)
+}
+
+/// Eleven fields before Linux 4.18, fifteen with discards, seventeen with flushes (5.5). Partitions had four before 2.6.25.
+fn parse_stat(text: &str) -> Result<DeviceCounters, String> {
+    let mut fields = [0u64; 17];
+    let mut count = 0;
+    for word in text.split_whitespace().take(fields.len()) {
+        fields[count] = word.parse().map_err(|_| format!("block statistics have {word:?} where a number belongs"))?;
+        count += 1;
+    }
+    let f = &fields;
+    match count {
+        4 => Ok(DeviceCounters {
+            reads: f[0],
+            read_bytes: f[1].saturating_mul(SECTOR_BYTES),
+            writes: f[2],
+            write_bytes: f[3].saturating_mul(SECTOR_BYTES),
+            ..DeviceCounters::default()
+        }),
+        11.. => Ok(DeviceCounters {
+            reads: f[0],
+            read_bytes: f[2].saturating_mul(SECTOR_BYTES),
+            writes: f[4],
+            write_bytes: f[6].saturating_mul(SECTOR_BYTES),
+            flushes: (count >= 17).then_some(f[15]),
+            busy_ms: f[9],
+            weighted_ms: f[10],
+            discard_bytes: f[13].saturating_mul(SECTOR_BYTES),
+        }),
+        _ => Err(format!("block statistics have {count} fields, at least 11 were expected")),
+    }
+}
+
+fn own_io(sys: &Sysroot, workers: &[u32]) -> Result<OwnIo, String> {
+    let mut sum = process_io(&sys.read("/proc/self/io")?)?;
+    for pid in workers {
+        let path = format!("/proc/{pid}/io");
+        let one = match sys.read(&path) {
+            Ok(text) => process_io(&text)?,
+            Err(_) if !sys.exists(format!("/proc/{pid}")) => continue,
+            Err(reason) => return Err(reason),
+        };
+        sum.rchar_bytes = sum.rchar_bytes.saturating_add(one.rchar_bytes);
+        sum.wchar_bytes = sum.wchar_bytes.saturating_add(one.wchar_bytes);
+        sum.read_bytes = sum.read_bytes.saturating_add(one.read_bytes);
+        sum.write_bytes = sum.write_bytes.saturating_add(one.write_bytes);
+    }
+    Ok(sum)
+}
+
+/// Parses `/proc/PID/io`.
+pub(crate) fn process_io(text: &str) -> Result<OwnIo, String> {
+    let field = |key: &str| {
+        let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
+        value.and_then(|value| value.trim().parse().ok()).ok_or_else(|| format!("/proc/PID/io has no {key}"))
+    };
+    Ok(OwnIo {
+        rchar_bytes: field("rchar")?,
+        wchar_bytes: field("wchar")?,
+        read_bytes: field("read_bytes")?,
+        write_bytes: field("write_bytes")?,
+    })
+}
+
+fn cpu_times(sys: &Sysroot, ticks_per_second: u64) -> Result<CpuTimes, String> {
+    parse_cpu(&sys.read("/proc/stat")?, ticks_per_second)
+}
+
+/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`, in ticks. Guests are in user already.
+fn parse_cpu(text: &str, ticks_per_second: u64) -> Result<CpuTimes, String> {
+    let line = text.lines().find_map(|line| line.strip_prefix("cpu ")).ok_or("/proc/stat has no line cpu")?;
+    let mut ticks = [0u64; 8];
+    for (tick, word) in ticks.iter_mut().zip(line.split_whitespace()) {
+        *tick = word.parse().map_err(|_| format!("/proc/stat has {word:?} where a number belongs"))?;
+    }
+    let seconds = |ticks: u64| ticks as f64 / ticks_per_second as f64;
+    Ok(CpuTimes {
+        total_s: seconds(ticks.iter().sum()),
+        idle_s: seconds(ticks[3].saturating_add(ticks[4])),
+        steal_s: seconds(ticks[7]),
+    })
+}
+
+fn memory(sys: &Sysroot, workers: &[u32]) -> Result<MemoryCounters, String> {
+    let meminfo = sys.read("/proc/meminfo")?;
+    let vmstat = sys.read("/proc/vmstat")?;
+    let of_meminfo = |key: &str| kib(&meminfo, key).ok_or_else(|| format!("/proc/meminfo has no {key}"));
+    let of_vmstat = |key: &str| {
+        let value = vmstat.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
+        value.and_then(|value| value.trim().parse().ok()).ok_or_else(|| format!("/proc/vmstat has no {key}"))
+    };
+    let swapped = |pid: &str| sys.read(format!("/proc/{pid}/status")).ok().and_then(|text| kib(&text, "VmSwap"));
+    let own_swap_bytes = std::iter::once("self".to_owned())
+        .chain(workers.iter().map(u32::to_string))
+        .filter_map(|pid| swapped(&pid))
+        .fold(0u64, u64::saturating_add);
+    Ok(MemoryCounters {
+        available_bytes: of_meminfo("MemAvailable")?,
+        dirty_bytes: of_meminfo("Dirty")?,
+        writeback_bytes: of_meminfo("Writeback")?,
+        swap_in_pages: of_vmstat("pswpin")?,
+        swap_out_pages: of_vmstat("pswpout")?,
+        own_swap_bytes,
+        stall_us: sys.read("/proc/pressure/memory").ok().and_then(|text| some_stall_us(&text)),
+    })
+}
+
+/// A line `Key:   123 kB`, in bytes.
+pub(crate) fn kib(text: &str, key: &str) -> Option<u64> {
+    let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+    value.split_whitespace().next()?.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// `some avg10=… total=µs`.
+fn some_stall_us(text: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix("some "))?;
+    line.split_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testtree::Tree;
+    use plumb_result::observe::BlockLayer;
+
+    // Protects: the forms of three decades of kernels; a flush that cannot be counted is None and not 0.
+    #[test]
+    fn statistics_of_old_and_new_kernels() {
+        let text = "   8       0 sda 100 0 2000 5 50 0 400 7 0 11 13\n\
+                    259       2 nvme0n1p2 1 0 8 0 2 0 16 0 0 3 4 5 0 24 6 9 1 77\n\
+                      8       1 sda1 10 80 20 160\n   8 2 sda2 1 2 3\n   8 3 sda3 a 0 0 0 0 0 0 0 0 0 0\n";
+        let old = diskstats(text, "sda").unwrap();
+        assert_eq!((old.reads, old.read_bytes, old.writes, old.write_bytes), (100, 2000 * 512, 50, 400 * 512));
+        assert_eq!((old.busy_ms, old.weighted_ms, old.flushes, old.discard_bytes), (11, 13, None, 0));
+        let new = diskstats(text, "nvme0n1p2").unwrap();
+        assert_eq!((new.busy_ms, new.weighted_ms), (3, 4));
+        assert_eq!((new.flushes, new.discard_bytes), (Some(9), 24 * 512));
+        let ancient = diskstats(text, "sda1").unwrap();
+        assert_eq!((ancient.read_bytes, ancient.write_bytes), (80 * 512, 160 * 512));
+        assert!(diskstats(text, "sda2").unwrap_err().contains("3 fields"));
+        assert!(diskstats(text, "sda3").unwrap_err().contains("\"a\""));
+        assert!(diskstats(text, "sdb").unwrap_err().contains("sdb"));
+    }
+
+    // Protects: the sum over worker processes, and that one that has ended is no error.
+    #[test]
+    fn a_described_machine() {
+        let tree = Tree::new();
+        let io = |n: u64| {
+            format!(
+                "rchar: {n}\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 0\n"
+            )
+        };
+        tree.file("/proc/self/io", &io(100))
+            .file("/proc/7/io", &io(11))
+            .file("/proc/self/status", "VmSwap:\t       8 kB\n")
+            .file("/proc/7/status", "VmSwap:\t       4 kB\n")
+            .file("/proc/stat", "cpu  100 0 50 800 30 0 10 10 0 0\ncpu0 1 1 1 1\n")
+            .file("/proc/meminfo", "MemAvailable: 10 kB\nDirty: 2 kB\nWriteback: 1 kB\nWritebackTmp: 9 kB\n")
+            .file("/proc/vmstat", "pswpin 3\npswpout 4\n")
+            .file("/proc/pressure/memory", "some avg10=0.00 avg60=0.00 avg300=0.00 total=1234\nfull total=9\n")
+            .file("/proc/diskstats", " 8 0 sda 1 0 2 0 3 0 4 0 0 0 0\n")
+            .file("/sys/class/block/cciss!c0d0/stat", "1 0 2 0 3 0 4 0 0 0 0\n");
+        let layer = |name: &str, iostats: &str| BlockLayer {
+            name: name.to_owned(),
+            settings: [("iostats".to_owned(), iostats.to_owned())].into(),
+            ..BlockLayer::default()
+        };
+        let facts = TargetFacts {
+            stack: vec![layer("sda", "1"), layer("sdb", "0"), layer("cciss/c0d0", "1"), layer("sdz", "1")],
+            ..TargetFacts::default()
+        };
+        let mut set = SampleSet::of_in(&tree.sys(), [&facts]);
+        set.ticks_per_second = 100;
+        set.set_workers(vec![7, 8]);
+        let seen = sample(&set);
+        let own = seen.own.value().unwrap();
+        assert_eq!((own.rchar_bytes, own.wchar_bytes, own.read_bytes, own.write_bytes), (111, 4, 10, 12));
+        let cpu = seen.cpu.value().unwrap();
+        assert_eq!((cpu.total_s, cpu.idle_s, cpu.steal_s), (10.0, 8.3, 0.1));
+        let memory = seen.memory.value().unwrap();
+        assert_eq!((memory.available_bytes, memory.dirty_bytes, memory.writeback_bytes), (10240, 2048, 1024));
+        assert_eq!((memory.swap_in_pages, memory.swap_out_pages, memory.own_swap_bytes), (3, 4, 12 * 1024));
+        assert_eq!(memory.stall_us, Some(1234));
+        assert_eq!(seen.devices["sda"].value().unwrap().write_bytes, 4 * 512);
+        assert_eq!(seen.devices["cciss/c0d0"].value().unwrap().read_bytes, 2 * 512);
+        assert!(seen.devices["sdb"].as_result().unwrap_err().contains("iostats"));
+        assert!(seen.devices["sdz"].as_result().unwrap_err().contains("sdz"));
+    }
+
+    // Protects: an empty machine gives reasons, not zeros and not a panic.
+    #[test]
+    fn nothing_to_read() {
+        let tree = Tree::new();
+        let seen = sample(&SampleSet::of_in(&tree.sys(), []));
+        assert!(seen.own.as_result().unwrap_err().contains("/proc/self/io"));
+        assert!(seen.cpu.value().is_none() && seen.memory.value().is_none());
+        tree.file("/proc/stat", "cpu  x y\n").file("/proc/meminfo", "MemTotal: 1 kB\n").file("/proc/vmstat", "");
+        let seen = sample(&SampleSet::of_in(&tree.sys(), []));
+        assert!(seen.cpu.as_result().unwrap_err().contains("\"x\""));
+        assert!(seen.memory.as_result().unwrap_err().contains("MemAvailable"));
+    }
+
+    // Protects: own I/O really shows up on a running system.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn own_writes_are_seen() {
+        let set = SampleSet::of([]);
+        let before = sample(&set);
+        if let Seen::No(reason) = &before.own {
+            assert!(std::env::var_os("CI").is_none(), "{reason}");
+            eprintln!("SKIPPED: {reason}");
+            return;
+        }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), vec![1u8; 1 << 20]).unwrap();
+        let after = sample(&set);
+        let wrote = after.own.value().unwrap().wchar_bytes - before.own.value().unwrap().wchar_bytes;
+        assert!(wrote >= 1 << 20, "{wrote}");
+        assert!(after.at_ns > before.at_ns);
+    }
+}

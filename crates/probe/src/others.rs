@@ -1,0 +1,195 @@
+//! Who else did I/O meanwhile. Source: proc_pid_io(5), proc_pid_stat(5).
+
+use crate::counters::process_io;
+use crate::platform;
+use crate::sysroot::Sysroot;
+use plumb_result::Seen;
+use plumb_result::observe::ProcessIo;
+use std::collections::BTreeMap;
+
+/// How many are named.
+const NAMED_MAX: usize = 5;
+/// `PF_KTHREAD` of `include/linux/sched.h`.
+const KERNEL_THREAD: u64 = 0x0020_0000;
+/// Kernel threads that work for themselves and not for whoever asked for I/O: these are others.
+const BACKGROUND: [&str; 6] = ["_resync", "_reshape", "_recovery", "lazyinit", "scrub", "balance"];
+
+/// Bytes read from storage and dirtied, of one process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Bytes {
+    read: u64,
+    written: u64,
+}
+
+/// Everyone's I/O at one moment.
+#[derive(Debug)]
+struct Snapshot {
+    by_pid: BTreeMap<u32, Bytes>,
+    unreadable: usize,
+}
+
+/// Watches the I/O of other processes.
+///
+/// Other users' processes can only be read with privilege. A process that began and ended meanwhile is not seen, nor one
+/// that ended before the watch did; its bytes are the parent's once that has waited for it.
+#[derive(Debug)]
+pub struct IoWatch {
+    sys: Sysroot,
+    before: Snapshot,
+    /// In ticks since boot, as the start times of processes are.
+    started_ticks: Option<u64>,
+}
+
+impl IoWatch {
+    /// Begins to watch. Reads a file for each process: call it outside the clock.
+    pub fn start() -> IoWatch {
+        IoWatch::start_in(&Sysroot::real())
+    }
+
+    /// As [`IoWatch::start`], on the machine that a tree of files describes.
+    pub fn start_in(sys: &Sysroot) -> IoWatch {
+        let uptime_s = sys.line("/proc/uptime").and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
+        let ticks_per_second = platform::ticks_per_second() as f64;
+        IoWatch {
+            sys: sys.clone(),
+            before: snapshot(sys),
+            started_ticks: uptime_s.map(|seconds| (seconds * ticks_per_second) as u64),
+        }
+    }
+
+    /// The processes that did I/O since, apart from `own` and from kernel threads that work on behalf of others (writeback,
+    /// journals, loop devices): the largest first, at most five.
+    ///
+    /// # Errors as values
+    /// [`Seen::No`] where nobody could be read, and where nobody who could be read did anything but some could not be:
+    /// silence of the unseen is no evidence.
+    pub fn finish(self, own: &[u32]) -> Seen<Vec<ProcessIo>> {
+        let after = snapshot(&self.sys);
+        let mut others: Vec<ProcessIo> = after
+            .by_pid
+            .iter()
+            .filter(|(pid, _)| !own.contains(pid) && **pid != std::process::id())
+            .filter_map(|(pid, now)| self.since(*pid, *now))
+            .collect();
+        others.sort_by_key(|one| std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes)));
+        others.truncate(NAMED_MAX);
+        let seen = after.by_pid.len();
+        if others.is_empty() && (after.unreadable > 0 || seen == 0) {
+            let all = seen + after.unreadable;
+            return Seen::no(format!(
+                "the I/O of {} out of {all} processes is closed to this user: run as root to see who else works",
+                after.unreadable
+            ));
+        }
+        Seen::Yes(others)
+    }
+
+    fn since(&self, pid: u32, now: Bytes) -> Option<ProcessIo> {
+        let before = self.before.by_pid.get(&pid).copied().unwrap_or(Bytes { read: 0, written: 0 });
+        if now == before {
+            return None;
+        }
+        let stat = parse_stat(&self.sys.read(format!("/proc/{pid}/stat")).ok()?)?;
+        if stat.is_kernel_thread && !BACKGROUND.iter().any(|word| stat.command.contains(word)) {
+            return None;
+        }
+        let is_new = self.started_ticks.is_some_and(|started| stat.start_ticks > started);
+        let shrank = now.read < before.read || now.written < before.written;
+        let before = if is_new || shrank { Bytes { read: 0, written: 0 } } else { before };
+        let (read_bytes, write_bytes) =
+            (now.read.saturating_sub(before.read), now.written.saturating_sub(before.written));
+        (read_bytes + write_bytes > 0).then_some(ProcessIo { pid, command: stat.command, read_bytes, write_bytes })
+    }
+}
+
+fn snapshot(sys: &Sysroot) -> Snapshot {
+    let mut seen = Snapshot { by_pid: BTreeMap::new(), unreadable: 0 };
+    for pid in sys.names("/proc").iter().filter_map(|name| name.parse::<u32>().ok()) {
+        match sys.read(format!("/proc/{pid}/io")).and_then(|text| process_io(&text)) {
+            Ok(io) => {
+                seen.by_pid.insert(pid, Bytes { read: io.read_bytes, written: io.write_bytes });
+            }
+            // One that has just ended is not closed to us.
+            Err(_) if !sys.exists(format!("/proc/{pid}")) => {}
+            Err(_) => seen.unreadable += 1,
+        }
+    }
+    seen
+}
+
+#[derive(Debug, PartialEq)]
+struct Stat {
+    command: String,
+    is_kernel_thread: bool,
+    start_ticks: u64,
+}
+
+/// `pid (command) state ppid …`: the command may hold spaces and parentheses, so that it ends at the last one. Flags are
+/// field 9, the start time field 22.
+fn parse_stat(text: &str) -> Option<Stat> {
+    let (head, rest) = text.rsplit_once(')')?;
+    let command = head.split_once('(')?.1.to_owned();
+    let mut fields = rest.split_whitespace().skip(6);
+    let flags: u64 = fields.next()?.parse().ok()?;
+    let start_ticks = fields.nth(12)?.parse().ok()?;
+    Some(Stat { command, is_kernel_thread: flags & KERNEL_THREAD != 0, start_ticks })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testtree::Tree;
+
+    fn io(read: u64, written: u64) -> String {
+        format!("rchar: 0\nwchar: 0\nread_bytes: {read}\nwrite_bytes: {written}\n")
+    }
+
+    fn stat(command: &str, flags: u64, start: u64) -> String {
+        format!("1 ({command}) S 1 1 1 0 -1 {flags} 0 0 0 0 1 2 3 4 20 0 1 0 {start} 1000 100\n")
+    }
+
+    fn process(tree: &Tree, pid: u32, command: &str, flags: u64, start: u64) {
+        tree.file(&format!("/proc/{pid}/stat"), &stat(command, flags, start))
+            .file(&format!("/proc/{pid}/io"), &io(1000, 1000));
+    }
+
+    // Protects: who is named, who is not, and in which order.
+    #[test]
+    fn the_busiest_others() {
+        let tree = Tree::new();
+        tree.file("/proc/uptime", "100.00 1.0\n");
+        for (pid, command) in [(10, "backup (nightly) x"), (11, "idle"), (12, "plumb"), (13, "small"), (14, "reused")] {
+            process(&tree, pid, command, 0, 5);
+        }
+        process(&tree, 15, "kworker/u8:1", KERNEL_THREAD, 5);
+        process(&tree, 16, "md0_resync", KERNEL_THREAD, 5);
+        let watch = IoWatch::start_in(&tree.sys());
+        for pid in [10u32, 12, 15, 16] {
+            tree.file(&format!("/proc/{pid}/io"), &io(1000, 9000 + u64::from(pid)));
+        }
+        tree.file("/proc/13/io", &io(1001, 1000));
+        tree.file("/proc/14/stat", &stat("reused", 0, 1_000_000)).file("/proc/14/io", &io(1500, 1000));
+        tree.file("/proc/17/stat", &stat("new", 0, 1_000_000)).file("/proc/17/io", &io(0, 40));
+        let seen = watch.finish(&[12]);
+        let named: Vec<(&str, u64)> =
+            seen.value().unwrap().iter().map(|one| (one.command.as_str(), one.read_bytes + one.write_bytes)).collect();
+        assert_eq!(
+            named,
+            [("md0_resync", 8016), ("backup (nightly) x", 8010), ("reused", 2500), ("new", 40), ("small", 1)]
+        );
+    }
+
+    // Protects: an ordinary user who sees only idle processes of their own does not get "nobody did anything".
+    #[test]
+    fn the_unseen_is_said() {
+        let tree = Tree::new();
+        process(&tree, 10, "mine", 0, 5);
+        tree.file("/proc/20/stat", &stat("theirs", 0, 5));
+        assert!(IoWatch::start_in(&tree.sys()).finish(&[]).as_result().unwrap_err().contains("1 out of 2"));
+        let tree = Tree::new();
+        process(&tree, 10, "mine", 0, 5);
+        assert_eq!(IoWatch::start_in(&tree.sys()).finish(&[]), Seen::Yes(Vec::new()));
+        let tree = Tree::new();
+        assert!(IoWatch::start_in(&tree.sys()).finish(&[]).value().is_none());
+    }
+}

@@ -1,0 +1,133 @@
+//! Linux.
+#![allow(unsafe_code)]
+
+use super::{ClockPair, XfsGeometry};
+use crate::sysroot::reason;
+use rustix::fd::AsFd;
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags};
+use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
+use rustix::time::{ClockId, clock_gettime};
+use std::path::Path;
+
+/// Whether `/proc` and `/sys` are expected.
+pub(crate) const HAS_PROC: bool = true;
+
+/// The kernel's id of the mount that a path lies in, as in the first field of `mountinfo`; `None` before Linux 5.8.
+pub(crate) fn mount_id(path: &Path) -> Option<u64> {
+    let seen = rustix::fs::statx(CWD, path, AtFlags::empty(), StatxFlags::MNT_ID).ok()?;
+    (seen.stx_mask & StatxFlags::MNT_ID.bits() != 0).then_some(seen.stx_mnt_id)
+}
+
+/// `M:m` of a block device node; `None` for anything else.
+pub(crate) fn block_number(path: &Path) -> Option<String> {
+    let seen = rustix::fs::stat(path).ok()?;
+    let is_block = FileType::from_raw_mode(seen.st_mode) == FileType::BlockDevice;
+    is_block.then(|| format!("{}:{}", rustix::fs::major(seen.st_rdev), rustix::fs::minor(seen.st_rdev)))
+}
+
+/// The answer of `FS_IOC_GETFSUUID` (Linux 6.9). Source: `include/uapi/linux/fs.h`, `struct fsuuid2`.
+#[repr(C)]
+struct FsUuid {
+    len: u8,
+    bytes: [u8; 16],
+}
+
+/// UUID of the file system at a path, in the usual notation; `None` where the kernel does not say.
+pub(crate) fn fs_uuid(path: &Path) -> Option<String> {
+    const GETFSUUID: Opcode = opcode::read::<FsUuid>(0x15, 0);
+    let file = open(path).ok()?;
+    // SAFETY: the opcode's direction and size are those of the type that it fills.
+    let answer: FsUuid = unsafe { ioctl(file.as_fd(), Getter::<GETFSUUID, FsUuid>::new()) }.ok()?;
+    (answer.len == 16).then(|| crate::stack::uuid_text(&answer.bytes))
+}
+
+/// `struct xfs_fsop_geom_v4`. Source: `fs/xfs/libxfs/xfs_fs.h`.
+#[repr(C)]
+struct RawXfsGeometry {
+    blocksize: u32,
+    rtextsize: u32,
+    agblocks: u32,
+    agcount: u32,
+    logblocks: u32,
+    sectsize: u32,
+    inodesize: u32,
+    imaxpct: u32,
+    datablocks: u64,
+    rtblocks: u64,
+    rtextents: u64,
+    logstart: u64,
+    uuid: [u8; 16],
+    sunit: u32,
+    swidth: u32,
+    version: i32,
+    flags: u32,
+    logsectsize: u32,
+    rtsectsize: u32,
+    dirblocksize: u32,
+    logsunit: u32,
+}
+
+/// Geometry of the XFS at a path; no privilege is needed, only that the path can be opened for reading.
+pub(crate) fn xfs_geometry(path: &Path) -> Result<XfsGeometry, String> {
+    const FSGEOMETRY_V4: Opcode = opcode::read::<RawXfsGeometry>(b'X', 124);
+    let fail = |error: std::io::Error| format!("XFS geometry of {}: {}", path.display(), reason(&error));
+    let file = open(path).map_err(|error| fail(error.into()))?;
+    // SAFETY: the opcode's direction and size are those of the type that it fills.
+    let raw: RawXfsGeometry = unsafe { ioctl(file.as_fd(), Getter::<FSGEOMETRY_V4, RawXfsGeometry>::new()) }
+        .map_err(|error| fail(error.into()))?;
+    Ok(XfsGeometry {
+        block_bytes: raw.blocksize,
+        allocation_groups: raw.agcount,
+        group_blocks: raw.agblocks,
+        sector_bytes: raw.sectsize,
+        inode_bytes: raw.inodesize,
+        log_blocks: raw.logblocks,
+        log_is_internal: raw.logstart != 0,
+        stripe_unit_blocks: raw.sunit,
+        stripe_width_blocks: raw.swidth,
+        flags: raw.flags,
+    })
+}
+
+fn open(path: &Path) -> rustix::io::Result<rustix::fd::OwnedFd> {
+    // Non-blocking, so that a named pipe at the path cannot hold us.
+    rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK, Mode::empty())
+}
+
+/// The C library that this program runs on.
+#[cfg(target_env = "gnu")]
+pub(crate) fn libc_version() -> String {
+    // SAFETY: it takes nothing and returns a static string that ends in NUL.
+    let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
+    format!("glibc {}", version.to_string_lossy())
+}
+
+/// The C library that this program runs on.
+#[cfg(not(target_env = "gnu"))]
+pub(crate) fn libc_version() -> String {
+    if cfg!(target_env = "musl") { "musl".to_owned() } else { "unknown".to_owned() }
+}
+
+/// `CLOCK_MONOTONIC_RAW` and `CLOCK_REALTIME` at one moment: of a few readings, the one that took least time.
+pub(crate) fn raw_and_real() -> Result<ClockPair, String> {
+    let ns = |id| {
+        let now = clock_gettime(id);
+        now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
+    };
+    let mut best: Option<(i64, ClockPair)> = None;
+    for _ in 0..5 {
+        let before = ns(ClockId::MonotonicRaw);
+        let real_ns = ns(ClockId::Realtime);
+        let after = ns(ClockId::MonotonicRaw);
+        let took = after.saturating_sub(before);
+        if best.is_none_or(|(least, _)| took < least) {
+            best = Some((took, ClockPair { raw_ns: before.saturating_add(took / 2), real_ns }));
+        }
+    }
+    best.map(|(_, pair)| pair).ok_or_else(|| "no clock could be read".to_owned())
+}
+
+/// Ticks a second of the times in `/proc`.
+pub(crate) fn ticks_per_second() -> u64 {
+    rustix::param::clock_ticks_per_second()
+}

@@ -1,0 +1,267 @@
+//! One block device as sysfs shows it. Sources: Documentation/ABI/stable/sysfs-block, testing/sysfs-block-dm,
+//! Documentation/admin-guide/md.rst, testing/sysfs-block-loop, testing/sysfs-block-zram.
+
+use super::Serials;
+use crate::environment::bracketed;
+use crate::sysroot::Sysroot;
+use plumb_result::observe::{BlockLayer, LayerKind};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// sysfs counts sizes and starts in these, whatever the device's block.
+const SECTOR_BYTES: u64 = 512;
+
+/// Files under `queue/` that are told as they are.
+const QUEUE: [&str; 14] = [
+    "nr_requests",
+    "read_ahead_kb",
+    "nomerges",
+    "wbt_lat_usec",
+    "max_sectors_kb",
+    "io_poll",
+    "rq_affinity",
+    "discard_granularity",
+    "discard_max_bytes",
+    "fua",
+    "zoned",
+    "iostats",
+    "stable_writes",
+    "minimum_io_size",
+];
+
+/// Files under `md/`.
+const MD: [&str; 12] = [
+    "level",
+    "chunk_size",
+    "layout",
+    "raid_disks",
+    "metadata_version",
+    "array_state",
+    "sync_action",
+    "sync_completed",
+    "degraded",
+    "consistency_policy",
+    "stripe_cache_size",
+    "bitmap/location",
+];
+
+/// Describes the device whose directory in sysfs this is. `None` where it is none.
+pub(super) fn describe(sys: &Sysroot, directory: &Path, serials: Serials) -> Option<BlockLayer> {
+    let name = directory.file_name()?.to_str()?.replace('!', "/");
+    let line = |file: &str| sys.line(directory.join(file));
+    let sectors = sys.number::<u64>(directory.join("size"))?;
+    let queue = directory.join("queue");
+    let kind = kind(sys, directory, &name);
+    let mut settings = BTreeMap::new();
+    let mut set = |name: &str, value: Option<String>| {
+        if let Some(value) = value {
+            settings.insert(name.to_owned(), value);
+        }
+    };
+    for file in QUEUE {
+        set(file, sys.line(queue.join(file)));
+    }
+    set("read_only", line("ro").filter(|value| value != "0").map(|_| "yes".to_owned()));
+    match kind {
+        LayerKind::Md => {
+            MD.iter().for_each(|file| set(file.trim_end_matches("/location"), line(&format!("md/{file}"))))
+        }
+        LayerKind::Lvm | LayerKind::Crypt | LayerKind::Dm => {
+            set("dm_name", line("dm/name"));
+            set("dm_uuid", line("dm/uuid"));
+            set("dm_type", line("dm/uuid").map(|uuid| dm_type(&uuid).to_owned()));
+            set("dm_suspended", line("dm/suspended").filter(|value| value != "0"));
+        }
+        LayerKind::Loop => {
+            for file in ["dio", "offset", "sizelimit", "autoclear", "partscan"] {
+                set(file, line(&format!("loop/{file}")));
+            }
+        }
+        LayerKind::Zram => {
+            set("comp_algorithm", line("comp_algorithm").map(|list| bracketed(&list).to_owned()));
+            set("backing_dev", line("backing_dev"));
+        }
+        LayerKind::Stacked => {
+            set("cache_mode", line("bcache/cache_mode").map(|list| bracketed(&list).to_owned()));
+            set("state", line("bcache/state"));
+        }
+        LayerKind::Disk => disk_settings(sys, directory, &mut set),
+        LayerKind::Partition | LayerKind::Sim => {}
+    }
+    let bytes = |file: &str| sys.number::<u64>(queue.join(file));
+    let is_disk = matches!(kind, LayerKind::Disk | LayerKind::Stacked);
+    Some(BlockLayer {
+        number: line("dev").unwrap_or_default(),
+        size_bytes: sectors.saturating_mul(SECTOR_BYTES),
+        below: Vec::new(),
+        model: if is_disk { model(sys, directory) } else { None },
+        serial: if is_disk { serial(sys, directory).map(|serial| told(&serial, serials)) } else { None },
+        firmware: ["device/firmware_rev", "device/rev", "device/fwrev"]
+            .iter()
+            .filter(|_| is_disk)
+            .find_map(|file| line(file)),
+        rotational: sys.line(queue.join("rotational")).map(|value| value != "0"),
+        scheduler: sys.line(queue.join("scheduler")).map(|list| bracketed(&list).to_owned()),
+        write_cache: sys.line(queue.join("write_cache")),
+        logical_block_bytes: bytes("logical_block_size"),
+        physical_block_bytes: bytes("physical_block_size"),
+        optimal_io_bytes: bytes("optimal_io_size"),
+        start_bytes: sys.number::<u64>(directory.join("start")).map(|start| start.saturating_mul(SECTOR_BYTES)),
+        alignment_offset_bytes: sys.number(directory.join("alignment_offset")),
+        backing_file: line("loop/backing_file"),
+        settings,
+        name,
+        kind,
+    })
+}
+
+fn kind(sys: &Sysroot, directory: &Path, name: &str) -> LayerKind {
+    if sys.exists(directory.join("partition")) {
+        LayerKind::Partition
+    } else if sys.exists(directory.join("md")) {
+        LayerKind::Md
+    } else if sys.exists(directory.join("dm")) {
+        match sys.line(directory.join("dm/uuid")) {
+            Some(uuid) if uuid.starts_with("LVM-") => LayerKind::Lvm,
+            Some(uuid) if uuid.starts_with("CRYPT-") => LayerKind::Crypt,
+            _ => LayerKind::Dm,
+        }
+    } else if sys.exists(directory.join("loop")) || name.starts_with("loop") {
+        LayerKind::Loop
+    } else if name.starts_with("zram") {
+        LayerKind::Zram
+    } else if !sys.names(directory.join("slaves")).is_empty() {
+        LayerKind::Stacked
+    } else {
+        LayerKind::Disk
+    }
+}
+
+/// The owner that a device-mapper UUID begins with: `LVM`, `CRYPT-LUKS2`, `mpath`, `part1` …
+fn dm_type(uuid: &str) -> &str {
+    let mut ends = uuid.match_indices('-').map(|(at, _)| at);
+    let first = ends.next().unwrap_or(uuid.len());
+    if uuid.starts_with("CRYPT-") { &uuid[..ends.next().unwrap_or(uuid.len())] } else { &uuid[..first] }
+}
+
+/// Directories of the devices directly below one.
+pub(super) fn below(sys: &Sysroot, directory: &Path) -> Vec<PathBuf> {
+    if sys.exists(directory.join("partition")) {
+        return directory.parent().map(Path::to_owned).into_iter().collect();
+    }
+    let slaves: Vec<PathBuf> = sys
+        .names(directory.join("slaves"))
+        .iter()
+        .filter_map(|name| sys.resolve(directory.join("slaves").join(name)))
+        .collect();
+    if slaves.is_empty() { nvme_paths(sys, directory) } else { slaves }
+}
+
+/// The paths `nvme0c1n1` under a multipath head `nvme0n1`. The head does not count before Linux 6.4, the paths always do.
+fn nvme_paths(sys: &Sysroot, directory: &Path) -> Vec<PathBuf> {
+    let name = directory.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let Some((subsystem, namespace)) = name.strip_prefix("nvme").and_then(|rest| rest.split_once('n')) else {
+        return Vec::new();
+    };
+    let is_path = |other: &str| {
+        let rest = other.strip_prefix("nvme").and_then(|rest| rest.strip_prefix(subsystem)?.strip_prefix('c'));
+        let parts = rest.and_then(|rest| rest.split_once('n'));
+        parts.is_some_and(|(controller, other)| controller.parse::<u32>().is_ok() && other == namespace)
+    };
+    let names = sys.names("/sys/class/block");
+    names
+        .iter()
+        .filter(|other| is_path(other))
+        .filter_map(|other| sys.resolve(format!("/sys/class/block/{other}")))
+        .collect()
+}
+
+/// `M:m` of what a mount's source names: by the device node, by the name of the node in sysfs, or by the name that the
+/// device mapper gave.
+pub(super) fn number_of_source(sys: &Sysroot, source: &Path) -> Option<String> {
+    if !source.starts_with("/dev") {
+        return None;
+    }
+    if sys.is_real()
+        && let Some(number) = crate::platform::block_number(source)
+    {
+        return Some(number);
+    }
+    let node = sys.resolve(source).unwrap_or_else(|| source.to_owned());
+    let name = node.strip_prefix("/dev").ok()?.to_str()?.to_owned();
+    if let Some(number) = sys.line(format!("/sys/class/block/{}/dev", name.replace('/', "!"))) {
+        return Some(number);
+    }
+    let mapped = name.strip_prefix("mapper/")?;
+    sys.names("/sys/class/block").iter().find_map(|device| {
+        let found = sys.line(format!("/sys/class/block/{device}/dm/name"))?;
+        if found == mapped { sys.line(format!("/sys/class/block/{device}/dev")) } else { None }
+    })
+}
+
+fn model(sys: &Sysroot, directory: &Path) -> Option<String> {
+    let line = |file: &str| sys.line(directory.join(file));
+    let model = line("device/model").or_else(|| line("device/name"));
+    let vendor = line("device/vendor").filter(|vendor| !vendor.starts_with("0x") && vendor != "ATA");
+    match (vendor, model) {
+        (Some(vendor), Some(model)) => Some(format!("{vendor} {model}")),
+        (_, model) => model,
+    }
+}
+
+/// From where each transport keeps it, or from what udev found out.
+fn serial(sys: &Sysroot, directory: &Path) -> Option<String> {
+    let of_sysfs = || {
+        ["serial", "device/serial", "device/vpd_pg80"].iter().find_map(|file| {
+            let bytes = std::fs::read(sys.locate(directory.join(file))).ok()?;
+            // A SCSI page begins with four bytes of header.
+            let bytes = if file.ends_with("pg80") { bytes.get(4..)? } else { &bytes };
+            printable(&String::from_utf8_lossy(bytes))
+        })
+    };
+    let of_udev = || {
+        let text = sys.read(format!("/run/udev/data/b{}", sys.line(directory.join("dev"))?)).ok()?;
+        let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key));
+        printable(value("E:ID_SERIAL_SHORT=").or_else(|| value("E:ID_SERIAL="))?)
+    };
+    of_sysfs().or_else(of_udev).or_else(|| printable(&sys.line(directory.join("wwid"))?))
+}
+
+fn printable(text: &str) -> Option<String> {
+    let text: String = text.chars().filter(|letter| !letter.is_control()).collect();
+    let text = text.trim();
+    (!text.is_empty()).then(|| text.to_owned())
+}
+
+fn told(serial: &str, serials: Serials) -> String {
+    match serials {
+        Serials::Plain => serial.to_owned(),
+        Serials::Hashed => blake3::hash(serial.as_bytes()).to_hex()[..16].to_owned(),
+    }
+}
+
+/// The driver, and how fast the link is: a rate above it is impossible.
+fn disk_settings(sys: &Sysroot, directory: &Path, set: &mut impl FnMut(&str, Option<String>)) {
+    let driver = sys.resolve(directory.join("device/driver"));
+    set("driver", driver.and_then(|path| Some(path.file_name()?.to_str()?.to_owned())));
+    set("cache_type", sys.line(directory.join("cache_type")));
+    // The nearest PCI function above the device; a virtual machine's often has no link.
+    for above in directory.ancestors().take_while(|above| above.starts_with("/sys/devices")) {
+        if let Some(speed) = sys.line(above.join("current_link_speed")) {
+            set("pci_link_speed", Some(speed));
+            set("pci_link_width", sys.line(above.join("current_link_width")));
+            set("pci_link_width_max", sys.line(above.join("max_link_width")));
+            set("pci_link_speed_max", sys.line(above.join("max_link_speed")));
+            break;
+        }
+    }
+    let parts = directory.iter().filter_map(|part| part.to_str());
+    for part in parts {
+        if let Some(port) = part.strip_prefix("ata").filter(|port| port.parse::<u32>().is_ok()) {
+            set("sata_link_speed", sys.line(format!("/sys/class/ata_link/link{port}/sata_spd")));
+        }
+        if part.starts_with("usb") {
+            set("transport", Some("usb".to_owned()));
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! A mounted file system: its kind, options, sizes, identity and features.
+
+use super::{btrfs, ext, xfs};
+use crate::mounts::Mount;
+use crate::platform;
+use crate::sysroot::Sysroot;
+use plumb_result::Seen;
+use plumb_result::observe::FileSystem;
+use std::path::Path;
+
+/// Live in memory.
+const IN_MEMORY: [&str; 6] = ["tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs", "shm"];
+/// Have their storage elsewhere: on another machine, or on the host of this one.
+const REMOTE: [&str; 26] = [
+    "nfs",
+    "nfs3",
+    "nfs4",
+    "cifs",
+    "smb3",
+    "smbfs",
+    "ceph",
+    "glusterfs",
+    "lustre",
+    "beegfs",
+    "beegfs_nodev",
+    "gpfs",
+    "afs",
+    "orangefs",
+    "pvfs2",
+    "coda",
+    "ncpfs",
+    "9p",
+    "virtiofs",
+    "vboxsf",
+    "vmhgfs",
+    "prl_fs",
+    "panfs",
+    "wekafs",
+    "fuse",
+    "drvfs",
+];
+
+/// What the mount itself tells.
+pub(super) fn describe(sys: &Sysroot, mount: &Mount, path: &Path, unseen: &mut Vec<String>) -> FileSystem {
+    let mut found = FileSystem {
+        kind: mount.kind.clone(),
+        mount_point: mount.point.display().to_string(),
+        source: mount.source.clone(),
+        options: mount.options(),
+        in_memory: IN_MEMORY.contains(&mount.kind.as_str()),
+        // FUSE with a device under it is `fuseblk`.
+        remote: REMOTE.contains(&mount.kind.as_str()) || mount.kind.starts_with("fuse."),
+        uuid: Seen::no("no device, no UUID"),
+        ..FileSystem::default()
+    };
+    if mount.root != Path::new("/") {
+        found.features.insert("mounted_root".to_owned(), mount.root.display().to_string());
+    }
+    if sys.is_real() {
+        match platform::sizes(path) {
+            Ok(sizes) => (found.size_bytes, found.free_bytes) = (sizes.size_bytes, sizes.free_bytes),
+            Err(reason) => unseen.push(reason),
+        }
+    }
+    found
+}
+
+/// What needs the devices under it to be known.
+pub(super) fn describe_on(
+    sys: &Sysroot,
+    mount: &Mount,
+    path: &Path,
+    tops: &[String],
+    found: &mut FileSystem,
+    unseen: &mut Vec<String>,
+) {
+    if found.in_memory || found.remote || mount.kind == "overlay" {
+        return;
+    }
+    let Some(top) = tops.first() else { return };
+    found.uuid = uuid(sys, path, top);
+    let features = &mut found.features;
+    match mount.kind.as_str() {
+        "ext2" | "ext3" | "ext4" => ext::features(sys, top, features, &mut found.uuid, unseen),
+        "xfs" => xfs::features(sys, path, features, unseen),
+        "btrfs" => btrfs::features(sys, mount, top, features, &mut found.uuid, unseen),
+        other => {
+            unseen.push(format!("the features of {other}: only those of ext2, ext3, ext4, xfs and btrfs are known"))
+        }
+    }
+}
+
+/// From the kernel, from udev's links, or from udev's notes.
+fn uuid(sys: &Sysroot, path: &Path, top: &str) -> Seen<String> {
+    const NIL: &str = "00000000-0000-0000-0000-000000000000";
+    let of_kernel = if sys.is_real() { platform::fs_uuid(path) } else { None };
+    match of_kernel {
+        Some(nil) if nil == NIL => return Seen::no("the file system has none: it is all zeros"),
+        Some(uuid) => return Seen::Yes(uuid),
+        None => {}
+    }
+    const LINKS: &str = "/dev/disk/by-uuid";
+    let device = Path::new("/dev").join(top);
+    for name in sys.names(LINKS) {
+        if sys.resolve(Path::new(LINKS).join(&name)).is_some_and(|node| node == device) {
+            return Seen::Yes(name);
+        }
+    }
+    let number = sys.line(format!("/sys/class/block/{}/dev", top.replace('/', "!"))).unwrap_or_default();
+    let notes = sys.read(format!("/run/udev/data/b{number}")).unwrap_or_default();
+    match notes.lines().find_map(|line| line.strip_prefix("E:ID_FS_UUID=")) {
+        Some(uuid) => Seen::Yes(uuid.to_owned()),
+        None => Seen::no("the kernel does not tell it (Linux 6.9 would), and neither does udev"),
+    }
+}

@@ -1,0 +1,103 @@
+//! The storage under a path: the file system, and the block devices below it down to those with a medium.
+
+mod btrfs;
+mod device;
+mod ext;
+mod filesystem;
+mod walk;
+mod xfs;
+
+use crate::platform;
+use crate::sysroot::{Sysroot, lexical};
+use plumb_result::Seen;
+use plumb_result::observe::TargetFacts;
+use std::path::{Path, PathBuf};
+
+/// How serial numbers are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Serials {
+    /// The first 16 hex digits of their blake3: the same device is known again, and nobody learns its serial.
+    #[default]
+    Hashed,
+    /// As they are.
+    Plain,
+}
+
+/// The storage under a path of the running machine. The path may be a file, a directory, a block device, or a file that is
+/// still to be made: then it is the nearest directory that exists.
+///
+/// `leaves` are the deepest devices that the kernel counts for: for a loop device the disk under its backing file, and the
+/// loop device itself where that file lives in memory or on another machine. Features whose names begin with `now.` change
+/// from moment to moment. Nothing is opened for writing. What cannot be seen is in `unseen`.
+pub fn of_path(path: &Path) -> TargetFacts {
+    of_path_in(&Sysroot::real(), path, Serials::Hashed)
+}
+
+/// As [`of_path`], of the machine that a tree of files describes, and with serial numbers as asked.
+pub fn of_path_in(sys: &Sysroot, path: &Path, serials: Serials) -> TargetFacts {
+    let mut facts = TargetFacts { path: path.display().to_string(), ..TargetFacts::default() };
+    if sys.is_real() && !platform::HAS_PROC {
+        facts.filesystem = Seen::No(platform::not_here());
+        facts.unseen.push(platform::not_here());
+        return facts;
+    }
+    let mut walk = walk::Walk::new(sys, serials);
+    match nearest(sys, path) {
+        Place::Block { number } => {
+            facts.filesystem = Seen::no(format!("{} is a block device", path.display()));
+            walk.device(&number);
+        }
+        Place::Character => {
+            facts.filesystem = Seen::no(format!("{} is a character device", path.display()));
+        }
+        Place::Tree { path } => facts.filesystem = walk.storage_under(&path).map(|under| under.filesystem).into(),
+    }
+    let (stack, leaves, unseen) = walk.finish();
+    (facts.stack, facts.leaves, facts.unseen) = (stack, leaves, unseen);
+    facts
+}
+
+/// What a path is.
+enum Place {
+    Block { number: String },
+    Character,
+    Tree { path: PathBuf },
+}
+
+/// Looks at the path, or at the nearest directory above it that exists.
+fn nearest(sys: &Sysroot, path: &Path) -> Place {
+    use std::os::unix::fs::FileTypeExt;
+    if !sys.is_real() {
+        let path = lexical(path);
+        return match device::number_of_source(sys, &path) {
+            Some(number) => Place::Block { number },
+            None => Place::Tree { path },
+        };
+    }
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let found = absolute.ancestors().find_map(|above| above.canonicalize().ok()).unwrap_or_else(|| PathBuf::from("/"));
+    if let Some(number) = platform::block_number(&found) {
+        return Place::Block { number };
+    }
+    match found.metadata() {
+        Ok(metadata) if metadata.file_type().is_char_device() => Place::Character,
+        _ => Place::Tree { path: found },
+    }
+}
+
+/// Sixteen bytes in the notation of RFC 9562.
+pub(crate) fn uuid_text(bytes: &[u8; 16]) -> String {
+    let mut text = String::with_capacity(36);
+    for (at, byte) in bytes.iter().enumerate() {
+        if matches!(at, 4 | 6 | 8 | 10) {
+            text.push('-');
+        }
+        text.push_str(&format!("{byte:02x}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(all(test, target_os = "linux"))]
+mod tests_real;

@@ -1,0 +1,281 @@
+//! From the top of a stack to its leaves.
+
+use super::{Serials, btrfs, device, filesystem};
+use crate::mounts::{self, Mount};
+use crate::platform;
+use crate::sysroot::{Sysroot, lexical};
+use plumb_result::observe::{BlockLayer, FileSystem, LayerKind};
+use std::path::{Path, PathBuf};
+
+/// File systems on loop devices on file systems …: no real stack is deeper.
+const DEPTH_MAX: u32 = 16;
+
+/// What lies under a path.
+pub(super) struct Under {
+    pub(super) filesystem: FileSystem,
+    /// Names of the block devices that the file system stands on.
+    pub(super) tops: Vec<String>,
+}
+
+/// A walk that gathers each device once, a device before those below it.
+pub(super) struct Walk<'a> {
+    sys: &'a Sysroot,
+    serials: Serials,
+    layers: Vec<BlockLayer>,
+    unseen: Vec<String>,
+    depth: u32,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(sys: &'a Sysroot, serials: Serials) -> Walk<'a> {
+        Walk { sys, serials, layers: Vec::new(), unseen: Vec::new(), depth: 0 }
+    }
+
+    /// The layers, the names of the leaves, and what was not seen.
+    pub(super) fn finish(self) -> (Vec<BlockLayer>, Vec<String>, Vec<String>) {
+        let leaves: Vec<String> =
+            self.layers.iter().filter(|layer| layer.below.is_empty()).map(|layer| layer.name.clone()).collect();
+        let mut unseen = self.unseen;
+        for layer in self.layers.iter().filter(|layer| layer.below.is_empty()) {
+            if layer.settings.get("iostats").is_some_and(|value| value == "0") {
+                unseen.push(format!("what {} does: its queue/iostats is 0, so the kernel does not count", layer.name));
+            }
+        }
+        (self.layers, leaves, unseen)
+    }
+
+    /// The file system that holds an existing path, and everything below it.
+    pub(super) fn storage_under(&mut self, path: &Path) -> Result<Under, String> {
+        if self.depth >= DEPTH_MAX {
+            return Err(format!("{} lies under more than {DEPTH_MAX} file systems", path.display()));
+        }
+        self.depth += 1;
+        let under = self.under(path);
+        self.depth -= 1;
+        under
+    }
+
+    fn under(&mut self, path: &Path) -> Result<Under, String> {
+        let mounts = mounts::parse(&self.sys.read("/proc/self/mountinfo")?);
+        let id = if self.sys.is_real() { platform::mount_id(path) } else { None };
+        let mount = mounts::find(&mounts, path, id)
+            .ok_or_else(|| format!("/proc/self/mountinfo has no mount that holds {}", path.display()))?;
+        let mut found = filesystem::describe(self.sys, mount, path, &mut self.unseen);
+        let mut tops = Vec::new();
+        if mount.kind == "overlay" {
+            tops = self.overlay(mount, &mut found);
+        } else if found.remote {
+            self.unseen.push(format!("the storage behind {}: {} is served from elsewhere", mount.source, mount.kind));
+        } else if !found.in_memory {
+            tops = self.devices_of(mount);
+        }
+        filesystem::describe_on(self.sys, mount, path, &tops, &mut found, &mut self.unseen);
+        Ok(Under { filesystem: found, tops })
+    }
+
+    /// An overlay writes to its upper directory; one without reads from its first lower one.
+    fn overlay(&mut self, mount: &Mount, found: &mut FileSystem) -> Vec<String> {
+        let lower = mount.option("lowerdir").and_then(|list| split_colons(list).into_iter().next());
+        let Some(directory) = mount.option("upperdir").map(str::to_owned).or(lower) else {
+            self.unseen.push("the directories of the overlay: its options do not name them".to_owned());
+            return Vec::new();
+        };
+        // The kernel shows a comma as it was typed, with a backslash; a name may also have a backslash of its own.
+        let existing =
+            [directory.clone(), without_backslashes(&directory)].iter().find_map(|name| self.existing(Path::new(name)));
+        let Some(existing) = existing else {
+            self.unseen.push(format!(
+                "the storage under the overlay at {}: {directory} is not in this mount namespace",
+                mount.point.display()
+            ));
+            return Vec::new();
+        };
+        match self.storage_under(&existing) {
+            Ok(under) => {
+                found.in_memory = under.filesystem.in_memory;
+                found.remote = under.filesystem.remote;
+                found.features.insert("stands_on".to_owned(), stands_on(&under.filesystem));
+                for (name, value) in under.filesystem.features {
+                    found.features.insert(format!("below.{name}"), value);
+                }
+                found.features.insert("below.options".to_owned(), under.filesystem.options.join(","));
+                under.tops
+            }
+            Err(reason) => {
+                self.unseen.push(reason);
+                Vec::new()
+            }
+        }
+    }
+
+    /// The devices of a mounted file system, the one it is mounted from first.
+    fn devices_of(&mut self, mount: &Mount) -> Vec<String> {
+        let mut numbers = Vec::new();
+        if self.sys.exists(format!("/sys/dev/block/{}", mount.number)) {
+            numbers.push(mount.number.clone());
+        } else {
+            // An anonymous number: btrfs, bcachefs (several sources with colons between), or something in user space.
+            for source in mount.source.split(':') {
+                numbers.extend(device::number_of_source(self.sys, Path::new(source)));
+            }
+        }
+        for option in ["logdev", "rtdev"] {
+            let source = mount.option(option).filter(|_| mount.kind == "xfs");
+            numbers.extend(source.and_then(|source| device::number_of_source(self.sys, Path::new(source))));
+        }
+        if mount.kind == "btrfs" {
+            numbers.extend(btrfs::devices(self.sys, &numbers));
+        }
+        let mut tops: Vec<String> = Vec::new();
+        for number in numbers {
+            tops.extend(self.device(&number));
+        }
+        let mut once = Vec::new();
+        tops.retain(|name| {
+            let is_new = !once.contains(name);
+            once.push(name.clone());
+            is_new
+        });
+        if tops.is_empty() {
+            self.unseen.push(format!(
+                "the devices under {}: no block device is known as {} or {}",
+                mount.point.display(),
+                mount.number,
+                mount.source
+            ));
+        }
+        tops
+    }
+
+    /// A device by its number, and all below it; its name.
+    pub(super) fn device(&mut self, number: &str) -> Option<String> {
+        match self.sys.resolve(format!("/sys/dev/block/{number}")) {
+            Some(directory) => self.layer(&directory),
+            None => {
+                self.unseen.push(format!("the block device {number}: /sys/dev/block does not have it"));
+                None
+            }
+        }
+    }
+
+    /// A device by its directory in sysfs.
+    fn layer(&mut self, directory: &Path) -> Option<String> {
+        let layer = device::describe(self.sys, directory, self.serials)?;
+        let name = layer.name.clone();
+        if self.layers.iter().any(|known| known.name == name) {
+            return Some(name);
+        }
+        let at = self.layers.len();
+        let backing = layer.backing_file.clone().map(PathBuf::from);
+        let kind = layer.kind;
+        self.layers.push(layer);
+        let mut below = Vec::new();
+        for lower in device::below(self.sys, directory) {
+            below.extend(self.layer(&lower));
+        }
+        if kind == LayerKind::Loop {
+            below.extend(self.backing(at, backing));
+        }
+        self.layers[at].below = below;
+        if kind == LayerKind::Partition {
+            self.inherit(at);
+        }
+        Some(name)
+    }
+
+    /// A partition has no queue of its own: block sizes and the cache are those of its disk.
+    fn inherit(&mut self, at: usize) {
+        let Some(name) = self.layers[at].below.first().cloned() else { return };
+        let Some(disk) = self.layers.iter().find(|layer| layer.name == name).cloned() else { return };
+        let partition = &mut self.layers[at];
+        partition.rotational = disk.rotational;
+        partition.write_cache = disk.write_cache;
+        partition.logical_block_bytes = disk.logical_block_bytes;
+        partition.physical_block_bytes = disk.physical_block_bytes;
+        partition.optimal_io_bytes = disk.optimal_io_bytes;
+        if let Some(iostats) = disk.settings.get("iostats") {
+            partition.settings.insert("iostats".to_owned(), iostats.clone());
+        }
+    }
+
+    /// What lies under a loop device's backing file.
+    fn backing(&mut self, at: usize, backing: Option<PathBuf>) -> Vec<String> {
+        let name = self.layers[at].name.clone();
+        let Some(backing) = backing else { return Vec::new() };
+        let Some(existing) = self.existing(&backing) else {
+            let file = backing.display();
+            self.unseen.push(format!("what {name} stands on: {file} is deleted, or in another mount namespace"));
+            return Vec::new();
+        };
+        if let Some(number) = self.block_device(&existing) {
+            return self.device(&number).into_iter().collect();
+        }
+        match self.storage_under(&existing) {
+            Ok(under) => {
+                let text = stands_on(&under.filesystem);
+                self.layers[at].settings.insert("stands_on".to_owned(), text);
+                under.tops
+            }
+            Err(reason) => {
+                self.unseen.push(reason);
+                Vec::new()
+            }
+        }
+    }
+
+    /// The path with links followed; `None` where nothing is there. A described machine has no files: all exist.
+    fn existing(&self, path: &Path) -> Option<PathBuf> {
+        match (path.is_absolute(), self.sys.is_real()) {
+            (false, _) => None,
+            (true, true) => path.canonicalize().ok(),
+            (true, false) => Some(lexical(path)),
+        }
+    }
+
+    fn block_device(&self, path: &Path) -> Option<String> {
+        if self.sys.is_real() { platform::block_number(path) } else { device::number_of_source(self.sys, path) }
+    }
+}
+
+fn stands_on(filesystem: &FileSystem) -> String {
+    format!("{} at {}", filesystem.kind, filesystem.mount_point)
+}
+
+/// What a backslash protects, without it.
+fn without_backslashes(text: &str) -> String {
+    let mut out = String::new();
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        out.push(if letter == '\\' { letters.next().unwrap_or(letter) } else { letter });
+    }
+    out
+}
+
+/// The directories of `lowerdir`: colons between them, and `\:` for a colon inside. A double colon begins those that hold
+/// data only.
+fn split_colons(list: &str) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut letters = list.chars();
+    while let Some(letter) = letters.next() {
+        match letter {
+            '\\' => parts.last_mut().expect("there is always a part").extend(letters.next()),
+            ':' => parts.push(String::new()),
+            other => parts.last_mut().expect("there is always a part").push(other),
+        }
+    }
+    parts.retain(|part| !part.is_empty());
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: colons in the names of an overlay's directories.
+    #[test]
+    fn lower_directories() {
+        assert_eq!(split_colons("/a\\:b:/c::/d"), ["/a:b", "/c", "/d"]);
+        assert!(split_colons("").is_empty());
+        assert_eq!(without_backslashes("/a\\,b\\\\c"), "/a,b\\c");
+    }
+}

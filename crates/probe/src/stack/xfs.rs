@@ -1,0 +1,60 @@
+//! XFS. Source: `ioctl_xfs_fsgeometry(2)`.
+
+use crate::platform::{self, XfsGeometry};
+use crate::sysroot::Sysroot;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// `XFS_FSOP_GEOM_FLAGS_*`, by the names that `xfs_info` prints where it has one.
+const FLAGS: [(u32, &str); 18] = [
+    (1 << 0, "attr"),
+    (1 << 2, "quota"),
+    (1 << 4, "dalign"),
+    (1 << 8, "logv2"),
+    (1 << 9, "sector"),
+    (1 << 10, "attr2"),
+    (1 << 11, "projid32bit"),
+    (1 << 14, "lazy-count"),
+    (1 << 15, "crc"),
+    (1 << 16, "ftype"),
+    (1 << 17, "finobt"),
+    (1 << 18, "sparse"),
+    (1 << 19, "rmapbt"),
+    (1 << 20, "reflink"),
+    (1 << 21, "bigtime"),
+    (1 << 22, "inobtcount"),
+    (1 << 23, "nrext64"),
+    (1 << 24, "exchange"),
+];
+
+/// Adds the geometry; no privilege is needed.
+pub(super) fn features(sys: &Sysroot, path: &Path, features: &mut BTreeMap<String, String>, unseen: &mut Vec<String>) {
+    if !sys.is_real() {
+        unseen.push("the geometry of XFS: only the running machine can be asked".to_owned());
+        return;
+    }
+    // A file may be closed to us where its directory is not.
+    let geometry = path.ancestors().take(2).map(platform::xfs_geometry).reduce(|first, second| first.or(second));
+    match geometry {
+        Some(Ok(geometry)) => tell(&geometry, features),
+        Some(Err(reason)) => unseen.push(reason),
+        None => {}
+    }
+}
+
+fn tell(geometry: &XfsGeometry, features: &mut BTreeMap<String, String>) {
+    let mut say = |name: &str, value: String| features.insert(name.to_owned(), value);
+    let names: Vec<&str> = FLAGS.iter().filter(|(bit, _)| geometry.flags & bit != 0).map(|(_, name)| *name).collect();
+    say("features", names.join(","));
+    say("block_size", geometry.block_bytes.to_string());
+    say("allocation_groups", geometry.allocation_groups.to_string());
+    say("group_blocks", geometry.group_blocks.to_string());
+    say("sector_size", geometry.sector_bytes.to_string());
+    say("inode_size", geometry.inode_bytes.to_string());
+    say("log_blocks", geometry.log_blocks.to_string());
+    say("journal", if geometry.log_is_internal { "internal" } else { "external" }.to_owned());
+    if geometry.stripe_unit_blocks != 0 || geometry.stripe_width_blocks != 0 {
+        say("stripe_unit_blocks", geometry.stripe_unit_blocks.to_string());
+        say("stripe_width_blocks", geometry.stripe_width_blocks.to_string());
+    }
+}

@@ -1,0 +1,119 @@
+//! Where `/proc`, `/sys` and `/etc` are looked for.
+
+use std::path::{Component, Path, PathBuf};
+
+/// The tree that holds `/proc`, `/sys`, `/etc`, `/dev` and `/run`: the machine's own, or one of files that describes
+/// another machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Sysroot {
+    root: PathBuf,
+}
+
+impl Sysroot {
+    /// The running machine.
+    pub fn real() -> Sysroot {
+        Sysroot { root: PathBuf::from("/") }
+    }
+
+    /// A tree of files. System calls that would answer for the running machine are not made.
+    pub fn at(root: impl Into<PathBuf>) -> Sysroot {
+        let root = root.into();
+        Sysroot { root: root.canonicalize().unwrap_or(root) }
+    }
+
+    /// Whether this is the running machine.
+    pub fn is_real(&self) -> bool {
+        self.root == Path::new("/")
+    }
+
+    /// Where the absolute path `path` lies.
+    pub(crate) fn locate(&self, path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        self.root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
+    /// A text file as it is; the error names the file and the reason.
+    pub(crate) fn read(&self, path: impl AsRef<Path>) -> Result<String, String> {
+        let path = path.as_ref();
+        match std::fs::read(self.locate(path)) {
+            Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(_) if self.is_real() && !crate::platform::HAS_PROC => Err(crate::platform::not_here()),
+            Err(error) => Err(format!("cannot read {}: {}", path.display(), reason(&error))),
+        }
+    }
+
+    /// The first line of a text file, trimmed; `None` where there is none or it is empty.
+    pub(crate) fn line(&self, path: impl AsRef<Path>) -> Option<String> {
+        let text = self.read(path).ok()?;
+        let line = text.lines().next()?.trim().to_owned();
+        (!line.is_empty()).then_some(line)
+    }
+
+    /// A file that holds one number.
+    pub(crate) fn number<N: std::str::FromStr>(&self, path: impl AsRef<Path>) -> Option<N> {
+        self.line(path)?.parse().ok()
+    }
+
+    /// Names in a directory, sorted; empty where there is none.
+    pub(crate) fn names(&self, path: impl AsRef<Path>) -> Vec<String> {
+        let Ok(entries) = std::fs::read_dir(self.locate(path)) else { return Vec::new() };
+        let mut names: Vec<String> =
+            entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+        names.sort();
+        names
+    }
+
+    /// Whether something is there.
+    pub(crate) fn exists(&self, path: impl AsRef<Path>) -> bool {
+        self.locate(path).exists()
+    }
+
+    /// The path with every symbolic link followed, as an absolute path inside the tree; `None` where nothing is there.
+    pub(crate) fn resolve(&self, path: impl AsRef<Path>) -> Option<PathBuf> {
+        let real = self.locate(path).canonicalize().ok()?;
+        Some(Path::new("/").join(real.strip_prefix(&self.root).ok()?))
+    }
+}
+
+/// The reason of an error in words, without the number that the standard library adds.
+pub(crate) fn reason(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    match text.split_once(" (os error") {
+        Some((words, _)) => words.to_lowercase(),
+        None => text,
+    }
+}
+
+/// An absolute path without `.` and `..`, without looking at the file system.
+pub(crate) fn lexical(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::from("/");
+    for part in path.components() {
+        match part {
+            Component::ParentDir => {
+                clean.pop();
+            }
+            Component::Normal(name) => clean.push(name),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    clean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testtree::Tree;
+
+    // Protects: a fake machine must not leak the real one's files, and links stay inside the tree.
+    #[test]
+    fn paths_stay_inside_the_tree() {
+        let tree = Tree::new();
+        tree.file("/sys/devices/x/vda/size", "8\n").link("/sys/block/vda", "../devices/x/vda");
+        let sys = tree.sys();
+        assert!(!sys.is_real());
+        assert_eq!(sys.resolve("/sys/block/vda").unwrap(), Path::new("/sys/devices/x/vda"));
+        assert_eq!(sys.number::<u64>("/sys/block/vda/size"), Some(8));
+        assert!(sys.read("/proc/version").unwrap_err().contains("/proc/version"));
+        assert_eq!(lexical(Path::new("/a/./b/../c")), Path::new("/a/c"));
+    }
+}

@@ -1,0 +1,56 @@
+//! A tree of files that describes a machine, for tests.
+
+use crate::Sysroot;
+use std::path::PathBuf;
+
+/// A temporary tree; it goes away when dropped.
+pub(crate) struct Tree {
+    directory: tempfile::TempDir,
+}
+
+impl Tree {
+    pub(crate) fn new() -> Tree {
+        Tree { directory: tempfile::tempdir().expect("a temporary directory") }
+    }
+
+    pub(crate) fn sys(&self) -> Sysroot {
+        Sysroot::at(self.directory.path())
+    }
+
+    fn place(&self, path: &str) -> PathBuf {
+        let place = self.directory.path().join(path.trim_start_matches('/'));
+        std::fs::create_dir_all(place.parent().expect("a parent")).expect("directories");
+        place
+    }
+
+    pub(crate) fn file(&self, path: &str, content: &str) -> &Tree {
+        std::fs::write(self.place(path), content).expect("a file");
+        self
+    }
+
+    pub(crate) fn directory(&self, path: &str) -> &Tree {
+        std::fs::create_dir_all(self.place(path)).expect("a directory");
+        self
+    }
+
+    pub(crate) fn link(&self, path: &str, to: &str) -> &Tree {
+        std::os::unix::fs::symlink(to, self.place(path)).expect("a link");
+        self
+    }
+
+    /// A block device at `place` under `/sys/devices`, with the links that the kernel makes for it.
+    pub(crate) fn block(&self, place: &str, number: &str, sectors: u64) -> &Tree {
+        let name = place.rsplit('/').next().expect("a name");
+        self.file(&format!("/sys/devices/{place}/dev"), &format!("{number}\n"))
+            .file(&format!("/sys/devices/{place}/size"), &format!("{sectors}\n"))
+            .link(&format!("/sys/dev/block/{number}"), &format!("../../devices/{place}"))
+            .link(&format!("/sys/class/block/{name}"), &format!("../../devices/{place}"))
+    }
+
+    /// Says that `upper` (a place) stands on `lower` (another).
+    pub(crate) fn slave(&self, upper: &str, lower: &str) -> &Tree {
+        let name = lower.rsplit('/').next().expect("a name");
+        let up = "../".repeat(upper.split('/').count() + 1);
+        self.link(&format!("/sys/devices/{upper}/slaves/{name}"), &format!("{up}{lower}"))
+    }
+}
