@@ -42,7 +42,7 @@ pub struct Finding {
     /// The phase that it is about; the whole run when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// What was seen, with its unit.
+    /// What was seen, with its unit; empty where it could not be seen.
     pub observed: String,
     /// What it was held against.
     pub threshold: String,
@@ -106,9 +106,10 @@ impl RunVerdict {
         }
     }
 
-    /// The verdict that these findings carry. No finding at all is no evidence.
+    /// The verdict that these findings carry. A check that could not look says nothing; where none could, the verdict
+    /// is unknown. Trust lowers a `pass` further where a check without which nothing is known could not look.
     pub fn of(findings: &[Finding]) -> RunVerdict {
-        match findings.iter().map(|finding| finding.level).max() {
+        match findings.iter().map(|finding| finding.level).filter(|level| *level != Level::Skipped).max() {
             None | Some(Level::Skipped) => RunVerdict::Unknown,
             Some(Level::Pass | Level::Note) => RunVerdict::Pass,
             Some(Level::Warn) => RunVerdict::Caution,

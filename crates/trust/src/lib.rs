@@ -1,1 +1,28 @@
-//! Placeholder.
+//! Says whether a number can be believed. Pure functions: a workload, what the engine measured and what the probe
+//! observed go in; [findings](plumb_result::Finding), a [tier](RateTier) for every rate and a verdict come out.
+//!
+//! Every check is one row of [`CHECKS`]: its words, its threshold and its function stand together in a file of
+//! [`checks`], and `plumb explain`, `docs/checks.md` and the tests read the same row. A check that lacks its evidence
+//! is `skipped` with the reason, never `pass`.
+
+mod check;
+pub mod checks;
+mod docs;
+mod evidence;
+mod factors;
+#[cfg(test)]
+mod fixture;
+mod judge;
+mod metrics;
+mod plan;
+mod text;
+mod tier;
+
+pub use check::{Check, Found, Judge, Outcome, Scope};
+pub use checks::CHECKS;
+pub use docs::{docs, explain, explanation};
+pub use evidence::{ComparisonView, Ground, PhaseView, RunView, Side};
+pub use factors::{FACTORS, Factor, UnknownFactor, confounded, differences, factor};
+pub use judge::{Judgement, MIN_RUNS_TO_CLAIM, judge, judge_comparison, phase_results};
+pub use metrics::{MIN_SAMPLES_BEYOND, metrics, quantile_allowed};
+pub use tier::{CACHE_SHARE, DEVICE_SHARE, PhaseTiers, RateTier, tiers};

@@ -1,0 +1,176 @@
+//! What a check is, and what it can say.
+
+use crate::evidence::{ComparisonView, PhaseView, RunView};
+use plumb_result::{Finding, Level};
+
+/// One named test of a result's validity. Codes are stable interface.
+pub struct Check {
+    /// `A1` … `E14`.
+    pub code: &'static str,
+    /// A few words.
+    pub title: &'static str,
+    /// What it looks for.
+    pub what: &'static str,
+    /// Why it matters, with the paper or source.
+    pub why: &'static str,
+    /// The signal that it reads.
+    pub how: &'static str,
+    /// Where it draws the line.
+    pub threshold: &'static str,
+    /// What to do when it fires, where the finding does not say something more fitting.
+    pub fix: &'static str,
+    /// What decides; one for each scope in which the check is made.
+    pub judges: &'static [Judge],
+}
+
+/// The function of a check, by what it looks at.
+#[derive(Clone, Copy)]
+pub enum Judge {
+    /// One phase of a run.
+    Phase(fn(&PhaseView<'_>) -> Outcome),
+    /// A whole run.
+    Run(fn(&RunView<'_>) -> Outcome),
+    /// Two sides of a comparison.
+    Comparison(fn(&ComparisonView<'_>) -> Outcome),
+}
+
+/// What a check looks at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// One phase of a run.
+    Phase,
+    /// A whole run.
+    Run,
+    /// Two sides of a comparison.
+    Comparison,
+}
+
+impl Scope {
+    /// As printed.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Scope::Phase => "each phase",
+            Scope::Run => "each run",
+            Scope::Comparison => "each comparison",
+        }
+    }
+}
+
+impl Judge {
+    /// What it looks at.
+    pub const fn scope(self) -> Scope {
+        match self {
+            Judge::Phase(_) => Scope::Phase,
+            Judge::Run(_) => Scope::Run,
+            Judge::Comparison(_) => Scope::Comparison,
+        }
+    }
+}
+
+/// What a check says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The question does not arise here; no finding is made.
+    NotApplicable,
+    /// The evidence is missing.
+    Skipped {
+        /// Why it is missing.
+        reason: String,
+    },
+    /// Looked at, and in order.
+    Pass {
+        /// What was seen.
+        observed: String,
+    },
+    /// Something to say.
+    Found(Found),
+}
+
+/// A check that has something to say.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// Note, warn or fail.
+    pub level: Level,
+    /// What was seen.
+    pub observed: String,
+    /// One plain sentence.
+    pub message: String,
+    /// What to do; the check's [`fix`](Check::fix) when absent.
+    pub remedy: Option<String>,
+}
+
+impl Outcome {
+    pub(crate) fn skipped(reason: impl Into<String>) -> Outcome {
+        Outcome::Skipped { reason: reason.into() }
+    }
+
+    pub(crate) fn pass(observed: impl Into<String>) -> Outcome {
+        Outcome::Pass { observed: observed.into() }
+    }
+
+    pub(crate) fn found(level: Level, observed: impl Into<String>, message: impl Into<String>) -> Outcome {
+        Outcome::Found(Found { level, observed: observed.into(), message: message.into(), remedy: None })
+    }
+
+    pub(crate) fn note(observed: impl Into<String>, message: impl Into<String>) -> Outcome {
+        Outcome::found(Level::Note, observed, message)
+    }
+
+    pub(crate) fn warn(observed: impl Into<String>, message: impl Into<String>) -> Outcome {
+        Outcome::found(Level::Warn, observed, message)
+    }
+
+    pub(crate) fn fail(observed: impl Into<String>, message: impl Into<String>) -> Outcome {
+        Outcome::found(Level::Fail, observed, message)
+    }
+
+    /// Replaces the check's general remedy by one that fits what was asked for.
+    pub(crate) fn remedy(self, text: impl Into<String>) -> Outcome {
+        match self {
+            Outcome::Found(found) => Outcome::Found(Found { remedy: Some(text.into()), ..found }),
+            other => other,
+        }
+    }
+}
+
+impl Check {
+    /// The finding that an outcome is; `None` where the question does not arise.
+    pub(crate) fn finding(&self, phase: Option<&str>, outcome: Outcome) -> Option<Finding> {
+        let (level, observed, message, remedy) = match outcome {
+            Outcome::NotApplicable => return None,
+            Outcome::Skipped { reason } => (
+                Level::Skipped,
+                String::new(),
+                format!("{} could not be looked at: {reason}.", self.title),
+                String::new(),
+            ),
+            Outcome::Pass { observed } => {
+                (Level::Pass, observed, format!("{} is in order.", self.title), String::new())
+            }
+            Outcome::Found(found) => {
+                let remedy = found.remedy.unwrap_or_else(|| self.fix.to_owned());
+                (found.level, found.observed, found.message, remedy)
+            }
+        };
+        Some(Finding {
+            code: self.code.to_owned(),
+            level,
+            phase: phase.map(str::to_owned),
+            observed,
+            threshold: self.threshold.to_owned(),
+            message,
+            remedy,
+        })
+    }
+}
+
+/// The level of a value against two limits, each of which must be exceeded.
+pub(crate) fn grade(value: f64, warn_above: f64, fail_above: f64) -> Option<Level> {
+    if value > fail_above {
+        Some(Level::Fail)
+    } else if value > warn_above {
+        Some(Level::Warn)
+    } else {
+        None
+    }
+}

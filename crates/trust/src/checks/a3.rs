@@ -1,0 +1,216 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::{Ground, PhaseView, share};
+use crate::plan;
+use crate::text::{bytes, percent};
+use crate::tier::{CACHE_SHARE, DEVICE_SHARE};
+use plumb_workload::{ClockScope, Flush};
+
+/// Above this share still in memory at the stop, the device was not waited for.
+const UNFLUSHED_SHARE: f64 = 1.0 - DEVICE_SHARE;
+
+pub(crate) static CHECK: Check = Check {
+    code: "A3",
+    title: "Write not flushed",
+    what: "Whether what was written had reached the device when the clock stopped. Three cases are kept apart. Bytes \
+           still dirty at the stop fail: the rate is that of filling memory. A phase that says so itself (`end.flush \
+           = \"none\"` or `\"close\"`) writes into the cache by declaration: it is noted, and its rate carries the \
+           tier `cache`. A flush outside the clock declares nothing, so it fails like any other. Bytes that were \
+           flushed and yet never reached the device, because they were overwritten, removed or compressed in memory \
+           first, are durable but not the device's rate: that warns, or is noted where the workload removes files as \
+           its nature; hardly any byte reaching the device fails.",
+    why: "A buffered write returns when memory has the bytes: 2.7 GB/s with not one sector written, on a disk that \
+          does 0.6 GB/s (measured with Plumb's own probe). `write_bytes` of /proc/self/io counts pages made dirty and \
+          is no evidence. IOR on Lustre showed 146 GB/s until it read from another node and synced (2.7 GB/s).",
+    how: "Dirty and writeback pages of the files as the clock stopped (cachestat(2)); sectors that the leaf devices \
+          wrote while it ran (/proc/diskstats), mirrors counted once.",
+    threshold: "more than 5 % of the bytes still in memory, or less than 95 % written by the device, fails unless \
+                writing into the cache was declared",
+    fix: "Flush inside the clock: `end = { flush = \"fsync\", clock = \"inside\" }`.",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    let app = view.traffic.app_write;
+    if app == 0 {
+        return Outcome::NotApplicable;
+    }
+    match &view.ground {
+        Ground::Nothing => return Outcome::NotApplicable,
+        Ground::Memory => {
+            return Outcome::note(
+                "no device beneath it",
+                "This file system lives in memory; what is written to it reaches no device.",
+            )
+            .remedy("Name a path on the storage that you mean to measure.");
+        }
+        Ground::Remote => return Outcome::skipped("the counters of a network file system's client are not read"),
+        Ground::Unseen(reason) => return Outcome::skipped(reason.clone()),
+        Ground::Device => {}
+    }
+    let dirty = view.dirty().map(|pages| (pages.dirty_bytes + pages.writeback_bytes).min(app));
+    let written = view.traffic.written_to_device();
+    let (dirty_share, written_share) = match (&dirty, &written) {
+        (Err(dirty), Err(written)) => return Outcome::skipped(format!("{written}; {dirty}")),
+        (dirty, written) => (
+            dirty.as_ref().ok().and_then(|dirty| share(*dirty, app)),
+            written.as_ref().ok().and_then(|written| share(*written, app)),
+        ),
+    };
+    if let (Ok(dirty), Some(dirty_share)) = (&dirty, dirty_share)
+        && dirty_share > UNFLUSHED_SHARE
+    {
+        let observed = format!("{} of {} in memory at the stop", bytes(*dirty), bytes(app));
+        return unflushed(view, observed, format!("{} were still in memory when the clock stopped", bytes(*dirty)));
+    }
+    let Some(written_share) = written_share else {
+        return match dirty_share {
+            Some(dirty) => {
+                Outcome::pass(format!("{} in memory at the stop; the devices were not seen", percent(dirty)))
+            }
+            None => Outcome::skipped("neither dirty pages nor the devices' counters could be seen"),
+        };
+    };
+    let observed = format!("the device wrote {} of what was written", percent(written_share));
+    if written_share >= DEVICE_SHARE {
+        return Outcome::pass(observed);
+    }
+    if dirty_share.is_none() && !flushed_inside(view) {
+        let message = format!("the device wrote only {} of the bytes while the clock ran", percent(written_share));
+        return unflushed(view, observed, message);
+    }
+    absorbed(view, written_share, observed)
+}
+
+/// A flush of everything that was written happened while the clock ran.
+fn flushed_inside(view: &PhaseView<'_>) -> bool {
+    view.measured.end.flush_ns.is_some() && view.measured.end.inside_clock
+}
+
+/// The phase says itself that nothing makes its writes durable.
+fn declared_into_cache(view: &PhaseView<'_>) -> bool {
+    matches!(view.plan.end.flush, Flush::None | Flush::Close)
+}
+
+fn unflushed(view: &PhaseView<'_>, observed: String, message: String) -> Outcome {
+    if declared_into_cache(view) {
+        return Outcome::note(observed, format!("This measures writing into the cache, as asked: {message}."));
+    }
+    let outcome = Outcome::fail(observed, format!("The write rate is not the device's: {message}."));
+    if view.plan.end.clock == ClockScope::Outside {
+        outcome.remedy("Let the clock wait for the flush: `end.clock = \"inside\"`; or say that the cache is meant: `end.flush = \"none\"`.")
+    } else {
+        outcome
+    }
+}
+
+/// Nothing is left in memory, and yet the device wrote less than it was given.
+fn absorbed(view: &PhaseView<'_>, written_share: f64, observed: String) -> Outcome {
+    let seen = format!("Only {} of the bytes that were written reached the device", percent(written_share));
+    if declared_into_cache(view) {
+        return Outcome::note(
+            observed,
+            format!("This measures writing into the cache, as asked: {}.", lower_first(&seen)),
+        );
+    }
+    if view.may_shrink() {
+        return Outcome::warn(observed, format!("{seen}: the file system compresses, and the content gives way."))
+            .remedy("Write random content, or turn compression off.");
+    }
+    if plan::discards(view.plan) {
+        return Outcome::note(
+            observed,
+            format!("{seen}: the rest was removed before it was due, as this workload does."),
+        )
+        .remedy("Follow each write with fsync, if the rate of durable writes is meant.");
+    }
+    if written_share <= CACHE_SHARE {
+        return Outcome::fail(
+            observed,
+            format!("{seen}, though they were flushed: memory, or a layer that does not flush, kept them."),
+        )
+        .remedy("Write each block once, or with O_DIRECT, and see A5 whether flushes reach the medium.");
+    }
+    Outcome::warn(observed, format!("{seen}: the rest was overwritten in memory first."))
+        .remedy("Write each block once (`pattern = \"permutation\"`), or use O_DIRECT, or a larger set.")
+}
+
+fn lower_first(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map_or_else(String::new, |first| first.to_lowercase().chain(characters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene};
+    use plumb_result::Level;
+    use plumb_workload::{ClockScope, Flush};
+
+    #[test]
+    fn a_flushed_write_passes_and_an_unflushed_one_fails() {
+        assert_eq!(Scene::writing(1000 * MIB).level("A3"), Some(Level::Pass));
+        let finding = Scene::writing(1000 * MIB).dirty(1000 * MIB).device_write(0).finding("A3").unwrap();
+        assert_eq!(finding.level, Level::Fail);
+        assert!(
+            finding.message.contains("1000 MiB were still in memory when the clock stopped"),
+            "{}",
+            finding.message
+        );
+    }
+
+    #[test]
+    fn the_limit_of_dirty_pages_is_exclusive() {
+        let scene = |dirty: u64| Scene::writing(1000 * MIB).dirty(dirty * MIB).level("A3");
+        assert_eq!(scene(50), Some(Level::Pass));
+        assert_eq!(scene(51), Some(Level::Fail));
+    }
+
+    #[test]
+    fn writing_into_the_cache_by_declaration_is_a_note() {
+        for flush in [Flush::None, Flush::Close] {
+            let scene = Scene::writing(1000 * MIB).flush(flush).dirty(1000 * MIB).device_write(0);
+            let finding = scene.finding("A3").unwrap();
+            assert_eq!(finding.level, Level::Note);
+            assert!(finding.message.contains("into the cache"), "{}", finding.message);
+        }
+    }
+
+    #[test]
+    fn a_flush_outside_the_clock_declares_nothing() {
+        let scene =
+            Scene::writing(1000 * MIB).flush_clock(ClockScope::Outside).dirty(900 * MIB).device_write(100 * MIB);
+        assert_eq!(scene.level("A3"), Some(Level::Fail));
+    }
+
+    /// Without cachestat the devices' counters have to do.
+    #[test]
+    fn device_counters_alone_decide_where_dirty_pages_are_unseen() {
+        let scene = |written: u64| {
+            let scene = Scene::writing(1000 * MIB).flush_clock(ClockScope::Outside).unseen_files("no cachestat");
+            scene.device_write(written * MIB).level("A3")
+        };
+        assert_eq!(scene(950), Some(Level::Pass));
+        assert_eq!(scene(949), Some(Level::Fail));
+    }
+
+    #[test]
+    fn overwriting_in_memory_warns_and_reaching_nothing_fails() {
+        assert_eq!(Scene::writing(1000 * MIB).device_write(630 * MIB).level("A3"), Some(Level::Warn));
+        assert_eq!(Scene::writing(1000 * MIB).device_write(50 * MIB).level("A3"), Some(Level::Fail));
+    }
+
+    /// A mirror writes every byte twice; half of it must not look like all of it.
+    #[test]
+    fn mirrors_count_once() {
+        let scene =
+            |written: u64| Scene::writing(1000 * MIB).mirror().unseen_files("no cachestat").device_write(written * MIB);
+        assert_eq!(scene(2000).level("A3"), Some(Level::Pass));
+        assert_eq!(scene(1000).level("A3"), Some(Level::Warn));
+    }
+
+    #[test]
+    fn memory_is_noted_and_blindness_is_skipped() {
+        assert_eq!(Scene::writing(MIB).in_memory().level("A3"), Some(Level::Note));
+        assert_eq!(Scene::writing(MIB).unseen_devices("x").unseen_files("y").level("A3"), Some(Level::Skipped));
+        assert_eq!(Scene::reading(MIB).level("A3"), None);
+    }
+}

@@ -1,0 +1,144 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::{Ground, PhaseView, share};
+use crate::text::{bytes, percent};
+use plumb_workload::{OpKind, Phase, Prepare, Target};
+
+/// Above this share of never written blocks, the read measured nothing.
+const FAIL_SHARE: f64 = 0.10;
+/// From this share served by the device on, no hole can have been read.
+const ALL_SERVED: f64 = 0.98;
+
+pub(crate) static CHECK: Check = Check {
+    code: "A4",
+    title: "Holes and unwritten blocks",
+    what: "Whether the blocks that were read had ever been written. Reading a hole, or a block that fallocate \
+           reserved, returns zeros without asking the device; O_DIRECT does not change that, and `st_blocks` does not \
+           show it.",
+    why: "O_DIRECT reads of a hole ran at 20.6 GB/s and of fallocated blocks at 19.7 GB/s, on a disk that does 1.2 \
+          GB/s (measured with Plumb's own probe). It is the trap of every benchmark that lays out its file with \
+          fallocate.",
+    how: "FIEMAP with its UNWRITTEN flag, else SEEK_HOLE, before the clock starts; else what the workload itself says \
+          of how the file was made. A device that served all of the bytes disproves holes.",
+    threshold: "any such block warns, more than 10 % of the file fails",
+    fix: "Write the file in full before reading it: `prepare = \"write\"`.",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    let app = view.traffic.app_read;
+    if app == 0 || matches!(view.ground, Ground::Nothing) {
+        return Outcome::NotApplicable;
+    }
+    let served = view.traffic.read_from_device().ok().and_then(|moved| share(moved.bytes, app));
+    if view.ground == Ground::Device && served.is_some_and(|served| served >= ALL_SERVED) {
+        return Outcome::pass("the device served every byte");
+    }
+    let extents = match view.extents() {
+        Ok(extents) => extents,
+        Err(reason) => return by_declaration(view, reason),
+    };
+    let blank = extents.hole_bytes + extents.unwritten_bytes;
+    let share = share(blank, extents.total_bytes).unwrap_or(0.0);
+    let observed = format!(
+        "{} in holes, {} unwritten, of {}",
+        bytes(extents.hole_bytes),
+        bytes(extents.unwritten_bytes),
+        bytes(extents.total_bytes)
+    );
+    if blank == 0 {
+        return Outcome::pass(observed);
+    }
+    let kind = match (extents.hole_bytes > 0, extents.unwritten_bytes > 0) {
+        (true, false) => "holes",
+        (false, true) => "allocated but never written",
+        _ => "holes or never written",
+    };
+    let message = format!("{} of the file that was read is {kind}: no device can have served it.", percent(share));
+    if share > FAIL_SHARE { Outcome::fail(observed, message) } else { Outcome::warn(observed, message) }
+}
+
+/// Extents were not seen; the workload may say itself that the file is blank.
+fn by_declaration(view: &PhaseView<'_>, reason: String) -> Outcome {
+    let blank = view.target_names().into_iter().find_map(|name| {
+        let prepare = match view.workload.target.get(name)? {
+            Target::File(target) => target.prepare,
+            Target::Files(target) => target.prepare,
+            Target::Tree(_) | Target::Device(_) | Target::Null(_) | Target::Sim(_) => return None,
+        };
+        let word = match prepare {
+            Prepare::Sparse => "sparse",
+            Prepare::Allocate => "allocate",
+            Prepare::Write | Prepare::Nothing => return None,
+        };
+        (!written_before(view, name)).then(|| (name.to_owned(), word))
+    });
+    match blank {
+        Some((name, word)) => Outcome::fail(
+            format!("`{name}` was made with `prepare = \"{word}\"`"),
+            format!("`{name}` was never written before it was read: no device can have served it."),
+        ),
+        None => Outcome::skipped(reason),
+    }
+}
+
+/// An earlier phase, or this one, writes to the target.
+fn written_before(view: &PhaseView<'_>, target: &str) -> bool {
+    let writes = |phase: &Phase| phase.workers.iter().any(|group| group.target == target);
+    let wrote = view.earlier.iter().filter(|measured| measured.ops.get(&OpKind::Write).is_some_and(|op| op.bytes > 0));
+    view.traffic.app_write > 0
+        || wrote.filter_map(|measured| view.workload.phase.iter().find(|phase| phase.name == measured.name)).any(writes)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene};
+    use plumb_result::{Level, RunVerdict, Tier};
+    use plumb_workload::{CachePolicy, OpKind, Prepare};
+
+    /// The trap: 20 GB/s from a file that holds nothing, under O_DIRECT.
+    #[test]
+    fn a_direct_read_of_a_hole_is_called_that() {
+        let scene = Scene::reading(1000 * MIB).cache(CachePolicy::Direct).holes(1000 * MIB).device_read(0).own_read(0);
+        let finding = scene.finding("A4").unwrap();
+        assert_eq!(finding.level, Level::Fail);
+        assert!(finding.message.contains("100 % of the file that was read is holes"), "{}", finding.message);
+        let judgement = scene.judge();
+        assert_eq!(judgement.verdict, RunVerdict::Reject);
+        assert_eq!(judgement.tiers[0].tiers[&OpKind::Read].tier, Tier::Cache);
+        assert!(judgement.tiers[0].tiers[&OpKind::Read].because.contains("holes"));
+        assert_eq!(scene.level("A1"), Some(Level::Skipped), "memory is not to blame");
+    }
+
+    #[test]
+    fn a_read_of_fallocated_blocks_is_called_that() {
+        let scene =
+            Scene::reading(1000 * MIB).cache(CachePolicy::Direct).unwritten(1000 * MIB).device_read(0).own_read(0);
+        let finding = scene.finding("A4").unwrap();
+        assert_eq!(finding.level, Level::Fail);
+        assert!(finding.message.contains("allocated but never written"), "{}", finding.message);
+    }
+
+    #[test]
+    fn a_few_holes_warn() {
+        let scene = |hole: u64| {
+            Scene::reading(1000 * MIB).holes(hole * MIB).device_read((1000 - hole) * MIB).own_read((1000 - hole) * MIB)
+        };
+        assert_eq!(scene(50).level("A4"), Some(Level::Warn));
+        assert_eq!(scene(100).level("A4"), Some(Level::Warn));
+        assert_eq!(scene(101).level("A4"), Some(Level::Fail));
+        assert_eq!(scene(50).device_read(500 * MIB).holes(0).level("A4"), Some(Level::Pass));
+    }
+
+    #[test]
+    fn a_device_that_served_everything_disproves_holes() {
+        assert_eq!(Scene::reading(1000 * MIB).unseen_files("no FIEMAP").level("A4"), Some(Level::Pass));
+    }
+
+    #[test]
+    fn what_the_workload_says_of_its_file_counts_where_extents_are_unseen() {
+        let unseen = || Scene::reading(1000 * MIB).unseen_files("no FIEMAP").device_read(0).own_read(0);
+        assert_eq!(unseen().level("A4"), Some(Level::Skipped));
+        assert_eq!(unseen().prepare(Prepare::Sparse).level("A4"), Some(Level::Fail));
+        assert_eq!(unseen().prepare(Prepare::Allocate).level("A4"), Some(Level::Fail));
+    }
+}

@@ -1,0 +1,106 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::{Ground, PhaseView};
+use crate::text::{percent, rate};
+use crate::tier::rate_tier;
+use plumb_result::{Level, Tier};
+use plumb_workload::OpKind;
+
+/// Above this share of the link, a rate cannot be.
+const FAIL_SHARE: f64 = 1.0;
+/// Above this share, the link is the limit.
+const NOTE_SHARE: f64 = 0.95;
+
+pub(crate) static CHECK: Check = Check {
+    code: "A6",
+    title: "Impossible rate",
+    what: "Whether a rate is more than the link to the device can carry. A rate whose tier is already `cache` did not \
+           cross the link and is not held against it.",
+    why: "A published comparison showed reads of 342 to 1000 MB/s through a PCI slot that carries 133 MB/s; nobody \
+          noticed, because the number stood alone.",
+    how: "Bytes per second of reads and of writes, each against the sum of the leaf devices' links (PCIe speed × \
+          width, SATA generation).",
+    threshold: "more than 100 % of the link fails, more than 95 % is noted",
+    fix: "Look for a cache above the link: A1, A3 and A7 say which.",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    if view.ground != Ground::Device {
+        return Outcome::NotApplicable;
+    }
+    let moving =
+        [OpKind::Read, OpKind::Write].into_iter().filter_map(|kind| Some((kind, view.measured.ops.get(&kind)?)));
+    let fastest = moving
+        .filter(|(_, op)| op.bytes > 0)
+        .filter_map(|(kind, op)| {
+            let crossed = match rate_tier(view, kind).tier {
+                Tier::Cache => return None,
+                Tier::Mixed { device_share } => device_share,
+                Tier::Device | Tier::Unknown => 1.0,
+            };
+            Some((kind, view.measured.per_second(op.bytes)? * crossed))
+        })
+        .max_by(|one, other| one.1.total_cmp(&other.1));
+    let Some((kind, reached)) = fastest else { return Outcome::NotApplicable };
+    let mut link = 0u64;
+    for leaf in view.leaves() {
+        match leaf.link_bytes_per_second {
+            Some(one) => link += one,
+            None => return Outcome::skipped(format!("the speed of the link to {} is not known", leaf.name)),
+        }
+    }
+    if link == 0 {
+        return Outcome::skipped("the speed of the link is not known");
+    }
+    let share = reached / link as f64;
+    let observed = format!("{} of {} ({})", rate(reached), rate(link as f64), percent(share));
+    if share > FAIL_SHARE {
+        Outcome::found(
+            Level::Fail,
+            observed,
+            format!("{} {} through a link that carries {}.", rate(reached), ing(kind), rate(link as f64)),
+        )
+    } else if share > NOTE_SHARE {
+        Outcome::note(
+            observed,
+            format!("The link to the device is the limit: {} of {}.", rate(reached), rate(link as f64)),
+        )
+        .remedy("To see the device itself, use a faster link.")
+    } else {
+        Outcome::pass(observed)
+    }
+}
+
+fn ing(kind: OpKind) -> &'static str {
+    if kind == OpKind::Write { "of writing" } else { "of reading" }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene};
+    use plumb_result::Level;
+
+    fn through(link: u64) -> Option<Level> {
+        // 1000 MB in the scene's 10 s are 100 MB/s.
+        Scene::reading(1_000_000_000).link(link).level("A6")
+    }
+
+    #[test]
+    fn a_rate_that_the_link_cannot_carry_fails() {
+        assert_eq!(through(99_000_000), Some(Level::Fail));
+        assert_eq!(through(100_000_000), Some(Level::Note));
+        assert_eq!(through(105_000_000), Some(Level::Note));
+        assert_eq!(through(106_000_000), Some(Level::Pass));
+    }
+
+    #[test]
+    fn what_came_from_memory_did_not_cross_the_link() {
+        let scene = Scene::reading(1_000_000_000).link(1000).device_read(0).own_read(0);
+        assert_eq!(scene.level("A6"), None);
+    }
+
+    #[test]
+    fn an_unknown_link_is_skipped() {
+        assert_eq!(Scene::reading(MIB).level("A6"), Some(Level::Skipped));
+    }
+}

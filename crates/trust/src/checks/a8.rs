@@ -1,0 +1,60 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::PhaseView;
+use crate::plan::expected_kinds;
+use crate::text::{bytes, count};
+use plumb_workload::OpKind;
+
+pub(crate) static CHECK: Check = Check {
+    code: "A8",
+    title: "Short or empty",
+    what: "Whether ops moved what they were asked to move, and whether the phase did anything at all.",
+    why: "A published comparison ends with a dd from /dev/null into the test file: 0 bytes, reported like the others. \
+          PostMark ignores what write() returns to this day.",
+    how: "What each read and write returned against what it asked for; bytes and ops of the phase.",
+    threshold: "any short op warns; no byte, or no op, fails",
+    fix: "Check that the file is as long as the range that is read, and that the device is not full.",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    let measured = view.measured;
+    let expected = expected_kinds(view.plan);
+    if measured.count() == 0 {
+        return Outcome::fail("0 ops", "No op completed in this phase; it has no numbers.");
+    }
+    // A phase of nothing but data ops; within a program over files a kind may be rare, and E9 names what is missing.
+    let only_data = expected.iter().all(|kind| matches!(kind, OpKind::Read | OpKind::Write | OpKind::Trim));
+    if only_data && measured.bytes() == 0 {
+        return Outcome::fail("0 bytes", format!("0 bytes moved in {}.", count(measured.count(), "op")));
+    }
+    if measured.short_count > 0 {
+        return Outcome::warn(
+            count(measured.short_count, "short op"),
+            format!("{} moved fewer bytes than asked.", count(measured.short_count, "op")),
+        );
+    }
+    Outcome::pass(format!("{}, {}", count(measured.count(), "op"), bytes(measured.bytes())))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene};
+    use plumb_result::Level;
+
+    #[test]
+    fn what_moved_passes_and_nothing_fails() {
+        assert_eq!(Scene::reading(MIB).level("A8"), Some(Level::Pass));
+        assert_eq!(Scene::reading(0).level("A8"), Some(Level::Fail));
+        assert_eq!(Scene::reading(MIB).no_ops().level("A8"), Some(Level::Fail));
+    }
+
+    #[test]
+    fn one_short_op_warns() {
+        assert_eq!(Scene::reading(MIB).short(1).level("A8"), Some(Level::Warn));
+    }
+
+    #[test]
+    fn metadata_moves_no_bytes_and_need_not() {
+        assert_eq!(Scene::stats(1000).level("A8"), Some(Level::Pass));
+    }
+}

@@ -1,0 +1,137 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::{Ground, PhaseView};
+use crate::plan;
+use crate::text::{ops_rate, percent, short};
+use crate::tier::rate_tier;
+use plumb_result::{Tier, WorkerMeasurement};
+
+/// Above this share of a processor, a worker has no time left to ask for more.
+const CPU_SHARE: f64 = 0.90;
+/// A load generator that cannot do so many times the result may be what limits it.
+const CEILING: f64 = 2.0;
+/// Above this share of a processor in user mode, it is Plumb and not the kernel that computes.
+const USER_SHARE: f64 = 0.50;
+
+pub(crate) static CHECK: Check = Check {
+    code: "B2",
+    title: "Limited by the load generator",
+    what: "Whether the processor, and not the storage, set the rate. Where the rate is the memory's anyway (tier \
+           `cache`), and for ops on metadata whose work is the kernel's own, a full processor is what is measured: it \
+           is noted, unless Plumb itself takes more than half of it.",
+    why: "Traeger et al., \"A Nine Year Study of File System and Storage Benchmarking\", ACM TOS 2008: many published \
+          numbers show the processor. Gregg's active benchmarking: find the limiter before believing the number.",
+    how: "Processor time of each worker against its wall time; ops per second that the same workers reach against the \
+          null backend on this machine.",
+    threshold: "a worker above 90 % of a processor, or a null ceiling below 2 times the result, warns",
+    fix: "Use more workers or bigger blocks, and cheaper content.",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    if view.ground == Ground::Nothing || view.is_virtual_time() || view.measured.count() == 0 {
+        return Outcome::NotApplicable;
+    }
+    let result = view.measured.per_second(view.measured.count());
+    let ceiling = view.seen.null_ceiling_ops.value().copied();
+    if let (Some(result), Some(ceiling)) = (result, ceiling)
+        && ceiling < CEILING * result
+    {
+        let observed = format!("{} of at most {}", ops_rate(result), ops_rate(ceiling));
+        let message = format!(
+            "Plumb, not the storage, may be the limit: against nothing, the same workers reach {}, only {} times the result.",
+            ops_rate(ceiling),
+            short(ceiling / result)
+        );
+        return Outcome::warn(observed, message);
+    }
+    let ceiling_seen = ceiling.map_or_else(String::new, |ceiling| format!("; null ceiling {}", ops_rate(ceiling)));
+    let busiest = view.measured.workers.iter().filter_map(cpu).max_by(|one, other| one.total.total_cmp(&other.total));
+    let busiest = match busiest {
+        // A worker that waits by spinning is always busy; only the ceiling tells.
+        Some(_) if plan::spins(view.plan) => None,
+        Some(busiest) if busiest.total > 0.0 => Some(busiest),
+        _ => None,
+    };
+    let Some(cpu) = busiest else {
+        return match ceiling {
+            Some(ceiling) => Outcome::pass(format!("null ceiling {}", ops_rate(ceiling))),
+            None => Outcome::skipped("neither the workers' processor time nor the null ceiling tells anything here"),
+        };
+    };
+    let observed = format!("busiest worker {} of a processor{ceiling_seen}", percent(cpu.total));
+    if cpu.total <= CPU_SHARE {
+        return Outcome::pass(observed);
+    }
+    if cpu.user > USER_SHARE || moves_to_a_device(view) {
+        let message = format!(
+            "The processor, not the storage, was the limit: a worker was computing {} of the time, {} of it in Plumb itself.",
+            percent(cpu.total),
+            percent(cpu.user / cpu.total)
+        );
+        return Outcome::warn(observed, message);
+    }
+    Outcome::note(
+        observed,
+        format!(
+            "The processor was the limit ({} of it in the kernel), as it must be without a device.",
+            percent(cpu.system / cpu.total)
+        ),
+    )
+    .remedy("")
+}
+
+struct Cpu {
+    user: f64,
+    system: f64,
+    total: f64,
+}
+
+/// Shares of one processor that a worker took.
+fn cpu(worker: &WorkerMeasurement) -> Option<Cpu> {
+    let of_wall = |spent: u64| spent as f64 / worker.wall_ns as f64;
+    (worker.wall_ns > 0).then(|| Cpu {
+        user: of_wall(worker.cpu_user_ns),
+        system: of_wall(worker.cpu_system_ns),
+        total: of_wall(worker.cpu_user_ns + worker.cpu_system_ns),
+    })
+}
+
+/// Some byte rate of the phase claims to be more than the memory's.
+fn moves_to_a_device(view: &PhaseView<'_>) -> bool {
+    let mut moving = view.measured.ops.iter().filter(|(kind, op)| kind.moves_bytes() && op.bytes > 0);
+    moving.any(|(kind, _)| rate_tier(view, *kind).tier != Tier::Cache)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene};
+    use plumb_result::Level;
+    use plumb_workload::CachePolicy;
+
+    #[test]
+    fn a_worker_without_time_left_warns() {
+        assert_eq!(Scene::reading(MIB).cpu(0.2, 0.7).level("B2"), Some(Level::Pass));
+        assert_eq!(Scene::reading(MIB).cpu(0.2, 0.71).level("B2"), Some(Level::Warn));
+    }
+
+    #[test]
+    fn a_low_ceiling_warns() {
+        // 256 ops in 10 s are 25.6 ops/s.
+        assert_eq!(Scene::reading(MIB).null_ceiling(51.2).level("B2"), Some(Level::Pass));
+        assert_eq!(Scene::reading(MIB).null_ceiling(51.1).level("B2"), Some(Level::Warn));
+    }
+
+    #[test]
+    fn copying_memory_takes_a_processor_and_may() {
+        let cached = || Scene::reading(MIB).cache(CachePolicy::Warm).device_read(0).own_read(0);
+        assert_eq!(cached().cpu(0.1, 0.89).level("B2"), Some(Level::Note));
+        assert_eq!(cached().cpu(0.6, 0.39).level("B2"), Some(Level::Warn));
+        assert_eq!(Scene::stats(1000).cpu(0.1, 0.89).level("B2"), Some(Level::Note));
+    }
+
+    #[test]
+    fn without_processor_time_and_ceiling_it_is_skipped() {
+        assert_eq!(Scene::reading(MIB).cpu(0.0, 0.0).level("B2"), Some(Level::Skipped));
+        assert_eq!(Scene::reading(MIB).cpu(0.9, 0.1).virtual_time().level("B2"), None);
+    }
+}

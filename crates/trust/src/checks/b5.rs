@@ -1,0 +1,61 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::PhaseView;
+use crate::text::percent;
+use plumb_workload::OpKind;
+
+/// Above this share of the ops' time, making content is part of the number.
+const WARN_SHARE: f64 = 0.05;
+
+pub(crate) static CHECK: Check = Check {
+    code: "B5",
+    title: "Cost of content",
+    what: "How much of the time went into making what was written and checking what was read.",
+    why: "A published SSD test fed its writes from /dev/urandom and measured the random number generator.",
+    how: "Time for filling and verifying, from a calibration of the same content, against the time of the reads and \
+          writes (at most the workers' wall time, since ops in flight overlap).",
+    threshold: "more than 5 % warns",
+    fix: "Use cheaper content (`content = \"zero\"` where nothing on the way compresses), bigger blocks, or more \
+          workers.",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    let verifies = view.plan.workers.iter().any(|group| group.verify.is_some());
+    let moved = view.ops(OpKind::Write) > 0 || (verifies && view.ops(OpKind::Read) > 0);
+    if !moved || view.is_virtual_time() {
+        return Outcome::NotApplicable;
+    }
+    let fill: u64 = view.measured.workers.iter().map(|worker| worker.fill_ns).sum();
+    let wall: u128 = view.measured.workers.iter().map(|worker| u128::from(worker.wall_ns)).sum();
+    let service = |kind: OpKind| view.measured.ops.get(&kind).map_or(0, |op| op.service.sum());
+    let spent = (service(OpKind::Read) + service(OpKind::Write)).min(wall);
+    if spent == 0 {
+        return Outcome::skipped("the time of the ops is not known");
+    }
+    let share = fill as f64 / spent as f64;
+    let observed = format!("{} of the ops' time", percent(share));
+    if share > WARN_SHARE {
+        let message = format!("Making and checking content took {} of the ops' time.", percent(share));
+        Outcome::warn(observed, message)
+    } else {
+        Outcome::pass(observed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene};
+    use plumb_result::Level;
+
+    /// The scene's ops take 10 s together.
+    #[test]
+    fn dear_content_warns() {
+        assert_eq!(Scene::writing(MIB).fill(500_000_000).level("B5"), Some(Level::Pass));
+        assert_eq!(Scene::writing(MIB).fill(510_000_000).level("B5"), Some(Level::Warn));
+    }
+
+    #[test]
+    fn reading_without_verifying_fills_nothing() {
+        assert_eq!(Scene::reading(MIB).level("B5"), None);
+    }
+}

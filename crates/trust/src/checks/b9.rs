@@ -1,0 +1,94 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::{Ground, PhaseView};
+use crate::text::count;
+
+pub(crate) static CHECK: Check = Check {
+    code: "B9",
+    title: "Errors",
+    what: "Whether any op failed, any verified block held something else than was written, or the kernel logged \
+           errors, resets or timeouts of the storage meanwhile.",
+    why: "A drive that retries and remaps answers late, and a run over errors measures the error path. A lost or \
+          misplaced write makes every number of that storage worthless.",
+    how: "Error number of every op and the outcome of every verification; lines of the kernel's log since the phase \
+          began.",
+    threshold: "any error fails; a line of the log about other storage warns",
+    fix: "Look at the cable, the drive's health and the space left, and run again.",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    let faults = view.measured.fault_count.max(view.measured.faults.len() as u64);
+    if faults > 0 {
+        let message = match view.measured.faults.first() {
+            Some(fault) => format!(
+                "{} failed, the first a {} of {} at offset {}: {}.",
+                count(faults, "op"),
+                fault.op.name(),
+                fault.path.display(),
+                fault.offset,
+                fault.message.trim_end_matches('.')
+            ),
+            None => format!("{} failed.", count(faults, "op")),
+        };
+        return Outcome::fail(count(faults, "error"), message);
+    }
+    if matches!(view.ground, Ground::Nothing | Ground::Memory) || view.is_virtual_time() {
+        return Outcome::pass("no op failed");
+    }
+    let lines = match view.seen.kernel_log.as_result() {
+        Ok(lines) => lines,
+        Err(reason) => return Outcome::skipped(format!("no op failed, but the kernel's log was not seen ({reason})")),
+    };
+    let Some(first) = lines.first() else { return Outcome::pass("no op failed; nothing in the kernel's log") };
+    let names: Vec<&str> = view.layers().map(|layer| layer.name.as_str()).collect();
+    let observed = count(lines.len() as u64, "line");
+    match lines.iter().find(|line| names.iter().any(|name| names_device(line, name))) {
+        Some(line) => Outcome::fail(observed, format!("The kernel reported trouble with this storage: {line}")),
+        None => Outcome::warn(observed, format!("The kernel reported trouble while the phase ran: {first}"))
+            .remedy("See whether the line is about a device that the run depends on."),
+    }
+}
+
+/// The line names the device itself (`sda`, or its partition `sda1`), not one whose name merely begins alike (`sdab`).
+fn names_device(line: &str, name: &str) -> bool {
+    line.match_indices(name).any(|(at, _)| {
+        let before = line[..at].chars().next_back();
+        let after = line[at + name.len()..].chars().next();
+        !before.is_some_and(char::is_alphanumeric) && !after.is_some_and(char::is_alphabetic)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::names_device;
+    use crate::fixture::{MIB, Scene};
+    use plumb_result::Level;
+
+    #[test]
+    fn one_failed_op_fails_the_run_and_is_named() {
+        assert_eq!(Scene::reading(MIB).level("B9"), Some(Level::Pass));
+        let finding = Scene::reading(MIB).fault("Input/output error").finding("B9").unwrap();
+        assert_eq!(finding.level, Level::Fail);
+        assert!(finding.message.contains("offset 4096: Input/output error"), "{}", finding.message);
+    }
+
+    #[test]
+    fn the_kernels_line_is_shown() {
+        let scene = |line| Scene::reading(MIB).kernel_log(line);
+        let finding = scene("I/O error, dev vda, sector 2048").finding("B9").unwrap();
+        assert_eq!(finding.level, Level::Fail);
+        assert!(finding.message.contains("sector 2048"), "{}", finding.message);
+        assert_eq!(scene("I/O error, dev sdq, sector 2048").level("B9"), Some(Level::Warn));
+    }
+
+    #[test]
+    fn a_log_that_was_not_seen_is_no_clean_bill() {
+        assert_eq!(Scene::reading(MIB).unseen_kernel_log("EPERM").level("B9"), Some(Level::Skipped));
+    }
+
+    #[test]
+    fn a_name_is_not_a_prefix() {
+        assert!(names_device("error on sda1", "sda"));
+        assert!(!names_device("error on sdab", "sda"));
+    }
+}

@@ -1,0 +1,105 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::{Ground, PhaseView};
+use crate::text::{nanos, short};
+
+/// An op shorter than so many readings of the clock carries the clock's cost.
+const OP_PER_COST: f64 = 20.0;
+/// Clock sources that are read through a slow device or only tick.
+const SLOW_SOURCES: &[&str] = &["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit"];
+/// Clock sources of the processor itself.
+const FAST_SOURCES: &[&str] = &["tsc", "arch_sys_counter"];
+/// A step beyond this is a clock that was set …
+const STEP_NS: f64 = 10e6;
+/// … once what NTP may slew (500 ppm, adjtimex(2)) is allowed for twice over.
+const SLEW: f64 = 1e-3;
+
+pub(crate) static CHECK: Check = Check {
+    code: "C11",
+    title: "Clock",
+    what: "Whether the clock is good enough for what it timed: read from the processor's own counter, cheap against \
+           an op, and not set meanwhile. A guest's own source (kvm-clock, Hyper-V) is read as cheaply and only noted.",
+    why: "On a machine that fell back to HPET each reading costs a microsecond, and cached reads of half a \
+          microsecond show the clock. Kernel: Documentation/timers/timekeeping.rst.",
+    how: "`current_clocksource`; the measured cost of reading the clock against the median of each kind of op; \
+          CLOCK_MONOTONIC_RAW against CLOCK_REALTIME over the phase.",
+    threshold: "a slow source (hpet, acpi_pm, jiffies), or an op shorter than 20 readings, warns; another source than \
+                the processor's, or a step of more than 10 ms, is noted",
+    fix: "Boot with `clocksource=tsc tsc=reliable` where the hardware allows it; for very short ops read rates, not \
+          latencies.",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    if view.is_virtual_time() || view.ground == Ground::Nothing || view.measured.count() == 0 {
+        return Outcome::NotApplicable;
+    }
+    let cost = view.measured.clock_cost_ns;
+    let medians = view.measured.ops.iter().filter_map(|(kind, op)| Some((*kind, op.service.quantile(0.5)?)));
+    let shortest = medians.min_by_key(|(_, median)| *median);
+    if let Some((kind, median)) = shortest
+        && (median as f64) < OP_PER_COST * cost
+    {
+        return Outcome::warn(
+            format!("{} takes {}, the clock {}", kind.name(), nanos(median as f64), nanos(cost)),
+            format!(
+                "A {} took {} at the median, only {} readings of the clock ({} each): its latency is partly the clock's.",
+                kind.name(),
+                nanos(median as f64),
+                short(median as f64 / cost),
+                nanos(cost)
+            ),
+        )
+        .remedy("Read the rate rather than the latency, or use bigger ops.");
+    }
+    let source = match view.environment.clocksource.as_result() {
+        Ok(source) => source.as_str(),
+        // The engine trusts the processor's counter only where the kernel does.
+        Err(_) if view.measured.clock == "tsc" => "tsc",
+        Err(reason) => return Outcome::skipped(reason),
+    };
+    let observed = format!("{source}, {} a reading", nanos(cost));
+    if SLOW_SOURCES.contains(&source) {
+        return Outcome::warn(observed, format!("The kernel keeps time by {source}, which is slow to read."));
+    }
+    if let Some(step) = view.seen.clock_step_ns.value() {
+        let step = step.unsigned_abs() as f64;
+        if step > STEP_NS + SLEW * view.measured.wall_ns as f64 {
+            let message = format!(
+                "The wall clock was set by {} while the phase ran; durations do not depend on it.",
+                nanos(step)
+            );
+            return Outcome::note(format!("step of {}", nanos(step)), message).remedy("");
+        }
+    }
+    if FAST_SOURCES.contains(&source) {
+        Outcome::pass(observed)
+    } else {
+        Outcome::note(observed, format!("The kernel keeps time by {source}, not by the processor's own counter."))
+            .remedy("")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene};
+    use plumb_result::Level;
+
+    #[test]
+    fn slow_sources_warn_and_a_guests_own_is_noted() {
+        assert_eq!(Scene::reading(MIB).clocksource("tsc").level("C11"), Some(Level::Pass));
+        assert_eq!(Scene::reading(MIB).clocksource("kvm-clock").level("C11"), Some(Level::Note));
+        assert_eq!(Scene::reading(MIB).clocksource("hpet").level("C11"), Some(Level::Warn));
+    }
+
+    #[test]
+    fn an_op_must_be_long_against_the_clock() {
+        assert_eq!(Scene::reading(MIB).op_time(2048).clock_cost(102.4).level("C11"), Some(Level::Pass));
+        assert_eq!(Scene::reading(MIB).op_time(2048).clock_cost(104.0).level("C11"), Some(Level::Warn));
+    }
+
+    #[test]
+    fn setting_the_clock_is_noted_and_slewing_is_not() {
+        assert_eq!(Scene::reading(MIB).clock_step(-5_000_000).level("C11"), Some(Level::Pass));
+        assert_eq!(Scene::reading(MIB).clock_step(-1_000_000_000).level("C11"), Some(Level::Note));
+    }
+}

@@ -1,0 +1,80 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::PhaseView;
+use crate::text::{bytes, count, percent};
+
+/// Above this share of the time in which some task waited for memory, it is worth a word.
+const STALL_SHARE: f64 = 0.10;
+
+pub(crate) static CHECK: Check = Check {
+    code: "C9",
+    title: "Memory pressure",
+    what: "Whether the machine swapped while the phase ran, and above all whether Plumb itself was swapped out.",
+    why: "A published comparison used `dd bs=1g` in a guest of 1 GiB: its buffer alone went to swap, on the disk \
+          under test, and halved the result.",
+    how: "`pswpin` and `pswpout` of /proc/vmstat, `VmSwap` of Plumb's own processes, and the pressure stall \
+          information of memory.",
+    threshold: "any of Plumb's own memory swapped out meanwhile fails; any other swapping warns; tasks waiting for \
+                memory more than 10 % of the time are noted",
+    fix: "Use smaller blocks, fewer workers or less depth; stop what takes the memory; or turn swap off (`swapoff \
+          -a`).",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    if view.is_virtual_time() {
+        return Outcome::NotApplicable;
+    }
+    let (before, after) = match (view.seen.before.memory.as_result(), view.seen.after.memory.as_result()) {
+        (Ok(before), Ok(after)) => (before, after),
+        (Err(reason), _) | (_, Err(reason)) => return Outcome::skipped(reason),
+    };
+    let own = after.own_swap_bytes.saturating_sub(before.own_swap_bytes);
+    if own > 0 {
+        return Outcome::fail(
+            format!("{} of Plumb swapped out", bytes(own)),
+            format!("{} of Plumb's own memory were swapped out while it measured.", bytes(own)),
+        );
+    }
+    let pages = after.swap_in_pages.saturating_sub(before.swap_in_pages)
+        + after.swap_out_pages.saturating_sub(before.swap_out_pages);
+    if pages > 0 {
+        let pages = count(pages, "page");
+        return Outcome::warn(format!("{pages} swapped"), format!("The machine swapped {pages} while the phase ran."));
+    }
+    let elapsed_ns = view.seen.after.at_ns.saturating_sub(view.seen.before.at_ns);
+    let stalled = match (before.stall_us, after.stall_us) {
+        (Some(before), Some(after)) if elapsed_ns > 0 => after.saturating_sub(before) as f64 * 1e3 / elapsed_ns as f64,
+        _ => return Outcome::pass("no swapping"),
+    };
+    let observed = format!("no swapping; tasks waited for memory {} of the time", percent(stalled));
+    if stalled > STALL_SHARE {
+        let message = format!("Some task waited for memory {} of the time.", percent(stalled));
+        Outcome::note(observed, message)
+    } else {
+        Outcome::pass(observed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene};
+    use plumb_result::Level;
+
+    #[test]
+    fn swapping_is_graded_by_whose_it_is() {
+        assert_eq!(Scene::reading(MIB).level("C9"), Some(Level::Pass));
+        assert_eq!(Scene::reading(MIB).swapped_pages(1).level("C9"), Some(Level::Warn));
+        assert_eq!(Scene::reading(MIB).own_swap(4096).level("C9"), Some(Level::Fail));
+    }
+
+    #[test]
+    fn waiting_for_memory_is_noted() {
+        assert_eq!(Scene::reading(MIB).memory_stall(0.10).level("C9"), Some(Level::Pass));
+        assert_eq!(Scene::reading(MIB).memory_stall(0.11).level("C9"), Some(Level::Note));
+    }
+
+    #[test]
+    fn unseen_is_skipped() {
+        assert_eq!(Scene::reading(MIB).unseen_memory("no /proc").level("C9"), Some(Level::Skipped));
+    }
+}

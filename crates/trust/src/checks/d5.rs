@@ -1,0 +1,90 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::ComparisonView;
+use crate::factors::{confounding, differences};
+use crate::text::count;
+use plumb_result::compare::Difference;
+
+/// Facts that are named in the message; the comparison lists them all.
+const NAMED: usize = 3;
+
+pub(crate) static CHECK: Check = Check {
+    code: "D5",
+    title: "Undeclared difference",
+    what: "In what the two sides differ, over every fact that was recorded of machine and storage. Without a declared \
+           factor the verdict is about the two set-ups as wholes, and the differences are noted. With one (`--varying \
+           fs`), any difference outside it makes the comparison confounded.",
+    why: "A published comparison of two distributions changed kernel, C library, mkfs defaults and mount options \
+          together, and credited the distribution. Heiser, \"Systems Benchmarking Crimes\": missing specification of \
+          the platform.",
+    how: "Leaf-by-leaf difference of environment and target facts, each with its factor; what differs between any two \
+          instances (names, mount points, UUIDs) and what varies by itself (free space) is left out.",
+    threshold: "with a declared factor, any difference outside it warns and confounds; without one, differences are \
+                noted",
+    fix: "Make the sides equal in what is listed, or declare what is meant to vary.",
+    judges: &[Judge::Comparison(look)],
+};
+
+fn look(view: &ComparisonView<'_>) -> Outcome {
+    let all = differences(&view.baseline, &view.candidate);
+    if all.is_empty() {
+        return Outcome::pass("no recorded fact differs");
+    }
+    let observed = count(all.len() as u64, "difference");
+    let Some(declared) = view.varying else {
+        let list = named(&all.iter().collect::<Vec<_>>());
+        return Outcome::note(
+            observed,
+            format!("The verdict is about the two set-ups as wholes; they differ in {list}."),
+        );
+    };
+    let word = declared.name;
+    let outside = confounding(&all, declared);
+    if outside.is_empty() {
+        return Outcome::pass(format!("{observed}, all of {word}"));
+    }
+    let list = named(&outside);
+    let message =
+        format!("Confounded: besides {word}, the sides differ in {list}; no verdict can be put down to {word} alone.");
+    Outcome::warn(format!("{observed}, {} outside {word}", outside.len()), message)
+}
+
+fn named(differences: &[&Difference]) -> String {
+    let mut parts: Vec<String> = differences
+        .iter()
+        .take(NAMED)
+        .map(|one| format!("{} ({} → {})", one.fact, one.baseline, one.candidate))
+        .collect();
+    if differences.len() > NAMED {
+        parts.push(format!("{} more", differences.len() - NAMED));
+    }
+    parts.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene, compare};
+    use plumb_result::Level;
+
+    fn scene() -> Scene {
+        Scene::reading(MIB)
+    }
+
+    #[test]
+    fn equal_sides_pass() {
+        assert_eq!(compare(&scene(), &scene(), 6, Some("fs")).level("D5"), Some(Level::Pass));
+    }
+
+    #[test]
+    fn the_declared_factor_may_vary_and_nothing_else() {
+        assert_eq!(compare(&scene(), &scene().filesystem("xfs"), 6, Some("fs")).level("D5"), Some(Level::Pass));
+        let both = scene().filesystem("xfs").kernel("6.12.0");
+        let finding = compare(&scene(), &both, 6, Some("fs")).finding("D5").unwrap();
+        assert_eq!(finding.level, Level::Warn);
+        assert!(finding.message.contains("environment.kernel"), "{}", finding.message);
+    }
+
+    #[test]
+    fn without_a_declared_factor_differences_are_noted() {
+        assert_eq!(compare(&scene(), &scene().kernel("6.12.0"), 6, None).level("D5"), Some(Level::Note));
+    }
+}

@@ -1,0 +1,65 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::PhaseView;
+use crate::metrics::quantile_allowed;
+use crate::text::count;
+use plumb_result::metric::Stat;
+use plumb_workload::OpKind;
+
+pub(crate) static CHECK: Check = Check {
+    code: "E6",
+    title: "Quantiles without samples",
+    what: "Which quantiles the sample does not carry; they are left blank. That p99.99 is among them is usual and \
+           only listed.",
+    why: "A p99.9 of 500 ops is its maximum under another name. With at least ten samples beyond it, the rank's own \
+          spread is about a third of the tail.",
+    how: "Number of samples beyond each quantile, per run.",
+    threshold: "fewer than 10 samples beyond a quantile: it is left blank; noted for p50 to p99.9",
+    fix: "Run longer, or read a lower quantile.",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    let mut headline = Vec::new();
+    let mut far = Vec::new();
+    let mut shown = false;
+    let kinds = view.measured.ops.iter().filter(|(kind, op)| op.count > 0 && **kind != OpKind::Delay);
+    for (kind, op) in kinds {
+        let quantiles = Stat::ALL.into_iter().filter_map(|stat| Some((stat, stat.quantile()?)));
+        let (kept, blank): (Vec<_>, Vec<_>) =
+            quantiles.partition(|(_, quantile)| quantile_allowed(&op.service, *quantile));
+        shown |= !kept.is_empty();
+        let names: Vec<&str> = blank.iter().map(|(stat, _)| stat.name()).collect();
+        if names.is_empty() {
+            continue;
+        }
+        let entry = format!("{}: {} ({})", kind.name(), names.join(", "), count(op.service.count(), "sample"));
+        if blank.iter().any(|(stat, _)| *stat != Stat::P9999) { headline.push(entry) } else { far.push(entry) }
+    }
+    if headline.is_empty() && far.is_empty() {
+        return if shown { Outcome::pass("every quantile is carried") } else { Outcome::NotApplicable };
+    }
+    if headline.is_empty() {
+        return Outcome::pass(format!("blank: {}", far.join("; ")));
+    }
+    headline.extend(far);
+    let list = headline.join("; ");
+    Outcome::note(
+        format!("blank: {list}"),
+        format!("Too few samples lie beyond some quantiles, which are left blank: {list}."),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::Scene;
+    use plumb_result::Level;
+
+    #[test]
+    fn quantiles_without_samples_are_listed() {
+        assert_eq!(Scene::stats(100_000).level("E6"), Some(Level::Pass));
+        assert_eq!(Scene::stats(10_000).level("E6"), Some(Level::Pass), "p99.9 has its ten samples, p99.99 is usual");
+        let finding = Scene::stats(9_999).finding("E6").unwrap();
+        assert_eq!(finding.level, Level::Note);
+        assert!(finding.message.contains("stat: p99.9, p99.99 (9999 samples)"), "{}", finding.message);
+    }
+}

@@ -1,0 +1,83 @@
+//! The table of checks. A check is a file: its words, its threshold, its function and its tests.
+//!
+//! A: did the bytes really move? B: was the load the one asked for? C: was the machine quiet? D: are the two sides
+//! comparable? E: is the sample enough, and honestly shown?
+
+use crate::check::Check;
+
+mod a1;
+mod a2;
+mod a3;
+mod a4;
+mod a5;
+mod a6;
+mod a7;
+mod a8;
+mod b1;
+mod b2;
+mod b5;
+mod b6;
+mod b8;
+mod b9;
+mod c1;
+mod c11;
+mod c14;
+mod c5;
+mod c9;
+pub(crate) mod d1;
+mod d5;
+pub(crate) mod e1;
+mod e6;
+mod e9;
+
+/// Every check, in the order of the codes.
+pub static CHECKS: &[&Check] = &[
+    &a1::CHECK,
+    &a2::CHECK,
+    &a3::CHECK,
+    &a4::CHECK,
+    &a5::CHECK,
+    &a6::CHECK,
+    &a7::CHECK,
+    &a8::CHECK,
+    &b1::CHECK,
+    &b2::CHECK,
+    &b5::CHECK,
+    &b6::CHECK,
+    &b8::CHECK,
+    &b9::CHECK,
+    &c1::CHECK,
+    &c5::CHECK,
+    &c9::CHECK,
+    &c11::CHECK,
+    &c14::CHECK,
+    &d1::CHECK,
+    &d5::CHECK,
+    &e1::CHECK,
+    &e6::CHECK,
+    &e9::CHECK,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// Codes are stable interface, and no check goes without its words.
+    #[test]
+    fn every_check_has_its_own_code_and_all_its_words() {
+        let mut codes = BTreeSet::new();
+        for check in CHECKS {
+            assert!(codes.insert(check.code), "{} is there twice", check.code);
+            let words = [check.title, check.what, check.why, check.how, check.threshold, check.fix];
+            assert!(words.iter().all(|text| !text.trim().is_empty()), "{} lacks words", check.code);
+            assert!(!check.judges.is_empty(), "{} decides nothing", check.code);
+        }
+    }
+
+    #[test]
+    fn the_table_is_in_the_order_of_the_codes() {
+        let key = |check: &&Check| (check.code.as_bytes()[0], check.code[1..].parse::<u32>().unwrap());
+        assert!(CHECKS.is_sorted_by_key(key));
+    }
+}

@@ -1,0 +1,130 @@
+//! The checks, for people: `plumb explain CODE` and `docs/checks.md`.
+
+use crate::check::Check;
+use crate::checks::CHECKS;
+
+/// The check with this code, in either case of letters.
+pub fn explain(code: &str) -> Option<&'static Check> {
+    CHECKS.iter().find(|check| check.code.eq_ignore_ascii_case(code.trim())).copied()
+}
+
+/// Everything about one check as plain text; `None` for a code that no check has.
+pub fn explanation(code: &str) -> Option<String> {
+    let check = explain(code)?;
+    let mut text = format!("{} · {} ({})\n", check.code, check.title, scopes(check));
+    for (label, words) in sections(check) {
+        text.push_str(&format!("\n{label}\n"));
+        for line in wrapped(words, 96) {
+            text.push_str(&format!("  {line}\n"));
+        }
+    }
+    Some(text)
+}
+
+/// `docs/checks.md`.
+pub fn docs() -> String {
+    let mut text = String::from(HEAD);
+    text.push_str("\n| code | title | scope | threshold |\n|---|---|---|---|\n");
+    for check in CHECKS {
+        let threshold = check.threshold.replace('|', "\\|");
+        text.push_str(&format!(
+            "| [{code}](#{code_lower}) | {} | {} | {threshold} |\n",
+            check.title,
+            scopes(check),
+            code = check.code,
+            code_lower = check.code.to_ascii_lowercase(),
+        ));
+    }
+    let mut family = '\0';
+    for check in CHECKS {
+        let letter = check.code.chars().next().unwrap_or_default();
+        if letter != family {
+            family = letter;
+            text.push_str(&format!("\n## {}\n", family_title(letter)));
+        }
+        // The heading is the bare code, so that `checks.md#a3` is a stable address.
+        text.push_str(&format!("\n### {}\n\n**{}**, {}.\n", check.code, check.title, scopes(check)));
+        for (label, words) in sections(check) {
+            text.push_str(&format!("\n*{label}.* {words}\n"));
+        }
+    }
+    text
+}
+
+const HEAD: &str = "\
+# The checks
+
+<!-- Generated from crates/trust; `PLUMB_BLESS=1 cargo test -p plumb-trust` writes it anew. -->
+
+Every run is held against these checks. Each says `pass`, `note`, `warn` or `fail`, or `skipped` with the reason where
+its evidence could not be seen. Any `fail` rejects a run: it is stored and shown, and left out of comparisons unless
+asked for. Any `warn` makes it a caution. Where A1 or A3 could not look, nobody knows what was measured, and the verdict
+is `unknown` rather than `pass`. Codes are stable.
+
+Every rate of bytes carries a tier, from the bytes that the devices moved against the bytes that the program moved:
+`device` from 95 % on, `cache` up to 5 %, `mixed` between, `unknown` where it could not be seen.
+";
+
+fn family_title(letter: char) -> &'static str {
+    match letter {
+        'A' => "A. Did the bytes really move?",
+        'B' => "B. Was the load the one you asked for?",
+        'C' => "C. Was the machine quiet?",
+        'D' => "D. Are the two sides comparable?",
+        _ => "E. Is the sample enough, and honestly shown?",
+    }
+}
+
+fn scopes(check: &Check) -> String {
+    check.judges.iter().map(|judge| judge.scope().name()).collect::<Vec<_>>().join(", ")
+}
+
+fn sections(check: &Check) -> [(&'static str, &'static str); 5] {
+    [
+        ("What", check.what),
+        ("Why", check.why),
+        ("How", check.how),
+        ("Threshold", check.threshold),
+        ("What to do", check.fix),
+    ]
+}
+
+fn wrapped(text: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    /// The page that people read is the table that decides.
+    #[test]
+    fn the_page_of_checks_is_the_table() {
+        let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/checks.md");
+        if std::env::var_os("PLUMB_BLESS").is_some() {
+            std::fs::write(&page, docs()).unwrap();
+        }
+        let written = std::fs::read_to_string(&page).unwrap_or_default();
+        assert!(written == docs(), "docs/checks.md is out of date; run `PLUMB_BLESS=1 cargo test -p plumb-trust`");
+    }
+
+    #[test]
+    fn every_check_is_explained() {
+        for check in CHECKS {
+            let text = explanation(&check.code.to_lowercase()).unwrap();
+            assert!(text.starts_with(check.code) && text.contains("What to do"), "{text}");
+        }
+        assert!(explanation("Z9").is_none());
+    }
+}

@@ -1,0 +1,452 @@
+//! What the checks look at: one view of a phase, of a run, of a comparison, with the counters already subtracted.
+
+use crate::factors::Factor;
+use crate::plan;
+use plumb_result::observe::{
+    BlockLayer, DeviceCounters, Environment, Extents, LayerKind, OwnIo, PhaseObservations, Residency, Seen, TargetFacts,
+};
+use plumb_result::{Measurement, Observations, PhaseMeasurement};
+use plumb_workload::{CachePolicy, Content, OpKind, Phase, Target, Workload};
+use std::collections::BTreeMap;
+
+/// A whole run.
+pub struct RunView<'a> {
+    /// What was asked for.
+    pub workload: &'a Workload,
+    /// What the engine measured.
+    pub measurement: &'a Measurement,
+    /// What the probe saw.
+    pub observations: &'a Observations,
+    /// Every measured phase that the workload knows, in order.
+    pub phases: Vec<PhaseView<'a>>,
+}
+
+/// One phase of a run.
+pub struct PhaseView<'a> {
+    /// What was asked for, all of it.
+    pub workload: &'a Workload,
+    /// What was asked for in this phase.
+    pub plan: &'a Phase,
+    /// What the engine measured.
+    pub measured: &'a PhaseMeasurement,
+    /// What the engine measured of the phases before, in order.
+    pub earlier: &'a [PhaseMeasurement],
+    /// What the probe saw; nothing, with the reason, where it did not look.
+    pub seen: PhaseObservations,
+    /// The machine.
+    pub environment: &'a Environment,
+    /// The storage under each target, by the target's name.
+    pub targets: &'a BTreeMap<String, TargetFacts>,
+    /// What the phase's targets stand on.
+    pub ground: Ground,
+    /// What moved.
+    pub(crate) traffic: Traffic,
+}
+
+/// Two sides of a comparison, and what was declared to differ.
+pub struct ComparisonView<'a> {
+    /// What the candidate is held against.
+    pub baseline: Side<'a>,
+    /// What is held against it.
+    pub candidate: Side<'a>,
+    /// The factor that was declared to vary.
+    pub varying: Option<&'static Factor>,
+}
+
+/// One side of a comparison.
+#[derive(Clone, Copy)]
+pub struct Side<'a> {
+    /// How it is called.
+    pub name: &'a str,
+    /// The machine.
+    pub environment: &'a Environment,
+    /// The storage under each target, by the target's name.
+    pub targets: &'a BTreeMap<String, TargetFacts>,
+    /// Runs that were not left out.
+    pub runs: u32,
+}
+
+/// What a phase's targets stand on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Ground {
+    /// Devices whose counters tell what moved.
+    Device,
+    /// Memory: tmpfs, ramfs, zram, a RAM disk.
+    Memory,
+    /// A network file system.
+    Remote,
+    /// Nothing: the null target.
+    Nothing,
+    /// It could not be seen, for this reason.
+    Unseen(String),
+}
+
+/// What moved while the clock ran.
+pub(crate) struct Traffic {
+    /// Bytes that reads returned.
+    pub(crate) app_read: u64,
+    /// Bytes given to writes.
+    pub(crate) app_write: u64,
+    /// Bytes trimmed.
+    pub(crate) app_trim: u64,
+    /// What the leaf devices moved, together.
+    pub(crate) device: Result<DeviceCounters, String>,
+    /// What the kernel charged to Plumb's own processes.
+    pub(crate) own: Result<OwnIo, String>,
+    /// How many copies of a written byte the leaves hold together (RAID 1 and 10).
+    pub(crate) copies: u64,
+}
+
+/// Bytes that came from beneath the page cache, and who says so.
+pub(crate) struct Moved {
+    pub(crate) bytes: u64,
+    pub(crate) witness: &'static str,
+}
+
+impl Traffic {
+    /// Bytes of reads that the devices served. Others' I/O inflates the devices' counters, and a cache below the block
+    /// layer that was asked (a loop device's backing file) inflates our own, so the smaller of the two is believed.
+    pub(crate) fn read_from_device(&self) -> Result<Moved, String> {
+        match (&self.device, &self.own) {
+            (Ok(device), Ok(own)) if own.read_bytes <= device.read_bytes => {
+                Ok(Moved { bytes: own.read_bytes, witness: "/proc/self/io" })
+            }
+            (Ok(device), _) => Ok(Moved { bytes: device.read_bytes, witness: "the devices' counters" }),
+            (Err(_), Ok(own)) => Ok(Moved { bytes: own.read_bytes, witness: "/proc/self/io" }),
+            (Err(device), Err(own)) => Err(format!("{device}; {own}")),
+        }
+    }
+
+    /// Bytes of reads that missed the page cache, whatever answered below it.
+    pub(crate) fn read_past_page_cache(&self) -> Result<Moved, String> {
+        match (&self.own, &self.device) {
+            (Ok(own), _) => Ok(Moved { bytes: own.read_bytes, witness: "/proc/self/io" }),
+            (Err(_), Ok(device)) => Ok(Moved { bytes: device.read_bytes, witness: "the devices' counters" }),
+            (Err(own), Err(device)) => Err(format!("{own}; {device}")),
+        }
+    }
+
+    /// Bytes of writes that reached the devices, mirrors counted once.
+    pub(crate) fn written_to_device(&self) -> Result<u64, String> {
+        self.device.as_ref().map(|device| device.write_bytes / self.copies).map_err(String::clone)
+    }
+}
+
+impl<'a> RunView<'a> {
+    pub(crate) fn new(
+        workload: &'a Workload,
+        measurement: &'a Measurement,
+        observations: &'a Observations,
+    ) -> RunView<'a> {
+        let phases = measurement
+            .phases
+            .iter()
+            .enumerate()
+            .filter_map(|(position, measured)| {
+                let plan = workload.phase.iter().find(|phase| phase.name == measured.name)?;
+                Some(PhaseView::new(workload, plan, measured, &measurement.phases[..position], observations, position))
+            })
+            .collect();
+        RunView { workload, measurement, observations, phases }
+    }
+
+    /// Every target is null or simulated, so that no storage of this machine is involved.
+    pub(crate) fn is_synthetic(&self) -> bool {
+        self.workload.target.values().all(|target| matches!(target, Target::Null(_) | Target::Sim(_)))
+    }
+}
+
+impl<'a> PhaseView<'a> {
+    fn new(
+        workload: &'a Workload,
+        plan: &'a Phase,
+        measured: &'a PhaseMeasurement,
+        earlier: &'a [PhaseMeasurement],
+        observations: &'a Observations,
+        position: usize,
+    ) -> PhaseView<'a> {
+        let same_name = |seen: &&PhaseObservations| seen.name == measured.name;
+        let seen = observations
+            .phases
+            .get(position)
+            .filter(same_name)
+            .or_else(|| observations.phases.iter().find(same_name))
+            .cloned()
+            .unwrap_or_default();
+        let names = plan::target_names(plan);
+        let ground = ground(workload, &observations.targets, &names);
+        let traffic = traffic(measured, &seen, &observations.targets, &names);
+        PhaseView {
+            workload,
+            plan,
+            measured,
+            earlier,
+            seen,
+            environment: &observations.environment,
+            targets: &observations.targets,
+            ground,
+            traffic,
+        }
+    }
+
+    /// Time comes from the simulated device, so that the machine's clocks and processors say nothing.
+    pub(crate) fn is_virtual_time(&self) -> bool {
+        self.measured.clock == "virtual"
+    }
+
+    pub(crate) fn target_names(&self) -> Vec<&'a str> {
+        plan::target_names(self.plan)
+    }
+
+    /// Facts of the phase's targets that were looked at.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = &'a TargetFacts> {
+        let targets = self.targets;
+        self.target_names().into_iter().filter_map(move |name| targets.get(name))
+    }
+
+    /// Every block layer under the phase's targets.
+    pub(crate) fn layers(&self) -> impl Iterator<Item = &'a BlockLayer> {
+        self.facts().flat_map(|facts| &facts.stack)
+    }
+
+    /// The leaf devices' layers.
+    pub(crate) fn leaves(&self) -> Vec<&'a BlockLayer> {
+        let mut leaves: Vec<&BlockLayer> = Vec::new();
+        for facts in self.facts() {
+            for layer in facts.stack.iter().filter(|layer| facts.leaves.contains(&layer.name)) {
+                if !leaves.iter().any(|leaf| leaf.name == layer.name) {
+                    leaves.push(layer);
+                }
+            }
+        }
+        leaves
+    }
+
+    /// Ops of one kind that completed.
+    pub(crate) fn ops(&self, kind: OpKind) -> u64 {
+        self.measured.ops.get(&kind).map_or(0, |op| op.count)
+    }
+
+    /// Reads are to be served by the device.
+    pub(crate) fn wants_device_reads(&self) -> bool {
+        matches!(self.plan.cache, CachePolicy::Cold | CachePolicy::Direct)
+    }
+
+    /// Dirty pages as the clock stopped, all targets together.
+    pub(crate) fn dirty(&self) -> Result<Residency, String> {
+        let sum = self.residency(&self.seen.dirty_after)?;
+        if sum.dirty_known {
+            Ok(sum)
+        } else {
+            Err("this kernel does not tell dirty pages of a file (cachestat)".to_owned())
+        }
+    }
+
+    /// Pages in the cache as the clock started, all targets together.
+    pub(crate) fn resident(&self) -> Result<Residency, String> {
+        self.residency(&self.seen.resident_before)
+    }
+
+    fn residency(&self, by_target: &BTreeMap<String, Seen<Residency>>) -> Result<Residency, String> {
+        let mut sum = Residency { dirty_known: true, ..Residency::default() };
+        for name in self.target_names() {
+            let one = seen_of(by_target, name)?;
+            sum.total_bytes += one.total_bytes;
+            sum.resident_bytes += one.resident_bytes;
+            sum.dirty_bytes += one.dirty_bytes;
+            sum.writeback_bytes += one.writeback_bytes;
+            sum.dirty_known &= one.dirty_known;
+        }
+        Ok(sum)
+    }
+
+    /// Extents as the clock started, all targets together.
+    pub(crate) fn extents(&self) -> Result<Extents, String> {
+        let mut sum = Extents::default();
+        for name in self.target_names() {
+            let one = seen_of(&self.seen.extents_before, name)?;
+            sum.total_bytes += one.total_bytes;
+            sum.hole_bytes += one.hole_bytes;
+            sum.unwritten_bytes += one.unwritten_bytes;
+            sum.extents += one.extents;
+            sum.encoded_bytes += one.encoded_bytes;
+        }
+        Ok(sum)
+    }
+
+    /// Share of the files' bytes that were never written, 0–1; `None` where it could not be seen or there are none.
+    pub(crate) fn blank_share(&self) -> Option<f64> {
+        let extents = self.extents().ok()?;
+        share(extents.hole_bytes + extents.unwritten_bytes, extents.total_bytes)
+    }
+
+    /// Share of the files' bytes that are stored compressed, so that device bytes cannot be held against them.
+    pub(crate) fn encoded_share(&self) -> Option<f64> {
+        let extents = self.extents().ok()?;
+        share(extents.encoded_bytes, extents.total_bytes)
+    }
+
+    /// What is written can become smaller on its way: the content gives way and the file system compresses.
+    pub(crate) fn may_shrink(&self) -> bool {
+        let compresses = self.facts().any(|facts| {
+            facts
+                .filesystem
+                .value()
+                .is_some_and(|fs| fs.kind == "zfs" || fs.options.iter().any(|option| option.starts_with("compress")))
+        });
+        let gives_way = self.target_names().into_iter().any(|name| {
+            let content = match self.workload.target.get(name) {
+                Some(Target::File(target)) => target.content,
+                Some(Target::Files(target)) => target.content,
+                Some(Target::Tree(target)) => target.content,
+                Some(Target::Device(target)) => target.content,
+                Some(Target::Null(_) | Target::Sim(_)) | None => Content::Random,
+            };
+            content != Content::Random
+        });
+        compresses && gives_way
+    }
+
+    /// A layer in the stack is of this kind.
+    pub(crate) fn has_layer(&self, kind: LayerKind) -> bool {
+        self.layers().any(|layer| layer.kind == kind)
+    }
+}
+
+/// Part of whole, 0–1; `None` for an empty whole.
+pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
+
+fn seen_of<T: Copy>(by_target: &BTreeMap<String, Seen<T>>, name: &str) -> Result<T, String> {
+    match by_target.get(name) {
+        Some(Seen::Yes(value)) => Ok(*value),
+        Some(Seen::No(reason)) => Err(format!("{name}: {reason}")),
+        None => Err(format!("{name}: not looked at")),
+    }
+}
+
+fn ground(workload: &Workload, targets: &BTreeMap<String, TargetFacts>, names: &[&str]) -> Ground {
+    let mut all: Vec<Ground> = names.iter().map(|name| ground_of(workload, targets, name)).collect();
+    all.dedup();
+    match all.as_slice() {
+        [] => Ground::Unseen("the phase has no target".to_owned()),
+        [one] => one.clone(),
+        several if several.iter().all(|one| matches!(one, Ground::Device | Ground::Memory)) => Ground::Device,
+        several => several
+            .iter()
+            .find(|one| matches!(one, Ground::Unseen(_)))
+            .cloned()
+            .unwrap_or_else(|| Ground::Unseen("the phase's targets stand on different kinds of storage".to_owned())),
+    }
+}
+
+fn ground_of(workload: &Workload, targets: &BTreeMap<String, TargetFacts>, name: &str) -> Ground {
+    if matches!(workload.target.get(name), Some(Target::Null(_))) {
+        return Ground::Nothing;
+    }
+    let Some(facts) = targets.get(name) else {
+        return Ground::Unseen(format!("the storage under `{name}` was not looked at"));
+    };
+    if let Some(filesystem) = facts.filesystem.value() {
+        if filesystem.in_memory {
+            return Ground::Memory;
+        }
+        if filesystem.remote {
+            return Ground::Remote;
+        }
+    }
+    if facts.leaves.is_empty() {
+        let reason = facts.unseen.first().map_or("no device was found beneath it", String::as_str);
+        return Ground::Unseen(format!("`{name}`: {reason}"));
+    }
+    let in_memory = |leaf: &String| {
+        let layer = facts.stack.iter().find(|layer| &layer.name == leaf);
+        layer.is_some_and(|layer| layer.kind == LayerKind::Zram) || is_ram_disk(leaf)
+    };
+    if facts.leaves.iter().all(in_memory) { Ground::Memory } else { Ground::Device }
+}
+
+/// `ram0` …: the kernel's RAM disk (brd), which the block stack does not tell from a disk.
+fn is_ram_disk(name: &str) -> bool {
+    name.strip_prefix("ram")
+        .is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+fn traffic(
+    measured: &PhaseMeasurement,
+    seen: &PhaseObservations,
+    targets: &BTreeMap<String, TargetFacts>,
+    names: &[&str],
+) -> Traffic {
+    let moved = |kind: OpKind| measured.ops.get(&kind).map_or(0, |op| op.bytes);
+    let facts: Vec<&TargetFacts> = names.iter().filter_map(|name| targets.get(*name)).collect();
+    Traffic {
+        app_read: moved(OpKind::Read),
+        app_write: moved(OpKind::Write),
+        app_trim: moved(OpKind::Trim),
+        device: device_delta(seen, &facts),
+        own: own_delta(seen),
+        copies: facts.iter().map(|facts| copies(facts)).min().unwrap_or(1),
+    }
+}
+
+fn device_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<DeviceCounters, String> {
+    let mut leaves: Vec<&String> = facts.iter().flat_map(|facts| &facts.leaves).collect();
+    leaves.sort();
+    leaves.dedup();
+    if leaves.is_empty() {
+        return Err("no device was found beneath the target".to_owned());
+    }
+    let mut sum = DeviceCounters { flushes: Some(0), ..DeviceCounters::default() };
+    for leaf in leaves {
+        let before = counters_of(seen.before.devices.get(leaf), leaf)?;
+        let after = counters_of(seen.after.devices.get(leaf), leaf)?;
+        sum.reads += after.reads.saturating_sub(before.reads);
+        sum.read_bytes += after.read_bytes.saturating_sub(before.read_bytes);
+        sum.writes += after.writes.saturating_sub(before.writes);
+        sum.write_bytes += after.write_bytes.saturating_sub(before.write_bytes);
+        sum.busy_ms += after.busy_ms.saturating_sub(before.busy_ms);
+        sum.weighted_ms += after.weighted_ms.saturating_sub(before.weighted_ms);
+        sum.discard_bytes += after.discard_bytes.saturating_sub(before.discard_bytes);
+        sum.flushes = match (sum.flushes, before.flushes, after.flushes) {
+            (Some(sum), Some(before), Some(after)) => Some(sum + after.saturating_sub(before)),
+            _ => None,
+        };
+    }
+    Ok(sum)
+}
+
+fn counters_of(seen: Option<&Seen<DeviceCounters>>, leaf: &str) -> Result<DeviceCounters, String> {
+    match seen {
+        Some(Seen::Yes(counters)) => Ok(*counters),
+        Some(Seen::No(reason)) => Err(format!("counters of {leaf}: {reason}")),
+        None => Err(format!("counters of {leaf}: not looked at")),
+    }
+}
+
+fn own_delta(seen: &PhaseObservations) -> Result<OwnIo, String> {
+    let before = seen.before.own.as_result().map_err(|reason| format!("/proc/self/io: {reason}"))?;
+    let after = seen.after.own.as_result().map_err(|reason| format!("/proc/self/io: {reason}"))?;
+    Ok(OwnIo {
+        rchar_bytes: after.rchar_bytes.saturating_sub(before.rchar_bytes),
+        wchar_bytes: after.wchar_bytes.saturating_sub(before.wchar_bytes),
+        read_bytes: after.read_bytes.saturating_sub(before.read_bytes),
+        write_bytes: after.write_bytes.saturating_sub(before.write_bytes),
+    })
+}
+
+/// md's mirrors write each byte to every member (RAID 1) or to two of them (RAID 10 in its default layout). Source: md(4).
+fn copies(facts: &TargetFacts) -> u64 {
+    facts
+        .stack
+        .iter()
+        .filter(|layer| layer.kind == LayerKind::Md)
+        .map(|layer| match layer.settings.get("level").map(String::as_str) {
+            Some("raid1") => layer.below.len().max(1) as u64,
+            Some("raid10") => 2,
+            _ => 1,
+        })
+        .product::<u64>()
+        .max(1)
+}

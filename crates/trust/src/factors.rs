@@ -1,0 +1,517 @@
+//! In what two set-ups differ, fact by fact, and which factor each fact belongs to (D1, D5).
+
+use crate::checks::d1::GAP;
+use crate::evidence::Side;
+use crate::text::percent;
+use plumb_result::compare::Difference;
+use plumb_result::observe::{BlockLayer, LayerKind, TargetFacts};
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Something that a comparison may be about; the words of `--varying`.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Factor {
+    /// The word.
+    pub name: &'static str,
+    /// What it covers.
+    pub what: &'static str,
+    /// Other factors that cannot but change with it.
+    pub implies: &'static [&'static str],
+}
+
+/// Every factor.
+pub static FACTORS: &[Factor] = &[
+    Factor { name: "fs", what: "file system, its features, and mount options of its own", implies: &["layout"] },
+    Factor { name: "mount", what: "mount options", implies: &[] },
+    Factor { name: "device", what: "disk: model, serial, firmware, caches, block sizes", implies: &["layout"] },
+    Factor { name: "raid", what: "RAID level, chunk and settings", implies: &["layout"] },
+    Factor { name: "scheduler", what: "I/O scheduler and queue settings", implies: &[] },
+    Factor { name: "kernel", what: "kernel and its command line", implies: &[] },
+    Factor { name: "os", what: "distribution and C library", implies: &["kernel"] },
+    Factor { name: "sysctl", what: "kernel settings", implies: &[] },
+    Factor { name: "host", what: "machine: processor, memory, hypervisor", implies: &["device", "layout", "limits"] },
+    Factor { name: "limits", what: "limits of control groups", implies: &[] },
+    Factor { name: "layout", what: "sizes, partitions and places on the disk", implies: &[] },
+    Factor { name: "fullness", what: "share of the file system that is free", implies: &[] },
+    Factor { name: "sim", what: "simulated device", implies: &[] },
+];
+
+/// The word is no factor.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{word}` is no factor that can vary; there are {known}")]
+pub struct UnknownFactor {
+    /// What was found.
+    pub word: String,
+    /// All factors.
+    pub known: String,
+}
+
+/// The factor of this name.
+///
+/// # Errors
+/// [`UnknownFactor`], which lists what there is.
+pub fn factor(word: &str) -> Result<&'static Factor, UnknownFactor> {
+    FACTORS.iter().find(|factor| factor.name == word).ok_or_else(|| UnknownFactor {
+        word: word.to_owned(),
+        known: FACTORS.iter().map(|factor| factor.name).collect::<Vec<_>>().join(", "),
+    })
+}
+
+impl Factor {
+    fn permits(&self, word: &str) -> bool {
+        self.name == word || self.implies.contains(&word)
+    }
+}
+
+/// Whether anything differs that the declared factor does not cover. Without a declared factor the verdict is about the
+/// set-ups as wholes, and nothing confounds it.
+pub fn confounded(differences: &[Difference], varying: Option<&Factor>) -> bool {
+    varying.is_some_and(|declared| !confounding(differences, declared).is_empty())
+}
+
+/// The differences that the declared factor does not cover.
+pub(crate) fn confounding<'a>(differences: &'a [Difference], declared: &Factor) -> Vec<&'a Difference> {
+    differences.iter().filter(|one| !declared.permits(&one.factor)).collect()
+}
+
+/// What a fact's path belongs to; `*` is any one step, and a path goes on freely beyond its pattern. The first match
+/// counts. `None` is left out: it differs between any two instances, varies by itself, or is said elsewhere.
+const FACTS: &[(&[&str], Option<&str>)] = &[
+    (&["environment", "hostname"], Some("host")),
+    (&["environment", "os"], Some("os")),
+    (&["environment", "libc"], Some("os")),
+    (&["environment", "kernel"], Some("kernel")),
+    (&["environment", "kernel_cmdline"], Some("kernel")),
+    (&["environment", "cgroup", "unseen"], None),
+    (&["environment", "cgroup"], Some("limits")),
+    (&["environment", "facts", "load"], None),
+    (&["environment", "facts", "uptime"], None),
+    (&["environment", "facts", "boot_id"], None),
+    (&["environment", "facts", "mitigations"], Some("kernel")),
+    (&["environment", "facts", "microcode"], Some("host")),
+    (&["environment", "facts"], Some("sysctl")),
+    (&["environment"], Some("host")),
+    (&["target", "*", "path"], None),
+    (&["target", "*", "unseen"], None),
+    (&["target", "*", "leaves"], None),
+    (&["target", "*", "filesystem", "mount_point"], None),
+    (&["target", "*", "filesystem", "source"], None),
+    (&["target", "*", "filesystem", "uuid"], None),
+    (&["target", "*", "filesystem", "free_bytes"], None),
+    (&["target", "*", "filesystem", "size_bytes"], Some("layout")),
+    (&["target", "*", "filesystem", "options"], Some("mount")),
+    (&["target", "*", "filesystem"], Some("fs")),
+    (&["target", "*", "stack", "sim"], Some("sim")),
+    (&["target", "*", "stack", "*", "*", "name"], None),
+    (&["target", "*", "stack", "*", "*", "number"], None),
+    (&["target", "*", "stack", "*", "*", "below"], None),
+    (&["target", "*", "stack", "*", "*", "backing_file"], None),
+    (&["target", "*", "stack", "*", "*", "size_bytes"], Some("layout")),
+    (&["target", "*", "stack", "*", "*", "start_bytes"], Some("layout")),
+    (&["target", "*", "stack", "*", "*", "alignment_offset_bytes"], Some("layout")),
+    (&["target", "*", "stack", "*", "*", "optimal_io_bytes"], Some("layout")),
+    (&["target", "*", "stack", "*", "*", "scheduler"], Some("scheduler")),
+    (&["target", "*", "stack", "*", "*", "settings", "nr_requests"], Some("scheduler")),
+    (&["target", "*", "stack", "*", "*", "settings", "read_ahead_kb"], Some("scheduler")),
+    (&["target", "*", "stack", "*", "*", "settings", "nomerges"], Some("scheduler")),
+    (&["target", "*", "stack", "*", "*", "settings", "rq_affinity"], Some("scheduler")),
+    (&["target", "*", "stack", "*", "*", "settings", "max_sectors_kb"], Some("scheduler")),
+    (&["target", "*", "stack", "*", "*", "settings", "wbt_lat_usec"], Some("scheduler")),
+    (&["target", "*", "stack", "*", "*", "settings", "io_poll"], Some("scheduler")),
+    (&["target", "*", "stack", "md"], Some("raid")),
+    (&["target", "*", "stack", "partition"], Some("layout")),
+    (&["target", "*", "stack"], Some("device")),
+    (&["target", "*"], Some("device")),
+];
+
+/// Mount options that mean the same on every file system. The others belong to the file system that has them.
+const GENERIC_OPTIONS: &[&str] = &[
+    "rw",
+    "ro",
+    "sync",
+    "async",
+    "dirsync",
+    "atime",
+    "noatime",
+    "relatime",
+    "strictatime",
+    "diratime",
+    "nodiratime",
+    "lazytime",
+    "nosuid",
+    "nodev",
+    "noexec",
+    "mand",
+    "iversion",
+    "remount",
+];
+
+/// Sizes that differ by less than this are the same: memory less what a kernel keeps, a file system less its own tables.
+const SAME_SIZE: f64 = 0.01;
+
+/// Every recorded fact in which two sides differ, in the order of the facts' names. Left out are names, places and UUIDs,
+/// which differ between any two instances, and what varies by itself; free space counts from five points on.
+pub fn differences(baseline: &Side<'_>, candidate: &Side<'_>) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let mut finder = Finder { found: &mut found };
+    let environment = |side: &Side<'_>| serde_json::to_value(side.environment).unwrap_or_default();
+    finder.compare(&path(&["environment"]), &environment(baseline), &environment(candidate));
+    let one_host = baseline.environment.hostname == candidate.environment.hostname;
+    for pair in pairs(baseline, candidate) {
+        finder.target(&pair, one_host);
+    }
+    found.sort_by(|one, other| one.fact.cmp(&other.fact));
+    found
+}
+
+/// The same target on both sides.
+struct Pair<'a> {
+    name: &'a str,
+    baseline: &'a TargetFacts,
+    candidate: &'a TargetFacts,
+}
+
+/// Targets by name; two sides with one target each mean the same by it, whatever they call it.
+fn pairs<'a>(baseline: &Side<'a>, candidate: &Side<'a>) -> Vec<Pair<'a>> {
+    if let (Some((name, one)), Some((_, other))) = (only(baseline.targets), only(candidate.targets)) {
+        return vec![Pair { name, baseline: one, candidate: other }];
+    }
+    let named = baseline.targets.iter();
+    named
+        .filter_map(|(name, one)| Some(Pair { name, baseline: one, candidate: candidate.targets.get(name)? }))
+        .collect()
+}
+
+fn only<K, V>(map: &BTreeMap<K, V>) -> Option<(&K, &V)> {
+    let mut entries = map.iter();
+    entries.next().filter(|_| entries.next().is_none())
+}
+
+/// How full a target's file system is on the two sides.
+pub(crate) struct FullnessGap {
+    target: String,
+    pub(crate) baseline_free: f64,
+    pub(crate) candidate_free: f64,
+}
+
+impl FullnessGap {
+    /// The difference, 0–1.
+    pub(crate) fn points(&self) -> f64 {
+        (self.baseline_free - self.candidate_free).abs()
+    }
+}
+
+/// The target whose fullness differs most; `None` where no target has a file system with a size on both sides.
+pub(crate) fn fullness_gap(baseline: &Side<'_>, candidate: &Side<'_>) -> Option<FullnessGap> {
+    pairs(baseline, candidate).iter().filter_map(gap_of).max_by(|one, other| one.points().total_cmp(&other.points()))
+}
+
+fn gap_of(pair: &Pair<'_>) -> Option<FullnessGap> {
+    let (one, other) = (pair.baseline.filesystem.value()?, pair.candidate.filesystem.value()?);
+    let sized = |fs: &plumb_result::observe::FileSystem| !fs.in_memory && fs.size_bytes > 0;
+    (sized(one) && sized(other)).then(|| FullnessGap {
+        target: pair.name.to_owned(),
+        baseline_free: one.free_share(),
+        candidate_free: other.free_share(),
+    })
+}
+
+struct Finder<'a> {
+    found: &'a mut Vec<Difference>,
+}
+
+impl Finder<'_> {
+    fn target(&mut self, pair: &Pair<'_>, one_host: bool) {
+        let root = path(&["target", pair.name]);
+        let kinds = [pair.baseline, pair.candidate].map(|facts| facts.filesystem.value().map(|fs| fs.kind.as_str()));
+        match (pair.baseline.filesystem.value(), pair.candidate.filesystem.value()) {
+            // Another file system has other features and options of its own; listing them says nothing more.
+            (Some(one), Some(other)) if kinds[0] != kinds[1] => {
+                self.push(below(&root, &["filesystem", "kind"]), &one.kind, &other.kind);
+                let generic = |options: &[String]| -> Vec<Value> {
+                    let kept = options.iter().filter(|option| GENERIC_OPTIONS.contains(&option.as_str()));
+                    kept.map(|option| Value::from(option.as_str())).collect()
+                };
+                self.lists(below(&root, &["filesystem", "options"]), &generic(&one.options), &generic(&other.options));
+            }
+            (None, None) => {}
+            (one, other) => {
+                let value = |fs| serde_json::to_value(fs).unwrap_or_default();
+                self.compare(&below(&root, &["filesystem"]), &value(one), &value(other));
+            }
+        }
+        if let Some(gap) = gap_of(pair).filter(|gap| gap.points() > GAP + 1e-9) {
+            self.found.push(Difference {
+                fact: format!("target.{}.filesystem.free", gap.target),
+                factor: "fullness".to_owned(),
+                baseline: percent(gap.baseline_free),
+                candidate: percent(gap.candidate_free),
+            });
+        }
+        self.stacks(&root, pair);
+        if one_host {
+            self.leaves(&root, pair);
+        }
+    }
+
+    /// Layers are held against each other kind by kind, so that one more layer does not shift all below it.
+    fn stacks(&mut self, root: &[String], pair: &Pair<'_>) {
+        let (one, other) = (by_kind(&pair.baseline.stack), by_kind(&pair.candidate.stack));
+        let kinds: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+        for kind in kinds {
+            let none = Vec::new();
+            let (one, other) = (one.get(kind).unwrap_or(&none), other.get(kind).unwrap_or(&none));
+            for number in 0..one.len().max(other.len()) {
+                let place = below(root, &["stack", kind, &number.to_string()]);
+                match (one.get(number), other.get(number)) {
+                    (Some(one), Some(other)) => {
+                        let value = |layer: &BlockLayer| serde_json::to_value(layer).unwrap_or_default();
+                        self.compare(&place, &value(one), &value(other));
+                    }
+                    (one, other) => {
+                        let name = |layer: Option<&&BlockLayer>| {
+                            layer.map_or("absent", |layer| layer.name.as_str()).to_owned()
+                        };
+                        self.push(place, &name(one), &name(other));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Two disks of one machine that tell no serial are told apart by their names.
+    fn leaves(&mut self, root: &[String], pair: &Pair<'_>) {
+        let serials_known = |facts: &TargetFacts| {
+            let mut leaves = facts.stack.iter().filter(|layer| facts.leaves.contains(&layer.name));
+            leaves.all(|layer| layer.serial.is_some() || layer.kind == LayerKind::Sim)
+        };
+        if serials_known(pair.baseline) && serials_known(pair.candidate) {
+            return;
+        }
+        let names = |facts: &TargetFacts| facts.leaves.iter().cloned().collect::<BTreeSet<_>>();
+        let (one, other) = (names(pair.baseline), names(pair.candidate));
+        if one != other {
+            let joined = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
+            self.found.push(Difference {
+                fact: below(root, &["leaves"]).join("."),
+                factor: "device".to_owned(),
+                baseline: joined(one),
+                candidate: joined(other),
+            });
+        }
+    }
+
+    fn compare(&mut self, at: &[String], one: &Value, other: &Value) {
+        let (one, other) = (seen(one), seen(other));
+        match (one, other) {
+            (Known::No(_), Known::No(_)) => {}
+            (Known::Yes(one), Known::Yes(other)) => self.values(at, one, other),
+            (one, other) => self.push(at.to_vec(), &one.text(), &other.text()),
+        }
+    }
+
+    fn values(&mut self, at: &[String], one: &Value, other: &Value) {
+        match (one, other) {
+            (Value::Object(ones), Value::Object(others)) => {
+                let keys: BTreeSet<&String> = ones.keys().chain(others.keys()).collect();
+                for key in keys {
+                    let (one, other) = (ones.get(key).unwrap_or(&Value::Null), others.get(key).unwrap_or(&Value::Null));
+                    self.compare(&below(at, &[key]), one, other);
+                }
+            }
+            (Value::Array(ones), Value::Array(others)) => self.lists(at.to_vec(), ones, others),
+            (one, other) if same(at, one, other) => {}
+            (one, other) => self.push(at.to_vec(), &text(one), &text(other)),
+        }
+    }
+
+    /// Of two lists, only what the other does not have.
+    fn lists(&mut self, at: Vec<String>, one: &[Value], other: &[Value]) {
+        let only_in = |here: &[Value], there: &[Value]| {
+            here.iter().filter(|entry| !there.contains(entry)).map(text).collect::<Vec<_>>().join(",")
+        };
+        let (one, other) = (only_in(one, other), only_in(other, one));
+        if !one.is_empty() || !other.is_empty() {
+            let shown = |text: String| if text.is_empty() { "none".to_owned() } else { text };
+            self.push(at, &shown(one), &shown(other));
+        }
+    }
+
+    fn push(&mut self, at: Vec<String>, one: &str, other: &str) {
+        if let Some(factor) = factor_of(&at) {
+            self.found.push(Difference {
+                fact: at.join("."),
+                factor: factor.to_owned(),
+                baseline: one.to_owned(),
+                candidate: other.to_owned(),
+            });
+        }
+    }
+}
+
+fn path(steps: &[&str]) -> Vec<String> {
+    steps.iter().map(|step| (*step).to_owned()).collect()
+}
+
+fn below(at: &[String], steps: &[&str]) -> Vec<String> {
+    at.iter().cloned().chain(path(steps)).collect()
+}
+
+fn by_kind(stack: &[BlockLayer]) -> BTreeMap<String, Vec<&BlockLayer>> {
+    let mut kinds: BTreeMap<String, Vec<&BlockLayer>> = BTreeMap::new();
+    for layer in stack {
+        let kind = serde_json::to_value(layer.kind).unwrap_or_default();
+        kinds.entry(text(&kind)).or_default().push(layer);
+    }
+    kinds
+}
+
+/// What [`plumb_result::Seen`] looks like once it is JSON.
+enum Known<'a> {
+    Yes(&'a Value),
+    No(&'a Value),
+}
+
+impl Known<'_> {
+    fn text(&self) -> String {
+        match self {
+            Known::Yes(value) => text(value),
+            Known::No(reason) => format!("not seen ({})", text(reason)),
+        }
+    }
+}
+
+fn seen(value: &Value) -> Known<'_> {
+    match value.as_object().and_then(only_entry) {
+        Some(("yes", inner)) => Known::Yes(inner),
+        Some(("no", reason)) => Known::No(reason),
+        _ => Known::Yes(value),
+    }
+}
+
+fn only_entry(map: &serde_json::Map<String, Value>) -> Option<(&str, &Value)> {
+    let mut entries = map.iter();
+    entries.next().filter(|_| entries.next().is_none()).map(|(key, value)| (key.as_str(), value))
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Equal, or sizes of nearly the same.
+fn same(at: &[String], one: &Value, other: &Value) -> bool {
+    const ABOUT: &[&str] = &["ram_bytes", "size_bytes"];
+    let about = at.last().is_some_and(|last| ABOUT.contains(&last.as_str()));
+    match (one.as_f64(), other.as_f64()) {
+        (Some(one), Some(other)) if about => (one - other).abs() <= SAME_SIZE * one.max(other),
+        _ => one == other,
+    }
+}
+
+fn factor_of(at: &[String]) -> Option<&'static str> {
+    let matches = |pattern: &[&str]| {
+        pattern.len() <= at.len() && pattern.iter().zip(at).all(|(step, found)| *step == "*" || step == found)
+    };
+    FACTS.iter().find(|(pattern, _)| matches(pattern)).and_then(|(_, factor)| *factor)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{GIB, MIB, Scene};
+
+    fn between(one: &Scene, other: &Scene) -> Vec<Difference> {
+        differences(&one.side("A", 6), &other.side("B", 6))
+    }
+
+    fn facts(differences: &[Difference]) -> Vec<(&str, &str)> {
+        differences.iter().map(|one| (one.fact.as_str(), one.factor.as_str())).collect()
+    }
+
+    #[test]
+    fn a_set_up_does_not_differ_from_itself() {
+        assert_eq!(between(&Scene::reading(MIB), &Scene::reading(MIB)), []);
+    }
+
+    /// Names, mount points, UUIDs and free bytes differ between any two instances.
+    #[test]
+    fn two_instances_of_one_kind_do_not_differ() {
+        let (mut one, mut other) = (Scene::reading(MIB).on_loop(), Scene::reading(MIB).on_loop());
+        one.relabel("loop0", "/mnt/a", "aaaa");
+        other.relabel("loop7", "/mnt/b", "bbbb");
+        assert_eq!(between(&one, &other), []);
+    }
+
+    #[test]
+    fn every_fact_of_the_environment_and_the_storage_counts() {
+        let base = Scene::reading(MIB);
+        for (other, fact, factor) in [
+            (Scene::reading(MIB).kernel("6.12.0"), "environment.kernel", "kernel"),
+            (Scene::reading(MIB).filesystem("xfs"), "target.data.filesystem.kind", "fs"),
+            (Scene::reading(MIB).mount_option("data=journal"), "target.data.filesystem.options", "mount"),
+            (Scene::reading(MIB).scheduler("bfq"), "target.data.stack.disk.0.scheduler", "scheduler"),
+            (Scene::reading(MIB).serial("0123"), "target.data.stack.disk.0.serial", "device"),
+            (Scene::reading(MIB).free(0.1), "target.data.filesystem.free", "fullness"),
+            (Scene::reading(MIB).cgroup_memory(GIB), "environment.cgroup.memory_bytes", "limits"),
+            (Scene::reading(MIB).sysctl("vm.dirty_ratio", "5"), "environment.facts.vm.dirty_ratio", "sysctl"),
+            (Scene::reading(MIB).partition(MIB, 4096), "target.data.stack.partition.0", "layout"),
+            (Scene::reading(MIB).simulated("sim:hdd"), "target.data.stack.sim.0", "sim"),
+        ] {
+            let found = between(&base, &other);
+            assert!(facts(&found).contains(&(fact, factor)), "{fact}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn simulated_devices_differ_as_such() {
+        let found =
+            between(&Scene::reading(MIB).simulated("sim:hdd"), &Scene::reading(MIB).simulated("sim:hdd?slow=0.05"));
+        assert_eq!(facts(&found), [("target.data.stack.sim.0.model", "sim")]);
+    }
+
+    #[test]
+    fn only_the_options_that_differ_are_shown() {
+        let found = between(&Scene::reading(MIB), &Scene::reading(MIB).mount_option("data=journal"));
+        assert_eq!((found[0].baseline.as_str(), found[0].candidate.as_str()), ("none", "data=journal"));
+    }
+
+    #[test]
+    fn another_disk_without_a_serial_is_another_disk() {
+        let mut other = Scene::reading(MIB);
+        other.rename_leaf("vdb");
+        assert_eq!(facts(&between(&Scene::reading(MIB), &other)), [("target.data.leaves", "device")]);
+    }
+
+    #[test]
+    fn confounding_is_what_the_declared_factor_does_not_cover() {
+        let fs = factor("fs").unwrap();
+        let xfs = between(&Scene::reading(MIB), &Scene::reading(MIB).filesystem("xfs"));
+        let more = between(&Scene::reading(MIB), &Scene::reading(MIB).filesystem("xfs").scheduler("bfq"));
+        assert!(!confounded(&xfs, Some(fs)));
+        assert!(confounded(&more, Some(fs)));
+        assert!(confounded(&xfs, Some(factor("mount").unwrap())));
+        assert!(!confounded(&more, None));
+    }
+
+    /// Options that mean the same everywhere are not the file system's own.
+    #[test]
+    fn noatime_on_one_side_confounds_a_comparison_of_file_systems() {
+        let found = between(&Scene::reading(MIB), &Scene::reading(MIB).filesystem("xfs").mount_option("noatime"));
+        assert!(confounded(&found, Some(factor("fs").unwrap())));
+    }
+
+    #[test]
+    fn every_factor_of_the_table_of_facts_can_be_declared() {
+        for (path, word) in FACTS {
+            if let Some(word) = word {
+                assert!(factor(word).is_ok(), "{path:?}: {word}");
+            }
+        }
+        assert!(FACTORS.iter().flat_map(|factor| factor.implies).all(|word| factor(word).is_ok()));
+        assert!(factor("weather").unwrap_err().to_string().contains("scheduler"));
+    }
+}

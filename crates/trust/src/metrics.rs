@@ -1,0 +1,149 @@
+//! The numbers of a phase, each with what it measured, and none where the sample does not carry it (E6, E9).
+
+use crate::plan::expected_kinds;
+use crate::tier::PhaseTiers;
+use plumb_result::metric::{Quantity, Stat, Subject};
+use plumb_result::run::TierName;
+use plumb_result::{Histogram, Metric, MetricValue, PhaseMeasurement};
+use plumb_workload::{OpKind, Phase};
+use std::collections::BTreeMap;
+
+/// A quantile is shown where at least so many samples lie beyond it (E6).
+pub const MIN_SAMPLES_BEYOND: u64 = 10;
+
+/// Whether a histogram carries a quantile (0–1): at least [`MIN_SAMPLES_BEYOND`] samples lie beyond it.
+pub fn quantile_allowed(histogram: &Histogram, quantile: f64) -> bool {
+    histogram.beyond(quantile) >= MIN_SAMPLES_BEYOND
+}
+
+/// Every number of a phase. A kind of op that the phase was meant to make and did not, and a quantile that the sample
+/// does not carry, is there with the value `None`; nothing is ever 0 for want of a measurement. Rates of ops that move
+/// bytes carry their tier, `unknown` where `tiers` does not name it.
+pub fn metrics(plan: &Phase, measured: &PhaseMeasurement, tiers: &PhaseTiers) -> BTreeMap<Metric, MetricValue> {
+    let mut kinds = expected_kinds(plan);
+    kinds.extend(measured.ops.keys());
+    kinds.remove(&OpKind::Delay);
+
+    let mut all = BTreeMap::new();
+    for kind in kinds {
+        let op = measured.ops.get(&kind).filter(|op| op.count > 0);
+        let rate = |amount: Option<u64>| amount.and_then(|amount| measured.per_second(amount));
+        if kind.moves_bytes() {
+            let value = rate(op.map(|op| op.bytes));
+            all.insert(Metric::bandwidth(kind), tiered(Metric::bandwidth(kind), value, kind, tiers));
+        }
+        let value = rate(op.map(|op| op.count));
+        all.insert(Metric::rate(kind), tiered(Metric::rate(kind), value, kind, tiers));
+        for stat in Stat::ALL {
+            let metric = Metric::latency(kind, stat);
+            all.insert(metric, plain(metric, op.and_then(|op| number(&op.service, stat))));
+            if let Some(response) = op.and_then(|op| op.response.as_ref()) {
+                let metric = Metric::response(kind, stat);
+                all.insert(metric, plain(metric, number(response, stat)));
+            }
+        }
+    }
+    if let Some(transactions) = measured.transactions {
+        let metric = Metric { subject: Subject::Transaction, quantity: Quantity::Rate };
+        all.insert(metric, plain(metric, measured.per_second(transactions)));
+    }
+    // Processor time is real even where the clock is simulated; a ratio of the two would mean nothing.
+    if measured.clock != "virtual" {
+        for (quantity, spent) in [(Quantity::User, measured.cpu_user_ns), (Quantity::System, measured.cpu_system_ns)] {
+            let metric = Metric { subject: Subject::Cpu, quantity };
+            let value = (measured.wall_ns > 0).then(|| spent as f64 / measured.wall_ns as f64);
+            all.insert(metric, plain(metric, value));
+        }
+    }
+    all
+}
+
+/// A number of a distribution; `None` where the sample does not carry it.
+fn number(histogram: &Histogram, stat: Stat) -> Option<f64> {
+    match (stat, stat.quantile()) {
+        (Stat::Min, _) => histogram.min().map(|value| value as f64),
+        (Stat::Max, _) => histogram.max().map(|value| value as f64),
+        (_, Some(quantile)) if quantile_allowed(histogram, quantile) => {
+            histogram.quantile(quantile).map(|value| value as f64)
+        }
+        (_, Some(_)) => None,
+        (_, None) => histogram.mean(),
+    }
+}
+
+fn plain(metric: Metric, value: Option<f64>) -> MetricValue {
+    MetricValue { value, unit: metric.unit(), tier: None, device_share: None }
+}
+
+fn tiered(metric: Metric, value: Option<f64>, kind: OpKind, tiers: &PhaseTiers) -> MetricValue {
+    if !kind.moves_bytes() {
+        return plain(metric, value);
+    }
+    let tier = tiers.tiers.get(&kind);
+    MetricValue {
+        value,
+        unit: metric.unit(),
+        tier: Some(tier.map_or(TierName::Unknown, |tier| tier.tier.into())),
+        device_share: tier.and_then(|tier| tier.device_share),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{MIB, Scene};
+
+    fn metrics_of(scene: &Scene) -> BTreeMap<String, MetricValue> {
+        let tiers = &scene.judge().tiers[0];
+        let all = metrics(&scene.workload.phase[0], &scene.measurement.phases[0], tiers);
+        all.into_iter().map(|(metric, value)| (metric.to_string(), value)).collect()
+    }
+
+    #[test]
+    fn a_quantile_needs_ten_samples_beyond_it() {
+        let samples = |count| {
+            let mut histogram = Histogram::new();
+            histogram.record_n(1000, count);
+            histogram
+        };
+        for (quantile, enough) in [(0.5, 20), (0.9, 100), (0.99, 1000), (0.999, 10_000), (0.9999, 100_000)] {
+            assert!(quantile_allowed(&samples(enough), quantile), "{quantile}");
+            assert!(!quantile_allowed(&samples(enough - 1), quantile), "{quantile}");
+        }
+        assert!(!quantile_allowed(&Histogram::new(), 0.5));
+    }
+
+    #[test]
+    fn blank_quantiles_are_there_without_a_value() {
+        let all = metrics_of(&Scene::stats(500));
+        assert!(all["stat.lat.p90"].value.is_some());
+        assert_eq!(all["stat.lat.p99"].value, None);
+        assert!(all["stat.lat.max"].value.is_some(), "the largest is a fact, not an estimate");
+    }
+
+    #[test]
+    fn what_was_asked_for_and_never_happened_is_missing_and_not_zero() {
+        let all = metrics_of(&Scene::reading(MIB).also_writes());
+        assert_eq!(all["write.bw"].value, None);
+        assert_eq!(all["write.iops"].value, None);
+        assert!(all["read.bw"].value.is_some());
+    }
+
+    #[test]
+    fn an_empty_clock_has_no_rates() {
+        let mut scene = Scene::reading(MIB);
+        scene.measured().wall_ns = 0;
+        assert_eq!(metrics_of(&scene)["read.bw"].value, None);
+    }
+
+    #[test]
+    fn names_units_and_tiers_are_those_of_the_contract() {
+        let all = metrics_of(&Scene::reading(MIB));
+        assert_eq!(all["read.iops"].value, Some(25.6));
+        assert_eq!(all["read.iops"].tier, Some(TierName::Device));
+        assert_eq!(all["read.lat.p50"].tier, None);
+        assert_eq!(all["cpu.user"].value, Some(0.05));
+        assert!(!metrics_of(&Scene::reading(MIB).virtual_time()).contains_key("cpu.user"));
+        assert!(!all.keys().any(|name| name.contains(".resp.")), "a closed load has no response time");
+    }
+}

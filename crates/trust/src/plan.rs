@@ -1,0 +1,114 @@
+//! What a phase was asked to do, read from the workload.
+
+use plumb_workload::{Backend, OpKind, Pace, Pattern, Phase, Step, Work, WorkerGroup};
+use std::collections::BTreeSet;
+
+/// The kinds of op that the phase is meant to make; each of them owes a number.
+pub(crate) fn expected_kinds(phase: &Phase) -> BTreeSet<OpKind> {
+    let mut kinds = BTreeSet::new();
+    for group in &phase.workers {
+        match &group.work {
+            Work::Blocks(blocks) => {
+                let mix = [
+                    (blocks.mix.read, OpKind::Read),
+                    (blocks.mix.write, OpKind::Write),
+                    (blocks.mix.trim, OpKind::Trim),
+                ];
+                kinds.extend(mix.into_iter().filter(|(share, _)| *share > 0).map(|(_, kind)| kind));
+                if blocks.mix.write > 0 && blocks.fsync_every > 0 {
+                    kinds.insert(OpKind::Fsync);
+                }
+                if blocks.mix.write > 0 && blocks.fdatasync_every > 0 {
+                    kinds.insert(OpKind::Fdatasync);
+                }
+            }
+            Work::Flow(flow) => steps_kinds(&flow.steps, &mut kinds),
+        }
+    }
+    kinds
+}
+
+fn steps_kinds(steps: &[Step], kinds: &mut BTreeSet<OpKind>) {
+    for step in steps {
+        let kind = match step {
+            Step::Create { .. } => OpKind::Create,
+            Step::Open { .. } => OpKind::Open,
+            Step::Close { .. } => OpKind::Close,
+            Step::ReadWhole { .. } | Step::ReadRandom { .. } | Step::ReadAt { .. } => OpKind::Read,
+            Step::WriteWhole { .. } | Step::WriteRandom { .. } | Step::WriteAt { .. } | Step::Append { .. } => {
+                OpKind::Write
+            }
+            Step::Fsync { .. } => OpKind::Fsync,
+            Step::Fdatasync { .. } => OpKind::Fdatasync,
+            Step::Stat { .. } => OpKind::Stat,
+            Step::Utimens { .. } => OpKind::Utimens,
+            Step::Chmod { .. } => OpKind::Chmod,
+            Step::Rename { .. } => OpKind::Rename,
+            Step::Link { .. } => OpKind::Link,
+            Step::Symlink { .. } => OpKind::Symlink,
+            Step::Readlink { .. } => OpKind::Readlink,
+            Step::Unlink { .. } => OpKind::Unlink,
+            Step::Mkdir {} => OpKind::Mkdir,
+            Step::Rmdir {} => OpKind::Rmdir,
+            Step::Readdir {} => OpKind::Readdir,
+            Step::Truncate { .. } => OpKind::Truncate,
+            Step::Fallocate { .. } => OpKind::Fallocate,
+            Step::Delay { .. } => continue,
+            Step::Loop { steps, .. } => {
+                steps_kinds(steps, kinds);
+                continue;
+            }
+            Step::Mix { choices } => {
+                for choice in choices.iter().filter(|choice| choice.weight > 0.0) {
+                    steps_kinds(&choice.steps, kinds);
+                }
+                continue;
+            }
+        };
+        kinds.insert(kind);
+    }
+}
+
+/// Names of the phase's targets, each once, in the order of its worker groups.
+pub(crate) fn target_names(phase: &Phase) -> Vec<&str> {
+    let mut names: Vec<&str> = Vec::new();
+    for group in &phase.workers {
+        if !names.contains(&group.target.as_str()) {
+            names.push(&group.target);
+        }
+    }
+    names
+}
+
+/// Every worker goes as fast as it can.
+pub(crate) fn is_closed(phase: &Phase) -> bool {
+    phase.workers.iter().all(|group| matches!(group.pace, Pace::Closed))
+}
+
+/// A worker that waits by spinning, so that its processor time says nothing.
+pub(crate) fn spins(phase: &Phase) -> bool {
+    phase.workers.iter().any(|group| {
+        matches!(group.pace, Pace::Open { .. })
+            || matches!(group.backend, Backend::IoUring { poll_completions, poll_submissions, .. }
+                if poll_completions || poll_submissions)
+    })
+}
+
+/// Goes over each block of its range exactly once a pass.
+pub(crate) fn covers_once(group: &WorkerGroup) -> bool {
+    match &group.work {
+        Work::Blocks(blocks) => {
+            matches!(
+                blocks.pattern,
+                Pattern::Sequential | Pattern::Reverse | Pattern::Stride { .. } | Pattern::Permutation
+            )
+        }
+        Work::Flow(_) => false,
+    }
+}
+
+/// Removes or shortens files, so that what it wrote need never reach a device.
+pub(crate) fn discards(phase: &Phase) -> bool {
+    let kinds = expected_kinds(phase);
+    kinds.contains(&OpKind::Unlink) || kinds.contains(&OpKind::Truncate)
+}

@@ -1,0 +1,202 @@
+//! The tier of every rate: which part of the bytes a device moved.
+
+use crate::evidence::{Ground, PhaseView, RunView, share};
+use crate::text::{bytes, percent};
+use plumb_result::{Measurement, Observations, Tier};
+use plumb_workload::{OpKind, Workload};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// From this share of the bytes on, a rate is the device's.
+pub const DEVICE_SHARE: f64 = 0.95;
+
+/// Up to this share of the bytes, a rate is the memory's.
+pub const CACHE_SHARE: f64 = 0.05;
+
+/// What a rate measured, and the evidence.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct RateTier {
+    /// Device, cache, mixed or unknown.
+    pub tier: Tier,
+    /// Share of the bytes that the device moved, 0–1; `None` where it could not be seen.
+    pub device_share: Option<f64>,
+    /// The evidence, or why there is none, in words.
+    pub because: String,
+}
+
+impl RateTier {
+    fn unknown(because: impl Into<String>) -> RateTier {
+        RateTier { tier: Tier::Unknown, device_share: None, because: because.into() }
+    }
+
+    fn of_share(share: f64, because: String) -> RateTier {
+        let tier = if share >= DEVICE_SHARE {
+            Tier::Device
+        } else if share <= CACHE_SHARE {
+            Tier::Cache
+        } else {
+            Tier::Mixed { device_share: share }
+        };
+        RateTier { tier, device_share: Some(share), because }
+    }
+}
+
+/// The tiers of one phase: one entry for each kind of op that moved bytes. Ops on metadata have none, because nothing
+/// tells which of them needed a device.
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
+pub struct PhaseTiers {
+    /// The phase's name.
+    pub phase: String,
+    /// By kind of op.
+    pub tiers: BTreeMap<OpKind, RateTier>,
+}
+
+/// The tiers of every measured phase, in the order of the measurement.
+pub fn tiers(workload: &Workload, measurement: &Measurement, observations: &Observations) -> Vec<PhaseTiers> {
+    RunView::new(workload, measurement, observations).phases.iter().map(phase_tiers).collect()
+}
+
+pub(crate) fn phase_tiers(view: &PhaseView<'_>) -> PhaseTiers {
+    let moving = view.measured.ops.iter().filter(|(kind, op)| kind.moves_bytes() && op.bytes > 0);
+    let tiers = moving.map(|(kind, _)| (*kind, rate_tier(view, *kind))).collect();
+    PhaseTiers { phase: view.measured.name.clone(), tiers }
+}
+
+/// The tier of one kind of op of a phase.
+pub(crate) fn rate_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
+    match &view.ground {
+        Ground::Nothing => RateTier::unknown("a null target has no storage; this is what Plumb itself can do"),
+        Ground::Remote => RateTier::unknown("the counters of a network file system's client are not read"),
+        Ground::Unseen(reason) => RateTier::unknown(reason.clone()),
+        Ground::Memory => RateTier {
+            tier: Tier::Cache,
+            device_share: Some(0.0),
+            because: "this storage lives in memory; there is no device".to_owned(),
+        },
+        Ground::Device => match kind {
+            OpKind::Read => read_tier(view),
+            OpKind::Write => write_tier(view),
+            OpKind::Trim => trim_tier(view),
+            _ => RateTier::unknown("an op on metadata moves no bytes of its own"),
+        },
+    }
+}
+
+fn read_tier(view: &PhaseView<'_>) -> RateTier {
+    let moved = match view.traffic.read_from_device() {
+        Ok(moved) => moved,
+        Err(reason) => return RateTier::unknown(reason),
+    };
+    let app = view.traffic.app_read;
+    let Some(share) = share(moved.bytes.min(app), app) else { return RateTier::unknown("no byte was read") };
+    let of_all =
+        format!("the device moved {} of the {} that were read ({})", bytes(moved.bytes), bytes(app), moved.witness);
+    if share > CACHE_SHARE && share < DEVICE_SHARE && view.encoded_share().is_some_and(|share| share > CACHE_SHARE) {
+        return RateTier::unknown(format!(
+            "{of_all}, but the file is stored compressed, so the two cannot be compared"
+        ));
+    }
+    match view.blank_share() {
+        Some(blank) if blank > CACHE_SHARE && share < DEVICE_SHARE => RateTier::of_share(
+            share,
+            format!("{of_all}: {} of the file are holes or blocks that were never written", percent(blank)),
+        ),
+        _ => RateTier::of_share(share, of_all),
+    }
+}
+
+fn write_tier(view: &PhaseView<'_>) -> RateTier {
+    let app = view.traffic.app_write;
+    let written = match view.traffic.written_to_device() {
+        Ok(written) => written,
+        Err(reason) => return RateTier::unknown(reason),
+    };
+    // What is still dirty has not been written, whatever others made the device write meanwhile.
+    let dirty = view.dirty().map_or(0, |pages| (pages.dirty_bytes + pages.writeback_bytes).min(app));
+    let Some(share) = share(written.min(app - dirty), app) else { return RateTier::unknown("no byte was written") };
+    let mut because = format!("the device wrote {} for the {} that were given to it", bytes(written), bytes(app));
+    if dirty > 0 {
+        because.push_str(&format!(", and {} were still in memory when the clock stopped", bytes(dirty)));
+    }
+    if share < DEVICE_SHARE && view.may_shrink() {
+        return RateTier::unknown(format!("{because}, but the file system compresses, so the two cannot be compared"));
+    }
+    RateTier::of_share(share, because)
+}
+
+fn trim_tier(view: &PhaseView<'_>) -> RateTier {
+    let device = match &view.traffic.device {
+        Ok(device) => device,
+        Err(reason) => return RateTier::unknown(reason.clone()),
+    };
+    match share(device.discard_bytes.min(view.traffic.app_trim), view.traffic.app_trim) {
+        Some(share) if share >= DEVICE_SHARE => {
+            RateTier::of_share(share, format!("the device discarded {}", bytes(device.discard_bytes)))
+        }
+        _ => RateTier::unknown("punching a hole in a file need not tell the device"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{MIB, Scene};
+    use plumb_workload::Target;
+
+    fn tier(scene: &Scene, kind: OpKind) -> Tier {
+        scene.judge().tiers[0].tiers[&kind].tier
+    }
+
+    #[test]
+    fn shares_make_tiers() {
+        let read =
+            |moved: u64| tier(&Scene::reading(1000 * MIB).device_read(moved * MIB).own_read(moved * MIB), OpKind::Read);
+        assert_eq!(read(950), Tier::Device);
+        assert_eq!(read(949), Tier::Mixed { device_share: 0.949 });
+        assert_eq!(read(51), Tier::Mixed { device_share: 0.051 });
+        assert_eq!(read(50), Tier::Cache);
+    }
+
+    #[test]
+    fn a_journal_that_writes_more_than_was_given_is_the_device() {
+        assert_eq!(tier(&Scene::writing(1000 * MIB).device_write(2500 * MIB), OpKind::Write), Tier::Device);
+    }
+
+    /// Somebody else's writes must not make dirty pages look written.
+    #[test]
+    fn dirty_pages_are_not_written_whatever_the_device_did() {
+        let scene = Scene::writing(1000 * MIB).device_write(5000 * MIB).dirty(600 * MIB);
+        assert_eq!(tier(&scene, OpKind::Write), Tier::Mixed { device_share: 0.4 });
+    }
+
+    #[test]
+    fn compressed_files_are_not_taken_for_cached_ones() {
+        let scene = Scene::reading(1000 * MIB).encoded(1000 * MIB).device_read(300 * MIB).own_read(300 * MIB);
+        assert_eq!(tier(&scene, OpKind::Read), Tier::Unknown);
+    }
+
+    #[test]
+    fn storage_without_counters_is_unknown_with_the_reason() {
+        for scene in [Scene::reading(MIB).remote(), Scene::reading(MIB).unseen_devices("EPERM").unseen_own("EPERM")] {
+            let judged = scene.judge();
+            let rate = &judged.tiers[0].tiers[&OpKind::Read];
+            assert_eq!((rate.tier, rate.device_share), (Tier::Unknown, None));
+            assert!(!rate.because.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_null_target_measures_plumb() {
+        let mut scene = Scene::reading(MIB);
+        let size = plumb_workload::Bytes(MIB);
+        scene.workload.target.insert("data".to_owned(), Target::Null(plumb_workload::NullTarget { size }));
+        assert_eq!(tier(&scene, OpKind::Read), Tier::Unknown);
+        assert_eq!(scene.level("A1"), None);
+    }
+
+    #[test]
+    fn memory_is_the_cache_and_metadata_has_no_tier() {
+        assert_eq!(tier(&Scene::reading(MIB).in_memory(), OpKind::Read), Tier::Cache);
+        assert!(Scene::stats(1000).judge().tiers[0].tiers.is_empty());
+    }
+}
