@@ -10,3 +10,4 @@ pub mod signals;
 pub mod sim;
 pub mod source;
 pub mod testdir;
+pub mod tree;
