@@ -1,5 +1,7 @@
 //! Backends execute ops.
 
+pub mod flow;
+
 use crate::op::Operation;
 
 /// What became of an op: bytes moved (0 for ops that move none), or the system's error number.
