@@ -11,3 +11,4 @@ pub mod signals;
 pub mod sim;
 pub mod source;
 pub mod testdir;
+pub mod tree;

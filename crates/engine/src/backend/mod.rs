@@ -9,6 +9,8 @@ pub(crate) mod preadv2;
 pub(crate) mod psync;
 pub(crate) mod stdio;
 
+pub mod flow;
+
 use crate::op::Operation;
 use std::io;
 use std::os::fd::RawFd;

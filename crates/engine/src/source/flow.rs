@@ -1,1 +1,0 @@
-//! Programs over file sets.

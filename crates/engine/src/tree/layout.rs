@@ -1,0 +1,213 @@
+//! Makes a tree: its directories, and the share of its files that exist before the first phase.
+
+use super::{FileId, PathBuffer, TreeShape};
+use rustix::fd::{AsFd, BorrowedFd};
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use std::ops::Range;
+use std::path::PathBuf;
+
+/// Files are filled in pieces of at most this, bytes.
+const PIECE_BYTES: u64 = 1 << 20;
+
+/// What was made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Layout {
+    /// Directories below the root.
+    pub directories: u64,
+    /// Files.
+    pub files: u64,
+    /// Bytes in them.
+    pub bytes: u64,
+}
+
+/// Why a tree could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum LayoutError {
+    /// A directory could not be made.
+    #[error("cannot make directory `{path}` of the file set: {source}; the root of a file set must be empty", path = path.display())]
+    Directory {
+        /// Relative to the tree's root.
+        path: PathBuf,
+        /// The system's error.
+        source: Errno,
+    },
+    /// A file could not be made.
+    #[error("cannot make file `{path}` of the file set: {source}; the root of a file set must be empty", path = path.display())]
+    Create {
+        /// Relative to the tree's root.
+        path: PathBuf,
+        /// The system's error.
+        source: Errno,
+    },
+    /// A file could not be filled.
+    #[error(
+        "cannot write {size} bytes into file `{path}` of the file set: {source}; \
+         a smaller `files`, `size` or `preallocated-percent` needs less space", path = path.display()
+    )]
+    Write {
+        /// Relative to the tree's root.
+        path: PathBuf,
+        /// Size that the file was to have, bytes.
+        size: u64,
+        /// The system's error.
+        source: Errno,
+    },
+    /// What was made could not be made durable.
+    #[error("cannot flush the file set: {source}")]
+    Flush {
+        /// The system's error.
+        source: Errno,
+    },
+}
+
+/// Makes the whole tree below `root`, a directory that is empty, and flushes it (`syncfs`). `fill` yields content.
+///
+/// Nothing that exists is opened or changed: whatever is in the way is an error.
+pub fn layout(root: BorrowedFd<'_>, shape: &TreeShape, fill: &mut dyn FnMut(&mut [u8])) -> Result<Layout, LayoutError> {
+    let directories = make_directories(root, shape)?;
+    let made = make_files(root, shape, 0..shape.files(), fill)?;
+    flush(root)?;
+    Ok(Layout { directories, ..made })
+}
+
+/// Makes all directories of a tree below `root`, level by level, and says how many.
+pub fn make_directories(root: BorrowedFd<'_>, shape: &TreeShape) -> Result<u64, LayoutError> {
+    let mut path = PathBuffer::new();
+    let mut made = 0;
+    for level in 1..=shape.depth() {
+        for number in 0..shape.width.pow(level) {
+            shape.write_directory(level, number, &mut path);
+            rustix::fs::mkdirat(root, path.as_c_str(), Mode::from_raw_mode(0o755))
+                .map_err(|source| LayoutError::Directory { path: path.as_path().to_owned(), source })?;
+            made += 1;
+        }
+    }
+    Ok(made)
+}
+
+/// Makes and fills those of a range of files that exist before the first phase. The directories must be there. Several
+/// threads may make disjoint ranges; none of them flushes.
+pub fn make_files(
+    root: BorrowedFd<'_>,
+    shape: &TreeShape,
+    files: Range<u64>,
+    fill: &mut dyn FnMut(&mut [u8]),
+) -> Result<Layout, LayoutError> {
+    let mut path = PathBuffer::new();
+    let mut piece = Vec::new();
+    let mut made = Layout::default();
+    for file in files.map(FileId).filter(|file| shape.is_preallocated(*file)) {
+        shape.write_path(file, &mut path);
+        let size = shape.size_of(file);
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle = rustix::fs::openat(root, path.as_c_str(), flags, Mode::from_raw_mode(0o644))
+            .map_err(|source| LayoutError::Create { path: path.as_path().to_owned(), source })?;
+        write_whole(handle.as_fd(), size, &mut piece, fill).map_err(|source| LayoutError::Write {
+            path: path.as_path().to_owned(),
+            size,
+            source,
+        })?;
+        made.files += 1;
+        made.bytes += size;
+    }
+    Ok(made)
+}
+
+fn write_whole(
+    file: BorrowedFd<'_>,
+    size: u64,
+    piece: &mut Vec<u8>,
+    fill: &mut dyn FnMut(&mut [u8]),
+) -> Result<(), Errno> {
+    let mut offset = 0;
+    while offset < size {
+        let length = (size - offset).min(PIECE_BYTES) as usize;
+        if piece.len() < length {
+            piece.resize(length, 0);
+        }
+        fill(&mut piece[..length]);
+        let mut written = 0;
+        while written < length {
+            match rustix::io::pwrite(file, &piece[written..length], offset + written as u64) {
+                Ok(0) => return Err(Errno::IO),
+                Ok(count) => written += count,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        offset += length as u64;
+    }
+    Ok(())
+}
+
+fn flush(root: BorrowedFd<'_>) -> Result<(), LayoutError> {
+    #[cfg(target_os = "linux")]
+    let done = rustix::fs::syncfs(root);
+    #[cfg(not(target_os = "linux"))]
+    let done = rustix::fs::fsync(root).map(|()| rustix::fs::sync());
+    done.map_err(|source| LayoutError::Flush { source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::{Bytes, Content, Distribution, TreeTarget};
+    use std::fs::{self, File};
+
+    fn shape() -> TreeShape {
+        let target = TreeTarget {
+            path: "tree".into(),
+            files: 50,
+            width: 3,
+            depth: 2,
+            size: Distribution::Uniform { min: Bytes(0), max: Bytes(3 << 20) },
+            preallocated_percent: 50,
+            content: Content::Zero,
+        };
+        TreeShape::new(&target, 9).unwrap()
+    }
+
+    #[test]
+    fn the_tree_on_disk_is_the_tree_of_the_shape() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = File::open(directory.path()).unwrap();
+        let shape = shape();
+        let mut next = 0u8;
+        let made = layout(root.as_fd(), &shape, &mut |piece| {
+            next = next.wrapping_add(1);
+            piece.fill(next);
+        })
+        .unwrap();
+        assert_eq!((made.directories, made.files), (12, 25));
+        let mut bytes = 0;
+        for file in (0..50).map(FileId) {
+            let mut path = PathBuffer::new();
+            shape.write_path(file, &mut path);
+            let found = fs::metadata(directory.path().join(path.as_path()));
+            assert_eq!(found.is_ok(), shape.is_preallocated(file));
+            if let Ok(found) = found {
+                assert_eq!(found.len(), shape.size_of(file));
+                bytes += found.len();
+            }
+        }
+        assert_eq!(bytes, made.bytes);
+    }
+
+    #[test]
+    fn what_is_in_the_way_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let root = File::open(directory.path()).unwrap();
+        let shape = shape();
+        make_directories(root.as_fd(), &shape).unwrap();
+        let file = (0..50).map(FileId).find(|file| shape.is_preallocated(*file)).unwrap();
+        let mut path = PathBuffer::new();
+        shape.write_path(file, &mut path);
+        let precious = directory.path().join(path.as_path());
+        fs::write(&precious, "precious").unwrap();
+        let error = make_files(root.as_fd(), &shape, 0..50, &mut |_| {}).unwrap_err();
+        assert!(error.to_string().contains(path.as_path().to_str().unwrap()), "{error}");
+        assert_eq!(fs::read(&precious).unwrap(), b"precious");
+        assert!(layout(root.as_fd(), &shape, &mut |_| {}).is_err());
+    }
+}

@@ -1,0 +1,373 @@
+//! File sets: which files a tree has, where they lie and how big they are, computed from a file's number.
+//!
+//! Nothing here is a table. Any worker on any machine computes the path, the size and the initial existence of file `n`
+//! from the tree's shape and seed, in constant memory.
+//!
+//! The tree: every directory has `width` sub-directories down to `depth` levels, and files lie only in the directories
+//! of the last level (the *leaves*; with depth 0 the root is the only leaf). Files are numbered through the leaves: the
+//! first leaf holds the first `files / leaves` numbers (one more in each of the first `files % leaves` leaves), and so
+//! on. Contiguous shares of the numbers are therefore shares of the directories too: workers meet in a directory only
+//! where there are fewer leaves than workers.
+
+mod layout;
+mod path;
+mod sizes;
+
+pub use layout::{Layout, LayoutError, layout, make_directories, make_files};
+pub use path::PathBuffer;
+pub use sizes::{Sizes, SizesError};
+
+use crate::rng::{Purpose, Rng, StreamId, splitmix64};
+use path::digits_of;
+use plumb_workload::TreeTarget;
+
+/// Deepest tree.
+pub const MAX_DEPTH: u32 = 32;
+/// Most leaf directories of a tree.
+pub const MAX_LEAVES: u64 = 1 << 24;
+/// Most files of a tree.
+pub const MAX_FILES: u64 = 1 << 40;
+/// File numbers are at least so many digits wide.
+const FILE_DIGITS_MIN: usize = 8;
+/// Directory numbers are at least so many digits wide.
+const DIRECTORY_DIGITS_MIN: usize = 2;
+
+/// Number of a file of a tree, from 0; or of a leaf directory, for `readdir`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct FileId(pub u64);
+
+/// A further directory that a flow makes: numbered by each worker for itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ExtraDirectory {
+    /// Number of the worker that made it.
+    pub owner: u32,
+    /// Its number among that worker's directories.
+    pub number: u32,
+}
+
+impl ExtraDirectory {
+    /// Both numbers in one, so that an op can carry it where others carry a file.
+    pub fn pack(self) -> FileId {
+        FileId(u64::from(self.owner) << 32 | u64::from(self.number))
+    }
+
+    /// The directory that was packed.
+    pub fn unpack(id: FileId) -> ExtraDirectory {
+        ExtraDirectory { owner: (id.0 >> 32) as u32, number: id.0 as u32 }
+    }
+}
+
+/// Why a tree cannot be.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum TreeError {
+    /// Directories without sub-directories, yet levels of them.
+    #[error("a tree of depth {depth} needs a width of at least 1")]
+    NoWidth {
+        /// Levels that were asked for.
+        depth: u32,
+    },
+    /// Too deep.
+    #[error("a tree of depth {depth} is deeper than {MAX_DEPTH} levels; use fewer levels and a larger width")]
+    TooDeep {
+        /// Levels that were asked for.
+        depth: u32,
+    },
+    /// Too many directories.
+    #[error(
+        "a tree of width {width} and depth {depth} has more than {MAX_LEAVES} leaf directories; reduce width or depth"
+    )]
+    TooManyLeaves {
+        /// Sub-directories of each directory.
+        width: u32,
+        /// Levels.
+        depth: u32,
+    },
+    /// Too many files.
+    #[error("a tree of {files} files is larger than {MAX_FILES}; reduce `files`")]
+    TooManyFiles {
+        /// Files that were asked for.
+        files: u64,
+    },
+    /// More than all files pre-allocated.
+    #[error("`preallocated-percent = {percent}` is more than all; use 0 to 100")]
+    Percent {
+        /// What was given.
+        percent: u32,
+    },
+    /// Sizes that cannot be drawn.
+    #[error("sizes of the tree's files: {0}")]
+    Sizes(#[from] SizesError),
+}
+
+/// Maps file numbers to paths, sizes and initial existence.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TreeShape {
+    files: u64,
+    width: u64,
+    depth: u32,
+    leaves: u64,
+    files_per_leaf: u64,
+    /// Leaves that hold one file more.
+    fuller_leaves: u64,
+    directory_digits: usize,
+    file_digits: usize,
+    preallocated_percent: u64,
+    sizes: Sizes,
+    size_seed: u64,
+}
+
+impl TreeShape {
+    /// The shape of a target. Sizes depend on `seed`, the workload's.
+    pub fn new(target: &TreeTarget, seed: u64) -> Result<TreeShape, TreeError> {
+        let TreeTarget { files, width, depth, preallocated_percent, .. } = *target;
+        if depth > MAX_DEPTH {
+            return Err(TreeError::TooDeep { depth });
+        }
+        if depth > 0 && width == 0 {
+            return Err(TreeError::NoWidth { depth });
+        }
+        let leaves = u64::from(width).checked_pow(depth).filter(|leaves| *leaves <= MAX_LEAVES);
+        let leaves = leaves.ok_or(TreeError::TooManyLeaves { width, depth })?;
+        if files > MAX_FILES {
+            return Err(TreeError::TooManyFiles { files });
+        }
+        if preallocated_percent > 100 {
+            return Err(TreeError::Percent { percent: preallocated_percent });
+        }
+        Ok(TreeShape {
+            files,
+            width: u64::from(width),
+            depth,
+            leaves,
+            files_per_leaf: files / leaves,
+            fuller_leaves: files % leaves,
+            directory_digits: digits_of(u64::from(width).saturating_sub(1)).max(DIRECTORY_DIGITS_MIN),
+            file_digits: digits_of(files.saturating_sub(1)).max(FILE_DIGITS_MIN),
+            preallocated_percent: u64::from(preallocated_percent),
+            sizes: Sizes::new(&target.size)?,
+            size_seed: StreamId { seed, phase: 0, worker: 0 }.rng(Purpose::Layout).next(),
+        })
+    }
+
+    /// How many files it may hold.
+    pub fn files(&self) -> u64 {
+        self.files
+    }
+
+    /// How many leaf directories it has; at least 1.
+    pub fn leaves(&self) -> u64 {
+        self.leaves
+    }
+
+    /// Levels of directories below the root.
+    pub fn depth(&self) -> u32 {
+        self.depth
+    }
+
+    /// How many files exist before the first phase.
+    pub fn preallocated(&self) -> u64 {
+        self.preallocated_below(self.files)
+    }
+
+    /// True for the files that exist before the first phase. They are spread evenly over the numbers, and so over leaves
+    /// and workers' shares, whatever the number of workers.
+    pub fn is_preallocated(&self, file: FileId) -> bool {
+        self.preallocated_below(file.0 + 1) > self.preallocated_below(file.0)
+    }
+
+    fn preallocated_below(&self, end: u64) -> u64 {
+        // At most 2^40 * 100: no overflow.
+        end * self.preallocated_percent / 100
+    }
+
+    /// Size that the file is made with, bytes; a hash of the tree's seed and the number. Gamma sizes go through the C
+    /// library's logarithm, which may round differently in another C library: the same machine code gives the same size.
+    pub fn size_of(&self, file: FileId) -> u64 {
+        self.sizes.draw(&mut Rng::new(self.size_seed ^ splitmix64(file.0)))
+    }
+
+    /// Number of the leaf directory that holds the file.
+    #[inline]
+    pub fn leaf_of(&self, file: FileId) -> u64 {
+        let in_fuller = self.fuller_leaves * (self.files_per_leaf + 1);
+        if file.0 < in_fuller {
+            file.0 / (self.files_per_leaf + 1)
+        } else {
+            // Below `in_fuller` lie all files when leaves outnumber them, so there is no division by 0 here for a
+            // number within the tree.
+            self.fuller_leaves + (file.0 - in_fuller) / self.files_per_leaf.max(1)
+        }
+    }
+
+    /// Writes the path of a file, such as `d12/d06/f00001234`.
+    #[inline]
+    pub fn write_path(&self, file: FileId, buffer: &mut PathBuffer) {
+        buffer.clear();
+        self.push_file(file, buffer);
+    }
+
+    /// Writes what a symbolic link in place of any of the files contains so that it leads to `file`, such as
+    /// `../../d00/d01/f00000007`.
+    pub fn write_link(&self, file: FileId, buffer: &mut PathBuffer) {
+        buffer.clear();
+        for _ in 0..self.depth {
+            buffer.push(b"../");
+        }
+        self.push_file(file, buffer);
+    }
+
+    /// Writes the path of a leaf directory; `.` for the root.
+    pub fn write_leaf(&self, leaf: u64, buffer: &mut PathBuffer) {
+        self.write_directory(self.depth, leaf, buffer);
+    }
+
+    /// Writes the path of the directory with this number at this level; level 0 is the root, `.`.
+    pub fn write_directory(&self, level: u32, number: u64, buffer: &mut PathBuffer) {
+        buffer.clear();
+        match level {
+            0 => buffer.push(b"."),
+            _ => self.push_directory(level, number, buffer),
+        }
+    }
+
+    /// Writes the path of a further directory, such as `d03/d17/x0002.00000041`. They are spread over all leaves.
+    pub fn write_extra(&self, directory: ExtraDirectory, buffer: &mut PathBuffer) {
+        buffer.clear();
+        let leaf = (u64::from(directory.owner) + u64::from(directory.number)) % self.leaves;
+        if self.depth > 0 {
+            self.push_directory(self.depth, leaf, buffer);
+            buffer.push(b"/");
+        }
+        buffer.push(b"x");
+        buffer.push_number(u64::from(directory.owner), digits_of(u64::from(directory.owner)).max(4));
+        buffer.push(b".");
+        buffer.push_number(u64::from(directory.number), digits_of(u64::from(directory.number)).max(8));
+    }
+
+    #[inline]
+    fn push_file(&self, file: FileId, buffer: &mut PathBuffer) {
+        if self.depth > 0 {
+            self.push_directory(self.depth, self.leaf_of(file), buffer);
+            buffer.push(b"/");
+        }
+        buffer.push(b"f");
+        buffer.push_number(file.0, self.file_digits);
+    }
+
+    #[inline]
+    fn push_directory(&self, level: u32, number: u64, buffer: &mut PathBuffer) {
+        let mut below = self.width.pow(level - 1);
+        let mut rest = number;
+        for depth in 0..level {
+            if depth > 0 {
+                buffer.push(b"/");
+                below /= self.width;
+            }
+            buffer.push(b"d");
+            buffer.push_number(rest / below, self.directory_digits);
+            rest %= below;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::{Bytes, Content, Distribution};
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn target(files: u64, width: u32, depth: u32) -> TreeTarget {
+        TreeTarget {
+            path: "tree".into(),
+            files,
+            width,
+            depth,
+            size: Distribution::Gamma { mean: Bytes(16384), shape: 1.5 },
+            preallocated_percent: 80,
+            content: Content::Zero,
+        }
+    }
+
+    fn shape(files: u64, width: u32, depth: u32) -> TreeShape {
+        TreeShape::new(&target(files, width, depth), 42).unwrap()
+    }
+
+    fn path(shape: &TreeShape, file: u64) -> String {
+        let mut buffer = PathBuffer::new();
+        shape.write_path(FileId(file), &mut buffer);
+        buffer.as_path().to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn paths_are_what_the_documentation_says() {
+        assert_eq!(path(&shape(2000, 20, 2), 1234), "d12/d06/f00001234");
+        assert_eq!(path(&shape(10, 1, 0), 9), "f00000009");
+        assert_eq!(path(&shape(10, 1, 3), 9), "d00/d00/d00/f00000009");
+        let mut buffer = PathBuffer::new();
+        shape(2000, 20, 2).write_link(FileId(7), &mut buffer);
+        assert_eq!(buffer.as_path().to_str(), Some("../../d00/d01/f00000007"));
+        shape(2000, 20, 2).write_extra(ExtraDirectory { owner: 2, number: 41 }, &mut buffer);
+        assert_eq!(buffer.as_path().to_str(), Some("d02/d03/x0002.00000041"));
+        shape(2000, 20, 0).write_leaf(0, &mut buffer);
+        assert_eq!(buffer.as_path().to_str(), Some("."));
+    }
+
+    #[test]
+    fn every_file_has_its_own_path_and_leaves_are_even() {
+        for (files, width, depth) in [(1000, 3, 3), (5, 4, 2), (100, 10, 1), (17, 2, 4), (64, 4, 3), (0, 2, 2)] {
+            let shape = shape(files, width, depth);
+            let paths: BTreeSet<String> = (0..files).map(|file| path(&shape, file)).collect();
+            assert_eq!(paths.len() as u64, files);
+            let mut held: BTreeMap<u64, u64> = BTreeMap::new();
+            for file in 0..files {
+                *held.entry(shape.leaf_of(FileId(file))).or_default() += 1;
+            }
+            assert!(held.keys().all(|leaf| *leaf < shape.leaves()));
+            assert!(
+                held.values().all(|count| *count == files / shape.leaves() || *count == files / shape.leaves() + 1)
+            );
+        }
+    }
+
+    #[test]
+    fn the_longest_paths_fit() {
+        let mut buffer = PathBuffer::new();
+        for (width, depth) in [(1, 32), (2, 24), (16_777_216, 1), (4096, 2), (256, 3)] {
+            let shape = shape(MAX_FILES, width, depth);
+            shape.write_link(FileId(MAX_FILES - 1), &mut buffer);
+            shape.write_extra(ExtraDirectory { owner: u32::MAX, number: u32::MAX }, &mut buffer);
+            shape.write_leaf(shape.leaves() - 1, &mut buffer);
+        }
+    }
+
+    #[test]
+    fn preallocation_is_spread_evenly() {
+        let shape = shape(1000, 10, 1);
+        assert_eq!(shape.preallocated(), 800);
+        for leaf in 0..10 {
+            let made = (leaf * 100..leaf * 100 + 100).filter(|file| shape.is_preallocated(FileId(*file))).count();
+            assert_eq!(made, 80);
+        }
+    }
+
+    #[test]
+    fn sizes_depend_on_seed_and_number_only() {
+        let first: Vec<u64> = (0..4).map(|file| shape(1000, 10, 1).size_of(FileId(file))).collect();
+        assert_eq!(first, (0..4).map(|file| shape(9999, 3, 2).size_of(FileId(file))).collect::<Vec<_>>());
+        let other = TreeShape::new(&target(1000, 10, 1), 43).unwrap();
+        assert_ne!(first, (0..4).map(|file| other.size_of(FileId(file))).collect::<Vec<_>>());
+        let mean = (0..50_000).map(|file| shape(1, 1, 0).size_of(FileId(file)) as f64).sum::<f64>() / 50_000.0;
+        assert!((mean / 16384.0 - 1.0).abs() < 0.02, "{mean}");
+    }
+
+    #[test]
+    fn trees_that_cannot_be_are_refused_with_the_way_out() {
+        assert!(matches!(TreeShape::new(&target(1, 0, 1), 0), Err(TreeError::NoWidth { .. })));
+        assert!(matches!(TreeShape::new(&target(1, 1, 33), 0), Err(TreeError::TooDeep { .. })));
+        assert!(matches!(TreeShape::new(&target(1, 1000, 3), 0), Err(TreeError::TooManyLeaves { .. })));
+        assert!(matches!(TreeShape::new(&target(1, u32::MAX, 32), 0), Err(TreeError::TooManyLeaves { .. })));
+        assert!(matches!(TreeShape::new(&target(u64::MAX, 1, 1), 0), Err(TreeError::TooManyFiles { .. })));
+        let percent = TreeTarget { preallocated_percent: 101, ..target(1, 1, 1) };
+        assert!(matches!(TreeShape::new(&percent, 0), Err(TreeError::Percent { .. })));
+    }
+}

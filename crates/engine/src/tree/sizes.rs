@@ -1,0 +1,216 @@
+//! Draws sizes from a distribution.
+
+use crate::rng::Rng;
+use plumb_workload::Distribution;
+
+/// Why a distribution of sizes cannot be drawn from.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum SizesError {
+    /// `uniform` with its bounds the wrong way round.
+    #[error("sizes uniform from {min} to {max} bytes: `min` is above `max`; exchange them")]
+    UniformBounds {
+        /// Smallest, bytes.
+        min: u64,
+        /// Largest, bytes.
+        max: u64,
+    },
+    /// `gamma` with a shape that is no positive number.
+    #[error("gamma sizes of shape {shape}: the shape must be a number above 0; 1.5 is usual")]
+    GammaShape {
+        /// What was given.
+        shape: f64,
+    },
+    /// `weighted` without entries, or with a weight below 0, or all 0.
+    #[error("weighted sizes need at least one weight above 0 and none below; found a total of {total}")]
+    Weights {
+        /// Sum of the weights that were given.
+        total: f64,
+    },
+}
+
+/// A distribution of sizes, checked and ready to draw from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sizes {
+    max: u64,
+    law: Law,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Law {
+    Fixed(u64),
+    /// `min` and how many values there are, less one.
+    Uniform {
+        min: u64,
+        spread: u64,
+    },
+    Gamma {
+        shape: f64,
+        scale: f64,
+    },
+    /// Sizes with the sum of the weights up to and including each.
+    Weighted {
+        table: Vec<(f64, u64)>,
+        total: f64,
+    },
+}
+
+impl Sizes {
+    /// Checks a distribution.
+    pub fn new(distribution: &Distribution) -> Result<Sizes, SizesError> {
+        let law = match distribution {
+            Distribution::Fixed(size) => Law::Fixed(size.0),
+            Distribution::Uniform { min, max } => match max.0.checked_sub(min.0) {
+                Some(spread) => Law::Uniform { min: min.0, spread },
+                None => return Err(SizesError::UniformBounds { min: min.0, max: max.0 }),
+            },
+            Distribution::Gamma { mean, shape } => {
+                if !(shape.is_finite() && *shape > 0.0) {
+                    return Err(SizesError::GammaShape { shape: *shape });
+                }
+                Law::Gamma { shape: *shape, scale: mean.0 as f64 / shape }
+            }
+            Distribution::Weighted(entries) => {
+                let total: f64 = entries.iter().map(|entry| entry.weight).sum();
+                let below = entries.iter().any(|entry| entry.weight.is_nan() || entry.weight < 0.0);
+                if below || !total.is_finite() || total <= 0.0 {
+                    return Err(SizesError::Weights { total });
+                }
+                let mut sum = 0.0;
+                let table = entries.iter().filter(|entry| entry.weight > 0.0).map(|entry| {
+                    sum += entry.weight;
+                    (sum, entry.size.0)
+                });
+                Law::Weighted { table: table.collect(), total }
+            }
+        };
+        Ok(Sizes { max: distribution.max().0.max(1), law })
+    }
+
+    /// The largest size that it yields, bytes; at least 1.
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+
+    /// One size, bytes.
+    #[inline]
+    pub fn draw(&self, rng: &mut Rng) -> u64 {
+        match &self.law {
+            Law::Fixed(size) => *size,
+            Law::Uniform { min, spread } => match spread.checked_add(1) {
+                Some(values) => min + rng.below(values),
+                None => rng.next(),
+            },
+            Law::Gamma { shape, scale } => ((gamma(*shape, rng) * scale).round() as u64).clamp(1, self.max),
+            Law::Weighted { table, total } => {
+                let point = rng.unit() * total;
+                let chosen = table.iter().find(|(sum, _)| point < *sum).or(table.last());
+                chosen.expect("a checked table has an entry").1
+            }
+        }
+    }
+}
+
+/// Gamma with scale 1. Source: Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000);
+/// for shapes below 1, their note in section 6: a draw of shape + 1 times U^(1/shape).
+fn gamma(shape: f64, rng: &mut Rng) -> f64 {
+    if shape < 1.0 {
+        let boost = (1.0 - rng.unit()).powf(1.0 / shape);
+        return gamma(shape + 1.0, rng) * boost;
+    }
+    let d = shape - 1.0 / 3.0;
+    let c = 1.0 / (9.0 * d).sqrt();
+    loop {
+        let x = normal(rng);
+        let v = (1.0 + c * x).powi(3);
+        if v <= 0.0 {
+            continue;
+        }
+        let u = 1.0 - rng.unit();
+        if u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+            return d * v;
+        }
+    }
+}
+
+/// Standard normal by the polar method; the second value of each pair is dropped so that draws keep no state.
+fn normal(rng: &mut Rng) -> f64 {
+    loop {
+        let x = 2.0 * rng.unit() - 1.0;
+        let y = 2.0 * rng.unit() - 1.0;
+        let s = x * x + y * y;
+        if s > 0.0 && s < 1.0 {
+            return x * (-2.0 * s.ln() / s).sqrt();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::Bytes;
+    use plumb_workload::blocks::WeightedSize;
+
+    fn draws(distribution: Distribution, count: usize) -> Vec<u64> {
+        let sizes = Sizes::new(&distribution).unwrap();
+        let mut rng = Rng::new(3);
+        (0..count).map(|_| sizes.draw(&mut rng)).collect()
+    }
+
+    fn mean_and_variance(values: &[u64]) -> (f64, f64) {
+        let n = values.len() as f64;
+        let mean = values.iter().map(|v| *v as f64).sum::<f64>() / n;
+        (mean, values.iter().map(|v| (*v as f64 - mean).powi(2)).sum::<f64>() / n)
+    }
+
+    #[test]
+    fn gamma_has_its_mean_and_variance_for_shapes_on_both_sides_of_one() {
+        for shape in [0.5, 1.5, 4.0] {
+            let mean = 1e6;
+            let (found, variance) =
+                mean_and_variance(&draws(Distribution::Gamma { mean: Bytes(1_000_000), shape }, 200_000));
+            // Five standard errors of the mean; the variance of gamma is mean² / shape.
+            let error = mean / (shape * 200_000.0f64).sqrt();
+            assert!((found - mean).abs() < 5.0 * error, "shape {shape}: mean {found}");
+            assert!((variance / (mean * mean / shape) - 1.0).abs() < 0.05, "shape {shape}: variance {variance}");
+        }
+    }
+
+    #[test]
+    fn gamma_keeps_to_its_bounds() {
+        let values = draws(Distribution::Gamma { mean: Bytes(2), shape: 0.1 }, 10_000);
+        assert!(values.iter().all(|v| (1..=24).contains(v)));
+    }
+
+    #[test]
+    fn uniform_reaches_both_bounds_and_nothing_else() {
+        let values = draws(Distribution::Uniform { min: Bytes(3), max: Bytes(5) }, 1000);
+        assert!((3..=5).all(|v| values.contains(&v)));
+        assert!(values.iter().all(|v| (3..=5).contains(v)));
+        draws(Distribution::Uniform { min: Bytes(0), max: Bytes(u64::MAX) }, 10);
+    }
+
+    #[test]
+    fn weights_are_kept() {
+        let entry = |size, weight| WeightedSize { size: Bytes(size), weight };
+        let values = draws(Distribution::Weighted(vec![entry(1, 1.0), entry(2, 0.0), entry(3, 3.0)]), 40_000);
+        let share = values.iter().filter(|v| **v == 3).count() as f64 / 40_000.0;
+        assert!((share - 0.75).abs() < 0.02, "{share}");
+        assert!(!values.contains(&2));
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_from_is_refused() {
+        let entry = |weight| WeightedSize { size: Bytes(1), weight };
+        for bad in [
+            Distribution::Uniform { min: Bytes(2), max: Bytes(1) },
+            Distribution::Gamma { mean: Bytes(1), shape: 0.0 },
+            Distribution::Gamma { mean: Bytes(1), shape: f64::NAN },
+            Distribution::Weighted(vec![]),
+            Distribution::Weighted(vec![entry(0.0)]),
+            Distribution::Weighted(vec![entry(2.0), entry(-1.0)]),
+            Distribution::Weighted(vec![entry(f64::NAN)]),
+        ] {
+            assert!(Sizes::new(&bad).is_err(), "{bad:?}");
+        }
+    }
+}
