@@ -1,1 +1,32 @@
 //! The simulated device on its virtual clock.
+//!
+//! A [`Simulation`] is one run: its devices and the time, in virtual nanoseconds. Nobody sleeps: [`run_phase`] jumps
+//! from one completion to the next, so that a run takes as long as its ops take to compute (about 0.1 µs each), however
+//! slow the device is. Everything follows from the seed and the numbers in [`SimRun`]; the same run gives the same
+//! measurement, to the bit.
+//!
+//! `device` is the device with its faults, over the queueing models of `media`; `worker`, `run` and `events` are the
+//! load; `record` makes the measurement, `observe` what a probe would have seen. Every fault shows in the observations as
+//! it would on a real machine, because the checks are tested on them.
+//!
+//! [`run_phase`]: Simulation::run_phase
+
+pub mod device;
+pub mod either;
+mod events;
+mod media;
+mod noise;
+pub mod observe;
+mod record;
+pub mod run;
+mod steady;
+pub mod worker;
+
+pub use device::{Device, Served, SimRun};
+pub use either::{Either, EitherOp};
+pub use observe::target_facts;
+pub use run::{PhaseEnd, SimPhaseOutcome, SimRunError, Simulation};
+pub use worker::SimWorker;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,488 @@
+//! The simulated device: a medium, a page cache above it, and injected faults.
+
+use super::media::{Media, Range, Stretch};
+use super::noise::{Jitter, log_normal};
+use crate::backend::{Completion, Errno};
+use crate::op::Operation;
+use crate::rng::{Purpose, Rng, StreamId};
+use plumb_result::observe::{DeviceCounters, Extents, OwnIo, ProcessIo, Residency};
+use plumb_workload::{CachePolicy, OpKind, SimDevice, SimModel, SimTarget};
+
+/// Which run it is. Everything that varies between runs is drawn from these.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SimRun {
+    /// Seed of all draws.
+    pub seed: u64,
+    /// Place of the run in time, from 0, over all sides of a comparison: `drift` grows with it, and each index draws its
+    /// own speed (`cv`, `bimodal`).
+    pub run_index: u32,
+    /// Number of the provisioning that it runs on; `plot` is drawn from it.
+    pub plot_index: u32,
+}
+
+/// What the device makes of an op: when it is done, and with what.
+#[derive(Debug, Clone, Copy)]
+pub struct Served {
+    /// Virtual time of completion, ns.
+    pub done_ns: u64,
+    /// Bytes moved, or the error.
+    pub completion: Completion,
+    place: Place,
+    effect: Effect,
+}
+
+/// Who served an op. The device's queue counts only what it served itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Memory,
+    FileSystem,
+    Device,
+}
+
+/// What an op adds to the counters once it is done.
+#[derive(Debug, Clone, Copy, Default)]
+struct Effect {
+    returned_bytes: u64,
+    given_bytes: u64,
+    reads: u64,
+    read_bytes: u64,
+    writes: u64,
+    write_bytes: u64,
+    /// Of `write_bytes`, what this op did not give itself but an earlier one did.
+    written_back_bytes: u64,
+    flushes: u64,
+    discard_bytes: u64,
+}
+
+/// A simulated device on the virtual clock. Times passed to it must not fall.
+#[derive(Debug, Clone)]
+pub struct Device {
+    name: String,
+    target: SimTarget,
+    media: Media,
+    /// All that makes this run's device slower, but for throttling.
+    slowness: f64,
+    jitter: Jitter,
+    chance: Rng,
+    /// Share of reads that the page cache answers in this phase.
+    cached: f64,
+    buffered: bool,
+    dirty: Dirty,
+    journal_bytes: u64,
+    journal_offset: u64,
+    stall_after_ops: Option<u64>,
+    measuring: bool,
+    written: bool,
+    totals: Totals,
+    kernel_log: Vec<String>,
+}
+
+/// Writes in the page cache that nobody has flushed.
+#[derive(Debug, Clone, Copy, Default)]
+struct Dirty {
+    bytes: u64,
+    requests: u64,
+    cost_ns: f64,
+}
+
+/// Cumulative counters, as `/proc/diskstats` and `/proc/self/io` have them.
+#[derive(Debug, Clone, Copy, Default)]
+struct Totals {
+    now_ns: u64,
+    in_flight: u64,
+    busy_ns: u64,
+    weighted_ns: u128,
+    reads: u64,
+    read_bytes: u64,
+    writes: u64,
+    write_bytes: u64,
+    flushes: u64,
+    discard_bytes: u64,
+    own: OwnIo,
+}
+
+impl Totals {
+    #[inline]
+    fn advance(&mut self, now_ns: u64) {
+        let passed_ns = now_ns.saturating_sub(self.now_ns);
+        self.now_ns = self.now_ns.max(now_ns);
+        if self.in_flight > 0 {
+            self.busy_ns += passed_ns;
+            self.weighted_ns += u128::from(passed_ns) * u128::from(self.in_flight);
+        }
+    }
+}
+
+/// A copy out of or into the page cache.
+const CACHED_OP_NS: f64 = 1_000.0;
+const CACHED_NS_PER_BYTE: f64 = 0.1;
+/// Metadata that one change puts into the journal.
+const JOURNAL_CHANGE_BYTES: u64 = 1 << 10;
+/// The journal is written when it holds this much, or on `fsync`.
+const JOURNAL_BYTES: u64 = 1 << 20;
+const PAGE_BYTES: u64 = 4096;
+/// Lines of the kernel's log that are kept.
+const LOG_LINES: usize = 8;
+/// Size of the requests of a neighbour or a resync.
+const OTHERS_REQUEST_BYTES: u64 = 256 << 10;
+/// The share of others is kept below all, or nothing would ever complete.
+const OTHERS_LARGEST: f64 = 0.95;
+
+impl Device {
+    /// The device of a target in one run. `number` tells the devices of a run apart.
+    pub fn new(target: &SimTarget, number: u32, run: SimRun) -> Device {
+        let faults = &target.device;
+        let stream = |index: u32, place: u32| {
+            StreamId { seed: run.seed, phase: index, worker: number << 8 | place }.rng(Purpose::Device)
+        };
+        // Every draw is made whatever the faults are, so that one fault does not shift the draws of another.
+        let mut of_run = stream(run.run_index, 0);
+        let speed = log_normal(faults.cv, &mut of_run);
+        let slow_mode = of_run.unit() < faults.bimodal;
+        let stall_after_ops = 16 + of_run.below(48);
+        let plot_speed = log_normal(faults.plot, &mut stream(run.plot_index, 1));
+
+        let drift = (1.0 + faults.drift).powi(run.run_index.min(i32::MAX as u32) as i32);
+        let mode = if slow_mode { 1.0 + faults.bimodal_slow } else { 1.0 };
+        let slowness = (1.0 + faults.slow) * drift * mode / (speed * plot_speed) / (1.0 - others_share(faults));
+        Device {
+            media: Media::new(faults.model, target.size.0, stream(run.run_index, 2)),
+            slowness,
+            jitter: Jitter::new(Media::jitter_cv(faults.model), stream(run.run_index, 3)),
+            chance: stream(run.run_index, 4),
+            cached: faults.cached,
+            buffered: faults.write_cache.0 > 0,
+            dirty: Dirty::default(),
+            journal_bytes: 0,
+            journal_offset: 0,
+            stall_after_ops: faults.stall.map(|_| stall_after_ops),
+            measuring: false,
+            written: false,
+            totals: Totals::default(),
+            kernel_log: Vec::with_capacity(LOG_LINES),
+            name: format!("sim{number}"),
+            target: target.clone(),
+        }
+    }
+
+    /// The clock has started: from here on a stall may come.
+    pub fn start_measuring(&mut self) {
+        self.measuring = true;
+    }
+
+    /// Sets what the page cache holds for the next phase. Under [`CachePolicy::Direct`] it is bypassed; under
+    /// [`CachePolicy::Warm`] it holds everything; else the share that the `cached` fault says, in spite of eviction.
+    pub fn begin_phase(&mut self, cache: CachePolicy) {
+        self.written = false;
+        let faults = &self.target.device;
+        (self.cached, self.buffered) = match cache {
+            CachePolicy::Direct => (0.0, false),
+            CachePolicy::Warm => (1.0, faults.write_cache.0 > 0),
+            CachePolicy::Cold | CachePolicy::AsIs => (faults.cached.min(1.0), faults.write_cache.0 > 0),
+        };
+    }
+
+    /// Takes an op at `now_ns` and says when it will be done. [`Device::finish`] must follow at that time.
+    #[inline]
+    pub fn submit(&mut self, now_ns: u64, op: &impl Operation) -> Served {
+        self.totals.advance(now_ns);
+        let range = Range { offset: op.offset(), length: op.length() };
+        let mut served = match op.kind() {
+            OpKind::Read => self.read(now_ns, range),
+            OpKind::Write => self.write(now_ns, range),
+            OpKind::Trim => self.trim(now_ns, range),
+            OpKind::Fsync => self.flush(now_ns, true),
+            OpKind::Fdatasync => self.flush(now_ns, false),
+            OpKind::Delay => Served::memory(now_ns.saturating_add(range.length)),
+            kind => self.metadata(now_ns, kind),
+        };
+        if served.place != Place::Memory {
+            self.inject(now_ns, op.kind(), range, &mut served);
+        }
+        if served.place == Place::Device {
+            self.totals.in_flight += 1;
+        }
+        served.done_ns = served.done_ns.max(now_ns + 1);
+        served
+    }
+
+    /// Counts an op as done, at its time of completion.
+    #[inline]
+    pub fn finish(&mut self, served: &Served) {
+        self.totals.advance(served.done_ns);
+        let (totals, effect) = (&mut self.totals, &served.effect);
+        if served.place == Place::Device {
+            totals.in_flight -= 1;
+        }
+        totals.reads += effect.reads;
+        totals.read_bytes += effect.read_bytes;
+        totals.writes += effect.writes;
+        totals.write_bytes += effect.write_bytes;
+        totals.flushes += effect.flushes;
+        totals.discard_bytes += effect.discard_bytes;
+        totals.own.rchar_bytes += effect.returned_bytes;
+        totals.own.wchar_bytes += effect.given_bytes;
+        totals.own.read_bytes += effect.read_bytes;
+        // /proc/self/io counts what is dirtied, when it is dirtied.
+        let direct_bytes = effect.write_bytes - effect.written_back_bytes;
+        totals.own.write_bytes += effect.given_bytes.max(direct_bytes);
+    }
+
+    fn stretch(&mut self) -> Stretch {
+        let faults = &self.target.device;
+        let throttled = faults.throttle_after.is_some_and(|after| self.totals.busy_ns >= after.0);
+        let throttle = if throttled { 1.0 + faults.throttle_slow } else { 1.0 };
+        Stretch { device: self.slowness * throttle, jitter: self.jitter.next() }
+    }
+
+    fn read(&mut self, now_ns: u64, range: Range) -> Served {
+        let length = if self.happens(self.target.device.short) { range.length / 2 } else { range.length };
+        let returned = Effect { returned_bytes: length, ..Effect::default() };
+        if self.happens(self.cached) {
+            return Served { effect: returned, ..self.copied(now_ns, length) };
+        }
+        let (stretch, queued) = (self.stretch(), self.totals.in_flight);
+        let done_ns = self.media.read(now_ns, Range { length, ..range }, queued, stretch);
+        Served::device(done_ns, length, Effect { reads: 1, read_bytes: length, ..returned })
+    }
+
+    fn write(&mut self, now_ns: u64, range: Range) -> Served {
+        self.written = true;
+        let given = Effect { given_bytes: range.length, ..Effect::default() };
+        if self.buffered && self.dirty.bytes + range.length <= self.target.device.write_cache.0 {
+            self.dirty.bytes += range.length;
+            self.dirty.requests += 1;
+            self.dirty.cost_ns += self.media.writeback_cost(range);
+            return Served { effect: given, ..self.copied(now_ns, range.length) };
+        }
+        // A full page cache makes the writer write back as much as it brings.
+        let stretch = self.stretch();
+        let done_ns = self.media.write(now_ns, range, stretch);
+        Served::device(done_ns, range.length, Effect { writes: 1, write_bytes: range.length, ..given })
+    }
+
+    fn trim(&mut self, now_ns: u64, range: Range) -> Served {
+        const TRIM_NS: f64 = 50_000.0;
+        let stretch = self.stretch();
+        let done_ns = now_ns + stretch.all(TRIM_NS);
+        Served::device(done_ns, range.length, Effect { discard_bytes: range.length, ..Effect::default() })
+    }
+
+    fn flush(&mut self, now_ns: u64, with_metadata: bool) -> Served {
+        if self.target.device.lying_flush {
+            return self.copied(now_ns, 0);
+        }
+        let stretch = self.stretch();
+        let dirty = std::mem::take(&mut self.dirty);
+        let mut done_ns = self.media.flush(now_ns, dirty.cost_ns, stretch);
+        let mut effect = Effect {
+            writes: dirty.requests,
+            write_bytes: dirty.bytes,
+            written_back_bytes: dirty.bytes,
+            flushes: 1,
+            ..Effect::default()
+        };
+        if with_metadata && self.journal_bytes > 0 {
+            let committed = self.commit(done_ns, stretch);
+            done_ns = self.media.flush(committed.done_ns, 0.0, stretch);
+            effect.writes += committed.effect.writes;
+            effect.write_bytes += committed.effect.write_bytes;
+            effect.flushes += 1;
+        }
+        Served::device(done_ns, 0, effect)
+    }
+
+    /// Writes the journal: one sequential write in an area of its own, behind the data.
+    fn commit(&mut self, now_ns: u64, stretch: Stretch) -> Served {
+        let length = std::mem::take(&mut self.journal_bytes).next_multiple_of(PAGE_BYTES) + PAGE_BYTES;
+        let offset = self.target.size.0.saturating_add(self.journal_offset);
+        self.journal_offset = (self.journal_offset + length) % (64 * JOURNAL_BYTES);
+        let done_ns = self.media.write(now_ns, Range { offset, length }, stretch);
+        Served::device(done_ns, 0, Effect { writes: 1, write_bytes: length, ..Effect::default() })
+    }
+
+    fn metadata(&mut self, now_ns: u64, kind: OpKind) -> Served {
+        // Processor time of a warm journalling file system, ns.
+        let (nominal_ns, journalled) = match kind {
+            OpKind::Create => (20_000.0, true),
+            OpKind::Unlink => (15_000.0, true),
+            OpKind::Mkdir => (25_000.0, true),
+            OpKind::Rmdir => (20_000.0, true),
+            OpKind::Rename => (20_000.0, true),
+            OpKind::Link => (15_000.0, true),
+            OpKind::Symlink => (18_000.0, true),
+            OpKind::Truncate | OpKind::Fallocate => (15_000.0, true),
+            OpKind::Utimens | OpKind::Chmod => (5_000.0, true),
+            OpKind::Readdir => (10_000.0, false),
+            OpKind::Open => (4_000.0, false),
+            OpKind::Close => (1_000.0, false),
+            // Stat and readlink; the ops that move or flush data do not come here.
+            _ => (2_000.0, false),
+        };
+        let stretch = self.stretch();
+        let done_ns = now_ns + stretch.all(nominal_ns);
+        if journalled {
+            self.journal_bytes += JOURNAL_CHANGE_BYTES;
+            if self.journal_bytes >= JOURNAL_BYTES {
+                return self.commit(done_ns, stretch);
+            }
+        }
+        Served { place: Place::FileSystem, ..Served::memory(done_ns) }
+    }
+
+    /// A copy between the page cache and the program: memory, which no fault slows.
+    fn copied(&mut self, now_ns: u64, length: u64) -> Served {
+        let ns = (CACHED_OP_NS + length as f64 * CACHED_NS_PER_BYTE) * self.jitter.next();
+        Served { completion: Ok(length), ..Served::memory(now_ns + ns as u64) }
+    }
+
+    #[inline]
+    fn happens(&mut self, share: f64) -> bool {
+        share > 0.0 && self.chance.unit() < share
+    }
+
+    fn inject(&mut self, now_ns: u64, kind: OpKind, range: Range, served: &mut Served) {
+        match self.stall_after_ops.as_mut() {
+            Some(0) if self.measuring => {
+                self.stall_after_ops = None;
+                let stall_ns = self.target.device.stall.map_or(0, |stall| stall.0);
+                served.done_ns = served.done_ns.max(now_ns.saturating_add(stall_ns));
+                self.media.hold(served.done_ns);
+            }
+            Some(left) if self.measuring => *left -= 1,
+            _ => {}
+        }
+        if self.happens(self.target.device.errors) {
+            served.completion = Err(Errno(libc::EIO));
+            served.effect = Effect::default();
+            if self.kernel_log.len() < LOG_LINES {
+                let sector = range.offset / 512;
+                let line = format!("I/O error, dev {}, sector {sector} op {}", self.name, kind.name().to_uppercase());
+                self.kernel_log.push(line);
+            }
+        }
+    }
+}
+
+/// What a probe would see of the device.
+impl Device {
+    /// The kernel's name for it: `sim0`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The target that it is.
+    pub fn target(&self) -> &SimTarget {
+        &self.target
+    }
+
+    /// Its counters at a time not before the last op's, with the I/O of others.
+    pub fn counters(&mut self, now_ns: u64) -> DeviceCounters {
+        self.totals.advance(now_ns);
+        let totals = &self.totals;
+        let others = self.others(now_ns);
+        let share = others_share(&self.target.device);
+        // Others take their share of the time in which we are idle too.
+        let idle_ns = totals.now_ns - totals.busy_ns;
+        let busy_ns = totals.busy_ns + (idle_ns as f64 * share) as u64;
+        let weighted_ns = totals.weighted_ns + (totals.now_ns as f64 * share) as u128;
+        DeviceCounters {
+            reads: totals.reads + others.read_bytes / OTHERS_REQUEST_BYTES,
+            read_bytes: totals.read_bytes + others.read_bytes,
+            writes: totals.writes + others.write_bytes / OTHERS_REQUEST_BYTES,
+            write_bytes: totals.write_bytes + others.write_bytes,
+            flushes: Some(totals.flushes),
+            busy_ms: busy_ns / 1_000_000,
+            weighted_ms: (weighted_ns / 1_000_000) as u64,
+            discard_bytes: totals.discard_bytes,
+        }
+    }
+
+    /// Whether the phase has written to it.
+    pub fn was_written_this_phase(&self) -> bool {
+        self.written
+    }
+
+    /// What Plumb itself did on it.
+    pub fn own_io(&self) -> OwnIo {
+        self.totals.own
+    }
+
+    /// Bytes that others have moved since the clock began, half of them reads.
+    fn others(&self, now_ns: u64) -> ProcessIo {
+        let faults = &self.target.device;
+        let bytes = others_share(faults) * Media::bytes_per_second(faults.model) as f64 * now_ns as f64 / 1e9;
+        let half = (bytes / 2.0) as u64 / OTHERS_REQUEST_BYTES * OTHERS_REQUEST_BYTES;
+        ProcessIo { pid: 0, command: String::new(), read_bytes: half, write_bytes: half }
+    }
+
+    /// The processes behind the I/O of others between two times, largest first.
+    pub fn other_processes(&self, from_ns: u64, to_ns: u64) -> Vec<ProcessIo> {
+        let faults = &self.target.device;
+        let (before, after) = (self.others(from_ns), self.others(to_ns));
+        let mut processes: Vec<ProcessIo> =
+            [(faults.background, 4321, "neighbour".to_owned()), (faults.resync, 77, format!("{}_resync", self.name))]
+                .into_iter()
+                .filter(|(share, ..)| *share > 0.0)
+                .map(|(share, pid, command)| {
+                    let part = |bytes: u64| (bytes as f64 * share / (faults.background + faults.resync)) as u64;
+                    ProcessIo {
+                        pid,
+                        command,
+                        read_bytes: part(after.read_bytes - before.read_bytes),
+                        write_bytes: part(after.write_bytes - before.write_bytes),
+                    }
+                })
+                .collect();
+        processes.sort_by_key(|process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
+        processes
+    }
+
+    /// The target's pages in the page cache now.
+    pub fn residency(&self) -> Residency {
+        let total_bytes = self.target.size.0;
+        let clean_bytes = (total_bytes as f64 * self.cached) as u64 / PAGE_BYTES * PAGE_BYTES;
+        Residency {
+            total_bytes,
+            resident_bytes: clean_bytes.max(self.dirty.bytes.min(total_bytes)),
+            dirty_bytes: self.dirty.bytes.min(total_bytes),
+            writeback_bytes: 0,
+            dirty_known: true,
+        }
+    }
+
+    /// Where the target's bytes lie: all written, in one piece.
+    pub fn extents(&self) -> Extents {
+        Extents { total_bytes: self.target.size.0, extents: 1, ..Extents::default() }
+    }
+
+    /// Lines of the simulated kernel's log since this was last asked.
+    pub fn take_kernel_log(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.kernel_log)
+    }
+
+    /// True where the model has a volatile cache that a flush must empty.
+    pub fn has_volatile_cache(model: SimModel) -> bool {
+        model != SimModel::Ram
+    }
+
+    /// Bytes per second of the model's link or medium, whichever is less: nothing can pass it.
+    pub fn ceiling_bytes_per_second(model: SimModel) -> u64 {
+        Media::bytes_per_second(model)
+    }
+}
+
+impl Served {
+    fn memory(done_ns: u64) -> Served {
+        Served { done_ns, completion: Ok(0), place: Place::Memory, effect: Effect::default() }
+    }
+
+    fn device(done_ns: u64, moved_bytes: u64, effect: Effect) -> Served {
+        Served { done_ns, completion: Ok(moved_bytes), place: Place::Device, effect }
+    }
+}
+
+/// Share of the device's time that others take.
+fn others_share(faults: &SimDevice) -> f64 {
+    (faults.background + faults.resync).min(OTHERS_LARGEST)
+}

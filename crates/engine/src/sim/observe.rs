@@ -1,0 +1,120 @@
+//! What a probe would have seen of the simulated storage.
+
+use super::device::Device;
+use super::run::NamedDevice;
+use plumb_result::PhaseObservations;
+use plumb_result::Seen;
+use plumb_result::observe::{
+    BlockLayer, Counters, LayerKind, MemoryCounters, OwnIo, ProcessIo, Residency, TargetFacts,
+};
+use plumb_workload::{SimModel, SimTarget};
+use std::collections::BTreeMap;
+
+const SIMULATED: &str = "simulated: there is no such thing";
+
+/// The storage under a simulated target: one layer, with the model and the faults as its settings. `number` is that of
+/// the device within the simulation.
+pub fn target_facts(number: u32, target: &SimTarget) -> TargetFacts {
+    let name = format!("sim{number}");
+    let (path, model) = (target.device.to_string(), target.device.model);
+    let mut settings: BTreeMap<String, String> = path
+        .split_once('?')
+        .into_iter()
+        .flat_map(|(_, faults)| faults.split('&'))
+        .map(|fault| fault.split_once('=').unwrap_or((fault, "yes")))
+        .map(|(fault, value)| (fault.to_owned(), value.to_owned()))
+        .collect();
+    settings.insert("model".to_owned(), model.name().to_owned());
+    settings.insert("link_bytes_per_second".to_owned(), Device::ceiling_bytes_per_second(model).to_string());
+    if target.device.resync > 0.0 {
+        settings.insert("sync_action".to_owned(), "resync".to_owned());
+    }
+    let write_cache = if Device::has_volatile_cache(model) { "write back" } else { "write through" };
+    let layer = BlockLayer {
+        name: name.clone(),
+        number: format!("0:{number}"),
+        kind: LayerKind::Sim,
+        size_bytes: target.size.0,
+        model: Some(format!("simulated {}", model.name())),
+        rotational: Some(model == SimModel::Hdd),
+        scheduler: Some("none".to_owned()),
+        write_cache: Some(write_cache.to_owned()),
+        logical_block_bytes: Some(512),
+        physical_block_bytes: Some(4096),
+        optimal_io_bytes: Some(0),
+        alignment_offset_bytes: Some(0),
+        settings,
+        ..BlockLayer::default()
+    };
+    TargetFacts { path, filesystem: Seen::no("simulated"), stack: vec![layer], leaves: vec![name], unseen: Vec::new() }
+}
+
+/// Counters of all devices at a time.
+pub(super) fn counters(devices: &mut [NamedDevice], now_ns: u64) -> Counters {
+    let mut own = OwnIo::default();
+    let mut by_name = BTreeMap::new();
+    for NamedDevice { device, .. } in devices.iter_mut() {
+        let io = device.own_io();
+        own.rchar_bytes += io.rchar_bytes;
+        own.wchar_bytes += io.wchar_bytes;
+        own.read_bytes += io.read_bytes;
+        own.write_bytes += io.write_bytes;
+        by_name.insert(device.name().to_owned(), Seen::Yes(device.counters(now_ns)));
+    }
+    Counters {
+        at_ns: now_ns,
+        devices: by_name,
+        own: Seen::Yes(own),
+        cpu: Seen::no(SIMULATED),
+        memory: Seen::<MemoryCounters>::no(SIMULATED),
+    }
+}
+
+/// What was seen as the clock started.
+pub(super) struct AtStart {
+    pub(super) counters: Counters,
+    /// By device.
+    pub(super) residency: Vec<Residency>,
+}
+
+/// What was seen as the clock stopped.
+pub(super) struct AtEnd {
+    counters: Counters,
+    /// By device.
+    residency: Vec<Residency>,
+}
+
+/// Looks at everything that changes, as the clock stops.
+pub(super) fn at_end(devices: &mut [NamedDevice], now_ns: u64) -> AtEnd {
+    AtEnd {
+        counters: counters(devices, now_ns),
+        residency: devices.iter().map(|named| named.device.residency()).collect(),
+    }
+}
+
+/// All that was seen around a phase.
+pub(super) fn phase(name: &str, devices: &mut [NamedDevice], start: AtStart, end: AtEnd) -> PhaseObservations {
+    let (from_ns, to_ns) = (start.counters.at_ns, end.counters.at_ns);
+    let by_target = |residency: Vec<Residency>| {
+        devices.iter().zip(residency).map(|(named, seen)| (named.target.clone(), Seen::Yes(seen))).collect()
+    };
+    let (resident_before, dirty_after) = (by_target(start.residency), by_target(end.residency));
+    let extents_before =
+        devices.iter().map(|named| (named.target.clone(), Seen::Yes(named.device.extents()))).collect();
+    let mut others: Vec<ProcessIo> =
+        devices.iter().flat_map(|named| named.device.other_processes(from_ns, to_ns)).collect();
+    others.sort_by_key(|process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
+    others.truncate(5);
+    PhaseObservations {
+        name: name.to_owned(),
+        before: start.counters,
+        after: end.counters,
+        resident_before,
+        dirty_after,
+        extents_before,
+        other_io: Seen::Yes(others),
+        kernel_log: Seen::Yes(devices.iter_mut().flat_map(|named| named.device.take_kernel_log()).collect()),
+        clock_step_ns: Seen::Yes(0),
+        null_ceiling_ops: Seen::no("simulated: the virtual clock waits for the load generator"),
+    }
+}
