@@ -193,7 +193,7 @@ struct SyncVisitor<'a, B> {
 impl<B: SyncBackend<Op = BlockOp>> BlockVisitor for SyncVisitor<'_, B> {
     type Out = Result<Ended, String>;
 
-    fn visit<S: Source<Op = BlockOp>>(mut self, mut source: S) -> Result<Ended, String> {
+    fn visit<S: Source<Op = BlockOp> + 'static>(mut self, mut source: S) -> Result<Ended, String> {
         let (worker, gate) = (self.worker, self.gate);
         with_pacer!(worker.pace, gate.clock(), |shared| worker.sharing(gate, shared), worker.stream, |pacer| {
             run_to_end(gate, &mut source, &mut self.backend, &mut pacer)
@@ -231,7 +231,7 @@ struct RingVisitor<'a> {
 impl BlockVisitor for RingVisitor<'_> {
     type Out = Result<Ended, String>;
 
-    fn visit<S: Source<Op = BlockOp>>(mut self, mut source: S) -> Result<Ended, String> {
+    fn visit<S: Source<Op = BlockOp> + 'static>(mut self, mut source: S) -> Result<Ended, String> {
         let (worker, gate) = (self.worker, self.gate);
         with_pacer!(worker.pace, gate.clock(), |shared| worker.sharing(gate, shared), worker.stream, |pacer| {
             let Some(mut passed) = gate.pass() else { return Ok(Ended::Stopped) };

@@ -65,13 +65,6 @@ impl<F: FnMut(&FlowOp, &mut [u8])> FlowBackend<F> {
         }
     }
 
-    /// The path that an op works on, relative to the tree's root; for messages.
-    pub fn path_of(&self, op: &FlowOp) -> PathBuf {
-        let mut path = PathBuffer::new();
-        write_path(&self.shape, op, &mut path);
-        path.as_path().to_owned()
-    }
-
     /// Closes every handle, at the end of a phase; the first error of any `close` is returned.
     pub fn close_all(&mut self) -> Completion {
         let mut done = Ok(0);
@@ -147,6 +140,16 @@ impl<F: FnMut(&FlowOp, &mut [u8])> FlowBackend<F> {
 
 impl<F: FnMut(&FlowOp, &mut [u8])> SyncBackend for FlowBackend<F> {
     type Op = FlowOp;
+
+    fn path_of(&self, op: &FlowOp) -> PathBuf {
+        let mut path = PathBuffer::new();
+        write_path(&self.shape, op, &mut path);
+        path.as_path().to_owned()
+    }
+
+    fn finish(&mut self) -> Result<(), Errno> {
+        self.close_all().map(|_| ())
+    }
 
     #[inline]
     fn before(&mut self, op: &FlowOp) {

@@ -1,6 +1,7 @@
 //! Backends execute ops. A sync backend executes one at a time in the calling thread; a queued one keeps several in
 //! flight. A new backend is one file here and one arm in [`crate::worker`].
 
+pub(crate) mod flow;
 pub(crate) mod io_uring;
 pub(crate) mod mmap;
 pub(crate) mod null;
@@ -8,8 +9,6 @@ pub(crate) mod payload;
 pub(crate) mod preadv2;
 pub(crate) mod psync;
 pub(crate) mod stdio;
-
-pub mod flow;
 
 use crate::op::Operation;
 use std::io;

@@ -52,7 +52,7 @@ pub trait BlockVisitor {
     type Out;
 
     /// Does it. Called once, with the source at its start.
-    fn visit<S: Source<Op = BlockOp>>(self, source: S) -> Self::Out;
+    fn visit<S: Source<Op = BlockOp> + 'static>(self, source: S) -> Self::Out;
 }
 
 /// Makes the source of a plan and hands it to `visitor`.
