@@ -214,6 +214,24 @@ impl BlockPlan {
         self.largest
     }
 
+    /// The largest number of bytes of which every offset and size of the ops is a multiple, but for the shorter op at the
+    /// end of a range: how far apart [stamps](crate::content::Stamper) may be.
+    pub fn verify_interval_bytes(&self) -> u64 {
+        let mut common = self.pieces.iter().fold(self.step, |common, piece| gcd(common, piece.start));
+        for kind in kinds_of(self.mix) {
+            common = match self.sizes.of(kind) {
+                Sizes::Fixed(size) => gcd(common, u64::from(*size)),
+                Sizes::Range { first, step, .. } => gcd(gcd(common, u64::from(*first)), u64::from(*step)),
+                Sizes::Weighted(table) => table.iter().fold(common, |common, entry| gcd(common, u64::from(entry.size))),
+            };
+        }
+        match &self.order {
+            Order::Walk(Direction::Stride(stride)) => gcd(common, *stride),
+            Order::List(list) => list.iter().fold(common, |common, at| gcd(common, at.offset)),
+            Order::Walk(_) | Order::Draw(_) => common,
+        }
+    }
+
     /// Bytes of a pass: of the whole range for patterns that walk, of its whole blocks otherwise.
     pub fn pass_bytes(&self) -> u64 {
         let block = u64::from(self.smallest);
@@ -264,6 +282,11 @@ impl BlockPlan {
     pub(crate) fn positions(&self) -> u64 {
         self.pieces.iter().map(|piece| positions_in(piece, self.step, self.smallest)).sum()
     }
+}
+
+/// Greatest common divisor; of a number and 0, the number.
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 fn bad(problem: impl Into<String>) -> PlanError {

@@ -375,6 +375,10 @@ proptest! {
             if matches!(plan.order, Order::Draw(_)) {
                 prop_assert_eq!((op.offset - pieces[0].start) % plan.step, 0);
             }
+            let interval = plan.verify_interval_bytes();
+            prop_assert_eq!(op.offset % interval, 0);
+            let end = op.offset + u64::from(op.length);
+            prop_assert!(end.is_multiple_of(interval) || end == pieces[0].start + pieces[0].length);
             if direct {
                 prop_assert_eq!((op.offset % 512, op.length % 512), (0, 0));
             }
