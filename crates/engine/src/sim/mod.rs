@@ -6,8 +6,8 @@
 //! measurement, to the bit.
 //!
 //! `device` is the device with its faults, over the queueing models of `media`; `worker`, `run` and `events` are the
-//! load; `steady` is the steady-state rule; `record` makes the measurement, `observe` what a probe would have seen. Every fault shows in the observations as
-//! it would on a real machine, because the checks are tested on them.
+//! load; `steady` is the steady-state rule; `record` makes the measurement, `observe` what a probe would have seen.
+//! Every fault shows in the observations as it would on a real machine, because the checks are tested on them.
 //!
 //! [`run_phase`]: Simulation::run_phase
 
