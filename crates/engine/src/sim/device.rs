@@ -59,6 +59,8 @@ struct Effect {
 pub struct Device {
     name: String,
     target: SimTarget,
+    files: u64,
+    file_bytes: u64,
     media: Media,
     /// All that makes this run's device slower, but for throttling.
     slowness: f64,
@@ -132,6 +134,7 @@ impl Device {
     /// The device of a target in one run. `number` tells the devices of a run apart.
     pub fn new(target: &SimTarget, number: u32, run: SimRun) -> Device {
         let faults = &target.device;
+        let files = target.files.unwrap_or(0);
         let stream = |index: u32, place: u32| {
             StreamId { seed: run.seed, phase: index, worker: number << 8 | place }.rng(Purpose::Device)
         };
@@ -161,6 +164,8 @@ impl Device {
             totals: Totals::default(),
             kernel_log: Vec::with_capacity(LOG_LINES),
             name: format!("sim{number}"),
+            files,
+            file_bytes: target.size.0.checked_div(files).unwrap_or(0),
             target: target.clone(),
         }
     }
@@ -182,17 +187,18 @@ impl Device {
         };
     }
 
-    /// Takes an op at `now_ns` and says when it will be done. [`Device::finish`] must follow at that time.
+    /// Takes an op on a numbered file at `now_ns` and says when it will be done. [`Device::finish`] must follow at that
+    /// time. Where the target has files, file `n` begins at the `n`th equal part of the device.
     #[inline]
-    pub fn submit(&mut self, now_ns: u64, op: &impl Operation) -> Served {
+    pub fn submit(&mut self, now_ns: u64, op: &impl Operation, file: u64) -> Served {
         self.totals.advance(now_ns);
-        let range = Range { offset: op.offset(), length: op.length() };
+        let start = if self.files > 0 { file % self.files * self.file_bytes } else { 0 };
+        let range = Range { offset: op.offset().saturating_add(start), length: op.length() };
         let mut served = match op.kind() {
             OpKind::Read => self.read(now_ns, range),
             OpKind::Write => self.write(now_ns, range),
             OpKind::Trim => self.trim(now_ns, range),
-            OpKind::Fsync => self.flush(now_ns, true),
-            OpKind::Fdatasync => self.flush(now_ns, false),
+            kind @ (OpKind::Fsync | OpKind::Fdatasync) => self.flush(now_ns, kind),
             OpKind::Delay => Served::memory(now_ns.saturating_add(range.length)),
             kind => self.metadata(now_ns, kind),
         };
@@ -268,7 +274,7 @@ impl Device {
         Served::device(done_ns, range.length, Effect { discard_bytes: range.length, ..Effect::default() })
     }
 
-    fn flush(&mut self, now_ns: u64, with_metadata: bool) -> Served {
+    fn flush(&mut self, now_ns: u64, kind: OpKind) -> Served {
         if self.target.device.lying_flush {
             return self.copied(now_ns, 0);
         }
@@ -282,7 +288,7 @@ impl Device {
             flushes: 1,
             ..Effect::default()
         };
-        if with_metadata && self.journal_bytes > 0 {
+        if kind == OpKind::Fsync && self.journal_bytes > 0 {
             let committed = self.commit(done_ns, stretch);
             done_ns = self.media.flush(committed.done_ns, 0.0, stretch);
             effect.writes += committed.effect.writes;

@@ -47,7 +47,7 @@ struct InFlight<Op> {
 }
 
 /// A worker at work.
-struct Active<S> {
+struct Active<S: Source> {
     spec: SimWorker<S>,
     target: PathBuf,
     /// Its own intended starts; those of a shared pace belong to the group.
@@ -67,7 +67,7 @@ struct Active<S> {
     transactions_before: u64,
 }
 
-impl<S> Active<S> {
+impl<S: Source> Active<S> {
     fn idle(&self) -> bool {
         self.free_slots.len() == self.spec.depth as usize
     }
@@ -363,7 +363,8 @@ impl<'a, S: Source> Running<'a, S> {
                 self.issued.ops += 1;
                 self.issued.bytes += bytes;
             }
-            let served = self.devices[worker.spec.device].device.submit(now_ns, &op);
+            let file = (worker.spec.file)(&op);
+            let served = self.devices[worker.spec.device].device.submit(now_ns, &op, file);
             self.slots[slot as usize] = Some(InFlight { op, served, intended_ns, started_ns: now_ns });
             self.push(served.done_ns, index, What::Done(slot));
         }
@@ -497,7 +498,7 @@ impl<'a, S: Source> Running<'a, S> {
         let op = BlockOp { kind, file: 0, offset: 0, length: 0 };
         let mut done_ns = None;
         for named in self.devices.iter_mut().filter(|named| named.device.was_written_this_phase()) {
-            let served = named.device.submit(now_ns, &op);
+            let served = named.device.submit(now_ns, &op, 0);
             named.device.finish(&served);
             if let Err(errno) = served.completion {
                 self.recorder.failed(&op, errno, &PathBuf::from(&named.target), 0);

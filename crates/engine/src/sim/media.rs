@@ -49,16 +49,16 @@ impl Range {
 #[derive(Debug, Clone)]
 pub(super) enum Media {
     Disk(Disk),
-    Flash(Flash),
+    Flash(Box<Flash>),
 }
 
 impl Media {
     pub(super) fn new(model: SimModel, size_bytes: u64, rng: Rng) -> Media {
         match model {
             SimModel::Hdd => Media::Disk(Disk::new(size_bytes, rng)),
-            SimModel::Ssd => Media::Flash(Flash::new(FlashSpec::SSD)),
-            SimModel::Nvme => Media::Flash(Flash::new(FlashSpec::NVME)),
-            SimModel::Ram => Media::Flash(Flash::new(FlashSpec::RAM)),
+            SimModel::Ssd => Media::Flash(Box::new(Flash::new(FlashSpec::SSD))),
+            SimModel::Nvme => Media::Flash(Box::new(Flash::new(FlashSpec::NVME))),
+            SimModel::Ram => Media::Flash(Box::new(Flash::new(FlashSpec::RAM))),
         }
     }
 

@@ -6,8 +6,8 @@
 //! measurement, to the bit.
 //!
 //! `device` is the device with its faults, over the queueing models of `media`; `worker`, `run` and `events` are the
-//! load; `record` makes the measurement, `observe` what a probe would have seen. Every fault shows in the observations as
-//! it would on a real machine, because the checks are tested on them.
+//! load; `steady` is the steady-state rule; `record` makes the measurement, `observe` what a probe would have seen.
+//! Every fault shows in the observations as it would on a real machine, because the checks are tested on them.
 //!
 //! [`run_phase`]: Simulation::run_phase
 
@@ -26,7 +26,7 @@ pub use device::{Device, Served, SimRun};
 pub use either::{Either, EitherOp};
 pub use observe::target_facts;
 pub use run::{PhaseEnd, SimPhaseOutcome, SimRunError, Simulation};
-pub use worker::SimWorker;
+pub use worker::{SimWorker, WorkerPlace};
 
 #[cfg(test)]
 mod tests;

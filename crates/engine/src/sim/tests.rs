@@ -105,6 +105,7 @@ fn worker<S: Source>(source: S, depth: u32) -> SimWorker<S> {
         limit: Limit::default(),
         on_error: OnError::Continue,
         arrivals: StreamId { seed: 1, phase: 0, worker: 0 }.rng(Purpose::Arrival),
+        file: |_| 0,
         source,
     }
 }

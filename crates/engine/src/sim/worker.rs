@@ -7,7 +7,7 @@ use plumb_workload::{Arrival, Limit, OnError, Pace, WorkerGroup};
 
 /// A worker: a source, a depth and a pace, on one of the simulation's devices.
 #[derive(Debug, Clone)]
-pub struct SimWorker<S> {
+pub struct SimWorker<S: Source> {
     /// Group and number, `workers.0/3`.
     pub name: String,
     /// Number of its group within the phase. The workers of a group whose pace is shared take turns at one rate.
@@ -25,13 +25,22 @@ pub struct SimWorker<S> {
     /// Draws of Poisson arrivals: the stream of [`Purpose::Arrival`](crate::rng::Purpose). A shared pace draws from that
     /// of the group's first worker.
     pub arrivals: Rng,
+    /// Number of the file that an op is on; where the target has files, they lie one after another on the device.
+    pub file: fn(&S::Op) -> u64,
     /// Yields its ops.
     pub source: S,
 }
 
 impl<S: Source> SimWorker<S> {
     /// Worker `number` of a group.
-    pub fn of_group(group: &WorkerGroup, place: WorkerPlace, device: usize, arrivals: Rng, source: S) -> SimWorker<S> {
+    pub fn of_group(
+        group: &WorkerGroup,
+        place: WorkerPlace,
+        device: usize,
+        arrivals: Rng,
+        file: fn(&S::Op) -> u64,
+        source: S,
+    ) -> SimWorker<S> {
         let group_name = group.name.clone().unwrap_or_else(|| format!("workers.{}", place.group));
         SimWorker {
             name: format!("{group_name}/{}", place.number),
@@ -42,6 +51,7 @@ impl<S: Source> SimWorker<S> {
             limit: group.limit,
             on_error: group.on_error,
             arrivals,
+            file,
             source,
         }
     }

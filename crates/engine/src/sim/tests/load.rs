@@ -269,14 +269,18 @@ fn absurd_faults_and_times_end_in_an_error_or_a_number_but_never_in_a_panic() {
 }
 
 #[test]
-fn zz_timing() {
-    for (device, depth, seconds) in [("sim:ssd", 32, 10), ("sim:ssd", 1, 10), ("sim:nvme", 64, 2), ("sim:hdd", 1, 60), ("sim:ram", 1, 1)] {
-        let t = std::time::Instant::now();
-        let m = measure(device, seconds, TestSource::random(4096), depth);
-        let e = t.elapsed();
-        eprintln!("{device} {depth}: {} ops in {:?} = {} ns/op", m.count(), e, e.as_nanos() / u128::from(m.count()));
-    }
-    let t = std::time::Instant::now();
-    for _ in 0..1000 { Simulation::new([("d", &target("sim:ssd"))], run(0)); }
-    eprintln!("new {:?}", t.elapsed() / 1000);
+fn files_of_a_target_lie_one_after_another() {
+    // The same offset of ten files: without places of their own, they would all be one hot spot of the disk.
+    let reads: Vec<BlockOp> =
+        (0..10).map(|file| BlockOp { kind: OpKind::Read, file, offset: 0, length: 4096 }).collect();
+    let files = |files| SimTarget { files, ..target("sim:hdd?cv=0") };
+    let rate_with = |target: SimTarget| {
+        let workers = vec![SimWorker { file: |op: &BlockOp| u64::from(op.file), ..worker(Steps(reads.clone(), 0), 1) }];
+        let outcome = Simulation::new([("disk", &target)], run(0))
+            .run_phase(&phase(60), workers, None, &mut |_| ControlFlow::Continue(()))
+            .unwrap();
+        rate(&outcome.measurement)
+    };
+    let (scattered, together) = (rate_with(files(Some(10))), rate_with(files(None)));
+    assert!(scattered < 0.7 * together, "{scattered} {together}");
 }
