@@ -3,12 +3,12 @@
 use crate::backend::io_uring::{Ring, RingModes};
 use crate::backend::mmap::{MapAccess, Mmap};
 use crate::backend::null::Null;
-use crate::backend::payload::Payload;
+use crate::backend::payload::{Checking, Payload, SlotUse};
 use crate::backend::preadv2::Preadv2;
 use crate::backend::psync::Psync;
 use crate::backend::stdio::{Stdio, StreamMode};
 use crate::backend::{BlockFiles, SyncBackend};
-use crate::content::{Filler, Verifier};
+use crate::content::{Filler, Stamper, Verifier};
 use crate::gate::{Body, Gate};
 use crate::op::BlockOp;
 use crate::pacer::{Closed, Open, Sharing, Think};
@@ -17,7 +17,7 @@ use crate::source::Source;
 use crate::source::blocks::{BlockPlan, BlockVisitor, with_source};
 use crate::worker::{Ended, Queue, run_queued, run_sync};
 use plumb_workload::phase::RwFlag;
-use plumb_workload::{Backend, Content, Mix, OpKind, Pace, Verify};
+use plumb_workload::{Backend, Checksum, Content, Mix, Pace};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A worker of block I/O, planned.
@@ -31,8 +31,21 @@ pub(crate) struct BlockWorker {
     pub(crate) group_count: u32,
     pub(crate) mix: Mix,
     pub(crate) content: Content,
-    pub(crate) verify: Option<Verify>,
+    pub(crate) verify: Option<Stamping>,
     pub(crate) stream: StreamId,
+    /// As `stream`, but different in every run, so that no two runs write the same bytes.
+    pub(crate) content_stream: StreamId,
+}
+
+/// How blocks are stamped and verified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamping {
+    pub(crate) checksum: Checksum,
+    /// Distance between stamps: common to everything that writes or verifies the target.
+    pub(crate) interval_bytes: u64,
+    /// Tells this run's blocks from those of other runs.
+    pub(crate) seed: u64,
+    pub(crate) first_sequence: u64,
 }
 
 /// A backend, decided: `auto` is resolved before this.
@@ -94,37 +107,41 @@ impl BlockWorker {
         Box::new(move |gate: &Gate| self.run(gate))
     }
 
-    fn payload(&self, slots: usize) -> Result<Payload, String> {
-        let verifier = self.verify.map(|verify| Verifier::new(verify, self.stream.seed));
-        let filler = Filler::new(self.content, self.stream);
-        Payload::new(slots, self.plan.largest_block_bytes() as usize, filler, verifier)
-            .map_err(|error| format!("cannot have {slots} buffers of {} bytes: {error}", self.plan.largest_block_bytes()))
+    /// Buffers for so many ops in flight; what their content costs goes into the report.
+    fn payload(&self, gate: &Gate, slots: usize) -> Result<Payload, String> {
+        let checking = match self.verify {
+            None => None,
+            Some(Stamping { checksum, interval_bytes, seed, first_sequence }) => Some(Checking {
+                stamper: Stamper::new(checksum, interval_bytes, seed, first_sequence).map_err(|error| error.to_string())?,
+                verifier: Verifier::new(interval_bytes, Some(seed)).map_err(|error| error.to_string())?,
+            }),
+        };
+        let sharing = if self.mix.read > 0 && self.mix.write > 0 { SlotUse::ReadsAndWrites } else { SlotUse::OneDirection };
+        let block_bytes = self.plan.largest_block_bytes();
+        let filler = Filler::new(self.content, self.content_stream);
+        let mut payload = Payload::new(slots, block_bytes as usize, filler, checking, sharing)
+            .map_err(|error| format!("cannot have {slots} buffers of {block_bytes} bytes: {error}"))?;
+        if payload.works_each_op() {
+            let costs = payload.costs(block_bytes);
+            gate.report().fill_cost_ns.store(costs.fill_ns, Relaxed);
+            gate.report().check_cost_ns.store(costs.check_ns, Relaxed);
+        }
+        Ok(payload)
     }
 
     fn writes(&self) -> bool {
         self.mix.write > 0
     }
 
-    /// The op whose content costs most, for what B5 wants to know.
-    fn typical_write(&self) -> BlockOp {
-        BlockOp { kind: OpKind::Write, file: 0, offset: 0, length: self.plan.largest_block_bytes() }
-    }
-
     fn run(self, gate: &Gate) -> Result<Ended, String> {
         gate.report().backend.write(self.backend.name().as_bytes());
-        let note_cost = |payload: &mut Payload| {
-            if self.writes() {
-                gate.report().fill_cost_ns.store(payload.cost_ns(&self.typical_write()), Relaxed);
-            }
-        };
         let files = self.files.clone();
         let named = |error: std::io::Error| format!("{}: {error}", self.backend.name());
         match &self.backend {
             BoundBackend::Null => self.run_sync(gate, Null),
             BoundBackend::IoUring(modes) => self.run_ring(gate, *modes),
             backend => {
-                let mut payload = self.payload(1)?;
-                note_cost(&mut payload);
+                let payload = self.payload(gate, 1)?;
                 match backend {
                     BoundBackend::Preadv2(flags) => self.run_sync(gate, Preadv2::new(files, payload, flags)),
                     BoundBackend::Mmap => {
@@ -146,14 +163,11 @@ impl BlockWorker {
     }
 
     fn run_ring(&self, gate: &Gate, modes: RingModes) -> Result<Ended, String> {
-        let payload = self.payload(self.queue.depth as usize)?;
-        let mut ring = Ring::new(self.queue.depth, modes, self.files.clone(), payload).map_err(|error| {
+        let payload = self.payload(gate, self.queue.depth as usize)?;
+        let ring = Ring::new(self.queue.depth, modes, self.files.clone(), payload).map_err(|error| {
             format!("io_uring at depth {}: {error}; use another backend, or lower `depth`", self.queue.depth)
         })?;
         gate.report().fallbacks.write(ring.fallbacks().join("\n").as_bytes());
-        if self.writes() {
-            gate.report().fill_cost_ns.store(ring.payload_cost_ns(&self.typical_write()), Relaxed);
-        }
         with_source(&self.plan, RingVisitor { worker: self, gate, ring })
     }
 

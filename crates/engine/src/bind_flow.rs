@@ -27,6 +27,8 @@ pub(crate) struct FlowWorker {
     /// How many workers its group has, for a shared rate.
     pub(crate) group_count: u32,
     pub(crate) stream: StreamId,
+    /// As `stream`, but different in every run, so that no two runs write the same bytes.
+    pub(crate) content_stream: StreamId,
     pub(crate) passes: Option<u64>,
     pub(crate) returned: ReturnedState,
 }
@@ -42,7 +44,7 @@ impl FlowWorker {
 
     fn run(self, gate: &Gate) -> Result<Ended, String> {
         gate.report().backend.write(b"psync");
-        let mut filler = Filler::new(self.content, self.stream);
+        let mut filler = Filler::new(self.content, self.content_stream);
         let content = move |_op: &FlowOp, bytes: &mut [u8]| filler.fill(bytes);
         let mut backend = FlowBackend::new(self.root, self.shape, &self.program, content);
         let mut source = Counted::new(FlowSource::new(&self.program, self.state, self.stream, self.passes));

@@ -65,6 +65,8 @@ pub(crate) struct ReportCells {
     pub(crate) cpu_system_ns: AtomicU64,
     /// Time to make the content of one write, ns.
     pub(crate) fill_cost_ns: AtomicU64,
+    /// Time to verify the content of one read, ns.
+    pub(crate) check_cost_ns: AtomicU64,
     /// Ops that its source yielded, delays included.
     pub(crate) ops_yielded: AtomicU64,
 }

@@ -1,14 +1,42 @@
 //! Generates load: sources, backends, pacers, recorders, barriers, the write guard, the simulated device.
+//!
+//! [`run`] is the door. Inside, a workload becomes open [`targets`], each phase is [staffed](staff) with workers whose
+//! types ([`source`] × [`backend`] × [`pacer`]) are chosen once ([`bind`]), a coordinator ([`phase`]) releases them
+//! together and watches, and each runs one of two hot loops ([`worker`]). An [`Observer`] looks on.
 
-pub mod backend;
+mod backend;
+mod bind;
+mod bind_flow;
+pub mod clock;
 pub mod content;
+mod control;
+mod fault;
+mod gate;
 pub mod guard;
 pub mod math;
+mod observer;
 pub mod op;
+mod pacer;
+mod phase;
+mod plan;
 pub mod prepare;
+mod recorder;
 pub mod rng;
+mod run;
+mod shared;
 pub mod signals;
 pub mod sim;
+mod simulate;
 pub mod source;
+mod staff;
+mod targets;
 pub mod testdir;
 pub mod tree;
+mod worker;
+
+pub use observer::{Nobody, Observer, TargetView};
+pub use phase::{INTERVAL_NS, Live, PhaseError};
+pub use plan::WorkerPlanError;
+pub use prepare::DropCaches;
+pub use run::{EngineError, Setting, run};
+pub use staff::null_ceiling_ops;

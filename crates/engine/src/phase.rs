@@ -107,6 +107,8 @@ enum Started {
 /// What a phase came to.
 pub(crate) struct PhaseOutcome {
     pub(crate) measurement: PhaseMeasurement,
+    /// Ops that each worker's source yielded.
+    pub(crate) ops_yielded: Vec<u64>,
     /// A signal ended it.
     pub(crate) interrupted: bool,
 }
@@ -224,7 +226,7 @@ fn check_workers(measurement: &PhaseMeasurement) -> Result<(), PhaseError> {
 }
 
 /// Runs one phase to its end.
-pub(crate) fn run_phase(run: PhaseRun, stop: &StopFlag, watcher: &mut dyn PhaseWatcher) -> Result<PhaseOutcome, PhaseError> {
+pub(crate) fn run_phase(run: PhaseRun, stop: StopFlag, watcher: &mut dyn PhaseWatcher) -> Result<PhaseOutcome, PhaseError> {
     let clock = Clock::best();
     let memory = PhaseMemory::new(clock, run.workers.len(), run.groups)
         .map_err(|source| PhaseError::Start { what: format!("phase `{}`", run.name), source })?;
@@ -264,7 +266,7 @@ impl Coordinator {
     fn run(
         mut self,
         mut run: PhaseRun,
-        stop: &StopFlag,
+        stop: StopFlag,
         watcher: &mut dyn PhaseWatcher,
     ) -> Result<PhaseOutcome, PhaseError> {
         let memory = Arc::clone(&self.memory);
@@ -308,10 +310,12 @@ impl Coordinator {
         let end = EndMeasurement { flush_ns, inside_clock: run.flush_inside_clock };
         let measurement = self.measurement(&run, clock_zero, end, watched.steady);
         check_workers(&measurement)?;
-        Ok(PhaseOutcome { measurement, interrupted: watched.interrupted })
+        let yielded = |number| memory.reports.worker(number).ops_yielded.load(std::sync::atomic::Ordering::Relaxed);
+        let ops_yielded = (0..measurement.workers.len()).map(yielded).collect();
+        Ok(PhaseOutcome { measurement, ops_yielded, interrupted: watched.interrupted })
     }
 
-    fn wait_ready(&mut self, started: &mut [Started], stop: &StopFlag) -> Result<(), PhaseError> {
+    fn wait_ready(&mut self, started: &mut [Started], stop: StopFlag) -> Result<(), PhaseError> {
         let control = self.memory.control.control();
         while control.ready() + control.done() + self.died < self.workers && !stop.requested() {
             self.memory.bell.wait(LONGEST_WAIT);
@@ -349,7 +353,7 @@ impl Coordinator {
         run: &PhaseRun,
         clock_zero: Ticks,
         started: &mut [Started],
-        stop: &StopFlag,
+        stop: StopFlag,
         watcher: &mut dyn PhaseWatcher,
     ) -> Watched {
         let memory = Arc::clone(&self.memory);
@@ -491,7 +495,9 @@ impl Coordinator {
         use std::sync::atomic::Ordering::{Acquire, Relaxed};
         let report = self.memory.reports.worker(number);
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-        let writes = reading.kinds.get(&OpKind::Write).map_or(0, |kind| kind.service.count());
+        let count = |kind: OpKind| reading.kinds.get(&kind).map_or(0, |kind| kind.service.count());
+        let fill_ns = report.fill_cost_ns.load(Relaxed) * count(OpKind::Write);
+        let check_ns = report.check_cost_ns.load(Relaxed) * count(OpKind::Read);
         let failure = text(report.failure.read());
         let ended_by = match (failure.is_empty(), report.ended_at.load(Acquire)) {
             (false, _) => Some(failure),
@@ -508,7 +514,7 @@ impl Coordinator {
             cpu_system_ns: report.cpu_system_ns.load(Relaxed),
             depth_asked: self.depths[number],
             in_flight_mean: if wall_ns == 0 { 0.0 } else { reading.service_sum_ns() as f64 / wall_ns as f64 },
-            fill_ns: report.fill_cost_ns.load(Relaxed) * writes,
+            fill_ns: fill_ns + check_ns,
             ended_by,
         }
     }

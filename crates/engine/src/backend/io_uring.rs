@@ -164,11 +164,6 @@ impl Ring {
         &self.fallbacks
     }
 
-    /// Time that the content of one such op takes, ns.
-    pub(crate) fn payload_cost_ns(&mut self, op: &BlockOp) -> u64 {
-        self.payload.cost_ns(op)
-    }
-
     #[inline(always)]
     fn entry(&self, op: &BlockOp, slot: Slot) -> squeue::Entry {
         let target =

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::backend::Slot;
-use crate::content::{BlockIdentity, Expected, Filler, Verifier};
+use crate::content::{Filler, Stamper, Verifier};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use std::io;
@@ -65,26 +65,46 @@ impl Drop for Region {
     }
 }
 
+/// How a worker's blocks are stamped and verified.
+pub(crate) struct Checking {
+    pub(crate) stamper: Stamper,
+    pub(crate) verifier: Verifier,
+}
+
+/// What the slots are used for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SlotUse {
+    /// Only one of reads and writes: constant content, once made, stays.
+    OneDirection,
+    /// Both: what was read lies where the next write's content should be.
+    ReadsAndWrites,
+}
+
 /// Slots of memory for block ops, and what goes into them.
 pub(crate) struct Payload {
     region: Region,
     slot_bytes: usize,
     filler: Filler,
-    /// Content that does not change from op to op is made once, here.
+    /// Content that does not change from op to op is made once, at the start.
     fills_each_op: bool,
-    verifier: Option<Verifier>,
-    sequence: u64,
+    checking: Option<Checking>,
 }
 
 impl Payload {
     /// `slots` slots of at least `slot_bytes` bytes each, every one already filled once.
-    pub(crate) fn new(slots: usize, slot_bytes: usize, mut filler: Filler, verifier: Option<Verifier>) -> io::Result<Payload> {
+    pub(crate) fn new(
+        slots: usize,
+        slot_bytes: usize,
+        mut filler: Filler,
+        checking: Option<Checking>,
+        sharing: SlotUse,
+    ) -> io::Result<Payload> {
         // The multiple keeps every slot aligned for O_DIRECT.
         let slot_bytes = slot_bytes.next_multiple_of(4096);
         let mut region = Region::new(slots * slot_bytes)?;
+        let fills_each_op = !filler.is_constant() || checking.is_some() || sharing == SlotUse::ReadsAndWrites;
         region.as_mut_slice().chunks_mut(slot_bytes).for_each(|slot| filler.fill(slot));
-        let fills_each_op = filler.changes() || verifier.is_some();
-        Ok(Payload { region, slot_bytes, filler, fills_each_op, verifier, sequence: 0 })
+        Ok(Payload { region, slot_bytes, filler, fills_each_op, checking })
     }
 
     /// Where a slot begins.
@@ -105,11 +125,6 @@ impl Payload {
         &self.region
     }
 
-    fn slice(&mut self, slot: Slot, length: u32) -> &mut [u8] {
-        let start = usize::from(slot) * self.slot_bytes;
-        &mut self.region.as_mut_slice()[start..start + length as usize]
-    }
-
     /// Makes the content of a write. Everything else needs nothing.
     #[inline(always)]
     pub(crate) fn before(&mut self, op: &BlockOp, slot: Slot) {
@@ -123,16 +138,15 @@ impl Payload {
         let start = usize::from(slot) * self.slot_bytes;
         let slice = &mut self.region.as_mut_slice()[start..start + op.length as usize];
         self.filler.fill(slice);
-        if let Some(verifier) = &self.verifier {
-            self.sequence += 1;
-            verifier.stamp(slice, &BlockIdentity { file: op.file, offset: op.offset, sequence: self.sequence });
+        if let Some(checking) = &mut self.checking {
+            checking.stamper.stamp(op.file, op.offset, slice);
         }
     }
 
     /// Verifies what was read, where that was asked for.
     #[inline(always)]
     pub(crate) fn after(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), String> {
-        if op.kind != OpKind::Read || self.verifier.is_none() {
+        if op.kind != OpKind::Read || self.checking.is_none() {
             return Ok(());
         }
         self.verify(op, slot, moved)
@@ -140,24 +154,44 @@ impl Payload {
 
     #[inline(never)]
     fn verify(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), String> {
-        let Some(verifier) = self.verifier.take() else { return Ok(()) };
-        let read = self.slice(slot, op.length.min(moved as u32));
-        let outcome = verifier.check(read, &Expected { file: op.file, offset: op.offset });
-        self.verifier = Some(verifier);
-        outcome.map_err(|mismatch| mismatch.to_string())
+        let Some(checking) = &self.checking else { return Ok(()) };
+        let start = usize::from(slot) * self.slot_bytes;
+        let length = u64::from(op.length).min(moved) as usize;
+        let read = &self.region.as_mut_slice()[start..start + length];
+        checking.verifier.check(op.file, op.offset, read, None).map_err(|mismatch| mismatch.to_string())
     }
 
-    /// Time that making or checking the content of one op of this size takes, ns: the median of a few.
-    pub(crate) fn cost_ns(&mut self, op: &BlockOp) -> u64 {
-        let clock = crate::clock::Clock::best();
-        let mut times: Vec<u64> = (0..9)
-            .map(|_| {
-                let start = clock.now();
-                self.before(op, 0);
-                clock.ns_between(start, clock.now())
-            })
-            .collect();
-        times.sort_unstable();
-        times[times.len() / 2]
+    /// What making and verifying the content of ops of this size costs.
+    pub(crate) fn costs(&mut self, length: u32) -> PayloadCosts {
+        let write = BlockOp { kind: OpKind::Write, file: 0, offset: 0, length };
+        let read = BlockOp { kind: OpKind::Read, ..write };
+        PayloadCosts {
+            fill_ns: median_ns(|| self.before(&write, 0)),
+            // A mismatch costs no less than a match, and what is measured here is discarded.
+            check_ns: median_ns(|| drop(self.after(&read, 0, u64::from(length)))),
+        }
     }
+}
+
+/// What content costs, a block.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct PayloadCosts {
+    /// Making it, ns.
+    pub(crate) fill_ns: u64,
+    /// Verifying it, ns.
+    pub(crate) check_ns: u64,
+}
+
+/// Time of something short, ns: the median of a few.
+fn median_ns(mut work: impl FnMut()) -> u64 {
+    let clock = crate::clock::Clock::best();
+    let mut times: Vec<u64> = (0..9)
+        .map(|_| {
+            let start = clock.now();
+            work();
+            clock.ns_between(start, clock.now())
+        })
+        .collect();
+    times.sort_unstable();
+    times[times.len() / 2]
 }

@@ -1,0 +1,200 @@
+//! Runs a workload on simulated devices.
+
+use crate::observer::{Observer, TargetView};
+use crate::op::BlockOp;
+use crate::phase::Live;
+use crate::plan::{WorkerSeat, seats};
+use crate::rng::Purpose;
+use crate::run::{EngineError, Setting};
+use crate::sim::worker::WorkerPlace;
+use crate::sim::{Either, EitherOp, PhaseEnd, SimWorker, Simulation};
+use crate::source::Source;
+use crate::source::blocks::{BlockVisitor, with_source};
+use crate::source::flow::{FlowOp, FlowSource, FlowState, Program, TreeState};
+use crate::tree::TreeShape;
+use plumb_result::{Interval, Measurement};
+use plumb_workload::{Phase, SimTarget, Target, Work, Workload};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A block source of any type: virtual time does not see the cost of dynamic dispatch.
+struct AnyBlocks(Box<dyn Source<Op = BlockOp>>);
+
+impl Source for AnyBlocks {
+    type Op = BlockOp;
+    fn next(&mut self) -> Option<BlockOp> {
+        self.0.next()
+    }
+    fn failed(&mut self, op: &BlockOp) {
+        self.0.failed(op);
+    }
+}
+
+struct Boxing;
+
+impl BlockVisitor for Boxing {
+    type Out = AnyBlocks;
+    fn visit<S: Source<Op = BlockOp> + 'static>(self, source: S) -> AnyBlocks {
+        AnyBlocks(Box::new(source))
+    }
+}
+
+/// A flow that keeps its state where the next phase finds it.
+struct KeptFlow {
+    source: Option<FlowSource>,
+    returned: crate::bind_flow::ReturnedState,
+}
+
+impl Source for KeptFlow {
+    type Op = FlowOp;
+    fn next(&mut self) -> Option<FlowOp> {
+        self.source.as_mut()?.next()
+    }
+    fn failed(&mut self, op: &FlowOp) {
+        if let Some(source) = &mut self.source {
+            source.failed(op);
+        }
+    }
+    fn transactions(&self) -> Option<u64> {
+        self.source.as_ref()?.transactions()
+    }
+}
+
+impl Drop for KeptFlow {
+    fn drop(&mut self) {
+        if let (Some(source), Ok(mut returned)) = (self.source.take(), self.returned.lock()) {
+            *returned = Some(source.into_state());
+        }
+    }
+}
+
+type AnySource = Either<AnyBlocks, KeptFlow>;
+
+fn file_number(op: &EitherOp<BlockOp, FlowOp>) -> u64 {
+    match op {
+        EitherOp::Left(op) => u64::from(op.file),
+        EitherOp::Right(op) => op.file.0,
+    }
+}
+
+/// Runs every phase on the virtual clock.
+pub(crate) fn run(
+    workload: &Workload,
+    setting: &Setting<'_>,
+    observer: &mut dyn Observer,
+) -> Result<Measurement, EngineError> {
+    let sims: Vec<(&str, &SimTarget)> = workload
+        .target
+        .iter()
+        .filter_map(|(name, target)| match target {
+            Target::Sim(sim) => Some((name.as_str(), sim)),
+            _ => None,
+        })
+        .collect();
+    let views: Vec<TargetView<'_>> =
+        sims.iter().map(|(name, _)| TargetView { name, path: Path::new("sim"), files: Vec::new() }).collect();
+    observer.targets_ready(&views);
+    let mut simulation = Simulation::new(sims.iter().copied(), setting.sim_run);
+    let mut trees: BTreeMap<&str, TreeState> = BTreeMap::new();
+    for (name, sim) in &sims {
+        if let Some(tree) = &sim.tree {
+            let shape = TreeShape::new(tree, workload.seed).map_err(EngineError::plan)?;
+            trees.insert(name, TreeState::new(Arc::new(shape)));
+        }
+    }
+    let mut measurement = Measurement::default();
+    for (number, phase) in workload.phase.iter().enumerate() {
+        let planned = plan_phase(workload, phase, number as u32, &simulation, &mut trees)?;
+        let mut intervals = 0;
+        let outcome = simulation
+            .run_phase(phase, planned.workers, Some(planned.working_set_bytes), &mut |interval| {
+                intervals += 1;
+                observer.interval(&live(phase, interval, intervals));
+                if setting.stop.requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            })
+            .map_err(EngineError::plan)?;
+        for (target, shape, returned) in planned.returned {
+            let states: Option<Vec<FlowState>> =
+                returned.iter().map(|slot| slot.lock().ok().and_then(|mut slot| slot.take())).collect();
+            let states = states.ok_or_else(|| EngineError::plan("a simulated flow lost its state"))?;
+            trees.insert(target, TreeState::join(shape, states));
+        }
+        observer.simulated(outcome.observations);
+        measurement.phases.push(outcome.measurement);
+        if outcome.end == PhaseEnd::Interrupted {
+            measurement.interrupted = true;
+            break;
+        }
+    }
+    Ok(measurement)
+}
+
+struct PlannedPhase<'a> {
+    workers: Vec<SimWorker<AnySource>>,
+    working_set_bytes: u64,
+    returned: Vec<(&'a str, Arc<TreeShape>, Vec<crate::bind_flow::ReturnedState>)>,
+}
+
+fn plan_phase<'a>(
+    workload: &'a Workload,
+    phase: &'a Phase,
+    number: u32,
+    simulation: &Simulation,
+    trees: &mut BTreeMap<&'a str, TreeState>,
+) -> Result<PlannedPhase<'a>, EngineError> {
+    let mut planned = PlannedPhase { workers: Vec::new(), working_set_bytes: 0, returned: Vec::new() };
+    let mut states: Vec<FlowState> = Vec::new();
+    for seat in seats(phase, number) {
+        let target = seat.group.target.as_str();
+        let (Some(device), Some(Target::Sim(sim))) = (simulation.device_of(target), workload.target.get(target)) else {
+            return Err(seat.error("simulated and real targets cannot be mixed in one workload").into());
+        };
+        let source = match &seat.group.work {
+            Work::Blocks(blocks) => {
+                let plan = seat.blocks(blocks, &[sim.size.0], workload.seed)?;
+                let own = plan.working_set_bytes();
+                planned.working_set_bytes = planned.working_set_bytes.saturating_add(own).min(sim.size.0);
+                Either::Left(with_source(&plan, Boxing))
+            }
+            Work::Flow(flow) => {
+                let program = Arc::new(Program::compile(flow).map_err(|error| seat.error(error))?);
+                if seat.number == 0 {
+                    let tree = trees
+                        .remove(target)
+                        .ok_or_else(|| seat.error("a flow needs a target with a `tree`, and one group of a phase each"))?;
+                    let shape = Arc::clone(tree.shape());
+                    states = tree.split(seat.group.count).map_err(|error| seat.error(error))?;
+                    states.reverse();
+                    planned.returned.push((target, shape, Vec::new()));
+                }
+                let state = states.pop().ok_or_else(|| seat.error("more workers than shares"))?;
+                let returned = crate::bind_flow::ReturnedState::default();
+                if let Some((_, _, slots)) = planned.returned.last_mut() {
+                    slots.push(Arc::clone(&returned));
+                }
+                let source = FlowSource::new(&program, state, seat.stream(workload.seed), seat.passes());
+                Either::Right(KeptFlow { source: Some(source), returned })
+            }
+        };
+        planned.workers.push(sim_worker(seat, device, workload.seed, source));
+    }
+    Ok(planned)
+}
+
+fn sim_worker(seat: WorkerSeat<'_>, device: usize, seed: u64, source: AnySource) -> SimWorker<AnySource> {
+    let place = WorkerPlace { group: seat.group_number, number: seat.number };
+    let arrivals = seat.stream(seed).rng(Purpose::Arrival);
+    SimWorker::of_group(seat.group, place, device, arrivals, file_number, source)
+}
+
+fn live(phase: &Phase, interval: &Interval, intervals: u64) -> Live {
+    Live {
+        phase: phase.name.clone(),
+        elapsed_ns: intervals * crate::phase::INTERVAL_NS,
+        time_ns: phase.stop.time.map(|time| time.0),
+        interval: interval.clone(),
+        in_flight: 0.0,
+    }
+}

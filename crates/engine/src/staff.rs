@@ -1,0 +1,325 @@
+//! Staffs a phase: makes every worker's body from its plan and the open targets.
+
+use crate::backend::{BlockFiles, FileKind};
+use crate::bind::{BlockWorker, BoundBackend};
+use crate::bind_flow::{FlowWorker, Replay, ReturnedState};
+use crate::gate::WorkerSpec;
+use crate::plan::{WorkerPlanError, WorkerSeat, seats};
+use crate::run::{EngineError, Setting};
+use crate::source::flow::{FlowState, Program, TreeState};
+use crate::targets::{OpenTarget, OpenTargets, content_stream};
+use crate::tree::TreeShape;
+use plumb_workload::{Backend, Blocks, Flow, OnError, OpKind, Phase, RunAs, Work, WorkerGroup, Workload};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A phase with its workers.
+pub(crate) struct StaffedPhase {
+    pub(crate) workers: Vec<WorkerSpec>,
+    pub(crate) run_as: Vec<RunAs>,
+    /// Distinct bytes that the phase can touch; `None` where a flow is among its workers.
+    pub(crate) working_set_bytes: Option<u64>,
+    /// Targets that it writes to.
+    pub(crate) written: Vec<String>,
+    pub(crate) flows: Vec<FlowGroup>,
+    /// What was asked for and is not had.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A group of workers that changes a file set, and how to know the file set afterwards.
+pub(crate) struct FlowGroup {
+    pub(crate) target: String,
+    shape: Arc<TreeShape>,
+    members: Vec<FlowMember>,
+}
+
+enum FlowMember {
+    /// A thread leaves its state here.
+    Thread(ReturnedState),
+    /// A process' state is had by going its way again; with the number of the worker in the phase.
+    Process { replay: Replay, worker: usize },
+}
+
+impl FlowGroup {
+    /// The file set after the phase; `None` where a worker did not come back, or a process had errors.
+    pub(crate) fn after(self, ops_yielded: &[u64], faults: u64) -> Option<TreeState> {
+        let states: Option<Vec<FlowState>> = self
+            .members
+            .into_iter()
+            .map(|member| match member {
+                FlowMember::Thread(returned) => returned.lock().ok()?.take(),
+                FlowMember::Process { .. } if faults > 0 => None,
+                FlowMember::Process { replay, worker } => Some(replay.after(*ops_yielded.get(worker)?)),
+            })
+            .collect();
+        Some(TreeState::join(self.shape, states?))
+    }
+}
+
+/// Makes the workers of a phase.
+pub(crate) fn staff(
+    workload: &Workload,
+    phase: &Phase,
+    number: u32,
+    targets: &mut OpenTargets,
+    setting: &Setting<'_>,
+) -> Result<StaffedPhase, EngineError> {
+    let mut staffed = StaffedPhase {
+        workers: Vec::new(),
+        run_as: Vec::new(),
+        working_set_bytes: None,
+        written: Vec::new(),
+        flows: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut working_sets = WorkingSets::default();
+    // The states of the group at hand, last worker first.
+    let mut states: Vec<FlowState> = Vec::new();
+    for seat in seats(phase, number) {
+        let body = match &seat.group.work {
+            Work::Blocks(blocks) => {
+                let worker = block_worker(workload, &seat, blocks, targets, setting, &mut staffed.notes)?;
+                working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), worker.files.lengths.iter().sum());
+                worker.body()
+            }
+            Work::Flow(flow) => {
+                working_sets.unbounded = true;
+                if seat.number == 0 {
+                    states = take_states(&seat, targets, &mut staffed.flows)?;
+                }
+                let state = states.pop().ok_or_else(|| seat.error("the file set has fewer shares than workers"))?;
+                flow_worker(workload, &seat, flow, state, targets, setting, &mut staffed)?.body()
+            }
+        };
+        if writes(seat.group) && !staffed.written.contains(&seat.group.target) {
+            staffed.written.push(seat.group.target.clone());
+        }
+        staffed.run_as.push(seat.group.run_as);
+        staffed.workers.push(WorkerSpec {
+            name: seat.name(),
+            group: seat.group_number,
+            depth: seat.group.depth,
+            cpu: seat.cpu(),
+            budget: seat.budget(),
+            on_error: seat.group.on_error,
+            body,
+        });
+    }
+    staffed.working_set_bytes = working_sets.total();
+    Ok(staffed)
+}
+
+/// Whether a group leaves anything to flush.
+fn writes(group: &WorkerGroup) -> bool {
+    match &group.work {
+        Work::Blocks(blocks) => blocks.mix.write > 0 && group.backend != Backend::Null,
+        Work::Flow(_) => true,
+    }
+}
+
+fn block_worker(
+    workload: &Workload,
+    seat: &WorkerSeat<'_>,
+    blocks: &Blocks,
+    targets: &OpenTargets,
+    setting: &Setting<'_>,
+    notes: &mut Vec<String>,
+) -> Result<BlockWorker, WorkerPlanError> {
+    let group = seat.group;
+    let (files, content, stamping) = match targets.get(&group.target) {
+        Some(OpenTarget::Files(open)) => (open.block_files(), open.content, open.stamping),
+        Some(OpenTarget::Null { bytes }) => {
+            let files = BlockFiles { lengths: vec![*bytes], kind: FileKind::Regular, ..BlockFiles::default() };
+            (files, Default::default(), None)
+        }
+        _ => return Err(seat.error(format!("`{}` has no files for block I/O", group.target))),
+    };
+    let is_null = matches!(targets.get(&group.target), Some(OpenTarget::Null { .. }));
+    let (backend, note) = if is_null {
+        (BoundBackend::Null, None)
+    } else {
+        BoundBackend::of(&group.backend, group.depth).map_err(|error| seat.error(error))?
+    };
+    if matches!(backend, BoundBackend::IoUring(_)) && blocks.mix.trim > 0 && !crate::backend::io_uring::can_trim(files.kind) {
+        return Err(seat.error("io_uring cannot discard on a block device; use the psync backend"));
+    }
+    notes.extend(note.filter(|note| !notes.contains(note)));
+    let plan = seat.blocks(blocks, &files.lengths, workload.seed)?;
+    // Each worker's writes have sequences of their own, later phases' above earlier ones'.
+    let first_sequence = (u64::from(seat.phase_number) + 1) << 48 | u64::from(seat.worker) << 32;
+    Ok(BlockWorker {
+        plan,
+        files,
+        backend,
+        queue: seat.queue(),
+        pace: group.pace,
+        group_count: group.count,
+        mix: blocks.mix,
+        content,
+        verify: group.verify.and(stamping).map(|stamping| crate::bind::Stamping { first_sequence, ..stamping }),
+        stream: seat.stream(workload.seed),
+        content_stream: content_stream(workload, setting, seat.phase_number, seat.worker),
+    })
+}
+
+/// Takes the file set's state for a group, a share a worker, last worker first.
+fn take_states(
+    seat: &WorkerSeat<'_>,
+    targets: &mut OpenTargets,
+    flows: &mut Vec<FlowGroup>,
+) -> Result<Vec<FlowState>, EngineError> {
+    let target = &seat.group.target;
+    let tree = targets.tree_mut(target).ok_or_else(|| seat.error(format!("`{target}` is no file set")))?;
+    let shape = Arc::clone(&tree.shape);
+    let state = tree.take_state().ok_or_else(|| {
+        seat.error(format!(
+            "the state of file set `{target}` is not known: another group of this phase uses it, or ops of an earlier \
+             phase failed in a worker process"
+        ))
+    })?;
+    let mut states = state.split(seat.group.count).map_err(|error| seat.error(error))?;
+    states.reverse();
+    flows.push(FlowGroup { target: target.clone(), shape, members: Vec::new() });
+    Ok(states)
+}
+
+fn flow_worker(
+    workload: &Workload,
+    seat: &WorkerSeat<'_>,
+    flow: &Flow,
+    state: FlowState,
+    targets: &OpenTargets,
+    setting: &Setting<'_>,
+    staffed: &mut StaffedPhase,
+) -> Result<FlowWorker, EngineError> {
+    let Some(OpenTarget::Tree(tree)) = targets.get(&seat.group.target) else {
+        return Err(seat.error(format!("`{}` is no file set", seat.group.target)).into());
+    };
+    let program = Arc::new(Program::compile(flow).map_err(|error| seat.error(error))?);
+    let stream = seat.stream(workload.seed);
+    let returned = ReturnedState::default();
+    let member = match seat.group.run_as {
+        RunAs::Thread => FlowMember::Thread(Arc::clone(&returned)),
+        RunAs::Process => FlowMember::Process {
+            replay: Replay { program: Arc::clone(&program), state: state.clone(), stream, passes: seat.passes() },
+            worker: seat.worker as usize,
+        },
+    };
+    if let Some(group) = staffed.flows.last_mut() {
+        group.members.push(member);
+    }
+    Ok(FlowWorker {
+        program,
+        state,
+        shape: Arc::clone(&tree.shape),
+        root: tree.root()?,
+        content: tree.content,
+        pace: seat.group.pace,
+        group_count: seat.group.count,
+        stream,
+        content_stream: content_stream(workload, setting, seat.phase_number, seat.worker),
+        passes: seat.passes(),
+        returned,
+    })
+}
+
+/// Working sets of the workers by target: workers of one target may share bytes, so its length bounds their sum.
+#[derive(Default)]
+struct WorkingSets {
+    by_target: BTreeMap<String, u64>,
+    unbounded: bool,
+}
+
+impl WorkingSets {
+    fn add(&mut self, target: &str, bytes: u64, target_bytes: u64) {
+        let sum = self.by_target.entry(target.to_owned()).or_default();
+        *sum = sum.saturating_add(bytes).min(target_bytes);
+    }
+
+    fn total(&self) -> Option<u64> {
+        (!self.unbounded).then(|| self.by_target.values().sum())
+    }
+}
+
+/// Ops per second that so many workers reach on the null backend, which no result of this machine can exceed.
+pub fn null_ceiling_ops(workers: u32) -> Result<f64, crate::phase::PhaseError> {
+    ceiling::measure(workers)
+}
+
+mod ceiling {
+    use super::*;
+    use crate::control::CommonLimit;
+    use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
+    use crate::signals::StopFlag;
+    use crate::worker::Budget;
+    use plumb_workload::{Bytes, Pattern, When};
+
+    /// Long enough to be exact to a few percent, short enough not to be noticed.
+    const MEASURED_NS: u64 = 50_000_000;
+
+    struct Alone;
+
+    impl PhaseWatcher for Alone {
+        fn clock_starts(&mut self) {}
+        fn interval(&mut self, _live: &Live) {}
+        fn clock_stopped(&mut self) {}
+        fn flush(&mut self) -> Result<Option<u64>, String> {
+            Ok(None)
+        }
+    }
+
+    pub(super) fn measure(workers: u32) -> Result<f64, PhaseError> {
+        static NEVER: std::sync::OnceLock<StopFlag> = std::sync::OnceLock::new();
+        let stop = *NEVER.get_or_init(StopFlag::detached);
+        let blocks = Blocks { pattern: Pattern::Random, ..Blocks::default() };
+        let group = WorkerGroup { count: workers, ..WorkerGroup::new("null", Work::Blocks(blocks.clone())) };
+        let phase = Phase {
+            name: "null".to_owned(),
+            cache: Default::default(),
+            memory_pressure: None,
+            ramp: Default::default(),
+            stop: plumb_workload::Stop { time: Some(plumb_workload::Nanos(MEASURED_NS)), ..Default::default() },
+            end: Default::default(),
+            workers: vec![group],
+        };
+        let lengths = vec![Bytes(1 << 40).0];
+        let spec = |seat: WorkerSeat<'_>| -> Result<WorkerSpec, WorkerPlanError> {
+            let stream = seat.stream(Workload::DEFAULT_SEED);
+            let worker = BlockWorker {
+                plan: seat.blocks(&blocks, &lengths, stream.seed)?,
+                files: BlockFiles { lengths: lengths.clone(), ..BlockFiles::default() },
+                backend: BoundBackend::Null,
+                queue: seat.queue(),
+                pace: seat.group.pace,
+                group_count: workers,
+                mix: blocks.mix,
+                content: Default::default(),
+                verify: None,
+                stream,
+                content_stream: stream,
+            };
+            let budget = Budget { ops: u64::MAX, bytes: u64::MAX, shares_limit: false };
+            Ok(WorkerSpec { name: seat.name(), group: 0, depth: 1, cpu: None, budget, on_error: OnError::Stop, body: worker.body() })
+        };
+        let workers: Vec<WorkerSpec> = seats(&phase, 0)
+            .map(spec)
+            .collect::<Result<_, _>>()
+            .map_err(|error| PhaseError::Worker { worker: "null".to_owned(), reason: error.to_string() })?;
+        let run = PhaseRun {
+            name: phase.name.clone(),
+            groups: 1,
+            run_as: vec![RunAs::Thread; workers.len()],
+            workers,
+            ramp_ns: 0,
+            time_ns: Some(MEASURED_NS),
+            limit: CommonLimit::default(),
+            when: When::AllDone,
+            steady: None,
+            working_set_bytes: None,
+            flush_inside_clock: true,
+        };
+        let measured = run_phase(run, stop, &mut Alone)?.measurement;
+        let reads = measured.ops.get(&OpKind::Read).map_or(0, |op| op.count);
+        Ok(measured.per_second(reads).unwrap_or(0.0))
+    }
+}

@@ -1,0 +1,417 @@
+//! The targets of a run while it lasts: opened through the guard, laid out, and brought into the cache state that each
+//! phase asks for.
+
+use crate::backend::{BlockFiles, FileKind};
+use crate::bind::Stamping;
+use crate::content::{Filler, Stamper};
+use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
+use crate::observer::{Observer, TargetView};
+use crate::plan::stamping;
+use crate::prepare::{Layout, Progress, TargetFiles, evict, open_target, warm};
+use crate::rng::StreamId;
+use crate::run::{EngineError, Setting};
+use crate::source::flow::TreeState;
+use crate::testdir::TestDir;
+use crate::tree::{self, PathBuffer, TreeShape};
+use plumb_probe::stack;
+use plumb_workload::{CachePolicy, Content, Flush, Phase, Prepare, Size, Target, TreeTarget, Work, Workload};
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Files of a tree that are open at once while it is evicted.
+const TREE_BATCH: u64 = 256;
+
+/// What opening and preparing need.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) guard: &'a Guard,
+    pub(crate) setting: &'a Setting<'a>,
+    pub(crate) workload: &'a Workload,
+}
+
+/// Block targets have files, flows have trees.
+pub(crate) enum OpenTarget {
+    Files(OpenFiles),
+    Tree(OpenTree),
+    Null { bytes: u64 },
+}
+
+pub(crate) struct OpenFiles {
+    files: TargetFiles,
+    kind: FileKind,
+    pub(crate) content: Content,
+    pub(crate) stamping: Option<Stamping>,
+}
+
+pub(crate) struct OpenTree {
+    root: GuardedDir,
+    pub(crate) shape: Arc<TreeShape>,
+    /// `None` while a phase has it, and after a phase whose effect is not known.
+    state: Option<TreeState>,
+    pub(crate) content: Content,
+}
+
+/// The targets of a run.
+pub(crate) struct OpenTargets {
+    // Before the directory, so that files are closed when it is removed.
+    targets: BTreeMap<String, OpenTarget>,
+    dir: Option<TestDir>,
+}
+
+impl OpenFiles {
+    /// The files as block workers use them.
+    pub(crate) fn block_files(&self) -> BlockFiles {
+        BlockFiles {
+            fds: self.files.iter().map(|file| file.file().as_raw_fd()).collect(),
+            paths: self.files.iter().map(|file| file.path().to_owned()).collect(),
+            lengths: self.lengths(),
+            kind: self.kind,
+        }
+    }
+
+    pub(crate) fn lengths(&self) -> Vec<u64> {
+        self.files.iter().map(|file| file.length_bytes()).collect()
+    }
+}
+
+impl OpenTree {
+    /// A descriptor of the root of its own, for one worker.
+    pub(crate) fn root(&self) -> Result<OwnedFd, EngineError> {
+        self.root.as_fd().try_clone_to_owned().map_err(|error| EngineError::Tree {
+            target: self.root.path().display().to_string(),
+            reason: format!("cannot open its root once more: {error}"),
+        })
+    }
+
+    pub(crate) fn take_state(&mut self) -> Option<TreeState> {
+        self.state.take()
+    }
+}
+
+/// Whether anything in the workload writes to a target.
+fn access(workload: &Workload, target: &str) -> Access {
+    let writes = workload.phase.iter().flat_map(|phase| &phase.workers).any(|group| {
+        group.target == target
+            && match &group.work {
+                Work::Blocks(blocks) => blocks.mix.write + blocks.mix.trim > 0 || blocks.fsync_every + blocks.fdatasync_every > 0,
+                Work::Flow(_) => true,
+            }
+    });
+    if writes { Access::ReadWrite } else { Access::Read }
+}
+
+fn size_bytes(name: &str, size: Option<Size>) -> Result<Option<u64>, EngineError> {
+    match size {
+        None => Ok(None),
+        Some(Size::Bytes(bytes)) => Ok(Some(bytes.0)),
+        Some(relative) => Err(EngineError::plan(format!("target `{name}`: its size `{relative}` is not resolved"))),
+    }
+}
+
+impl OpenTargets {
+    /// Opens every target and lays it out.
+    pub(crate) fn open(surroundings: &Surroundings<'_>, observer: &mut dyn Observer) -> Result<OpenTargets, EngineError> {
+        let workload = surroundings.workload;
+        let needs_dir = workload.target.values().any(|target| match target {
+            Target::File(file) => file.path.is_relative(),
+            Target::Files(files) => files.path.is_relative(),
+            Target::Tree(_) => true,
+            Target::Device(_) | Target::Null(_) | Target::Sim(_) => false,
+        });
+        // A device's and an absolute file's layout need no directory, but the door asks for one.
+        let needs_door = workload.target.values().any(|target| matches!(target, Target::File(_) | Target::Files(_) | Target::Device(_)));
+        let dir = if needs_dir || needs_door {
+            let base = if needs_dir { surroundings.setting.base } else { Path::new("/tmp") };
+            Some(surroundings.setting.test_dirs.create(base, &workload.name).map_err(EngineError::TestDir)?)
+        } else {
+            None
+        };
+        let mut open = OpenTargets { targets: BTreeMap::new(), dir };
+        for (name, target) in &workload.target {
+            let opened = open.open_one(name, target, surroundings, observer)?;
+            open.targets.insert(name.clone(), opened);
+        }
+        Ok(open)
+    }
+
+    fn open_one(
+        &self,
+        name: &str,
+        target: &Target,
+        surroundings: &Surroundings<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<OpenTarget, EngineError> {
+        match (target, &self.dir) {
+            (Target::Null(null), _) => Ok(OpenTarget::Null { bytes: null.size.0 }),
+            (Target::Tree(tree), Some(dir)) => open_tree(name, tree, dir, surroundings, observer),
+            (_, Some(dir)) => open_files(name, target, dir, surroundings, observer),
+            (_, None) => Err(EngineError::plan(format!("target `{name}` cannot be opened here"))),
+        }
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<&OpenTarget> {
+        self.targets.get(name)
+    }
+
+    pub(crate) fn tree_mut(&mut self, name: &str) -> Option<&mut OpenTree> {
+        match self.targets.get_mut(name) {
+            Some(OpenTarget::Tree(tree)) => Some(tree),
+            _ => None,
+        }
+    }
+
+    /// Brings a tree back after a phase; `None` where nobody knows what happened to it.
+    pub(crate) fn return_tree(&mut self, name: &str, state: Option<TreeState>) {
+        if let Some(tree) = self.tree_mut(name) {
+            tree.state = state;
+        }
+    }
+
+    /// The targets that `wanted` names, for looking at.
+    pub(crate) fn views(&self, wanted: impl Fn(&str) -> bool) -> Vec<TargetView<'_>> {
+        let of = |(name, target): (&'_ String, &'_ OpenTarget)| -> TargetView<'_> { view(name, target) };
+        self.targets.iter().filter(|(name, _)| wanted(name)).map(of).collect()
+    }
+
+    /// Makes what a phase wrote to a target durable.
+    pub(crate) fn flush(&self, name: &str, flush: Flush) -> Result<(), String> {
+        match self.targets.get(name) {
+            Some(OpenTarget::Files(open)) => open.files.iter().try_for_each(|file| {
+                let done = match flush {
+                    Flush::None => Ok(()),
+                    Flush::Fsync => file.file().sync_all(),
+                    Flush::Fdatasync => file.file().sync_data(),
+                    // What a network file system flushes on, it flushes on the close of any descriptor.
+                    Flush::Close => file.again(IoMode::Buffered).map(drop).map_err(std::io::Error::other),
+                };
+                done.map_err(|error| format!("{}: {error}", file.path().display()))
+            }),
+            Some(OpenTarget::Tree(tree)) if flush != Flush::Close => {
+                rustix::fs::syncfs(&tree.root).map_err(|error| format!("{}: {error}", tree.root.path().display()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Closes the files and removes the test directory.
+    pub(crate) fn close(self) -> Result<(), crate::testdir::TestDirError> {
+        drop(self.targets);
+        self.dir.map_or(Ok(()), TestDir::remove)
+    }
+
+    /// Brings the phase's targets into the cache state that it asks for. Answers what could not be had, with the reason.
+    pub(crate) fn apply_cache_policy(
+        &self,
+        phase: &Phase,
+        surroundings: &Surroundings<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<String>, EngineError> {
+        let mut fallbacks = Vec::new();
+        for (name, target) in &self.targets {
+            if !phase.workers.iter().any(|group| group.target == *name) {
+                continue;
+            }
+            match target {
+                OpenTarget::Files(open) => apply_to_files(open, phase, surroundings, observer, &mut fallbacks)?,
+                OpenTarget::Tree(tree) => apply_to_tree(tree, phase, surroundings, observer, &mut fallbacks)?,
+                OpenTarget::Null { .. } => {}
+            }
+        }
+        Ok(fallbacks)
+    }
+}
+
+fn view<'a>(name: &'a str, target: &'a OpenTarget) -> TargetView<'a> {
+    match target {
+        OpenTarget::Files(open) => TargetView {
+            name,
+            path: open.files.iter().next().map_or(Path::new(""), |file| file.path()),
+            files: open.files.iter().map(AsFd::as_fd).collect(),
+        },
+        OpenTarget::Tree(tree) => TargetView { name, path: tree.root.path(), files: Vec::new() },
+        OpenTarget::Null { .. } => TargetView { name, path: Path::new("null"), files: Vec::new() },
+    }
+}
+
+/// A stream for content: the workload's, but different in every run.
+pub(crate) fn content_stream(workload: &Workload, setting: &Setting<'_>, phase: u32, worker: u32) -> StreamId {
+    StreamId { seed: workload.seed ^ setting.content_seed, phase, worker }
+}
+
+/// Content that is laid out belongs to no phase.
+const LAYOUT_PHASE: u32 = u32::MAX >> 9;
+
+fn open_files(
+    name: &str,
+    target: &Target,
+    dir: &TestDir,
+    surroundings: &Surroundings<'_>,
+    observer: &mut dyn Observer,
+) -> Result<OpenTarget, EngineError> {
+    let Surroundings { guard, setting, workload } = *surroundings;
+    let (size, count, content, prepare, kind) = match target {
+        Target::File(file) => (file.size, 1, file.content, file.prepare, FileKind::Regular),
+        Target::Files(files) => (Some(files.size), files.count, files.content, files.prepare, FileKind::Regular),
+        Target::Device(device) => (device.size, 1, device.content, Prepare::Nothing, FileKind::Device),
+        Target::Tree(_) | Target::Null(_) | Target::Sim(_) => {
+            return Err(EngineError::plan(format!("target `{name}` has no files")));
+        }
+    };
+    let size = size_bytes(name, size)?;
+    let run_seed = workload.seed ^ setting.content_seed;
+    let planned = size.map(|size| vec![size; count as usize]);
+    let stamped = planned.map(|lengths| stamping(workload, name, &lengths, run_seed)).transpose()?.flatten();
+    let mut stamper = stamped
+        .map(|stamp| Stamper::new(stamp.checksum, stamp.interval_bytes, stamp.seed, stamp.first_sequence))
+        .transpose()
+        .map_err(EngineError::plan)?;
+    let mut filler = Filler::new(content, content_stream(workload, setting, LAYOUT_PHASE, 0));
+    let mut fill = |buffer: &mut [u8], file: u32, offset: u64| {
+        filler.fill(buffer);
+        if let Some(stamper) = &mut stamper {
+            stamper.stamp(file, offset, buffer);
+        }
+    };
+    let mut progress = |progress: Progress| {
+        let percent = progress.written_bytes * 100 / progress.total_bytes.max(1);
+        observer.preparing(&format!("writing {name}: {percent} % of {} MiB", progress.total_bytes >> 20));
+    };
+    let mut layout = Layout {
+        guard,
+        dir,
+        access: access(workload, name),
+        phase_writes_bytes: if prepare == Prepare::Write { 0 } else { size.unwrap_or(0) * u64::from(count) },
+        stop: setting.stop,
+        fill: &mut fill,
+        progress: &mut progress,
+    };
+    let files = open_target(target, size, &mut layout)?;
+    let stamping = match stamped {
+        Some(stamp) => Some(stamp),
+        None => {
+            let lengths: Vec<u64> = files.iter().map(|file| file.length_bytes()).collect();
+            stamping(workload, name, &lengths, run_seed)?
+        }
+    };
+    Ok(OpenTarget::Files(OpenFiles { files, kind, content, stamping }))
+}
+
+fn open_tree(
+    name: &str,
+    target: &TreeTarget,
+    dir: &TestDir,
+    surroundings: &Surroundings<'_>,
+    observer: &mut dyn Observer,
+) -> Result<OpenTarget, EngineError> {
+    let Surroundings { guard, setting, workload } = *surroundings;
+    let shape = TreeShape::new(target, workload.seed).map_err(EngineError::plan)?;
+    let most_bytes = (0..target.files).map(|file| shape.size_of(tree::FileId(file))).sum();
+    let root = guard.open_dir_in(dir, &target.path, most_bytes)?;
+    observer.preparing(&format!("making {name}: {} files of {}", shape.preallocated(), target.files));
+    let mut filler = Filler::new(target.content, content_stream(workload, setting, LAYOUT_PHASE, 0));
+    tree::layout(root.as_fd(), &shape, &mut |buffer| filler.fill(buffer))
+        .map_err(|error| EngineError::Tree { target: name.to_owned(), reason: error.to_string() })?;
+    let shape = Arc::new(shape);
+    let state = Some(TreeState::new(Arc::clone(&shape)));
+    Ok(OpenTarget::Tree(OpenTree { root, shape, state, content: target.content }))
+}
+
+fn apply_to_files(
+    open: &OpenFiles,
+    phase: &Phase,
+    surroundings: &Surroundings<'_>,
+    observer: &mut dyn Observer,
+    fallbacks: &mut Vec<String>,
+) -> Result<(), EngineError> {
+    let setting = surroundings.setting;
+    let mode = if phase.cache == CachePolicy::Direct { IoMode::Direct } else { IoMode::Buffered };
+    let mut policy = phase.cache;
+    match open.files.set_mode(mode) {
+        Ok(()) => {}
+        Err(refusal @ Refusal::NoDirect { .. }) => {
+            fallbacks.push(format!("direct: {refusal}; a cold page cache used instead"));
+            policy = CachePolicy::Cold;
+        }
+        Err(refusal) => return Err(refusal.into()),
+    }
+    let not_cold = |source| EngineError::NotCold { phase: phase.name.clone(), source };
+    match policy {
+        CachePolicy::AsIs => {}
+        CachePolicy::Direct => {
+            // What lies dirty in the cache would be written back in the midst of the phase.
+            open.files.iter().try_for_each(|file| file.file().sync_data()).map_err(|source| {
+                EngineError::plan(format!("phase `{}`: flushing before direct I/O: {source}", phase.name))
+            })?;
+            evict_images(&open.files, setting, observer)?;
+        }
+        CachePolicy::Cold => {
+            observer.preparing(&format!("{}: emptying the page cache", phase.name));
+            evict(&open.files, setting.drop_caches, setting.stop).map_err(not_cold)?;
+            evict_images(&open.files, setting, observer)?;
+        }
+        CachePolicy::Warm => {
+            observer.preparing(&format!("{}: filling the page cache", phase.name));
+            warm(&open.files, setting.stop)
+                .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source })?;
+        }
+    }
+    Ok(())
+}
+
+/// A file on a loop device is cached twice; the image below it is to be as cold as the file. What cannot be (an image in
+/// memory, or one that somebody uses) is left: the checks see what the devices did.
+fn evict_images(files: &TargetFiles, setting: &Setting<'_>, observer: &mut dyn Observer) -> Result<(), EngineError> {
+    let Some(first) = files.iter().next() else { return Ok(()) };
+    let images: Vec<PathBuf> =
+        stack::of_path(first.path()).stack.iter().filter_map(|layer| layer.backing_file.clone()).map(PathBuf::from).collect();
+    if images.is_empty() {
+        return Ok(());
+    }
+    observer.preparing("emptying the page cache of the image below");
+    if let Ok(images) = TargetFiles::open_read_only(images.iter().map(PathBuf::as_path)) {
+        let _ = evict(&images, setting.drop_caches, setting.stop);
+    }
+    Ok(())
+}
+
+fn apply_to_tree(
+    tree: &OpenTree,
+    phase: &Phase,
+    surroundings: &Surroundings<'_>,
+    observer: &mut dyn Observer,
+    fallbacks: &mut Vec<String>,
+) -> Result<(), EngineError> {
+    let setting = surroundings.setting;
+    let Some(state) = &tree.state else { return Ok(()) };
+    match phase.cache {
+        CachePolicy::AsIs => return Ok(()),
+        CachePolicy::Direct => {
+            fallbacks.push("direct: flows go through the page cache; a cold page cache used instead".to_owned());
+        }
+        CachePolicy::Cold | CachePolicy::Warm => {}
+    }
+    observer.preparing(&format!("{}: preparing the page cache of the file set", phase.name));
+    let existing = |file: &u64| state.entry(tree::FileId(*file)).is_some();
+    let mut files = (0..tree.shape.files()).filter(existing).peekable();
+    while files.peek().is_some() {
+        let paths: Vec<PathBuf> = files.by_ref().take(TREE_BATCH as usize).map(|file| path_of(tree, file)).collect();
+        let batch = TargetFiles::open_read_only(paths.iter().map(PathBuf::as_path))?;
+        if phase.cache == CachePolicy::Warm {
+            warm(&batch, setting.stop).map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source })?;
+        } else {
+            evict(&batch, setting.drop_caches, setting.stop)
+                .map_err(|source| EngineError::NotCold { phase: phase.name.clone(), source })?;
+        }
+    }
+    if phase.cache != CachePolicy::Warm {
+        fallbacks.push("cold: the files' data; names and inodes may still be in memory".to_owned());
+    }
+    Ok(())
+}
+
+fn path_of(tree: &OpenTree, file: u64) -> PathBuf {
+    let mut buffer = PathBuffer::new();
+    tree.shape.write_path(tree::FileId(file), &mut buffer);
+    tree.root.path().join(buffer.as_path())
+}
