@@ -1,7 +1,7 @@
 //! Block I/O: which offsets, which sizes, which mix.
 
-use crate::units::Bytes;
 use crate::short_form::short_form;
+use crate::units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -64,7 +64,7 @@ impl Default for Blocks {
 
 /// Where the next offset comes from. "Block" is the smallest block size, or `align` where given.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
 #[schemars(rename = "Pattern")]
 pub enum Pattern {
     /// Upwards, again from the start after the end.
@@ -123,7 +123,7 @@ pub struct Zone {
 
 /// The size of an op.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
 #[schemars(rename = "BlockSize")]
 pub enum BlockSize {
     /// Always the same.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// What the bytes of a write are. All of it is generated at memory speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
 #[schemars(rename = "Content")]
 pub enum Content {
     /// Incompressible, never the same twice.

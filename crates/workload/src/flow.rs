@@ -6,9 +6,9 @@
 //! further variants of [`Step`], compiled by the engine's flow source like the rest.
 
 use crate::blocks::WeightedSize;
+use crate::short_form::short_form;
 use crate::target::Distribution;
 use crate::units::{Bytes, Nanos};
-use crate::short_form::short_form;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub struct Flow {
 
 /// Which file a step works on.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
 #[schemars(rename = "Pick")]
 pub enum Pick {
     /// An existing file, uniformly.
@@ -50,7 +50,7 @@ short_form!(Pick);
 
 /// One step of a flow. `handle` numbers an open file of the worker; most flows need only 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
 #[schemars(rename = "Step")]
 pub enum Step {
     /// `open(O_CREAT|O_EXCL)` of a file that does not exist; it becomes the handle's file.

@@ -8,6 +8,7 @@
 pub mod blocks;
 pub mod content;
 pub mod flow;
+pub mod keypath;
 pub mod named;
 pub mod native;
 pub mod op;

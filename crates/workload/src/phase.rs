@@ -4,8 +4,8 @@ use crate::blocks::Blocks;
 use crate::content::Verify;
 use crate::flow::Flow;
 use crate::pace::Pace;
-use crate::units::{Bytes, Nanos, Size};
 use crate::short_form::short_form;
+use crate::units::{Bytes, Nanos, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -211,7 +211,7 @@ impl WorkerGroup {
 
 /// What the ops of a worker are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
 #[schemars(rename = "Work")]
 pub enum Work {
     /// Block I/O by a pattern.
@@ -235,7 +235,7 @@ pub enum RunAs {
 
 /// What executes ops.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
 #[schemars(rename = "Backend")]
 pub enum Backend {
     /// `io-uring` for depth above 1 where the kernel has it, else `psync`; `null` and `sim` for those targets.

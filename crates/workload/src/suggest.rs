@@ -85,7 +85,8 @@ mod tests {
 
     #[test]
     fn counts_edits() {
-        for (a, b, edits) in [("", "", 0), ("abc", "", 3), ("kitten", "sitting", 3), ("ab", "ba", 1), ("größe", "grösse", 2)]
+        for (a, b, edits) in
+            [("", "", 0), ("abc", "", 3), ("kitten", "sitting", 3), ("ab", "ba", 1), ("größe", "grösse", 2)]
         {
             assert_eq!(distance(a, b), edits, "{a} {b}");
         }

@@ -1,16 +1,16 @@
 //! Where operations go.
 
 use crate::content::Content;
+use crate::short_form::short_form;
 use crate::sim::SimDevice;
 use crate::units::{Bytes, Size};
-use crate::short_form::short_form;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Where operations go. A relative path lies in the test directory that Plumb makes and marks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
 #[schemars(rename = "Target")]
 pub enum Target {
     /// One file.
@@ -109,7 +109,7 @@ fn one() -> u32 {
 
 /// A distribution of sizes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
 #[schemars(rename = "Distribution")]
 pub enum Distribution {
     /// Always the same.
