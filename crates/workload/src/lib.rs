@@ -24,6 +24,7 @@ pub mod validate;
 pub use blocks::{BlockSize, Blocks, Mix, Pattern};
 pub use content::{Checksum, Content, Verify};
 pub use flow::{Flow, Pick, Step};
+pub use keypath::KeyPath;
 pub use op::OpKind;
 pub use pace::{Arrival, Pace};
 pub use phase::{
@@ -35,6 +36,7 @@ pub use target::{
     DeviceTarget, Distribution, FileTarget, FilesTarget, NullTarget, Prepare, SimTarget, Target, TreeTarget,
 };
 pub use units::{Bytes, Nanos, PerSecond, Size};
+pub use validate::Problem;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -10,7 +10,9 @@ pub struct NativeError {
     pub source_name: String,
     /// The text itself.
     pub text: String,
-    /// What is wrong with it, in its order.
+    /// The overrides that were put in, in full: `depth=32`.
+    pub overrides: Vec<String>,
+    /// What is wrong, in the order of the text.
     pub diagnostics: Vec<Diagnostic>,
 }
 
@@ -77,6 +79,10 @@ impl fmt::Display for NativeError {
                 f.write_str("\n\n")?;
             }
             self.write_one(f, diagnostic)?;
+        }
+        // An override may well break what the text says elsewhere.
+        if !self.overrides.is_empty() && self.diagnostics.iter().any(|diagnostic| diagnostic.origin == Origin::Text) {
+            write!(f, "\n\nnote: this is with --set {}", self.overrides.join(" --set "))?;
         }
         Ok(())
     }

@@ -58,7 +58,12 @@ impl<'a> Document<'a> {
     }
 
     fn failed(&self, diagnostics: Vec<Diagnostic>) -> NativeError {
-        NativeError { source_name: self.source_name.to_owned(), text: self.text().to_owned(), diagnostics }
+        NativeError {
+            source_name: self.source_name.to_owned(),
+            text: self.text().to_owned(),
+            overrides: self.overrides.iter().map(|placed| placed.given.to_string()).collect(),
+            diagnostics,
+        }
     }
 
     /// A diagnostic of a position in the common space.
