@@ -57,6 +57,9 @@ impl fmt::Display for KeyPath {
     }
 }
 
+/// Nothing in a workload lies deeper, loops within loops apart; it bounds the recursion of whoever follows a path.
+const STEPS_MAX: usize = 64;
+
 /// Why a path could not be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no path into a workload, such as `phase.0.workers.0.depth`")]
@@ -98,7 +101,7 @@ impl FromStr for KeyPath {
                 rest = &rest[end..];
             }
         }
-        if path.0.is_empty() { Err(error()) } else { Ok(path) }
+        if path.0.is_empty() || path.0.len() > STEPS_MAX { Err(error()) } else { Ok(path) }
     }
 }
 

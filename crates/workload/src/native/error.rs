@@ -88,6 +88,9 @@ impl fmt::Display for NativeError {
     }
 }
 
+/// Characters of a line that are shown at most.
+const SHOWN_MAX: usize = 160;
+
 impl NativeError {
     fn write_one(&self, f: &mut fmt::Formatter<'_>, diagnostic: &Diagnostic) -> fmt::Result {
         let Diagnostic { origin, span, line, column, message, help } = diagnostic;
@@ -103,12 +106,17 @@ impl NativeError {
             Origin::Override(_) => writeln!(f, "{margin}--> --set, for {}", self.source_name)?,
         }
         let shown = text.lines().nth(line - 1).unwrap_or("");
-        // A tab is shown as one blank, so that the caret stands where it should.
-        writeln!(f, "{margin} |")?;
-        writeln!(f, "{gutter} | {}", shown.replace('\t', " "))?;
         let rest = shown.chars().count().saturating_sub(column - 1);
         let wanted = text.get(span.clone()).map_or(0, |marked| marked.chars().take_while(|c| *c != '\n').count());
-        write!(f, "{margin} | {}{}", " ".repeat(column - 1), "^".repeat(wanted.min(rest).max(1)))?;
+        // Of a line that is too long, what lies around the place; a tab as one blank, so that the caret stands right.
+        let hidden = if shown.chars().count() > SHOWN_MAX { (column - 1).saturating_sub(SHOWN_MAX / 2) } else { 0 };
+        let part: String =
+            shown.chars().skip(hidden).take(SHOWN_MAX).map(|c| if c == '\t' { ' ' } else { c }).collect();
+        let indent = column - 1 - hidden;
+        let carets = wanted.min(rest).min(SHOWN_MAX.saturating_sub(indent)).max(1);
+        writeln!(f, "{margin} |")?;
+        writeln!(f, "{gutter} | {part}")?;
+        write!(f, "{margin} | {}{}", " ".repeat(indent), "^".repeat(carets))?;
         if let Some(help) = help {
             write!(f, "\n{margin} = help: {help}")?;
         }

@@ -158,6 +158,22 @@ fn carets_stand_right_behind_tabs_and_wide_letters() {
 }
 
 #[test]
+fn of_a_long_line_only_a_part_is_shown() {
+    let text = format!("name = \"x\"\nphase = [{}, bad]", "1, ".repeat(10_000));
+    let error = parse("w.toml", &text).unwrap_err().to_string();
+    assert!(error.lines().all(|line| line.chars().count() < 200), "{error}");
+    let lines: Vec<&str> = error.lines().collect();
+    let caret = lines[4].find('^').unwrap();
+    assert_eq!(lines[3].chars().nth(caret), error_char(&text), "{error}");
+}
+
+/// The character that the first diagnostic points at.
+fn error_char(text: &str) -> Option<char> {
+    let error = parse("w.toml", text).unwrap_err();
+    text[error.diagnostics[0].span.start..].chars().next()
+}
+
+#[test]
 fn texts_that_are_no_workload_have_an_error_and_no_panic() {
     for text in
         ["", "name", "name = 1", "\u{feff}", "[[phase]]", "[target]\n[phase]", "name = \"x\"\n[[phase]]\n[target]"]
@@ -479,5 +495,25 @@ fn the_schema_refuses_what_the_reader_refuses() {
     ] {
         let value: Value = toml::from_str(&SAMPLE.replacen(from, to, 1)).unwrap();
         assert!(!accepts(&schema, &schema, &value), "{to}");
+    }
+}
+
+/// Nesting without an end must not end the stack.
+#[test]
+fn bottomless_texts_have_an_error() {
+    let deep = 100_000;
+    for text in [
+        format!("a = {}", "[".repeat(deep)),
+        format!("a = {}1{}", "[".repeat(deep), "]".repeat(deep)),
+        format!("a = {}", "{ a = ".repeat(deep)),
+        format!("a{} = 1", ".a".repeat(deep)),
+        format!("[a{}]", ".a".repeat(deep)),
+    ] {
+        assert!(parse("w.toml", &text).is_err());
+        let kept = set_well(&[&format!("description={text}")]).description;
+        assert!(kept == text.trim(), "what is not TOML is a text");
+    }
+    for path in ["a.".repeat(deep), "[0]".repeat(deep)] {
+        assert!(set(&[&format!("{path}a=1")]).is_err());
     }
 }
