@@ -1,5 +1,6 @@
 //! Block I/O: which offsets, which sizes, which mix.
 
+use crate::short_form::short_form;
 use crate::units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -63,7 +64,8 @@ impl Default for Blocks {
 
 /// Where the next offset comes from. "Block" is the smallest block size, or `align` where given.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[schemars(rename = "Pattern")]
 pub enum Pattern {
     /// Upwards, again from the start after the end.
     #[default]
@@ -103,6 +105,8 @@ pub enum Pattern {
     List(Vec<Bytes>),
 }
 
+short_form!(Pattern);
+
 fn half() -> f64 {
     0.5
 }
@@ -119,7 +123,8 @@ pub struct Zone {
 
 /// The size of an op.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[schemars(rename = "BlockSize")]
 pub enum BlockSize {
     /// Always the same.
     Fixed(Bytes),
@@ -136,6 +141,8 @@ pub enum BlockSize {
     /// From a table of sizes with weights.
     Weighted(Vec<WeightedSize>),
 }
+
+short_form!(BlockSize, bare = "fixed");
 
 impl Default for BlockSize {
     fn default() -> BlockSize {

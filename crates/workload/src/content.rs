@@ -1,11 +1,13 @@
 //! What is written, and how what is read is verified.
 
+use crate::short_form::short_form;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the bytes of a write are. All of it is generated at memory speed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[schemars(rename = "Content")]
 pub enum Content {
     /// Incompressible, never the same twice.
     #[default]
@@ -23,6 +25,8 @@ pub enum Content {
     },
 }
 
+short_form!(Content);
+
 /// How written blocks are stamped and read blocks verified.
 ///
 /// Each block carries a header (magic, file, offset, sequence, seed, checksum of the rest), so that a lost, torn,
@@ -32,6 +36,11 @@ pub enum Content {
 pub struct Verify {
     /// Over the block behind its header.
     pub checksum: Checksum,
+}
+
+impl Verify {
+    /// Length of the header at the start of each stamped block; no verified block can be smaller.
+    pub const HEADER_BYTES: u64 = 64;
 }
 
 /// The checksum of a verified block.

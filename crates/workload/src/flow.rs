@@ -6,6 +6,7 @@
 //! further variants of [`Step`], compiled by the engine's flow source like the rest.
 
 use crate::blocks::WeightedSize;
+use crate::short_form::short_form;
 use crate::target::Distribution;
 use crate::units::{Bytes, Nanos};
 use schemars::JsonSchema;
@@ -24,7 +25,8 @@ pub struct Flow {
 
 /// Which file a step works on.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[schemars(rename = "Pick")]
 pub enum Pick {
     /// An existing file, uniformly.
     #[default]
@@ -44,9 +46,12 @@ pub enum Pick {
     Same,
 }
 
+short_form!(Pick);
+
 /// One step of a flow. `handle` numbers an open file of the worker; most flows need only 0.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[schemars(rename = "Step")]
 pub enum Step {
     /// `open(O_CREAT|O_EXCL)` of a file that does not exist; it becomes the handle's file.
     Create {
@@ -234,6 +239,8 @@ pub enum Step {
         choices: Vec<Choice>,
     },
 }
+
+short_form!(Step);
 
 fn request_bytes() -> Bytes {
     Bytes(1 << 20)

@@ -8,12 +8,15 @@
 pub mod blocks;
 pub mod content;
 pub mod flow;
+pub mod keypath;
 pub mod named;
 pub mod native;
 pub mod op;
 pub mod pace;
 pub mod phase;
+mod short_form;
 pub mod sim;
+pub mod suggest;
 pub mod target;
 pub mod units;
 pub mod validate;
@@ -21,6 +24,7 @@ pub mod validate;
 pub use blocks::{BlockSize, Blocks, Mix, Pattern};
 pub use content::{Checksum, Content, Verify};
 pub use flow::{Flow, Pick, Step};
+pub use keypath::KeyPath;
 pub use op::OpKind;
 pub use pace::{Arrival, Pace};
 pub use phase::{
@@ -32,6 +36,7 @@ pub use target::{
     DeviceTarget, Distribution, FileTarget, FilesTarget, NullTarget, Prepare, SimTarget, Target, TreeTarget,
 };
 pub use units::{Bytes, Nanos, PerSecond, Size};
+pub use validate::Problem;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

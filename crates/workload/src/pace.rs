@@ -1,12 +1,14 @@
 //! When the next op may start.
 
+use crate::short_form::short_form;
 use crate::units::{Nanos, PerSecond};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// When the next op may start.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[schemars(rename = "Pace")]
 pub enum Pace {
     /// As soon as there is room in the queue.
     #[default]
@@ -31,6 +33,8 @@ pub enum Pace {
         shared: bool,
     },
 }
+
+short_form!(Pace);
 
 fn every_op() -> u64 {
     1

@@ -4,6 +4,7 @@ use crate::blocks::Blocks;
 use crate::content::Verify;
 use crate::flow::Flow;
 use crate::pace::Pace;
+use crate::short_form::short_form;
 use crate::units::{Bytes, Nanos, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -210,13 +211,16 @@ impl WorkerGroup {
 
 /// What the ops of a worker are.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[schemars(rename = "Work")]
 pub enum Work {
     /// Block I/O by a pattern.
     Blocks(Blocks),
     /// A program over a file set.
     Flow(Flow),
 }
+
+short_form!(Work);
 
 /// A worker is a thread or a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -231,7 +235,8 @@ pub enum RunAs {
 
 /// What executes ops.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[schemars(rename = "Backend")]
 pub enum Backend {
     /// `io-uring` for depth above 1 where the kernel has it, else `psync`; `null` and `sim` for those targets.
     #[default]
@@ -268,6 +273,8 @@ pub enum Backend {
     /// The simulated device.
     Sim,
 }
+
+short_form!(Backend);
 
 fn yes() -> bool {
     true

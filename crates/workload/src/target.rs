@@ -1,6 +1,7 @@
 //! Where operations go.
 
 use crate::content::Content;
+use crate::short_form::short_form;
 use crate::sim::SimDevice;
 use crate::units::{Bytes, Size};
 use schemars::JsonSchema;
@@ -9,7 +10,8 @@ use std::path::PathBuf;
 
 /// Where operations go. A relative path lies in the test directory that Plumb makes and marks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[schemars(rename = "Target")]
 pub enum Target {
     /// One file.
     File(FileTarget),
@@ -24,6 +26,8 @@ pub enum Target {
     /// A simulated device on a virtual clock.
     Sim(SimTarget),
 }
+
+short_form!(Target);
 
 /// How a file gets its blocks before the first phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
@@ -105,7 +109,8 @@ fn one() -> u32 {
 
 /// A distribution of sizes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
+#[schemars(rename = "Distribution")]
 pub enum Distribution {
     /// Always the same.
     Fixed(Bytes),
@@ -126,6 +131,8 @@ pub enum Distribution {
     /// A table of sizes with weights.
     Weighted(Vec<crate::blocks::WeightedSize>),
 }
+
+short_form!(Distribution, bare = "fixed");
 
 /// A block device. Writing to it needs the user's word: its serial.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -160,7 +167,10 @@ pub struct SimTarget {
     pub device: SimDevice,
     /// The range of offsets.
     pub size: Bytes,
-    /// As a file set of so many files instead of one range, for flows.
+    /// As a file set of so many files instead of one range, for flows. Each file's size is `size / files`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<u64>,
+    /// Share of those files that exist before the first phase, in percent.
+    #[serde(default)]
+    pub preallocated_percent: u32,
 }

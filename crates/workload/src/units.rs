@@ -92,23 +92,28 @@ const BYTE_UNITS: &[(&str, u64)] = &[
     ("B", 1),
     ("k", 1 << 10),
     ("K", 1 << 10),
+    ("Ki", 1 << 10),
     ("KiB", 1 << 10),
     ("kB", 1_000),
     ("KB", 1_000),
     ("m", 1 << 20),
     ("M", 1 << 20),
+    ("Mi", 1 << 20),
     ("MiB", 1 << 20),
     ("MB", 1_000_000),
     ("g", 1 << 30),
     ("G", 1 << 30),
+    ("Gi", 1 << 30),
     ("GiB", 1 << 30),
     ("GB", 1_000_000_000),
     ("t", 1 << 40),
     ("T", 1 << 40),
+    ("Ti", 1 << 40),
     ("TiB", 1 << 40),
     ("TB", 1_000_000_000_000),
     ("p", 1 << 50),
     ("P", 1 << 50),
+    ("Pi", 1 << 50),
     ("PiB", 1 << 50),
     ("PB", 1_000_000_000_000_000),
 ];
@@ -213,7 +218,7 @@ impl fmt::Display for Nanos {
             ("us", 1_000),
             ("ms", 1_000_000),
             ("s", 1_000_000_000),
-            ("m", 60_000_000_000),
+            ("min", 60_000_000_000),
             ("h", 3_600_000_000_000),
         ];
         write_scaled(f, self.0, EXACT, "0s")
@@ -287,3 +292,133 @@ text_or_number!(Nanos, "a time with its unit, such as `30s`, `1.5ms` or `2m`", |
 text_or_number!(PerSecond, "a rate such as `1000/s` or `50k/s`", |value| (value > 0)
     .then_some(PerSecond(value as f64)));
 text_or_number!(Size, "a size such as `4GiB`, `ram*2` or `free*10%`", |value| Some(Size::Bytes(Bytes(value))));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn sizes_read_as_block_tools_have_them() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("4096", 4096),
+            ("4k", 4096),
+            ("4K", 4096),
+            ("4Ki", 4096),
+            ("4 KiB", 4096),
+            ("4kB", 4000),
+            ("4KB", 4000),
+            ("1.5MiB", 3 << 19),
+            ("1_000", 1000),
+            ("2T", 2 << 40),
+            ("18446744073709551615", u64::MAX),
+        ] {
+            assert_eq!(text.parse::<Bytes>(), Ok(Bytes(bytes)), "{text}");
+        }
+    }
+
+    #[test]
+    fn times_need_a_unit() {
+        for (text, nanos) in [
+            ("30s", 30_000_000_000),
+            ("1.5ms", 1_500_000),
+            ("2m", 120_000_000_000),
+            ("2min", 120_000_000_000),
+            ("7us", 7_000),
+            ("7µs", 7_000),
+            ("1h", 3_600_000_000_000),
+            ("0s", 0),
+        ] {
+            assert_eq!(text.parse::<Nanos>(), Ok(Nanos(nanos)), "{text}");
+        }
+        assert!("30".parse::<Nanos>().unwrap_err().to_string().contains("30s"), "the message shows a right one");
+    }
+
+    #[test]
+    fn rates_and_relative_sizes() {
+        assert_eq!("1000/s".parse(), Ok(PerSecond(1000.0)));
+        assert_eq!("50k/s".parse(), Ok(PerSecond(50_000.0)));
+        assert_eq!("0.5".parse(), Ok(PerSecond(0.5)));
+        assert_eq!("ram".parse(), Ok(Size::Ram(1.0)));
+        assert_eq!("ram * 2".parse(), Ok(Size::Ram(2.0)));
+        assert_eq!("free*10%".parse(), Ok(Size::Free(0.1)));
+        assert_eq!("4GiB".parse(), Ok(Size::Bytes(Bytes(4 << 30))));
+    }
+
+    #[test]
+    fn relative_sizes_resolve_to_whole_pages() {
+        assert_eq!(Size::Ram(0.5).resolve(10_000, 0), Bytes(4096));
+        assert_eq!(Size::Free(2.0).resolve(0, 4096), Bytes(8192));
+        assert_eq!(Size::Bytes(Bytes(5)).resolve(1 << 30, 1 << 30), Bytes(5));
+        assert_eq!(Size::Bytes(Bytes(5)).fixed(), Some(Bytes(5)));
+        assert_eq!(Size::Ram(1.0).fixed(), None);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named_with_what_would_be_right() {
+        for text in ["", "-1", "4 parsecs", "1.2.3", "k", "99999999999P", "18446744073709551616", "1e9", "4KiB4"] {
+            let error = text.parse::<Bytes>().unwrap_err();
+            assert_eq!(error.text, text);
+            assert!(error.to_string().contains("`4KiB`"), "{error}");
+        }
+        for text in ["0/s", "-1/s", "fast", "inf/s", "1/m"] {
+            assert!(text.parse::<PerSecond>().is_err(), "{text}");
+        }
+        for text in ["ram*0", "ram*-1", "ram*nan", "ram*inf", "ramdisk", "free*x", "half"] {
+            assert!(text.parse::<Size>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn prints_the_shortest_exact_form() {
+        assert_eq!(Bytes(4096).to_string(), "4KiB");
+        assert_eq!(Bytes(4097).to_string(), "4097");
+        assert_eq!(Bytes(0).to_string(), "0");
+        assert_eq!(Nanos(1_500_000).to_string(), "1500us");
+        assert_eq!(Nanos(120_000_000_000).to_string(), "2min");
+        assert_eq!(Nanos(0).to_string(), "0s");
+        assert_eq!(PerSecond(0.1).to_string(), "0.1/s");
+        assert_eq!(Size::Free(0.1).to_string(), "free*0.1");
+    }
+
+    /// Integers are sizes, but a bare number is no time: nobody can tell which unit it was.
+    #[test]
+    fn numbers_stand_for_sizes_and_not_for_times() {
+        assert_eq!(serde_json::from_str::<Bytes>("4096").unwrap(), Bytes(4096));
+        assert_eq!(serde_json::from_str::<Size>("4096").unwrap(), Size::Bytes(Bytes(4096)));
+        assert_eq!(serde_json::from_str::<PerSecond>("10").unwrap(), PerSecond(10.0));
+        assert_eq!(serde_json::from_str::<Nanos>("0").unwrap(), Nanos(0));
+        assert!(serde_json::from_str::<Nanos>("30").unwrap_err().to_string().contains("unit"));
+        assert!(serde_json::from_str::<Bytes>("-1").is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn bytes_round_trip(value: u64) {
+            prop_assert_eq!(Bytes(value).to_string().parse(), Ok(Bytes(value)));
+        }
+
+        #[test]
+        fn nanos_round_trip(value: u64) {
+            prop_assert_eq!(Nanos(value).to_string().parse(), Ok(Nanos(value)));
+        }
+
+        #[test]
+        fn factors_round_trip(value in 1e-12_f64..1e15) {
+            prop_assert_eq!(PerSecond(value).to_string().parse(), Ok(PerSecond(value)));
+            prop_assert_eq!(Size::Ram(value).to_string().parse(), Ok(Size::Ram(value)));
+            prop_assert_eq!(Size::Free(value).to_string().parse(), Ok(Size::Free(value)));
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC{0,24}", number in "[0-9._]{0,24}", unit in "[a-zA-Zµ/*% ]{0,5}") {
+            for text in [text.as_str(), &format!("{number}{unit}"), &format!("ram*{number}{unit}")] {
+                let _ = text.parse::<Bytes>();
+                let _ = text.parse::<Nanos>();
+                let _ = text.parse::<PerSecond>();
+                let _ = text.parse::<Size>();
+            }
+        }
+    }
+}

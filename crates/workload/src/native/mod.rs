@@ -1,0 +1,51 @@
+//! The native form: workloads as TOML.
+//!
+//! [`parse`] reads text, [`to_toml`] writes it, [`parse_with`] reads it with [`Override`]s (`--set key=value`) put in,
+//! and [`schema`] describes it for editors. Whatever is wrong, in the text or in what it means, comes back as one
+//! [`NativeError`] whose [`Diagnostic`]s know their place.
+
+mod error;
+mod locate;
+mod overrides;
+mod print;
+mod schema;
+#[cfg(test)]
+mod tests;
+mod wording;
+
+pub use error::{Diagnostic, NativeError, Origin};
+pub use overrides::{Override, OverrideError, Reach, SHORTHANDS, Shorthand};
+pub use print::{PrintError, to_toml};
+pub use schema::schema;
+
+use crate::Workload;
+use crate::validate::validate;
+use locate::Document;
+use serde::Deserialize;
+use toml::de::{DeTable, Deserializer};
+
+/// Reads and validates a workload. `source_name` is what errors call the text: its path, or `<stdin>`.
+pub fn parse(source_name: &str, text: &str) -> Result<Workload, NativeError> {
+    parse_with(source_name, text, &[])
+}
+
+/// Reads a workload, puts the overrides in, in their order, and validates the outcome.
+pub fn parse_with(source_name: &str, text: &str, overrides: &[Override]) -> Result<Workload, NativeError> {
+    let document = Document::new(source_name, text, overrides);
+    let mut tree = DeTable::parse(document.text()).map_err(|error| document.syntax_error(&error))?;
+    overrides::apply(&document, &mut tree)?;
+    let workload = Workload::deserialize(Deserializer::from(tree.clone())).map_err(|error| document.error(&error))?;
+    let problems = validate(&workload);
+    if problems.is_empty() { Ok(workload) } else { Err(document.problems(&tree, problems)) }
+}
+
+/// A workload from elsewhere (a named one, a dialect's), with overrides put in, validated.
+///
+/// Errors name the override; those that lie in the workload itself show it in its native form.
+pub fn with_overrides(workload: &Workload, overrides: &[Override]) -> Result<Workload, NativeError> {
+    let source_name = format!("<{}>", workload.name);
+    match to_toml(workload) {
+        Ok(text) => parse_with(&source_name, &text, overrides),
+        Err(error) => Err(Document::new(&source_name, "", &[]).whole(error.to_string())),
+    }
+}

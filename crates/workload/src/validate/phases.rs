@@ -1,0 +1,396 @@
+//! Rules of phases and of their workers: names, ends, queues, and which backend fits which target.
+
+use super::flows::OtherFiles;
+use super::targets::{Facts, Kind, Shape, facts};
+use super::{Checker, blocks, flows, help_for_name};
+use crate::Workload;
+use crate::content::Verify;
+use crate::pace::Pace;
+use crate::phase::{Backend, CachePolicy, Phase, RunAs, RwFlag, Stop, When, Work, WorkerGroup};
+use crate::units::Size;
+use std::collections::BTreeSet;
+
+/// More workers than this in one group is a slip of the pen.
+const WORKERS_MAX: u32 = 65_536;
+
+/// The largest submission queue of io_uring. Source: `IORING_MAX_ENTRIES`.
+const DEPTH_MAX: u32 = 32_768;
+
+/// CPUs of a `cpu_set_t`. Source: sched_setaffinity(2), `CPU_SETSIZE`.
+const CPUS_MAX: u32 = 1024;
+
+/// Faster than one op a nanosecond cannot be scheduled.
+const RATE_MAX: f64 = 1e9;
+
+pub(super) fn check(check: &mut Checker, workload: &Workload) {
+    if workload.phase.is_empty() {
+        check.problem(["phase"], "there is no phase", "add a `[[phase]]` with its `[[phase.workers]]`");
+    }
+    let mut names = BTreeSet::new();
+    let mut populated: BTreeSet<&str> = BTreeSet::new();
+    for (index, phase) in workload.phase.iter().enumerate() {
+        // Files that any worker of this phase or an earlier one creates may be there for the others.
+        for group in &phase.workers {
+            if let Work::Flow(flow) = &group.work
+                && flows::creates(&flow.steps)
+            {
+                populated.insert(&group.target);
+            }
+        }
+        check.inside("phase", |check| {
+            check.inside(index, |check| {
+                check.name(["name"], "the phase", &phase.name);
+                check.unique(["name"], "phases", &phase.name, &mut names);
+                one(check, workload, phase, &populated);
+            });
+        });
+    }
+}
+
+fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTreeSet<&str>) {
+    match phase.memory_pressure {
+        Some(Size::Free(_)) => check.problem(
+            ["memory-pressure"],
+            "free space of a file system is no measure of memory",
+            "use bytes, or a share of memory such as `ram*50%`",
+        ),
+        Some(Size::Ram(factor)) if factor >= 1.0 => check.problem(
+            ["memory-pressure"],
+            format!("`ram*{factor}` leaves no memory to run in"),
+            "lock less, such as `ram*80%`",
+        ),
+        Some(size) => check.size(["memory-pressure"], size),
+        None => {}
+    }
+    if phase.workers.is_empty() {
+        check.problem(["workers"], "the phase has no workers", "add a `[[phase.workers]]` with a `target` and `work`");
+    }
+    stop(check, phase);
+    let mut names = BTreeSet::new();
+    for (index, group) in phase.workers.iter().enumerate() {
+        check.inside("workers", |check| {
+            check.inside(index, |check| {
+                if let Some(name) = &group.name {
+                    check.name(["name"], "the group of workers", name);
+                    check.unique(["name"], "groups of workers", name, &mut names);
+                }
+                workers(check, phase, group);
+                match workload.target.get(&group.target) {
+                    Some(target) => {
+                        let facts = facts(target);
+                        fits(check, group, facts);
+                        match &group.work {
+                            Work::Blocks(work) => check.within(&["work", "blocks"], |check| {
+                                blocks::check(check, phase.cache, group, work, facts);
+                            }),
+                            Work::Flow(work) => check.within(&["work", "flow"], |check| {
+                                let others = if populated.contains(group.target.as_str()) {
+                                    OtherFiles::Created
+                                } else {
+                                    OtherFiles::None
+                                };
+                                flows::check(check, phase.cache, group, work, target, others);
+                            }),
+                        }
+                    }
+                    None => check.problem(
+                        ["target"],
+                        format!("there is no target named `{}`", group.target),
+                        help_for_name(&group.target, workload.target.keys()),
+                    ),
+                }
+            });
+        });
+    }
+}
+
+/// Does some limit end the phase or its worker, given what the worker does?
+fn ends(stop: &Stop, group: &WorkerGroup) -> bool {
+    let by_bytes = stop.bytes.is_some() || group.limit.bytes.is_some();
+    let always = stop.time.is_some()
+        || stop.ops.is_some()
+        || stop.steady.is_some()
+        || group.limit.ops.is_some()
+        || group.limit.passes.is_some();
+    match &group.work {
+        // Block work without any limit ends after one pass, and every op but a flush moves bytes.
+        Work::Blocks(_) => true,
+        Work::Flow(flow) => always || (by_bytes && flows::moves_bytes(&flow.steps)),
+    }
+}
+
+fn stop(check: &mut Checker, phase: &Phase) {
+    let stop = &phase.stop;
+    check.positive_if_some(["stop", "time"], "a stop time", stop.time.map(|time| time.0));
+    check.positive_if_some(["stop", "bytes"], "a stop at bytes", stop.bytes.map(|bytes| bytes.0));
+    check.positive_if_some(["stop", "ops"], "a stop at ops", stop.ops);
+    if phase.ramp.0 > 0 && stop.time.is_none() && stop.steady.is_none() {
+        check.problem(
+            ["ramp"],
+            "nothing says that the phase outlasts its ramp, and then nothing would be measured",
+            "add `stop.time`, which counts from the end of the ramp",
+        );
+    }
+    let first_ends = phase.stop.when == When::FirstDone;
+    let mut endless: Vec<usize> = (0..phase.workers.len()).filter(|i| !ends(stop, &phase.workers[*i])).collect();
+    if first_ends && endless.len() < phase.workers.len() {
+        endless.clear();
+    }
+    for index in endless {
+        check.inside("workers", |check| {
+            check.inside(index, |check| {
+                check.problem(
+                    ["limit"],
+                    "this flow never ends, and neither does its phase",
+                    "add `stop.time` to the phase, or `limit.passes` to the workers",
+                );
+            });
+        });
+    }
+    let Some(steady) = &stop.steady else { return };
+    check.within(&["stop", "steady"], |check| {
+        check.positive(["round"], "the length of a round", steady.round.0, "`1s` is usual");
+        if steady.window < 3 {
+            check.problem(
+                ["window"],
+                format!("a line through {} rounds says nothing about steadiness", steady.window),
+                "look at 5 rounds, as SNIA does, and at no fewer than 3",
+            );
+        }
+        if steady.max_rounds < steady.window {
+            check.problem(
+                ["max-rounds"],
+                format!("gives up after {} rounds, before a window of {}", steady.max_rounds, steady.window),
+                "allow at least as many rounds as the window; 25 is usual",
+            );
+        }
+        check.above_zero(["range"], "the allowed range", steady.range, "0.2 is SNIA's");
+        check.above_zero(["slope"], "the allowed slope", steady.slope, "0.1 is SNIA's");
+        let shortest = steady.round.0.saturating_mul(steady.window.into());
+        if let Some(time) = stop.time
+            && time.0 < shortest
+        {
+            check.problem(
+                [],
+                format!("`stop.time` {time} ends the phase before {} rounds are over", steady.window),
+                format!("allow at least {}, or leave `stop.time` out", crate::Nanos(shortest)),
+            );
+        }
+    });
+}
+
+/// Rules of a group that do not depend on its target.
+fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
+    check.positive(["count"], "the number of workers", group.count.into(), "use at least 1");
+    if group.count > WORKERS_MAX {
+        check.problem(["count"], format!("{} workers are too many", group.count), format!("use at most {WORKERS_MAX}"));
+    }
+    check.positive(["depth"], "the queue depth", group.depth.into(), "use at least 1");
+    if group.depth > DEPTH_MAX {
+        check.problem(
+            ["depth"],
+            format!("no queue holds {} requests", group.depth),
+            format!("io_uring's longest holds {DEPTH_MAX}"),
+        );
+    }
+    let synchronous =
+        matches!(group.backend, Backend::Psync | Backend::Preadv2 { .. } | Backend::Mmap | Backend::Stdio);
+    if matches!(group.work, Work::Flow(_)) {
+        if group.depth > 1 {
+            check.problem(
+                ["depth"],
+                format!("a flow does one thing after another and cannot hold {} requests", group.depth),
+                "use depth = 1, and more workers with `count`",
+            );
+        }
+    } else if group.depth > 1 && synchronous {
+        check.problem(
+            ["depth"],
+            format!("the backend `{}` is synchronous and cannot hold {} requests", group.backend.name(), group.depth),
+            "use backend = \"io-uring\", or depth = 1 and more workers with `count`",
+        );
+    }
+    for (key, batch) in [("submit", group.batch.submit), ("complete", group.batch.complete)] {
+        if batch > group.depth {
+            check.problem(
+                ["batch", key],
+                format!("a batch of {batch} never comes together at depth {}", group.depth),
+                "use at most the depth; 0 lets the engine adapt",
+            );
+        }
+    }
+    for (index, cpu) in group.cpus.iter().enumerate().filter(|(_, cpu)| **cpu >= CPUS_MAX) {
+        check.inside("cpus", |check| {
+            check.inside(index, |check| {
+                check.problem([], format!("there is no CPU {cpu}"), format!("CPUs count from 0 to {}", CPUS_MAX - 1));
+            });
+        });
+    }
+    check.positive_if_some(["limit", "bytes"], "a limit", group.limit.bytes.map(|bytes| bytes.0));
+    check.positive_if_some(["limit", "ops"], "a limit", group.limit.ops);
+    check.positive_if_some(["limit", "passes"], "a limit", group.limit.passes);
+    pace(check, group.pace);
+    backend(check, phase.cache, group);
+}
+
+fn pace(check: &mut Checker, pace: Pace) {
+    match pace {
+        Pace::Closed => {}
+        Pace::Think { time, every } => {
+            check.positive(["pace", "think", "time"], "the think time", time.0, "use `pace = \"closed\"` for no pause");
+            check.positive(["pace", "think", "every"], "the number of ops between pauses", every, "use at least 1");
+        }
+        Pace::Open { rate, .. } => {
+            check.above_zero(["pace", "open", "rate"], "the rate", rate.0, "use a rate such as `1000/s`");
+            if rate.0.is_finite() && rate.0 > RATE_MAX {
+                check.problem(
+                    ["pace", "open", "rate"],
+                    format!("{rate} is more than one op a nanosecond"),
+                    "use `pace = \"closed\"` to go as fast as possible",
+                );
+            }
+        }
+    }
+}
+
+/// Backends, and what the cache policy lets them do.
+fn backend(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup) {
+    let direct = cache == CachePolicy::Direct;
+    let needs_direct = "set the phase's `cache = \"direct\"`";
+    match &group.backend {
+        Backend::Preadv2 { flags } if !direct => {
+            for (index, flag) in flags.iter().enumerate() {
+                if matches!(flag, RwFlag::Hipri | RwFlag::Atomic) {
+                    check.within(&["backend", "preadv2", "flags"], |check| {
+                        check.inside(index, |check| {
+                            check.problem([], "this flag works on direct I/O only", needs_direct);
+                        });
+                    });
+                }
+            }
+        }
+        Backend::IoUring { poll_completions: true, .. } => {
+            if !direct {
+                check.problem(
+                    ["backend", "io-uring", "poll-completions"],
+                    "completions can be polled for direct I/O only",
+                    needs_direct,
+                );
+            }
+            if let Work::Blocks(work) = &group.work
+                && (work.mix.trim > 0 || work.fsync_every > 0 || work.fdatasync_every > 0)
+            {
+                check.problem(
+                    ["backend", "io-uring", "poll-completions"],
+                    "a polled ring carries reads and writes only, no flushes and no trims",
+                    "leave `poll-completions` out, or the flushes and trims",
+                );
+            }
+        }
+        Backend::Mmap | Backend::Stdio if direct => check.problem(
+            ["backend"],
+            format!("`{}` always goes through the page cache, and the phase wants to bypass it", group.backend.name()),
+            "use backend = \"psync\" or \"io-uring\", or another `cache` than \"direct\"",
+        ),
+        _ => {}
+    }
+}
+
+/// Does the group fit its target?
+fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
+    let name = group.backend.name();
+    let auto = group.backend == Backend::Auto;
+    match facts.kind {
+        Kind::Null if !auto && group.backend != Backend::Null => check.problem(
+            ["backend"],
+            format!("the target `{}` is null, and the backend `{name}` needs a real one", group.target),
+            "use backend = \"auto\"",
+        ),
+        Kind::Sim if !auto && group.backend != Backend::Sim => check.problem(
+            ["backend"],
+            format!("the target `{}` is simulated, and the backend `{name}` needs a real one", group.target),
+            "use backend = \"auto\"",
+        ),
+        Kind::Files | Kind::Device { .. } if matches!(group.backend, Backend::Null | Backend::Sim) => check.problem(
+            ["backend"],
+            format!("the backend `{name}` would do nothing to the real target `{}`", group.target),
+            format!("use backend = \"auto\", or a `[target.NAME.{name}]`"),
+        ),
+        _ => {}
+    }
+    if facts.kind == Kind::Sim && group.run_as == RunAs::Process {
+        check.problem(
+            ["run-as"],
+            "a simulated device runs on a virtual clock, in one process",
+            "use run-as = \"thread\"",
+        );
+    }
+    match (&group.work, facts.shape) {
+        (Work::Blocks(_), Shape::Tree { .. }) => check.problem(
+            ["work", "blocks"],
+            format!("block I/O needs one range of offsets, and `{}` is a file set", group.target),
+            "use `work.flow`, or a `file`, `files` or `device` target",
+        ),
+        (Work::Flow(_), Shape::Range { .. }) => check.problem(
+            ["work", "flow"],
+            format!("a flow needs a file set, and `{}` is one range of offsets", group.target),
+            match facts.kind {
+                Kind::Sim => "add `files = 1000` to the simulated target",
+                _ => "use a `[target.NAME.tree]`, or `work.blocks`",
+            },
+        ),
+        (Work::Flow(_), Shape::Tree { files, .. }) if files < u64::from(group.count) => check.problem(
+            ["count"],
+            format!("{} workers cannot share {files} files: each owns some of its own", group.count),
+            "use fewer workers or more files",
+        ),
+        _ => {}
+    }
+    if matches!(group.work, Work::Flow(_))
+        && matches!(group.backend, Backend::Preadv2 { .. } | Backend::Mmap | Backend::Stdio | Backend::IoUring { .. })
+    {
+        check.problem(
+            ["backend"],
+            format!("a flow runs on plain system calls, not on `{name}`"),
+            "use backend = \"auto\"",
+        );
+    }
+    if group.verify.is_some() {
+        verify(check, group, facts);
+    }
+}
+
+/// Verification needs bytes that are kept, in blocks of one size.
+fn verify(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
+    if matches!(facts.kind, Kind::Null | Kind::Sim) {
+        check.problem(
+            ["verify"],
+            format!("the target `{}` keeps no bytes that could be verified", group.target),
+            "leave `verify` out, or use a real target",
+        );
+    }
+    let Work::Blocks(work) = &group.work else {
+        check.problem(["verify"], "verification is of block I/O", "leave `verify` out of workers with a flow");
+        return;
+    };
+    for (key, block) in [("block", Some(&work.block)), ("write-block", work.write_block.as_ref())] {
+        let Some(block) = block else { continue };
+        if block.min().0 < Verify::HEADER_BYTES {
+            check.problem(
+                ["work", "blocks", key],
+                format!("a verified block carries a header of {} bytes and more", Verify::HEADER_BYTES),
+                format!("use blocks of at least {}", crate::Bytes(Verify::HEADER_BYTES)),
+            );
+        }
+        if block.min() != block.max() || *block != work.block {
+            check.problem(
+                ["work", "blocks", key],
+                "a block can only be verified at the size it was written with",
+                "use one fixed `block` for reads and writes alike",
+            );
+        }
+    }
+    if work.mix.trim > 0 {
+        check.problem(["work", "blocks", "mix", "trim"], "a trimmed block cannot be verified", "leave the trims out");
+    }
+}

@@ -1,0 +1,294 @@
+//! Rules of targets.
+
+use super::{Checker, MAX_OFFSET_BYTES};
+use crate::content::Content;
+use crate::sim::SimDevice;
+use crate::target::{SimTarget, Target, TreeTarget};
+use crate::units::Bytes;
+use crate::{Size, Workload};
+use std::collections::BTreeMap;
+use std::path::{Component, Path};
+
+/// More directories than this is a slip of the pen, not a tree.
+const DIRECTORIES_MAX: u64 = 1 << 24;
+
+pub(super) fn check(check: &mut Checker, workload: &Workload) {
+    if workload.target.is_empty() {
+        check.problem(["target"], "there is no target", "add one, such as `[target.data.file]` with a path and a size");
+    }
+    let mut paths: BTreeMap<&Path, &str> = BTreeMap::new();
+    for (name, target) in &workload.target {
+        check.inside("target", |check| {
+            check.inside(name.as_str(), |check| {
+                check.name([], "a target", name);
+                check.inside(key_of(target), |check| one(check, target));
+                if let Some(path) = path_of(target)
+                    && let Some(other) = paths.insert(path, name)
+                {
+                    check.problem(
+                        [key_of(target), "path"],
+                        format!("the targets `{other}` and `{name}` are the same path"),
+                        "let workers share one target, or give each target its own path",
+                    );
+                }
+            });
+        });
+    }
+}
+
+/// The key that chooses the target's kind.
+fn key_of(target: &Target) -> &'static str {
+    match target {
+        Target::File(_) => "file",
+        Target::Files(_) => "files",
+        Target::Tree(_) => "tree",
+        Target::Device(_) => "device",
+        Target::Null(_) => "null",
+        Target::Sim(_) => "sim",
+    }
+}
+
+fn path_of(target: &Target) -> Option<&Path> {
+    match target {
+        Target::File(target) => Some(&target.path),
+        Target::Files(target) => Some(&target.path),
+        Target::Tree(target) => Some(&target.path),
+        Target::Device(target) => Some(&target.path),
+        Target::Null(_) | Target::Sim(_) => None,
+    }
+}
+
+fn one(check: &mut Checker, target: &Target) {
+    if let Some(path) = path_of(target) {
+        path_is_sane(check, path);
+    }
+    match target {
+        Target::File(target) => {
+            content(check, target.content);
+            match target.size {
+                Some(size) => check.size(["size"], size),
+                None if target.path.is_relative() => check.problem(
+                    [],
+                    "a file that Plumb makes needs a size",
+                    "add `size = \"1GiB\"`; only an existing file under an absolute path has a length of its own",
+                ),
+                None => {}
+            }
+        }
+        Target::Files(target) => {
+            content(check, target.content);
+            check.positive(["count"], "the number of files", target.count.into(), "use at least 1");
+            check.size(["size"], target.size);
+        }
+        Target::Tree(target) => tree(check, target),
+        Target::Device(target) => {
+            content(check, target.content);
+            if target.path.is_relative() {
+                check.problem(
+                    ["path"],
+                    format!("`{}` is relative; a device is named by its full path", target.path.display()),
+                    "use `/dev/disk/by-id/…`",
+                );
+            }
+            if let Some(size) = target.size {
+                check.size(["size"], size);
+            }
+            if target.destroy_serial.as_deref().is_some_and(|serial| serial.trim().is_empty()) {
+                check.problem(["destroy-serial"], "the serial is empty", "copy it from `lsblk -o NAME,SERIAL`");
+            }
+        }
+        Target::Null(target) => check.length(["size"], target.size.0),
+        Target::Sim(target) => sim(check, target),
+    }
+}
+
+fn path_is_sane(check: &mut Checker, path: &Path) {
+    let Some(text) = path.to_str() else {
+        check.problem(
+            ["path"],
+            format!("the path {path:?} is not UTF-8"),
+            "results are text: use a link with a plain name",
+        );
+        return;
+    };
+    if text.is_empty() {
+        check.problem(["path"], "the path is empty", "give it a name such as `data`");
+    } else if text.contains('\0') {
+        check.problem(["path"], "the path contains a NUL byte", "no file system has such a name");
+    } else if path.is_relative() && path.components().any(|part| part == Component::ParentDir) {
+        check.problem(
+            ["path"],
+            format!("`{text}` leads out of the test directory"),
+            "leave `..` out, or use an absolute path",
+        );
+    } else if path.is_relative() && path.components().all(|part| part == Component::CurDir) {
+        check.problem(
+            ["path"],
+            format!("`{text}` is the test directory itself"),
+            "name something inside it, such as `data`",
+        );
+    }
+}
+
+fn content(check: &mut Checker, content: Content) {
+    if let Content::Reducible { compress_percent, duplicate_percent } = content {
+        for (key, percent) in [("compress-percent", compress_percent), ("duplicate-percent", duplicate_percent)] {
+            percent_is_sane(check, ["content", "reducible", key], percent.into());
+        }
+    }
+}
+
+fn percent_is_sane<const N: usize>(check: &mut Checker, keys: [&str; N], percent: u32) {
+    if percent > 100 {
+        check.problem(keys, format!("{percent} % is more than all"), "use 0 to 100");
+    }
+}
+
+fn tree(check: &mut Checker, tree: &TreeTarget) {
+    content(check, tree.content);
+    check.positive(["files"], "the number of files", tree.files, "use at least 1");
+    check.positive(["width"], "the width", tree.width.into(), "1 is one sub-directory a directory");
+    percent_is_sane(check, ["preallocated-percent"], tree.preallocated_percent);
+    if tree.files > MAX_OFFSET_BYTES {
+        check.problem(["files"], format!("{} files are more than can be counted", tree.files), "use fewer");
+    }
+    match directories(tree.width, tree.depth) {
+        Some(count) if count <= DIRECTORIES_MAX => {}
+        _ => check.problem(
+            ["depth"],
+            format!("`width` {} and `depth` {} make more than {DIRECTORIES_MAX} directories", tree.width, tree.depth),
+            "use a smaller `depth` or `width`",
+        ),
+    }
+    check.inside("size", |check| {
+        // A file of 0 bytes is a file; metadata is measured with those.
+        check.distribution(&tree.size, |check, keys, size| {
+            if size.0 > MAX_OFFSET_BYTES {
+                check.length(keys, size.0);
+            }
+        });
+    });
+}
+
+/// Directories below the root of a tree; `None` when they cannot be counted.
+fn directories(width: u32, depth: u32) -> Option<u64> {
+    if width == 1 {
+        return Some(depth.into());
+    }
+    let mut level: u64 = 1;
+    let mut all: u64 = 0;
+    // Past 64 levels any width above 1 has overflowed, and 0 stays 0.
+    for _ in 0..depth.min(65) {
+        level = level.checked_mul(width.into())?;
+        all = all.checked_add(level)?;
+    }
+    Some(all)
+}
+
+fn sim(check: &mut Checker, target: &SimTarget) {
+    check.length(["size"], target.size.0);
+    if let Some(files) = target.files {
+        check.positive(["files"], "the number of files", files, "leave `files` out for one range of offsets");
+        if files > target.size.0 {
+            check.problem(
+                ["files"],
+                format!("{files} files do not fit into {}", target.size),
+                "each needs at least one byte: use fewer files or a larger `size`",
+            );
+        }
+    }
+    percent_is_sane(check, ["preallocated-percent"], target.preallocated_percent);
+    faults(check, &target.device);
+}
+
+/// The text form checks each fault alone; here is what it cannot know, and devices that were built by code.
+fn faults(check: &mut Checker, device: &SimDevice) {
+    let mut share = |name: &str, value: f64, max: f64, why: &str| {
+        if !(0.0..=max).contains(&value) {
+            check.problem(["device"], format!("the fault `{name}` is {value}; {why}"), format!("use 0 to {max}"));
+        }
+    };
+    for (name, value) in [
+        ("slow", device.slow),
+        ("cv", device.cv),
+        ("drift", device.drift),
+        ("bimodal-slow", device.bimodal_slow),
+        ("plot", device.plot),
+        ("throttle-slow", device.throttle_slow),
+    ] {
+        share(name, value, 100.0, "it cannot be negative or beyond 100 times");
+    }
+    for (name, value) in
+        [("bimodal", device.bimodal), ("cached", device.cached), ("errors", device.errors), ("short", device.short)]
+    {
+        share(name, value, 1.0, "it is a share of all");
+    }
+    for (name, value) in [("background", device.background), ("resync", device.resync)] {
+        share(name, value, 0.95, "something must be left of the device");
+    }
+    let taken = device.background + device.resync;
+    if taken > 0.95 {
+        check.problem(
+            ["device"],
+            format!("`background` and `resync` together take {:.0} % of the device", taken * 100.0),
+            "leave at least 5 % of it",
+        );
+    }
+}
+
+/// What the rules of workers need to know of a target.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Facts {
+    pub(super) kind: Kind,
+    pub(super) shape: Shape,
+}
+
+/// What stands behind a target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A file system.
+    Files,
+    /// A device; `writable` where its serial was named.
+    Device {
+        writable: bool,
+    },
+    Null,
+    Sim,
+}
+
+/// What a target looks like to a worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// A range of offsets, of a length that may not be known yet.
+    Range { size: Option<u64>, own_length: bool },
+    /// A set of files.
+    Tree { files: u64, preallocated_percent: u32 },
+}
+
+pub(super) fn facts(target: &Target) -> Facts {
+    let fixed = |size: Size| size.fixed().map(|Bytes(bytes)| bytes);
+    let range = |size: Option<u64>| Shape::Range { size, own_length: false };
+    match target {
+        Target::File(target) => Facts {
+            kind: Kind::Files,
+            shape: Shape::Range { size: target.size.and_then(fixed), own_length: target.size.is_none() },
+        },
+        Target::Files(target) => Facts { kind: Kind::Files, shape: range(fixed(target.size)) },
+        Target::Tree(target) => Facts {
+            kind: Kind::Files,
+            shape: Shape::Tree { files: target.files, preallocated_percent: target.preallocated_percent },
+        },
+        Target::Device(target) => Facts {
+            kind: Kind::Device { writable: target.destroy_serial.is_some() },
+            shape: range(target.size.and_then(fixed)),
+        },
+        Target::Null(target) => Facts { kind: Kind::Null, shape: range(Some(target.size.0)) },
+        Target::Sim(target) => Facts {
+            kind: Kind::Sim,
+            shape: match target.files {
+                Some(files) => Shape::Tree { files, preallocated_percent: target.preallocated_percent },
+                None => range(Some(target.size.0)),
+            },
+        },
+    }
+}
