@@ -1,1 +1,4 @@
 //! Placeholder.
+
+pub mod extents;
+pub mod residency;
