@@ -91,8 +91,7 @@ impl Machine {
         own.push(device);
         let mut above: Vec<Device> = vec![];
         let mut looked_at = 0;
-        loop {
-            let Some(below) = own.iter().chain(&above).nth(looked_at).cloned() else { break };
+        while let Some(below) = own.iter().chain(&above).nth(looked_at).cloned() {
             looked_at += 1;
             for holder in self.holders(&below)? {
                 for device in self.partitions(&holder)?.into_iter().chain([holder]) {

@@ -11,26 +11,30 @@
 
 mod beneath;
 mod device;
+mod opened;
 mod permissions;
 mod refusal;
 pub mod signature;
 pub mod space;
 
+pub use opened::{Access, GuardedDir, GuardedFile, IoMode, Origin};
 pub use permissions::{Allow, Permissions};
 pub use refusal::Refusal;
 
 pub(crate) use beneath::{Identity, open_entry};
+pub(crate) use opened::{open_again, set_mode};
 
 use crate::testdir::TestDir;
 use device::{Machine, Number};
+use opened::Entry;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags, XattrFlags};
 use rustix::io::Errno;
 use space::Space;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
 
 /// The extended attribute by which a file outside of any test directory is known as made by Plumb. Its value names the
 /// inode, so that a copy of the file does not inherit the mark.
@@ -45,25 +49,6 @@ pub enum Intent {
     Truncate,
 }
 
-/// Through the page cache or around it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum IoMode {
-    /// Through it.
-    #[default]
-    Buffered,
-    /// Around it: `O_DIRECT`.
-    Direct,
-}
-
-/// For what a descriptor is opened again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Reading.
-    Read,
-    /// Reading and writing.
-    ReadWrite,
-}
-
 /// How a file is to be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Opening {
@@ -74,46 +59,6 @@ pub struct Opening {
     /// Bytes that will be written to it at most, for the check of free space. What a file to be overwritten already
     /// occupies is not counted again.
     pub needed_bytes: u64,
-}
-
-/// Why the guard let a file pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// It was made just now.
-    Made,
-    /// Plumb made it earlier.
-    TestData,
-    /// The user named it.
-    Allowed,
-    /// A block device, named by its serial.
-    Device,
-    /// A device of the system that forgets what is written, such as `/dev/null`.
-    Sink,
-}
-
-/// An open file or device that passed the guard, readable and writable.
-#[derive(Debug)]
-pub struct GuardedFile {
-    file: File,
-    path: PathBuf,
-    origin: Origin,
-    identity: Identity,
-    /// The directory in which it lies and its name there, for removal; none for a device.
-    entry: Option<Entry>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    dir: OwnedFd,
-    name: OsString,
-}
-
-/// A directory inside a test directory, in which everything is test data: a flow makes and removes files in it by names
-/// relative to the descriptor, never through symbolic links (`O_NOFOLLOW`), and needs to ask the guard no more.
-#[derive(Debug)]
-pub struct GuardedDir {
-    fd: OwnedFd,
-    path: PathBuf,
 }
 
 /// The guard. Stateless but for what the user has allowed.
@@ -297,21 +242,23 @@ impl Guard {
         let is_sink =
             found.as_ref().is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
         if !is_sink {
+            place.refuse_read_only()?;
             let occupied_bytes = found.as_ref().map_or(0, occupied_bytes);
             let space = Space::of(&place.dir).map_err(Refusal::io(path, "see how much space is free"))?;
             Space::admit(space, path, opening.needed_bytes.saturating_sub(occupied_bytes))?;
-            place.refuse_read_only()?;
         }
         meanwhile();
         let (fd, origin) = match &found {
             None => (place.make()?, Origin::Made),
             Some(looked_at) => {
-                let fd = place.open(looked_at)?;
+                // Judged by a descriptor for reading: to be opened for writing is something that other programs see.
+                // While it is open, no other file can get the same number.
+                let judged = place.open(looked_at, OFlags::RDONLY)?;
                 let origin = match is_sink {
                     true => Origin::Sink,
-                    false => self.claim(&place, fd.as_fd(), looked_at).ok_or_else(|| self.existing(path))?,
+                    false => self.claim(&place, judged.as_fd(), looked_at).ok_or_else(|| self.existing(path))?,
                 };
-                (fd, origin)
+                (place.open(looked_at, OFlags::RDWR)?, origin)
             }
         };
         let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "look at what was opened"))?;
@@ -406,23 +353,20 @@ impl Place<'_> {
     }
 
     /// Opens what was looked at, without changing it.
-    fn open(&self, looked_at: &Stat) -> Result<OwnedFd, Refusal> {
+    fn open(&self, looked_at: &Stat, access: OFlags) -> Result<OwnedFd, Refusal> {
         // O_NONBLOCK: a pipe put in its place must not make the guard wait.
         let fd =
-            self.openat(OFlags::RDWR | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()).map_err(
-                |error| match error {
-                    Errno::LOOP => Refusal::Swapped {
-                        path: self.path.to_owned(),
-                        found: "a symbolic link is there now".to_owned(),
-                    },
-                    Errno::NOENT | Errno::NXIO => {
-                        Refusal::Swapped { path: self.path.to_owned(), found: "it is there no more".to_owned() }
-                    }
-                    error => self.refusal(error),
-                },
-            )?;
+            self.openat(access | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()).map_err(|error| match error {
+                Errno::LOOP => {
+                    Refusal::Swapped { path: self.path.to_owned(), found: "a symbolic link is there now".to_owned() }
+                }
+                Errno::NOENT | Errno::NXIO => {
+                    Refusal::Swapped { path: self.path.to_owned(), found: "it is there no more".to_owned() }
+                }
+                error => self.refusal(error),
+            })?;
         let opened = rustix::fs::fstat(&fd).map_err(Refusal::io(self.path, "look at what was opened"))?;
-        // A new file may have got the number of one just removed; then at least it is a file, and is judged as opened.
+        // What is new may have got the number of what was just removed; it is judged as opened, but must be a file.
         let kind = |stat: &Stat| FileType::from_raw_mode(stat.st_mode);
         if Identity::of(&opened) != Identity::of(looked_at) || kind(&opened) != kind(looked_at) {
             return Err(Refusal::Swapped { path: self.path.to_owned(), found: "another file is there now".to_owned() });
@@ -438,80 +382,8 @@ impl Place<'_> {
         match (error, self.within) {
             (Errno::ROFS, _) => read_only_file_system(self.path),
             (error, Some(dir)) => below(dir, self.path, error),
-            (error, None) => Refusal::io(self.path, "open it for writing")(error),
+            (error, None) => Refusal::io(self.path, "open it for reading and writing")(error),
         }
-    }
-}
-
-impl GuardedFile {
-    /// The file; its offset is its own, and position-less calls are best.
-    pub fn file(&self) -> &File {
-        &self.file
-    }
-
-    /// Its path, for messages.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Why it was let pass.
-    pub fn origin(&self) -> Origin {
-        self.origin
-    }
-
-    /// Switches between the page cache and `O_DIRECT`, for this descriptor.
-    ///
-    /// # Errors
-    /// [`Refusal::NoDirect`] where the file system has no `O_DIRECT`.
-    pub fn set_mode(&self, mode: IoMode) -> Result<(), Refusal> {
-        set_mode(self.file.as_fd(), &self.path, mode)
-    }
-
-    /// Opens the same file once more, with an offset and a read-ahead of its own. It goes by the open file, not by its
-    /// name (`/proc/self/fd`), so that it cannot be another one.
-    ///
-    /// # Errors
-    /// [`Refusal::NoDirect`], or [`Refusal::Io`], as without /proc.
-    pub fn again(&self, access: Access, mode: IoMode) -> Result<File, Refusal> {
-        open_again(self.file.as_fd(), &self.path, access, mode)
-    }
-
-    /// Removes the file if it is test data, and if its name still means it. What the user named stays, as do devices.
-    ///
-    /// # Errors
-    /// [`Refusal::Swapped`] if something else bears its name now; [`Refusal::Io`].
-    pub fn remove(&self) -> Result<(), Refusal> {
-        let Some(entry) = self.entry.as_ref().filter(|_| matches!(self.origin, Origin::Made | Origin::TestData)) else {
-            return Ok(());
-        };
-        match rustix::fs::statat(&entry.dir, &entry.name, AtFlags::SYMLINK_NOFOLLOW) {
-            Err(Errno::NOENT) => Ok(()),
-            Err(error) => Err(Refusal::io(&self.path, "look at it")(error)),
-            Ok(stat) if Identity::of(&stat) != self.identity => {
-                Err(Refusal::Swapped { path: self.path.clone(), found: "another file is there now".to_owned() })
-            }
-            Ok(_) => rustix::fs::unlinkat(&entry.dir, &entry.name, AtFlags::empty())
-                .map_err(Refusal::io(&self.path, "remove it")),
-        }
-    }
-}
-
-impl AsFd for GuardedFile {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
-    }
-}
-
-impl GuardedDir {
-    /// Its path, for messages.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl AsFd for GuardedDir {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.fd.as_fd()
     }
 }
 
@@ -519,30 +391,6 @@ impl AsFd for GuardedDir {
 /// the user said that it may. Source: Documentation/admin-guide/sysctl/vm.rst, `drop_caches`.
 pub(crate) fn drop_page_cache() -> io::Result<()> {
     std::fs::write("/proc/sys/vm/drop_caches", "1\n")
-}
-
-pub(crate) fn set_mode(fd: BorrowedFd<'_>, path: &Path, mode: IoMode) -> Result<(), Refusal> {
-    let flags = rustix::fs::fcntl_getfl(fd).map_err(Refusal::io(path, "read its flags"))?;
-    let wanted = match mode {
-        IoMode::Buffered => flags - OFlags::DIRECT,
-        IoMode::Direct => flags | OFlags::DIRECT,
-    };
-    rustix::fs::fcntl_setfl(fd, wanted).map_err(|error| match error {
-        Errno::INVAL => Refusal::NoDirect { path: path.to_owned() },
-        error => Refusal::io(path, "set its flags")(error),
-    })
-}
-
-pub(crate) fn open_again(fd: BorrowedFd<'_>, path: &Path, access: Access, mode: IoMode) -> Result<File, Refusal> {
-    let flags = match access {
-        Access::Read => OFlags::RDONLY,
-        Access::ReadWrite => OFlags::RDWR,
-    };
-    let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
-    let again = rustix::fs::open(link, flags | OFlags::CLOEXEC, Mode::empty())
-        .map_err(Refusal::io(path, "open it once more by /proc/self/fd"))?;
-    set_mode(again.as_fd(), path, mode)?;
-    Ok(File::from(again))
 }
 
 fn signature_of(path: &Path) -> io::Result<Option<signature::Signature>> {

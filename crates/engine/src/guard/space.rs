@@ -1,7 +1,7 @@
 //! How much may still be written: 5 % of a file system stays free, whatever was allowed.
 
 use crate::guard::Refusal;
-use rustix::fs::{StatFs, StatVfs};
+use rustix::fs::{FileType, StatFs, StatVfs};
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -24,8 +24,12 @@ pub enum InMemory {
 }
 
 impl InMemory {
-    /// The kind, if the file behind `fd` lives in memory alone.
+    /// The kind, if the file behind `fd` lives in memory alone. A device's node may, its content does not.
     pub(crate) fn of(fd: impl AsFd) -> rustix::io::Result<Option<InMemory>> {
+        let fd = fd.as_fd();
+        if FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode) == FileType::BlockDevice {
+            return Ok(None);
+        }
         let stat: StatFs = rustix::fs::fstatfs(fd)?;
         // The type of the field differs between architectures; the magic numbers are 32 bits wide.
         Ok(match stat.f_type as i64 & 0xffff_ffff {

@@ -4,6 +4,7 @@ use super::testing::{LoopDevice, Mounted, attach, is_root, run, skipped};
 use super::*;
 use std::fs;
 use std::os::unix::fs::{FileExt, symlink};
+use std::path::PathBuf;
 
 const OVERWRITE: Opening = Opening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 4096 };
 const TRUNCATE: Opening = Opening { intent: Intent::Truncate, ..OVERWRITE };
@@ -117,7 +118,6 @@ fn a_symbolic_link_is_refused_but_one_on_the_way_is_the_users_own() {
 #[test]
 fn what_is_exchanged_between_looking_and_opening_is_refused_untouched() {
     let dir = tempfile::tempdir().unwrap();
-    let path = precious(dir.path());
     let victim = dir.path().join("victim");
     let test_data = dir.path().join("test-data");
     let swaps: [(&str, &dyn Fn()); 4] = [

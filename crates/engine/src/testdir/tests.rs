@@ -48,7 +48,7 @@ fn removal_takes_deep_trees_many_files_and_what_has_no_permissions() {
     let shut = dir.path().join("shut");
     fs::create_dir(&shut).unwrap();
     fs::write(shut.join("file"), "").unwrap();
-    fs::set_permissions(&shut, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&shut, fs::Permissions::from_mode(0o000)).unwrap();
     dir.remove().unwrap();
     assert_eq!(list(base.path()), [""; 0]);
 }
