@@ -1,1 +1,261 @@
-//! Placeholder.
+//! Ctrl-C and `kill`: a run ends early, keeps what was measured, and cleans up.
+//!
+//! [`install`] makes SIGINT, SIGTERM and SIGHUP raise a flag, and nothing else; who works looks at the flag. A second
+//! Ctrl-C changes nothing: cleaning up is what one waits for, and it is short. Who wants no cleaning sends SIGKILL, and
+//! `plumb clean` afterwards. A signal that was ignored when the program started stays ignored (`nohup`, background jobs).
+//!
+//! By `sigaction(2)` itself rather than a crate: three handlers that store a number need no dependency, and worker
+//! processes must see the flag, which therefore lies in shared memory.
+//!
+//! # What a run owes the user: an end within two seconds
+//! - Hot loops look at [`StopFlag::requested`] once an op (one relaxed load). Waits go through [`StopFlag::sleep`].
+//! - A handler runs in one thread only, and only that thread's system call ends with `EINTR` (SA_RESTART is not set).
+//!   The engine therefore calls [`Waker::wake`] for every worker, again and again (every 50 ms, say) until it has ended:
+//!   a single wake-up could fall between its look at the flag and its system call. For worker processes:
+//!   `kill(pid, SIGTERM)`.
+//! - Backends treat `EINTR` as "look at the flag, then try again", never as an error of the op.
+//! - What cannot be ended is a thread in an uninterruptible system call (`fsync`, a read from a dead disk). After about
+//!   1.5 seconds the engine gives up waiting for it: it takes the recorders' last published state, marks the run
+//!   partial, removes the test directory (unlinking an open file does not wait for its flush), stores, and leaves by
+//!   `std::process::exit`, which does not join threads. Destructors of what a stuck thread owns do not run.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::time::{Duration, Instant};
+
+/// Why to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StopSignal {
+    /// SIGINT: Ctrl-C.
+    Interrupt,
+    /// SIGTERM: `kill`.
+    Terminate,
+    /// SIGHUP: the terminal went away.
+    Hangup,
+    /// The program itself asks, by [`StopFlag::request`].
+    Program,
+}
+
+impl StopSignal {
+    const PROGRAM: i32 = -1;
+
+    fn from_raw(raw: i32) -> Option<StopSignal> {
+        match raw {
+            libc::SIGINT => Some(StopSignal::Interrupt),
+            libc::SIGTERM => Some(StopSignal::Terminate),
+            libc::SIGHUP => Some(StopSignal::Hangup),
+            Self::PROGRAM => Some(StopSignal::Program),
+            _ => None,
+        }
+    }
+}
+
+/// Whether to stop. Copies are the same flag.
+#[derive(Debug, Clone, Copy)]
+pub struct StopFlag(&'static AtomicI32);
+
+/// How a sleep ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slept {
+    /// After the whole time.
+    Whole,
+    /// Early, since the run is to stop.
+    Cut,
+}
+
+impl StopFlag {
+    /// A flag that no signal raises, only [`StopFlag::request`]. It is never freed (4 bytes): make one a run at most.
+    pub fn detached() -> StopFlag {
+        StopFlag(Box::leak(Box::new(AtomicI32::new(0))))
+    }
+
+    /// Whether to stop.
+    #[inline(always)]
+    pub fn requested(self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// Why to stop: the first reason there was.
+    pub fn signal(self) -> Option<StopSignal> {
+        StopSignal::from_raw(self.0.load(Ordering::Relaxed))
+    }
+
+    /// Raises the flag from within the program.
+    pub fn request(self) {
+        raise(self.0, StopSignal::PROGRAM);
+    }
+
+    /// Sleeps, but not on when the run is to stop: it looks at the flag at least every 50 ms.
+    pub fn sleep(self, time: Duration) -> Slept {
+        const SLICE: Duration = Duration::from_millis(50);
+        let start = Instant::now();
+        loop {
+            if self.requested() {
+                return Slept::Cut;
+            }
+            let left = time.saturating_sub(start.elapsed());
+            if left.is_zero() {
+                return Slept::Whole;
+            }
+            std::thread::sleep(left.min(SLICE));
+        }
+    }
+}
+
+/// The flag that signals raise; null until [`install`] has run.
+static FLAG: AtomicPtr<AtomicI32> = AtomicPtr::new(std::ptr::null_mut());
+
+fn raise(flag: &AtomicI32, reason: i32) {
+    let _ = flag.compare_exchange(0, reason, Ordering::Relaxed, Ordering::Relaxed);
+}
+
+/// Async-signal-safe: one load and one compare-and-exchange; errno is not touched.
+extern "C" fn on_stop(signal: libc::c_int) {
+    let flag = FLAG.load(Ordering::Relaxed);
+    if !flag.is_null() {
+        // SAFETY: a non-null FLAG points to the flag's page, which is never unmapped.
+        raise(unsafe { &*flag }, signal);
+    }
+}
+
+extern "C" fn on_wake(_: libc::c_int) {}
+
+/// Installs the handlers, once for the process, before any thread or worker process starts: the flag lies in memory that
+/// forked processes share. Further calls give the same flag.
+///
+/// SIGXFSZ is ignored from here on, so that a file size limit is an error of the op (`EFBIG`) and not the end.
+///
+/// # Errors
+/// The system's, from `mmap` or `sigaction`; as good as never.
+pub fn install() -> io::Result<StopFlag> {
+    static INSTALLED: OnceLock<Result<StopFlag, i32>> = OnceLock::new();
+    let installed =
+        INSTALLED.get_or_init(|| try_install().map_err(|error| error.raw_os_error().unwrap_or(libc::EINVAL)));
+    installed.map_err(io::Error::from_raw_os_error)
+}
+
+fn try_install() -> io::Result<StopFlag> {
+    // SAFETY: a fresh mapping at an address of the kernel's choice.
+    let page = unsafe {
+        libc::mmap(
+            std::ptr::null_mut(),
+            size_of::<AtomicI32>(),
+            libc::PROT_READ | libc::PROT_WRITE,
+            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
+            -1,
+            0,
+        )
+    };
+    if page == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let flag = page.cast::<AtomicI32>();
+    FLAG.store(flag, Ordering::Relaxed);
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        if !is_ignored(signal)? {
+            handle(signal, on_stop as extern "C" fn(libc::c_int) as libc::sighandler_t)?;
+        }
+    }
+    handle(WAKE_SIGNAL, on_wake as extern "C" fn(libc::c_int) as libc::sighandler_t)?;
+    handle(libc::SIGXFSZ, libc::SIG_IGN)?;
+    // SAFETY: the page is zeroed, aligned, large enough for the flag, and stays mapped for the life of the process.
+    Ok(StopFlag(unsafe { &*flag }))
+}
+
+fn is_ignored(signal: libc::c_int) -> io::Result<bool> {
+    // SAFETY: a zeroed sigaction is a valid one to be written over; no new action is given.
+    let (code, action) = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        (libc::sigaction(signal, std::ptr::null(), &raw mut action), action)
+    };
+    if code == 0 { Ok(action.sa_sigaction == libc::SIG_IGN) } else { Err(io::Error::last_os_error()) }
+}
+
+fn handle(signal: libc::c_int, handler: libc::sighandler_t) -> io::Result<()> {
+    // SAFETY: the action is fully initialised; both handlers are async-signal-safe and have the one-argument form that
+    // goes without SA_SIGINFO. Without SA_RESTART, blocking calls end with EINTR.
+    let code = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        libc::sigaction(signal, &raw const action, std::ptr::null_mut())
+    };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// By default this signal is ignored, so that a stray one before [`install`] does no harm.
+const WAKE_SIGNAL: libc::c_int = libc::SIGURG;
+
+/// Ends a blocking system call of one thread with `EINTR`, so that it looks at the flag.
+#[derive(Debug, Clone, Copy)]
+pub struct Waker {
+    process: libc::pid_t,
+    thread: libc::pid_t,
+}
+
+impl Waker {
+    /// For the calling thread.
+    pub fn for_this_thread() -> Waker {
+        let thread = rustix::thread::gettid().as_raw_nonzero().get();
+        Waker { process: rustix::process::getpid().as_raw_nonzero().get(), thread }
+    }
+
+    /// Wakes the thread. If it has ended, nothing happens; if its number has been given to a later thread of this
+    /// process, that one has a system call interrupted, which every backend bears.
+    pub fn wake(self) {
+        // SAFETY: the call passes numbers only; the signal has a handler that does nothing (or is ignored by default).
+        unsafe { libc::syscall(libc::SYS_tgkill, self.process, self.thread, WAKE_SIGNAL) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read as _;
+    use std::sync::mpsc;
+
+    #[test]
+    fn a_signal_raises_the_flag_and_a_second_one_does_not_change_the_reason() {
+        // The flag is the process's own: this is the only test that sends signals to itself.
+        let flag = install().unwrap();
+        assert!(!flag.requested());
+        let me = rustix::process::getpid();
+        rustix::process::kill_process(me, rustix::process::Signal::TERM).unwrap();
+        assert_eq!(flag.sleep(Duration::from_secs(60)), Slept::Cut);
+        rustix::process::kill_process(me, rustix::process::Signal::INT).unwrap();
+        rustix::process::kill_process(me, rustix::process::Signal::HUP).unwrap();
+        assert_eq!(flag.sleep(Duration::from_millis(1)), Slept::Cut);
+        assert_eq!(install().unwrap().signal(), Some(StopSignal::Terminate));
+    }
+
+    #[test]
+    fn a_detached_flag_is_its_own_and_whole_sleeps_are_whole() {
+        let (one, other) = (StopFlag::detached(), StopFlag::detached());
+        one.request();
+        assert_eq!(one.signal(), Some(StopSignal::Program));
+        assert!(!other.requested());
+        assert_eq!(other.signal(), None);
+        assert_eq!(other.sleep(Duration::from_millis(1)), Slept::Whole);
+        assert_eq!(one.sleep(Duration::from_secs(60)), Slept::Cut);
+    }
+
+    #[test]
+    fn a_waker_ends_a_blocking_read() {
+        install().unwrap();
+        let (mut reader, writer) = io::pipe().unwrap();
+        let (tell, hear) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            tell.send(Waker::for_this_thread()).unwrap();
+            reader.read(&mut [0]).map_err(|error| error.kind())
+        });
+        let waker = hear.recv().unwrap();
+        while !thread.is_finished() {
+            waker.wake();
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(thread.join().unwrap(), Err(io::ErrorKind::Interrupted));
+        drop(writer);
+    }
+}

@@ -10,10 +10,12 @@ mod cgroup;
 pub mod clock;
 pub mod counters;
 pub mod environment;
+pub mod extents;
 pub mod kernel_log;
 mod mounts;
 pub mod others;
 mod platform;
+pub mod residency;
 pub mod stack;
 mod sysroot;
 #[cfg(test)]

@@ -1,0 +1,226 @@
+//! Why the guard said no, and what would make it say yes.
+
+use crate::guard::permissions::shell_quoted;
+use crate::guard::signature::Signature;
+use std::io;
+use std::path::PathBuf;
+use thiserror::Error;
+
+/// Why a path was not opened for writing. Each message names the path, what was found, and the way out.
+#[derive(Debug, Error)]
+pub enum Refusal {
+    /// A file that Plumb did not make.
+    #[error(
+        "{path} exists, and Plumb did not make it; if it may be overwritten, say so: {setting} (or --plumb-allow)",
+        path = path.display()
+    )]
+    ExistingFile {
+        /// The file.
+        path: PathBuf,
+        /// What would allow it, `PLUMB_ALLOW=…`.
+        setting: String,
+    },
+
+    /// A file that the system is using as a device: the image of a loop device, a swap file.
+    #[error("{path} is in use: {holder}; nothing allows writing to it; {way_out}", path = path.display())]
+    FileInUse {
+        /// The file.
+        path: PathBuf,
+        /// What uses it, `the image of /dev/loop0`.
+        holder: String,
+        /// How to release it, `losetup -d /dev/loop0`.
+        way_out: String,
+    },
+
+    /// A symbolic link where a file was expected.
+    #[error("{path} is a symbolic link; Plumb writes only to files themselves; name what it points to", path = path.display())]
+    Symlink {
+        /// The link.
+        path: PathBuf,
+    },
+
+    /// What was opened is not what was looked at: something exchanged it in between.
+    #[error("{path} was exchanged while it was being opened: {found}; keep other programs out of this directory, then try again", path = path.display())]
+    Swapped {
+        /// The path.
+        path: PathBuf,
+        /// What was seen.
+        found: String,
+    },
+
+    /// A path that leaves the test directory: absolute, `..`, a symbolic link, or another mount below it.
+    #[error("{path} leaves the test directory {dir}: {found}; use a path below it", path = path.display(), dir = dir.display())]
+    Outside {
+        /// The path.
+        path: PathBuf,
+        /// The test directory.
+        dir: PathBuf,
+        /// How it leaves.
+        found: String,
+    },
+
+    /// A directory, a pipe, a socket, a character device, or a block device named as a file (or the other way round).
+    #[error("{path} is {found}, not {expected}", path = path.display())]
+    WrongKind {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        found: &'static str,
+        /// What was expected, and the way out.
+        expected: &'static str,
+    },
+
+    /// A mounted device, or one of which a part is mounted.
+    #[error(
+        "{path} is mounted: {device} at {mount_point}; nothing allows writing to it; `umount {mount_point}` first",
+        path = path.display(), device = device, mount_point = mount_point.display()
+    )]
+    Mounted {
+        /// The device that was asked for.
+        path: PathBuf,
+        /// The device that is mounted: itself, a partition of it, or a layer above it.
+        device: String,
+        /// Where.
+        mount_point: PathBuf,
+    },
+
+    /// A device that something else uses: swap, RAID, LVM, another loop device, another program.
+    #[error("{path} is held: {holder}; nothing allows writing to it; {way_out}", path = path.display())]
+    Held {
+        /// The device.
+        path: PathBuf,
+        /// What holds it.
+        holder: String,
+        /// How to release it.
+        way_out: String,
+    },
+
+    /// A device that bears the mark of a file system, a volume manager or a partition table.
+    #[error(
+        "{path} bears the signature of {signature}; if its content may be destroyed, type its serial: --destroy {typed} (or {setting})",
+        path = path.display(), typed = shell_quoted(serial)
+    )]
+    Signed {
+        /// The device.
+        path: PathBuf,
+        /// What was found.
+        signature: Signature,
+        /// Its serial.
+        serial: String,
+        /// What would allow it.
+        setting: String,
+    },
+
+    /// A device whose serial the user did not name.
+    #[error(
+        "nobody has named the serial of {path}, which is {serial}; if its content may be destroyed, type it: --destroy {typed} (or {setting})",
+        path = path.display(), typed = shell_quoted(serial)
+    )]
+    Unnamed {
+        /// The device.
+        path: PathBuf,
+        /// Its serial.
+        serial: String,
+        /// What would allow it.
+        setting: String,
+    },
+
+    /// A device with another serial than the one that the workload names.
+    #[error(
+        "{path} has the serial {serial}, but `destroy-serial` names {named}; correct the path or the serial, or type --destroy {typed} (or {setting})",
+        path = path.display(), typed = shell_quoted(serial)
+    )]
+    WrongSerial {
+        /// The device.
+        path: PathBuf,
+        /// Its serial.
+        serial: String,
+        /// The serial that was named.
+        named: String,
+        /// What would allow it.
+        setting: String,
+    },
+
+    /// Too little space would remain.
+    #[error(
+        "writing {needed_bytes} bytes to {path} would leave less than {floor_percent} % of its file system free ({free_bytes} of {size_bytes} bytes are free); {way_out}",
+        path = path.display(), way_out = space_way_out(*headroom_bytes)
+    )]
+    Space {
+        /// The file or directory.
+        path: PathBuf,
+        /// Bytes that were to be written.
+        needed_bytes: u64,
+        /// Free now, for an ordinary user, bytes.
+        free_bytes: u64,
+        /// Size of the file system, bytes.
+        size_bytes: u64,
+        /// The share that stays free, percent.
+        floor_percent: u32,
+        /// What may still be written, bytes.
+        headroom_bytes: u64,
+    },
+
+    /// A file system mounted read-only, or a read-only device.
+    #[error("{path} cannot be written: {found}; {way_out}", path = path.display())]
+    ReadOnly {
+        /// The path.
+        path: PathBuf,
+        /// What is read-only.
+        found: String,
+        /// How to change it.
+        way_out: String,
+    },
+
+    /// A file system or device without `O_DIRECT`.
+    #[error("{path}: this file system does not support O_DIRECT; use the cache policy `cold` instead of `direct`", path = path.display())]
+    NoDirect {
+        /// The path.
+        path: PathBuf,
+    },
+
+    /// The system said no, or did not tell enough to be safe.
+    #[error("{path}: could not {action}: {source}", path = path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// What was tried, `open it for writing`.
+        action: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Refusal {
+    /// Exit code of a program that ends by this: 5 for a refusal, 4 for an error of the system.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Refusal::Io { .. } | Refusal::NoDirect { .. } => 4,
+            _ => 5,
+        }
+    }
+
+    /// The exact setting that would allow it, where one can.
+    pub fn setting(&self) -> Option<&str> {
+        match self {
+            Refusal::ExistingFile { setting, .. }
+            | Refusal::Signed { setting, .. }
+            | Refusal::Unnamed { setting, .. }
+            | Refusal::WrongSerial { setting, .. } => Some(setting),
+            _ => None,
+        }
+    }
+
+    /// Shapes an error of the system for `map_err`.
+    pub(crate) fn io<E: Into<io::Error>>(path: impl Into<PathBuf>, action: &'static str) -> impl FnOnce(E) -> Refusal {
+        let path = path.into();
+        move |source| Refusal::Io { path, action, source: source.into() }
+    }
+}
+
+fn space_way_out(headroom_bytes: u64) -> String {
+    match headroom_bytes {
+        0 => "free some space, or use another file system".to_owned(),
+        bytes => format!("write at most {bytes} bytes, free some space, or use another file system"),
+    }
+}

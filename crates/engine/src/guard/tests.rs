@@ -1,0 +1,420 @@
+//! Case by case: each refusal fires, and its opposite does not.
+
+use super::testing::{LoopDevice, Mounted, attach, is_root, run, skipped};
+use super::*;
+use std::fs;
+use std::os::unix::fs::{FileExt, symlink};
+use std::path::PathBuf;
+
+const OVERWRITE: Opening = Opening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 4096 };
+const TRUNCATE: Opening = Opening { intent: Intent::Truncate, ..OVERWRITE };
+
+fn nobody() -> Guard {
+    Guard::new(Permissions::none())
+}
+
+fn allowing(text: &str) -> Guard {
+    Guard::new(Permissions::parse(text))
+}
+
+/// The value of a printed setting as the program would get it from a shell.
+fn value_of(setting: &str) -> String {
+    let output =
+        std::process::Command::new("sh").arg("-c").arg(format!("{setting}; printf %s \"$PLUMB_ALLOW\"")).output();
+    String::from_utf8(output.unwrap().stdout).unwrap()
+}
+
+fn precious(dir: &Path) -> PathBuf {
+    let path = dir.join("precious data, all of it.db");
+    fs::write(&path, "precious").unwrap();
+    path
+}
+
+#[test]
+fn an_existing_file_is_refused_untouched_and_the_printed_setting_allows_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = precious(dir.path());
+    for opening in [OVERWRITE, TRUNCATE] {
+        let refusal = nobody().open_file(&path, opening).unwrap_err();
+        assert!(matches!(refusal, Refusal::ExistingFile { .. }), "{refusal:?}");
+        assert_eq!(refusal.exit_code(), 5);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    }
+    let refusal = nobody().open_file(&path, OVERWRITE).unwrap_err();
+    let guard = allowing(&value_of(refusal.setting().unwrap()));
+    let file = guard.open_file(&path, OVERWRITE).unwrap();
+    assert_eq!(file.origin(), Origin::Allowed);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious", "allowed, but not truncated");
+    guard.open_file(&path, TRUNCATE).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "");
+    file.remove().unwrap();
+    assert!(path.exists(), "what the user named is not removed");
+}
+
+#[test]
+fn allowing_one_file_allows_no_other_nor_does_its_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = precious(dir.path());
+    let other = dir.path().join("other");
+    fs::write(&other, "").unwrap();
+    for allowed in [&other, dir.path()] {
+        let guard = allowing(&allowed.display().to_string());
+        assert!(matches!(guard.open_file(&path, TRUNCATE), Err(Refusal::ExistingFile { .. })));
+    }
+}
+
+#[test]
+fn a_new_file_is_made_and_removed_and_known_next_time() {
+    let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let path = dir.path().join("new");
+    let file = nobody().open_file(&path, OVERWRITE).unwrap();
+    assert_eq!(file.origin(), Origin::Made);
+    file.file().write_all_at(b"test data", 0).unwrap();
+    if rustix::fs::fgetxattr_query(file.file(), MARK).is_err() {
+        return skipped("this file system has no extended attributes");
+    }
+    let again = nobody().open_file(&path, OVERWRITE).unwrap();
+    assert_eq!(again.origin(), Origin::TestData);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "test data");
+
+    let copy = dir.path().join("copy");
+    assert!(run("cp", &["--preserve=all", path.to_str().unwrap(), copy.to_str().unwrap()]));
+    assert!(matches!(nobody().open_file(&copy, TRUNCATE), Err(Refusal::ExistingFile { .. })), "a copy has no mark");
+
+    again.remove().unwrap();
+    assert!(!path.exists());
+    file.remove().unwrap();
+}
+
+#[test]
+fn a_file_is_not_removed_under_a_name_that_means_another_by_now() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("new");
+    let file = nobody().open_file(&path, OVERWRITE).unwrap();
+    fs::rename(&path, dir.path().join("moved")).unwrap();
+    fs::write(&path, "precious").unwrap();
+    assert!(matches!(file.remove(), Err(Refusal::Swapped { .. })));
+    assert!(path.exists());
+}
+
+#[test]
+fn a_symbolic_link_is_refused_but_one_on_the_way_is_the_users_own() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = precious(dir.path());
+    let link = dir.path().join("link");
+    symlink(&path, &link).unwrap();
+    let guard = allowing(&format!("{},{}", path.display().to_string().replace(',', "\\,"), link.display()));
+    assert!(matches!(guard.open_file(&link, TRUNCATE), Err(Refusal::Symlink { .. })));
+    let dangling = dir.path().join("dangling");
+    symlink(dir.path().join("nowhere"), &dangling).unwrap();
+    assert!(matches!(guard.open_file(&dangling, TRUNCATE), Err(Refusal::Symlink { .. })));
+    assert!(!dir.path().join("nowhere").exists());
+
+    symlink(dir.path(), dir.path().join("way")).unwrap();
+    guard.open_file(&dir.path().join("way/new"), OVERWRITE).unwrap();
+    assert!(dir.path().join("new").exists());
+}
+
+#[test]
+fn what_is_exchanged_between_looking_and_opening_is_refused_untouched() {
+    let dir = tempfile::tempdir().unwrap();
+    let victim = dir.path().join("victim");
+    let test_data = dir.path().join("test-data");
+    let swaps: [(&str, &dyn Fn()); 4] = [
+        ("a link for a test file", &|| {
+            fs::remove_file(&test_data).unwrap();
+            symlink(&victim, &test_data).unwrap();
+        }),
+        ("another file for a test file", &|| fs::rename(&victim, &test_data).unwrap()),
+        ("nothing for a test file", &|| fs::remove_file(&test_data).unwrap()),
+        ("a pipe for a test file", &|| {
+            fs::remove_file(&test_data).unwrap();
+            assert!(run("mkfifo", &[test_data.to_str().unwrap()]));
+        }),
+    ];
+    let guard = allowing(&format!("{},{}", victim.display(), test_data.display()));
+    for (what, swap) in swaps {
+        let _ = fs::remove_file(&test_data);
+        fs::write(&victim, "precious").unwrap();
+        fs::write(&test_data, "test data").unwrap();
+        let result = guard.open_file_while(&test_data, TRUNCATE, swap);
+        assert!(matches!(result, Err(Refusal::Swapped { .. })), "{what}: {result:?}");
+        let survivor = if victim.exists() { &victim } else { &test_data };
+        assert_eq!(fs::read_to_string(survivor).unwrap(), "precious", "{what}");
+    }
+}
+
+#[test]
+fn what_appears_between_looking_and_opening_is_refused_untouched() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = precious(dir.path());
+    for (name, appear) in [
+        ("link", &(|absent: &Path| symlink(&path, absent).unwrap()) as &dyn Fn(&Path)),
+        ("file", &|absent: &Path| fs::write(absent, "precious").unwrap()),
+    ] {
+        let absent = dir.path().join(name);
+        let result = nobody().open_file_while(&absent, TRUNCATE, || appear(&absent));
+        assert!(matches!(result, Err(Refusal::Swapped { .. })), "{name}: {result:?}");
+        assert_eq!(fs::read_to_string(&absent).unwrap(), "precious");
+    }
+}
+
+#[test]
+fn what_is_no_file_is_refused_and_what_forgets_is_not() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("pipe");
+    if run("mkfifo", &[pipe.to_str().unwrap()]) {
+        assert!(matches!(nobody().open_file(&pipe, OVERWRITE), Err(Refusal::WrongKind { .. })));
+    }
+    assert!(matches!(nobody().open_file(dir.path(), OVERWRITE), Err(Refusal::WrongKind { .. })));
+    assert!(matches!(nobody().open_file(Path::new("/"), OVERWRITE), Err(Refusal::WrongKind { .. })));
+    assert!(matches!(nobody().open_file(Path::new("/dev/tty"), OVERWRITE), Err(Refusal::WrongKind { .. })));
+    let absent = dir.path().join("absent/file");
+    assert!(matches!(nobody().open_file(&absent, OVERWRITE), Err(Refusal::Io { .. })));
+    assert_eq!(nobody().open_file(Path::new("/dev/null"), OVERWRITE).unwrap().origin(), Origin::Sink);
+    let file = dir.path().join("file");
+    fs::write(&file, "").unwrap();
+    assert!(matches!(nobody().open_device(&file, None, IoMode::Buffered), Err(Refusal::WrongKind { .. })));
+}
+
+#[test]
+fn inside_a_test_directory_everything_is_test_data() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = TestDir::create(base.path(), "guard").unwrap();
+    let file = nobody().open_in(&dir, Path::new("a/b/file"), OVERWRITE).unwrap();
+    assert_eq!(file.origin(), Origin::Made);
+    file.file().write_all_at(b"test data", 0).unwrap();
+    let again = nobody().open_in(&dir, Path::new("a/b/file"), OVERWRITE).unwrap();
+    assert_eq!(again.origin(), Origin::TestData);
+    assert_eq!(again.file().metadata().unwrap().len(), 9);
+    let truncated = nobody().open_in(&dir, Path::new("./a/b/file"), TRUNCATE).unwrap();
+    assert_eq!(truncated.file().metadata().unwrap().len(), 0);
+    let tree = nobody().open_dir_in(&dir, Path::new("tree/of/files"), 4096).unwrap();
+    assert!(tree.path().is_dir());
+}
+
+#[test]
+fn no_path_leaves_a_test_directory() {
+    let base = tempfile::tempdir().unwrap();
+    let path = precious(base.path());
+    let dir = TestDir::create(base.path(), "guard").unwrap();
+    symlink(&path, dir.path().join("link")).unwrap();
+    symlink(base.path(), dir.path().join("up")).unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    let guard = allowing(&path.display().to_string().replace(',', "\\,"));
+    for bad in [path.to_str().unwrap(), &format!("../{name}"), &format!("up/{name}"), "..", "", ".plumb"] {
+        let result = guard.open_in(&dir, Path::new(bad), TRUNCATE);
+        assert!(matches!(result, Err(Refusal::Outside { .. })), "{bad}: {result:?}");
+    }
+    assert!(matches!(guard.open_in(&dir, Path::new("link"), TRUNCATE), Err(Refusal::Symlink { .. })));
+    assert!(matches!(guard.open_dir_in(&dir, Path::new("up/x"), 0), Err(Refusal::Outside { .. })));
+    // The directory itself is exchanged for a link on the way.
+    fs::create_dir(dir.path().join("sub")).unwrap();
+    nobody().open_in(&dir, Path::new("sub/file"), OVERWRITE).unwrap();
+    let result = guard.open_in_while(&dir, Path::new("sub/file"), TRUNCATE, || {
+        fs::remove_file(dir.path().join("sub/file")).unwrap();
+        symlink(&path, dir.path().join("sub/file")).unwrap();
+    });
+    assert!(matches!(result, Err(Refusal::Swapped { .. })), "{result:?}");
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+}
+
+#[test]
+fn a_directory_without_its_mark_is_a_test_directory_no_more() {
+    let base = tempfile::tempdir().unwrap();
+    let dir = TestDir::create(base.path(), "guard").unwrap();
+    fs::remove_file(dir.path().join(crate::testdir::MARKER)).unwrap();
+    assert!(nobody().open_in(&dir, Path::new("file"), OVERWRITE).is_err());
+    let path = dir.path().to_owned();
+    drop(dir);
+    assert!(path.exists(), "nor is it removed");
+}
+
+#[test]
+fn direct_io_is_switched_and_a_second_descriptor_means_the_same_file() {
+    let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let path = dir.path().join("file");
+    let file = nobody().open_file(&path, OVERWRITE).unwrap();
+    fs::rename(&path, dir.path().join("moved")).unwrap();
+    fs::write(&path, "precious").unwrap();
+    match file.set_mode(IoMode::Direct) {
+        Ok(()) => assert!(rustix::fs::fcntl_getfl(file.file()).unwrap().contains(OFlags::DIRECT)),
+        Err(refusal) => assert!(matches!(refusal, Refusal::NoDirect { .. }), "{refusal:?}"),
+    }
+    file.set_mode(IoMode::Buffered).unwrap();
+    assert!(!rustix::fs::fcntl_getfl(file.file()).unwrap().contains(OFlags::DIRECT));
+    let again = file.again(Access::ReadWrite, IoMode::Buffered).unwrap();
+    again.write_all_at(b"test data", 0).unwrap();
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    let reader = file.again(Access::Read, IoMode::Buffered).unwrap();
+    assert!(reader.write_at(b"x", 0).is_err());
+    assert!(!rustix::fs::fcntl_getfl(file.file()).unwrap().contains(OFlags::NONBLOCK));
+}
+
+#[test]
+fn root_a_full_file_system_is_refused_before_anything_is_made() {
+    if !is_root() {
+        return;
+    }
+    let tmpfs = Mounted::new(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"]);
+    let path = tmpfs.path().join("file");
+    let space = Space::of(fs::File::open(tmpfs.path()).unwrap()).unwrap().unwrap();
+    let writing = |needed_bytes| Opening { needed_bytes, ..OVERWRITE };
+    let refusal = nobody().open_file(&path, writing(space.headroom_bytes() + 1)).unwrap_err();
+    assert!(matches!(refusal, Refusal::Space { .. }), "{refusal:?}");
+    assert!(!path.exists());
+    let dir = TestDir::create(tmpfs.path(), "guard").unwrap();
+    assert!(matches!(nobody().open_in(&dir, Path::new("f"), writing(8 << 20)), Err(Refusal::Space { .. })));
+    assert!(matches!(nobody().open_dir_in(&dir, Path::new("d"), 8 << 20), Err(Refusal::Space { .. })));
+    dir.remove().unwrap();
+
+    // Filled to the brim of what is allowed, it may be written over but not grow.
+    let full = space.headroom_bytes() / 4096 * 4096;
+    let file = nobody().open_file(&path, writing(full)).unwrap();
+    file.file().write_all_at(&vec![7; full as usize], 0).unwrap();
+    assert_eq!(nobody().open_file(&path, writing(full)).unwrap().origin(), Origin::TestData);
+    let more = nobody().open_file(&path, writing(full + (1 << 20)));
+    assert!(matches!(more, Err(Refusal::Space { .. })), "{more:?}");
+}
+
+#[test]
+fn root_a_read_only_file_system_is_called_so() {
+    if !is_root() {
+        return;
+    }
+    let tmpfs = Mounted::new(&["-t", "tmpfs", "-o", "size=8m", "tmpfs"]);
+    let existing = tmpfs.path().join("existing");
+    nobody().open_file(&existing, OVERWRITE).unwrap();
+    let point = tmpfs.path().to_str().unwrap();
+    assert!(run("mount", &["-o", "remount,ro", point]));
+    for path in [&existing, &tmpfs.path().join("new")] {
+        let result = nobody().open_file(path, OVERWRITE);
+        assert!(matches!(result, Err(Refusal::ReadOnly { .. })), "{result:?}");
+    }
+    let made = TestDir::create(tmpfs.path(), "guard");
+    assert!(matches!(made, Err(crate::testdir::TestDirError::Refused(Refusal::ReadOnly { .. }))), "{made:?}");
+    assert!(run("mount", &["-o", "remount,rw", point]));
+    nobody().open_file(&existing, OVERWRITE).unwrap();
+}
+
+#[test]
+fn root_an_image_in_use_is_refused_even_if_named() {
+    if !is_root() {
+        return;
+    }
+    let device = LoopDevice::new(8 << 20);
+    let guard = allowing(&device.image.display().to_string());
+    let result = guard.open_file(&device.image, OVERWRITE);
+    assert!(matches!(result, Err(Refusal::FileInUse { .. })), "{result:?}");
+    let image = device.image.clone();
+    assert!(run("losetup", &["-d", device.path.to_str().unwrap()]));
+    assert_eq!(guard.open_file(&image, OVERWRITE).unwrap().origin(), Origin::Allowed);
+}
+
+fn open(guard: &Guard, device: &LoopDevice, serial: Option<&str>) -> Result<GuardedFile, Refusal> {
+    guard.open_device(&device.path, serial, IoMode::Buffered)
+}
+
+#[test]
+fn root_a_device_needs_its_serial_named() {
+    if !is_root() {
+        return;
+    }
+    let device = LoopDevice::new(8 << 20);
+    let refusal = open(&nobody(), &device, None).unwrap_err();
+    assert!(matches!(&refusal, Refusal::Unnamed { serial, .. } if *serial == device.serial()), "{refusal:?}");
+    assert_eq!(refusal.exit_code(), 5);
+    let setting = value_of(refusal.setting().unwrap());
+    assert_eq!(open(&allowing(&setting), &device, None).unwrap().origin(), Origin::Device);
+    assert_eq!(open(&nobody(), &device, Some(&device.serial())).unwrap().origin(), Origin::Device);
+
+    let result = open(&nobody(), &device, Some("loop:/another.img"));
+    assert!(matches!(result, Err(Refusal::WrongSerial { .. })), "{result:?}");
+    let by_path = allowing(device.path.to_str().unwrap());
+    assert!(matches!(open(&by_path, &device, None), Err(Refusal::Unnamed { .. })), "a node's name is no serial");
+}
+
+#[test]
+fn root_a_device_with_a_signature_needs_its_serial_typed() {
+    if !is_root() {
+        return;
+    }
+    let device = LoopDevice::new(320 << 20);
+    let formats: [(&str, &[&str]); 4] =
+        [("mkfs.ext4", &["-q", "-F"]), ("mkfs.xfs", &["-q", "-f"]), ("mkfs.btrfs", &["-q", "-f"]), ("mkswap", &["-f"])];
+    for (tool, options) in formats {
+        run("wipefs", &["-a", device.path.to_str().unwrap()]);
+        if !device.format(tool, options) {
+            continue;
+        }
+        for in_file in [None, Some(device.serial())] {
+            let result = open(&nobody(), &device, in_file.as_deref());
+            assert!(matches!(result, Err(Refusal::Signed { .. })), "{tool}: {result:?}");
+        }
+        let refusal = open(&nobody(), &device, None).unwrap_err();
+        let typed = allowing(&value_of(refusal.setting().unwrap()));
+        assert_eq!(open(&typed, &device, None).unwrap().origin(), Origin::Device, "{tool}");
+    }
+}
+
+#[test]
+fn root_a_mounted_device_is_refused_whatever_was_typed() {
+    if !is_root() {
+        return;
+    }
+    for (tool, options) in [("mkfs.ext4", ["-q", "-F"]), ("mkfs.btrfs", ["-q", "-f"])] {
+        let device = LoopDevice::new(320 << 20);
+        if !device.format(tool, &options) {
+            continue;
+        }
+        let typed = Guard::new(Permissions { allow: vec![Allow::Named(device.serial())] });
+        let mounted = Mounted::new(&[device.path.to_str().unwrap()]);
+        let result = open(&typed, &device, Some(&device.serial()));
+        assert!(
+            matches!(&result, Err(Refusal::Mounted { mount_point, .. }) if mount_point == mounted.path()),
+            "{tool}: {result:?}"
+        );
+        drop(mounted);
+        open(&typed, &device, None).unwrap();
+    }
+}
+
+#[test]
+fn root_a_held_device_is_refused_whatever_was_typed() {
+    if !is_root() {
+        return;
+    }
+    let device = LoopDevice::new(16 << 20);
+    let path = device.path.to_str().unwrap();
+    let typed = Guard::new(Permissions { allow: vec![Allow::Named(device.serial())] });
+    let held = |what: &str| {
+        let result = open(&typed, &device, None);
+        assert!(matches!(result, Err(Refusal::Held { .. })), "{what}: {result:?}");
+    };
+
+    let upper = attach(&device.path, &[]);
+    held("a loop device over it");
+    assert!(run("losetup", &["-d", upper.to_str().unwrap()]));
+
+    let other = open(&typed, &device, None).unwrap();
+    held("opened exclusively by another");
+    drop(other);
+
+    if device.format("mkswap", &[]) && run("swapon", &[path]) {
+        held("swap");
+        assert!(run("swapoff", &[path]));
+    } else {
+        skipped("no swap here");
+    }
+    open(&typed, &device, None).unwrap();
+}
+
+#[test]
+fn root_a_read_only_device_is_called_so() {
+    if !is_root() {
+        return;
+    }
+    let device = LoopDevice::with(8 << 20, &["-r"]);
+    let result = open(&nobody(), &device, Some(&device.serial()));
+    assert!(matches!(result, Err(Refusal::ReadOnly { .. })), "{result:?}");
+}

@@ -1,0 +1,189 @@
+//! Memory held back while a phase runs, so that the page cache cannot use it.
+#![allow(unsafe_code)]
+
+use crate::guard::space::Memory;
+use crate::signals::StopFlag;
+use rustix::process::{Resource, Rlimit};
+use std::io;
+use thiserror::Error;
+
+/// Locked at a time, between two looks at the stop flag.
+const STEP_BYTES: usize = 64 << 20;
+
+/// What stays for everybody else: below it the machine would kill processes rather than shrink its cache.
+const RESERVE_BYTES: u64 = 256 << 20;
+
+/// Why memory could not be held.
+#[derive(Debug, Error)]
+pub enum PressureError {
+    /// More than there is.
+    #[error(
+        "holding {wanted_bytes} bytes of memory would leave too little: {available_bytes} are available, of which {reserve} stay; use `memory-pressure` of at most {most} bytes",
+        reserve = RESERVE_BYTES, most = available_bytes.saturating_sub(RESERVE_BYTES)
+    )]
+    TooMuch {
+        /// What was asked for.
+        wanted_bytes: u64,
+        /// What the machine and its control groups have available.
+        available_bytes: u64,
+    },
+    /// The system said no.
+    #[error("could not hold {wanted_bytes} bytes of memory: {source}; use a smaller `memory-pressure`")]
+    Io {
+        /// What was asked for.
+        wanted_bytes: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The run is to stop.
+    #[error("stopped while memory was being taken")]
+    Stopped,
+}
+
+/// Memory that is held until this is dropped.
+#[derive(Debug)]
+pub struct MemoryPressure {
+    start: *mut libc::c_void,
+    length: usize,
+    locked_bytes: u64,
+}
+
+// SAFETY: the mapping belongs to this value alone, and nothing in it is read or written after it was made.
+unsafe impl Send for MemoryPressure {}
+// SAFETY: as above; a shared reference gives access to numbers only.
+unsafe impl Sync for MemoryPressure {}
+
+impl MemoryPressure {
+    /// Takes `bytes` of memory, locked if this process may (`ulimit -l`), else touched once, which the machine can swap
+    /// out: [`MemoryPressure::locked_bytes`] tells. `usable_bytes` is what this process may use beyond the machine's own
+    /// account, such as a control group's limit less what is used.
+    ///
+    /// # Errors
+    /// [`PressureError`].
+    pub fn hold(bytes: u64, usable_bytes: Option<u64>, stop: StopFlag) -> Result<MemoryPressure, PressureError> {
+        let machine_bytes = Memory::now().map(|memory| memory.available_bytes);
+        let available_bytes = machine_bytes.into_iter().chain(usable_bytes).min().unwrap_or(u64::MAX);
+        if bytes.saturating_add(RESERVE_BYTES) > available_bytes {
+            return Err(PressureError::TooMuch { wanted_bytes: bytes, available_bytes });
+        }
+        let failed = |source: io::Error| PressureError::Io { wanted_bytes: bytes, source };
+        let length = usize::try_from(bytes).map_err(|error| failed(io::Error::other(error)))?;
+        if length == 0 {
+            return Ok(MemoryPressure { start: std::ptr::null_mut(), length: 0, locked_bytes: 0 });
+        }
+        raise_lock_limit(bytes);
+        // SAFETY: a fresh mapping at an address of the kernel's choice.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                length,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(failed(io::Error::last_os_error()));
+        }
+        let mut pressure = MemoryPressure { start, length, locked_bytes: 0 };
+        for advice in [libc::MADV_DONTFORK, libc::MADV_DONTDUMP, libc::MADV_HUGEPAGE] {
+            // SAFETY: the range is this value's own mapping. Advice may be declined.
+            unsafe { libc::madvise(start, length, advice) };
+        }
+        let mut offset = 0;
+        while offset < length {
+            if stop.requested() {
+                return Err(PressureError::Stopped);
+            }
+            let step = STEP_BYTES.min(length - offset);
+            pressure.take(offset, step);
+            offset += step;
+        }
+        Ok(pressure)
+    }
+
+    /// Locks a part of the mapping, or touches its pages where it may not be locked.
+    fn take(&mut self, offset: usize, length: usize) {
+        // SAFETY: `offset + length` lies within the mapping, so that the sum points into it.
+        let part = unsafe { self.start.cast::<u8>().add(offset) };
+        // SAFETY: the part is mapped; mlock reads pages in, and changes nothing.
+        if unsafe { libc::mlock(part.cast(), length) } == 0 {
+            self.locked_bytes += length as u64;
+            return;
+        }
+        for page in (0..length).step_by(rustix::param::page_size()) {
+            // SAFETY: within the part, which is writable and referred to from nowhere else. Volatile, so that the write
+            // is not left out; not zero, so that no page is shared with another.
+            unsafe { part.add(page).write_volatile(1) };
+        }
+    }
+
+    /// Held, bytes.
+    pub fn held_bytes(&self) -> u64 {
+        self.length as u64
+    }
+
+    /// Of these, bytes that cannot be swapped out.
+    pub fn locked_bytes(&self) -> u64 {
+        self.locked_bytes
+    }
+}
+
+impl Drop for MemoryPressure {
+    fn drop(&mut self) {
+        if self.length > 0 {
+            // SAFETY: made by `hold` with this start and length; unmapping unlocks as well.
+            unsafe { libc::munmap(self.start, self.length) };
+        }
+    }
+}
+
+/// As far as the hard limit allows; root needs no limit.
+fn raise_lock_limit(bytes: u64) {
+    let limit = rustix::process::getrlimit(Resource::Memlock);
+    if let Some(current) = limit.current {
+        let wanted = current.saturating_add(bytes).min(limit.maximum.unwrap_or(u64::MAX));
+        let _ = rustix::process::setrlimit(Resource::Memlock, Rlimit { current: Some(wanted), maximum: limit.maximum });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resident_bytes() -> u64 {
+        let text = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let pages: u64 = text.split(' ').nth(1).unwrap().parse().unwrap();
+        pages * rustix::param::page_size() as u64
+    }
+
+    #[test]
+    fn memory_is_held_and_given_back() {
+        const HELD: u64 = 192 << 20;
+        let before = resident_bytes();
+        let pressure = MemoryPressure::hold(HELD, None, StopFlag::detached()).unwrap();
+        assert_eq!(pressure.held_bytes(), HELD);
+        let during = resident_bytes();
+        assert!(during >= before + HELD / 2, "{before} {during}");
+        drop(pressure);
+        assert!(resident_bytes() < during - HELD / 2);
+    }
+
+    #[test]
+    fn more_than_there_is_is_refused_and_so_is_more_than_the_control_group_has() {
+        let stop = StopFlag::detached();
+        let refused = MemoryPressure::hold(u64::MAX / 2, None, stop);
+        assert!(matches!(refused, Err(PressureError::TooMuch { .. })));
+        let refused = MemoryPressure::hold(1 << 20, Some(RESERVE_BYTES), stop);
+        assert!(matches!(refused, Err(PressureError::TooMuch { available_bytes: RESERVE_BYTES, .. })));
+        MemoryPressure::hold(0, None, stop).unwrap();
+    }
+
+    #[test]
+    fn taking_memory_stops_when_asked() {
+        let stop = StopFlag::detached();
+        stop.request();
+        assert!(matches!(MemoryPressure::hold(1 << 20, None, stop), Err(PressureError::Stopped)));
+    }
+}

@@ -1,0 +1,249 @@
+//! The registry of test directories: one small file each in a directory of Plumb's own state, so that `plumb clean` finds
+//! what a `kill -9` left, wherever it lies.
+
+use super::marker::Marker;
+use super::owner::Life;
+use super::remove::{self, Leftover};
+use super::{PREFIX, TestDir, TestDirError};
+use crate::guard::{Identity, open_entry};
+use rustix::fs::{AtFlags, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+/// What is registered but not there, or there but not marked, may be just in the making for so long.
+const IN_THE_MAKING: Duration = Duration::from_secs(10);
+
+/// Makes test directories, and knows those that were made.
+#[derive(Debug, Clone)]
+pub struct TestDirs {
+    state_dir: PathBuf,
+}
+
+/// What a cleaning did.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CleanReport {
+    /// Directories that are gone now.
+    pub removed: Vec<PathBuf>,
+    /// Directories whose owners live; they were left alone.
+    pub living: Vec<Living>,
+    /// Directories that stayed for another reason.
+    pub kept: Vec<Kept>,
+    /// Registered directories that were gone already.
+    pub forgotten: Vec<PathBuf>,
+}
+
+/// A directory that is in use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Living {
+    /// Where.
+    pub path: PathBuf,
+    /// Its owner's process id, in its owner's namespace.
+    pub pid: u32,
+    /// What it is for.
+    pub label: String,
+}
+
+/// A directory that stayed, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Where.
+    pub path: PathBuf,
+    /// Why, and the way out.
+    pub reason: String,
+}
+
+impl TestDirs {
+    /// With the registry in `state_dir` (such as `~/.local/share/plumb/testdirs`), which is made when it is needed.
+    pub fn new(state_dir: impl Into<PathBuf>) -> TestDirs {
+        TestDirs { state_dir: state_dir.into() }
+    }
+
+    /// Makes a test directory and registers it. A registry that cannot be written is no reason to fail:
+    /// [`TestDir::is_registered`] tells.
+    ///
+    /// # Errors
+    /// As [`TestDir::create`].
+    pub fn create(&self, base: &Path, label: &str) -> Result<TestDir, TestDirError> {
+        TestDir::create_with(base, label, |id, path| self.register(id, path).ok())
+    }
+
+    pub(super) fn register(&self, id: &str, path: &Path) -> io::Result<PathBuf> {
+        fs::create_dir_all(&self.state_dir)?;
+        let entry = self.state_dir.join(id);
+        // `create_new` neither follows a link nor overwrites anything.
+        let mut file = fs::OpenOptions::new().write(true).create_new(true).open(&entry)?;
+        io::Write::write_all(&mut file, path.as_os_str().as_bytes())?;
+        Ok(entry)
+    }
+
+    /// Removes the registered test directories whose owners are dead; and, if `scan` names a directory, those in it,
+    /// registered or not (itself, or one level below).
+    ///
+    /// # Errors
+    /// `scan` or the registry cannot be read. What happens to single directories is in the report.
+    pub fn clean(&self, scan: Option<&Path>) -> io::Result<CleanReport> {
+        let mut report = CleanReport::default();
+        let mut seen: Vec<PathBuf> = vec![];
+        for entry in self.entries()? {
+            let path = match fs::read(&entry) {
+                Ok(bytes) => PathBuf::from(OsString::from_vec(bytes)),
+                // Its directory was removed meanwhile, and it with it.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            };
+            let id = entry.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            if !path.is_absolute() || path.file_name() != Some(OsStr::new(&format!("{PREFIX}{id}"))) {
+                report.kept.push(Kept {
+                    path,
+                    reason: format!("the registry's entry {} is damaged; remove that file", entry.display()),
+                });
+                continue;
+            }
+            let fate = clean_one(&path);
+            match fate {
+                Fate::Absent if is_young(fs::metadata(&entry)?.modified()?) => continue,
+                Fate::Removed | Fate::Absent => fs::remove_file(&entry)?,
+                _ => {}
+            }
+            report.add(path.clone(), fate, Found::Registered);
+            seen.push(path);
+        }
+        for path in scan.map(candidates).transpose()?.unwrap_or_default() {
+            if !seen.contains(&path) {
+                let fate = clean_one(&path);
+                report.add(path, fate, Found::Scanned);
+            }
+        }
+        Ok(report)
+    }
+
+    fn entries(&self) -> io::Result<Vec<PathBuf>> {
+        let entries = match fs::read_dir(&self.state_dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(vec![]),
+            entries => entries?,
+        };
+        let mut paths = vec![];
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_type()?.is_file() {
+                paths.push(entry.path());
+            }
+        }
+        paths.sort();
+        Ok(paths)
+    }
+}
+
+/// How a directory came to be looked at.
+enum Found {
+    Registered,
+    Scanned,
+}
+
+/// What became of one directory.
+enum Fate {
+    Removed,
+    Absent,
+    Living {
+        pid: u32,
+        label: String,
+    },
+    Kept(String),
+    /// It only looks like one by its name.
+    NotOurs(String),
+}
+
+impl CleanReport {
+    fn add(&mut self, path: PathBuf, fate: Fate, found: Found) {
+        match (fate, found) {
+            (Fate::Removed, _) => self.removed.push(path),
+            (Fate::Absent, Found::Registered) => self.forgotten.push(path),
+            (Fate::Absent, Found::Scanned) => {}
+            (Fate::Living { pid, label }, _) => self.living.push(Living { path, pid, label }),
+            (Fate::Kept(reason) | Fate::NotOurs(reason), _) => self.kept.push(Kept { path, reason }),
+        }
+    }
+}
+
+/// Directories in `base` with a test directory's name, or `base` itself if it has one.
+fn candidates(base: &Path) -> io::Result<Vec<PathBuf>> {
+    let base = fs::canonicalize(base)?;
+    let is_candidate = |name: &OsStr| name.as_bytes().starts_with(PREFIX.as_bytes());
+    if base.file_name().is_some_and(is_candidate) {
+        return Ok(vec![base]);
+    }
+    let mut paths = vec![];
+    for entry in fs::read_dir(&base)? {
+        let entry = entry?;
+        if is_candidate(&entry.file_name()) && entry.file_type()?.is_dir() {
+            paths.push(entry.path());
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn is_young(since: SystemTime) -> bool {
+    since.elapsed().is_ok_and(|age| age < IN_THE_MAKING)
+}
+
+fn clean_one(path: &Path) -> Fate {
+    match try_clean(path) {
+        Ok(fate) => fate,
+        Err(Errno::NOENT) => Fate::Absent,
+        Err(Errno::LOOP | Errno::NOTDIR) => Fate::NotOurs("it is no directory any more; it was left alone".to_owned()),
+        Err(error) => Fate::Kept(io::Error::from(error).to_string()),
+    }
+}
+
+fn try_clean(path: &Path) -> rustix::io::Result<Fate> {
+    let (Some(base), Some(name)) = (path.parent(), path.file_name()) else { return Err(Errno::NOTDIR) };
+    let base = rustix::fs::open(base, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    let dir = open_entry(base.as_fd(), name, OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
+    let stat = rustix::fs::fstat(&dir)?;
+    let me = rustix::process::geteuid();
+    if !me.is_root() && stat.st_uid != me.as_raw() {
+        return Ok(Fate::Kept("it belongs to another user; let that user run `plumb clean`".to_owned()));
+    }
+    let file = match Marker::open(dir.as_fd()) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            // Killed between making and marking it, or between emptying and removing it: then nothing is in it.
+            let changed_s = u64::try_from(stat.st_mtime).unwrap_or(0);
+            if is_young(SystemTime::UNIX_EPOCH + Duration::from_secs(changed_s)) {
+                return Ok(Fate::Kept("it may be just in the making; try again in some seconds".to_owned()));
+            }
+            return Ok(match rustix::fs::unlinkat(&base, name, AtFlags::REMOVEDIR) {
+                Ok(()) => Fate::Removed,
+                Err(_) => {
+                    Fate::NotOurs("it does not bear Plumb's mark; remove it by hand if it is not wanted".to_owned())
+                }
+            });
+        }
+        Err(error) => return Ok(Fate::Kept(format!("its mark cannot be read: {error}"))),
+    };
+    let marker = match Marker::read_from(&file) {
+        Ok(marker) => marker,
+        Err(error) => return Ok(Fate::NotOurs(format!("{error}; remove it by hand if it is not wanted"))),
+    };
+    let is_itself = marker.inode == Identity::of(&stat).inode && name == OsStr::new(&format!("{PREFIX}{}", marker.id));
+    if !is_itself {
+        let reason = "it is a copy of a test directory, or was renamed; remove it by hand if it is not wanted";
+        return Ok(Fate::NotOurs(reason.to_owned()));
+    }
+    match marker.owner.life(&file) {
+        Life::Alive => return Ok(Fate::Living { pid: marker.owner.pid, label: marker.label }),
+        Life::Unknown(reason) => return Ok(Fate::Kept(reason)),
+        Life::Dead => {}
+    }
+    // `file` holds the lock from here on, so that a second cleaning leaves this one alone.
+    let leftovers: Vec<Leftover> = remove::whole(base.as_fd(), name, dir.as_fd(), path);
+    drop(file);
+    if leftovers.is_empty() { Ok(Fate::Removed) } else { Ok(Fate::Kept(remove::list(&leftovers))) }
+}

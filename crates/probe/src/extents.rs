@@ -1,0 +1,356 @@
+//! Where a file's bytes lie: in holes, in blocks that were never written, or in written ones.
+//!
+//! `FIEMAP` is asked first, because only it tells blocks that were allocated and never written (reading them reaches no
+//! device). `SEEK_HOLE` answers for holes where a file system has no `FIEMAP` (tmpfs, NFS). Source:
+//! Documentation/filesystems/fiemap.rst, lseek(2).
+#![allow(unsafe_code)]
+
+use plumb_result::Seen;
+use plumb_result::observe::Extents;
+use rustix::fs::{FileType, SeekFrom};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Extents asked for at a time; 28 KiB of answer.
+const BATCH: usize = 512;
+
+const FIEMAP_EXTENT_LAST: u32 = 0x0000_0001;
+const FIEMAP_EXTENT_ENCODED: u32 = 0x0000_0008;
+const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x0000_0800;
+
+/// `struct fiemap`, the head of request and answer. Source: include/uapi/linux/fiemap.h.
+#[repr(C)]
+struct Head {
+    fm_start: u64,
+    fm_length: u64,
+    fm_flags: u32,
+    fm_mapped_extents: u32,
+    fm_extent_count: u32,
+    fm_reserved: u32,
+}
+
+/// `struct fiemap_extent`. Source: include/uapi/linux/fiemap.h.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Extent {
+    fe_logical: u64,
+    fe_physical: u64,
+    fe_length: u64,
+    fe_reserved64: [u64; 2],
+    fe_flags: u32,
+    fe_reserved: [u32; 3],
+}
+
+#[repr(C)]
+struct Request {
+    head: Head,
+    extents: [Extent; BATCH],
+}
+
+/// Where the bytes of a regular file lie. Only its length is looked at: blocks beyond the end do not count.
+///
+/// Data that is still only in the cache: `FIEMAP_FLAG_SYNC` is *not* given, since it would write the file out in the
+/// midst of a measurement. Delayed allocations (ext4, xfs, btrfs) count as written, since reading them gives data;
+/// data written over blocks from `fallocate` counts as unwritten until it is flushed. Who wants to know about the
+/// device therefore flushes first. An extent that btrfs keeps inline in its tree counts as written.
+///
+/// Where only `SEEK_HOLE` is there, `unwritten_bytes` is 0 and what `fallocate` reserved counts as a hole (tmpfs) or
+/// as written; a file system that knows neither has one extent of data. The file's offset is left as it was.
+pub fn of_fd(fd: BorrowedFd<'_>) -> Seen<Extents> {
+    look(fd).into()
+}
+
+/// The sum over several files; not seen as soon as one of them was not seen.
+pub fn sum(parts: impl IntoIterator<Item = Seen<Extents>>) -> Seen<Extents> {
+    let mut total = Extents::default();
+    for part in parts {
+        match part {
+            Seen::No(reason) => return Seen::No(reason),
+            Seen::Yes(part) => {
+                total.total_bytes += part.total_bytes;
+                total.hole_bytes += part.hole_bytes;
+                total.unwritten_bytes += part.unwritten_bytes;
+                total.extents += part.extents;
+                total.encoded_bytes += part.encoded_bytes;
+            }
+        }
+    }
+    Seen::Yes(total)
+}
+
+fn look(fd: BorrowedFd<'_>) -> Result<Extents, String> {
+    let stat = rustix::fs::fstat(fd).map_err(|error| format!("fstat: {error}"))?;
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        return Err("only regular files have extents".to_owned());
+    }
+    let total_bytes: u64 = stat.st_size.try_into().unwrap_or(0);
+    match by_fiemap(fd, total_bytes) {
+        Ok(extents) => Ok(extents),
+        Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL)) => {
+            by_seeking(fd, total_bytes).map_err(|error| format!("SEEK_HOLE: {error}"))
+        }
+        Err(error) => Err(format!("FIEMAP: {error}")),
+    }
+}
+
+fn by_fiemap(fd: BorrowedFd<'_>, total_bytes: u64) -> io::Result<Extents> {
+    let mut found = Extents { total_bytes, ..Extents::default() };
+    let mut data_bytes = 0;
+    let mut start = 0;
+    let mut request = Box::new(Request {
+        head: Head {
+            fm_start: 0,
+            fm_length: 0,
+            fm_flags: 0,
+            fm_mapped_extents: 0,
+            fm_extent_count: BATCH as u32,
+            fm_reserved: 0,
+        },
+        extents: [Extent::default(); BATCH],
+    });
+    'batches: while start < total_bytes {
+        request.head.fm_start = start;
+        request.head.fm_length = total_bytes - start;
+        request.head.fm_flags = 0;
+        request.head.fm_mapped_extents = 0;
+        fiemap(fd, &mut request)?;
+        let mapped = (request.head.fm_mapped_extents as usize).min(BATCH);
+        let batch_start = start;
+        for extent in &request.extents[..mapped] {
+            let from = extent.fe_logical.max(start);
+            let to = extent.fe_logical.saturating_add(extent.fe_length).min(total_bytes);
+            if from < to {
+                let bytes = to - from;
+                data_bytes += bytes;
+                found.extents += 1;
+                if extent.fe_flags & FIEMAP_EXTENT_UNWRITTEN != 0 {
+                    found.unwritten_bytes += bytes;
+                }
+                if extent.fe_flags & FIEMAP_EXTENT_ENCODED != 0 {
+                    found.encoded_bytes += bytes;
+                }
+                start = to;
+            }
+            if extent.fe_flags & FIEMAP_EXTENT_LAST != 0 {
+                break 'batches;
+            }
+        }
+        // Nothing further, or a file that changes underneath: either way there is an end.
+        if start == batch_start {
+            break;
+        }
+    }
+    found.hole_bytes = total_bytes - data_bytes;
+    Ok(found)
+}
+
+fn fiemap(fd: BorrowedFd<'_>, request: &mut Request) -> io::Result<()> {
+    const OPCODE: rustix::ioctl::Opcode = rustix::ioctl::opcode::read_write::<Head>(b'f', 11);
+    // SAFETY: the head says how many extents there is room for behind it, and the kernel writes no more than those.
+    let code = unsafe { libc::ioctl(fd.as_raw_fd(), OPCODE as _, std::ptr::from_mut(request)) };
+    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+fn by_seeking(fd: BorrowedFd<'_>, total_bytes: u64) -> io::Result<Extents> {
+    let here = rustix::fs::tell(fd)?;
+    let found = seek_through(fd, total_bytes);
+    rustix::fs::seek(fd, SeekFrom::Start(here))?;
+    found
+}
+
+fn seek_through(fd: BorrowedFd<'_>, total_bytes: u64) -> io::Result<Extents> {
+    let mut found = Extents { total_bytes, ..Extents::default() };
+    let mut data_bytes = 0;
+    let mut at = 0;
+    while at < total_bytes {
+        let data = match rustix::fs::seek(fd, SeekFrom::Data(at)) {
+            Ok(data) => data.min(total_bytes),
+            // No data from here to the end.
+            Err(Errno::NXIO) => break,
+            Err(error) => return Err(error.into()),
+        };
+        if data >= total_bytes {
+            break;
+        }
+        let hole = rustix::fs::seek(fd, SeekFrom::Hole(data))?.min(total_bytes);
+        if hole <= data {
+            break;
+        }
+        data_bytes += hole - data;
+        found.extents += 1;
+        at = hole;
+    }
+    found.hole_bytes = total_bytes - data_bytes;
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fs::FallocateFlags;
+    use std::fs::File;
+    use std::io::{Seek as _, Write as _};
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileExt;
+    use std::path::{Path, PathBuf};
+    use std::process::Command;
+
+    const LENGTH: u64 = 1 << 20;
+
+    fn seen(file: &File) -> Extents {
+        *of_fd(file.as_fd()).as_result().expect("seen")
+    }
+
+    /// The three ways in which a file gets its length, told apart.
+    fn tell_apart(dir: &Path) {
+        let sparse = tempfile::tempfile_in(dir).unwrap();
+        sparse.set_len(LENGTH).unwrap();
+        let found = seen(&sparse);
+        assert_eq!((found.total_bytes, found.hole_bytes, found.unwritten_bytes), (LENGTH, LENGTH, 0), "sparse");
+
+        let written = tempfile::tempfile_in(dir).unwrap();
+        written.write_all_at(&vec![7; LENGTH as usize], 0).unwrap();
+        let delayed = seen(&written);
+        assert_eq!((delayed.hole_bytes, delayed.unwritten_bytes), (0, 0), "written, not yet allocated");
+        written.sync_all().unwrap();
+        let found = seen(&written);
+        assert_eq!((found.hole_bytes, found.unwritten_bytes), (0, 0), "written and flushed");
+        assert!(found.extents >= 1);
+
+        let half = tempfile::tempfile_in(dir).unwrap();
+        half.write_all_at(&vec![7; LENGTH as usize / 2], LENGTH / 2).unwrap();
+        half.sync_all().unwrap();
+        assert_eq!(seen(&half).hole_bytes, LENGTH / 2, "hole in front");
+
+        let mut tiny = tempfile::tempfile_in(dir).unwrap();
+        tiny.write_all(b"inline on btrfs").unwrap();
+        tiny.sync_all().unwrap();
+        let found = seen(&tiny);
+        assert_eq!((found.total_bytes, found.hole_bytes), (15, 0), "a few bytes");
+    }
+
+    fn tell_unwritten(dir: &Path) {
+        let reserved = tempfile::tempfile_in(dir).unwrap();
+        rustix::fs::fallocate(&reserved, FallocateFlags::empty(), 0, LENGTH).unwrap();
+        let found = seen(&reserved);
+        assert_eq!((found.hole_bytes, found.unwritten_bytes), (0, LENGTH), "fallocate");
+        reserved.write_all_at(&vec![7; LENGTH as usize], 0).unwrap();
+        reserved.sync_all().unwrap();
+        assert_eq!(seen(&reserved).unwritten_bytes, 0, "written over and flushed");
+
+        let beyond = tempfile::tempfile_in(dir).unwrap();
+        rustix::fs::fallocate(&beyond, FallocateFlags::KEEP_SIZE, 0, LENGTH).unwrap();
+        assert_eq!(seen(&beyond), Extents::default(), "blocks beyond the end do not count");
+    }
+
+    #[test]
+    fn sparse_written_and_partly_written_files_are_told_apart_here() {
+        tell_apart(Path::new(env!("CARGO_MANIFEST_DIR")));
+    }
+
+    #[test]
+    fn seek_hole_answers_on_tmpfs() {
+        let dir = Path::new("/dev/shm");
+        if !dir.is_dir() {
+            assert!(std::env::var_os("CI").is_none(), "no /dev/shm");
+            eprintln!("SKIPPED: no /dev/shm here");
+            return;
+        }
+        tell_apart(dir);
+        let mut file = tempfile::tempfile_in(dir).unwrap();
+        file.set_len(LENGTH).unwrap();
+        file.seek(io::SeekFrom::Start(123)).unwrap();
+        seen(&file);
+        assert_eq!(file.stream_position().unwrap(), 123, "looking moved the file's offset");
+    }
+
+    #[test]
+    fn a_file_of_many_extents_is_walked_in_batches() {
+        let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let pieces = BATCH as u64 * 2 + 10;
+        for piece in 0..pieces {
+            file.write_all_at(&[7; 4096], piece * 65_536).unwrap();
+        }
+        file.sync_all().unwrap();
+        let found = seen(&file);
+        assert_eq!(found.total_bytes - found.hole_bytes, pieces * 4096);
+        let by_seeking = by_seeking(file.as_fd(), found.total_bytes).unwrap();
+        assert_eq!(by_seeking.hole_bytes, found.hole_bytes);
+    }
+
+    #[test]
+    fn what_is_no_regular_file_is_not_seen() {
+        let dir = File::open(env!("CARGO_MANIFEST_DIR")).unwrap();
+        assert!(matches!(of_fd(dir.as_fd()), Seen::No(_)));
+    }
+
+    /// A fresh file system on a loop device, unmounted and detached on drop.
+    struct Mounted {
+        image: PathBuf,
+        point: tempfile::TempDir,
+    }
+
+    impl Mounted {
+        /// `None`, said aloud, where this is not allowed or a tool is missing; then it fails under CI.
+        fn new(kind: &str, options: &[&str]) -> Option<Mounted> {
+            let missing = |why: &str| {
+                assert!(std::env::var_os("CI").is_none(), "{why}");
+                eprintln!("SKIPPED: {why}");
+            };
+            if !rustix::process::geteuid().is_root() {
+                missing("a loop mount needs root");
+                return None;
+            }
+            let point = tempfile::tempdir().unwrap();
+            let image = point.path().with_extension("img");
+            File::create(&image).unwrap().set_len(320 << 20).unwrap();
+            let made = Command::new(format!("mkfs.{kind}")).args(options).arg(&image).output();
+            if !made.is_ok_and(|output| output.status.success()) {
+                std::fs::remove_file(&image).unwrap();
+                missing(&format!("mkfs.{kind} is missing or fails"));
+                return None;
+            }
+            let status = Command::new("mount").args(["-o", "loop"]).arg(&image).arg(point.path()).status().unwrap();
+            assert!(status.success(), "mount");
+            Some(Mounted { image, point })
+        }
+    }
+
+    impl Drop for Mounted {
+        fn drop(&mut self) {
+            let _ = Command::new("umount").arg(self.point.path()).status();
+            let _ = std::fs::remove_file(&self.image);
+        }
+    }
+
+    #[test]
+    fn root_ext4_xfs_and_btrfs_tell_holes_and_unwritten_blocks() {
+        for (kind, options) in [("ext4", ["-q"]), ("xfs", ["-q"]), ("btrfs", ["-q"])] {
+            let Some(mounted) = Mounted::new(kind, &options) else { continue };
+            eprintln!("{kind}");
+            tell_apart(mounted.point.path());
+            tell_unwritten(mounted.point.path());
+        }
+    }
+
+    #[test]
+    fn root_compressed_extents_of_btrfs_are_encoded() {
+        let Some(mounted) = Mounted::new("btrfs", &["-q"]) else { return };
+        let remounted =
+            Command::new("mount").args(["-o", "remount,compress-force=zstd"]).arg(mounted.point.path()).status();
+        assert!(remounted.unwrap().success());
+        let file = tempfile::tempfile_in(mounted.point.path()).unwrap();
+        file.write_all_at(&vec![0x55; LENGTH as usize], 0).unwrap();
+        file.sync_all().unwrap();
+        assert_eq!(seen(&file).encoded_bytes, LENGTH);
+    }
+
+    #[test]
+    fn a_sum_is_not_seen_if_a_part_is_not() {
+        let part = Extents { total_bytes: 5, hole_bytes: 1, unwritten_bytes: 2, extents: 3, encoded_bytes: 4 };
+        let twice = Extents { total_bytes: 10, hole_bytes: 2, unwritten_bytes: 4, extents: 6, encoded_bytes: 8 };
+        assert_eq!(sum([Seen::Yes(part), Seen::Yes(part)]), Seen::Yes(twice));
+        assert_eq!(sum([Seen::Yes(part), Seen::no("hidden")]), Seen::no("hidden"));
+    }
+}
