@@ -6,7 +6,8 @@
 //! `RENAME_NOREPLACE`, so that nothing that exists is ever replaced or truncated.
 //!
 //! Flows go through the page cache: `O_DIRECT` is for block I/O, where offsets and sizes are aligned. A read or write
-//! that moves fewer bytes than asked for is reported as what it moved.
+//! that moves fewer bytes than asked for is reported as what it moved; after a short write (a full file system) the source
+//! believes the file longer than it is, and a later append leaves a hole.
 
 #![allow(unsafe_code)]
 
