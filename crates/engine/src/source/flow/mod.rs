@@ -21,7 +21,7 @@
 //! multiples of the op's size, the last op of a file shorter where that does not divide it. `mkdir` makes directories
 //! of its own in the leaves; `rmdir` removes the oldest of them; `readdir` reads a leaf of the worker's share.
 //!
-//! Coordination between workers is to be further instructions of [`program`]: waiting for and posting to semaphores,
+//! Coordination between workers is to be further instructions of [`Program`]: waiting for and posting to semaphores,
 //! and stopping at a count, yield ops that the worker's loop executes against shared state outside the clock, as it does
 //! with [`OpKind::Delay`]; shared rates belong to the pacer.
 
