@@ -48,7 +48,7 @@ pub struct ExtraDirectory {
 impl ExtraDirectory {
     /// Both numbers in one, so that an op can carry it where others carry a file.
     pub fn pack(self) -> FileId {
-        FileId(u64::from(self.owner) << 32 | u64::from(self.number))
+        FileId((u64::from(self.owner) << 32) | u64::from(self.number))
     }
 
     /// The directory that was packed.

@@ -21,11 +21,12 @@
 //! multiples of the op's size, the last op of a file shorter where that does not divide it. `mkdir` makes directories
 //! of its own in the leaves; `rmdir` removes the oldest of them; `readdir` reads a leaf of the worker's share.
 //!
-//! Coordination between workers is to be further instructions of [`program`]: waiting for and posting to semaphores,
+//! Coordination between workers is to be further instructions of [`Program`]: waiting for and posting to semaphores,
 //! and stopping at a count, yield ops that the worker's loop executes against shared state outside the clock, as it does
 //! with [`OpKind::Delay`]; shared rates belong to the pacer.
 
 mod names;
+mod op;
 mod program;
 mod state;
 mod zipf;
@@ -34,11 +35,11 @@ mod zipf;
 mod tests;
 
 pub use crate::tree::FileId;
+pub use op::{Access, FileMode, FlowOp};
 pub use program::{FlowError, MAX_INSTRUCTIONS, MAX_NESTING, MAX_REQUEST, Program};
 pub use state::{Entry, FlowState, MAX_SHARE, ShareError, TreeState};
 
 use super::Source;
-use crate::op::Operation;
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::tree::ExtraDirectory;
 use names::{Among, Kind, Name};
@@ -49,76 +50,6 @@ use zipf::Zipf;
 
 /// So many instructions in a row without an op end a flow with a mix.
 const IDLE_INSTRUCTIONS_MAX: u32 = 1 << 20;
-
-/// What a file is opened for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// Reading.
-    Read,
-    /// Reading and writing.
-    ReadWrite,
-}
-
-/// Permissions of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileMode {
-    /// 0644.
-    Public,
-    /// 0600.
-    Private,
-}
-
-/// One op of a flow.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FlowOp {
-    /// What it does.
-    pub kind: OpKind,
-    /// Of `open`: for what.
-    pub access: Access,
-    /// Of `create` and `chmod`: the mode.
-    pub mode: FileMode,
-    /// The handle, of ops that have one.
-    pub handle: u16,
-    /// The file that it works on: of `rename` the old name, of `link` and `symlink` the file led to. Of `readdir` the
-    /// number of a leaf, of `mkdir` and `rmdir` a packed [`ExtraDirectory`].
-    pub file: FileId,
-    /// Of `rename`, `link` and `symlink`: the new name.
-    pub other: FileId,
-    /// Where, bytes.
-    pub offset: u64,
-    /// How much, bytes; of `truncate` the new size, of `delay` nanoseconds.
-    pub length: u64,
-}
-
-impl FlowOp {
-    fn new(kind: OpKind, file: FileId) -> FlowOp {
-        FlowOp {
-            kind,
-            access: Access::Read,
-            mode: FileMode::Public,
-            handle: 0,
-            file,
-            other: FileId(0),
-            offset: 0,
-            length: 0,
-        }
-    }
-}
-
-impl Operation for FlowOp {
-    #[inline(always)]
-    fn kind(&self) -> OpKind {
-        self.kind
-    }
-    #[inline(always)]
-    fn offset(&self) -> u64 {
-        self.offset
-    }
-    #[inline(always)]
-    fn length(&self) -> u64 {
-        self.length
-    }
-}
 
 /// An open file of the worker.
 #[derive(Debug, Clone, Copy)]

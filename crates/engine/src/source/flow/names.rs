@@ -44,7 +44,7 @@ impl Name {
             Kind::File => FILE,
             Kind::Symlink => SYMLINK,
         };
-        kind | u8::from(self.prepared) * PREPARED | u8::from(self.private) * PRIVATE
+        kind | (u8::from(self.prepared) * PREPARED) | (u8::from(self.private) * PRIVATE)
     }
 
     fn from_bits(bits: u8) -> Option<Name> {

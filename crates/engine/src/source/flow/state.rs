@@ -137,8 +137,8 @@ impl TreeState {
 
 /// The file numbers that a worker owns.
 fn share_of(files: u64, worker: u32, workers: u32) -> Result<Range<u64>, ShareError> {
-    let cut = |i: u32| (u128::from(files) * u128::from(i) / u128::from(workers)) as u64;
-    let range = cut(worker)..cut(worker + 1);
+    let cut = |i: u128| (u128::from(files) * i / u128::from(workers)) as u64;
+    let range = cut(u128::from(worker))..cut(u128::from(worker) + 1);
     match range.end - range.start {
         files if files > MAX_SHARE => Err(ShareError { files }),
         _ => Ok(range),
@@ -161,7 +161,7 @@ pub struct FlowState {
 impl FlowState {
     /// The state of worker `worker` of `workers` for a tree as it is laid out before the first phase.
     pub fn new(shape: &Arc<TreeShape>, worker: u32, workers: u32) -> Result<FlowState, ShareError> {
-        let range = share_of(shape.files(), worker, workers.max(worker + 1))?;
+        let range = share_of(shape.files(), worker, workers.max(worker.saturating_add(1)))?;
         let len = (range.end - range.start) as u32;
         let names = Names::new(len, |number| {
             shape.is_preallocated(FileId(range.start + u64::from(number))).then_some(Name::PREPARED_FILE)

@@ -382,6 +382,26 @@ fn states_pass_to_another_number_of_workers() {
 }
 
 #[test]
+fn hard_links_stay_links_when_shares_are_merged() {
+    let shape = shape(4, 50);
+    let link = program(&[Step::Link { file: Pick::Random }]);
+    let states = TreeState::new(shape.clone()).split(2).unwrap().into_iter().map(|state| {
+        let mut source = FlowSource::new(&link, state, STREAM, Some(1));
+        assert!(source.next().is_some());
+        source.into_state()
+    });
+    let tree = TreeState::join(shape, states.collect());
+    let grow = program(&[open(Pick::Sequential), append(1), close()]);
+    let state = tree.split(1).unwrap().remove(0);
+    let mut source = FlowSource::new(&grow, state, STREAM, Some(3));
+    while source.next().is_some() {}
+    let state = source.into_state();
+    // Names 0 and 1 are one file, 2 and 3 another; 0, 1 and 2 were appended to.
+    let sizes = (0..4).map(|file| state.entry(FileId(file)));
+    assert_eq!(sizes.collect::<Vec<_>>(), [10_002, 10_002, 10_001, 10_001].map(|size| Some(Entry::File { size })));
+}
+
+#[test]
 fn a_share_beyond_the_limit_is_refused() {
     let error = FlowState::new(&shape(MAX_SHARE * 4, 0), 0, 1).unwrap_err();
     assert!(error.to_string().contains("use more workers"), "{error}");
