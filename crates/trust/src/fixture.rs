@@ -552,8 +552,12 @@ impl Scene {
         self.with(|scene| scene.disk().serial = Some(serial.to_owned()))
     }
 
+    /// A SATA link that carries so many bytes a second.
     pub(crate) fn link(self, bytes_per_second: u64) -> Scene {
-        self.with(|scene| scene.disk().link_bytes_per_second = Some(bytes_per_second))
+        let gigabits = format!("{} Gbps", bytes_per_second as f64 / 1e8);
+        self.with(|scene| {
+            scene.disk().settings.insert("sata_link_speed".to_owned(), gigabits);
+        })
     }
 
     pub(crate) fn no_block_sizes(self) -> Scene {
@@ -587,9 +591,13 @@ impl Scene {
         })
     }
 
-    /// A RAID 1 of two disks.
-    pub(crate) fn mirror(self) -> Scene {
-        self.with(|scene| {
+    /// A RAID 1 of two disks, to which so many bytes are written.
+    pub(crate) fn mirror(self, written: u64) -> Scene {
+        let array = DeviceCounters { read_bytes: 4096, write_bytes: written, ..DeviceCounters::default() };
+        self.device_write(2 * written).with(|scene| {
+            let idle = DeviceCounters { read_bytes: 4096, ..DeviceCounters::default() };
+            scene.seen().before.devices.insert("md0".to_owned(), Seen::Yes(idle));
+            scene.seen().after.devices.insert("md0".to_owned(), Seen::Yes(array));
             let layer = BlockLayer {
                 name: "md0".to_owned(),
                 kind: LayerKind::Md,

@@ -1,5 +1,6 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
+use crate::link;
 use crate::text::{percent, rate};
 use crate::tier::rate_tier;
 use plumb_result::{Level, Tier};
@@ -42,30 +43,24 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         })
         .max_by(|one, other| one.1.total_cmp(&other.1));
     let Some((kind, reached)) = fastest else { return Outcome::NotApplicable };
-    let mut link = 0u64;
-    for leaf in view.leaves() {
-        match leaf.link_bytes_per_second {
-            Some(one) => link += one,
-            None => return Outcome::skipped(format!("the speed of the link to {} is not known", leaf.name)),
-        }
-    }
-    if link == 0 {
-        return Outcome::skipped("the speed of the link is not known");
-    }
-    let share = reached / link as f64;
-    let observed = format!("{} of {} ({})", rate(reached), rate(link as f64), percent(share));
+    let virtualised = view.is_virtual_machine();
+    let links = view.leaves().into_iter().map(|leaf| link::bytes_per_second(leaf, virtualised));
+    let link = match links.sum::<Result<f64, String>>() {
+        Ok(link) if link > 0.0 => link,
+        Ok(_) => return Outcome::skipped("the devices beneath were not described"),
+        Err(reason) => return Outcome::skipped(reason),
+    };
+    let share = reached / link;
+    let observed = format!("{} of {} ({})", rate(reached), rate(link), percent(share));
     if share > FAIL_SHARE {
         Outcome::found(
             Level::Fail,
             observed,
-            format!("{} {} through a link that carries {}.", rate(reached), ing(kind), rate(link as f64)),
+            format!("{} {} through a link that carries {}.", rate(reached), ing(kind), rate(link)),
         )
     } else if share > NOTE_SHARE {
-        Outcome::note(
-            observed,
-            format!("The link to the device is the limit: {} of {}.", rate(reached), rate(link as f64)),
-        )
-        .remedy("To see the device itself, use a faster link.")
+        Outcome::note(observed, format!("The link to the device is the limit: {} of {}.", rate(reached), rate(link)))
+            .remedy("To see the device itself, use a faster link.")
     } else {
         Outcome::pass(observed)
     }
@@ -81,16 +76,16 @@ mod tests {
     use plumb_result::Level;
 
     fn through(link: u64) -> Option<Level> {
-        // 1000 MB in the scene's 10 s are 100 MB/s.
-        Scene::reading(1_000_000_000).link(link).level("A6")
+        // 6000 MB in the scene's 10 s are 600 MB/s.
+        Scene::reading(6_000_000_000).link(link).level("A6")
     }
 
     #[test]
     fn a_rate_that_the_link_cannot_carry_fails() {
-        assert_eq!(through(99_000_000), Some(Level::Fail));
-        assert_eq!(through(100_000_000), Some(Level::Note));
-        assert_eq!(through(105_000_000), Some(Level::Note));
-        assert_eq!(through(106_000_000), Some(Level::Pass));
+        assert_eq!(through(598_000_000), Some(Level::Fail));
+        assert_eq!(through(600_000_000), Some(Level::Note));
+        assert_eq!(through(630_000_000), Some(Level::Note));
+        assert_eq!(through(632_000_000), Some(Level::Pass));
     }
 
     #[test]
@@ -101,6 +96,8 @@ mod tests {
 
     #[test]
     fn an_unknown_link_is_skipped() {
+        let virtual_disk = Scene::reading(1_000_000_000).link(1_000_000).virtualisation("kvm");
+        assert_eq!(virtual_disk.level("A6"), Some(Level::Skipped), "a hypervisor's link is no limit");
         assert_eq!(Scene::reading(MIB).level("A6"), Some(Level::Skipped));
     }
 }
