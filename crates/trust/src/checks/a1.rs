@@ -20,7 +20,7 @@ pub(crate) static CHECK: Check = Check {
            and then the rate is labelled `cache` and this check only notes it. A file system that lives in memory is \
            named once as such. What a phase wrote itself it may read from memory: that is a warning at most.",
     why: "A cached read is memory speed under a disk's name: on one ext4 the same 128 MiB read at 8.3 GB/s from the \
-          cache and 0.6 GB/s from the disk (measured with Plumb's own probe). Tarasov et al., \"Benchmarking File \
+          cache and 0.6 GB/s from the disk (measured on ext4 over virtio, Linux 6.18). Tarasov et al., \"Benchmarking File \
           System Benchmarking: It *IS* Rocket Science\", HotOS 2011: the simplest benchmark spans orders of magnitude \
           with the cache.",
     how: "Bytes that reads returned, less `read_bytes` of /proc/self/io (what the kernel fetched for Plumb), checked \

@@ -79,7 +79,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         None => Outcome::skipped("this kernel does not count flush requests (before Linux 5.5)"),
         Some(0) => {
             let calls = if asked > 0 { count(asked, "fsync") } else { "the flush at the end".to_owned() };
-            Outcome::warn("no flush request", format!("The device saw no flush request, though there was {calls}."))
+            Outcome::warn("no flush request", format!("The device saw no flush request, despite {calls}."))
         }
         Some(flushes) => Outcome::pass(count(flushes, "flush request")),
     }

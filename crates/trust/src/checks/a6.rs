@@ -1,9 +1,9 @@
 use crate::check::{Check, Judge, Outcome};
-use crate::evidence::{Ground, PhaseView};
+use crate::evidence::{Ground, PhaseView, share};
 use crate::link;
 use crate::text::{percent, rate};
-use crate::tier::rate_tier;
-use plumb_result::{Level, Tier};
+use crate::tier::CACHE_SHARE;
+use plumb_result::Level;
 use plumb_workload::OpKind;
 
 /// Above this share of the link, a rate cannot be.
@@ -29,19 +29,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     if view.ground != Ground::Device {
         return Outcome::NotApplicable;
     }
-    let moving =
-        [OpKind::Read, OpKind::Write].into_iter().filter_map(|kind| Some((kind, view.measured.ops.get(&kind)?)));
-    let fastest = moving
-        .filter(|(_, op)| op.bytes > 0)
-        .filter_map(|(kind, op)| {
-            let crossed = match rate_tier(view, kind).tier {
-                Tier::Cache => return None,
-                Tier::Mixed { device_share } => device_share,
-                Tier::Device | Tier::Unknown => 1.0,
-            };
-            Some((kind, view.measured.per_second(op.bytes)? * crossed))
-        })
-        .max_by(|one, other| one.1.total_cmp(&other.1));
+    let crossed = [OpKind::Read, OpKind::Write].into_iter().filter_map(|kind| Some((kind, crossed(view, kind)?)));
+    let fastest = crossed.max_by(|one, other| one.1.total_cmp(&other.1));
     let Some((kind, reached)) = fastest else { return Outcome::NotApplicable };
     let virtualised = view.is_virtual_machine();
     let links = view.leaves().into_iter().map(|leaf| link::bytes_per_second(leaf, virtualised));
@@ -64,6 +53,19 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     } else {
         Outcome::pass(observed)
     }
+}
+
+/// Bytes per second that crossed the link for a kind of op: those that the device moved, or all where that was not seen.
+/// `None` where none did.
+fn crossed(view: &PhaseView<'_>, kind: OpKind) -> Option<f64> {
+    let app = view.measured.ops.get(&kind)?.bytes;
+    let moved = match kind {
+        OpKind::Write => view.traffic.written_to_device(),
+        _ => view.traffic.read_from_device().map(|moved| moved.bytes),
+    };
+    let moved = moved.map_or(app, |moved| moved.min(app));
+    let from_memory = share(moved, app)? <= CACHE_SHARE;
+    if from_memory { None } else { view.measured.per_second(moved) }
 }
 
 fn ing(kind: OpKind) -> &'static str {
@@ -92,6 +94,13 @@ mod tests {
     fn what_came_from_memory_did_not_cross_the_link() {
         let scene = Scene::reading(1_000_000_000).link(1000).device_read(0).own_read(0);
         assert_eq!(scene.level("A6"), None);
+    }
+
+    /// Where counters are closed, the link is what still tells.
+    #[test]
+    fn without_counters_the_whole_rate_is_held_against_the_link() {
+        let scene = Scene::reading(6_000_000_000).link(100_000_000).unseen_devices("EPERM").unseen_own("EPERM");
+        assert_eq!(scene.level("A6"), Some(Level::Fail));
     }
 
     #[test]
