@@ -23,8 +23,8 @@ pub(crate) static CHECK: Check = Check {
           is no evidence. IOR on Lustre showed 146 GB/s until it read from another node and synced (2.7 GB/s).",
     how: "Dirty and writeback pages of the files as the clock stopped (cachestat(2)); sectors that the leaf devices \
           wrote while it ran (/proc/diskstats), mirrors counted once.",
-    threshold: "more than 5 % of the bytes still in memory at the stop fails; less than 95 % written by the device warns, \
-                5 % or less fails; declared writing into the cache is noted",
+    threshold: "more than 5 % of the bytes still in memory at the stop fails; flushed, and yet less than 95 % written by \
+                the device, warns, 5 % or less fails; declared writing into the cache is noted",
     fix: "Flush inside the clock: `end = { flush = \"fsync\", clock = \"inside\" }`.",
     judges: &[Judge::Phase(look)],
 };
