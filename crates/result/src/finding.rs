@@ -117,3 +117,32 @@ impl RunVerdict {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn finding(level: Level) -> Finding {
+        Finding {
+            code: "A1".to_owned(),
+            level,
+            phase: None,
+            observed: String::new(),
+            threshold: String::new(),
+            message: String::new(),
+            remedy: String::new(),
+        }
+    }
+
+    /// One check that could not look must not hide what the others saw, and none at all is no evidence.
+    #[test]
+    fn the_worst_that_was_seen_decides() {
+        let verdict =
+            |levels: &[Level]| RunVerdict::of(&levels.iter().map(|level| finding(*level)).collect::<Vec<_>>());
+        assert_eq!(verdict(&[]), RunVerdict::Unknown);
+        assert_eq!(verdict(&[Level::Skipped]), RunVerdict::Unknown);
+        assert_eq!(verdict(&[Level::Skipped, Level::Pass, Level::Note]), RunVerdict::Pass);
+        assert_eq!(verdict(&[Level::Pass, Level::Warn]), RunVerdict::Caution);
+        assert_eq!(verdict(&[Level::Warn, Level::Fail, Level::Skipped]), RunVerdict::Reject);
+    }
+}

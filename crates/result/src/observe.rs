@@ -200,10 +200,6 @@ pub struct BlockLayer {
     pub start_bytes: Option<u64>,
     /// The kernel's `alignment_offset`, bytes; not 0 is misaligned.
     pub alignment_offset_bytes: Option<i64>,
-    /// What the narrowest link to the device carries in one direction (PCIe speed × width, SATA generation), bytes/s;
-    /// `None` where it is not known. For A6.
-    #[serde(default)]
-    pub link_bytes_per_second: Option<u64>,
     /// Backing file of a loop device, and the path's own target.
     pub backing_file: Option<String>,
     /// Further settings: `nr_requests`, `read_ahead_kb`, `nomerges`, `wbt_lat_usec`, md `level`, `chunk_size`, dm table type …

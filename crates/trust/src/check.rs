@@ -138,14 +138,12 @@ impl Check {
     pub(crate) fn finding(&self, phase: Option<&str>, outcome: Outcome) -> Option<Finding> {
         let (level, observed, message, remedy) = match outcome {
             Outcome::NotApplicable => return None,
-            Outcome::Skipped { reason } => (
-                Level::Skipped,
-                String::new(),
-                format!("{} could not be looked at: {reason}.", self.title),
-                String::new(),
-            ),
+            Outcome::Skipped { reason } => {
+                (Level::Skipped, String::new(), format!("Could not be looked at: {reason}."), String::new())
+            }
             Outcome::Pass { observed } => {
-                (Level::Pass, observed, format!("{} is in order.", self.title), String::new())
+                let message = format!("In order: {observed}.");
+                (Level::Pass, observed, message, String::new())
             }
             Outcome::Found(found) => {
                 let remedy = found.remedy.unwrap_or_else(|| self.fix.to_owned());

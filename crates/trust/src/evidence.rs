@@ -7,7 +7,7 @@ use plumb_result::observe::{
 };
 use plumb_result::{Measurement, Observations, PhaseMeasurement};
 use plumb_workload::{CachePolicy, Content, OpKind, Phase, Target, Workload};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// A whole run.
 pub struct RunView<'a> {
@@ -91,9 +91,12 @@ pub(crate) struct Traffic {
     pub(crate) app_trim: u64,
     /// What the leaf devices moved, together.
     pub(crate) device: Result<DeviceCounters, String>,
+    /// What the layers directly under the file systems moved, together; `None` where they are the leaves themselves, or
+    /// do not count. A partition leaves out its neighbours, a mirror counts once.
+    pub(crate) top: Option<DeviceCounters>,
     /// What the kernel charged to Plumb's own processes.
     pub(crate) own: Result<OwnIo, String>,
-    /// How many copies of a written byte the leaves hold together (RAID 1 and 10).
+    /// How many copies of a byte the file system itself writes (btrfs profiles).
     pub(crate) copies: u64,
 }
 
@@ -107,30 +110,33 @@ impl Traffic {
     /// Bytes of reads that the devices served. Others' I/O inflates the devices' counters, and a cache below the block
     /// layer that was asked (a loop device's backing file) inflates our own, so the smaller of the two is believed.
     pub(crate) fn read_from_device(&self) -> Result<Moved, String> {
-        match (&self.device, &self.own) {
-            (Ok(device), Ok(own)) if own.read_bytes <= device.read_bytes => {
-                Ok(Moved { bytes: own.read_bytes, witness: "/proc/self/io" })
-            }
-            (Ok(device), _) => Ok(Moved { bytes: device.read_bytes, witness: "the devices' counters" }),
-            (Err(_), Ok(own)) => Ok(Moved { bytes: own.read_bytes, witness: "/proc/self/io" }),
-            (Err(device), Err(own)) => Err(format!("{device}; {own}")),
+        let device = self.device.as_ref().map(|device| Moved { bytes: device.read_bytes, witness: DEVICES });
+        match (device, self.read_past_page_cache()) {
+            (Ok(device), Ok(past)) => Ok(if past.bytes <= device.bytes { past } else { device }),
+            (Ok(one), Err(_)) | (Err(_), Ok(one)) => Ok(one),
+            (Err(_), Err(reason)) => Err(reason),
         }
     }
 
     /// Bytes of reads that missed the page cache, whatever answered below it.
     pub(crate) fn read_past_page_cache(&self) -> Result<Moved, String> {
-        match (&self.own, &self.device) {
-            (Ok(own), _) => Ok(Moved { bytes: own.read_bytes, witness: "/proc/self/io" }),
-            (Err(_), Ok(device)) => Ok(Moved { bytes: device.read_bytes, witness: "the devices' counters" }),
-            (Err(own), Err(device)) => Err(format!("{own}; {device}")),
+        match (&self.own, &self.top, &self.device) {
+            (Ok(own), _, _) => Ok(Moved { bytes: own.read_bytes, witness: "/proc/self/io" }),
+            (Err(_), Some(top), _) => Ok(Moved { bytes: top.read_bytes, witness: DEVICES }),
+            (Err(_), None, Ok(device)) => Ok(Moved { bytes: device.read_bytes, witness: DEVICES }),
+            (Err(own), None, Err(device)) => Err(format!("{own}; {device}")),
         }
     }
 
-    /// Bytes of writes that reached the devices, mirrors counted once.
+    /// Bytes of writes that reached the devices, copies counted once.
     pub(crate) fn written_to_device(&self) -> Result<u64, String> {
-        self.device.as_ref().map(|device| device.write_bytes / self.copies).map_err(String::clone)
+        let device = self.device.as_ref().map_err(String::clone)?;
+        let written = self.top.map_or(device.write_bytes, |top| top.write_bytes.min(device.write_bytes));
+        Ok(written / self.copies)
     }
 }
+
+const DEVICES: &str = "the devices' counters";
 
 impl<'a> RunView<'a> {
     pub(crate) fn new(
@@ -192,6 +198,11 @@ impl<'a> PhaseView<'a> {
     /// Time comes from the simulated device, so that the machine's clocks and processors say nothing.
     pub(crate) fn is_virtual_time(&self) -> bool {
         self.measured.clock == "virtual"
+    }
+
+    /// A hypervisor is known to stand between.
+    pub(crate) fn is_virtual_machine(&self) -> bool {
+        self.environment.virtualisation.value().is_some_and(|name| name != "none")
     }
 
     pub(crate) fn target_names(&self) -> Vec<&'a str> {
@@ -362,9 +373,15 @@ fn ground_of(workload: &Workload, targets: &BTreeMap<String, TargetFacts>, name:
     }
     let in_memory = |leaf: &String| {
         let layer = facts.stack.iter().find(|layer| &layer.name == leaf);
-        layer.is_some_and(|layer| layer.kind == LayerKind::Zram) || is_ram_disk(leaf)
+        layer.is_some_and(is_memory) || is_ram_disk(leaf)
     };
     if facts.leaves.iter().all(in_memory) { Ground::Memory } else { Ground::Device }
+}
+
+/// Compressed memory, or a loop device whose backing file lies in memory.
+fn is_memory(layer: &BlockLayer) -> bool {
+    let stands_on = layer.settings.get("stands_on").and_then(|text| text.split(' ').next());
+    layer.kind == LayerKind::Zram || (layer.kind == LayerKind::Loop && matches!(stands_on, Some("tmpfs" | "ramfs")))
 }
 
 /// `ram0` …: the kernel's RAM disk (brd), which the block stack does not tell from a disk.
@@ -386,22 +403,45 @@ fn traffic(
         app_write: moved(OpKind::Write),
         app_trim: moved(OpKind::Trim),
         device: device_delta(seen, &facts),
-        own: own_delta(seen),
+        top: top_delta(seen, &facts),
+        own: own_delta(seen, &facts),
         copies: facts.iter().map(|facts| copies(facts)).min().unwrap_or(1),
     }
 }
 
 fn device_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<DeviceCounters, String> {
-    let mut leaves: Vec<&String> = facts.iter().flat_map(|facts| &facts.leaves).collect();
-    leaves.sort();
-    leaves.dedup();
+    let leaves: BTreeSet<&str> = facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str).collect();
     if leaves.is_empty() {
         return Err("no device was found beneath the target".to_owned());
     }
+    delta_of(seen, leaves)
+}
+
+/// A layer that has never counted anything does not count (the head of an NVMe multipath before Linux 6.4).
+fn top_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Option<DeviceCounters> {
+    let tops: BTreeSet<&str> = facts.iter().flat_map(|facts| tops(facts)).collect();
+    let leaves: BTreeSet<&str> = facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str).collect();
+    let count = |name: &&str| {
+        let counters = counters_of(seen.after.devices.get(*name), name);
+        counters.is_ok_and(|counters| counters.read_bytes + counters.write_bytes > 0)
+    };
+    if tops.is_empty() || tops == leaves || !tops.iter().all(count) {
+        return None;
+    }
+    delta_of(seen, tops).ok()
+}
+
+/// Names of the layers that no other layer stands on.
+fn tops(facts: &TargetFacts) -> impl Iterator<Item = &str> {
+    let stood_on = |name: &String| facts.stack.iter().any(|layer| layer.below.contains(name));
+    facts.stack.iter().map(|layer| &layer.name).filter(move |name| !stood_on(name)).map(String::as_str)
+}
+
+fn delta_of(seen: &PhaseObservations, names: BTreeSet<&str>) -> Result<DeviceCounters, String> {
     let mut sum = DeviceCounters { flushes: Some(0), ..DeviceCounters::default() };
-    for leaf in leaves {
-        let before = counters_of(seen.before.devices.get(leaf), leaf)?;
-        let after = counters_of(seen.after.devices.get(leaf), leaf)?;
+    for name in names {
+        let before = counters_of(seen.before.devices.get(name), name)?;
+        let after = counters_of(seen.after.devices.get(name), name)?;
         sum.reads += after.reads.saturating_sub(before.reads);
         sum.read_bytes += after.read_bytes.saturating_sub(before.read_bytes);
         sum.writes += after.writes.saturating_sub(before.writes);
@@ -425,7 +465,11 @@ fn counters_of(seen: Option<&Seen<DeviceCounters>>, leaf: &str) -> Result<Device
     }
 }
 
-fn own_delta(seen: &PhaseObservations) -> Result<OwnIo, String> {
+fn own_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<OwnIo, String> {
+    let filesystems = || facts.iter().filter_map(|facts| facts.filesystem.value());
+    if filesystems().any(|fs| fs.kind.starts_with("fuse")) {
+        return Err("/proc/self/io: a FUSE file system does its I/O in another process".to_owned());
+    }
     let before = seen.before.own.as_result().map_err(|reason| format!("/proc/self/io: {reason}"))?;
     let after = seen.after.own.as_result().map_err(|reason| format!("/proc/self/io: {reason}"))?;
     Ok(OwnIo {
@@ -436,17 +480,13 @@ fn own_delta(seen: &PhaseObservations) -> Result<OwnIo, String> {
     })
 }
 
-/// md's mirrors write each byte to every member (RAID 1) or to two of them (RAID 10 in its default layout). Source: md(4).
+/// What btrfs writes of each byte, by the profile of its data. Source: mkfs.btrfs(8), "PROFILES".
 fn copies(facts: &TargetFacts) -> u64 {
-    facts
-        .stack
-        .iter()
-        .filter(|layer| layer.kind == LayerKind::Md)
-        .map(|layer| match layer.settings.get("level").map(String::as_str) {
-            Some("raid1") => layer.below.len().max(1) as u64,
-            Some("raid10") => 2,
-            _ => 1,
-        })
-        .product::<u64>()
-        .max(1)
+    let profile = facts.filesystem.value().and_then(|fs| fs.features.get("data_profile"));
+    match profile.map(String::as_str) {
+        Some("raid1" | "raid10" | "dup") => 2,
+        Some("raid1c3") => 3,
+        Some("raid1c4") => 4,
+        _ => 1,
+    }
 }

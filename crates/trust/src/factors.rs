@@ -74,8 +74,9 @@ pub(crate) fn confounding<'a>(differences: &'a [Difference], declared: &Factor) 
     differences.iter().filter(|one| !declared.permits(&one.factor)).collect()
 }
 
-/// What a fact's path belongs to; `*` is any one step, and a path goes on freely beyond its pattern. The first match
-/// counts. `None` is left out: it differs between any two instances, varies by itself, or is said elsewhere.
+/// What a fact's path belongs to. A step that ends with `*` is any step that begins so, and a path goes on freely
+/// beyond its pattern. The first match counts. `None` is left out: it differs between any two instances, varies by
+/// itself, or is said elsewhere.
 const FACTS: &[(&[&str], Option<&str>)] = &[
     (&["environment", "hostname"], Some("host")),
     (&["environment", "os"], Some("os")),
@@ -84,12 +85,16 @@ const FACTS: &[(&[&str], Option<&str>)] = &[
     (&["environment", "kernel_cmdline"], Some("kernel")),
     (&["environment", "cgroup", "unseen"], None),
     (&["environment", "cgroup"], Some("limits")),
-    (&["environment", "facts", "load"], None),
-    (&["environment", "facts", "uptime"], None),
-    (&["environment", "facts", "boot_id"], None),
+    (&["environment", "facts", "now.*"], None),
+    (&["environment", "facts", "kernel.version"], Some("kernel")),
     (&["environment", "facts", "mitigations"], Some("kernel")),
-    (&["environment", "facts", "microcode"], Some("host")),
-    (&["environment", "facts"], Some("sysctl")),
+    (&["environment", "facts", "security.*"], Some("kernel")),
+    (&["environment", "facts", "vm.*"], Some("sysctl")),
+    (&["environment", "facts", "fs.*"], Some("sysctl")),
+    (&["environment", "facts", "kernel.*"], Some("sysctl")),
+    (&["environment", "facts", "transparent_hugepage*"], Some("sysctl")),
+    (&["environment", "facts", "limit.*"], Some("limits")),
+    (&["environment", "facts", "process.*"], Some("limits")),
     (&["environment"], Some("host")),
     (&["target", "*", "path"], None),
     (&["target", "*", "unseen"], None),
@@ -100,17 +105,40 @@ const FACTS: &[(&[&str], Option<&str>)] = &[
     (&["target", "*", "filesystem", "free_bytes"], None),
     (&["target", "*", "filesystem", "size_bytes"], Some("layout")),
     (&["target", "*", "filesystem", "options"], Some("mount")),
+    (&["target", "*", "filesystem", "features", "now.*"], None),
+    (&["target", "*", "filesystem", "features", "created_unix_s"], None),
+    (&["target", "*", "filesystem", "features", "mount_count"], None),
+    (&["target", "*", "filesystem", "features", "errors_count"], None),
+    (&["target", "*", "filesystem", "features", "warning_count"], None),
+    (&["target", "*", "filesystem", "features", "mounted_root"], None),
+    (&["target", "*", "filesystem", "features", "subvol*"], None),
+    (&["target", "*", "filesystem", "features", "exclusive_operation"], None),
+    (&["target", "*", "filesystem", "features", "journal_mode"], Some("mount")),
+    (&["target", "*", "filesystem", "features", "commit_s"], Some("mount")),
+    (&["target", "*", "filesystem", "features", "init_itable"], Some("mount")),
+    (&["target", "*", "filesystem", "features", "inode_readahead_blocks"], Some("mount")),
+    (&["target", "*", "filesystem", "features", "barrier"], Some("mount")),
+    (&["target", "*", "filesystem", "features", "delayed_allocation"], Some("mount")),
+    (&["target", "*", "filesystem", "features", "journal_async_commit"], Some("mount")),
+    (&["target", "*", "filesystem", "features", "compress*"], Some("mount")),
+    (&["target", "*", "filesystem", "features", "allocation_groups"], Some("layout")),
+    (&["target", "*", "filesystem", "features", "group_blocks"], Some("layout")),
+    (&["target", "*", "filesystem", "features", "log_blocks"], Some("layout")),
+    (&["target", "*", "filesystem", "features", "sector_size"], Some("layout")),
+    (&["target", "*", "filesystem", "features", "stride_blocks"], Some("layout")),
+    (&["target", "*", "filesystem", "features", "stripe_*"], Some("layout")),
     (&["target", "*", "filesystem"], Some("fs")),
-    (&["target", "*", "stack", "sim"], Some("sim")),
     (&["target", "*", "stack", "*", "*", "name"], None),
     (&["target", "*", "stack", "*", "*", "number"], None),
     (&["target", "*", "stack", "*", "*", "below"], None),
     (&["target", "*", "stack", "*", "*", "backing_file"], None),
-    (&["target", "*", "stack", "*", "*", "size_bytes"], Some("layout")),
-    (&["target", "*", "stack", "*", "*", "start_bytes"], Some("layout")),
-    (&["target", "*", "stack", "*", "*", "alignment_offset_bytes"], Some("layout")),
-    (&["target", "*", "stack", "*", "*", "optimal_io_bytes"], Some("layout")),
-    (&["target", "*", "stack", "*", "*", "scheduler"], Some("scheduler")),
+    (&["target", "*", "stack", "sim"], Some("sim")),
+    (&["target", "*", "stack", "*", "*", "settings", "dm_name"], None),
+    (&["target", "*", "stack", "*", "*", "settings", "dm_uuid"], None),
+    (&["target", "*", "stack", "*", "*", "settings", "array_state"], None),
+    (&["target", "*", "stack", "*", "*", "settings", "sync_completed"], None),
+    (&["target", "*", "stack", "*", "*", "settings", "autoclear"], None),
+    (&["target", "*", "stack", "*", "*", "settings", "partscan"], None),
     (&["target", "*", "stack", "*", "*", "settings", "nr_requests"], Some("scheduler")),
     (&["target", "*", "stack", "*", "*", "settings", "read_ahead_kb"], Some("scheduler")),
     (&["target", "*", "stack", "*", "*", "settings", "nomerges"], Some("scheduler")),
@@ -118,9 +146,15 @@ const FACTS: &[(&[&str], Option<&str>)] = &[
     (&["target", "*", "stack", "*", "*", "settings", "max_sectors_kb"], Some("scheduler")),
     (&["target", "*", "stack", "*", "*", "settings", "wbt_lat_usec"], Some("scheduler")),
     (&["target", "*", "stack", "*", "*", "settings", "io_poll"], Some("scheduler")),
+    (&["target", "*", "stack", "*", "*", "settings", "iostats"], Some("scheduler")),
+    (&["target", "*", "stack", "*", "*", "scheduler"], Some("scheduler")),
+    (&["target", "*", "stack", "*", "*", "size_bytes"], Some("layout")),
+    (&["target", "*", "stack", "*", "*", "start_bytes"], Some("layout")),
+    (&["target", "*", "stack", "*", "*", "alignment_offset_bytes"], Some("layout")),
+    (&["target", "*", "stack", "*", "*", "optimal_io_bytes"], Some("layout")),
+    (&["target", "*", "stack", "*", "*", "settings", "minimum_io_size"], Some("layout")),
     (&["target", "*", "stack", "md"], Some("raid")),
     (&["target", "*", "stack", "partition"], Some("layout")),
-    (&["target", "*", "stack"], Some("device")),
     (&["target", "*"], Some("device")),
 ];
 
@@ -146,11 +180,14 @@ const GENERIC_OPTIONS: &[&str] = &[
     "remount",
 ];
 
-/// Sizes that differ by less than this are the same: memory less what a kernel keeps, a file system less its own tables.
+/// Mount options that name an instance rather than set anything.
+const NAMING_OPTIONS: &[&str] = &["subvol", "subvolid", "lowerdir", "upperdir", "workdir"];
+
+/// Sizes that differ by less than this are the same: memory less what a kernel keeps, a file system less its tables.
 const SAME_SIZE: f64 = 0.01;
 
-/// Every recorded fact in which two sides differ, in the order of the facts' names. Left out are names, places and UUIDs,
-/// which differ between any two instances, and what varies by itself; free space counts from five points on.
+/// Every recorded fact in which two sides differ, in the order of the facts' names. Left out are names, places and
+/// UUIDs, which differ between any two instances, and what varies by itself; free space counts from five points on.
 pub fn differences(baseline: &Side<'_>, candidate: &Side<'_>) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut finder = Finder { found: &mut found };
@@ -327,8 +364,13 @@ impl Finder<'_> {
 
     /// Of two lists, only what the other does not have.
     fn lists(&mut self, at: Vec<String>, one: &[Value], other: &[Value]) {
+        let names_an_instance = |entry: &&Value| {
+            let option = entry.as_str().and_then(|entry| entry.split_once('='));
+            option.is_some_and(|(name, _)| NAMING_OPTIONS.contains(&name))
+        };
         let only_in = |here: &[Value], there: &[Value]| {
-            here.iter().filter(|entry| !there.contains(entry)).map(text).collect::<Vec<_>>().join(",")
+            let alone = here.iter().filter(|entry| !there.contains(entry) && !names_an_instance(entry));
+            alone.map(text).collect::<Vec<_>>().join(",")
         };
         let (one, other) = (only_in(one, other), only_in(other, one));
         if !one.is_empty() || !other.is_empty() {
@@ -414,7 +456,11 @@ fn same(at: &[String], one: &Value, other: &Value) -> bool {
 
 fn factor_of(at: &[String]) -> Option<&'static str> {
     let matches = |pattern: &[&str]| {
-        pattern.len() <= at.len() && pattern.iter().zip(at).all(|(step, found)| *step == "*" || step == found)
+        let step_matches = |(step, found): (&&str, &String)| match step.strip_suffix('*') {
+            Some(beginning) => found.starts_with(beginning),
+            None => step == found,
+        };
+        pattern.len() <= at.len() && pattern.iter().zip(at).all(step_matches)
     };
     FACTS.iter().find(|(pattern, _)| matches(pattern)).and_then(|(_, factor)| *factor)
 }

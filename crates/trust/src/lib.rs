@@ -13,6 +13,7 @@ mod factors;
 #[cfg(test)]
 mod fixture;
 mod judge;
+mod link;
 mod metrics;
 mod plan;
 mod text;

@@ -80,9 +80,21 @@ pub(crate) fn target_names(phase: &Phase) -> Vec<&str> {
     names
 }
 
-/// Every worker goes as fast as it can.
+/// Every worker goes as fast as it can, without a rate, think time or delays.
 pub(crate) fn is_closed(phase: &Phase) -> bool {
-    phase.workers.iter().all(|group| matches!(group.pace, Pace::Closed))
+    phase.workers.iter().all(|group| {
+        let waits = matches!(&group.work, Work::Flow(flow) if delays(&flow.steps));
+        matches!(group.pace, Pace::Closed) && !waits
+    })
+}
+
+fn delays(steps: &[Step]) -> bool {
+    steps.iter().any(|step| match step {
+        Step::Delay { .. } => true,
+        Step::Loop { steps, .. } => delays(steps),
+        Step::Mix { choices } => choices.iter().any(|choice| delays(&choice.steps)),
+        _ => false,
+    })
 }
 
 /// A worker that waits by spinning, so that its processor time says nothing.
@@ -111,4 +123,37 @@ pub(crate) fn covers_once(group: &WorkerGroup) -> bool {
 pub(crate) fn discards(phase: &Phase) -> bool {
     let kinds = expected_kinds(phase);
     kinds.contains(&OpKind::Unlink) || kinds.contains(&OpKind::Truncate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Scene;
+    use plumb_workload::flow::Choice;
+    use plumb_workload::{Flow, Nanos, Pick};
+
+    fn flow(steps: Vec<Step>) -> Phase {
+        let mut phase = Scene::stats(1).workload.phase.remove(0);
+        phase.workers[0].work = Work::Flow(Flow { steps, count_transactions: false });
+        phase
+    }
+
+    /// Kinds within loops and choices owe numbers like any other; what can never be chosen owes none.
+    #[test]
+    fn kinds_are_found_at_any_depth() {
+        let stat = Step::Stat { file: Pick::Random };
+        let choices = vec![
+            Choice { weight: 1.0, steps: vec![Step::Mkdir {}] },
+            Choice { weight: 0.0, steps: vec![Step::Rmdir {}] },
+        ];
+        let phase = flow(vec![Step::Loop { times: 2, steps: vec![stat, Step::Mix { choices }] }]);
+        assert_eq!(expected_kinds(&phase), BTreeSet::from([OpKind::Stat, OpKind::Mkdir]));
+    }
+
+    #[test]
+    fn a_flow_that_waits_does_not_go_as_fast_as_it_can() {
+        let wait = Step::Delay { time: Nanos(1) };
+        assert!(!is_closed(&flow(vec![Step::Loop { times: 2, steps: vec![wait] }])));
+        assert!(is_closed(&flow(vec![Step::Readdir {}])));
+    }
 }

@@ -19,12 +19,12 @@ pub(crate) static CHECK: Check = Check {
            first, are durable but not the device's rate: that warns, or is noted where the workload removes files as \
            its nature; hardly any byte reaching the device fails.",
     why: "A buffered write returns when memory has the bytes: 2.7 GB/s with not one sector written, on a disk that \
-          does 0.6 GB/s (measured with Plumb's own probe). `write_bytes` of /proc/self/io counts pages made dirty and \
+          does 0.6 GB/s (measured on ext4 over virtio, Linux 6.18). `write_bytes` of /proc/self/io counts pages made dirty and \
           is no evidence. IOR on Lustre showed 146 GB/s until it read from another node and synced (2.7 GB/s).",
     how: "Dirty and writeback pages of the files as the clock stopped (cachestat(2)); sectors that the leaf devices \
           wrote while it ran (/proc/diskstats), mirrors counted once.",
-    threshold: "more than 5 % of the bytes still in memory, or less than 95 % written by the device, fails unless \
-                writing into the cache was declared",
+    threshold: "more than 5 % of the bytes still in memory at the stop fails; flushed, and yet less than 95 % written by \
+                the device, warns, 5 % or less fails; declared writing into the cache is noted",
     fix: "Flush inside the clock: `end = { flush = \"fsync\", clock = \"inside\" }`.",
     judges: &[Judge::Phase(look)],
 };
@@ -39,7 +39,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         Ground::Memory => {
             return Outcome::note(
                 "no device beneath it",
-                "This file system lives in memory; what is written to it reaches no device.",
+                "This storage lives in memory; what is written to it reaches no device.",
             )
             .remedy("Name a path on the storage that you mean to measure.");
         }
@@ -97,7 +97,10 @@ fn unflushed(view: &PhaseView<'_>, observed: String, message: String) -> Outcome
     }
     let outcome = Outcome::fail(observed, format!("The write rate is not the device's: {message}."));
     if view.plan.end.clock == ClockScope::Outside {
-        outcome.remedy("Let the clock wait for the flush: `end.clock = \"inside\"`; or say that the cache is meant: `end.flush = \"none\"`.")
+        outcome.remedy(
+            "Let the clock wait for the flush: `end.clock = \"inside\"`; or say that the cache is meant: \
+             `end.flush = \"none\"`.",
+        )
     } else {
         outcome
     }
@@ -201,10 +204,9 @@ mod tests {
     /// A mirror writes every byte twice; half of it must not look like all of it.
     #[test]
     fn mirrors_count_once() {
-        let scene =
-            |written: u64| Scene::writing(1000 * MIB).mirror().unseen_files("no cachestat").device_write(written * MIB);
-        assert_eq!(scene(2000).level("A3"), Some(Level::Pass));
-        assert_eq!(scene(1000).level("A3"), Some(Level::Warn));
+        let scene = |written: u64| Scene::writing(1000 * MIB).unseen_files("no cachestat").mirror(written * MIB);
+        assert_eq!(scene(1000).level("A3"), Some(Level::Pass));
+        assert_eq!(scene(500).level("A3"), Some(Level::Warn));
     }
 
     #[test]

@@ -67,7 +67,9 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return match &view.environment.virtualisation {
             Seen::Yes(name) if name != "none" => Outcome::note(
                 observed,
-                format!("The virtual disk says that it has no volatile cache; whether {name} keeps that promise cannot be seen."),
+                format!(
+                    "The virtual disk says that it has no volatile cache; whether {name} keeps that cannot be seen."
+                ),
             )
             .remedy("Check the cache mode of the virtual disk on the host."),
             _ => Outcome::pass(observed),
@@ -77,7 +79,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         None => Outcome::skipped("this kernel does not count flush requests (before Linux 5.5)"),
         Some(0) => {
             let calls = if asked > 0 { count(asked, "fsync") } else { "the flush at the end".to_owned() };
-            Outcome::warn("no flush request", format!("The device saw no flush request, though there was {calls}."))
+            Outcome::warn("no flush request", format!("The device saw no flush request, despite {calls}."))
         }
         Some(flushes) => Outcome::pass(count(flushes, "flush request")),
     }
@@ -85,8 +87,12 @@ fn look(view: &PhaseView<'_>) -> Outcome {
 
 fn barriers_off(view: &PhaseView<'_>) -> Option<&'static str> {
     const OFF: [&str; 2] = ["nobarrier", "barrier=0"];
-    let filesystems = view.facts().filter_map(|facts| facts.filesystem.value());
-    filesystems.flat_map(|fs| &fs.options).find_map(|option| OFF.into_iter().find(|off| option == off))
+    view.facts().filter_map(|facts| facts.filesystem.value()).find_map(|fs| {
+        let mounted = OFF.into_iter().find(|off| fs.options.iter().any(|option| option == off));
+        // ext4 lists in /proc/fs what is in force, also what no mount option shows.
+        let in_force = fs.features.get("barrier").is_some_and(|value| value == "no" || value == "0");
+        mounted.or(in_force.then_some("barriers off"))
+    })
 }
 
 /// The median of the flushes, where each had something to write and yet it is too small. Writes that a device cannot

@@ -1,8 +1,9 @@
 use crate::check::{Check, Judge, Outcome};
-use crate::evidence::{Ground, PhaseView};
+use crate::evidence::{Ground, PhaseView, share};
+use crate::link;
 use crate::text::{percent, rate};
-use crate::tier::rate_tier;
-use plumb_result::{Level, Tier};
+use crate::tier::CACHE_SHARE;
+use plumb_result::Level;
 use plumb_workload::OpKind;
 
 /// Above this share of the link, a rate cannot be.
@@ -28,47 +29,43 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     if view.ground != Ground::Device {
         return Outcome::NotApplicable;
     }
-    let moving =
-        [OpKind::Read, OpKind::Write].into_iter().filter_map(|kind| Some((kind, view.measured.ops.get(&kind)?)));
-    let fastest = moving
-        .filter(|(_, op)| op.bytes > 0)
-        .filter_map(|(kind, op)| {
-            let crossed = match rate_tier(view, kind).tier {
-                Tier::Cache => return None,
-                Tier::Mixed { device_share } => device_share,
-                Tier::Device | Tier::Unknown => 1.0,
-            };
-            Some((kind, view.measured.per_second(op.bytes)? * crossed))
-        })
-        .max_by(|one, other| one.1.total_cmp(&other.1));
+    let crossed = [OpKind::Read, OpKind::Write].into_iter().filter_map(|kind| Some((kind, crossed(view, kind)?)));
+    let fastest = crossed.max_by(|one, other| one.1.total_cmp(&other.1));
     let Some((kind, reached)) = fastest else { return Outcome::NotApplicable };
-    let mut link = 0u64;
-    for leaf in view.leaves() {
-        match leaf.link_bytes_per_second {
-            Some(one) => link += one,
-            None => return Outcome::skipped(format!("the speed of the link to {} is not known", leaf.name)),
-        }
-    }
-    if link == 0 {
-        return Outcome::skipped("the speed of the link is not known");
-    }
-    let share = reached / link as f64;
-    let observed = format!("{} of {} ({})", rate(reached), rate(link as f64), percent(share));
+    let virtualised = view.is_virtual_machine();
+    let links = view.leaves().into_iter().map(|leaf| link::bytes_per_second(leaf, virtualised));
+    let link = match links.sum::<Result<f64, String>>() {
+        Ok(link) if link > 0.0 => link,
+        Ok(_) => return Outcome::skipped("the devices beneath were not described"),
+        Err(reason) => return Outcome::skipped(reason),
+    };
+    let share = reached / link;
+    let observed = format!("{} of {} ({})", rate(reached), rate(link), percent(share));
     if share > FAIL_SHARE {
         Outcome::found(
             Level::Fail,
             observed,
-            format!("{} {} through a link that carries {}.", rate(reached), ing(kind), rate(link as f64)),
+            format!("{} {} through a link that carries {}.", rate(reached), ing(kind), rate(link)),
         )
     } else if share > NOTE_SHARE {
-        Outcome::note(
-            observed,
-            format!("The link to the device is the limit: {} of {}.", rate(reached), rate(link as f64)),
-        )
-        .remedy("To see the device itself, use a faster link.")
+        Outcome::note(observed, format!("The link to the device is the limit: {} of {}.", rate(reached), rate(link)))
+            .remedy("To see the device itself, use a faster link.")
     } else {
         Outcome::pass(observed)
     }
+}
+
+/// Bytes per second that crossed the link for a kind of op: those that the device moved, or all where that was not seen.
+/// `None` where none did.
+fn crossed(view: &PhaseView<'_>, kind: OpKind) -> Option<f64> {
+    let app = view.measured.ops.get(&kind)?.bytes;
+    let moved = match kind {
+        OpKind::Write => view.traffic.written_to_device(),
+        _ => view.traffic.read_from_device().map(|moved| moved.bytes),
+    };
+    let moved = moved.map_or(app, |moved| moved.min(app));
+    let from_memory = share(moved, app)? <= CACHE_SHARE;
+    if from_memory { None } else { view.measured.per_second(moved) }
 }
 
 fn ing(kind: OpKind) -> &'static str {
@@ -81,16 +78,16 @@ mod tests {
     use plumb_result::Level;
 
     fn through(link: u64) -> Option<Level> {
-        // 1000 MB in the scene's 10 s are 100 MB/s.
-        Scene::reading(1_000_000_000).link(link).level("A6")
+        // 6000 MB in the scene's 10 s are 600 MB/s.
+        Scene::reading(6_000_000_000).link(link).level("A6")
     }
 
     #[test]
     fn a_rate_that_the_link_cannot_carry_fails() {
-        assert_eq!(through(99_000_000), Some(Level::Fail));
-        assert_eq!(through(100_000_000), Some(Level::Note));
-        assert_eq!(through(105_000_000), Some(Level::Note));
-        assert_eq!(through(106_000_000), Some(Level::Pass));
+        assert_eq!(through(598_000_000), Some(Level::Fail));
+        assert_eq!(through(600_000_000), Some(Level::Note));
+        assert_eq!(through(630_000_000), Some(Level::Note));
+        assert_eq!(through(632_000_000), Some(Level::Pass));
     }
 
     #[test]
@@ -99,8 +96,17 @@ mod tests {
         assert_eq!(scene.level("A6"), None);
     }
 
+    /// Where counters are closed, the link is what still tells.
+    #[test]
+    fn without_counters_the_whole_rate_is_held_against_the_link() {
+        let scene = Scene::reading(6_000_000_000).link(100_000_000).unseen_devices("EPERM").unseen_own("EPERM");
+        assert_eq!(scene.level("A6"), Some(Level::Fail));
+    }
+
     #[test]
     fn an_unknown_link_is_skipped() {
+        let virtual_disk = Scene::reading(1_000_000_000).link(1_000_000).virtualisation("kvm");
+        assert_eq!(virtual_disk.level("A6"), Some(Level::Skipped), "a hypervisor's link is no limit");
         assert_eq!(Scene::reading(MIB).level("A6"), Some(Level::Skipped));
     }
 }

@@ -38,7 +38,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     {
         let observed = format!("{} of at most {}", ops_rate(result), ops_rate(ceiling));
         let message = format!(
-            "Plumb, not the storage, may be the limit: against nothing, the same workers reach {}, only {} times the result.",
+            "Plumb, not the storage, may be the limit: against nothing, its workers reach only {}, {} times the result.",
             ops_rate(ceiling),
             short(ceiling / result)
         );
@@ -64,7 +64,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     }
     if cpu.user > USER_SHARE || moves_to_a_device(view) {
         let message = format!(
-            "The processor, not the storage, was the limit: a worker was computing {} of the time, {} of it in Plumb itself.",
+            "The processor, not the storage, was the limit: a worker computed {} of the time, {} of it in Plumb itself.",
             percent(cpu.total),
             percent(cpu.user / cpu.total)
         );

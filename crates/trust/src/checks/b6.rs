@@ -17,7 +17,7 @@ pub(crate) static CHECK: Check = Check {
            the page cache, and where blocks are met again: direct I/O, and one pass over a cold or a written file, \
            are not asked.",
     why: "Tarasov et al., HotOS 2011: around the size of the cache, a few MiB change a result by an order of \
-          magnitude. A published PostMark comparison of two kernels had its sets on the two sides of that cliff: −9 % \
+          magnitude. A published PostMark comparison of two kernels had its sets on both sides of that cliff: −9 % \
           and +140 %.",
     how: "Distinct bytes that the phase could touch against the smaller of MemAvailable and the control group's \
           memory limit, as the clock started.",
@@ -56,7 +56,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         )
     } else if ratio <= CLIFF_TO {
         let message = format!(
-            "The working set of {} is {} the memory of {}: on the cliff, where a little more or less memory changes the result.",
+            "The working set of {} is {} the memory of {}: on the cliff, where a little memory changes the result.",
             bytes(set),
             times(ratio),
             bytes(memory)

@@ -80,12 +80,13 @@ fn small_direct_block(view: &PhaseView<'_>, physical: u64) -> Option<Outcome> {
         }
         let size = blocks.write_block.as_ref().unwrap_or(&blocks.block).min().0;
         let step = blocks.align.map_or(size, |align| align.0);
-        let worst = [size, step, blocks.offset.0, blocks.offset_increment.0].into_iter().find(|value| value % physical != 0)?;
+        let all = [size, step, blocks.offset.0, blocks.offset_increment.0];
+        let worst = all.into_iter().find(|value| value % physical != 0)?;
         Some(
             Outcome::warn(
                 format!("{} against {}", bytes(worst), bytes(physical)),
                 format!(
-                    "Direct writes of or at {} are no multiple of the physical block of {}: the drive reads, changes and writes.",
+                    "Direct writes of or at {} are no multiple of the physical block of {}: the drive reads first.",
                     bytes(worst),
                     bytes(physical)
                 ),

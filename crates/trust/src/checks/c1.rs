@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome, grade};
 use crate::evidence::{Ground, PhaseView, share};
 use crate::text::{bytes, percent};
 use plumb_result::Level;
-use plumb_result::observe::{LayerKind, ProcessIo};
+use plumb_result::observe::LayerKind;
 
 /// Above this share of the traffic, others were part of the number.
 const WARN_SHARE: f64 = 0.02;
@@ -10,11 +10,6 @@ const WARN_SHARE: f64 = 0.02;
 const FAIL_SHARE: f64 = 0.10;
 /// What any living system writes and reads within a phase.
 const TOLERATED_BYTES: u64 = 1 << 20;
-/// Kernel threads that do I/O on behalf of whoever asked, Plumb included: their I/O names nobody.
-const KERNEL_THREADS: &[&str] =
-    &["kworker", "jbd2/", "xfsaild", "btrfs-", "kswapd", "kcompactd", "dmcrypt_write", "z_wr", "z_rd", "txg_sync"];
-/// Kernel threads that are named by the number of their device, `loop0`, `md0_resync`.
-const NUMBERED_THREADS: &[&str] = &["loop", "md"];
 
 pub(crate) static CHECK: Check = Check {
     code: "C1",
@@ -44,9 +39,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         Ok(device) => device,
         Err(reason) => return Outcome::skipped(reason.clone()),
     };
-    let others =
-        view.seen.other_io.as_result().map(|list| list.iter().filter(|other| !is_kernel_thread(other)).collect());
-    let named: Result<Vec<&ProcessIo>, &str> = others;
+    let named = view.seen.other_io.as_result();
     let (named_reads, named_writes) = named.as_ref().map_or((0, 0), |list| {
         (list.iter().map(|other| other.read_bytes).sum(), list.iter().map(|other| other.write_bytes).sum())
     });
@@ -58,7 +51,9 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         }
         Err(_) => device.read_bytes.saturating_sub(view.traffic.app_read).min(named_reads),
     };
-    let beyond = device.write_bytes.saturating_sub(view.traffic.app_write.saturating_mul(view.traffic.copies));
+    // Over RAID the array's own counters are asked, since a mirror or parity writes more than it is given.
+    let written = view.traffic.top.filter(|_| view.has_layer(LayerKind::Md)).unwrap_or(*device).write_bytes;
+    let beyond = written.saturating_sub(view.traffic.app_write.saturating_mul(view.traffic.copies));
     let foreign_writes: u64 = beyond.min(named_writes);
     let foreign = foreign_reads + foreign_writes;
     let (app_read, app_write) = (view.traffic.app_read, view.traffic.app_write);
@@ -76,7 +71,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             Err(_) => Outcome::pass(observed),
         };
     };
-    let largest = named.ok().and_then(|list| list.into_iter().max_by_key(|other| other.read_bytes + other.write_bytes));
+    let largest = named.ok().and_then(|list| list.iter().max_by_key(|other| other.read_bytes + other.write_bytes));
     let who = match largest {
         Some(process) if process.read_bytes + process.write_bytes > TOLERATED_BYTES => format!(
             "most by {} (process {}: {} read, {} written)",
@@ -93,19 +88,12 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     Outcome::found(level, observed, message)
 }
 
-fn is_kernel_thread(process: &ProcessIo) -> bool {
-    let numbered = |prefix: &&str| {
-        let rest = process.command.strip_prefix(*prefix);
-        rest.is_some_and(|rest| rest.starts_with(|character: char| character.is_ascii_digit()))
-    };
-    KERNEL_THREADS.iter().any(|prefix| process.command.starts_with(prefix)) || NUMBERED_THREADS.iter().any(numbered)
-}
-
-/// A layer that reads what nobody asked for: parity of a partial stripe, a snapshot's original, a backing file's readahead.
+/// A layer that reads what nobody asked for: parity of a partial stripe, a snapshot's original, readahead of a backing
+/// file.
 fn reads_by_itself(view: &PhaseView<'_>) -> bool {
+    const PLAIN: [LayerKind; 4] = [LayerKind::Disk, LayerKind::Partition, LayerKind::Crypt, LayerKind::Sim];
     view.has_layer(LayerKind::Loop)
-        || (view.traffic.app_write > 0
-            && [LayerKind::Md, LayerKind::Lvm, LayerKind::Dm].into_iter().any(|kind| view.has_layer(kind)))
+        || (view.traffic.app_write > 0 && view.layers().any(|layer| !PLAIN.contains(&layer.kind)))
 }
 
 #[cfg(test)]
@@ -152,10 +140,17 @@ mod tests {
         assert!(finding.message.contains("no process"), "{}", finding.message);
     }
 
+    /// Readahead of the backing file is nobody's but the load's.
     #[test]
-    fn the_loop_devices_own_thread_is_not_another() {
-        let scene =
-            Scene::writing(1000 * MIB).on_loop().device_write(1100 * MIB).other("kworker/u8:1-loop0", 0, 1000 * MIB);
+    fn a_loop_device_may_read_ahead() {
+        let scene = || Scene::reading(1000 * MIB).on_loop().device_read(1100 * MIB);
+        assert_eq!(scene().level("C1"), Some(Level::Pass));
+        assert_eq!(scene().other("updatedb", 90 * MIB, 0).level("C1"), Some(Level::Warn));
+    }
+
+    #[test]
+    fn the_second_copy_of_a_mirror_is_not_anothers() {
+        let scene = Scene::writing(1000 * MIB).mirror(1000 * MIB).other("backup", 0, 1000 * MIB);
         assert_eq!(scene.level("C1"), Some(Level::Pass));
     }
 

@@ -42,7 +42,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::warn(
             format!("{} takes {}, the clock {}", kind.name(), nanos(median as f64), nanos(cost)),
             format!(
-                "A {} took {} at the median, only {} readings of the clock ({} each): its latency is partly the clock's.",
+                "A {} took {} at the median, only {} readings of the clock ({} each): part of it is the clock's.",
                 kind.name(),
                 nanos(median as f64),
                 short(median as f64 / cost),

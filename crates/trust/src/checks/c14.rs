@@ -23,7 +23,7 @@ fn look(view: &RunView<'_>) -> Outcome {
         Ok(name) => Outcome::note(
             name.clone(),
             format!(
-                "This is a virtual machine ({name}); its disks are the host's software, which A5 and A7 see only in part."
+                "This is a virtual machine ({name}): its disks are the host's software, which A5 and A7 see in part."
             ),
         ),
     }

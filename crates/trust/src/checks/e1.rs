@@ -26,7 +26,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         return Outcome::pass(observed);
     }
     let message = format!(
-        "{} on the smaller side cannot carry a claim; from {MIN_RUNS_TO_CLAIM} on it can, so the verdict is \"cannot tell\".",
+        "{} on the smaller side cannot carry a claim, {MIN_RUNS_TO_CLAIM} can: the verdict is \"cannot tell\".",
         count(u64::from(fewest), "run")
     );
     Outcome::warn(observed, message)
