@@ -34,6 +34,7 @@ pub mod testdir;
 pub mod tree;
 mod worker;
 
+pub use backend::Errno;
 pub use observer::{Nobody, Observer, TargetView};
 pub use phase::{INTERVAL_NS, Live, PhaseError};
 pub use plan::WorkerPlanError;

@@ -58,7 +58,7 @@ pub struct Live {
 }
 
 /// Looks on while a phase runs. Called by the coordinator, never by a worker.
-pub trait PhaseWatcher {
+pub(crate) trait PhaseWatcher {
     /// The workers are ready; the clock starts as this returns. With a ramp: at its end.
     fn clock_starts(&mut self);
     /// A second has passed.

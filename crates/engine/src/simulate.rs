@@ -13,10 +13,10 @@ use crate::source::blocks::{BlockVisitor, with_source};
 use crate::source::flow::{FlowOp, FlowSource, FlowState, Program, TreeState};
 use crate::tree::TreeShape;
 use plumb_result::{Interval, Measurement};
-use plumb_workload::{Phase, SimTarget, Target, Work, Workload};
+use plumb_workload::{Bytes, Distribution, Phase, SimTarget, Target, TreeTarget, Work, Workload};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A block source of any type: virtual time does not see the cost of dynamic dispatch.
@@ -99,8 +99,8 @@ pub(crate) fn run(
     let mut simulation = Simulation::new(sims.iter().copied(), setting.sim_run);
     let mut trees: BTreeMap<&str, TreeState> = BTreeMap::new();
     for (name, sim) in &sims {
-        if let Some(tree) = &sim.tree {
-            let shape = TreeShape::new(tree, workload.seed).map_err(EngineError::plan)?;
+        if let Some(files) = sim.files {
+            let shape = TreeShape::new(&file_set(sim, files), workload.seed).map_err(EngineError::plan)?;
             trees.insert(name, TreeState::new(Arc::new(shape)));
         }
     }
@@ -129,6 +129,19 @@ pub(crate) fn run(
         }
     }
     Ok(measurement)
+}
+
+/// The file set that a simulated target stands for: its size, in equal files of one directory.
+fn file_set(sim: &SimTarget, files: u64) -> TreeTarget {
+    TreeTarget {
+        path: PathBuf::from("sim"),
+        files,
+        width: 1,
+        depth: 0,
+        size: Distribution::Fixed(Bytes((sim.size.0 / files.max(1)).max(1))),
+        preallocated_percent: sim.preallocated_percent,
+        content: Default::default(),
+    }
 }
 
 struct PlannedPhase<'a> {
@@ -163,7 +176,7 @@ fn plan_phase<'a>(
                 if seat.number == 0 {
                     let tree = trees
                         .remove(target)
-                        .ok_or_else(|| seat.error("a flow needs a target with a `tree`, and one group of a phase each"))?;
+                        .ok_or_else(|| seat.error("a flow needs a target with `files`, and one group of a phase each"))?;
                     let shape = Arc::clone(tree.shape());
                     states = tree.split(seat.group.count).map_err(|error| seat.error(error))?;
                     states.reverse();

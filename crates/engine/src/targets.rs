@@ -170,8 +170,7 @@ impl OpenTargets {
 
     /// The targets that `wanted` names, for looking at.
     pub(crate) fn views(&self, wanted: impl Fn(&str) -> bool) -> Vec<TargetView<'_>> {
-        let of = |(name, target): (&'_ String, &'_ OpenTarget)| -> TargetView<'_> { view(name, target) };
-        self.targets.iter().filter(|(name, _)| wanted(name)).map(of).collect()
+        self.targets.iter().filter(|(name, _)| wanted(name)).map(|(name, target)| view(name, target)).collect()
     }
 
     /// Makes what a phase wrote to a target durable.

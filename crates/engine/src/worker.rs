@@ -109,6 +109,7 @@ where
             continue;
         }
         if !desk.budget.take(desk.control, op.length()) {
+            source.failed(&op);
             return Ended::Done;
         }
         backend.before(&op);
@@ -117,7 +118,10 @@ where
                 Due::Now { intended } => break intended,
                 Due::At(at) => match wait_until(&clock, desk.control, at) {
                     Waited::Until(at) => now = at,
-                    Waited::Stopped => return Ended::Stopped,
+                    Waited::Stopped => {
+                        source.failed(&op);
+                        return Ended::Stopped;
+                    }
                 },
             }
         };

@@ -50,6 +50,7 @@ fn kind(kind: LayerKind) -> &'static str {
         LayerKind::Crypt => "encrypted",
         LayerKind::Dm => "device mapper",
         LayerKind::Zram => "zram",
+        LayerKind::Stacked => "stacked",
         LayerKind::Sim => "simulated",
     }
 }

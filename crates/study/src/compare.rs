@@ -10,9 +10,9 @@ use plumb_result::{Better, Comparison, Contrast, ContrastVerdict, Finding, Level
 use plumb_stats::schedule::{Block, Side, blocked_order};
 use plumb_stats::stop::{Budget, Decision, Precision, Statistic, StopReason, StopRule, Stopper};
 use plumb_stats::verdict::{Assessment, Rule, Verdict, assess};
-use plumb_trust::ComparisonView;
+use plumb_trust::{ComparisonView, Factor};
 use plumb_workload::Workload;
-use plumb_workload::named::{Named, Scale};
+use plumb_workload::named::{NAMED, Named, Scale};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
@@ -43,7 +43,7 @@ pub struct CompareRequest<'a> {
     /// When to stop.
     pub rule: StopRule,
     /// The only factor that was meant to differ.
-    pub varying: Option<String>,
+    pub varying: Option<&'static Factor>,
     /// Seed of the order and of every op.
     pub seed: u64,
     /// As typed, for the record.
@@ -153,7 +153,7 @@ fn run_block(
             let index = side_index(side);
             let place = if index == 0 { &request.baseline.place } else { &request.candidate.place };
             let scale = Scale { place: place.for_named(), seed: request.seed, ..request.scale.clone() };
-            let workload: Workload = (named.build)(&scale);
+            let workload: Workload = named.workload(&scale);
             // Each run of a simulated device is a run of its own: run numbers follow real time, so drift is drift.
             let run_index = number * 2 + position as u32;
             let request = RunRequest {
@@ -226,7 +226,7 @@ fn why(outcome: &RunOutcome) -> String {
 
 /// The headline numbers of a run. A zero or a missing value is no number on a log scale, and is left out.
 fn numbers(workload: &'static str, outcome: &RunOutcome) -> Vec<(Cell, f64)> {
-    let headlines = plumb_workload::named::find(workload).map_or(&[][..], |named| named.headlines);
+    let headlines = NAMED.iter().find(|named| named.name == workload).map_or(&[][..], |named| named.headline);
     let mut numbers = Vec::new();
     for phase in &outcome.result.phases {
         for (&metric, value) in &phase.metrics {
@@ -361,18 +361,17 @@ fn finish(
         ledger.facts[index].as_ref().map_or(&empty, |outcome| &outcome.observations.targets)
     };
     let environment = bench.environment().clone();
-    let side = |index: usize, side: &'_ str| -> plumb_trust::Side<'_> {
-        // The name is the request's own; only its borrow is shortened.
-        let name = if index == 0 { &request.baseline.name } else { &request.candidate.name };
-        debug_assert_eq!(name, side);
-        plumb_trust::Side { name, environment: &environment, targets: facts(index), runs: ledger.accepted[index] }
+    let side = |index: usize| plumb_trust::Side {
+        name: if index == 0 { &request.baseline.name } else { &request.candidate.name },
+        environment: &environment,
+        targets: facts(index),
+        runs: ledger.accepted[index],
     };
-    let baseline = side(0, &request.baseline.name);
-    let candidate = side(1, &request.candidate.name);
+    let (baseline, candidate) = (side(0), side(1));
     let differences: Vec<Difference> = plumb_trust::differences(&baseline, &candidate);
-    let view = ComparisonView { baseline, candidate, varying: request.varying.as_deref() };
+    let view = ComparisonView { baseline, candidate, varying: request.varying };
     let findings = plumb_trust::judge_comparison(&view);
-    let confounded = plumb_trust::confounded(&differences, request.varying.as_deref());
+    let confounded = plumb_trust::confounded(&differences, request.varying);
     let rejected = ledger.left_out.len();
     let comparison = Comparison {
         schema: COMPARE_SCHEMA.to_owned(),

@@ -112,7 +112,6 @@ impl RunError {
     pub fn failure(&self) -> Failure {
         match self {
             RunError::Workload(_) | RunError::Size { .. } => Failure::Plan,
-            RunError::Store(_) => Failure::Io,
             RunError::Engine(error) if error.refusal().is_some() => Failure::Refused,
             RunError::Engine(error) if error.is_plan() => Failure::Plan,
             RunError::Engine(_) => Failure::Io,
@@ -179,7 +178,9 @@ impl Bench {
         if !problems.is_empty() {
             return Err(RunError::Workload(problems));
         }
-        let id = uuid::Uuid::now_v7().to_string();
+        let id = uuid::Uuid::now_v7();
+        let content_seed = id.as_u64_pair().1;
+        let id = id.to_string();
         let started_at = Timestamp::now().to_string();
         let tool = tool();
         let null_ceiling = self.null_ceiling(&workload);
@@ -195,10 +196,11 @@ impl Bench {
         let setting = Setting {
             base: request.base,
             permissions: &self.permissions,
-            stop: &self.stop,
+            stop: self.stop,
             test_dirs: &self.test_dirs,
             drop_caches: self.drop_caches,
             sim_run: request.sim_run,
+            content_seed,
         };
         let measured = plumb_engine::run(&workload, &setting, &mut evidence);
         let collected = evidence.collected();

@@ -27,7 +27,7 @@ const ENTRIES_BYTES: usize = 32 << 10;
 const LINK_BYTES: usize = 4096;
 
 /// Executes [`FlowOp`]s. `F` makes the content of each write; it is told the op, and given the bytes that it will write.
-pub struct FlowBackend<F> {
+pub(crate) struct FlowBackend<F> {
     root: OwnedFd,
     shape: Arc<TreeShape>,
     handles: Vec<Option<OwnedFd>>,
@@ -49,7 +49,7 @@ enum Rename {
 
 impl<F: FnMut(&FlowOp, &mut [u8])> FlowBackend<F> {
     /// A backend for one worker that runs `program` over the tree whose root directory is `root`.
-    pub fn new(root: OwnedFd, shape: Arc<TreeShape>, program: &Program, content: F) -> FlowBackend<F> {
+    pub(crate) fn new(root: OwnedFd, shape: Arc<TreeShape>, program: &Program, content: F) -> FlowBackend<F> {
         let request = program.max_request() as usize;
         FlowBackend {
             root,
@@ -67,7 +67,7 @@ impl<F: FnMut(&FlowOp, &mut [u8])> FlowBackend<F> {
     }
 
     /// Closes every handle, at the end of a phase; the first error of any `close` is returned.
-    pub fn close_all(&mut self) -> Completion {
+    fn close_all(&mut self) -> Completion {
         let mut done = Ok(0);
         for handle in &mut self.handles {
             if let Some(file) = handle.take() {
@@ -75,16 +75,6 @@ impl<F: FnMut(&FlowOp, &mut [u8])> FlowBackend<F> {
             }
         }
         done
-    }
-
-    /// Makes everything that was written durable, and the tree itself: `syncfs`. It flushes whatever else lies on that
-    /// file system too.
-    pub fn flush(&self) -> Completion {
-        #[cfg(target_os = "linux")]
-        let done = rustix::fs::syncfs(&self.root);
-        #[cfg(not(target_os = "linux"))]
-        let done = rustix::fs::fsync(&self.root).map(|()| rustix::fs::sync());
-        nothing_moved(done)
     }
 
     #[inline]

@@ -132,7 +132,7 @@ impl Ring {
     /// A ring for `depth` ops in flight. Must be made by the thread that will use it.
     pub(crate) fn new(depth: u32, modes: RingModes, files: BlockFiles, payload: Payload) -> io::Result<Ring> {
         let mut fallbacks = Vec::new();
-        let mut ring = build(depth.next_power_of_two(), modes, &mut fallbacks)?;
+        let ring = build(depth.next_power_of_two(), modes, &mut fallbacks)?;
         let mut refused = |what: &str, error: io::Error| fallbacks.push(format!("io_uring: {what} refused: {error}"));
         // With a polling kernel thread there is next to nothing to enter for.
         if !modes.poll_submissions
@@ -219,7 +219,6 @@ impl QueuedBackend for Ring {
     fn enter(&mut self, wait: Wait) -> io::Result<()> {
         let submitter = self.ring.submitter();
         let entered = match wait {
-            Wait::No => submitter.submit_and_wait(0),
             Wait::For(completions) => submitter.submit_and_wait(completions as usize),
             Wait::Timeout(ns) => {
                 let timeout = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);

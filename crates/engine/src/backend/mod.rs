@@ -16,7 +16,7 @@ use std::os::fd::RawFd;
 use std::path::PathBuf;
 
 /// What became of an op: bytes moved (0 for ops that move none), or the system's error number.
-pub type Completion = Result<u64, Errno>;
+pub(crate) type Completion = Result<u64, Errno>;
 
 /// An error number of the system, `errno(3)`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(crate) fn completion(returned: isize) -> Completion {
 }
 
 /// Executes ops one at a time, in the calling thread: depth 1.
-pub trait SyncBackend {
+pub(crate) trait SyncBackend {
     /// The kind of op that it executes.
     type Op: Operation;
 
@@ -103,8 +103,6 @@ pub(crate) trait QueuedBackend {
 /// What [`QueuedBackend::enter`] waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Nothing.
-    No,
     /// So many completions.
     For(u32),
     /// One completion, or so many nanoseconds.

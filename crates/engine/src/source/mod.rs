@@ -14,7 +14,7 @@ pub trait Source {
     /// locks nothing and makes no system call.
     fn next(&mut self) -> Option<Self::Op>;
 
-    /// Told when an op has failed, so that a source with state (a flow that believed a file was made) can mend it.
+    /// Told when an op has failed or was not done after all, so that a source with state (a flow that believed a file was made) can mend it.
     fn failed(&mut self, _op: &Self::Op) {}
 
     /// Times through the whole flow so far, for sources that count transactions.

@@ -23,9 +23,7 @@ const SIM_TIME_NS: u64 = 2_000_000_000;
 
 /// Compares two places.
 pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped> {
-    if let Some(word) = &arguments.varying {
-        plumb_trust::factor(word).map_err(Stopped::usage)?;
-    }
+    let varying = arguments.varying.as_deref().map(plumb_trust::factor).transpose().map_err(Stopped::usage)?;
     let sides = [side(&arguments.a)?, side(&arguments.b)?];
     let workloads = works(&arguments.work)?;
     let mut file_bytes = arguments.size.unwrap_or(Bytes(FILE_BYTES)).0;
@@ -42,10 +40,10 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         baseline,
         candidate,
         workloads,
-        scale: Scale { file_bytes, time_ns, seed: arguments.seed, ..Scale::default() },
+        scale: Scale { file_bytes, time_ns, seed: arguments.seed, ..Scale::moderate(named::Place::Directory) },
         budget: Duration::from_nanos(arguments.budget.0),
         rule,
-        varying: arguments.varying.clone(),
+        varying,
         seed: arguments.seed,
         command: command_line(),
     };
@@ -82,18 +80,8 @@ fn side(text: &str) -> Result<CompareSide, Stopped> {
 }
 
 fn works(names: &str) -> Result<Vec<&'static Named>, Stopped> {
-    if names == "all" {
-        return Ok(named::NAMED.iter().collect());
-    }
-    names
-        .split(',')
-        .map(|name| {
-            named::find(name.trim()).ok_or_else(|| {
-                let known = named::names().join(", ");
-                Stopped::usage(format!("`{name}` is no named workload; there are {known}, and `all`"))
-            })
-        })
-        .collect()
+    let selected: Vec<_> = names.split(',').map(|name| named::select(name.trim())).collect::<Result<_, _>>().map_err(Stopped::usage)?;
+    Ok(selected.into_iter().flatten().collect())
 }
 
 /// Half of the budget goes to timed phases, spread over two blocks more than the least; the rest to laying out files.

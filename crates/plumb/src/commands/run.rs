@@ -51,15 +51,12 @@ fn load(arguments: &RunArguments, place: &Place) -> Result<Workload, Stopped> {
         let text = std::fs::read_to_string(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
         return native::parse_with(&arguments.workload, &text, &overrides).map_err(Stopped::usage);
     }
-    match named::find(&arguments.workload) {
-        Some(named) => {
-            let scale = Scale { place: place.for_named(), ..Scale::default() };
-            native::with_overrides(&(named.build)(&scale), &overrides).map_err(Stopped::usage)
+    match named::select(&arguments.workload).as_deref() {
+        Ok([named]) => {
+            let scale = Scale::moderate(place.for_named());
+            native::with_overrides(&named.workload(&scale), &overrides).map_err(Stopped::usage)
         }
-        None => Err(Stopped::usage(format!(
-            "`{}` is neither a file nor a named workload; named are {}",
-            arguments.workload,
-            named::names().join(", ")
-        ))),
+        Ok(_) => Err(Stopped::usage(format!("`{}` is several workloads; `plumb compare --for` runs them", arguments.workload))),
+        Err(error) => Err(Stopped::usage(format!("there is no file `{}`; {error}", arguments.workload))),
     }
 }

@@ -21,7 +21,7 @@ pub fn man() -> Result<End, Stopped> {
     clap_mangen::Man::new(command.clone()).render(&mut page).map_err(Stopped::io)?;
     for subcommand in command.get_subcommands() {
         let name = format!("plumb {}", subcommand.get_name());
-        let man = clap_mangen::Man::new(subcommand.clone().name(name.clone()).display_name(name));
+        let man = clap_mangen::Man::new(subcommand.clone().bin_name(name.clone()).display_name(name));
         let render = || -> std::io::Result<Vec<u8>> {
             let mut section = Vec::new();
             man.render_synopsis_section(&mut section)?;

@@ -16,6 +16,9 @@ use std::path::Path;
 /// Size of the test file where there is room.
 const FILE_BYTES: u64 = 1 << 30;
 
+/// Most of the survey's small files are of this size or less.
+const SMALL_FILE_BYTES: u64 = 16 << 10;
+
 /// Never more than this share of what is free.
 const FREE_SHARE: f64 = 0.10;
 
@@ -45,7 +48,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
         Place::Sim(_) => wanted,
     };
     let Nanos(time_ns) = arguments.time;
-    let scale = Scale { file_bytes, time_ns, seed: arguments.seed, place: place.for_named(), ..Scale::default() };
+    let scale = Scale { file_bytes, time_ns, seed: arguments.seed, ..Scale::moderate(place.for_named()) };
     let workload = named::try_workload(&scale);
     if !common.json {
         eprintln!("{}", announcement(&place, &scale));
@@ -62,7 +65,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
 
 /// What will be written, said before anything is.
 fn announcement(place: &Place, scale: &Scale) -> String {
-    let space = format::bytes_iec((scale.file_bytes + scale.tree_bytes()) as f64);
+    let space = format::bytes_iec((scale.file_bytes + scale.files * SMALL_FILE_BYTES) as f64);
     match place {
         Place::Sim(device) => format!("{device}: simulated, nothing is written"),
         Place::Directory(path) => format!(
