@@ -108,7 +108,9 @@ const TIMES: [Stat; 3] = [Stat::P50, Stat::P99, Stat::P999];
 fn rows(result: &RunResult) -> Vec<Row> {
     let mut rows = Vec::new();
     for phase in &result.phases {
-        let kinds: Vec<OpKind> = OpKind::ALL.iter().copied().filter(|&kind| worth_a_line(phase, kind)).collect();
+        let mut kinds: Vec<OpKind> = OpKind::ALL.iter().copied().filter(|&kind| worth_a_line(phase, kind)).collect();
+        // What gave the phase its name comes first.
+        kinds.sort_by_key(|kind| kind.name() != phase.name);
         for &kind in &kinds {
             let label = if kinds.len() == 1 { phase.name.clone() } else { format!("{}: {}", phase.name, kind.name()) };
             let label = match depth_label(result, &phase.name) {
@@ -215,45 +217,53 @@ fn table(result: &RunResult, style: &Style) -> String {
     text
 }
 
-/// What the checks say, worst first; what passed or was skipped is counted only.
+/// What the checks say, worst first: one entry for each check and level, with the phases that it is about. What passed
+/// is left out, what could not be looked at is named.
 pub fn findings(findings: &[Finding], style: &Style) -> String {
     let mut text = String::new();
-    let mut said: Vec<&Finding> = Vec::new();
+    let mut said: Vec<(&str, Level)> = Vec::new();
     for finding in findings.iter().filter(|finding| finding.level >= Level::Note) {
-        let ink = match finding.level {
-            Level::Fail => Ink::Bad,
-            Level::Warn => Ink::Caution,
-            _ => Ink::Faint,
-        };
-        // The same sentence about several phases is said once, with the phases named.
-        if said.iter().any(|other| other.code == finding.code && other.message == finding.message) {
+        let key = (finding.code.as_str(), finding.level);
+        if said.contains(&key) {
             continue;
         }
-        said.push(finding);
-        let phases: Vec<&str> = findings
-            .iter()
-            .filter(|other| other.code == finding.code && other.message == finding.message && other.level == finding.level)
-            .filter_map(|other| other.phase.as_deref())
-            .collect();
-        let place = if phases.is_empty() { String::new() } else { format!("{}: ", phases.join(", ")) };
-        let head = format!("{:4} {:3} ", finding.level.name(), finding.code);
-        let body = style.wrap(&format!("{place}{}", finding.message), head.len() + 2);
-        text.push_str(&format!("  {}{body}\n", style.ink(ink, &head)));
-        if !finding.remedy.is_empty() && finding.level > Level::Note {
-            let remedy = style.wrap(&format!("→ {}", finding.remedy), head.len() + 4);
-            text.push_str(&format!("  {:indent$}{remedy}\n", "", indent = head.len()));
-        }
+        said.push(key);
+        let alike: Vec<&Finding> =
+            findings.iter().filter(|other| (other.code.as_str(), other.level) == key).collect();
+        text.push_str(&entry(finding, &alike, style));
     }
     let mut skipped: Vec<&str> =
         findings.iter().filter(|finding| finding.level == Level::Skipped).map(|finding| finding.code.as_str()).collect();
     skipped.sort_unstable();
     skipped.dedup();
     if !skipped.is_empty() {
-        let line = format!("could not look at {}: `--json` and `plumb show` say why", skipped.join(", "));
+        let line = format!("could not look at {} everywhere: `--json` says why", skipped.join(", "));
         text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&line, 2))));
     }
     if !text.is_empty() {
         text.push('\n');
+    }
+    text
+}
+
+/// The first of several findings of one check and level, and which phases the others are about.
+fn entry(finding: &Finding, alike: &[&Finding], style: &Style) -> String {
+    let ink = match finding.level {
+        Level::Fail => Ink::Bad,
+        Level::Warn => Ink::Caution,
+        _ => Ink::Faint,
+    };
+    let head = format!("{:4} {:3} ", finding.level.name(), finding.code);
+    let same = |other: &&&Finding| other.message == finding.message;
+    let phases = |of: Vec<&&Finding>| of.iter().filter_map(|other| other.phase.as_deref()).collect::<Vec<_>>().join(", ");
+    let (here, elsewhere) = (phases(alike.iter().filter(same).collect()), phases(alike.iter().filter(|other| !same(other)).collect()));
+    let place = if here.is_empty() { String::new() } else { format!("{here}: ") };
+    let others = if elsewhere.is_empty() { String::new() } else { format!(" Likewise: {elsewhere}.") };
+    let body = style.wrap(&format!("{place}{}{others}", finding.message), head.len() + 2);
+    let mut text = format!("  {}{body}\n", style.ink(ink, &head));
+    if !finding.remedy.is_empty() && finding.level > Level::Note {
+        let remedy = style.wrap(&format!("→ {}", finding.remedy), head.len() + 4);
+        text.push_str(&format!("  {:indent$}{remedy}\n", "", indent = head.len()));
     }
     text
 }

@@ -337,7 +337,8 @@ fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], confounded: bool, 
         said.push_str(" Confounded: more than the declared factor differs, so none of this is about that factor alone.");
     }
     if left_out > 0 {
-        said.push_str(&format!(" {left_out} runs were rejected by their checks and left out."));
+        let runs = if left_out == 1 { "run was" } else { "runs were" };
+        said.push_str(&format!(" {left_out} {runs} rejected by checks and left out."));
     }
     let open = contrasts.iter().any(|contrast| contrast.verdict == ContrastVerdict::CannotTell);
     if open && reason == StopReason::Budget {

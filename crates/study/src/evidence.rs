@@ -10,8 +10,9 @@ use plumb_probe::{extents, residency, stack};
 use plumb_result::observe::{Counters, Environment, Extents, PhaseObservations, Residency, TargetFacts};
 use plumb_result::{Observations, Seen, Tool};
 use plumb_store::{Partial, RunStart, Store, StoreError};
-use plumb_workload::{Target, Workload};
+use plumb_workload::{FileTarget, FilesTarget, Target, TreeTarget, Workload};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The row of a run in the store, before its result.
 pub(crate) struct Ledger<'a> {
@@ -26,6 +27,7 @@ pub(crate) struct Ledger<'a> {
 pub(crate) struct Evidence<'a> {
     workload: &'a Workload,
     environment: &'a Environment,
+    base: &'a Path,
     targets: BTreeMap<String, TargetFacts>,
     phases: Vec<PhaseObservations>,
     samples: SampleSet,
@@ -55,6 +57,7 @@ impl<'a> Evidence<'a> {
     pub(crate) fn new(
         workload: &'a Workload,
         environment: &'a Environment,
+        base: &'a Path,
         null_ceiling_ops: Seen<f64>,
         ledger: Option<Ledger<'a>>,
         progress: &'a mut dyn Progress,
@@ -62,6 +65,7 @@ impl<'a> Evidence<'a> {
         Evidence {
             workload,
             environment,
+            base,
             targets: BTreeMap::new(),
             phases: Vec::new(),
             samples: SampleSet::of([]),
@@ -93,6 +97,12 @@ impl<'a> Evidence<'a> {
                 filesystem: Seen::no("the null target has no storage"),
                 ..TargetFacts::default()
             },
+            // Test data lies in a directory that is gone afterwards; what people know is where that directory was.
+            Some(Target::File(FileTarget { path, .. }) | Target::Files(FilesTarget { path, .. }) | Target::Tree(TreeTarget { path, .. }))
+                if path.is_relative() =>
+            {
+                TargetFacts { path: self.base.display().to_string(), ..stack::of_path(target.path) }
+            }
             _ => stack::of_path(target.path),
         }
     }

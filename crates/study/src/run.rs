@@ -192,7 +192,7 @@ impl Bench {
             tool: &tool,
             command: request.command,
         });
-        let mut evidence = Evidence::new(&workload, &environment, null_ceiling, ledger, progress);
+        let mut evidence = Evidence::new(&workload, &environment, request.base, null_ceiling, ledger, progress);
         let setting = Setting {
             base: request.base,
             permissions: &self.permissions,

@@ -58,7 +58,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         let style = session::style();
         session::print(&page::page(&outcome.comparison, &style))?;
         let worth_saying: Vec<_> =
-            outcome.findings.iter().filter(|finding| finding.level >= Level::Note).cloned().collect();
+            outcome.findings.iter().filter(|finding| finding.level >= Level::Warn).cloned().collect();
         session::print(&run_page::findings(&worth_saying, &style))?;
     }
     if let Some(reason) = &outcome.not_stored {

@@ -51,6 +51,10 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
             session::print_json(&differences)?;
             return Ok(End::Done);
         }
+        if differences.is_empty() {
+            session::print("the two runs do not differ in anything that is stored\n")?;
+            return Ok(End::Done);
+        }
         let rows: Vec<Vec<String>> = differences
             .iter()
             .map(|difference| {
