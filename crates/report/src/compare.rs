@@ -64,17 +64,17 @@ fn contrast_lines(contrast: &Contrast, style: &Style) -> String {
     };
     let verdict = style.ink(ink, &format!("{:11}", contrast.verdict.name()));
     let more = match contrast.blocks_needed {
-        Some(more) if contrast.verdict == ContrastVerdict::CannotTell => format!("; about {more} more needed"),
+        Some(more) if contrast.verdict == ContrastVerdict::CannotTell => format!(" · about {more} more blocks needed"),
         _ => String::new(),
     };
     let head = format!(
-        "{:14}  {:16}  {interval}   {} blocks{more}",
+        "{:14}  {:16}  {interval}   {} blocks",
         contrast.phase,
         contrast.metric.to_string(),
         contrast.blocks
     );
     let sides = format!(
-        "{} {} · {} {} · {direction}",
+        "{} {} · {} {} · {direction}{more}",
         contrast.baseline,
         side(contrast.baseline_value, contrast.baseline_cv),
         contrast.candidate,

@@ -27,9 +27,9 @@ pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
     let Some(kind) = memory_kind(base) else { return Vec::new() };
     let mut not_had = Vec::new();
     for phase in &mut workload.phase {
-        let asked = match phase.cache {
-            CachePolicy::Cold => "a cold cache",
-            CachePolicy::Direct => "going round the cache",
+        let (asked, reason) = match phase.cache {
+            CachePolicy::Cold => ("a cold cache", "can never be cold"),
+            CachePolicy::Direct => ("going round the cache", "has nothing below its cache"),
             CachePolicy::AsIs | CachePolicy::Warm => continue,
         };
         let in_test_directory = |name: &String| match workload.target.get(name) {
@@ -42,7 +42,7 @@ pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
             continue;
         }
         phase.cache = CachePolicy::AsIs;
-        let note = format!("{asked}: {kind} lives in memory, so there is none to empty or to go round; taken as it is");
+        let note = format!("{asked}: {kind} lives in memory and {reason}; taken as it is");
         not_had.push(NotHad { phase: phase.name.clone(), note });
     }
     not_had
