@@ -54,7 +54,8 @@ fn contrast_lines(contrast: &Contrast, style: &Style) -> String {
     };
     let interval = match (contrast.ratio, contrast.lo, contrast.hi) {
         (Some(ratio), Some(lo), Some(hi)) => {
-            format!("{ratio:.2}×  ({:.0} % {lo:.2} – {hi:.2})", contrast.confidence * 100.0)
+            let [ratio, lo, hi] = [ratio, lo, hi].map(format::ratio);
+            format!("{ratio}×  ({:.0} % {lo} – {hi})", contrast.confidence * 100.0)
         }
         _ => MISSING.to_owned(),
     };
@@ -125,9 +126,9 @@ fn left_out(comparison: &Comparison, style: &Style) -> String {
 
 fn differences(comparison: &Comparison, style: &Style) -> String {
     if comparison.differences.is_empty() {
-        return "The two set-ups do not differ in anything that could be seen.\n".to_owned();
+        return format!("{}\n", style.wrap("The two set-ups do not differ in anything that could be seen.", 0));
     }
-    let mut text = String::from("The verdict is about the two set-ups as wholes. They differ in:\n");
+    let mut text = format!("{}\n", style.wrap("The verdict is about the two set-ups as wholes. They differ in:", 0));
     let mut factors: Vec<&str> = comparison.differences.iter().map(|difference| difference.factor.as_str()).collect();
     factors.sort_unstable();
     factors.dedup();

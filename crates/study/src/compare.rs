@@ -14,7 +14,7 @@ use plumb_stats::verdict::{Assessment, Rule, Verdict, assess};
 use plumb_trust::{ComparisonView, Factor};
 use plumb_workload::Workload;
 use plumb_workload::named::{NAMED, Named, Scale};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// Method and version of the claims that [`compare`] makes.
@@ -99,6 +99,8 @@ struct Ledger {
     samples: BTreeMap<Cell, Sample>,
     facts: [Option<RunOutcome>; 2],
     accepted: [u32; 2],
+    /// Workloads of which a block had two runs that the checks accept.
+    accepted_pairs: BTreeSet<&'static str>,
     not_stored: Option<String>,
     /// What was asked for and not had, by workload, phase and note, with the sides that it is about.
     notes: BTreeMap<(&'static str, String, String), Vec<String>>,
@@ -119,6 +121,7 @@ pub fn compare(
         samples: BTreeMap::new(),
         facts: [None, None],
         accepted: [0, 0],
+        accepted_pairs: BTreeSet::new(),
         not_stored: None,
         notes: BTreeMap::new(),
     };
@@ -131,7 +134,7 @@ pub fn compare(
         let budget = if elapsed + block * 2 > request.budget && done > 0 { Budget::Spent } else { Budget::Left };
         let assessments = assessments(request, &ledger)?;
         // Where the checks reject every run, more of them will not help.
-        if done >= request.rule.blocks_min && ledger.samples.is_empty() {
+        if done >= request.rule.blocks_min && ledger.accepted_pairs.is_empty() {
             break Ended::NothingAccepted;
         }
         match stopper.look(done, &precisions(&assessments), budget) {
@@ -230,6 +233,7 @@ impl Ledger {
             }
         }
         if !rejected {
+            self.accepted_pairs.insert(workload);
             for (cell, a) in numbers(workload, &baseline) {
                 let b = numbers(workload, &candidate).into_iter().find(|(other, _)| *other == cell);
                 if let Some((_, b)) = b {
@@ -348,7 +352,8 @@ fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], confounded: bool, 
     let (equivalent, total) = (count(ContrastVerdict::Equivalent), contrasts.len());
     let one = |contrast: &Contrast| contrast.ratio.map_or(String::new(), |ratio| format!(" ({ratio:.2}×)"));
     let mut said = match contrasts {
-        [] => format!("Nothing can be said about {a} and {b}: no run of both sides could be used."),
+        [] if left_out > 0 => format!("Nothing can be said about {a} and {b}: no run of both sides could be used."),
+        [] => format!("Nothing can be said about {a} and {b}: no number was measured on both sides."),
         [only] if faster == 1 => format!("{b} is faster than {a}{}.", one(only)),
         [only] if slower == 1 => format!("{b} is slower than {a}{}.", one(only)),
         _ if equivalent == total => format!("{a} and {b} are equivalent, within 5 %."),
@@ -375,6 +380,23 @@ fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], confounded: bool, 
         Ended::By(_) | Ended::NothingAccepted => {}
     }
     said
+}
+
+/// What was asked for and not had: in the runs, and numbers that could not be compared for want of a value.
+fn notes(request: &CompareRequest<'_>, ledger: &Ledger) -> Vec<String> {
+    let mut notes: Vec<String> =
+        ledger.notes.iter().map(|((workload, phase, note), sides)| said_note(workload, phase, note, sides)).collect();
+    // Why rejected runs have no numbers is said with them.
+    let accepted = request.workloads.iter().filter(|named| ledger.accepted_pairs.contains(named.name));
+    for named in accepted {
+        let compared = |name: &str| ledger.samples.keys().any(|cell| cell.workload == named.name && cell.metric.to_string() == name);
+        let missing: Vec<&str> = named.headline.iter().copied().filter(|name| !compared(name)).collect();
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            notes.push(format!("{}: {missing}: too little happened in a run to tell; give each run more `--time`", named.name));
+        }
+    }
+    notes
 }
 
 /// `small-files/read on A and B: …`; workload and phase of one name are one word.
@@ -409,6 +431,7 @@ fn finish(
     let findings = plumb_trust::judge_comparison(&view);
     let confounded = plumb_trust::confounded(&differences, request.varying);
     let rejected = ledger.left_out.len();
+    let notes = notes(request, &ledger);
     let comparison = Comparison {
         schema: COMPARE_SCHEMA.to_owned(),
         verdict_note: note(request, &contrasts, confounded, rejected, ended),
@@ -419,7 +442,7 @@ fn finish(
         order: ledger.order,
         runs: ledger.runs,
         left_out: ledger.left_out,
-        notes: ledger.notes.iter().map(|((workload, phase, note), sides)| said_note(workload, phase, note, sides)).collect(),
+        notes,
     };
     let mut not_stored = ledger.not_stored;
     if let Some(store) = &mut bench.store

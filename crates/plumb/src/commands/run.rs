@@ -60,7 +60,11 @@ fn load(arguments: &RunArguments, place: &Place) -> Result<Loaded, Stopped> {
     }
     match named::select(&arguments.workload).as_deref() {
         Ok([named]) => {
-            let scale = Scale::moderate(place.for_named());
+            let mut scale = Scale::moderate(place.for_named());
+            // A named workload goes once through its files, so that their number is more than the one setting.
+            if let Some(files) = overrides.iter().rev().find(|change| change.path == "files").and_then(|change| change.value.parse().ok()) {
+                scale.files = files;
+            }
             let workload = native::with_overrides(&named.workload(&scale), &overrides).map_err(Stopped::usage)?;
             // Who types a policy means it.
             let typed = overrides.iter().any(|change| change.path.rsplit('.').next() == Some("cache"));

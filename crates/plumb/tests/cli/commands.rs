@@ -41,7 +41,7 @@ fn the_manual_names_every_command_and_is_sound_roff() {
     }
     let path = home.file("plumb.1", &page);
     let mut groff = std::process::Command::new("groff");
-    let output = groff.args(["-ww", "-man", "-Tutf8", "-z"]).arg(path).output().unwrap();
+    let output = groff.args(["-k", "-ww", "-man", "-Tutf8", "-z"]).arg(path).output().unwrap();
     let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success() && complaints.is_empty(), "{complaints}");
 }

@@ -156,7 +156,7 @@ fn the_runs_follow_the_order() {
 #[test]
 fn all_named_workloads_are_compared() {
     let home = Home::new();
-    let comparison = compare(&home, "sim:hdd", "sim:nvme", "--for all --time 200ms --size 32MiB");
+    let comparison = compare(&home, "sim:hdd", "sim:nvme", "--for all --time 2s --size 32MiB");
     let metrics: Vec<&str> = comparison["contrasts"].as_array().unwrap().iter().map(|one| one["metric"].as_str().unwrap()).collect();
     for metric in ["read.bw", "write.bw", "read.iops", "write.iops", "fdatasync.ops", "create.ops", "stat.ops", "unlink.ops", "txn.ops"] {
         assert!(metrics.contains(&metric), "{metric} is missing from {metrics:?}");

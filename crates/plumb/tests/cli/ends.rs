@@ -81,13 +81,13 @@ fn a_bad_command_line_is_2_and_suggests() {
 fn a_cached_read_under_a_cold_name_is_3() {
     let home = Home::new();
     home.file("reads.toml", WORKLOAD);
-    let result = home.plumb("run reads.toml --set target.data.device=sim:hdd?cached=60% --json").expect(3).json();
+    let result = home.plumb("run reads.toml --set target.data.sim.device=sim:hdd?cached=60% --json").expect(3).json();
     assert_eq!(result["verdict"], "reject");
     assert_found(&result, "A1", "fail", "came from memory");
     assert_eq!(metric(&result, "read", "read.bw")["tier"], "mixed");
-    home.plumb("run stream-read --at sim:hdd?cached=100%").expect(3).says(&["The checks reject this run", "A1", "Trust: reject   plumb explain A1"].map(|text| if text.starts_with("Trust") { "Trust: reject plumb explain A1" } else { text }));
+    home.plumb("run stream-read --at sim:hdd?cached=100%").expect(3).says(&["The checks reject this run", "fail A1", "Trust: reject plumb explain A1"]);
     // Who asks for the cache is told the truth, and not rejected.
-    let warm = home.plumb("run reads.toml --set target.data.device=sim:hdd?cached=100% --set cache=warm --json").expect(0).json();
+    let warm = home.plumb("run reads.toml --set target.data.sim.device=sim:hdd?cached=100% --set cache=warm --json").expect(0).json();
     assert_eq!(metric(&warm, "read", "read.bw")["tier"], "cache");
 }
 
@@ -117,13 +117,13 @@ fn a_comparison_of_which_nothing_is_left_is_3_and_ends_early() {
 fn an_error_of_the_device_is_4_and_is_named() {
     let home = Home::new();
     home.file("reads.toml", WORKLOAD);
-    let result = home.plumb("run reads.toml --set target.data.device=sim:ssd?errors=0.1% --json").expect(4).json();
+    let result = home.plumb("run reads.toml --set target.data.sim.device=sim:ssd?errors=0.1% --json").expect(4).json();
     assert_eq!(result["verdict"], "reject");
     assert_found(&result, "B9", "fail", "Input/output error");
     // The result is stored nevertheless.
     assert_eq!(home.plumb("show last --json").expect(0).json()["id"], result["id"]);
     // A worker that goes on counts them.
-    let line = "run reads.toml --set target.data.device=sim:ssd?errors=1% --set phase.0.workers.0.on-error=continue --json";
+    let line = "run reads.toml --set target.data.sim.device=sim:ssd?errors=1% --set phase.0.workers.0.on-error=continue --json";
     assert_found(&home.plumb(line).expect(4).json(), "B9", "fail", "ops failed");
 }
 
@@ -141,8 +141,11 @@ fn a_database_that_cannot_be_is_4_and_an_alien_one_is_left_alone() {
 #[test]
 fn a_real_run_leaves_nothing_behind() {
     let home = Home::new();
-    home.plumb("run random-read --set size=4MiB --set time=200ms --set cache=as-is --json").expect(0);
-    home.plumb("run small-files --set files=50 --set cache=as-is --json").expect(0);
+    for line in ["run random-read --set size=4MiB --set time=200ms", "run small-files --set files=50"] {
+        // Others may use this machine's disk, and then the checks reject the run.
+        let said = home.plumb(&format!("{line} --set cache=as-is --json"));
+        assert!([0, 3].contains(&said.code), "{said:?}");
+    }
     assert_no_test_data(&home.work());
     assert_eq!(std::fs::read_dir(home.registry()).map_or(0, Iterator::count), 0);
 }

@@ -78,10 +78,12 @@ fn in_terminal(columns: u32, environment: &[(&str, &str)], line: &str) -> String
 /// Without colours and other control sequences.
 fn visible(text: &str) -> String {
     let mut out = String::new();
-    let mut chars = text.chars();
+    let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
             '\x1b' => while chars.next().is_some_and(|c| !c.is_ascii_alphabetic()) {},
+            // Back to the start of the line, which is then drawn anew.
+            '\r' if chars.peek() != Some(&'\n') => out.truncate(out.rfind('\n').map_or(0, |newline| newline + 1)),
             '\r' => {}
             c => out.push(c),
         }
