@@ -1,5 +1,6 @@
 //! Binds a worker's plan to its types: source × backend × pacer, chosen once, before the loop starts.
 
+use crate::backend::blocks::{BlockCalls, SyncBlocks};
 use crate::backend::io_uring::{Ring, RingModes};
 use crate::backend::mmap::{MapAccess, Mmap};
 use crate::backend::null::Null;
@@ -73,7 +74,8 @@ impl BoundBackend {
 
     /// What a workload's backend means for a worker of this depth; `auto` where the kernel may lack io_uring says so.
     pub(crate) fn of(backend: &Backend, depth: u32) -> Result<(BoundBackend, Option<String>), String> {
-        let best = RingModes { poll_completions: false, poll_submissions: false, fixed_buffers: true, fixed_files: true };
+        let best =
+            RingModes { poll_completions: false, poll_submissions: false, fixed_buffers: true, fixed_files: true };
         Ok(match backend {
             Backend::Auto if depth > 1 => match io_uring_refusal() {
                 None => (BoundBackend::IoUring(best), None),
@@ -112,11 +114,13 @@ impl BlockWorker {
         let checking = match self.verify {
             None => None,
             Some(Stamping { checksum, interval_bytes, seed, first_sequence }) => Some(Checking {
-                stamper: Stamper::new(checksum, interval_bytes, seed, first_sequence).map_err(|error| error.to_string())?,
+                stamper: Stamper::new(checksum, interval_bytes, seed, first_sequence)
+                    .map_err(|error| error.to_string())?,
                 verifier: Verifier::new(interval_bytes, Some(seed)).map_err(|error| error.to_string())?,
             }),
         };
-        let sharing = if self.mix.read > 0 && self.mix.write > 0 { SlotUse::ReadsAndWrites } else { SlotUse::OneDirection };
+        let sharing =
+            if self.mix.read > 0 && self.mix.write > 0 { SlotUse::ReadsAndWrites } else { SlotUse::OneDirection };
         let block_bytes = self.plan.largest_block_bytes();
         let filler = Filler::new(self.content, self.content_stream);
         let mut payload = Payload::new(slots, block_bytes as usize, filler, checking, sharing)
@@ -143,19 +147,31 @@ impl BlockWorker {
             backend => {
                 let payload = self.payload(gate, 1)?;
                 match backend {
-                    BoundBackend::Preadv2(flags) => self.run_sync(gate, Preadv2::new(files, payload, flags)),
+                    BoundBackend::Preadv2(flags) => self.run_calls(gate, files, payload, Preadv2::new(flags)),
                     BoundBackend::Mmap => {
                         let access = if self.writes() { MapAccess::ReadWrite } else { MapAccess::Read };
-                        self.run_sync(gate, Mmap::new(files, payload, access).map_err(named)?)
+                        let calls = Mmap::new(&files, access).map_err(named)?;
+                        self.run_calls(gate, files, payload, calls)
                     }
                     BoundBackend::Stdio => {
                         let mode = if self.writes() { StreamMode::ReadWrite } else { StreamMode::Read };
-                        self.run_sync(gate, Stdio::new(files, payload, mode).map_err(named)?)
+                        let calls = Stdio::new(&files, mode).map_err(named)?;
+                        self.run_calls(gate, files, payload, calls)
                     }
-                    _ => self.run_sync(gate, Psync { files, payload }),
+                    _ => self.run_calls(gate, files, payload, Psync),
                 }
             }
         }
+    }
+
+    fn run_calls<C: BlockCalls>(
+        &self,
+        gate: &Gate,
+        files: BlockFiles,
+        payload: Payload,
+        calls: C,
+    ) -> Result<Ended, String> {
+        self.run_sync(gate, SyncBlocks::new(files, payload, calls))
     }
 
     fn run_sync<B: SyncBackend<Op = BlockOp>>(&self, gate: &Gate, backend: B) -> Result<Ended, String> {

@@ -38,6 +38,7 @@ pub fn sentence(result: &RunResult) -> String {
         } else if let Some((phase, rate)) = headline(kind, Metric::bandwidth, None) {
             let tier = phase.metrics[&Metric::bandwidth(kind)].tier.map_or("unknown", TierName::name);
             let source = match tier {
+                "cache" if kind == OpKind::Write => "into memory, which says nothing about a device",
                 "cache" => "from memory, which says nothing about a device",
                 "mixed" => "of which only a part is the device's",
                 _ => "of unknown origin",
@@ -171,7 +172,8 @@ fn row(phase: &PhaseResult, kind: OpKind, label: String) -> Row {
         (None, Some(ops)) => (format::per_second(ops), String::new()),
         (None, None) => (MISSING.to_owned(), String::new()),
     };
-    let tier = get(Metric::bandwidth(kind)).or_else(|| get(Metric::rate(kind))).copied().filter(|value| value.tier.is_some());
+    let tier =
+        get(Metric::bandwidth(kind)).or_else(|| get(Metric::rate(kind))).copied().filter(|value| value.tier.is_some());
     Row { label, rate, also, times, tier }
 }
 
@@ -203,7 +205,10 @@ fn table(result: &RunResult, style: &Style) -> String {
     let rate = width(|row| &row.rate, "rate");
     let also = width(|row| &row.also, "");
     let mut text = String::new();
-    let head = format!("  {:label$}  {:>rate$}  {:also$}  {:>8}  {:>8}  {:>8}  {}", "", "rate", "", "p50", "p99", "p99.9", "tier");
+    let head = format!(
+        "  {:label$}  {:>rate$}  {:also$}  {:>8}  {:>8}  {:>8}  {}",
+        "", "rate", "", "p50", "p99", "p99.9", "tier"
+    );
     text.push_str(&style.ink(Ink::Faint, head.trim_end()));
     text.push('\n');
     for row in &rows {
@@ -228,12 +233,14 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
             continue;
         }
         said.push(key);
-        let alike: Vec<&Finding> =
-            findings.iter().filter(|other| (other.code.as_str(), other.level) == key).collect();
+        let alike: Vec<&Finding> = findings.iter().filter(|other| (other.code.as_str(), other.level) == key).collect();
         text.push_str(&entry(finding, &alike, style));
     }
-    let mut skipped: Vec<&str> =
-        findings.iter().filter(|finding| finding.level == Level::Skipped).map(|finding| finding.code.as_str()).collect();
+    let mut skipped: Vec<&str> = findings
+        .iter()
+        .filter(|finding| finding.level == Level::Skipped)
+        .map(|finding| finding.code.as_str())
+        .collect();
     skipped.sort_unstable();
     skipped.dedup();
     if !skipped.is_empty() {
@@ -255,8 +262,10 @@ fn entry(finding: &Finding, alike: &[&Finding], style: &Style) -> String {
     };
     let head = format!("{:4} {:3} ", finding.level.name(), finding.code);
     let same = |other: &&&Finding| other.message == finding.message;
-    let phases = |of: Vec<&&Finding>| of.iter().filter_map(|other| other.phase.as_deref()).collect::<Vec<_>>().join(", ");
-    let (here, elsewhere) = (phases(alike.iter().filter(same).collect()), phases(alike.iter().filter(|other| !same(other)).collect()));
+    let phases =
+        |of: Vec<&&Finding>| of.iter().filter_map(|other| other.phase.as_deref()).collect::<Vec<_>>().join(", ");
+    let (here, elsewhere) =
+        (phases(alike.iter().filter(same).collect()), phases(alike.iter().filter(|other| !same(other)).collect()));
     let place = if here.is_empty() { String::new() } else { format!("{here}: ") };
     let others = if elsewhere.is_empty() { String::new() } else { format!(" Likewise: {elsewhere}.") };
     let body = style.wrap(&format!("{place}{}{others}", finding.message), head.len() + 2);

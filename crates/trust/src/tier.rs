@@ -2,7 +2,8 @@
 
 use crate::evidence::{Ground, PhaseView, RunView, share};
 use crate::text::{bytes, percent};
-use plumb_result::{Measurement, Observations, Tier};
+use plumb_result::observe::{Counters, TargetFacts};
+use plumb_result::{Interval, Measurement, Observations, Seen, Tier};
 use plumb_workload::{OpKind, Workload};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,14 +31,50 @@ impl RateTier {
     }
 
     fn of_share(share: f64, because: String) -> RateTier {
-        let tier = if share >= DEVICE_SHARE {
-            Tier::Device
-        } else if share <= CACHE_SHARE {
-            Tier::Cache
-        } else {
-            Tier::Mixed { device_share: share }
-        };
-        RateTier { tier, device_share: Some(share), because }
+        RateTier { tier: tier_of(share), device_share: Some(share), because }
+    }
+}
+
+fn tier_of(device_share: f64) -> Tier {
+    if device_share >= DEVICE_SHARE {
+        Tier::Device
+    } else if device_share <= CACHE_SHARE {
+        Tier::Cache
+    } else {
+        Tier::Mixed { device_share }
+    }
+}
+
+/// The tier of one second while a run goes on, reads and writes together: what the leaf devices moved between two
+/// readings, against what the interval moved. A glance for the live line; the tiers of the result weigh more evidence.
+pub fn live_tier<'a>(
+    interval: &Interval,
+    before: &Counters,
+    after: &Counters,
+    targets: impl IntoIterator<Item = &'a TargetFacts>,
+) -> Tier {
+    let mut leaves: Vec<&str> = Vec::new();
+    for target in targets {
+        match &target.filesystem {
+            Seen::Yes(filesystem) if filesystem.in_memory => return Tier::Cache,
+            Seen::Yes(filesystem) if filesystem.remote => return Tier::Unknown,
+            _ => leaves.extend(target.leaves.iter().map(String::as_str)),
+        }
+    }
+    leaves.sort_unstable();
+    leaves.dedup();
+    let moved = |counters: &Counters| -> Option<u64> {
+        leaves
+            .iter()
+            .map(|leaf| Some(counters.devices.get(*leaf)?.value()?).map(|d| d.read_bytes + d.write_bytes))
+            .sum()
+    };
+    let app: u64 = interval.ops.values().map(|ops| ops.bytes).sum();
+    match (moved(before), moved(after)) {
+        (Some(before), Some(after)) if app > 0 && !leaves.is_empty() => {
+            tier_of((after.saturating_sub(before) as f64 / app as f64).min(1.0))
+        }
+        _ => Tier::Unknown,
     }
 }
 
@@ -145,6 +182,24 @@ mod tests {
 
     fn tier(scene: &Scene, kind: OpKind) -> Tier {
         scene.judge().tiers[0].tiers[&kind].tier
+    }
+
+    #[test]
+    fn a_second_has_the_tier_of_what_the_leaves_moved_in_it() {
+        use plumb_result::OpCounts;
+        use plumb_result::observe::DeviceCounters;
+        let counters = |read_bytes: u64| Counters {
+            devices: [("sda".to_owned(), Seen::Yes(DeviceCounters { read_bytes, ..Default::default() }))].into(),
+            ..Counters::default()
+        };
+        let targets = [TargetFacts { leaves: vec!["sda".to_owned()], ..TargetFacts::default() }];
+        let ops = [(OpKind::Read, OpCounts { bytes: 1000, ..OpCounts::default() })].into();
+        let interval = Interval { ops, ..Interval::default() };
+        let tier = |moved: u64| live_tier(&interval, &counters(5), &counters(5 + moved), &targets);
+        assert_eq!(tier(1000), Tier::Device);
+        assert_eq!(tier(300), Tier::Mixed { device_share: 0.3 });
+        assert_eq!(tier(0), Tier::Cache);
+        assert_eq!(live_tier(&interval, &Counters::default(), &counters(9), &targets), Tier::Unknown);
     }
 
     #[test]
