@@ -1,7 +1,7 @@
 //! Binds a worker's plan to its types: source × backend × pacer, chosen once, before the loop starts.
 
 use crate::backend::blocks::{BlockCalls, SyncBlocks};
-use crate::backend::io_uring::{Ring, RingModes};
+use crate::backend::io_uring::{Ring, RingModes, poller_cpu_ns};
 use crate::backend::mmap::{MapAccess, Mmap};
 use crate::backend::null::Null;
 use crate::backend::payload::{Checking, Payload, SlotUse};
@@ -184,7 +184,7 @@ impl BlockWorker {
             format!("io_uring at depth {}: {error}; use another backend, or lower `depth`", self.queue.depth)
         })?;
         gate.report().fallbacks.write(ring.fallbacks().join("\n").as_bytes());
-        with_source(&self.plan, RingVisitor { worker: self, gate, ring })
+        with_source(&self.plan, RingVisitor { worker: self, gate, ring, polls: modes.poll_submissions })
     }
 
     fn sharing<'a>(&self, gate: &'a Gate, shared: bool) -> Sharing<'a> {
@@ -256,6 +256,8 @@ struct RingVisitor<'a> {
     worker: &'a BlockWorker,
     gate: &'a Gate,
     ring: Ring,
+    /// A kernel thread submits.
+    polls: bool,
 }
 
 impl BlockVisitor for RingVisitor<'_> {
@@ -266,8 +268,14 @@ impl BlockVisitor for RingVisitor<'_> {
         with_pacer!(worker.pace, gate.clock(), |shared| worker.sharing(gate, shared), worker.stream, |pacer| {
             let Some(mut passed) = gate.pass() else { return Ok(Ended::Stopped) };
             crate::pacer::Pacer::start(&mut pacer, passed.started_at);
+            let poller_before_ns = if self.polls { poller_cpu_ns() } else { 0 };
             let ended = run_queued(&mut passed.desk, &mut source, &mut self.ring, &mut pacer, worker.queue);
             passed.stop_clock();
+            if self.polls {
+                // Polling is not free: the kernel thread that does it is charged to the worker.
+                let polled_ns = poller_cpu_ns().saturating_sub(poller_before_ns);
+                gate.report().cpu_system_ns.fetch_add(polled_ns, Relaxed);
+            }
             ended.map_err(|error| format!("io_uring_enter: {error}"))
         })
     }

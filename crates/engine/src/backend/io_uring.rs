@@ -256,6 +256,26 @@ impl QueuedBackend for Ring {
     }
 }
 
+/// Processor time of the kernel thread that polls for this thread's submissions, ns, to the scheduler's tick; 0 where
+/// there is none. The kernel names it after the thread that made the ring, and counts it to nobody. Source:
+/// io_uring/sqpoll.c, proc_pid_stat(5).
+pub(crate) fn poller_cpu_ns() -> u64 {
+    let name = format!("iou-sqp-{}\n", rustix::thread::gettid().as_raw_nonzero());
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0 };
+    tasks
+        .flatten()
+        .filter(|task| std::fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm == name))
+        .filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok())
+        .filter_map(|stat| {
+            // Behind the name in parentheses: utime and stime are the 12th and 13th fields.
+            let (_, fields) = stat.rsplit_once(") ")?;
+            let mut times = fields.split(' ').skip(11).map(|field| field.parse::<u64>().ok());
+            Some(times.next()?? + times.next()??)
+        })
+        .sum::<u64>()
+        * (1_000_000_000 / rustix::param::clock_ticks_per_second())
+}
+
 /// A discard of a block device goes through `ioctl`, which a ring has no op for before Linux 6.12.
 pub(crate) fn can_trim(kind: FileKind) -> bool {
     kind == FileKind::Regular

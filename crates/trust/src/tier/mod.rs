@@ -1,5 +1,7 @@
 //! The tier of every rate: which part of the bytes a device moved.
 
+mod metadata;
+
 use crate::evidence::{Ground, PhaseView, RunView, share};
 use crate::text::{bytes, percent};
 use plumb_result::observe::{Counters, TargetFacts};
@@ -78,8 +80,7 @@ pub fn live_tier<'a>(
     }
 }
 
-/// The tiers of one phase: one entry for each kind of op that moved bytes. Ops on metadata have none, because nothing
-/// tells which of them needed a device.
+/// The tiers of one phase: one entry for each kind of op that completed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct PhaseTiers {
     /// The phase's name.
@@ -94,8 +95,9 @@ pub fn tiers(workload: &Workload, measurement: &Measurement, observations: &Obse
 }
 
 pub(crate) fn phase_tiers(view: &PhaseView<'_>) -> PhaseTiers {
-    let moving = view.measured.ops.iter().filter(|(kind, op)| kind.moves_bytes() && op.bytes > 0);
-    let tiers = moving.map(|(kind, _)| (*kind, rate_tier(view, *kind))).collect();
+    let completed =
+        view.measured.ops.iter().filter(|(kind, op)| if kind.moves_bytes() { op.bytes > 0 } else { op.count > 0 });
+    let tiers = completed.map(|(kind, _)| (*kind, rate_tier(view, *kind))).collect();
     PhaseTiers { phase: view.measured.name.clone(), tiers }
 }
 
@@ -114,7 +116,7 @@ pub(crate) fn rate_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
             OpKind::Read => read_tier(view),
             OpKind::Write => write_tier(view),
             OpKind::Trim => trim_tier(view),
-            _ => RateTier::unknown("an op on metadata moves no bytes of its own"),
+            kind => metadata::metadata_tier(view, kind),
         },
     }
 }
@@ -250,8 +252,8 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_the_cache_and_metadata_has_no_tier() {
+    fn memory_is_the_cache_whatever_is_done_in_it() {
         assert_eq!(tier(&Scene::reading(MIB).in_memory(), OpKind::Read), Tier::Cache);
-        assert!(Scene::stats(1000).judge().tiers[0].tiers.is_empty());
+        assert_eq!(tier(&Scene::stats(1000).in_memory(), OpKind::Stat), Tier::Cache);
     }
 }
