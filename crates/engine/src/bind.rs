@@ -178,12 +178,24 @@ impl BlockWorker {
         with_source(&self.plan, SyncVisitor { worker: self, gate, backend })
     }
 
-    fn run_ring(&self, gate: &Gate, modes: RingModes) -> Result<Ended, String> {
+    fn ring(&self, gate: &Gate, modes: RingModes) -> Result<Ring, String> {
         let payload = self.payload(gate, self.queue.depth as usize)?;
-        let ring = Ring::new(self.queue.depth, modes, self.files.clone(), payload).map_err(|error| {
+        Ring::new(self.queue.depth, modes, self.files.clone(), payload).map_err(|error| {
             format!("io_uring at depth {}: {error}; use another backend, or lower `depth`", self.queue.depth)
-        })?;
-        gate.report().fallbacks.write(ring.fallbacks().join("\n").as_bytes());
+        })
+    }
+
+    fn run_ring(&self, gate: &Gate, modes: RingModes) -> Result<Ended, String> {
+        let mut ring = self.ring(gate, modes)?;
+        let mut notes = Vec::new();
+        if modes.poll_completions
+            && let Err(error) = ring.try_read(self.plan.smallest_block_bytes())
+        {
+            notes.push(format!("io_uring: completions cannot be polled here: {error}; interrupts used"));
+            ring = self.ring(gate, RingModes { poll_completions: false, ..modes })?;
+        }
+        notes.extend_from_slice(ring.fallbacks());
+        gate.report().fallbacks.write(notes.join("\n").as_bytes());
         with_source(&self.plan, RingVisitor { worker: self, gate, ring, polls: modes.poll_submissions })
     }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 pub const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// How long workers get to end after a signal. An op that hangs in the kernel cannot be called back.
-const STOP_PATIENCE: Duration = Duration::from_millis(1200);
+const STOP_PATIENCE: Duration = Duration::from_millis(1000);
 
 /// Longest wait between two looks at signals and dead processes.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);

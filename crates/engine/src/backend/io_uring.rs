@@ -41,6 +41,8 @@ struct Rung {
 }
 
 fn builder(entries: u32, modes: RingModes) -> (io_uring::Builder, u32) {
+    // A polling kernel thread frees entries late; with twice the depth there is always room.
+    let entries = if modes.poll_submissions { entries * 2 } else { entries };
     let mut builder = IoUring::builder();
     builder.dontfork().setup_clamp().setup_cqsize(entries * 2);
     if modes.poll_completions {
@@ -159,6 +161,21 @@ impl Ring {
         Ok(Ring { ring, files, payload, fixed_files, fixed_buffers, fallbacks })
     }
 
+    /// Reads one block, to see whether files of this kind can be read in this ring's modes at all: that a device or a file
+    /// system cannot be polled shows only in the completion.
+    pub(crate) fn try_read(&mut self, length: u32) -> io::Result<()> {
+        self.submit(&BlockOp { kind: OpKind::Read, file: 0, offset: 0, length }, 0);
+        let mut outcome = None;
+        while outcome.is_none() {
+            self.enter(Wait::For(1))?;
+            self.reap(&mut |_, _, done| outcome = Some(done));
+        }
+        match outcome {
+            Some(Err(errno)) => Err(io::Error::from_raw_os_error(errno.0)),
+            _ => Ok(()),
+        }
+    }
+
     /// What was asked for and not had.
     pub(crate) fn fallbacks(&self) -> &[String] {
         &self.fallbacks
@@ -214,10 +231,16 @@ impl QueuedBackend for Ring {
     #[inline(always)]
     fn submit(&mut self, op: &BlockOp, slot: Slot) {
         let entry = self.entry(op, slot).user_data(u64::from(slot));
-        // SAFETY: the entry's memory is slot `slot` of the payload, which outlives the op: slots are not reused before
-        // completion. The queue has room: there are never more ops in flight than `depth`, the size of the ring.
-        let pushed = unsafe { self.ring.submission().push(&entry) };
-        debug_assert!(pushed.is_ok(), "the submission queue is as deep as the worker");
+        loop {
+            // SAFETY: the entry's memory is slot `slot` of the payload, which outlives the op: slots are not reused
+            // before completion.
+            if unsafe { self.ring.submission().push(&entry) }.is_ok() {
+                return;
+            }
+            // Only a polling kernel thread can leave the queue full: it takes entries in its own time, and says so only
+            // after it has completed them. What cannot wait for it (before Linux 5.10) looks again.
+            let _ = self.ring.submitter().squeue_wait();
+        }
     }
 
     #[inline(always)]
