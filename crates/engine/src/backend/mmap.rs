@@ -54,8 +54,12 @@ fn map(fd: RawFd, length: u64, access: MapAccess) -> io::Result<Mapping> {
 
 impl Mmap {
     pub(crate) fn new(files: BlockFiles, payload: Payload, access: MapAccess) -> io::Result<Mmap> {
-        let mappings =
-            files.fds.iter().zip(&files.lengths).map(|(&fd, &length)| map(fd, length, access)).collect::<io::Result<_>>()?;
+        let mappings = files
+            .fds
+            .iter()
+            .zip(&files.lengths)
+            .map(|(&fd, &length)| map(fd, length, access))
+            .collect::<io::Result<_>>()?;
         Ok(Mmap { files, payload, mappings })
     }
 }
@@ -88,8 +92,8 @@ impl SyncBackend for Mmap {
                 unsafe { std::ptr::copy_nonoverlapping(memory, mapping.start.add(offset), length) };
                 Ok(length as u64)
             }
-            // SAFETY: the whole mapping, as it was made.
             OpKind::Fsync | OpKind::Fdatasync => {
+                // SAFETY: the whole mapping, as it was made.
                 completion(unsafe { libc::msync(mapping.start.cast(), mapping.bytes, libc::MS_SYNC) } as isize)
             }
             _ => execute_common(self.files.fds[op.file as usize], self.files.kind, op),
