@@ -37,7 +37,7 @@ enum FlowMember {
     /// A thread leaves its state here.
     Thread(ReturnedState),
     /// A process' state is had by going its way again; with the number of the worker in the phase.
-    Process { replay: Replay, worker: usize },
+    Process { replay: Box<Replay>, worker: usize },
 }
 
 impl FlowGroup {
@@ -214,7 +214,12 @@ fn flow_worker(
     let member = match seat.group.run_as {
         RunAs::Thread => FlowMember::Thread(Arc::clone(&returned)),
         RunAs::Process => FlowMember::Process {
-            replay: Replay { program: Arc::clone(&program), state: state.clone(), stream, passes: seat.passes() },
+            replay: Box::new(Replay {
+                program: Arc::clone(&program),
+                state: state.clone(),
+                stream,
+                passes: seat.passes(),
+            }),
             worker: seat.worker as usize,
         },
     };

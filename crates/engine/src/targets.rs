@@ -380,7 +380,7 @@ fn apply_to_files(
         CachePolicy::Warm => {
             observer.preparing(&format!("{}: filling the page cache", phase.name));
             warm(&open.files, setting.stop)
-                .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source })?;
+                .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
         }
     }
     Ok(())
@@ -429,7 +429,8 @@ fn apply_to_tree(
         let paths: Vec<PathBuf> = files.by_ref().take(TREE_BATCH as usize).map(|file| path_of(tree, file)).collect();
         let batch = TargetFiles::open_read_only(paths.iter().map(PathBuf::as_path))?;
         if phase.cache == CachePolicy::Warm {
-            warm(&batch, setting.stop).map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source })?;
+            warm(&batch, setting.stop)
+                .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
         } else {
             evict(&batch, setting.drop_caches, setting.stop)
                 .map_err(|source| EngineError::NotCold { phase: phase.name.clone(), source })?;
