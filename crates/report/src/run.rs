@@ -15,6 +15,7 @@ pub fn page(result: &RunResult, style: &Style) -> String {
     page.push_str("\n\n");
     page.push_str(&targets(result, style));
     page.push_str(&table(result, style));
+    page.push_str(&notes(result, style));
     page.push_str(&findings(&result.checks, style));
     page.push_str(&last_line(result, style));
     page
@@ -148,10 +149,9 @@ fn is_other_op(metric: &Metric, kind: OpKind) -> bool {
 
 fn depth_label(result: &RunResult, phase: &str) -> Option<String> {
     let phase = result.workload.phase.iter().find(|candidate| candidate.name == phase)?;
-    let group = phase.workers.first()?;
-    let in_flight = group.depth * group.count;
-    let is_blocks = matches!(group.work, Work::Blocks(_));
-    (is_blocks && in_flight > 1).then(|| format!("(depth {in_flight})"))
+    let blocks = phase.workers.iter().filter(|group| matches!(group.work, Work::Blocks(_)));
+    let in_flight: u32 = blocks.map(|group| group.depth * group.count).sum();
+    (in_flight > 1).then(|| format!("(depth {in_flight})"))
 }
 
 fn row(phase: &PhaseResult, kind: OpKind, label: String) -> Row {
@@ -193,33 +193,96 @@ fn tier_ink(tier: Option<TierName>) -> Ink {
     }
 }
 
+/// One column of the table: its title, and one text a row.
+struct Column {
+    title: &'static str,
+    cells: Vec<String>,
+    to_the_right: bool,
+    /// Where the page is too narrow, columns are left out in this order; `None` stays.
+    leaves: Option<u32>,
+}
+
+impl Column {
+    fn width(&self) -> usize {
+        self.cells.iter().map(|cell| cell.chars().count()).chain([self.title.chars().count()]).max().unwrap_or(0)
+    }
+
+    fn set(&self, text: &str) -> String {
+        let width = self.width();
+        if self.to_the_right { format!("{text:>width$}") } else { format!("{text:width$}") }
+    }
+}
+
+fn columns(rows: &[Row]) -> Vec<Column> {
+    let column = |title, to_the_right, leaves, cell: &dyn Fn(&Row) -> String| Column {
+        title,
+        cells: rows.iter().map(cell).collect(),
+        to_the_right,
+        leaves,
+    };
+    vec![
+        column("", false, None, &|row| row.label.clone()),
+        column("rate", true, None, &|row| row.rate.clone()),
+        column("", false, Some(1), &|row| row.also.clone()),
+        column("p50", true, Some(3), &|row| row.times[0].clone()),
+        column("p99", true, None, &|row| row.times[1].clone()),
+        column("p99.9", true, Some(2), &|row| row.times[2].clone()),
+        column("tier", false, None, &|row| row.tier.as_ref().map_or(String::new(), tier_text)),
+    ]
+}
+
 fn table(result: &RunResult, style: &Style) -> String {
+    const GAP: &str = "  ";
     let rows = rows(result);
     if rows.is_empty() {
         return String::new();
     }
-    let width = |cell: fn(&Row) -> &str, title: &str| {
-        rows.iter().map(|row| cell(row).chars().count()).chain([title.chars().count()]).max().unwrap_or(0)
+    let mut columns = columns(&rows);
+    let width = |columns: &[Column]| columns.iter().map(|column| GAP.len() + column.width()).sum::<usize>();
+    while width(&columns) > style.width
+        && let Some(first) = columns.iter().filter_map(|column| column.leaves).min()
+    {
+        columns.retain(|column| column.leaves != Some(first));
+    }
+    let line = |cell: &dyn Fn(&Column) -> String| {
+        columns.iter().map(|column| format!("{GAP}{}", cell(column))).collect::<String>()
     };
-    let label = width(|row| &row.label, "");
-    let rate = width(|row| &row.rate, "rate");
-    let also = width(|row| &row.also, "");
-    let mut text = String::new();
-    let head = format!(
-        "  {:label$}  {:>rate$}  {:also$}  {:>8}  {:>8}  {:>8}  {}",
-        "", "rate", "", "p50", "p99", "p99.9", "tier"
-    );
-    text.push_str(&style.ink(Ink::Faint, head.trim_end()));
+    let mut text = style.ink(Ink::Faint, line(&|column| column.set(column.title)).trim_end());
     text.push('\n');
-    for row in &rows {
-        let numbers = format!("  {:label$}  {:>rate$}  {:also$}", row.label, row.rate, row.also);
-        let times: String = row.times.iter().map(|time| format!("  {time:>8}")).collect();
-        let tier = row.tier.as_ref().map_or(String::new(), |value| style.ink(tier_ink(value.tier), &tier_text(value)));
-        text.push_str(format!("{numbers}{times}  {tier}").trim_end());
+    for (number, row) in rows.iter().enumerate() {
+        let plain = line(&|column| column.set(&column.cells[number]));
+        // The tier is the last column, and the only one in colour.
+        let tier = row.tier.as_ref().map_or(String::new(), tier_text);
+        let before = plain.trim_end().strip_suffix(tier.as_str()).unwrap_or(plain.trim_end());
+        text.push_str(before);
+        if !tier.is_empty() {
+            text.push_str(&style.ink(tier_ink(row.tier.as_ref().and_then(|value| value.tier)), &tier));
+        }
         text.push('\n');
     }
     text.push('\n');
     text
+}
+
+/// What was asked for and not had: one entry for each such thing, with the phases that it is about.
+fn notes(result: &RunResult, style: &Style) -> String {
+    let mut by_note: Vec<(&str, Vec<&str>)> = Vec::new();
+    for phase in &result.phases {
+        for note in &phase.notes {
+            match by_note.iter_mut().find(|(said, _)| said == note) {
+                Some((_, phases)) => phases.push(&phase.name),
+                None => by_note.push((note, vec![&phase.name])),
+            }
+        }
+    }
+    by_note.iter().map(|(note, phases)| not_had(&format!("{}: {note}", phases.join(", ")), style)).collect()
+}
+
+/// A line about something that was asked for and not had.
+pub(crate) fn not_had(what: &str, style: &Style) -> String {
+    const HEAD: &str = "not had ";
+    let body = style.wrap(what, HEAD.len() + 2);
+    format!("  {}{body}\n", style.ink(Ink::Caution, HEAD))
 }
 
 /// What the checks say, worst first: one entry for each check and level, with the phases that it is about. What passed
