@@ -74,7 +74,7 @@ pub enum EngineError {
         /// The phase.
         phase: String,
         /// Why.
-        source: PrepareError,
+        source: Box<PrepareError>,
     },
     /// Memory could not be held.
     #[error("phase `{phase}`: {source}")]
@@ -116,13 +116,13 @@ impl EngineError {
 
     /// Whether a signal is to blame.
     fn is_stop(&self) -> bool {
-        matches!(
-            self,
+        match self {
+            EngineError::NotWarm { source, .. } => matches!(**source, PrepareError::Stopped { .. }),
             EngineError::Prepare(PrepareError::Stopped { .. })
-                | EngineError::NotCold { source: NotCold::Stopped, .. }
-                | EngineError::NotWarm { source: PrepareError::Stopped { .. }, .. }
-                | EngineError::Pressure { source: PressureError::Stopped, .. }
-        )
+            | EngineError::NotCold { source: NotCold::Stopped, .. }
+            | EngineError::Pressure { source: PressureError::Stopped, .. } => true,
+            _ => false,
+        }
     }
 }
 

@@ -37,7 +37,7 @@ enum FlowMember {
     /// A thread leaves its state here.
     Thread(ReturnedState),
     /// A process' state is had by going its way again; with the number of the worker in the phase.
-    Process { replay: Replay, worker: usize },
+    Process { replay: Box<Replay>, worker: usize },
 }
 
 impl FlowGroup {
@@ -79,7 +79,11 @@ pub(crate) fn staff(
         let body = match &seat.group.work {
             Work::Blocks(blocks) => {
                 let worker = block_worker(workload, &seat, blocks, targets, setting, &mut staffed.notes)?;
-                working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), worker.files.lengths.iter().sum());
+                working_sets.add(
+                    &seat.group.target,
+                    worker.plan.working_set_bytes(),
+                    worker.files.lengths.iter().sum(),
+                );
                 worker.body()
             }
             Work::Flow(flow) => {
@@ -127,7 +131,13 @@ fn block_worker(
 ) -> Result<BlockWorker, WorkerPlanError> {
     let group = seat.group;
     let (files, content, stamping) = match targets.get(&group.target) {
-        Some(OpenTarget::Files(open)) => (open.block_files(), open.content, open.stamping),
+        Some(OpenTarget::Files(open)) => {
+            let users = seat.phase.workers.iter().filter(|other| other.target == group.target);
+            let alone = users.map(|other| other.count).sum::<u32>() == 1;
+            let files =
+                if alone { open.block_files() } else { open.own_block_files().map_err(|error| seat.error(error))? };
+            (files, open.content, open.stamping)
+        }
         Some(OpenTarget::Null { bytes }) => {
             let files = BlockFiles { lengths: vec![*bytes], kind: FileKind::Regular, ..BlockFiles::default() };
             (files, Default::default(), None)
@@ -140,7 +150,10 @@ fn block_worker(
     } else {
         BoundBackend::of(&group.backend, group.depth).map_err(|error| seat.error(error))?
     };
-    if matches!(backend, BoundBackend::IoUring(_)) && blocks.mix.trim > 0 && !crate::backend::io_uring::can_trim(files.kind) {
+    if matches!(backend, BoundBackend::IoUring(_))
+        && blocks.mix.trim > 0
+        && !crate::backend::io_uring::can_trim(files.kind)
+    {
         return Err(seat.error("io_uring cannot discard on a block device; use the psync backend"));
     }
     notes.extend(note.filter(|note| !notes.contains(note)));
@@ -201,7 +214,12 @@ fn flow_worker(
     let member = match seat.group.run_as {
         RunAs::Thread => FlowMember::Thread(Arc::clone(&returned)),
         RunAs::Process => FlowMember::Process {
-            replay: Replay { program: Arc::clone(&program), state: state.clone(), stream, passes: seat.passes() },
+            replay: Box::new(Replay {
+                program: Arc::clone(&program),
+                state: state.clone(),
+                stream,
+                passes: seat.passes(),
+            }),
             worker: seat.worker as usize,
         },
     };
@@ -299,7 +317,15 @@ mod ceiling {
                 content_stream: stream,
             };
             let budget = Budget { ops: u64::MAX, bytes: u64::MAX, shares_limit: false };
-            Ok(WorkerSpec { name: seat.name(), group: 0, depth: 1, cpu: None, budget, on_error: OnError::Stop, body: worker.body() })
+            Ok(WorkerSpec {
+                name: seat.name(),
+                group: 0,
+                depth: 1,
+                cpu: None,
+                budget,
+                on_error: OnError::Stop,
+                body: worker.body(),
+            })
         };
         let workers: Vec<WorkerSpec> = seats(&phase, 0)
             .map(spec)

@@ -16,9 +16,14 @@ use crate::tree::{self, PathBuffer, TreeShape};
 use plumb_probe::stack;
 use plumb_workload::{CachePolicy, Content, Flush, Phase, Prepare, Size, Target, TreeTarget, Work, Workload};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Workers share the descriptors of targets with more files than this: a process has only so many, and with so many
+/// files two workers seldom stream through the same one.
+const OWN_FILES_MAX: usize = 16;
 
 /// Files of a tree that are open at once while it is evicted.
 const TREE_BATCH: u64 = 256;
@@ -40,6 +45,8 @@ pub(crate) enum OpenTarget {
 pub(crate) struct OpenFiles {
     files: TargetFiles,
     kind: FileKind,
+    /// Through the page cache or around it, as the phase at hand has it.
+    mode: IoMode,
     pub(crate) content: Content,
     pub(crate) stamping: Option<Stamping>,
 }
@@ -60,14 +67,26 @@ pub(crate) struct OpenTargets {
 }
 
 impl OpenFiles {
-    /// The files as block workers use them.
+    /// The files as the target's only worker uses them.
     pub(crate) fn block_files(&self) -> BlockFiles {
         BlockFiles {
             fds: self.files.iter().map(|file| file.file().as_raw_fd()).collect(),
             paths: self.files.iter().map(|file| file.path().to_owned()).collect(),
             lengths: self.lengths(),
             kind: self.kind,
+            _owned: Arc::default(),
         }
+    }
+
+    /// The files opened once more, for one of several workers: a descriptor has one read-ahead state, and two streams
+    /// through it would each take the other for random access.
+    pub(crate) fn own_block_files(&self) -> Result<BlockFiles, Refusal> {
+        if self.files.len() > OWN_FILES_MAX {
+            return Ok(self.block_files());
+        }
+        let owned: Vec<File> = self.files.iter().map(|file| file.again(self.mode)).collect::<Result<_, _>>()?;
+        let fds = owned.iter().map(AsRawFd::as_raw_fd).collect();
+        Ok(BlockFiles { fds, _owned: owned.into(), ..self.block_files() })
     }
 
     pub(crate) fn lengths(&self) -> Vec<u64> {
@@ -94,7 +113,9 @@ fn access(workload: &Workload, target: &str) -> Access {
     let writes = workload.phase.iter().flat_map(|phase| &phase.workers).any(|group| {
         group.target == target
             && match &group.work {
-                Work::Blocks(blocks) => blocks.mix.write + blocks.mix.trim > 0 || blocks.fsync_every + blocks.fdatasync_every > 0,
+                Work::Blocks(blocks) => {
+                    blocks.mix.write + blocks.mix.trim > 0 || blocks.fsync_every + blocks.fdatasync_every > 0
+                }
                 Work::Flow(_) => true,
             }
     });
@@ -111,7 +132,10 @@ fn size_bytes(name: &str, size: Option<Size>) -> Result<Option<u64>, EngineError
 
 impl OpenTargets {
     /// Opens every target and lays it out.
-    pub(crate) fn open(surroundings: &Surroundings<'_>, observer: &mut dyn Observer) -> Result<OpenTargets, EngineError> {
+    pub(crate) fn open(
+        surroundings: &Surroundings<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<OpenTargets, EngineError> {
         let workload = surroundings.workload;
         let needs_dir = workload.target.values().any(|target| match target {
             Target::File(file) => file.path.is_relative(),
@@ -120,7 +144,10 @@ impl OpenTargets {
             Target::Device(_) | Target::Null(_) | Target::Sim(_) => false,
         });
         // A device's and an absolute file's layout need no directory, but the door asks for one.
-        let needs_door = workload.target.values().any(|target| matches!(target, Target::File(_) | Target::Files(_) | Target::Device(_)));
+        let needs_door = workload
+            .target
+            .values()
+            .any(|target| matches!(target, Target::File(_) | Target::Files(_) | Target::Device(_)));
         let dir = if needs_dir || needs_door {
             let base = if needs_dir { surroundings.setting.base } else { Path::new("/tmp") };
             Some(surroundings.setting.test_dirs.create(base, &workload.name).map_err(EngineError::TestDir)?)
@@ -201,13 +228,13 @@ impl OpenTargets {
 
     /// Brings the phase's targets into the cache state that it asks for. Answers what could not be had, with the reason.
     pub(crate) fn apply_cache_policy(
-        &self,
+        &mut self,
         phase: &Phase,
         surroundings: &Surroundings<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Vec<String>, EngineError> {
         let mut fallbacks = Vec::new();
-        for (name, target) in &self.targets {
+        for (name, target) in &mut self.targets {
             if !phase.workers.iter().any(|group| group.target == *name) {
                 continue;
             }
@@ -293,7 +320,7 @@ fn open_files(
             stamping(workload, name, &lengths, run_seed)?
         }
     };
-    Ok(OpenTarget::Files(OpenFiles { files, kind, content, stamping }))
+    Ok(OpenTarget::Files(OpenFiles { files, kind, mode: IoMode::Buffered, content, stamping }))
 }
 
 fn open_tree(
@@ -317,20 +344,21 @@ fn open_tree(
 }
 
 fn apply_to_files(
-    open: &OpenFiles,
+    open: &mut OpenFiles,
     phase: &Phase,
     surroundings: &Surroundings<'_>,
     observer: &mut dyn Observer,
     fallbacks: &mut Vec<String>,
 ) -> Result<(), EngineError> {
     let setting = surroundings.setting;
-    let mode = if phase.cache == CachePolicy::Direct { IoMode::Direct } else { IoMode::Buffered };
+    open.mode = if phase.cache == CachePolicy::Direct { IoMode::Direct } else { IoMode::Buffered };
     let mut policy = phase.cache;
-    match open.files.set_mode(mode) {
+    match open.files.set_mode(open.mode) {
         Ok(()) => {}
         Err(refusal @ Refusal::NoDirect { .. }) => {
             fallbacks.push(format!("direct: {refusal}; a cold page cache used instead"));
             policy = CachePolicy::Cold;
+            open.mode = IoMode::Buffered;
         }
         Err(refusal) => return Err(refusal.into()),
     }
@@ -352,7 +380,7 @@ fn apply_to_files(
         CachePolicy::Warm => {
             observer.preparing(&format!("{}: filling the page cache", phase.name));
             warm(&open.files, setting.stop)
-                .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source })?;
+                .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
         }
     }
     Ok(())
@@ -362,8 +390,12 @@ fn apply_to_files(
 /// memory, or one that somebody uses) is left: the checks see what the devices did.
 fn evict_images(files: &TargetFiles, setting: &Setting<'_>, observer: &mut dyn Observer) -> Result<(), EngineError> {
     let Some(first) = files.iter().next() else { return Ok(()) };
-    let images: Vec<PathBuf> =
-        stack::of_path(first.path()).stack.iter().filter_map(|layer| layer.backing_file.clone()).map(PathBuf::from).collect();
+    let images: Vec<PathBuf> = stack::of_path(first.path())
+        .stack
+        .iter()
+        .filter_map(|layer| layer.backing_file.clone())
+        .map(PathBuf::from)
+        .collect();
     if images.is_empty() {
         return Ok(());
     }
@@ -397,7 +429,8 @@ fn apply_to_tree(
         let paths: Vec<PathBuf> = files.by_ref().take(TREE_BATCH as usize).map(|file| path_of(tree, file)).collect();
         let batch = TargetFiles::open_read_only(paths.iter().map(PathBuf::as_path))?;
         if phase.cache == CachePolicy::Warm {
-            warm(&batch, setting.stop).map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source })?;
+            warm(&batch, setting.stop)
+                .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
         } else {
             evict(&batch, setting.drop_caches, setting.stop)
                 .map_err(|source| EngineError::NotCold { phase: phase.name.clone(), source })?;

@@ -1,8 +1,8 @@
 //! A comparison as a page: the verdict in words, the numbers behind it, and everything in which the two sides differ.
 
 use crate::format::{self, MISSING};
-use crate::style::{Ink, Style};
 use crate::run::short_id;
+use crate::style::{Ink, Style};
 use plumb_result::compare::{Difference, LeftOut};
 use plumb_result::{Better, Comparison, Contrast, ContrastVerdict};
 
@@ -68,12 +68,8 @@ fn contrast_lines(contrast: &Contrast, style: &Style) -> String {
         Some(more) if contrast.verdict == ContrastVerdict::CannotTell => format!(" · about {more} more blocks needed"),
         _ => String::new(),
     };
-    let head = format!(
-        "{:14}  {:16}  {interval}   {} blocks",
-        contrast.phase,
-        contrast.metric.to_string(),
-        contrast.blocks
-    );
+    let head =
+        format!("{:14}  {:16}  {interval}   {} blocks", contrast.phase, contrast.metric.to_string(), contrast.blocks);
     let sides = format!(
         "{} {} · {} {} · {direction}{more}",
         contrast.baseline,
@@ -83,7 +79,11 @@ fn contrast_lines(contrast: &Contrast, style: &Style) -> String {
     );
     let head = if INDENT + head.chars().count() <= style.width { head } else { style.wrap(&head, INDENT) };
     let indent = " ".repeat(INDENT);
-    let sides = style.wrap(&sides, INDENT).split(&format!("\n{indent}")).map(|line| style.ink(Ink::Faint, line)).collect::<Vec<_>>();
+    let sides = style
+        .wrap(&sides, INDENT)
+        .split(&format!("\n{indent}"))
+        .map(|line| style.ink(Ink::Faint, line))
+        .collect::<Vec<_>>();
     format!("  {verdict}  {head}\n{indent}{}\n", sides.join(&format!("\n{indent}")))
 }
 
@@ -99,7 +99,8 @@ fn notes(comparison: &Comparison, style: &Style) -> String {
 fn left_out(comparison: &Comparison, style: &Style) -> String {
     let mut groups: Vec<(String, Vec<&LeftOut>)> = Vec::new();
     for run in &comparison.left_out {
-        let is_code = |word: &&str| word.len() >= 2 && word.starts_with(char::is_uppercase) && word[1..].parse::<u32>().is_ok();
+        let is_code =
+            |word: &&str| word.len() >= 2 && word.starts_with(char::is_uppercase) && word[1..].parse::<u32>().is_ok();
         let codes: Vec<&str> = run.reason.split(' ').filter(is_code).collect();
         let key = format!("{} {}", run.side, codes.join(" "));
         match groups.iter_mut().find(|(known, _)| *known == key) {
@@ -111,7 +112,12 @@ fn left_out(comparison: &Comparison, style: &Style) -> String {
     for (_, runs) in &groups {
         let Some(first) = runs.first() else { continue };
         let line = match runs.len() {
-            1 => format!("left out, rejected by checks: run {} of {}: {}", short_id(&first.run), first.side, first.reason),
+            1 => format!(
+                "left out, rejected by checks: run {} of {}: {}",
+                short_id(&first.run),
+                first.side,
+                first.reason
+            ),
             many => format!(
                 "left out, rejected by checks: {many} runs of {}, such as {}: {}",
                 first.side,

@@ -39,6 +39,7 @@ pub fn sentence(result: &RunResult) -> String {
         } else if let Some((phase, rate)) = headline(kind, Metric::bandwidth, None) {
             let tier = phase.metrics[&Metric::bandwidth(kind)].tier.map_or("unknown", TierName::name);
             let source = match tier {
+                "cache" if kind == OpKind::Write => "into memory, which says nothing about a device",
                 "cache" => "from memory, which says nothing about a device",
                 "mixed" => "of which only a part is the device's",
                 _ => "of unknown origin",
@@ -148,10 +149,9 @@ fn is_other_op(metric: &Metric, kind: OpKind) -> bool {
 
 fn depth_label(result: &RunResult, phase: &str) -> Option<String> {
     let phase = result.workload.phase.iter().find(|candidate| candidate.name == phase)?;
-    let group = phase.workers.first()?;
-    let in_flight = group.depth * group.count;
-    let is_blocks = matches!(group.work, Work::Blocks(_));
-    (is_blocks && in_flight > 1).then(|| format!("(depth {in_flight})"))
+    let blocks = phase.workers.iter().filter(|group| matches!(group.work, Work::Blocks(_)));
+    let in_flight: u32 = blocks.map(|group| group.depth * group.count).sum();
+    (in_flight > 1).then(|| format!("(depth {in_flight})"))
 }
 
 fn row(phase: &PhaseResult, kind: OpKind, label: String) -> Row {
@@ -172,7 +172,8 @@ fn row(phase: &PhaseResult, kind: OpKind, label: String) -> Row {
         (None, Some(ops)) => (format::per_second(ops), String::new()),
         (None, None) => (MISSING.to_owned(), String::new()),
     };
-    let tier = get(Metric::bandwidth(kind)).or_else(|| get(Metric::rate(kind))).copied().filter(|value| value.tier.is_some());
+    let tier =
+        get(Metric::bandwidth(kind)).or_else(|| get(Metric::rate(kind))).copied().filter(|value| value.tier.is_some());
     Row { label, rate, also, times, tier }
 }
 
@@ -243,7 +244,9 @@ fn table(result: &RunResult, style: &Style) -> String {
     {
         columns.retain(|column| column.leaves != Some(first));
     }
-    let line = |cell: &dyn Fn(&Column) -> String| columns.iter().map(|column| format!("{GAP}{}", cell(column))).collect::<String>();
+    let line = |cell: &dyn Fn(&Column) -> String| {
+        columns.iter().map(|column| format!("{GAP}{}", cell(column))).collect::<String>()
+    };
     let mut text = style.ink(Ink::Faint, line(&|column| column.set(column.title)).trim_end());
     text.push('\n');
     for (number, row) in rows.iter().enumerate() {
@@ -293,12 +296,14 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
             continue;
         }
         said.push(key);
-        let alike: Vec<&Finding> =
-            findings.iter().filter(|other| (other.code.as_str(), other.level) == key).collect();
+        let alike: Vec<&Finding> = findings.iter().filter(|other| (other.code.as_str(), other.level) == key).collect();
         text.push_str(&entry(finding, &alike, style));
     }
-    let mut skipped: Vec<&str> =
-        findings.iter().filter(|finding| finding.level == Level::Skipped).map(|finding| finding.code.as_str()).collect();
+    let mut skipped: Vec<&str> = findings
+        .iter()
+        .filter(|finding| finding.level == Level::Skipped)
+        .map(|finding| finding.code.as_str())
+        .collect();
     skipped.sort_unstable();
     skipped.dedup();
     if !skipped.is_empty() {
@@ -320,8 +325,10 @@ fn entry(finding: &Finding, alike: &[&Finding], style: &Style) -> String {
     };
     let head = format!("{:4} {:3} ", finding.level.name(), finding.code);
     let same = |other: &&&Finding| other.message == finding.message;
-    let phases = |of: Vec<&&Finding>| of.iter().filter_map(|other| other.phase.as_deref()).collect::<Vec<_>>().join(", ");
-    let (here, elsewhere) = (phases(alike.iter().filter(same).collect()), phases(alike.iter().filter(|other| !same(other)).collect()));
+    let phases =
+        |of: Vec<&&Finding>| of.iter().filter_map(|other| other.phase.as_deref()).collect::<Vec<_>>().join(", ");
+    let (here, elsewhere) =
+        (phases(alike.iter().filter(same).collect()), phases(alike.iter().filter(|other| !same(other)).collect()));
     let place = if here.is_empty() { String::new() } else { format!("{here}: ") };
     let others = if elsewhere.is_empty() { String::new() } else { format!(" Likewise: {elsewhere}.") };
     let body = style.wrap(&format!("{place}{}{others}", finding.message), head.len() + 2);

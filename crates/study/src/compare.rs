@@ -209,7 +209,13 @@ fn sim_seed(seed: u64, side: usize) -> u64 {
 }
 
 impl Ledger {
-    fn note(&mut self, request: &CompareRequest<'_>, workload: &'static str, baseline: RunOutcome, candidate: RunOutcome) {
+    fn note(
+        &mut self,
+        request: &CompareRequest<'_>,
+        workload: &'static str,
+        baseline: RunOutcome,
+        candidate: RunOutcome,
+    ) {
         let sides = [(&request.baseline, &baseline), (&request.candidate, &candidate)];
         let mut rejected = false;
         for (index, (side, outcome)) in sides.into_iter().enumerate() {
@@ -227,7 +233,11 @@ impl Ledger {
             }
             if outcome.result.verdict == RunVerdict::Reject {
                 rejected = true;
-                self.left_out.push(LeftOut { run: outcome.result.id.clone(), side: side.name.clone(), reason: why(outcome) });
+                self.left_out.push(LeftOut {
+                    run: outcome.result.id.clone(),
+                    side: side.name.clone(),
+                    reason: why(outcome),
+                });
             } else {
                 self.accepted[index] += 1;
             }
@@ -284,9 +294,8 @@ struct Assessed {
 
 fn statistic(metric: Metric) -> Statistic {
     match metric.quantity {
-        Quantity::Latency(Stat::P999 | Stat::P9999 | Stat::Max) | Quantity::Response(Stat::P999 | Stat::P9999 | Stat::Max) => {
-            Statistic::P999
-        }
+        Quantity::Latency(Stat::P999 | Stat::P9999 | Stat::Max)
+        | Quantity::Response(Stat::P999 | Stat::P9999 | Stat::Max) => Statistic::P999,
         Quantity::Latency(Stat::P99) | Quantity::Response(Stat::P99) => Statistic::P99,
         _ => Statistic::Rate,
     }
@@ -345,7 +354,13 @@ fn contrast(request: &CompareRequest<'_>, assessed: &Assessed, sample: &Sample) 
 }
 
 /// Words for the whole: what was found, and what limits it.
-fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], confounded: bool, left_out: usize, ended: Ended) -> String {
+fn note(
+    request: &CompareRequest<'_>,
+    contrasts: &[Contrast],
+    confounded: bool,
+    left_out: usize,
+    ended: Ended,
+) -> String {
     let count = |verdict| contrasts.iter().filter(|contrast| contrast.verdict == verdict).count();
     let (a, b) = (&request.baseline.name, &request.candidate.name);
     let (faster, slower) = (count(ContrastVerdict::Faster), count(ContrastVerdict::Slower));
@@ -365,7 +380,9 @@ fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], confounded: bool, 
         ),
     };
     if confounded {
-        said.push_str(" Confounded: more than the declared factor differs, so none of this is about that factor alone.");
+        said.push_str(
+            " Confounded: more than the declared factor differs, so none of this is about that factor alone.",
+        );
     }
     if left_out > 0 {
         let runs = if left_out == 1 { "run was" } else { "runs were" };
@@ -389,11 +406,16 @@ fn notes(request: &CompareRequest<'_>, ledger: &Ledger) -> Vec<String> {
     // Why rejected runs have no numbers is said with them.
     let accepted = request.workloads.iter().filter(|named| ledger.accepted_pairs.contains(named.name));
     for named in accepted {
-        let compared = |name: &str| ledger.samples.keys().any(|cell| cell.workload == named.name && cell.metric.to_string() == name);
+        let compared = |name: &str| {
+            ledger.samples.keys().any(|cell| cell.workload == named.name && cell.metric.to_string() == name)
+        };
         let missing: Vec<&str> = named.headline.iter().copied().filter(|name| !compared(name)).collect();
         if !missing.is_empty() {
             let missing = missing.join(", ");
-            notes.push(format!("{}: {missing}: too little happened in a run to tell; give each run more `--time`", named.name));
+            notes.push(format!(
+                "{}: {missing}: too little happened in a run to tell; give each run more `--time`",
+                named.name
+            ));
         }
     }
     notes

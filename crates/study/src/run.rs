@@ -5,13 +5,13 @@ use crate::fit::{Policies, fit};
 use crate::place::free_bytes;
 use jiff::Timestamp;
 use plumb_engine::guard::{Permissions, Refusal};
-use plumb_engine::sim::SimRun;
 use plumb_engine::signals::StopFlag;
+use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
 use plumb_engine::{DropCaches, EngineError, Live, Setting};
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
-use plumb_result::{Measurement, Observations, RunResult, Seen, Tool};
+use plumb_result::{Measurement, Observations, RunResult, Seen, Tier, Tool};
 use plumb_store::Store;
 use plumb_workload::validate::{Problem, validate};
 use plumb_workload::{Size, Target, Workload};
@@ -22,8 +22,8 @@ use std::path::Path;
 pub trait Progress {
     /// Something slow goes on that is not measured.
     fn preparing(&mut self, _what: &str) {}
-    /// A second of a phase has passed.
-    fn live(&mut self, _live: &Live) {}
+    /// A second of a phase has passed, in which the bytes came from this tier.
+    fn live(&mut self, _live: &Live, _tier: Tier) {}
     /// A run of a comparison begins.
     fn block(&mut self, _what: &str) {}
 }
@@ -83,7 +83,9 @@ pub enum RunError {
     #[error("{}", problems(.0))]
     Workload(Vec<Problem>),
     /// A size depends on what could not be seen.
-    #[error("target `{target}`: its size depends on the file system's free space, which cannot be seen: {reason}; give a size in bytes")]
+    #[error(
+        "target `{target}`: its size depends on the file system's free space, which cannot be seen: {reason}; give a size in bytes"
+    )]
     Size {
         /// The target.
         target: String,
@@ -115,7 +117,9 @@ impl RunError {
     pub fn failure(&self) -> Failure {
         match self {
             RunError::Workload(_) | RunError::Size { .. } => Failure::Plan,
-            RunError::Engine(error) if error.refusal().is_some_and(|refusal| refusal.exit_code() == 5) => Failure::Refused,
+            RunError::Engine(error) if error.refusal().is_some_and(|refusal| refusal.exit_code() == 5) => {
+                Failure::Refused
+            }
             RunError::Engine(error) if error.is_plan() => Failure::Plan,
             RunError::Engine(_) => Failure::Io,
         }
@@ -261,9 +265,7 @@ fn resolved(workload: &Workload, ram_bytes: u64, base: &Path) -> Result<Workload
         };
         for size in sizes {
             let free = match size {
-                Size::Free(_) => {
-                    free_bytes(base).map_err(|reason| RunError::Size { target: name.clone(), reason })?
-                }
+                Size::Free(_) => free_bytes(base).map_err(|reason| RunError::Size { target: name.clone(), reason })?,
                 Size::Bytes(_) | Size::Ram(_) => 0,
             };
             *size = Size::Bytes(size.resolve(ram_bytes, free));

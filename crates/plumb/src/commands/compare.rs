@@ -1,7 +1,7 @@
 //! `plumb compare`: which of two is faster.
 
 use super::run::command_line;
-use crate::args::{CompareArguments, Common};
+use crate::args::{Common, CompareArguments};
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
 use crate::room::{Room, Sizes};
@@ -9,8 +9,8 @@ use crate::session;
 use plumb_report::{compare as page, format, run as run_page};
 use plumb_result::{ContrastVerdict, Finding, Level};
 use plumb_stats::stop::StopRule;
-use plumb_study::compare::{CompareRequest, CompareSide, compare};
 use plumb_study::Place;
+use plumb_study::compare::{CompareRequest, CompareSide, compare};
 use plumb_workload::named::{self, Named, Scale};
 use plumb_workload::{Bytes, Nanos};
 use std::time::Duration;
@@ -39,7 +39,8 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     }
     let Sizes { file_bytes, files } = sizes;
     let rule = StopRule::default();
-    let time_ns = arguments.time.map_or_else(|| time_per_phase(&sides, arguments.budget, workloads.len(), &rule), |time| time.0);
+    let time_ns =
+        arguments.time.map_or_else(|| time_per_phase(&sides, arguments.budget, workloads.len(), &rule), |time| time.0);
     let [baseline, candidate] = sides;
     let request = CompareRequest {
         baseline,
@@ -104,7 +105,8 @@ fn announcement(sides: &[CompareSide; 2], sizes: Sizes) -> String {
 }
 
 fn works(names: &str) -> Result<Vec<&'static Named>, Stopped> {
-    let selected: Vec<_> = names.split(',').map(|name| named::select(name.trim())).collect::<Result<_, _>>().map_err(Stopped::usage)?;
+    let selected: Vec<_> =
+        names.split(',').map(|name| named::select(name.trim())).collect::<Result<_, _>>().map_err(Stopped::usage)?;
     Ok(selected.into_iter().flatten().collect())
 }
 

@@ -8,9 +8,9 @@ use crate::session;
 use plumb_engine::DropCaches;
 use plumb_engine::sim::SimRun;
 use plumb_study::{Place, Policies, RunRequest};
+use plumb_workload::Workload;
 use plumb_workload::named::{self, Scale};
 use plumb_workload::native::{self, Override};
-use plumb_workload::Workload;
 use std::path::Path;
 
 /// Runs a workload file or a named workload.
@@ -50,11 +50,16 @@ struct Loaded {
 }
 
 fn load(arguments: &RunArguments, place: &Place) -> Result<Loaded, Stopped> {
-    let overrides =
-        arguments.set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>().map_err(Stopped::usage)?;
+    let overrides = arguments
+        .set
+        .iter()
+        .map(|text| text.parse::<Override>())
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(Stopped::usage)?;
     let path = Path::new(&arguments.workload);
     if path.is_file() {
-        let text = std::fs::read_to_string(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
+        let text =
+            std::fs::read_to_string(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
         let workload = native::parse_with(&arguments.workload, &text, &overrides).map_err(Stopped::usage)?;
         return Ok(Loaded { workload, policies: Policies::AsWritten });
     }
@@ -62,7 +67,12 @@ fn load(arguments: &RunArguments, place: &Place) -> Result<Loaded, Stopped> {
         Ok([named]) => {
             let mut scale = Scale::moderate(place.for_named());
             // A named workload goes once through its files, so that their number is more than the one setting.
-            if let Some(files) = overrides.iter().rev().find(|change| change.path == "files").and_then(|change| change.value.parse().ok()) {
+            if let Some(files) = overrides
+                .iter()
+                .rev()
+                .find(|change| change.path == "files")
+                .and_then(|change| change.value.parse().ok())
+            {
                 scale.files = files;
             }
             let workload = native::with_overrides(&named.workload(&scale), &overrides).map_err(Stopped::usage)?;
@@ -70,7 +80,10 @@ fn load(arguments: &RunArguments, place: &Place) -> Result<Loaded, Stopped> {
             let typed = overrides.iter().any(|change| change.path.rsplit('.').next() == Some("cache"));
             Ok(Loaded { workload, policies: if typed { Policies::AsWritten } else { Policies::Fitted } })
         }
-        Ok(_) => Err(Stopped::usage(format!("`{}` is several workloads; `plumb compare --for` runs them", arguments.workload))),
+        Ok(_) => Err(Stopped::usage(format!(
+            "`{}` is several workloads; `plumb compare --for` runs them",
+            arguments.workload
+        ))),
         Err(error) => Err(Stopped::usage(format!("there is no file `{}`; {error}", arguments.workload))),
     }
 }

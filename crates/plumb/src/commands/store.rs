@@ -123,7 +123,8 @@ fn show_series(store: &Store, id: &str, status: &str, common: &Common) -> Result
 
 /// A SELECT over the store.
 pub fn query(sql: Option<&str>, common: &Common) -> Result<End, Stopped> {
-    const TABLES: &str = "SELECT name AS 'table', sql AS definition FROM sqlite_schema WHERE type = 'table' ORDER BY name";
+    const TABLES: &str =
+        "SELECT name AS 'table', sql AS definition FROM sqlite_schema WHERE type = 'table' ORDER BY name";
     let store = session::store(common)?;
     let table = store.query(sql.unwrap_or(TABLES)).map_err(Stopped::usage)?;
     if common.json {

@@ -9,14 +9,19 @@ fn commands(home: &Home) -> Vec<String> {
     let after = help.split("Commands:").nth(1).expect("help lists commands");
     let lines = after.lines().skip(1).take_while(|line| !line.trim().is_empty());
     // What a command does may go over several lines; those stand further in.
-    lines.filter(|line| line.starts_with("  ") && !line.starts_with("   ")).map(|line| line.split_whitespace().next().unwrap().to_owned()).collect()
+    lines
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .map(|line| line.split_whitespace().next().unwrap().to_owned())
+        .collect()
 }
 
 #[test]
 fn every_command_has_help() {
     let home = Home::new();
     let commands = commands(&home);
-    for known in ["try", "compare", "run", "check", "explain", "list", "show", "query", "tag", "export", "schema", "clean"] {
+    for known in
+        ["try", "compare", "run", "check", "explain", "list", "show", "query", "tag", "export", "schema", "clean"]
+    {
         assert!(commands.iter().any(|command| command == known), "{known} is missing from {commands:?}");
     }
     for command in &commands {
@@ -34,7 +39,10 @@ fn the_manual_names_every_command_and_is_sound_roff() {
     let page = home.plumb("man").expect(0).out;
     assert!(page.contains(".TH plumb 1"), "{}", &page[..200.min(page.len())]);
     for command in commands(&home) {
-        assert!(page.contains(&format!("plumb {command}")) || page.contains(&format!("plumb\\-{command}")), "{command}");
+        assert!(
+            page.contains(&format!("plumb {command}")) || page.contains(&format!("plumb\\-{command}")),
+            "{command}"
+        );
     }
     if !needs::tools(&["groff"]) {
         return;
@@ -97,7 +105,11 @@ fn results_fit_their_schema() {
             assert!(metric["value"].is_number() || metric["value"].is_null(), "{name}: {metric}");
             assert_ne!(metric["value"], 0, "{name}: missing is null, never 0");
             assert!(metric["unit"].is_string(), "{name}: {metric}");
-            assert_eq!(metric.get("tier").is_some(), name.ends_with(".bw") || ["read.iops", "write.iops"].contains(&name.as_str()), "{name}");
+            assert_eq!(
+                metric.get("tier").is_some(),
+                name.ends_with(".bw") || ["read.iops", "write.iops"].contains(&name.as_str()),
+                "{name}"
+            );
         }
     }
     fits(&home, "workload", &result["workload"]);
@@ -152,7 +164,9 @@ fn every_check_is_explained() {
 #[test]
 fn a_translated_workload_translates_to_itself() {
     let home = Home::new();
-    for name in ["stream-read", "stream-write", "random-read", "random-write", "fsync-log", "small-files", "mail", "database"] {
+    for name in
+        ["stream-read", "stream-write", "random-read", "random-write", "fsync-log", "small-files", "mail", "database"]
+    {
         let text = home.plumb(&format!("run {name} --translate")).expect(0).out;
         home.file("again.toml", &text);
         assert_eq!(home.plumb("run again.toml --translate").expect(0).out, text, "{name}");

@@ -25,8 +25,9 @@ fn count(verdicts: &[String], wanted: &[&str]) -> usize {
 #[test]
 fn a_device_is_not_faster_than_itself_over_20_seeds() {
     let home = Home::new();
-    let all: Vec<String> =
-        (0..20).flat_map(|seed| verdicts(&compare(&home, "sim:ssd?cv=3%", "sim:ssd?cv=3%", &format!("--seed {seed}")))).collect();
+    let all: Vec<String> = (0..20)
+        .flat_map(|seed| verdicts(&compare(&home, "sim:ssd?cv=3%", "sim:ssd?cv=3%", &format!("--seed {seed}"))))
+        .collect();
     assert!(all.len() >= 20);
     assert!(count(&all, &["faster", "slower"]) <= 2, "{all:?}");
     assert!(count(&all, &["equivalent"]) * 2 > all.len(), "most of them are plainly equal: {all:?}");
@@ -61,11 +62,13 @@ fn a_slower_device_is_found_slower_and_a_faster_one_faster() {
 #[test]
 fn five_percent_is_never_called_faster() {
     let home = Home::new();
-    let all: Vec<String> =
-        (0..10).map(|seed| verdict_on_rate(&compare(&home, "sim:hdd", "sim:hdd?slow=5%", &format!("--seed {seed}")))).collect();
+    let all: Vec<String> = (0..10)
+        .map(|seed| verdict_on_rate(&compare(&home, "sim:hdd", "sim:hdd?slow=5%", &format!("--seed {seed}"))))
+        .collect();
     assert_eq!(count(&all, &["faster"]), 0, "{all:?}");
-    let small: Vec<String> =
-        (0..10).map(|seed| verdict_on_rate(&compare(&home, "sim:ssd", "sim:ssd?slow=1%", &format!("--seed {seed}")))).collect();
+    let small: Vec<String> = (0..10)
+        .map(|seed| verdict_on_rate(&compare(&home, "sim:ssd", "sim:ssd?slow=1%", &format!("--seed {seed}"))))
+        .collect();
     assert_eq!(count(&small, &["equivalent"]), 10, "1 % does not matter: {small:?}");
 }
 
@@ -90,11 +93,17 @@ fn what_differs_besides_the_declared_factor_confounds() {
     let declared = compare(&home, a, b, "--varying sim");
     assert_eq!(declared["confounded"], false);
     assert_eq!(declared["differences"][0]["factor"], "sim");
-    assert_eq!(compare(&home, a, b, "")["confounded"], false, "nothing was declared, so the verdict is about the wholes");
+    assert_eq!(
+        compare(&home, a, b, "")["confounded"],
+        false,
+        "nothing was declared, so the verdict is about the wholes"
+    );
     let other = compare(&home, a, b, "--varying fs");
     assert_eq!(other["confounded"], true);
     assert!(other["verdict_note"].as_str().unwrap().contains("Confounded"));
-    home.plumb(&format!("compare {a} {b} --varying fs")).expect(0).says(&["warn D5 Confounded: besides fs, the sides differ in"]);
+    home.plumb(&format!("compare {a} {b} --varying fs"))
+        .expect(0)
+        .says(&["warn D5 Confounded: besides fs, the sides differ in"]);
     assert_eq!(compare(&home, a, a, "--varying fs")["confounded"], false);
 }
 
@@ -157,8 +166,19 @@ fn the_runs_follow_the_order() {
 fn all_named_workloads_are_compared() {
     let home = Home::new();
     let comparison = compare(&home, "sim:hdd", "sim:nvme", "--for all --time 2s --size 32MiB");
-    let metrics: Vec<&str> = comparison["contrasts"].as_array().unwrap().iter().map(|one| one["metric"].as_str().unwrap()).collect();
-    for metric in ["read.bw", "write.bw", "read.iops", "write.iops", "fdatasync.ops", "create.ops", "stat.ops", "unlink.ops", "txn.ops"] {
+    let metrics: Vec<&str> =
+        comparison["contrasts"].as_array().unwrap().iter().map(|one| one["metric"].as_str().unwrap()).collect();
+    for metric in [
+        "read.bw",
+        "write.bw",
+        "read.iops",
+        "write.iops",
+        "fdatasync.ops",
+        "create.ops",
+        "stat.ops",
+        "unlink.ops",
+        "txn.ops",
+    ] {
         assert!(metrics.contains(&metric), "{metric} is missing from {metrics:?}");
     }
     assert_eq!(count(&verdicts(&comparison), &["slower"]), 0, "{comparison:#}");

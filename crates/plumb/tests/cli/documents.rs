@@ -17,7 +17,8 @@ struct Block {
 
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-    let mut found: Vec<PathBuf> = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let mut found: Vec<PathBuf> =
+        std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()).collect();
     found.push(root.join("README.md"));
     found.retain(|path| path.extension().is_some_and(|extension| extension == "md") && path.is_file());
     found.sort();
@@ -33,7 +34,12 @@ fn blocks(file: &Path) -> Vec<Block> {
             Some(_) if open => open = false,
             Some(mark) => {
                 open = true;
-                found.push(Block { file: file.to_owned(), line: number + 1, mark: mark.trim().to_owned(), text: String::new() });
+                found.push(Block {
+                    file: file.to_owned(),
+                    line: number + 1,
+                    mark: mark.trim().to_owned(),
+                    text: String::new(),
+                });
             }
             None if open => {
                 let block = found.last_mut().unwrap();
@@ -91,9 +97,20 @@ fn every_command_that_is_shown_runs() {
         for block in blocks(&file).iter().filter(|block| block.mark == "console") {
             for line in block.commands() {
                 let words = words(line);
-                assert_eq!(words.first().map(String::as_str), Some("plumb"), "{}: only `$ plumb …` runs in a console block: {line}", block.place());
+                assert_eq!(
+                    words.first().map(String::as_str),
+                    Some("plumb"),
+                    "{}: only `$ plumb …` runs in a console block: {line}",
+                    block.place()
+                );
                 let said = home.with(&words[1..]);
-                assert!([0, 3].contains(&said.code), "{}: `{line}` ended with {}:\n{}", block.place(), said.code, said.err);
+                assert!(
+                    [0, 3].contains(&said.code),
+                    "{}: `{line}` ended with {}:\n{}",
+                    block.place(),
+                    said.code,
+                    said.err
+                );
             }
         }
     }
@@ -104,10 +121,16 @@ fn every_command_that_is_shown_runs() {
 fn every_block_says_what_it_is() {
     const MARKS: &[&str] = &["console", "text", "toml", "toml workers", "toml part", "sh", "json", "sql", "rust"];
     for block in all_blocks() {
-        assert!(MARKS.contains(&block.mark.as_str()), "{}: marked `{}`, and not one of {MARKS:?}", block.place(), block.mark);
+        assert!(
+            MARKS.contains(&block.mark.as_str()),
+            "{}: marked `{}`, and not one of {MARKS:?}",
+            block.place(),
+            block.mark
+        );
         let shows_commands = block.text.lines().any(|line| line.starts_with("$ plumb"));
         let runs = block.mark == "console";
-        let only_simulated = block.commands().iter().filter(|line| line.starts_with("plumb")).all(|line| line.contains("sim:"));
+        let only_simulated =
+            block.commands().iter().filter(|line| line.starts_with("plumb")).all(|line| line.contains("sim:"));
         assert!(!shows_commands || runs || !only_simulated, "{}: this could run: mark it `console`", block.place());
     }
 }

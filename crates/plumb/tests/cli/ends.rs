@@ -39,7 +39,12 @@ fn a_bad_file_is_2_with_place_caret_and_way_out() {
         home.file("bad.toml", &WORKLOAD.replace(from, to));
         home.plumb("run bad.toml").expect(2)
     };
-    said("depth", "dpeth").complains(&["error: unknown key `dpeth`", "--> bad.toml:14:1", "^^^^^", "did you mean `depth`?"]);
+    said("depth", "dpeth").complains(&[
+        "error: unknown key `dpeth`",
+        "--> bad.toml:14:1",
+        "^^^^^",
+        "did you mean `depth`?",
+    ]);
     said("64MiB", "64MiBB").complains(&["64MiBB", "--> bad.toml:5:8", "^^^^^^^^", "4KiB"]);
     said("\"64MiB\"", "\"free*10%\"").complains(&["free*10%", "--> bad.toml:5:8", "^^^^^"]);
     said("sim:ssd", "sim:floppy").complains(&["sim:floppy", "bad.toml:4", "sim:hdd"]);
@@ -85,9 +90,16 @@ fn a_cached_read_under_a_cold_name_is_3() {
     assert_eq!(result["verdict"], "reject");
     assert_found(&result, "A1", "fail", "came from memory");
     assert_eq!(metric(&result, "read", "read.bw")["tier"], "mixed");
-    home.plumb("run stream-read --at sim:hdd?cached=100%").expect(3).says(&["The checks reject this run", "fail A1", "Trust: reject plumb explain A1"]);
+    home.plumb("run stream-read --at sim:hdd?cached=100%").expect(3).says(&[
+        "The checks reject this run",
+        "fail A1",
+        "Trust: reject plumb explain A1",
+    ]);
     // Who asks for the cache is told the truth, and not rejected.
-    let warm = home.plumb("run reads.toml --set target.data.sim.device=sim:hdd?cached=100% --set cache=warm --json").expect(0).json();
+    let warm = home
+        .plumb("run reads.toml --set target.data.sim.device=sim:hdd?cached=100% --set cache=warm --json")
+        .expect(0)
+        .json();
     assert_eq!(metric(&warm, "read", "read.bw")["tier"], "cache");
 }
 
@@ -105,7 +117,12 @@ fn a_flush_that_does_nothing_is_seen() {
 fn a_comparison_of_which_nothing_is_left_is_3_and_ends_early() {
     let home = Home::new();
     let line = "compare sim:ssd sim:ssd?cached=60% --for stream-read";
-    let said = home.plumb(line).expect(3).says(&["Nothing can be said", "6 runs were rejected", "left out, rejected by checks: 6 runs of sim:ssd?cached=60%", "A1"]);
+    let said = home.plumb(line).expect(3).says(&[
+        "Nothing can be said",
+        "6 runs were rejected",
+        "left out, rejected by checks: 6 runs of sim:ssd?cached=60%",
+        "A1",
+    ]);
     assert!(!said.out.contains("larger `--budget`"), "more blocks would not help: {}", said.out);
     let comparison = home.plumb(&format!("{line} --json")).expect(3).json();
     assert_eq!(comparison["contrasts"].as_array().unwrap().len(), 0);

@@ -130,7 +130,11 @@ fn what_kill_9_leaves_is_kept_and_cleaned() {
         assert_eq!(home.query("SELECT count(*) FROM heartbeat")[0][0], 0);
         assert!(home.query("SELECT count(*) FROM series")[0][0].as_i64().unwrap() > 0);
         let id = row["id"].as_str().unwrap();
-        home.plumb(&format!("show {id}")).expect(0).says(&["has no result: it is aborted: its process was killed", "second by second", "read 1.00 s"]);
+        home.plumb(&format!("show {id}")).expect(0).says(&[
+            "has no result: it is aborted: its process was killed",
+            "second by second",
+            "read 1.00 s",
+        ]);
         let series = home.plumb(&format!("show {id} --json")).expect(0).json();
         let intervals = series["phases"][0]["intervals"].as_array().unwrap();
         assert!(intervals.len() >= 2, "{series:#}");
@@ -146,7 +150,11 @@ fn cleaning_leaves_a_living_run_alone() {
     let dirs = test_directories(&home.work());
     for line in ["clean", "clean .", "clean . . /tmp"] {
         let said = home.plumb(line);
-        let left = format!("left {}: process {} is still running `long`", dirs[0].canonicalize().unwrap().display(), child.id());
+        let left = format!(
+            "left {}: process {} is still running `long`",
+            dirs[0].canonicalize().unwrap().display(),
+            child.id()
+        );
         assert_eq!(said.out.matches(&left).count(), 1, "{}", said.out);
         assert_eq!(test_directories(&home.work()), dirs);
     }

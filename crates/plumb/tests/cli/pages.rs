@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 fn redacted(page: &str) -> String {
     let mut words = Vec::new();
     for line in page.lines() {
-        let line: Vec<String> = line.split(' ').map(|word| if is_id(word) { "ID".to_owned() } else { word.to_owned() }).collect();
+        let line: Vec<String> =
+            line.split(' ').map(|word| if is_id(word) { "ID".to_owned() } else { word.to_owned() }).collect();
         words.push(line.join(" "));
     }
     words.join("\n")
@@ -114,7 +115,8 @@ fn lines_stay_within_the_terminal() {
 
 #[test]
 fn without_a_terminal_lines_have_100_columns_and_no_colour() {
-    for line in ["try sim:ssd --size 16MiB --time 100ms", "compare sim:hdd sim:ssd --for all --time 200ms --size 16MiB"] {
+    for line in ["try sim:ssd --size 16MiB --time 100ms", "compare sim:hdd sim:ssd --for all --time 200ms --size 16MiB"]
+    {
         let page = Home::new().plumb(line).expect(0).out;
         assert!(!page.contains('\x1b'));
         for text in page.lines() {
@@ -145,7 +147,13 @@ fn the_live_line_is_drawn_and_cleared() {
     }
     let line = "run random-read --set size=4MiB --set time=2500ms --set cache=as-is --json >/dev/null";
     let drawn = in_terminal(100, &[], line);
-    assert!(drawn.contains("random-read") && drawn.contains("p99") && drawn.contains("in flight") && drawn.contains(" left"), "{drawn:?}");
+    assert!(
+        drawn.contains("random-read")
+            && drawn.contains("p99")
+            && drawn.contains("in flight")
+            && drawn.contains(" left"),
+        "{drawn:?}"
+    );
     assert!(drawn.ends_with("\x1b[2K") || drawn.trim_end_matches(['\r', '\n']).ends_with("\x1b[2K"), "{drawn:?}");
     let quiet = Home::new().plumb("run random-read --set size=4MiB --set time=1500ms --set cache=as-is").expect(0);
     assert_eq!(quiet.err, "", "quiet when not a terminal");
@@ -155,7 +163,14 @@ fn the_live_line_is_drawn_and_cleared() {
 #[test]
 fn a_reader_that_goes_away_is_no_error() {
     let home = Home::new();
-    for line in ["man", "query", "schema result", "completions bash", "explain", "run random-read --at sim:ssd --set time=100ms --json"] {
+    for line in [
+        "man",
+        "query",
+        "schema result",
+        "completions bash",
+        "explain",
+        "run random-read --at sim:ssd --set time=100ms --json",
+    ] {
         let mut child = home.start(line);
         let mut pipe = child.stdout.take().unwrap();
         let _ = pipe.read(&mut [0; 1]);

@@ -50,7 +50,8 @@ fn a_file_that_plumb_made_may_be_written_again() {
     let path = home.work().join("made");
     home.file("over.toml", &workload(&path));
     home.plumb("run over.toml").expect(0);
-    let has_marks = std::process::Command::new("cp").arg("--preserve=all").args([&path, &home.work().join("copy")]).status();
+    let has_marks =
+        std::process::Command::new("cp").arg("--preserve=all").args([&path, &home.work().join("copy")]).status();
     let again = home.plumb("run over.toml");
     if again.code == 5 {
         return eprintln!("SKIPPED: this file system has no extended attributes of users");

@@ -33,7 +33,8 @@ fn runs_are_listed_newest_first() {
 fn a_run_is_shown_by_id_beginning_end_or_last() {
     let home = Home::new();
     let ids = with_runs(&home);
-    let shown = |text: &str| home.plumb(&format!("show {text} --json")).expect(0).json()["id"].as_str().unwrap().to_owned();
+    let shown =
+        |text: &str| home.plumb(&format!("show {text} --json")).expect(0).json()["id"].as_str().unwrap().to_owned();
     assert_eq!(shown("last"), ids[0]);
     for id in &ids {
         assert_eq!(shown(id), *id);
@@ -71,7 +72,9 @@ fn queries_read_and_never_write() {
     let rows = home.query("SELECT count(*), max(id), NULL, 1.5 FROM run");
     assert_eq!(rows, [[3.into(), Value::from(ids[0].clone()), Value::Null, 1.5.into()]]);
     home.plumb("query").expect(0).says(&["CREATE TABLE run"]);
-    for sql in ["DELETE FROM run", "DROP TABLE run", "UPDATE run SET name = 'x'", "ATTACH 'other.db' AS other", "VACUUM"] {
+    for sql in
+        ["DELETE FROM run", "DROP TABLE run", "UPDATE run SET name = 'x'", "ATTACH 'other.db' AS other", "VACUUM"]
+    {
         home.with(["query", sql]).expect(2).complains(&["a query can only read", sql]);
     }
     home.with(["query", "SELECT * FROM nowhere"]).expect(2).complains(&["no such table"]);
@@ -106,7 +109,8 @@ fn runs_are_exported_as_json_and_csv() {
     let csv = home.plumb(&format!("export {} --csv", ids[2])).expect(0).out;
     let mut lines = csv.split("\r\n");
     let head: Vec<&str> = lines.next().unwrap().split(',').collect();
-    let column = |name: &str| head.iter().position(|title| *title == name).unwrap_or_else(|| panic!("{name}: {head:?}"));
+    let column =
+        |name: &str| head.iter().position(|title| *title == name).unwrap_or_else(|| panic!("{name}: {head:?}"));
     let rows: Vec<Vec<&str>> = lines.filter(|line| !line.is_empty()).map(|line| line.split(',').collect()).collect();
     let result = &all[2];
     let bandwidth = rows.iter().find(|row| row[column("metric")] == "read.bw").expect("read.bw is there");
@@ -122,8 +126,9 @@ fn runs_are_exported_as_json_and_csv() {
 #[test]
 fn two_at_once_do_not_disturb_each_other() {
     let home = Home::new();
-    let children: Vec<_> =
-        (0..4).map(|seed| home.start(&format!("run random-read --at sim:ssd --set time=500ms --seed {seed}"))).collect();
+    let children: Vec<_> = (0..4)
+        .map(|seed| home.start(&format!("run random-read --at sim:ssd --set time=500ms --seed {seed}")))
+        .collect();
     for mut child in children {
         assert_eq!(child.wait().unwrap().code(), Some(0));
     }

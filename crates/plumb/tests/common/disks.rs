@@ -22,10 +22,20 @@ pub struct Loop {
 impl Loop {
     /// The image lies beside the build, on storage that is no memory.
     pub fn new(bytes: u64) -> Loop {
+        Loop::attach(bytes, &[])
+    }
+
+    /// Attached for reading only. (`blockdev --setro` would outlive the test.)
+    pub fn read_only(bytes: u64) -> Loop {
+        Loop::attach(bytes, &["--read-only"])
+    }
+
+    fn attach(bytes: u64, options: &[&str]) -> Loop {
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let image = dir.path().join("image");
         std::fs::File::create(&image).unwrap().set_len(bytes).unwrap();
-        let device = system("losetup", &["--find", "--show", image.to_str().unwrap()]);
+        let arguments = [&["--find", "--show"], options, &[image.to_str().unwrap()]].concat();
+        let device = system("losetup", &arguments);
         Loop { device: device.into(), image, _dir: dir }
     }
 

@@ -105,7 +105,8 @@ impl Said {
 
     #[track_caller]
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}\n{}\n{}", self.command, self.out, self.err))
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|error| panic!("{error}: {}\n{}\n{}", self.command, self.out, self.err))
     }
 
     /// Standard error says all of this.
@@ -150,7 +151,8 @@ pub fn assert_found(result: &Value, code: &str, level: &str, text: &str) {
 /// A metric of a phase, with its tier.
 pub fn metric<'a>(result: &'a Value, phase: &str, name: &str) -> &'a Value {
     let phases = result["phases"].as_array().expect("a result has phases");
-    let phase = phases.iter().find(|one| one["name"] == phase).unwrap_or_else(|| panic!("no phase {phase}: {phases:#?}"));
+    let phase =
+        phases.iter().find(|one| one["name"] == phase).unwrap_or_else(|| panic!("no phase {phase}: {phases:#?}"));
     &phase["metrics"][name]
 }
 

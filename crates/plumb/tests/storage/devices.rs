@@ -45,7 +45,11 @@ fn a_device_is_refused_until_its_serial_is_typed() {
     }
     let (disk, home) = (Loop::new(64 * MIB), Home::new());
     home.file("over.toml", &over(&disk.device, ""));
-    let refused = home.plumb("run over.toml").expect(5).complains(&["nobody has named the serial of", "--destroy", "PLUMB_ALLOW="]);
+    let refused = home.plumb("run over.toml").expect(5).complains(&[
+        "nobody has named the serial of",
+        "--destroy",
+        "PLUMB_ALLOW=",
+    ]);
     assert!(beginning(&disk.device).iter().all(|byte| *byte == 0));
     // Both ways that it prints.
     let serial = printed(&refused, "--destroy ");
@@ -100,7 +104,9 @@ fn a_mounted_device_is_refused_whatever_is_named() {
     home.plumb("run over.toml").expect(5).complains(&["is mounted", &way_out]);
     let serial = format!("loop:{}", disk.image().display());
     for arguments in [["--destroy", &serial], ["--plumb-allow", disk.device()]] {
-        home.with(["run", "over.toml"].into_iter().chain(arguments)).expect(5).complains(&["is mounted", "nothing allows"]);
+        home.with(["run", "over.toml"].into_iter().chain(arguments))
+            .expect(5)
+            .complains(&["is mounted", "nothing allows"]);
     }
     // Its image is the same bytes by another name.
     home.file("image.toml", &format!("name = \"image\"\n[target.data.file]\npath = {:?}\nsize = \"1MiB\"\n[[phase]]\nname = \"w\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.block = \"64KiB\"\nwork.blocks.mix.write = 100\n", disk.image().to_str().unwrap()));
@@ -128,11 +134,10 @@ fn a_held_device_is_refused_whatever_is_named() {
 #[test]
 fn a_read_only_device_is_refused() {
     let _alone = alone();
-    if !needs::root_and(&["losetup", "blockdev"]) {
+    if !needs::root_and(&["losetup"]) {
         return;
     }
-    let (disk, home) = (Loop::new(64 * MIB), Home::new());
-    system("blockdev", &["--setro", disk.device()]);
+    let (disk, home) = (Loop::read_only(64 * MIB), Home::new());
     home.file("over.toml", &over(&disk.device, ""));
     home.plumb("run over.toml").expect(5).complains(&["cannot be written", "blockdev --setrw"]);
 }

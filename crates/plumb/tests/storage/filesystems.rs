@@ -21,19 +21,42 @@ fn everything(path: &Path, kind: &str, tier: &str) {
     eprintln!("{}", said.out);
     assert!(flat(&said.out).contains(&format!("{kind} on ")) && said.out.contains("Trust: "), "{}", said.out);
     let result = trusted_but_for_others(&home.plumb(&format!("try {place} --time 300ms --size 64MiB --json")));
-    let phases: Vec<&str> = result["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
-    let all = ["stream-write", "stream-read", "random-read-1", "random-read-32", "random-write-1", "random-write-32", "fsync", "create", "stat", "read", "delete"];
+    let phases: Vec<&str> =
+        result["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
+    let all = [
+        "stream-write",
+        "stream-read",
+        "random-read-1",
+        "random-read-32",
+        "random-write-1",
+        "random-write-32",
+        "fsync",
+        "create",
+        "stat",
+        "read",
+        "delete",
+    ];
     assert_eq!(phases, all);
-    for (phase, name) in [("stream-read", "read.bw"), ("random-read-1", "read.iops"), ("random-read-32", "read.bw"), ("stream-write", "write.bw"), ("random-write-32", "write.bw")] {
+    for (phase, name) in [
+        ("stream-read", "read.bw"),
+        ("random-read-1", "read.iops"),
+        ("random-read-32", "read.bw"),
+        ("stream-write", "write.bw"),
+        ("random-write-32", "write.bw"),
+    ] {
         let metric = metric(&result, phase, name);
         assert!(metric["value"].as_f64().unwrap() > 0.0);
         assert_eq!(metric["tier"], tier, "{phase} {name} on {kind}: {metric}");
     }
-    for (phase, name) in [("fsync", "fsync.lat.p50"), ("create", "create.ops"), ("stat", "stat.ops"), ("delete", "unlink.ops")] {
+    for (phase, name) in
+        [("fsync", "fsync.lat.p50"), ("create", "create.ops"), ("stat", "stat.ops"), ("delete", "unlink.ops")]
+    {
         assert!(metric(&result, phase, name)["value"].as_f64().unwrap() > 0.0, "{phase} {name}");
     }
 
-    let run = trusted_but_for_others(&home.plumb(&format!("run random-read --at {place} --set size=32MiB --set time=500ms --json")));
+    let run = trusted_but_for_others(
+        &home.plumb(&format!("run random-read --at {place} --set size=32MiB --set time=500ms --json")),
+    );
     assert_eq!(metric(&run, "random-read", "read.iops")["tier"], tier);
     assert_eq!(run["target"]["data"]["filesystem"]["yes"]["kind"], kind);
     assert_no_test_data(path);
@@ -91,13 +114,23 @@ fn memory() {
     let home = Home::new();
     // The user's own words are not bent: a cold cache cannot be had here, and that is said.
     let page = home.plumb(&format!("run stream-read --at {} --set size=16MiB", memory.as_str())).expect(0);
-    page.says(&["not had stream-read: a cold cache: tmpfs lives in memory", "from memory, which says nothing about a device"]);
-    home.plumb(&format!("run stream-read --at {} --set cache=cold", memory.as_str())).expect(2).complains(&["lives in memory", "as-is"]);
+    page.says(&[
+        "not had stream-read: a cold cache: tmpfs lives in memory",
+        "from memory, which says nothing about a device",
+    ]);
+    home.plumb(&format!("run stream-read --at {} --set cache=cold", memory.as_str()))
+        .expect(2)
+        .complains(&["lives in memory", "as-is"]);
     let json = home.plumb("show last --json").expect(0).json();
     assert!(json["phases"][0]["notes"][0].as_str().unwrap().contains("tmpfs"));
     let place = memory.as_str();
-    let comparison = home.plumb(&format!("compare {place} {place} --budget 5s --size 16MiB --for stream-read --json")).json();
-    assert!(comparison["notes"][0].as_str().unwrap().contains("a cold cache: tmpfs lives in memory"), "{}", comparison["notes"]);
+    let comparison =
+        home.plumb(&format!("compare {place} {place} --budget 5s --size 16MiB --for stream-read --json")).json();
+    assert!(
+        comparison["notes"][0].as_str().unwrap().contains("a cold cache: tmpfs lives in memory"),
+        "{}",
+        comparison["notes"]
+    );
 }
 
 /// Where the project itself lies: whatever that is, it is named, measured and left clean.
@@ -109,7 +142,10 @@ fn the_directory_of_the_build() {
     home.plumb(&format!("check {place}")).expect(0);
     let result = trusted_but_for_others(&home.plumb(&format!("try {place} --time 300ms --size 64MiB --json")));
     assert!(metric(&result, "stream-write", "write.bw")["value"].as_f64().unwrap() > 0.0);
-    assert_no_winner(&home.plumb(&format!("compare {place} {place} --budget 20s --size 32MiB --json")).json(), "the build's directory");
+    assert_no_winner(
+        &home.plumb(&format!("compare {place} {place} --budget 20s --size 32MiB --json")).json(),
+        "the build's directory",
+    );
     assert_no_test_data(Path::new(place));
 }
 
@@ -134,15 +170,24 @@ fn a_place_that_cannot_be_written_or_is_full_is_said_clearly() {
     let locked = memory.path().join("locked");
     std::fs::create_dir(&locked).unwrap();
     if needs::tools(&["setpriv"]) {
-        std::fs::set_permissions(home.work().parent().unwrap(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        std::fs::set_permissions(home.work().parent().unwrap(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
         let program = home.command([""; 0]).get_program().to_owned();
         let copy = memory.path().join("plumb");
         std::fs::copy(program, &copy).unwrap();
         std::fs::set_permissions(memory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let mut nobody = std::process::Command::new("setpriv");
-        nobody.args(["--reuid=65534", "--regid=65534", "--clear-groups"]).arg(copy).args(["try", "--no-store"]).arg(&locked);
+        nobody
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(copy)
+            .args(["try", "--no-store"])
+            .arg(&locked);
         nobody.env("XDG_DATA_HOME", "/nonexistent").current_dir("/");
-        crate::common::Said::of(nobody).expect(4).complains(&["cannot make a test directory in", "Permission denied", "choose a directory that you may write to"]);
+        crate::common::Said::of(nobody).expect(4).complains(&[
+            "cannot make a test directory in",
+            "Permission denied",
+            "choose a directory that you may write to",
+        ]);
     }
 }
 
@@ -178,5 +223,7 @@ work.flow.steps = [{ open = { file = "random", write = true } }, { append = { si
     assert_no_test_data(memory.path());
     // Beforehand it is refused: less than 5 % would stay free.
     home.file("large.toml", "name = \"large\"\n[target.data.file]\npath = \"data\"\nsize = \"62MiB\"\n[[phase]]\nname = \"read\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.block = \"1MiB\"\n");
-    home.plumb(&format!("run large.toml --at {}", memory.as_str())).expect(5).complains(&["would leave less than 5 %", "write at most"]);
+    home.plumb(&format!("run large.toml --at {}", memory.as_str()))
+        .expect(5)
+        .complains(&["would leave less than 5 %", "write at most"]);
 }

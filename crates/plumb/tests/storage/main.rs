@@ -25,8 +25,15 @@ const OTHERS: &[&str] = &["C1", "C5"];
 #[track_caller]
 fn trusted_but_for_others(said: &common::Said) -> serde_json::Value {
     let result = said.json();
-    let failed: Vec<&serde_json::Value> = result["checks"].as_array().unwrap().iter().filter(|finding| finding["level"] == "fail").collect();
+    let failed: Vec<&serde_json::Value> =
+        result["checks"].as_array().unwrap().iter().filter(|finding| finding["level"] == "fail").collect();
     let disturbed = failed.iter().all(|finding| OTHERS.contains(&finding["code"].as_str().unwrap()));
-    assert!(said.code == 0 || (said.code == 3 && disturbed), "{}: {}\n{failed:#?}\n{}", said.command, said.code, said.err);
+    assert!(
+        said.code == 0 || (said.code == 3 && disturbed),
+        "{}: {}\n{failed:#?}\n{}",
+        said.command,
+        said.code,
+        said.err
+    );
     result
 }

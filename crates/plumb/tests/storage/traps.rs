@@ -28,7 +28,8 @@ fn all_traps(path: &Path) {
         home.file("trap.toml", text);
         home.plumb(&format!("run trap.toml --at {place} --json"))
     };
-    let tier = |result: &serde_json::Value, name: &str| metric(result, "trap", name)["tier"].as_str().unwrap().to_owned();
+    let tier =
+        |result: &serde_json::Value, name: &str| metric(result, "trap", name)["tier"].as_str().unwrap().to_owned();
 
     // A hole and a block that was never written, read round the cache: fast, and nothing.
     for (prepare, called) in [("sparse", "holes"), ("allocate", "never written")] {
