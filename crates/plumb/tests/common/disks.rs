@@ -30,6 +30,11 @@ impl Loop {
         Loop::attach(bytes, &["--read-only"])
     }
 
+    /// Attached round the page cache: its image is not cached a second time below the file system.
+    pub fn uncached(bytes: u64) -> Loop {
+        Loop::attach(bytes, &["--direct-io=on"])
+    }
+
     fn attach(bytes: u64, options: &[&str]) -> Loop {
         let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let image = dir.path().join("image");
@@ -70,7 +75,7 @@ pub struct Mounted {
 impl Mounted {
     /// A fresh file system on a loop device.
     pub fn on_loop(kind: &str, bytes: u64, options: &str) -> Mounted {
-        let disk = Loop::new(bytes);
+        let disk = Loop::uncached(bytes);
         let quiet: &[&str] = match kind {
             "ext4" => &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
             _ => &["-q"],

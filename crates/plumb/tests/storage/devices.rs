@@ -81,7 +81,7 @@ fn a_device_with_a_signature_is_refused_until_its_serial_is_typed() {
     system("mkfs.ext4", &["-q", disk.device()]);
     let before = beginning(&disk.device);
     home.file("over.toml", &over(&disk.device, ""));
-    let refused = home.plumb("run over.toml").expect(5).complains(&["bears the signature of ext4"]);
+    let refused = home.plumb("run over.toml").expect(5).complains(&["bears the signature of an ext4 file system"]);
     let serial = printed(&refused, "--destroy ");
     // A file may be old, and what lies on the device new.
     home.file("over.toml", &over(&disk.device, &format!("destroy-serial = {serial:?}")));

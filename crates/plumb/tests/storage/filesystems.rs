@@ -57,7 +57,7 @@ fn everything(path: &Path, kind: &str, tier: &str) {
     let run = trusted_but_for_others(
         &home.plumb(&format!("run random-read --at {place} --set size=32MiB --set time=500ms --json")),
     );
-    assert_eq!(metric(&run, "random-read", "read.iops")["tier"], tier);
+    assert_eq!(metric(&run, "random-read", "read.iops")["tier"], tier, "run random-read on {kind}: {run:#}");
     assert_eq!(run["target"]["data"]["filesystem"]["yes"]["kind"], kind);
     assert_no_test_data(path);
 
@@ -118,7 +118,7 @@ fn memory() {
         "not had stream-read: a cold cache: tmpfs lives in memory",
         "from memory, which says nothing about a device",
     ]);
-    home.plumb(&format!("run stream-read --at {} --set cache=cold", memory.as_str()))
+    home.plumb(&format!("run stream-read --at {} --set cache=cold --set size=16MiB", memory.as_str()))
         .expect(2)
         .complains(&["lives in memory", "as-is"]);
     let json = home.plumb("show last --json").expect(0).json();
