@@ -7,14 +7,15 @@ use crate::content::{Filler, Stamper};
 use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
 use crate::observer::{Observer, TargetView};
 use crate::plan::stamping;
-use crate::prepare::{Layout, Progress, TargetFiles, evict, open_target, warm};
+use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, evict, open_target, warm};
 use crate::rng::StreamId;
 use crate::run::{EngineError, Setting};
 use crate::source::flow::TreeState;
 use crate::testdir::TestDir;
 use crate::tree::{self, PathBuffer, TreeShape};
 use plumb_probe::stack;
-use plumb_workload::{CachePolicy, Content, Flush, Phase, Prepare, Size, Target, TreeTarget, Work, Workload};
+use plumb_result::measurement::Fault;
+use plumb_workload::{CachePolicy, Content, Flush, OpKind, Phase, Prepare, Size, Target, TreeTarget, Work, Workload};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -201,7 +202,17 @@ impl OpenTargets {
     }
 
     /// Makes what a phase wrote to a target durable.
-    pub(crate) fn flush(&self, name: &str, flush: Flush) -> Result<(), String> {
+    pub(crate) fn flush(&self, name: &str, flush: Flush) -> Result<(), Box<Fault>> {
+        let op = match flush {
+            Flush::None => return Ok(()),
+            Flush::Fsync => OpKind::Fsync,
+            Flush::Fdatasync => OpKind::Fdatasync,
+            Flush::Close => OpKind::Close,
+        };
+        let failed = |path: &Path, errno: Option<i32>, reason: String| {
+            let message = format!("flushing at the end of the phase: {reason}");
+            Box::new(Fault { op, path: path.to_owned(), offset: 0, length: 0, errno, message })
+        };
         match self.targets.get(name) {
             Some(OpenTarget::Files(open)) => open.files.iter().try_for_each(|file| {
                 let done = match flush {
@@ -211,11 +222,10 @@ impl OpenTargets {
                     // What a network file system flushes on, it flushes on the close of any descriptor.
                     Flush::Close => file.again(IoMode::Buffered).map(drop).map_err(std::io::Error::other),
                 };
-                done.map_err(|error| format!("{}: {error}", file.path().display()))
+                done.map_err(|error| failed(file.path(), error.raw_os_error(), error.to_string()))
             }),
-            Some(OpenTarget::Tree(tree)) if flush != Flush::Close => {
-                rustix::fs::syncfs(&tree.root).map_err(|error| format!("{}: {error}", tree.root.path().display()))
-            }
+            Some(OpenTarget::Tree(tree)) if flush != Flush::Close => rustix::fs::syncfs(&tree.root)
+                .map_err(|error| failed(tree.root.path(), Some(error.raw_os_error()), error.to_string())),
             _ => Ok(()),
         }
     }
@@ -336,8 +346,12 @@ fn open_tree(
     let root = guard.open_dir_in(dir, &target.path, most_bytes)?;
     observer.preparing(&format!("making {name}: {} files of {}", shape.preallocated(), target.files));
     let mut filler = Filler::new(target.content, content_stream(workload, setting, LAYOUT_PHASE, 0));
-    tree::layout(root.as_fd(), &shape, &mut |buffer| filler.fill(buffer))
-        .map_err(|error| EngineError::Tree { target: name.to_owned(), reason: error.to_string() })?;
+    tree::layout(root.as_fd(), &shape, setting.stop, &mut |buffer| filler.fill(buffer)).map_err(
+        |error| match error {
+            tree::LayoutError::Stopped => EngineError::Prepare(PrepareError::Stopped { signal: setting.stop.signal() }),
+            error => EngineError::Tree { target: name.to_owned(), reason: error.to_string() },
+        },
+    )?;
     let shape = Arc::new(shape);
     let state = Some(TreeState::new(Arc::clone(&shape)));
     Ok(OpenTarget::Tree(OpenTree { root, shape, state, content: target.content }))
