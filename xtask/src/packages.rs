@@ -48,8 +48,10 @@ pub fn provide() -> Result<()> {
     println!("installing {}", names(missing.iter().copied()));
     add_non_free(Path::new("/etc/apt")).context("adding the non-free component to the package sources")?;
     apt(&["update", "--quiet"])?;
-    let arguments: Vec<&str> =
-        ["install", "--yes", "--quiet", "--no-install-recommends"].into_iter().chain(missing.iter().map(|p| p.name)).collect();
+    let arguments: Vec<&str> = ["install", "--yes", "--quiet", "--no-install-recommends"]
+        .into_iter()
+        .chain(missing.iter().map(|p| p.name))
+        .collect();
     apt(&arguments)
 }
 
@@ -68,7 +70,8 @@ fn is_root() -> bool {
 /// Packages that are not installed; `None` where there is no dpkg.
 fn missing() -> Option<Vec<&'static Package>> {
     let installed = |package: &Package| {
-        let output = Command::new("dpkg-query").args(["--show", "--showformat=${db:Status-Status}", package.name]).output();
+        let output =
+            Command::new("dpkg-query").args(["--show", "--showformat=${db:Status-Status}", package.name]).output();
         output.map(|output| output.stdout == b"installed")
     };
     let mut missing = Vec::new();

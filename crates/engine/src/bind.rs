@@ -73,7 +73,8 @@ impl BoundBackend {
 
     /// What a workload's backend means for a worker of this depth; `auto` where the kernel may lack io_uring says so.
     pub(crate) fn of(backend: &Backend, depth: u32) -> Result<(BoundBackend, Option<String>), String> {
-        let best = RingModes { poll_completions: false, poll_submissions: false, fixed_buffers: true, fixed_files: true };
+        let best =
+            RingModes { poll_completions: false, poll_submissions: false, fixed_buffers: true, fixed_files: true };
         Ok(match backend {
             Backend::Auto if depth > 1 => match io_uring_refusal() {
                 None => (BoundBackend::IoUring(best), None),
@@ -112,11 +113,13 @@ impl BlockWorker {
         let checking = match self.verify {
             None => None,
             Some(Stamping { checksum, interval_bytes, seed, first_sequence }) => Some(Checking {
-                stamper: Stamper::new(checksum, interval_bytes, seed, first_sequence).map_err(|error| error.to_string())?,
+                stamper: Stamper::new(checksum, interval_bytes, seed, first_sequence)
+                    .map_err(|error| error.to_string())?,
                 verifier: Verifier::new(interval_bytes, Some(seed)).map_err(|error| error.to_string())?,
             }),
         };
-        let sharing = if self.mix.read > 0 && self.mix.write > 0 { SlotUse::ReadsAndWrites } else { SlotUse::OneDirection };
+        let sharing =
+            if self.mix.read > 0 && self.mix.write > 0 { SlotUse::ReadsAndWrites } else { SlotUse::OneDirection };
         let block_bytes = self.plan.largest_block_bytes();
         let filler = Filler::new(self.content, self.content_stream);
         let mut payload = Payload::new(slots, block_bytes as usize, filler, checking, sharing)

@@ -129,7 +129,15 @@ impl<'a> FaultLog<'a> {
 
     /// Keeps a failure, as long as there is room.
     #[cold]
-    pub(crate) fn keep(&mut self, kind: OpKind, offset: u64, length: u64, errno: Option<i32>, path: &Path, message: &str) {
+    pub(crate) fn keep(
+        &mut self,
+        kind: OpKind,
+        offset: u64,
+        length: u64,
+        errno: Option<i32>,
+        path: &Path,
+        message: &str,
+    ) {
         let kept = self.cells.kept.load(Relaxed);
         let Some(cell) = self.cells.faults.get(kept as usize) else { return };
         cell.kind.store(kind as u64, Relaxed);

@@ -85,9 +85,13 @@ pub(crate) struct Open<'a> {
 }
 
 enum Arrivals<'a> {
-    Fixed { number: u64 },
+    Fixed {
+        number: u64,
+    },
     /// Workers take the starts of one schedule in turn.
-    SharedFixed { numbers: &'a AtomicU64 },
+    SharedFixed {
+        numbers: &'a AtomicU64,
+    },
     Poisson(Rng),
 }
 

@@ -113,7 +113,11 @@ pub(crate) struct PhaseOutcome {
     pub(crate) interrupted: bool,
 }
 
-fn start_workers(memory: &Arc<PhaseMemory>, run_as: &[RunAs], workers: Vec<WorkerSpec>) -> Result<Vec<Started>, PhaseError> {
+fn start_workers(
+    memory: &Arc<PhaseMemory>,
+    run_as: &[RunAs],
+    workers: Vec<WorkerSpec>,
+) -> Result<Vec<Started>, PhaseError> {
     let mut started = Vec::with_capacity(workers.len());
     // Processes first: a fork copies only the calling thread, so the fewer threads hold locks the better.
     let mut order: Vec<(usize, WorkerSpec)> = workers.into_iter().enumerate().collect();
@@ -218,15 +222,18 @@ fn check_workers(measurement: &PhaseMeasurement) -> Result<(), PhaseError> {
     }
     match measurement.workers.iter().find(|worker| worker.ended_by.is_some()) {
         None => Ok(()),
-        Some(worker) => Err(PhaseError::Worker {
-            worker: worker.name.clone(),
-            reason: worker.ended_by.clone().unwrap_or_default(),
-        }),
+        Some(worker) => {
+            Err(PhaseError::Worker { worker: worker.name.clone(), reason: worker.ended_by.clone().unwrap_or_default() })
+        }
     }
 }
 
 /// Runs one phase to its end.
-pub(crate) fn run_phase(run: PhaseRun, stop: StopFlag, watcher: &mut dyn PhaseWatcher) -> Result<PhaseOutcome, PhaseError> {
+pub(crate) fn run_phase(
+    run: PhaseRun,
+    stop: StopFlag,
+    watcher: &mut dyn PhaseWatcher,
+) -> Result<PhaseOutcome, PhaseError> {
     let clock = Clock::best();
     let memory = PhaseMemory::new(clock, run.workers.len(), run.groups)
         .map_err(|source| PhaseError::Start { what: format!("phase `{}`", run.name), source })?;
@@ -405,7 +412,13 @@ impl Coordinator {
         }
     }
 
-    fn close_interval(&mut self, run: &PhaseRun, length_ns: u64, readings: Vec<Reading>, watcher: &mut dyn PhaseWatcher) {
+    fn close_interval(
+        &mut self,
+        run: &PhaseRun,
+        length_ns: u64,
+        readings: Vec<Reading>,
+        watcher: &mut dyn PhaseWatcher,
+    ) {
         let start_ns = self.intervals.len() as u64 * INTERVAL_NS;
         let mut delta = merged(&since(&readings, &self.previous));
         // The service time of what completed, spread over the interval: Little's law.
@@ -423,7 +436,13 @@ impl Coordinator {
         self.previous = readings;
     }
 
-    fn measurement(mut self, run: &PhaseRun, clock_zero: Ticks, end: EndMeasurement, steady: Option<bool>) -> PhaseMeasurement {
+    fn measurement(
+        mut self,
+        run: &PhaseRun,
+        clock_zero: Ticks,
+        end: EndMeasurement,
+        steady: Option<bool>,
+    ) -> PhaseMeasurement {
         let now = self.clock.now();
         let reports = &self.memory.reports;
         let ends_ns: Vec<u64> = (0..self.names.len())
@@ -452,13 +471,20 @@ impl Coordinator {
             .filter(|(_, reading)| !reading.service.is_empty())
             .map(|(&kind, reading)| {
                 let response = (!reading.response.is_empty()).then(|| reading.response.clone());
-                let measurement =
-                    OpMeasurement { count: reading.service.count(), bytes: reading.bytes, service: reading.service.clone(), response };
+                let measurement = OpMeasurement {
+                    count: reading.service.count(),
+                    bytes: reading.bytes,
+                    service: reading.service.clone(),
+                    response,
+                };
                 (kind, measurement)
             })
             .collect();
-        let workers: Vec<WorkerMeasurement> =
-            by_worker.iter().enumerate().map(|(number, reading)| self.worker(number, reading, ends_ns[number])).collect();
+        let workers: Vec<WorkerMeasurement> = by_worker
+            .iter()
+            .enumerate()
+            .map(|(number, reading)| self.worker(number, reading, ends_ns[number]))
+            .collect();
         let mut fallbacks: Vec<String> = (0..self.names.len())
             .flat_map(|number| {
                 let text = String::from_utf8_lossy(&reports.worker(number).fallbacks.read()).into_owned();
@@ -501,7 +527,9 @@ impl Coordinator {
         let failure = text(report.failure.read());
         let ended_by = match (failure.is_empty(), report.ended_at.load(Acquire)) {
             (false, _) => Some(failure),
-            (true, 0) => Some("it did not end when it was asked to: an op hangs in the kernel, or its process died".to_owned()),
+            (true, 0) => {
+                Some("it did not end when it was asked to: an op hangs in the kernel, or its process died".to_owned())
+            }
             (true, _) => None,
         };
         WorkerMeasurement {

@@ -144,7 +144,10 @@ impl Reading {
             let cells = &cells.kinds[kind as usize];
             let service = cells.service.read();
             if !service.is_empty() {
-                kinds.insert(kind, KindReading { service, response: cells.response.read(), bytes: cells.bytes.load(Relaxed) });
+                kinds.insert(
+                    kind,
+                    KindReading { service, response: cells.response.read(), bytes: cells.bytes.load(Relaxed) },
+                );
             }
         }
         Reading {

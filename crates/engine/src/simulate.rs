@@ -174,9 +174,9 @@ fn plan_phase<'a>(
             Work::Flow(flow) => {
                 let program = Arc::new(Program::compile(flow).map_err(|error| seat.error(error))?);
                 if seat.number == 0 {
-                    let tree = trees
-                        .remove(target)
-                        .ok_or_else(|| seat.error("a flow needs a target with `files`, and one group of a phase each"))?;
+                    let tree = trees.remove(target).ok_or_else(|| {
+                        seat.error("a flow needs a target with `files`, and one group of a phase each")
+                    })?;
                     let shape = Arc::clone(tree.shape());
                     states = tree.split(seat.group.count).map_err(|error| seat.error(error))?;
                     states.reverse();

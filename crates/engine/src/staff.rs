@@ -79,7 +79,11 @@ pub(crate) fn staff(
         let body = match &seat.group.work {
             Work::Blocks(blocks) => {
                 let worker = block_worker(workload, &seat, blocks, targets, setting, &mut staffed.notes)?;
-                working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), worker.files.lengths.iter().sum());
+                working_sets.add(
+                    &seat.group.target,
+                    worker.plan.working_set_bytes(),
+                    worker.files.lengths.iter().sum(),
+                );
                 worker.body()
             }
             Work::Flow(flow) => {
@@ -140,7 +144,10 @@ fn block_worker(
     } else {
         BoundBackend::of(&group.backend, group.depth).map_err(|error| seat.error(error))?
     };
-    if matches!(backend, BoundBackend::IoUring(_)) && blocks.mix.trim > 0 && !crate::backend::io_uring::can_trim(files.kind) {
+    if matches!(backend, BoundBackend::IoUring(_))
+        && blocks.mix.trim > 0
+        && !crate::backend::io_uring::can_trim(files.kind)
+    {
         return Err(seat.error("io_uring cannot discard on a block device; use the psync backend"));
     }
     notes.extend(note.filter(|note| !notes.contains(note)));
@@ -299,7 +306,15 @@ mod ceiling {
                 content_stream: stream,
             };
             let budget = Budget { ops: u64::MAX, bytes: u64::MAX, shares_limit: false };
-            Ok(WorkerSpec { name: seat.name(), group: 0, depth: 1, cpu: None, budget, on_error: OnError::Stop, body: worker.body() })
+            Ok(WorkerSpec {
+                name: seat.name(),
+                group: 0,
+                depth: 1,
+                cpu: None,
+                budget,
+                on_error: OnError::Stop,
+                body: worker.body(),
+            })
         };
         let workers: Vec<WorkerSpec> = seats(&phase, 0)
             .map(spec)

@@ -94,7 +94,9 @@ fn access(workload: &Workload, target: &str) -> Access {
     let writes = workload.phase.iter().flat_map(|phase| &phase.workers).any(|group| {
         group.target == target
             && match &group.work {
-                Work::Blocks(blocks) => blocks.mix.write + blocks.mix.trim > 0 || blocks.fsync_every + blocks.fdatasync_every > 0,
+                Work::Blocks(blocks) => {
+                    blocks.mix.write + blocks.mix.trim > 0 || blocks.fsync_every + blocks.fdatasync_every > 0
+                }
                 Work::Flow(_) => true,
             }
     });
@@ -111,7 +113,10 @@ fn size_bytes(name: &str, size: Option<Size>) -> Result<Option<u64>, EngineError
 
 impl OpenTargets {
     /// Opens every target and lays it out.
-    pub(crate) fn open(surroundings: &Surroundings<'_>, observer: &mut dyn Observer) -> Result<OpenTargets, EngineError> {
+    pub(crate) fn open(
+        surroundings: &Surroundings<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<OpenTargets, EngineError> {
         let workload = surroundings.workload;
         let needs_dir = workload.target.values().any(|target| match target {
             Target::File(file) => file.path.is_relative(),
@@ -120,7 +125,10 @@ impl OpenTargets {
             Target::Device(_) | Target::Null(_) | Target::Sim(_) => false,
         });
         // A device's and an absolute file's layout need no directory, but the door asks for one.
-        let needs_door = workload.target.values().any(|target| matches!(target, Target::File(_) | Target::Files(_) | Target::Device(_)));
+        let needs_door = workload
+            .target
+            .values()
+            .any(|target| matches!(target, Target::File(_) | Target::Files(_) | Target::Device(_)));
         let dir = if needs_dir || needs_door {
             let base = if needs_dir { surroundings.setting.base } else { Path::new("/tmp") };
             Some(surroundings.setting.test_dirs.create(base, &workload.name).map_err(EngineError::TestDir)?)
@@ -362,8 +370,12 @@ fn apply_to_files(
 /// memory, or one that somebody uses) is left: the checks see what the devices did.
 fn evict_images(files: &TargetFiles, setting: &Setting<'_>, observer: &mut dyn Observer) -> Result<(), EngineError> {
     let Some(first) = files.iter().next() else { return Ok(()) };
-    let images: Vec<PathBuf> =
-        stack::of_path(first.path()).stack.iter().filter_map(|layer| layer.backing_file.clone()).map(PathBuf::from).collect();
+    let images: Vec<PathBuf> = stack::of_path(first.path())
+        .stack
+        .iter()
+        .filter_map(|layer| layer.backing_file.clone())
+        .map(PathBuf::from)
+        .collect();
     if images.is_empty() {
         return Ok(());
     }

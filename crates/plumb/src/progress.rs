@@ -20,8 +20,11 @@ const HISTORY: usize = 16;
 impl LiveLine {
     /// A line, or nothing at all where standard error is no terminal.
     pub fn new() -> LiveLine {
-        let target =
-            if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
+        let target = if std::io::stderr().is_terminal() {
+            ProgressDrawTarget::stderr_with_hz(4)
+        } else {
+            ProgressDrawTarget::hidden()
+        };
         let bar = ProgressBar::with_draw_target(None, target);
         bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
         LiveLine { bar, prefix: String::new(), history: Vec::new() }
@@ -46,7 +49,8 @@ impl Drop for LiveLine {
 fn sparkline(values: &[f64]) -> String {
     const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let top = values.iter().copied().fold(0.0, f64::max);
-    let bar = |value: &f64| if top > 0.0 { BARS[((value / top) * 7.0).round().clamp(0.0, 7.0) as usize] } else { BARS[0] };
+    let bar =
+        |value: &f64| if top > 0.0 { BARS[((value / top) * 7.0).round().clamp(0.0, 7.0) as usize] } else { BARS[0] };
     values.iter().map(bar).collect()
 }
 
@@ -73,12 +77,17 @@ impl Progress for LiveLine {
         if self.history.len() > HISTORY {
             self.history.remove(0);
         }
-        let speed = if bytes > 0.0 { format!("{} {}", format::rate_si(bytes), format::per_second(rate)) } else { format::per_second(rate) };
+        let speed = if bytes > 0.0 {
+            format!("{} {}", format::rate_si(bytes), format::per_second(rate))
+        } else {
+            format::per_second(rate)
+        };
         let p99 = ops.p99_ns.map_or(format::MISSING.to_owned(), |ns| format::time(ns as f64));
         let left = live.time_ns.map_or(String::new(), |time_ns| {
             format!(" · {} left", format::time(time_ns.saturating_sub(live.elapsed_ns) as f64))
         });
-        let verb = if *kind == OpKind::Read || *kind == OpKind::Write { String::new() } else { format!("{} ", kind.name()) };
+        let verb =
+            if *kind == OpKind::Read || *kind == OpKind::Write { String::new() } else { format!("{} ", kind.name()) };
         self.say(&format!(
             "{}  {verb}{speed} {} p99 {p99} · in flight {:.1}{left}",
             live.phase,

@@ -5,8 +5,8 @@ use crate::exit::Stopped;
 use plumb_engine::guard::Permissions;
 use plumb_engine::signals;
 use plumb_engine::testdir::TestDirs;
-use plumb_report::style::Colour;
 use plumb_report::Style;
+use plumb_report::style::Colour;
 use plumb_store::Store;
 use plumb_study::Bench;
 use std::io::{IsTerminal, Write};
@@ -31,7 +31,10 @@ pub fn store(common: &Common) -> Result<Store, Stopped> {
     let path = common.db.clone().unwrap_or_else(|| data_directory().join("plumb.db"));
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|error| {
-            Stopped::io(format!("cannot make {}: {error}; name another database with --db, or use --no-store", parent.display()))
+            Stopped::io(format!(
+                "cannot make {}: {error}; name another database with --db, or use --no-store",
+                parent.display()
+            ))
         })?;
     }
     let mut store = Store::open(&path)?;
@@ -52,7 +55,8 @@ pub fn style() -> Style {
     let terminal = std::io::stdout().is_terminal();
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
         || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let columns = if terminal { rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| size.ws_col) } else { 0 };
+    let columns =
+        if terminal { rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| size.ws_col) } else { 0 };
     Style {
         width: match usize::from(columns) {
             0 => Style::PLAIN.width,
@@ -65,7 +69,9 @@ pub fn style() -> Style {
 /// Writes to standard output. A reader that went away is no error.
 pub fn print(text: &str) -> Result<(), Stopped> {
     match std::io::stdout().write_all(text.as_bytes()).and_then(|()| std::io::stdout().flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(Stopped::io(format!("standard output: {error}"))),
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Stopped::io(format!("standard output: {error}")))
+        }
         _ => Ok(()),
     }
 }

@@ -84,7 +84,12 @@ fn contrast_lines(contrast: &Contrast, style: &Style) -> String {
 fn left_out(comparison: &Comparison, style: &Style) -> String {
     let mut text = String::new();
     for run in &comparison.left_out {
-        let line = format!("left out, rejected by checks: run {} of {}: {}", crate::run::short_id(&run.run), run.side, run.reason);
+        let line = format!(
+            "left out, rejected by checks: run {} of {}: {}",
+            crate::run::short_id(&run.run),
+            run.side,
+            run.reason
+        );
         text.push_str(&format!("  {}\n", style.ink(Ink::Bad, &style.wrap(&line, 4))));
     }
     text

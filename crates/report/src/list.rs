@@ -20,7 +20,11 @@ pub fn table(head: &[&str], rows: &[Vec<String>], style: &Style) -> String {
             .enumerate()
             .map(|(column, text)| {
                 let width = widths.get(column).copied().unwrap_or(0);
-                if is_number.get(column).copied().unwrap_or(false) { format!("{text:>width$}") } else { format!("{text:width$}") }
+                if is_number.get(column).copied().unwrap_or(false) {
+                    format!("{text:>width$}")
+                } else {
+                    format!("{text:width$}")
+                }
             })
             .collect();
         set.join("  ").trim_end().to_owned()

@@ -169,7 +169,8 @@ fn row(phase: &PhaseResult, kind: OpKind, label: String) -> Row {
         (None, Some(ops)) => (format::per_second(ops), String::new()),
         (None, None) => (MISSING.to_owned(), String::new()),
     };
-    let tier = get(Metric::bandwidth(kind)).or_else(|| get(Metric::rate(kind))).copied().filter(|value| value.tier.is_some());
+    let tier =
+        get(Metric::bandwidth(kind)).or_else(|| get(Metric::rate(kind))).copied().filter(|value| value.tier.is_some());
     Row { label, rate, also, times, tier }
 }
 
@@ -201,7 +202,10 @@ fn table(result: &RunResult, style: &Style) -> String {
     let rate = width(|row| &row.rate, "rate");
     let also = width(|row| &row.also, "");
     let mut text = String::new();
-    let head = format!("  {:label$}  {:>rate$}  {:also$}  {:>8}  {:>8}  {:>8}  {}", "", "rate", "", "p50", "p99", "p99.9", "tier");
+    let head = format!(
+        "  {:label$}  {:>rate$}  {:also$}  {:>8}  {:>8}  {:>8}  {}",
+        "", "rate", "", "p50", "p99", "p99.9", "tier"
+    );
     text.push_str(&style.ink(Ink::Faint, head.trim_end()));
     text.push('\n');
     for row in &rows {
@@ -232,7 +236,9 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
         said.push(finding);
         let phases: Vec<&str> = findings
             .iter()
-            .filter(|other| other.code == finding.code && other.message == finding.message && other.level == finding.level)
+            .filter(|other| {
+                other.code == finding.code && other.message == finding.message && other.level == finding.level
+            })
             .filter_map(|other| other.phase.as_deref())
             .collect();
         let place = if phases.is_empty() { String::new() } else { format!("{}: ", phases.join(", ")) };
@@ -244,8 +250,11 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
             text.push_str(&format!("  {:indent$}{remedy}\n", "", indent = head.len()));
         }
     }
-    let mut skipped: Vec<&str> =
-        findings.iter().filter(|finding| finding.level == Level::Skipped).map(|finding| finding.code.as_str()).collect();
+    let mut skipped: Vec<&str> = findings
+        .iter()
+        .filter(|finding| finding.level == Level::Skipped)
+        .map(|finding| finding.code.as_str())
+        .collect();
     skipped.sort_unstable();
     skipped.dedup();
     if !skipped.is_empty() {

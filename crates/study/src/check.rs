@@ -36,7 +36,12 @@ pub struct CheckError {
 
 /// A workload that does nothing, so that the checks see a machine at rest.
 fn idle(path: &Path) -> Workload {
-    let target = FileTarget { path: path.to_owned(), size: None, prepare: plumb_workload::Prepare::Nothing, content: Default::default() };
+    let target = FileTarget {
+        path: path.to_owned(),
+        size: None,
+        prepare: plumb_workload::Prepare::Nothing,
+        content: Default::default(),
+    };
     Workload {
         name: "idle".to_owned(),
         description: String::new(),
@@ -75,11 +80,8 @@ pub fn look(path: &Path) -> Result<CheckOutcome, CheckError> {
             ..PhaseObservations::default()
         }],
     };
-    let phase = PhaseMeasurement {
-        name: "idle".to_owned(),
-        wall_ns: WATCHED.as_nanos() as u64,
-        ..PhaseMeasurement::default()
-    };
+    let phase =
+        PhaseMeasurement { name: "idle".to_owned(), wall_ns: WATCHED.as_nanos() as u64, ..PhaseMeasurement::default() };
     let measurement = Measurement { phases: vec![phase], interrupted: false };
     let mut checks = plumb_trust::judge(&idle(path), &measurement, &observations).findings;
     // What only a load can show is not missing here.

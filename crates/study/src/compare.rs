@@ -188,7 +188,13 @@ fn sim_seed(seed: u64, side: usize) -> u64 {
 }
 
 impl Ledger {
-    fn note(&mut self, request: &CompareRequest<'_>, workload: &'static str, baseline: RunOutcome, candidate: RunOutcome) {
+    fn note(
+        &mut self,
+        request: &CompareRequest<'_>,
+        workload: &'static str,
+        baseline: RunOutcome,
+        candidate: RunOutcome,
+    ) {
         let sides = [(&request.baseline, &baseline), (&request.candidate, &candidate)];
         let mut rejected = false;
         for (index, (side, outcome)) in sides.into_iter().enumerate() {
@@ -198,7 +204,11 @@ impl Ledger {
             }
             if outcome.result.verdict == RunVerdict::Reject {
                 rejected = true;
-                self.left_out.push(LeftOut { run: outcome.result.id.clone(), side: side.name.clone(), reason: why(outcome) });
+                self.left_out.push(LeftOut {
+                    run: outcome.result.id.clone(),
+                    side: side.name.clone(),
+                    reason: why(outcome),
+                });
             } else {
                 self.accepted[index] += 1;
             }
@@ -254,9 +264,8 @@ struct Assessed {
 
 fn statistic(metric: Metric) -> Statistic {
     match metric.quantity {
-        Quantity::Latency(Stat::P999 | Stat::P9999 | Stat::Max) | Quantity::Response(Stat::P999 | Stat::P9999 | Stat::Max) => {
-            Statistic::P999
-        }
+        Quantity::Latency(Stat::P999 | Stat::P9999 | Stat::Max)
+        | Quantity::Response(Stat::P999 | Stat::P9999 | Stat::Max) => Statistic::P999,
         Quantity::Latency(Stat::P99) | Quantity::Response(Stat::P99) => Statistic::P99,
         _ => Statistic::Rate,
     }
@@ -315,7 +324,13 @@ fn contrast(request: &CompareRequest<'_>, assessed: &Assessed, sample: &Sample) 
 }
 
 /// Words for the whole: what was found, and what limits it.
-fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], confounded: bool, left_out: usize, reason: StopReason) -> String {
+fn note(
+    request: &CompareRequest<'_>,
+    contrasts: &[Contrast],
+    confounded: bool,
+    left_out: usize,
+    reason: StopReason,
+) -> String {
     let count = |verdict| contrasts.iter().filter(|contrast| contrast.verdict == verdict).count();
     let (a, b) = (&request.baseline.name, &request.candidate.name);
     let (faster, slower) = (count(ContrastVerdict::Faster), count(ContrastVerdict::Slower));
@@ -334,7 +349,9 @@ fn note(request: &CompareRequest<'_>, contrasts: &[Contrast], confounded: bool, 
         ),
     };
     if confounded {
-        said.push_str(" Confounded: more than the declared factor differs, so none of this is about that factor alone.");
+        said.push_str(
+            " Confounded: more than the declared factor differs, so none of this is about that factor alone.",
+        );
     }
     if left_out > 0 {
         said.push_str(&format!(" {left_out} runs were rejected by their checks and left out."));

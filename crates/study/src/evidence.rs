@@ -75,7 +75,11 @@ impl<'a> Evidence<'a> {
 
     pub(crate) fn collected(self) -> Collected {
         Collected {
-            observations: Observations { environment: self.environment.clone(), targets: self.targets, phases: self.phases },
+            observations: Observations {
+                environment: self.environment.clone(),
+                targets: self.targets,
+                phases: self.phases,
+            },
             store_error: self.store_error,
         }
     }

@@ -73,5 +73,9 @@ impl fmt::Display for Place {
 
 /// Bytes that are free on the file system under a path, for this user.
 pub fn free_bytes(path: &Path) -> Result<u64, String> {
-    plumb_probe::stack::of_path(path).filesystem.as_result().map(|filesystem| filesystem.free_bytes).map_err(str::to_owned)
+    plumb_probe::stack::of_path(path)
+        .filesystem
+        .as_result()
+        .map(|filesystem| filesystem.free_bytes)
+        .map_err(str::to_owned)
 }

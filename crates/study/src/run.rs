@@ -4,8 +4,8 @@ use crate::evidence::{Evidence, Ledger};
 use crate::place::free_bytes;
 use jiff::Timestamp;
 use plumb_engine::guard::{Permissions, Refusal};
-use plumb_engine::sim::SimRun;
 use plumb_engine::signals::StopFlag;
+use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
 use plumb_engine::{DropCaches, EngineError, Live, Setting};
 use plumb_result::observe::Environment;
@@ -80,7 +80,9 @@ pub enum RunError {
     #[error("{}", problems(.0))]
     Workload(Vec<Problem>),
     /// A size depends on what could not be seen.
-    #[error("target `{target}`: its size depends on the file system's free space, which cannot be seen: {reason}; give a size in bytes")]
+    #[error(
+        "target `{target}`: its size depends on the file system's free space, which cannot be seen: {reason}; give a size in bytes"
+    )]
     Size {
         /// The target.
         target: String,
@@ -251,9 +253,7 @@ fn resolved(workload: &Workload, ram_bytes: u64, base: &Path) -> Result<Workload
         };
         for size in sizes {
             let free = match size {
-                Size::Free(_) => {
-                    free_bytes(base).map_err(|reason| RunError::Size { target: name.clone(), reason })?
-                }
+                Size::Free(_) => free_bytes(base).map_err(|reason| RunError::Size { target: name.clone(), reason })?,
                 Size::Bytes(_) | Size::Ram(_) => 0,
             };
             *size = Size::Bytes(size.resolve(ram_bytes, free));

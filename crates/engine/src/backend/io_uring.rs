@@ -166,32 +166,41 @@ impl Ring {
 
     #[inline(always)]
     fn entry(&self, op: &BlockOp, slot: Slot) -> squeue::Entry {
-        let target =
-            if self.fixed_files { Target::Fixed(Fixed(op.file)) } else { Target::Open(Fd(self.files.fds[op.file as usize])) };
+        let target = if self.fixed_files {
+            Target::Fixed(Fixed(op.file))
+        } else {
+            Target::Open(Fd(self.files.fds[op.file as usize]))
+        };
         let memory = self.payload.pointer(slot);
         // The region is registered as one buffer, number 0.
         match op.kind {
             OpKind::Read if self.fixed_buffers => {
                 with_target!(target, |fd| opcode::ReadFixed::new(fd, memory, op.length, 0).offset(op.offset).build())
             }
-            OpKind::Read => with_target!(target, |fd| opcode::Read::new(fd, memory, op.length).offset(op.offset).build()),
+            OpKind::Read => {
+                with_target!(target, |fd| opcode::Read::new(fd, memory, op.length).offset(op.offset).build())
+            }
             OpKind::Write if self.fixed_buffers => {
                 with_target!(target, |fd| opcode::WriteFixed::new(fd, memory, op.length, 0).offset(op.offset).build())
             }
-            OpKind::Write => with_target!(target, |fd| opcode::Write::new(fd, memory, op.length).offset(op.offset).build()),
+            OpKind::Write => {
+                with_target!(target, |fd| opcode::Write::new(fd, memory, op.length).offset(op.offset).build())
+            }
             OpKind::Fdatasync => {
                 with_target!(target, |fd| opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build())
             }
             OpKind::Trim => {
                 let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-                with_target!(target, |fd| opcode::Fallocate::new(fd, u64::from(op.length)).offset(op.offset).mode(mode).build())
+                with_target!(target, |fd| opcode::Fallocate::new(fd, u64::from(op.length))
+                    .offset(op.offset)
+                    .mode(mode)
+                    .build())
             }
             // Block sources yield nothing else.
             _ => with_target!(target, |fd| opcode::Fsync::new(fd).build()),
         }
     }
 }
-
 
 impl QueuedBackend for Ring {
     type Op = BlockOp;
@@ -227,7 +236,11 @@ impl QueuedBackend for Ring {
         };
         match entered {
             Ok(_) => Ok(()),
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)) => Ok(()),
+            Err(error)
+                if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)) =>
+            {
+                Ok(())
+            }
             Err(error) => Err(error),
         }
     }

@@ -54,8 +54,12 @@ fn map(fd: RawFd, length: u64, access: MapAccess) -> io::Result<Mapping> {
 
 impl Mmap {
     pub(crate) fn new(files: BlockFiles, payload: Payload, access: MapAccess) -> io::Result<Mmap> {
-        let mappings =
-            files.fds.iter().zip(&files.lengths).map(|(&fd, &length)| map(fd, length, access)).collect::<io::Result<_>>()?;
+        let mappings = files
+            .fds
+            .iter()
+            .zip(&files.lengths)
+            .map(|(&fd, &length)| map(fd, length, access))
+            .collect::<io::Result<_>>()?;
         Ok(Mmap { files, payload, mappings })
     }
 }

@@ -2,15 +2,15 @@
 
 use super::run::command_line;
 use super::try_storage::safe_file_bytes;
-use crate::args::{CompareArguments, Common};
+use crate::args::{Common, CompareArguments};
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
 use crate::session;
 use plumb_report::{compare as page, run as run_page};
 use plumb_result::{ContrastVerdict, Level};
 use plumb_stats::stop::StopRule;
-use plumb_study::compare::{CompareRequest, CompareSide, compare};
 use plumb_study::Place;
+use plumb_study::compare::{CompareRequest, CompareSide, compare};
 use plumb_workload::named::{self, Named, Scale};
 use plumb_workload::{Bytes, Nanos};
 use std::time::Duration;
@@ -34,7 +34,8 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         }
     }
     let rule = StopRule::default();
-    let time_ns = arguments.time.map_or_else(|| time_per_phase(&sides, arguments.budget, workloads.len(), &rule), |time| time.0);
+    let time_ns =
+        arguments.time.map_or_else(|| time_per_phase(&sides, arguments.budget, workloads.len(), &rule), |time| time.0);
     let [baseline, candidate] = sides;
     let request = CompareRequest {
         baseline,
@@ -80,7 +81,8 @@ fn side(text: &str) -> Result<CompareSide, Stopped> {
 }
 
 fn works(names: &str) -> Result<Vec<&'static Named>, Stopped> {
-    let selected: Vec<_> = names.split(',').map(|name| named::select(name.trim())).collect::<Result<_, _>>().map_err(Stopped::usage)?;
+    let selected: Vec<_> =
+        names.split(',').map(|name| named::select(name.trim())).collect::<Result<_, _>>().map_err(Stopped::usage)?;
     Ok(selected.into_iter().flatten().collect())
 }
 

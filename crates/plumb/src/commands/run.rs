@@ -8,9 +8,9 @@ use crate::session;
 use plumb_engine::DropCaches;
 use plumb_engine::sim::SimRun;
 use plumb_study::{Place, RunRequest};
+use plumb_workload::Workload;
 use plumb_workload::named::{self, Scale};
 use plumb_workload::native::{self, Override};
-use plumb_workload::Workload;
 use std::path::Path;
 
 /// Runs a workload file or a named workload.
@@ -44,11 +44,16 @@ pub fn command_line() -> String {
 }
 
 fn load(arguments: &RunArguments, place: &Place) -> Result<Workload, Stopped> {
-    let overrides =
-        arguments.set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>().map_err(Stopped::usage)?;
+    let overrides = arguments
+        .set
+        .iter()
+        .map(|text| text.parse::<Override>())
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(Stopped::usage)?;
     let path = Path::new(&arguments.workload);
     if path.is_file() {
-        let text = std::fs::read_to_string(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
+        let text =
+            std::fs::read_to_string(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
         return native::parse_with(&arguments.workload, &text, &overrides).map_err(Stopped::usage);
     }
     match named::select(&arguments.workload).as_deref() {
@@ -56,7 +61,10 @@ fn load(arguments: &RunArguments, place: &Place) -> Result<Workload, Stopped> {
             let scale = Scale::moderate(place.for_named());
             native::with_overrides(&named.workload(&scale), &overrides).map_err(Stopped::usage)
         }
-        Ok(_) => Err(Stopped::usage(format!("`{}` is several workloads; `plumb compare --for` runs them", arguments.workload))),
+        Ok(_) => Err(Stopped::usage(format!(
+            "`{}` is several workloads; `plumb compare --for` runs them",
+            arguments.workload
+        ))),
         Err(error) => Err(Stopped::usage(format!("there is no file `{}`; {error}", arguments.workload))),
     }
 }

@@ -74,7 +74,8 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
 
 /// A SELECT over the store.
 pub fn query(sql: Option<&str>, common: &Common) -> Result<End, Stopped> {
-    const TABLES: &str = "SELECT name AS 'table', sql AS definition FROM sqlite_schema WHERE type = 'table' ORDER BY name";
+    const TABLES: &str =
+        "SELECT name AS 'table', sql AS definition FROM sqlite_schema WHERE type = 'table' ORDER BY name";
     let store = session::store(common)?;
     let table = store.query(sql.unwrap_or(TABLES)).map_err(Stopped::usage)?;
     if common.json {
