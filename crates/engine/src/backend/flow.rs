@@ -13,7 +13,7 @@
 
 use super::{Completion, Errno, SyncBackend};
 use crate::source::flow::{Access, FileMode, FlowOp, Program};
-use crate::tree::{ExtraDirectory, PathBuffer, TreeShape};
+use crate::tree::{ExtraDirectory, PathBuffer, PathWriter, TreeShape};
 use plumb_workload::OpKind;
 use rustix::fd::{AsFd, IntoRawFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_NOW};
@@ -31,8 +31,8 @@ pub(crate) struct FlowBackend<F> {
     root: OwnedFd,
     shape: Arc<TreeShape>,
     handles: Vec<Option<OwnedFd>>,
-    path: PathBuffer,
-    other: PathBuffer,
+    path: PathWriter,
+    other: PathWriter,
     content: F,
     write_buffer: Box<[u8]>,
     read_buffer: Box<[u8]>,
@@ -53,10 +53,10 @@ impl<F: FnMut(&FlowOp, &mut [u8])> FlowBackend<F> {
         let request = program.max_request() as usize;
         FlowBackend {
             root,
+            path: PathWriter::new(shape.clone()),
+            other: PathWriter::new(shape.clone()),
             shape,
             handles: (0..program.handles()).map(|_| None).collect(),
-            path: PathBuffer::new(),
-            other: PathBuffer::new(),
             content,
             write_buffer: vec![0; request].into_boxed_slice(),
             // At least what `readlink` reads.
@@ -156,17 +156,20 @@ impl<F: FnMut(&FlowOp, &mut [u8])> SyncBackend for FlowBackend<F> {
             OpKind::Create | OpKind::Open => {
                 // A handle that is still open is closed here, outside the clock.
                 self.handles[usize::from(op.handle)] = None;
-                write_path(&self.shape, op, &mut self.path);
+                self.path.write_file(op.file);
             }
             OpKind::Symlink => {
-                self.shape.write_link(op.file, &mut self.path);
-                self.shape.write_path(op.other, &mut self.other);
+                self.path.write(|shape, path| shape.write_link(op.file, path));
+                self.other.write_file(op.other);
             }
             OpKind::Rename | OpKind::Link => {
-                write_path(&self.shape, op, &mut self.path);
-                self.shape.write_path(op.other, &mut self.other);
+                self.path.write_file(op.file);
+                self.other.write_file(op.other);
             }
-            _ => write_path(&self.shape, op, &mut self.path),
+            OpKind::Readdir | OpKind::Mkdir | OpKind::Rmdir => {
+                self.path.write(|shape, path| write_path(shape, op, path));
+            }
+            _ => self.path.write_file(op.file),
         }
     }
 
