@@ -3,7 +3,7 @@
 
 use crate::backend::payload::Payload;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, Errno, SyncBackend};
+use crate::backend::{BlockFiles, Completion, Errno, SyncBackend, Unfinished};
 use crate::guard::{Access, IoMode, open_again};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
@@ -137,11 +137,11 @@ impl SyncBackend for Stdio {
         self.payload.after(op, 0, moved)
     }
 
-    fn finish(&mut self) -> Result<(), Errno> {
-        for stream in &self.streams {
+    fn finish(&mut self) -> Result<(), Unfinished> {
+        for (stream, path) in self.streams.iter().zip(&self.files.paths) {
             // SAFETY: an open stream.
             if unsafe { libc::fflush(stream.file) } != 0 {
-                return Err(Errno::last());
+                return Err(Unfinished { op: OpKind::Write, path: path.clone(), errno: Errno::last() });
             }
         }
         Ok(())
