@@ -13,6 +13,7 @@ use crate::tree::TreeShape;
 use crate::worker::Ended;
 use plumb_workload::{Content, Pace};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
@@ -23,6 +24,8 @@ pub(crate) struct FlowWorker {
     pub(crate) shape: Arc<TreeShape>,
     /// The tree's root directory.
     pub(crate) root: OwnedFd,
+    /// Its path, for messages.
+    pub(crate) place: PathBuf,
     pub(crate) content: Content,
     pub(crate) pace: Pace,
     /// How many workers its group has, for a shared rate.
@@ -47,7 +50,7 @@ impl FlowWorker {
         gate.report().backend.write(b"psync");
         let mut filler = Filler::new(self.content, self.content_stream);
         let content = move |_op: &FlowOp, bytes: &mut [u8]| filler.fill(bytes);
-        let mut backend = FlowBackend::new(self.root, self.shape, &self.program, content);
+        let mut backend = FlowBackend::new(self.root, self.shape, &self.program, content).at(self.place);
         let mut source = Counted::new(FlowSource::new(&self.program, self.state, self.stream, self.passes));
         let sharing = |shared: bool| if shared { gate.sharing(self.group_count) } else { Sharing::Own };
         let ended = with_pacer!(self.pace, gate.clock(), sharing, self.stream, |pacer| {

@@ -7,6 +7,7 @@ use plumb_workload::RunAs;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// Between two looks at processes while the end is waited for.
@@ -19,10 +20,19 @@ struct Process {
     number: usize,
 }
 
-/// All workers of a phase. Dropping it kills the processes that are left.
+/// A worker thread.
+struct Thread {
+    handle: JoinHandle<()>,
+    /// Number of the worker within the phase.
+    number: usize,
+}
+
+/// All workers of a phase. Dropping it kills the processes that are left, and waits for the threads to take down what
+/// was theirs, but for those that hang in an op.
 pub(crate) struct Crew {
     memory: Arc<PhaseMemory>,
     started: u64,
+    threads: Vec<Thread>,
     processes: Vec<Process>,
     died: u64,
 }
@@ -30,7 +40,7 @@ pub(crate) struct Crew {
 impl Crew {
     /// Nobody yet.
     pub(crate) fn new(memory: Arc<PhaseMemory>) -> Crew {
-        Crew { memory, started: 0, processes: Vec::new(), died: 0 }
+        Crew { memory, started: 0, threads: Vec::new(), processes: Vec::new(), died: 0 }
     }
 
     /// Starts all workers. After an error, those before are running.
@@ -42,7 +52,9 @@ impl Crew {
             let name = spec.name.clone();
             let gate = Gate::new(Arc::clone(&self.memory), number, &spec);
             match run_as[number] {
-                RunAs::Thread => start_thread(number, gate, spec),
+                RunAs::Thread => {
+                    start_thread(number, gate, spec).map(|handle| self.threads.push(Thread { handle, number }))
+                }
                 RunAs::Process => start_process(&gate, spec).map(|pid| self.processes.push(Process { pid, number })),
             }
             .map_err(|source| PhaseError::Start { what: name, source })?;
@@ -114,12 +126,17 @@ impl Crew {
 impl Drop for Crew {
     fn drop(&mut self) {
         self.kill();
+        for Thread { handle, number } in self.threads.drain(..) {
+            if self.memory.reports.worker(number).said_done.load(Acquire) != 0 {
+                let _ = handle.join();
+            }
+        }
     }
 }
 
-fn start_thread(number: usize, gate: Gate, spec: WorkerSpec) -> io::Result<()> {
+fn start_thread(number: usize, gate: Gate, spec: WorkerSpec) -> io::Result<JoinHandle<()>> {
     let (cpu, body) = (spec.cpu, spec.body);
-    std::thread::Builder::new().name(format!("plumb-{number}")).spawn(move || worker_main(&gate, cpu, body)).map(drop)
+    std::thread::Builder::new().name(format!("plumb-{number}")).spawn(move || worker_main(&gate, cpu, body))
 }
 
 fn start_process(gate: &Gate, spec: WorkerSpec) -> io::Result<libc::pid_t> {

@@ -9,7 +9,7 @@ use crate::prepare::{DropCaches, MemoryPressure, NotCold, PrepareError, Pressure
 use crate::signals::StopFlag;
 use crate::sim::SimRun;
 use crate::simulate;
-use crate::staff::{StaffedPhase, staff};
+use crate::staff::{StaffedPhase, check, staff};
 use crate::targets::{OpenTargets, Surroundings};
 use crate::testdir::{TestDirError, TestDirs};
 use plumb_result::Measurement;
@@ -165,6 +165,7 @@ fn run_real(
     let guard = Guard::new(setting.permissions.clone());
     let surroundings = Surroundings { guard: &guard, setting, workload };
     let mut targets = OpenTargets::open(&surroundings, observer)?;
+    check(workload, &targets)?;
     observer.targets_ready(&targets.views(|_| true));
     let mut measurement = Measurement::default();
     for (number, phase) in workload.phase.iter().enumerate() {

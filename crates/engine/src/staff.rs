@@ -57,6 +57,32 @@ impl FlowGroup {
     }
 }
 
+/// Finds what would make a later phase impossible, before the first has run.
+pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), EngineError> {
+    for (number, phase) in workload.phase.iter().enumerate() {
+        let mut verifiable = phase.workers.iter().any(|group| group.verify.is_some()).then(Verifiable::default);
+        for seat in seats(phase, number as u32) {
+            match (&seat.group.work, targets.get(&seat.group.target)) {
+                (Work::Blocks(blocks), Some(target)) => {
+                    let plan = seat.blocks(blocks, &target.lengths(), workload.seed)?;
+                    if let Some(verifiable) = &mut verifiable {
+                        verifiable.add(&seat, blocks, &plan)?;
+                    }
+                }
+                (Work::Flow(flow), _) if seat.number == 0 => {
+                    Program::compile(flow).map_err(|error| seat.error(error))?;
+                }
+                _ => {}
+            }
+        }
+        if let Some(verifiable) = verifiable {
+            verifiable.check(phase)?;
+        }
+        targets.refuse_never_cold(phase)?;
+    }
+    Ok(())
+}
+
 /// Makes the workers of a phase.
 pub(crate) fn staff(
     workload: &Workload,
@@ -74,16 +100,12 @@ pub(crate) fn staff(
         notes: Vec::new(),
     };
     let mut working_sets = WorkingSets::default();
-    let mut verifiable = phase.workers.iter().any(|group| group.verify.is_some()).then(Verifiable::default);
     // The states of the group at hand, last worker first.
     let mut states: Vec<FlowState> = Vec::new();
     for seat in seats(phase, number) {
         let body = match &seat.group.work {
             Work::Blocks(blocks) => {
                 let worker = block_worker(workload, &seat, blocks, targets, setting, &mut staffed.notes)?;
-                if let Some(verifiable) = &mut verifiable {
-                    verifiable.add(&seat, blocks, &worker.plan)?;
-                }
                 working_sets.add(
                     &seat.group.target,
                     worker.plan.working_set_bytes(),
@@ -114,9 +136,6 @@ pub(crate) fn staff(
             on_error: seat.group.on_error,
             body,
         });
-    }
-    if let Some(verifiable) = verifiable {
-        verifiable.check(phase)?;
     }
     staffed.working_set_bytes = working_sets.total();
     Ok(staffed)
@@ -240,6 +259,7 @@ fn flow_worker(
         state,
         shape: Arc::clone(&tree.shape),
         root: tree.root()?,
+        place: tree.path().to_owned(),
         content: tree.content,
         pace: seat.group.pace,
         group_count: seat.group.count,

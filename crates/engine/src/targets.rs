@@ -7,6 +7,7 @@ use crate::content::{Filler, Stamper};
 use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
 use crate::observer::{Observer, TargetView};
 use crate::plan::stamping;
+use crate::prepare::cache::refuse_in_memory;
 use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, evict, open_target, warm};
 use crate::rng::StreamId;
 use crate::run::{EngineError, Setting};
@@ -41,6 +42,17 @@ pub(crate) enum OpenTarget {
     Files(OpenFiles),
     Tree(OpenTree),
     Null { bytes: u64 },
+}
+
+impl OpenTarget {
+    /// Lengths of its files, for block I/O, bytes; none for a tree.
+    pub(crate) fn lengths(&self) -> Vec<u64> {
+        match self {
+            OpenTarget::Files(open) => open.lengths(),
+            OpenTarget::Tree(_) => Vec::new(),
+            OpenTarget::Null { bytes } => vec![*bytes],
+        }
+    }
 }
 
 pub(crate) struct OpenFiles {
@@ -102,6 +114,11 @@ impl OpenTree {
             target: self.root.path().display().to_string(),
             reason: format!("cannot open its root once more: {error}"),
         })
+    }
+
+    /// The path of the root.
+    pub(crate) fn path(&self) -> &Path {
+        self.root.path()
     }
 
     pub(crate) fn take_state(&mut self) -> Option<TreeState> {
@@ -236,6 +253,22 @@ impl OpenTargets {
         self.dir.map_or(Ok(()), TestDir::remove)
     }
 
+    /// Refuses a phase that wants something cold that lives in memory.
+    pub(crate) fn refuse_never_cold(&self, phase: &Phase) -> Result<(), EngineError> {
+        if phase.cache != CachePolicy::Cold {
+            return Ok(());
+        }
+        let not_cold = |source| EngineError::NotCold { phase: phase.name.clone(), source };
+        for (name, target) in &self.targets {
+            if let OpenTarget::Files(open) = target
+                && phase.workers.iter().any(|group| group.target == *name)
+            {
+                refuse_in_memory(&open.files).map_err(not_cold)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Brings the phase's targets into the cache state that it asks for. Answers what could not be had, with the reason.
     pub(crate) fn apply_cache_policy(
         &mut self,
@@ -313,11 +346,16 @@ fn open_files(
         let percent = progress.written_bytes * 100 / progress.total_bytes.max(1);
         observer.preparing(&format!("writing {name}: {percent} % of {} MiB", progress.total_bytes >> 20));
     };
+    let access = access(workload, name);
     let mut layout = Layout {
         guard,
         dir,
-        access: access(workload, name),
-        phase_writes_bytes: if prepare == Prepare::Write { 0 } else { size.unwrap_or(0) * u64::from(count) },
+        access,
+        phase_writes_bytes: match (prepare, access) {
+            // Either it is written already, or nobody writes.
+            (Prepare::Write, _) | (_, Access::Read) => 0,
+            _ => size.unwrap_or(0).saturating_mul(u64::from(count)),
+        },
         stop: setting.stop,
         fill: &mut fill,
         progress: &mut progress,
@@ -393,8 +431,15 @@ fn apply_to_files(
         }
         CachePolicy::Warm => {
             observer.preparing(&format!("{}: filling the page cache", phase.name));
-            warm(&open.files, setting.stop)
+            let warmth = warm(&open.files, setting.stop)
                 .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
+            if warmth.left_out_bytes > 0 {
+                fallbacks.push(format!(
+                    "warm: {} of {} bytes stay out of the page cache, since memory would not hold them",
+                    warmth.left_out_bytes,
+                    open.files.total_bytes()
+                ));
+            }
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The hot loops: next op, when, start, complete, record. Everything clever is in the types that were chosen before.
 
-use crate::backend::{Completion, QueuedBackend, Slot, SyncBackend, Wait};
+use crate::backend::{Completion, QueuedBackend, Slot, SyncBackend, Unfinished, Wait};
 use crate::clock::{Clock, Ticks};
 use crate::control::Control;
 use crate::fault::FaultLog;
@@ -80,6 +80,18 @@ impl Desk<'_> {
             self.control.request_stop();
         }
         self.on_error == OnError::Stop
+    }
+}
+
+impl Desk<'_> {
+    /// Keeps that the end of the backend failed.
+    #[cold]
+    pub(crate) fn unfinished(&mut self, unfinished: &Unfinished) -> Ended {
+        let Unfinished { op, path, errno } = unfinished;
+        self.recorder.count_error();
+        let message = format!("writing out what was held back: {}", errno.text());
+        self.faults.keep(*op, 0, 0, Some(errno.0), path, &message);
+        Ended::Failed
     }
 }
 

@@ -11,7 +11,7 @@
 
 #![allow(unsafe_code)]
 
-use super::{Completion, Errno, SyncBackend};
+use super::{Completion, Errno, SyncBackend, Unfinished};
 use crate::source::flow::{Access, FileMode, FlowOp, Program};
 use crate::tree::{ExtraDirectory, PathBuffer, PathWriter, TreeShape};
 use plumb_workload::OpKind;
@@ -29,6 +29,8 @@ const LINK_BYTES: usize = 4096;
 /// Executes [`FlowOp`]s. `F` makes the content of each write; it is told the op, and given the bytes that it will write.
 pub(crate) struct FlowBackend<F> {
     root: OwnedFd,
+    /// Path of the root, for messages.
+    place: PathBuf,
     shape: Arc<TreeShape>,
     handles: Vec<Option<OwnedFd>>,
     path: PathWriter,
@@ -55,6 +57,7 @@ impl<F: FnMut(&FlowOp, &mut [u8])> FlowBackend<F> {
             root,
             path: PathWriter::new(shape.clone()),
             other: PathWriter::new(shape.clone()),
+            place: PathBuf::new(),
             shape,
             handles: (0..program.handles()).map(|_| None).collect(),
             content,
@@ -64,6 +67,11 @@ impl<F: FnMut(&FlowOp, &mut [u8])> FlowBackend<F> {
             entries: vec![MaybeUninit::uninit(); ENTRIES_BYTES].into_boxed_slice(),
             rename: if cfg!(target_os = "linux") { Rename::NoReplace } else { Rename::Plain },
         }
+    }
+
+    /// With the path of its root, which messages begin with.
+    pub(crate) fn at(self, place: PathBuf) -> FlowBackend<F> {
+        FlowBackend { place, ..self }
     }
 
     /// Closes every handle, at the end of a phase; the first error of any `close` is returned.
@@ -135,11 +143,12 @@ impl<F: FnMut(&FlowOp, &mut [u8])> SyncBackend for FlowBackend<F> {
     fn path_of(&self, op: &FlowOp) -> PathBuf {
         let mut path = PathBuffer::new();
         write_path(&self.shape, op, &mut path);
-        path.as_path().to_owned()
+        self.place.join(path.as_path())
     }
 
-    fn finish(&mut self) -> Result<(), Errno> {
-        self.close_all().map(|_| ())
+    fn finish(&mut self) -> Result<(), Unfinished> {
+        let closed = self.close_all();
+        closed.map(drop).map_err(|errno| Unfinished { op: OpKind::Close, path: self.place.clone(), errno })
     }
 
     #[inline]

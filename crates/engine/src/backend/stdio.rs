@@ -3,7 +3,7 @@
 
 use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, Errno};
+use crate::backend::{BlockFiles, Completion, Errno, Unfinished};
 use crate::guard::{Access, IoMode, open_again};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
@@ -122,11 +122,11 @@ impl BlockCalls for Stdio {
         }
     }
 
-    fn finish(&mut self) -> Result<(), Errno> {
-        for stream in &self.streams {
+    fn finish(&mut self, files: &BlockFiles) -> Result<(), Unfinished> {
+        for (stream, path) in self.streams.iter().zip(&files.paths) {
             // SAFETY: an open stream.
             if unsafe { libc::fflush(stream.file) } != 0 {
-                return Err(Errno::last());
+                return Err(Unfinished { op: OpKind::Write, path: path.clone(), errno: Errno::last() });
             }
         }
         Ok(())
