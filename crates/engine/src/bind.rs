@@ -1,6 +1,7 @@
 //! Binds a worker's plan to its types: source × backend × pacer, chosen once, before the loop starts.
 
-use crate::backend::io_uring::{Ring, RingModes};
+use crate::backend::blocks::{BlockCalls, SyncBlocks};
+use crate::backend::io_uring::{Ring, RingModes, poller_cpu_ns};
 use crate::backend::mmap::{MapAccess, Mmap};
 use crate::backend::null::Null;
 use crate::backend::payload::{Checking, Payload, SlotUse};
@@ -146,32 +147,56 @@ impl BlockWorker {
             backend => {
                 let payload = self.payload(gate, 1)?;
                 match backend {
-                    BoundBackend::Preadv2(flags) => self.run_sync(gate, Preadv2::new(files, payload, flags)),
+                    BoundBackend::Preadv2(flags) => self.run_calls(gate, files, payload, Preadv2::new(flags)),
                     BoundBackend::Mmap => {
                         let access = if self.writes() { MapAccess::ReadWrite } else { MapAccess::Read };
-                        self.run_sync(gate, Mmap::new(files, payload, access).map_err(named)?)
+                        let calls = Mmap::new(&files, access).map_err(named)?;
+                        self.run_calls(gate, files, payload, calls)
                     }
                     BoundBackend::Stdio => {
                         let mode = if self.writes() { StreamMode::ReadWrite } else { StreamMode::Read };
-                        self.run_sync(gate, Stdio::new(files, payload, mode).map_err(named)?)
+                        let calls = Stdio::new(&files, mode).map_err(named)?;
+                        self.run_calls(gate, files, payload, calls)
                     }
-                    _ => self.run_sync(gate, Psync { files, payload }),
+                    _ => self.run_calls(gate, files, payload, Psync),
                 }
             }
         }
+    }
+
+    fn run_calls<C: BlockCalls>(
+        &self,
+        gate: &Gate,
+        files: BlockFiles,
+        payload: Payload,
+        calls: C,
+    ) -> Result<Ended, String> {
+        self.run_sync(gate, SyncBlocks::new(files, payload, calls))
     }
 
     fn run_sync<B: SyncBackend<Op = BlockOp>>(&self, gate: &Gate, backend: B) -> Result<Ended, String> {
         with_source(&self.plan, SyncVisitor { worker: self, gate, backend })
     }
 
-    fn run_ring(&self, gate: &Gate, modes: RingModes) -> Result<Ended, String> {
+    fn ring(&self, gate: &Gate, modes: RingModes) -> Result<Ring, String> {
         let payload = self.payload(gate, self.queue.depth as usize)?;
-        let ring = Ring::new(self.queue.depth, modes, self.files.clone(), payload).map_err(|error| {
+        Ring::new(self.queue.depth, modes, self.files.clone(), payload).map_err(|error| {
             format!("io_uring at depth {}: {error}; use another backend, or lower `depth`", self.queue.depth)
-        })?;
-        gate.report().fallbacks.write(ring.fallbacks().join("\n").as_bytes());
-        with_source(&self.plan, RingVisitor { worker: self, gate, ring })
+        })
+    }
+
+    fn run_ring(&self, gate: &Gate, modes: RingModes) -> Result<Ended, String> {
+        let mut ring = self.ring(gate, modes)?;
+        let mut notes = Vec::new();
+        if modes.poll_completions
+            && let Err(error) = ring.try_read(self.plan.smallest_block_bytes())
+        {
+            notes.push(format!("io_uring: completions cannot be polled here: {error}; interrupts used"));
+            ring = self.ring(gate, RingModes { poll_completions: false, ..modes })?;
+        }
+        notes.extend_from_slice(ring.fallbacks());
+        gate.report().fallbacks.write(notes.join("\n").as_bytes());
+        with_source(&self.plan, RingVisitor { worker: self, gate, ring, polls: modes.poll_submissions })
     }
 
     fn sharing<'a>(&self, gate: &'a Gate, shared: bool) -> Sharing<'a> {
@@ -243,6 +268,8 @@ struct RingVisitor<'a> {
     worker: &'a BlockWorker,
     gate: &'a Gate,
     ring: Ring,
+    /// A kernel thread submits.
+    polls: bool,
 }
 
 impl BlockVisitor for RingVisitor<'_> {
@@ -253,8 +280,14 @@ impl BlockVisitor for RingVisitor<'_> {
         with_pacer!(worker.pace, gate.clock(), |shared| worker.sharing(gate, shared), worker.stream, |pacer| {
             let Some(mut passed) = gate.pass() else { return Ok(Ended::Stopped) };
             crate::pacer::Pacer::start(&mut pacer, passed.started_at);
+            let poller_before_ns = if self.polls { poller_cpu_ns() } else { 0 };
             let ended = run_queued(&mut passed.desk, &mut source, &mut self.ring, &mut pacer, worker.queue);
             passed.stop_clock();
+            if self.polls {
+                // Polling is not free: the kernel thread that does it is charged to the worker.
+                let polled_ns = poller_cpu_ns().saturating_sub(poller_before_ns);
+                gate.report().cpu_system_ns.fetch_add(polled_ns, Relaxed);
+            }
             ended.map_err(|error| format!("io_uring_enter: {error}"))
         })
     }

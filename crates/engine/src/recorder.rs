@@ -175,7 +175,11 @@ impl Reading {
         }
         Reading {
             kinds,
-            start_lag: self.start_lag.since(&earlier.start_lag),
+            // Against nothing, smallest and largest stay exact.
+            start_lag: match earlier.start_lag.is_empty() {
+                true => self.start_lag.clone(),
+                false => self.start_lag.since(&earlier.start_lag),
+            },
             transactions: self.transactions - earlier.transactions,
             short: self.short - earlier.short,
             errors: self.errors - earlier.errors,

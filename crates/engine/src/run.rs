@@ -13,6 +13,7 @@ use crate::staff::{StaffedPhase, staff};
 use crate::targets::{OpenTargets, Surroundings};
 use crate::testdir::{TestDirError, TestDirs};
 use plumb_result::Measurement;
+use plumb_result::measurement::Fault;
 use plumb_workload::{ClockScope, Flush, Phase, Size, Target, Workload};
 use std::path::Path;
 
@@ -74,7 +75,7 @@ pub enum EngineError {
         /// The phase.
         phase: String,
         /// Why.
-        source: PrepareError,
+        source: Box<PrepareError>,
     },
     /// Memory could not be held.
     #[error("phase `{phase}`: {source}")]
@@ -116,13 +117,13 @@ impl EngineError {
 
     /// Whether a signal is to blame.
     fn is_stop(&self) -> bool {
-        matches!(
-            self,
+        match self {
+            EngineError::NotWarm { source, .. } => matches!(**source, PrepareError::Stopped { .. }),
             EngineError::Prepare(PrepareError::Stopped { .. })
-                | EngineError::NotCold { source: NotCold::Stopped, .. }
-                | EngineError::NotWarm { source: PrepareError::Stopped { .. }, .. }
-                | EngineError::Pressure { source: PressureError::Stopped, .. }
-        )
+            | EngineError::NotCold { source: NotCold::Stopped, .. }
+            | EngineError::Pressure { source: PressureError::Stopped, .. } => true,
+            _ => false,
+        }
     }
 }
 
@@ -167,6 +168,10 @@ fn run_real(
     observer.targets_ready(&targets.views(|_| true));
     let mut measurement = Measurement::default();
     for (number, phase) in workload.phase.iter().enumerate() {
+        if setting.stop.requested() {
+            measurement.interrupted = true;
+            break;
+        }
         match run_one(workload, phase, number as u32, &surroundings, &mut targets, observer) {
             Ok(outcome) => {
                 measurement.interrupted = outcome.interrupted;
@@ -227,7 +232,7 @@ fn run_one(
     outcome.measurement.fallbacks.extend(fallbacks);
     for flow in flows {
         let target = flow.target.clone();
-        let state = flow.after(&outcome.ops_yielded, outcome.measurement.fault_count);
+        let state = flow.after(&outcome.yielded, outcome.measurement.fault_count);
         targets.return_tree(&target, state);
     }
     Ok(outcome)
@@ -255,7 +260,7 @@ impl PhaseWatcher for Watcher<'_> {
         self.observer.clock_stopped(&self.phase.name, self.views);
     }
 
-    fn flush(&mut self) -> Result<Option<u64>, String> {
+    fn flush(&mut self) -> Result<Option<u64>, Box<Fault>> {
         if self.phase.end.flush == Flush::None || self.written.is_empty() {
             return Ok(None);
         }

@@ -3,13 +3,14 @@
 use crate::backend::{BlockFiles, FileKind};
 use crate::bind::{BlockWorker, BoundBackend};
 use crate::bind_flow::{FlowWorker, Replay, ReturnedState};
+use crate::fault::Yielded;
 use crate::gate::WorkerSpec;
-use crate::plan::{WorkerPlanError, WorkerSeat, seats};
+use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, seats};
 use crate::run::{EngineError, Setting};
 use crate::source::flow::{FlowState, Program, TreeState};
 use crate::targets::{OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
-use plumb_workload::{Backend, Blocks, Flow, OnError, OpKind, Phase, RunAs, Work, WorkerGroup, Workload};
+use plumb_workload::{Blocks, Flow, OnError, OpKind, Phase, RunAs, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -37,19 +38,19 @@ enum FlowMember {
     /// A thread leaves its state here.
     Thread(ReturnedState),
     /// A process' state is had by going its way again; with the number of the worker in the phase.
-    Process { replay: Replay, worker: usize },
+    Process { replay: Box<Replay>, worker: usize },
 }
 
 impl FlowGroup {
     /// The file set after the phase; `None` where a worker did not come back, or a process had errors.
-    pub(crate) fn after(self, ops_yielded: &[u64], faults: u64) -> Option<TreeState> {
+    pub(crate) fn after(self, yielded: &[Yielded], faults: u64) -> Option<TreeState> {
         let states: Option<Vec<FlowState>> = self
             .members
             .into_iter()
             .map(|member| match member {
                 FlowMember::Thread(returned) => returned.lock().ok()?.take(),
                 FlowMember::Process { .. } if faults > 0 => None,
-                FlowMember::Process { replay, worker } => Some(replay.after(*ops_yielded.get(worker)?)),
+                FlowMember::Process { replay, worker } => Some(replay.after(*yielded.get(worker)?)),
             })
             .collect();
         Some(TreeState::join(self.shape, states?))
@@ -73,12 +74,16 @@ pub(crate) fn staff(
         notes: Vec::new(),
     };
     let mut working_sets = WorkingSets::default();
+    let mut verifiable = phase.workers.iter().any(|group| group.verify.is_some()).then(Verifiable::default);
     // The states of the group at hand, last worker first.
     let mut states: Vec<FlowState> = Vec::new();
     for seat in seats(phase, number) {
         let body = match &seat.group.work {
             Work::Blocks(blocks) => {
                 let worker = block_worker(workload, &seat, blocks, targets, setting, &mut staffed.notes)?;
+                if let Some(verifiable) = &mut verifiable {
+                    verifiable.add(&seat, blocks, &worker.plan)?;
+                }
                 working_sets.add(
                     &seat.group.target,
                     worker.plan.working_set_bytes(),
@@ -95,7 +100,8 @@ pub(crate) fn staff(
                 flow_worker(workload, &seat, flow, state, targets, setting, &mut staffed)?.body()
             }
         };
-        if writes(seat.group) && !staffed.written.contains(&seat.group.target) {
+        let is_null = matches!(targets.get(&seat.group.target), Some(OpenTarget::Null { .. }));
+        if writes(seat.group) && !is_null && !staffed.written.contains(&seat.group.target) {
             staffed.written.push(seat.group.target.clone());
         }
         staffed.run_as.push(seat.group.run_as);
@@ -109,6 +115,9 @@ pub(crate) fn staff(
             body,
         });
     }
+    if let Some(verifiable) = verifiable {
+        verifiable.check(phase)?;
+    }
     staffed.working_set_bytes = working_sets.total();
     Ok(staffed)
 }
@@ -116,7 +125,7 @@ pub(crate) fn staff(
 /// Whether a group leaves anything to flush.
 fn writes(group: &WorkerGroup) -> bool {
     match &group.work {
-        Work::Blocks(blocks) => blocks.mix.write > 0 && group.backend != Backend::Null,
+        Work::Blocks(blocks) => blocks.mix.write > 0,
         Work::Flow(_) => true,
     }
 }
@@ -131,7 +140,13 @@ fn block_worker(
 ) -> Result<BlockWorker, WorkerPlanError> {
     let group = seat.group;
     let (files, content, stamping) = match targets.get(&group.target) {
-        Some(OpenTarget::Files(open)) => (open.block_files(), open.content, open.stamping),
+        Some(OpenTarget::Files(open)) => {
+            let users = seat.phase.workers.iter().filter(|other| other.target == group.target);
+            let alone = users.map(|other| other.count).sum::<u32>() == 1;
+            let files =
+                if alone { open.block_files() } else { open.own_block_files().map_err(|error| seat.error(error))? };
+            (files, open.content, open.stamping)
+        }
         Some(OpenTarget::Null { bytes }) => {
             let files = BlockFiles { lengths: vec![*bytes], kind: FileKind::Regular, ..BlockFiles::default() };
             (files, Default::default(), None)
@@ -208,7 +223,12 @@ fn flow_worker(
     let member = match seat.group.run_as {
         RunAs::Thread => FlowMember::Thread(Arc::clone(&returned)),
         RunAs::Process => FlowMember::Process {
-            replay: Replay { program: Arc::clone(&program), state: state.clone(), stream, passes: seat.passes() },
+            replay: Box::new(Replay {
+                program: Arc::clone(&program),
+                state: state.clone(),
+                stream,
+                passes: seat.passes(),
+            }),
             worker: seat.worker as usize,
         },
     };
@@ -259,6 +279,7 @@ mod ceiling {
     use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
     use crate::signals::StopFlag;
     use crate::worker::Budget;
+    use plumb_result::measurement::Fault;
     use plumb_workload::{Bytes, Pattern, When};
 
     /// Long enough to be exact to a few percent, short enough not to be noticed.
@@ -270,7 +291,7 @@ mod ceiling {
         fn clock_starts(&mut self) {}
         fn interval(&mut self, _live: &Live) {}
         fn clock_stopped(&mut self) {}
-        fn flush(&mut self) -> Result<Option<u64>, String> {
+        fn flush(&mut self) -> Result<Option<u64>, Box<Fault>> {
             Ok(None)
         }
     }

@@ -7,18 +7,24 @@ use crate::content::{Filler, Stamper};
 use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
 use crate::observer::{Observer, TargetView};
 use crate::plan::stamping;
-use crate::prepare::{Layout, Progress, TargetFiles, evict, open_target, warm};
+use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, evict, open_target, warm};
 use crate::rng::StreamId;
 use crate::run::{EngineError, Setting};
 use crate::source::flow::TreeState;
 use crate::testdir::TestDir;
 use crate::tree::{self, PathBuffer, TreeShape};
 use plumb_probe::stack;
-use plumb_workload::{CachePolicy, Content, Flush, Phase, Prepare, Size, Target, TreeTarget, Work, Workload};
+use plumb_result::measurement::Fault;
+use plumb_workload::{CachePolicy, Content, Flush, OpKind, Phase, Prepare, Size, Target, TreeTarget, Work, Workload};
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// Workers share the descriptors of targets with more files than this: a process has only so many, and with so many
+/// files two workers seldom stream through the same one.
+const OWN_FILES_MAX: usize = 16;
 
 /// Files of a tree that are open at once while it is evicted.
 const TREE_BATCH: u64 = 256;
@@ -40,6 +46,8 @@ pub(crate) enum OpenTarget {
 pub(crate) struct OpenFiles {
     files: TargetFiles,
     kind: FileKind,
+    /// Through the page cache or around it, as the phase at hand has it.
+    mode: IoMode,
     pub(crate) content: Content,
     pub(crate) stamping: Option<Stamping>,
 }
@@ -60,14 +68,26 @@ pub(crate) struct OpenTargets {
 }
 
 impl OpenFiles {
-    /// The files as block workers use them.
+    /// The files as the target's only worker uses them.
     pub(crate) fn block_files(&self) -> BlockFiles {
         BlockFiles {
             fds: self.files.iter().map(|file| file.file().as_raw_fd()).collect(),
             paths: self.files.iter().map(|file| file.path().to_owned()).collect(),
             lengths: self.lengths(),
             kind: self.kind,
+            _owned: Arc::default(),
         }
+    }
+
+    /// The files opened once more, for one of several workers: a descriptor has one read-ahead state, and two streams
+    /// through it would each take the other for random access.
+    pub(crate) fn own_block_files(&self) -> Result<BlockFiles, Refusal> {
+        if self.files.len() > OWN_FILES_MAX {
+            return Ok(self.block_files());
+        }
+        let owned: Vec<File> = self.files.iter().map(|file| file.again(self.mode)).collect::<Result<_, _>>()?;
+        let fds = owned.iter().map(AsRawFd::as_raw_fd).collect();
+        Ok(BlockFiles { fds, _owned: owned.into(), ..self.block_files() })
     }
 
     pub(crate) fn lengths(&self) -> Vec<u64> {
@@ -182,7 +202,17 @@ impl OpenTargets {
     }
 
     /// Makes what a phase wrote to a target durable.
-    pub(crate) fn flush(&self, name: &str, flush: Flush) -> Result<(), String> {
+    pub(crate) fn flush(&self, name: &str, flush: Flush) -> Result<(), Box<Fault>> {
+        let op = match flush {
+            Flush::None => return Ok(()),
+            Flush::Fsync => OpKind::Fsync,
+            Flush::Fdatasync => OpKind::Fdatasync,
+            Flush::Close => OpKind::Close,
+        };
+        let failed = |path: &Path, errno: Option<i32>, reason: String| {
+            let message = format!("flushing at the end of the phase: {reason}");
+            Box::new(Fault { op, path: path.to_owned(), offset: 0, length: 0, errno, message })
+        };
         match self.targets.get(name) {
             Some(OpenTarget::Files(open)) => open.files.iter().try_for_each(|file| {
                 let done = match flush {
@@ -192,11 +222,10 @@ impl OpenTargets {
                     // What a network file system flushes on, it flushes on the close of any descriptor.
                     Flush::Close => file.again(IoMode::Buffered).map(drop).map_err(std::io::Error::other),
                 };
-                done.map_err(|error| format!("{}: {error}", file.path().display()))
+                done.map_err(|error| failed(file.path(), error.raw_os_error(), error.to_string()))
             }),
-            Some(OpenTarget::Tree(tree)) if flush != Flush::Close => {
-                rustix::fs::syncfs(&tree.root).map_err(|error| format!("{}: {error}", tree.root.path().display()))
-            }
+            Some(OpenTarget::Tree(tree)) if flush != Flush::Close => rustix::fs::syncfs(&tree.root)
+                .map_err(|error| failed(tree.root.path(), Some(error.raw_os_error()), error.to_string())),
             _ => Ok(()),
         }
     }
@@ -209,13 +238,13 @@ impl OpenTargets {
 
     /// Brings the phase's targets into the cache state that it asks for. Answers what could not be had, with the reason.
     pub(crate) fn apply_cache_policy(
-        &self,
+        &mut self,
         phase: &Phase,
         surroundings: &Surroundings<'_>,
         observer: &mut dyn Observer,
     ) -> Result<Vec<String>, EngineError> {
         let mut fallbacks = Vec::new();
-        for (name, target) in &self.targets {
+        for (name, target) in &mut self.targets {
             if !phase.workers.iter().any(|group| group.target == *name) {
                 continue;
             }
@@ -284,11 +313,15 @@ fn open_files(
         let percent = progress.written_bytes * 100 / progress.total_bytes.max(1);
         observer.preparing(&format!("writing {name}: {percent} % of {} MiB", progress.total_bytes >> 20));
     };
+    let access = access(workload, name);
     let mut layout = Layout {
         guard,
         dir,
-        access: access(workload, name),
-        phase_writes_bytes: if prepare == Prepare::Write { 0 } else { size.unwrap_or(0) * u64::from(count) },
+        access,
+        phase_writes_bytes: match (prepare, access) {
+            (Prepare::Write, _) | (_, Access::Read) => 0,
+            _ => size.unwrap_or(0) * u64::from(count),
+        },
         stop: setting.stop,
         fill: &mut fill,
         progress: &mut progress,
@@ -301,7 +334,7 @@ fn open_files(
             stamping(workload, name, &lengths, run_seed)?
         }
     };
-    Ok(OpenTarget::Files(OpenFiles { files, kind, content, stamping }))
+    Ok(OpenTarget::Files(OpenFiles { files, kind, mode: IoMode::Buffered, content, stamping }))
 }
 
 fn open_tree(
@@ -317,28 +350,33 @@ fn open_tree(
     let root = guard.open_dir_in(dir, &target.path, most_bytes)?;
     observer.preparing(&format!("making {name}: {} files of {}", shape.preallocated(), target.files));
     let mut filler = Filler::new(target.content, content_stream(workload, setting, LAYOUT_PHASE, 0));
-    tree::layout(root.as_fd(), &shape, &mut |buffer| filler.fill(buffer))
-        .map_err(|error| EngineError::Tree { target: name.to_owned(), reason: error.to_string() })?;
+    tree::layout(root.as_fd(), &shape, setting.stop, &mut |buffer| filler.fill(buffer)).map_err(
+        |error| match error {
+            tree::LayoutError::Stopped => EngineError::Prepare(PrepareError::Stopped { signal: setting.stop.signal() }),
+            error => EngineError::Tree { target: name.to_owned(), reason: error.to_string() },
+        },
+    )?;
     let shape = Arc::new(shape);
     let state = Some(TreeState::new(Arc::clone(&shape)));
     Ok(OpenTarget::Tree(OpenTree { root, shape, state, content: target.content }))
 }
 
 fn apply_to_files(
-    open: &OpenFiles,
+    open: &mut OpenFiles,
     phase: &Phase,
     surroundings: &Surroundings<'_>,
     observer: &mut dyn Observer,
     fallbacks: &mut Vec<String>,
 ) -> Result<(), EngineError> {
     let setting = surroundings.setting;
-    let mode = if phase.cache == CachePolicy::Direct { IoMode::Direct } else { IoMode::Buffered };
+    open.mode = if phase.cache == CachePolicy::Direct { IoMode::Direct } else { IoMode::Buffered };
     let mut policy = phase.cache;
-    match open.files.set_mode(mode) {
+    match open.files.set_mode(open.mode) {
         Ok(()) => {}
         Err(refusal @ Refusal::NoDirect { .. }) => {
             fallbacks.push(format!("direct: {refusal}; a cold page cache used instead"));
             policy = CachePolicy::Cold;
+            open.mode = IoMode::Buffered;
         }
         Err(refusal) => return Err(refusal.into()),
     }
@@ -360,7 +398,7 @@ fn apply_to_files(
         CachePolicy::Warm => {
             observer.preparing(&format!("{}: filling the page cache", phase.name));
             warm(&open.files, setting.stop)
-                .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source })?;
+                .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
         }
     }
     Ok(())
@@ -409,7 +447,8 @@ fn apply_to_tree(
         let paths: Vec<PathBuf> = files.by_ref().take(TREE_BATCH as usize).map(|file| path_of(tree, file)).collect();
         let batch = TargetFiles::open_read_only(paths.iter().map(PathBuf::as_path))?;
         if phase.cache == CachePolicy::Warm {
-            warm(&batch, setting.stop).map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source })?;
+            warm(&batch, setting.stop)
+                .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
         } else {
             evict(&batch, setting.drop_caches, setting.stop)
                 .map_err(|source| EngineError::NotCold { phase: phase.name.clone(), source })?;

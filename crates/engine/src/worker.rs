@@ -32,12 +32,16 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Takes one op; false when it is used up.
+    /// Takes one op; false when it is used up. A flush behind the last write that fits still fits.
     #[inline(always)]
-    fn take(&mut self, control: &Control, bytes: u64) -> bool {
+    fn take<O: Operation>(&mut self, control: &Control, op: &O) -> bool {
+        if !op.counts() {
+            return true;
+        }
         if self.ops == 0 || self.bytes == 0 {
             return false;
         }
+        let bytes = op.moves();
         if self.shares_limit && !control.claim(bytes) {
             return false;
         }
@@ -111,7 +115,7 @@ where
             }
             continue;
         }
-        if !desk.budget.take(desk.control, op.length()) {
+        if !desk.budget.take(desk.control, op) {
             source.failed(op);
             return Ended::Done;
         }
@@ -195,6 +199,8 @@ where
     let mut slots: Vec<Slot> = (0..queue.depth as Slot).collect();
     let mut free = depth;
     let mut ended: Option<Ended> = None;
+    // The next op while it is not due: drawn before it is waited for, so that nobody waits for an op that is not there.
+    let mut early: Option<S::Op> = None;
     loop {
         let now = clock.now();
         if ended.is_none() && desk.control.stops_at(now) {
@@ -203,16 +209,18 @@ where
         let mut wake_at = None;
         let free_before = free;
         while ended.is_none() && free > 0 && free_before - free < queue.submit as usize {
+            let next = early.take().or_else(|| source.next().filter(|op| desk.budget.take(desk.control, op)));
+            let Some(op) = next else {
+                ended = Some(Ended::Done);
+                break;
+            };
             let intended = match pacer.due(now) {
                 Due::Now { intended } => intended,
                 Due::At(at) => {
+                    early = Some(op);
                     wake_at = Some(at);
                     break;
                 }
-            };
-            let Some(op) = source.next().filter(|op| desk.budget.take(desk.control, op.length())) else {
-                ended = Some(Ended::Done);
-                break;
             };
             free -= 1;
             let slot = slots[free];
@@ -243,7 +251,8 @@ where
             Some(at) if ended.is_none() => Wait::Timeout(clock.ns_between(start, at)),
             _ if free == 0 => Wait::For(queue.complete.min(in_flight)),
             _ if ended.is_some() => Wait::For(1),
-            _ => Wait::For(queue.complete.min(in_flight)),
+            // There is room, and more to start: a batch is smaller than the queue.
+            _ => Wait::For(0),
         })?;
         let end = clock.now();
         backend.reap(&mut |backend, slot: Slot, done: Completion| {

@@ -30,6 +30,10 @@ pub struct Common {
     #[arg(long, global = true, value_name = "FILE", env = "PLUMB_DB")]
     pub db: Option<PathBuf>,
 
+    /// The serial of a device whose content may be destroyed; may be given several times.
+    #[arg(long, global = true, value_name = "SERIAL")]
+    pub destroy: Vec<String>,
+
     /// Do not store the result.
     #[arg(long, global = true)]
     pub no_store: bool,
@@ -97,7 +101,7 @@ pub enum Command {
         /// Runs: ids, unique beginnings, or `last`; all runs when absent.
         runs: Vec<String>,
         /// CSV, a line a number.
-        #[arg(long, conflicts_with = "json")]
+        #[arg(long)]
         csv: bool,
     },
     /// The JSON Schema of a form that Plumb reads or writes.

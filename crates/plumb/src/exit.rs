@@ -76,6 +76,16 @@ impl From<PlaceError> for Stopped {
 
 impl From<plumb_store::StoreError> for Stopped {
     fn from(error: plumb_store::StoreError) -> Stopped {
-        Stopped::io(error)
+        use plumb_store::StoreError;
+        let asked_wrongly = matches!(
+            error,
+            StoreError::NotFound { .. }
+                | StoreError::Ambiguous { .. }
+                | StoreError::NoResult { .. }
+                | StoreError::WouldWrite { .. }
+                | StoreError::Query { .. }
+                | StoreError::Tag { .. }
+        );
+        if asked_wrongly { Stopped::usage(error) } else { Stopped::io(error) }
     }
 }

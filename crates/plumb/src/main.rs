@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod exit;
 mod progress;
+mod room;
 mod session;
 
 use args::{Arguments, Command};
@@ -16,7 +17,9 @@ fn main() -> ExitCode {
     match run(&arguments) {
         Ok(end) => end.code(),
         Err(stopped) => {
-            eprintln!("error: {}", stopped.message);
+            // Errors of a workload's text have heads of their own, one each.
+            let head = if stopped.message.starts_with("error: ") { "" } else { "error: " };
+            eprintln!("{head}{}", stopped.message);
             stopped.end.code()
         }
     }

@@ -3,6 +3,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_engine::Live;
 use plumb_report::format;
+use plumb_result::Tier;
 use plumb_study::Progress;
 use plumb_workload::OpKind;
 use std::io::IsTerminal;
@@ -64,7 +65,7 @@ impl Progress for LiveLine {
         self.prefix = format!("{what} · ");
     }
 
-    fn live(&mut self, live: &Live) {
+    fn live(&mut self, live: &Live, tier: Tier) {
         let seconds = live.interval.length_ns as f64 / 1e9;
         let busiest = live.interval.ops.iter().max_by_key(|(_, ops)| ops.count);
         let Some((kind, ops)) = busiest else {
@@ -89,10 +90,14 @@ impl Progress for LiveLine {
         let verb =
             if *kind == OpKind::Read || *kind == OpKind::Write { String::new() } else { format!("{} ", kind.name()) };
         self.say(&format!(
-            "{}  {verb}{speed} {} p99 {p99} · in flight {:.1}{left}",
+            "{}  {verb}{speed} {} p99 {p99} · in flight {:.1} · {}{left}",
             live.phase,
             sparkline(&self.history),
-            live.in_flight
+            live.in_flight,
+            match tier {
+                Tier::Mixed { device_share } => format!("device {}", format::percent(device_share)),
+                tier => tier.name().to_owned(),
+            }
         ));
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::args::Common;
 use crate::exit::Stopped;
-use plumb_engine::guard::Permissions;
+use plumb_engine::guard::{Allow, Permissions};
 use plumb_engine::signals;
 use plumb_engine::testdir::TestDirs;
 use plumb_report::Style;
 use plumb_report::style::Colour;
-use plumb_store::Store;
+use plumb_store::{Recovered, Store};
 use plumb_study::Bench;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -26,8 +26,21 @@ pub fn test_dirs() -> TestDirs {
     TestDirs::new(data_directory().join("testdirs"))
 }
 
+/// The store, and the runs in it that were found killed.
+pub struct RecoveredStore {
+    /// The store.
+    pub store: Store,
+    /// Runs that are marked as aborted from now on.
+    pub recovered: Vec<Recovered>,
+}
+
 /// Opens the store, and marks what a killed run left in it.
 pub fn store(common: &Common) -> Result<Store, Stopped> {
+    recovered_store(common).map(|found| found.store)
+}
+
+/// The same, saying which runs were marked.
+pub fn recovered_store(common: &Common) -> Result<RecoveredStore, Stopped> {
     let path = common.db.clone().unwrap_or_else(|| data_directory().join("plumb.db"));
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent).map_err(|error| {
@@ -38,15 +51,17 @@ pub fn store(common: &Common) -> Result<Store, Stopped> {
         })?;
     }
     let mut store = Store::open(&path)?;
-    store.recover()?;
-    Ok(store)
+    let recovered = store.recover()?;
+    Ok(RecoveredStore { store, recovered })
 }
 
 /// Everything that a measuring command needs.
 pub fn bench(common: &Common) -> Result<Bench, Stopped> {
     let store = if common.no_store { None } else { Some(store(common)?) };
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
-    let permissions = common.plumb_allow.as_deref().map_or_else(Permissions::none, Permissions::parse);
+    let mut permissions = common.plumb_allow.as_deref().map_or_else(Permissions::none, Permissions::parse);
+    // A serial is one word as typed; only PLUMB_ALLOW is a list.
+    permissions.extend(Permissions { allow: common.destroy.iter().cloned().map(Allow::Named).collect() });
     Ok(Bench::new(store, stop, permissions, test_dirs()))
 }
 

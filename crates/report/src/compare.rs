@@ -1,8 +1,9 @@
 //! A comparison as a page: the verdict in words, the numbers behind it, and everything in which the two sides differ.
 
 use crate::format::{self, MISSING};
+use crate::run::short_id;
 use crate::style::{Ink, Style};
-use plumb_result::compare::Difference;
+use plumb_result::compare::{Difference, LeftOut};
 use plumb_result::{Better, Comparison, Contrast, ContrastVerdict};
 
 /// The whole page.
@@ -12,7 +13,10 @@ pub fn page(comparison: &Comparison, style: &Style) -> String {
     for contrast in &comparison.contrasts {
         page.push_str(&contrast_lines(contrast, style));
     }
-    page.push('\n');
+    if !comparison.contrasts.is_empty() {
+        page.push('\n');
+    }
+    page.push_str(&notes(comparison, style));
     page.push_str(&left_out(comparison, style));
     page.push_str(&differences(comparison, style));
     page
@@ -50,7 +54,8 @@ fn contrast_lines(contrast: &Contrast, style: &Style) -> String {
     };
     let interval = match (contrast.ratio, contrast.lo, contrast.hi) {
         (Some(ratio), Some(lo), Some(hi)) => {
-            format!("{ratio:.2}×  ({:.0} % {lo:.2} – {hi:.2})", contrast.confidence * 100.0)
+            let [ratio, lo, hi] = [ratio, lo, hi].map(format::ratio);
+            format!("{ratio}×  ({:.0} % {lo} – {hi})", contrast.confidence * 100.0)
         }
         _ => MISSING.to_owned(),
     };
@@ -60,36 +65,66 @@ fn contrast_lines(contrast: &Contrast, style: &Style) -> String {
     };
     let verdict = style.ink(ink, &format!("{:11}", contrast.verdict.name()));
     let more = match contrast.blocks_needed {
-        Some(more) if contrast.verdict == ContrastVerdict::CannotTell => format!("; about {more} more needed"),
+        Some(more) if contrast.verdict == ContrastVerdict::CannotTell => format!(" · about {more} more blocks needed"),
         _ => String::new(),
     };
-    format!(
-        "  {verdict}  {:14}  {:16}  {interval}   {} blocks{more}\n               {}\n",
-        contrast.phase,
-        contrast.metric.to_string(),
-        contrast.blocks,
-        style.ink(
-            Ink::Faint,
-            &format!(
-                "{} {} · {} {} · {direction}",
-                contrast.baseline,
-                side(contrast.baseline_value, contrast.baseline_cv),
-                contrast.candidate,
-                side(contrast.candidate_value, contrast.candidate_cv),
-            )
-        ),
-    )
+    let head =
+        format!("{:14}  {:16}  {interval}   {} blocks", contrast.phase, contrast.metric.to_string(), contrast.blocks);
+    let sides = format!(
+        "{} {} · {} {} · {direction}{more}",
+        contrast.baseline,
+        side(contrast.baseline_value, contrast.baseline_cv),
+        contrast.candidate,
+        side(contrast.candidate_value, contrast.candidate_cv),
+    );
+    let head = if INDENT + head.chars().count() <= style.width { head } else { style.wrap(&head, INDENT) };
+    let indent = " ".repeat(INDENT);
+    let sides = style
+        .wrap(&sides, INDENT)
+        .split(&format!("\n{indent}"))
+        .map(|line| style.ink(Ink::Faint, line))
+        .collect::<Vec<_>>();
+    format!("  {verdict}  {head}\n{indent}{}\n", sides.join(&format!("\n{indent}")))
 }
 
+/// Where the text behind a contrast's verdict begins.
+const INDENT: usize = 15;
+
+fn notes(comparison: &Comparison, style: &Style) -> String {
+    comparison.notes.iter().map(|note| crate::run::not_had(note, style)).collect()
+}
+
+/// Runs that were left out: those that the same checks rejected on the same side make one entry, with one of their
+/// reasons in full.
 fn left_out(comparison: &Comparison, style: &Style) -> String {
-    let mut text = String::new();
+    let mut groups: Vec<(String, Vec<&LeftOut>)> = Vec::new();
     for run in &comparison.left_out {
-        let line = format!(
-            "left out, rejected by checks: run {} of {}: {}",
-            crate::run::short_id(&run.run),
-            run.side,
-            run.reason
-        );
+        let is_code =
+            |word: &&str| word.len() >= 2 && word.starts_with(char::is_uppercase) && word[1..].parse::<u32>().is_ok();
+        let codes: Vec<&str> = run.reason.split(' ').filter(is_code).collect();
+        let key = format!("{} {}", run.side, codes.join(" "));
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, runs)) => runs.push(run),
+            None => groups.push((key, vec![run])),
+        }
+    }
+    let mut text = String::new();
+    for (_, runs) in &groups {
+        let Some(first) = runs.first() else { continue };
+        let line = match runs.len() {
+            1 => format!(
+                "left out, rejected by checks: run {} of {}: {}",
+                short_id(&first.run),
+                first.side,
+                first.reason
+            ),
+            many => format!(
+                "left out, rejected by checks: {many} runs of {}, such as {}: {}",
+                first.side,
+                short_id(&first.run),
+                first.reason
+            ),
+        };
         text.push_str(&format!("  {}\n", style.ink(Ink::Bad, &style.wrap(&line, 4))));
     }
     text
@@ -97,9 +132,9 @@ fn left_out(comparison: &Comparison, style: &Style) -> String {
 
 fn differences(comparison: &Comparison, style: &Style) -> String {
     if comparison.differences.is_empty() {
-        return "The two set-ups do not differ in anything that could be seen.\n".to_owned();
+        return format!("{}\n", style.wrap("The two set-ups do not differ in anything that could be seen.", 0));
     }
-    let mut text = String::from("The verdict is about the two set-ups as wholes. They differ in:\n");
+    let mut text = format!("{}\n", style.wrap("The verdict is about the two set-ups as wholes. They differ in:", 0));
     let mut factors: Vec<&str> = comparison.differences.iter().map(|difference| difference.factor.as_str()).collect();
     factors.sort_unstable();
     factors.dedup();

@@ -59,6 +59,12 @@ pub fn time(ns: f64) -> String {
     scaled(ns, 1000.0, &["ns", "µs", "ms", "s"])
 }
 
+/// A ratio: `1.31`, `12.4`, `1708`.
+pub fn ratio(ratio: f64) -> String {
+    let decimals = if ratio < 9.995 { 2 } else { usize::from(ratio < 99.95) };
+    format!("{ratio:.decimals$}")
+}
+
 /// A share: `62 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -96,5 +102,6 @@ mod tests {
         assert_eq!(percent(0.624), "62 %");
         assert_eq!(percent(0.015), "1.5 %");
         assert_eq!(count(999.0), "999");
+        assert_eq!([0.4, 1.311, 9.999, 12.44, 1708.05].map(ratio), ["0.40", "1.31", "10.0", "12.4", "1708"]);
     }
 }

@@ -8,15 +8,25 @@ use plumb_result::run::TierName;
 use plumb_result::{Finding, Level, Metric, MetricValue, PhaseResult, Quantity, RunResult, RunVerdict};
 use plumb_workload::{OpKind, Work};
 
+/// Whether a result can be looked at again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It is in the store.
+    Stored,
+    /// It is not.
+    Nowhere,
+}
+
 /// The whole page.
-pub fn page(result: &RunResult, style: &Style) -> String {
+pub fn page(result: &RunResult, kept: Kept, style: &Style) -> String {
     let mut page = String::new();
     page.push_str(&style.wrap(&sentence(result), 0));
     page.push_str("\n\n");
     page.push_str(&targets(result, style));
     page.push_str(&table(result, style));
+    page.push_str(&notes(result, style));
     page.push_str(&findings(&result.checks, style));
-    page.push_str(&last_line(result, style));
+    page.push_str(&last_line(result, kept, style));
     page
 }
 
@@ -38,6 +48,7 @@ pub fn sentence(result: &RunResult) -> String {
         } else if let Some((phase, rate)) = headline(kind, Metric::bandwidth, None) {
             let tier = phase.metrics[&Metric::bandwidth(kind)].tier.map_or("unknown", TierName::name);
             let source = match tier {
+                "cache" if kind == OpKind::Write => "into memory, which says nothing about a device",
                 "cache" => "from memory, which says nothing about a device",
                 "mixed" => "of which only a part is the device's",
                 _ => "of unknown origin",
@@ -108,7 +119,9 @@ const TIMES: [Stat; 3] = [Stat::P50, Stat::P99, Stat::P999];
 fn rows(result: &RunResult) -> Vec<Row> {
     let mut rows = Vec::new();
     for phase in &result.phases {
-        let kinds: Vec<OpKind> = OpKind::ALL.iter().copied().filter(|&kind| worth_a_line(phase, kind)).collect();
+        let mut kinds: Vec<OpKind> = OpKind::ALL.iter().copied().filter(|&kind| worth_a_line(phase, kind)).collect();
+        // What gave the phase its name comes first.
+        kinds.sort_by_key(|kind| kind.name() != phase.name);
         for &kind in &kinds {
             let label = if kinds.len() == 1 { phase.name.clone() } else { format!("{}: {}", phase.name, kind.name()) };
             let label = match depth_label(result, &phase.name) {
@@ -145,10 +158,9 @@ fn is_other_op(metric: &Metric, kind: OpKind) -> bool {
 
 fn depth_label(result: &RunResult, phase: &str) -> Option<String> {
     let phase = result.workload.phase.iter().find(|candidate| candidate.name == phase)?;
-    let group = phase.workers.first()?;
-    let in_flight = group.depth * group.count;
-    let is_blocks = matches!(group.work, Work::Blocks(_));
-    (is_blocks && in_flight > 1).then(|| format!("(depth {in_flight})"))
+    let blocks = phase.workers.iter().filter(|group| matches!(group.work, Work::Blocks(_)));
+    let in_flight: u32 = blocks.map(|group| group.depth * group.count).sum();
+    (in_flight > 1).then(|| format!("(depth {in_flight})"))
 }
 
 fn row(phase: &PhaseResult, kind: OpKind, label: String) -> Row {
@@ -190,65 +202,111 @@ fn tier_ink(tier: Option<TierName>) -> Ink {
     }
 }
 
+/// One column of the table: its title, and one text a row.
+struct Column {
+    title: &'static str,
+    cells: Vec<String>,
+    to_the_right: bool,
+    /// Where the page is too narrow, columns are left out in this order; `None` stays.
+    leaves: Option<u32>,
+}
+
+impl Column {
+    fn width(&self) -> usize {
+        self.cells.iter().map(|cell| cell.chars().count()).chain([self.title.chars().count()]).max().unwrap_or(0)
+    }
+
+    fn set(&self, text: &str) -> String {
+        let width = self.width();
+        if self.to_the_right { format!("{text:>width$}") } else { format!("{text:width$}") }
+    }
+}
+
+fn columns(rows: &[Row]) -> Vec<Column> {
+    let column = |title, to_the_right, leaves, cell: &dyn Fn(&Row) -> String| Column {
+        title,
+        cells: rows.iter().map(cell).collect(),
+        to_the_right,
+        leaves,
+    };
+    vec![
+        column("", false, None, &|row| row.label.clone()),
+        column("rate", true, None, &|row| row.rate.clone()),
+        column("", false, Some(1), &|row| row.also.clone()),
+        column("p50", true, Some(3), &|row| row.times[0].clone()),
+        column("p99", true, None, &|row| row.times[1].clone()),
+        column("p99.9", true, Some(2), &|row| row.times[2].clone()),
+        column("tier", false, None, &|row| row.tier.as_ref().map_or(String::new(), tier_text)),
+    ]
+}
+
 fn table(result: &RunResult, style: &Style) -> String {
+    const GAP: &str = "  ";
     let rows = rows(result);
     if rows.is_empty() {
         return String::new();
     }
-    let width = |cell: fn(&Row) -> &str, title: &str| {
-        rows.iter().map(|row| cell(row).chars().count()).chain([title.chars().count()]).max().unwrap_or(0)
+    let mut columns = columns(&rows);
+    let width = |columns: &[Column]| columns.iter().map(|column| GAP.len() + column.width()).sum::<usize>();
+    while width(&columns) > style.width
+        && let Some(first) = columns.iter().filter_map(|column| column.leaves).min()
+    {
+        columns.retain(|column| column.leaves != Some(first));
+    }
+    let line = |cell: &dyn Fn(&Column) -> String| {
+        columns.iter().map(|column| format!("{GAP}{}", cell(column))).collect::<String>()
     };
-    let label = width(|row| &row.label, "");
-    let rate = width(|row| &row.rate, "rate");
-    let also = width(|row| &row.also, "");
-    let mut text = String::new();
-    let head = format!(
-        "  {:label$}  {:>rate$}  {:also$}  {:>8}  {:>8}  {:>8}  {}",
-        "", "rate", "", "p50", "p99", "p99.9", "tier"
-    );
-    text.push_str(&style.ink(Ink::Faint, head.trim_end()));
+    let mut text = style.ink(Ink::Faint, line(&|column| column.set(column.title)).trim_end());
     text.push('\n');
-    for row in &rows {
-        let numbers = format!("  {:label$}  {:>rate$}  {:also$}", row.label, row.rate, row.also);
-        let times: String = row.times.iter().map(|time| format!("  {time:>8}")).collect();
-        let tier = row.tier.as_ref().map_or(String::new(), |value| style.ink(tier_ink(value.tier), &tier_text(value)));
-        text.push_str(format!("{numbers}{times}  {tier}").trim_end());
+    for (number, row) in rows.iter().enumerate() {
+        let plain = line(&|column| column.set(&column.cells[number]));
+        // The tier is the last column, and the only one in colour.
+        let tier = row.tier.as_ref().map_or(String::new(), tier_text);
+        let before = plain.trim_end().strip_suffix(tier.as_str()).unwrap_or(plain.trim_end());
+        text.push_str(before);
+        if !tier.is_empty() {
+            text.push_str(&style.ink(tier_ink(row.tier.as_ref().and_then(|value| value.tier)), &tier));
+        }
         text.push('\n');
     }
     text.push('\n');
     text
 }
 
-/// What the checks say, worst first; what passed or was skipped is counted only.
+/// What was asked for and not had: one entry for each such thing, with the phases that it is about.
+fn notes(result: &RunResult, style: &Style) -> String {
+    let mut by_note: Vec<(&str, Vec<&str>)> = Vec::new();
+    for phase in &result.phases {
+        for note in &phase.notes {
+            match by_note.iter_mut().find(|(said, _)| said == note) {
+                Some((_, phases)) => phases.push(&phase.name),
+                None => by_note.push((note, vec![&phase.name])),
+            }
+        }
+    }
+    by_note.iter().map(|(note, phases)| not_had(&format!("{}: {note}", phases.join(", ")), style)).collect()
+}
+
+/// A line about something that was asked for and not had.
+pub(crate) fn not_had(what: &str, style: &Style) -> String {
+    const HEAD: &str = "not had ";
+    let body = style.wrap(what, HEAD.len() + 2);
+    format!("  {}{body}\n", style.ink(Ink::Caution, HEAD))
+}
+
+/// What the checks say, worst first: one entry for each check and level, with the phases that it is about. What passed
+/// is left out, what could not be looked at is named.
 pub fn findings(findings: &[Finding], style: &Style) -> String {
     let mut text = String::new();
-    let mut said: Vec<&Finding> = Vec::new();
+    let mut said: Vec<(&str, Level)> = Vec::new();
     for finding in findings.iter().filter(|finding| finding.level >= Level::Note) {
-        let ink = match finding.level {
-            Level::Fail => Ink::Bad,
-            Level::Warn => Ink::Caution,
-            _ => Ink::Faint,
-        };
-        // The same sentence about several phases is said once, with the phases named.
-        if said.iter().any(|other| other.code == finding.code && other.message == finding.message) {
+        let key = (finding.code.as_str(), finding.level);
+        if said.contains(&key) {
             continue;
         }
-        said.push(finding);
-        let phases: Vec<&str> = findings
-            .iter()
-            .filter(|other| {
-                other.code == finding.code && other.message == finding.message && other.level == finding.level
-            })
-            .filter_map(|other| other.phase.as_deref())
-            .collect();
-        let place = if phases.is_empty() { String::new() } else { format!("{}: ", phases.join(", ")) };
-        let head = format!("{:4} {:3} ", finding.level.name(), finding.code);
-        let body = style.wrap(&format!("{place}{}", finding.message), head.len() + 2);
-        text.push_str(&format!("  {}{body}\n", style.ink(ink, &head)));
-        if !finding.remedy.is_empty() && finding.level > Level::Note {
-            let remedy = style.wrap(&format!("→ {}", finding.remedy), head.len() + 4);
-            text.push_str(&format!("  {:indent$}{remedy}\n", "", indent = head.len()));
-        }
+        said.push(key);
+        let alike: Vec<&Finding> = findings.iter().filter(|other| (other.code.as_str(), other.level) == key).collect();
+        text.push_str(&entry(finding, &alike, style));
     }
     let mut skipped: Vec<&str> = findings
         .iter()
@@ -258,7 +316,7 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
     skipped.sort_unstable();
     skipped.dedup();
     if !skipped.is_empty() {
-        let line = format!("could not look at {}: `--json` and `plumb show` say why", skipped.join(", "));
+        let line = format!("could not look at {} everywhere: `--json` says why", skipped.join(", "));
         text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&line, 2))));
     }
     if !text.is_empty() {
@@ -267,7 +325,31 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
     text
 }
 
-fn last_line(result: &RunResult, style: &Style) -> String {
+/// The first of several findings of one check and level, and which phases the others are about.
+fn entry(finding: &Finding, alike: &[&Finding], style: &Style) -> String {
+    let ink = match finding.level {
+        Level::Fail => Ink::Bad,
+        Level::Warn => Ink::Caution,
+        _ => Ink::Faint,
+    };
+    let head = format!("{:4} {:3} ", finding.level.name(), finding.code);
+    let same = |other: &&&Finding| other.message == finding.message;
+    let phases =
+        |of: Vec<&&Finding>| of.iter().filter_map(|other| other.phase.as_deref()).collect::<Vec<_>>().join(", ");
+    let (here, elsewhere) =
+        (phases(alike.iter().filter(same).collect()), phases(alike.iter().filter(|other| !same(other)).collect()));
+    let place = if here.is_empty() { String::new() } else { format!("{here}: ") };
+    let others = if elsewhere.is_empty() { String::new() } else { format!(" Likewise: {elsewhere}.") };
+    let body = style.wrap(&format!("{place}{}{others}", finding.message), head.len() + 2);
+    let mut text = format!("  {}{body}\n", style.ink(ink, &head));
+    if !finding.remedy.is_empty() && finding.level > Level::Note {
+        let remedy = style.wrap(&format!("→ {}", finding.remedy), head.len() + 4);
+        text.push_str(&format!("  {:indent$}{remedy}\n", "", indent = head.len()));
+    }
+    text
+}
+
+fn last_line(result: &RunResult, kept: Kept, style: &Style) -> String {
     let ink = match result.verdict {
         RunVerdict::Pass => Ink::Good,
         RunVerdict::Caution | RunVerdict::Unknown => Ink::Caution,
@@ -276,7 +358,11 @@ fn last_line(result: &RunResult, style: &Style) -> String {
     let worst = result.checks.iter().find(|finding| finding.level >= Level::Warn);
     let explain = worst.map_or(String::new(), |finding| format!("   plumb explain {}", finding.code));
     let verdict = style.ink(ink, result.verdict.name());
-    format!("Trust: {verdict}{explain}   plumb show {}\n", short_id(&result.id))
+    let show = match kept {
+        Kept::Stored => format!("   plumb show {}", short_id(&result.id)),
+        Kept::Nowhere => String::new(),
+    };
+    format!("Trust: {verdict}{explain}{show}\n")
 }
 
 /// The shortest form of an id that is still unlikely to be ambiguous: UUIDv7 begins with the time in milliseconds, and

@@ -28,6 +28,9 @@ pub struct Comparison {
     pub runs: Vec<String>,
     /// Ids of runs that were rejected by checks and left out of the contrasts, each with the reason.
     pub left_out: Vec<LeftOut>,
+    /// What was asked for and not had, each with workload, phase, side and reason, and with what was done instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// A run that was left out of a comparison.
@@ -35,7 +38,7 @@ pub struct Comparison {
 pub struct LeftOut {
     /// The run.
     pub run: String,
-    /// `A` or `B`.
+    /// Name of its side, as in the contrasts.
     pub side: String,
     /// Codes of the checks that rejected it, with their messages.
     pub reason: String,

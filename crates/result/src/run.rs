@@ -56,6 +56,9 @@ pub struct PhaseResult {
     pub wall_ns: u64,
     /// By metric. A metric that was not measured is absent, or has a `null` value with the reason in a finding.
     pub metrics: BTreeMap<Metric, MetricValue>,
+    /// What was asked for and not had, each with the reason and with what was done instead.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }
 
 /// One number.

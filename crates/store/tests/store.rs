@@ -324,6 +324,7 @@ fn a_comparison_is_kept_whole_and_as_conclusions() {
         order: vec!["AB".to_owned()],
         runs: vec![FIRST.to_owned(), SECOND.to_owned()],
         left_out: Vec::new(),
+        notes: Vec::new(),
     };
     let mut store = with_two_runs();
     store.save_comparison("c1", "blocked log-t/1", &comparison).unwrap();

@@ -1,5 +1,6 @@
 //! Which of two is faster: interleaved blocks, a verdict per phase and metric, and everything in which the sides differ.
 
+use crate::fit::Policies;
 use crate::place::Place;
 use crate::run::{Bench, Progress, RunError, RunOutcome, RunRequest};
 use plumb_engine::sim::SimRun;
@@ -13,7 +14,7 @@ use plumb_stats::verdict::{Assessment, Rule, Verdict, assess};
 use plumb_trust::{ComparisonView, Factor};
 use plumb_workload::Workload;
 use plumb_workload::named::{NAMED, Named, Scale};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// Method and version of the claims that [`compare`] makes.
@@ -79,6 +80,17 @@ struct Sample {
     candidate: Vec<f64>,
 }
 
+/// Why a comparison ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    /// The stop rule, or the budget.
+    By(StopReason),
+    /// A signal.
+    Interrupted,
+    /// No block had two runs that the checks accept.
+    NothingAccepted,
+}
+
 /// The runs so far.
 struct Ledger {
     runs: Vec<String>,
@@ -87,7 +99,11 @@ struct Ledger {
     samples: BTreeMap<Cell, Sample>,
     facts: [Option<RunOutcome>; 2],
     accepted: [u32; 2],
+    /// Workloads of which a block had two runs that the checks accept.
+    accepted_pairs: BTreeSet<&'static str>,
     not_stored: Option<String>,
+    /// What was asked for and not had, by workload, phase and note, with the sides that it is about.
+    notes: BTreeMap<(&'static str, String, String), Vec<String>>,
 }
 
 /// Compares two places.
@@ -105,37 +121,41 @@ pub fn compare(
         samples: BTreeMap::new(),
         facts: [None, None],
         accepted: [0, 0],
+        accepted_pairs: BTreeSet::new(),
         not_stored: None,
+        notes: BTreeMap::new(),
     };
     let mut stopper = Stopper::new(request.rule);
     let mut done = 0u32;
-    let mut interrupted = false;
-    let reason = 'looks: loop {
+    let ended = 'looks: loop {
         let elapsed = started.elapsed();
         // A further step must fit: what is left must last for two blocks of the length so far.
         let block = if done == 0 { Duration::ZERO } else { elapsed / done };
         let budget = if elapsed + block * 2 > request.budget && done > 0 { Budget::Spent } else { Budget::Left };
         let assessments = assessments(request, &ledger)?;
+        // Where the checks reject every run, more of them will not help.
+        if done >= request.rule.blocks_min && ledger.accepted_pairs.is_empty() {
+            break Ended::NothingAccepted;
+        }
         match stopper.look(done, &precisions(&assessments), budget) {
-            Decision::Stop(reason) => break reason,
+            Decision::Stop(reason) => break Ended::By(reason),
             Decision::Run { blocks } => {
                 for _ in 0..blocks {
                     let over = started.elapsed() + block > request.budget && done > 0;
                     if over {
-                        break 'looks StopReason::Budget;
+                        break 'looks Ended::By(StopReason::Budget);
                     }
                     progress.block(&format!("block {} of at least {}", done + 1, request.rule.blocks_min));
                     let finished = run_block(bench, request, order[done as usize], done, &mut ledger, progress)?;
                     if !finished {
-                        interrupted = true;
-                        break 'looks StopReason::Budget;
+                        break 'looks Ended::Interrupted;
                     }
                     done += 1;
                 }
             }
         }
     };
-    finish(bench, request, ledger, reason, interrupted)
+    finish(bench, request, ledger, ended)
 }
 
 /// Runs every workload on both sides in the block's order. False when a signal ended it.
@@ -158,6 +178,7 @@ fn run_block(
             let run_index = number * 2 + position as u32;
             let request = RunRequest {
                 workload: &workload,
+                policies: Policies::Fitted,
                 base: place.base(),
                 command: &request.command,
                 sim_run: SimRun { seed: sim_seed(request.seed, index), run_index, plot_index: index as u32 },
@@ -202,6 +223,14 @@ impl Ledger {
             if self.not_stored.is_none() {
                 self.not_stored.clone_from(&outcome.not_stored);
             }
+            for phase in &outcome.result.phases {
+                for note in &phase.notes {
+                    let sides = self.notes.entry((workload, phase.name.clone(), note.clone())).or_default();
+                    if !sides.contains(&side.name) {
+                        sides.push(side.name.clone());
+                    }
+                }
+            }
             if outcome.result.verdict == RunVerdict::Reject {
                 rejected = true;
                 self.left_out.push(LeftOut {
@@ -214,6 +243,7 @@ impl Ledger {
             }
         }
         if !rejected {
+            self.accepted_pairs.insert(workload);
             for (cell, a) in numbers(workload, &baseline) {
                 let b = numbers(workload, &candidate).into_iter().find(|(other, _)| *other == cell);
                 if let Some((_, b)) = b {
@@ -329,7 +359,7 @@ fn note(
     contrasts: &[Contrast],
     confounded: bool,
     left_out: usize,
-    reason: StopReason,
+    ended: Ended,
 ) -> String {
     let count = |verdict| contrasts.iter().filter(|contrast| contrast.verdict == verdict).count();
     let (a, b) = (&request.baseline.name, &request.candidate.name);
@@ -337,7 +367,8 @@ fn note(
     let (equivalent, total) = (count(ContrastVerdict::Equivalent), contrasts.len());
     let one = |contrast: &Contrast| contrast.ratio.map_or(String::new(), |ratio| format!(" ({ratio:.2}×)"));
     let mut said = match contrasts {
-        [] => format!("Nothing can be said about {a} and {b}: no run of both sides could be used."),
+        [] if left_out > 0 => format!("Nothing can be said about {a} and {b}: no run of both sides could be used."),
+        [] => format!("Nothing can be said about {a} and {b}: no number was measured on both sides."),
         [only] if faster == 1 => format!("{b} is faster than {a}{}.", one(only)),
         [only] if slower == 1 => format!("{b} is slower than {a}{}.", one(only)),
         _ if equivalent == total => format!("{a} and {b} are equivalent, within 5 %."),
@@ -354,21 +385,53 @@ fn note(
         );
     }
     if left_out > 0 {
-        said.push_str(&format!(" {left_out} runs were rejected by their checks and left out."));
+        let runs = if left_out == 1 { "run was" } else { "runs were" };
+        said.push_str(&format!(" {left_out} {runs} rejected by checks and left out."));
     }
     let open = contrasts.iter().any(|contrast| contrast.verdict == ContrastVerdict::CannotTell);
-    if open && reason == StopReason::Budget {
-        said.push_str(" The time budget ended it; a larger `--budget` may settle what is open.");
+    match ended {
+        Ended::Interrupted => said.push_str(" It was interrupted; this is what was measured before."),
+        Ended::By(StopReason::Budget) if open => {
+            said.push_str(" The time budget ended it; a larger `--budget` may settle what is open.");
+        }
+        Ended::By(_) | Ended::NothingAccepted => {}
     }
     said
+}
+
+/// What was asked for and not had: in the runs, and numbers that could not be compared for want of a value.
+fn notes(request: &CompareRequest<'_>, ledger: &Ledger) -> Vec<String> {
+    let mut notes: Vec<String> =
+        ledger.notes.iter().map(|((workload, phase, note), sides)| said_note(workload, phase, note, sides)).collect();
+    // Why rejected runs have no numbers is said with them.
+    let accepted = request.workloads.iter().filter(|named| ledger.accepted_pairs.contains(named.name));
+    for named in accepted {
+        let compared = |name: &str| {
+            ledger.samples.keys().any(|cell| cell.workload == named.name && cell.metric.to_string() == name)
+        };
+        let missing: Vec<&str> = named.headline.iter().copied().filter(|name| !compared(name)).collect();
+        if !missing.is_empty() {
+            let missing = missing.join(", ");
+            notes.push(format!(
+                "{}: {missing}: too little happened in a run to tell; give each run more `--time`",
+                named.name
+            ));
+        }
+    }
+    notes
+}
+
+/// `small-files/read on A and B: …`; workload and phase of one name are one word.
+fn said_note(workload: &str, phase: &str, note: &str, sides: &[String]) -> String {
+    let place = if workload == phase { workload.to_owned() } else { format!("{workload}/{phase}") };
+    format!("{place} on {}: {note}", sides.join(" and "))
 }
 
 fn finish(
     bench: &mut Bench,
     request: &CompareRequest<'_>,
     ledger: Ledger,
-    reason: StopReason,
-    interrupted: bool,
+    ended: Ended,
 ) -> Result<CompareOutcome, RunError> {
     let assessed = assessments(request, &ledger)?;
     let contrasts: Vec<Contrast> =
@@ -390,9 +453,10 @@ fn finish(
     let findings = plumb_trust::judge_comparison(&view);
     let confounded = plumb_trust::confounded(&differences, request.varying);
     let rejected = ledger.left_out.len();
+    let notes = notes(request, &ledger);
     let comparison = Comparison {
         schema: COMPARE_SCHEMA.to_owned(),
-        verdict_note: note(request, &contrasts, confounded, rejected, reason),
+        verdict_note: note(request, &contrasts, confounded, rejected, ended),
         contrasts,
         differences,
         confounded,
@@ -400,6 +464,7 @@ fn finish(
         order: ledger.order,
         runs: ledger.runs,
         left_out: ledger.left_out,
+        notes,
     };
     let mut not_stored = ledger.not_stored;
     if let Some(store) = &mut bench.store
@@ -407,5 +472,5 @@ fn finish(
     {
         not_stored.get_or_insert(error.to_string());
     }
-    Ok(CompareOutcome { comparison, findings, interrupted, rejected, not_stored })
+    Ok(CompareOutcome { comparison, findings, interrupted: ended == Ended::Interrupted, rejected, not_stored })
 }

@@ -8,10 +8,11 @@ use plumb_probe::kernel_log::KernelLog;
 use plumb_probe::others::IoWatch;
 use plumb_probe::{extents, residency, stack};
 use plumb_result::observe::{Counters, Environment, Extents, PhaseObservations, Residency, TargetFacts};
-use plumb_result::{Observations, Seen, Tool};
+use plumb_result::{Observations, Seen, Tier, Tool};
 use plumb_store::{Partial, RunStart, Store, StoreError};
-use plumb_workload::{Target, Workload};
+use plumb_workload::{FileTarget, FilesTarget, Target, TreeTarget, Workload};
 use std::collections::BTreeMap;
+use std::path::Path;
 
 /// The row of a run in the store, before its result.
 pub(crate) struct Ledger<'a> {
@@ -26,6 +27,7 @@ pub(crate) struct Ledger<'a> {
 pub(crate) struct Evidence<'a> {
     workload: &'a Workload,
     environment: &'a Environment,
+    base: &'a Path,
     targets: BTreeMap<String, TargetFacts>,
     phases: Vec<PhaseObservations>,
     samples: SampleSet,
@@ -43,6 +45,8 @@ struct Around {
     others: IoWatch,
     kernel_log: KernelLog,
     clock: ClockWatch,
+    /// Counters at the end of the last second.
+    last_second: Option<Counters>,
 }
 
 /// What a run's evidence came to.
@@ -55,6 +59,7 @@ impl<'a> Evidence<'a> {
     pub(crate) fn new(
         workload: &'a Workload,
         environment: &'a Environment,
+        base: &'a Path,
         null_ceiling_ops: Seen<f64>,
         ledger: Option<Ledger<'a>>,
         progress: &'a mut dyn Progress,
@@ -62,6 +67,7 @@ impl<'a> Evidence<'a> {
         Evidence {
             workload,
             environment,
+            base,
             targets: BTreeMap::new(),
             phases: Vec::new(),
             samples: SampleSet::of([]),
@@ -97,6 +103,14 @@ impl<'a> Evidence<'a> {
                 filesystem: Seen::no("the null target has no storage"),
                 ..TargetFacts::default()
             },
+            // Test data lies in a directory that is gone afterwards; what people know is where that directory was.
+            Some(
+                Target::File(FileTarget { path, .. })
+                | Target::Files(FilesTarget { path, .. })
+                | Target::Tree(TreeTarget { path, .. }),
+            ) if path.is_relative() => {
+                TargetFacts { path: self.base.display().to_string(), ..stack::of_path(target.path) }
+            }
             _ => stack::of_path(target.path),
         }
     }
@@ -162,6 +176,7 @@ impl Observer for Evidence<'_> {
             others: IoWatch::start(),
             kernel_log: KernelLog::mark(),
             clock: ClockWatch::start(),
+            last_second: None,
         });
     }
 
@@ -172,8 +187,13 @@ impl Observer for Evidence<'_> {
     }
 
     fn interval(&mut self, live: &Live) {
+        let mut tier = Tier::Unknown;
         if let Some(around) = &mut self.around {
             around.clock.tick();
+            let now = counters::sample(&self.samples);
+            let since = around.last_second.as_ref().unwrap_or(&around.observations.before);
+            tier = plumb_trust::live_tier(&live.interval, since, &now, self.targets.values());
+            around.last_second = Some(now);
         }
         let phase = self.phases.len() as u32 + 1;
         let stored = self.ledger.as_mut().map(|ledger| {
@@ -181,7 +201,7 @@ impl Observer for Evidence<'_> {
             ledger.store.heartbeat(ledger.id, &partial)
         });
         self.note(stored.unwrap_or(Ok(())));
-        self.progress.live(live);
+        self.progress.live(live, tier);
     }
 
     fn clock_stopped(&mut self, _phase: &str, targets: &[TargetView<'_>]) {

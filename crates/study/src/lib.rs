@@ -3,9 +3,11 @@
 pub mod check;
 pub mod compare;
 mod evidence;
+mod fit;
 pub mod place;
 pub mod run;
 
 pub use compare::{CompareRequest, CompareSide, compare};
+pub use fit::Policies;
 pub use place::{Place, PlaceError};
 pub use run::{Bench, Progress, RunError, RunOutcome, RunRequest, Silent};

@@ -1,6 +1,7 @@
 //! One run with its evidence: probe before, engine, probe after, trust, store.
 
 use crate::evidence::{Evidence, Ledger};
+use crate::fit::{Policies, fit};
 use crate::place::free_bytes;
 use jiff::Timestamp;
 use plumb_engine::guard::{Permissions, Refusal};
@@ -10,7 +11,7 @@ use plumb_engine::testdir::TestDirs;
 use plumb_engine::{DropCaches, EngineError, Live, Setting};
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
-use plumb_result::{Measurement, Observations, RunResult, Seen, Tool};
+use plumb_result::{Measurement, Observations, RunResult, Seen, Tier, Tool};
 use plumb_store::Store;
 use plumb_workload::validate::{Problem, validate};
 use plumb_workload::{Size, Target, Workload};
@@ -21,8 +22,8 @@ use std::path::Path;
 pub trait Progress {
     /// Something slow goes on that is not measured.
     fn preparing(&mut self, _what: &str) {}
-    /// A second of a phase has passed.
-    fn live(&mut self, _live: &Live) {}
+    /// A second of a phase has passed, in which the bytes came from this tier.
+    fn live(&mut self, _live: &Live, _tier: Tier) {}
     /// A run of a comparison begins.
     fn block(&mut self, _what: &str) {}
 }
@@ -52,6 +53,8 @@ pub struct Bench {
 pub struct RunRequest<'a> {
     /// The workload; sizes may still depend on the machine.
     pub workload: &'a Workload,
+    /// Whose words its cache policies are.
+    pub policies: Policies,
     /// Where test data is made.
     pub base: &'a Path,
     /// As typed, for the record.
@@ -114,7 +117,9 @@ impl RunError {
     pub fn failure(&self) -> Failure {
         match self {
             RunError::Workload(_) | RunError::Size { .. } => Failure::Plan,
-            RunError::Engine(error) if error.refusal().is_some() => Failure::Refused,
+            RunError::Engine(error) if error.refusal().is_some_and(|refusal| refusal.exit_code() == 5) => {
+                Failure::Refused
+            }
             RunError::Engine(error) if error.is_plan() => Failure::Plan,
             RunError::Engine(_) => Failure::Io,
         }
@@ -175,11 +180,15 @@ impl Bench {
 
     /// Runs a workload once, with all its evidence; stores it and judges it.
     pub fn run(&mut self, request: &RunRequest<'_>, progress: &mut dyn Progress) -> Result<RunOutcome, RunError> {
-        let workload = resolved(request.workload, self.ram_bytes(), request.base)?;
+        let mut workload = resolved(request.workload, self.ram_bytes(), request.base)?;
         let problems = validate(&workload);
         if !problems.is_empty() {
             return Err(RunError::Workload(problems));
         }
+        let not_had = match request.policies {
+            Policies::AsWritten => Vec::new(),
+            Policies::Fitted => fit(&mut workload, request.base),
+        };
         let id = uuid::Uuid::now_v7();
         let content_seed = id.as_u64_pair().1;
         let id = id.to_string();
@@ -194,7 +203,7 @@ impl Bench {
             tool: &tool,
             command: request.command,
         });
-        let mut evidence = Evidence::new(&workload, &environment, null_ceiling, ledger, progress);
+        let mut evidence = Evidence::new(&workload, &environment, request.base, null_ceiling, ledger, progress);
         let setting = Setting {
             base: request.base,
             permissions: &self.permissions,
@@ -217,7 +226,10 @@ impl Bench {
             }
         };
         let judgement = plumb_trust::judge(&workload, &measurement, &collected.observations);
-        let phases = plumb_trust::phase_results(&workload, &measurement, &judgement);
+        let mut phases = plumb_trust::phase_results(&workload, &measurement, &judgement);
+        for phase in &mut phases {
+            phase.notes.extend(not_had.iter().filter(|one| one.phase == phase.name).map(|one| one.note.clone()));
+        }
         let result = RunResult {
             schema: RESULT_SCHEMA.to_owned(),
             id,

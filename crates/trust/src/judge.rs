@@ -71,6 +71,7 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
             name: measured.name.clone(),
             wall_ns: measured.wall_ns,
             metrics: metrics(plan, measured, tiers),
+            notes: measured.fallbacks.clone(),
         })
         .collect()
 }

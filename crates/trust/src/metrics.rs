@@ -17,8 +17,8 @@ pub fn quantile_allowed(histogram: &Histogram, quantile: f64) -> bool {
 }
 
 /// Every number of a phase. A kind of op that the phase was meant to make and did not, and a quantile that the sample
-/// does not carry, is there with the value `None`; nothing is ever 0 for want of a measurement. Rates of ops that move
-/// bytes carry their tier, `unknown` where `tiers` does not name it.
+/// does not carry, is there with the value `None`; nothing is ever 0 for want of a measurement. Every rate carries
+/// its tier, `unknown` where `tiers` does not name it.
 pub fn metrics(plan: &Phase, measured: &PhaseMeasurement, tiers: &PhaseTiers) -> BTreeMap<Metric, MetricValue> {
     let mut kinds = expected_kinds(plan);
     kinds.extend(measured.ops.keys());
@@ -76,9 +76,6 @@ fn plain(metric: Metric, value: Option<f64>) -> MetricValue {
 }
 
 fn tiered(metric: Metric, value: Option<f64>, kind: OpKind, tiers: &PhaseTiers) -> MetricValue {
-    if !kind.moves_bytes() {
-        return plain(metric, value);
-    }
     let tier = tiers.tiers.get(&kind);
     MetricValue {
         value,

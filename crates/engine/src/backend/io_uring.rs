@@ -41,6 +41,8 @@ struct Rung {
 }
 
 fn builder(entries: u32, modes: RingModes) -> (io_uring::Builder, u32) {
+    // A polling kernel thread frees entries late; with twice the depth there is always room.
+    let entries = if modes.poll_submissions { entries * 2 } else { entries };
     let mut builder = IoUring::builder();
     builder.dontfork().setup_clamp().setup_cqsize(entries * 2);
     if modes.poll_completions {
@@ -159,6 +161,21 @@ impl Ring {
         Ok(Ring { ring, files, payload, fixed_files, fixed_buffers, fallbacks })
     }
 
+    /// Reads one block, to see whether files of this kind can be read in this ring's modes at all: that a device or a file
+    /// system cannot be polled shows only in the completion.
+    pub(crate) fn try_read(&mut self, length: u32) -> io::Result<()> {
+        self.submit(&BlockOp { kind: OpKind::Read, file: 0, offset: 0, length }, 0);
+        let mut outcome = None;
+        while outcome.is_none() {
+            self.enter(Wait::For(1))?;
+            self.reap(&mut |_, _, done| outcome = Some(done));
+        }
+        match outcome {
+            Some(Err(errno)) => Err(io::Error::from_raw_os_error(errno.0)),
+            _ => Ok(()),
+        }
+    }
+
     /// What was asked for and not had.
     pub(crate) fn fallbacks(&self) -> &[String] {
         &self.fallbacks
@@ -166,11 +183,7 @@ impl Ring {
 
     #[inline(always)]
     fn entry(&self, op: &BlockOp, slot: Slot) -> squeue::Entry {
-        let target = if self.fixed_files {
-            Target::Fixed(Fixed(op.file))
-        } else {
-            Target::Open(Fd(self.files.fds[op.file as usize]))
-        };
+        let target = if self.fixed_files { Target::Fixed(Fixed(op.file)) } else { Target::Open(Fd(self.files.fd(op))) };
         let memory = self.payload.pointer(slot);
         // The region is registered as one buffer, number 0.
         match op.kind {
@@ -217,11 +230,16 @@ impl QueuedBackend for Ring {
 
     #[inline(always)]
     fn submit(&mut self, op: &BlockOp, slot: Slot) {
-        let entry = self.entry(op, slot).user_data(u64::from(slot));
+        // The kernel says 0 to a trim that went well; what it moved comes back with the slot.
+        let trimmed = if op.kind == OpKind::Trim { op.length } else { 0 };
+        let entry = self.entry(op, slot).user_data(u64::from(trimmed) << 32 | u64::from(slot));
         // SAFETY: the entry's memory is slot `slot` of the payload, which outlives the op: slots are not reused before
-        // completion. The queue has room: there are never more ops in flight than `depth`, the size of the ring.
-        let pushed = unsafe { self.ring.submission().push(&entry) };
-        debug_assert!(pushed.is_ok(), "the submission queue is as deep as the worker");
+        // completion.
+        while unsafe { self.ring.submission().push(&entry) }.is_err() {
+            // There are never more ops in flight than `depth`, the size of the ring; but a polling kernel thread gives
+            // entries back later than it completes them. An error here comes again in `enter`, where it is reported.
+            let _ = self.ring.submitter().squeue_wait();
+        }
     }
 
     #[inline(always)]
@@ -250,14 +268,35 @@ impl QueuedBackend for Ring {
         loop {
             let Some(entry) = self.ring.completion().next() else { break };
             let moved = entry.result();
-            let completion = if moved < 0 { Err(Errno(-moved)) } else { Ok(moved as u64) };
+            let trimmed = entry.user_data() >> 32;
+            let completion = if moved < 0 { Err(Errno(-moved)) } else { Ok(moved as u64 + trimmed) };
             done(self, entry.user_data() as Slot, completion);
         }
     }
 
     fn path_of(&self, op: &BlockOp) -> PathBuf {
-        self.files.paths[op.file as usize].clone()
+        self.files.path_of(op)
     }
+}
+
+/// Processor time of the kernel thread that polls for this thread's submissions, ns, to the scheduler's tick; 0 where
+/// there is none. The kernel names it after the thread that made the ring, and counts it to nobody. Source:
+/// io_uring/sqpoll.c, proc_pid_stat(5).
+pub(crate) fn poller_cpu_ns() -> u64 {
+    let name = format!("iou-sqp-{}\n", rustix::thread::gettid().as_raw_nonzero());
+    let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0 };
+    tasks
+        .flatten()
+        .filter(|task| std::fs::read_to_string(task.path().join("comm")).is_ok_and(|comm| comm == name))
+        .filter_map(|task| std::fs::read_to_string(task.path().join("stat")).ok())
+        .filter_map(|stat| {
+            // Behind the name in parentheses: utime and stime are the 12th and 13th fields.
+            let (_, fields) = stat.rsplit_once(") ")?;
+            let mut times = fields.split(' ').skip(11).map(|field| field.parse::<u64>().ok());
+            Some(times.next()?? + times.next()??)
+        })
+        .sum::<u64>()
+        * (1_000_000_000 / rustix::param::clock_ticks_per_second())
 }
 
 /// A discard of a block device goes through `ioctl`, which a ring has no op for before Linux 6.12.

@@ -4,14 +4,14 @@
 //! where the medium may fail; the coordinator reports a worker that died.
 #![allow(unsafe_code)]
 
-use crate::backend::payload::Payload;
+use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, Errno, SyncBackend, completion};
+use crate::backend::{BlockFiles, Completion, Errno, FileKind, completion};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use std::io;
-use std::os::fd::RawFd;
-use std::path::PathBuf;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::path::Path;
 
 struct Mapping {
     start: *mut u8,
@@ -25,9 +25,8 @@ impl Drop for Mapping {
     }
 }
 
+/// Mappings of all files of a target.
 pub(crate) struct Mmap {
-    files: BlockFiles,
-    payload: Payload,
     mappings: Vec<Mapping>,
 }
 
@@ -36,6 +35,21 @@ pub(crate) struct Mmap {
 pub(crate) enum MapAccess {
     Read,
     ReadWrite,
+}
+
+/// Refuses to map what is not there: touching a page behind the end of a file is a SIGBUS.
+fn refuse_short(fd: RawFd, path: &Path, length: u64) -> io::Result<()> {
+    // SAFETY: the target's descriptors outlive the phase.
+    let file = unsafe { BorrowedFd::borrow_raw(fd) };
+    let found = rustix::fs::fstat(file)?.st_size as u64;
+    if found < length {
+        return Err(io::Error::other(format!(
+            "{} has {found} bytes, and is shorter than the {length} to map; use `prepare` other than \"nothing\", or \
+             another backend",
+            path.display()
+        )));
+    }
+    Ok(())
 }
 
 fn map(fd: RawFd, length: u64, access: MapAccess) -> io::Result<Mapping> {
@@ -53,36 +67,29 @@ fn map(fd: RawFd, length: u64, access: MapAccess) -> io::Result<Mapping> {
 }
 
 impl Mmap {
-    pub(crate) fn new(files: BlockFiles, payload: Payload, access: MapAccess) -> io::Result<Mmap> {
-        let mappings = files
-            .fds
-            .iter()
-            .zip(&files.lengths)
-            .map(|(&fd, &length)| map(fd, length, access))
-            .collect::<io::Result<_>>()?;
-        Ok(Mmap { files, payload, mappings })
+    pub(crate) fn new(files: &BlockFiles, access: MapAccess) -> io::Result<Mmap> {
+        let mut mappings = Vec::with_capacity(files.fds.len());
+        for ((&fd, &length), path) in files.fds.iter().zip(&files.lengths).zip(&files.paths) {
+            if files.kind == FileKind::Regular {
+                refuse_short(fd, path, length)?;
+            }
+            mappings.push(map(fd, length, access)?);
+        }
+        Ok(Mmap { mappings })
     }
 }
 
-impl SyncBackend for Mmap {
-    type Op = BlockOp;
-
+impl BlockCalls for Mmap {
     #[inline(always)]
-    fn before(&mut self, op: &BlockOp) {
-        self.payload.before(op, 0);
-    }
-
-    #[inline(always)]
-    fn execute(&mut self, op: &BlockOp) -> Completion {
+    fn execute(&mut self, files: &BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
         let mapping = &self.mappings[op.file as usize];
         let (offset, length) = (op.offset as usize, op.length as usize);
         if matches!(op.kind, OpKind::Read | OpKind::Write) && offset + length > mapping.bytes {
             return Err(Errno(libc::EFAULT));
         }
-        let memory = self.payload.pointer(0);
         match op.kind {
             OpKind::Read => {
-                // SAFETY: both ranges are mapped (checked above; slot 0 holds the largest op) and do not overlap.
+                // SAFETY: the range is mapped (checked above), `memory` holds `length` bytes, and they do not overlap.
                 unsafe { std::ptr::copy_nonoverlapping(mapping.start.add(offset), memory, length) };
                 std::hint::black_box(memory);
                 Ok(length as u64)
@@ -92,24 +99,11 @@ impl SyncBackend for Mmap {
                 unsafe { std::ptr::copy_nonoverlapping(memory, mapping.start.add(offset), length) };
                 Ok(length as u64)
             }
-            // SAFETY: the whole mapping, as it was made.
             OpKind::Fsync | OpKind::Fdatasync => {
+                // SAFETY: the whole mapping, as it was made.
                 completion(unsafe { libc::msync(mapping.start.cast(), mapping.bytes, libc::MS_SYNC) } as isize)
             }
-            _ => execute_common(self.files.fds[op.file as usize], self.files.kind, op),
+            _ => execute_common(files.fd(op), files.kind, op),
         }
-    }
-
-    #[inline(always)]
-    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), String> {
-        self.payload.after(op, 0, moved)
-    }
-
-    fn works_between_ops(&self) -> bool {
-        self.payload.works_each_op()
-    }
-
-    fn path_of(&self, op: &BlockOp) -> PathBuf {
-        self.files.paths[op.file as usize].clone()
     }
 }

@@ -1,6 +1,7 @@
 //! Backends execute ops. A sync backend executes one at a time in the calling thread; a queued one keeps several in
 //! flight. A new backend is one file here and one arm in [`crate::worker`].
 
+pub(crate) mod blocks;
 pub(crate) mod flow;
 pub(crate) mod io_uring;
 pub(crate) mod mmap;
@@ -10,10 +11,12 @@ pub(crate) mod preadv2;
 pub(crate) mod psync;
 pub(crate) mod stdio;
 
-use crate::op::Operation;
+use crate::op::{BlockOp, Operation};
+use std::fs::File;
 use std::io;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What became of an op: bytes moved (0 for ops that move none), or the system's error number.
 pub(crate) type Completion = Result<u64, Errno>;
@@ -109,13 +112,28 @@ pub(crate) enum Wait {
     Timeout(u64),
 }
 
-/// The open files of a block target. The descriptors belong to whoever made the target; they outlive the phase.
+/// The open files of a block target, as one worker uses them.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct BlockFiles {
     pub(crate) fds: Vec<RawFd>,
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) lengths: Vec<u64>,
     pub(crate) kind: FileKind,
+    /// What keeps the descriptors open where they are the worker's own; else they belong to the target.
+    pub(crate) _owned: Arc<[File]>,
+}
+
+impl BlockFiles {
+    /// The descriptor of an op's file.
+    #[inline(always)]
+    pub(crate) fn fd(&self, op: &BlockOp) -> RawFd {
+        self.fds[op.file as usize]
+    }
+
+    /// The path of an op's file, for messages.
+    pub(crate) fn path_of(&self, op: &BlockOp) -> PathBuf {
+        self.paths.get(op.file as usize).cloned().unwrap_or_default()
+    }
 }
 
 /// What kind of files a block target has.

@@ -1,13 +1,12 @@
 //! `preadv2` and `pwritev2` with `RWF_` flags. Source: preadv2(2).
 #![allow(unsafe_code)]
 
-use crate::backend::payload::Payload;
+use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, SyncBackend, completion};
+use crate::backend::{BlockFiles, Completion, completion};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::phase::RwFlag;
-use std::path::PathBuf;
 
 /// The kernel's flag word. Values from linux/fs.h, because the C libraries lag behind.
 fn flag_word(flags: &[RwFlag]) -> libc::c_int {
@@ -26,53 +25,32 @@ fn flag_word(flags: &[RwFlag]) -> libc::c_int {
 /// Flags that say something only about writes; the kernel refuses some of them on reads.
 const WRITE_ONLY: &[RwFlag] = &[RwFlag::Dsync, RwFlag::Sync, RwFlag::Atomic];
 
+/// `preadv2` and `pwritev2`.
 pub(crate) struct Preadv2 {
-    files: BlockFiles,
-    payload: Payload,
     read_flags: libc::c_int,
     write_flags: libc::c_int,
 }
 
 impl Preadv2 {
-    pub(crate) fn new(files: BlockFiles, payload: Payload, flags: &[RwFlag]) -> Preadv2 {
+    pub(crate) fn new(flags: &[RwFlag]) -> Preadv2 {
         let for_reads: Vec<RwFlag> = flags.iter().copied().filter(|flag| !WRITE_ONLY.contains(flag)).collect();
-        Preadv2 { files, payload, read_flags: flag_word(&for_reads), write_flags: flag_word(flags) }
+        Preadv2 { read_flags: flag_word(&for_reads), write_flags: flag_word(flags) }
     }
 }
 
 #[cfg(target_os = "linux")]
-impl SyncBackend for Preadv2 {
-    type Op = BlockOp;
-
+impl BlockCalls for Preadv2 {
     #[inline(always)]
-    fn before(&mut self, op: &BlockOp) {
-        self.payload.before(op, 0);
-    }
-
-    #[inline(always)]
-    fn execute(&mut self, op: &BlockOp) -> Completion {
-        let fd = self.files.fds[op.file as usize];
-        let vector = libc::iovec { iov_base: self.payload.pointer(0).cast(), iov_len: op.length as usize };
+    fn execute(&mut self, files: &BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+        let fd = files.fd(op);
+        let vector = libc::iovec { iov_base: memory.cast(), iov_len: op.length as usize };
         let offset = op.offset as libc::off_t;
         match op.kind {
-            // SAFETY: the vector points to slot 0, which holds at least the largest op that the source yields.
+            // SAFETY: the vector points to memory of at least its length that is this op's alone.
             OpKind::Read => completion(unsafe { libc::preadv2(fd, &raw const vector, 1, offset, self.read_flags) }),
             // SAFETY: as above.
             OpKind::Write => completion(unsafe { libc::pwritev2(fd, &raw const vector, 1, offset, self.write_flags) }),
-            _ => execute_common(fd, self.files.kind, op),
+            _ => execute_common(fd, files.kind, op),
         }
-    }
-
-    #[inline(always)]
-    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), String> {
-        self.payload.after(op, 0, moved)
-    }
-
-    fn works_between_ops(&self) -> bool {
-        self.payload.works_each_op()
-    }
-
-    fn path_of(&self, op: &BlockOp) -> PathBuf {
-        self.files.paths[op.file as usize].clone()
     }
 }

@@ -1,12 +1,11 @@
 //! `pread`, `pwrite`, `fsync`, `fdatasync`, and discarding by `fallocate` or `BLKDISCARD`.
 #![allow(unsafe_code)]
 
-use crate::backend::payload::Payload;
-use crate::backend::{BlockFiles, Completion, Errno, FileKind, SyncBackend, completion};
+use crate::backend::blocks::BlockCalls;
+use crate::backend::{BlockFiles, Completion, Errno, FileKind, completion};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use std::os::fd::RawFd;
-use std::path::PathBuf;
 
 /// `_IO(0x12, 119)`. Source: linux/fs.h.
 #[cfg(target_os = "linux")]
@@ -60,42 +59,20 @@ pub(crate) fn execute_common(fd: RawFd, kind: FileKind, op: &BlockOp) -> Complet
     }
 }
 
-pub(crate) struct Psync {
-    pub(crate) files: BlockFiles,
-    pub(crate) payload: Payload,
-}
+/// `pread` and `pwrite`.
+pub(crate) struct Psync;
 
-impl SyncBackend for Psync {
-    type Op = BlockOp;
-
+impl BlockCalls for Psync {
     #[inline(always)]
-    fn before(&mut self, op: &BlockOp) {
-        self.payload.before(op, 0);
-    }
-
-    #[inline(always)]
-    fn execute(&mut self, op: &BlockOp) -> Completion {
-        let fd = self.files.fds[op.file as usize];
-        let (memory, length, offset) = (self.payload.pointer(0), op.length as usize, op.offset as libc::off_t);
+    fn execute(&mut self, files: &BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+        let fd = files.fd(op);
+        let (length, offset) = (op.length as usize, op.offset as libc::off_t);
         match op.kind {
-            // SAFETY: slot 0 holds at least the largest op that the source yields.
+            // SAFETY: `memory` holds at least `length` bytes and is this op's alone.
             OpKind::Read => completion(unsafe { libc::pread(fd, memory.cast(), length, offset) }),
             // SAFETY: as above.
             OpKind::Write => completion(unsafe { libc::pwrite(fd, memory.cast(), length, offset) }),
-            _ => execute_common(fd, self.files.kind, op),
+            _ => execute_common(fd, files.kind, op),
         }
-    }
-
-    #[inline(always)]
-    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), String> {
-        self.payload.after(op, 0, moved)
-    }
-
-    fn works_between_ops(&self) -> bool {
-        self.payload.works_each_op()
-    }
-
-    fn path_of(&self, op: &BlockOp) -> PathBuf {
-        self.files.paths[op.file as usize].clone()
     }
 }

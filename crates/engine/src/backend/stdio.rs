@@ -1,14 +1,15 @@
 //! `fread` and `fwrite` of the C library, with its own buffer between Plumb and the kernel.
 #![allow(unsafe_code)]
 
-use crate::backend::payload::Payload;
+use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, Errno, SyncBackend};
+use crate::backend::{BlockFiles, Completion, Errno};
+use crate::guard::{Access, IoMode, open_again};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use std::ffi::CStr;
 use std::io;
-use std::path::PathBuf;
+use std::os::fd::{BorrowedFd, IntoRawFd};
 
 struct Stream {
     file: *mut libc::FILE,
@@ -25,9 +26,8 @@ impl Drop for Stream {
     }
 }
 
+/// A stream for each file of a target.
 pub(crate) struct Stdio {
-    files: BlockFiles,
-    payload: Payload,
     streams: Vec<Stream>,
 }
 
@@ -45,17 +45,25 @@ impl StreamMode {
             StreamMode::ReadWrite => c"r+",
         }
     }
+
+    fn access(self) -> Access {
+        match self {
+            StreamMode::Read => Access::Read,
+            StreamMode::ReadWrite => Access::ReadWrite,
+        }
+    }
 }
 
 impl Stdio {
-    pub(crate) fn new(files: BlockFiles, payload: Payload, mode: StreamMode) -> io::Result<Stdio> {
+    pub(crate) fn new(files: &BlockFiles, mode: StreamMode) -> io::Result<Stdio> {
         let mut streams = Vec::with_capacity(files.fds.len());
-        for &fd in &files.fds {
-            // SAFETY: no memory is passed. The stream gets a descriptor of its own, because fclose closes it.
-            let own = unsafe { libc::dup(fd) };
-            if own < 0 {
-                return Err(io::Error::last_os_error());
-            }
+        for (&fd, path) in files.fds.iter().zip(&files.paths) {
+            // SAFETY: the target's descriptors outlive the phase.
+            let target = unsafe { BorrowedFd::borrow_raw(fd) };
+            // Opened once more rather than duplicated: duplicates share one offset, and each worker's stream moves its
+            // own.
+            let own =
+                open_again(target, path, mode.access(), IoMode::Buffered).map_err(io::Error::other)?.into_raw_fd();
             // SAFETY: an open descriptor and a NUL-terminated mode.
             let file = unsafe { libc::fdopen(own, mode.text().as_ptr()) };
             if file.is_null() {
@@ -66,22 +74,14 @@ impl Stdio {
             }
             streams.push(Stream { file, position: None, last: OpKind::Read });
         }
-        Ok(Stdio { files, payload, streams })
+        Ok(Stdio { streams })
     }
 }
 
-impl SyncBackend for Stdio {
-    type Op = BlockOp;
-
-    #[inline(always)]
-    fn before(&mut self, op: &BlockOp) {
-        self.payload.before(op, 0);
-    }
-
+impl BlockCalls for Stdio {
     #[inline]
-    fn execute(&mut self, op: &BlockOp) -> Completion {
+    fn execute(&mut self, files: &BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
         let stream = &mut self.streams[op.file as usize];
-        let memory = self.payload.pointer(0);
         match op.kind {
             OpKind::Read | OpKind::Write => {
                 // C wants a seek between reading and writing.
@@ -93,7 +93,7 @@ impl SyncBackend for Stdio {
                 }
                 let length = op.length as usize;
                 let moved = if op.kind == OpKind::Read {
-                    // SAFETY: slot 0 holds at least the largest op that the source yields.
+                    // SAFETY: `memory` holds at least `length` bytes and is this op's alone.
                     unsafe { libc::fread(memory.cast(), 1, length, stream.file) }
                 } else {
                     // SAFETY: as above.
@@ -116,15 +116,10 @@ impl SyncBackend for Stdio {
                 if unsafe { libc::fflush(stream.file) } != 0 {
                     return Err(Errno::last());
                 }
-                execute_common(self.files.fds[op.file as usize], self.files.kind, op)
+                execute_common(files.fd(op), files.kind, op)
             }
-            _ => execute_common(self.files.fds[op.file as usize], self.files.kind, op),
+            _ => execute_common(files.fd(op), files.kind, op),
         }
-    }
-
-    #[inline(always)]
-    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), String> {
-        self.payload.after(op, 0, moved)
     }
 
     fn finish(&mut self) -> Result<(), Errno> {
@@ -135,13 +130,5 @@ impl SyncBackend for Stdio {
             }
         }
         Ok(())
-    }
-
-    fn works_between_ops(&self) -> bool {
-        self.payload.works_each_op()
-    }
-
-    fn path_of(&self, op: &BlockOp) -> PathBuf {
-        self.files.paths[op.file as usize].clone()
     }
 }

@@ -35,7 +35,7 @@ impl Filler {
             Content::Reducible { compress_percent, duplicate_percent } => Kind::Reducible(Reducible {
                 random_percent: 100 - usize::from(compress_percent.min(100)),
                 duplicate_percent: u64::from(duplicate_percent),
-                key: rng.next(),
+                key: rng.next_u64(),
                 blocks: 0,
                 rng,
             }),
@@ -81,7 +81,7 @@ const STRIDE: usize = LANES * 8;
 
 impl Lanes {
     fn new(rng: &mut Rng) -> Lanes {
-        Lanes::from_words(|| rng.next())
+        Lanes::from_words(|| rng.next_u64())
     }
 
     /// The generators of block `number`.

@@ -24,10 +24,23 @@ pub(crate) fn run(program: &str, arguments: &[&str]) -> bool {
     Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
 }
 
+/// Tries again while a device or lock is still held. A child that another test is just starting has copies of all
+/// descriptors until it runs its program, so that a close takes effect a moment later.
+pub(crate) fn once_released<T>(mut attempt: impl FnMut() -> Option<T>) -> T {
+    for _ in 0..500 {
+        match attempt() {
+            Some(done) => return done,
+            None => std::thread::sleep(std::time::Duration::from_millis(10)),
+        }
+    }
+    panic!("still held");
+}
+
 /// A loop device over a sparse image.
 pub(crate) struct LoopDevice {
     pub path: PathBuf,
     pub image: PathBuf,
+    is_attached: bool,
     _dir: tempfile::TempDir,
 }
 
@@ -40,7 +53,14 @@ impl LoopDevice {
         let dir = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let image = dir.path().join("disk image.img");
         File::create(&image).unwrap().set_len(size_bytes).unwrap();
-        LoopDevice { path: attach(&image, options), image, _dir: dir }
+        LoopDevice { path: attach(&image, options), image, is_attached: true, _dir: dir }
+    }
+
+    /// Once only: afterwards the number may be somebody else's.
+    pub(crate) fn detach(&mut self) {
+        if std::mem::replace(&mut self.is_attached, false) {
+            run("losetup", &["-d", self.path.to_str().unwrap()]);
+        }
     }
 
     pub(crate) fn serial(&self) -> String {
@@ -50,7 +70,11 @@ impl LoopDevice {
     /// Whether it could be formatted; says aloud if not.
     pub(crate) fn format(&self, tool: &str, options: &[&str]) -> bool {
         let path = self.path.to_str().unwrap();
-        let done = run(tool, &[options, &[path]].concat());
+        // Once more, since it wants the device for itself.
+        let done = (0..20).any(|attempt| {
+            std::thread::sleep(std::time::Duration::from_millis(attempt * 10));
+            run(tool, &[options, &[path]].concat())
+        });
         if !done {
             skipped(&format!("{tool} is missing or fails"));
         }
@@ -72,7 +96,7 @@ pub(crate) fn attach(image: &Path, options: &[&str]) -> PathBuf {
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
-        run("losetup", &["-d", self.path.to_str().unwrap()]);
+        self.detach();
     }
 }
 

@@ -20,9 +20,10 @@ impl Stretch {
         Stretch::bounded(ns * self.device * self.jitter)
     }
 
-    /// For what is shared by all ops in flight, where one op's bad luck must not lower the ceiling.
+    /// For what is shared by all ops in flight, where one op's bad luck must not lower the ceiling. A link carries no more
+    /// than it can, however lucky the run.
     fn shared(self, ns: f64) -> u64 {
-        Stretch::bounded(ns * self.device)
+        Stretch::bounded(ns * self.device.max(1.0))
     }
 
     /// At most 13 days, so that sums of absurd faults stay within `u64`; a phase is refused long before.

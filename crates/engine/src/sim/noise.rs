@@ -1,8 +1,9 @@
 //! Random variation of the simulated device.
 //!
-//! Logarithms and exponentials differ in their last bit between C libraries. They are used only to make tables and
-//! per-run factors, which are then rounded to 2^-32, so that a simulated run is the same on every machine.
+//! Tables and per-run factors are made with [`crate::math`] and rounded to 2^-32, so that a simulated run is the same on
+//! every machine.
 
+use crate::math::{exp, ln};
 use crate::rng::Rng;
 
 /// Entries of a [`Jitter`] table, a power of two.
@@ -45,7 +46,7 @@ fn normal_quantile(p: f64) -> f64 {
     const TAIL: f64 = 0.02425;
     let polynomial = |coefficients: &[f64], x: f64| coefficients.iter().fold(0.0, |sum, c| sum * x + c);
     let tail = |p: f64| {
-        let q = (-2.0 * p.ln()).sqrt();
+        let q = (-2.0 * ln(p)).sqrt();
         polynomial(&C, q) / polynomial(&D, q)
     };
     if p < TAIL {
@@ -60,7 +61,7 @@ fn normal_quantile(p: f64) -> f64 {
 
 /// σ of the logarithm of a log-normal variable with this coefficient of variation.
 fn log_sigma(cv: f64) -> f64 {
-    (1.0 + cv * cv).ln().sqrt()
+    ln(1.0 + cv * cv).sqrt()
 }
 
 /// A draw from the log-normal distribution with mean 1 and this coefficient of variation.
@@ -68,7 +69,7 @@ pub(super) fn log_normal(cv: f64, rng: &mut Rng) -> f64 {
     // Half a step up, so that the quantile of 0 is never asked for.
     let p = rng.unit() + 0.5 / (1u64 << 53) as f64;
     let sigma = log_sigma(cv);
-    rounded((sigma * normal_quantile(p.min(1.0 - f64::EPSILON)) - sigma * sigma / 2.0).exp())
+    rounded(exp(sigma * normal_quantile(p.min(1.0 - f64::EPSILON)) - sigma * sigma / 2.0))
 }
 
 /// Per-op factors: log-normal with mean exactly 1, from a table, because an exponential an op would cost more than the
@@ -84,7 +85,7 @@ impl Jitter {
     pub(super) fn new(cv: f64, rng: Rng) -> Jitter {
         let sigma = log_sigma(cv);
         let quantile = |i: usize| (i as f64 + 0.5) / ENTRIES as f64;
-        let raw: Vec<f64> = (0..ENTRIES).map(|i| rounded((sigma * normal_quantile(quantile(i))).exp())).collect();
+        let raw: Vec<f64> = (0..ENTRIES).map(|i| rounded(exp(sigma * normal_quantile(quantile(i))))).collect();
         let mean = raw.iter().sum::<f64>() / ENTRIES as f64;
         Jitter { table: raw.iter().map(|value| value / mean).collect(), rng }
     }
@@ -92,7 +93,7 @@ impl Jitter {
     /// The next factor.
     #[inline]
     pub(super) fn next(&mut self) -> f64 {
-        self.table[(self.rng.next() >> 54) as usize]
+        self.table[(self.rng.next_u64() >> 54) as usize]
     }
 }
 

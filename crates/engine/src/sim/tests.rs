@@ -80,7 +80,7 @@ impl Source for Steps {
 }
 
 fn target(device: &str) -> SimTarget {
-    SimTarget { device: device.parse().unwrap(), size: Bytes(64 * GIB), files: None }
+    SimTarget { device: device.parse().unwrap(), size: Bytes(64 * GIB), files: None, preallocated_percent: 0 }
 }
 
 fn phase(seconds: u64) -> Phase {

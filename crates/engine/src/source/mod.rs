@@ -2,6 +2,7 @@
 
 pub mod blocks;
 pub mod flow;
+mod zipf;
 
 use crate::op::Operation;
 

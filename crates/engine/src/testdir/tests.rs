@@ -1,7 +1,7 @@
 //! Removal takes all of the test directory and nothing else.
 
 use super::*;
-use crate::guard::testing::{Mounted, is_root, run};
+use crate::guard::testing::{Mounted, is_root, once_released, run};
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Child, Command, Stdio};
@@ -211,6 +211,8 @@ fn abandoned(base: &Path) -> PathBuf {
     let marker = fs::read_to_string(path.join(MARKER)).unwrap();
     let dead = marker.replace(&format!("pid = {}\n", std::process::id()), "pid = 0\n");
     fs::write(path.join(MARKER), dead).unwrap();
+    let marker = fs::File::open(path.join(MARKER)).unwrap();
+    once_released(|| rustix::fs::flock(&marker, FlockOperation::NonBlockingLockExclusive).ok());
     path
 }
 

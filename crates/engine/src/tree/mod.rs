@@ -146,7 +146,7 @@ impl TreeShape {
             file_digits: digits_of(files.saturating_sub(1)).max(FILE_DIGITS_MIN),
             preallocated_percent: u64::from(preallocated_percent),
             sizes: Sizes::new(&target.size)?,
-            size_seed: StreamId { seed, phase: 0, worker: 0 }.rng(Purpose::Layout).next(),
+            size_seed: StreamId { seed, phase: 0, worker: 0 }.rng(Purpose::Layout).next_u64(),
         })
     }
 

@@ -1,5 +1,6 @@
 //! Draws sizes from a distribution.
 
+use crate::math::{exp, ln, normal};
 use crate::rng::Rng;
 use plumb_workload::Distribution;
 
@@ -98,7 +99,7 @@ impl Sizes {
             Law::Fixed(size) => *size,
             Law::Uniform { min, spread } => match spread.checked_add(1) {
                 Some(values) => min + rng.below(values),
-                None => rng.next(),
+                None => rng.next_u64(),
             },
             Law::Gamma { shape, scale } => ((gamma(*shape, rng) * scale).round() as u64).clamp(1, self.max),
             Law::Weighted { table, total } => {
@@ -114,32 +115,20 @@ impl Sizes {
 /// for shapes below 1, their note in section 6: a draw of shape + 1 times U^(1/shape).
 fn gamma(shape: f64, rng: &mut Rng) -> f64 {
     if shape < 1.0 {
-        let boost = (1.0 - rng.unit()).powf(1.0 / shape);
+        let boost = exp(ln(1.0 - rng.unit()) / shape);
         return gamma(shape + 1.0, rng) * boost;
     }
     let d = shape - 1.0 / 3.0;
     let c = 1.0 / (9.0 * d).sqrt();
     loop {
         let x = normal(rng);
-        let v = (1.0 + c * x).powi(3);
+        let root = 1.0 + c * x;
+        let v = root * root * root;
         if v <= 0.0 {
             continue;
         }
-        let u = 1.0 - rng.unit();
-        if u.ln() < 0.5 * x * x + d - d * v + d * v.ln() {
+        if ln(1.0 - rng.unit()) < 0.5 * x * x + d - d * v + d * ln(v) {
             return d * v;
-        }
-    }
-}
-
-/// Standard normal by the polar method; the second value of each pair is dropped so that draws keep no state.
-fn normal(rng: &mut Rng) -> f64 {
-    loop {
-        let x = 2.0 * rng.unit() - 1.0;
-        let y = 2.0 * rng.unit() - 1.0;
-        let s = x * x + y * y;
-        if s > 0.0 && s < 1.0 {
-            return x * (-2.0 * s.ln() / s).sqrt();
         }
     }
 }

@@ -3,34 +3,44 @@
 use crate::args::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
+use plumb_report::run::short_id;
 use std::path::{Path, PathBuf};
 
 /// Cleans the registered test directories, and those found below `paths`.
 pub fn run(paths: &[PathBuf], common: &Common) -> Result<End, Stopped> {
     let test_dirs = session::test_dirs();
-    let mut text = String::new();
+    let mut lines: Vec<String> = Vec::new();
     let mut end = End::Done;
     let scans: Vec<Option<&Path>> =
         if paths.is_empty() { vec![None] } else { paths.iter().map(|path| Some(path.as_path())).collect() };
     for scan in scans {
         let report = test_dirs.clean(scan).map_err(Stopped::io)?;
         for path in &report.removed {
-            text.push_str(&format!("removed {}\n", path.display()));
+            lines.push(format!("removed {}", path.display()));
         }
         for living in &report.living {
             let (path, pid) = (living.path.display(), living.pid);
-            text.push_str(&format!("left {path}: process {pid} is still running `{}`\n", living.label));
+            lines.push(format!("left {path}: process {pid} is still running `{}`", living.label));
         }
         for kept in &report.kept {
-            text.push_str(&format!("could not remove {}: {}\n", kept.path.display(), kept.reason));
+            lines.push(format!("could not remove {}: {}", kept.path.display(), kept.reason));
             end = End::Io;
         }
     }
-    // Opening the store marks runs whose process is gone.
-    session::store(common)?;
-    if text.is_empty() {
-        text.push_str("nothing was left behind\n");
+    for run in session::recovered_store(common)?.recovered {
+        let (id, seconds) = (short_id(&run.id), run.intervals);
+        lines.push(format!("run {id} was killed; what it measured is kept ({seconds} s): plumb show {id}"));
     }
-    session::print(&text)?;
+    // Every scan looks at the registered ones, too.
+    let mut said: Vec<&str> = Vec::new();
+    for line in &lines {
+        if !said.contains(&line.as_str()) {
+            said.push(line);
+        }
+    }
+    if said.is_empty() {
+        said.push("nothing was left behind");
+    }
+    session::print(&format!("{}\n", said.join("\n")))?;
     Ok(end)
 }

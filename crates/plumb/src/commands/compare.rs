@@ -1,13 +1,13 @@
 //! `plumb compare`: which of two is faster.
 
 use super::run::command_line;
-use super::try_storage::safe_file_bytes;
 use crate::args::{Common, CompareArguments};
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
+use crate::room::{Room, Sizes};
 use crate::session;
-use plumb_report::{compare as page, run as run_page};
-use plumb_result::{ContrastVerdict, Level};
+use plumb_report::{compare as page, format, run as run_page};
+use plumb_result::{ContrastVerdict, Finding, Level};
 use plumb_stats::stop::StopRule;
 use plumb_study::Place;
 use plumb_study::compare::{CompareRequest, CompareSide, compare};
@@ -16,7 +16,7 @@ use plumb_workload::{Bytes, Nanos};
 use std::time::Duration;
 
 /// Size of each run's test file where there is room.
-const FILE_BYTES: u64 = 256 << 20;
+const FILE_BYTES: Bytes = Bytes(256 << 20);
 
 /// Length of a timed phase on a simulated device: virtual, and enough for thousands of ops.
 const SIM_TIME_NS: u64 = 2_000_000_000;
@@ -24,15 +24,20 @@ const SIM_TIME_NS: u64 = 2_000_000_000;
 /// Compares two places.
 pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped> {
     let varying = arguments.varying.as_deref().map(plumb_trust::factor).transpose().map_err(Stopped::usage)?;
-    let sides = [side(&arguments.a)?, side(&arguments.b)?];
+    let sides = sides(&arguments.a, &arguments.b)?;
     let workloads = works(&arguments.work)?;
-    let mut file_bytes = arguments.size.unwrap_or(Bytes(FILE_BYTES)).0;
+    let mut room = Room::UNLIMITED;
     for side in &sides {
         if let Place::Directory(path) = &side.place {
-            // Both sides get the same size: the smaller of what is safe on each.
-            file_bytes = safe_file_bytes(path, file_bytes)?;
+            // Both sides get the same sizes: what is safe on each.
+            room = room.and(Room::under(path)?);
         }
     }
+    let sizes = room.one_at_a_time(arguments.size.unwrap_or(FILE_BYTES));
+    if !common.json && sides.iter().any(|side| matches!(side.place, Place::Directory(_))) {
+        eprintln!("{}", announcement(&sides, sizes));
+    }
+    let Sizes { file_bytes, files } = sizes;
     let rule = StopRule::default();
     let time_ns =
         arguments.time.map_or_else(|| time_per_phase(&sides, arguments.budget, workloads.len(), &rule), |time| time.0);
@@ -41,7 +46,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         baseline,
         candidate,
         workloads,
-        scale: Scale { file_bytes, time_ns, seed: arguments.seed, ..Scale::moderate(named::Place::Directory) },
+        scale: Scale { file_bytes, files, time_ns, seed: arguments.seed, place: named::Place::Directory },
         budget: Duration::from_nanos(arguments.budget.0),
         rule,
         varying,
@@ -58,8 +63,11 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     } else {
         let style = session::style();
         session::print(&page::page(&outcome.comparison, &style))?;
+        // Where every run was rejected, why is on the page already, and more blocks would not help.
+        let no_run = outcome.comparison.contrasts.is_empty() && outcome.rejected > 0;
+        let said = |finding: &Finding| no_run && finding.code == "E1";
         let worth_saying: Vec<_> =
-            outcome.findings.iter().filter(|finding| finding.level >= Level::Note).cloned().collect();
+            outcome.findings.iter().filter(|finding| finding.level >= Level::Warn && !said(finding)).cloned().collect();
         session::print(&run_page::findings(&worth_saying, &style))?;
     }
     if let Some(reason) = &outcome.not_stored {
@@ -76,8 +84,24 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     })
 }
 
-fn side(text: &str) -> Result<CompareSide, Stopped> {
-    Ok(CompareSide { name: text.to_owned(), place: Place::parse(text)? })
+/// Two sides of one name are told apart.
+fn sides(a: &str, b: &str) -> Result<[CompareSide; 2], Stopped> {
+    let side = |text: &str, letter: &str| -> Result<CompareSide, Stopped> {
+        let name = if a == b { format!("{text} ({letter})") } else { text.to_owned() };
+        Ok(CompareSide { name, place: Place::parse(text)? })
+    };
+    Ok([side(a, "A")?, side(b, "B")?])
+}
+
+/// What will be written, said before anything is.
+fn announcement(sides: &[CompareSide; 2], sizes: Sizes) -> String {
+    let space = format::bytes_iec(sizes.one_at_a_time_bytes() as f64);
+    let [a, b] = sides;
+    format!(
+        "{} and {}: each run takes at most {space} in a directory of its own, which is removed at its end; nothing else is \
+         touched",
+        a.name, b.name
+    )
 }
 
 fn works(names: &str) -> Result<Vec<&'static Named>, Stopped> {

@@ -7,7 +7,7 @@ use crate::progress::LiveLine;
 use crate::session;
 use plumb_engine::DropCaches;
 use plumb_engine::sim::SimRun;
-use plumb_study::{Place, RunRequest};
+use plumb_study::{Place, Policies, RunRequest};
 use plumb_workload::Workload;
 use plumb_workload::named::{self, Scale};
 use plumb_workload::native::{self, Override};
@@ -16,7 +16,7 @@ use std::path::Path;
 /// Runs a workload file or a named workload.
 pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     let place = Place::parse(&arguments.at)?;
-    let mut workload = load(arguments, &place)?;
+    let Loaded { mut workload, policies } = load(arguments, &place)?;
     if let Some(seed) = arguments.seed {
         workload.seed = seed;
     }
@@ -31,7 +31,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     }
     let sim_run = SimRun { seed: workload.seed, run_index: 0, plot_index: 0 };
     let command = command_line();
-    let request = RunRequest { workload: &workload, base: place.base(), command: &command, sim_run };
+    let request = RunRequest { workload: &workload, policies, base: place.base(), command: &command, sim_run };
     let mut line = LiveLine::new();
     let outcome = bench.run(&request, &mut line);
     line.clear();
@@ -43,7 +43,13 @@ pub fn command_line() -> String {
     std::env::args().collect::<Vec<_>>().join(" ")
 }
 
-fn load(arguments: &RunArguments, place: &Place) -> Result<Workload, Stopped> {
+/// What is to be run.
+struct Loaded {
+    workload: Workload,
+    policies: Policies,
+}
+
+fn load(arguments: &RunArguments, place: &Place) -> Result<Loaded, Stopped> {
     let overrides = arguments
         .set
         .iter()
@@ -54,12 +60,25 @@ fn load(arguments: &RunArguments, place: &Place) -> Result<Workload, Stopped> {
     if path.is_file() {
         let text =
             std::fs::read_to_string(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
-        return native::parse_with(&arguments.workload, &text, &overrides).map_err(Stopped::usage);
+        let workload = native::parse_with(&arguments.workload, &text, &overrides).map_err(Stopped::usage)?;
+        return Ok(Loaded { workload, policies: Policies::AsWritten });
     }
     match named::select(&arguments.workload).as_deref() {
         Ok([named]) => {
-            let scale = Scale::moderate(place.for_named());
-            native::with_overrides(&named.workload(&scale), &overrides).map_err(Stopped::usage)
+            let mut scale = Scale::moderate(place.for_named());
+            // A named workload goes once through its files, so that their number is more than the one setting.
+            if let Some(files) = overrides
+                .iter()
+                .rev()
+                .find(|change| change.path == "files")
+                .and_then(|change| change.value.parse().ok())
+            {
+                scale.files = files;
+            }
+            let workload = native::with_overrides(&named.workload(&scale), &overrides).map_err(Stopped::usage)?;
+            // Who types a policy means it.
+            let typed = overrides.iter().any(|change| change.path.rsplit('.').next() == Some("cache"));
+            Ok(Loaded { workload, policies: if typed { Policies::AsWritten } else { Policies::Fitted } })
         }
         Ok(_) => Err(Stopped::usage(format!(
             "`{}` is several workloads; `plumb compare --for` runs them",

@@ -3,10 +3,10 @@
 use crate::args::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
-use plumb_report::format::MISSING;
+use plumb_report::format::{self, MISSING};
 use plumb_report::run::short_id;
 use plumb_report::{list, run};
-use plumb_store::{Cell, Filter, RunStatus, TagChange};
+use plumb_store::{Cell, Filter, RunStatus, Store, StoreError, TagChange};
 
 /// Stored runs, newest first.
 pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stopped> {
@@ -51,6 +51,10 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
             session::print_json(&differences)?;
             return Ok(End::Done);
         }
+        if differences.is_empty() {
+            session::print("the two runs do not differ in anything that is stored\n")?;
+            return Ok(End::Done);
+        }
         let rows: Vec<Vec<String>> = differences
             .iter()
             .map(|difference| {
@@ -62,13 +66,58 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
         session::print(&list::table(&head, &rows, &session::style()))?;
         return Ok(End::Done);
     }
-    let result = store.get(&id)?;
+    let result = match store.get(&id) {
+        Err(StoreError::NoResult { id, status, reason }) => {
+            let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
+            return show_series(&store, &id, &format!("{status}{reason}"), common);
+        }
+        result => result?,
+    };
     if common.json {
         session::print_json(&result)?;
     } else {
-        session::print(&run::page(&result, &session::style()))?;
+        session::print(&run::page(&result, run::Kept::Stored, &session::style()))?;
         session::print(&format!("{}  {}  seed {}\n", result.id, result.started_at, result.workload.seed))?;
     }
+    Ok(End::Done)
+}
+
+/// A run that has no result, since it was killed or failed: what it measured until then, second by second.
+fn show_series(store: &Store, id: &str, status: &str, common: &Common) -> Result<End, Stopped> {
+    let phases = store.intervals(id)?;
+    if common.json {
+        let phases: Vec<_> = phases
+            .iter()
+            .map(|phase| serde_json::json!({ "name": phase.name, "intervals": phase.intervals }))
+            .collect();
+        session::print_json(&serde_json::json!({ "id": id, "status": status, "partial": true, "phases": phases }))?;
+        return Ok(End::Done);
+    }
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for phase in &phases {
+        for interval in &phase.intervals {
+            let seconds = interval.length_ns as f64 / 1e9;
+            let time = |ns: Option<u64>| ns.map_or(MISSING.to_owned(), |ns| format::time(ns as f64));
+            for (kind, ops) in &interval.ops {
+                rows.push(vec![
+                    phase.name.clone(),
+                    format::time((interval.start_ns + interval.length_ns) as f64),
+                    kind.name().to_owned(),
+                    format::per_second(ops.count as f64 / seconds),
+                    if ops.bytes > 0 { format::rate_si(ops.bytes as f64 / seconds) } else { String::new() },
+                    time(ops.p50_ns),
+                    time(ops.p99_ns),
+                ]);
+            }
+        }
+    }
+    session::print(&format!("Run {} has no result: it is {status}.\n", short_id(id)))?;
+    if rows.is_empty() {
+        return session::print("It measured nothing.\n").map(|()| End::Done);
+    }
+    session::print("What it measured until then, second by second:\n\n")?;
+    let head = ["phase", "until", "op", "rate", "bytes", "p50", "p99"];
+    session::print(&list::table(&head, &rows, &session::style()))?;
     Ok(End::Done)
 }
 
@@ -105,6 +154,9 @@ pub fn tag(run: &str, tag: &str, delete: bool, common: &Common) -> Result<End, S
 
 /// Writes runs out.
 pub fn export(runs: &[String], csv: bool, common: &Common) -> Result<End, Stopped> {
+    if csv && common.json {
+        return Err(Stopped::usage("--csv and --json exclude each other; JSON is what `plumb export` writes anyway"));
+    }
     let store = session::store(common)?;
     let ids = if runs.is_empty() {
         let finished = Filter { status: Some(RunStatus::Ok), ..Filter::default() };

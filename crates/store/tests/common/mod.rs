@@ -105,6 +105,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
                 (p9999, value(p9999, None)),
             ]
             .into(),
+            notes: vec!["direct: not had; a cold page cache used instead".to_owned()],
         }],
     }
 }

@@ -1,6 +1,6 @@
 //! Rules of block I/O: sizes, ranges, patterns, mixes.
 
-use super::targets::{Facts, Kind, Shape};
+use super::targets::{Facts, Shape};
 use super::{Checker, DIRECT_ALIGN_BYTES, MAX_OFFSET_BYTES};
 use crate::blocks::{BlockSize, Blocks, Pattern, Zone};
 use crate::phase::{Backend, CachePolicy, WorkerGroup};
@@ -20,7 +20,7 @@ pub(super) fn check(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup
         check.positive(["align"], "the alignment", align.0, "leave it out for the block's own size");
     }
     pattern(check, &work.pattern);
-    writes(check, group, work, facts);
+    writes(check, group, work);
     if let Shape::Range { size, own_length } = facts.shape {
         range(check, group, work, size, own_length);
     }
@@ -136,15 +136,8 @@ fn zoned(check: &mut Checker, zones: &[Zone]) {
     }
 }
 
-/// Who may write, and who can trim.
-fn writes(check: &mut Checker, group: &WorkerGroup, work: &Blocks, facts: Facts) {
-    if facts.kind == (Kind::Device { writable: false }) && (work.mix.write > 0 || work.mix.trim > 0) {
-        check.problem(
-            ["mix"],
-            format!("this would overwrite the device `{}`, and nothing says that it may", group.target),
-            "set the target's `destroy-serial` to the serial of the device that may be destroyed",
-        );
-    }
+/// Who can trim.
+fn writes(check: &mut Checker, group: &WorkerGroup, work: &Blocks) {
     if work.mix.trim > 0 && matches!(group.backend, Backend::Mmap | Backend::Stdio) {
         check.problem(
             ["mix", "trim"],

@@ -311,7 +311,7 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
             format!("the target `{}` is simulated, and the backend `{name}` needs a real one", group.target),
             "use backend = \"auto\"",
         ),
-        Kind::Files | Kind::Device { .. } if matches!(group.backend, Backend::Null | Backend::Sim) => check.problem(
+        Kind::Files | Kind::Device if matches!(group.backend, Backend::Null | Backend::Sim) => check.problem(
             ["backend"],
             format!("the backend `{name}` would do nothing to the real target `{}`", group.target),
             format!("use backend = \"auto\", or a `[target.NAME.{name}]`"),

@@ -248,10 +248,8 @@ pub(super) struct Facts {
 pub(super) enum Kind {
     /// A file system.
     Files,
-    /// A device; `writable` where its serial was named.
-    Device {
-        writable: bool,
-    },
+    /// A device. Whether it may be written is the write guard's to say, which knows its serial.
+    Device,
     Null,
     Sim,
 }
@@ -273,15 +271,16 @@ pub(super) fn facts(target: &Target) -> Facts {
             kind: Kind::Files,
             shape: Shape::Range { size: target.size.and_then(fixed), own_length: target.size.is_none() },
         },
-        Target::Files(target) => Facts { kind: Kind::Files, shape: range(fixed(target.size)) },
+        // Block I/O addresses the files one after another as if they were one.
+        Target::Files(target) => Facts {
+            kind: Kind::Files,
+            shape: range(fixed(target.size).map(|each| each.saturating_mul(u64::from(target.count)))),
+        },
         Target::Tree(target) => Facts {
             kind: Kind::Files,
             shape: Shape::Tree { files: target.files, preallocated_percent: target.preallocated_percent },
         },
-        Target::Device(target) => Facts {
-            kind: Kind::Device { writable: target.destroy_serial.is_some() },
-            shape: range(target.size.and_then(fixed)),
-        },
+        Target::Device(target) => Facts { kind: Kind::Device, shape: range(target.size.and_then(fixed)) },
         Target::Null(target) => Facts { kind: Kind::Null, shape: range(Some(target.size.0)) },
         Target::Sim(target) => Facts {
             kind: Kind::Sim,

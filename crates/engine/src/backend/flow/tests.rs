@@ -34,7 +34,8 @@ impl Tree {
         let shape = Arc::new(TreeShape::new(&target, 7).unwrap());
         let directory = TempDir::new_in(parent).unwrap();
         let tree = Tree { directory, shape };
-        layout(tree.root().as_fd(), &tree.shape, &mut |piece| piece.fill(b'p')).unwrap();
+        layout(tree.root().as_fd(), &tree.shape, crate::signals::StopFlag::detached(), &mut |piece| piece.fill(b'p'))
+            .unwrap();
         tree
     }
 
@@ -118,9 +119,9 @@ fn run_op<F: FnMut(&FlowOp, &mut [u8])>(
 ) -> Completion {
     backend.before(op);
     let done = backend.execute(op);
-    backend.after(op, done).unwrap();
-    if done.is_err() {
-        source.failed(op);
+    match done {
+        Ok(moved) => backend.after(op, moved).unwrap(),
+        Err(_) => source.failed(op),
     }
     done
 }
@@ -199,7 +200,7 @@ fn every_kind_of_op_does_what_it_says() {
         assert_eq!(moved[..9], [4096, 4096, 1808, 500, 4096, 4096, 2308, moved[7], moved[8]]);
         assert_eq!(moved[9], 100);
         assert_eq!(source.skipped(), 0);
-        assert!(backend.close_all().is_ok() && backend.flush().is_ok());
+        assert!(backend.finish().is_ok());
 
         let states = [source.into_state()];
         assert_eq!(tree.found(), tree.believed(&states));
@@ -377,7 +378,7 @@ fn run_phase(tree: &Tree, state: TreeState, workers: u32, steps: Vec<Step>, chan
         .enumerate()
         .map(|(worker, state)| {
             let share = state.share();
-            let stream = StreamId { seed: chance.next(), phase: 0, worker: worker as u32 };
+            let stream = StreamId { seed: chance.next_u64(), phase: 0, worker: worker as u32 };
             (share, FlowSource::new(&program, state, stream, Some(20)), tree.backend(&program))
         })
         .collect();

@@ -2,9 +2,9 @@
 
 use super::permute::{Permutation, Shuffle};
 use super::shape::{Piece, Spot};
-use super::zipf::Zipf;
 use crate::math::{exp, ln, normal};
 use crate::rng::{Rng, splitmix64};
+use crate::source::zipf::Zipf;
 
 /// A law by which positions are drawn.
 #[derive(Debug, Clone, PartialEq)]
@@ -79,7 +79,7 @@ impl Draw {
                 }
             },
             Draw::Zoned { zones, rng } => {
-                let bits = rng.next();
+                let bits = rng.next_u64();
                 let zone = zones[zones.partition_point(|zone| zone.upto < bits).min(zones.len() - 1)];
                 zone.first + rng.below(zone.count)
             }

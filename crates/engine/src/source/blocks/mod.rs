@@ -34,7 +34,6 @@ mod plain;
 mod plan;
 mod shape;
 mod walk;
-mod zipf;
 
 pub use plan::{BlockPlan, PlanError, PlanRequest};
 

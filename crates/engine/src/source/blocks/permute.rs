@@ -57,7 +57,7 @@ impl Permutation {
 
     /// Becomes another permutation of the same indices.
     pub(crate) fn rekey(&mut self, rng: &mut Rng) {
-        self.keys = std::array::from_fn(|_| rng.next());
+        self.keys = std::array::from_fn(|_| rng.next_u64());
     }
 
     #[inline(always)]

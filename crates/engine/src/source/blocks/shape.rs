@@ -48,7 +48,7 @@ impl Sizes {
             Sizes::Fixed(size) => *size,
             Sizes::Range { first, step, count } => first + step * rng.below(*count) as u32,
             Sizes::Weighted(table) => {
-                let bits = rng.next();
+                let bits = rng.next_u64();
                 table[table.partition_point(|entry| entry.upto < bits).min(table.len() - 1)].size
             }
         }

@@ -46,7 +46,7 @@ use names::{Among, Kind, Name};
 use plumb_workload::OpKind;
 use program::{Chance, Choose, Direction, Flush, Instruction, Place};
 use std::sync::Arc;
-use zipf::Zipf;
+use zipf::Popularity;
 
 /// So many instructions in a row without an op end a flow with a mix.
 const IDLE_INSTRUCTIONS_MAX: u32 = 1 << 20;
@@ -100,7 +100,7 @@ pub struct FlowSource {
     at: u32,
     counters: Vec<Counter>,
     cursors: Vec<u32>,
-    zipfs: Vec<Zipf>,
+    zipfs: Vec<Popularity>,
     handles: Vec<Option<Handle>>,
     whole: Option<Whole>,
     last: Option<u32>,
@@ -139,7 +139,7 @@ impl FlowSource {
             at: 0,
             counters: vec![Counter::default(); usize::from(program.counters)],
             cursors: vec![0; usize::from(program.cursors)],
-            zipfs: program.thetas.iter().map(|theta| Zipf::new(*theta, names, scatter.next())).collect(),
+            zipfs: program.thetas.iter().map(|theta| Popularity::new(*theta, names, scatter.next_u64())).collect(),
             handles: vec![None; program.handles()],
             whole: None,
             last: None,

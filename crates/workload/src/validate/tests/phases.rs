@@ -260,21 +260,12 @@ fn workers_and_their_targets() {
             "plain system calls",
             "auto",
         ),
-        (
-            |w| {
-                group(w).target = "dev".into();
-                blocks(w).mix = Mix::WRITE;
-            },
-            "phase[0].workers[0].work.blocks.mix",
-            "overwrite the device",
-            "destroy-serial",
-        ),
     ]);
     none_fires(&[
         |w| group(w).target = "dev".into(),
         |w| {
+            // Whether it may be written is the write guard's to say.
             group(w).target = "dev".into();
-            device(w).destroy_serial = Some("S1".into());
             blocks(w).mix = Mix { read: 1, write: 1, trim: 1 };
         },
         |w| {

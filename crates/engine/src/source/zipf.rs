@@ -8,7 +8,7 @@ use crate::math::{exp, exp_m1, ln, ln_1p};
 use crate::rng::Rng;
 
 /// Draws ranks `0..count`, rank `r` with a probability in proportion to (r + 1)^-θ.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Zipf {
     theta: f64,
     count: f64,
@@ -28,7 +28,7 @@ fn ln_1p_over(x: f64) -> f64 {
 }
 
 impl Zipf {
-    /// `theta` is above 0 and finite; `count` is at least 1.
+    /// `theta` is finite and at least 0, where all ranks are alike; `count` is at least 1.
     pub(crate) fn new(theta: f64, count: u64) -> Zipf {
         let mut zipf = Zipf { theta, count: count as f64, integral_first: 0.0, integral_last: 0.0, shift: 0.0 };
         zipf.integral_first = zipf.integral(1.5) - 1.0;
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn frequencies_are_those_of_the_law() {
-        for theta in [0.01, 0.5, 0.99, 1.0, 1.0 + 1e-12, 1.2, 2.5, 50.0] {
+        for theta in [0.0, 0.01, 0.5, 0.99, 1.0, 1.0 + 1e-12, 1.2, 2.5, 50.0] {
             for count in [1u64, 2, 10, 300] {
                 let zipf = Zipf::new(theta, count);
                 let mut rng = Rng::new(11);

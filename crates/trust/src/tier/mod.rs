@@ -1,8 +1,11 @@
 //! The tier of every rate: which part of the bytes a device moved.
 
+mod metadata;
+
 use crate::evidence::{Ground, PhaseView, RunView, share};
 use crate::text::{bytes, percent};
-use plumb_result::{Measurement, Observations, Tier};
+use plumb_result::observe::{Counters, TargetFacts};
+use plumb_result::{Interval, Measurement, Observations, Seen, Tier};
 use plumb_workload::{OpKind, Workload};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -30,19 +33,54 @@ impl RateTier {
     }
 
     fn of_share(share: f64, because: String) -> RateTier {
-        let tier = if share >= DEVICE_SHARE {
-            Tier::Device
-        } else if share <= CACHE_SHARE {
-            Tier::Cache
-        } else {
-            Tier::Mixed { device_share: share }
-        };
-        RateTier { tier, device_share: Some(share), because }
+        RateTier { tier: tier_of(share), device_share: Some(share), because }
     }
 }
 
-/// The tiers of one phase: one entry for each kind of op that moved bytes. Ops on metadata have none, because nothing
-/// tells which of them needed a device.
+fn tier_of(device_share: f64) -> Tier {
+    if device_share >= DEVICE_SHARE {
+        Tier::Device
+    } else if device_share <= CACHE_SHARE {
+        Tier::Cache
+    } else {
+        Tier::Mixed { device_share }
+    }
+}
+
+/// The tier of one second while a run goes on, reads and writes together: what the leaf devices moved between two
+/// readings, against what the interval moved. A glance for the live line; the tiers of the result weigh more evidence.
+pub fn live_tier<'a>(
+    interval: &Interval,
+    before: &Counters,
+    after: &Counters,
+    targets: impl IntoIterator<Item = &'a TargetFacts>,
+) -> Tier {
+    let mut leaves: Vec<&str> = Vec::new();
+    for target in targets {
+        match &target.filesystem {
+            Seen::Yes(filesystem) if filesystem.in_memory => return Tier::Cache,
+            Seen::Yes(filesystem) if filesystem.remote => return Tier::Unknown,
+            _ => leaves.extend(target.leaves.iter().map(String::as_str)),
+        }
+    }
+    leaves.sort_unstable();
+    leaves.dedup();
+    let moved = |counters: &Counters| -> Option<u64> {
+        leaves
+            .iter()
+            .map(|leaf| Some(counters.devices.get(*leaf)?.value()?).map(|d| d.read_bytes + d.write_bytes))
+            .sum()
+    };
+    let app: u64 = interval.ops.values().map(|ops| ops.bytes).sum();
+    match (moved(before), moved(after)) {
+        (Some(before), Some(after)) if app > 0 && !leaves.is_empty() => {
+            tier_of((after.saturating_sub(before) as f64 / app as f64).min(1.0))
+        }
+        _ => Tier::Unknown,
+    }
+}
+
+/// The tiers of one phase: one entry for each kind of op that completed.
 #[derive(Debug, Clone, PartialEq, Default, Serialize)]
 pub struct PhaseTiers {
     /// The phase's name.
@@ -57,8 +95,9 @@ pub fn tiers(workload: &Workload, measurement: &Measurement, observations: &Obse
 }
 
 pub(crate) fn phase_tiers(view: &PhaseView<'_>) -> PhaseTiers {
-    let moving = view.measured.ops.iter().filter(|(kind, op)| kind.moves_bytes() && op.bytes > 0);
-    let tiers = moving.map(|(kind, _)| (*kind, rate_tier(view, *kind))).collect();
+    let completed =
+        view.measured.ops.iter().filter(|(kind, op)| if kind.moves_bytes() { op.bytes > 0 } else { op.count > 0 });
+    let tiers = completed.map(|(kind, _)| (*kind, rate_tier(view, *kind))).collect();
     PhaseTiers { phase: view.measured.name.clone(), tiers }
 }
 
@@ -77,7 +116,7 @@ pub(crate) fn rate_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
             OpKind::Read => read_tier(view),
             OpKind::Write => write_tier(view),
             OpKind::Trim => trim_tier(view),
-            _ => RateTier::unknown("an op on metadata moves no bytes of its own"),
+            kind => metadata::metadata_tier(view, kind),
         },
     }
 }
@@ -148,6 +187,24 @@ mod tests {
     }
 
     #[test]
+    fn a_second_has_the_tier_of_what_the_leaves_moved_in_it() {
+        use plumb_result::OpCounts;
+        use plumb_result::observe::DeviceCounters;
+        let counters = |read_bytes: u64| Counters {
+            devices: [("sda".to_owned(), Seen::Yes(DeviceCounters { read_bytes, ..Default::default() }))].into(),
+            ..Counters::default()
+        };
+        let targets = [TargetFacts { leaves: vec!["sda".to_owned()], ..TargetFacts::default() }];
+        let ops = [(OpKind::Read, OpCounts { bytes: 1000, ..OpCounts::default() })].into();
+        let interval = Interval { ops, ..Interval::default() };
+        let tier = |moved: u64| live_tier(&interval, &counters(5), &counters(5 + moved), &targets);
+        assert_eq!(tier(1000), Tier::Device);
+        assert_eq!(tier(300), Tier::Mixed { device_share: 0.3 });
+        assert_eq!(tier(0), Tier::Cache);
+        assert_eq!(live_tier(&interval, &Counters::default(), &counters(9), &targets), Tier::Unknown);
+    }
+
+    #[test]
     fn shares_make_tiers() {
         let read =
             |moved: u64| tier(&Scene::reading(1000 * MIB).device_read(moved * MIB).own_read(moved * MIB), OpKind::Read);
@@ -195,8 +252,8 @@ mod tests {
     }
 
     #[test]
-    fn memory_is_the_cache_and_metadata_has_no_tier() {
+    fn memory_is_the_cache_whatever_is_done_in_it() {
         assert_eq!(tier(&Scene::reading(MIB).in_memory(), OpKind::Read), Tier::Cache);
-        assert!(Scene::stats(1000).judge().tiers[0].tiers.is_empty());
+        assert_eq!(tier(&Scene::stats(1000).in_memory(), OpKind::Stat), Tier::Cache);
     }
 }

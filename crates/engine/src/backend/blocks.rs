@@ -1,0 +1,63 @@
+//! What every backend of block I/O with one op at a time has in common: files, memory, content. The backends themselves
+//! are the calls in between.
+
+use crate::backend::payload::Payload;
+use crate::backend::{BlockFiles, Completion, Errno, SyncBackend};
+use crate::op::BlockOp;
+use std::path::PathBuf;
+
+/// The calls of a backend.
+pub(crate) trait BlockCalls {
+    /// Executes one op to its end. `memory` holds at least the largest op that the source yields, and belongs to this
+    /// op alone.
+    fn execute(&mut self, files: &BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion;
+
+    /// After the last op: writes out what the backend itself holds back.
+    fn finish(&mut self) -> Result<(), Errno> {
+        Ok(())
+    }
+}
+
+/// A backend of block I/O with one op at a time.
+pub(crate) struct SyncBlocks<C> {
+    calls: C,
+    payload: Payload,
+    files: BlockFiles,
+}
+
+impl<C: BlockCalls> SyncBlocks<C> {
+    pub(crate) fn new(files: BlockFiles, payload: Payload, calls: C) -> SyncBlocks<C> {
+        SyncBlocks { calls, payload, files }
+    }
+}
+
+impl<C: BlockCalls> SyncBackend for SyncBlocks<C> {
+    type Op = BlockOp;
+
+    #[inline(always)]
+    fn before(&mut self, op: &BlockOp) {
+        self.payload.before(op, 0);
+    }
+
+    #[inline(always)]
+    fn execute(&mut self, op: &BlockOp) -> Completion {
+        self.calls.execute(&self.files, self.payload.pointer(0), op)
+    }
+
+    #[inline(always)]
+    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), String> {
+        self.payload.after(op, 0, moved)
+    }
+
+    fn works_between_ops(&self) -> bool {
+        self.payload.works_each_op()
+    }
+
+    fn finish(&mut self) -> Result<(), Errno> {
+        self.calls.finish()
+    }
+
+    fn path_of(&self, op: &BlockOp) -> PathBuf {
+        self.files.path_of(op)
+    }
+}

@@ -1,0 +1,194 @@
+//! Comparisons on simulated devices, where the truth is known.
+
+use crate::common::{Home, Said, verdicts};
+use serde_json::Value;
+
+fn compare(home: &Home, a: &str, b: &str, more: &str) -> Value {
+    let line = format!("compare {a} {b} --json --no-store {more}");
+    let said: Said = home.plumb(&line);
+    assert!([0, 3].contains(&said.code), "{said:?}");
+    said.json()
+}
+
+/// The one verdict of a comparison for one workload's rate.
+fn verdict_on_rate(comparison: &Value) -> String {
+    let contrasts = comparison["contrasts"].as_array().unwrap();
+    let rate = contrasts.iter().find(|contrast| !contrast["metric"].as_str().unwrap().contains(".lat."));
+    rate.map_or("none".to_owned(), |contrast| contrast["verdict"].as_str().unwrap().to_owned())
+}
+
+fn count(verdicts: &[String], wanted: &[&str]) -> usize {
+    verdicts.iter().filter(|verdict| wanted.contains(&verdict.as_str())).count()
+}
+
+/// The heart of the matter: a device is never faster than itself, but for chance, which has 2.5 % on each side.
+#[test]
+fn a_device_is_not_faster_than_itself_over_20_seeds() {
+    let home = Home::new();
+    let all: Vec<String> = (0..20)
+        .flat_map(|seed| verdicts(&compare(&home, "sim:ssd?cv=3%", "sim:ssd?cv=3%", &format!("--seed {seed}"))))
+        .collect();
+    assert!(all.len() >= 20);
+    assert!(count(&all, &["faster", "slower"]) <= 2, "{all:?}");
+    assert!(count(&all, &["equivalent"]) * 2 > all.len(), "most of them are plainly equal: {all:?}");
+}
+
+/// Drift that hits both sides, and runs of two speeds, make noise and no winners.
+#[test]
+fn drift_and_bimodality_make_no_winners() {
+    let home = Home::new();
+    for device in ["sim:ssd?drift=0.5%", "sim:ssd?bimodal=20%"] {
+        let all: Vec<String> =
+            (0..20).map(|seed| verdict_on_rate(&compare(&home, device, device, &format!("--seed {seed}")))).collect();
+        assert!(count(&all, &["faster", "slower"]) <= 2, "{device}: {all:?}");
+    }
+}
+
+#[test]
+fn a_slower_device_is_found_slower_and_a_faster_one_faster() {
+    let home = Home::new();
+    for seed in 0..5 {
+        let more = format!("--seed {seed}");
+        let slower = compare(&home, "sim:ssd", "sim:ssd?slow=20%", &more);
+        assert_eq!(verdict_on_rate(&slower), "slower");
+        let ratio = slower["contrasts"][0]["ratio"].as_f64().unwrap();
+        assert!((0.80..0.87).contains(&ratio), "20 % longer is 0.83 of the speed: {ratio}");
+        assert!(slower["verdict_note"].as_str().unwrap().contains("slower"));
+        assert_eq!(verdict_on_rate(&compare(&home, "sim:ssd?slow=20%", "sim:ssd", &more)), "faster");
+    }
+}
+
+/// At the edge of what matters nothing wrong may be said: 5 % is neither faster nor, with these few runs, surely equal.
+#[test]
+fn five_percent_is_never_called_faster() {
+    let home = Home::new();
+    let all: Vec<String> = (0..10)
+        .map(|seed| verdict_on_rate(&compare(&home, "sim:hdd", "sim:hdd?slow=5%", &format!("--seed {seed}"))))
+        .collect();
+    assert_eq!(count(&all, &["faster"]), 0, "{all:?}");
+    let small: Vec<String> = (0..10)
+        .map(|seed| verdict_on_rate(&compare(&home, "sim:ssd", "sim:ssd?slow=1%", &format!("--seed {seed}"))))
+        .collect();
+    assert_eq!(count(&small, &["equivalent"]), 10, "1 % does not matter: {small:?}");
+}
+
+#[test]
+fn a_device_that_others_use_is_left_out_or_found_slower() {
+    let home = Home::new();
+    let comparison = compare(&home, "sim:ssd", "sim:ssd?background=30%", "");
+    let left_out = comparison["left_out"].as_array().unwrap();
+    assert!(!left_out.is_empty(), "{comparison:#}");
+    for one in left_out {
+        assert_eq!(one["side"], "sim:ssd?background=30%");
+        assert!(one["reason"].as_str().unwrap().starts_with("C1 "), "{one}");
+        assert!(comparison["runs"].as_array().unwrap().contains(&one["run"]));
+    }
+    assert_eq!(count(&verdicts(&comparison), &["faster"]), 0);
+}
+
+#[test]
+fn what_differs_besides_the_declared_factor_confounds() {
+    let home = Home::new();
+    let (a, b) = ("sim:ssd", "sim:ssd?slow=20%");
+    let declared = compare(&home, a, b, "--varying sim");
+    assert_eq!(declared["confounded"], false);
+    assert_eq!(declared["differences"][0]["factor"], "sim");
+    assert_eq!(
+        compare(&home, a, b, "")["confounded"],
+        false,
+        "nothing was declared, so the verdict is about the wholes"
+    );
+    let other = compare(&home, a, b, "--varying fs");
+    assert_eq!(other["confounded"], true);
+    assert!(other["verdict_note"].as_str().unwrap().contains("Confounded"));
+    home.plumb(&format!("compare {a} {b} --varying fs"))
+        .expect(0)
+        .says(&["warn D5 Confounded: besides fs, the sides differ in"]);
+    assert_eq!(compare(&home, a, a, "--varying fs")["confounded"], false);
+}
+
+/// Whoever has the seed can do it again.
+#[test]
+fn one_seed_gives_one_result() {
+    let home = Home::new();
+    let more = "--seed 7 --for random-read,fsync-log";
+    let without_ids = |mut comparison: Value| {
+        for part in ["runs", "left_out"] {
+            comparison.as_object_mut().unwrap().remove(part);
+        }
+        comparison
+    };
+    let first = without_ids(compare(&home, "sim:hdd", "sim:ssd", more));
+    assert_eq!(first, without_ids(compare(&home, "sim:hdd", "sim:ssd", more)));
+    let other = compare(&home, "sim:hdd", "sim:ssd", "--seed 8 --for random-read,fsync-log");
+    assert_ne!(first["contrasts"], other["contrasts"]);
+}
+
+#[test]
+fn the_order_is_blocked_balanced_and_random() {
+    let home = Home::new();
+    let orders: Vec<Vec<String>> = (0..8)
+        .map(|seed| {
+            let comparison = compare(&home, "sim:ssd", "sim:ssd", &format!("--seed {seed}"));
+            serde_json::from_value(comparison["order"].clone()).unwrap()
+        })
+        .collect();
+    for order in &orders {
+        assert!(order.len() >= 6);
+        for pair in order.chunks_exact(2) {
+            assert!(pair == ["AB", "BA"] || pair == ["BA", "AB"], "each pair of blocks is balanced: {order:?}");
+        }
+    }
+    assert!(orders.iter().any(|order| order[0] != orders[0][0]), "{orders:?}");
+}
+
+/// The store has what the order says: sides alternate within blocks as announced.
+#[test]
+fn the_runs_follow_the_order() {
+    let home = Home::new();
+    let comparison = home.plumb("compare sim:ssd sim:nvme --json --seed 3").expect(0).json();
+    let runs = home.query("SELECT run.id, target.path FROM run JOIN run_target ON run_id = run.id JOIN target ON target.id = target_id ORDER BY run.started_at, run.id");
+    let order: String = comparison["order"].as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    let ran: String = runs.iter().map(|row| if row[1] == "sim:ssd" { 'A' } else { 'B' }).collect();
+    assert_eq!(ran, order);
+    let ids: Vec<&Value> = runs.iter().map(|row| &row[0]).collect();
+    let said: Vec<&Value> = comparison["runs"].as_array().unwrap().iter().collect();
+    let sorted = |mut ids: Vec<String>| {
+        ids.sort();
+        ids
+    };
+    let texts = |ids: &[&Value]| sorted(ids.iter().map(|id| id.to_string()).collect());
+    assert_eq!(texts(&ids), texts(&said));
+    assert_eq!(home.query("SELECT count(*) FROM comparison")[0][0], 1);
+}
+
+#[test]
+fn all_named_workloads_are_compared() {
+    let home = Home::new();
+    let comparison = compare(&home, "sim:hdd", "sim:nvme", "--for all --time 2s --size 32MiB");
+    let metrics: Vec<&str> =
+        comparison["contrasts"].as_array().unwrap().iter().map(|one| one["metric"].as_str().unwrap()).collect();
+    for metric in [
+        "read.bw",
+        "write.bw",
+        "read.iops",
+        "write.iops",
+        "fdatasync.ops",
+        "create.ops",
+        "stat.ops",
+        "unlink.ops",
+        "txn.ops",
+    ] {
+        assert!(metrics.contains(&metric), "{metric} is missing from {metrics:?}");
+    }
+    assert_eq!(count(&verdicts(&comparison), &["slower"]), 0, "{comparison:#}");
+}
+
+/// Both sides typed alike must still be told apart.
+#[test]
+fn two_sides_of_one_name_are_called_a_and_b() {
+    let home = Home::new();
+    let comparison = compare(&home, "sim:ssd", "sim:ssd", "");
+    let first = &comparison["contrasts"][0];
+    assert_eq!((&first["baseline"], &first["candidate"]), (&"sim:ssd (A)".into(), &"sim:ssd (B)".into()));
+}

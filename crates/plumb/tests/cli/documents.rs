@@ -1,0 +1,168 @@
+//! What the documents show is true: every block that can run is run.
+//!
+//! The rule: in `README.md` and `docs/*.md`, a block marked `console` holds command lines that begin with `$ ` and, below
+//! each, what it prints. Lines that begin with `$ plumb` and use only simulated devices or the working directory are run,
+//! in order, in one fresh directory for each document. Anything else must be marked `text`. A block marked `toml` is a whole workload file, and `toml
+//! workers` is the inside of a `[[phase.workers]]`; both must be read without an error. Other TOML is marked `toml part`.
+
+use crate::common::Home;
+use std::path::{Path, PathBuf};
+
+struct Block {
+    file: PathBuf,
+    line: usize,
+    mark: String,
+    text: String,
+}
+
+fn documents() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
+    let mut found: Vec<PathBuf> =
+        std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    found.push(root.join("README.md"));
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "md") && path.is_file());
+    found.sort();
+    found
+}
+
+fn blocks(file: &Path) -> Vec<Block> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let mut found: Vec<Block> = Vec::new();
+    let mut open = false;
+    for (number, line) in text.lines().enumerate() {
+        match line.strip_prefix("```") {
+            Some(_) if open => open = false,
+            Some(mark) => {
+                open = true;
+                found.push(Block {
+                    file: file.to_owned(),
+                    line: number + 1,
+                    mark: mark.trim().to_owned(),
+                    text: String::new(),
+                });
+            }
+            None if open => {
+                let block = found.last_mut().unwrap();
+                block.text.push_str(line);
+                block.text.push('\n');
+            }
+            None => {}
+        }
+    }
+    assert!(!open, "{} ends inside a block", file.display());
+    found
+}
+
+fn all_blocks() -> Vec<Block> {
+    documents().iter().flat_map(|file| blocks(file)).collect()
+}
+
+impl Block {
+    fn place(&self) -> String {
+        format!("{}:{}", self.file.file_name().unwrap().to_string_lossy(), self.line)
+    }
+
+    /// Command lines that it shows.
+    fn commands(&self) -> Vec<&str> {
+        self.text.lines().filter_map(|line| line.strip_prefix("$ ")).collect()
+    }
+}
+
+#[test]
+fn every_workload_that_is_shown_is_one() {
+    let home = Home::new();
+    let mut seen = 0;
+    for block in all_blocks() {
+        let text = match block.mark.as_str() {
+            "toml" => block.text.clone(),
+            "toml workers" => format!(
+                "name = \"shown\"\n[target.data.file]\npath = \"data\"\nsize = \"1GiB\"\n[[phase]]\nname = \"one\"\n\
+                 [[phase.workers]]\ntarget = \"data\"\n{}",
+                block.text
+            ),
+            _ => continue,
+        };
+        home.file("shown.toml", &text);
+        let said = home.plumb("run shown.toml --translate");
+        assert_eq!(said.code, 0, "{}: {}", block.place(), said.err);
+        seen += 1;
+    }
+    assert!(seen >= 6, "{seen} blocks");
+}
+
+#[test]
+fn every_command_that_is_shown_runs() {
+    for file in documents() {
+        let home = Home::new();
+        for block in blocks(&file).iter().filter(|block| block.mark == "console") {
+            for line in block.commands() {
+                let words = words(line);
+                assert_eq!(
+                    words.first().map(String::as_str),
+                    Some("plumb"),
+                    "{}: only `$ plumb …` runs in a console block: {line}",
+                    block.place()
+                );
+                let said = home.with(&words[1..]);
+                assert!(
+                    [0, 3].contains(&said.code),
+                    "{}: `{line}` ended with {}:\n{}",
+                    block.place(),
+                    said.code,
+                    said.err
+                );
+            }
+        }
+    }
+}
+
+/// A block without a mark is a promise that nobody keeps; so is a command in a block that is not run though it could be.
+#[test]
+fn every_block_says_what_it_is() {
+    const MARKS: &[&str] = &["console", "text", "toml", "toml workers", "toml part", "sh", "json", "sql", "rust"];
+    for block in all_blocks() {
+        assert!(
+            MARKS.contains(&block.mark.as_str()),
+            "{}: marked `{}`, and not one of {MARKS:?}",
+            block.place(),
+            block.mark
+        );
+        let shows_commands = block.text.lines().any(|line| line.starts_with("$ plumb"));
+        let runs = block.mark == "console";
+        let only_simulated =
+            block.commands().iter().filter(|line| line.starts_with("plumb")).all(|line| line.contains("sim:"));
+        assert!(!shows_commands || runs || !only_simulated, "{}: this could run: mark it `console`", block.place());
+    }
+}
+
+/// Every command and option that a document names in passing exists.
+#[test]
+fn every_command_that_is_named_exists() {
+    let home = Home::new();
+    let help = home.plumb("--help").expect(0).out;
+    for file in documents() {
+        let text = std::fs::read_to_string(&file).unwrap();
+        for piece in text.split('`').skip(1).step_by(2).filter_map(|code| code.strip_prefix("plumb ")) {
+            let command = piece.split_whitespace().next().unwrap_or_default();
+            let is_word = !command.is_empty() && command.chars().all(|c| c.is_ascii_lowercase());
+            let is_there = help.lines().any(|line| line.split_whitespace().next() == Some(command));
+            assert!(!is_word || is_there, "{}: there is no `plumb {piece}`", file.display());
+        }
+    }
+}
+
+/// Splits as a shell does, as far as documents need it: blanks, and single quotes.
+fn words(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quoted = false;
+    for c in line.chars() {
+        match c {
+            '\'' => quoted = !quoted,
+            ' ' if !quoted => words.extend(Some(std::mem::take(&mut word)).filter(|word| !word.is_empty())),
+            c => word.push(c),
+        }
+    }
+    words.extend(Some(word).filter(|word| !word.is_empty()));
+    words
+}

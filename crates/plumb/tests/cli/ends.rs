@@ -1,0 +1,168 @@
+//! How commands end: exit codes 0, 2, 3 and 4, and what is said with them. (5 and 130 have tests of their own.)
+
+use crate::common::{Home, assert_found, assert_no_test_data, metric};
+
+const WORKLOAD: &str = r#"name = "reads"
+
+[target.data.sim]
+device = "sim:ssd"
+size = "64MiB"
+
+[[phase]]
+name = "read"
+cache = "cold"
+stop.time = "1s"
+
+[[phase.workers]]
+target = "data"
+depth = 4
+work.blocks.pattern = "random"
+"#;
+
+#[test]
+fn done_and_trusted_is_0() {
+    let home = Home::new();
+    home.file("reads.toml", WORKLOAD);
+    let result = home.plumb("run reads.toml --json").expect(0).json();
+    assert_eq!(result["verdict"], "pass");
+    assert_eq!(metric(&result, "read", "read.bw")["tier"], "device");
+    home.plumb("run random-read --at sim:nvme").expect(0).says(&["sim:nvme reads up to", "Trust: pass"]);
+    home.plumb("compare sim:ssd sim:ssd").expect(0).says(&["equivalent, within 5 %"]);
+}
+
+/// Every error about a file names it, its line and the place in it, and shows a way out.
+#[test]
+fn a_bad_file_is_2_with_place_caret_and_way_out() {
+    let home = Home::new();
+    let said = |from: &str, to: &str| {
+        assert!(WORKLOAD.contains(from));
+        home.file("bad.toml", &WORKLOAD.replace(from, to));
+        home.plumb("run bad.toml").expect(2)
+    };
+    said("depth", "dpeth").complains(&[
+        "error: unknown key `dpeth`",
+        "--> bad.toml:14:1",
+        "^^^^^",
+        "did you mean `depth`?",
+    ]);
+    said("64MiB", "64MiBB").complains(&["64MiBB", "--> bad.toml:5:8", "^^^^^^^^", "4KiB"]);
+    said("\"64MiB\"", "\"free*10%\"").complains(&["free*10%", "--> bad.toml:5:8", "^^^^^"]);
+    said("sim:ssd", "sim:floppy").complains(&["sim:floppy", "bad.toml:4", "sim:hdd"]);
+    said("target = \"data\"", "target = \"date\"").complains(&["date", "bad.toml:13", "did you mean `data`?"]);
+    said("random", "ranodm").complains(&["ranodm", "bad.toml:15", "random"]);
+    said("[[phase]]", "[[phase]").complains(&["bad.toml:7", "^"]);
+    let twice = said("depth = 4", "depth = 4\ndpeth = 4");
+    assert!(!twice.err.contains("error: error:"), "{}", twice.err);
+}
+
+#[test]
+fn a_bad_command_line_is_2_and_suggests() {
+    let home = Home::new();
+    home.file("reads.toml", WORKLOAD);
+    let line = |line: &str, all: &[&str]| drop(home.plumb(line).expect(2).complains(all));
+    line("run random-red", &["no file `random-red`", "did you mean `random-read`?"]);
+    line("run nothing-like-it", &["there are `stream-read`", "`database`"]);
+    line("run all --at sim:ssd", &["several workloads", "plumb compare --for"]);
+    line("run reads.toml --set dpeth=4", &["`dpeth` is no setting", "did you mean `depth`?"]);
+    line("run reads.toml --set depth=much", &["expected a whole number", "depth=much", "^^^^"]);
+    line("run reads.toml --set depth", &["`depth` sets nothing", "KEY=VALUE"]);
+    line("run reads.toml --set phase.7.cache=cold", &["phase.7"]);
+    line("run random-read --at sim:floppy", &["`sim:floppy` is no simulated device", "`sim:hdd`"]);
+    line("run random-read --at sim:hdd?slwo=5%", &["`slwo` is no fault", "slow"]);
+    line("run random-read --at nowhere", &["`nowhere` cannot be used", "name an existing directory"]);
+    line("try reads.toml", &["it is not a directory"]);
+    line("check nowhere", &["`nowhere`", "name an existing file, directory or device"]);
+    line("compare sim:ssd nowhere", &["`nowhere` cannot be used"]);
+    line("compare sim:ssd sim:ssd --for random-reed", &["did you mean `random-read`?"]);
+    line("compare sim:ssd sim:ssd --varying colour", &["`colour` is no factor", "fs, mount, device"]);
+    line("compare sim:ssd sim:ssd --budget soon", &["soon"]);
+    line("show 123", &["no run \"123\"", "plumb list"]);
+    line("comapre sim:ssd sim:ssd", &["compare"]);
+    line("run --bogus", &["--bogus"]);
+    line("export --csv --json", &["exclude each other"]);
+}
+
+#[test]
+fn a_cached_read_under_a_cold_name_is_3() {
+    let home = Home::new();
+    home.file("reads.toml", WORKLOAD);
+    let result = home.plumb("run reads.toml --set target.data.sim.device=sim:hdd?cached=60% --json").expect(3).json();
+    assert_eq!(result["verdict"], "reject");
+    assert_found(&result, "A1", "fail", "came from memory");
+    assert_eq!(metric(&result, "read", "read.bw")["tier"], "mixed");
+    home.plumb("run stream-read --at sim:hdd?cached=100%").expect(3).says(&[
+        "The checks reject this run",
+        "fail A1",
+        "Trust: reject plumb explain A1",
+    ]);
+    // Who asks for the cache is told the truth, and not rejected.
+    let warm = home
+        .plumb("run reads.toml --set target.data.sim.device=sim:hdd?cached=100% --set cache=warm --json")
+        .expect(0)
+        .json();
+    assert_eq!(metric(&warm, "read", "read.bw")["tier"], "cache");
+}
+
+#[test]
+fn a_flush_that_does_nothing_is_seen() {
+    let home = Home::new();
+    let result = home.plumb("run stream-write --at sim:ssd?lying-flush --json").expect(0).json();
+    assert_eq!(result["verdict"], "caution");
+    assert_found(&result, "A5", "warn", "no flush request");
+    let result = home.plumb("run stream-write --at sim:hdd?lying-flush&write-cache=2GiB --json").expect(3).json();
+    assert_eq!(result["verdict"], "reject");
+}
+
+#[test]
+fn a_comparison_of_which_nothing_is_left_is_3_and_ends_early() {
+    let home = Home::new();
+    let line = "compare sim:ssd sim:ssd?cached=60% --for stream-read";
+    let said = home.plumb(line).expect(3).says(&[
+        "Nothing can be said",
+        "6 runs were rejected",
+        "left out, rejected by checks: 6 runs of sim:ssd?cached=60%",
+        "A1",
+    ]);
+    assert!(!said.out.contains("larger `--budget`"), "more blocks would not help: {}", said.out);
+    let comparison = home.plumb(&format!("{line} --json")).expect(3).json();
+    assert_eq!(comparison["contrasts"].as_array().unwrap().len(), 0);
+    assert_eq!(comparison["left_out"].as_array().unwrap().len(), 6);
+    assert_eq!(comparison["runs"].as_array().unwrap().len(), 12);
+}
+
+#[test]
+fn an_error_of_the_device_is_4_and_is_named() {
+    let home = Home::new();
+    home.file("reads.toml", WORKLOAD);
+    let result = home.plumb("run reads.toml --set target.data.sim.device=sim:ssd?errors=0.1% --json").expect(4).json();
+    assert_eq!(result["verdict"], "reject");
+    assert_found(&result, "B9", "fail", "Input/output error");
+    // The result is stored nevertheless.
+    assert_eq!(home.plumb("show last --json").expect(0).json()["id"], result["id"]);
+    // A worker that goes on counts them.
+    let line = "run reads.toml --set target.data.sim.device=sim:ssd?errors=1% --set phase.0.workers.0.on-error=continue --json";
+    assert_found(&home.plumb(line).expect(4).json(), "B9", "fail", "ops failed");
+}
+
+#[test]
+fn a_database_that_cannot_be_is_4_and_an_alien_one_is_left_alone() {
+    let home = Home::new();
+    let alien = home.file("alien.db", "This is no database, and it is precious.");
+    home.plumb("list --db alien.db").expect(4).complains(&["alien.db", "it was left as it is"]);
+    assert_eq!(std::fs::read_to_string(alien).unwrap(), "This is no database, and it is precious.");
+    home.plumb("run random-read --at sim:ssd --db alien.db/below/plumb.db").expect(4).complains(&["alien.db", "--db"]);
+    home.plumb("run random-read --at sim:ssd --no-store").expect(0);
+    assert!(!home.registry().parent().unwrap().join("plumb.db").exists(), "--no-store makes no database");
+}
+
+#[test]
+fn a_real_run_leaves_nothing_behind() {
+    let home = Home::new();
+    for line in ["run random-read --set size=4MiB --set time=200ms", "run small-files --set files=50"] {
+        // Others may use this machine's disk, and then the checks reject the run.
+        let said = home.plumb(&format!("{line} --set cache=as-is --json"));
+        assert!([0, 3].contains(&said.code), "{said:?}");
+    }
+    assert_no_test_data(&home.work());
+    assert_eq!(std::fs::read_dir(home.registry()).map_or(0, Iterator::count), 0);
+}

@@ -1,0 +1,13 @@
+//! The command line from outside: the real program, on simulated devices and small files.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod commands;
+mod compare;
+mod documents;
+mod ends;
+mod interrupted;
+mod pages;
+mod refused;
+mod store;

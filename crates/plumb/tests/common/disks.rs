@@ -1,0 +1,117 @@
+//! Loop devices and file systems that are gone when the test ends, however it ends.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs a program of the system; it must succeed.
+#[track_caller]
+pub fn system(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap_or_else(|error| panic!("{program}: {error}"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// A loop device over an image of its own.
+pub struct Loop {
+    pub device: PathBuf,
+    image: PathBuf,
+    _dir: tempfile::TempDir,
+}
+
+impl Loop {
+    /// The image lies beside the build, on storage that is no memory.
+    pub fn new(bytes: u64) -> Loop {
+        Loop::attach(bytes, &[])
+    }
+
+    /// Attached for reading only. (`blockdev --setro` would outlive the test.)
+    pub fn read_only(bytes: u64) -> Loop {
+        Loop::attach(bytes, &["--read-only"])
+    }
+
+    /// Attached round the page cache: its image is not cached a second time below the file system.
+    pub fn uncached(bytes: u64) -> Loop {
+        Loop::attach(bytes, &["--direct-io=on"])
+    }
+
+    fn attach(bytes: u64, options: &[&str]) -> Loop {
+        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let image = dir.path().join("image");
+        std::fs::File::create(&image).unwrap().set_len(bytes).unwrap();
+        let arguments = [&["--find", "--show"], options, &[image.to_str().unwrap()]].concat();
+        let device = system("losetup", &arguments);
+        Loop { device: device.into(), image, _dir: dir }
+    }
+
+    pub fn device(&self) -> &str {
+        self.device.to_str().unwrap()
+    }
+
+    pub fn image(&self) -> &Path {
+        &self.image
+    }
+
+    /// `major:minor`.
+    pub fn number(&self) -> String {
+        let name = self.device.file_name().unwrap().to_str().unwrap();
+        std::fs::read_to_string(format!("/sys/class/block/{name}/dev")).unwrap().trim().to_owned()
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("--detach").arg(&self.device).status();
+    }
+}
+
+/// A mounted file system.
+pub struct Mounted {
+    dir: tempfile::TempDir,
+    // Detached after it is unmounted.
+    pub disk: Option<Loop>,
+}
+
+impl Mounted {
+    /// A fresh file system on a loop device.
+    pub fn on_loop(kind: &str, bytes: u64, options: &str) -> Mounted {
+        let disk = Loop::uncached(bytes);
+        let quiet: &[&str] = match kind {
+            "ext4" => &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
+            _ => &["-q"],
+        };
+        system(&format!("mkfs.{kind}"), &[quiet, &[disk.device()]].concat());
+        Mounted::mount(kind, Some(disk), options)
+    }
+
+    /// A file system in memory.
+    pub fn in_memory(bytes: u64) -> Mounted {
+        Mounted::mount("tmpfs", None, &format!("size={bytes}"))
+    }
+
+    fn mount(kind: &str, disk: Option<Loop>, options: &str) -> Mounted {
+        let dir = tempfile::tempdir().unwrap();
+        let source = disk.as_ref().map_or("tmpfs", Loop::device);
+        let options = if options.is_empty() { "rw" } else { options };
+        system("mount", &["-t", kind, "-o", options, source, dir.path().to_str().unwrap()]);
+        Mounted { dir, disk }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn as_str(&self) -> &str {
+        self.path().to_str().unwrap()
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        for attempt in ["-q", "-l"] {
+            if Command::new("umount").arg(attempt).arg(self.path()).status().is_ok_and(|status| status.success()) {
+                break;
+            }
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! The real program in a home of its own, and storage to run it on.
+
+#![allow(dead_code, unreachable_pub)] // each test binary uses its part
+
+pub mod disks;
+pub mod needs;
+pub mod schema;
+
+use assert_cmd::cargo::CommandCargoExt;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Plumb with a data directory that nobody else has, working in a directory that nobody else has.
+pub struct Home {
+    dir: tempfile::TempDir,
+}
+
+/// How a command ended, and what it said.
+#[derive(Debug)]
+pub struct Said {
+    pub command: String,
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Home {
+    pub fn new() -> Home {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["data", "work"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        Home { dir }
+    }
+
+    /// The working directory.
+    pub fn work(&self) -> PathBuf {
+        self.dir.path().join("work")
+    }
+
+    /// Where test directories are registered.
+    pub fn registry(&self) -> PathBuf {
+        self.dir.path().join("data/plumb/testdirs")
+    }
+
+    /// Puts a file into the working directory.
+    pub fn file(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.work().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    }
+
+    pub fn command<A: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
+        let mut command = Command::cargo_bin("plumb").unwrap();
+        command.args(arguments).current_dir(self.work()).env("XDG_DATA_HOME", self.dir.path().join("data"));
+        for name in ["PLUMB_ALLOW", "PLUMB_DB", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"] {
+            command.env_remove(name);
+        }
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Runs to the end. Words are split at blanks.
+    pub fn plumb(&self, line: &str) -> Said {
+        Said::of(self.command(line.split_whitespace()))
+    }
+
+    /// The same with whole arguments.
+    pub fn with<A: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Said {
+        Said::of(self.command(arguments))
+    }
+
+    /// Starts and does not wait.
+    pub fn start(&self, line: &str) -> Child {
+        let mut command = self.command(line.split_whitespace());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    }
+
+    /// The answer to a query, one row a list.
+    pub fn query(&self, sql: &str) -> Vec<Vec<Value>> {
+        let table = self.with(["query", sql, "--json"]).expect(0).json();
+        serde_json::from_value(table["rows"].clone()).unwrap()
+    }
+}
+
+impl Said {
+    pub fn of(mut command: Command) -> Said {
+        let output = command.output().unwrap();
+        Said {
+            command: format!("{command:?}"),
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// The exit code is this one.
+    #[track_caller]
+    pub fn expect(self, code: i32) -> Said {
+        assert_eq!(self.code, code, "{}\nstdout:\n{}\nstderr:\n{}", self.command, self.out, self.err);
+        self
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|error| panic!("{error}: {}\n{}\n{}", self.command, self.out, self.err))
+    }
+
+    /// Standard error says all of this.
+    #[track_caller]
+    pub fn complains(self, of: &[&str]) -> Said {
+        for text in of {
+            assert!(self.err.contains(text), "`{text}` is missing from what {} said:\n{}", self.command, self.err);
+        }
+        self
+    }
+
+    /// Standard output says all of this, whatever the line breaks.
+    #[track_caller]
+    pub fn says(self, all: &[&str]) -> Said {
+        let flat = flat(&self.out);
+        for text in all {
+            assert!(flat.contains(text), "`{text}` is missing from what {} said:\n{}", self.command, self.out);
+        }
+        self
+    }
+}
+
+/// In one line.
+pub fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Findings of a result with this code and level.
+pub fn findings<'a>(result: &'a Value, code: &str, level: &str) -> Vec<&'a Value> {
+    let checks = result["checks"].as_array().expect("a result has checks");
+    checks.iter().filter(|finding| finding["code"] == code && finding["level"] == level).collect()
+}
+
+/// A finding is there, and its message has this text.
+#[track_caller]
+pub fn assert_found(result: &Value, code: &str, level: &str, text: &str) {
+    let found = findings(result, code, level);
+    let says = found.iter().any(|finding| finding["message"].as_str().unwrap_or_default().contains(text));
+    assert!(says, "no {level} {code} with `{text}` in {:#}", result["checks"]);
+}
+
+/// A metric of a phase, with its tier.
+pub fn metric<'a>(result: &'a Value, phase: &str, name: &str) -> &'a Value {
+    let phases = result["phases"].as_array().expect("a result has phases");
+    let phase =
+        phases.iter().find(|one| one["name"] == phase).unwrap_or_else(|| panic!("no phase {phase}: {phases:#?}"));
+    &phase["metrics"][name]
+}
+
+/// Verdicts of a comparison, one a contrast.
+pub fn verdicts(comparison: &Value) -> Vec<String> {
+    let contrasts = comparison["contrasts"].as_array().expect("a comparison has contrasts");
+    contrasts.iter().map(|contrast| contrast["verdict"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Nothing that Plumb made is in a directory any more.
+#[track_caller]
+pub fn assert_no_test_data(dir: &Path) {
+    let left: Vec<PathBuf> = test_directories(dir);
+    assert!(left.is_empty(), "left behind: {left:?}");
+}
+
+/// Test directories in a directory.
+pub fn test_directories(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("plumb-test-")).collect()
+}
+
+/// Waits until something is so; it is an error of the test if that takes a minute.
+#[track_caller]
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !is_so() {
+        assert!(start.elapsed() < Duration::from_secs(60), "waited in vain until {what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,155 @@
+//! The write guard on devices, through `plumb run`: exit code 5, and the exact setting that would allow it.
+
+use crate::alone;
+use crate::common::disks::{Loop, Mounted, system};
+use crate::common::{Home, Said, needs};
+use std::path::Path;
+
+const MIB: u64 = 1 << 20;
+
+fn over(path: &Path, more: &str) -> String {
+    format!(
+        "name = \"over\"\n[target.disk.device]\npath = {:?}\nsize = \"4MiB\"\n{more}\n[[phase]]\nname = \"write\"\n\
+         [[phase.workers]]\ntarget = \"disk\"\nwork.blocks.block = \"64KiB\"\nwork.blocks.mix.write = 100\n",
+        path.to_str().unwrap()
+    )
+}
+
+/// What a device begins with.
+fn beginning(path: &Path) -> Vec<u8> {
+    use std::io::Read;
+    let mut bytes = vec![0; 64 << 10];
+    std::fs::File::open(path).unwrap().read_exact(&mut bytes).unwrap();
+    bytes
+}
+
+/// The words of the shell that a refusal prints after `before`, up to a blank or bracket outside of quotes.
+#[track_caller]
+fn printed(said: &Said, before: &str) -> String {
+    let after = said.err.split(before).nth(1).unwrap_or_else(|| panic!("no {before} in: {}", said.err));
+    let mut quoted = false;
+    let end = after.char_indices().find(|(_, c)| {
+        quoted ^= *c == '\'';
+        !quoted && matches!(c, ' ' | ')' | ';' | '\n')
+    });
+    let word = &after[..end.map_or(after.len(), |(at, _)| at)];
+    let output = std::process::Command::new("sh").args(["-c", &format!("printf %s {word}")]).output().unwrap();
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_device_is_refused_until_its_serial_is_typed() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup"]) {
+        return;
+    }
+    let (disk, home) = (Loop::new(64 * MIB), Home::new());
+    home.file("over.toml", &over(&disk.device, ""));
+    let refused = home.plumb("run over.toml").expect(5).complains(&[
+        "nobody has named the serial of",
+        "--destroy",
+        "PLUMB_ALLOW=",
+    ]);
+    assert!(beginning(&disk.device).iter().all(|byte| *byte == 0));
+    // Both ways that it prints.
+    let serial = printed(&refused, "--destroy ");
+    home.with(["run", "over.toml", "--destroy", &serial]).expect(0);
+    assert!(beginning(&disk.device).iter().any(|byte| *byte != 0));
+    let mut allowed = home.command(["run", "over.toml"]);
+    allowed.env("PLUMB_ALLOW", printed(&refused, "PLUMB_ALLOW="));
+    Said::of(allowed).expect(0);
+    // The workload's own word will do for a device that bears no signature, and no other serial will.
+    home.file("over.toml", &over(&disk.device, &format!("destroy-serial = {serial:?}")));
+    home.plumb("run over.toml").expect(0);
+    home.file("over.toml", &over(&disk.device, "destroy-serial = \"another\""));
+    home.plumb("run over.toml").expect(5).complains(&["but `destroy-serial` names another", &serial]);
+    home.file("over.toml", &over(&disk.device, ""));
+    home.with(["run", "over.toml", "--destroy", "another"]).expect(5);
+    // Reading destroys nothing and needs no word.
+    home.file("read.toml", &over(&disk.device, "").replace("work.blocks.mix.write = 100", ""));
+    let said = home.plumb("run read.toml");
+    assert!([0, 3].contains(&said.code), "{said:?}");
+}
+
+#[test]
+fn a_device_with_a_signature_is_refused_until_its_serial_is_typed() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let (disk, home) = (Loop::new(64 * MIB), Home::new());
+    system("mkfs.ext4", &["-q", disk.device()]);
+    let before = beginning(&disk.device);
+    home.file("over.toml", &over(&disk.device, ""));
+    let refused = home.plumb("run over.toml").expect(5).complains(&["bears the signature of an ext4 file system"]);
+    let serial = printed(&refused, "--destroy ");
+    // A file may be old, and what lies on the device new.
+    home.file("over.toml", &over(&disk.device, &format!("destroy-serial = {serial:?}")));
+    home.plumb("run over.toml").expect(5).complains(&["bears the signature of"]);
+    assert_eq!(beginning(&disk.device), before);
+    home.with(["run", "over.toml", "--destroy", &serial]).expect(0);
+    assert_ne!(beginning(&disk.device), before);
+}
+
+#[test]
+fn a_mounted_device_is_refused_whatever_is_named() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::on_loop("ext4", 64 * MIB, ""), Home::new());
+    let disk = mounted.disk.as_ref().unwrap();
+    home.file("over.toml", &over(&disk.device, ""));
+    let way_out = format!("umount {}", mounted.as_str());
+    home.plumb("run over.toml").expect(5).complains(&["is mounted", &way_out]);
+    let serial = format!("loop:{}", disk.image().display());
+    for arguments in [["--destroy", &serial], ["--plumb-allow", disk.device()]] {
+        home.with(["run", "over.toml"].into_iter().chain(arguments))
+            .expect(5)
+            .complains(&["is mounted", "nothing allows"]);
+    }
+    // Its image is the same bytes by another name.
+    home.file("image.toml", &format!("name = \"image\"\n[target.data.file]\npath = {:?}\nsize = \"1MiB\"\n[[phase]]\nname = \"w\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.block = \"64KiB\"\nwork.blocks.mix.write = 100\n", disk.image().to_str().unwrap()));
+    let image = disk.image().to_str().unwrap();
+    home.with(["run", "image.toml"]).expect(5);
+    home.with(["run", "image.toml", "--plumb-allow", image]).expect(5).complains(&["is in use", "losetup -d"]);
+    std::fs::write(mounted.path().join("alive"), "x").unwrap();
+}
+
+#[test]
+fn a_held_device_is_refused_whatever_is_named() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup"]) {
+        return;
+    }
+    // A loop device on a loop device holds the lower one.
+    let (lower, home) = (Loop::new(64 * MIB), Home::new());
+    let upper = system("losetup", &["--find", "--show", lower.device()]);
+    home.file("over.toml", &over(&lower.device, ""));
+    let said = home.with(["run", "over.toml", "--plumb-allow", &format!("loop:{}", lower.image().display())]);
+    system("losetup", &["--detach", &upper]);
+    said.expect(5).complains(&["is held", "nothing allows"]);
+}
+
+#[test]
+fn a_read_only_device_is_refused() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup"]) {
+        return;
+    }
+    let (disk, home) = (Loop::read_only(64 * MIB), Home::new());
+    home.file("over.toml", &over(&disk.device, ""));
+    home.plumb("run over.toml").expect(5).complains(&["cannot be written", "blockdev --setrw"]);
+}
+
+#[test]
+fn a_read_only_file_system_is_refused() {
+    let _alone = alone();
+    if !needs::root_and(&["mount"]) {
+        return;
+    }
+    let (memory, home) = (Mounted::in_memory(64 * MIB), Home::new());
+    system("mount", &["-o", "remount,ro", memory.as_str()]);
+    let line = format!("run random-read --at {} --set size=1MiB", memory.as_str());
+    home.plumb(&line).expect(5).complains(&["mounted read-only", "mount -o remount,rw"]);
+}

@@ -1,0 +1,229 @@
+//! `try`, `check`, `run` and `compare X X` on each file system.
+
+use crate::common::disks::Mounted;
+use crate::common::{Home, assert_no_test_data, flat, metric, needs, verdicts};
+use crate::{alone, trusted_but_for_others};
+use serde_json::Value;
+use std::path::Path;
+
+const MIB: u64 = 1 << 20;
+
+/// Everything that a user would ask of a place first. What the bytes come from is said on every line.
+fn everything(path: &Path, kind: &str, tier: &str) {
+    let home = Home::new();
+    let place = path.to_str().unwrap();
+
+    let check = home.plumb(&format!("check {place}")).expect(0);
+    assert!(check.out.starts_with(&format!("{kind} on ")), "{}", check.out);
+
+    let said = home.plumb(&format!("try {place} --time 300ms --size 64MiB"));
+    assert!(said.err.contains("takes at most") && said.err.contains("removed at the end"), "{}", said.err);
+    eprintln!("{}", said.out);
+    assert!(flat(&said.out).contains(&format!("{kind} on ")) && said.out.contains("Trust: "), "{}", said.out);
+    let result = trusted_but_for_others(&home.plumb(&format!("try {place} --time 300ms --size 64MiB --json")));
+    let phases: Vec<&str> =
+        result["phases"].as_array().unwrap().iter().map(|phase| phase["name"].as_str().unwrap()).collect();
+    let all = [
+        "stream-write",
+        "stream-read",
+        "random-read-1",
+        "random-read-32",
+        "random-write-1",
+        "random-write-32",
+        "fsync",
+        "create",
+        "stat",
+        "read",
+        "delete",
+    ];
+    assert_eq!(phases, all);
+    for (phase, name) in [
+        ("stream-read", "read.bw"),
+        ("random-read-1", "read.iops"),
+        ("random-read-32", "read.bw"),
+        ("stream-write", "write.bw"),
+        ("random-write-32", "write.bw"),
+    ] {
+        let metric = metric(&result, phase, name);
+        assert!(metric["value"].as_f64().unwrap() > 0.0);
+        assert_eq!(metric["tier"], tier, "{phase} {name} on {kind}: {metric}");
+    }
+    for (phase, name) in
+        [("fsync", "fsync.lat.p50"), ("create", "create.ops"), ("stat", "stat.ops"), ("delete", "unlink.ops")]
+    {
+        assert!(metric(&result, phase, name)["value"].as_f64().unwrap() > 0.0, "{phase} {name}");
+    }
+
+    let run = trusted_but_for_others(
+        &home.plumb(&format!("run random-read --at {place} --set size=32MiB --set time=500ms --json")),
+    );
+    assert_eq!(metric(&run, "random-read", "read.iops")["tier"], tier, "run random-read on {kind}: {run:#}");
+    assert_eq!(run["target"]["data"]["filesystem"]["yes"]["kind"], kind);
+    assert_no_test_data(path);
+
+    let said = home.plumb(&format!("compare {place} {place} --budget 20s --size 32MiB --json"));
+    let comparison = said.json();
+    assert_no_winner(&comparison, kind);
+    assert_eq!(comparison["differences"], Value::Array(Vec::new()), "a place does not differ from itself");
+    assert_no_test_data(path);
+}
+
+/// At most what is left of an honest comparison where others disturb it: nothing; but never a winner.
+#[track_caller]
+fn assert_no_winner(comparison: &Value, what: &str) {
+    let verdicts = verdicts(comparison);
+    eprintln!("{what} against itself: {verdicts:?}, {}", comparison["verdict_note"]);
+    assert!(!verdicts.iter().any(|verdict| verdict == "faster" || verdict == "slower"), "{comparison:#}");
+    for one in comparison["left_out"].as_array().unwrap() {
+        assert!(one["reason"].as_str().unwrap().starts_with("C1 "), "{one}");
+    }
+}
+
+#[test]
+fn ext4() {
+    let _alone = alone();
+    if needs::root_and(&["losetup", "mkfs.ext4"]) {
+        everything(Mounted::on_loop("ext4", 1024 * MIB, "").path(), "ext4", "device");
+    }
+}
+
+#[test]
+fn xfs() {
+    let _alone = alone();
+    if needs::root_and(&["losetup", "mkfs.xfs"]) {
+        everything(Mounted::on_loop("xfs", 1024 * MIB, "").path(), "xfs", "device");
+    }
+}
+
+#[test]
+fn btrfs() {
+    let _alone = alone();
+    if needs::root_and(&["losetup", "mkfs.btrfs"]) {
+        everything(Mounted::on_loop("btrfs", 1024 * MIB, "").path(), "btrfs", "device");
+    }
+}
+
+#[test]
+fn memory() {
+    let _alone = alone();
+    if !needs::root_and(&["mount"]) {
+        return;
+    }
+    let memory = Mounted::in_memory(1024 * MIB);
+    everything(memory.path(), "tmpfs", "cache");
+    let home = Home::new();
+    // The user's own words are not bent: a cold cache cannot be had here, and that is said.
+    let page = home.plumb(&format!("run stream-read --at {} --set size=16MiB", memory.as_str())).expect(0);
+    page.says(&[
+        "not had stream-read: a cold cache: tmpfs lives in memory",
+        "from memory, which says nothing about a device",
+    ]);
+    home.plumb(&format!("run stream-read --at {} --set cache=cold --set size=16MiB", memory.as_str()))
+        .expect(2)
+        .complains(&["lives in memory", "as-is"]);
+    let json = home.plumb("show last --json").expect(0).json();
+    assert!(json["phases"][0]["notes"][0].as_str().unwrap().contains("tmpfs"));
+    let place = memory.as_str();
+    let comparison =
+        home.plumb(&format!("compare {place} {place} --budget 5s --size 16MiB --for stream-read --json")).json();
+    assert!(
+        comparison["notes"][0].as_str().unwrap().contains("a cold cache: tmpfs lives in memory"),
+        "{}",
+        comparison["notes"]
+    );
+}
+
+/// Where the project itself lies: whatever that is, it is named, measured and left clean.
+#[test]
+fn the_directory_of_the_build() {
+    let _alone = alone();
+    let home = Home::new();
+    let place = env!("CARGO_TARGET_TMPDIR");
+    home.plumb(&format!("check {place}")).expect(0);
+    let result = trusted_but_for_others(&home.plumb(&format!("try {place} --time 300ms --size 64MiB --json")));
+    assert!(metric(&result, "stream-write", "write.bw")["value"].as_f64().unwrap() > 0.0);
+    assert_no_winner(
+        &home.plumb(&format!("compare {place} {place} --budget 20s --size 32MiB --json")).json(),
+        "the build's directory",
+    );
+    assert_no_test_data(Path::new(place));
+}
+
+#[test]
+fn a_place_that_cannot_be_written_or_is_full_is_said_clearly() {
+    let _alone = alone();
+    if !needs::root_and(&["mount"]) {
+        return;
+    }
+    let home = Home::new();
+    let small = Mounted::in_memory(100 * MIB);
+    for line in [format!("try {}", small.as_str()), format!("compare {0} {0}", small.as_str())] {
+        home.plumb(&line).expect(2).complains(&["100 MiB free", "160 MiB free"]);
+    }
+    let memory = Mounted::in_memory(400 * MIB);
+    crate::common::disks::system("mount", &["-o", "remount,ro", memory.as_str()]);
+    for line in [format!("try {}", memory.as_str()), format!("compare {0} {0} --budget 5s", memory.as_str())] {
+        home.plumb(&line).expect(5).complains(&["its file system is mounted read-only", "remount,rw"]);
+    }
+    crate::common::disks::system("mount", &["-o", "remount,rw", memory.as_str()]);
+    // Somebody who may not write there.
+    let locked = memory.path().join("locked");
+    std::fs::create_dir(&locked).unwrap();
+    if needs::tools(&["setpriv"]) {
+        std::fs::set_permissions(home.work().parent().unwrap(), std::os::unix::fs::PermissionsExt::from_mode(0o755))
+            .unwrap();
+        let program = home.command([""; 0]).get_program().to_owned();
+        let copy = memory.path().join("plumb");
+        std::fs::copy(program, &copy).unwrap();
+        std::fs::set_permissions(memory.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let mut nobody = std::process::Command::new("setpriv");
+        nobody
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(copy)
+            .args(["try", "--no-store"])
+            .arg(&locked);
+        nobody.env("XDG_DATA_HOME", "/nonexistent").current_dir("/");
+        crate::common::Said::of(nobody).expect(4).complains(&[
+            "cannot make a test directory in",
+            "Permission denied",
+            "choose a directory that you may write to",
+        ]);
+    }
+}
+
+/// The disk fills up while it runs: an error of the operation, with what was measured before.
+#[test]
+fn a_full_disk_is_4_and_named() {
+    let _alone = alone();
+    if !needs::root_and(&["mount"]) {
+        return;
+    }
+    let memory = Mounted::in_memory(64 * MIB);
+    let home = Home::new();
+    // Appending without an end: nothing says beforehand how much that will be.
+    home.file(
+        "grow.toml",
+        r#"name = "grow"
+[target.files.tree]
+path = "files"
+files = 4
+size = "4KiB"
+preallocated-percent = 100
+[[phase]]
+name = "append"
+stop.time = "60s"
+[[phase.workers]]
+target = "files"
+work.flow.steps = [{ open = { file = "random", write = true } }, { append = { size = "64KiB" } }, "close"]
+"#,
+    );
+    let said = home.plumb(&format!("run grow.toml --at {} --json", memory.as_str())).expect(4);
+    let result = said.json();
+    crate::common::assert_found(&result, "B9", "fail", "No space left on device");
+    assert_no_test_data(memory.path());
+    // Beforehand it is refused: less than 5 % would stay free.
+    home.file("large.toml", "name = \"large\"\n[target.data.file]\npath = \"data\"\nsize = \"62MiB\"\n[[phase]]\nname = \"read\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.block = \"1MiB\"\n");
+    home.plumb(&format!("run large.toml --at {}", memory.as_str()))
+        .expect(5)
+        .complains(&["would leave less than 5 %", "write at most"]);
+}

@@ -1,0 +1,90 @@
+//! Cache policies, fitted to what storage can have.
+
+use plumb_probe::stack;
+use plumb_workload::{CachePolicy, Target, Workload};
+use std::path::Path;
+
+/// Whose words the cache policies of a workload are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Policies {
+    /// The user's own: what cannot be had is refused.
+    AsWritten,
+    /// Plumb's, of a named workload that must run anywhere: what cannot be had is taken as it is, and said.
+    Fitted,
+}
+
+/// Something that was asked for in a phase and not had.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NotHad {
+    /// The phase.
+    pub(crate) phase: String,
+    /// What, why, and what was done instead.
+    pub(crate) note: String,
+}
+
+/// Takes `cold` and `direct` as `as-is` where test data lies in memory: there is no cache to empty, or to go round.
+pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
+    let Some(kind) = memory_kind(base) else { return Vec::new() };
+    let mut not_had = Vec::new();
+    for phase in &mut workload.phase {
+        let (asked, reason) = match phase.cache {
+            CachePolicy::Cold => ("a cold cache", "can never be cold"),
+            CachePolicy::Direct => ("going round the cache", "has nothing below its cache"),
+            CachePolicy::AsIs | CachePolicy::Warm => continue,
+        };
+        let in_test_directory = |name: &String| match workload.target.get(name) {
+            Some(Target::File(file)) => file.path.is_relative(),
+            Some(Target::Files(files)) => files.path.is_relative(),
+            Some(Target::Tree(_)) => true,
+            Some(Target::Device(_) | Target::Null(_) | Target::Sim(_)) | None => false,
+        };
+        if !phase.workers.iter().all(|group| in_test_directory(&group.target)) {
+            continue;
+        }
+        phase.cache = CachePolicy::AsIs;
+        let note = format!("{asked}: {kind} lives in memory and {reason}; taken as it is");
+        not_had.push(NotHad { phase: phase.name.clone(), note });
+    }
+    not_had
+}
+
+/// The kind of the file system under a path, if it lives in memory.
+fn memory_kind(base: &Path) -> Option<String> {
+    let facts = stack::of_path(base);
+    facts.filesystem.value().filter(|filesystem| filesystem.in_memory).map(|filesystem| filesystem.kind.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::named::{Place, Scale, try_workload};
+
+    #[test]
+    fn storage_in_memory_is_taken_as_it_is_and_each_phase_says_so() {
+        let shm = Path::new("/dev/shm");
+        if memory_kind(shm).as_deref() != Some("tmpfs") {
+            assert!(std::env::var_os("CI").is_none(), "needs a tmpfs on /dev/shm");
+            return eprintln!("SKIPPED: there is no tmpfs on /dev/shm");
+        }
+        let mut workload = try_workload(&Scale::moderate(Place::Directory));
+        let asking = |workload: &Workload| {
+            let asks = |policy| matches!(policy, CachePolicy::Cold | CachePolicy::Direct);
+            workload.phase.iter().filter(|phase| asks(phase.cache)).map(|phase| phase.name.clone()).collect::<Vec<_>>()
+        };
+        let asked = asking(&workload);
+        let not_had = fit(&mut workload, shm);
+        assert!(!asked.is_empty());
+        assert_eq!(not_had.iter().map(|one| one.phase.clone()).collect::<Vec<_>>(), asked);
+        assert!(not_had.iter().all(|one| one.note.contains("tmpfs lives in memory")));
+        assert_eq!(asking(&workload), [""; 0]);
+    }
+
+    #[test]
+    fn other_storage_keeps_its_policies() {
+        let sys = Path::new("/proc");
+        let mut workload = try_workload(&Scale::moderate(Place::Directory));
+        let before = workload.clone();
+        assert_eq!(fit(&mut workload, sys), []);
+        assert_eq!(workload, before);
+    }
+}
