@@ -113,7 +113,10 @@ where
         if desk.control.stops_at(now) {
             return Ended::Stopped;
         }
-        let Some(op) = source.next() else { return Ended::Done };
+        // Borrowed, not moved: an op of a flow is half a cache line, written in parts, and copying it at once would wait
+        // for the writes.
+        let next = source.next();
+        let Some(op) = &next else { return Ended::Done };
         if let Some(transactions) = source.transactions() {
             desk.recorder.set_transactions(transactions);
         }
@@ -124,42 +127,42 @@ where
             }
             continue;
         }
-        if !desk.budget.take(desk.control, &op) {
-            source.failed(&op);
+        if !desk.budget.take(desk.control, op) {
+            source.failed(op);
             return Ended::Done;
         }
-        backend.before(&op);
+        backend.before(op);
         let intended = loop {
             match pacer.due(now) {
                 Due::Now { intended } => break intended,
                 Due::At(at) => match wait_until(&clock, desk.control, at) {
                     Waited::Until(at) => now = at,
                     Waited::Stopped => {
-                        source.failed(&op);
+                        source.failed(op);
                         return Ended::Stopped;
                     }
                 },
             }
         };
         let start = if reads_start { clock.now() } else { now };
-        let done = backend.execute(&op);
+        let done = backend.execute(op);
         now = clock.now();
         match done {
             Ok(moved) => {
-                desk.settle(&op, moved, clock.ns_between(start, now));
+                desk.settle(op, moved, clock.ns_between(start, now));
                 if P::OPEN {
                     let (response_ns, lag_ns) = (clock.ns_between(intended, now), clock.ns_between(intended, start));
                     desk.recorder.record_response(op.kind(), response_ns, lag_ns);
                 }
-                if let Err(mismatch) = backend.after(&op, moved)
-                    && desk.fault(&op, backend.path_of(&op), None, mismatch)
+                if let Err(mismatch) = backend.after(op, moved)
+                    && desk.fault(op, backend.path_of(op), None, mismatch)
                 {
                     return Ended::Failed;
                 }
             }
             Err(errno) => {
-                source.failed(&op);
-                if desk.fault(&op, backend.path_of(&op), Some(errno.0), errno.text()) {
+                source.failed(op);
+                if desk.fault(op, backend.path_of(op), Some(errno.0), errno.text()) {
                     return Ended::Failed;
                 }
             }

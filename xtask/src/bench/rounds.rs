@@ -31,21 +31,29 @@ pub enum Bar {
 }
 
 impl Bar {
-    fn says(self, value: f64) -> String {
-        let word = |met| if met { "met" } else { "MISSED" };
+    fn is_met(self, value: f64) -> bool {
         match self {
-            Bar::AtLeast(bar) => format!("{:7} (≥ {bar})", word(value >= bar)),
-            Bar::AtMost(bar) => format!("{:7} (≤ {bar})", word(value <= bar)),
+            Bar::AtLeast(bar) => value >= bar,
+            Bar::AtMost(bar) => value <= bar,
+            Bar::Shown => true,
+        }
+    }
+
+    fn says(self, value: f64) -> String {
+        let word = if self.is_met(value) { "met" } else { "MISSED" };
+        match self {
+            Bar::AtLeast(bar) => format!("{word:7} (≥ {bar})"),
+            Bar::AtMost(bar) => format!("{word:7} (≤ {bar})"),
             Bar::Shown => "-".to_owned(),
         }
     }
 
     /// In a sentence, with what came out.
     pub fn sentence(self, what: &str, value: f64) -> Option<String> {
-        let met = |met| if met { "met" } else { "missed" };
+        let word = if self.is_met(value) { "met" } else { "missed" };
         match self {
-            Bar::AtLeast(bar) => Some(format!("{what}: {value:.2}, expected at least {bar}: {}.", met(value >= bar))),
-            Bar::AtMost(bar) => Some(format!("{what}: {value:.2}, expected at most {bar}: {}.", met(value <= bar))),
+            Bar::AtLeast(bar) => Some(format!("{what}: {value:.2}, expected at least {bar}: {word}.")),
+            Bar::AtMost(bar) => Some(format!("{what}: {value:.2}, expected at most {bar}: {word}.")),
             Bar::Shown => None,
         }
     }
@@ -82,9 +90,16 @@ impl Row {
         }
     }
 
-    /// Whether the bar was met, in words.
+    /// Whether the bar was met, in words. Where processor time says otherwise, neighbours on the machine decided.
     pub fn sentence(&self) -> Option<String> {
-        self.bar.sentence(&format!("{} against {}", self.case, self.peer), self.ratio)
+        let sentence = self.bar.sentence(&format!("{} against {}", self.case, self.peer), self.ratio)?;
+        Some(match (self.bar.is_met(self.ratio), self.bar.is_met(self.cpu_ratio)) {
+            (false, true) => {
+                format!("{sentence} By processor time it is {:.2}: met; the machine was busy.", self.cpu_ratio)
+            }
+            (true, false) => format!("{sentence} By processor time it is {:.2}: missed.", self.cpu_ratio),
+            _ => sentence,
+        })
     }
 }
 
