@@ -105,11 +105,8 @@ fn results_fit_their_schema() {
             assert!(metric["value"].is_number() || metric["value"].is_null(), "{name}: {metric}");
             assert_ne!(metric["value"], 0, "{name}: missing is null, never 0");
             assert!(metric["unit"].is_string(), "{name}: {metric}");
-            assert_eq!(
-                metric.get("tier").is_some(),
-                name.ends_with(".bw") || ["read.iops", "write.iops"].contains(&name.as_str()),
-                "{name}"
-            );
+            let is_rate = [".bw", ".iops", ".ops"].iter().any(|end| name.ends_with(end)) && name != "txn.ops";
+            assert_eq!(metric.get("tier").is_some(), is_rate, "a tier on every rate, and on nothing else: {name}");
         }
     }
     fits(&home, "workload", &result["workload"]);
