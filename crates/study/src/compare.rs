@@ -258,10 +258,17 @@ impl Ledger {
     }
 }
 
-/// The failed checks of a run, in one line.
+/// The failed checks of a run, in one line; each check once, with the first of its phases.
 fn why(outcome: &RunOutcome) -> String {
-    let failed = outcome.result.checks.iter().filter(|finding| finding.level == Level::Fail);
-    failed.map(|finding| format!("{} {}", finding.code, finding.message)).collect::<Vec<_>>().join("; ")
+    let mut codes: Vec<&str> = Vec::new();
+    let mut reasons: Vec<String> = Vec::new();
+    for finding in outcome.result.checks.iter().filter(|finding| finding.level == Level::Fail) {
+        if !codes.contains(&finding.code.as_str()) {
+            codes.push(&finding.code);
+            reasons.push(format!("{} {}", finding.code, finding.message));
+        }
+    }
+    reasons.join(" ")
 }
 
 /// The headline numbers of a run. A zero or a missing value is no number on a log scale, and is left out.
@@ -403,9 +410,14 @@ fn note(
 fn notes(request: &CompareRequest<'_>, ledger: &Ledger) -> Vec<String> {
     let mut notes: Vec<String> =
         ledger.notes.iter().map(|((workload, phase, note), sides)| said_note(workload, phase, note, sides)).collect();
-    // Why rejected runs have no numbers is said with them.
-    let accepted = request.workloads.iter().filter(|named| ledger.accepted_pairs.contains(named.name));
-    for named in accepted {
+    for named in &request.workloads {
+        if !ledger.accepted_pairs.contains(named.name) {
+            // Where that is so of all, it is the verdict; and why is said with the runs.
+            if !ledger.accepted_pairs.is_empty() {
+                notes.push(format!("{}: nothing to compare; the checks rejected a run of every block", named.name));
+            }
+            continue;
+        }
         let compared = |name: &str| {
             ledger.samples.keys().any(|cell| cell.workload == named.name && cell.metric.to_string() == name)
         };

@@ -12,6 +12,9 @@ pub fn system(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&output.stdout).trim().to_owned()
 }
 
+/// Cargo's directory for what tests write.
+const BESIDE_THE_BUILD: &str = env!("CARGO_TARGET_TMPDIR");
+
 /// A loop device over an image of its own.
 pub struct Loop {
     pub device: PathBuf,
@@ -20,23 +23,28 @@ pub struct Loop {
 }
 
 impl Loop {
-    /// The image lies beside the build, on storage that is no memory.
+    /// Over an image beside the build, on storage that is no memory.
     pub fn new(bytes: u64) -> Loop {
-        Loop::attach(bytes, &[])
+        Loop::attach(BESIDE_THE_BUILD, bytes, &[])
     }
 
     /// Attached for reading only. (`blockdev --setro` would outlive the test.)
     pub fn read_only(bytes: u64) -> Loop {
-        Loop::attach(bytes, &["--read-only"])
+        Loop::attach(BESIDE_THE_BUILD, bytes, &["--read-only"])
     }
 
     /// Attached round the page cache: its image is not cached a second time below the file system.
     pub fn uncached(bytes: u64) -> Loop {
-        Loop::attach(bytes, &["--direct-io=on"])
+        Loop::attach(BESIDE_THE_BUILD, bytes, &["--direct-io=on"])
     }
 
-    fn attach(bytes: u64, options: &[&str]) -> Loop {
-        let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    /// Over an image in memory: what others do with this machine's disks is not felt here.
+    pub fn in_memory(bytes: u64) -> Loop {
+        Loop::attach("/dev/shm", bytes, &[])
+    }
+
+    fn attach(place: &str, bytes: u64, options: &[&str]) -> Loop {
+        let dir = tempfile::tempdir_in(place).unwrap();
         let image = dir.path().join("image");
         std::fs::File::create(&image).unwrap().set_len(bytes).unwrap();
         let arguments = [&["--find", "--show"], options, &[image.to_str().unwrap()]].concat();
@@ -73,9 +81,13 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// A fresh file system on a loop device.
+    /// A fresh file system on a loop device without a cache of its own.
     pub fn on_loop(kind: &str, bytes: u64, options: &str) -> Mounted {
-        let disk = Loop::uncached(bytes);
+        Mounted::on(Loop::uncached(bytes), kind, options)
+    }
+
+    /// A fresh file system.
+    pub fn on(disk: Loop, kind: &str, options: &str) -> Mounted {
         let quiet: &[&str] = match kind {
             "ext4" => &["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"],
             _ => &["-q"],
