@@ -11,7 +11,8 @@ const USAGE: &str = "\
 cargo xtask test [ARGS…]   install the Debian packages that the tests need (as root), then run every test;
                            ARGS go to `cargo test`
 cargo xtask bench NAME     time Plumb against its peers, side by side, and print ratios; NAME is
-                           `engine` (the hot loop against fio) or `flows` (file sets against bare system calls)
+                           `engine` (the hot loop against fio) or `flows` (file sets against bare system calls);
+                           --rounds N, and --binary FILE instead of a release build
 cargo xtask musl           build the static binary";
 
 fn main() -> Result<()> {
@@ -19,8 +20,8 @@ fn main() -> Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
         ["test", rest @ ..] => test(rest),
-        ["bench", "engine"] => bench::engine(),
-        ["bench", "flows"] => bench::flows(),
+        ["bench", "engine", rest @ ..] => bench::engine(&bench::Options::parse(rest)?),
+        ["bench", "flows", rest @ ..] => bench::flows(&bench::Options::parse(rest)?),
         ["musl"] => musl(),
         _ => bail!("usage:\n{USAGE}"),
     }
@@ -47,6 +48,11 @@ fn cargo() -> Command {
     cargo
 }
 
+/// Where cargo puts what it builds.
+fn target_directory() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), |own| workspace().join(own))
+}
+
 fn test(arguments: &[&str]) -> Result<()> {
     packages::provide()?;
     run(cargo().args(["test", "--workspace", "--locked"]).args(arguments))
@@ -58,7 +64,7 @@ fn musl() -> Result<()> {
     packages::provide()?;
     run(Command::new("rustup").args(["target", "add", TARGET]).current_dir(workspace()))?;
     run(cargo().args(["build", "--release", "--locked", "--package", "plumb", "--target", TARGET]))?;
-    let binary = workspace().join("target").join(TARGET).join("release/plumb");
+    let binary = target_directory().join(TARGET).join("release/plumb");
     run(Command::new(&binary).arg("--version"))?;
     let bytes = std::fs::metadata(&binary)?.len();
     println!("static build: {:.1} MiB", bytes as f64 / 1_048_576.0);

@@ -260,7 +260,7 @@ where
     passed.stop_clock();
     match finished {
         Ok(()) => Ok(ended),
-        Err(errno) => Err(format!("writing out what the backend held back: {}", errno.text())),
+        Err(unfinished) => Ok(passed.desk.unfinished(&unfinished)),
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::backend::flow::FlowBackend;
 use crate::bind::{run_to_end, with_pacer};
 use crate::content::Filler;
+use crate::fault::Yielded;
 use crate::gate::{Body, Gate};
 use crate::pacer::{Closed, Open, Sharing, Think};
 use crate::rng::{Purpose, StreamId};
@@ -12,6 +13,7 @@ use crate::tree::TreeShape;
 use crate::worker::Ended;
 use plumb_workload::{Content, Pace};
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
@@ -22,6 +24,8 @@ pub(crate) struct FlowWorker {
     pub(crate) shape: Arc<TreeShape>,
     /// The tree's root directory.
     pub(crate) root: OwnedFd,
+    /// Its path, for messages.
+    pub(crate) place: PathBuf,
     pub(crate) content: Content,
     pub(crate) pace: Pace,
     /// How many workers its group has, for a shared rate.
@@ -46,13 +50,14 @@ impl FlowWorker {
         gate.report().backend.write(b"psync");
         let mut filler = Filler::new(self.content, self.content_stream);
         let content = move |_op: &FlowOp, bytes: &mut [u8]| filler.fill(bytes);
-        let mut backend = FlowBackend::new(self.root, self.shape, &self.program, content);
+        let mut backend = FlowBackend::new(self.root, self.shape, &self.program, content).at(self.place);
         let mut source = Counted::new(FlowSource::new(&self.program, self.state, self.stream, self.passes));
         let sharing = |shared: bool| if shared { gate.sharing(self.group_count) } else { Sharing::Own };
         let ended = with_pacer!(self.pace, gate.clock(), sharing, self.stream, |pacer| {
             run_to_end(gate, &mut source, &mut backend, &mut pacer)
         });
-        gate.report().ops_yielded.store(source.yielded, Relaxed);
+        gate.report().ops_yielded.store(source.yielded.ops, Relaxed);
+        gate.report().last_undone.store(u64::from(source.yielded.last_undone), Relaxed);
         if let Ok(mut returned) = self.returned.lock() {
             *returned = Some(source.source.into_state());
         }
@@ -63,12 +68,12 @@ impl FlowWorker {
 /// Counts what a source yields, so that another process can go the same way again.
 struct Counted {
     source: FlowSource,
-    yielded: u64,
+    yielded: Yielded,
 }
 
 impl Counted {
     fn new(source: FlowSource) -> Counted {
-        Counted { source, yielded: 0 }
+        Counted { source, yielded: Yielded::default() }
     }
 }
 
@@ -78,11 +83,15 @@ impl Source for Counted {
     #[inline]
     fn next(&mut self) -> Option<FlowOp> {
         let op = self.source.next();
-        self.yielded += u64::from(op.is_some());
+        if op.is_some() {
+            self.yielded.ops += 1;
+            self.yielded.last_undone = false;
+        }
         op
     }
 
     fn failed(&mut self, op: &FlowOp) {
+        self.yielded.last_undone = true;
         self.source.failed(op);
     }
 
@@ -102,11 +111,14 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    /// The state after so many ops, all of which succeeded.
-    pub(crate) fn after(self, ops: u64) -> FlowState {
+    /// The state after so many ops, all of which succeeded, but for the last where it was not done.
+    pub(crate) fn after(self, yielded: Yielded) -> FlowState {
         let mut source = FlowSource::new(&self.program, self.state, self.stream, self.passes);
-        for _ in 0..ops {
-            source.next();
+        for number in 1..=yielded.ops {
+            let op = source.next();
+            if let Some(op) = op.filter(|_| yielded.last_undone && number == yielded.ops) {
+                source.failed(&op);
+            }
         }
         source.into_state()
     }

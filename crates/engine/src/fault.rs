@@ -2,6 +2,7 @@
 //! shared memory.
 #![allow(unsafe_code)]
 
+use crate::clock::Ticks;
 use crate::shared::{Shareable, SharedSlice};
 use plumb_result::Fault;
 use plumb_workload::OpKind;
@@ -61,6 +62,8 @@ pub(crate) struct ReportCells {
     /// The backend that really ran.
     pub(crate) backend: TextCell,
     pub(crate) ended_at: AtomicU64,
+    /// Not 0 when it has rung the bell for the last time: a process that ends before that has died.
+    pub(crate) said_done: AtomicU64,
     pub(crate) cpu_user_ns: AtomicU64,
     pub(crate) cpu_system_ns: AtomicU64,
     /// Time to make the content of one write, ns.
@@ -69,6 +72,17 @@ pub(crate) struct ReportCells {
     pub(crate) check_cost_ns: AtomicU64,
     /// Ops that its source yielded, delays included.
     pub(crate) ops_yielded: AtomicU64,
+    /// Not 0 where the last of them was not done after all.
+    pub(crate) last_undone: AtomicU64,
+}
+
+/// How far a worker's source came.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Yielded {
+    /// Ops, delays included.
+    pub(crate) ops: u64,
+    /// The last of them was drawn, but a limit or the end of the phase came before it.
+    pub(crate) last_undone: bool,
 }
 
 // SAFETY: repr(C), nothing but atomics and arrays of them; all zeros is valid.
@@ -97,6 +111,16 @@ impl Reports {
 }
 
 impl ReportCells {
+    /// Keeps the time of its end, unless that is known already.
+    pub(crate) fn ends_at(&self, now: Ticks) {
+        let _ = self.ended_at.compare_exchange(0, now, Release, Relaxed);
+    }
+
+    /// How far its source came.
+    pub(crate) fn yielded(&self) -> Yielded {
+        Yielded { ops: self.ops_yielded.load(Relaxed), last_undone: self.last_undone.load(Relaxed) != 0 }
+    }
+
     fn faults(&self) -> Vec<Fault> {
         let kept = (self.kept.load(Acquire) as usize).min(Fault::KEPT);
         let text = |cell: &TextCell| String::from_utf8_lossy(&cell.read()).into_owned();

@@ -237,6 +237,8 @@ pub(crate) fn worker_main(gate: &Gate, cpu: Option<u32>, body: Body) {
         gate.report().failure.write(reason.as_bytes());
         gate.control().request_stop();
     }
+    gate.report().ends_at(gate.memory.clock.now());
     gate.control().worker_done();
+    gate.report().said_done.store(1, Release);
     gate.memory.bell.ring();
 }

@@ -25,7 +25,7 @@ pub trait Observer {
     /// The targets exist; none of the phases has begun.
     fn targets_ready(&mut self, _targets: &[TargetView<'_>]) {}
 
-    /// The cache is as the phase wants it; workers are about to be made. `pids` are worker processes, none so far.
+    /// The cache is as the phase wants it; workers are about to be made.
     fn phase_begins(&mut self, _phase: &str, _targets: &[TargetView<'_>]) {}
 
     /// The clock starts as this returns; with a ramp, at its end.

@@ -10,6 +10,18 @@ pub trait Operation: Copy {
     fn offset(&self) -> u64;
     /// How much, in bytes; 0 where that means nothing.
     fn length(&self) -> u64;
+
+    /// Whether limits of ops count it. The flushes that a pattern puts behind its writes do not.
+    #[inline(always)]
+    fn counts(&self) -> bool {
+        true
+    }
+
+    /// Bytes that limits of bytes count.
+    #[inline(always)]
+    fn moves(&self) -> u64 {
+        if self.kind().moves_bytes() { self.length() } else { 0 }
+    }
 }
 
 /// One op of block I/O.
@@ -37,5 +49,9 @@ impl Operation for BlockOp {
     #[inline(always)]
     fn length(&self) -> u64 {
         u64::from(self.length)
+    }
+    #[inline(always)]
+    fn counts(&self) -> bool {
+        self.kind.moves_bytes()
     }
 }

@@ -175,11 +175,12 @@ pub(crate) enum Waited {
 pub(crate) fn wait_until(clock: &Clock, control: &Control, at: Ticks) -> Waited {
     loop {
         let now = clock.now();
-        if now >= at {
-            return Waited::Until(now);
-        }
+        // First, so that nothing starts at the instant at which the phase ends.
         if control.stops_at(now) {
             return Waited::Stopped;
+        }
+        if now >= at {
+            return Waited::Until(now);
         }
         let left_ns = clock.ns_between(now, at);
         if left_ns > SPIN_NS {

@@ -1,17 +1,20 @@
 //! The coordinator of one phase: starts the workers, releases them together, watches, stops and reads them.
-#![allow(unsafe_code)]
 
 use crate::clock::{Clock, Ticks};
 use crate::control::CommonLimit;
-use crate::gate::{Gate, PhaseMemory, WorkerSpec, worker_main};
+use crate::crew::Crew;
+use crate::fault::Yielded;
+use crate::gate::{PhaseMemory, WorkerSpec};
 use crate::recorder::Reading;
+use crate::rounds::{SteadyRounds, SteadyState};
 use crate::signals::StopFlag;
+use plumb_result::measurement::Fault;
 use plumb_result::{EndMeasurement, Interval, OpCounts, OpMeasurement, PhaseMeasurement, WorkerMeasurement};
-use plumb_stats::steady;
 use plumb_workload::{OpKind, RunAs, Steady, When};
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::time::Duration;
 
 /// Length of an entry of the interval series, ns.
@@ -65,8 +68,8 @@ pub(crate) trait PhaseWatcher {
     fn interval(&mut self, live: &Live);
     /// The clock has stopped.
     fn clock_stopped(&mut self);
-    /// Flushes what the phase wrote; `None` where there is nothing to flush.
-    fn flush(&mut self) -> Result<Option<u64>, String>;
+    /// Flushes what the phase wrote, and says how long that took, ns; `None` where there is nothing to flush.
+    fn flush(&mut self) -> Result<Option<u64>, Box<Fault>>;
 }
 
 /// Why a phase could not run.
@@ -88,103 +91,15 @@ pub enum PhaseError {
         /// In words.
         reason: String,
     },
-    /// The flush at the end failed.
-    #[error("flushing at the end of phase `{phase}`: {reason}")]
-    Flush {
-        /// The phase.
-        phase: String,
-        /// In words.
-        reason: String,
-    },
-}
-
-/// A started worker.
-enum Started {
-    Thread,
-    Process(libc::pid_t),
 }
 
 /// What a phase came to.
 pub(crate) struct PhaseOutcome {
     pub(crate) measurement: PhaseMeasurement,
-    /// Ops that each worker's source yielded.
-    pub(crate) ops_yielded: Vec<u64>,
+    /// How far each worker's source came.
+    pub(crate) yielded: Vec<Yielded>,
     /// A signal ended it.
     pub(crate) interrupted: bool,
-}
-
-fn start_workers(
-    memory: &Arc<PhaseMemory>,
-    run_as: &[RunAs],
-    workers: Vec<WorkerSpec>,
-) -> Result<Vec<Started>, PhaseError> {
-    let mut started = Vec::with_capacity(workers.len());
-    // Processes first: a fork copies only the calling thread, so the fewer threads hold locks the better.
-    let mut order: Vec<(usize, WorkerSpec)> = workers.into_iter().enumerate().collect();
-    order.sort_by_key(|(number, _)| run_as[*number] == RunAs::Thread);
-    for (number, spec) in order {
-        let gate = Gate::new(Arc::clone(memory), number, &spec);
-        let error = |source| PhaseError::Start { what: spec.name.clone(), source };
-        match run_as[number] {
-            RunAs::Thread => {
-                let (cpu, body) = (spec.cpu, spec.body);
-                std::thread::Builder::new()
-                    .name(format!("plumb-{number}"))
-                    .spawn(move || worker_main(&gate, cpu, body))
-                    .map_err(|source| PhaseError::Start { what: spec.name, source })?;
-                started.push(Started::Thread);
-            }
-            RunAs::Process => {
-                // SAFETY: the child runs only `worker_main` and `_exit`: it touches its own copy of this process's memory
-                // and the shared phase memory. glibc and musl keep malloc usable after fork.
-                match unsafe { libc::fork() } {
-                    -1 => return Err(error(io::Error::last_os_error())),
-                    0 => {
-                        #[cfg(target_os = "linux")]
-                        // SAFETY: no memory is passed. A killed coordinator takes its workers with it.
-                        unsafe {
-                            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)
-                        };
-                        worker_main(&gate, spec.cpu, spec.body);
-                        // SAFETY: ends the child without running the parent's exit handlers.
-                        unsafe { libc::_exit(0) }
-                    }
-                    child => started.push(Started::Process(child)),
-                }
-            }
-        }
-    }
-    Ok(started)
-}
-
-/// Reaps children that have ended. The number that died without saying so.
-fn reap_children(started: &mut [Started]) -> u64 {
-    let mut died = 0;
-    for worker in started {
-        if let Started::Process(child) = *worker {
-            let mut status = 0;
-            // SAFETY: writes into a live int; the child is ours and not yet reaped.
-            if unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == child {
-                *worker = Started::Thread;
-                if !(libc::WIFEXITED(status) && libc::WEXITSTATUS(status) == 0) {
-                    died += 1;
-                }
-            }
-        }
-    }
-    died
-}
-
-fn kill_children(started: &[Started]) {
-    for worker in started {
-        if let Started::Process(child) = *worker {
-            // SAFETY: the child is ours and not yet reaped, so its number is not anybody else's.
-            unsafe {
-                libc::kill(child, libc::SIGKILL);
-                libc::waitpid(child, std::ptr::null_mut(), 0);
-            }
-        }
-    }
 }
 
 fn merged(readings: &[Reading]) -> Reading {
@@ -228,6 +143,13 @@ fn check_workers(measurement: &PhaseMeasurement) -> Result<(), PhaseError> {
     }
 }
 
+/// From where to where a phase is measured.
+struct Span {
+    clock_zero: Ticks,
+    /// For workers that have not said when they ended.
+    over_at: Ticks,
+}
+
 /// Runs one phase to its end.
 pub(crate) fn run_phase(
     run: PhaseRun,
@@ -244,14 +166,23 @@ pub(crate) fn run_phase(
 struct Coordinator {
     clock: Clock,
     memory: Arc<PhaseMemory>,
-    workers: u64,
+    crew: Crew,
     names: Vec<String>,
     depths: Vec<u32>,
     intervals: Vec<Interval>,
+    /// Length of all of them.
+    covered_ns: u64,
     /// Readings at the end of the ramp, and at the end of the last interval.
     baseline: Vec<Reading>,
     previous: Vec<Reading>,
-    died: u64,
+}
+
+/// How the watch over a phase ended.
+struct Watched {
+    /// Where the measured time begins; `None` where the phase ended in its ramp.
+    clock_zero: Option<Ticks>,
+    interrupted: bool,
+    steady: Option<bool>,
 }
 
 impl Coordinator {
@@ -259,14 +190,14 @@ impl Coordinator {
         let empty = vec![Reading::default(); run.workers.len()];
         Coordinator {
             clock,
+            crew: Crew::new(Arc::clone(&memory)),
             memory,
-            workers: run.workers.len() as u64,
             names: run.workers.iter().map(|worker| worker.name.clone()).collect(),
             depths: run.workers.iter().map(|worker| worker.depth).collect(),
             intervals: Vec::new(),
+            covered_ns: 0,
             baseline: empty.clone(),
             previous: empty,
-            died: 0,
         }
     }
 
@@ -278,19 +209,13 @@ impl Coordinator {
     ) -> Result<PhaseOutcome, PhaseError> {
         let memory = Arc::clone(&self.memory);
         let control = memory.control.control();
-        control.set_limit(run.limit);
+        // What is done in the ramp uses nothing up.
+        control.set_limit(if run.ramp_ns == 0 { run.limit } else { CommonLimit::default() });
         let workers = std::mem::take(&mut run.workers);
-        let mut started = match start_workers(&memory, &run.run_as, workers) {
-            Ok(started) => started,
-            Err(error) => {
-                control.request_stop();
-                return Err(error);
-            }
-        };
-        if let Err(error) = self.wait_ready(&mut started, stop) {
+        let ready = self.crew.start(&run.run_as, workers).and_then(|()| self.wait_ready(stop));
+        if let Err(error) = ready {
             control.request_stop();
-            self.wait_done(&mut started, STOP_PATIENCE);
-            kill_children(&started);
+            self.crew.wait_done(STOP_PATIENCE);
             return Err(error);
         }
 
@@ -298,35 +223,49 @@ impl Coordinator {
             watcher.clock_starts();
         }
         let released_at = self.clock.now() + self.clock.ticks(RELEASE_DELAY_NS);
-        let clock_zero = released_at + self.clock.ticks(run.ramp_ns);
-        control.release(released_at, run.time_ns.map(|ns| clock_zero + self.clock.ticks(ns)));
-        let watched = self.watch(&run, clock_zero, &mut started, stop, watcher);
-        kill_children(&started);
+        let ramp_ends_at = released_at + self.clock.ticks(run.ramp_ns);
+        control.release(released_at, run.time_ns.map(|ns| ramp_ends_at + self.clock.ticks(ns)));
+        let watched = self.watch(&run, ramp_ends_at, stop, watcher);
+        let over_at = self.clock.now();
+        let clock_zero = watched.clock_zero.unwrap_or_else(|| {
+            watcher.clock_starts();
+            // Nothing has been measured.
+            self.baseline = self.memory.cells.read();
+            self.previous.clone_from(&self.baseline);
+            over_at
+        });
+        let readings = self.memory.cells.read();
 
-        let flush = |watcher: &mut dyn PhaseWatcher| {
-            watcher.flush().map_err(|reason| PhaseError::Flush { phase: run.name.clone(), reason })
-        };
-        let flush_ns = if run.flush_inside_clock {
+        // Who presses Ctrl-C waits for no disk: what is dirty is removed with the test data.
+        let flush = |watcher: &mut dyn PhaseWatcher| if watched.interrupted { Ok(None) } else { watcher.flush() };
+        let flushed = if run.flush_inside_clock {
             let flushed = flush(watcher);
             watcher.clock_stopped();
-            flushed?
+            flushed
         } else {
             watcher.clock_stopped();
-            flush(watcher)?
+            flush(watcher)
+        };
+        let (flush_ns, fault) = match flushed {
+            Ok(flush_ns) => (flush_ns, None),
+            Err(fault) => (None, Some(*fault)),
         };
         let end = EndMeasurement { flush_ns, inside_clock: run.flush_inside_clock };
-        let measurement = self.measurement(&run, clock_zero, end, watched.steady);
-        check_workers(&measurement)?;
-        let yielded = |number| memory.reports.worker(number).ops_yielded.load(std::sync::atomic::Ordering::Relaxed);
-        let ops_yielded = (0..measurement.workers.len()).map(yielded).collect();
-        Ok(PhaseOutcome { measurement, ops_yielded, interrupted: watched.interrupted })
+        let reports = &memory.reports;
+        let yielded = (0..self.names.len()).map(|number| reports.worker(number).yielded()).collect();
+        let mut measurement = self.measurement(&run, Span { clock_zero, over_at }, readings, end);
+        measurement.steady = watched.steady;
+        measurement.fault_count += u64::from(fault.is_some());
+        measurement.faults.extend(fault);
+        if !watched.interrupted {
+            check_workers(&measurement)?;
+        }
+        Ok(PhaseOutcome { measurement, yielded, interrupted: watched.interrupted })
     }
 
-    fn wait_ready(&mut self, started: &mut [Started], stop: StopFlag) -> Result<(), PhaseError> {
-        let control = self.memory.control.control();
-        while control.ready() + control.done() + self.died < self.workers && !stop.requested() {
-            self.memory.bell.wait(LONGEST_WAIT);
-            self.died += reap_children(started);
+    fn wait_ready(&mut self, stop: StopFlag) -> Result<(), PhaseError> {
+        while !self.crew.all_ready() && !stop.requested() {
+            self.crew.wait(LONGEST_WAIT);
         }
         for (number, name) in self.names.iter().enumerate() {
             let reason = self.memory.reports.worker(number).failure.read();
@@ -335,79 +274,67 @@ impl Coordinator {
                 return Err(PhaseError::Worker { worker: name.clone(), reason });
             }
         }
-        if self.died > 0 {
-            let reason = format!("{} of {} worker processes died before the start", self.died, self.workers);
-            return Err(PhaseError::Worker { worker: self.names.join(", "), reason });
-        }
         Ok(())
-    }
-
-    fn all_done(&self) -> bool {
-        self.memory.control.control().done() + self.died >= self.workers
-    }
-
-    fn wait_done(&mut self, started: &mut [Started], patience: Duration) {
-        let give_up = std::time::Instant::now() + patience;
-        while !self.all_done() && std::time::Instant::now() < give_up {
-            self.memory.bell.wait(Duration::from_millis(10));
-            self.died += reap_children(started);
-        }
     }
 
     /// Watches the running phase: the end of the ramp, every interval, stop rules, signals, deaths.
     fn watch(
         &mut self,
         run: &PhaseRun,
-        clock_zero: Ticks,
-        started: &mut [Started],
+        ramp_ends_at: Ticks,
         stop: StopFlag,
         watcher: &mut dyn PhaseWatcher,
     ) -> Watched {
         let memory = Arc::clone(&self.memory);
         let control = memory.control.control();
         let mut rounds = run.steady.map(SteadyRounds::new);
-        let mut ramping = run.ramp_ns > 0;
-        let mut watched = Watched { interrupted: false, steady: run.steady.map(|_| false) };
+        let mut watched = Watched {
+            clock_zero: (run.ramp_ns == 0).then_some(ramp_ends_at),
+            interrupted: false,
+            steady: run.steady.map(|_| false),
+        };
         loop {
-            let next_end_ns = (self.intervals.len() as u64 + 1) * INTERVAL_NS;
-            let next_at = if ramping { clock_zero } else { clock_zero + self.clock.ticks(next_end_ns) };
+            let next_at = match watched.clock_zero {
+                None => ramp_ends_at,
+                Some(zero) => zero + self.clock.ticks(self.covered_ns + INTERVAL_NS),
+            };
             let left = Duration::from_nanos(self.clock.ns_between(self.clock.now(), next_at));
-            memory.bell.wait(left.min(LONGEST_WAIT));
-            self.died += reap_children(started);
-            if self.died > 0 || (run.when == When::FirstDone && control.done() > 0) {
+            self.crew.wait(left.min(LONGEST_WAIT));
+            if self.crew.died() > 0 || (run.when == When::FirstDone && control.done() > 0) {
                 control.request_stop();
             }
-            if self.all_done() {
+            if self.crew.all_done() {
                 return watched;
             }
             if stop.requested() {
                 watched.interrupted = true;
                 control.request_stop();
-                self.wait_done(started, STOP_PATIENCE);
+                self.crew.wait_done(STOP_PATIENCE);
                 return watched;
             }
             let now = self.clock.now();
             if now < next_at {
                 continue;
             }
-            let readings = memory.cells.read();
-            if ramping {
-                ramping = false;
+            let Some(zero) = watched.clock_zero else {
+                // The measured time begins where the ramp's ops were read, however late that is.
+                watched.clock_zero = Some(now);
+                self.baseline = memory.cells.read();
+                self.previous.clone_from(&self.baseline);
+                control.set_limit(run.limit);
                 watcher.clock_starts();
-                self.baseline.clone_from(&readings);
-                self.previous = readings;
                 continue;
-            }
-            self.close_interval(run, INTERVAL_NS, readings, watcher);
-            if let Some(rounds) = &mut rounds {
-                match rounds.next(&self.intervals) {
-                    SteadyState::Open => {}
-                    SteadyState::Reached => {
-                        watched.steady = Some(true);
-                        control.request_stop();
-                    }
-                    SteadyState::GivenUp => control.request_stop(),
+            };
+            // A coordinator that was held up makes a longer interval, and no empty ones that never were.
+            let whole = (self.clock.ns_between(zero, now).saturating_sub(self.covered_ns) / INTERVAL_NS).max(1);
+            let interval = self.close_interval(run, whole * INTERVAL_NS, memory.cells.read(), watcher);
+            match rounds.as_mut().map_or(SteadyState::Open, |rounds| rounds.next(&interval)) {
+                SteadyState::Open => {}
+                SteadyState::Reached => {
+                    watched.steady = Some(true);
+                    control.request_stop();
                 }
+                SteadyState::GivenUp => control.request_stop(),
             }
         }
     }
@@ -418,50 +345,43 @@ impl Coordinator {
         length_ns: u64,
         readings: Vec<Reading>,
         watcher: &mut dyn PhaseWatcher,
-    ) {
-        let start_ns = self.intervals.len() as u64 * INTERVAL_NS;
-        let mut delta = merged(&since(&readings, &self.previous));
-        // The service time of what completed, spread over the interval: Little's law.
-        let in_flight = delta.service_sum_ns() as f64 / length_ns as f64;
-        delta.start_lag = plumb_result::Histogram::new();
-        let interval = interval(start_ns, length_ns, &delta);
+    ) -> Interval {
+        let delta = merged(&since(&readings, &self.previous));
+        let interval = interval(self.covered_ns, length_ns, &delta);
+        self.covered_ns += length_ns;
         watcher.interval(&Live {
             phase: run.name.clone(),
-            elapsed_ns: start_ns + length_ns,
+            elapsed_ns: self.covered_ns,
             time_ns: run.time_ns,
             interval: interval.clone(),
-            in_flight,
+            // The service time of what completed, spread over the interval: Little's law.
+            in_flight: delta.service_sum_ns() as f64 / length_ns as f64,
         });
-        self.intervals.push(interval);
+        self.intervals.push(interval.clone());
         self.previous = readings;
+        interval
     }
 
     fn measurement(
         mut self,
         run: &PhaseRun,
-        clock_zero: Ticks,
+        span: Span,
+        readings: Vec<Reading>,
         end: EndMeasurement,
-        steady: Option<bool>,
     ) -> PhaseMeasurement {
-        let now = self.clock.now();
         let reports = &self.memory.reports;
         let ends_ns: Vec<u64> = (0..self.names.len())
             .map(|number| {
-                use std::sync::atomic::Ordering::Acquire;
-                let ended_at = Some(reports.worker(number).ended_at.load(Acquire)).filter(|&at| at != 0).unwrap_or(now);
-                self.clock.ns_between(clock_zero, ended_at)
+                let ended_at = reports.worker(number).ended_at.load(Acquire);
+                self.clock.ns_between(span.clock_zero, if ended_at == 0 { span.over_at } else { ended_at })
             })
             .collect();
         let load_ns = ends_ns.iter().copied().max().unwrap_or(0);
         let flush_in_clock_ns = if end.inside_clock { end.flush_ns.unwrap_or(0) } else { 0 };
-        let wall_ns = load_ns + flush_in_clock_ns;
 
-        let readings = self.memory.cells.read();
-        let closed_ns = self.intervals.len() as u64 * INTERVAL_NS;
-        if load_ns > closed_ns {
-            // A phase that ended between two ticks of a busy coordinator may be more than one interval ahead.
+        if load_ns > self.covered_ns {
             let delta = merged(&since(&readings, &self.previous));
-            self.intervals.push(interval(closed_ns, load_ns - closed_ns, &delta));
+            self.intervals.push(interval(self.covered_ns, load_ns - self.covered_ns, &delta));
         }
         let by_worker = since(&readings, &self.baseline);
         let total = merged(&by_worker);
@@ -493,9 +413,11 @@ impl Coordinator {
             .collect();
         fallbacks.sort();
         fallbacks.dedup();
+        // An error in the ramp is no measurement, but it is news.
+        let errors: u64 = readings.iter().map(|reading| reading.errors).sum();
         PhaseMeasurement {
             name: run.name.clone(),
-            wall_ns,
+            wall_ns: load_ns + flush_in_clock_ns,
             first_done_ns: ends_ns.iter().copied().min(),
             ops,
             transactions: Some(total.transactions).filter(|&count| count > 0),
@@ -504,7 +426,7 @@ impl Coordinator {
             start_lag: (!total.start_lag.is_empty()).then_some(total.start_lag),
             working_set_bytes: run.working_set_bytes,
             faults: reports.faults(),
-            fault_count: total.errors + self.died,
+            fault_count: errors + self.crew.died(),
             short_count: total.short,
             fallbacks,
             clock: self.clock.kind().name().to_owned(),
@@ -513,12 +435,11 @@ impl Coordinator {
             cpu_system_ns: workers.iter().map(|worker| worker.cpu_system_ns).sum(),
             workers,
             end,
-            steady,
+            steady: None,
         }
     }
 
     fn worker(&self, number: usize, reading: &Reading, wall_ns: u64) -> WorkerMeasurement {
-        use std::sync::atomic::Ordering::{Acquire, Relaxed};
         let report = self.memory.reports.worker(number);
         let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
         let count = |kind: OpKind| reading.kinds.get(&kind).map_or(0, |kind| kind.service.count());
@@ -544,60 +465,6 @@ impl Coordinator {
             in_flight_mean: if wall_ns == 0 { 0.0 } else { reading.service_sum_ns() as f64 / wall_ns as f64 },
             fill_ns: fill_ns + check_ns,
             ended_by,
-        }
-    }
-}
-
-/// How the watch over a phase ended.
-struct Watched {
-    interrupted: bool,
-    steady: Option<bool>,
-}
-
-enum SteadyState {
-    Open,
-    Reached,
-    GivenUp,
-}
-
-/// The steady-state rule over rounds of whole intervals.
-struct SteadyRounds {
-    rule: Steady,
-    intervals_per_round: usize,
-}
-
-impl SteadyRounds {
-    fn new(rule: Steady) -> SteadyRounds {
-        SteadyRounds { rule, intervals_per_round: (rule.round.0.div_ceil(INTERVAL_NS)).max(1) as usize }
-    }
-
-    fn next(&mut self, intervals: &[Interval]) -> SteadyState {
-        if !intervals.len().is_multiple_of(self.intervals_per_round) {
-            return SteadyState::Open;
-        }
-        let rounds: Vec<f64> = intervals
-            .chunks_exact(self.intervals_per_round)
-            .map(|round| {
-                let counts = |pick: fn(&OpCounts) -> u64| -> u64 {
-                    round.iter().flat_map(|interval| interval.ops.values()).map(pick).sum()
-                };
-                // Bytes where there are any: op counts say little under mixed sizes.
-                let bytes = counts(|ops| ops.bytes);
-                if bytes > 0 { bytes as f64 } else { counts(|ops| ops.count) as f64 }
-            })
-            .collect();
-        let rule = steady::Rule {
-            window: self.rule.window,
-            range: self.rule.range,
-            slope: self.rule.slope,
-            rounds_max: self.rule.max_rounds,
-        };
-        if steady::snia(&rounds, &rule).is_some() {
-            SteadyState::Reached
-        } else if rounds.len() >= self.rule.max_rounds as usize {
-            SteadyState::GivenUp
-        } else {
-            SteadyState::Open
         }
     }
 }

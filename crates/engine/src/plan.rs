@@ -140,6 +140,86 @@ pub(crate) fn stamping(
     Ok(checksum.map(|checksum| Stamping { checksum, interval_bytes, seed: run_seed, first_sequence: 0 }))
 }
 
+/// A run of bytes that one worker touches. Those of one worker do not overlap.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Touched {
+    target: String,
+    file: u32,
+    start: u64,
+    end: u64,
+    verifies: bool,
+    writes: bool,
+}
+
+/// Finds reads that are to be verified while the same bytes are written: such a read may see half of a write, which is
+/// no fault of the storage.
+#[derive(Debug, Default)]
+pub(crate) struct Verifiable {
+    touched: Vec<Touched>,
+}
+
+impl Verifiable {
+    /// Adds a worker. Refused where it would meet itself.
+    pub(crate) fn add(
+        &mut self,
+        seat: &WorkerSeat<'_>,
+        blocks: &Blocks,
+        plan: &BlockPlan,
+    ) -> Result<(), WorkerPlanError> {
+        let verifies = seat.group.verify.is_some() && blocks.mix.read > 0;
+        let writes = blocks.mix.write + blocks.mix.trim > 0;
+        if verifies && writes && seat.group.depth > 1 && plan.repeats_itself() {
+            return Err(seat.error(
+                "at this depth a read may be in flight beside a write of the same block, and cannot be verified; use \
+                 `depth = 1`, a permutation, or a phase of its own for verifying",
+            ));
+        }
+        if verifies || writes {
+            self.touched.extend(plan.pieces.iter().map(|piece| Touched {
+                target: seat.group.target.clone(),
+                file: piece.file,
+                start: piece.start,
+                end: piece.start + piece.length,
+                verifies,
+                writes,
+            }));
+        }
+        Ok(())
+    }
+
+    /// Refuses a phase in which one worker verifies what another writes.
+    pub(crate) fn check(mut self, phase: &Phase) -> Result<(), WorkerPlanError> {
+        self.touched.sort_unstable();
+        let mut place = None;
+        // How far those that begin before reach.
+        let (mut verified, mut written) = (0, 0);
+        for touched in &self.touched {
+            let here = Some((&touched.target, touched.file));
+            if here != place {
+                (place, verified, written) = (here, 0, 0);
+            }
+            if (touched.verifies && touched.start < written) || (touched.writes && touched.start < verified) {
+                return Err(WorkerPlanError {
+                    phase: phase.name.clone(),
+                    group: format!("target `{}`", touched.target),
+                    reason: format!(
+                        "around byte {} one worker would verify what another writes, and may read half of a write; give \
+                         each its own range (`offset-increment` with `span`), or verify in a phase of its own",
+                        touched.start
+                    ),
+                });
+            }
+            if touched.verifies {
+                verified = verified.max(touched.end);
+            }
+            if touched.writes {
+                written = written.max(touched.end);
+            }
+        }
+        Ok(())
+    }
+}
+
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }

@@ -35,6 +35,8 @@ struct KindCells {
 /// Everything that one worker records.
 #[repr(C)]
 pub(crate) struct WorkerCells {
+    /// A bit for each kind that was recorded, and [`RESPONSES`].
+    used: AtomicU64,
     kinds: [KindCells; OpKind::COUNT],
     start_lag: TimeCells,
     transactions: AtomicU64,
@@ -44,6 +46,9 @@ pub(crate) struct WorkerCells {
 
 // SAFETY: repr(C), nothing but AtomicU64 and arrays of it.
 unsafe impl Shareable for WorkerCells {}
+
+/// The bit of [`WorkerCells::used`] that says that there are response times.
+const RESPONSES: u64 = 1 << 63;
 
 /// Adds to a cell that only this thread writes: a load and a store, not a locked instruction.
 #[inline(always)]
@@ -78,25 +83,38 @@ impl TimeCells {
 /// The writing side, held by one worker.
 pub(crate) struct Recorder<'a> {
     cells: &'a WorkerCells,
+    /// What is set in [`WorkerCells::used`].
+    used: u64,
 }
 
 impl<'a> Recorder<'a> {
     /// The recorder over a worker's cells. Only one may exist for each.
     pub(crate) fn new(cells: &'a WorkerCells) -> Recorder<'a> {
-        Recorder { cells }
+        Recorder { cells, used: 0 }
     }
 
     /// An op that completed.
     #[inline(always)]
     pub(crate) fn record(&mut self, kind: OpKind, bytes: u64, service_ns: u64) {
+        self.uses(1 << kind as u64);
         let cells = &self.cells.kinds[kind as usize];
         cells.service.record(service_ns);
         add(&cells.bytes, bytes);
     }
 
+    /// Says which cells are used. Merely looking at the others would give them memory, some hundred KiB a worker.
+    #[inline(always)]
+    fn uses(&mut self, bit: u64) {
+        if self.used & bit == 0 {
+            self.used |= bit;
+            self.cells.used.store(self.used, Relaxed);
+        }
+    }
+
     /// The response time of an op under an open load, and how late it started.
     #[inline(always)]
     pub(crate) fn record_response(&mut self, kind: OpKind, response_ns: u64, lag_ns: u64) {
+        self.uses(RESPONSES);
         self.cells.kinds[kind as usize].response.record(response_ns);
         self.cells.start_lag.record(lag_ns);
     }
@@ -140,19 +158,19 @@ pub(crate) struct KindReading {
 impl Reading {
     fn of(cells: &WorkerCells) -> Reading {
         let mut kinds = BTreeMap::new();
-        for &kind in OpKind::ALL {
+        let used = cells.used.load(Relaxed);
+        let responses = |times: &TimeCells| if used & RESPONSES == 0 { Histogram::new() } else { times.read() };
+        for &kind in OpKind::ALL.iter().filter(|kind| used & (1 << **kind as u64) != 0) {
             let cells = &cells.kinds[kind as usize];
             let service = cells.service.read();
             if !service.is_empty() {
-                kinds.insert(
-                    kind,
-                    KindReading { service, response: cells.response.read(), bytes: cells.bytes.load(Relaxed) },
-                );
+                let response = responses(&cells.response);
+                kinds.insert(kind, KindReading { service, response, bytes: cells.bytes.load(Relaxed) });
             }
         }
         Reading {
             kinds,
-            start_lag: cells.start_lag.read(),
+            start_lag: responses(&cells.start_lag),
             transactions: cells.transactions.load(Relaxed),
             short: cells.short.load(Relaxed),
             errors: cells.errors.load(Relaxed),
@@ -175,7 +193,11 @@ impl Reading {
         }
         Reading {
             kinds,
-            start_lag: self.start_lag.since(&earlier.start_lag),
+            // Against nothing, smallest and largest stay exact.
+            start_lag: match earlier.start_lag.is_empty() {
+                true => self.start_lag.clone(),
+                false => self.start_lag.since(&earlier.start_lag),
+            },
             transactions: self.transactions - earlier.transactions,
             short: self.short - earlier.short,
             errors: self.errors - earlier.errors,

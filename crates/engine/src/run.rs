@@ -9,10 +9,11 @@ use crate::prepare::{DropCaches, MemoryPressure, NotCold, PrepareError, Pressure
 use crate::signals::StopFlag;
 use crate::sim::SimRun;
 use crate::simulate;
-use crate::staff::{StaffedPhase, staff};
+use crate::staff::{StaffedPhase, check, staff};
 use crate::targets::{OpenTargets, Surroundings};
 use crate::testdir::{TestDirError, TestDirs};
 use plumb_result::Measurement;
+use plumb_result::measurement::Fault;
 use plumb_workload::{ClockScope, Flush, Phase, Size, Target, Workload};
 use std::path::Path;
 
@@ -164,9 +165,14 @@ fn run_real(
     let guard = Guard::new(setting.permissions.clone());
     let surroundings = Surroundings { guard: &guard, setting, workload };
     let mut targets = OpenTargets::open(&surroundings, observer)?;
+    check(workload, &targets)?;
     observer.targets_ready(&targets.views(|_| true));
     let mut measurement = Measurement::default();
     for (number, phase) in workload.phase.iter().enumerate() {
+        if setting.stop.requested() {
+            measurement.interrupted = true;
+            break;
+        }
         match run_one(workload, phase, number as u32, &surroundings, &mut targets, observer) {
             Ok(outcome) => {
                 measurement.interrupted = outcome.interrupted;
@@ -227,7 +233,7 @@ fn run_one(
     outcome.measurement.fallbacks.extend(fallbacks);
     for flow in flows {
         let target = flow.target.clone();
-        let state = flow.after(&outcome.ops_yielded, outcome.measurement.fault_count);
+        let state = flow.after(&outcome.yielded, outcome.measurement.fault_count);
         targets.return_tree(&target, state);
     }
     Ok(outcome)
@@ -255,7 +261,7 @@ impl PhaseWatcher for Watcher<'_> {
         self.observer.clock_stopped(&self.phase.name, self.views);
     }
 
-    fn flush(&mut self) -> Result<Option<u64>, String> {
+    fn flush(&mut self) -> Result<Option<u64>, Box<Fault>> {
         if self.phase.end.flush == Flush::None || self.written.is_empty() {
             return Ok(None);
         }

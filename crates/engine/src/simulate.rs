@@ -106,6 +106,10 @@ pub(crate) fn run(
     }
     let mut measurement = Measurement::default();
     for (number, phase) in workload.phase.iter().enumerate() {
+        if setting.stop.requested() {
+            measurement.interrupted = true;
+            break;
+        }
         let planned = plan_phase(workload, phase, number as u32, &simulation, &mut trees)?;
         let mut intervals = 0;
         let outcome = simulation

@@ -3,13 +3,14 @@
 use crate::backend::{BlockFiles, FileKind};
 use crate::bind::{BlockWorker, BoundBackend};
 use crate::bind_flow::{FlowWorker, Replay, ReturnedState};
+use crate::fault::Yielded;
 use crate::gate::WorkerSpec;
-use crate::plan::{WorkerPlanError, WorkerSeat, seats};
+use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, seats};
 use crate::run::{EngineError, Setting};
 use crate::source::flow::{FlowState, Program, TreeState};
 use crate::targets::{OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
-use plumb_workload::{Backend, Blocks, Flow, OnError, OpKind, Phase, RunAs, Work, WorkerGroup, Workload};
+use plumb_workload::{Blocks, Flow, OnError, OpKind, Phase, RunAs, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -42,18 +43,44 @@ enum FlowMember {
 
 impl FlowGroup {
     /// The file set after the phase; `None` where a worker did not come back, or a process had errors.
-    pub(crate) fn after(self, ops_yielded: &[u64], faults: u64) -> Option<TreeState> {
+    pub(crate) fn after(self, yielded: &[Yielded], faults: u64) -> Option<TreeState> {
         let states: Option<Vec<FlowState>> = self
             .members
             .into_iter()
             .map(|member| match member {
                 FlowMember::Thread(returned) => returned.lock().ok()?.take(),
                 FlowMember::Process { .. } if faults > 0 => None,
-                FlowMember::Process { replay, worker } => Some(replay.after(*ops_yielded.get(worker)?)),
+                FlowMember::Process { replay, worker } => Some(replay.after(*yielded.get(worker)?)),
             })
             .collect();
         Some(TreeState::join(self.shape, states?))
     }
+}
+
+/// Finds what would make a later phase impossible, before the first has run.
+pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), EngineError> {
+    for (number, phase) in workload.phase.iter().enumerate() {
+        let mut verifiable = phase.workers.iter().any(|group| group.verify.is_some()).then(Verifiable::default);
+        for seat in seats(phase, number as u32) {
+            match (&seat.group.work, targets.get(&seat.group.target)) {
+                (Work::Blocks(blocks), Some(target)) => {
+                    let plan = seat.blocks(blocks, &target.lengths(), workload.seed)?;
+                    if let Some(verifiable) = &mut verifiable {
+                        verifiable.add(&seat, blocks, &plan)?;
+                    }
+                }
+                (Work::Flow(flow), _) if seat.number == 0 => {
+                    Program::compile(flow).map_err(|error| seat.error(error))?;
+                }
+                _ => {}
+            }
+        }
+        if let Some(verifiable) = verifiable {
+            verifiable.check(phase)?;
+        }
+        targets.refuse_never_cold(phase)?;
+    }
+    Ok(())
 }
 
 /// Makes the workers of a phase.
@@ -95,7 +122,8 @@ pub(crate) fn staff(
                 flow_worker(workload, &seat, flow, state, targets, setting, &mut staffed)?.body()
             }
         };
-        if writes(seat.group) && !staffed.written.contains(&seat.group.target) {
+        let is_null = matches!(targets.get(&seat.group.target), Some(OpenTarget::Null { .. }));
+        if writes(seat.group) && !is_null && !staffed.written.contains(&seat.group.target) {
             staffed.written.push(seat.group.target.clone());
         }
         staffed.run_as.push(seat.group.run_as);
@@ -116,7 +144,7 @@ pub(crate) fn staff(
 /// Whether a group leaves anything to flush.
 fn writes(group: &WorkerGroup) -> bool {
     match &group.work {
-        Work::Blocks(blocks) => blocks.mix.write > 0 && group.backend != Backend::Null,
+        Work::Blocks(blocks) => blocks.mix.write > 0,
         Work::Flow(_) => true,
     }
 }
@@ -231,6 +259,7 @@ fn flow_worker(
         state,
         shape: Arc::clone(&tree.shape),
         root: tree.root()?,
+        place: tree.path().to_owned(),
         content: tree.content,
         pace: seat.group.pace,
         group_count: seat.group.count,
@@ -270,6 +299,7 @@ mod ceiling {
     use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
     use crate::signals::StopFlag;
     use crate::worker::Budget;
+    use plumb_result::measurement::Fault;
     use plumb_workload::{Bytes, Pattern, When};
 
     /// Long enough to be exact to a few percent, short enough not to be noticed.
@@ -281,7 +311,7 @@ mod ceiling {
         fn clock_starts(&mut self) {}
         fn interval(&mut self, _live: &Live) {}
         fn clock_stopped(&mut self) {}
-        fn flush(&mut self) -> Result<Option<u64>, String> {
+        fn flush(&mut self) -> Result<Option<u64>, Box<Fault>> {
             Ok(None)
         }
     }

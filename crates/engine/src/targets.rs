@@ -7,14 +7,16 @@ use crate::content::{Filler, Stamper};
 use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
 use crate::observer::{Observer, TargetView};
 use crate::plan::stamping;
-use crate::prepare::{Layout, Progress, TargetFiles, evict, open_target, warm};
+use crate::prepare::cache::refuse_in_memory;
+use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, evict, open_target, warm};
 use crate::rng::StreamId;
 use crate::run::{EngineError, Setting};
 use crate::source::flow::TreeState;
 use crate::testdir::TestDir;
 use crate::tree::{self, PathBuffer, TreeShape};
 use plumb_probe::stack;
-use plumb_workload::{CachePolicy, Content, Flush, Phase, Prepare, Size, Target, TreeTarget, Work, Workload};
+use plumb_result::measurement::Fault;
+use plumb_workload::{CachePolicy, Content, Flush, OpKind, Phase, Prepare, Size, Target, TreeTarget, Work, Workload};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -40,6 +42,17 @@ pub(crate) enum OpenTarget {
     Files(OpenFiles),
     Tree(OpenTree),
     Null { bytes: u64 },
+}
+
+impl OpenTarget {
+    /// Lengths of its files, for block I/O, bytes; none for a tree.
+    pub(crate) fn lengths(&self) -> Vec<u64> {
+        match self {
+            OpenTarget::Files(open) => open.lengths(),
+            OpenTarget::Tree(_) => Vec::new(),
+            OpenTarget::Null { bytes } => vec![*bytes],
+        }
+    }
 }
 
 pub(crate) struct OpenFiles {
@@ -101,6 +114,11 @@ impl OpenTree {
             target: self.root.path().display().to_string(),
             reason: format!("cannot open its root once more: {error}"),
         })
+    }
+
+    /// The path of the root.
+    pub(crate) fn path(&self) -> &Path {
+        self.root.path()
     }
 
     pub(crate) fn take_state(&mut self) -> Option<TreeState> {
@@ -201,7 +219,17 @@ impl OpenTargets {
     }
 
     /// Makes what a phase wrote to a target durable.
-    pub(crate) fn flush(&self, name: &str, flush: Flush) -> Result<(), String> {
+    pub(crate) fn flush(&self, name: &str, flush: Flush) -> Result<(), Box<Fault>> {
+        let op = match flush {
+            Flush::None => return Ok(()),
+            Flush::Fsync => OpKind::Fsync,
+            Flush::Fdatasync => OpKind::Fdatasync,
+            Flush::Close => OpKind::Close,
+        };
+        let failed = |path: &Path, errno: Option<i32>, reason: String| {
+            let message = format!("flushing at the end of the phase: {reason}");
+            Box::new(Fault { op, path: path.to_owned(), offset: 0, length: 0, errno, message })
+        };
         match self.targets.get(name) {
             Some(OpenTarget::Files(open)) => open.files.iter().try_for_each(|file| {
                 let done = match flush {
@@ -211,11 +239,10 @@ impl OpenTargets {
                     // What a network file system flushes on, it flushes on the close of any descriptor.
                     Flush::Close => file.again(IoMode::Buffered).map(drop).map_err(std::io::Error::other),
                 };
-                done.map_err(|error| format!("{}: {error}", file.path().display()))
+                done.map_err(|error| failed(file.path(), error.raw_os_error(), error.to_string()))
             }),
-            Some(OpenTarget::Tree(tree)) if flush != Flush::Close => {
-                rustix::fs::syncfs(&tree.root).map_err(|error| format!("{}: {error}", tree.root.path().display()))
-            }
+            Some(OpenTarget::Tree(tree)) if flush != Flush::Close => rustix::fs::syncfs(&tree.root)
+                .map_err(|error| failed(tree.root.path(), Some(error.raw_os_error()), error.to_string())),
             _ => Ok(()),
         }
     }
@@ -224,6 +251,22 @@ impl OpenTargets {
     pub(crate) fn close(self) -> Result<(), crate::testdir::TestDirError> {
         drop(self.targets);
         self.dir.map_or(Ok(()), TestDir::remove)
+    }
+
+    /// Refuses a phase that wants something cold that lives in memory.
+    pub(crate) fn refuse_never_cold(&self, phase: &Phase) -> Result<(), EngineError> {
+        if phase.cache != CachePolicy::Cold {
+            return Ok(());
+        }
+        let not_cold = |source| EngineError::NotCold { phase: phase.name.clone(), source };
+        for (name, target) in &self.targets {
+            if let OpenTarget::Files(open) = target
+                && phase.workers.iter().any(|group| group.target == *name)
+            {
+                refuse_in_memory(&open.files).map_err(not_cold)?;
+            }
+        }
+        Ok(())
     }
 
     /// Brings the phase's targets into the cache state that it asks for. Answers what could not be had, with the reason.
@@ -303,11 +346,16 @@ fn open_files(
         let percent = progress.written_bytes * 100 / progress.total_bytes.max(1);
         observer.preparing(&format!("writing {name}: {percent} % of {} MiB", progress.total_bytes >> 20));
     };
+    let access = access(workload, name);
     let mut layout = Layout {
         guard,
         dir,
-        access: access(workload, name),
-        phase_writes_bytes: if prepare == Prepare::Write { 0 } else { size.unwrap_or(0) * u64::from(count) },
+        access,
+        phase_writes_bytes: match (prepare, access) {
+            // Either it is written already, or nobody writes.
+            (Prepare::Write, _) | (_, Access::Read) => 0,
+            _ => size.unwrap_or(0).saturating_mul(u64::from(count)),
+        },
         stop: setting.stop,
         fill: &mut fill,
         progress: &mut progress,
@@ -336,8 +384,12 @@ fn open_tree(
     let root = guard.open_dir_in(dir, &target.path, most_bytes)?;
     observer.preparing(&format!("making {name}: {} files of {}", shape.preallocated(), target.files));
     let mut filler = Filler::new(target.content, content_stream(workload, setting, LAYOUT_PHASE, 0));
-    tree::layout(root.as_fd(), &shape, &mut |buffer| filler.fill(buffer))
-        .map_err(|error| EngineError::Tree { target: name.to_owned(), reason: error.to_string() })?;
+    tree::layout(root.as_fd(), &shape, setting.stop, &mut |buffer| filler.fill(buffer)).map_err(
+        |error| match error {
+            tree::LayoutError::Stopped => EngineError::Prepare(PrepareError::Stopped { signal: setting.stop.signal() }),
+            error => EngineError::Tree { target: name.to_owned(), reason: error.to_string() },
+        },
+    )?;
     let shape = Arc::new(shape);
     let state = Some(TreeState::new(Arc::clone(&shape)));
     Ok(OpenTarget::Tree(OpenTree { root, shape, state, content: target.content }))
@@ -379,8 +431,15 @@ fn apply_to_files(
         }
         CachePolicy::Warm => {
             observer.preparing(&format!("{}: filling the page cache", phase.name));
-            warm(&open.files, setting.stop)
+            let warmth = warm(&open.files, setting.stop)
                 .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
+            if warmth.left_out_bytes > 0 {
+                fallbacks.push(format!(
+                    "warm: {} of {} bytes stay out of the page cache, since memory would not hold them",
+                    warmth.left_out_bytes,
+                    open.files.total_bytes()
+                ));
+            }
         }
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! The hot loops: next op, when, start, complete, record. Everything clever is in the types that were chosen before.
 
-use crate::backend::{Completion, QueuedBackend, Slot, SyncBackend, Wait};
+use crate::backend::{Completion, QueuedBackend, Slot, SyncBackend, Unfinished, Wait};
 use crate::clock::{Clock, Ticks};
 use crate::control::Control;
 use crate::fault::FaultLog;
@@ -32,12 +32,16 @@ pub(crate) struct Budget {
 }
 
 impl Budget {
-    /// Takes one op; false when it is used up.
+    /// Takes one op; false when it is used up. A flush behind the last write that fits still fits.
     #[inline(always)]
-    fn take(&mut self, control: &Control, bytes: u64) -> bool {
+    fn take<O: Operation>(&mut self, control: &Control, op: &O) -> bool {
+        if !op.counts() {
+            return true;
+        }
         if self.ops == 0 || self.bytes == 0 {
             return false;
         }
+        let bytes = op.moves();
         if self.shares_limit && !control.claim(bytes) {
             return false;
         }
@@ -79,6 +83,18 @@ impl Desk<'_> {
     }
 }
 
+impl Desk<'_> {
+    /// Keeps that the end of the backend failed.
+    #[cold]
+    pub(crate) fn unfinished(&mut self, unfinished: &Unfinished) -> Ended {
+        let Unfinished { op, path, errno } = unfinished;
+        self.recorder.count_error();
+        let message = format!("writing out what was held back: {}", errno.text());
+        self.faults.keep(*op, 0, 0, Some(errno.0), path, &message);
+        Ended::Failed
+    }
+}
+
 /// The loop of a worker with one op at a time.
 ///
 /// Reading the clock costs as much as the rest of the loop together. Where nothing but the loop's own bookkeeping (some
@@ -97,7 +113,10 @@ where
         if desk.control.stops_at(now) {
             return Ended::Stopped;
         }
-        let Some(op) = source.next() else { return Ended::Done };
+        // Borrowed, not moved: an op of a flow is half a cache line, written in parts, and copying it at once would wait
+        // for the writes.
+        let next = source.next();
+        let Some(op) = &next else { return Ended::Done };
         if let Some(transactions) = source.transactions() {
             desk.recorder.set_transactions(transactions);
         }
@@ -108,42 +127,42 @@ where
             }
             continue;
         }
-        if !desk.budget.take(desk.control, op.length()) {
-            source.failed(&op);
+        if !desk.budget.take(desk.control, op) {
+            source.failed(op);
             return Ended::Done;
         }
-        backend.before(&op);
+        backend.before(op);
         let intended = loop {
             match pacer.due(now) {
                 Due::Now { intended } => break intended,
                 Due::At(at) => match wait_until(&clock, desk.control, at) {
                     Waited::Until(at) => now = at,
                     Waited::Stopped => {
-                        source.failed(&op);
+                        source.failed(op);
                         return Ended::Stopped;
                     }
                 },
             }
         };
         let start = if reads_start { clock.now() } else { now };
-        let done = backend.execute(&op);
+        let done = backend.execute(op);
         now = clock.now();
         match done {
             Ok(moved) => {
-                desk.settle(&op, moved, clock.ns_between(start, now));
+                desk.settle(op, moved, clock.ns_between(start, now));
                 if P::OPEN {
                     let (response_ns, lag_ns) = (clock.ns_between(intended, now), clock.ns_between(intended, start));
                     desk.recorder.record_response(op.kind(), response_ns, lag_ns);
                 }
-                if let Err(mismatch) = backend.after(&op, moved)
-                    && desk.fault(&op, backend.path_of(&op), None, mismatch)
+                if let Err(mismatch) = backend.after(op, moved)
+                    && desk.fault(op, backend.path_of(op), None, mismatch)
                 {
                     return Ended::Failed;
                 }
             }
             Err(errno) => {
-                source.failed(&op);
-                if desk.fault(&op, backend.path_of(&op), Some(errno.0), errno.text()) {
+                source.failed(op);
+                if desk.fault(op, backend.path_of(op), Some(errno.0), errno.text()) {
                     return Ended::Failed;
                 }
             }
@@ -192,6 +211,8 @@ where
     let mut slots: Vec<Slot> = (0..queue.depth as Slot).collect();
     let mut free = depth;
     let mut ended: Option<Ended> = None;
+    // The next op while it is not due: drawn before it is waited for, so that nobody waits for an op that is not there.
+    let mut early: Option<S::Op> = None;
     loop {
         let now = clock.now();
         if ended.is_none() && desk.control.stops_at(now) {
@@ -200,16 +221,18 @@ where
         let mut wake_at = None;
         let free_before = free;
         while ended.is_none() && free > 0 && free_before - free < queue.submit as usize {
+            let next = early.take().or_else(|| source.next().filter(|op| desk.budget.take(desk.control, op)));
+            let Some(op) = next else {
+                ended = Some(Ended::Done);
+                break;
+            };
             let intended = match pacer.due(now) {
                 Due::Now { intended } => intended,
                 Due::At(at) => {
+                    early = Some(op);
                     wake_at = Some(at);
                     break;
                 }
-            };
-            let Some(op) = source.next().filter(|op| desk.budget.take(desk.control, op.length())) else {
-                ended = Some(Ended::Done);
-                break;
             };
             free -= 1;
             let slot = slots[free];
@@ -240,7 +263,8 @@ where
             Some(at) if ended.is_none() => Wait::Timeout(clock.ns_between(start, at)),
             _ if free == 0 => Wait::For(queue.complete.min(in_flight)),
             _ if ended.is_some() => Wait::For(1),
-            _ => Wait::For(queue.complete.min(in_flight)),
+            // There is room, and more to start: a batch is smaller than the queue.
+            _ => Wait::For(0),
         })?;
         let end = clock.now();
         backend.reap(&mut |backend, slot: Slot, done: Completion| {

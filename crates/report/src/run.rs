@@ -8,8 +8,17 @@ use plumb_result::run::TierName;
 use plumb_result::{Finding, Level, Metric, MetricValue, PhaseResult, Quantity, RunResult, RunVerdict};
 use plumb_workload::{OpKind, Work};
 
+/// Whether a result can be looked at again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kept {
+    /// It is in the store.
+    Stored,
+    /// It is not.
+    Nowhere,
+}
+
 /// The whole page.
-pub fn page(result: &RunResult, style: &Style) -> String {
+pub fn page(result: &RunResult, kept: Kept, style: &Style) -> String {
     let mut page = String::new();
     page.push_str(&style.wrap(&sentence(result), 0));
     page.push_str("\n\n");
@@ -17,7 +26,7 @@ pub fn page(result: &RunResult, style: &Style) -> String {
     page.push_str(&table(result, style));
     page.push_str(&notes(result, style));
     page.push_str(&findings(&result.checks, style));
-    page.push_str(&last_line(result, style));
+    page.push_str(&last_line(result, kept, style));
     page
 }
 
@@ -340,7 +349,7 @@ fn entry(finding: &Finding, alike: &[&Finding], style: &Style) -> String {
     text
 }
 
-fn last_line(result: &RunResult, style: &Style) -> String {
+fn last_line(result: &RunResult, kept: Kept, style: &Style) -> String {
     let ink = match result.verdict {
         RunVerdict::Pass => Ink::Good,
         RunVerdict::Caution | RunVerdict::Unknown => Ink::Caution,
@@ -349,7 +358,11 @@ fn last_line(result: &RunResult, style: &Style) -> String {
     let worst = result.checks.iter().find(|finding| finding.level >= Level::Warn);
     let explain = worst.map_or(String::new(), |finding| format!("   plumb explain {}", finding.code));
     let verdict = style.ink(ink, result.verdict.name());
-    format!("Trust: {verdict}{explain}   plumb show {}\n", short_id(&result.id))
+    let show = match kept {
+        Kept::Stored => format!("   plumb show {}", short_id(&result.id)),
+        Kept::Nowhere => String::new(),
+    };
+    format!("Trust: {verdict}{explain}{show}\n")
 }
 
 /// The shortest form of an id that is still unlikely to be ambiguous: UUIDv7 begins with the time in milliseconds, and

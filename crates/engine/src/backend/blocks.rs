@@ -2,7 +2,7 @@
 //! are the calls in between.
 
 use crate::backend::payload::Payload;
-use crate::backend::{BlockFiles, Completion, Errno, SyncBackend};
+use crate::backend::{BlockFiles, Completion, SyncBackend, Unfinished};
 use crate::op::BlockOp;
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ pub(crate) trait BlockCalls {
     fn execute(&mut self, files: &BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion;
 
     /// After the last op: writes out what the backend itself holds back.
-    fn finish(&mut self) -> Result<(), Errno> {
+    fn finish(&mut self, _files: &BlockFiles) -> Result<(), Unfinished> {
         Ok(())
     }
 }
@@ -53,8 +53,8 @@ impl<C: BlockCalls> SyncBackend for SyncBlocks<C> {
         self.payload.works_each_op()
     }
 
-    fn finish(&mut self) -> Result<(), Errno> {
-        self.calls.finish()
+    fn finish(&mut self) -> Result<(), Unfinished> {
+        self.calls.finish(&self.files)
     }
 
     fn path_of(&self, op: &BlockOp) -> PathBuf {

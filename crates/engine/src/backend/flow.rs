@@ -11,9 +11,9 @@
 
 #![allow(unsafe_code)]
 
-use super::{Completion, Errno, SyncBackend};
+use super::{Completion, Errno, SyncBackend, Unfinished};
 use crate::source::flow::{Access, FileMode, FlowOp, Program};
-use crate::tree::{ExtraDirectory, PathBuffer, TreeShape};
+use crate::tree::{ExtraDirectory, PathBuffer, PathWriter, TreeShape};
 use plumb_workload::OpKind;
 use rustix::fd::{AsFd, IntoRawFd, OwnedFd};
 use rustix::fs::{AtFlags, Mode, OFlags, Timespec, Timestamps, UTIME_NOW};
@@ -29,10 +29,12 @@ const LINK_BYTES: usize = 4096;
 /// Executes [`FlowOp`]s. `F` makes the content of each write; it is told the op, and given the bytes that it will write.
 pub(crate) struct FlowBackend<F> {
     root: OwnedFd,
+    /// Path of the root, for messages.
+    place: PathBuf,
     shape: Arc<TreeShape>,
     handles: Vec<Option<OwnedFd>>,
-    path: PathBuffer,
-    other: PathBuffer,
+    path: PathWriter,
+    other: PathWriter,
     content: F,
     write_buffer: Box<[u8]>,
     read_buffer: Box<[u8]>,
@@ -53,10 +55,11 @@ impl<F: FnMut(&FlowOp, &mut [u8])> FlowBackend<F> {
         let request = program.max_request() as usize;
         FlowBackend {
             root,
+            path: PathWriter::new(shape.clone()),
+            other: PathWriter::new(shape.clone()),
+            place: PathBuf::new(),
             shape,
             handles: (0..program.handles()).map(|_| None).collect(),
-            path: PathBuffer::new(),
-            other: PathBuffer::new(),
             content,
             write_buffer: vec![0; request].into_boxed_slice(),
             // At least what `readlink` reads.
@@ -64,6 +67,11 @@ impl<F: FnMut(&FlowOp, &mut [u8])> FlowBackend<F> {
             entries: vec![MaybeUninit::uninit(); ENTRIES_BYTES].into_boxed_slice(),
             rename: if cfg!(target_os = "linux") { Rename::NoReplace } else { Rename::Plain },
         }
+    }
+
+    /// With the path of its root, which messages begin with.
+    pub(crate) fn at(self, place: PathBuf) -> FlowBackend<F> {
+        FlowBackend { place, ..self }
     }
 
     /// Closes every handle, at the end of a phase; the first error of any `close` is returned.
@@ -135,11 +143,12 @@ impl<F: FnMut(&FlowOp, &mut [u8])> SyncBackend for FlowBackend<F> {
     fn path_of(&self, op: &FlowOp) -> PathBuf {
         let mut path = PathBuffer::new();
         write_path(&self.shape, op, &mut path);
-        path.as_path().to_owned()
+        self.place.join(path.as_path())
     }
 
-    fn finish(&mut self) -> Result<(), Errno> {
-        self.close_all().map(|_| ())
+    fn finish(&mut self) -> Result<(), Unfinished> {
+        let closed = self.close_all();
+        closed.map(drop).map_err(|errno| Unfinished { op: OpKind::Close, path: self.place.clone(), errno })
     }
 
     #[inline]
@@ -156,17 +165,20 @@ impl<F: FnMut(&FlowOp, &mut [u8])> SyncBackend for FlowBackend<F> {
             OpKind::Create | OpKind::Open => {
                 // A handle that is still open is closed here, outside the clock.
                 self.handles[usize::from(op.handle)] = None;
-                write_path(&self.shape, op, &mut self.path);
+                self.path.write_file(op.file);
             }
             OpKind::Symlink => {
-                self.shape.write_link(op.file, &mut self.path);
-                self.shape.write_path(op.other, &mut self.other);
+                self.path.write(|shape, path| shape.write_link(op.file, path));
+                self.other.write_file(op.other);
             }
             OpKind::Rename | OpKind::Link => {
-                write_path(&self.shape, op, &mut self.path);
-                self.shape.write_path(op.other, &mut self.other);
+                self.path.write_file(op.file);
+                self.other.write_file(op.other);
             }
-            _ => write_path(&self.shape, op, &mut self.path),
+            OpKind::Readdir | OpKind::Mkdir | OpKind::Rmdir => {
+                self.path.write(|shape, path| write_path(shape, op, path));
+            }
+            _ => self.path.write_file(op.file),
         }
     }
 

@@ -230,15 +230,14 @@ impl QueuedBackend for Ring {
 
     #[inline(always)]
     fn submit(&mut self, op: &BlockOp, slot: Slot) {
-        let entry = self.entry(op, slot).user_data(u64::from(slot));
-        loop {
-            // SAFETY: the entry's memory is slot `slot` of the payload, which outlives the op: slots are not reused
-            // before completion.
-            if unsafe { self.ring.submission().push(&entry) }.is_ok() {
-                return;
-            }
-            // Only a polling kernel thread can leave the queue full: it takes entries in its own time, and says so only
-            // after it has completed them. What cannot wait for it (before Linux 5.10) looks again.
+        // The kernel says 0 to a trim that went well; what it moved comes back with the slot.
+        let trimmed = if op.kind == OpKind::Trim { op.length } else { 0 };
+        let entry = self.entry(op, slot).user_data(u64::from(trimmed) << 32 | u64::from(slot));
+        // SAFETY: the entry's memory is slot `slot` of the payload, which outlives the op: slots are not reused before
+        // completion.
+        while unsafe { self.ring.submission().push(&entry) }.is_err() {
+            // There are never more ops in flight than `depth`, the size of the ring; but a polling kernel thread gives
+            // entries back later than it completes them. An error here comes again in `enter`, where it is reported.
             let _ = self.ring.submitter().squeue_wait();
         }
     }
@@ -269,7 +268,8 @@ impl QueuedBackend for Ring {
         loop {
             let Some(entry) = self.ring.completion().next() else { break };
             let moved = entry.result();
-            let completion = if moved < 0 { Err(Errno(-moved)) } else { Ok(moved as u64) };
+            let trimmed = entry.user_data() >> 32;
+            let completion = if moved < 0 { Err(Errno(-moved)) } else { Ok(moved as u64 + trimmed) };
             done(self, entry.user_data() as Slot, completion);
         }
     }

@@ -6,11 +6,12 @@
 
 use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, Errno, completion};
+use crate::backend::{BlockFiles, Completion, Errno, FileKind, completion};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{BorrowedFd, RawFd};
+use std::path::Path;
 
 struct Mapping {
     start: *mut u8,
@@ -36,6 +37,21 @@ pub(crate) enum MapAccess {
     ReadWrite,
 }
 
+/// Refuses to map what is not there: touching a page behind the end of a file is a SIGBUS.
+fn refuse_short(fd: RawFd, path: &Path, length: u64) -> io::Result<()> {
+    // SAFETY: the target's descriptors outlive the phase.
+    let file = unsafe { BorrowedFd::borrow_raw(fd) };
+    let found = rustix::fs::fstat(file)?.st_size as u64;
+    if found < length {
+        return Err(io::Error::other(format!(
+            "{} has {found} bytes, and is shorter than the {length} to map; use `prepare` other than \"nothing\", or \
+             another backend",
+            path.display()
+        )));
+    }
+    Ok(())
+}
+
 fn map(fd: RawFd, length: u64, access: MapAccess) -> io::Result<Mapping> {
     let protection = match access {
         MapAccess::Read => libc::PROT_READ,
@@ -52,12 +68,13 @@ fn map(fd: RawFd, length: u64, access: MapAccess) -> io::Result<Mapping> {
 
 impl Mmap {
     pub(crate) fn new(files: &BlockFiles, access: MapAccess) -> io::Result<Mmap> {
-        let mappings = files
-            .fds
-            .iter()
-            .zip(&files.lengths)
-            .map(|(&fd, &length)| map(fd, length, access))
-            .collect::<io::Result<_>>()?;
+        let mut mappings = Vec::with_capacity(files.fds.len());
+        for ((&fd, &length), path) in files.fds.iter().zip(&files.lengths).zip(&files.paths) {
+            if files.kind == FileKind::Regular {
+                refuse_short(fd, path, length)?;
+            }
+            mappings.push(map(fd, length, access)?);
+        }
         Ok(Mmap { mappings })
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod psync;
 pub(crate) mod stdio;
 
 use crate::op::{BlockOp, Operation};
+use plumb_workload::OpKind;
 use std::fs::File;
 use std::io;
 use std::os::fd::RawFd;
@@ -68,12 +69,20 @@ pub(crate) trait SyncBackend {
     }
 
     /// After the last op: writes out what the backend itself holds back (a C library's buffer), closes handles.
-    fn finish(&mut self) -> Result<(), Errno> {
+    fn finish(&mut self) -> Result<(), Unfinished> {
         Ok(())
     }
 
     /// The file of an op, for error messages.
     fn path_of(&self, op: &Self::Op) -> PathBuf;
+}
+
+/// What a backend held back and could not bring to its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unfinished {
+    pub(crate) op: OpKind,
+    pub(crate) path: PathBuf,
+    pub(crate) errno: Errno,
 }
 
 /// The number of a place in the queue, below the depth.

@@ -3,11 +3,13 @@
 
 use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, Errno};
+use crate::backend::{BlockFiles, Completion, Errno, Unfinished};
+use crate::guard::{Access, IoMode, open_again};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use std::ffi::CStr;
 use std::io;
+use std::os::fd::{BorrowedFd, IntoRawFd};
 
 struct Stream {
     file: *mut libc::FILE,
@@ -43,17 +45,25 @@ impl StreamMode {
             StreamMode::ReadWrite => c"r+",
         }
     }
+
+    fn access(self) -> Access {
+        match self {
+            StreamMode::Read => Access::Read,
+            StreamMode::ReadWrite => Access::ReadWrite,
+        }
+    }
 }
 
 impl Stdio {
     pub(crate) fn new(files: &BlockFiles, mode: StreamMode) -> io::Result<Stdio> {
         let mut streams = Vec::with_capacity(files.fds.len());
-        for &fd in &files.fds {
-            // SAFETY: no memory is passed. The stream gets a descriptor of its own, because fclose closes it.
-            let own = unsafe { libc::dup(fd) };
-            if own < 0 {
-                return Err(io::Error::last_os_error());
-            }
+        for (&fd, path) in files.fds.iter().zip(&files.paths) {
+            // SAFETY: the target's descriptors outlive the phase.
+            let target = unsafe { BorrowedFd::borrow_raw(fd) };
+            // Opened once more rather than duplicated: duplicates share one offset, and each worker's stream moves its
+            // own.
+            let own =
+                open_again(target, path, mode.access(), IoMode::Buffered).map_err(io::Error::other)?.into_raw_fd();
             // SAFETY: an open descriptor and a NUL-terminated mode.
             let file = unsafe { libc::fdopen(own, mode.text().as_ptr()) };
             if file.is_null() {
@@ -112,11 +122,11 @@ impl BlockCalls for Stdio {
         }
     }
 
-    fn finish(&mut self) -> Result<(), Errno> {
-        for stream in &self.streams {
+    fn finish(&mut self, files: &BlockFiles) -> Result<(), Unfinished> {
+        for (stream, path) in self.streams.iter().zip(&files.paths) {
             // SAFETY: an open stream.
             if unsafe { libc::fflush(stream.file) } != 0 {
-                return Err(Errno::last());
+                return Err(Unfinished { op: OpKind::Write, path: path.clone(), errno: Errno::last() });
             }
         }
         Ok(())

@@ -101,16 +101,7 @@ pub enum NotCold {
 /// # Errors
 /// [`NotCold`], with numbers.
 pub fn evict(files: &TargetFiles, permission: DropCaches, stop: StopFlag) -> Result<ColdProof, NotCold> {
-    for file in files {
-        let kind = InMemory::of(file).map_err(|error| NotCold::Io {
-            path: file.path().to_owned(),
-            action: "look at the file system of",
-            source: error.into(),
-        })?;
-        if let Some(kind) = kind {
-            return Err(NotCold::InMemory { path: file.path().to_owned(), kind });
-        }
-    }
+    refuse_in_memory(files)?;
     let mut residency = Residency::default();
     let mut attempts = 0;
     for wait in PATIENCE {
@@ -138,6 +129,24 @@ pub fn evict(files: &TargetFiles, permission: DropCaches, stop: StopFlag) -> Res
         },
     };
     Err(NotCold::StillResident { residency, attempts, advice })
+}
+
+/// Files of which nothing lies below the cache are refused.
+///
+/// # Errors
+/// [`NotCold::InMemory`]; [`NotCold::Io`].
+pub(crate) fn refuse_in_memory(files: &TargetFiles) -> Result<(), NotCold> {
+    for file in files {
+        let kind = InMemory::of(file).map_err(|error| NotCold::Io {
+            path: file.path().to_owned(),
+            action: "look at the file system of",
+            source: error.into(),
+        })?;
+        if let Some(kind) = kind {
+            return Err(NotCold::InMemory { path: file.path().to_owned(), kind });
+        }
+    }
+    Ok(())
 }
 
 fn evict_once(files: &TargetFiles) -> Result<Residency, NotCold> {

@@ -44,6 +44,13 @@ impl<A: Operation, B: Operation> Operation for EitherOp<A, B> {
             EitherOp::Right(op) => op.length(),
         }
     }
+    #[inline]
+    fn counts(&self) -> bool {
+        match self {
+            EitherOp::Left(op) => op.counts(),
+            EitherOp::Right(op) => op.counts(),
+        }
+    }
 }
 
 impl<A: Source, B: Source> Source for Either<A, B> {

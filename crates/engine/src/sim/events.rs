@@ -356,11 +356,11 @@ impl<'a, S: Source> Running<'a, S> {
             worker.free_slots.pop();
             worker.ops_since_pause += 1;
             let intended_ns = worker.intended_ns.take();
-            let bytes = if op.kind().moves_bytes() { op.length() } else { 0 };
-            worker.issued.ops += 1;
+            let (ops, bytes) = (u64::from(op.counts()), op.moves());
+            worker.issued.ops += ops;
             worker.issued.bytes += bytes;
             if self.before.is_some() {
-                self.issued.ops += 1;
+                self.issued.ops += ops;
                 self.issued.bytes += bytes;
             }
             let file = (worker.spec.file)(&op);

@@ -1,6 +1,7 @@
 //! Makes a tree: its directories, and the share of its files that exist before the first phase.
 
 use super::{FileId, PathBuffer, TreeShape};
+use crate::signals::StopFlag;
 use rustix::fd::{AsFd, BorrowedFd};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -53,6 +54,9 @@ pub enum LayoutError {
         /// The system's error.
         source: Errno,
     },
+    /// The run is to stop.
+    #[error("stopped while the file set was being laid out")]
+    Stopped,
     /// What was made could not be made durable.
     #[error("cannot flush the file set: {source}")]
     Flush {
@@ -64,19 +68,27 @@ pub enum LayoutError {
 /// Makes the whole tree below `root`, a directory that is empty, and flushes it (`syncfs`). `fill` yields content.
 ///
 /// Nothing that exists is opened or changed: whatever is in the way is an error.
-pub fn layout(root: BorrowedFd<'_>, shape: &TreeShape, fill: &mut dyn FnMut(&mut [u8])) -> Result<Layout, LayoutError> {
-    let directories = make_directories(root, shape)?;
-    let made = make_files(root, shape, 0..shape.files(), fill)?;
+pub fn layout(
+    root: BorrowedFd<'_>,
+    shape: &TreeShape,
+    stop: StopFlag,
+    fill: &mut dyn FnMut(&mut [u8]),
+) -> Result<Layout, LayoutError> {
+    let directories = make_directories(root, shape, stop)?;
+    let made = make_files(root, shape, 0..shape.files(), stop, fill)?;
     flush(root)?;
     Ok(Layout { directories, ..made })
 }
 
 /// Makes all directories of a tree below `root`, level by level, and says how many.
-pub fn make_directories(root: BorrowedFd<'_>, shape: &TreeShape) -> Result<u64, LayoutError> {
+pub fn make_directories(root: BorrowedFd<'_>, shape: &TreeShape, stop: StopFlag) -> Result<u64, LayoutError> {
     let mut path = PathBuffer::new();
     let mut made = 0;
     for level in 1..=shape.depth() {
         for number in 0..shape.width.pow(level) {
+            if stop.requested() {
+                return Err(LayoutError::Stopped);
+            }
             shape.write_directory(level, number, &mut path);
             rustix::fs::mkdirat(root, path.as_c_str(), Mode::from_raw_mode(0o755))
                 .map_err(|source| LayoutError::Directory { path: path.as_path().to_owned(), source })?;
@@ -92,12 +104,16 @@ pub fn make_files(
     root: BorrowedFd<'_>,
     shape: &TreeShape,
     files: Range<u64>,
+    stop: StopFlag,
     fill: &mut dyn FnMut(&mut [u8]),
 ) -> Result<Layout, LayoutError> {
     let mut path = PathBuffer::new();
     let mut piece = Vec::new();
     let mut made = Layout::default();
     for file in files.map(FileId).filter(|file| shape.is_preallocated(*file)) {
+        if stop.requested() {
+            return Err(LayoutError::Stopped);
+        }
         shape.write_path(file, &mut path);
         let size = shape.size_of(file);
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -174,7 +190,7 @@ mod tests {
         let root = File::open(directory.path()).unwrap();
         let shape = shape();
         let mut next = 0u8;
-        let made = layout(root.as_fd(), &shape, &mut |piece| {
+        let made = layout(root.as_fd(), &shape, StopFlag::detached(), &mut |piece| {
             next = next.wrapping_add(1);
             piece.fill(next);
         })
@@ -199,15 +215,16 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let root = File::open(directory.path()).unwrap();
         let shape = shape();
-        make_directories(root.as_fd(), &shape).unwrap();
+        let stop = StopFlag::detached();
+        make_directories(root.as_fd(), &shape, stop).unwrap();
         let file = (0..50).map(FileId).find(|file| shape.is_preallocated(*file)).unwrap();
         let mut path = PathBuffer::new();
         shape.write_path(file, &mut path);
         let precious = directory.path().join(path.as_path());
         fs::write(&precious, "precious").unwrap();
-        let error = make_files(root.as_fd(), &shape, 0..50, &mut |_| {}).unwrap_err();
+        let error = make_files(root.as_fd(), &shape, 0..50, stop, &mut |_| {}).unwrap_err();
         assert!(error.to_string().contains(path.as_path().to_str().unwrap()), "{error}");
         assert_eq!(fs::read(&precious).unwrap(), b"precious");
-        assert!(layout(root.as_fd(), &shape, &mut |_| {}).is_err());
+        assert!(layout(root.as_fd(), &shape, stop, &mut |_| {}).is_err());
     }
 }

@@ -14,12 +14,13 @@ mod path;
 mod sizes;
 
 pub use layout::{Layout, LayoutError, layout, make_directories, make_files};
-pub use path::PathBuffer;
+pub use path::{PathBuffer, PathWriter};
 pub use sizes::{Sizes, SizesError};
 
 use crate::rng::{Purpose, Rng, StreamId, splitmix64};
 use path::digits_of;
 use plumb_workload::TreeTarget;
+use std::ops::Range;
 
 /// Deepest tree.
 pub const MAX_DEPTH: u32 = 32;
@@ -199,6 +200,12 @@ impl TreeShape {
         }
     }
 
+    /// Numbers of the files that the leaf directory holds.
+    pub fn files_of(&self, leaf: u64) -> Range<u64> {
+        let first = leaf * self.files_per_leaf + leaf.min(self.fuller_leaves);
+        first..first + self.files_per_leaf + u64::from(leaf < self.fuller_leaves)
+    }
+
     /// Writes the path of a file, such as `d12/d06/f00001234`.
     #[inline]
     pub fn write_path(&self, file: FileId, buffer: &mut PathBuffer) {
@@ -256,17 +263,7 @@ impl TreeShape {
 
     #[inline]
     fn push_directory(&self, level: u32, number: u64, buffer: &mut PathBuffer) {
-        let mut below = self.width.pow(level - 1);
-        let mut rest = number;
-        for depth in 0..level {
-            if depth > 0 {
-                buffer.push(b"/");
-                below /= self.width;
-            }
-            buffer.push(b"d");
-            buffer.push_number(rest / below, self.directory_digits);
-            rest %= below;
-        }
+        buffer.push_numbers(b'd', level as usize, self.directory_digits, number, self.width);
     }
 }
 
@@ -323,6 +320,11 @@ mod tests {
                 *held.entry(shape.leaf_of(FileId(file))).or_default() += 1;
             }
             assert!(held.keys().all(|leaf| *leaf < shape.leaves()));
+            for file in 0..files {
+                assert!(shape.files_of(shape.leaf_of(FileId(file))).contains(&file), "{file} of {files}");
+            }
+            let all: u64 = (0..shape.leaves()).map(|leaf| shape.files_of(leaf).count() as u64).sum();
+            assert_eq!(all, files);
             assert!(
                 held.values().all(|count| *count == files / shape.leaves() || *count == files / shape.leaves() + 1)
             );

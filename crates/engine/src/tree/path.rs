@@ -2,9 +2,12 @@
 
 #![allow(unsafe_code)]
 
+use super::{FileId, TreeShape};
 use std::ffi::{CStr, OsStr};
+use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Room for the longest path that a [`TreeShape`](super::TreeShape) writes: a link's way up (3 bytes a level), the way
 /// down (`d00000000/` at its longest, with at most [`MAX_DEPTH`](super::MAX_DEPTH) levels of `d00/`), and a name.
@@ -60,20 +63,123 @@ impl PathBuffer {
     /// Appends `number` in decimal with leading zeros, `digits` wide.
     #[inline]
     pub(super) fn push_number(&mut self, number: u64, digits: usize) {
-        let field = &mut self.bytes[self.length..self.length + digits];
-        let mut rest = number;
-        for byte in field.iter_mut().rev() {
-            *byte = b'0' + (rest % 10) as u8;
-            rest /= 10;
-        }
-        debug_assert_eq!(rest, 0, "{number} has more than {digits} digits");
+        write_number(&mut self.bytes[self.length..self.length + digits], number);
         self.length += digits;
         self.terminate();
+    }
+
+    /// Appends the `count` digits that `number` has in base `base`, each as `letter` and a decimal number, with slashes
+    /// between them: `d12/d06`.
+    #[inline]
+    pub(super) fn push_numbers(&mut self, letter: u8, count: usize, digits: usize, number: u64, base: u64) {
+        let each = digits + 2;
+        let field = &mut self.bytes[self.length..self.length + count * each];
+        let mut rest = number;
+        for part in field.rchunks_exact_mut(each) {
+            part[0] = letter;
+            write_number(&mut part[1..=digits], rest % base);
+            part[digits + 1] = b'/';
+            rest /= base;
+        }
+        // Without the slash behind the last.
+        self.length += (count * each).saturating_sub(1);
+        self.terminate();
+    }
+
+    /// Puts another number of the same width in place of the one that the path ends with.
+    #[inline]
+    fn replace_number(&mut self, number: u64, digits: usize) {
+        write_number(&mut self.bytes[self.length - digits..self.length], number);
+    }
+
+    /// Adds one to the number that the path ends with; it must have the digits for it.
+    #[inline]
+    fn increment_number(&mut self) {
+        for digit in self.bytes[..self.length].iter_mut().rev() {
+            if *digit != b'9' {
+                *digit += 1;
+                return;
+            }
+            *digit = b'0';
+        }
     }
 
     #[inline]
     fn terminate(&mut self) {
         self.bytes[self.length] = 0;
+    }
+}
+
+/// Two digits at a time: half the divisions.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[b'0'; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
+
+/// Fills `field` with the number, in decimal with leading zeros.
+#[inline]
+fn write_number(field: &mut [u8], number: u64) {
+    let mut rest = number;
+    let mut pairs = field.rchunks_exact_mut(2);
+    for pair in &mut pairs {
+        pair.copy_from_slice(&PAIRS[(rest % 100) as usize]);
+        rest /= 100;
+    }
+    if let [first] = pairs.into_remainder() {
+        *first = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    debug_assert_eq!(rest, 0, "{number} needs more digits than there is room for");
+}
+
+/// Writes the paths of one tree, one after another. Most files lie in the same directory as the file before, and then
+/// only the number at the end is written anew.
+#[derive(Debug)]
+pub struct PathWriter {
+    shape: Arc<TreeShape>,
+    buffer: PathBuffer,
+    /// The files that share what lies before the number in `buffer`; none when it holds no file's path.
+    siblings: Range<u64>,
+    /// The file whose path `buffer` holds, where there are siblings.
+    file: u64,
+}
+
+impl PathWriter {
+    /// A writer with an empty path.
+    pub fn new(shape: Arc<TreeShape>) -> PathWriter {
+        PathWriter { shape, buffer: PathBuffer::new(), siblings: 0..0, file: 0 }
+    }
+
+    /// Writes the path of a file.
+    #[inline]
+    pub fn write_file(&mut self, file: FileId) {
+        if !self.siblings.contains(&file.0) {
+            self.shape.write_path(file, &mut self.buffer);
+            self.siblings = self.shape.files_of(self.shape.leaf_of(file));
+        } else if file.0 == self.file + 1 {
+            self.buffer.increment_number();
+        } else if file.0 != self.file {
+            self.buffer.replace_number(file.0, self.shape.file_digits);
+        }
+        self.file = file.0;
+    }
+
+    /// Writes any other path of the tree.
+    #[inline]
+    pub fn write(&mut self, path: impl FnOnce(&TreeShape, &mut PathBuffer)) {
+        self.siblings = 0..0;
+        path(&self.shape, &mut self.buffer);
+    }
+
+    /// The path for a system call; costs nothing.
+    #[inline(always)]
+    pub fn as_c_str(&self) -> &CStr {
+        self.buffer.as_c_str()
     }
 }
 
@@ -88,6 +194,7 @@ pub(super) const fn digits_of(number: u64) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_workload::{Bytes, Content, Distribution, TreeTarget};
 
     #[test]
     fn numbers_are_padded_and_the_end_is_a_nul() {
@@ -99,6 +206,32 @@ mod tests {
         assert_eq!(path.as_c_str().to_bytes(), b"d007/f00001234");
         path.clear();
         assert_eq!(path.as_c_str().to_bytes(), b"");
+    }
+
+    #[test]
+    fn a_writer_writes_what_the_shape_does_in_any_order() {
+        let tree = |files, width, depth| TreeTarget {
+            path: "tree".into(),
+            files,
+            width,
+            depth,
+            size: Distribution::Fixed(Bytes(0)),
+            preallocated_percent: 0,
+            content: Content::Zero,
+        };
+        for (files, width, depth) in [(1000, 3, 3), (5, 4, 2), (17, 1, 0), (64, 4, 3), (101, 100, 1)] {
+            let shape = Arc::new(TreeShape::new(&tree(files, width, depth), 1).unwrap());
+            let mut writer = PathWriter::new(shape.clone());
+            let mut plain = PathBuffer::new();
+            for step in [1, 7, 1] {
+                for file in (0..files).map(|number| FileId(number * step % files)) {
+                    writer.write_file(file);
+                    shape.write_path(file, &mut plain);
+                    assert_eq!(writer.as_c_str(), plain.as_c_str());
+                }
+                writer.write(|shape, buffer| shape.write_leaf(0, buffer));
+            }
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub mod try_storage;
 use crate::args::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
+use plumb_report::run::{Kept, page};
 use plumb_result::RunVerdict;
 use plumb_study::RunOutcome;
 
@@ -21,7 +22,8 @@ pub fn present(outcome: &RunOutcome, common: &Common) -> Result<End, Stopped> {
     if common.json {
         session::print_json(&outcome.result)?;
     } else {
-        session::print(&plumb_report::run::page(&outcome.result, &session::style()))?;
+        let kept = if common.no_store || outcome.not_stored.is_some() { Kept::Nowhere } else { Kept::Stored };
+        session::print(&page(&outcome.result, kept, &session::style()))?;
     }
     if let Some(reason) = &outcome.not_stored {
         eprintln!("warning: the result is not stored: {reason}");

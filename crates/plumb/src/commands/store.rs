@@ -76,7 +76,7 @@ pub fn show(id: &str, other: Option<&str>, common: &Common) -> Result<End, Stopp
     if common.json {
         session::print_json(&result)?;
     } else {
-        session::print(&run::page(&result, &session::style()))?;
+        session::print(&run::page(&result, run::Kept::Stored, &session::style()))?;
         session::print(&format!("{}  {}  seed {}\n", result.id, result.started_at, result.workload.seed))?;
     }
     Ok(End::Done)

@@ -271,7 +271,11 @@ pub(super) fn facts(target: &Target) -> Facts {
             kind: Kind::Files,
             shape: Shape::Range { size: target.size.and_then(fixed), own_length: target.size.is_none() },
         },
-        Target::Files(target) => Facts { kind: Kind::Files, shape: range(fixed(target.size)) },
+        // Block I/O addresses the files one after another as if they were one.
+        Target::Files(target) => Facts {
+            kind: Kind::Files,
+            shape: range(fixed(target.size).map(|each| each.saturating_mul(u64::from(target.count)))),
+        },
         Target::Tree(target) => Facts {
             kind: Kind::Files,
             shape: Shape::Tree { files: target.files, preallocated_percent: target.preallocated_percent },

@@ -34,7 +34,8 @@ impl Tree {
         let shape = Arc::new(TreeShape::new(&target, 7).unwrap());
         let directory = TempDir::new_in(parent).unwrap();
         let tree = Tree { directory, shape };
-        layout(tree.root().as_fd(), &tree.shape, &mut |piece| piece.fill(b'p')).unwrap();
+        layout(tree.root().as_fd(), &tree.shape, crate::signals::StopFlag::detached(), &mut |piece| piece.fill(b'p'))
+            .unwrap();
         tree
     }
 

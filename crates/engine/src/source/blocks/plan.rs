@@ -278,6 +278,14 @@ impl BlockPlan {
         }
     }
 
+    /// Whether two ops of a pass may lie in the same place.
+    pub(crate) fn repeats_itself(&self) -> bool {
+        match &self.order {
+            Order::Walk(_) | Order::Draw(Law::Permutation) => false,
+            Order::Draw(_) | Order::List(_) => true,
+        }
+    }
+
     /// Places where an op may start, for patterns that draw.
     pub(crate) fn positions(&self) -> u64 {
         self.pieces.iter().map(|piece| positions_in(piece, self.step, self.smallest)).sum()

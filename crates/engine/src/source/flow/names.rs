@@ -136,10 +136,12 @@ impl Names {
         self.next_without_wrap(among, from).or_else(|| self.next_without_wrap(among, 0))
     }
 
+    #[inline]
     fn next_without_wrap(&self, among: Among, from: u32) -> Option<u32> {
         match among {
             Among::Files => self.file_map.next(from),
             Among::Symlinks => self.symlink_map.next(from),
+            Among::All if self.symlinks == 0 => self.file_map.next(from),
             Among::All => match (self.file_map.next(from), self.symlink_map.next(from)) {
                 (Some(file), Some(symlink)) => Some(file.min(symlink)),
                 (file, symlink) => file.or(symlink),
@@ -289,6 +291,14 @@ impl Bitmap {
     /// The first set bit at `from` or after it.
     #[inline]
     fn next(&self, from: u32) -> Option<u32> {
+        let near = self.levels[0].get(from as usize / 64)? & (u64::MAX << (from % 64));
+        if near != 0 {
+            return Some(from / 64 * 64 + near.trailing_zeros());
+        }
+        self.next_far(from)
+    }
+
+    fn next_far(&self, from: u32) -> Option<u32> {
         let mut index = from as usize;
         for (height, level) in self.levels.iter().enumerate() {
             let bits = level.get(index / 64)? & (u64::MAX << (index % 64));

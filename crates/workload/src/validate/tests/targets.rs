@@ -117,6 +117,19 @@ fn targets() {
     ]);
 }
 
+#[test]
+fn the_range_of_several_files_is_all_of_them() {
+    let text = |span: &str| {
+        format!(
+            "name = \"files\"\n[target.many.files]\npath = \"many\"\ncount = 3\nsize = \"1MiB\"\n[[phase]]\nname = \"read\"\n\
+             [[phase.workers]]\ntarget = \"many\"\nwork.blocks.span = \"{span}\"\n"
+        )
+    };
+    assert!(crate::native::parse("files", &text("3MiB")).is_ok());
+    let error = crate::native::parse("files", &text("4MiB")).unwrap_err().to_string();
+    assert!(error.contains("the target at 3MiB"), "{error}");
+}
+
 #[cfg(unix)]
 #[test]
 fn a_path_must_be_text() {

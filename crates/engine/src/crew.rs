@@ -1,0 +1,173 @@
+//! The workers of a phase as the threads and processes that they are: started, waited for, and gone in the end.
+#![allow(unsafe_code)]
+
+use crate::gate::{Gate, PhaseMemory, WorkerSpec, worker_main};
+use crate::phase::PhaseError;
+use plumb_workload::RunAs;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Acquire;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Between two looks at processes while the end is waited for.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A worker process that has not been reaped.
+struct Process {
+    pid: libc::pid_t,
+    /// Number of the worker within the phase.
+    number: usize,
+}
+
+/// A worker thread.
+struct Thread {
+    handle: JoinHandle<()>,
+    /// Number of the worker within the phase.
+    number: usize,
+}
+
+/// All workers of a phase. Dropping it kills the processes that are left, and waits for the threads to take down what
+/// was theirs, but for those that hang in an op.
+pub(crate) struct Crew {
+    memory: Arc<PhaseMemory>,
+    started: u64,
+    threads: Vec<Thread>,
+    processes: Vec<Process>,
+    died: u64,
+}
+
+impl Crew {
+    /// Nobody yet.
+    pub(crate) fn new(memory: Arc<PhaseMemory>) -> Crew {
+        Crew { memory, started: 0, threads: Vec::new(), processes: Vec::new(), died: 0 }
+    }
+
+    /// Starts all workers. After an error, those before are running.
+    pub(crate) fn start(&mut self, run_as: &[RunAs], workers: Vec<WorkerSpec>) -> Result<(), PhaseError> {
+        // Processes first: a fork copies only the calling thread, so the fewer threads hold locks the better.
+        let mut order: Vec<(usize, WorkerSpec)> = workers.into_iter().enumerate().collect();
+        order.sort_by_key(|(number, _)| run_as[*number] == RunAs::Thread);
+        for (number, spec) in order {
+            let name = spec.name.clone();
+            let gate = Gate::new(Arc::clone(&self.memory), number, &spec);
+            match run_as[number] {
+                RunAs::Thread => {
+                    start_thread(number, gate, spec).map(|handle| self.threads.push(Thread { handle, number }))
+                }
+                RunAs::Process => start_process(&gate, spec).map(|pid| self.processes.push(Process { pid, number })),
+            }
+            .map_err(|source| PhaseError::Start { what: name, source })?;
+            self.started += 1;
+        }
+        Ok(())
+    }
+
+    /// Workers that died without saying so.
+    pub(crate) fn died(&self) -> u64 {
+        self.died
+    }
+
+    /// Whether every worker is ready for the barrier, or over.
+    pub(crate) fn all_ready(&self) -> bool {
+        let control = self.memory.control.control();
+        control.ready() + control.done() + self.died >= self.started
+    }
+
+    /// Whether every worker is over.
+    pub(crate) fn all_done(&self) -> bool {
+        self.memory.control.control().done() + self.died >= self.started
+    }
+
+    /// Waits until something happens, but no longer than that, and reaps processes that have ended.
+    pub(crate) fn wait(&mut self, longest: Duration) {
+        self.memory.bell.wait(longest);
+        self.reap();
+    }
+
+    /// Waits for all to be over, but no longer than that.
+    pub(crate) fn wait_done(&mut self, patience: Duration) {
+        let give_up = Instant::now() + patience;
+        while !self.all_done() && Instant::now() < give_up {
+            self.wait(LOOK);
+        }
+    }
+
+    fn reap(&mut self) {
+        let (memory, died) = (&self.memory, &mut self.died);
+        self.processes.retain(|process| {
+            let mut status = 0;
+            // SAFETY: writes into a live int; the child is ours and not yet reaped.
+            if unsafe { libc::waitpid(process.pid, &raw mut status, libc::WNOHANG) } != process.pid {
+                return true;
+            }
+            let report = memory.reports.worker(process.number);
+            if report.said_done.load(Acquire) == 0 {
+                *died += 1;
+                report.failure.write(way_of_death(status).as_bytes());
+                report.ends_at(memory.clock.now());
+            }
+            false
+        });
+    }
+
+    /// Kills the processes that are left, and waits until they are gone.
+    fn kill(&mut self) {
+        for process in self.processes.drain(..) {
+            // SAFETY: the child is ours and not yet reaped, so its number is not anybody else's.
+            unsafe {
+                libc::kill(process.pid, libc::SIGKILL);
+                libc::waitpid(process.pid, std::ptr::null_mut(), 0);
+            }
+        }
+    }
+}
+
+impl Drop for Crew {
+    fn drop(&mut self) {
+        self.kill();
+        for Thread { handle, number } in self.threads.drain(..) {
+            if self.memory.reports.worker(number).said_done.load(Acquire) != 0 {
+                let _ = handle.join();
+            }
+        }
+    }
+}
+
+fn start_thread(number: usize, gate: Gate, spec: WorkerSpec) -> io::Result<JoinHandle<()>> {
+    let (cpu, body) = (spec.cpu, spec.body);
+    std::thread::Builder::new().name(format!("plumb-{number}")).spawn(move || worker_main(&gate, cpu, body))
+}
+
+fn start_process(gate: &Gate, spec: WorkerSpec) -> io::Result<libc::pid_t> {
+    // SAFETY: the child runs only `worker_main` and `_exit`: it touches its own copy of this process's memory and the
+    // shared phase memory. glibc and musl keep malloc usable after fork.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            #[cfg(target_os = "linux")]
+            // SAFETY: no memory is passed. A killed coordinator takes its workers with it.
+            unsafe {
+                libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL)
+            };
+            worker_main(gate, spec.cpu, spec.body);
+            // SAFETY: ends the child without running the parent's exit handlers.
+            unsafe { libc::_exit(0) }
+        }
+        child => Ok(child),
+    }
+}
+
+/// How a process ended that did not say so itself. Source: waitpid(2).
+fn way_of_death(status: libc::c_int) -> String {
+    if !libc::WIFSIGNALED(status) {
+        return format!("its process ended with status {}", libc::WEXITSTATUS(status));
+    }
+    let signal = libc::WTERMSIG(status);
+    let cause = match signal {
+        libc::SIGKILL => ": by hand, or by the kernel for want of memory",
+        libc::SIGBUS => ": an I/O error, or no space, under a mapping",
+        _ => "",
+    };
+    format!("its process was killed by signal {signal}{cause}")
+}

@@ -1,0 +1,97 @@
+//! The steady-state rule over the seconds of a phase that runs.
+
+use plumb_result::{Interval, OpCounts};
+use plumb_stats::steady;
+use plumb_workload::Steady;
+
+/// What a further interval says of the state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SteadyState {
+    /// Nothing yet.
+    Open,
+    /// It is steady.
+    Reached,
+    /// It will not be: the rounds are used up.
+    GivenUp,
+}
+
+/// Rounds of whole intervals.
+#[derive(Debug)]
+pub(crate) struct SteadyRounds {
+    rule: Steady,
+    /// Throughput of each round that is over, per second.
+    rounds: Vec<f64>,
+    amount: u64,
+    length_ns: u64,
+}
+
+impl SteadyRounds {
+    pub(crate) fn new(rule: Steady) -> SteadyRounds {
+        SteadyRounds { rule, rounds: Vec::new(), amount: 0, length_ns: 0 }
+    }
+
+    /// Takes the next interval.
+    pub(crate) fn next(&mut self, interval: &Interval) -> SteadyState {
+        let sum = |pick: fn(&OpCounts) -> u64| -> u64 { interval.ops.values().map(pick).sum() };
+        // Bytes where there are any: op counts say little under mixed sizes.
+        let bytes = sum(|ops| ops.bytes);
+        self.amount += if bytes > 0 { bytes } else { sum(|ops| ops.count) };
+        self.length_ns += interval.length_ns;
+        if self.length_ns < self.rule.round.0 {
+            return SteadyState::Open;
+        }
+        self.rounds.push(self.amount as f64 * 1e9 / self.length_ns as f64);
+        (self.amount, self.length_ns) = (0, 0);
+        let rule = steady::Rule {
+            window: self.rule.window,
+            range: self.rule.range,
+            slope: self.rule.slope,
+            rounds_max: self.rule.max_rounds,
+        };
+        if steady::snia(&self.rounds, &rule).is_some() {
+            SteadyState::Reached
+        } else if self.rounds.len() >= self.rule.max_rounds as usize {
+            SteadyState::GivenUp
+        } else {
+            SteadyState::Open
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::{Nanos, OpKind};
+
+    fn interval(seconds: u64, bytes: u64) -> Interval {
+        let counts = OpCounts { count: 1, bytes, ..OpCounts::default() };
+        Interval { start_ns: 0, length_ns: seconds * 1_000_000_000, ops: [(OpKind::Read, counts)].into() }
+    }
+
+    fn rule(round_s: u64) -> Steady {
+        Steady { round: Nanos(round_s * 1_000_000_000), window: 3, max_rounds: 5, ..Steady::default() }
+    }
+
+    #[test]
+    fn a_window_of_even_rounds_is_steady() {
+        let mut rounds = SteadyRounds::new(rule(2));
+        let states: Vec<SteadyState> = [900, 10, 50, 50, 60, 40, 50, 50].map(|n| rounds.next(&interval(1, n))).into();
+        assert!(states[..7].iter().all(|state| *state == SteadyState::Open), "{states:?}");
+        assert_eq!(states[7], SteadyState::Reached);
+    }
+
+    #[test]
+    fn a_late_look_is_a_longer_interval_and_no_faster_one() {
+        let mut rounds = SteadyRounds::new(rule(1));
+        assert_eq!(rounds.next(&interval(1, 100)), SteadyState::Open);
+        assert_eq!(rounds.next(&interval(3, 300)), SteadyState::Open);
+        assert_eq!(rounds.next(&interval(1, 100)), SteadyState::Reached);
+    }
+
+    #[test]
+    fn what_never_settles_is_given_up() {
+        let mut rounds = SteadyRounds::new(rule(1));
+        let states: Vec<SteadyState> = [1, 9, 1, 9, 1].map(|n| rounds.next(&interval(1, n * 100))).into();
+        assert_eq!(states[4], SteadyState::GivenUp);
+    }
+}

@@ -1,0 +1,319 @@
+//! What the tests share: a place to run in, somebody who looks on, and small file systems.
+
+use plumb_engine::guard::Permissions;
+use plumb_engine::signals::StopFlag;
+use plumb_engine::sim::SimRun;
+use plumb_engine::testdir::TestDirs;
+use plumb_engine::{DropCaches, EngineError, Live, Nobody, Observer, Setting, TargetView};
+use plumb_result::{Measurement, PhaseMeasurement, PhaseObservations};
+use plumb_workload::{OpKind, Workload};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
+use tempfile::TempDir;
+
+/// A place to run workloads in, which is gone afterwards.
+pub struct Place {
+    base: TempDir,
+    state: TempDir,
+    pub stop: StopFlag,
+    pub content_seed: u64,
+    pub drop_caches: DropCaches,
+    pub sim_run: SimRun,
+}
+
+impl Place {
+    /// Beside the compiled tests: more often a real file system than /tmp.
+    pub fn new() -> Place {
+        Place::on(Path::new(env!("CARGO_TARGET_TMPDIR")))
+    }
+
+    pub fn on(directory: &Path) -> Place {
+        Place {
+            base: tempfile::tempdir_in(directory).unwrap(),
+            state: tempfile::tempdir().unwrap(),
+            stop: StopFlag::detached(),
+            content_seed: 0,
+            drop_caches: DropCaches::Never,
+            sim_run: SimRun { seed: 1, run_index: 0, plot_index: 0 },
+        }
+    }
+
+    /// Runs a workload whose text is right, watched by `observer`.
+    pub fn try_run(&self, text: &str, observer: &mut dyn Observer) -> Result<Measurement, EngineError> {
+        let workload = workload(text);
+        let permissions = Permissions::none();
+        let test_dirs = TestDirs::new(self.state.path());
+        let setting = Setting {
+            base: self.base.path(),
+            permissions: &permissions,
+            stop: self.stop,
+            test_dirs: &test_dirs,
+            drop_caches: self.drop_caches,
+            sim_run: self.sim_run,
+            content_seed: self.content_seed,
+        };
+        let outcome = plumb_engine::run(&workload, &setting, observer);
+        assert_eq!(self.left_behind(), Vec::<PathBuf>::new(), "test directories are removed, however a run ends");
+        outcome
+    }
+
+    pub fn watch(&self, text: &str, observer: &mut dyn Observer) -> Measurement {
+        self.try_run(text, observer).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+
+    pub fn run(&self, text: &str) -> Measurement {
+        self.watch(text, &mut Nobody)
+    }
+
+    /// The only phase of a workload.
+    pub fn phase(&self, text: &str) -> PhaseMeasurement {
+        let mut measurement = self.run(text);
+        assert_eq!((measurement.phases.len(), measurement.interrupted), (1, false));
+        measurement.phases.remove(0)
+    }
+
+    /// Test directories that are still there.
+    pub fn left_behind(&self) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(self.base.path()).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with("plumb-test-")).collect()
+    }
+}
+
+/// Reads a workload, with the line that is wrong if one is.
+pub fn workload(text: &str) -> Workload {
+    plumb_workload::native::parse("test.toml", text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+}
+
+/// Does something with a name and the targets.
+type Hook<'a> = Box<dyn FnMut(&str, &[TargetView<'_>]) + 'a>;
+
+/// Does something with what it is told.
+type Told<'a, T> = Box<dyn FnMut(&T) + 'a>;
+
+/// Does something with a text.
+type Heard<'a> = Box<dyn FnMut(&str) + 'a>;
+
+/// Looks on, keeps what it was told in order, and does what a test wants at each point.
+#[derive(Default)]
+pub struct Spy<'a> {
+    /// `ready`, `begins NAME`, `clock NAME`, `stopped NAME`, `simulated NAME`; neither preparations nor intervals.
+    pub told: Vec<String>,
+    pub preparing: Vec<String>,
+    pub intervals: Vec<Live>,
+    pub observations: Vec<PhaseObservations>,
+    pub at_begin: Option<Hook<'a>>,
+    pub at_end: Option<Hook<'a>>,
+    pub at_interval: Option<Told<'a, Live>>,
+    pub at_preparing: Option<Heard<'a>>,
+}
+
+impl<'a> Spy<'a> {
+    pub fn at_begin(hook: impl FnMut(&str, &[TargetView<'_>]) + 'a) -> Spy<'a> {
+        Spy { at_begin: Some(Box::new(hook)), ..Spy::default() }
+    }
+
+    pub fn at_end(hook: impl FnMut(&str, &[TargetView<'_>]) + 'a) -> Spy<'a> {
+        Spy { at_end: Some(Box::new(hook)), ..Spy::default() }
+    }
+}
+
+impl Observer for Spy<'_> {
+    fn preparing(&mut self, what: &str) {
+        self.preparing.push(what.to_owned());
+        if let Some(hook) = &mut self.at_preparing {
+            hook(what);
+        }
+    }
+
+    fn targets_ready(&mut self, _targets: &[TargetView<'_>]) {
+        self.told.push("ready".to_owned());
+    }
+
+    fn phase_begins(&mut self, phase: &str, targets: &[TargetView<'_>]) {
+        self.told.push(format!("begins {phase}"));
+        if let Some(hook) = &mut self.at_begin {
+            hook(phase, targets);
+        }
+    }
+
+    fn clock_starts(&mut self, phase: &str) {
+        self.told.push(format!("clock {phase}"));
+    }
+
+    fn interval(&mut self, live: &Live) {
+        if let Some(hook) = &mut self.at_interval {
+            hook(live);
+        }
+        self.intervals.push(live.clone());
+    }
+
+    fn clock_stopped(&mut self, phase: &str, targets: &[TargetView<'_>]) {
+        self.told.push(format!("stopped {phase}"));
+        if let Some(hook) = &mut self.at_end {
+            hook(phase, targets);
+        }
+    }
+
+    fn simulated(&mut self, phase: PhaseObservations) {
+        self.told.push(format!("simulated {}", phase.name));
+        self.observations.push(phase);
+    }
+}
+
+/// Everything below a root that is no directory, in order.
+pub fn tree_files(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap() {
+            let entry = entry.unwrap();
+            if entry.file_type().unwrap().is_dir() {
+                open.push(entry.path());
+            } else {
+                found.push(entry.path());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Completed ops of one kind.
+pub fn count(phase: &PhaseMeasurement, kind: OpKind) -> u64 {
+    phase.ops.get(&kind).map_or(0, |op| op.count)
+}
+
+/// Bytes of one kind.
+pub fn bytes(phase: &PhaseMeasurement, kind: OpKind) -> u64 {
+    phase.ops.get(&kind).map_or(0, |op| op.bytes)
+}
+
+/// What must be true of every phase, whatever it did.
+pub fn consistent(phase: &PhaseMeasurement) {
+    let name = &phase.name;
+    for (kind, op) in &phase.ops {
+        assert_eq!(op.count, op.service.count(), "{name}: {} and its histogram", kind.name());
+        if !kind.moves_bytes() {
+            assert_eq!(op.bytes, 0, "{name}: a {} moves no bytes", kind.name());
+        }
+        let by_interval: u64 = phase.intervals.iter().filter_map(|i| i.ops.get(kind)).map(|counts| counts.count).sum();
+        assert_eq!(by_interval, op.count, "{name}: the series of {} adds up to the whole", kind.name());
+    }
+    let workers = |pick: fn(&plumb_result::WorkerMeasurement) -> u64| phase.workers.iter().map(pick).sum::<u64>();
+    assert_eq!(workers(|worker| worker.count), phase.count(), "{name}: workers add up");
+    assert_eq!(workers(|worker| worker.bytes), phase.bytes(), "{name}: workers add up");
+    let mut at = 0;
+    for interval in &phase.intervals {
+        assert_eq!(interval.start_ns, at, "{name}: intervals follow each other");
+        assert!(interval.length_ns > 0);
+        at += interval.length_ns;
+    }
+    assert!(phase.first_done_ns.unwrap_or(0) <= phase.wall_ns);
+    assert!(phase.workers.iter().all(|worker| worker.wall_ns <= phase.wall_ns));
+    assert!(phase.fault_count >= phase.faults.len() as u64, "{name}: all faults are counted");
+}
+
+/// Runs something that has to come to an end, and fails when it does not.
+pub fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, receiver) = mpsc::channel();
+    let worker = std::thread::spawn(move || sender.send(work()).is_ok());
+    match receiver.recv_timeout(limit) {
+        Ok(value) => value,
+        Err(mpsc::RecvTimeoutError::Timeout) => panic!("it has not ended after {limit:?}"),
+        Err(mpsc::RecvTimeoutError::Disconnected) => match worker.join() {
+            Err(panic) => std::panic::resume_unwind(panic),
+            Ok(_) => unreachable!("the sender went away without a panic and without a value"),
+        },
+    }
+}
+
+/// Says out loud that a test did not run. Where everything is meant to be there, that is a failure.
+pub fn skipped(reason: &str) {
+    assert!(std::env::var_os("CI").is_none(), "cannot be skipped under CI: {reason}");
+    eprintln!("SKIPPED: {reason}");
+}
+
+fn command(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// A small file system of its own, unmounted when it is dropped.
+pub struct Mounted {
+    root: TempDir,
+    device: Option<String>,
+    image: Option<tempfile::NamedTempFile>,
+}
+
+impl Mounted {
+    /// A tmpfs; `None`, said out loud, where it cannot be had.
+    pub fn tmpfs(bytes: u64) -> Option<Mounted> {
+        let root = tempfile::tempdir().unwrap();
+        let target = root.path().to_str().unwrap();
+        if command("mount", &["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs", target]).is_none() {
+            skipped("mounting a tmpfs needs root");
+            return None;
+        }
+        Some(Mounted { root, device: None, image: None })
+    }
+
+    /// `kind` is `ext4`, `xfs` or `btrfs`; `None`, said out loud, where it cannot be had.
+    pub fn on_loop(kind: &str, bytes: u64) -> Option<Mounted> {
+        Mounted::on_loop_in(Path::new(env!("CARGO_TARGET_TMPDIR")), kind, bytes)
+    }
+
+    /// With its image, which is sparse, in a directory.
+    pub fn on_loop_in(directory: &Path, kind: &str, bytes: u64) -> Option<Mounted> {
+        let mounted = Mounted::try_on_loop_in(directory, kind, bytes);
+        if mounted.is_none() {
+            skipped(&format!("mounting {kind} on a loop device needs root, mkfs.{kind} and a kernel that knows it"));
+        }
+        mounted
+    }
+
+    /// Without a word where it cannot be had.
+    pub fn try_on_loop_in(directory: &Path, kind: &str, bytes: u64) -> Option<Mounted> {
+        let image = tempfile::NamedTempFile::new_in(directory).unwrap();
+        image.as_file().set_len(bytes).unwrap();
+        let path = image.path().to_str().unwrap();
+        let quiet: &[&str] = if kind == "minix" { &[] } else { &["-q"] };
+        command(&format!("mkfs.{kind}"), &[quiet, &[path]].concat())?;
+        let device = command("losetup", &["-f", "--show", path])?;
+        let root = tempfile::tempdir().unwrap();
+        let mounted = command("mount", &["-t", kind, &device, root.path().to_str().unwrap()]);
+        let file_system = Mounted { root, device: Some(device), image: Some(image) };
+        mounted.map(|_| file_system)
+    }
+
+    /// The file that it lies in.
+    pub fn image(&self) -> &Path {
+        self.image.as_ref().map_or(Path::new(""), |image| image.path())
+    }
+
+    pub fn path(&self) -> &Path {
+        self.root.path()
+    }
+
+    /// The device that it lies on.
+    pub fn device(&self) -> &str {
+        self.device.as_deref().unwrap_or_default()
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let root = self.root.path().to_str().unwrap();
+        // A worker process of another test may hold a copy of a descriptor for a moment.
+        for _ in 0..100 {
+            if command("umount", &[root]).is_some() || command("mountpoint", &["-q", root]).is_none() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        if let Some(device) = &self.device {
+            command("losetup", &["-d", device]);
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! Open loads keep to their schedule: never an op before its time, whatever the machine does; late ones are seen.
+
+use super::common::*;
+use plumb_engine::rng::{Purpose, StreamId};
+use plumb_result::PhaseMeasurement;
+use plumb_workload::OpKind;
+
+fn text(phase: &str, workers: &str) -> String {
+    format!(
+        r#"
+        name = "paced"
+        [target.data.file]
+        path = "data"
+        size = "1MiB"
+        [[phase]]
+        name = "only"
+        {phase}
+        [[phase.workers]]
+        target = "data"
+        work.blocks.pattern = "random"
+        {workers}
+        "#
+    )
+}
+
+const MANNERS: &[&str] =
+    &["", "depth = 4", "run-as = \"process\"", "depth = 4\nrun-as = \"process\"", "backend = \"mmap\""];
+
+/// Response runs from the intended start, so it holds the service and the lag.
+fn has_response(phase: &PhaseMeasurement, manner: &str) {
+    consistent(phase);
+    let read = &phase.ops[&OpKind::Read];
+    let response = read.response.as_ref().expect("an open load has response times");
+    let lag = phase.start_lag.as_ref().expect("an open load has a start lag");
+    assert_eq!((response.count(), lag.count()), (read.count, read.count), "{manner}");
+    assert!(response.sum() >= read.service.sum(), "{manner}: the response holds the service");
+    assert!(response.min() >= read.service.min() && response.max() >= read.service.max(), "{manner}");
+    assert!(response.sum() >= lag.sum(), "{manner}: the response holds the lag");
+}
+
+#[test]
+fn a_fixed_rate_is_never_exceeded() {
+    let place = Place::new();
+    for manner in MANNERS {
+        let phase = place.phase(&text("stop.time = \"500ms\"", &format!("{manner}\npace.open.rate = \"400/s\"")));
+        has_response(&phase, manner);
+        // Starts at 0, 2.5 ms … 497.5 ms.
+        assert!((1..=200).contains(&phase.count()), "{manner}: {} ops", phase.count());
+    }
+}
+
+#[test]
+fn ops_are_not_ahead_of_their_schedule_however_many_are_asked_for() {
+    let place = Place::new();
+    for manner in MANNERS {
+        let phase = place.phase(&text("", &format!("{manner}\npace.open.rate = \"200/s\"\nlimit.ops = 60")));
+        has_response(&phase, manner);
+        assert_eq!(phase.count(), 60, "{manner}");
+        assert!(phase.wall_ns >= 295_000_000, "{manner}: the last one starts at 295 ms, not before");
+    }
+}
+
+#[test]
+fn a_shared_rate_is_the_groups_and_an_own_rate_is_each_workers() {
+    let place = Place::new();
+    for manner in MANNERS {
+        let paced = |pace: &str, stop: &str| place.phase(&text(stop, &format!("{manner}\ncount = 4\n{pace}")));
+        let shared = paced("pace.open = { rate = \"200/s\", shared = true }", "stop.time = \"500ms\"");
+        has_response(&shared, manner);
+        assert!(shared.count() <= 100, "{manner}: {} ops of all together", shared.count());
+        let shared = paced("pace.open = { rate = \"200/s\", shared = true }", "stop.ops = 60");
+        assert_eq!(shared.count(), 60, "{manner}");
+        // Each of the other three workers may sit on a start that it does not get to use.
+        assert!(shared.wall_ns >= 295_000_000, "{manner}: {} ns", shared.wall_ns);
+
+        let own = paced("pace.open.rate = \"200/s\"", "stop.time = \"500ms\"");
+        has_response(&own, manner);
+        assert!(own.workers.iter().all(|worker| worker.count <= 100), "{manner}: {:?}", own.workers);
+    }
+}
+
+/// Intended starts of a worker's Poisson process before the end, as the seed has them.
+fn poisson_starts(seed: u64, worker: u32, rate: f64, end_ns: f64) -> u64 {
+    let mut rng = StreamId { seed, phase: 0, worker }.rng(Purpose::Arrival);
+    let mut at = 0.0;
+    let mut starts = 0;
+    loop {
+        at += rng.exponential() * 1e9 / rate;
+        // A tick is not quite a nanosecond.
+        if at > end_ns + 1e4 {
+            return starts;
+        }
+        starts += 1;
+    }
+}
+
+#[test]
+fn poisson_arrivals_are_those_of_the_seed() {
+    let place = Place::new();
+    for manner in MANNERS {
+        let phase = place.phase(&text(
+            "stop.time = \"500ms\"",
+            &format!("{manner}\npace.open = {{ rate = \"400/s\", arrival = \"poisson\" }}"),
+        ));
+        has_response(&phase, manner);
+        let most = poisson_starts(42, 0, 400.0, 5e8);
+        assert!((1..=most).contains(&phase.count()), "{manner}: {} of {most}", phase.count());
+
+        let phase = place.phase(&text(
+            "stop.time = \"500ms\"",
+            &format!("{manner}\ncount = 2\npace.open = {{ rate = \"400/s\", arrival = \"poisson\", shared = true }}"),
+        ));
+        has_response(&phase, manner);
+        for (number, worker) in (0..).zip(&phase.workers) {
+            // Two processes of half the rate each are one of the whole.
+            assert!(worker.count <= poisson_starts(42, number, 200.0, 5e8), "{manner}: {worker:?}");
+        }
+    }
+}
+
+#[test]
+fn thinking_takes_its_time_and_is_no_open_load() {
+    let place = Place::new();
+    for manner in MANNERS {
+        let phase =
+            place.phase(&text("", &format!("{manner}\npace.think = {{ time = \"20ms\", every = 5 }}\nlimit.ops = 21")));
+        consistent(&phase);
+        assert_eq!(phase.count(), 21, "{manner}");
+        assert!(phase.wall_ns >= 80_000_000, "{manner}: four pauses");
+        assert_eq!(phase.start_lag, None, "{manner}");
+        assert_eq!(phase.ops[&OpKind::Read].response, None, "{manner}");
+    }
+}
+
+#[test]
+fn a_worker_that_has_done_enough_does_not_wait_for_a_start_it_will_not_use() {
+    let place = Place::new();
+    for manner in MANNERS {
+        for limit in ["limit.ops = 1", "limit.passes = 1\nwork.blocks.block = \"1MiB\""] {
+            // The next start would be in 100 s.
+            let phase = place.phase(&text("", &format!("{manner}\npace.open.rate = \"0.01/s\"\n{limit}")));
+            assert_eq!(phase.count(), 1, "{manner} {limit}");
+            assert!(phase.wall_ns < 50_000_000_000, "{manner} {limit}");
+            let phase = place.phase(&text("", &format!("{manner}\npace.think.time = \"100s\"\n{limit}")));
+            assert_eq!(phase.count(), 1, "{manner} {limit}");
+            assert!(phase.wall_ns < 50_000_000_000, "{manner} {limit}");
+        }
+    }
+}
+
+#[test]
+fn a_flow_is_paced_op_by_op() {
+    let place = Place::new();
+    let phase = place.phase(
+        r#"
+        name = "paced-flow"
+        [target.set.tree]
+        path = "set"
+        files = 50
+        size = "4KiB"
+        preallocated-percent = 100
+        [[phase]]
+        name = "only"
+        stop.time = "500ms"
+        [[phase.workers]]
+        target = "set"
+        count = 2
+        pace.open = { rate = "200/s", shared = true }
+        work.flow.steps = ["stat"]
+        "#,
+    );
+    consistent(&phase);
+    assert!((1..=100).contains(&phase.count()), "{}", phase.count());
+    assert!(phase.ops[&OpKind::Stat].response.is_some());
+}

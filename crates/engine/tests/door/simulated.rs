@@ -1,0 +1,143 @@
+//! Simulated devices through the same door.
+
+use super::common::*;
+use plumb_engine::Nobody;
+use plumb_engine::sim::SimRun;
+use plumb_workload::OpKind;
+
+fn text(device: &str, phase: &str, workers: &str) -> String {
+    format!(
+        r#"
+        name = "simulated"
+        [target.disk.sim]
+        device = "{device}"
+        size = "1GiB"
+        [[phase]]
+        name = "only"
+        {phase}
+        [[phase.workers]]
+        target = "disk"
+        work.blocks = {{ pattern = "random", mix = {{ read = 2, write = 1 }}, fsync-every = 16 }}
+        {workers}
+        "#
+    )
+}
+
+#[test]
+fn the_same_run_is_the_same_to_the_last_bit_and_another_is_another() {
+    let mut place = Place::new();
+    let text = text(
+        "sim:ssd?cv=5%&errors=0.1%&short=1%",
+        "stop.time = \"2s\"\nramp = \"1s\"",
+        "count = 2\ndepth = 8\non-error = \"continue\"",
+    );
+    let first = place.run(&text);
+    assert_eq!(first, place.run(&text));
+    place.content_seed = 99;
+    assert_eq!(first, place.run(&text), "content is nothing to a simulated device");
+    place.sim_run = SimRun { run_index: 1, ..place.sim_run };
+    assert_ne!(first, place.run(&text));
+}
+
+#[test]
+fn limits_mean_on_simulated_devices_what_they_mean_on_real_ones() {
+    let place = Place::new();
+    for (phase, workers, data_ops) in [
+        ("", "limit.ops = 300\ncount = 2", 600),
+        ("stop.ops = 1000", "count = 4\ndepth = 4", 1000),
+        ("stop.bytes = \"1MiB\"", "count = 3", 256),
+    ] {
+        let phase = place.phase(&text("sim:nvme", phase, workers));
+        let done = count(&phase, OpKind::Read) + count(&phase, OpKind::Write);
+        assert_eq!(done, data_ops, "{workers}: flushes count in no limit");
+        assert!(count(&phase, OpKind::Fsync) > 0);
+        assert_eq!(phase.clock, "virtual");
+    }
+}
+
+#[test]
+fn faults_of_the_device_are_faults_of_the_run() {
+    let place = Place::new();
+    let phase = place.phase(&text("sim:ssd?errors=5%&short=5%", "", "limit.ops = 2000\non-error = \"continue\""));
+    assert!(phase.fault_count > 50, "{}", phase.fault_count);
+    assert!(phase.faults.iter().all(|fault| fault.errno == Some(libc::EIO) && fault.path.ends_with("disk")));
+    assert!(phase.short_count > 20, "{}", phase.short_count);
+    let stopped = place.phase(&text("sim:ssd?errors=5%", "", "limit.ops = 2000"));
+    assert_eq!(stopped.fault_count, 1);
+}
+
+#[test]
+fn a_stall_is_a_gap_in_the_series() {
+    let place = Place::new();
+    let mut spy = Spy::default();
+    let phase = place.watch(&text("sim:hdd?stall=5s", "stop.time = \"20s\"", ""), &mut spy).phases.remove(0);
+    let zeros = phase.intervals.iter().filter(|interval| interval.ops.values().all(|counts| counts.count == 0)).count();
+    assert!(zeros >= 3, "{:?}", phase.intervals);
+    assert_eq!(spy.told, ["ready", "simulated only"]);
+    assert!(spy.intervals.len() >= 20);
+    assert_eq!(spy.observations.len(), 1);
+}
+
+#[test]
+fn flows_run_on_simulated_devices_and_keep_their_files() {
+    let place = Place::new();
+    let text = r#"
+        name = "simulated-flow"
+        [target.disk.sim]
+        device = "sim:ssd"
+        size = "16MiB"
+        files = 1000
+        preallocated-percent = 50
+        [[phase]]
+        name = "change"
+        [[phase.workers]]
+        target = "disk"
+        count = 4
+        limit.ops = 403
+        work.flow = { count-transactions = true, steps = ["create", "write-whole", "fsync", "close", { unlink = { file = "random" } }] }
+        [[phase]]
+        name = "look"
+        [[phase.workers]]
+        target = "disk"
+        count = 2
+        limit.passes = 100
+        work.flow.steps = [{ open = { file = "sequential" } }, "read-whole", "close"]
+        "#;
+    let measurement = place.run(text);
+    assert_eq!(measurement, place.run(text));
+    let [change, look] = &measurement.phases[..] else { panic!("two phases") };
+    assert_eq!((change.count(), change.fault_count), (1612, 0));
+    assert!(change.transactions.is_some_and(|transactions| transactions > 300));
+    assert_eq!((count(look, OpKind::Open), look.fault_count), (200, 0));
+}
+
+#[test]
+fn an_interruption_keeps_what_was_measured() {
+    let place = Place::new();
+    let stop = place.stop;
+    let mut spy = Spy {
+        at_interval: Some(Box::new(move |live| {
+            if live.elapsed_ns >= 3_000_000_000 {
+                stop.request();
+            }
+        })),
+        ..Spy::default()
+    };
+    let text = text("sim:hdd", "stop.time = \"1h\"", "");
+    let again = text[text.find("[[phase]]").unwrap()..].replace("\"only\"", "\"never\"");
+    let measurement = place.watch(&format!("{text}\n{again}"), &mut spy);
+    assert!(measurement.interrupted);
+    assert_eq!(measurement.phases.len(), 1);
+    assert!(measurement.phases[0].count() > 0);
+    let before = place.run(&text);
+    assert!(before.interrupted && before.phases.is_empty(), "a flag that is up already lets nothing begin");
+}
+
+#[test]
+fn simulated_and_real_targets_do_not_mix() {
+    let place = Place::new();
+    let text = text("sim:hdd", "", "limit.ops = 1")
+        + "[[phase.workers]]\ntarget = \"real\"\nwork.blocks = {}\n[target.real.file]\npath = \"real\"\nsize = \"1MiB\"\n";
+    let error = place.try_run(&text, &mut Nobody).unwrap_err();
+    assert!(error.is_plan() && error.to_string().contains("cannot be mixed"), "{error}");
+}

@@ -1,0 +1,64 @@
+//! Running the release build of `plumb`, and reading its result.
+
+use super::Options;
+use super::rounds::Speed;
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// The program under test.
+pub struct Plumb {
+    binary: PathBuf,
+}
+
+impl Plumb {
+    /// The binary that was named, or the release build, made now.
+    pub fn get(options: &Options) -> Result<Plumb> {
+        if let Some(binary) = &options.binary {
+            return Ok(Plumb { binary: binary.clone() });
+        }
+        println!("building the release");
+        crate::run(crate::cargo().args(["build", "--release", "--locked", "--quiet", "--package", "plumb"]))?;
+        Ok(Plumb { binary: crate::target_directory().join("release/plumb") })
+    }
+
+    /// The command that runs a workload file, with test data below `at`.
+    pub fn command(&self, workload: &Path, at: &Path) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.arg("run").arg(workload).arg("--at").arg(at).args(["--json", "--no-store"]);
+        command
+    }
+
+    /// Runs a workload file to its end and returns its phases.
+    pub fn run(&self, workload: &Path, at: &Path) -> Result<Vec<Phase>> {
+        let output = self.command(workload, at).stderr(Stdio::inherit()).output();
+        let output = output.with_context(|| format!("cannot start {}", self.binary.display()))?;
+        let result: Value = serde_json::from_slice(&output.stdout)
+            .with_context(|| format!("plumb run {}: {} without a result", workload.display(), output.status))?;
+        // 3 means that a check rejected the result, such as for a machine that was busy: alternation is for that.
+        if !matches!(output.status.code(), Some(0 | 3)) {
+            bail!("plumb run {}: {}", workload.display(), output.status);
+        }
+        let phases = result["phases"].as_array().context("a result without phases")?;
+        Ok(phases.iter().cloned().map(Phase).collect())
+    }
+}
+
+/// One phase of a result.
+pub struct Phase(Value);
+
+impl Phase {
+    /// A metric's value.
+    pub fn metric(&self, name: &str) -> Result<f64> {
+        let value = self.0["metrics"][name]["value"].as_f64();
+        value.with_context(|| format!("phase {} has no metric {name}", self.0["name"]))
+    }
+
+    /// Rate of the ops that `rate` counts, and the processor time of one.
+    pub fn speed(&self, rate: &str) -> Result<Speed> {
+        let ops_per_second = self.metric(rate)?;
+        let cpus = self.metric("cpu.user")? + self.metric("cpu.system")?;
+        Ok(Speed { ops_per_second, cpu_ns: cpus * 1e9 / ops_per_second })
+    }
+}

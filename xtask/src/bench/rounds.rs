@@ -1,0 +1,220 @@
+//! Alternating rounds, their ratios, and the table.
+
+use anyhow::Result;
+
+/// How fast something ran.
+#[derive(Debug, Clone, Copy)]
+pub struct Speed {
+    /// By the clock on the wall.
+    pub ops_per_second: f64,
+    /// User and system time of one op, ns.
+    pub cpu_ns: f64,
+}
+
+/// What Plumb is compared with.
+pub struct Peer<'a> {
+    pub name: &'a str,
+    /// Plumb's rate must be at least so many times the peer's.
+    pub at_least: Bar,
+    pub run: Box<dyn FnMut() -> Result<Speed> + 'a>,
+}
+
+/// What was promised.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Bar {
+    /// This ratio at least.
+    AtLeast(f64),
+    /// This number at most.
+    AtMost(f64),
+    /// Nothing: shown for comparison.
+    Shown,
+}
+
+impl Bar {
+    fn is_met(self, value: f64) -> bool {
+        match self {
+            Bar::AtLeast(bar) => value >= bar,
+            Bar::AtMost(bar) => value <= bar,
+            Bar::Shown => true,
+        }
+    }
+
+    fn says(self, value: f64) -> String {
+        let word = if self.is_met(value) { "met" } else { "MISSED" };
+        match self {
+            Bar::AtLeast(bar) => format!("{word:7} (≥ {bar})"),
+            Bar::AtMost(bar) => format!("{word:7} (≤ {bar})"),
+            Bar::Shown => "-".to_owned(),
+        }
+    }
+
+    /// In a sentence, with what came out.
+    pub fn sentence(self, what: &str, value: f64) -> Option<String> {
+        let word = if self.is_met(value) { "met" } else { "missed" };
+        match self {
+            Bar::AtLeast(bar) => Some(format!("{what}: {value:.2}, expected at least {bar}: {word}.")),
+            Bar::AtMost(bar) => Some(format!("{what}: {value:.2}, expected at most {bar}: {word}.")),
+            Bar::Shown => None,
+        }
+    }
+}
+
+/// The speeds of one contender, round by round.
+pub type Series = Vec<Speed>;
+
+/// Everything that one comparison came to, medians over the rounds.
+pub struct Row {
+    case: String,
+    peer: String,
+    plumb_ops: f64,
+    peer_ops: f64,
+    /// Of the rates, round by round.
+    ratio: f64,
+    /// Of the processor time of an op, round by round: what neighbours on the machine disturb less.
+    cpu_ratio: f64,
+    bar: Bar,
+}
+
+impl Row {
+    /// Compares Plumb with a peer, round by round.
+    pub fn new(case: &str, peer: &str, plumb: &[Speed], other: &[Speed], bar: Bar) -> Row {
+        let pairs = || plumb.iter().zip(other);
+        Row {
+            case: case.to_owned(),
+            peer: peer.to_owned(),
+            plumb_ops: median(plumb.iter().map(|speed| speed.ops_per_second)),
+            peer_ops: median(other.iter().map(|speed| speed.ops_per_second)),
+            ratio: median(pairs().map(|(own, other)| own.ops_per_second / other.ops_per_second)),
+            cpu_ratio: median(pairs().map(|(own, other)| other.cpu_ns / own.cpu_ns)),
+            bar,
+        }
+    }
+
+    /// Whether the bar was met, in words. Where processor time says otherwise, neighbours on the machine decided.
+    pub fn sentence(&self) -> Option<String> {
+        let sentence = self.bar.sentence(&format!("{} against {}", self.case, self.peer), self.ratio)?;
+        Some(match (self.bar.is_met(self.ratio), self.bar.is_met(self.cpu_ratio)) {
+            (false, true) => {
+                format!("{sentence} By processor time it is {:.2}: met; the machine was busy.", self.cpu_ratio)
+            }
+            (true, false) => format!("{sentence} By processor time it is {:.2}: missed.", self.cpu_ratio),
+            _ => sentence,
+        })
+    }
+}
+
+/// Runs Plumb and its peers in turn, the order turned round in every other round.
+pub fn alternate(
+    case: &str,
+    rounds: usize,
+    mut plumb: impl FnMut() -> Result<Speed>,
+    mut peers: Vec<Peer<'_>>,
+) -> Result<Vec<Row>> {
+    println!("\n{case}");
+    let mut plumbs = Series::new();
+    let mut others: Vec<Series> = peers.iter().map(|_| Vec::new()).collect();
+    for round in 0..rounds {
+        let plumb_first = round % 2 == 0;
+        if plumb_first {
+            plumbs.push(plumb()?);
+            for (peer, speeds) in peers.iter_mut().zip(&mut others) {
+                speeds.push((peer.run)()?);
+            }
+        } else {
+            for (peer, speeds) in peers.iter_mut().zip(&mut others).rev() {
+                speeds.push((peer.run)()?);
+            }
+            plumbs.push(plumb()?);
+        }
+        let own = plumbs[round];
+        print!("  {}  plumb {}", round + 1, rate(own.ops_per_second));
+        for (peer, speeds) in peers.iter().zip(&others) {
+            let speed = speeds[round];
+            print!(
+                "   {} {} {:5.2}×",
+                peer.name,
+                rate(speed.ops_per_second),
+                own.ops_per_second / speed.ops_per_second
+            );
+        }
+        println!();
+    }
+    let rows = peers.iter().zip(&others);
+    Ok(rows.map(|(peer, speeds)| Row::new(case, peer.name, &plumbs, speeds, peer.at_least)).collect())
+}
+
+/// Prints the table.
+pub fn table(rows: &[Row]) {
+    let width = |text: fn(&Row) -> &str| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
+    let (case, peer) = (width(|row| &row.case), width(|row| &row.peer));
+    println!(
+        "\n{:case$}  {:peer$}  {:>10}  {:>10}  {:>6}  {:>10}  bar",
+        "case", "peer", "plumb", "peer", "ratio", "CPU ratio"
+    );
+    for row in rows {
+        println!(
+            "{:case$}  {:peer$}  {:>10}  {:>10}  {:>5.2}×  {:>9.2}×  {}",
+            row.case,
+            row.peer,
+            rate(row.plumb_ops),
+            rate(row.peer_ops),
+            row.ratio,
+            row.cpu_ratio,
+            row.bar.says(row.ratio)
+        );
+    }
+}
+
+/// A rate in ops/s.
+fn rate(ops_per_second: f64) -> String {
+    match ops_per_second {
+        ops if ops >= 1e6 => format!("{:6.2} M/s", ops / 1e6),
+        ops => format!("{:6.1} k/s", ops / 1e3),
+    }
+}
+
+/// The middle value; of an even number of values, the mean of the two in the middle.
+fn median(values: impl Iterator<Item = f64>) -> f64 {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => f64::NAN,
+        n if n % 2 == 1 => values[n / 2],
+        n => f64::midpoint(values[n / 2 - 1], values[n / 2]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_of_the_ratios_not_the_ratio_of_the_medians() {
+        let plumb = [10.0, 40.0, 20.0];
+        let peer = [5.0, 10.0, 1.0];
+        let mut round = 0;
+        let mut other = 0;
+        let speed = |ops| Ok(Speed { ops_per_second: ops, cpu_ns: 1.0 });
+        let peers = vec![Peer {
+            name: "peer",
+            at_least: Bar::AtLeast(4.0),
+            run: Box::new(|| {
+                other += 1;
+                speed(peer[other - 1])
+            }),
+        }];
+        let own = || {
+            round += 1;
+            speed(plumb[round - 1])
+        };
+        let rows = alternate("case", 3, own, peers).unwrap();
+        assert_eq!(rows[0].ratio, 4.0, "ratios 2, 4 and 20; the medians are 20 and 5, whose ratio happens to be 4 too");
+        assert_eq!(rows[0].peer_ops, 5.0);
+        assert_eq!(rows[0].bar.says(rows[0].ratio), "met     (≥ 4)");
+    }
+
+    #[test]
+    fn a_median_of_an_even_number_lies_between() {
+        assert_eq!(median([4.0, 1.0, 3.0, 2.0].into_iter()), 2.5);
+    }
+}
