@@ -3,7 +3,7 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_engine::Live;
 use plumb_report::format;
-use plumb_result::Tier;
+use plumb_result::{OpCounts, Tier};
 use plumb_study::Progress;
 use plumb_workload::OpKind;
 use std::io::IsTerminal;
@@ -67,7 +67,9 @@ impl Progress for LiveLine {
 
     fn live(&mut self, live: &Live, tier: Tier) {
         let seconds = live.interval.length_ns as f64 / 1e9;
-        let busiest = live.interval.ops.iter().max_by_key(|(_, ops)| ops.count);
+        // The kind that took the most time, estimated from its median: of a write and its flush, the flush.
+        let time_ns = |ops: &OpCounts| ops.count.saturating_mul(ops.p50_ns.unwrap_or(0));
+        let busiest = live.interval.ops.iter().filter(|(_, ops)| ops.count > 0).max_by_key(|(_, ops)| time_ns(ops));
         let Some((kind, ops)) = busiest else {
             self.history.push(0.0);
             return self.say(&format!("{}  nothing completed in the last second", live.phase));

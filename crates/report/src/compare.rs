@@ -35,7 +35,7 @@ pub fn words(contrast: &Contrast) -> String {
             format!("{what}: the interval and the permutation test disagree; no claim can rest on this")
         }
         ContrastVerdict::CannotTell => match contrast.blocks_needed {
-            Some(more) => format!("{what}: cannot tell; about {more} more blocks would settle it"),
+            Some(more) => format!("{what}: cannot tell; about {} would settle it", blocks(more, "more ")),
             None => format!("{what}: cannot tell"),
         },
     }
@@ -65,11 +65,11 @@ fn contrast_lines(contrast: &Contrast, style: &Style) -> String {
     };
     let verdict = style.ink(ink, &format!("{:11}", contrast.verdict.name()));
     let more = match contrast.blocks_needed {
-        Some(more) if contrast.verdict == ContrastVerdict::CannotTell => format!(" · about {more} more blocks needed"),
+        Some(more) if contrast.verdict == ContrastVerdict::CannotTell => format!(" · about {} needed", blocks(more, "more ")),
         _ => String::new(),
     };
     let head =
-        format!("{:14}  {:16}  {interval}   {} blocks", contrast.phase, contrast.metric.to_string(), contrast.blocks);
+        format!("{:14}  {:16}  {interval}   {}", contrast.phase, contrast.metric.to_string(), blocks(contrast.blocks, ""));
     let sides = format!(
         "{} {} · {} {} · {direction}{more}",
         contrast.baseline,
@@ -85,6 +85,11 @@ fn contrast_lines(contrast: &Contrast, style: &Style) -> String {
         .map(|line| style.ink(Ink::Faint, line))
         .collect::<Vec<_>>();
     format!("  {verdict}  {head}\n{indent}{}\n", sides.join(&format!("\n{indent}")))
+}
+
+/// `1 block`, `8 blocks`, `2 more blocks`.
+fn blocks(count: u32, more: &str) -> String {
+    format!("{count} {more}block{}", if count == 1 { "" } else { "s" })
 }
 
 /// Where the text behind a contrast's verdict begins.
