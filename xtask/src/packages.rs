@@ -23,6 +23,9 @@ const PACKAGES: &[Package] = &[
     Package { name: "xfsprogs", purpose: "file systems under test" },
     Package { name: "btrfs-progs", purpose: "file systems under test" },
     Package { name: "fdisk", purpose: "partitions under test" },
+    Package { name: "zsh", purpose: "completions under test" },
+    Package { name: "fish", purpose: "completions under test" },
+    Package { name: "groff", purpose: "manual page under test" },
     Package { name: "valgrind", purpose: "instructions per op" },
     Package { name: "musl-tools", purpose: "static build" },
 ];
