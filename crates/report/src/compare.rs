@@ -65,11 +65,17 @@ fn contrast_lines(contrast: &Contrast, style: &Style) -> String {
     };
     let verdict = style.ink(ink, &format!("{:11}", contrast.verdict.name()));
     let more = match contrast.blocks_needed {
-        Some(more) if contrast.verdict == ContrastVerdict::CannotTell => format!(" · about {} needed", blocks(more, "more ")),
+        Some(more) if contrast.verdict == ContrastVerdict::CannotTell => {
+            format!(" · about {} needed", blocks(more, "more "))
+        }
         _ => String::new(),
     };
-    let head =
-        format!("{:14}  {:16}  {interval}   {}", contrast.phase, contrast.metric.to_string(), blocks(contrast.blocks, ""));
+    let head = format!(
+        "{:14}  {:16}  {interval}   {}",
+        contrast.phase,
+        contrast.metric.to_string(),
+        blocks(contrast.blocks, "")
+    );
     let sides = format!(
         "{} {} · {} {} · {direction}{more}",
         contrast.baseline,
