@@ -23,6 +23,9 @@ const PACKAGES: &[Package] = &[
     Package { name: "xfsprogs", purpose: "file systems under test" },
     Package { name: "btrfs-progs", purpose: "file systems under test" },
     Package { name: "fdisk", purpose: "partitions under test" },
+    Package { name: "zsh", purpose: "completions under test" },
+    Package { name: "fish", purpose: "completions under test" },
+    Package { name: "groff", purpose: "manual page under test" },
     Package { name: "valgrind", purpose: "instructions per op" },
     Package { name: "musl-tools", purpose: "static build" },
 ];
@@ -85,7 +88,8 @@ fn missing() -> Option<Vec<&'static Package>> {
     Some(missing)
 }
 
-/// Adds `non-free` beside `main` in every existing source, in both of apt's formats.
+/// Adds `non-free` beside `main` in the existing sources of Debian itself, in both of apt's formats. Other people's
+/// sources are left alone: they have no such component.
 fn add_non_free(apt: &Path) -> Result<()> {
     let mut files: Vec<PathBuf> = vec![apt.join("sources.list")];
     if let Ok(folder) = std::fs::read_dir(apt.join("sources.list.d")) {
@@ -103,17 +107,24 @@ fn add_non_free(apt: &Path) -> Result<()> {
 }
 
 fn with_non_free(sources: &str) -> String {
-    let line = |line: &str| {
-        let names_components = line.starts_with("Components:") || line.starts_with("deb ");
-        let words: Vec<&str> = line.split_whitespace().collect();
-        if names_components && words.contains(&"main") && !words.contains(&"non-free") {
-            format!("{line} non-free")
-        } else {
-            line.to_owned()
-        }
-    };
-    let mut text = sources.lines().map(line).collect::<Vec<_>>().join("\n");
-    if sources.ends_with('\n') {
+    // An empty line ends a stanza of the newer format; a line is a whole source in the older one.
+    let stanzas = sources.split("\n\n").map(|stanza| {
+        let of_debian = stanza.lines().any(|line| line.starts_with("URIs:") && line.contains("debian"));
+        let lines = stanza.lines().map(|line| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let names_components = (line.starts_with("Components:") && of_debian)
+                || (line.starts_with("deb ")
+                    && words.iter().any(|word| word.contains("://") && word.contains("debian")));
+            if names_components && words.contains(&"main") && !words.contains(&"non-free") {
+                format!("{line} non-free")
+            } else {
+                line.to_owned()
+            }
+        });
+        lines.collect::<Vec<_>>().join("\n")
+    });
+    let mut text = stanzas.collect::<Vec<_>>().join("\n\n");
+    if sources.ends_with('\n') && !text.ends_with('\n') {
         text.push('\n');
     }
     text
@@ -125,10 +136,20 @@ mod tests {
 
     #[test]
     fn both_formats_of_sources_gain_non_free_once() {
-        let deb822 = "Types: deb\nURIs: x\nComponents: main\n";
-        assert_eq!(with_non_free(deb822), "Types: deb\nURIs: x\nComponents: main non-free\n");
-        let one_line = "# main\ndeb http://x bookworm main\n";
-        assert_eq!(with_non_free(one_line), "# main\ndeb http://x bookworm main non-free\n");
+        let deb822 = "Types: deb\nURIs: http://deb.debian.org/debian\nComponents: main\n";
+        assert_eq!(with_non_free(deb822), deb822.replace("main", "main non-free"));
+        let one_line = "# main\ndeb http://deb.debian.org/debian bookworm main\n";
+        assert_eq!(with_non_free(one_line), "# main\ndeb http://deb.debian.org/debian bookworm main non-free\n");
         assert_eq!(with_non_free(&with_non_free(one_line)), with_non_free(one_line));
+    }
+
+    #[test]
+    fn other_peoples_sources_are_left_alone() {
+        let other = "Types: deb\nURIs: https://packages.example.org/node\nComponents: main\n";
+        let debian = "Types: deb\nURIs: http://mirror/debian\nComponents: main\n";
+        let both = format!("{debian}\n{other}");
+        assert_eq!(with_non_free(&both), format!("{}\n{other}", debian.replace("main", "main non-free")));
+        let line = "deb https://packages.example.org/apt tools main\n";
+        assert_eq!(with_non_free(line), line);
     }
 }

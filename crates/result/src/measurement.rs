@@ -79,7 +79,7 @@ pub struct OpMeasurement {
 pub struct Interval {
     /// Start, from the end of the ramp.
     pub start_ns: u64,
-    /// Length; the last one may be shorter.
+    /// Length; the last one may be shorter, and one is longer where the coordinator itself was held up.
     pub length_ns: u64,
     /// By kind of op; a kind that has not been seen yet is absent.
     pub ops: BTreeMap<OpKind, OpCounts>,

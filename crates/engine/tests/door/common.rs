@@ -215,18 +215,26 @@ pub fn consistent(phase: &PhaseMeasurement) {
     assert!(phase.fault_count >= phase.faults.len() as u64, "{name}: all faults are counted");
 }
 
-/// Runs something that has to come to an end, and fails when it does not.
+/// Far more than anything may take, on a machine that does much else.
+pub const WATCHDOG: Duration = Duration::from_secs(60);
+
+/// Runs something that has to come to an end, and fails when it does not. The limit is waited for in slices, so that a
+/// machine that was suspended in between has lost one of them and no more.
 pub fn within<T: Send + 'static>(limit: Duration, work: impl FnOnce() -> T + Send + 'static) -> T {
+    const SLICE: Duration = Duration::from_millis(500);
     let (sender, receiver) = mpsc::channel();
     let worker = std::thread::spawn(move || sender.send(work()).is_ok());
-    match receiver.recv_timeout(limit) {
-        Ok(value) => value,
-        Err(mpsc::RecvTimeoutError::Timeout) => panic!("it has not ended after {limit:?}"),
-        Err(mpsc::RecvTimeoutError::Disconnected) => match worker.join() {
-            Err(panic) => std::panic::resume_unwind(panic),
-            Ok(_) => unreachable!("the sender went away without a panic and without a value"),
-        },
+    for _ in 0..limit.as_millis() / SLICE.as_millis() {
+        match receiver.recv_timeout(SLICE) {
+            Ok(value) => return value,
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => match worker.join() {
+                Err(panic) => std::panic::resume_unwind(panic),
+                Ok(_) => unreachable!("the sender went away without a panic and without a value"),
+            },
+        }
     }
+    panic!("it has not ended after {limit:?}")
 }
 
 /// Says out loud that a test did not run. Where everything is meant to be there, that is a failure.

@@ -2,7 +2,6 @@
 
 use super::common::*;
 use plumb_engine::Nobody;
-use std::time::Duration;
 
 fn text(size: &str, phase: &str, workers: &str) -> String {
     format!(
@@ -36,7 +35,7 @@ fn a_worker_process_that_is_killed_is_reported_and_ends_the_phase() {
         ["count = 3\nwork.blocks.pattern = \"random\"", "count = 3\npace.open.rate = \"0.2/s\"\nwork.blocks = {}"]
     {
         let text = text("1MiB", "stop.time = \"1h\"", &format!("run-as = \"process\"\n{workers}"));
-        let measurement = within(Duration::from_secs(20), move || {
+        let measurement = within(WATCHDOG, move || {
             let mut killed = false;
             let mut spy = Spy {
                 at_interval: Some(Box::new(move |_| {
@@ -78,7 +77,7 @@ fn the_workers_of_a_run_are_gone_when_it_returns() {
 #[test]
 fn a_worker_that_cannot_have_its_processor_is_an_error_that_names_it() {
     for run_as in ["thread", "process"] {
-        let said = within(Duration::from_secs(20), move || {
+        let said = within(WATCHDOG, move || {
             let workers =
                 format!("name = \"pinned\"\nrun-as = \"{run_as}\"\ncount = 3\ncpus = [0, 1023]\nwork.blocks = {{}}");
             let outcome = Place::new().try_run(&text("1MiB", "stop.time = \"1h\"", &workers), &mut Nobody);

@@ -4,9 +4,6 @@ use super::common::*;
 use plumb_result::Measurement;
 use std::time::Duration;
 
-/// Far more than it may take, on a machine that does other things as well.
-const WATCHDOG: Duration = Duration::from_secs(20);
-
 /// Runs with a spy made from the stop flag.
 fn stopped(
     text: String,

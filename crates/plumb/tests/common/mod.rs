@@ -72,9 +72,19 @@ impl Home {
         Said::of(self.command(arguments))
     }
 
-    /// Starts and does not wait.
+    /// Starts and does not wait. A signal that whoever runs the tests ignores (`nohup`) is not ignored by what is
+    /// started, which would leave it ignored.
     pub fn start(&self, line: &str) -> Child {
-        let mut command = self.command(line.split_whitespace());
+        let plain = self.command(line.split_whitespace());
+        let mut command = Command::new("env");
+        command.args(["--default-signal=HUP,INT,TERM"]).arg(plain.get_program()).args(plain.get_args());
+        command.current_dir(self.work()).stdin(Stdio::null());
+        for (name, value) in plain.get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 

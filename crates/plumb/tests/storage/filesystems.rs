@@ -13,7 +13,9 @@ fn everything(path: &Path, kind: &str, tier: &str) {
     let home = Home::new();
     let place = path.to_str().unwrap();
 
-    let check = home.plumb(&format!("check {place}")).expect(0);
+    let check = home.plumb(&format!("check {place}"));
+    // 3 where somebody else works on the machine meanwhile.
+    assert!(check.code == 0 || check.code == 3, "{}", check.err);
     assert!(check.out.starts_with(&format!("{kind} on ")), "{}", check.out);
 
     let said = home.plumb(&format!("try {place} --time 300ms --size 64MiB"));
@@ -61,22 +63,29 @@ fn everything(path: &Path, kind: &str, tier: &str) {
     assert_eq!(run["target"]["data"]["filesystem"]["yes"]["kind"], kind);
     assert_no_test_data(path);
 
-    let said = home.plumb(&format!("compare {place} {place} --budget 20s --size 32MiB --json"));
-    let comparison = said.json();
-    assert_no_winner(&comparison, kind);
+    let comparison = assert_no_winner(&home, place, kind);
     assert_eq!(comparison["differences"], Value::Array(Vec::new()), "a place does not differ from itself");
     assert_no_test_data(path);
 }
 
-/// At most what is left of an honest comparison where others disturb it: nothing; but never a winner.
+/// A place is not faster than itself. Each claim has a known rate of chance, so one that is none repeats: the assertion
+/// is that three comparisons of three seeds do not all find a winner.
 #[track_caller]
-fn assert_no_winner(comparison: &Value, what: &str) {
-    let verdicts = verdicts(comparison);
-    eprintln!("{what} against itself: {verdicts:?}, {}", comparison["verdict_note"]);
-    assert!(!verdicts.iter().any(|verdict| verdict == "faster" || verdict == "slower"), "{comparison:#}");
-    for one in comparison["left_out"].as_array().unwrap() {
-        assert!(one["reason"].as_str().unwrap().starts_with("C1 "), "{one}");
+fn assert_no_winner(home: &Home, place: &str, what: &str) -> Value {
+    let mut last = Value::Null;
+    for seed in 1..=3 {
+        last = home.plumb(&format!("compare {place} {place} --budget 20s --size 32MiB --seed {seed} --json")).json();
+        let verdicts = verdicts(&last);
+        eprintln!("{what} against itself: {verdicts:?}, {}", last["verdict_note"]);
+        for one in last["left_out"].as_array().unwrap() {
+            let reason = one["reason"].as_str().unwrap();
+            assert!(reason.starts_with("C1 ") || reason.starts_with("C5 "), "{one}");
+        }
+        if !verdicts.iter().any(|verdict| verdict == "faster" || verdict == "slower") {
+            return last;
+        }
     }
+    panic!("{last:#}");
 }
 
 #[test]
@@ -139,13 +148,10 @@ fn the_directory_of_the_build() {
     let _alone = alone();
     let home = Home::new();
     let place = env!("CARGO_TARGET_TMPDIR");
-    home.plumb(&format!("check {place}")).expect(0);
+    trusted_but_for_others(&home.plumb(&format!("check {place} --json")));
     let result = trusted_but_for_others(&home.plumb(&format!("try {place} --time 300ms --size 64MiB --json")));
     assert!(metric(&result, "stream-write", "write.bw")["value"].as_f64().unwrap() > 0.0);
-    assert_no_winner(
-        &home.plumb(&format!("compare {place} {place} --budget 20s --size 32MiB --json")).json(),
-        "the build's directory",
-    );
+    assert_no_winner(&home, place, "the build's directory");
     assert_no_test_data(Path::new(place));
 }
 
