@@ -159,9 +159,7 @@ fn a_database_that_cannot_be_is_4_and_an_alien_one_is_left_alone() {
 fn a_real_run_leaves_nothing_behind() {
     let home = Home::new();
     for line in ["run random-read --set size=4MiB --set time=200ms", "run small-files --set files=50"] {
-        // Others may use this machine's disk, and then the checks reject the run.
-        let said = home.plumb(&format!("{line} --set cache=as-is --json"));
-        assert!([0, 3].contains(&said.code), "{said:?}");
+        home.plumb(&format!("{line} --set cache=as-is --json")).ran();
     }
     assert_no_test_data(&home.work());
     assert_eq!(std::fs::read_dir(home.registry()).map_or(0, Iterator::count), 0);

@@ -155,7 +155,7 @@ fn the_live_line_is_drawn_and_cleared() {
         "{drawn:?}"
     );
     assert!(drawn.ends_with("\x1b[2K") || drawn.trim_end_matches(['\r', '\n']).ends_with("\x1b[2K"), "{drawn:?}");
-    let quiet = Home::new().plumb("run random-read --set size=4MiB --set time=1500ms --set cache=as-is").expect(0);
+    let quiet = Home::new().plumb("run random-read --set size=4MiB --set time=1500ms --set cache=as-is").ran();
     assert_eq!(quiet.err, "", "quiet when not a terminal");
 }
 

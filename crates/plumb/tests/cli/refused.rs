@@ -38,9 +38,9 @@ fn an_existing_file_is_refused_until_it_is_named() {
     assert_eq!(Path::new(&setting), precious);
     let mut allowed = home.command(["run", "over.toml"]);
     allowed.env("PLUMB_ALLOW", &setting);
-    Said::of(allowed).expect(0);
+    Said::of(allowed).ran();
     assert_eq!(std::fs::metadata(&precious).unwrap().len(), 1 << 20);
-    home.with(["run", "over.toml", "--plumb-allow", &setting]).expect(0);
+    home.with(["run", "over.toml", "--plumb-allow", &setting]).ran();
 }
 
 /// A file that Plumb made is test data, and its to overwrite; a copy of it is not.
@@ -49,14 +49,14 @@ fn a_file_that_plumb_made_may_be_written_again() {
     let home = Home::new();
     let path = home.work().join("made");
     home.file("over.toml", &workload(&path));
-    home.plumb("run over.toml").expect(0);
+    home.plumb("run over.toml").ran();
     let has_marks =
         std::process::Command::new("cp").arg("--preserve=all").args([&path, &home.work().join("copy")]).status();
     let again = home.plumb("run over.toml");
     if again.code == 5 {
         return eprintln!("SKIPPED: this file system has no extended attributes of users");
     }
-    again.expect(0);
+    again.ran();
     if has_marks.is_ok_and(|status| status.success()) {
         home.file("over.toml", &workload(&home.work().join("copy")));
         home.plumb("run over.toml").expect(5);
@@ -94,6 +94,6 @@ fn reading_an_existing_file_is_allowed() {
     let home = Home::new();
     let path = home.file("mine", &"x".repeat(1 << 20));
     home.file("read.toml", &workload(&path).replace("work.blocks.mix.write = 100", "").replace("size = \"1MiB\"", ""));
-    home.plumb("run read.toml").expect(0);
+    home.plumb("run read.toml").ran();
     assert_eq!(std::fs::read_to_string(path).unwrap(), "x".repeat(1 << 20));
 }

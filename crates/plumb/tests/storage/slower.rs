@@ -91,7 +91,7 @@ fn a_throttled_device_is_found_slower() {
     let home = Home::new();
     let compare = |a: &Mounted, b: &Mounted| {
         let (a, b) = (a.as_str(), b.as_str());
-        let line = format!("compare {a} {b} --for random-read --budget 40s --time 500ms --size 16MiB --json");
+        let line = format!("compare {a} {b} --for random-read --budget 25s --time 500ms --size 16MiB --json");
         throttle.plumb(&home, &line).json()
     };
     let comparison = compare(&free, &held);
