@@ -415,6 +415,7 @@ fn apply_to_files(
         Err(refusal) => return Err(refusal.into()),
     }
     let not_cold = |source| EngineError::NotCold { phase: phase.name.clone(), source };
+    let first = open.files.iter().next().map(|file| file.path().to_owned());
     match policy {
         CachePolicy::AsIs => {}
         CachePolicy::Direct => {
@@ -422,12 +423,12 @@ fn apply_to_files(
             open.files.iter().try_for_each(|file| file.file().sync_data()).map_err(|source| {
                 EngineError::plan(format!("phase `{}`: flushing before direct I/O: {source}", phase.name))
             })?;
-            evict_images(&open.files, setting, observer)?;
+            first.iter().for_each(|path| evict_images_under(path, setting, observer));
         }
         CachePolicy::Cold => {
             observer.preparing(&format!("{}: emptying the page cache", phase.name));
             evict(&open.files, setting.drop_caches, setting.stop).map_err(not_cold)?;
-            evict_images(&open.files, setting, observer)?;
+            first.iter().for_each(|path| evict_images_under(path, setting, observer));
         }
         CachePolicy::Warm => {
             observer.preparing(&format!("{}: filling the page cache", phase.name));
@@ -447,22 +448,16 @@ fn apply_to_files(
 
 /// A file on a loop device is cached twice; the image below it is to be as cold as the file. What cannot be (an image in
 /// memory, or one that somebody uses) is left: the checks see what the devices did.
-fn evict_images(files: &TargetFiles, setting: &Setting<'_>, observer: &mut dyn Observer) -> Result<(), EngineError> {
-    let Some(first) = files.iter().next() else { return Ok(()) };
-    let images: Vec<PathBuf> = stack::of_path(first.path())
-        .stack
-        .iter()
-        .filter_map(|layer| layer.backing_file.clone())
-        .map(PathBuf::from)
-        .collect();
+fn evict_images_under(path: &Path, setting: &Setting<'_>, observer: &mut dyn Observer) {
+    let images: Vec<PathBuf> =
+        stack::of_path(path).stack.iter().filter_map(|layer| layer.backing_file.clone()).map(PathBuf::from).collect();
     if images.is_empty() {
-        return Ok(());
+        return;
     }
     observer.preparing("emptying the page cache of the image below");
     if let Ok(images) = TargetFiles::open_read_only(images.iter().map(PathBuf::as_path)) {
         let _ = evict(&images, setting.drop_caches, setting.stop);
     }
-    Ok(())
 }
 
 fn apply_to_tree(
@@ -496,6 +491,7 @@ fn apply_to_tree(
         }
     }
     if phase.cache != CachePolicy::Warm {
+        evict_images_under(tree.root.path(), setting, observer);
         fallbacks.push("cold: the files' data; names and inodes may still be in memory".to_owned());
     }
     Ok(())
