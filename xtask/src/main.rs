@@ -1,6 +1,7 @@
 //! Development tasks: `cargo xtask test | bench NAME | musl`.
 
 mod bench;
+mod calibrate;
 mod packages;
 
 use anyhow::{Context, Result, bail};
@@ -22,6 +23,7 @@ fn main() -> Result<()> {
         ["test", rest @ ..] => test(rest),
         ["bench", "engine", rest @ ..] => bench::engine(&bench::Options::parse(rest)?),
         ["bench", "flows", rest @ ..] => bench::flows(&bench::Options::parse(rest)?),
+        ["calibrate"] => Ok(calibrate::probe()),
         ["musl"] => musl(),
         _ => bail!("usage:\n{USAGE}"),
     }
