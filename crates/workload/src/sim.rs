@@ -396,7 +396,9 @@ mod tests {
 
     #[test]
     fn text_and_device_agree_both_ways() {
-        for text in ["sim:hdd", "sim:ssd?slow=0.05", "sim:nvme?throttle=30s&throttle-rate=50MiB&lying-flush&stall=5s&serial"] {
+        for text in
+            ["sim:hdd", "sim:ssd?slow=0.05", "sim:nvme?throttle=30s&throttle-rate=50MiB&lying-flush&stall=5s&serial"]
+        {
             let device: SimDevice = text.parse().unwrap();
             assert_eq!(device.to_string(), text);
         }

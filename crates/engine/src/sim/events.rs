@@ -54,6 +54,8 @@ struct Active<S: Source> {
     arrivals: Option<Arrivals>,
     intended_ns: Option<u64>,
     free_slots: Vec<u32>,
+    /// How many there are: the depth, or 1 where the device takes one op at a time.
+    slots: usize,
     not_before_ns: u64,
     ops_since_pause: u64,
     waking: bool,
@@ -69,7 +71,7 @@ struct Active<S: Source> {
 
 impl<S: Source> Active<S> {
     fn idle(&self) -> bool {
-        self.free_slots.len() == self.spec.depth as usize
+        self.free_slots.len() == self.slots
     }
 
     fn limit_reached(&self) -> bool {
@@ -119,8 +121,10 @@ impl<'a, S: Source> Running<'a, S> {
         let mut active = Vec::with_capacity(workers.len());
         let mut next_slot = 0u64;
         for spec in workers {
-            let last_slot = next_slot + u64::from(spec.depth);
-            if spec.depth == 0 || last_slot > IN_FLIGHT_MAX {
+            let serial = devices.get(spec.device).is_some_and(|named| named.device.is_serial());
+            let slots = if serial { spec.depth.min(1) } else { spec.depth };
+            let last_slot = next_slot + u64::from(slots);
+            if slots == 0 || last_slot > IN_FLIGHT_MAX {
                 return Err(SimRunError::Depth { phase: phase.name.clone(), worker: spec.name, depth: spec.depth });
             }
             let Some(named) = devices.get(spec.device) else {
@@ -139,6 +143,7 @@ impl<'a, S: Source> Running<'a, S> {
                 target: PathBuf::from(&named.target),
                 arrivals,
                 intended_ns: None,
+                slots: slots as usize,
                 free_slots: (next_slot as u32..last_slot as u32).rev().collect(),
                 not_before_ns: began_ns,
                 ops_since_pause: 0,
