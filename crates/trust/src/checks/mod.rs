@@ -6,6 +6,7 @@
 use crate::check::Check;
 
 mod a1;
+mod a10;
 mod a2;
 mod a3;
 mod a4;
@@ -13,6 +14,7 @@ mod a5;
 mod a6;
 mod a7;
 mod a8;
+mod a9;
 mod b1;
 mod b2;
 mod b5;
@@ -40,6 +42,8 @@ pub static CHECKS: &[&Check] = &[
     &a6::CHECK,
     &a7::CHECK,
     &a8::CHECK,
+    &a9::CHECK,
+    &a10::CHECK,
     &b1::CHECK,
     &b2::CHECK,
     &b5::CHECK,
