@@ -62,14 +62,20 @@ mod tests {
 
     #[test]
     fn each_file_system_says_it_in_its_own_words() {
-        for (kind, option) in
-            [("btrfs", "compress=zstd:3"), ("btrfs", "compress-force=lzo"), ("f2fs", "compress_algorithm=lz4"), ("zfs", "xattr")]
-        {
+        for (kind, option) in [
+            ("btrfs", "compress=zstd:3"),
+            ("btrfs", "compress-force=lzo"),
+            ("f2fs", "compress_algorithm=lz4"),
+            ("zfs", "xattr"),
+        ] {
             assert!(squeezer(&mounted(kind, option)).is_some(), "{kind} {option}");
         }
-        for (kind, option) in
-            [("btrfs", "compress=no"), ("ext4", "relatime"), ("f2fs", "compress_log_size=2"), ("btrfs", "compress=none")]
-        {
+        for (kind, option) in [
+            ("btrfs", "compress=no"),
+            ("ext4", "relatime"),
+            ("f2fs", "compress_log_size=2"),
+            ("btrfs", "compress=none"),
+        ] {
             assert_eq!(squeezer(&mounted(kind, option)), None, "{kind} {option}");
         }
     }

@@ -42,7 +42,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     if let Some(Passes { ratio, first_was_new }) = passes_of(view) {
         let observed = format!("second pass {} times as fast", short(ratio));
         if first_was_new && ratio > FASTER {
-            let message = format!("The second pass was {} times as fast as the first, which had to allocate.", short(ratio));
+            let message =
+                format!("The second pass was {} times as fast as the first, which had to allocate.", short(ratio));
             return Outcome::warn(observed, message);
         }
         return Outcome::pass(observed);
@@ -51,7 +52,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::pass("the range had been written before the clock");
     }
     if let Some(pool) = view.layers().find(|layer| is_thin(layer)) {
-        let message = format!("The range was written for the first time, on the thin pool {}, which allocates it.", pool.name);
+        let message =
+            format!("The range was written for the first time, on the thin pool {}, which allocates it.", pool.name);
         return Outcome::note(format!("{} is thin", pool.name), message);
     }
     let suspect = if view.has_layer(LayerKind::Loop) {
@@ -96,11 +98,12 @@ fn written_before(view: &PhaseView<'_>, phases: usize) -> bool {
             Some(Target::Files(target)) => target.prepare == Prepare::Write,
             _ => false,
         };
-        prepared || view.earlier[..phases].iter().any(|measured| {
-            let plan = view.workload.phase.iter().find(|plan| plan.name == measured.name);
-            let bytes = measured.ops.get(&OpKind::Write).map_or(0, |op| op.bytes);
-            plan.is_some_and(|plan| fills(plan, name, bytes, size(view, name)))
-        })
+        prepared
+            || view.earlier[..phases].iter().any(|measured| {
+                let plan = view.workload.phase.iter().find(|plan| plan.name == measured.name);
+                let bytes = measured.ops.get(&OpKind::Write).map_or(0, |op| op.bytes);
+                plan.is_some_and(|plan| fills(plan, name, bytes, size(view, name)))
+            })
     })
 }
 
@@ -149,9 +152,7 @@ mod tests {
     }
 
     fn two_passes(second_as_fast: f64) -> Scene {
-        fresh()
-            .working_set(400 * MIB)
-            .write_pass_seconds(&[(13.0, 400 * MIB), (13.0 / second_as_fast, 400 * MIB)])
+        fresh().working_set(400 * MIB).write_pass_seconds(&[(13.0, 400 * MIB), (13.0 / second_as_fast, 400 * MIB)])
     }
 
     #[test]

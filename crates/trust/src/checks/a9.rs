@@ -85,7 +85,11 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         ),
         Some(written) if written < WRITTEN_SHARE => Outcome::note(
             format!("{} of it written", percent(written)),
-            format!("Only {} of what was flushed reached the device, for the content is {}.", percent(written), word(content)),
+            format!(
+                "Only {} of what was flushed reached the device, for the content is {}.",
+                percent(written),
+                word(content)
+            ),
         )
         .remedy("Say the ratio beside the number."),
         _ if is_constant(content) => Outcome::note(
