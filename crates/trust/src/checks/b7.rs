@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::{bytes, count};
 use plumb_workload::{Blocks, Pattern, Size, Target, Work, Workload};
+use std::collections::BTreeSet;
 
 pub(crate) static CHECK: Check = Check {
     code: "B7",
@@ -28,42 +29,19 @@ struct Stretch<'a> {
     worker: usize,
 }
 
-impl Stretch<'_> {
-    /// Bytes that another worker went over as well.
-    fn shared_with(&self, other: &Stretch<'_>) -> u64 {
-        if self.target != other.target || self.file != other.file || self.worker == other.worker {
-            return 0;
-        }
-        self.end.min(other.end).saturating_sub(self.start.max(other.start))
-    }
-}
-
 fn look(view: &PhaseView<'_>) -> Outcome {
     if view.ground == Ground::Nothing {
         return Outcome::NotApplicable;
     }
-    let stretches = match stretches(view) {
+    let mut stretches = match stretches(view) {
         Ok(stretches) => stretches,
         Err(reason) => return Outcome::skipped(reason),
     };
-    let mut walkers: Vec<usize> = stretches.iter().map(|stretch| stretch.worker).collect();
-    walkers.dedup();
+    let walkers: BTreeSet<usize> = stretches.iter().map(|stretch| stretch.worker).collect();
     if walkers.len() < 2 {
         return Outcome::NotApplicable;
     }
-    let mut meeting: Vec<usize> = Vec::new();
-    let mut most = 0;
-    for (at, one) in stretches.iter().enumerate() {
-        for other in &stretches[at + 1..] {
-            let shared = one.shared_with(other);
-            if shared > 0 {
-                most = most.max(shared);
-                meeting.extend([one.worker, other.worker]);
-            }
-        }
-    }
-    meeting.sort_unstable();
-    meeting.dedup();
+    let Met { workers: meeting, most } = met(&mut stretches);
     if meeting.is_empty() {
         return Outcome::pass(format!("{} apart", count(walkers.len() as u64, "stream")));
     }
@@ -74,6 +52,44 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         bytes(most)
     );
     Outcome::warn(observed, message)
+}
+
+/// Workers that met.
+struct Met {
+    workers: BTreeSet<usize>,
+    /// The largest number of bytes that two of them share in one piece.
+    most: u64,
+}
+
+/// Goes over the pieces in their order, and holds each against the piece of another worker that reaches furthest.
+fn met(stretches: &mut [Stretch<'_>]) -> Met {
+    stretches
+        .sort_unstable_by(|one, other| (one.target, one.file, one.start).cmp(&(other.target, other.file, other.start)));
+    let mut met = Met { workers: BTreeSet::new(), most: 0 };
+    // The furthest so far, and the furthest of any other worker.
+    let mut furthest: [Option<&Stretch<'_>>; 2] = [None, None];
+    for here in &*stretches {
+        let same_file = |other: &&Stretch<'_>| (other.target, other.file) == (here.target, here.file);
+        if !furthest[0].as_ref().is_some_and(same_file) {
+            furthest = [None, None];
+        }
+        if let Some(other) = furthest.into_iter().flatten().find(|other| other.worker != here.worker)
+            && other.end > here.start
+        {
+            met.most = met.most.max(here.end.min(other.end) - here.start);
+            met.workers.extend([here.worker, other.worker]);
+        }
+        furthest = match furthest {
+            [Some(first), second] if first.worker == here.worker => {
+                [Some(if here.end > first.end { here } else { first }), second]
+            }
+            [Some(first), _] if here.end > first.end => [Some(here), Some(first)],
+            [Some(first), Some(second)] if here.end <= second.end => [Some(first), Some(second)],
+            [Some(first), _] => [Some(first), Some(here)],
+            [None, _] => [Some(here), None],
+        };
+    }
+    met
 }
 
 /// What each worker that goes in order went over.
