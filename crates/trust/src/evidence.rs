@@ -2,6 +2,7 @@
 
 use crate::factors::Factor;
 use crate::plan;
+use crate::squeeze;
 use plumb_result::observe::{
     BlockLayer, DeviceCounters, Environment, Extents, LayerKind, OwnIo, PhaseObservations, Residency, Seen, TargetFacts,
 };
@@ -297,25 +298,16 @@ impl<'a> PhaseView<'a> {
         share(extents.encoded_bytes, extents.total_bytes)
     }
 
-    /// What is written can become smaller on its way: the content gives way and the file system compresses.
+    /// What is written can become smaller on its way: the content gives way and something beneath compresses.
     pub(crate) fn may_shrink(&self) -> bool {
-        let compresses = self.facts().any(|facts| {
-            facts
-                .filesystem
-                .value()
-                .is_some_and(|fs| fs.kind == "zfs" || fs.options.iter().any(|option| option.starts_with("compress")))
-        });
-        let gives_way = self.target_names().into_iter().any(|name| {
-            let content = match self.workload.target.get(name) {
-                Some(Target::File(target)) => target.content,
-                Some(Target::Files(target)) => target.content,
-                Some(Target::Tree(target)) => target.content,
-                Some(Target::Device(target)) => target.content,
-                Some(Target::Null(_) | Target::Sim(_)) | None => Content::Random,
-            };
-            content != Content::Random
-        });
-        compresses && gives_way
+        self.target_names()
+            .into_iter()
+            .any(|name| squeeze::content(self.workload, name) != Content::Random && self.squeezer(name).is_some())
+    }
+
+    /// What beneath a target compresses or deduplicates.
+    pub(crate) fn squeezer(&self, target: &str) -> Option<String> {
+        squeeze::squeezer(self.targets.get(target)?)
     }
 
     /// A layer in the stack is of this kind.

@@ -15,7 +15,10 @@ mod fixture;
 mod judge;
 mod link;
 mod metrics;
+mod passes;
 mod plan;
+mod series;
+mod squeeze;
 mod text;
 mod tier;
 

@@ -97,6 +97,15 @@ fn delays(steps: &[Step]) -> bool {
     })
 }
 
+/// The shortest mean gap between the due times of an open load, ns; `None` where no worker has due times.
+pub(crate) fn shortest_interval_ns(phase: &Phase) -> Option<f64> {
+    let rates = phase.workers.iter().filter_map(|group| match group.pace {
+        Pace::Open { rate, .. } if rate.0 > 0.0 => Some(1e9 / rate.0),
+        _ => None,
+    });
+    rates.reduce(f64::min)
+}
+
 /// A worker that waits by spinning, so that its processor time says nothing.
 pub(crate) fn spins(phase: &Phase) -> bool {
     phase.workers.iter().any(|group| {

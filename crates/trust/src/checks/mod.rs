@@ -6,6 +6,7 @@
 use crate::check::Check;
 
 mod a1;
+mod a10;
 mod a2;
 mod a3;
 mod a4;
@@ -13,10 +14,15 @@ mod a5;
 mod a6;
 mod a7;
 mod a8;
+mod a9;
 mod b1;
+mod b10;
 mod b2;
+mod b3;
+mod b4;
 mod b5;
 mod b6;
+mod b7;
 mod b8;
 mod b9;
 mod c1;
@@ -28,6 +34,7 @@ pub(crate) mod d1;
 mod d5;
 pub(crate) mod e1;
 mod e6;
+pub(crate) mod e8;
 mod e9;
 
 /// Every check, in the order of the codes.
@@ -40,12 +47,18 @@ pub static CHECKS: &[&Check] = &[
     &a6::CHECK,
     &a7::CHECK,
     &a8::CHECK,
+    &a9::CHECK,
+    &a10::CHECK,
     &b1::CHECK,
     &b2::CHECK,
+    &b3::CHECK,
+    &b4::CHECK,
     &b5::CHECK,
     &b6::CHECK,
+    &b7::CHECK,
     &b8::CHECK,
     &b9::CHECK,
+    &b10::CHECK,
     &c1::CHECK,
     &c5::CHECK,
     &c9::CHECK,
@@ -55,6 +68,7 @@ pub static CHECKS: &[&Check] = &[
     &d5::CHECK,
     &e1::CHECK,
     &e6::CHECK,
+    &e8::CHECK,
     &e9::CHECK,
 ];
 
