@@ -8,6 +8,7 @@
 
 mod cgroup;
 pub mod clock;
+pub mod conditions;
 pub mod counters;
 pub mod environment;
 pub mod extents;

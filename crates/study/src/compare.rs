@@ -457,6 +457,7 @@ fn finish(
         name: if index == 0 { &request.baseline.name } else { &request.candidate.name },
         environment: &environment,
         targets: facts(index),
+        phases: ledger.facts[index].as_ref().map_or(&[], |outcome| &outcome.observations.phases),
         runs: ledger.accepted[index],
     };
     let (baseline, candidate) = (side(0), side(1));

@@ -63,6 +63,8 @@ pub struct Side<'a> {
     pub environment: &'a Environment,
     /// The storage under each target, by the target's name.
     pub targets: &'a BTreeMap<String, TargetFacts>,
+    /// What the probe saw around the phases of one of its runs.
+    pub phases: &'a [PhaseObservations],
     /// Runs that were not left out.
     pub runs: u32,
 }
