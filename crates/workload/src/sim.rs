@@ -69,6 +69,10 @@ pub struct SimDevice {
     pub serial: bool,
     /// `thin=50%`: the first write of a run to each MiB takes longer by this share, as under thin provisioning.
     pub thin: f64,
+    /// `hot`: its temperature is above the limit where it warns; where it throttles, it counts that.
+    pub hot: bool,
+    /// `worn=90%`: share of its rated life that is used.
+    pub worn: f64,
 }
 
 impl SimDevice {
@@ -97,6 +101,8 @@ impl SimDevice {
             empty: false,
             serial: false,
             thin: 0.0,
+            hot: false,
+            worn: 0.0,
         }
     }
 }
@@ -330,6 +336,18 @@ pub static FAULTS: &[Fault] = &[
         about: "the first write of a run to each MiB takes longer by this share",
         largest_share: ANY,
         knob: |device| Knob::Share(&mut device.thin),
+    },
+    Fault {
+        name: "hot",
+        about: "its temperature is above its warning limit, and it counts it when it throttles",
+        largest_share: None,
+        knob: |device| Knob::Switch(&mut device.hot),
+    },
+    Fault {
+        name: "worn",
+        about: "share of its rated life that is used",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.worn),
     },
 ];
 

@@ -5,9 +5,10 @@ use super::noise::{Jitter, log_normal};
 use crate::backend::{Completion, Errno};
 use crate::op::Operation;
 use crate::rng::{Purpose, Rng, StreamId};
+use plumb_result::conditions::{DeviceHealth, Heat, Upkeep, UpkeepKind};
 use plumb_result::observe::{DeviceCounters, Extents, OwnIo, ProcessIo, Residency};
 use plumb_workload::{CachePolicy, OpKind, SimDevice, SimModel, SimTarget};
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 /// Which run it is. Everything that varies between runs is drawn from these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +85,7 @@ pub struct Device {
     /// When the bucket of a dry token bucket holds a token again.
     tokens_free_ns: u64,
     totals: Totals,
+    media_errors: u64,
     kernel_log: Vec<String>,
 }
 
@@ -133,6 +135,12 @@ const JOURNAL_BYTES: u64 = 1 << 20;
 const PAGE_BYTES: u64 = 4096;
 /// What is allocated, or left unallocated, at once.
 const PIECE_BYTES: u64 = 1 << 20;
+/// Of an NVMe drive at work in moving air, and of one that has none.
+const CALM_CELSIUS: f64 = 42.0;
+const HOT_CELSIUS: f64 = 78.0;
+/// Usual limits of NVMe drives (WCTEMP, CCTEMP).
+const WARNING_CELSIUS: f64 = 70.0;
+const CRITICAL_CELSIUS: f64 = 85.0;
 /// Lines of the kernel's log that are kept.
 const LOG_LINES: usize = 8;
 /// Size of the requests of a neighbour or a resync.
@@ -175,6 +183,7 @@ impl Device {
             allocated: HashSet::new(),
             tokens_free_ns: 0,
             totals: Totals::default(),
+            media_errors: 0,
             kernel_log: Vec::with_capacity(LOG_LINES),
             name: format!("sim{number}"),
             files,
@@ -407,6 +416,7 @@ impl Device {
         if self.happens(self.target.device.errors) {
             served.completion = Err(Errno(libc::EIO));
             served.effect = Effect::default();
+            self.media_errors += 1;
             if self.kernel_log.len() < LOG_LINES {
                 let sector = range.offset / 512;
                 let line = format!("I/O error, dev {}, sector {sector} op {}", self.name, kind.name().to_uppercase());
@@ -523,6 +533,30 @@ impl Device {
     /// Whether a worker's op is done before its next one is taken.
     pub fn is_serial(&self) -> bool {
         self.target.device.serial
+    }
+
+    /// What the layers beneath do on their own account.
+    pub fn upkeep(&self) -> Option<Upkeep> {
+        let kind = UpkeepKind::Resync;
+        (self.target.device.resync > 0.0).then(|| Upkeep { on: self.name.clone(), kind, detail: String::new() })
+    }
+
+    /// Its temperature.
+    pub fn heat(&self) -> Heat {
+        let celsius = if self.target.device.hot { HOT_CELSIUS } else { CALM_CELSIUS };
+        let (warning_celsius, critical_celsius) = (Some(WARNING_CELSIUS), Some(CRITICAL_CELSIUS));
+        Heat { celsius, warning_celsius, critical_celsius, alarm: false }
+    }
+
+    /// What it says of its health.
+    pub fn health(&self) -> DeviceHealth {
+        let faults = &self.target.device;
+        DeviceHealth {
+            errors: BTreeMap::from([("media_errors".to_owned(), self.media_errors)]),
+            wear_percent: Some((faults.worn * 100.0).round() as u64),
+            thermal_throttles: Some(u64::from(faults.hot && self.throttled())),
+            ..DeviceHealth::default()
+        }
     }
 
     /// Lines of the simulated kernel's log since this was last asked.

@@ -1,14 +1,13 @@
 //! The event loop: jumps from one completion to the next and starts what may start.
 
 use super::device::Served;
-use super::observe;
+use super::observe::{self, AtStart};
 use super::record::{Progress, Recorder, Timing};
 use super::run::{NamedDevice, PhaseEnd, SimPhaseOutcome, SimRunError};
 use super::steady::Rounds;
 use super::worker::{Arrivals, SimWorker};
 use crate::op::{BlockOp, Operation};
 use crate::source::Source;
-use plumb_result::observe::{Counters, Residency};
 use plumb_result::{EndMeasurement, Interval, PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::{ClockScope, Flush, OnError, OpKind, Pace, Phase, When};
 use std::cmp::Reverse;
@@ -96,8 +95,8 @@ pub(super) struct Running<'a, S: Source> {
     /// The next time at which something other than an op is due.
     trigger_ns: u64,
     recorder: Recorder,
-    before: Option<Counters>,
-    resident_before: Vec<Residency>,
+    /// There from the start of the clock on.
+    before: Option<AtStart>,
     /// Started after the ramp.
     issued: Progress,
     rounds: Rounds,
@@ -175,7 +174,6 @@ impl<'a, S: Source> Running<'a, S> {
             trigger_ns: ramp_end_ns.saturating_add(1),
             recorder: Recorder::new(ramp_end_ns),
             before: None,
-            resident_before: Vec::new(),
             issued: Progress::default(),
             rounds: Rounds::default(),
             stopping: false,
@@ -223,8 +221,7 @@ impl<'a, S: Source> Running<'a, S> {
     /// The ramp is over.
     fn start_clock(&mut self, now_ns: u64) {
         self.recorder.start_ns = now_ns;
-        self.resident_before = self.devices.iter().map(|named| named.device.residency()).collect();
-        self.before = Some(observe::counters(self.devices, now_ns));
+        self.before = Some(observe::at_start(self.devices, now_ns));
         for named in &mut *self.devices {
             named.device.start_measuring();
         }
@@ -444,12 +441,7 @@ impl<'a, S: Source> Running<'a, S> {
             self.end_interval(clock_end_ns);
         }
         let before = self.before.take().expect("the clock was started above");
-        let observations = observe::phase(
-            &self.phase.name,
-            self.devices,
-            observe::AtStart { counters: before, residency: std::mem::take(&mut self.resident_before) },
-            seen,
-        );
+        let observations = observe::phase(&self.phase.name, self.devices, before, seen);
         let since_start = |at_ns: u64| at_ns.saturating_sub(start_ns);
         let per_work = |ns: u128| if work_ns == 0 { 0.0 } else { ns as f64 / work_ns as f64 };
         let transactions: Option<u64> = self

@@ -86,6 +86,33 @@ fn a_dry_token_bucket_lets_exactly_its_rate_through() {
     assert!(bytes[4..10].iter().all(|&bytes| bytes.abs_diff(10 << 20) <= 2 * 4096), "{bytes:?}");
 }
 
+#[test]
+fn the_devices_state_is_what_its_faults_are() {
+    let of = |device: &str| {
+        let outcome = simulate(device, 0, &phase(4), vec![worker(TestSource::random(4096), 1)]);
+        outcome.observations.conditions
+    };
+    let heat = |device: &str| *of(device).after.heat["sim0"].value().unwrap();
+    assert!(heat("sim:ssd?hot").celsius > heat("sim:ssd?hot").warning_celsius.unwrap());
+    assert!(heat("sim:ssd").celsius < heat("sim:ssd").warning_celsius.unwrap());
+
+    let changes = |device: &str| {
+        let seen = of(device);
+        let health =
+            |conditions: &plumb_result::conditions::Conditions| conditions.health["sim0"].value().unwrap().clone();
+        let (before, after) = (health(&seen.before), health(&seen.after));
+        let errors = after.errors["media_errors"] - before.errors["media_errors"];
+        (errors > 0, after.thermal_throttles > before.thermal_throttles)
+    };
+    assert_eq!(changes("sim:ssd"), (false, false));
+    assert_eq!(changes("sim:ssd?errors=1%"), (true, false));
+    assert_eq!(changes("sim:ssd?hot&throttle=2s"), (false, true));
+    assert_eq!(of("sim:ssd?worn=91%").after.health["sim0"].value().unwrap().wear_percent, Some(91));
+
+    let upkeep = |device: &str| of(device).before.upkeep.value().unwrap().len();
+    assert_eq!((upkeep("sim:hdd"), upkeep("sim:hdd?resync=10%")), (0, 1));
+}
+
 /// What a lucky run moves is still less than the link that a probe reads, or A6 would reject healthy devices.
 #[test]
 fn the_link_carries_what_the_luckiest_run_moves() {
