@@ -5,6 +5,7 @@
 //! log scale, so that "twice as fast" and "half as fast" are the same distance from 1. Why each method was chosen,
 //! and what it cannot do, is in `docs/statistics.md`.
 
+pub mod correct;
 pub mod estimate;
 pub mod permutation;
 pub mod schedule;
@@ -15,12 +16,13 @@ pub mod verdict;
 
 mod random;
 
+pub use correct::{benjamini_hochberg, holm};
 pub use estimate::{Estimate, Interval, Ratio, paired, sample, welch};
 pub use permutation::{SignFlip, sign_flip};
 pub use schedule::{Block, Side, blocked_order};
 pub use stop::{Budget, Decision, Precision, Statistic, StopReason, StopRule, Stopper};
 pub use summary::{coefficient_of_variation, geometric_mean, median, median_absolute_deviation};
-pub use verdict::{Assessment, Better, Note, Rule, Verdict, assess};
+pub use verdict::{Assessment, Better, Compared, Note, Rule, Sides, Unit, Verdict, assess, assess_all, assess_plots};
 
 /// Why no number can be had from these values.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
