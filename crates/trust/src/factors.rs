@@ -486,10 +486,12 @@ fn factor_of(at: &[String]) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::comparison::SideRecord;
     use crate::fixture::{GIB, MIB, Scene};
 
     fn between(one: &Scene, other: &Scene) -> Vec<Difference> {
-        differences(&one.side("A", 6), &other.side("B", 6))
+        let record = SideRecord::default();
+        differences(&one.side("A", 6, &record), &other.side("B", 6, &record))
     }
 
     fn facts(differences: &[Difference]) -> Vec<(&str, &str)> {

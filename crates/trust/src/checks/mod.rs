@@ -34,8 +34,6 @@ mod e11;
 mod e12;
 mod e13;
 pub(crate) mod e14;
-mod e4;
-mod e5;
 mod e6;
 mod e9;
 
@@ -65,8 +63,6 @@ pub static CHECKS: &[&Check] = &[
     &d6::CHECK,
     &d7::CHECK,
     &e1::CHECK,
-    &e4::CHECK,
-    &e5::CHECK,
     &e6::CHECK,
     &e9::CHECK,
     &e10::CHECK,
