@@ -34,15 +34,30 @@ pub enum Change {
 
 /// Every factor.
 pub static FACTORS: &[Factor] = &[
-    Factor { name: "fs", what: "file system, its features, and mount options of its own", implies: &["layout"], change: Change::Hard },
+    Factor {
+        name: "fs",
+        what: "file system, its features, and mount options of its own",
+        implies: &["layout"],
+        change: Change::Hard,
+    },
     Factor { name: "mount", what: "mount options", implies: &[], change: Change::Easy },
-    Factor { name: "device", what: "disk: model, serial, firmware, caches, block sizes", implies: &["layout"], change: Change::Hard },
+    Factor {
+        name: "device",
+        what: "disk: model, serial, firmware, caches, block sizes",
+        implies: &["layout"],
+        change: Change::Hard,
+    },
     Factor { name: "raid", what: "RAID level, chunk and settings", implies: &["layout"], change: Change::Hard },
     Factor { name: "scheduler", what: "I/O scheduler and queue settings", implies: &[], change: Change::Easy },
     Factor { name: "kernel", what: "kernel and its command line", implies: &[], change: Change::Hard },
     Factor { name: "os", what: "distribution and C library", implies: &["kernel"], change: Change::Hard },
     Factor { name: "sysctl", what: "kernel settings", implies: &[], change: Change::Easy },
-    Factor { name: "host", what: "machine: processor, memory, hypervisor", implies: &["device", "layout", "limits"], change: Change::Hard },
+    Factor {
+        name: "host",
+        what: "machine: processor, memory, hypervisor",
+        implies: &["device", "layout", "limits"],
+        change: Change::Hard,
+    },
     Factor { name: "limits", what: "limits of control groups", implies: &[], change: Change::Easy },
     Factor { name: "layout", what: "sizes, partitions and places on the disk", implies: &[], change: Change::Hard },
     Factor { name: "fullness", what: "share of the file system that is free", implies: &[], change: Change::Easy },

@@ -25,13 +25,16 @@ mod tier;
 pub use check::{Check, Found, Judge, Outcome, Scope};
 pub use checks::CHECKS;
 pub use comparison::{
-    DialectPrint, Found as NumberFound, LatencyView, NumberView, Planned, RunValue, SideRecord, Stated, ToolPrint, number_name,
+    DialectPrint, Found as NumberFound, LatencyView, NumberView, Planned, RunValue, SideRecord, Stated, ToolPrint,
+    number_name,
 };
 pub use docs::{docs, explain, explanation};
 pub use evidence::{ComparisonView, Ground, PhaseView, RunView, Side};
 pub use factors::{Change, FACTORS, Factor, UnknownFactor, confounded, differences, factor};
-pub use judge::{Judgement, MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM, is_below_floor, judge, judge_comparison, phase_results};
+pub use judge::{
+    Judgement, MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM, is_below_floor, judge, judge_comparison, phase_results,
+};
+pub use metrics::{MIN_SAMPLES_BEYOND, metrics, quantile_allowed};
 pub use same_work::{Question, WorkPrint, unlike, work_print};
 pub use stated::{StatedError, conversion};
-pub use metrics::{MIN_SAMPLES_BEYOND, metrics, quantile_allowed};
 pub use tier::{CACHE_SHARE, DEVICE_SHARE, PhaseTiers, RateTier, live_tier, tiers};

@@ -87,8 +87,7 @@ pub fn conversion(metric: Metric, unit: Option<&str>, better: Option<Better>) ->
     if own.symbol() == stated {
         return Ok(1.0);
     }
-    let dimension =
-        || StatedError::Dimension { metric, unit: stated.to_owned(), expected: of_unit(own) };
+    let dimension = || StatedError::Dimension { metric, unit: stated.to_owned(), expected: of_unit(own) };
     if BITS.contains(&stated) {
         return Err(dimension());
     }

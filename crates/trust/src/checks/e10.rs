@@ -22,7 +22,8 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
     if planned.is_empty() {
         return Outcome::NotApplicable;
     }
-    let shown = |workload: &str, metric| view.numbers.iter().any(|one| one.workload == workload && one.metric == metric);
+    let shown =
+        |workload: &str, metric| view.numbers.iter().any(|one| one.workload == workload && one.metric == metric);
     let missing: Vec<String> = planned
         .iter()
         .filter(|one| !shown(&one.workload, one.metric))

@@ -38,8 +38,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
             if one.workload != other.workload {
                 continue;
             }
-            let shared: Vec<(f64, f64)> =
-                ones.iter().filter_map(|(run, x)| Some((*x, *others.get(run)?))).collect();
+            let shared: Vec<(f64, f64)> = ones.iter().filter_map(|(run, x)| Some((*x, *others.get(run)?))).collect();
             if shared.len() < RUNS_MIN {
                 continue;
             }
@@ -93,7 +92,11 @@ mod tests {
         let found = both("read.bw", |iops| iops * 4096.0).judge().finding("E12").unwrap();
         assert_eq!(found.level, Level::Note);
         assert!(found.message.contains("read.iops and read.bw"), "{}", found.message);
-        assert_eq!(both("read.lat.mean", |iops| 1e9 / iops).level("E12"), Some(Level::Note), "and so is the reciprocal");
+        assert_eq!(
+            both("read.lat.mean", |iops| 1e9 / iops).level("E12"),
+            Some(Level::Note),
+            "and so is the reciprocal"
+        );
     }
 
     #[test]
