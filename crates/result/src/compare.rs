@@ -35,6 +35,9 @@ pub struct Comparison {
     /// What the checks say of the comparison as a whole, worst first; those of single runs are with the runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub checks: Vec<Finding>,
+    /// The only factor that was declared to differ; without one the verdict is about the places as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub varying: Option<String>,
     /// The places of each side, where a side has several: each is a provisioning (a plot) of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub plots: Option<Plots>,

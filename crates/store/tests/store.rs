@@ -336,6 +336,7 @@ fn a_comparison_is_kept_whole_and_as_conclusions() {
         left_out: Vec::new(),
         notes: Vec::new(),
         checks: Vec::new(),
+        varying: None,
         plots: None,
         planned: None,
     };

@@ -2,6 +2,7 @@
 
 use crate::factors::Factor;
 use crate::same_work::WorkPrint;
+use plumb_result::compare::Difference;
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Better, Histogram, Metric};
 use std::collections::BTreeMap;
@@ -46,6 +47,8 @@ pub struct SideRecord {
     pub rejected: u32,
     /// Codes of the checks that rejected them, each once.
     pub rejected_by: Vec<String>,
+    /// Facts in which its places differ from the first of them, where it has several.
+    pub unlike_plots: Vec<Difference>,
     /// What was run, one entry for each distinct workload.
     pub works: Vec<WorkPrint>,
     /// What ran it, one entry for each distinct program.
@@ -55,7 +58,14 @@ pub struct SideRecord {
 impl Default for SideRecord {
     /// One place, and nothing known of its runs.
     fn default() -> SideRecord {
-        SideRecord { plots: 1, rejected: 0, rejected_by: Vec::new(), works: Vec::new(), tools: Vec::new() }
+        SideRecord {
+            plots: 1,
+            rejected: 0,
+            rejected_by: Vec::new(),
+            unlike_plots: Vec::new(),
+            works: Vec::new(),
+            tools: Vec::new(),
+        }
     }
 }
 
