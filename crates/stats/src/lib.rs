@@ -7,12 +7,15 @@
 
 pub mod correct;
 pub mod estimate;
+pub mod modes;
 pub mod permutation;
 pub mod schedule;
 pub mod steady;
 pub mod stop;
 pub mod summary;
+pub mod trend;
 pub mod verdict;
+pub mod warmup;
 
 mod random;
 
@@ -40,6 +43,14 @@ pub enum StatsError {
         "value {index} is {value}, but rates and times must be above 0 and finite; leave the run out, with its reason"
     )]
     NotPositive {
+        /// Position in the slice.
+        index: usize,
+        /// What was found there.
+        value: f64,
+    },
+    /// Ranks and distances have no place for NaN and infinities.
+    #[error("value {index} is {value}, which is no number to reckon with; leave it out, with its reason")]
+    NotFinite {
         /// Position in the slice.
         index: usize,
         /// What was found there.
