@@ -65,10 +65,20 @@ pub fn ratio(ratio: f64) -> String {
     format!("{ratio:.decimals$}")
 }
 
+/// A ratio near 1: `1.003`.
+pub fn fine_ratio(ratio: f64) -> String {
+    format!("{ratio:.3}")
+}
+
 /// A share: `62 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent != 0.0 && percent.abs() < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// A probability: `0.012`, `< 0.001`.
+pub fn probability(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 /// A metric's value in its unit.

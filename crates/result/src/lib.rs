@@ -8,6 +8,7 @@ pub mod finding;
 pub mod histogram;
 pub mod measurement;
 pub mod metric;
+pub mod noise;
 pub mod observe;
 pub mod run;
 
@@ -18,5 +19,6 @@ pub use measurement::{
     EndMeasurement, Fault, Interval, Measurement, OpCounts, OpMeasurement, PhaseMeasurement, WorkerMeasurement,
 };
 pub use metric::{Better, Metric, Quantity, Unit};
+pub use noise::{NOISE_SCHEMA, Noise, NoiseFloor};
 pub use observe::{Observations, PhaseObservations, Seen};
 pub use run::{MetricValue, PhaseResult, RunResult, Tool};

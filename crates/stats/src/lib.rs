@@ -5,14 +5,18 @@
 //! log scale, so that "twice as fast" and "half as fast" are the same distance from 1. Why each method was chosen,
 //! and what it cannot do, is in `docs/statistics.md`.
 
+pub mod change;
 pub mod correct;
 pub mod estimate;
+pub mod modes;
 pub mod permutation;
 pub mod schedule;
 pub mod steady;
 pub mod stop;
 pub mod summary;
+pub mod trend;
 pub mod verdict;
+pub mod warmup;
 
 mod random;
 
@@ -40,6 +44,14 @@ pub enum StatsError {
         "value {index} is {value}, but rates and times must be above 0 and finite; leave the run out, with its reason"
     )]
     NotPositive {
+        /// Position in the slice.
+        index: usize,
+        /// What was found there.
+        value: f64,
+    },
+    /// Ranks and distances have no place for NaN and infinities.
+    #[error("value {index} is {value}, which is no number to reckon with; leave it out, with its reason")]
+    NotFinite {
         /// Position in the slice.
         index: usize,
         /// What was found there.

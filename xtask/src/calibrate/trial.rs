@@ -7,6 +7,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
 use plumb_result::{Comparison, ContrastVerdict, Finding, Level};
+use plumb_stats::schedule::Side;
 use plumb_stats::stop::StopRule;
 use plumb_study::compare::{CompareRequest, CompareSide, compare};
 use plumb_study::run::{Bench, RunRequest, Silent};
@@ -75,32 +76,37 @@ fn scale(load: &Load, seed: u64, place: &Place) -> Scale {
 fn one_comparison(
     bench: &mut Bench,
     pair: &Pair,
-    _plots: Plots,
+    plots: Plots,
     varying: Option<&'static str>,
     blocks: Option<u32>,
     seed: u64,
 ) -> Result<Yield> {
-    let side = |device: &str, letter: &str| -> Result<CompareSide> {
-        Ok(CompareSide { name: format!("{device} ({letter})"), place: Place::parse(device)? })
+    let plots = match plots {
+        Plots::One => 1,
+        Plots::Of(plots) => plots,
     };
-    let (baseline, candidate) = (side(pair.a, "A")?, side(pair.b, "B")?);
+    let side = |side: Side, device: &str| -> Result<CompareSide> {
+        Ok(CompareSide::provisioned(side, &format!("{device} ({side:?})"), &Place::parse(device)?, plots))
+    };
+    let (baseline, candidate) = (side(Side::A, pair.a)?, side(Side::B, pair.b)?);
     let rule = match blocks {
         Some(blocks) => StopRule { blocks_min: blocks, blocks_max: blocks, ..StopRule::default() },
         None => StopRule::default(),
     };
     let request = CompareRequest {
         workloads: named::select(pair.load.work)?,
-        scale: scale(&pair.load, seed, &baseline.place),
+        scale: scale(&pair.load, seed, &baseline.plots[0].place),
         baseline,
         candidate,
         budget: NO_BUDGET,
         rule,
         varying: varying.map(plumb_trust::factor).transpose().map_err(|error| anyhow::anyhow!("{error}"))?,
         seed,
-        command: String::new(),
+        command: "",
     };
     let outcome = compare(bench, &request, &mut Silent)?;
-    Ok(Yield { comparison: Some(outcome.comparison), findings: outcome.findings })
+    let findings = outcome.findings().to_vec();
+    Ok(Yield { comparison: Some(outcome.comparison), findings })
 }
 
 fn one_run(bench: &mut Bench, single: &Single, seed: u64) -> Result<Yield> {
