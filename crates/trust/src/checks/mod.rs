@@ -34,6 +34,8 @@ mod e11;
 mod e12;
 mod e13;
 pub(crate) mod e14;
+pub(crate) mod e4;
+mod e5;
 mod e6;
 mod e9;
 
@@ -63,6 +65,8 @@ pub static CHECKS: &[&Check] = &[
     &d6::CHECK,
     &d7::CHECK,
     &e1::CHECK,
+    &e4::CHECK,
+    &e5::CHECK,
     &e6::CHECK,
     &e9::CHECK,
     &e10::CHECK,
