@@ -70,7 +70,13 @@ pub fn noise(
     let environment = bench.environment().clone();
     let Measured { ledger, claims, rule, ended } = &measured;
     let judged = view::judge(&compared, ledger, claims, rule, &BTreeMap::new(), &environment);
-    let floors: Vec<NoiseFloor> = claims.iter().filter_map(|claim| floor(claim, &measured)).collect();
+    let floors: Vec<NoiseFloor> = claims
+        .iter()
+        .zip(judged.modes)
+        // Both sides are one place: either shows its speeds.
+        .map(|(claim, modes)| (claim, if modes.baseline.is_empty() { modes.candidate } else { modes.baseline }))
+        .filter_map(|(claim, modes)| Some(NoiseFloor { modes, ..floor(claim, &measured)? }))
+        .collect();
     let differing: Vec<String> = claims
         .iter()
         .filter(|claim| matches!(claim.assessment.verdict, Verdict::Faster(_) | Verdict::Slower(_)))

@@ -9,6 +9,7 @@ use plumb_result::{Finding, Level, Measurement, Observations, PhaseResult, RunVe
 use plumb_workload::Workload;
 
 pub use crate::checks::e1::{MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM};
+pub use crate::checks::e4::{RunModes, run_modes};
 pub use crate::checks::e14::is_below_floor;
 
 /// Checks without which it is not known what was measured: where one of them could not look, a run cannot pass.

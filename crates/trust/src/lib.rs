@@ -35,7 +35,8 @@ pub use docs::{docs, explain, explanation};
 pub use evidence::{ComparisonView, Ground, PhaseView, RunView, Side};
 pub use factors::{Change, FACTORS, Factor, UnknownFactor, confounded, differences, factor};
 pub use judge::{
-    Judgement, MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM, is_below_floor, judge, judge_comparison, phase_results,
+    Judgement, MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM, RunModes, is_below_floor, judge, judge_comparison, phase_results,
+    run_modes,
 };
 pub use metrics::{MIN_SAMPLES_BEYOND, metrics, quantile_allowed};
 pub use same_work::{Question, WorkPrint, unlike, work_print};

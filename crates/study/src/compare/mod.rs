@@ -225,8 +225,15 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         floors: &floors,
         findings: &judged.findings,
     };
-    let contrasts: Vec<Contrast> =
-        claims.iter().map(|claim| contrast(claim, &ledger.rows[&claim.cell], &terms)).collect();
+    let contrasts: Vec<Contrast> = claims
+        .iter()
+        .zip(judged.modes)
+        .map(|(claim, modes)| Contrast {
+            baseline_modes: modes.baseline,
+            candidate_modes: modes.candidate,
+            ..contrast(claim, &ledger.rows[&claim.cell], &terms)
+        })
+        .collect();
     let rejected = ledger.left_out.len();
     let mut notes = words::notes(&request.workloads, &ledger);
     notes.extend(floor_notes);

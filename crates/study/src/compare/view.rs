@@ -8,7 +8,7 @@ use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::Rule;
-use plumb_trust::{ComparisonView, LatencyView, NumberView, RunValue, SideRecord};
+use plumb_trust::{ComparisonView, LatencyView, NumberView, RunModes, RunValue, SideRecord};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What trust says of a comparison.
@@ -16,6 +16,8 @@ pub(crate) struct Judged {
     pub(crate) findings: Vec<Finding>,
     pub(crate) differences: Vec<Difference>,
     pub(crate) confounded: bool,
+    /// The speeds of the runs of each number, where they are several; in the order of the claims.
+    pub(crate) modes: Vec<RunModes>,
 }
 
 /// Holds a comparison against its checks.
@@ -75,6 +77,7 @@ pub(crate) fn judge(
     };
     let differences = plumb_trust::differences(&baseline, &candidate);
     Judged {
+        modes: plumb_trust::run_modes(&numbers).into_iter().map(Option::unwrap_or_default).collect(),
         findings: plumb_trust::judge_comparison(&view),
         confounded: plumb_trust::confounded(&differences, request.varying),
         differences,

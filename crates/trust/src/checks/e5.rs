@@ -45,7 +45,10 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         if correlation.p < alpha && worst.as_ref().is_none_or(|(p, _)| correlation.p < *p) {
             let change = over_all(&places, &logs);
             let (verb, share) = if change > 0.0 { ("rose", change.exp_m1()) } else { ("fell", -change.exp_m1()) };
-            worst = Some((correlation.p, format!("{} {verb} by {} from the first run to the last", number.name(), percent(share))));
+            worst = Some((
+                correlation.p,
+                format!("{} {verb} by {} from the first run to the last", number.name(), percent(share)),
+            ));
         }
     }
     match worst {

@@ -40,6 +40,8 @@ mod e11;
 mod e12;
 mod e13;
 pub(crate) mod e14;
+pub(crate) mod e4;
+mod e5;
 mod e6;
 pub(crate) mod e8;
 mod e9;
@@ -76,6 +78,8 @@ pub static CHECKS: &[&Check] = &[
     &d6::CHECK,
     &d7::CHECK,
     &e1::CHECK,
+    &e4::CHECK,
+    &e5::CHECK,
     &e6::CHECK,
     &e8::CHECK,
     &e9::CHECK,
