@@ -72,14 +72,15 @@ fn shortness<'a>(view: &PhaseView<'a>) -> Option<Short<'a>> {
     let found = |level: Level, message: String| Some(Short { phase, wall_ns, level, message });
     let took = nanos(wall_ns as f64);
     let expiry_ns = expiry_ns(view);
-    if view.ops(OpKind::Write) > 0 && left_in_memory(view) && wall_ns < EXPIRIES * expiry_ns && !view.is_virtual_time() {
+    if view.ops(OpKind::Write) > 0 && left_in_memory(view) && wall_ns < EXPIRIES * expiry_ns && !view.is_virtual_time()
+    {
         match rate_tier(view, OpKind::Write).tier {
             Tier::Device => {}
             Tier::Mixed { device_share } => {
                 return found(
                     Level::Warn,
                     format!(
-                        "`{phase}` wrote into memory for {took}, and {} of it was written back meanwhile: how much depends \
+                        "Phase `{phase}` wrote into memory for {took}, and {} of it was written back meanwhile: how much depends \
                          on the length of the run.",
                         percent(device_share)
                     ),
@@ -89,7 +90,7 @@ fn shortness<'a>(view: &PhaseView<'a>) -> Option<Short<'a>> {
                 return found(
                     Level::Note,
                     format!(
-                        "`{phase}` wrote into memory for {took}; the kernel writes back what is {} old, and would slow a \
+                        "Phase `{phase}` wrote into memory for {took}; the kernel writes back what is {} old, and would slow a \
                          longer run down.",
                         nanos(expiry_ns as f64)
                     ),
@@ -110,19 +111,25 @@ fn shortness<'a>(view: &PhaseView<'a>) -> Option<Short<'a>> {
             let way = if drift.share > 0.0 { "rising" } else { "falling" };
             found(
                 Level::Warn,
-                format!("`{phase}` took only {took}, with a rate that was still {way} ({}).", percent(drift.share.abs())),
+                format!(
+                    "Phase `{phase}` took only {took}, with a rate that was still {way} ({}).",
+                    percent(drift.share.abs())
+                ),
             )
         }
         None => found(
             Level::Note,
-            format!("`{phase}` took {took}: what a longer run meets (full caches, garbage collection, heat) is not in it."),
+            format!(
+                "Phase `{phase}` took {took}: what a longer run meets (full caches, garbage collection, heat) is not in it."
+            ),
         ),
     }
 }
 
 /// Age at which dirty pages are written back, ns.
 fn expiry_ns(view: &PhaseView<'_>) -> u64 {
-    let centisecs = view.environment.facts.get("vm.dirty_expire_centisecs").and_then(|text| text.trim().parse::<u64>().ok());
+    let centisecs =
+        view.environment.facts.get("vm.dirty_expire_centisecs").and_then(|text| text.trim().parse::<u64>().ok());
     centisecs.map_or(DEFAULT_EXPIRY_NS, |centisecs| centisecs.saturating_mul(10_000_000))
 }
 

@@ -33,7 +33,9 @@ mod c9;
 pub(crate) mod d1;
 mod d5;
 pub(crate) mod e1;
+mod e2;
 mod e6;
+mod e7;
 pub(crate) mod e8;
 mod e9;
 
@@ -67,7 +69,9 @@ pub static CHECKS: &[&Check] = &[
     &d1::CHECK,
     &d5::CHECK,
     &e1::CHECK,
+    &e2::CHECK,
     &e6::CHECK,
+    &e7::CHECK,
     &e8::CHECK,
     &e9::CHECK,
 ];
