@@ -5,6 +5,7 @@
 //! log scale, so that "twice as fast" and "half as fast" are the same distance from 1. Why each method was chosen,
 //! and what it cannot do, is in `docs/statistics.md`.
 
+pub mod change;
 pub mod correct;
 pub mod estimate;
 pub mod modes;
