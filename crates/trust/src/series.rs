@@ -4,6 +4,7 @@ use crate::evidence::PhaseView;
 use crate::plan;
 use crate::text;
 use plumb_result::Interval;
+use plumb_stats::change::{ChangePoint, History, WITHIN_RUN_MAGNITUDE, history, within_run};
 use plumb_stats::trend::{mann_kendall, theil_sen};
 use plumb_workload::{CachePolicy, Flush, OpKind, Work};
 
@@ -77,6 +78,46 @@ pub(crate) fn drift(rates: &[f64]) -> Option<Drift> {
     (middle > 0.0).then(|| Drift { p, share: rise / middle })
 }
 
+/// From so many seconds on a change of level can be told from chance …
+pub(crate) const CHANGE_SECONDS_MIN: usize = 6;
+/// … and from so many on by ranks alone: Pettitt's test cannot reach p < 0.001 with fewer.
+const RANK_SECONDS_MIN: usize = 22;
+/// p that a change in fewer seconds needs, by a t test. It is stricter because the test takes seconds for independent.
+const SHORT_P: f64 = 0.0001;
+
+/// So many times the width of a level must lie between two levels of a short run.
+const APART: f64 = 2.0;
+
+/// The one change of level within a run: p < 0.001 and more than 5 %.
+///
+/// In fewer than 22 seconds ranks prove nothing. There a t test must find exactly one change, and the two levels must lie
+/// apart by more than twice the width of either: seconds that resemble their neighbours (r = 0.8) else show a change in a third of
+/// flat runs, and so in less than 1 %.
+pub(crate) fn level_change(rates: &[f64]) -> Option<ChangePoint> {
+    if rates.len() >= RANK_SECONDS_MIN {
+        return within_run(rates).ok().flatten();
+    }
+    if rates.len() < CHANGE_SECONDS_MIN {
+        return None;
+    }
+    let rule = History { p: SHORT_P, magnitude: WITHIN_RUN_MAGNITUDE, ..History::default() };
+    match history(rates, &rule).ok()?.as_slice() {
+        [change] => lie_apart(&rates[..change.at], &rates[change.at..]).then_some(*change),
+        _ => None,
+    }
+}
+
+/// The gap between two groups of values is more than twice as wide as either group.
+fn lie_apart(one: &[f64], other: &[f64]) -> bool {
+    let range = |values: &[f64]| {
+        let (low, high) = (f64::INFINITY, f64::NEG_INFINITY);
+        values.iter().fold((low, high), |(low, high), value| (low.min(*value), high.max(*value)))
+    };
+    let ((low, high), (other_low, other_high)) = (range(one), range(other));
+    let gap = (other_low - high).max(low - other_high);
+    gap > APART * (high - low).max(other_high - other_low)
+}
+
 /// The mean; 0 of nothing.
 pub(crate) fn mean(rates: &[f64]) -> f64 {
     if rates.is_empty() { 0.0 } else { rates.iter().sum::<f64>() / rates.len() as f64 }
@@ -100,7 +141,34 @@ pub(crate) fn left_in_memory(view: &PhaseView<'_>) -> bool {
 mod tests {
     use super::*;
     use crate::evidence::RunView;
-    use crate::fixture::{MIB, Scene};
+    use crate::fixture::{MIB, Scene, resembling};
+
+    fn found(seconds: usize, noise: f64, resemblance: f64, level: impl Fn(usize) -> f64 + Copy) -> usize {
+        let changed = |seed| level_change(&resembling(seconds, noise, resemblance, seed, level)).is_some();
+        (0..500).filter(|seed| changed(*seed)).count()
+    }
+
+    /// The rate of false alarms, also where seconds resemble their neighbours: at most 1 %.
+    #[test]
+    fn flat_runs_have_no_change() {
+        for seconds in [6, 8, 10, 15, 21, 40] {
+            for resemblance in [0.0, 0.5, 0.8] {
+                for noise in [0.02, 0.10] {
+                    let alarms = found(seconds, noise, resemblance, |_| 100.0);
+                    assert!(alarms <= 7, "{alarms} of 500: {seconds} s, noise {noise}, resemblance {resemblance}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_drop_to_two_thirds_is_found_in_short_and_long_runs() {
+        for seconds in [6, 8, 10, 15, 21, 40] {
+            let dropping = |second: usize| if second < seconds / 2 { 100.0 } else { 66.0 };
+            assert!(found(seconds, 0.01, 0.0, dropping) >= 495, "{seconds} s");
+        }
+        assert!(found(10, 0.03, 0.0, |second| if second < 5 { 100.0 } else { 66.0 }) >= 475);
+    }
 
     fn rates(scene: &Scene) -> Vec<f64> {
         let run = RunView::new(&scene.workload, &scene.measurement, &scene.observations);

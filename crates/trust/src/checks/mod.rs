@@ -27,6 +27,7 @@ mod b8;
 mod b9;
 mod c1;
 mod c11;
+mod c13;
 mod c14;
 mod c5;
 mod c9;
@@ -34,6 +35,7 @@ pub(crate) mod d1;
 mod d5;
 pub(crate) mod e1;
 mod e2;
+mod e3;
 mod e6;
 mod e7;
 pub(crate) mod e8;
@@ -65,11 +67,13 @@ pub static CHECKS: &[&Check] = &[
     &c5::CHECK,
     &c9::CHECK,
     &c11::CHECK,
+    &c13::CHECK,
     &c14::CHECK,
     &d1::CHECK,
     &d5::CHECK,
     &e1::CHECK,
     &e2::CHECK,
+    &e3::CHECK,
     &e6::CHECK,
     &e7::CHECK,
     &e8::CHECK,
