@@ -134,6 +134,25 @@ pub(crate) fn discards(phase: &Phase) -> bool {
     kinds.contains(&OpKind::Unlink) || kinds.contains(&OpKind::Truncate)
 }
 
+/// Makes, changes or removes files and directories.
+pub(crate) fn changes_names(phase: &Phase) -> bool {
+    const CHANGES: [OpKind; 11] = [
+        OpKind::Create,
+        OpKind::Unlink,
+        OpKind::Rename,
+        OpKind::Link,
+        OpKind::Symlink,
+        OpKind::Mkdir,
+        OpKind::Rmdir,
+        OpKind::Truncate,
+        OpKind::Fallocate,
+        OpKind::Utimens,
+        OpKind::Chmod,
+    ];
+    let kinds = expected_kinds(phase);
+    CHANGES.iter().any(|kind| kinds.contains(kind))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

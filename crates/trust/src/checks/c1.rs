@@ -37,8 +37,8 @@ pub(crate) static CHECK: Check = Check {
           its time on a disk, while its small writes are no bytes to a large stream and every one is a seek. So a \
           request is counted as the bytes that the device could move in the time that a request takes.",
     how: "Bytes that the leaf devices moved, less what was charged to Plumb; `/proc/*/io` of the processes that did most; \
-          requests from /proc/diskstats, of which ops of up to 64 KiB under O_DIRECT are the load's own, and which are \
-          otherwise shared out by bytes. A request counts as 1 MiB on a disk that seeks and as 128 KiB, divided by the \
+          requests from /proc/diskstats, of which ops of up to 64 KiB under O_DIRECT, and a write before each fsync, are \
+          the load's own, and which are otherwise shared out by bytes. A request counts as 1 MiB on a disk that seeks and as 128 KiB, divided by the \
           ops in flight, on flash; all of it times the share of the phase in which the device was busy.",
     threshold: "more than 2 % of the device's time, and more than 1 MiB, warns; more than 10 % fails",
     fix: "Stop what is named, wait until it is done, or use a device of its own.",
@@ -138,18 +138,20 @@ struct Direction {
     kind: OpKind,
 }
 
-/// Requests that others made. Small direct ops are requests of the load's own, and the rest is others'; else they are
-/// taken to be as large as all.
+/// Requests that others made. Small direct ops are requests of the load's own, and the rest is others'; else others' are
+/// taken to be as large as all, but each flush that was asked for had a request of the load's own before it.
 fn others_requests(view: &PhaseView<'_>, direction: Direction) -> f64 {
     let Direction { requests, bytes, foreign_bytes, kind } = direction;
     if foreign_bytes == 0 || requests == 0 || bytes == 0 {
         return 0.0;
     }
     let foreign_bytes = foreign_bytes as f64;
-    let estimate = if ops_are_requests(view) {
-        requests.saturating_sub(view.ops(kind)) as f64
-    } else {
-        requests as f64 * foreign_bytes / bytes as f64
+    let beside = |own: u64| requests.saturating_sub(own) as f64;
+    let by_bytes = requests as f64 * foreign_bytes / bytes as f64;
+    let estimate = match kind {
+        _ if ops_are_requests(view) => beside(view.ops(kind)),
+        OpKind::Write => by_bytes.min(beside(view.ops(OpKind::Fsync) + view.ops(OpKind::Fdatasync))),
+        _ => by_bytes,
     };
     estimate.clamp(foreign_bytes / LARGEST_REQUEST_BYTES, (foreign_bytes / SMALLEST_REQUEST_BYTES).max(1.0))
 }
@@ -267,6 +269,21 @@ mod tests {
         assert_eq!(load(1_200_000, 3).level("C1"), Some(Level::Pass));
         // As many bytes again in small requests are as many seeks as the load's own.
         assert_eq!(load(1_200_000, 290).level("C1"), Some(Level::Fail));
+    }
+
+    /// 1000 appends that are each made durable, and a neighbour's ten large writes.
+    #[test]
+    fn a_log_is_not_rejected_for_ten_writes_beside_it() {
+        let log = |requests: u64| {
+            Scene::writing(1000 * 4096)
+                .fsyncs(1000, 800_000)
+                .flushes(1000)
+                .device_write(1000 * 4096 + 2 * MIB)
+                .device_requests(0, requests)
+                .other("rsyslogd", 0, 2 * MIB)
+        };
+        assert_eq!(log(1010).level("C1"), Some(Level::Pass));
+        assert_eq!(log(1500).level("C1"), Some(Level::Fail));
     }
 
     /// On flash a neighbour's stream beside 4 KiB reads takes the link, and the reads' own number does not hide it.

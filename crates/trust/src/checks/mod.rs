@@ -27,6 +27,7 @@ mod b8;
 mod b9;
 mod c1;
 mod c11;
+mod c13;
 mod c14;
 mod c5;
 mod c9;
@@ -42,7 +43,10 @@ mod e13;
 pub(crate) mod e14;
 pub(crate) mod e4;
 mod e5;
+mod e2;
+mod e3;
 mod e6;
+mod e7;
 pub(crate) mod e8;
 mod e9;
 
@@ -72,15 +76,19 @@ pub static CHECKS: &[&Check] = &[
     &c5::CHECK,
     &c9::CHECK,
     &c11::CHECK,
+    &c13::CHECK,
     &c14::CHECK,
     &d1::CHECK,
     &d5::CHECK,
     &d6::CHECK,
     &d7::CHECK,
     &e1::CHECK,
+    &e2::CHECK,
+    &e3::CHECK,
     &e4::CHECK,
     &e5::CHECK,
     &e6::CHECK,
+    &e7::CHECK,
     &e8::CHECK,
     &e9::CHECK,
     &e10::CHECK,
