@@ -3,6 +3,7 @@
 use crate::run::Progress;
 use plumb_engine::{Live, Observer, TargetView};
 use plumb_probe::clock::ClockWatch;
+use plumb_probe::conditions::ConditionWatch;
 use plumb_probe::counters::{self, SampleSet};
 use plumb_probe::kernel_log::KernelLog;
 use plumb_probe::others::IoWatch;
@@ -31,6 +32,7 @@ pub(crate) struct Evidence<'a> {
     targets: BTreeMap<String, TargetFacts>,
     phases: Vec<PhaseObservations>,
     samples: SampleSet,
+    conditions: ConditionWatch,
     around: Option<Around>,
     null_ceiling_ops: Seen<f64>,
     ledger: Option<Ledger<'a>>,
@@ -71,6 +73,7 @@ impl<'a> Evidence<'a> {
             targets: BTreeMap::new(),
             phases: Vec::new(),
             samples: SampleSet::of([]),
+            conditions: ConditionWatch::of([]),
             around: None,
             null_ceiling_ops,
             ledger,
@@ -146,6 +149,7 @@ impl Observer for Evidence<'_> {
     fn targets_ready(&mut self, targets: &[TargetView<'_>]) {
         self.targets = targets.iter().map(|target| (target.name.to_owned(), self.facts(target))).collect();
         self.samples = SampleSet::of(self.targets.values());
+        self.conditions = ConditionWatch::of(self.targets.values());
         let (workload, environment) = (self.workload, self.environment);
         let targets = &self.targets;
         let begun = self.ledger.as_mut().map(|ledger| {
@@ -169,6 +173,7 @@ impl Observer for Evidence<'_> {
             resident_before: residency_of(targets),
             extents_before: extents_of(targets),
             null_ceiling_ops: self.null_ceiling_ops.clone(),
+            conditions: self.conditions.begin(),
             ..PhaseObservations::default()
         };
         self.around = Some(Around {
@@ -190,6 +195,7 @@ impl Observer for Evidence<'_> {
         let mut tier = Tier::Unknown;
         if let Some(around) = &mut self.around {
             around.clock.tick();
+            self.conditions.tick();
             let now = counters::sample(&self.samples);
             let since = around.last_second.as_ref().unwrap_or(&around.observations.before);
             tier = plumb_trust::live_tier(&live.interval, since, &now, self.targets.values());
@@ -209,6 +215,7 @@ impl Observer for Evidence<'_> {
         let Some(mut around) = self.around.take() else { return };
         around.observations.after = after;
         around.observations.dirty_after = residency_of(targets);
+        around.observations.conditions = self.conditions.finish();
         around.observations.other_io = around.others.finish(&[std::process::id()]);
         around.observations.kernel_log = around.kernel_log.since();
         around.observations.clock_step_ns = around.clock.finish();

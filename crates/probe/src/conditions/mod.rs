@@ -12,7 +12,6 @@ mod processors;
 mod timers;
 mod upkeep;
 
-use crate::cgroup;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::{Conditions, PhaseConditions, TimerDue, Upkeep, UpkeepKind};
@@ -116,7 +115,6 @@ impl ConditionWatch {
             upkeep_unseen: upkeep.unseen,
             lazy_init: lazy_init::look(sys, &self.ext4, &processes),
             cpu_throttles: processors::throttles(sys),
-            cpu_quota: cgroup::quota(sys).into(),
             power: power::source(sys),
             heat: self.leaves.iter().map(|leaf| (named(leaf), heat::of(sys, leaf))).collect(),
             health: self.leaves.iter().map(|leaf| (named(leaf), health::of(sys, leaf))).collect(),
