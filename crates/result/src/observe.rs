@@ -256,6 +256,9 @@ pub struct PhaseObservations {
     pub clock_step_ns: Seen<i64>,
     /// Ops per second that the null backend reached on this machine with the same workers, ops/s, for B2.
     pub null_ceiling_ops: Seen<f64>,
+    /// What limits from outside were seen to do.
+    #[serde(default)]
+    pub limits: crate::limits::LimitsSeen,
 }
 
 /// Counters of the system, each cumulative.

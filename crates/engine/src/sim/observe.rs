@@ -116,5 +116,6 @@ pub(super) fn phase(name: &str, devices: &mut [NamedDevice], start: AtStart, end
         kernel_log: Seen::Yes(devices.iter_mut().flat_map(|named| named.device.take_kernel_log()).collect()),
         clock_step_ns: Seen::Yes(0),
         null_ceiling_ops: Seen::no("simulated: the virtual clock waits for the load generator"),
+        limits: Default::default(),
     }
 }
