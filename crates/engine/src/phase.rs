@@ -64,6 +64,10 @@ pub struct Live {
     pub faults: Vec<Fault>,
     /// Reads and writes since the end of the ramp that moved fewer bytes than asked.
     pub short_count: u64,
+    /// See [`PhaseMeasurement::working_set_bytes`].
+    pub working_set_bytes: Option<u64>,
+    /// Asked ops in flight, all workers together.
+    pub depth_asked: u32,
 }
 
 /// Looks on while a phase runs. Called by the coordinator, never by a worker.
@@ -368,6 +372,8 @@ impl Coordinator {
             fault_count,
             faults: if fault_count > 0 { self.memory.reports.faults() } else { Vec::new() },
             short_count,
+            working_set_bytes: run.working_set_bytes,
+            depth_asked: self.depths.iter().sum(),
         });
         self.intervals.push(interval.clone());
         self.previous = readings;

@@ -234,5 +234,7 @@ fn live(phase: &Phase, interval: &Interval, intervals: u64) -> Live {
         fault_count: 0,
         faults: Vec::new(),
         short_count: 0,
+        working_set_bytes: None,
+        depth_asked: 0,
     }
 }
