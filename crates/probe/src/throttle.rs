@@ -144,7 +144,12 @@ mod tests {
     fn throttled_periods_of_v1_and_v2() {
         for (membership, mount, directory, words) in [
             ("0::/a/b\n", V2, "/sys/fs/cgroup", "nr_periods N0\nnr_throttled N9\nthrottled_usec 700\n"),
-            ("4:cpu,cpuacct:/a/b\n", V1, "/sys/fs/cgroup/cpu", "nr_periods N0\nnr_throttled N9\nthrottled_time 700000\n"),
+            (
+                "4:cpu,cpuacct:/a/b\n",
+                V1,
+                "/sys/fs/cgroup/cpu",
+                "nr_periods N0\nnr_throttled N9\nthrottled_time 700000\n",
+            ),
         ] {
             let tree = Tree::new();
             let at = |number: &str| words.replace('N', number);

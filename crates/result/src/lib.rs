@@ -9,6 +9,7 @@ pub mod limiter;
 pub mod limits;
 pub mod measurement;
 pub mod metric;
+pub mod number;
 pub mod observe;
 pub mod run;
 

@@ -138,7 +138,7 @@ impl Evidence<'_> {
         // Moved in for the look and out again: neither is copied.
         self.measured.phases.push(std::mem::take(&mut around.so_far.measured));
         self.observations.phases.push(std::mem::take(&mut around.observations));
-        if plumb_trust::suspects_others(self.workload, &self.measured, &self.observations)
+        if self.judge.suspects_others(self.workload, &self.measured, &self.observations)
             && let Some(seen) = self.observations.phases.last_mut()
         {
             seen.other_io.clone_from(around.named_others.look(&around.others, live.elapsed_ns / 1_000_000_000));
@@ -151,10 +151,14 @@ impl Evidence<'_> {
     }
 }
 
+/// More lines than this say nothing new.
+const KERNEL_LINES_MAX: usize = 100;
+
 /// Reads on in the kernel's log. Once it could not be read, what it said is not known.
 fn read_on(log: &mut KernelLog, lines: &mut Seen<Vec<String>>) {
     match (log.since(), lines) {
-        (Seen::Yes(new), Seen::Yes(lines)) => lines.extend(new),
+        (Seen::Yes(new), Seen::Yes(lines)) if lines.len() < KERNEL_LINES_MAX => lines.extend(new),
+        (Seen::Yes(_), Seen::Yes(_)) => {}
         (Seen::No(reason), lines) => *lines = Seen::No(reason),
         (Seen::Yes(_), Seen::No(_)) => {}
     }
@@ -222,7 +226,8 @@ impl Observer for Evidence<'_> {
     }
 
     fn clock_starts(&mut self, _phase: &str) {
-        let remote = self.observations.targets.values().any(|facts| facts.filesystem.value().is_some_and(|fs| fs.remote));
+        let remote =
+            self.observations.targets.values().any(|facts| facts.filesystem.value().is_some_and(|fs| fs.remote));
         if let Some(around) = &mut self.around {
             around.limits = Some(LimitWatch::start(if remote { Network::Watched } else { Network::Ignored }));
             around.observations.before = counters::sample(&self.samples);

@@ -28,6 +28,6 @@ pub use evidence::{ComparisonView, Ground, PhaseView, RunView, Side};
 pub use factors::{FACTORS, Factor, UnknownFactor, confounded, differences, factor};
 pub use judge::{Judgement, MIN_RUNS_TO_CLAIM, judge, judge_comparison, phase_results};
 pub use limiter::limiter;
-pub use live::{LiveJudge, PhaseNews, suspects_others};
+pub use live::{LiveJudge, PhaseNews};
 pub use metrics::{MIN_SAMPLES_BEYOND, metrics, quantile_allowed};
 pub use tier::{CACHE_SHARE, DEVICE_SHARE, PhaseTiers, RateTier, live_tier, tiers};

@@ -146,17 +146,28 @@ impl LiveJudge {
             .filter(|finding| finding.level > Level::Note)
             .collect();
         let holds = |told: &Finding| findings.iter().any(|finding| finding.code == told.code);
-        let withdrawn: Vec<Finding> = self
-            .told
-            .values()
-            .filter(|told| told.phase.as_ref() == Some(name) && !holds(told))
-            .cloned()
-            .collect();
+        let withdrawn: Vec<Finding> =
+            self.told.values().filter(|told| told.phase.as_ref() == Some(name) && !holds(told)).cloned().collect();
         for finding in &withdrawn {
             self.told.remove(&key(finding));
         }
         let new = findings.into_iter().filter(|finding| !self.told.contains_key(&key(finding))).collect();
         PhaseNews { found: self.tell(new), withdrawn }
+    }
+
+    /// Whether it is worth the cost to look who else does I/O: the devices under the last phase moved more than it asked
+    /// for, and that was not told yet.
+    pub fn suspects_others(&self, workload: &Workload, measurement: &Measurement, observations: &Observations) -> bool {
+        const TOLERATED_BYTES: u64 = 1 << 20;
+        let Some(phase) = PhaseView::last(workload, measurement, observations) else { return false };
+        if self.told.contains_key(&("C1".to_owned(), Some(phase.measured.name.clone()))) {
+            return false;
+        }
+        let (Ground::Device, Ok(device)) = (&phase.ground, &phase.traffic.device) else { return false };
+        let read = phase.traffic.own.as_ref().map_or(phase.traffic.app_read, |own| own.read_bytes);
+        let expected = read + phase.traffic.app_write.saturating_mul(phase.traffic.copies);
+        let beyond = (device.read_bytes + device.write_bytes).saturating_sub(expected);
+        beyond > TOLERATED_BYTES && beyond > expected / 50
     }
 
     fn tell(&mut self, mut found: Vec<Finding>) -> Vec<Finding> {
@@ -173,18 +184,6 @@ fn due(cadence: Cadence, intervals: usize) -> bool {
         Cadence::Start | Cadence::Fact | Cadence::Rate => true,
         Cadence::Sparse => intervals.is_power_of_two() && SPARSE_SECONDS.contains(&intervals),
     }
-}
-
-/// Whether the devices under the last phase moved more than it asked for, so that it is worth the cost to look who else
-/// does I/O.
-pub fn suspects_others(workload: &Workload, measurement: &Measurement, observations: &Observations) -> bool {
-    const TOLERATED_BYTES: u64 = 1 << 20;
-    let Some(phase) = PhaseView::last(workload, measurement, observations) else { return false };
-    let (Ground::Device, Ok(device)) = (&phase.ground, &phase.traffic.device) else { return false };
-    let read = phase.traffic.own.as_ref().map_or(phase.traffic.app_read, |own| own.read_bytes);
-    let expected = read + phase.traffic.app_write.saturating_mul(phase.traffic.copies);
-    let beyond = (device.read_bytes + device.write_bytes).saturating_sub(expected);
-    beyond > TOLERATED_BYTES && beyond > expected / 50
 }
 
 #[cfg(test)]
@@ -293,11 +292,18 @@ mod tests {
 
     #[test]
     fn only_traffic_beyond_the_own_is_suspect() {
-        let suspects = |scene: &Scene| suspects_others(&scene.workload, &scene.measurement, &scene.observations);
+        let suspects =
+            |scene: &Scene| LiveJudge::new().suspects_others(&scene.workload, &scene.measurement, &scene.observations);
         assert!(!suspects(&Scene::reading(1000 * MIB)));
         assert!(!suspects(&Scene::reading(1000 * MIB).device_read(1010 * MIB)));
         assert!(suspects(&Scene::reading(1000 * MIB).device_read(1030 * MIB)));
         assert!(suspects(&Scene::writing(1000 * MIB).device_write(1030 * MIB)));
+        // Once it was told, names would change nothing.
+        let busy = Scene::reading(1000 * MIB).device_read(1300 * MIB);
+        let mut judge = LiveJudge::new();
+        second(&mut judge, &busy);
+        assert_eq!(second(&mut judge, &busy), ["C1"]);
+        assert!(!judge.suspects_others(&busy.workload, &busy.measurement, &busy.observations));
         let mut blind = Scene::reading(1000 * MIB).device_read(1030 * MIB);
         blind.seen().after.devices.values_mut().for_each(|seen| *seen = Seen::no("EPERM"));
         assert!(!suspects(&blind));

@@ -39,6 +39,8 @@ const DEEP_BYTES: f64 = 1_048_576.0;
 const PACED: f64 = 0.50;
 /// Waiting that nothing explains must be at least this share of the workers' time before a lock is named.
 const UNEXPLAINED: f64 = 0.50;
+/// Workers that go to sleep less often than this an op do not wait for storage.
+const HARDLY_SLEEPS: f64 = 0.10;
 /// This share of the asked ops must have been in flight, or it was not the depth that bounded.
 const DEPTH_USED: f64 = 0.70;
 
@@ -71,12 +73,15 @@ fn bound(what: Bound, utilisation: f64, text: String) -> Option<Limiter> {
 fn pace(view: &PhaseView<'_>) -> Option<Limiter> {
     let seconds = view.measured.wall_ns as f64 / 1e9;
     if let Some(asked) = used::asked_rate(view.plan) {
-        let done: u64 = view.measured.ops.iter().filter(|(kind, _)| **kind != OpKind::Delay).map(|(_, op)| op.count).sum();
+        let done: u64 =
+            view.measured.ops.iter().filter(|(kind, _)| **kind != OpKind::Delay).map(|(_, op)| op.count).sum();
         let reached = done as f64 / seconds;
         // Poisson arrivals vary by the root of their number.
         let slack = 0.03f64.max(3.0 / (asked * seconds).max(1.0).sqrt());
         let kept = reached >= asked * (1.0 - slack);
-        let text = || format!("{} of the asked {} ({})", ops_rate(reached), ops_rate(asked), percent((reached / asked).min(1.0)));
+        let text = || {
+            format!("{} of the asked {} ({})", ops_rate(reached), ops_rate(asked), percent((reached / asked).min(1.0)))
+        };
         return if kept { bound(Bound::Pace, (reached / asked).min(1.0), text()) } else { None };
     }
     let paused = used::paused_share(view)?;
@@ -165,7 +170,8 @@ fn generator(view: &PhaseView<'_>) -> Option<Limiter> {
     }
     if view.ground == Ground::Nothing {
         let busiest = used::busiest_worker(view)?;
-        let text = format!("there is no storage; worker {} used {} of a processor", busiest.name, percent(busiest.total));
+        let text =
+            format!("there is no storage; worker {} used {} of a processor", busiest.name, percent(busiest.total));
         return bound(Bound::Generator, busiest.total.min(1.0), text);
     }
     let ceiling = *view.seen.null_ceiling_ops.value()?;
@@ -188,12 +194,12 @@ fn processors(view: &PhaseView<'_>) -> Option<Limiter> {
     let own_share = used::own_cpus(view) / f64::from(view.environment.cpus.max(1));
     if let Some(machine) = machine
         && machine >= FULL_MACHINE
-        && own_share >= 0.5
         && view.environment.cpus > 1
+        && (own_share >= 0.5 || hardly_sleeps(view))
     {
         let all = view.environment.cpus;
         let text = format!(
-            "all {all} were busy {} of the time, {} of it for Plumb's workers ({})",
+            "all {all} were busy {} of the time, {} of that for Plumb's workers ({})",
             percent(machine),
             percent((own_share / machine).min(1.0)),
             busiest.split()
@@ -217,6 +223,14 @@ fn processors(view: &PhaseView<'_>) -> Option<Limiter> {
     bound(Bound::WorkerCpu, used, text)
 }
 
+/// One op at a time each, and the workers did not go to sleep for them: what they lacked was a processor. (Where several
+/// ops are in flight, one sleep can wait for many.)
+fn hardly_sleeps(view: &PhaseView<'_>) -> bool {
+    let one_each = view.measured.workers.iter().all(|worker| worker.depth_asked <= 1);
+    let sleeps = view.measured.workers.iter().map(|worker| worker.sleeps).sum::<Option<u64>>();
+    one_each && sleeps.is_some_and(|sleeps| (sleeps as f64) < view.measured.count() as f64 * HARDLY_SLEEPS)
+}
+
 impl WorkerCpu {
     /// Where its time went.
     fn split(&self) -> String {
@@ -231,13 +245,24 @@ fn comes_from_memory(view: &PhaseView<'_>) -> bool {
     moved && moving.all(|(kind, _)| rate_tier(view, *kind).tier == Tier::Cache)
 }
 
+impl DeviceUse {
+    fn said(&self) -> String {
+        let (busy, in_flight) = (percent(self.busy), short(self.in_flight));
+        format!("{} was busy {busy} of the time with {in_flight} requests in flight", self.name)
+    }
+}
+
 /// A disk that does one thing at a time is at its limit when it is busy. A device that works in parallel is only known
 /// to be when it is busy with a lot. Source: iostats.rst, field 10; Gregg, "Systems Performance", 9.1.3 and 9.3.2.
 fn busy_device(device: Option<&DeviceUse>) -> Option<Limiter> {
     let device = device.filter(|device| device.busy >= BUSY)?;
     let DeviceUse { name, busy, in_flight, bytes_in_flight, one_at_a_time } = device;
     if *one_at_a_time {
-        return bound(Bound::Device, *busy, format!("{name}, a spinning disk, was busy {} of the time", percent(*busy)));
+        return bound(
+            Bound::Device,
+            *busy,
+            format!("{name}, a spinning disk, was busy {} of the time", percent(*busy)),
+        );
     }
     if *in_flight < DEEP && *bytes_in_flight < DEEP_BYTES {
         return None;
@@ -266,7 +291,7 @@ fn lock(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Option<Limiter> {
     // Without a count of sleeps per op there is no sign of contention; with as many requests as sleeps it was the device.
     let sleeps = view.measured.workers.iter().map(|worker| worker.sleeps).sum::<Option<u64>>()?;
     let requests = view.traffic.device.as_ref().map_or(0, |device| device.reads + device.writes);
-    if sleeps <= requests.saturating_mul(2) || (sleeps as f64) < view.measured.count() as f64 * 0.1 {
+    if sleeps <= requests.saturating_mul(2) || (sleeps as f64) < view.measured.count() as f64 * HARDLY_SLEEPS {
         return None;
     }
     let idle_machine = used::machine_cpu(view).is_some_and(|busy| busy < FULL_CPU);
@@ -293,7 +318,7 @@ fn depth(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Option<Limiter> {
     let asked: u64 = view.measured.workers.iter().map(|worker| u64::from(worker.depth_asked)).sum();
     let reached: f64 = view.measured.workers.iter().map(|worker| worker.in_flight_mean).sum();
     let used = reached / asked.max(1) as f64;
-    if asked == 0 || used < DEPTH_USED {
+    if asked == 0 || used < DEPTH_USED || hardly_sleeps(view) {
         return None;
     }
     let each = used::mean_service_ns(view)?;
@@ -309,32 +334,34 @@ fn depth(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Option<Limiter> {
         }
     });
     let behind = match (device, &view.ground) {
-        (Some(device), _) => format!(
-            "; {} was busy {} of the time with {} requests in flight, which for a device that works in parallel is not \
-             full",
-            device.name,
-            percent(device.busy),
-            short(device.in_flight)
-        ),
+        (Some(device), _) => {
+            let full = if device.busy >= BUSY { ", which is not full for a device that works in parallel" } else { "" };
+            format!("; {}{full}", device.said())
+        }
         (None, Ground::Remote) => "; the rest of the time is the server's and the network's".to_owned(),
         (None, _) => String::new(),
     };
-    bound(Bound::Depth, used.min(1.0), format!("{who}, each taking {}{slowest}{behind}", nanos(each)))
+    let crowded = match used::machine_cpu(view) {
+        Some(machine) if machine >= FULL_MACHINE && !view.is_virtual_time() => format!(
+            "; the processors were busy {} of the time, so that part of it is waiting for one",
+            percent(machine)
+        ),
+        _ => String::new(),
+    };
+    bound(Bound::Depth, used.min(1.0), format!("{who}, each taking {}{slowest}{behind}{crowded}", nanos(each)))
 }
 
 /// What was seen, where nothing of it was at its limit.
 fn unknown(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Limiter {
     let mut said = Vec::new();
     if let Some(device) = device {
-        said.push(format!(
-            "{} was busy {} of the time with {} requests in flight",
-            device.name,
-            percent(device.busy),
-            short(device.in_flight)
-        ));
+        said.push(device.said());
     }
     if let Some(cpu) = used::busiest_worker(view).filter(|_| !plan::spins(view.plan) && !view.is_virtual_time()) {
         said.push(format!("the busiest worker used {} of a processor", percent(cpu.total)));
+        if hardly_sleeps(view) {
+            said.push("the workers hardly ever waited for storage".to_owned());
+        }
     }
     match &view.ground {
         Ground::Unseen(reason) => said.push(format!("the storage could not be seen ({reason})")),

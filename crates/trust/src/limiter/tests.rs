@@ -90,6 +90,12 @@ fn all_processors() {
     let scene = || reading().workers(4, 0.2, 0.25);
     assert_eq!(what(&scene().machine(2, 0.97)), Bound::AllCpus);
     assert_ne!(what(&scene().machine(2, 0.90)), Bound::AllCpus);
+    // A worker that never slept lacked a processor, whoever had it.
+    let crowded = || cached().cpu(0.2, 0.3).machine(2, 0.99);
+    assert_eq!(what(&crowded().sleeps(100)), Bound::AllCpus);
+    assert_ne!(what(&crowded().sleeps(25_600 * 10)), Bound::AllCpus);
+    assert_ne!(what(&crowded().sleeps(100).depth(32, 31.0)), Bound::AllCpus);
+    assert_ne!(what(&crowded().sleeps(100).machine(2, 0.5)), Bound::AllCpus);
     // Somebody else's load on all processors is not what this one was bounded by, as far as anybody can tell.
     assert_ne!(what(&reading().cpu(0.1, 0.1).machine(2, 0.99)), Bound::AllCpus);
 }
@@ -129,7 +135,9 @@ fn a_cpu_quota_that_held_back() {
 
 #[test]
 fn an_io_limit_that_was_reached() {
-    for line in ["io.max 8:0 rbps=106000000 wbps=max riops=max wiops=max", "blkio.throttle.read_bps_device 8:0 106000000"] {
+    for line in
+        ["io.max 8:0 rbps=106000000 wbps=max riops=max wiops=max", "blkio.throttle.read_bps_device 8:0 106000000"]
+    {
         let scene = reading().io_limit(line);
         assert_eq!(what(&scene), Bound::IoLimit, "{line}");
         assert!(limiter(&scene).text.contains("of 106 MB/s allowed on vda"), "{}", limiter(&scene).text);
@@ -176,6 +184,8 @@ fn one_op_at_a_time() {
     assert_eq!(what(&scene), Bound::Depth);
     assert!(limiter(&scene).text.starts_with("one op at a time, each taking 39.1 µs"), "{}", limiter(&scene).text);
     assert_eq!(what(&reading().depth(32, 10.0)), Bound::Unknown);
+    // Who hardly sleeps does not wait for its ops.
+    assert_eq!(what(&cached().cpu(0.2, 0.3).sleeps(100)), Bound::Unknown);
 }
 
 #[test]

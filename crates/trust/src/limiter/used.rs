@@ -201,13 +201,7 @@ pub(super) fn io_limits(view: &PhaseView<'_>) -> Vec<IoLimit> {
             };
             if let Some(allowed) = value.parse::<f64>().ok().filter(|allowed| *allowed > 0.0) {
                 let used = amount as f64 / seconds;
-                limits.push(IoLimit {
-                    file: file.to_owned(),
-                    device: layer.name.clone(),
-                    allowed,
-                    used,
-                    in_bytes,
-                });
+                limits.push(IoLimit { file: file.to_owned(), device: layer.name.clone(), allowed, used, in_bytes });
             }
         }
     }
