@@ -102,7 +102,7 @@ pub fn look(path: &Path) -> Result<CheckOutcome, CheckError> {
     };
     let phase =
         PhaseMeasurement { name: "idle".to_owned(), wall_ns: WATCHED.as_nanos() as u64, ..PhaseMeasurement::default() };
-    let measurement = Measurement { phases: vec![phase], interrupted: false };
+    let measurement = Measurement { phases: vec![phase], ..Measurement::default() };
     let mut checks = plumb_trust::judge(&idle(path), &measurement, &observations).findings;
     checks.retain(|finding| WITHOUT_LOAD.contains(&finding.code.as_str()));
     Ok(CheckOutcome { environment, target, checks })

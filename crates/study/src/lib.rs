@@ -4,6 +4,7 @@ pub mod check;
 pub mod compare;
 mod evidence;
 mod fit;
+mod live;
 pub mod place;
 pub mod run;
 

@@ -13,7 +13,9 @@ mod factors;
 #[cfg(test)]
 mod fixture;
 mod judge;
+mod limiter;
 mod link;
+mod live;
 mod metrics;
 mod plan;
 mod text;
@@ -25,5 +27,7 @@ pub use docs::{docs, explain, explanation};
 pub use evidence::{ComparisonView, Ground, PhaseView, RunView, Side};
 pub use factors::{FACTORS, Factor, UnknownFactor, confounded, differences, factor};
 pub use judge::{Judgement, MIN_RUNS_TO_CLAIM, judge, judge_comparison, phase_results};
+pub use limiter::limiter;
+pub use live::{LiveJudge, PhaseNews};
 pub use metrics::{MIN_SAMPLES_BEYOND, metrics, quantile_allowed};
 pub use tier::{CACHE_SHARE, DEVICE_SHARE, PhaseTiers, RateTier, live_tier, tiers};

@@ -117,5 +117,6 @@ pub(super) fn phase(name: &str, devices: &mut [NamedDevice], start: AtStart, end
         clock_step_ns: Seen::Yes(0),
         null_ceiling_ops: Seen::no("simulated: the virtual clock waits for the load generator"),
         conditions: Default::default(),
+        limits: Default::default(),
     }
 }

@@ -85,12 +85,13 @@ impl ConditionWatch {
         self.phase.clone()
     }
 
-    /// Looks while the clock runs, at what costs a few readings of sysfs.
-    pub fn tick(&mut self) {
+    /// Looks while the clock runs, at what costs a few readings of sysfs; the upkeep that was seen so far.
+    pub fn tick(&mut self) -> &[Upkeep] {
         self.frequencies.tick(&self.sys);
         for now in self.places.quick(&self.sys) {
             remember(&mut self.phase.meanwhile, now);
         }
+        &self.phase.meanwhile
     }
 
     /// Looks after the clock stopped, and returns everything about the phase.
