@@ -46,9 +46,19 @@ pub fn ratio(ratio: f64) -> String {
     format!("{ratio:.decimals$}")
 }
 
+/// A ratio near 1: `1.003`.
+pub fn fine_ratio(ratio: f64) -> String {
+    format!("{ratio:.3}")
+}
+
 /// A share: `62 %`.
 pub fn percent(share: f64) -> String {
     number::percent(share, Digits::Three)
+}
+
+/// A probability: `0.012`, `< 0.001`.
+pub fn probability(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 /// A metric's value in its unit.

@@ -10,6 +10,7 @@ pub mod limiter;
 pub mod limits;
 pub mod measurement;
 pub mod metric;
+pub mod noise;
 pub mod number;
 pub mod observe;
 pub mod run;
@@ -23,5 +24,6 @@ pub use measurement::{
     EndMeasurement, Fault, Interval, Measurement, OpCounts, OpMeasurement, PhaseMeasurement, WorkerMeasurement,
 };
 pub use metric::{Better, Metric, Quantity, Unit};
+pub use noise::{NOISE_SCHEMA, Noise, NoiseFloor};
 pub use observe::{Observations, PhaseObservations, Seen};
 pub use run::{MetricValue, PhaseResult, RunResult, Tool};

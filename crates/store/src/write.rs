@@ -155,15 +155,17 @@ impl Store {
                 .execute("INSERT INTO comparison (id, made_at, body) VALUES (?1, ?2, ?3)", params![id, at, body])?;
             let mut insert = transaction.prepare(
                 "INSERT INTO conclusion
-                   (id, comparison_id, made_at, method, contrast, metric, ratio, lo, hi, p, verdict, runs)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                   (id, comparison_id, made_at, method, contrast, metric, ratio, lo, hi, p, p_adjusted, verdict, runs)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
             )?;
             for (i, contrast) in comparison.contrasts.iter().enumerate() {
                 let of = json!({
+                    "workload": contrast.workload,
                     "phase": contrast.phase,
                     "baseline": contrast.baseline,
                     "candidate": contrast.candidate,
                     "blocks": contrast.blocks,
+                    "unit": canonical::value("the unit", &contrast.unit).unwrap_or_default(),
                 });
                 insert.execute(params![
                     format!("{id}/{}", i + 1),
@@ -175,7 +177,8 @@ impl Store {
                     contrast.ratio,
                     contrast.lo,
                     contrast.hi,
-                    contrast.p_sign_flip,
+                    contrast.p,
+                    contrast.p_adjusted,
                     contrast.verdict.name(),
                     runs
                 ])?;
@@ -362,7 +365,7 @@ pub(crate) fn forget_measured(run: &str, transaction: &Transaction<'_>) -> rusql
 }
 
 /// Unix nanoseconds; a time after 2262 is the last one that fits.
-fn nanos(time: Timestamp) -> i64 {
+pub(crate) fn nanos(time: Timestamp) -> i64 {
     i64::try_from(time.as_nanosecond()).unwrap_or(i64::MAX)
 }
 

@@ -1,6 +1,5 @@
 //! What the checks look at: one view of a phase, of a run, of a comparison, with the counters already subtracted.
 
-use crate::factors::Factor;
 use crate::plan;
 use plumb_result::observe::{
     BlockLayer, DeviceCounters, Environment, Extents, LayerKind, OwnIo, PhaseObservations, Residency, Seen, TargetFacts,
@@ -8,6 +7,8 @@ use plumb_result::observe::{
 use plumb_result::{Measurement, Observations, PhaseMeasurement};
 use plumb_workload::{CachePolicy, Content, OpKind, Phase, Target, Workload};
 use std::collections::{BTreeMap, BTreeSet};
+
+pub use crate::comparison::{ComparisonView, Side};
 
 /// A whole run.
 pub struct RunView<'a> {
@@ -41,31 +42,6 @@ pub struct PhaseView<'a> {
     pub ground: Ground,
     /// What moved.
     pub(crate) traffic: Traffic,
-}
-
-/// Two sides of a comparison, and what was declared to differ.
-pub struct ComparisonView<'a> {
-    /// What the candidate is held against.
-    pub baseline: Side<'a>,
-    /// What is held against it.
-    pub candidate: Side<'a>,
-    /// The factor that was declared to vary.
-    pub varying: Option<&'static Factor>,
-}
-
-/// One side of a comparison.
-#[derive(Clone, Copy)]
-pub struct Side<'a> {
-    /// How it is called.
-    pub name: &'a str,
-    /// The machine.
-    pub environment: &'a Environment,
-    /// The storage under each target, by the target's name.
-    pub targets: &'a BTreeMap<String, TargetFacts>,
-    /// What the probe saw around the phases of one of its runs.
-    pub phases: &'a [PhaseObservations],
-    /// Runs that were not left out.
-    pub runs: u32,
 }
 
 /// What a phase's targets stand on.

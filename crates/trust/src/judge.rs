@@ -9,7 +9,8 @@ use crate::tier::{PhaseTiers, phase_tiers};
 use plumb_result::{Finding, Level, Limiter, Measurement, Observations, PhaseResult, RunVerdict};
 use plumb_workload::Workload;
 
-pub use crate::checks::e1::MIN_RUNS_TO_CLAIM;
+pub use crate::checks::e1::{MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM};
+pub use crate::checks::e14::is_below_floor;
 
 /// Checks without which it is not known what was measured: where one of them could not look, a run cannot pass.
 const DECISIVE: &[&str] = &["A1", "A3"];

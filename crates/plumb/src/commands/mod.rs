@@ -4,6 +4,7 @@ pub mod check;
 pub mod clean;
 pub mod compare;
 pub mod explain;
+pub mod noise;
 pub mod run;
 pub mod schema;
 pub mod shell;

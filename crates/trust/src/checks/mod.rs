@@ -26,7 +26,14 @@ mod c5;
 mod c9;
 pub(crate) mod d1;
 mod d5;
+mod d6;
+mod d7;
 pub(crate) mod e1;
+mod e10;
+mod e11;
+mod e12;
+mod e13;
+pub(crate) mod e14;
 mod e6;
 mod e9;
 
@@ -53,9 +60,16 @@ pub static CHECKS: &[&Check] = &[
     &c14::CHECK,
     &d1::CHECK,
     &d5::CHECK,
+    &d6::CHECK,
+    &d7::CHECK,
     &e1::CHECK,
     &e6::CHECK,
     &e9::CHECK,
+    &e10::CHECK,
+    &e11::CHECK,
+    &e12::CHECK,
+    &e13::CHECK,
+    &e14::CHECK,
 ];
 
 #[cfg(test)]
