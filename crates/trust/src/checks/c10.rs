@@ -25,9 +25,8 @@ fn look(view: &RunView<'_>) -> Outcome {
     if !on_devices().any(|phase| matches!(phase.ground, Ground::Device)) {
         return Outcome::NotApplicable;
     }
-    let powers = || {
-        on_devices().flat_map(|phase| [&phase.seen.conditions.before.power, &phase.seen.conditions.after.power])
-    };
+    let powers =
+        || on_devices().flat_map(|phase| [&phase.seen.conditions.before.power, &phase.seen.conditions.after.power]);
     let mut saving: Vec<String> = Vec::new();
     if powers().any(|power| power.value() == Some(&PowerSource::Battery)) {
         saving.push("the machine ran on its battery".to_owned());

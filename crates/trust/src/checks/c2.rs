@@ -81,7 +81,9 @@ const fn remedy(kind: UpkeepKind) -> &'static str {
         UpkeepKind::Check | UpkeepKind::Repair => {
             "Wait, or stop it with `echo idle > /sys/block/mdN/md/sync_action`, and measure again."
         }
-        UpkeepKind::Degraded => "Replace the missing device, or make the degraded state the declared factor of a study.",
+        UpkeepKind::Degraded => {
+            "Replace the missing device, or make the degraded state the declared factor of a study."
+        }
         UpkeepKind::Balance => "Wait, or stop it with `btrfs balance cancel`, and measure again.",
         UpkeepKind::Scrub => "Wait, or stop it with `btrfs scrub cancel`, and measure again.",
         UpkeepKind::Replace | UpkeepKind::Other => "Wait until it is done, and measure again.",
@@ -112,9 +114,11 @@ mod tests {
 
     #[test]
     fn what_is_seen_twice_is_said_once() {
-        let scene = Scene::reading(MIB)
-            .upkeep(Look::Before, UpkeepKind::Resync, "3 % done")
-            .upkeep(Look::After, UpkeepKind::Resync, "4 % done");
+        let scene = Scene::reading(MIB).upkeep(Look::Before, UpkeepKind::Resync, "3 % done").upkeep(
+            Look::After,
+            UpkeepKind::Resync,
+            "4 % done",
+        );
         let message = scene.finding("C2").unwrap().message;
         assert_eq!(message, "Meanwhile md0 was resyncing (3 % done): its work was part of the number.");
     }

@@ -45,9 +45,9 @@ fn look(view: &PhaseView<'_>) -> Outcome {
                 format!("{name} was above its warning temperature for {minutes} of the phase."),
             );
         }
-        let readings: Vec<&Heat> =
-            [before, after].iter().filter_map(|seen| seen.heat.get(name)?.value()).collect();
-        let too_hot = readings.iter().find(|heat| heat.alarm || heat.warning_celsius.is_some_and(|at| heat.celsius > at));
+        let readings: Vec<&Heat> = [before, after].iter().filter_map(|seen| seen.heat.get(name)?.value()).collect();
+        let too_hot =
+            readings.iter().find(|heat| heat.alarm || heat.warning_celsius.is_some_and(|at| heat.celsius > at));
         if let Some(heat) = too_hot {
             let limit = match heat.warning_celsius {
                 Some(limit) => format!("it warns at {} °C", short(limit)),

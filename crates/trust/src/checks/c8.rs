@@ -22,8 +22,7 @@ pub(crate) static CHECK: Check = Check {
 };
 
 fn look(view: &RunView<'_>) -> Outcome {
-    let on_devices =
-        view.phases.iter().any(|phase| matches!(phase.ground, Ground::Device) && !phase.is_virtual_time());
+    let on_devices = view.phases.iter().any(|phase| matches!(phase.ground, Ground::Device) && !phase.is_virtual_time());
     if !on_devices {
         return Outcome::NotApplicable;
     }
