@@ -3,7 +3,6 @@
 
 use crate::mounts::{self, Mount};
 use crate::sysroot::Sysroot;
-use plumb_result::conditions::CpuQuota;
 use plumb_result::observe::CgroupLimits;
 use std::path::{Path, PathBuf};
 
@@ -12,13 +11,13 @@ const V1_UNLIMITED_BYTES: u64 = 1 << 62;
 
 /// One line of `/proc/self/cgroup`: a hierarchy and this process' place in it.
 #[derive(Debug, PartialEq, Eq)]
-struct Membership {
+pub(crate) struct Membership {
     /// Controllers of a v1 hierarchy; empty for v2.
-    controllers: Vec<String>,
-    path: PathBuf,
+    pub(crate) controllers: Vec<String>,
+    pub(crate) path: PathBuf,
 }
 
-fn memberships(text: &str) -> Vec<Membership> {
+pub(crate) fn memberships(text: &str) -> Vec<Membership> {
     text.lines()
         .filter_map(|line| {
             let mut parts = line.splitn(3, ':');
@@ -70,36 +69,8 @@ pub(crate) fn limits(sys: &Sysroot) -> CgroupLimits {
     limits
 }
 
-/// How often and how long this process' groups were kept from running by their CPU quotas; each group counts for itself,
-/// and only groups with a quota count. Source: `cpu.stat`; v1 has `throttled_time` in ns, v2 `throttled_usec`.
-pub(crate) fn quota(sys: &Sysroot) -> Result<CpuQuota, String> {
-    let own = memberships(&sys.read("/proc/self/cgroup")?);
-    let mounts = mounts::parse(&sys.read("/proc/self/mountinfo")?);
-    let mut sum: Option<CpuQuota> = None;
-    for membership in &own {
-        let mount = mounts.iter().find(|mount| match membership.controllers.as_slice() {
-            [] => mount.kind == "cgroup2",
-            controllers => {
-                mount.kind == "cgroup"
-                    && controllers.iter().any(|name| name == "cpu")
-                    && mount.super_options.iter().any(|name| name == "cpu")
-            }
-        });
-        for group in mount.iter().flat_map(|mount| groups(mount, &membership.path)) {
-            let text = sys.read(group.join("cpu.stat")).unwrap_or_default();
-            let field = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.trim().parse::<u64>().ok());
-            let Some(periods) = field("nr_throttled ") else { continue };
-            let time = field("throttled_usec ").or(field("throttled_time ").map(|ns| ns / 1000)).unwrap_or(0);
-            let so_far = sum.get_or_insert_default();
-            so_far.throttled_periods = so_far.throttled_periods.saturating_add(periods);
-            so_far.throttled_us = so_far.throttled_us.saturating_add(time);
-        }
-    }
-    sum.ok_or_else(|| "no control group of this process counts its throttling".to_owned())
-}
-
 /// Directories of a group and of all above it, lowest first, as far as they are mounted here.
-fn groups(mount: &Mount, path: &Path) -> Vec<PathBuf> {
+pub(crate) fn groups(mount: &Mount, path: &Path) -> Vec<PathBuf> {
     // In a container without a namespace of its own the mount shows a sub-tree, and the path counts from the true root.
     let inside = path.strip_prefix(&mount.root).or_else(|_| path.strip_prefix("/")).unwrap_or(Path::new(""));
     let outside = inside.components().any(|part| part == std::path::Component::ParentDir);
@@ -233,24 +204,6 @@ mod tests {
             .file("/proc/self/mountinfo", "35 31 0:32 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n")
             .file("/sys/fs/cgroup/memory/memory.limit_in_bytes", "268435456\n");
         assert_eq!(limits(&tree.sys()).memory_bytes, Some(256 << 20));
-    }
-
-    // Protects: both versions' files and units, summed over the ancestors.
-    #[test]
-    fn throttling_by_quota() {
-        let tree = Tree::new();
-        assert!(quota(&tree.sys()).is_err());
-        tree.file("/proc/self/cgroup", "0::/a/b\n")
-            .file("/proc/self/mountinfo", "31 23 0:28 / /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n")
-            .file("/sys/fs/cgroup/a/b/cpu.stat", "usage_usec 9\nnr_periods 5\nnr_throttled 2\nthrottled_usec 700\n")
-            .file("/sys/fs/cgroup/a/cpu.stat", "usage_usec 9\nnr_periods 5\nnr_throttled 1\nthrottled_usec 30\n")
-            .file("/sys/fs/cgroup/cpu.stat", "usage_usec 9\n");
-        assert_eq!(quota(&tree.sys()), Ok(CpuQuota { throttled_periods: 3, throttled_us: 730 }));
-        let tree = Tree::new();
-        tree.file("/proc/self/cgroup", "2:cpu,cpuacct:/box\n1:name=systemd:/\n")
-            .file("/proc/self/mountinfo", "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu,cpuacct\n")
-            .file("/sys/fs/cgroup/cpu/box/cpu.stat", "nr_periods 5\nnr_throttled 4\nthrottled_time 2000000\n");
-        assert_eq!(quota(&tree.sys()), Ok(CpuQuota { throttled_periods: 4, throttled_us: 2000 }));
     }
 
     // Protects: what cannot be read is said, not taken for "no limit".

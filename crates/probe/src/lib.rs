@@ -21,6 +21,7 @@ pub mod stack;
 mod sysroot;
 #[cfg(test)]
 mod testtree;
+pub mod throttle;
 
 pub use environment::environment;
 pub use sysroot::Sysroot;

@@ -37,8 +37,6 @@ pub struct Conditions {
     pub lazy_init: Seen<LazyInit>,
     /// Times that processors were throttled since boot, all processors together.
     pub cpu_throttles: Seen<u64>,
-    /// Time that this process' control groups were kept from running, since they were made.
-    pub cpu_quota: Seen<CpuQuota>,
     /// What the machine runs on.
     pub power: Seen<PowerSource>,
     /// Temperatures of the leaf devices, by the device's name.
@@ -129,15 +127,6 @@ pub struct GroupCount {
     pub total: u64,
     /// Those whose inode table was not zeroed yet.
     pub uninitialised: u64,
-}
-
-/// Throttling by a CPU quota. Source: `cpu.stat`, Documentation/scheduler/sched-bwc.rst.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct CpuQuota {
-    /// Periods in which the quota was used up.
-    pub throttled_periods: u64,
-    /// Time for which threads were held back, µs, summed over processors.
-    pub throttled_us: u64,
 }
 
 /// What the machine runs on.

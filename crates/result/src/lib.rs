@@ -6,15 +6,20 @@ pub mod compare;
 pub mod conditions;
 pub mod finding;
 pub mod histogram;
+pub mod limiter;
+pub mod limits;
 pub mod measurement;
 pub mod metric;
 pub mod noise;
+pub mod number;
 pub mod observe;
 pub mod run;
 
 pub use compare::{Comparison, Contrast, ContrastVerdict};
 pub use finding::{Finding, Level, RunVerdict, Tier};
 pub use histogram::Histogram;
+pub use limiter::{Bound, Limiter};
+pub use limits::{CpuQuota, LimitsSeen, NetworkLink};
 pub use measurement::{
     EndMeasurement, Fault, Interval, Measurement, OpCounts, OpMeasurement, PhaseMeasurement, WorkerMeasurement,
 };

@@ -258,7 +258,11 @@ pub struct PhaseObservations {
     /// Ops per second that the null backend reached on this machine with the same workers, ops/s, for B2.
     pub null_ceiling_ops: Seen<f64>,
     /// The state of the machine and its disks around the phase.
+    #[serde(default)]
     pub conditions: PhaseConditions,
+    /// What limits from outside were seen to do.
+    #[serde(default)]
+    pub limits: crate::limits::LimitsSeen,
 }
 
 /// Counters of the system, each cumulative.

@@ -94,13 +94,17 @@ impl Store {
     }
 
     /// Stores a run's result and measurement in one transaction, flushed to the storage. Status becomes `ok`, or
-    /// `aborted` for a result that is partial. A run that was never begun is inserted; one that is there is replaced.
+    /// `aborted` for a result that a signal ended, `failed` for one that an error ended. A run that was never begun is inserted; one that is there is replaced.
     pub fn finish_run(&mut self, result: &RunResult, measurement: &Measurement) -> Result<(), StoreError> {
         let row = RunRowIn::of(&result.id, &result.started_at, &result.tool, &result.workload)?;
         let facts = Facts::of(&result.environment, &result.target)?;
         let phases = measurement.phases.iter().map(PhaseIn::of).collect::<Result<Vec<_>, StoreError>>()?;
         let body = serde_json::to_vec(result).map_err(|source| StoreError::Json { what: "the result", source })?;
-        let (status, reason) = if result.partial { ("aborted", Some("ended early by a signal")) } else { ("ok", None) };
+        let (status, reason) = match (&result.error, result.partial) {
+            (Some(error), _) => ("failed", Some(error.as_str())),
+            (None, true) => ("aborted", Some("ended early by a signal")),
+            (None, false) => ("ok", None),
+        };
         let wall_ns: u64 = result.phases.iter().map(|phase| phase.wall_ns).sum();
         self.write("storing a result", Durability::Power, |transaction| {
             row.insert(&facts, transaction)?;

@@ -5,6 +5,7 @@ pub mod compare;
 mod evidence;
 mod fit;
 mod floors;
+mod live;
 pub mod noise;
 pub mod place;
 pub mod run;

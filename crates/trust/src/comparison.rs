@@ -55,6 +55,8 @@ pub struct SideRecord {
     pub works: Vec<WorkPrint>,
     /// What ran it, one entry for each distinct program.
     pub tools: Vec<ToolPrint>,
+    /// What the probe saw around the phases of the first of them.
+    pub phases: Vec<PhaseObservations>,
 }
 
 impl Default for SideRecord {
@@ -67,6 +69,7 @@ impl Default for SideRecord {
             unlike_plots: Vec::new(),
             works: Vec::new(),
             tools: Vec::new(),
+            phases: Vec::new(),
         }
     }
 }

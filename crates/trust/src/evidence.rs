@@ -142,6 +142,17 @@ impl<'a> RunView<'a> {
 }
 
 impl<'a> PhaseView<'a> {
+    /// The last measured phase; `None` where there is none or the workload does not know it.
+    pub(crate) fn last(
+        workload: &'a Workload,
+        measurement: &'a Measurement,
+        observations: &'a Observations,
+    ) -> Option<PhaseView<'a>> {
+        let (measured, earlier) = measurement.phases.split_last()?;
+        let plan = workload.phase.iter().find(|phase| phase.name == measured.name)?;
+        Some(PhaseView::new(workload, plan, measured, earlier, observations, earlier.len()))
+    }
+
     fn new(
         workload: &'a Workload,
         plan: &'a Phase,

@@ -14,7 +14,9 @@ mod factors;
 #[cfg(test)]
 mod fixture;
 mod judge;
+mod limiter;
 mod link;
+mod live;
 mod metrics;
 mod passes;
 mod plan;
@@ -38,6 +40,8 @@ pub use judge::{
     Judgement, MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM, RunModes, is_below_floor, judge, judge_comparison, phase_results,
     run_modes,
 };
+pub use limiter::limiter;
+pub use live::{LiveJudge, PhaseNews};
 pub use metrics::{MIN_SAMPLES_BEYOND, metrics, quantile_allowed};
 pub use same_work::{Question, WorkPrint, unlike, work_print};
 pub use stated::{StatedError, conversion};

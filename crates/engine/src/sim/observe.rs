@@ -114,7 +114,6 @@ fn conditions(devices: &[NamedDevice]) -> Conditions {
         upkeep_unseen: Vec::new(),
         lazy_init: Seen::no(SIMULATED),
         cpu_throttles: Seen::no(SIMULATED),
-        cpu_quota: Seen::no(SIMULATED),
         power: Seen::no(SIMULATED),
         heat: devices.iter().map(|named| (name(named), Seen::Yes(named.device.heat()))).collect(),
         health: devices.iter().map(|named| (name(named), Seen::Yes(named.device.health()))).collect(),
@@ -154,5 +153,6 @@ pub(super) fn phase(name: &str, devices: &mut [NamedDevice], start: AtStart, end
             matters_until_unix_s: None,
             declared: Vec::new(),
         },
+        limits: Default::default(),
     }
 }

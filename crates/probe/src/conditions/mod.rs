@@ -12,7 +12,6 @@ mod processors;
 mod timers;
 mod upkeep;
 
-use crate::cgroup;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::{Conditions, PhaseConditions, TimerDue, Upkeep, UpkeepKind};
@@ -86,12 +85,13 @@ impl ConditionWatch {
         self.phase.clone()
     }
 
-    /// Looks while the clock runs, at what costs a few readings of sysfs.
-    pub fn tick(&mut self) {
+    /// Looks while the clock runs, at what costs a few readings of sysfs; the upkeep that was seen so far.
+    pub fn tick(&mut self) -> &[Upkeep] {
         self.frequencies.tick(&self.sys);
         for now in self.places.quick(&self.sys) {
             remember(&mut self.phase.meanwhile, now);
         }
+        &self.phase.meanwhile
     }
 
     /// Looks after the clock stopped, and returns everything about the phase.
@@ -116,7 +116,6 @@ impl ConditionWatch {
             upkeep_unseen: upkeep.unseen,
             lazy_init: lazy_init::look(sys, &self.ext4, &processes),
             cpu_throttles: processors::throttles(sys),
-            cpu_quota: cgroup::quota(sys).into(),
             power: power::source(sys),
             heat: self.leaves.iter().map(|leaf| (named(leaf), heat::of(sys, leaf))).collect(),
             health: self.leaves.iter().map(|leaf| (named(leaf), health::of(sys, leaf))).collect(),

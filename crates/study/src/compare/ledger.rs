@@ -102,6 +102,10 @@ impl Ledger {
                 .or_default()
                 .entry(named.name)
                 .or_insert_with(|| outcome.observations.targets.clone());
+            let phases = &mut self.records[index].phases;
+            if phases.is_empty() {
+                phases.clone_from(&outcome.observations.phases);
+            }
         }
         if is_rejected {
             return;

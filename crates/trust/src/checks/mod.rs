@@ -26,12 +26,23 @@ mod b7;
 mod b8;
 mod b9;
 mod c1;
+mod c10;
 mod c11;
+mod c12;
 mod c13;
 mod c14;
+mod c2;
+mod c3;
+mod c4;
 mod c5;
+mod c6;
+mod c7;
+mod c8;
 mod c9;
 pub(crate) mod d1;
+mod d2;
+mod d3;
+mod d4;
 mod d5;
 mod d6;
 mod d7;
@@ -73,12 +84,23 @@ pub static CHECKS: &[&Check] = &[
     &b9::CHECK,
     &b10::CHECK,
     &c1::CHECK,
+    &c2::CHECK,
+    &c3::CHECK,
+    &c4::CHECK,
     &c5::CHECK,
+    &c6::CHECK,
+    &c7::CHECK,
+    &c8::CHECK,
     &c9::CHECK,
+    &c10::CHECK,
     &c11::CHECK,
+    &c12::CHECK,
     &c13::CHECK,
     &c14::CHECK,
     &d1::CHECK,
+    &d2::CHECK,
+    &d3::CHECK,
+    &d4::CHECK,
     &d5::CHECK,
     &d6::CHECK,
     &d7::CHECK,
