@@ -1,6 +1,7 @@
-//! Development tasks: `cargo xtask test | bench NAME | musl`.
+//! Development tasks: `cargo xtask test | bench NAME | calibrate | musl`.
 
 mod bench;
+mod calibrate;
 mod packages;
 
 use anyhow::{Context, Result, bail};
@@ -13,6 +14,8 @@ cargo xtask test [ARGS…]   install the Debian packages that the tests need (as
 cargo xtask bench NAME     time Plumb against its peers, side by side, and print ratios; NAME is
                            `engine` (the hot loop against fio) or `flows` (file sets against bare system calls);
                            --rounds N, and --binary FILE instead of a release build
+cargo xtask calibrate      how often Plumb is right and wrong on simulated devices, against its bars;
+                           --scale small|full, --seed N, --only SCENARIO, --tell N (of so many trials, in words)
 cargo xtask musl           build the static binary";
 
 fn main() -> Result<()> {
@@ -22,6 +25,7 @@ fn main() -> Result<()> {
         ["test", rest @ ..] => test(rest),
         ["bench", "engine", rest @ ..] => bench::engine(&bench::Options::parse(rest)?),
         ["bench", "flows", rest @ ..] => bench::flows(&bench::Options::parse(rest)?),
+        ["calibrate", rest @ ..] => calibrate::run(&calibrate::Options::parse(rest)?),
         ["musl"] => musl(),
         _ => bail!("usage:\n{USAGE}"),
     }

@@ -66,6 +66,8 @@ pub(crate) struct ReportCells {
     pub(crate) said_done: AtomicU64,
     pub(crate) cpu_user_ns: AtomicU64,
     pub(crate) cpu_system_ns: AtomicU64,
+    /// Voluntary context switches: how often it went to sleep by itself.
+    pub(crate) sleeps: AtomicU64,
     /// Time to make the content of one write, ns.
     pub(crate) fill_cost_ns: AtomicU64,
     /// Time to verify the content of one read, ns.

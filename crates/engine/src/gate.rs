@@ -97,11 +97,13 @@ pub(crate) struct WorkerSpec {
     pub(crate) body: Body,
 }
 
-/// Processor time, ns.
+/// What the kernel charged to a thread. Source: getrusage(2).
 #[derive(Debug, Clone, Copy, Default)]
 struct CpuTime {
     user_ns: u64,
     system_ns: u64,
+    /// Voluntary context switches.
+    sleeps: u64,
 }
 
 fn thread_cpu_time() -> CpuTime {
@@ -114,7 +116,11 @@ fn thread_cpu_time() -> CpuTime {
     // SAFETY: writes into a live rusage.
     unsafe { libc::getrusage(who, &raw mut usage) };
     let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
-    CpuTime { user_ns: ns(usage.ru_utime), system_ns: ns(usage.ru_stime) }
+    CpuTime {
+        user_ns: ns(usage.ru_utime),
+        system_ns: ns(usage.ru_stime),
+        sleeps: u64::try_from(usage.ru_nvcsw).unwrap_or(0),
+    }
 }
 
 impl Gate {
@@ -184,6 +190,7 @@ impl Passed<'_> {
         let cpu = thread_cpu_time();
         report.cpu_user_ns.store(cpu.user_ns - self.cpu.user_ns, Relaxed);
         report.cpu_system_ns.store(cpu.system_ns - self.cpu.system_ns, Relaxed);
+        report.sleeps.store(cpu.sleeps.saturating_sub(self.cpu.sleeps), Relaxed);
     }
 }
 

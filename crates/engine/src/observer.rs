@@ -2,7 +2,7 @@
 //! is stored here. Called by the coordinator, never by a worker.
 
 use crate::phase::Live;
-use plumb_result::PhaseObservations;
+use plumb_result::{PhaseMeasurement, PhaseObservations};
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
@@ -39,6 +39,10 @@ pub trait Observer {
 
     /// A simulated phase has run; this is what would have been seen around it.
     fn simulated(&mut self, _phase: PhaseObservations) {}
+
+    /// The phase is over, and this is what was measured of it. Called after [`Observer::clock_stopped`] or
+    /// [`Observer::simulated`].
+    fn phase_ended(&mut self, _measured: &PhaseMeasurement) {}
 }
 
 /// Nobody looks on.

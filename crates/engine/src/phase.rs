@@ -58,6 +58,16 @@ pub struct Live {
     pub interval: Interval,
     /// Mean ops in flight over it.
     pub in_flight: f64,
+    /// Errors of ops since the phase began.
+    pub fault_count: u64,
+    /// The first of them.
+    pub faults: Vec<Fault>,
+    /// Reads and writes since the end of the ramp that moved fewer bytes than asked.
+    pub short_count: u64,
+    /// See [`PhaseMeasurement::working_set_bytes`].
+    pub working_set_bytes: Option<u64>,
+    /// Asked ops in flight, all workers together.
+    pub depth_asked: u32,
 }
 
 /// Looks on while a phase runs. Called by the coordinator, never by a worker.
@@ -349,6 +359,9 @@ impl Coordinator {
         let delta = merged(&since(&readings, &self.previous));
         let interval = interval(self.covered_ns, length_ns, &delta);
         self.covered_ns += length_ns;
+        let count = |readings: &[Reading], of: fn(&Reading) -> u64| readings.iter().map(of).sum::<u64>();
+        let fault_count = count(&readings, |reading| reading.errors);
+        let short_count = count(&readings, |reading| reading.short) - count(&self.baseline, |reading| reading.short);
         watcher.interval(&Live {
             phase: run.name.clone(),
             elapsed_ns: self.covered_ns,
@@ -356,6 +369,11 @@ impl Coordinator {
             interval: interval.clone(),
             // The service time of what completed, spread over the interval: Little's law.
             in_flight: delta.service_sum_ns() as f64 / length_ns as f64,
+            fault_count,
+            faults: if fault_count > 0 { self.memory.reports.faults() } else { Vec::new() },
+            short_count,
+            working_set_bytes: run.working_set_bytes,
+            depth_asked: self.depths.iter().sum(),
         });
         self.intervals.push(interval.clone());
         self.previous = readings;
@@ -461,6 +479,8 @@ impl Coordinator {
             wall_ns,
             cpu_user_ns: report.cpu_user_ns.load(Relaxed),
             cpu_system_ns: report.cpu_system_ns.load(Relaxed),
+            // Where there is no count per thread, there is none.
+            sleeps: cfg!(target_os = "linux").then(|| report.sleeps.load(Relaxed)),
             depth_asked: self.depths[number],
             in_flight_mean: if wall_ns == 0 { 0.0 } else { reading.service_sum_ns() as f64 / wall_ns as f64 },
             fill_ns: fill_ns + check_ns,

@@ -142,7 +142,8 @@ impl From<Refusal> for EngineError {
     }
 }
 
-/// Runs a workload whose sizes are all in bytes. A signal ends it early, with what was measured before.
+/// Runs a workload whose sizes are all in bytes. A signal ends it early, with what was measured before; so does an error
+/// after the first phase, which is then named in the measurement.
 pub fn run(
     workload: &Workload,
     setting: &Setting<'_>,
@@ -152,7 +153,7 @@ pub fn run(
         return simulate::run(workload, setting, observer);
     }
     match run_real(workload, setting, observer) {
-        Err(error) if error.is_stop() => Ok(Measurement { phases: Vec::new(), interrupted: true }),
+        Err(error) if error.is_stop() => Ok(Measurement { interrupted: true, ..Measurement::default() }),
         outcome => outcome,
     }
 }
@@ -176,10 +177,14 @@ fn run_real(
         match run_one(workload, phase, number as u32, &surroundings, &mut targets, observer) {
             Ok(outcome) => {
                 measurement.interrupted = outcome.interrupted;
+                observer.phase_ended(&outcome.measurement);
                 measurement.phases.push(outcome.measurement);
             }
             Err(error) if error.is_stop() => measurement.interrupted = true,
-            Err(error) => return Err(error),
+            Err(error) => {
+                measurement = keep_finished(measurement, error)?;
+                break;
+            }
         }
         if measurement.interrupted || setting.stop.requested() {
             measurement.interrupted = true;
@@ -190,6 +195,14 @@ fn run_real(
         last.fallbacks.push(format!("clean up: {error}; `plumb clean` removes what is left"));
     }
     Ok(measurement)
+}
+
+/// What an error leaves of a run: the phases before it. Where there are none, the run has come to nothing.
+pub(crate) fn keep_finished(measurement: Measurement, error: EngineError) -> Result<Measurement, EngineError> {
+    match measurement.phases.is_empty() {
+        true => Err(error),
+        false => Ok(Measurement { error: Some(error.to_string()), ..measurement }),
+    }
 }
 
 fn run_one(

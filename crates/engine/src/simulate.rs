@@ -5,9 +5,9 @@ use crate::op::BlockOp;
 use crate::phase::Live;
 use crate::plan::{WorkerSeat, seats};
 use crate::rng::Purpose;
-use crate::run::{EngineError, Setting};
+use crate::run::{EngineError, Setting, keep_finished};
 use crate::sim::worker::WorkerPlace;
-use crate::sim::{Either, EitherOp, PhaseEnd, SimWorker, Simulation};
+use crate::sim::{Either, EitherOp, PhaseEnd, SimPhaseOutcome, SimWorker, Simulation};
 use crate::source::Source;
 use crate::source::blocks::{BlockVisitor, with_source};
 use crate::source::flow::{FlowOp, FlowSource, FlowState, Program, TreeState};
@@ -110,22 +110,12 @@ pub(crate) fn run(
             measurement.interrupted = true;
             break;
         }
-        let planned = plan_phase(workload, phase, number as u32, &simulation, &mut trees)?;
-        let mut intervals = 0;
-        let outcome = simulation
-            .run_phase(phase, planned.workers, Some(planned.working_set_bytes), &mut |interval| {
-                intervals += 1;
-                observer.interval(&live(phase, interval, intervals));
-                if setting.stop.requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            })
-            .map_err(EngineError::plan)?;
-        for (target, shape, returned) in planned.returned {
-            let states: Option<Vec<FlowState>> =
-                returned.iter().map(|slot| slot.lock().ok().and_then(|mut slot| slot.take())).collect();
-            let states = states.ok_or_else(|| EngineError::plan("a simulated flow lost its state"))?;
-            trees.insert(target, TreeState::join(shape, states));
-        }
+        let outcome = match run_one(workload, phase, number as u32, setting, &mut simulation, &mut trees, observer) {
+            Ok(outcome) => outcome,
+            Err(error) => return keep_finished(measurement, error),
+        };
         observer.simulated(outcome.observations);
+        observer.phase_ended(&outcome.measurement);
         measurement.phases.push(outcome.measurement);
         if outcome.end == PhaseEnd::Interrupted {
             measurement.interrupted = true;
@@ -133,6 +123,34 @@ pub(crate) fn run(
         }
     }
     Ok(measurement)
+}
+
+/// Runs one phase on the virtual clock, and puts its trees back for the next.
+fn run_one<'a>(
+    workload: &'a Workload,
+    phase: &'a Phase,
+    number: u32,
+    setting: &Setting<'_>,
+    simulation: &mut Simulation,
+    trees: &mut BTreeMap<&'a str, TreeState>,
+    observer: &mut dyn Observer,
+) -> Result<SimPhaseOutcome, EngineError> {
+    let planned = plan_phase(workload, phase, number, simulation, trees)?;
+    let mut intervals = 0;
+    let outcome = simulation
+        .run_phase(phase, planned.workers, Some(planned.working_set_bytes), &mut |interval| {
+            intervals += 1;
+            observer.interval(&live(phase, interval, intervals));
+            if setting.stop.requested() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .map_err(EngineError::plan)?;
+    for (target, shape, returned) in planned.returned {
+        let states: Option<Vec<FlowState>> =
+            returned.iter().map(|slot| slot.lock().ok().and_then(|mut slot| slot.take())).collect();
+        let states = states.ok_or_else(|| EngineError::plan("a simulated flow lost its state"))?;
+        trees.insert(target, TreeState::join(shape, states));
+    }
+    Ok(outcome)
 }
 
 /// The file set that a simulated target stands for: its size, in equal files of one directory.
@@ -213,5 +231,10 @@ fn live(phase: &Phase, interval: &Interval, intervals: u64) -> Live {
         time_ns: phase.stop.time.map(|time| time.0),
         interval: interval.clone(),
         in_flight: 0.0,
+        fault_count: 0,
+        faults: Vec::new(),
+        short_count: 0,
+        working_set_bytes: None,
+        depth_asked: 0,
     }
 }

@@ -50,6 +50,8 @@ pub enum Command {
     Try(TryArguments),
     /// Which of two is faster for this work? Interleaved blocks, an honest verdict.
     Compare(CompareArguments),
+    /// How small a difference can this set-up show? A place against itself.
+    Noise(NoiseArguments),
     /// Run one workload: a file, or one of the named ones.
     Run(RunArguments),
     /// What would make a result wrong here? No load.
@@ -143,9 +145,9 @@ pub struct TryArguments {
 /// Arguments of `plumb compare`.
 #[derive(Debug, Args)]
 pub struct CompareArguments {
-    /// The baseline: a directory, or a simulated device such as `sim:hdd`.
+    /// The baseline: a directory, several provisioned alike with commas, or a simulated device such as `sim:hdd`.
     pub a: String,
-    /// The candidate: a directory, or a simulated device such as `sim:hdd?slow=5%`.
+    /// The candidate: the same, such as `sim:hdd?slow=5%`.
     pub b: String,
     /// For which work: a named workload, several with commas, or `all`.
     #[arg(long = "for", value_name = "NAME", default_value = "random-read")]
@@ -156,12 +158,41 @@ pub struct CompareArguments {
     /// The only factor that is meant to differ; anything else that differs is then said to confound.
     #[arg(long, value_name = "FACTOR")]
     pub varying: Option<String>,
+    /// Provision each simulated device so many times; the provisioning is then the sample.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub plots: u32,
     /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
     #[arg(long)]
     pub size: Option<plumb_workload::Bytes>,
     /// Length of each timed phase of a run [default: what the budget allows, 1 to 10 s].
     #[arg(long)]
     pub time: Option<plumb_workload::Nanos>,
+    /// Seed of the order of runs and of every random choice.
+    #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
+    pub seed: u64,
+}
+
+/// Arguments of `plumb noise`.
+#[derive(Debug, Args)]
+pub struct NoiseArguments {
+    /// A directory, several provisioned alike with commas, or a simulated device such as `sim:hdd`.
+    #[arg(default_value = ".")]
+    pub path: String,
+    /// For which work: a named workload, several with commas, or `all`.
+    #[arg(long = "for", value_name = "NAME", default_value = "random-read")]
+    pub work: String,
+    /// How long it may take altogether.
+    #[arg(long, default_value = "5m")]
+    pub budget: plumb_workload::Nanos,
+    /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
+    #[arg(long)]
+    pub size: Option<plumb_workload::Bytes>,
+    /// Length of each timed phase of a run [default: what the budget allows, 1 to 10 s].
+    #[arg(long)]
+    pub time: Option<plumb_workload::Nanos>,
+    /// Provision a simulated device so many times a side: the floor of provisionings.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub plots: u32,
     /// Seed of the order of runs and of every random choice.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
@@ -198,4 +229,6 @@ pub enum Form {
     Result,
     /// The result of a comparison.
     Compare,
+    /// A noise floor.
+    Noise,
 }

@@ -30,6 +30,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
     match &arguments.command {
         Command::Try(arguments) => commands::try_storage::run(arguments, common),
         Command::Compare(arguments) => commands::compare::run(arguments, common),
+        Command::Noise(arguments) => commands::noise::run(arguments, common),
         Command::Run(arguments) => commands::run::run(arguments, common),
         Command::Check { path } => commands::check::run(path, common),
         Command::Explain { code } => commands::explain::run(code.as_deref(), common),

@@ -1,11 +1,14 @@
-//! The one live line, on standard error, when that is a terminal.
+//! The one live line, on standard error, when that is a terminal; and findings as they become true, on standard error
+//! whatever it is.
 
+use crate::session;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plumb_engine::Live;
-use plumb_report::format;
-use plumb_result::{OpCounts, Tier};
+use plumb_report::{Style, format, run as page};
+use plumb_result::{Finding, Level, OpCounts, Tier};
 use plumb_study::Progress;
 use plumb_workload::OpKind;
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
 
 /// The live line.
@@ -13,6 +16,13 @@ pub struct LiveLine {
     bar: ProgressBar,
     prefix: String,
     history: Vec<f64>,
+    style: Style,
+    /// The run of a comparison that goes on; absent where one run is all there is.
+    block: Option<String>,
+    /// Codes that were told in this comparison.
+    told: BTreeSet<String>,
+    /// Those of them that were taken back.
+    withdrawn: BTreeSet<String>,
 }
 
 /// Seconds that the sparkline shows.
@@ -28,12 +38,25 @@ impl LiveLine {
         };
         let bar = ProgressBar::with_draw_target(None, target);
         bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        LiveLine { bar, prefix: String::new(), history: Vec::new() }
+        LiveLine {
+            bar,
+            prefix: String::new(),
+            history: Vec::new(),
+            style: session::error_style(),
+            block: None,
+            told: BTreeSet::new(),
+            withdrawn: BTreeSet::new(),
+        }
     }
 
     /// Takes the line away.
     pub fn clear(&self) {
         self.bar.finish_and_clear();
+    }
+
+    /// A line that stays, above the live one.
+    fn tell(&self, text: &str) {
+        self.bar.suspend(|| eprintln!("{text}"));
     }
 
     fn say(&self, text: &str) {
@@ -63,6 +86,27 @@ impl Progress for LiveLine {
 
     fn block(&mut self, what: &str) {
         self.prefix = format!("{what} · ");
+        self.block = Some(what.to_owned());
+    }
+
+    /// Of a comparison, only what rejects its runs, and each check once: it tends to be the same in every block.
+    fn found(&mut self, finding: &Finding) {
+        let line = page::told(finding, &self.style);
+        match &self.block {
+            None => self.tell(&line),
+            Some(block) => {
+                if finding.level == Level::Fail && self.told.insert(finding.code.clone()) {
+                    self.tell(&format!("{line} ({block}; further runs with {} are left out in silence)", finding.code));
+                }
+            }
+        }
+    }
+
+    fn withdrawn(&mut self, finding: &Finding) {
+        let mut of_block = || self.told.contains(&finding.code) && self.withdrawn.insert(finding.code.clone());
+        if self.block.is_none() || of_block() {
+            self.tell(&page::withdrawn(finding));
+        }
     }
 
     fn live(&mut self, live: &Live, tier: Tier) {

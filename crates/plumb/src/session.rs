@@ -68,8 +68,6 @@ pub fn bench(common: &Common) -> Result<Bench, Stopped> {
 /// How pages on standard output are set: `NO_COLOR`, the terminal's width and pipes respected.
 pub fn style() -> Style {
     let terminal = std::io::stdout().is_terminal();
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
-        || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let columns =
         if terminal { rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| size.ws_col) } else { 0 };
     Style {
@@ -77,8 +75,19 @@ pub fn style() -> Style {
             0 => Style::PLAIN.width,
             columns => columns.clamp(40, 140),
         },
-        colour: if terminal && !plain { Colour::Ansi } else { Colour::Never },
+        colour: colour(terminal),
     }
+}
+
+/// How lines on standard error are set: they are not broken, so that each stays one line for whoever filters them.
+pub fn error_style() -> Style {
+    Style { colour: colour(std::io::stderr().is_terminal()), ..Style::PLAIN }
+}
+
+fn colour(terminal: bool) -> Colour {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    if terminal && !plain { Colour::Ansi } else { Colour::Never }
 }
 
 /// Writes to standard output. A reader that went away is no error.

@@ -11,13 +11,13 @@ const V1_UNLIMITED_BYTES: u64 = 1 << 62;
 
 /// One line of `/proc/self/cgroup`: a hierarchy and this process' place in it.
 #[derive(Debug, PartialEq, Eq)]
-struct Membership {
+pub(crate) struct Membership {
     /// Controllers of a v1 hierarchy; empty for v2.
-    controllers: Vec<String>,
-    path: PathBuf,
+    pub(crate) controllers: Vec<String>,
+    pub(crate) path: PathBuf,
 }
 
-fn memberships(text: &str) -> Vec<Membership> {
+pub(crate) fn memberships(text: &str) -> Vec<Membership> {
     text.lines()
         .filter_map(|line| {
             let mut parts = line.splitn(3, ':');
@@ -70,7 +70,7 @@ pub(crate) fn limits(sys: &Sysroot) -> CgroupLimits {
 }
 
 /// Directories of a group and of all above it, lowest first, as far as they are mounted here.
-fn groups(mount: &Mount, path: &Path) -> Vec<PathBuf> {
+pub(crate) fn groups(mount: &Mount, path: &Path) -> Vec<PathBuf> {
     // In a container without a namespace of its own the mount shows a sub-tree, and the path counts from the true root.
     let inside = path.strip_prefix(&mount.root).or_else(|_| path.strip_prefix("/")).unwrap_or(Path::new(""));
     let outside = inside.components().any(|part| part == std::path::Component::ParentDir);

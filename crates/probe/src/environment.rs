@@ -259,6 +259,7 @@ fn facts(sys: &Sysroot, cpuinfo: &str) -> BTreeMap<String, String> {
             ("limit.locked_memory", "Max locked memory"),
             ("limit.file_size", "Max file size"),
             ("limit.processes", "Max processes"),
+            ("limit.cpu_time", "Max cpu time"),
         ] {
             let rest = limits.lines().find_map(|line| line.strip_prefix(title));
             say(name, rest.and_then(|rest| Some(rest.split_whitespace().next()?.to_owned())));

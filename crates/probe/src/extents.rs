@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use plumb_result::Seen;
-use plumb_result::observe::Extents;
+use plumb_result::observe::{Extents, Place};
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 use std::io;
@@ -16,8 +16,13 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 const BATCH: usize = 512;
 
 const FIEMAP_EXTENT_LAST: u32 = 0x0000_0001;
+const FIEMAP_EXTENT_UNKNOWN: u32 = 0x0000_0002;
+const FIEMAP_EXTENT_DELALLOC: u32 = 0x0000_0004;
 const FIEMAP_EXTENT_ENCODED: u32 = 0x0000_0008;
+const FIEMAP_EXTENT_DATA_INLINE: u32 = 0x0000_0200;
 const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x0000_0800;
+/// Extents whose physical place means nothing: not there yet, or within metadata.
+const PLACELESS: u32 = FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_DELALLOC | FIEMAP_EXTENT_DATA_INLINE;
 
 /// `struct fiemap`, the head of request and answer. Source: include/uapi/linux/fiemap.h.
 #[repr(C)]
@@ -73,10 +78,18 @@ pub fn sum(parts: impl IntoIterator<Item = Seen<Extents>>) -> Seen<Extents> {
                 total.unwritten_bytes += part.unwritten_bytes;
                 total.extents += part.extents;
                 total.encoded_bytes += part.encoded_bytes;
+                total.place = join(total.place, part.place);
             }
         }
     }
     Seen::Yes(total)
+}
+
+fn join(one: Option<Place>, other: Option<Place>) -> Option<Place> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.with(other)),
+        (one, other) => one.or(other),
+    }
 }
 
 fn look(fd: BorrowedFd<'_>) -> Result<Extents, String> {
@@ -129,6 +142,11 @@ fn by_fiemap(fd: BorrowedFd<'_>, total_bytes: u64) -> io::Result<Extents> {
                 }
                 if extent.fe_flags & FIEMAP_EXTENT_ENCODED != 0 {
                     found.encoded_bytes += bytes;
+                }
+                if extent.fe_flags & PLACELESS == 0 {
+                    let lowest_byte = extent.fe_physical;
+                    let place = Place { lowest_byte, end_byte: lowest_byte.saturating_add(extent.fe_length) };
+                    found.place = join(found.place, Some(place));
                 }
                 start = to;
             }
@@ -217,6 +235,10 @@ mod tests {
         let found = seen(&written);
         assert_eq!((found.hole_bytes, found.unwritten_bytes), (0, 0), "written and flushed");
         assert!(found.extents >= 1);
+        // Where the file system tells addresses at all, the stretch holds what lies in it.
+        if let Some(place) = found.place {
+            assert!(place.end_byte - place.lowest_byte >= found.extents.min(1) * 4096, "{place:?}");
+        }
 
         let half = tempfile::tempfile_in(dir).unwrap();
         half.write_all_at(&vec![7; LENGTH as usize / 2], LENGTH / 2).unwrap();
@@ -348,9 +370,26 @@ mod tests {
 
     #[test]
     fn a_sum_is_not_seen_if_a_part_is_not() {
-        let part = Extents { total_bytes: 5, hole_bytes: 1, unwritten_bytes: 2, extents: 3, encoded_bytes: 4 };
-        let twice = Extents { total_bytes: 10, hole_bytes: 2, unwritten_bytes: 4, extents: 6, encoded_bytes: 8 };
-        assert_eq!(sum([Seen::Yes(part), Seen::Yes(part)]), Seen::Yes(twice));
+        let place = |lowest_byte, end_byte| Some(Place { lowest_byte, end_byte });
+        let part = Extents {
+            total_bytes: 5,
+            hole_bytes: 1,
+            unwritten_bytes: 2,
+            extents: 3,
+            encoded_bytes: 4,
+            place: place(100, 200),
+        };
+        let further = Extents { place: place(150, 900), ..part };
+        let both = Extents {
+            total_bytes: 10,
+            hole_bytes: 2,
+            unwritten_bytes: 4,
+            extents: 6,
+            encoded_bytes: 8,
+            place: place(100, 900),
+        };
+        assert_eq!(sum([Seen::Yes(part), Seen::Yes(further)]), Seen::Yes(both));
+        assert_eq!(sum([Seen::Yes(part), Seen::Yes(Extents::default())]), Seen::Yes(part));
         assert_eq!(sum([Seen::Yes(part), Seen::no("hidden")]), Seen::no("hidden"));
     }
 }

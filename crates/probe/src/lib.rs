@@ -8,6 +8,7 @@
 
 mod cgroup;
 pub mod clock;
+pub mod conditions;
 pub mod counters;
 pub mod environment;
 pub mod extents;
@@ -20,6 +21,7 @@ pub mod stack;
 mod sysroot;
 #[cfg(test)]
 mod testtree;
+pub mod throttle;
 
 pub use environment::environment;
 pub use sysroot::Sysroot;

@@ -64,6 +64,11 @@ impl IoWatch {
     /// [`Seen::No`] where nobody could be read, and where nobody who could be read did anything but some could not be:
     /// silence of the unseen is no evidence.
     pub fn finish(self, own: &[u32]) -> Seen<Vec<ProcessIo>> {
+        self.so_far(own)
+    }
+
+    /// As [`IoWatch::finish`], while the watch goes on. Reads a file for each process: not for every second.
+    pub fn so_far(&self, own: &[u32]) -> Seen<Vec<ProcessIo>> {
         let after = snapshot(&self.sys);
         let mut others: Vec<ProcessIo> = after
             .by_pid

@@ -10,12 +10,14 @@ use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Number of the system call, the same on every architecture that Plumb runs on. Source: cachestat(2), Linux 6.5.
+#[cfg(target_os = "linux")]
 const SYS_CACHESTAT: libc::c_long = 451;
 
 /// Most that is mapped at a time for `mincore`: it keeps the answer's vector at 256 KiB for 4 KiB pages.
 const WINDOW_BYTES: u64 = 1 << 30;
 
 /// `struct cachestat_range`. Source: include/uapi/linux/mman.h.
+#[cfg(target_os = "linux")]
 #[repr(C)]
 struct CachestatRange {
     off: u64,
@@ -128,6 +130,12 @@ fn residency_is_told(fd: BorrowedFd<'_>) -> Result<bool, String> {
     Ok(rustix::fs::access(path, Access::WRITE_OK).is_ok())
 }
 
+#[cfg(not(target_os = "linux"))]
+fn cachestat(_fd: BorrowedFd<'_>) -> io::Result<Cachestat> {
+    Err(io::Error::from_raw_os_error(libc::ENOSYS))
+}
+
+#[cfg(target_os = "linux")]
 fn cachestat(fd: BorrowedFd<'_>) -> io::Result<Cachestat> {
     // A length of 0 means: to the end of the file.
     let range = CachestatRange { off: 0, len: 0 };
@@ -171,7 +179,7 @@ fn mincore(fd: BorrowedFd<'_>, total_bytes: u64) -> io::Result<u64> {
         let pages = length.div_ceil(page_bytes) as usize;
         let window = Window::map(fd, offset, length as usize)?;
         // SAFETY: the range is mapped, and the vector has a byte for each of its pages.
-        if unsafe { libc::mincore(window.start, window.length, vector.as_mut_ptr()) } != 0 {
+        if unsafe { libc::mincore(window.start, window.length, vector.as_mut_ptr().cast()) } != 0 {
             return Err(io::Error::last_os_error());
         }
         // Only the lowest bit is defined.

@@ -3,52 +3,38 @@
 use crate::format::{self, MISSING};
 use crate::run::short_id;
 use crate::style::{Ink, Style};
-use plumb_result::compare::{Difference, LeftOut};
-use plumb_result::{Better, Comparison, Contrast, ContrastVerdict};
+use plumb_result::compare::{Difference, LeftOut, Mode, Replicate};
+use plumb_result::{Better, Comparison, Contrast, ContrastVerdict, Unit};
 
 /// The whole page.
 pub fn page(comparison: &Comparison, style: &Style) -> String {
     let mut page = style.ink(Ink::Strong, &style.wrap(&comparison.verdict_note, 0));
     page.push_str("\n\n");
+    let family = comparison.contrasts.len();
     for contrast in &comparison.contrasts {
-        page.push_str(&contrast_lines(contrast, style));
+        page.push_str(&contrast_lines(contrast, family, style));
     }
     if !comparison.contrasts.is_empty() {
         page.push('\n');
     }
+    page.push_str(&shown(comparison, style));
     page.push_str(&notes(comparison, style));
-    page.push_str(&left_out(comparison, style));
+    page.push_str(&left_out(&comparison.left_out, style));
     page.push_str(&differences(comparison, style));
     page
 }
 
-/// One contrast in words: `B is 1.31× faster than A`.
-pub fn words(contrast: &Contrast) -> String {
-    let Contrast { baseline, candidate, phase, metric, .. } = contrast;
-    let what = format!("{phase}, {metric}");
-    let ratio = contrast.ratio.unwrap_or(f64::NAN);
-    match contrast.verdict {
-        ContrastVerdict::Faster => format!("{candidate} is {ratio:.2}× as fast as {baseline} ({what})"),
-        ContrastVerdict::Slower => format!("{candidate} is slower than {baseline}: {ratio:.2}× its speed ({what})"),
-        ContrastVerdict::Equivalent => format!("{candidate} and {baseline} are equivalent, within 5 % ({what})"),
-        ContrastVerdict::Fragile => {
-            format!("{what}: the interval and the permutation test disagree; no claim can rest on this")
-        }
-        ContrastVerdict::CannotTell => match contrast.blocks_needed {
-            Some(more) => format!("{what}: cannot tell; about {} would settle it", blocks(more, "more ")),
-            None => format!("{what}: cannot tell"),
-        },
-    }
-}
-
-fn contrast_lines(contrast: &Contrast, style: &Style) -> String {
+fn contrast_lines(contrast: &Contrast, family: usize, style: &Style) -> String {
     let ink = match contrast.verdict {
         ContrastVerdict::Faster | ContrastVerdict::Equivalent => Ink::Good,
         ContrastVerdict::Slower => Ink::Bad,
         ContrastVerdict::CannotTell | ContrastVerdict::Fragile => Ink::Caution,
     };
     let unit = contrast.metric.unit();
-    let side = |value: Option<f64>, cv: Option<f64>| {
+    let side = |value: Option<f64>, cv: Option<f64>, modes: &[Mode]| {
+        if !modes.is_empty() {
+            return speeds(modes, unit);
+        }
         let value = value.map_or(MISSING.to_owned(), |value| format::value(value, unit));
         cv.map_or(value.clone(), |cv| format!("{value} (spread {})", format::percent(cv)))
     };
@@ -66,7 +52,7 @@ fn contrast_lines(contrast: &Contrast, style: &Style) -> String {
     let verdict = style.ink(ink, &format!("{:11}", contrast.verdict.name()));
     let more = match contrast.blocks_needed {
         Some(more) if contrast.verdict == ContrastVerdict::CannotTell => {
-            format!(" · about {} needed", blocks(more, "more "))
+            format!(" · about {} needed", count(more, contrast.unit, "more "))
         }
         _ => String::new(),
     };
@@ -74,14 +60,16 @@ fn contrast_lines(contrast: &Contrast, style: &Style) -> String {
         "{:14}  {:16}  {interval}   {}",
         contrast.phase,
         contrast.metric.to_string(),
-        blocks(contrast.blocks, "")
+        count(contrast.blocks, contrast.unit, "")
     );
     let sides = format!(
-        "{} {} · {} {} · {direction}{more}",
+        "{}{} {} · {} {} · {direction}{more}{}",
+        limits(contrast),
         contrast.baseline,
-        side(contrast.baseline_value, contrast.baseline_cv),
+        side(contrast.baseline_value, contrast.baseline_cv, &contrast.baseline_modes),
         contrast.candidate,
-        side(contrast.candidate_value, contrast.candidate_cv),
+        side(contrast.candidate_value, contrast.candidate_cv, &contrast.candidate_modes),
+        chance(contrast, family),
     );
     let head = if INDENT + head.chars().count() <= style.width { head } else { style.wrap(&head, INDENT) };
     let indent = " ".repeat(INDENT);
@@ -93,9 +81,62 @@ fn contrast_lines(contrast: &Contrast, style: &Style) -> String {
     format!("  {verdict}  {head}\n{indent}{}\n", sides.join(&format!("\n{indent}")))
 }
 
-/// `1 block`, `8 blocks`, `2 more blocks`.
-fn blocks(count: u32, more: &str) -> String {
-    format!("{count} {more}block{}", if count == 1 { "" } else { "s" })
+/// What the verdict's word leaves out, and what took the claim away where a check did.
+fn limits(contrast: &Contrast) -> String {
+    match (&contrast.capped, &contrast.note) {
+        (Some(capped), _) => {
+            format!("{}: {} (else {}) · ", capped.code, capped.reason, capped.verdict.name())
+        }
+        (None, Some(note)) => format!("{note} · "),
+        (None, None) => String::new(),
+    }
+}
+
+/// How likely chance is, where there are several contrasts to be lucky in; and the noise floor with its day.
+fn chance(contrast: &Contrast, family: usize) -> String {
+    let mut text = String::new();
+    if let (Some(p), Some(adjusted)) = (contrast.p, contrast.p_adjusted)
+        && family > 1
+    {
+        text.push_str(&format!(" · p {} ({} among {family})", format::probability(p), format::probability(adjusted)));
+    }
+    if let Some(floor) = &contrast.floor {
+        let day = floor.measured_at.split('T').next().unwrap_or_default();
+        text.push_str(&format!(" · noise floor {}, {day}", format::percent(floor.share)));
+    }
+    text
+}
+
+/// `95.5 k/s in 80 % of runs, 76.1 k/s in 20 %`: several speeds have no one mean.
+pub(crate) fn speeds(modes: &[Mode], unit: Unit) -> String {
+    let speed = |(position, mode): (usize, &Mode)| {
+        let of = if position == 0 { " of runs" } else { "" };
+        format!("{} in {}{of}", format::value(mode.value, unit), format::percent(mode.share))
+    };
+    modes.iter().enumerate().map(speed).collect::<Vec<_>>().join(", ")
+}
+
+/// `1 block`, `8 blocks`, `2 more plots`.
+pub(crate) fn count(count: u32, unit: Replicate, more: &str) -> String {
+    let unit = match unit {
+        Replicate::Block => "block",
+        Replicate::Plot => "plot",
+    };
+    format!("{count} {more}{unit}{}", if count == 1 { "" } else { "s" })
+}
+
+/// Nothing that was planned goes missing unseen (E10).
+fn shown(comparison: &Comparison, style: &Style) -> String {
+    let shown = comparison.contrasts.len();
+    let mut text = String::new();
+    if let Some(planned) = comparison.planned.filter(|&planned| planned as usize > shown && shown > 0) {
+        text.push_str(&format!("  {}\n", style.wrap(&format!("{shown} of {planned} planned numbers are shown."), 2)));
+    }
+    if let Some(plots) = &comparison.plots {
+        let line = format!("places: {} | {}", plots.baseline.join(", "), plots.candidate.join(", "));
+        text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&line, 4))));
+    }
+    text
 }
 
 /// Where the text behind a contrast's verdict begins.
@@ -107,9 +148,9 @@ fn notes(comparison: &Comparison, style: &Style) -> String {
 
 /// Runs that were left out: those that the same checks rejected on the same side make one entry, with one of their
 /// reasons in full.
-fn left_out(comparison: &Comparison, style: &Style) -> String {
+pub(crate) fn left_out(all: &[LeftOut], style: &Style) -> String {
     let mut groups: Vec<(String, Vec<&LeftOut>)> = Vec::new();
-    for run in &comparison.left_out {
+    for run in all {
         let is_code =
             |word: &&str| word.len() >= 2 && word.starts_with(char::is_uppercase) && word[1..].parse::<u32>().is_ok();
         let codes: Vec<&str> = run.reason.split(' ').filter(is_code).collect();
@@ -145,7 +186,13 @@ fn differences(comparison: &Comparison, style: &Style) -> String {
     if comparison.differences.is_empty() {
         return format!("{}\n", style.wrap("The two set-ups do not differ in anything that could be seen.", 0));
     }
-    let mut text = format!("{}\n", style.wrap("The verdict is about the two set-ups as wholes. They differ in:", 0));
+    let as_they_are = comparison.varying.is_none() && comparison.plots.is_none();
+    let head = if as_they_are {
+        "The verdict is about these two places as they are, whatever it is that makes them so. They differ in:"
+    } else {
+        "The sides differ in:"
+    };
+    let mut text = format!("{}\n", style.wrap(head, 0));
     let mut factors: Vec<&str> = comparison.differences.iter().map(|difference| difference.factor.as_str()).collect();
     factors.sort_unstable();
     factors.dedup();

@@ -1,50 +1,31 @@
-//! Numbers as people read them: three significant digits, units always stated, SI and IEC told apart.
+//! Numbers as columns show them: those of [`plumb_result::number`], with three significant digits.
 
 use plumb_result::Unit;
-
-fn three_digits(value: f64) -> String {
-    if !value.is_finite() {
-        return value.to_string();
-    }
-    let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
-    let decimals = (2 - magnitude).clamp(0, 2) as usize;
-    format!("{value:.decimals$}")
-}
-
-fn scaled(value: f64, base: f64, units: &[&str]) -> String {
-    let mut value = value;
-    let mut unit = 0;
-    // 999.5 would round to 1000 of the smaller unit.
-    while value.abs() >= base - base / 2000.0 && unit + 1 < units.len() {
-        value /= base;
-        unit += 1;
-    }
-    format!("{} {}", three_digits(value), units[unit])
-}
+use plumb_result::number::{self, Digits};
 
 /// Bytes per second, decimal: `412 MB/s`.
 pub fn rate_si(bytes_per_second: f64) -> String {
-    scaled(bytes_per_second, 1000.0, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
+    number::BYTES_PER_SECOND.set(bytes_per_second, Digits::Three)
 }
 
 /// Bytes per second, binary: `393 MiB/s`.
 pub fn rate_iec(bytes_per_second: f64) -> String {
-    scaled(bytes_per_second, 1024.0, &["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s"])
+    number::BYTES_PER_SECOND_IEC.set(bytes_per_second, Digits::Three)
 }
 
 /// Bytes, binary: `4.00 GiB`.
 pub fn bytes_iec(bytes: f64) -> String {
-    scaled(bytes, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB", "PiB"])
+    number::BYTES.set(bytes, Digits::Three)
 }
 
 /// A number per second: `10.4 k/s`.
 pub fn per_second(rate: f64) -> String {
-    scaled(rate, 1000.0, &["/s", "k/s", "M/s", "G/s"])
+    number::PER_SECOND.set(rate, Digits::Three)
 }
 
 /// A count: `10.4 k`.
 pub fn count(value: f64) -> String {
-    scaled(value, 1000.0, &["", "k", "M", "G", "T"]).trim_end().to_owned()
+    number::COUNT.set(value, Digits::Three)
 }
 
 /// A length of time: `412 µs`.
@@ -56,7 +37,7 @@ pub fn time(ns: f64) -> String {
             (hours, minutes, _) => format!("{hours} h {minutes:02} min"),
         };
     }
-    scaled(ns, 1000.0, &["ns", "µs", "ms", "s"])
+    number::TIME.set(ns, Digits::Three)
 }
 
 /// A ratio: `1.31`, `12.4`, `1708`.
@@ -65,10 +46,19 @@ pub fn ratio(ratio: f64) -> String {
     format!("{ratio:.decimals$}")
 }
 
+/// A ratio near 1: `1.003`.
+pub fn fine_ratio(ratio: f64) -> String {
+    format!("{ratio:.3}")
+}
+
 /// A share: `62 %`.
 pub fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent != 0.0 && percent.abs() < 9.95 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+    number::percent(share, Digits::Three)
+}
+
+/// A probability: `0.012`, `< 0.001`.
+pub fn probability(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 /// A metric's value in its unit.
@@ -77,7 +67,7 @@ pub fn value(value: f64, unit: Unit) -> String {
         Unit::BytesPerSecond => rate_si(value),
         Unit::OpsPerSecond => per_second(value),
         Unit::Nanoseconds => time(value),
-        Unit::Cpus => format!("{} CPUs", three_digits(value)),
+        Unit::Cpus => format!("{} CPUs", Digits::Three.set(value)),
     }
 }
 

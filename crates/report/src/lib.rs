@@ -4,6 +4,7 @@ pub mod compare;
 pub mod facts;
 pub mod format;
 pub mod list;
+pub mod noise;
 pub mod run;
 pub mod style;
 

@@ -24,6 +24,7 @@ pub fn page(result: &RunResult, kept: Kept, style: &Style) -> String {
     page.push_str("\n\n");
     page.push_str(&targets(result, style));
     page.push_str(&table(result, style));
+    page.push_str(&limiters(result, style));
     page.push_str(&notes(result, style));
     page.push_str(&findings(&result.checks, style));
     page.push_str(&last_line(result, kept, style));
@@ -76,9 +77,20 @@ pub fn sentence(result: &RunResult) -> String {
         [one] => one.clone(),
         [most @ .., last] => format!("{} and {last}", most.join(", ")),
     };
-    let partial = if result.partial { " The run was interrupted; this is what was measured before." } else { "" };
+    let partial = match (&result.error, result.partial) {
+        (Some(error), _) => {
+            format!(
+                " The run ended early; this is what was measured before. The reason: {}.",
+                error.trim_end_matches('.')
+            )
+        }
+        (None, true) => " The run was interrupted; this is what was measured before.".to_owned(),
+        (None, false) => String::new(),
+    };
     let rejected = match result.verdict {
-        RunVerdict::Reject => " The checks reject this run: see below before you use any of it.",
+        RunVerdict::Reject => {
+            " The checks reject this run: see below before you use any of it. It counts in no comparison."
+        }
         _ => "",
     };
     format!("{name} {said}.{partial}{rejected}")
@@ -273,6 +285,42 @@ fn table(result: &RunResult, style: &Style) -> String {
     text
 }
 
+/// What bounded each phase, with the utilisation that this rests on.
+fn limiters(result: &RunResult, style: &Style) -> String {
+    const HEAD: &str = "limit   ";
+    let line = |phase: &PhaseResult| {
+        let limiter = phase.limiter.as_ref()?;
+        let said = format!("{}: {}; {}", phase.name, limiter.what.name(), limiter.text);
+        Some(format!("  {}{}\n", style.ink(Ink::Faint, HEAD), style.wrap(&said, HEAD.len() + 2)))
+    };
+    let text: String = result.phases.iter().filter_map(line).collect();
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+/// A finding as it becomes true, in one line without its remedy: `fail A1  seq-read: …`.
+pub fn told(finding: &Finding, style: &Style) -> String {
+    let phase = finding.phase.as_ref().map_or(String::new(), |phase| format!("{phase}: "));
+    format!("{}{phase}{}", style.ink(level_ink(finding.level), &head(finding)), finding.message)
+}
+
+/// That a finding was told too early.
+pub fn withdrawn(finding: &Finding) -> String {
+    let over = finding.phase.as_ref().map_or("the run".to_owned(), |phase| format!("the phase {phase}"));
+    format!("{} no longer holds over the whole of {over}", finding.code)
+}
+
+fn head(finding: &Finding) -> String {
+    format!("{:4} {:3} ", finding.level.name(), finding.code)
+}
+
+fn level_ink(level: Level) -> Ink {
+    match level {
+        Level::Fail => Ink::Bad,
+        Level::Warn => Ink::Caution,
+        _ => Ink::Faint,
+    }
+}
+
 /// What was asked for and not had: one entry for each such thing, with the phases that it is about.
 fn notes(result: &RunResult, style: &Style) -> String {
     let mut by_note: Vec<(&str, Vec<&str>)> = Vec::new();
@@ -327,12 +375,7 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
 
 /// The first of several findings of one check and level, and which phases the others are about.
 fn entry(finding: &Finding, alike: &[&Finding], style: &Style) -> String {
-    let ink = match finding.level {
-        Level::Fail => Ink::Bad,
-        Level::Warn => Ink::Caution,
-        _ => Ink::Faint,
-    };
-    let head = format!("{:4} {:3} ", finding.level.name(), finding.code);
+    let (ink, head) = (level_ink(finding.level), head(finding));
     let same = |other: &&&Finding| other.message == finding.message;
     let phases =
         |of: Vec<&&Finding>| of.iter().filter_map(|other| other.phase.as_deref()).collect::<Vec<_>>().join(", ");

@@ -1,5 +1,6 @@
 //! The result of a comparison, as printed by `--json` (`plumb.compare/1`).
 
+use crate::finding::Finding;
 use crate::metric::Metric;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,27 @@ pub struct Comparison {
     /// What was asked for and not had, each with workload, phase, side and reason, and with what was done instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What the checks say of the comparison as a whole, worst first; those of single runs are with the runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub checks: Vec<Finding>,
+    /// The only factor that was declared to differ; without one the verdict is about the places as they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub varying: Option<String>,
+    /// The places of each side, where a side has several: each is a provisioning (a plot) of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plots: Option<Plots>,
+    /// How many numbers were planned; `contrasts` has those that were had (E10).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planned: Option<u32>,
+}
+
+/// The places of both sides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Plots {
+    /// Of the baseline.
+    pub baseline: Vec<String>,
+    /// Of the candidate.
+    pub candidate: Vec<String>,
 }
 
 /// A run that was left out of a comparison.
@@ -84,6 +106,13 @@ pub struct Contrast {
     pub hi: Option<f64>,
     /// Coverage of the interval.
     pub confidence: f64,
+    /// Two-sided p of Student's t over blocks or plots; `null` below two of them.
+    #[serde(default)]
+    pub p: Option<f64>,
+    /// The same after Holm's correction over all contrasts of the comparison: the chance of one as small among them all,
+    /// were there no difference in any.
+    #[serde(default)]
+    pub p_adjusted: Option<f64>,
     /// Two-sided p of the exact sign-flip test over blocks.
     pub p_sign_flip: Option<f64>,
     /// What may be said.
@@ -92,21 +121,84 @@ pub struct Contrast {
     pub blocks: u32,
     /// About so many more blocks would settle it, where it is open.
     pub blocks_needed: Option<u32>,
+    /// Of which work; phases of two works may have one name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workload: Option<String>,
+    /// What `blocks` and `blocks_needed` count.
+    #[serde(default)]
+    pub unit: Replicate,
+    /// What the verdict's word leaves out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// What the numbers alone would have said, where a check forbids it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capped: Option<Capped>,
+    /// The smallest difference that the set-up can show, where `plumb noise` measured it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub floor: Option<Floor>,
+    /// Where the baseline's runs have several speeds: each with its share of the runs (E4). One mean then describes none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub baseline_modes: Vec<Mode>,
+    /// The same of the candidate.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidate_modes: Vec<Mode>,
+}
+
+/// What counts as one sample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Replicate {
+    /// A block: one run of each side.
+    #[default]
+    Block,
+    /// A plot: one provisioning of each side, with all its runs.
+    Plot,
+}
+
+/// A verdict that a check forbids.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Capped {
+    /// What the numbers alone would have said.
+    pub verdict: ContrastVerdict,
+    /// The check.
+    pub code: String,
+    /// In words.
+    pub reason: String,
+}
+
+/// What a place shows against itself.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Floor {
+    /// As a share: 0.03 is × or ÷ 1.03.
+    pub share: f64,
+    /// When it was measured, RFC 3339.
+    pub measured_at: String,
+    /// Where.
+    pub place: String,
+}
+
+/// One of several speeds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Mode {
+    /// Geometric mean of its runs, in the metric's unit.
+    pub value: f64,
+    /// Share of the runs, 0–1.
+    pub share: f64,
 }
 
 /// What a comparison is allowed to say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ContrastVerdict {
-    /// The candidate is better, by more than the equivalence margin.
+    /// The candidate is better, beyond chance and beyond the noise floor.
     Faster,
-    /// The candidate is worse, by more than the equivalence margin.
+    /// The candidate is worse, beyond chance and beyond the noise floor.
     Slower,
     /// The difference is within the margin.
     Equivalent,
     /// The data do not carry a claim.
     CannotTell,
-    /// The interval and the permutation test disagree.
+    /// The t test and the permutation test disagree.
     Fragile,
 }
 

@@ -3,19 +3,27 @@
 //! store keeps and reports and dialects print. Nothing here touches the system.
 
 pub mod compare;
+pub mod conditions;
 pub mod finding;
 pub mod histogram;
+pub mod limiter;
+pub mod limits;
 pub mod measurement;
 pub mod metric;
+pub mod noise;
+pub mod number;
 pub mod observe;
 pub mod run;
 
 pub use compare::{Comparison, Contrast, ContrastVerdict};
 pub use finding::{Finding, Level, RunVerdict, Tier};
 pub use histogram::Histogram;
+pub use limiter::{Bound, Limiter};
+pub use limits::{CpuQuota, LimitsSeen, NetworkLink};
 pub use measurement::{
     EndMeasurement, Fault, Interval, Measurement, OpCounts, OpMeasurement, PhaseMeasurement, WorkerMeasurement,
 };
 pub use metric::{Better, Metric, Quantity, Unit};
+pub use noise::{NOISE_SCHEMA, Noise, NoiseFloor};
 pub use observe::{Observations, PhaseObservations, Seen};
 pub use run::{MetricValue, PhaseResult, RunResult, Tool};

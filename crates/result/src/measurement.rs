@@ -14,6 +14,9 @@ pub struct Measurement {
     pub phases: Vec<PhaseMeasurement>,
     /// A signal ended the run early; what is here was measured before.
     pub interrupted: bool,
+    /// An error ended the run after the first of its phases; what is here was measured before.
+    #[serde(default)]
+    pub error: Option<String>,
 }
 
 /// What the engine measured of one phase, the ramp left out.
@@ -117,6 +120,9 @@ pub struct WorkerMeasurement {
     pub cpu_user_ns: u64,
     /// Processor time in the kernel, ns.
     pub cpu_system_ns: u64,
+    /// How often it went to sleep by itself, to wait for something; `None` where that is not counted.
+    #[serde(default)]
+    pub sleeps: Option<u64>,
     /// Asked ops in flight.
     pub depth_asked: u32,
     /// Mean ops in flight.

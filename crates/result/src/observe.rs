@@ -1,6 +1,7 @@
 //! What the probe saw of the machine: before, during and after. The simulated device fills the same types, so that
 //! every check can be tried without a machine.
 
+use crate::conditions::PhaseConditions;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -256,6 +257,12 @@ pub struct PhaseObservations {
     pub clock_step_ns: Seen<i64>,
     /// Ops per second that the null backend reached on this machine with the same workers, ops/s, for B2.
     pub null_ceiling_ops: Seen<f64>,
+    /// The state of the machine and its disks around the phase.
+    #[serde(default)]
+    pub conditions: PhaseConditions,
+    /// What limits from outside were seen to do.
+    #[serde(default)]
+    pub limits: crate::limits::LimitsSeen,
 }
 
 /// Counters of the system, each cumulative.
@@ -365,6 +372,26 @@ pub struct Extents {
     pub extents: u64,
     /// Compressed or otherwise encoded extents, bytes.
     pub encoded_bytes: u64,
+    /// Where on the file system's device the extents lie; `None` where no extent tells its place.
+    #[serde(default)]
+    pub place: Option<Place>,
+}
+
+/// The stretch of a device between the first byte of the lowest extent and the last byte of the highest. Source: `fe_physical`
+/// of Documentation/filesystems/fiemap.rst.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// First byte of the lowest extent, counted from the beginning of the file system's device.
+    pub lowest_byte: u64,
+    /// First byte behind the highest extent.
+    pub end_byte: u64,
+}
+
+impl Place {
+    /// The stretch that holds both.
+    pub fn with(self, other: Place) -> Place {
+        Place { lowest_byte: self.lowest_byte.min(other.lowest_byte), end_byte: self.end_byte.max(other.end_byte) }
+    }
 }
 
 /// A process that did I/O.

@@ -1,6 +1,7 @@
 //! The result of a run, as stored and as printed by `--json` (`plumb.result/1`).
 
 use crate::finding::{Finding, RunVerdict, Tier};
+use crate::limiter::Limiter;
 use crate::metric::{Metric, Unit};
 use crate::observe::{Environment, TargetFacts};
 use plumb_workload::Workload;
@@ -30,8 +31,11 @@ pub struct RunResult {
     pub target: BTreeMap<String, TargetFacts>,
     /// Whether it can be believed.
     pub verdict: RunVerdict,
-    /// True where a signal ended it early.
+    /// True where a signal or an error ended it early.
     pub partial: bool,
+    /// The error that ended it early, where one did. What is here was measured before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
     /// What the checks say, worst first.
     pub checks: Vec<Finding>,
     /// What was measured.
@@ -59,6 +63,9 @@ pub struct PhaseResult {
     /// What was asked for and not had, each with the reason and with what was done instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// What bounded it; absent in results of versions that did not look.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limiter: Option<Limiter>,
 }
 
 /// One number.

@@ -5,7 +5,7 @@
 
 use crate::StatsError;
 use crate::summary::{Moments, logs};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
 /// A number with an interval around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -71,6 +71,15 @@ impl Estimate {
         Ok(t_quantile(0.5 + confidence / 2.0, self.freedom) * self.log_error)
     }
 
+    /// Two-sided p of Student's t that the true value is 1 (a ratio without a difference). Without any spread it is 0, or
+    /// 1 where the estimate is exactly 1.
+    pub fn p(&self) -> f64 {
+        if self.log_error == 0.0 {
+            return if self.log_mean == 0.0 { 1.0 } else { 0.0 };
+        }
+        t_two_sided(self.log_mean / self.log_error, self.freedom)
+    }
+
     /// Half-width of the interval relative to the estimate: 0.05 is "± 5 %" (exactly: × or ÷ 1.05).
     pub fn half_width(&self, confidence: f64) -> Result<f64, StatsError> {
         Ok(self.log_half_width(confidence)?.exp_m1())
@@ -80,6 +89,28 @@ impl Estimate {
 /// Quantile of Student's t; `freedom` is positive.
 pub(crate) fn t_quantile(probability: f64, freedom: f64) -> f64 {
     StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive").inverse_cdf(probability)
+}
+
+/// Probability that Student's t is above `t`; `freedom` is positive.
+pub(crate) fn t_above(t: f64, freedom: f64) -> f64 {
+    if t.is_nan() {
+        return 1.0;
+    }
+    StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are positive").sf(t)
+}
+
+/// Probability that Student's t is at least as far from 0 as `t`.
+pub(crate) fn t_two_sided(t: f64, freedom: f64) -> f64 {
+    (2.0 * t_above(t.abs(), freedom)).min(1.0)
+}
+
+/// Probability that F is above the ratio of two mean squares; 1 where both are 0, 0 where only the lower one is. Degrees of
+/// freedom are positive.
+pub(crate) fn f_above(above: f64, below: f64, freedom_above: f64, freedom_below: f64) -> f64 {
+    if below == 0.0 {
+        return if above == 0.0 { 1.0 } else { 0.0 };
+    }
+    FisherSnedecor::new(freedom_above, freedom_below).expect("degrees of freedom are positive").sf(above / below)
 }
 
 /// The geometric mean of one sample. At least two values, all above 0.

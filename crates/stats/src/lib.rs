@@ -5,22 +5,37 @@
 //! log scale, so that "twice as fast" and "half as fast" are the same distance from 1. Why each method was chosen,
 //! and what it cannot do, is in `docs/statistics.md`.
 
+pub mod bootstrap;
+pub mod change;
+pub mod components;
+pub mod correct;
+pub mod correlate;
+pub mod equivalence;
 pub mod estimate;
+pub mod factorial;
+pub mod modes;
+pub mod outliers;
 pub mod permutation;
+pub mod power;
+pub mod quantiles;
 pub mod schedule;
+pub mod split_plot;
 pub mod steady;
 pub mod stop;
 pub mod summary;
+pub mod trend;
 pub mod verdict;
+pub mod warmup;
 
 mod random;
 
+pub use correct::{benjamini_hochberg, holm};
 pub use estimate::{Estimate, Interval, Ratio, paired, sample, welch};
 pub use permutation::{SignFlip, sign_flip};
 pub use schedule::{Block, Side, blocked_order};
 pub use stop::{Budget, Decision, Precision, Statistic, StopReason, StopRule, Stopper};
 pub use summary::{coefficient_of_variation, geometric_mean, median, median_absolute_deviation};
-pub use verdict::{Assessment, Better, Note, Rule, Verdict, assess};
+pub use verdict::{Assessment, Better, Compared, Note, Rule, Sides, Unit, Verdict, assess, assess_all, assess_plots};
 
 /// Why no number can be had from these values.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -43,6 +58,14 @@ pub enum StatsError {
         /// What was found there.
         value: f64,
     },
+    /// Ranks and distances have no place for NaN and infinities.
+    #[error("value {index} is {value}, which is no number to reckon with; leave it out, with its reason")]
+    NotFinite {
+        /// Position in the slice.
+        index: usize,
+        /// What was found there.
+        value: f64,
+    },
     /// Each block needs both sides.
     #[error("{baseline} baseline values and {candidate} candidate values do not pair; leave incomplete blocks out")]
     Unpaired {
@@ -50,6 +73,14 @@ pub enum StatsError {
         baseline: usize,
         /// Values of the candidate.
         candidate: usize,
+    },
+    /// The analysis is for designs in which all groups are of one size.
+    #[error("groups of {least} to {most} values are not balanced; leave the surplus out, or complete the plan")]
+    Unbalanced {
+        /// Values of the smallest group.
+        least: usize,
+        /// Values of the largest group.
+        most: usize,
     },
     /// A setting that no interval or test can have.
     #[error("{name} = {value} is outside {allowed}")]

@@ -41,29 +41,52 @@ pub fn sign_flip(differences: &[f64], seed: u64) -> Result<SignFlip, StatsError>
     // The same sum in another order differs in its last bits; such a tie counts as reached.
     let slack = 1e-12 * differences.iter().map(|difference| difference.abs()).sum::<f64>();
     let reach = differences.iter().sum::<f64>().abs() - slack;
+    let tables = SignedSums::of(differences);
     if differences.len() <= ENUMERATED_BLOCKS {
         // The last sign stays: the other half of the assignments mirrors this one.
         let half = 1u64 << (differences.len() - 1);
-        let hits = (0..half).filter(|&signs| signed_sum(differences, signs).abs() >= reach).count();
+        let hits = (0..half).filter(|&signs| tables.sum(|| signs).abs() >= reach).count();
         return Ok(SignFlip { p: hits as f64 / half as f64, p_min: 1.0 / half as f64, exact: true });
     }
     let mut stream = SplitMix::new(seed);
     let mut hits = 0u32;
     for _ in 0..DRAWS {
-        let sum: f64 = differences.chunks(64).map(|chunk| signed_sum(chunk, stream.next())).sum();
+        let sum = tables.sum(|| stream.next());
         hits += u32::from(sum.abs() >= reach);
     }
     let all = f64::from(DRAWS + 1);
     Ok(SignFlip { p: f64::from(hits + 1) / all, p_min: 1.0 / all, exact: false })
 }
 
-/// The sum of at most 64 differences, the i-th of them negated where bit i is set.
-fn signed_sum(differences: &[f64], signs: u64) -> f64 {
-    let mut sum = 0.0;
-    for (i, difference) in differences.iter().enumerate() {
-        sum += if signs >> i & 1 == 1 { -difference } else { *difference };
+/// The sums of each eight differences under each of their 256 assignments of signs: an assignment of all signs is then
+/// one lookup a byte.
+struct SignedSums {
+    tables: Vec<[f64; 256]>,
+}
+
+impl SignedSums {
+    fn of(differences: &[f64]) -> SignedSums {
+        let table = |eight: &[f64]| {
+            std::array::from_fn(|signs| {
+                let signed =
+                    |(i, difference): (usize, &f64)| if signs >> i & 1 == 1 { -difference } else { *difference };
+                eight.iter().enumerate().map(signed).sum()
+            })
+        };
+        SignedSums { tables: differences.chunks(8).map(table).collect() }
     }
-    sum
+
+    /// The sum under the signs that `word` gives, 64 at a time.
+    fn sum(&self, mut word: impl FnMut() -> u64) -> f64 {
+        let mut sum = 0.0;
+        for tables in self.tables.chunks(8) {
+            let signs = word().to_le_bytes();
+            for (table, byte) in tables.iter().zip(signs) {
+                sum += table[usize::from(byte)];
+            }
+        }
+        sum
+    }
 }
 
 #[cfg(test)]

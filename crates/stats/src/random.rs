@@ -24,6 +24,18 @@ impl SplitMix {
         self.next() >> 63 == 1
     }
 
+    /// A number below `bound`, which is above 0. The high word of a product: its bias is below bound / 2⁶⁴.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
+    }
+
+    /// Puts values into random order (Fisher and Yates).
+    pub(crate) fn shuffle(&mut self, values: &mut [f64]) {
+        for i in (1..values.len()).rev() {
+            values.swap(i, self.below(i + 1));
+        }
+    }
+
     /// Standard normal, by Box and Muller; only tests simulate.
     #[cfg(test)]
     pub(crate) fn normal(&mut self) -> f64 {

@@ -1,7 +1,12 @@
-//! Whether a device has reached its steady state: the round rule of SNIA.
+//! Whether a device has reached its steady state (the round rule of SNIA), and whether a run was in one.
 //!
-//! Source: SNIA, Solid State Storage Performance Test Specification 2.0.1, definition of steady state: over a window of
+//! Source of the round rule: SNIA, Solid State Storage Performance Test Specification 2.0.1, definition of steady state: over a window of
 //! five rounds, max − min is at most 20 % of the average, and the fitted line's largest minus smallest value at most 10 %.
+
+use crate::StatsError;
+use crate::summary::{finite, median};
+use crate::trend::{Line, Trend, mann_kendall_inflated, theil_sen};
+use crate::warmup::{Cut, mser5};
 
 /// The numbers of the rule.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -75,9 +80,132 @@ fn fit(values: &[f64]) -> Option<SteadyWindow> {
     })
 }
 
+/// A drift needs p below this …
+pub const DRIFT_P: f64 = 0.01;
+
+/// … and more than this, relative to the median, from first to last.
+pub const DRIFT: f64 = 0.05;
+
+/// What a run's series says of its state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunState {
+    /// What is left behind the cut neither rises nor falls.
+    Steady,
+    /// It rises or falls behind the cut.
+    Drifting,
+    /// It rises or falls, and the warm-up ends nowhere in the first half.
+    WarmingUp,
+}
+
+/// Outcome of [`within_run`].
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WithinRun {
+    /// What was found.
+    pub state: RunState,
+    /// Where the warm-up ends, see [`mser5`].
+    pub cut: Cut,
+    /// First value of the part that was tested for drift: the cut where it was accepted, else 0.
+    pub from: usize,
+    /// Rise of the line of Theil and Sen over that part, relative to its median; negative where it falls.
+    pub drift: f64,
+    /// The trend test over that part.
+    pub trend: Trend,
+}
+
+/// Whether a run was in a steady state, from its one-second means: [`mser5`] cuts the warm-up off, and what is left must
+/// not drift: Mann–Kendall p below [`DRIFT_P`] *and* a line of Theil and Sen that moves by more than [`DRIFT`] is a drift.
+/// A cut that is not accepted proves nothing by itself, since noise moves it too; the whole series is tested then.
+///
+/// Seconds resemble their neighbours, which looks like a trend. The variance of the test is therefore multiplied by
+/// (1 + r) / (1 − r), r being the correlation of neighbours around the line where that is positive (Hamed and Rao, "A
+/// modified Mann-Kendall trend test for autocorrelated data", Journal of Hydrology 204, 1998, of which this is the form
+/// for r alone).
+///
+/// Errors: fewer than [`crate::warmup::VALUES_MIN`] values, one that is not finite, a median that is not above 0.
+pub fn within_run(values: &[f64]) -> Result<WithinRun, StatsError> {
+    finite(values)?;
+    let cut = mser5(values)?;
+    let from = if cut.accepted { cut.at } else { 0 };
+    let rest = &values[from..];
+    let level = median(rest)
+        .filter(|&level| level > 0.0)
+        .ok_or(StatsError::NotPositive { index: from, value: values[from] })?;
+    let line = theil_sen(rest)?;
+    let drift = line.slope * (rest.len() - 1) as f64 / level;
+    let trend = mann_kendall_inflated(rest, inflation(rest, line))?;
+    let state = match (trend.p < DRIFT_P && drift.abs() > DRIFT, cut.accepted) {
+        (false, _) => RunState::Steady,
+        (true, true) => RunState::Drifting,
+        (true, false) => RunState::WarmingUp,
+    };
+    Ok(WithinRun { state, cut, from, drift, trend })
+}
+
+/// How many times the variance of a sum over neighbours that resemble each other is that of independent values.
+fn inflation(values: &[f64], line: Line) -> f64 {
+    let rest: Vec<f64> =
+        values.iter().enumerate().map(|(i, value)| value - line.start - line.slope * i as f64).collect();
+    inflation_of(&rest)
+}
+
+/// The same for what is left once the level is taken out; exactly 1 where neighbours do not resemble each other.
+pub(crate) fn inflation_of(residuals: &[f64]) -> f64 {
+    let squares: f64 = residuals.iter().map(|value| value * value).sum();
+    if squares == 0.0 {
+        return 1.0;
+    }
+    let neighbours: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let n = residuals.len() as f64;
+    // What chance alone gives in half of all series of independent values is no resemblance.
+    let r = neighbours / squares;
+    if r <= 1.0 / n.sqrt() { 1.0 } else { (1.0 + r.min(0.95)) / (1.0 - r.min(0.95)) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::random::SplitMix;
+
+    fn run(seed: u64, noise: f64, resemblance: f64, level: impl Fn(f64) -> f64) -> Vec<f64> {
+        let mut stream = SplitMix::new(seed);
+        let mut state = stream.normal();
+        (0..60)
+            .map(|i| {
+                let fresh = (1.0 - resemblance * resemblance).sqrt();
+                state = resemblance * state + fresh * stream.normal();
+                level(f64::from(i) / 60.0) * (1.0 + noise * state)
+            })
+            .collect()
+    }
+
+    fn not_steady(noise: f64, resemblance: f64, level: impl Fn(f64) -> f64 + Copy) -> u32 {
+        let state = |seed| within_run(&run(seed, noise, resemblance, level)).unwrap().state;
+        (0..200).map(|seed| u32::from(state(seed) != RunState::Steady)).sum()
+    }
+
+    #[test]
+    fn a_flat_run_is_steady_even_where_neighbours_resemble_each_other() {
+        assert!(not_steady(0.05, 0.0, |_| 100.0) <= 2);
+        assert!(not_steady(0.20, 0.0, |_| 100.0) <= 4);
+        assert!(not_steady(0.05, 0.7, |_| 100.0) <= 6);
+    }
+
+    #[test]
+    fn a_falling_run_is_not_steady_and_a_warm_up_is_cut_off() {
+        assert!(not_steady(0.03, 0.0, |t| 100.0 * (1.0 - 0.15 * t)) >= 180);
+        // The first sixth decays from twice the level.
+        assert!(not_steady(0.02, 0.0, |t| 100.0 * (1.0 + (-t * 40.0).exp())) <= 4);
+        let warming: Vec<f64> = (0..60).map(|i| 100.0 + 5.0 * f64::from(i)).collect();
+        assert_ne!(within_run(&warming).unwrap().state, RunState::Steady);
+    }
+
+    #[test]
+    fn a_drift_too_small_to_matter_is_steady_however_sure_it_is() {
+        let creeping: Vec<f64> = (0..60).map(|i| 100.0 + 0.05 * f64::from(i)).collect();
+        let found = within_run(&creeping).unwrap();
+        assert!(found.state == RunState::Steady && found.trend.p < 1e-6 && found.drift > 0.0, "{found:?}");
+        assert_eq!(within_run(&[0.0; 20]), Err(StatsError::NotPositive { index: 0, value: 0.0 }));
+    }
 
     #[test]
     fn a_decaying_drive_is_steady_once_it_has_decayed() {

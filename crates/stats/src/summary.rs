@@ -17,6 +17,14 @@ pub(crate) fn logs(values: &[f64]) -> Result<Vec<f64>, StatsError> {
         .collect()
 }
 
+/// That every value is a finite number.
+pub(crate) fn finite(values: &[f64]) -> Result<(), StatsError> {
+    match values.iter().position(|value| !value.is_finite()) {
+        Some(index) => Err(StatsError::NotFinite { index, value: values[index] }),
+        None => Ok(()),
+    }
+}
+
 /// Mean and unbiased variance (n − 1) of at least two values.
 pub(crate) struct Moments {
     pub(crate) mean: f64,

@@ -5,8 +5,10 @@
 //! swaps the verdict.
 
 use crate::StatsError;
-use crate::estimate::{Estimate, Ratio, log_ratios, paired, t_quantile};
+use crate::correct::holm;
+use crate::estimate::{Estimate, Ratio, log_ratios, paired, t_quantile, welch};
 use crate::permutation::sign_flip;
+use crate::summary::geometric_mean;
 
 /// Which direction of the values is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,28 +24,43 @@ pub enum Better {
 pub struct Rule {
     /// Differences up to this factor do not matter: 0.05 is × or ÷ 1.05.
     pub margin: f64,
-    /// Coverage of the interval that a difference needs. Equivalence needs two one-sided tests at half the rest each:
-    /// at 0.95, a 90 % interval (Schuirmann, "A comparison of the two one-sided tests procedure and the power
-    /// approach", 1987).
+    /// Coverage of the interval that is shown. Equivalence needs two one-sided tests at the rest each: at 0.95, a 90 %
+    /// interval (Schuirmann, "A comparison of the two one-sided tests procedure and the power approach", Journal of
+    /// Pharmacokinetics and Biopharmaceutics 15, 1987).
     pub confidence: f64,
-    /// Fewer blocks than this carry no claim; below six the sign-flip test cannot be significant.
+    /// A claim needs p of t below this, after correction. It is less than the 0.05 that is promised, because looking
+    /// several times costs something: with it, equal sides are called different in at most 4.5 % of comparisons that end
+    /// by [`crate::stop`] (`docs/statistics.md`).
+    pub alpha: f64,
+    /// Fewer blocks than this carry no claim; below six the sign-flip test cannot be significant. Plots have a least
+    /// number of their own, [`PLOTS_MIN`].
     pub blocks_min: u32,
+    /// The smallest claim allowed, as a factor like the margin: what this set-up finds between equal sides (A/A).
+    /// `None` where that was never measured.
+    pub floor: Option<f64>,
     /// Seed of the sign-flip test where it draws (past 16 blocks).
     pub seed: u64,
 }
 
 impl Default for Rule {
     fn default() -> Rule {
-        Rule { margin: 0.05, confidence: 0.95, blocks_min: 6, seed: 0 }
+        Rule { margin: 0.05, confidence: 0.95, alpha: 0.03, blocks_min: 6, floor: None, seed: 0 }
     }
 }
+
+/// Fewer plots a side than this carry no claim: what one provisioning does cannot be told from what its set-up does.
+pub const PLOTS_MIN: u32 = 2;
+
+/// Below so many units the sign-flip test cannot reach 0.05 (2/2⁵ is 0.0625).
+const UNITS_FOR_SIGN_FLIP: u32 = 6;
 
 /// What may be said of candidate against baseline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Verdict {
-    /// The candidate is better, by more than the margin: the interval lies wholly beyond it.
+    /// The candidate is better, beyond chance. That the difference is also beyond the margin is certain where the note is
+    /// not [`Note::RealButPossiblySmall`].
     Faster(Ratio),
-    /// The candidate is worse, by more than the margin.
+    /// The candidate is worse, beyond chance.
     Slower(Ratio),
     /// The difference is within the margin: the narrower interval (90 % by default, given here) lies wholly inside.
     Equivalent(Ratio),
@@ -52,7 +69,7 @@ pub enum Verdict {
         /// About so many more blocks would settle it, see [`Assessment::blocks_needed`].
         blocks_needed: Option<u32>,
     },
-    /// The interval and the sign-flip test disagree on whether there is a difference.
+    /// The t test and the sign-flip test disagree on whether there is a difference.
     Fragile(Ratio),
 }
 
@@ -63,12 +80,20 @@ pub enum Note {
     None,
     /// Fewer blocks than any claim needs.
     TooFewBlocks,
+    /// Fewer than [`PLOTS_MIN`] plots a side.
+    TooFewPlots,
+    /// A claim from fewer than six plots a side: the sign-flip test could not have objected, so t speaks alone.
+    WithoutCrossCheck,
     /// There is a difference, and it may be too small to matter: the interval leaves 1 out and reaches into the margin.
     RealButPossiblySmall,
     /// There is a difference, and it is too small to matter: equivalent, yet the interval leaves 1 out.
     RealButSmall,
     /// The interval includes 1 and reaches beyond the margin.
     TooWide,
+    /// Of one contrast that was looked at once it would be a difference; among so many, one as large is expected by chance.
+    ChanceAmongMany,
+    /// There is a difference, smaller than what this set-up finds between equal sides.
+    BelowFloor,
     /// The interval sees a difference and the sign-flip test does not: it rests on few or uneven blocks.
     OnlyInterval,
     /// The sign-flip test sees a difference and the interval does not: one or two blocks stand far out.
@@ -81,13 +106,57 @@ impl Note {
         match self {
             Note::None => "",
             Note::TooFewBlocks => "too few blocks for any claim",
+            Note::TooFewPlots => "one provisioning a side cannot be told from its set-up",
+            Note::WithoutCrossCheck => "fewer than six provisionings a side, so the permutation test could not object",
             Note::RealButPossiblySmall => "a real difference, but possibly too small to matter",
             Note::RealButSmall => "a real difference, but too small to matter",
             Note::TooWide => "the spread hides whatever difference there is",
+            Note::ChanceAmongMany => {
+                "perhaps a difference, but among so many contrasts and looks one is expected by chance"
+            }
+            Note::BelowFloor => "a difference below what this set-up finds between equal sides",
             Note::OnlyInterval => "the interval sees a difference, but the permutation test does not",
             Note::OnlySignFlip => "the permutation test sees a difference, but the interval does not",
         }
     }
+}
+
+/// The values of one contrast.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Sides<'a> {
+    /// One run of each side in each block: `baseline[i]` and `candidate[i]` are of block `i`.
+    Blocks {
+        /// One value a block.
+        baseline: &'a [f64],
+        /// One value a block.
+        candidate: &'a [f64],
+    },
+    /// A factor that is hard to change: the runs of each plot. Equal numbers of plots pair by position, since plots come
+    /// in blocks too; unequal ones do not.
+    Plots {
+        /// The runs of each plot.
+        baseline: &'a [Vec<f64>],
+        /// The runs of each plot.
+        candidate: &'a [Vec<f64>],
+    },
+}
+
+/// One contrast of a family.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Compared<'a> {
+    /// Its values.
+    pub sides: Sides<'a>,
+    /// Which direction of them is better.
+    pub better: Better,
+}
+
+/// What counts as one value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// A block of two runs.
+    Block,
+    /// A plot of each side.
+    Plot,
 }
 
 /// A verdict with what it rests on. All ratios are turned so that above 1 is better for the candidate.
@@ -97,34 +166,79 @@ pub struct Assessment {
     pub verdict: Verdict,
     /// What the word leaves out.
     pub note: Note,
-    /// Geometric mean of the blocks' ratios with the interval of the rule's confidence; `None` below two blocks.
+    /// Geometric mean of the units' ratios with the interval of the rule's confidence; `None` below two units.
     pub ratio: Option<Ratio>,
     /// The same with the narrower interval that equivalence is read from.
     pub narrow: Option<Ratio>,
-    /// Two-sided p of the sign-flip test; `None` below two blocks.
+    /// Two-sided p of Student's t; `None` below two units.
+    pub p_t: Option<f64>,
+    /// `p_t` after Holm's correction over the contrasts that were assessed together; the same where there was but one.
+    pub p_adjusted: Option<f64>,
+    /// Two-sided p of the sign-flip test; `None` below two units, and for plots that are fewer than six or do not pair.
     pub p_sign_flip: Option<f64>,
-    /// Blocks that it rests on.
+    /// What `blocks` counts.
+    pub unit: Unit,
+    /// Units that it rests on: blocks, or plots of the side that has fewer.
     pub blocks: u32,
-    /// About so many *more* blocks would settle it, where the verdict is open; always even, to keep the order balanced.
-    /// `None` where the verdict is settled, where there is no spread to reckon with, or where it would take more than
-    /// [`BLOCKS_NEEDED_MAX`] because the ratio lies too near the margin.
+    /// About so many *more* units would settle it, where the verdict is open; blocks always in twos, to keep their order
+    /// balanced. `None` where the verdict is settled, where there is no spread to reckon with, where it would take more
+    /// than [`BLOCKS_NEEDED_MAX`], or where the difference lies below the floor.
     pub blocks_needed: Option<u32>,
 }
 
 /// An estimate of more blocks than this is no plan, and is not given.
 pub const BLOCKS_NEEDED_MAX: u32 = 1000;
 
-/// Judges blocks: `baseline[i]` and `candidate[i]` are the two runs of block `i`.
+/// Judges one contrast of blocks: [`assess_all`] with a family of one.
+pub fn assess(baseline: &[f64], candidate: &[f64], better: Better, rule: &Rule) -> Result<Assessment, StatsError> {
+    assess_one(Sides::Blocks { baseline, candidate }, better, rule)
+}
+
+/// Judges one contrast of plots, given the runs of each plot: [`assess_all`] with a family of one.
+pub fn assess_plots(
+    baseline: &[Vec<f64>],
+    candidate: &[Vec<f64>],
+    better: Better,
+    rule: &Rule,
+) -> Result<Assessment, StatsError> {
+    assess_one(Sides::Plots { baseline, candidate }, better, rule)
+}
+
+fn assess_one(sides: Sides<'_>, better: Better, rule: &Rule) -> Result<Assessment, StatsError> {
+    let all = assess_all(&[Compared { sides, better }], rule)?;
+    Ok(all.into_iter().next().expect("one contrast gives one assessment"))
+}
+
+/// Judges the contrasts of a comparison, in the given order.
 ///
-/// - `Faster`, `Slower`: the interval lies wholly beyond the margin, and the sign-flip test is significant too.
 /// - `Equivalent`: the narrower interval lies wholly within the margin. (Whether the difference is exactly nothing does
 ///   not matter then, so the two tests need not agree on it.)
-/// - `Fragile`: neither of these, or a difference that only one of interval and sign-flip test sees.
-/// - `CannotTell`: anything else, and always below `rule.blocks_min` blocks.
+/// - `Faster`, `Slower`: p of t is below `rule.alpha` after Holm's correction over these contrasts, p of the sign-flip
+///   test is below 1 − confidence, and the estimate lies beyond the floor. The sign-flip test is not corrected: it guards the assumptions of t in
+///   each contrast, and its smallest p, 2/2ⁿ, is too coarse to be shared among many.
+/// - `Fragile`: a difference that only one of t and sign-flip test sees.
+/// - `CannotTell`: anything else, and always below `rule.blocks_min` blocks or [`PLOTS_MIN`] plots a side.
 ///
-/// Fewer than two blocks are no error: one run of each side is what people have, and nothing can be told from it.
-/// Errors: unequal numbers of values, values not above 0, a margin or confidence out of range.
-pub fn assess(baseline: &[f64], candidate: &[f64], better: Better, rule: &Rule) -> Result<Assessment, StatsError> {
+/// Of plots, the unit is the geometric mean of the runs of one plot. Fewer than six pairs of plots, or plots that do not
+/// pair, have no sign-flip test that could object: t speaks alone, on few degrees of freedom, and the note says so.
+///
+/// Fewer than two units are no error: one run of each side is what people have, and nothing can be told from it.
+/// Errors: unequal numbers of blocks, an empty plot, values not above 0, a setting out of range.
+pub fn assess_all(contrasts: &[Compared<'_>], rule: &Rule) -> Result<Vec<Assessment>, StatsError> {
+    check(rule)?;
+    let evidence = contrasts.iter().map(|contrast| Evidence::of(contrast, rule)).collect::<Result<Vec<_>, _>>()?;
+    // A contrast without a p, or with too few units to claim anything, is no test, and costs the others nothing.
+    let tested: Vec<usize> = (0..evidence.len()).filter(|&i| evidence[i].may_claim(rule)).collect();
+    let p: Vec<f64> = tested.iter().filter_map(|&i| evidence[i].estimate.map(|estimate| estimate.p())).collect();
+    let mut adjusted: Vec<Option<f64>> =
+        evidence.iter().map(|evidence| evidence.estimate.map(|estimate| estimate.p())).collect();
+    for (&i, p) in tested.iter().zip(holm(&p)?) {
+        adjusted[i] = Some(p);
+    }
+    evidence.iter().zip(adjusted).map(|(evidence, adjusted)| evidence.judge(adjusted, tested.len(), rule)).collect()
+}
+
+fn check(rule: &Rule) -> Result<(), StatsError> {
     if !(rule.margin > 0.0 && rule.margin.is_finite()) {
         return Err(StatsError::Setting { name: "margin", value: rule.margin, allowed: "the numbers above 0" });
     }
@@ -132,85 +246,195 @@ pub fn assess(baseline: &[f64], candidate: &[f64], better: Better, rule: &Rule) 
         let allowed = "0.5 to 1, both excluded";
         return Err(StatsError::Setting { name: "confidence", value: rule.confidence, allowed });
     }
-    let (worse, better) = match better {
+    if !(rule.alpha > 0.0 && rule.alpha <= 1.0 - rule.confidence) {
+        let allowed = "0 (excluded) to 1 − confidence, so that the interval of a claim leaves 1 out";
+        return Err(StatsError::Setting { name: "alpha", value: rule.alpha, allowed });
+    }
+    match rule.floor {
+        Some(floor) if !(floor >= 0.0 && floor.is_finite()) => {
+            Err(StatsError::Setting { name: "floor", value: floor, allowed: "the numbers from 0 on" })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What one contrast's values say, before the family is looked at.
+struct Evidence {
+    unit: Unit,
+    units: u32,
+    estimate: Option<Estimate>,
+    p_sign_flip: Option<f64>,
+}
+
+impl Evidence {
+    fn of(compared: &Compared<'_>, rule: &Rule) -> Result<Evidence, StatsError> {
+        match compared.sides {
+            Sides::Blocks { baseline, candidate } => {
+                let (worse, better) = turned(baseline, candidate, compared.better);
+                Evidence::of_pairs(worse, better, Unit::Block, rule)
+            }
+            Sides::Plots { baseline, candidate } => {
+                let means =
+                    |plots: &[Vec<f64>]| plots.iter().map(|runs| geometric_mean(runs)).collect::<Result<Vec<_>, _>>();
+                let (baseline, candidate) = (means(baseline)?, means(candidate)?);
+                let (worse, better) = turned(&baseline, &candidate, compared.better);
+                if worse.len() == better.len() {
+                    return Evidence::of_pairs(worse, better, Unit::Plot, rule);
+                }
+                let units = worse.len().min(better.len());
+                let estimate = if units < 2 { None } else { Some(welch(worse, better)?) };
+                Ok(Evidence { unit: Unit::Plot, units: count(units), estimate, p_sign_flip: None })
+            }
+        }
+    }
+
+    fn of_pairs(worse: &[f64], better: &[f64], unit: Unit, rule: &Rule) -> Result<Evidence, StatsError> {
+        let differences = log_ratios(worse, better)?;
+        let units = count(differences.len());
+        if units < 2 {
+            return Ok(Evidence { unit, units, estimate: None, p_sign_flip: None });
+        }
+        let can_flip = unit == Unit::Block || units >= UNITS_FOR_SIGN_FLIP;
+        let p_sign_flip = if can_flip { Some(sign_flip(&differences, rule.seed)?.p) } else { None };
+        Ok(Evidence { unit, units, estimate: Some(paired(worse, better)?), p_sign_flip })
+    }
+
+    fn units_min(&self, rule: &Rule) -> u32 {
+        match self.unit {
+            Unit::Block => rule.blocks_min.max(2),
+            Unit::Plot => PLOTS_MIN,
+        }
+    }
+
+    fn may_claim(&self, rule: &Rule) -> bool {
+        self.estimate.is_some() && self.units >= self.units_min(rule)
+    }
+
+    fn judge(&self, p_adjusted: Option<f64>, family: usize, rule: &Rule) -> Result<Assessment, StatsError> {
+        let too_few = match self.unit {
+            Unit::Block => Note::TooFewBlocks,
+            Unit::Plot => Note::TooFewPlots,
+        };
+        let (Some(estimate), Some(p_adjusted)) = (self.estimate, p_adjusted) else {
+            let missing = self.units_min(rule).saturating_sub(self.units);
+            let blocks_needed = Some(self.step(missing));
+            return Ok(Assessment {
+                verdict: Verdict::CannotTell { blocks_needed },
+                note: too_few,
+                ratio: None,
+                narrow: None,
+                p_t: None,
+                p_adjusted: None,
+                p_sign_flip: None,
+                unit: self.unit,
+                blocks: self.units,
+                blocks_needed,
+            });
+        };
+        let ratio = estimate.interval(rule.confidence)?;
+        let narrow = estimate.interval(2.0 * rule.confidence - 1.0)?;
+        let p_t = estimate.p();
+        let level = 1.0 - rule.confidence;
+        let top = 1.0 + rule.margin;
+
+        let t_sees = p_t < level;
+        // Without a sign-flip test there is nobody to object.
+        let flip_sees = self.p_sign_flip.map_or(t_sees, |p| p < level);
+        let beyond_floor = rule.floor.is_none_or(|floor| estimate.log_mean.abs() > floor.ln_1p());
+        let beyond_margin = ratio.lo > top || ratio.hi < 1.0 / top;
+        let blocks_needed =
+            more_blocks(&estimate, self.units, self.units_min(rule), family, rule).map(|n| self.step(n));
+        let open = Verdict::CannotTell { blocks_needed };
+        let (verdict, note) = if !self.may_claim(rule) {
+            (open, too_few)
+        } else if narrow.lo > 1.0 / top && narrow.hi < top {
+            (Verdict::Equivalent(narrow), if t_sees { Note::RealButSmall } else { Note::None })
+        } else if !t_sees && !flip_sees {
+            (open, Note::TooWide)
+        } else if !flip_sees {
+            (Verdict::Fragile(ratio), Note::OnlyInterval)
+        } else if !t_sees {
+            (Verdict::Fragile(ratio), Note::OnlySignFlip)
+        } else if p_adjusted >= rule.alpha {
+            (open, Note::ChanceAmongMany)
+        } else if !beyond_floor {
+            (open, Note::BelowFloor)
+        } else {
+            let note = match (self.p_sign_flip, beyond_margin) {
+                (None, _) => Note::WithoutCrossCheck,
+                (Some(_), true) => Note::None,
+                (Some(_), false) => Note::RealButPossiblySmall,
+            };
+            (if estimate.log_mean > 0.0 { Verdict::Faster(ratio) } else { Verdict::Slower(ratio) }, note)
+        };
+        let is_open = matches!(verdict, Verdict::CannotTell { .. } | Verdict::Fragile(_));
+        Ok(Assessment {
+            verdict,
+            note,
+            ratio: Some(ratio),
+            narrow: Some(narrow),
+            p_t: Some(p_t),
+            p_adjusted: Some(p_adjusted),
+            p_sign_flip: self.p_sign_flip,
+            unit: self.unit,
+            blocks: self.units,
+            blocks_needed: if is_open { blocks_needed } else { None },
+        })
+    }
+
+    /// So many more units as can be run: blocks come in twos, so that their order stays balanced.
+    const fn step(&self, more: u32) -> u32 {
+        match self.unit {
+            Unit::Block => even(more),
+            Unit::Plot => more,
+        }
+    }
+}
+
+const fn even(blocks: u32) -> u32 {
+    blocks.next_multiple_of(2)
+}
+
+fn turned<'a>(baseline: &'a [f64], candidate: &'a [f64], better: Better) -> (&'a [f64], &'a [f64]) {
+    match better {
         Better::Higher => (baseline, candidate),
         Better::Lower => (candidate, baseline),
-    };
-    let differences = log_ratios(worse, better)?;
-    let blocks = u32::try_from(differences.len()).unwrap_or(u32::MAX);
-    if blocks < 2 {
-        let blocks_needed = Some(even(rule.blocks_min.saturating_sub(blocks)));
-        return Ok(Assessment {
-            verdict: Verdict::CannotTell { blocks_needed },
-            note: Note::TooFewBlocks,
-            ratio: None,
-            narrow: None,
-            p_sign_flip: None,
-            blocks,
-            blocks_needed,
-        });
     }
-    let estimate = paired(worse, better)?;
-    let ratio = estimate.interval(rule.confidence)?;
-    let narrow = estimate.interval(2.0 * rule.confidence - 1.0)?;
-    let p = sign_flip(&differences, rule.seed)?.p;
+}
 
-    let top = 1.0 + rule.margin;
-    let interval_sees = !ratio.contains(1.0);
-    let flip_sees = p < 1.0 - rule.confidence;
-    let enough = blocks >= rule.blocks_min;
-    let blocks_needed = more_blocks(&estimate, blocks, rule);
-    let open = Verdict::CannotTell { blocks_needed };
-    let (verdict, note) = if !enough {
-        (open, Note::TooFewBlocks)
-    } else if narrow.lo > 1.0 / top && narrow.hi < top {
-        (Verdict::Equivalent(narrow), if interval_sees { Note::RealButSmall } else { Note::None })
-    } else if interval_sees && !flip_sees {
-        (Verdict::Fragile(ratio), Note::OnlyInterval)
-    } else if flip_sees && !interval_sees {
-        (Verdict::Fragile(ratio), Note::OnlySignFlip)
-    } else if ratio.lo > top {
-        (Verdict::Faster(ratio), Note::None)
-    } else if ratio.hi < 1.0 / top {
-        (Verdict::Slower(ratio), Note::None)
-    } else if interval_sees {
-        (open, Note::RealButPossiblySmall)
-    } else {
-        (open, Note::TooWide)
-    };
-    let is_open = matches!(verdict, Verdict::CannotTell { .. } | Verdict::Fragile(_));
-    Ok(Assessment {
-        verdict,
-        note,
-        ratio: Some(ratio),
-        narrow: Some(narrow),
-        p_sign_flip: Some(p),
-        blocks,
-        blocks_needed: if is_open { blocks_needed } else { None },
-    })
+fn count(units: usize) -> u32 {
+    u32::try_from(units).unwrap_or(u32::MAX)
 }
 
 /// The chance with which the blocks that are asked for should settle the question.
 const POWER: f64 = 0.8;
 
-/// How many more blocks settle it in [`POWER`] of cases, if ratio and spread stay what they are: the least n whose
-/// quantiles of t, for the test and for the power, fit between the estimate and the margin. Beyond the margin, the
-/// question is a difference (two-sided); inside, equivalence, where the power is shared between the two ends.
-fn more_blocks(estimate: &Estimate, blocks: u32, rule: &Rule) -> Option<u32> {
-    let least = rule.blocks_min.saturating_sub(blocks);
-    let spread = estimate.log_error * f64::from(blocks).sqrt();
-    let distance = estimate.log_mean.abs() - rule.margin.ln_1p();
-    let (test, power) =
-        if distance > 0.0 { (0.5 + rule.confidence / 2.0, POWER) } else { (rule.confidence, 0.5 + POWER / 2.0) };
+/// How many more units settle it in [`POWER`] of cases, if ratio and spread stay what they are: the least n whose
+/// quantiles of t, for the test and for the power, fit into the distance. Two answers can come, and the nearer counts:
+/// a difference, whose distance is that of the estimate from 1 (two-sided, at the level shared among the family, which is
+/// what Holm asks of its smallest p); and equivalence, whose distance is that from the margin, from inside, where the
+/// power is shared between the two ends.
+fn more_blocks(estimate: &Estimate, units: u32, units_min: u32, family: usize, rule: &Rule) -> Option<u32> {
+    let least = units_min.saturating_sub(units);
+    let spread = estimate.log_error * f64::from(units).sqrt();
     if spread == 0.0 {
-        return (least > 0).then(|| even(least));
+        return (least > 0).then_some(least);
     }
+    let alpha = rule.alpha / family.max(1) as f64;
+    let off = estimate.log_mean.abs();
+    let difference = rule.floor.is_none_or(|floor| off > floor.ln_1p()).then_some((1.0 - alpha / 2.0, POWER, off));
+    let inside = rule.margin.ln_1p() - off;
+    let equivalence = (inside > 0.0).then_some((rule.confidence, 0.5 + POWER / 2.0, inside));
     let fits = |n: u32| {
         let freedom = f64::from(n - 1);
-        (t_quantile(test, freedom) + t_quantile(power, freedom)) * spread / f64::from(n).sqrt() < distance.abs()
+        let error = spread / f64::from(n).sqrt();
+        [difference, equivalence]
+            .into_iter()
+            .flatten()
+            .any(|(test, power, distance)| (t_quantile(test, freedom) + t_quantile(power, freedom)) * error < distance)
     };
     // More blocks only ever narrow the interval, so the least number can be found by halving.
-    let (mut low, mut high) = ((blocks + 1).max(rule.blocks_min).max(2), blocks.saturating_add(BLOCKS_NEEDED_MAX));
+    let (mut low, mut high) = ((units + 1).max(units_min).max(2), units.saturating_add(BLOCKS_NEEDED_MAX));
     if !fits(high) {
         return None;
     }
@@ -218,12 +442,7 @@ fn more_blocks(estimate: &Estimate, blocks: u32, rule: &Rule) -> Option<u32> {
         let middle = low + (high - low) / 2;
         if fits(middle) { high = middle } else { low = middle + 1 }
     }
-    Some(even(low - blocks))
-}
-
-/// The next even number: the order of blocks is balanced in twos.
-const fn even(blocks: u32) -> u32 {
-    blocks.next_multiple_of(2)
+    Some(low - units)
 }
 
 #[cfg(test)]

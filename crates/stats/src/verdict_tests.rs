@@ -14,6 +14,7 @@ fn blocks(ratio: f64, wobbles: &[f64]) -> (Vec<f64>, Vec<f64>) {
 }
 
 const CALM: [f64; 8] = [1.005, 0.995, 1.01, 0.99, 1.002, 0.998, 1.006, 0.994];
+const WILD_BUT_UP: [f64; 8] = [1.08, 0.94, 1.05, 0.99, 0.97, 1.06, 0.93, 1.0];
 const WILD: [f64; 8] = [1.2, 0.85, 1.1, 0.95, 0.9, 1.15, 0.8, 1.1];
 
 fn judge(ratio: f64, wobbles: &[f64]) -> Assessment {
@@ -51,17 +52,106 @@ fn a_real_difference_within_the_margin_is_equivalent_with_a_note() {
 }
 
 #[test]
-fn a_real_difference_across_the_margin_is_not_yet_faster() {
+fn a_real_difference_across_the_margin_is_faster_and_says_that_it_may_be_small() {
     let assessment = judge(1.055, &CALM);
-    assert!(matches!(assessment.verdict, Verdict::CannotTell { .. }), "{assessment:?}");
+    assert!(matches!(assessment.verdict, Verdict::Faster(ratio) if ratio.lo < 1.05), "{assessment:?}");
     assert_eq!(assessment.note, Note::RealButPossiblySmall);
+    assert_eq!(judge(1.2, &CALM).note, Note::None);
 }
 
 #[test]
-fn a_ratio_on_the_margin_gets_no_number_of_blocks() {
+fn a_ratio_on_the_margin_can_be_settled_as_a_difference() {
     let (a, b) = blocks(1.05, &[1.1, 1.0 / 1.1, 1.1, 1.0 / 1.1, 1.1, 1.0 / 1.1]);
     let assessment = assess(&a, &b, Better::Higher, &Rule::default()).unwrap();
-    assert_eq!(assessment.verdict, Verdict::CannotTell { blocks_needed: None });
+    assert!(matches!(assessment.verdict, Verdict::CannotTell { blocks_needed: Some(n) } if n > 10), "{assessment:?}");
+}
+
+#[test]
+fn a_difference_below_the_floor_is_no_claim_and_more_blocks_do_not_help() {
+    let judged = |floor| {
+        let (a, b) = blocks(1.07, &CALM);
+        assess(&a, &b, Better::Higher, &Rule { floor, ..Rule::default() }).unwrap()
+    };
+    assert!(matches!(judged(None).verdict, Verdict::Faster(_)));
+    assert!(matches!(judged(Some(0.06)).verdict, Verdict::Faster(_)));
+    let below = judged(Some(0.08));
+    assert_eq!((below.verdict, below.note), (Verdict::CannotTell { blocks_needed: None }, Note::BelowFloor));
+    // What lies within the margin is equivalent, whatever the floor.
+    let (a, b) = blocks(1.0, &CALM);
+    let same = assess(&a, &b, Better::Higher, &Rule { floor: Some(0.3), ..Rule::default() }).unwrap();
+    assert!(matches!(same.verdict, Verdict::Equivalent(_)));
+}
+
+#[test]
+fn among_many_contrasts_one_that_is_just_significant_is_expected_by_chance() {
+    let (a, b) = blocks(1.06, &WILD_BUT_UP);
+    let (same_a, same_b) = blocks(1.0, &WILD);
+    let one = Compared { sides: Sides::Blocks { baseline: &a, candidate: &b }, better: Better::Higher };
+    let other = Compared { sides: Sides::Blocks { baseline: &same_a, candidate: &same_b }, better: Better::Higher };
+    let rule = Rule::default();
+    assert!(matches!(assess_all(&[one], &rule).unwrap()[0].verdict, Verdict::Faster(_)));
+    let family = assess_all(&[other, one, other, other], &rule).unwrap();
+    assert_eq!(family.len(), 4);
+    assert_eq!(family[1].note, Note::ChanceAmongMany, "{:?}", family[1]);
+    assert!((family[1].p_adjusted.unwrap() / family[1].p_t.unwrap() - 4.0).abs() < 1e-9);
+    assert!(family[1].blocks_needed.is_some());
+    // Contrasts that could not claim anything are no tests, and cost the others nothing.
+    let (few_a, few_b) = (&same_a[..3], &same_b[..3]);
+    let few = Compared { sides: Sides::Blocks { baseline: few_a, candidate: few_b }, better: Better::Higher };
+    assert!(matches!(assess_all(&[few, one, few], &rule).unwrap()[1].verdict, Verdict::Faster(_)));
+}
+
+/// Plots of two runs each.
+fn plots(factor: f64, provisionings: &[f64]) -> Vec<Vec<f64>> {
+    provisionings.iter().map(|wobble| vec![100.0 * factor * wobble * 1.002, 100.0 * factor * wobble / 1.002]).collect()
+}
+
+#[test]
+fn a_single_plot_a_side_can_never_be_told_however_many_runs_it_has() {
+    let (one, other) =
+        (vec![vec![100.0, 101.0, 99.0, 100.5, 99.5, 100.2]], vec![vec![150.0, 151.0, 149.0, 150.0, 152.0]]);
+    let assessment = assess_plots(&one, &other, Better::Higher, &Rule::default()).unwrap();
+    assert_eq!(assessment.verdict, Verdict::CannotTell { blocks_needed: Some(1) });
+    assert_eq!((assessment.note, assessment.unit, assessment.blocks), (Note::TooFewPlots, Unit::Plot, 1));
+}
+
+#[test]
+fn few_plots_speak_by_t_alone_and_say_so() {
+    let assessment =
+        assess_plots(&plots(1.0, &CALM[..3]), &plots(1.3, &CALM[1..4]), Better::Higher, &Rule::default()).unwrap();
+    assert!(matches!(assessment.verdict, Verdict::Faster(_)), "{assessment:?}");
+    assert_eq!((assessment.note, assessment.p_sign_flip), (Note::WithoutCrossCheck, None));
+    let six =
+        assess_plots(&plots(1.0, &CALM[..6]), &plots(1.3, &CALM[2..8]), Better::Higher, &Rule::default()).unwrap();
+    assert_eq!((six.note, six.p_sign_flip), (Note::None, Some(2.0 / 64.0)));
+}
+
+#[test]
+fn plots_in_unequal_numbers_are_compared_without_pairs() {
+    let (a, b) = (plots(1.0, &CALM[..4]), plots(0.7, &CALM[..7]));
+    let assessment = assess_plots(&a, &b, Better::Higher, &Rule::default()).unwrap();
+    assert!(matches!(assessment.verdict, Verdict::Slower(_)), "{assessment:?}");
+    assert_eq!((assessment.blocks, assessment.p_sign_flip), (4, None));
+    assert!(assess_plots(&a, &[vec![], vec![1.0]], Better::Higher, &Rule::default()).is_err());
+}
+
+#[test]
+fn what_a_provisioning_does_is_not_taken_for_a_difference() {
+    // Provisionings vary by 6 %, runs by 2 %: five runs on each of five plots a side, of equal set-ups.
+    let mut noise = SplitMix::new(99);
+    let claims = share(1000, |_| {
+        let mut side = || -> Vec<Vec<f64>> {
+            (0..5)
+                .map(|_| {
+                    let plot = 0.06 * noise.normal();
+                    (0..5).map(|_| (plot + 0.02 * noise.normal()).exp()).collect()
+                })
+                .collect()
+        };
+        let verdict = assess_plots(&side(), &side(), Better::Higher, &Rule::default()).unwrap().verdict;
+        matches!(verdict, Verdict::Faster(_) | Verdict::Slower(_))
+    });
+    assert!(claims <= 0.06, "{claims}");
 }
 
 #[test]
@@ -168,7 +258,7 @@ fn equal_disks_are_called_different_as_rarely_as_promised() {
         let verdict = assess(&a, &b, Better::Higher, &Rule::default()).unwrap().verdict;
         matches!(verdict, Verdict::Faster(_) | Verdict::Slower(_))
     });
-    assert!(claims < 0.01, "a margin on top makes false claims rare, not {claims}");
+    assert!(claims <= 0.06, "{claims}");
 }
 
 #[test]
@@ -205,7 +295,7 @@ fn the_blocks_asked_for_settle_it_in_four_of_five_cases() {
     for true_ratio in [1.12, 1.0] {
         let log_error = spread * 2f64.sqrt() / 8f64.sqrt();
         let known = Estimate { log_mean: f64::ln(true_ratio), log_error, freedom: 7.0 };
-        let all = 8 + more_blocks(&known, 8, &Rule::default()).unwrap();
+        let all = 8 + even(more_blocks(&known, 8, 6, 1, &Rule::default()).unwrap());
         let settled = share(200, |draw| {
             let (a, b) = disk(draw, spread, 0.0).compare(draw, all, true_ratio);
             let verdict = assess(&a, &b, Better::Higher, &Rule::default()).unwrap().verdict;

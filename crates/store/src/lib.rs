@@ -9,6 +9,7 @@ mod diff;
 mod error;
 mod export;
 mod facts;
+mod noise;
 mod open;
 mod owner;
 mod query;
@@ -19,6 +20,7 @@ mod write;
 
 pub use diff::FactDifference;
 pub use error::StoreError;
+pub use noise::{NoiseIn, NoiseWork, StoredFloors, Targets};
 pub use open::{BUSY_TIMEOUT, SCHEMA_VERSION, Store};
 pub use query::{Cell, Table};
 pub use read::{CANDIDATES_MAX, Filter, PhaseIntervals, RunRow, RunStatus};

@@ -245,7 +245,7 @@ impl Store {
         serde_json::from_str(&text).map_err(|error| self.unreadable(id, "the comparison", error.to_string()))
     }
 
-    fn unreadable(&self, id: &str, what: &'static str, reason: String) -> StoreError {
+    pub(crate) fn unreadable(&self, id: &str, what: &'static str, reason: String) -> StoreError {
         StoreError::Unreadable { path: self.path.clone(), id: id.to_owned(), what, reason }
     }
 }

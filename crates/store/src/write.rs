@@ -94,13 +94,17 @@ impl Store {
     }
 
     /// Stores a run's result and measurement in one transaction, flushed to the storage. Status becomes `ok`, or
-    /// `aborted` for a result that is partial. A run that was never begun is inserted; one that is there is replaced.
+    /// `aborted` for a result that a signal ended, `failed` for one that an error ended. A run that was never begun is inserted; one that is there is replaced.
     pub fn finish_run(&mut self, result: &RunResult, measurement: &Measurement) -> Result<(), StoreError> {
         let row = RunRowIn::of(&result.id, &result.started_at, &result.tool, &result.workload)?;
         let facts = Facts::of(&result.environment, &result.target)?;
         let phases = measurement.phases.iter().map(PhaseIn::of).collect::<Result<Vec<_>, StoreError>>()?;
         let body = serde_json::to_vec(result).map_err(|source| StoreError::Json { what: "the result", source })?;
-        let (status, reason) = if result.partial { ("aborted", Some("ended early by a signal")) } else { ("ok", None) };
+        let (status, reason) = match (&result.error, result.partial) {
+            (Some(error), _) => ("failed", Some(error.as_str())),
+            (None, true) => ("aborted", Some("ended early by a signal")),
+            (None, false) => ("ok", None),
+        };
         let wall_ns: u64 = result.phases.iter().map(|phase| phase.wall_ns).sum();
         self.write("storing a result", Durability::Power, |transaction| {
             row.insert(&facts, transaction)?;
@@ -151,15 +155,17 @@ impl Store {
                 .execute("INSERT INTO comparison (id, made_at, body) VALUES (?1, ?2, ?3)", params![id, at, body])?;
             let mut insert = transaction.prepare(
                 "INSERT INTO conclusion
-                   (id, comparison_id, made_at, method, contrast, metric, ratio, lo, hi, p, verdict, runs)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                   (id, comparison_id, made_at, method, contrast, metric, ratio, lo, hi, p, p_adjusted, verdict, runs)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
             )?;
             for (i, contrast) in comparison.contrasts.iter().enumerate() {
                 let of = json!({
+                    "workload": contrast.workload,
                     "phase": contrast.phase,
                     "baseline": contrast.baseline,
                     "candidate": contrast.candidate,
                     "blocks": contrast.blocks,
+                    "unit": canonical::value("the unit", &contrast.unit).unwrap_or_default(),
                 });
                 insert.execute(params![
                     format!("{id}/{}", i + 1),
@@ -171,7 +177,8 @@ impl Store {
                     contrast.ratio,
                     contrast.lo,
                     contrast.hi,
-                    contrast.p_sign_flip,
+                    contrast.p,
+                    contrast.p_adjusted,
                     contrast.verdict.name(),
                     runs
                 ])?;
@@ -358,7 +365,7 @@ pub(crate) fn forget_measured(run: &str, transaction: &Transaction<'_>) -> rusql
 }
 
 /// Unix nanoseconds; a time after 2262 is the last one that fits.
-fn nanos(time: Timestamp) -> i64 {
+pub(crate) fn nanos(time: Timestamp) -> i64 {
     i64::try_from(time.as_nanosecond()).unwrap_or(i64::MAX)
 }
 

@@ -3,9 +3,10 @@
 mod common;
 
 use common::{FIRST, SECOND, environment, intervals, measurement, result, started, targets};
-use plumb_result::compare::{COMPARE_SCHEMA, Comparison, Contrast};
+use plumb_result::compare::{COMPARE_SCHEMA, Comparison, Contrast, Replicate};
 use plumb_result::{ContrastVerdict, Metric, RunVerdict};
-use plumb_store::{Cell, Filter, Partial, RunStatus, SCHEMA_VERSION, Store, StoreError, TagChange};
+use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor};
+use plumb_store::{Cell, Filter, NoiseIn, NoiseWork, Partial, RunStatus, SCHEMA_VERSION, Store, StoreError, TagChange};
 use plumb_workload::OpKind;
 use std::fs;
 use std::path::Path;
@@ -308,10 +309,19 @@ fn a_comparison_is_kept_whole_and_as_conclusions() {
         lo: Some(1.24),
         hi: Some(1.39),
         confidence: 0.95,
+        p: Some(0.001),
+        p_adjusted: Some(0.002),
         p_sign_flip: Some(0.0078125),
         verdict: ContrastVerdict::Faster,
         blocks: 8,
         blocks_needed: None,
+        workload: Some("stream-write".to_owned()),
+        unit: Replicate::Block,
+        note: None,
+        capped: None,
+        floor: None,
+        baseline_modes: Vec::new(),
+        candidate_modes: Vec::new(),
     };
     let open = Contrast { ratio: None, lo: None, hi: None, verdict: ContrastVerdict::CannotTell, ..contrast.clone() };
     let comparison = Comparison {
@@ -325,14 +335,92 @@ fn a_comparison_is_kept_whole_and_as_conclusions() {
         runs: vec![FIRST.to_owned(), SECOND.to_owned()],
         left_out: Vec::new(),
         notes: Vec::new(),
+        checks: Vec::new(),
+        varying: None,
+        plots: None,
+        planned: None,
     };
     let mut store = with_two_runs();
     store.save_comparison("c1", "blocked log-t/1", &comparison).unwrap();
     assert_eq!(store.comparison("c1").unwrap(), comparison);
-    let table = store.query("SELECT metric, ratio, verdict FROM conclusion ORDER BY id").unwrap();
+    let table = store.query("SELECT metric, ratio, p, p_adjusted, verdict FROM conclusion ORDER BY id").unwrap();
     let text = |text: &str| Cell::Text(text.to_owned());
-    assert_eq!(table.rows[0], [text("write.bw"), Cell::Real(1.31), text("faster")]);
-    assert_eq!(table.rows[1], [text("write.bw"), Cell::Null, text("cannot-tell")]);
+    let p = || [Cell::Real(0.001), Cell::Real(0.002)];
+    let row = |ratio, verdict| [&[text("write.bw"), ratio], &p()[..], &[text(verdict)]].concat();
+    assert_eq!(table.rows[0], row(Cell::Real(1.31), "faster"));
+    assert_eq!(table.rows[1], row(Cell::Null, "cannot-tell"));
+}
+
+fn noise(measured_at: &str, floor: f64) -> Noise {
+    Noise {
+        schema: NOISE_SCHEMA.to_owned(),
+        note: String::new(),
+        place: "x".to_owned(),
+        measured_at: measured_at.to_owned(),
+        floors: vec![NoiseFloor {
+            workload: "seq".to_owned(),
+            phase: "seq-write".to_owned(),
+            metric: Metric::bandwidth(OpKind::Write),
+            value: Some(1.0),
+            cv: Some(0.01),
+            floor,
+            log_ratio: 0.0,
+            log_half_width: floor.ln_1p(),
+            blocks: 8,
+            unit: Replicate::Block,
+            modes: Vec::new(),
+        }],
+        planned: 1,
+        seed: 42,
+        order: Vec::new(),
+        plots: 1,
+        runs: Vec::new(),
+        left_out: Vec::new(),
+        notes: Vec::new(),
+        checks: Vec::new(),
+    }
+}
+
+/// A floor of other work, or of another place, is no floor of this one.
+#[test]
+fn the_newest_noise_floor_of_this_work_at_this_place_is_found() {
+    let mut store = Store::open_in_memory().unwrap();
+    let first = result(FIRST, 1);
+    let print = serde_json::json!({"phase": [{"name": "seq-write"}]});
+    let work = NoiseWork { print: print.clone(), targets: first.target.clone() };
+    let works = std::collections::BTreeMap::from([("seq".to_owned(), work)]);
+    for (id, place, at, floor) in [
+        ("n1", "/mnt/a", "2024-05-01T12:00:00Z", 0.03),
+        ("n2", "/mnt/a", "2024-05-02T12:00:00Z", 0.02),
+        ("n3", "/mnt/b", "2024-05-03T12:00:00Z", 0.01),
+    ] {
+        let noise = noise(at, floor);
+        let kept = NoiseIn { id, place, noise: &noise, environment: &first.environment, works: &works };
+        store.save_noise(&kept).unwrap();
+    }
+    let found = store.noise_floors("/mnt/a", &print).unwrap().unwrap();
+    assert_eq!(found.floors, noise("2024-05-02T12:00:00Z", 0.02).floors);
+    assert_eq!((found.measured_at.as_str(), &found.environment), ("2024-05-02T12:00:00Z", &first.environment));
+    assert_eq!(found.targets, first.target);
+    assert_eq!(store.noise_floors("/mnt/a", &serde_json::json!({"phase": []})).unwrap(), None);
+    assert_eq!(store.noise_floors("/mnt/c", &print).unwrap(), None);
+}
+
+/// Whoever has results keeps them: a database of the first schema gains the tables and loses nothing.
+#[test]
+fn a_database_without_noise_floors_gains_them() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("old.db");
+    let mut store = Store::open(&path).unwrap();
+    store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
+    drop(store);
+    let raw = rusqlite::Connection::open(&path).unwrap();
+    raw.execute_batch("DROP TABLE noise_floor; DROP TABLE noise; PRAGMA user_version = 1;").unwrap();
+    drop(raw);
+    let store = Store::open(&path).unwrap();
+    assert_eq!(number(&store, "SELECT user_version FROM pragma_user_version"), SCHEMA_VERSION);
+    assert_eq!(number(&store, "SELECT count(*) FROM noise_floor"), 0);
+    assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
 }
 
 #[test]

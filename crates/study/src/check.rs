@@ -1,6 +1,7 @@
 //! A look without load: what would make a result wrong here.
 
 use plumb_probe::clock::ClockWatch;
+use plumb_probe::conditions::ConditionWatch;
 use plumb_probe::counters::{self, SampleSet};
 use plumb_probe::others::IoWatch;
 use plumb_probe::stack;
@@ -15,8 +16,16 @@ use std::time::Duration;
 /// How long the machine is watched.
 const WATCHED: Duration = Duration::from_secs(1);
 
+/// How often what moves is looked at meanwhile.
+const LOOKS: u32 = 4;
+
 /// Checks that say something about a machine at rest. All others need a load.
-const WITHOUT_LOAD: &[&str] = &["B8", "C1", "C5", "C9", "C11", "C14", "D1"];
+const WITHOUT_LOAD: &[&str] = &[
+    "B8", "C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C14", "D1", "D3",
+];
+
+/// Timers that go off within this time would fall into a measurement that begins now, seconds.
+const AHEAD_S: u64 = 3600;
 
 /// What was seen.
 #[derive(Debug, Clone, Serialize)]
@@ -68,9 +77,16 @@ pub fn look(path: &Path) -> Result<CheckOutcome, CheckError> {
     let environment = plumb_probe::environment();
     let target = stack::of_path(path);
     let samples = SampleSet::of([&target]);
+    let mut watch = ConditionWatch::of([&target]);
+    watch.begin();
     let (others, clock, before) = (IoWatch::start(), ClockWatch::start(), counters::sample(&samples));
-    std::thread::sleep(WATCHED);
+    for _ in 0..LOOKS {
+        watch.tick();
+        std::thread::sleep(WATCHED / LOOKS);
+    }
     let after = counters::sample(&samples);
+    let mut conditions = watch.finish();
+    conditions.matters_until_unix_s = conditions.after.at_unix_s.map(|now| now + AHEAD_S);
     let observations = Observations {
         environment: environment.clone(),
         targets: BTreeMap::from([("data".to_owned(), target.clone())]),
@@ -80,12 +96,13 @@ pub fn look(path: &Path) -> Result<CheckOutcome, CheckError> {
             clock_step_ns: clock.finish(),
             before,
             after,
+            conditions,
             ..PhaseObservations::default()
         }],
     };
     let phase =
         PhaseMeasurement { name: "idle".to_owned(), wall_ns: WATCHED.as_nanos() as u64, ..PhaseMeasurement::default() };
-    let measurement = Measurement { phases: vec![phase], interrupted: false };
+    let measurement = Measurement { phases: vec![phase], ..Measurement::default() };
     let mut checks = plumb_trust::judge(&idle(path), &measurement, &observations).findings;
     checks.retain(|finding| WITHOUT_LOAD.contains(&finding.code.as_str()));
     Ok(CheckOutcome { environment, target, checks })

@@ -1,15 +1,19 @@
 //! Looks at the machine around every phase of a run, and stores each second as it passes.
 
+use crate::live::{SeldomOthers, SoFar};
 use crate::run::Progress;
 use plumb_engine::{Live, Observer, TargetView};
 use plumb_probe::clock::ClockWatch;
+use plumb_probe::conditions::ConditionWatch;
 use plumb_probe::counters::{self, SampleSet};
 use plumb_probe::kernel_log::KernelLog;
 use plumb_probe::others::IoWatch;
+use plumb_probe::throttle::{LimitWatch, Network};
 use plumb_probe::{extents, residency, stack};
 use plumb_result::observe::{Counters, Environment, Extents, PhaseObservations, Residency, TargetFacts};
-use plumb_result::{Observations, Seen, Tier, Tool};
+use plumb_result::{Measurement, Observations, PhaseMeasurement, Seen, Tier, Tool};
 use plumb_store::{Partial, RunStart, Store, StoreError};
+use plumb_trust::LiveJudge;
 use plumb_workload::{FileTarget, FilesTarget, Target, TreeTarget, Workload};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,11 +30,13 @@ pub(crate) struct Ledger<'a> {
 /// Collects the observations of a run.
 pub(crate) struct Evidence<'a> {
     workload: &'a Workload,
-    environment: &'a Environment,
     base: &'a Path,
-    targets: BTreeMap<String, TargetFacts>,
-    phases: Vec<PhaseObservations>,
+    observations: Observations,
+    /// The phases that are over, for checks that look back.
+    measured: Measurement,
+    judge: LiveJudge,
     samples: SampleSet,
+    conditions: ConditionWatch,
     around: Option<Around>,
     null_ceiling_ops: Seen<f64>,
     ledger: Option<Ledger<'a>>,
@@ -43,8 +49,13 @@ pub(crate) struct Evidence<'a> {
 struct Around {
     observations: PhaseObservations,
     others: IoWatch,
+    named_others: SeldomOthers,
     kernel_log: KernelLog,
+    /// What it said so far.
+    kernel_lines: Seen<Vec<String>>,
     clock: ClockWatch,
+    limits: Option<LimitWatch>,
+    so_far: SoFar,
     /// Counters at the end of the last second.
     last_second: Option<Counters>,
 }
@@ -66,11 +77,12 @@ impl<'a> Evidence<'a> {
     ) -> Evidence<'a> {
         Evidence {
             workload,
-            environment,
             base,
-            targets: BTreeMap::new(),
-            phases: Vec::new(),
+            observations: Observations { environment: environment.clone(), ..Observations::default() },
+            measured: Measurement::default(),
+            judge: LiveJudge::new(),
             samples: SampleSet::of([]),
+            conditions: ConditionWatch::of([]),
             around: None,
             null_ceiling_ops,
             ledger,
@@ -80,14 +92,7 @@ impl<'a> Evidence<'a> {
     }
 
     pub(crate) fn collected(self) -> Collected {
-        Collected {
-            observations: Observations {
-                environment: self.environment.clone(),
-                targets: self.targets,
-                phases: self.phases,
-            },
-            store_error: self.store_error,
-        }
+        Collected { observations: self.observations, store_error: self.store_error }
     }
 
     fn facts(&self, target: &TargetView<'_>) -> TargetFacts {
@@ -123,6 +128,45 @@ impl<'a> Evidence<'a> {
     }
 }
 
+impl Evidence<'_> {
+    /// Judges the phase so far, and tells what has become true. It works on what was read anyway: residency and extents
+    /// are those of the phase's beginning, and only what cost nothing is read anew.
+    fn judge_so_far(&mut self, live: &Live) {
+        let Some(mut around) = self.around.take() else { return };
+        around.so_far.add(live);
+        read_on(&mut around.kernel_log, &mut around.kernel_lines);
+        around.observations.after.clone_from(around.last_second.as_ref().unwrap_or(&around.observations.before));
+        around.observations.kernel_log.clone_from(&around.kernel_lines);
+        around.observations.other_io.clone_from(around.named_others.last());
+        // Moved in for the look and out again: neither is copied.
+        self.measured.phases.push(std::mem::take(&mut around.so_far.measured));
+        self.observations.phases.push(std::mem::take(&mut around.observations));
+        if self.judge.suspects_others(self.workload, &self.measured, &self.observations)
+            && let Some(seen) = self.observations.phases.last_mut()
+        {
+            seen.other_io.clone_from(around.named_others.look(&around.others, live.elapsed_ns / 1_000_000_000));
+        }
+        let found = self.judge.second(self.workload, &self.measured, &self.observations);
+        around.so_far.measured = self.measured.phases.pop().unwrap_or_default();
+        around.observations = self.observations.phases.pop().unwrap_or_default();
+        self.around = Some(around);
+        found.iter().for_each(|finding| self.progress.found(finding));
+    }
+}
+
+/// More lines than this say nothing new.
+const KERNEL_LINES_MAX: usize = 100;
+
+/// Reads on in the kernel's log. Once it could not be read, what it said is not known.
+fn read_on(log: &mut KernelLog, lines: &mut Seen<Vec<String>>) {
+    match (log.since(), lines) {
+        (Seen::Yes(new), Seen::Yes(lines)) if lines.len() < KERNEL_LINES_MAX => lines.extend(new),
+        (Seen::Yes(_), Seen::Yes(_)) => {}
+        (Seen::No(reason), lines) => *lines = Seen::No(reason),
+        (Seen::Yes(_), Seen::No(_)) => {}
+    }
+}
+
 fn residency_of(targets: &[TargetView<'_>]) -> BTreeMap<String, Seen<Residency>> {
     of_files(targets, |target| residency::sum(target.files.iter().map(|&file| residency::of_fd(file))))
 }
@@ -144,10 +188,11 @@ impl Observer for Evidence<'_> {
     }
 
     fn targets_ready(&mut self, targets: &[TargetView<'_>]) {
-        self.targets = targets.iter().map(|target| (target.name.to_owned(), self.facts(target))).collect();
-        self.samples = SampleSet::of(self.targets.values());
-        let (workload, environment) = (self.workload, self.environment);
-        let targets = &self.targets;
+        self.observations.targets = targets.iter().map(|target| (target.name.to_owned(), self.facts(target))).collect();
+        self.samples = SampleSet::of(self.observations.targets.values());
+        self.conditions = ConditionWatch::of(self.observations.targets.values());
+        let workload = self.workload;
+        let Observations { environment, targets, .. } = &self.observations;
         let begun = self.ledger.as_mut().map(|ledger| {
             ledger.store.begin_run(&RunStart {
                 id: ledger.id,
@@ -169,19 +214,27 @@ impl Observer for Evidence<'_> {
             resident_before: residency_of(targets),
             extents_before: extents_of(targets),
             null_ceiling_ops: self.null_ceiling_ops.clone(),
+            conditions: self.conditions.begin(),
             ..PhaseObservations::default()
         };
         self.around = Some(Around {
             observations,
             others: IoWatch::start(),
+            named_others: SeldomOthers::new(),
             kernel_log: KernelLog::mark(),
+            kernel_lines: Seen::Yes(Vec::new()),
             clock: ClockWatch::start(),
+            limits: None,
+            so_far: SoFar::new(phase),
             last_second: None,
         });
     }
 
     fn clock_starts(&mut self, _phase: &str) {
+        let remote =
+            self.observations.targets.values().any(|facts| facts.filesystem.value().is_some_and(|fs| fs.remote));
         if let Some(around) = &mut self.around {
+            around.limits = Some(LimitWatch::start(if remote { Network::Watched } else { Network::Ignored }));
             around.observations.before = counters::sample(&self.samples);
         }
     }
@@ -190,12 +243,14 @@ impl Observer for Evidence<'_> {
         let mut tier = Tier::Unknown;
         if let Some(around) = &mut self.around {
             around.clock.tick();
+            around.observations.conditions.meanwhile = self.conditions.tick().to_vec();
             let now = counters::sample(&self.samples);
             let since = around.last_second.as_ref().unwrap_or(&around.observations.before);
-            tier = plumb_trust::live_tier(&live.interval, since, &now, self.targets.values());
+            tier = plumb_trust::live_tier(&live.interval, since, &now, self.observations.targets.values());
             around.last_second = Some(now);
         }
-        let phase = self.phases.len() as u32 + 1;
+        self.judge_so_far(live);
+        let phase = self.observations.phases.len() as u32 + 1;
         let stored = self.ledger.as_mut().map(|ledger| {
             let partial = Partial { phase, name: &live.phase, intervals: std::slice::from_ref(&live.interval) };
             ledger.store.heartbeat(ledger.id, &partial)
@@ -209,13 +264,25 @@ impl Observer for Evidence<'_> {
         let Some(mut around) = self.around.take() else { return };
         around.observations.after = after;
         around.observations.dirty_after = residency_of(targets);
+        around.observations.conditions = self.conditions.finish();
         around.observations.other_io = around.others.finish(&[std::process::id()]);
-        around.observations.kernel_log = around.kernel_log.since();
+        read_on(&mut around.kernel_log, &mut around.kernel_lines);
+        around.observations.kernel_log = around.kernel_lines;
         around.observations.clock_step_ns = around.clock.finish();
-        self.phases.push(around.observations);
+        if let Some(limits) = around.limits {
+            around.observations.limits = limits.finish();
+        }
+        self.observations.phases.push(around.observations);
     }
 
     fn simulated(&mut self, phase: PhaseObservations) {
-        self.phases.push(phase);
+        self.observations.phases.push(phase);
+    }
+
+    fn phase_ended(&mut self, measured: &PhaseMeasurement) {
+        self.measured.phases.push(measured.clone());
+        let news = self.judge.phase_ended(self.workload, &self.measured, &self.observations);
+        news.withdrawn.iter().for_each(|finding| self.progress.withdrawn(finding));
+        news.found.iter().for_each(|finding| self.progress.found(finding));
     }
 }

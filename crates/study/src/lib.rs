@@ -4,10 +4,14 @@ pub mod check;
 pub mod compare;
 mod evidence;
 mod fit;
+mod floors;
+mod live;
+pub mod noise;
 pub mod place;
 pub mod run;
 
 pub use compare::{CompareRequest, CompareSide, compare};
 pub use fit::Policies;
+pub use noise::{NoiseRequest, noise};
 pub use place::{Place, PlaceError};
 pub use run::{Bench, Progress, RunError, RunOutcome, RunRequest, Silent};

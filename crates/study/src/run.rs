@@ -11,7 +11,7 @@ use plumb_engine::testdir::TestDirs;
 use plumb_engine::{DropCaches, EngineError, Live, Setting};
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
-use plumb_result::{Measurement, Observations, RunResult, Seen, Tier, Tool};
+use plumb_result::{Finding, Measurement, Observations, RunResult, Seen, Tier, Tool};
 use plumb_store::Store;
 use plumb_workload::validate::{Problem, validate};
 use plumb_workload::{Size, Target, Workload};
@@ -24,6 +24,10 @@ pub trait Progress {
     fn preparing(&mut self, _what: &str) {}
     /// A second of a phase has passed, in which the bytes came from this tier.
     fn live(&mut self, _live: &Live, _tier: Tier) {}
+    /// A finding above `note` has become true. Each is told once for each phase.
+    fn found(&mut self, _finding: &Finding) {}
+    /// A finding that was told while its phase ran is not true of the whole phase.
+    fn withdrawn(&mut self, _finding: &Finding) {}
     /// A run of a comparison begins.
     fn block(&mut self, _what: &str) {}
 }
@@ -95,6 +99,14 @@ pub enum RunError {
     /// The engine could not run it.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// An error ended it after some of its phases. What they measured is stored, and is here.
+    #[error("{error}; the phases before it are kept")]
+    EndedEarly {
+        /// In words.
+        error: String,
+        /// What was measured before.
+        outcome: Box<RunOutcome>,
+    },
 }
 
 fn problems(problems: &[Problem]) -> String {
@@ -121,7 +133,7 @@ impl RunError {
                 Failure::Refused
             }
             RunError::Engine(error) if error.is_plan() => Failure::Plan,
-            RunError::Engine(_) => Failure::Io,
+            RunError::Engine(_) | RunError::EndedEarly { .. } => Failure::Io,
         }
     }
 
@@ -239,7 +251,8 @@ impl Bench {
             environment,
             target: collected.observations.targets.clone(),
             verdict: judgement.verdict,
-            partial: measurement.interrupted,
+            partial: measurement.interrupted || measurement.error.is_some(),
+            error: measurement.error.clone(),
             checks: judgement.findings,
             phases,
         };
@@ -249,7 +262,11 @@ impl Bench {
         {
             not_stored.get_or_insert(error.to_string());
         }
-        Ok(RunOutcome { result, measurement, observations: collected.observations, not_stored })
+        let outcome = RunOutcome { result, measurement, observations: collected.observations, not_stored };
+        match outcome.measurement.error.clone() {
+            Some(error) => Err(RunError::EndedEarly { error, outcome: Box::new(outcome) }),
+            None => Ok(outcome),
+        }
     }
 }
 

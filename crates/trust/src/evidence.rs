@@ -1,13 +1,15 @@
 //! What the checks look at: one view of a phase, of a run, of a comparison, with the counters already subtracted.
 
-use crate::factors::Factor;
 use crate::plan;
+use crate::squeeze;
 use plumb_result::observe::{
     BlockLayer, DeviceCounters, Environment, Extents, LayerKind, OwnIo, PhaseObservations, Residency, Seen, TargetFacts,
 };
 use plumb_result::{Measurement, Observations, PhaseMeasurement};
 use plumb_workload::{CachePolicy, Content, OpKind, Phase, Target, Workload};
 use std::collections::{BTreeMap, BTreeSet};
+
+pub use crate::comparison::{ComparisonView, Side};
 
 /// A whole run.
 pub struct RunView<'a> {
@@ -41,29 +43,6 @@ pub struct PhaseView<'a> {
     pub ground: Ground,
     /// What moved.
     pub(crate) traffic: Traffic,
-}
-
-/// Two sides of a comparison, and what was declared to differ.
-pub struct ComparisonView<'a> {
-    /// What the candidate is held against.
-    pub baseline: Side<'a>,
-    /// What is held against it.
-    pub candidate: Side<'a>,
-    /// The factor that was declared to vary.
-    pub varying: Option<&'static Factor>,
-}
-
-/// One side of a comparison.
-#[derive(Clone, Copy)]
-pub struct Side<'a> {
-    /// How it is called.
-    pub name: &'a str,
-    /// The machine.
-    pub environment: &'a Environment,
-    /// The storage under each target, by the target's name.
-    pub targets: &'a BTreeMap<String, TargetFacts>,
-    /// Runs that were not left out.
-    pub runs: u32,
 }
 
 /// What a phase's targets stand on.
@@ -163,6 +142,17 @@ impl<'a> RunView<'a> {
 }
 
 impl<'a> PhaseView<'a> {
+    /// The last measured phase; `None` where there is none or the workload does not know it.
+    pub(crate) fn last(
+        workload: &'a Workload,
+        measurement: &'a Measurement,
+        observations: &'a Observations,
+    ) -> Option<PhaseView<'a>> {
+        let (measured, earlier) = measurement.phases.split_last()?;
+        let plan = workload.phase.iter().find(|phase| phase.name == measured.name)?;
+        Some(PhaseView::new(workload, plan, measured, earlier, observations, earlier.len()))
+    }
+
     fn new(
         workload: &'a Workload,
         plan: &'a Phase,
@@ -297,25 +287,16 @@ impl<'a> PhaseView<'a> {
         share(extents.encoded_bytes, extents.total_bytes)
     }
 
-    /// What is written can become smaller on its way: the content gives way and the file system compresses.
+    /// What is written can become smaller on its way: the content gives way and something beneath compresses.
     pub(crate) fn may_shrink(&self) -> bool {
-        let compresses = self.facts().any(|facts| {
-            facts
-                .filesystem
-                .value()
-                .is_some_and(|fs| fs.kind == "zfs" || fs.options.iter().any(|option| option.starts_with("compress")))
-        });
-        let gives_way = self.target_names().into_iter().any(|name| {
-            let content = match self.workload.target.get(name) {
-                Some(Target::File(target)) => target.content,
-                Some(Target::Files(target)) => target.content,
-                Some(Target::Tree(target)) => target.content,
-                Some(Target::Device(target)) => target.content,
-                Some(Target::Null(_) | Target::Sim(_)) | None => Content::Random,
-            };
-            content != Content::Random
-        });
-        compresses && gives_way
+        self.target_names()
+            .into_iter()
+            .any(|name| squeeze::content(self.workload, name) != Content::Random && self.squeezer(name).is_some())
+    }
+
+    /// What beneath a target compresses or deduplicates.
+    pub(crate) fn squeezer(&self, target: &str) -> Option<String> {
+        squeeze::squeezer(self.targets.get(target)?)
     }
 
     /// A layer in the stack is of this kind.

@@ -3,12 +3,15 @@
 use crate::check::Judge;
 use crate::checks::CHECKS;
 use crate::evidence::{ComparisonView, RunView};
+use crate::limiter::limiter;
 use crate::metrics::metrics;
 use crate::tier::{PhaseTiers, phase_tiers};
-use plumb_result::{Finding, Level, Measurement, Observations, PhaseResult, RunVerdict};
+use plumb_result::{Finding, Level, Limiter, Measurement, Observations, PhaseResult, RunVerdict};
 use plumb_workload::Workload;
 
-pub use crate::checks::e1::MIN_RUNS_TO_CLAIM;
+pub use crate::checks::e1::{MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM};
+pub use crate::checks::e4::{RunModes, run_modes};
+pub use crate::checks::e14::is_below_floor;
 
 /// Checks without which it is not known what was measured: where one of them could not look, a run cannot pass.
 const DECISIVE: &[&str] = &["A1", "A3"];
@@ -20,6 +23,8 @@ pub struct Judgement {
     pub findings: Vec<Finding>,
     /// What every rate measured, one entry for each measured phase.
     pub tiers: Vec<PhaseTiers>,
+    /// What bounded every measured phase, in the same order.
+    pub limiters: Vec<Limiter>,
     /// Whether the run can be believed.
     pub verdict: RunVerdict,
 }
@@ -41,8 +46,9 @@ pub fn judge(workload: &Workload, measurement: &Measurement, observations: &Obse
     }
     worst_first(&mut findings);
     let tiers = run.phases.iter().map(phase_tiers).collect();
+    let limiters = run.phases.iter().map(limiter).collect();
     let verdict = verdict(&findings);
-    Judgement { findings, tiers, verdict }
+    Judgement { findings, tiers, limiters, verdict }
 }
 
 /// Judges a comparison as a whole: whether its sides are comparable and its sample is large enough. Worst first.
@@ -66,12 +72,13 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
         .iter()
         .filter_map(|measured| Some((workload.phase.iter().find(|plan| plan.name == measured.name)?, measured)));
     known
-        .zip(&judgement.tiers)
-        .map(|((plan, measured), tiers)| PhaseResult {
+        .zip(judgement.tiers.iter().zip(&judgement.limiters))
+        .map(|((plan, measured), (tiers, limiter))| PhaseResult {
             name: measured.name.clone(),
             wall_ns: measured.wall_ns,
             metrics: metrics(plan, measured, tiers),
             notes: measured.fallbacks.clone(),
+            limiter: Some(limiter.clone()),
         })
         .collect()
 }

@@ -7,23 +7,42 @@
 
 mod check;
 pub mod checks;
+mod comparison;
 mod docs;
 mod evidence;
 mod factors;
 #[cfg(test)]
 mod fixture;
 mod judge;
+mod limiter;
 mod link;
+mod live;
 mod metrics;
+mod passes;
 mod plan;
+mod series;
+mod squeeze;
+mod same_work;
+mod stated;
 mod text;
 mod tier;
 
 pub use check::{Check, Found, Judge, Outcome, Scope};
 pub use checks::CHECKS;
+pub use comparison::{
+    DialectPrint, Found as NumberFound, LatencyView, NumberView, Planned, RunValue, SideRecord, Stated, ToolPrint,
+    number_name,
+};
 pub use docs::{docs, explain, explanation};
 pub use evidence::{ComparisonView, Ground, PhaseView, RunView, Side};
-pub use factors::{FACTORS, Factor, UnknownFactor, confounded, differences, factor};
-pub use judge::{Judgement, MIN_RUNS_TO_CLAIM, judge, judge_comparison, phase_results};
+pub use factors::{Change, FACTORS, Factor, UnknownFactor, confounded, differences, factor};
+pub use judge::{
+    Judgement, MIN_PLOTS_TO_CLAIM, MIN_RUNS_TO_CLAIM, RunModes, is_below_floor, judge, judge_comparison, phase_results,
+    run_modes,
+};
+pub use limiter::limiter;
+pub use live::{LiveJudge, PhaseNews};
 pub use metrics::{MIN_SAMPLES_BEYOND, metrics, quantile_allowed};
+pub use same_work::{Question, WorkPrint, unlike, work_print};
+pub use stated::{StatedError, conversion};
 pub use tier::{CACHE_SHARE, DEVICE_SHARE, PhaseTiers, RateTier, live_tier, tiers};

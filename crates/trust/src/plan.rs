@@ -97,6 +97,15 @@ fn delays(steps: &[Step]) -> bool {
     })
 }
 
+/// The shortest mean gap between the due times of an open load, ns; `None` where no worker has due times.
+pub(crate) fn shortest_interval_ns(phase: &Phase) -> Option<f64> {
+    let rates = phase.workers.iter().filter_map(|group| match group.pace {
+        Pace::Open { rate, .. } if rate.0 > 0.0 => Some(1e9 / rate.0),
+        _ => None,
+    });
+    rates.reduce(f64::min)
+}
+
 /// A worker that waits by spinning, so that its processor time says nothing.
 pub(crate) fn spins(phase: &Phase) -> bool {
     phase.workers.iter().any(|group| {
@@ -123,6 +132,25 @@ pub(crate) fn covers_once(group: &WorkerGroup) -> bool {
 pub(crate) fn discards(phase: &Phase) -> bool {
     let kinds = expected_kinds(phase);
     kinds.contains(&OpKind::Unlink) || kinds.contains(&OpKind::Truncate)
+}
+
+/// Makes, changes or removes files and directories.
+pub(crate) fn changes_names(phase: &Phase) -> bool {
+    const CHANGES: [OpKind; 11] = [
+        OpKind::Create,
+        OpKind::Unlink,
+        OpKind::Rename,
+        OpKind::Link,
+        OpKind::Symlink,
+        OpKind::Mkdir,
+        OpKind::Rmdir,
+        OpKind::Truncate,
+        OpKind::Fallocate,
+        OpKind::Utimens,
+        OpKind::Chmod,
+    ];
+    let kinds = expected_kinds(phase);
+    CHANGES.iter().any(|kind| kinds.contains(kind))
 }
 
 #[cfg(test)]

@@ -1,66 +1,39 @@
-//! Numbers as findings say them.
+//! Numbers as findings say them: those of [`plumb_result::number`], in a sentence.
+
+use plumb_result::number::{self, Digits};
 
 /// `4.1 GiB`; below 1 KiB `17 bytes`.
 pub(crate) fn bytes(value: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    if value < 1024 {
-        return if value == 1 { "1 byte".to_owned() } else { format!("{value} bytes") };
+    match value {
+        1 => "1 byte".to_owned(),
+        value if value < 1024 => format!("{value} bytes"),
+        value => number::BYTES.set(value as f64, Digits::Spoken),
     }
-    let mut scaled = value as f64 / 1024.0;
-    let mut unit = 0;
-    while scaled >= 1024.0 && unit + 1 < UNITS.len() {
-        scaled /= 1024.0;
-        unit += 1;
-    }
-    format!("{} {}", short(scaled), UNITS[unit])
 }
 
 /// `342 MB/s`: rates are decimal, as buses and data sheets state them.
 pub(crate) fn rate(bytes_per_second: f64) -> String {
-    format!("{}B/s", decimal(bytes_per_second))
-}
-
-/// `996 k` ops, `12.4 M` …
-fn decimal(value: f64) -> String {
-    const UNITS: [(f64, &str); 4] = [(1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
-    match UNITS.iter().find(|(factor, _)| value >= *factor) {
-        Some((factor, unit)) => format!("{} {unit}", short(value / factor)),
-        None => format!("{} ", short(value)),
-    }
+    number::BYTES_PER_SECOND.set(bytes_per_second, Digits::Spoken)
 }
 
 /// `996 kops/s`.
 pub(crate) fn ops_rate(ops_per_second: f64) -> String {
-    format!("{}ops/s", decimal(ops_per_second))
+    number::OPS_PER_SECOND.set(ops_per_second, Digits::Spoken)
 }
 
 /// `62 %`, with a decimal below 10 %. Something is never shown as nothing, and not quite all never as all.
 pub(crate) fn percent(share: f64) -> String {
-    let value = share * 100.0;
-    match value {
-        _ if value > 0.0 && value < 0.05 => "less than 0.1 %".to_owned(),
-        _ if value > 99.5 && value < 100.0 => format!("{:.1} %", value.min(99.9)),
-        _ if value < 9.95 && value.fract() != 0.0 => format!("{value:.1} %"),
-        _ => format!("{value:.0} %"),
-    }
+    number::percent(share, Digits::Spoken)
 }
 
 /// `412 µs`.
 pub(crate) fn nanos(value: f64) -> String {
-    const UNITS: [(f64, &str); 3] = [(1e9, "s"), (1e6, "ms"), (1e3, "µs")];
-    match UNITS.iter().find(|(factor, _)| value.abs() >= *factor) {
-        Some((factor, unit)) => format!("{} {unit}", short(value / factor)),
-        None => format!("{} ns", short(value)),
-    }
+    number::TIME.set(value, Digits::Spoken)
 }
 
 /// One decimal below 100 where there is one.
 pub(crate) fn short(value: f64) -> String {
-    if value.abs() < 99.95 && (value - value.round()).abs() >= 0.05 {
-        format!("{value:.1}")
-    } else {
-        format!("{value:.0}")
-    }
+    Digits::Spoken.set(value)
 }
 
 /// `1 run`, `3 runs`.

@@ -41,8 +41,11 @@ pub struct SimDevice {
     pub background: f64,
     /// `throttle=30s`: after so much busy time …
     pub throttle_after: Option<Nanos>,
-    /// `throttle-slow=50%`: … the device is slower by this share.
+    /// `throttle-slow=50%`: … the device is slower by this share …
     pub throttle_slow: f64,
+    /// `throttle-rate=50MiB`: … or, in place of that, passes exactly so many bytes a second, as a token bucket does that
+    /// has run dry; 0 is none.
+    pub throttle_rate: Bytes,
     /// `resync=30%`: share of the device's time that a RAID resync takes.
     pub resync: f64,
     /// `cached=60%`: share of reads answered from a page cache.
@@ -57,6 +60,19 @@ pub struct SimDevice {
     pub short: f64,
     /// `stall=5s`: one op of the run takes this long.
     pub stall: Option<Nanos>,
+    /// `holes=30%`: share of the target, in pieces of 1 MiB, that was never written: reading it reaches no device. A
+    /// run's first write fills them all.
+    pub holes: f64,
+    /// `empty`: reads return 0 bytes at once, as past the end of a file.
+    pub empty: bool,
+    /// `serial`: a worker's op is done before its next one is taken, whatever depth it asks for.
+    pub serial: bool,
+    /// `thin=50%`: the first write of a run to each MiB takes longer by this share, as under thin provisioning.
+    pub thin: f64,
+    /// `hot`: its temperature is above the limit where it warns; where it throttles, it counts that.
+    pub hot: bool,
+    /// `worn=90%`: share of its rated life that is used.
+    pub worn: f64,
 }
 
 impl SimDevice {
@@ -73,6 +89,7 @@ impl SimDevice {
             background: 0.0,
             throttle_after: None,
             throttle_slow: 0.5,
+            throttle_rate: Bytes(0),
             resync: 0.0,
             cached: 0.0,
             write_cache: Bytes(0),
@@ -80,6 +97,12 @@ impl SimDevice {
             errors: 0.0,
             short: 0.0,
             stall: None,
+            holes: 0.0,
+            empty: false,
+            serial: false,
+            thin: 0.0,
+            hot: false,
+            worn: 0.0,
         }
     }
 }
@@ -153,49 +176,180 @@ enum Knob<'a> {
     Switch(&'a mut bool),
 }
 
-const FAULTS: &[&str] = &[
-    "slow",
-    "cv",
-    "drift",
-    "bimodal",
-    "bimodal-slow",
-    "plot",
-    "background",
-    "throttle",
-    "throttle-slow",
-    "resync",
-    "cached",
-    "write-cache",
-    "lying-flush",
-    "errors",
-    "short",
-    "stall",
-];
+/// A fault that can be put into a simulated device: one row of [`FAULTS`].
+pub struct Fault {
+    /// What is written before the `=`.
+    pub name: &'static str,
+    /// What it does, in one line, and where a probe would see it.
+    pub about: &'static str,
+    /// The largest share that makes sense, 0–1 or more; `None` for a fault that is no share.
+    pub largest_share: Option<f64>,
+    knob: for<'a> fn(&'a mut SimDevice) -> Knob<'a>,
+}
 
-impl SimDevice {
-    /// The one table of faults: parsing and printing both go through it.
-    fn knob(&mut self, fault: &str) -> Option<Knob<'_>> {
-        Some(match fault {
-            "slow" => Knob::Share(&mut self.slow),
-            "cv" => Knob::Share(&mut self.cv),
-            "drift" => Knob::Share(&mut self.drift),
-            "bimodal" => Knob::Share(&mut self.bimodal),
-            "bimodal-slow" => Knob::Share(&mut self.bimodal_slow),
-            "plot" => Knob::Share(&mut self.plot),
-            "background" => Knob::Share(&mut self.background),
-            "throttle" => Knob::Time(&mut self.throttle_after),
-            "throttle-slow" => Knob::Share(&mut self.throttle_slow),
-            "resync" => Knob::Share(&mut self.resync),
-            "cached" => Knob::Share(&mut self.cached),
-            "write-cache" => Knob::Size(&mut self.write_cache),
-            "lying-flush" => Knob::Switch(&mut self.lying_flush),
-            "errors" => Knob::Share(&mut self.errors),
-            "short" => Knob::Share(&mut self.short),
-            "stall" => Knob::Time(&mut self.stall),
-            _ => return None,
-        })
+impl Fault {
+    /// The share that a device has of it; `None` for a fault that is no share.
+    pub fn share(&self, device: &SimDevice) -> Option<f64> {
+        match (self.knob)(&mut device.clone()) {
+            Knob::Share(share) => Some(*share),
+            Knob::Time(_) | Knob::Size(_) | Knob::Switch(_) => None,
+        }
+    }
+
+    fn named(name: &str) -> Option<&'static Fault> {
+        FAULTS.iter().find(|fault| fault.name == name)
     }
 }
+
+/// Slower by a share may be much slower; a share of all is at most all.
+const ANY: Option<f64> = Some(100.0);
+const OF_ALL: Option<f64> = Some(1.0);
+/// Something must be left of the device.
+const OF_DEVICE: Option<f64> = Some(0.95);
+
+/// Every fault, in the order of printing: parsing, printing, validation and documentation read this table.
+pub static FAULTS: &[Fault] = &[
+    Fault {
+        name: "slow",
+        about: "every op takes longer by this share",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.slow),
+    },
+    Fault {
+        name: "cv",
+        about: "coefficient of variation of the speed of runs: one log-normal draw a run; 1 % unless said",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.cv),
+    },
+    Fault {
+        name: "drift",
+        about: "each further run is slower by this share",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.drift),
+    },
+    Fault {
+        name: "bimodal",
+        about: "share of the runs that are in a slow mode",
+        largest_share: OF_ALL,
+        knob: |device| Knob::Share(&mut device.bimodal),
+    },
+    Fault {
+        name: "bimodal-slow",
+        about: "ops of the slow mode take longer by this share; 25 % unless said",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.bimodal_slow),
+    },
+    Fault {
+        name: "plot",
+        about: "coefficient of variation of the speed of provisionings: one log-normal draw each",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.plot),
+    },
+    Fault {
+        name: "background",
+        about: "share of the device's time that a neighbour takes; his bytes are in the device's counters, and his \
+                process is seen",
+        largest_share: OF_DEVICE,
+        knob: |device| Knob::Share(&mut device.background),
+    },
+    Fault {
+        name: "throttle",
+        about: "after so much busy time the device becomes slower",
+        largest_share: None,
+        knob: |device| Knob::Time(&mut device.throttle_after),
+    },
+    Fault {
+        name: "throttle-slow",
+        about: "by this share; 50 % unless said",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.throttle_slow),
+    },
+    Fault {
+        name: "throttle-rate",
+        about: "or to exactly so many bytes a second, as a token bucket that has run dry",
+        largest_share: None,
+        knob: |device| Knob::Size(&mut device.throttle_rate),
+    },
+    Fault {
+        name: "resync",
+        about: "share of the device's time that a RAID resync takes; its bytes are in the counters, `sync_action` says it",
+        largest_share: OF_DEVICE,
+        knob: |device| Knob::Share(&mut device.resync),
+    },
+    Fault {
+        name: "cached",
+        about: "share of reads that the page cache answers, though it was emptied; it is seen as resident",
+        largest_share: OF_ALL,
+        knob: |device| Knob::Share(&mut device.cached),
+    },
+    Fault {
+        name: "write-cache",
+        about: "page cache that takes writes until a flush; they are seen as dirty",
+        largest_share: None,
+        knob: |device| Knob::Size(&mut device.write_cache),
+    },
+    Fault {
+        name: "lying-flush",
+        about: "flushes return at once, and the device sees none",
+        largest_share: None,
+        knob: |device| Knob::Switch(&mut device.lying_flush),
+    },
+    Fault {
+        name: "errors",
+        about: "share of ops that fail with EIO; the kernel's log has a line for the first few",
+        largest_share: OF_ALL,
+        knob: |device| Knob::Share(&mut device.errors),
+    },
+    Fault {
+        name: "short",
+        about: "share of reads that return half",
+        largest_share: OF_ALL,
+        knob: |device| Knob::Share(&mut device.short),
+    },
+    Fault {
+        name: "stall",
+        about: "one op of the run takes this long",
+        largest_share: None,
+        knob: |device| Knob::Time(&mut device.stall),
+    },
+    Fault {
+        name: "holes",
+        about: "share of the target that was never written until the run writes; the extents show it, and reading it \
+                reaches no device",
+        largest_share: OF_ALL,
+        knob: |device| Knob::Share(&mut device.holes),
+    },
+    Fault {
+        name: "empty",
+        about: "reads return 0 bytes at once, as past the end of a file",
+        largest_share: None,
+        knob: |device| Knob::Switch(&mut device.empty),
+    },
+    Fault {
+        name: "serial",
+        about: "a worker has one op in flight, whatever depth it asks for",
+        largest_share: None,
+        knob: |device| Knob::Switch(&mut device.serial),
+    },
+    Fault {
+        name: "thin",
+        about: "the first write of a run to each MiB takes longer by this share",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.thin),
+    },
+    Fault {
+        name: "hot",
+        about: "its temperature is above its warning limit, and it counts it when it throttles",
+        largest_share: None,
+        knob: |device| Knob::Switch(&mut device.hot),
+    },
+    Fault {
+        name: "worn",
+        about: "share of its rated life that is used",
+        largest_share: ANY,
+        knob: |device| Knob::Share(&mut device.worn),
+    },
+];
 
 impl FromStr for SimDevice {
     type Err = SimError;
@@ -208,11 +362,12 @@ impl FromStr for SimDevice {
         for assignment in faults.split('&').filter(|part| !part.is_empty()) {
             let (fault, value) = assignment.split_once('=').unwrap_or((assignment, ""));
             let error = |expected| SimError::Value { fault: fault.to_owned(), value: value.to_owned(), expected };
-            match device.knob(fault) {
-                None => {
-                    return Err(SimError::Fault { fault: fault.to_owned(), known: FAULTS.join(", ") });
-                }
-                Some(Knob::Share(share)) => {
+            let Some(row) = Fault::named(fault) else {
+                let known: Vec<&str> = FAULTS.iter().map(|fault| fault.name).collect();
+                return Err(SimError::Fault { fault: fault.to_owned(), known: known.join(", ") });
+            };
+            match (row.knob)(&mut device) {
+                Knob::Share(share) => {
                     let parsed = match value.strip_suffix('%') {
                         Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
                         None => value.parse::<f64>(),
@@ -222,10 +377,10 @@ impl FromStr for SimDevice {
                         .filter(|share| (0.0..=100.0).contains(share))
                         .ok_or_else(|| error("a share such as `5%` or `0.05`"))?;
                 }
-                Some(Knob::Time(time)) => *time = Some(value.parse().map_err(|_| error("a time such as `30s`"))?),
-                Some(Knob::Size(size)) => *size = value.parse().map_err(|_| error("a size such as `256MiB`"))?,
-                Some(Knob::Switch(switch)) if value.is_empty() => *switch = true,
-                Some(Knob::Switch(_)) => return Err(error("a fault that takes no value")),
+                Knob::Time(time) => *time = Some(value.parse().map_err(|_| error("a time such as `30s`"))?),
+                Knob::Size(size) => *size = value.parse().map_err(|_| error("a size such as `256MiB`"))?,
+                Knob::Switch(switch) if value.is_empty() => *switch = true,
+                Knob::Switch(_) => return Err(error("a fault that takes no value")),
             }
         }
         Ok(device)
@@ -238,12 +393,12 @@ impl fmt::Display for SimDevice {
         write!(f, "sim:{}", self.model.name())?;
         let (mut own, mut healthy) = (self.clone(), SimDevice::healthy(self.model));
         let mut separator = '?';
-        for fault in FAULTS {
-            let text = match (own.knob(fault), healthy.knob(fault)) {
-                (Some(Knob::Share(a)), Some(Knob::Share(b))) if a != b => format!("{fault}={a}"),
-                (Some(Knob::Time(Some(a))), Some(Knob::Time(b))) if Some(*a) != *b => format!("{fault}={a}"),
-                (Some(Knob::Size(a)), Some(Knob::Size(b))) if a != b => format!("{fault}={a}"),
-                (Some(Knob::Switch(true)), _) => (*fault).to_owned(),
+        for &Fault { name, knob, .. } in FAULTS {
+            let text = match (knob(&mut own), knob(&mut healthy)) {
+                (Knob::Share(a), Knob::Share(b)) if a != b => format!("{name}={a}"),
+                (Knob::Time(Some(a)), Knob::Time(b)) if Some(*a) != *b => format!("{name}={a}"),
+                (Knob::Size(a), Knob::Size(b)) if a != b => format!("{name}={a}"),
+                (Knob::Switch(true), _) => name.to_owned(),
                 _ => continue,
             };
             write!(f, "{separator}{text}")?;
@@ -259,7 +414,9 @@ mod tests {
 
     #[test]
     fn text_and_device_agree_both_ways() {
-        for text in ["sim:hdd", "sim:ssd?slow=0.05", "sim:nvme?throttle=30s&write-cache=256MiB&lying-flush&stall=5s"] {
+        for text in
+            ["sim:hdd", "sim:ssd?slow=0.05", "sim:nvme?throttle=30s&throttle-rate=50MiB&lying-flush&stall=5s&serial"]
+        {
             let device: SimDevice = text.parse().unwrap();
             assert_eq!(device.to_string(), text);
         }
@@ -267,9 +424,18 @@ mod tests {
     }
 
     #[test]
-    fn every_fault_of_the_table_has_a_field() {
-        let mut device = SimDevice::healthy(SimModel::Hdd);
-        assert!(FAULTS.iter().all(|fault| device.knob(fault).is_some()));
+    fn every_fault_of_the_table_has_a_field_of_its_own_and_words() {
+        for fault in FAULTS {
+            assert!(!fault.about.is_empty(), "{}", fault.name);
+            let value = match (fault.knob)(&mut SimDevice::healthy(SimModel::Hdd)) {
+                Knob::Share(_) => "=0.123",
+                Knob::Time(_) => "=7s",
+                Knob::Size(_) => "=7MiB",
+                Knob::Switch(_) => "",
+            };
+            let text = format!("sim:hdd?{}{value}", fault.name);
+            assert_eq!(text.parse::<SimDevice>().unwrap().to_string(), text);
+        }
     }
 
     #[test]

@@ -5,8 +5,10 @@ use super::noise::{Jitter, log_normal};
 use crate::backend::{Completion, Errno};
 use crate::op::Operation;
 use crate::rng::{Purpose, Rng, StreamId};
+use plumb_result::conditions::{DeviceHealth, Heat, Upkeep, UpkeepKind};
 use plumb_result::observe::{DeviceCounters, Extents, OwnIo, ProcessIo, Residency};
 use plumb_workload::{CachePolicy, OpKind, SimDevice, SimModel, SimTarget};
+use std::collections::{BTreeMap, HashSet};
 
 /// Which run it is. Everything that varies between runs is drawn from these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,8 +76,16 @@ pub struct Device {
     journal_offset: u64,
     stall_after_ops: Option<u64>,
     measuring: bool,
+    /// In this phase.
     written: bool,
+    /// In this run: there are no holes any more.
+    ever_written: bool,
+    /// MiB that the run has written, where the first write is slower.
+    allocated: HashSet<u64>,
+    /// When the bucket of a dry token bucket holds a token again.
+    tokens_free_ns: u64,
     totals: Totals,
+    media_errors: u64,
     kernel_log: Vec<String>,
 }
 
@@ -123,6 +133,14 @@ const JOURNAL_CHANGE_BYTES: u64 = 1 << 10;
 /// The journal is written when it holds this much, or on `fsync`.
 const JOURNAL_BYTES: u64 = 1 << 20;
 const PAGE_BYTES: u64 = 4096;
+/// What is allocated, or left unallocated, at once.
+const PIECE_BYTES: u64 = 1 << 20;
+/// Of an NVMe drive at work in moving air, and of one that has none.
+const CALM_CELSIUS: f64 = 42.0;
+const HOT_CELSIUS: f64 = 78.0;
+/// Usual limits of NVMe drives (WCTEMP, CCTEMP).
+const WARNING_CELSIUS: f64 = 70.0;
+const CRITICAL_CELSIUS: f64 = 85.0;
 /// Lines of the kernel's log that are kept.
 const LOG_LINES: usize = 8;
 /// Size of the requests of a neighbour or a resync.
@@ -161,7 +179,11 @@ impl Device {
             stall_after_ops: faults.stall.map(|_| stall_after_ops),
             measuring: false,
             written: false,
+            ever_written: false,
+            allocated: HashSet::new(),
+            tokens_free_ns: 0,
             totals: Totals::default(),
+            media_errors: 0,
             kernel_log: Vec::with_capacity(LOG_LINES),
             name: format!("sim{number}"),
             files,
@@ -234,26 +256,54 @@ impl Device {
         totals.own.write_bytes += effect.given_bytes.max(direct_bytes);
     }
 
+    fn throttled(&self) -> bool {
+        self.target.device.throttle_after.is_some_and(|after| self.totals.busy_ns >= after.0)
+    }
+
     fn stretch(&mut self) -> Stretch {
         let faults = &self.target.device;
-        let throttled = faults.throttle_after.is_some_and(|after| self.totals.busy_ns >= after.0);
-        let throttle = if throttled { 1.0 + faults.throttle_slow } else { 1.0 };
+        let slower = self.throttled() && faults.throttle_rate.0 == 0;
+        let throttle = if slower { 1.0 + faults.throttle_slow } else { 1.0 };
         Stretch { device: self.slowness * throttle, jitter: self.jitter.next() }
     }
 
+    /// When a token bucket that has run dry lets an op through that would be done at `done_ns`.
+    fn let_through(&mut self, now_ns: u64, length: u64, done_ns: u64) -> u64 {
+        let rate = self.target.device.throttle_rate.0;
+        if rate == 0 || !self.throttled() {
+            return done_ns;
+        }
+        let token_ns = (length as f64 * 1e9 / rate as f64).min(Stretch::LONGEST_NS as f64) as u64;
+        self.tokens_free_ns = self.tokens_free_ns.max(now_ns).saturating_add(token_ns);
+        done_ns.max(self.tokens_free_ns)
+    }
+
+    /// Whether a piece was never written. Holes are spread evenly: the pieces' multiples of the golden ratio, modulo 1,
+    /// are.
+    fn is_hole(&self, offset: u64) -> bool {
+        const GOLDEN: f64 = 0.618_033_988_749_895;
+        let holes = self.target.device.holes;
+        holes > 0.0 && !self.ever_written && ((offset / PIECE_BYTES) as f64 * GOLDEN).fract() < holes
+    }
+
     fn read(&mut self, now_ns: u64, range: Range) -> Served {
+        if self.target.device.empty {
+            return self.copied(now_ns, 0);
+        }
         let length = if self.happens(self.target.device.short) { range.length / 2 } else { range.length };
         let returned = Effect { returned_bytes: length, ..Effect::default() };
-        if self.happens(self.cached) {
+        if self.is_hole(range.offset) || self.happens(self.cached) {
             return Served { effect: returned, ..self.copied(now_ns, length) };
         }
         let (stretch, queued) = (self.stretch(), self.totals.in_flight);
         let done_ns = self.media.read(now_ns, Range { length, ..range }, queued, stretch);
+        let done_ns = self.let_through(now_ns, length, done_ns);
         Served::device(done_ns, length, Effect { reads: 1, read_bytes: length, ..returned })
     }
 
     fn write(&mut self, now_ns: u64, range: Range) -> Served {
         self.written = true;
+        self.ever_written = true;
         let given = Effect { given_bytes: range.length, ..Effect::default() };
         if self.buffered && self.dirty.bytes + range.length <= self.target.device.write_cache.0 {
             self.dirty.bytes += range.length;
@@ -262,8 +312,13 @@ impl Device {
             return Served { effect: given, ..self.copied(now_ns, range.length) };
         }
         // A full page cache makes the writer write back as much as it brings.
-        let stretch = self.stretch();
+        let mut stretch = self.stretch();
+        let thin = self.target.device.thin;
+        if thin > 0.0 && self.allocated.insert(range.offset / PIECE_BYTES) {
+            stretch.device *= 1.0 + thin;
+        }
         let done_ns = self.media.write(now_ns, range, stretch);
+        let done_ns = self.let_through(now_ns, range.length, done_ns);
         Served::device(done_ns, range.length, Effect { writes: 1, write_bytes: range.length, ..given })
     }
 
@@ -361,6 +416,7 @@ impl Device {
         if self.happens(self.target.device.errors) {
             served.completion = Err(Errno(libc::EIO));
             served.effect = Effect::default();
+            self.media_errors += 1;
             if self.kernel_log.len() < LOG_LINES {
                 let sector = range.offset / 512;
                 let line = format!("I/O error, dev {}, sector {sector} op {}", self.name, kind.name().to_uppercase());
@@ -457,9 +513,50 @@ impl Device {
         }
     }
 
-    /// Where the target's bytes lie: all written, in one piece.
+    /// Where the target's bytes lie: in one piece, but for the holes between.
     pub fn extents(&self) -> Extents {
-        Extents { total_bytes: self.target.size.0, extents: 1, ..Extents::default() }
+        let total_bytes = self.target.size.0;
+        let pieces = 0..total_bytes.div_ceil(PIECE_BYTES);
+        let hole = |piece: u64| self.is_hole(piece * PIECE_BYTES);
+        if self.target.device.holes == 0.0 || self.ever_written {
+            return Extents { total_bytes, extents: 1, ..Extents::default() };
+        }
+        let length = |piece: u64| PIECE_BYTES.min(total_bytes - piece * PIECE_BYTES);
+        Extents {
+            total_bytes,
+            hole_bytes: pieces.clone().filter(|&piece| hole(piece)).map(length).sum(),
+            extents: pieces.filter(|&piece| !hole(piece) && (piece == 0 || hole(piece - 1))).count() as u64,
+            ..Extents::default()
+        }
+    }
+
+    /// Whether a worker's op is done before its next one is taken.
+    pub fn is_serial(&self) -> bool {
+        self.target.device.serial
+    }
+
+    /// What the layers beneath do on their own account.
+    pub fn upkeep(&self) -> Option<Upkeep> {
+        let kind = UpkeepKind::Resync;
+        (self.target.device.resync > 0.0).then(|| Upkeep { on: self.name.clone(), kind, detail: String::new() })
+    }
+
+    /// Its temperature.
+    pub fn heat(&self) -> Heat {
+        let celsius = if self.target.device.hot { HOT_CELSIUS } else { CALM_CELSIUS };
+        let (warning_celsius, critical_celsius) = (Some(WARNING_CELSIUS), Some(CRITICAL_CELSIUS));
+        Heat { celsius, warning_celsius, critical_celsius, alarm: false }
+    }
+
+    /// What it says of its health.
+    pub fn health(&self) -> DeviceHealth {
+        let faults = &self.target.device;
+        DeviceHealth {
+            errors: BTreeMap::from([("media_errors".to_owned(), self.media_errors)]),
+            wear_percent: Some((faults.worn * 100.0).round() as u64),
+            thermal_throttles: Some(u64::from(faults.hot && self.throttled())),
+            ..DeviceHealth::default()
+        }
     }
 
     /// Lines of the simulated kernel's log since this was last asked.
@@ -472,9 +569,9 @@ impl Device {
         model != SimModel::Ram
     }
 
-    /// Bytes per second of the model's link or medium, whichever is less: nothing can pass it.
+    /// Bytes per second of the model's link, as a probe would read it: nothing can pass it.
     pub fn ceiling_bytes_per_second(model: SimModel) -> u64 {
-        Media::bytes_per_second(model)
+        Media::link_bytes_per_second(model)
     }
 }
 

@@ -1,14 +1,13 @@
 //! The event loop: jumps from one completion to the next and starts what may start.
 
 use super::device::Served;
-use super::observe;
+use super::observe::{self, AtStart};
 use super::record::{Progress, Recorder, Timing};
 use super::run::{NamedDevice, PhaseEnd, SimPhaseOutcome, SimRunError};
 use super::steady::Rounds;
 use super::worker::{Arrivals, SimWorker};
 use crate::op::{BlockOp, Operation};
 use crate::source::Source;
-use plumb_result::observe::{Counters, Residency};
 use plumb_result::{EndMeasurement, Interval, PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::{ClockScope, Flush, OnError, OpKind, Pace, Phase, When};
 use std::cmp::Reverse;
@@ -54,6 +53,8 @@ struct Active<S: Source> {
     arrivals: Option<Arrivals>,
     intended_ns: Option<u64>,
     free_slots: Vec<u32>,
+    /// How many there are: the depth, or 1 where the device takes one op at a time.
+    slots: usize,
     not_before_ns: u64,
     ops_since_pause: u64,
     waking: bool,
@@ -69,7 +70,7 @@ struct Active<S: Source> {
 
 impl<S: Source> Active<S> {
     fn idle(&self) -> bool {
-        self.free_slots.len() == self.spec.depth as usize
+        self.free_slots.len() == self.slots
     }
 
     fn limit_reached(&self) -> bool {
@@ -94,8 +95,8 @@ pub(super) struct Running<'a, S: Source> {
     /// The next time at which something other than an op is due.
     trigger_ns: u64,
     recorder: Recorder,
-    before: Option<Counters>,
-    resident_before: Vec<Residency>,
+    /// There from the start of the clock on.
+    before: Option<AtStart>,
     /// Started after the ramp.
     issued: Progress,
     rounds: Rounds,
@@ -119,8 +120,10 @@ impl<'a, S: Source> Running<'a, S> {
         let mut active = Vec::with_capacity(workers.len());
         let mut next_slot = 0u64;
         for spec in workers {
-            let last_slot = next_slot + u64::from(spec.depth);
-            if spec.depth == 0 || last_slot > IN_FLIGHT_MAX {
+            let serial = devices.get(spec.device).is_some_and(|named| named.device.is_serial());
+            let slots = if serial { spec.depth.min(1) } else { spec.depth };
+            let last_slot = next_slot + u64::from(slots);
+            if slots == 0 || last_slot > IN_FLIGHT_MAX {
                 return Err(SimRunError::Depth { phase: phase.name.clone(), worker: spec.name, depth: spec.depth });
             }
             let Some(named) = devices.get(spec.device) else {
@@ -139,6 +142,7 @@ impl<'a, S: Source> Running<'a, S> {
                 target: PathBuf::from(&named.target),
                 arrivals,
                 intended_ns: None,
+                slots: slots as usize,
                 free_slots: (next_slot as u32..last_slot as u32).rev().collect(),
                 not_before_ns: began_ns,
                 ops_since_pause: 0,
@@ -170,7 +174,6 @@ impl<'a, S: Source> Running<'a, S> {
             trigger_ns: ramp_end_ns.saturating_add(1),
             recorder: Recorder::new(ramp_end_ns),
             before: None,
-            resident_before: Vec::new(),
             issued: Progress::default(),
             rounds: Rounds::default(),
             stopping: false,
@@ -218,8 +221,7 @@ impl<'a, S: Source> Running<'a, S> {
     /// The ramp is over.
     fn start_clock(&mut self, now_ns: u64) {
         self.recorder.start_ns = now_ns;
-        self.resident_before = self.devices.iter().map(|named| named.device.residency()).collect();
-        self.before = Some(observe::counters(self.devices, now_ns));
+        self.before = Some(observe::at_start(self.devices, now_ns));
         for named in &mut *self.devices {
             named.device.start_measuring();
         }
@@ -439,12 +441,7 @@ impl<'a, S: Source> Running<'a, S> {
             self.end_interval(clock_end_ns);
         }
         let before = self.before.take().expect("the clock was started above");
-        let observations = observe::phase(
-            &self.phase.name,
-            self.devices,
-            observe::AtStart { counters: before, residency: std::mem::take(&mut self.resident_before) },
-            seen,
-        );
+        let observations = observe::phase(&self.phase.name, self.devices, before, seen);
         let since_start = |at_ns: u64| at_ns.saturating_sub(start_ns);
         let per_work = |ns: u128| if work_ns == 0 { 0.0 } else { ns as f64 / work_ns as f64 };
         let transactions: Option<u64> = self

@@ -20,16 +20,16 @@ impl Stretch {
         Stretch::bounded(ns * self.device * self.jitter)
     }
 
-    /// For what is shared by all ops in flight, where one op's bad luck must not lower the ceiling. A link carries no more
-    /// than it can, however lucky the run.
+    /// 13 days, so that sums of absurd faults stay within `u64`; a phase is refused long before.
+    pub(super) const LONGEST_NS: u64 = 1 << 50;
+
+    /// For what is shared by all ops in flight, where one op's bad luck must not lower the ceiling.
     fn shared(self, ns: f64) -> u64 {
-        Stretch::bounded(ns * self.device.max(1.0))
+        Stretch::bounded(ns * self.device)
     }
 
-    /// At most 13 days, so that sums of absurd faults stay within `u64`; a phase is refused long before.
     fn bounded(ns: f64) -> u64 {
-        const LONGEST_NS: u64 = 1 << 50;
-        ((ns + 0.5) as u64).min(LONGEST_NS)
+        ((ns + 0.5) as u64).min(Stretch::LONGEST_NS)
     }
 }
 
@@ -72,10 +72,20 @@ impl Media {
         }
     }
 
-    /// The most bytes per second that can pass.
+    /// What the device moves in a second when nothing slows it.
     pub(super) const fn bytes_per_second(model: SimModel) -> u64 {
         match model {
             SimModel::Hdd => Disk::BYTES_PER_SECOND,
+            SimModel::Ssd => FlashSpec::SSD.bytes_per_second,
+            SimModel::Nvme => FlashSpec::NVME.bytes_per_second,
+            SimModel::Ram => FlashSpec::RAM.bytes_per_second,
+        }
+    }
+
+    /// What its link can carry in a second: more, or a lucky run would be an impossible one.
+    pub(super) const fn link_bytes_per_second(model: SimModel) -> u64 {
+        match model {
+            SimModel::Hdd => SATA_BYTES_PER_SECOND,
             SimModel::Ssd => FlashSpec::SSD.link_bytes_per_second,
             SimModel::Nvme => FlashSpec::NVME.link_bytes_per_second,
             SimModel::Ram => FlashSpec::RAM.link_bytes_per_second,
@@ -126,6 +136,11 @@ impl Media {
         }
     }
 }
+
+/// SATA at 6 Gbit/s with 8b/10b coding.
+const SATA_BYTES_PER_SECOND: u64 = 600_000_000;
+/// PCIe 3.0 with four lanes, 8 GT/s each with 128b/130b coding.
+const PCIE_BYTES_PER_SECOND: u64 = 3_938_000_000;
 
 /// A 7200 rpm disk: one head, first come first served, behind a volatile write cache.
 #[derive(Debug, Clone)]
@@ -236,6 +251,8 @@ struct FlashSpec {
     write_ns: f64,
     flush_ns: f64,
     channels: usize,
+    /// What the controller moves, of what the link could carry.
+    bytes_per_second: u64,
     link_bytes_per_second: u64,
     /// Time that each command takes of the link, whatever its length: the ceiling on ops per second.
     command_ns: f64,
@@ -248,7 +265,8 @@ impl FlashSpec {
         write_ns: 20_000.0,
         flush_ns: 500_000.0,
         channels: 32,
-        link_bytes_per_second: 550_000_000,
+        bytes_per_second: 550_000_000,
+        link_bytes_per_second: SATA_BYTES_PER_SECOND,
         command_ns: 3_000.0,
     };
     /// 4 KiB: 70 µs read, 20 µs write; 460,000 ops/s at depth 64.
@@ -257,7 +275,8 @@ impl FlashSpec {
         write_ns: 17_800.0,
         flush_ns: 120_000.0,
         channels: 64,
-        link_bytes_per_second: 3_500_000_000,
+        bytes_per_second: 3_500_000_000,
+        link_bytes_per_second: PCIE_BYTES_PER_SECOND,
         command_ns: 1_000.0,
     };
     /// 1 µs.
@@ -266,7 +285,8 @@ impl FlashSpec {
         write_ns: 790.0,
         flush_ns: 1_000.0,
         channels: 16,
-        link_bytes_per_second: 20_000_000_000,
+        bytes_per_second: 20_000_000_000,
+        link_bytes_per_second: 25_000_000_000,
         command_ns: 5.0,
     };
 }
@@ -289,7 +309,13 @@ impl Flash {
     }
 
     fn link_ns(&self, length: u64) -> f64 {
-        self.spec.command_ns + length as f64 * (1e9 / self.spec.link_bytes_per_second as f64)
+        self.spec.command_ns + length as f64 * (1e9 / self.spec.bytes_per_second as f64)
+    }
+
+    /// The same for this run. A link carries no more than it can, however lucky the run.
+    fn stretched_link_ns(&self, length: u64, stretch: Stretch) -> u64 {
+        let least_ns = length as f64 * (1e9 / self.spec.link_bytes_per_second as f64);
+        stretch.shared(self.link_ns(length)).max(least_ns.ceil() as u64)
     }
 
     fn occupy_earliest(&mut self, until_ns: u64) {
@@ -317,12 +343,15 @@ impl Flash {
         self.occupy_earliest(channel_done_ns);
         // The link is a meter, not a queue: channels finish out of order, and a queue in order of submission would
         // let one late op hold the link idle.
-        let link_ns = stretch.shared(self.link_ns(length));
+        let link_ns = self.stretched_link_ns(length, stretch);
         self.link_free_ns = self.link_free_ns.max(now_ns) + link_ns;
         self.link_free_ns.max(channel_done_ns + link_ns)
     }
 
     fn flush(&mut self, now_ns: u64, writeback_ns: f64, stretch: Stretch) -> u64 {
+        // What is written back crosses the link too: no quicker than the link is.
+        let most = self.spec.bytes_per_second as f64 / self.spec.link_bytes_per_second as f64;
+        let stretch = Stretch { device: stretch.device.max(most), ..stretch };
         self.link_free_ns = self.link_free_ns.max(now_ns) + stretch.shared(writeback_ns);
         self.link_free_ns.max(self.last_write_ns) + stretch.all(self.spec.flush_ns)
     }

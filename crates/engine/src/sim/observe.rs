@@ -4,6 +4,7 @@ use super::device::Device;
 use super::run::NamedDevice;
 use plumb_result::PhaseObservations;
 use plumb_result::Seen;
+use plumb_result::conditions::{Conditions, PhaseConditions};
 use plumb_result::observe::{
     BlockLayer, Counters, LayerKind, MemoryCounters, OwnIo, ProcessIo, Residency, TargetFacts,
 };
@@ -75,6 +76,16 @@ pub(super) struct AtStart {
     pub(super) counters: Counters,
     /// By device.
     pub(super) residency: Vec<Residency>,
+    pub(super) conditions: Conditions,
+}
+
+/// Looks at everything that changes, as the clock starts.
+pub(super) fn at_start(devices: &mut [NamedDevice], now_ns: u64) -> AtStart {
+    AtStart {
+        counters: counters(devices, now_ns),
+        residency: devices.iter().map(|named| named.device.residency()).collect(),
+        conditions: conditions(devices),
+    }
 }
 
 /// What was seen as the clock stopped.
@@ -82,6 +93,7 @@ pub(super) struct AtEnd {
     counters: Counters,
     /// By device.
     residency: Vec<Residency>,
+    conditions: Conditions,
 }
 
 /// Looks at everything that changes, as the clock stops.
@@ -89,6 +101,22 @@ pub(super) fn at_end(devices: &mut [NamedDevice], now_ns: u64) -> AtEnd {
     AtEnd {
         counters: counters(devices, now_ns),
         residency: devices.iter().map(|named| named.device.residency()).collect(),
+        conditions: conditions(devices),
+    }
+}
+
+/// The state of the devices at a time; the machine around them is none.
+fn conditions(devices: &[NamedDevice]) -> Conditions {
+    let name = |named: &NamedDevice| named.device.name().to_owned();
+    Conditions {
+        at_unix_s: None,
+        upkeep: Seen::Yes(devices.iter().filter_map(|named| named.device.upkeep()).collect()),
+        upkeep_unseen: Vec::new(),
+        lazy_init: Seen::no(SIMULATED),
+        cpu_throttles: Seen::no(SIMULATED),
+        power: Seen::no(SIMULATED),
+        heat: devices.iter().map(|named| (name(named), Seen::Yes(named.device.heat()))).collect(),
+        health: devices.iter().map(|named| (name(named), Seen::Yes(named.device.health()))).collect(),
     }
 }
 
@@ -116,5 +144,15 @@ pub(super) fn phase(name: &str, devices: &mut [NamedDevice], start: AtStart, end
         kernel_log: Seen::Yes(devices.iter_mut().flat_map(|named| named.device.take_kernel_log()).collect()),
         clock_step_ns: Seen::Yes(0),
         null_ceiling_ops: Seen::no("simulated: the virtual clock waits for the load generator"),
+        conditions: PhaseConditions {
+            meanwhile: end.conditions.upkeep.value().cloned().unwrap_or_default(),
+            before: start.conditions,
+            after: end.conditions,
+            frequency: Seen::no(SIMULATED),
+            timers: Seen::no(SIMULATED),
+            matters_until_unix_s: None,
+            declared: Vec::new(),
+        },
+        limits: Default::default(),
     }
 }

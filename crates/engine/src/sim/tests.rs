@@ -3,6 +3,7 @@
 mod faults;
 mod load;
 mod models;
+mod traps;
 
 use super::*;
 use crate::op::BlockOp;

@@ -8,11 +8,13 @@ use crate::room::{Room, Sizes};
 use crate::session;
 use plumb_report::{compare as page, format, run as run_page};
 use plumb_result::{ContrastVerdict, Finding, Level};
+use plumb_stats::schedule::Side;
 use plumb_stats::stop::StopRule;
 use plumb_study::Place;
 use plumb_study::compare::{CompareRequest, CompareSide, compare};
 use plumb_workload::named::{self, Named, Scale};
 use plumb_workload::{Bytes, Nanos};
+use std::path::Path;
 use std::time::Duration;
 
 /// Size of each run's test file where there is room.
@@ -24,18 +26,12 @@ const SIM_TIME_NS: u64 = 2_000_000_000;
 /// Compares two places.
 pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped> {
     let varying = arguments.varying.as_deref().map(plumb_trust::factor).transpose().map_err(Stopped::usage)?;
-    let sides = sides(&arguments.a, &arguments.b)?;
+    let sides = sides(&arguments.a, &arguments.b, arguments.plots)?;
     let workloads = works(&arguments.work)?;
-    let mut room = Room::UNLIMITED;
-    for side in &sides {
-        if let Place::Directory(path) = &side.place {
-            // Both sides get the same sizes: what is safe on each.
-            room = room.and(Room::under(path)?);
-        }
-    }
-    let sizes = room.one_at_a_time(arguments.size.unwrap_or(FILE_BYTES));
-    if !common.json && sides.iter().any(|side| matches!(side.place, Place::Directory(_))) {
-        eprintln!("{}", announcement(&sides, sizes));
+    let sizes = sizes(&sides, arguments.size)?;
+    if !common.json && is_real(&sides) {
+        let [a, b] = &sides;
+        eprintln!("{}", announcement(&format!("{} and {}", a.name, b.name), sizes));
     }
     let Sizes { file_bytes, files } = sizes;
     let rule = StopRule::default();
@@ -51,7 +47,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         rule,
         varying,
         seed: arguments.seed,
-        command: command_line(),
+        command: &command_line(),
     };
     let mut bench = session::bench(common)?;
     let mut line = LiveLine::new();
@@ -63,12 +59,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     } else {
         let style = session::style();
         session::print(&page::page(&outcome.comparison, &style))?;
-        // Where every run was rejected, why is on the page already, and more blocks would not help.
-        let no_run = outcome.comparison.contrasts.is_empty() && outcome.rejected > 0;
-        let said = |finding: &Finding| no_run && finding.code == "E1";
-        let worth_saying: Vec<_> =
-            outcome.findings.iter().filter(|finding| finding.level >= Level::Warn && !said(finding)).cloned().collect();
-        session::print(&run_page::findings(&worth_saying, &style))?;
+        session::print(&run_page::findings(&worth_saying(outcome.findings()), &style))?;
     }
     if let Some(reason) = &outcome.not_stored {
         eprintln!("warning: the comparison is not stored: {reason}");
@@ -84,37 +75,110 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     })
 }
 
+/// Findings that a page shows; `--json` has all of them.
+pub(super) fn worth_saying(findings: &[Finding]) -> Vec<Finding> {
+    findings.iter().filter(|finding| finding.level >= Level::Warn).cloned().collect()
+}
+
 /// Two sides of one name are told apart.
-fn sides(a: &str, b: &str) -> Result<[CompareSide; 2], Stopped> {
-    let side = |text: &str, letter: &str| -> Result<CompareSide, Stopped> {
-        let name = if a == b { format!("{text} ({letter})") } else { text.to_owned() };
-        Ok(CompareSide { name, place: Place::parse(text)? })
+fn sides(a: &str, b: &str, plots: u32) -> Result<[CompareSide; 2], Stopped> {
+    let named = |text: &str, letter: &str| if a == b { format!("{text} ({letter})") } else { text.to_owned() };
+    let sides = [side(Side::A, &named(a, "A"), a, plots)?, side(Side::B, &named(b, "B"), b, plots)?];
+    let places = sides.each_ref().map(|side| side.plots.len());
+    if places[0] != places[1] && places.contains(&1) {
+        return Err(Stopped::usage(format!(
+            "{} is {} and {} is {}: one place cannot be told from its set-up; give both sides at least two, or one each",
+            sides[0].name,
+            places_in_words(places[0]),
+            sides[1].name,
+            places_in_words(places[1])
+        )));
+    }
+    Ok(sides)
+}
+
+fn places_in_words(places: usize) -> String {
+    if places == 1 { "one place".to_owned() } else { format!("{places} places") }
+}
+
+/// A side as typed: one place, or several with commas. A directory whose own name has a comma is one place.
+pub(super) fn side(side: Side, name: &str, text: &str, plots: u32) -> Result<CompareSide, Stopped> {
+    let texts: Vec<&str> = if text.starts_with("sim:") || !text.contains(',') || Path::new(text).exists() {
+        vec![text]
+    } else {
+        text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
     };
-    Ok([side(a, "A")?, side(b, "B")?])
+    match texts.as_slice() {
+        [only] => match Place::parse(only)? {
+            place @ Place::Sim(_) => Ok(CompareSide::provisioned(side, name, &place, plots)),
+            Place::Directory(_) if plots > 1 => Err(Stopped::usage(format!(
+                "`--plots` provisions simulated devices; give the places of {only} yourself, with commas: A1,A2,A3"
+            ))),
+            place => Ok(CompareSide::at(side, name, place)),
+        },
+        several => {
+            for (position, one) in several.iter().enumerate() {
+                if several[..position].contains(one) {
+                    return Err(Stopped::usage(format!(
+                        "`{one}` is there twice in `{text}`: each place must be a provisioning of its own"
+                    )));
+                }
+            }
+            let place = |text: &&str| Ok(((*text).to_owned(), Place::parse(text)?));
+            let places = several.iter().map(place).collect::<Result<Vec<_>, Stopped>>()?;
+            Ok(CompareSide::over(side, name, places))
+        }
+    }
+}
+
+/// Whether anything is written to this machine's storage.
+pub(super) fn is_real(sides: &[CompareSide]) -> bool {
+    places(sides).any(|place| matches!(place, Place::Directory(_)))
+}
+
+fn places(sides: &[CompareSide]) -> impl Iterator<Item = &Place> {
+    sides.iter().flat_map(|side| &side.plots).map(|plot| &plot.place)
+}
+
+/// All places get the same sizes: what is safe on each.
+pub(super) fn sizes(sides: &[CompareSide], wanted: Option<Bytes>) -> Result<Sizes, Stopped> {
+    let mut room = Room::UNLIMITED;
+    for place in places(sides) {
+        if let Place::Directory(path) = place {
+            room = room.and(Room::under(path)?);
+        }
+    }
+    Ok(room.one_at_a_time(wanted.unwrap_or(FILE_BYTES)))
 }
 
 /// What will be written, said before anything is.
-fn announcement(sides: &[CompareSide; 2], sizes: Sizes) -> String {
+pub(super) fn announcement(places: &str, sizes: Sizes) -> String {
     let space = format::bytes_iec(sizes.one_at_a_time_bytes() as f64);
-    let [a, b] = sides;
     format!(
-        "{} and {}: each run takes at most {space} in a directory of its own, which is removed at its end; nothing else is \
-         touched",
-        a.name, b.name
+        "{places}: each run takes at most {space} in a directory of its own, which is removed at its end; nothing else is \
+         touched"
     )
 }
 
-fn works(names: &str) -> Result<Vec<&'static Named>, Stopped> {
+pub(super) fn works(names: &str) -> Result<Vec<&'static Named>, Stopped> {
     let selected: Vec<_> =
         names.split(',').map(|name| named::select(name.trim())).collect::<Result<_, _>>().map_err(Stopped::usage)?;
-    Ok(selected.into_iter().flatten().collect())
+    let mut works: Vec<&'static Named> = Vec::new();
+    for work in selected.into_iter().flatten() {
+        if !works.iter().any(|known| known.name == work.name) {
+            works.push(work);
+        }
+    }
+    Ok(works)
 }
 
 /// Half of the budget goes to timed phases, spread over two blocks more than the least; the rest to laying out files.
-fn time_per_phase(sides: &[CompareSide], Nanos(budget_ns): Nanos, workloads: usize, rule: &StopRule) -> u64 {
-    if sides.iter().all(|side| matches!(side.place, Place::Sim(_))) {
+pub(super) fn time_per_phase(sides: &[CompareSide], Nanos(budget_ns): Nanos, workloads: usize, rule: &StopRule) -> u64 {
+    if !is_real(sides) {
         return SIM_TIME_NS;
     }
-    let runs = u64::from(rule.blocks_min + rule.step) * 2 * workloads.max(1) as u64;
+    let pairs = sides.iter().map(|side| side.plots.len()).max().unwrap_or(1) as u64;
+    let blocks = u64::from(rule.blocks_min + rule.step).max(2 * pairs);
+    let runs = blocks * 2 * workloads.max(1) as u64;
     (budget_ns / 2 / runs).clamp(1_000_000_000, 10_000_000_000)
 }

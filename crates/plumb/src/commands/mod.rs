@@ -4,6 +4,7 @@ pub mod check;
 pub mod clean;
 pub mod compare;
 pub mod explain;
+pub mod noise;
 pub mod run;
 pub mod schema;
 pub mod shell;
@@ -15,7 +16,18 @@ use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_report::run::{Kept, page};
 use plumb_result::RunVerdict;
-use plumb_study::RunOutcome;
+use plumb_study::{RunError, RunOutcome};
+
+/// The same for a run that an error may have ended after some of its phases: what they measured is presented too.
+pub fn present_what_there_is(run: Result<RunOutcome, RunError>, common: &Common) -> Result<End, Stopped> {
+    match run {
+        Err(RunError::EndedEarly { error, outcome }) => {
+            present(&outcome, common)?;
+            Err(Stopped::io(error))
+        }
+        run => present(&run?, common),
+    }
+}
 
 /// Prints a result and says how the command ends.
 pub fn present(outcome: &RunOutcome, common: &Common) -> Result<End, Stopped> {

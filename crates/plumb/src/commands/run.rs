@@ -1,6 +1,6 @@
 //! `plumb run`: one workload.
 
-use super::present;
+use super::present_what_there_is;
 use crate::args::{Common, RunArguments};
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
@@ -35,7 +35,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     let mut line = LiveLine::new();
     let outcome = bench.run(&request, &mut line);
     line.clear();
-    present(&outcome?, common)
+    present_what_there_is(outcome, common)
 }
 
 /// The command as typed, for the record.

@@ -9,6 +9,7 @@ pub fn run(form: Form) -> Result<End, Stopped> {
     match form {
         Form::Workload => session::print_json(&plumb_workload::native::schema())?,
         Form::Result => session::print_json(&schemars::schema_for!(plumb_result::RunResult))?,
+        Form::Noise => session::print_json(&schemars::schema_for!(plumb_result::Noise))?,
         Form::Compare => session::print_json(&schemars::schema_for!(plumb_result::Comparison))?,
     }
     Ok(End::Done)

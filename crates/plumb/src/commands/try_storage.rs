@@ -1,6 +1,6 @@
 //! `plumb try`: what a storage can do.
 
-use super::present;
+use super::present_what_there_is;
 use super::run::command_line;
 use crate::args::{Common, TryArguments};
 use crate::exit::{End, Stopped};
@@ -39,7 +39,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
     let mut line = LiveLine::new();
     let outcome = bench.run(&request, &mut line);
     line.clear();
-    present(&outcome?, common)
+    present_what_there_is(outcome, common)
 }
 
 /// What will be written, said before anything is.

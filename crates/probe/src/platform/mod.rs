@@ -5,12 +5,16 @@ mod cpuid;
 mod linux;
 #[cfg(not(target_os = "linux"))]
 mod other;
+#[cfg(target_os = "linux")]
+mod smart;
 
 pub(crate) use cpuid::hypervisor;
 #[cfg(target_os = "linux")]
 pub(crate) use linux::*;
 #[cfg(not(target_os = "linux"))]
 pub(crate) use other::*;
+#[cfg(target_os = "linux")]
+pub(crate) use smart::*;
 
 use std::path::Path;
 

@@ -33,3 +33,23 @@ pub(crate) fn raw_and_real() -> Result<ClockPair, String> {
 pub(crate) fn ticks_per_second() -> u64 {
     100
 }
+
+/// Length of a page of a health log.
+pub(crate) const PAGE_BYTES: usize = 512;
+
+/// A page of an ATA device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum AtaPage {
+    /// SMART READ DATA: the table of attributes.
+    SmartData,
+    /// A page of a general purpose log.
+    Log { address: u8, page: u8 },
+}
+
+pub(crate) fn nvme_health_log(_device: &str) -> Result<[u8; PAGE_BYTES], String> {
+    Err(not_here())
+}
+
+pub(crate) fn ata_page(_device: &str, _wanted: AtaPage) -> Result<[u8; PAGE_BYTES], String> {
+    Err(not_here())
+}

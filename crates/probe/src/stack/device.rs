@@ -240,6 +240,12 @@ fn told(serial: &str, serials: Serials) -> String {
     }
 }
 
+/// A file of the namespace, or of the controller that it belongs to.
+fn line_above(sys: &Sysroot, directory: &Path, file: &str) -> Option<String> {
+    let controller = directory.parent().filter(|above| above.starts_with("/sys/devices"));
+    [Some(directory), controller].into_iter().flatten().find_map(|place| sys.line(place.join(file)))
+}
+
 /// The driver, and how fast the link is: a rate above it is impossible.
 fn disk_settings(sys: &Sysroot, directory: &Path, set: &mut impl FnMut(&str, Option<String>)) {
     let driver = sys.resolve(directory.join("device/driver"));
@@ -255,8 +261,17 @@ fn disk_settings(sys: &Sysroot, directory: &Path, set: &mut impl FnMut(&str, Opt
             break;
         }
     }
+    set("metadata_bytes", line_above(sys, directory, "metadata_bytes"));
+    // 0 keeps the drive awake. Source: Documentation/ABI/testing/sysfs-devices-power.
+    set("apst_latency_tolerance_us", line_above(sys, directory, "power/pm_qos_latency_tolerance_us"));
     let parts = directory.iter().filter_map(|part| part.to_str());
     for part in parts {
+        if part.strip_prefix("host").is_some_and(|number| number.parse::<u32>().is_ok()) {
+            set(
+                "link_power_management_policy",
+                sys.line(format!("/sys/class/scsi_host/{part}/link_power_management_policy")),
+            );
+        }
         if let Some(port) = part.strip_prefix("ata").filter(|port| port.parse::<u32>().is_ok()) {
             set("sata_link_speed", sys.line(format!("/sys/class/ata_link/link{port}/sata_spd")));
         }

@@ -78,6 +78,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
         target: targets(250),
         verdict: RunVerdict::Caution,
         partial: false,
+        error: None,
         checks: ["seq-write", "seq-read"]
             .map(|phase| Finding {
                 code: "A3".to_owned(),
@@ -106,6 +107,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
             ]
             .into(),
             notes: vec!["direct: not had; a cold page cache used instead".to_owned()],
+            limiter: None,
         }],
     }
 }
@@ -145,7 +147,7 @@ pub fn measurement() -> Measurement {
             steady: Some(true),
             ..PhaseMeasurement::default()
         }],
-        interrupted: false,
+        ..Measurement::default()
     }
 }
 

@@ -1,29 +1,46 @@
 use crate::check::{Check, Judge, Outcome, grade};
-use crate::evidence::{Ground, PhaseView, share};
+use crate::evidence::{Ground, PhaseView};
 use crate::text::{bytes, percent};
 use plumb_result::Level;
-use plumb_result::observe::LayerKind;
+use plumb_result::observe::{DeviceCounters, LayerKind};
+use plumb_workload::{CachePolicy, OpKind, Work};
 
-/// Above this share of the traffic, others were part of the number.
+/// Above this share of the device's time, others were part of the number.
 const WARN_SHARE: f64 = 0.02;
 /// Above this share, the number is not of this load.
 const FAIL_SHARE: f64 = 0.10;
 /// What any living system writes and reads within a phase.
 const TOLERATED_BYTES: u64 = 1 << 20;
+/// What a request costs on a disk that seeks, in bytes that it could move meanwhile: about 8 ms at 130 MB/s.
+const SEEK_BYTES: f64 = (1 << 20) as f64;
+/// The same on flash, for one request at a time: 80 µs at 550 MB/s are 44 kB, 70 µs at 3.5 GB/s 245 kB. Requests in
+/// flight together share it.
+const FLASH_BYTES: f64 = (128 << 10) as f64;
+/// A larger direct request may be split by the kernel, so that ops no longer count requests.
+const UNSPLIT_BYTES: u64 = 64 << 10;
+/// The largest request that a neighbour is taken to make.
+const LARGEST_REQUEST_BYTES: f64 = (1 << 20) as f64;
+/// The smallest one: a page.
+const SMALLEST_REQUEST_BYTES: f64 = 4096.0;
 
 pub(crate) static CHECK: Check = Check {
     code: "C1",
     title: "Others' I/O",
-    what: "Whether somebody else used the device meanwhile. What a file system adds by itself (journal, metadata, \
-           readahead) is the load's own. So reads beyond those that the kernel charged to Plumb count; writes beyond \
-           Plumb's count only as far as other processes were seen writing, and so do reads through a layer that reads \
-           by itself (parity RAID, snapshots, a loop device). In a phase without reads and writes nothing tells how \
-           much I/O is its own, and the check only notes.",
+    what: "Whether somebody else used the device meanwhile, and how much of its time that took. What a file system adds \
+           by itself (journal, metadata, readahead) is the load's own. So reads beyond those that the kernel charged to \
+           Plumb count; writes beyond Plumb's count only as far as other processes were seen writing, and so do reads \
+           through a layer that reads by itself (parity RAID, snapshots, a loop device). In a phase without reads and \
+           writes nothing tells how much I/O is its own, and the check only notes.",
     why: "Cao et al., \"On the Performance Variation in Modern Storage Stacks\", FAST 2017: a quarter of the \
-          configurations vary by more than 10 % between runs; what else runs is the first suspect.",
-    how: "Bytes that the leaf devices moved, less what was charged to Plumb; `/proc/*/io` of the processes that did \
-          most.",
-    threshold: "more than 2 % of the traffic, and more than 1 MiB, warns; more than 10 % fails",
+          configurations vary by more than 10 % between runs; what else runs is the first suspect. Bytes alone misjudge \
+          it both ways: a neighbour's write of 1 MiB is a third of the bytes of a small random load and a thousandth of \
+          its time on a disk, while its small writes are no bytes to a large stream and every one is a seek. So a \
+          request is counted as the bytes that the device could move in the time that a request takes.",
+    how: "Bytes that the leaf devices moved, less what was charged to Plumb; `/proc/*/io` of the processes that did most; \
+          requests from /proc/diskstats, of which ops of up to 64 KiB under O_DIRECT, and a write before each fsync, are \
+          the load's own, and which are otherwise shared out by bytes. A request counts as 1 MiB on a disk that seeks and as 128 KiB, divided by the \
+          ops in flight, on flash; all of it times the share of the phase in which the device was busy.",
+    threshold: "more than 2 % of the device's time, and more than 1 MiB, warns; more than 10 % fails",
     fix: "Stop what is named, wait until it is done, or use a device of its own.",
     judges: &[Judge::Phase(look)],
 };
@@ -57,11 +74,9 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let foreign_writes: u64 = beyond.min(named_writes);
     let foreign = foreign_reads + foreign_writes;
     let (app_read, app_write) = (view.traffic.app_read, view.traffic.app_write);
-    // Against the load where that is larger: what others do to the device matters little to a read from memory.
-    let traffic = (device.read_bytes + device.write_bytes).max(app_read + app_write);
-    let of_all = share(foreign, traffic).unwrap_or(0.0);
-    let observed = format!("{} by others ({} of the traffic)", bytes(foreign), percent(of_all));
-    let level = if foreign > TOLERATED_BYTES { grade(of_all, WARN_SHARE, FAIL_SHARE) } else { None };
+    let of_time = share_of_time(view, device, Foreign { reads: foreign_reads, writes: foreign_writes });
+    let observed = format!("{} by others ({} of the device's time)", bytes(foreign), percent(of_time));
+    let level = if foreign > TOLERATED_BYTES { grade(of_time, WARN_SHARE, FAIL_SHARE) } else { None };
     let Some(level) = level else {
         return match named {
             Ok(_) => Outcome::pass(observed),
@@ -82,10 +97,94 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         ),
         _ => "by no process that could be seen: a rebuild, a scrub or another guest of this device".to_owned(),
     };
-    let message = format!("Others did {} of the device's traffic meanwhile, {who}.", percent(of_all));
+    let message =
+        format!("Others took about {} of the device's time meanwhile ({}), {who}.", percent(of_time), bytes(foreign));
     // Without reads and writes there is no expectation to hold the traffic against.
     let level = if app_read + app_write == 0 { Level::Note } else { level };
     Outcome::found(level, observed, message)
+}
+
+/// Bytes that others moved.
+#[derive(Clone, Copy)]
+struct Foreign {
+    reads: u64,
+    writes: u64,
+}
+
+/// Part of the device's time that others took, 0–1.
+///
+/// A request costs an overhead and its bytes. Of the two only their ratio is needed, since the load itself shows what the
+/// device does with them: others' cost over the cost of all is their share of the time in which the device was busy.
+fn share_of_time(view: &PhaseView<'_>, device: &DeviceCounters, foreign: Foreign) -> f64 {
+    let overhead = request_bytes(view);
+    let requests = |all: u64, all_bytes: u64, foreign_bytes: u64, kind: OpKind| {
+        others_requests(view, Direction { requests: all, bytes: all_bytes, foreign_bytes, kind })
+    };
+    let others_requests = requests(device.reads, device.read_bytes, foreign.reads, OpKind::Read)
+        + requests(device.writes, device.write_bytes, foreign.writes, OpKind::Write);
+    let others = others_requests * overhead + (foreign.reads + foreign.writes) as f64;
+    let all_requests = (device.reads + device.writes + device.flushes.unwrap_or(0)) as f64;
+    // Against the load where that is larger: what others do to the device matters little to a read from memory.
+    let moved = (device.read_bytes + device.write_bytes).max(view.traffic.app_read + view.traffic.app_write) as f64;
+    let all = (all_requests.max(others_requests) * overhead + moved).max(others);
+    if all > 0.0 { others / all * busy_share(view, device) } else { 0.0 }
+}
+
+/// One direction of the device's traffic.
+struct Direction {
+    requests: u64,
+    bytes: u64,
+    foreign_bytes: u64,
+    kind: OpKind,
+}
+
+/// Requests that others made. Small direct ops are requests of the load's own, and the rest is others'; else others' are
+/// taken to be as large as all, but each flush that was asked for had a request of the load's own before it.
+fn others_requests(view: &PhaseView<'_>, direction: Direction) -> f64 {
+    let Direction { requests, bytes, foreign_bytes, kind } = direction;
+    if foreign_bytes == 0 || requests == 0 || bytes == 0 {
+        return 0.0;
+    }
+    let foreign_bytes = foreign_bytes as f64;
+    let beside = |own: u64| requests.saturating_sub(own) as f64;
+    let by_bytes = requests as f64 * foreign_bytes / bytes as f64;
+    let estimate = match kind {
+        _ if ops_are_requests(view) => beside(view.ops(kind)),
+        OpKind::Write => by_bytes.min(beside(view.ops(OpKind::Fsync) + view.ops(OpKind::Fdatasync))),
+        _ => by_bytes,
+    };
+    estimate.clamp(foreign_bytes / LARGEST_REQUEST_BYTES, (foreign_bytes / SMALLEST_REQUEST_BYTES).max(1.0))
+}
+
+fn ops_are_requests(view: &PhaseView<'_>) -> bool {
+    view.plan.cache == CachePolicy::Direct
+        && view.plan.workers.iter().all(|group| match &group.work {
+            Work::Blocks(blocks) => {
+                let write_block = blocks.write_block.as_ref().unwrap_or(&blocks.block);
+                blocks.block.max().0.max(write_block.max().0) <= UNSPLIT_BYTES
+            }
+            Work::Flow(_) => false,
+        })
+}
+
+/// What a request costs, in bytes that the device could move meanwhile. Hypervisors call their disks rotational whatever
+/// they are.
+fn request_bytes(view: &PhaseView<'_>) -> f64 {
+    let seeks = view
+        .leaves()
+        .iter()
+        .any(|leaf| leaf.rotational == Some(true) && (leaf.kind == LayerKind::Sim || !view.is_virtual_machine()));
+    if seeks { SEEK_BYTES } else { FLASH_BYTES / view.measured.in_flight_mean.max(1.0) }
+}
+
+/// Share of the phase in which the devices had something to do; 1 where they do not say.
+fn busy_share(view: &PhaseView<'_>, device: &DeviceCounters) -> f64 {
+    let passed_ms = view.seen.after.at_ns.saturating_sub(view.seen.before.at_ns) as f64 / 1e6;
+    let leaves = view.leaves().len().max(1) as f64;
+    if device.busy_ms == 0 || passed_ms <= 0.0 {
+        return 1.0;
+    }
+    (device.busy_ms as f64 / leaves / passed_ms).min(1.0)
 }
 
 /// A layer that reads what nobody asked for: parity of a partial stripe, a snapshot's original, readahead of a backing
@@ -100,6 +199,7 @@ fn reads_by_itself(view: &PhaseView<'_>) -> bool {
 mod tests {
     use crate::fixture::{MIB, Scene};
     use plumb_result::Level;
+    use plumb_workload::CachePolicy;
 
     #[test]
     fn a_quiet_machine_passes() {
@@ -152,6 +252,62 @@ mod tests {
     fn the_second_copy_of_a_mirror_is_not_anothers() {
         let scene = Scene::writing(1000 * MIB).mirror(1000 * MIB).other("backup", 0, 1000 * MIB);
         assert_eq!(scene.level("C1"), Some(Level::Pass));
+    }
+
+    /// 400 direct reads of 4 KiB take a disk 4 s, and a journal's three writes beside them 30 ms: 43 % of the bytes, and
+    /// 1 % of the time.
+    #[test]
+    fn a_neighbours_journal_does_not_reject_a_small_random_load() {
+        let load = |others: u64, requests: u64| {
+            Scene::reading(400 * 4096)
+                .cache(CachePolicy::Direct)
+                .rotational()
+                .device_write(others)
+                .device_requests(400, requests)
+                .other("jbd2/vda", 0, others)
+        };
+        assert_eq!(load(1_200_000, 3).level("C1"), Some(Level::Pass));
+        // As many bytes again in small requests are as many seeks as the load's own.
+        assert_eq!(load(1_200_000, 290).level("C1"), Some(Level::Fail));
+    }
+
+    /// 1000 appends that are each made durable, and a neighbour's ten large writes.
+    #[test]
+    fn a_log_is_not_rejected_for_ten_writes_beside_it() {
+        let log = |requests: u64| {
+            Scene::writing(1000 * 4096)
+                .fsyncs(1000, 800_000)
+                .flushes(1000)
+                .device_write(1000 * 4096 + 2 * MIB)
+                .device_requests(0, requests)
+                .other("rsyslogd", 0, 2 * MIB)
+        };
+        assert_eq!(log(1010).level("C1"), Some(Level::Pass));
+        assert_eq!(log(1500).level("C1"), Some(Level::Fail));
+    }
+
+    /// On flash a neighbour's stream beside 4 KiB reads takes the link, and the reads' own number does not hide it.
+    #[test]
+    fn a_stream_beside_small_reads_is_seen_by_its_bytes() {
+        let load = |others: u64| {
+            Scene::reading(100_000 * 4096)
+                .cache(CachePolicy::Direct)
+                .device_write(others * MIB)
+                .device_requests(100_000, others)
+                .other("backup", 0, others * MIB)
+        };
+        assert_eq!(load(100).level("C1"), Some(Level::Pass));
+        assert_eq!(load(500).level("C1"), Some(Level::Warn));
+        assert_eq!(load(5000).level("C1"), Some(Level::Fail));
+    }
+
+    /// A load of ten reads a second leaves the device idle; what others do meanwhile seldom meets it.
+    #[test]
+    fn an_idle_device_has_time_for_others() {
+        let load = || Scene::reading(1000 * MIB).device_read(1500 * MIB).other("updatedb", 500 * MIB, 0);
+        assert_eq!(load().busy(1.0).level("C1"), Some(Level::Fail));
+        assert_eq!(load().busy(0.2).level("C1"), Some(Level::Warn));
+        assert_eq!(load().busy(0.05).level("C1"), Some(Level::Pass));
     }
 
     #[test]

@@ -19,12 +19,28 @@ pub(crate) static CHECK: Check = Check {
     how: "Leaf-by-leaf difference of environment and target facts, each with its factor; what differs between any two \
           instances (names, mount points, UUIDs) and what varies by itself (free space) is left out.",
     threshold: "with a declared factor, any difference outside it warns and confounds; without one, differences are \
-                noted",
+                noted; places of one side that differ in more than disk and layout warn",
     fix: "Make the sides equal in what is listed, or declare what is meant to vary.",
     judges: &[Judge::Comparison(look)],
 };
 
+/// What provisionings of one set-up may differ in: another disk or another place on it is part of provisioning anew.
+const OF_A_PROVISIONING: &[&str] = &["device", "layout", "sim", "fullness"];
+
 fn look(view: &ComparisonView<'_>) -> Outcome {
+    for side in [&view.baseline, &view.candidate] {
+        let unlike: Vec<&Difference> =
+            side.record.unlike_plots.iter().filter(|one| !OF_A_PROVISIONING.contains(&one.factor.as_str())).collect();
+        if !unlike.is_empty() {
+            let message = format!(
+                "The places of {} are not provisionings of one set-up: they differ in {}.",
+                side.name,
+                named(&unlike)
+            );
+            return Outcome::warn(count(unlike.len() as u64, "difference"), message)
+                .remedy("Provision every place of a side in the same way.");
+        }
+    }
     let all = differences(&view.baseline, &view.candidate);
     if all.is_empty() {
         return Outcome::pass("no recorded fact differs");
@@ -62,7 +78,9 @@ fn named(differences: &[&Difference]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::{MIB, Scene, compare};
+    use super::*;
+    use crate::comparison::SideRecord;
+    use crate::fixture::{Both, MIB, Scene, compare};
     use plumb_result::Level;
 
     fn scene() -> Scene {
@@ -81,6 +99,18 @@ mod tests {
         let finding = compare(&scene(), &both, 6, Some("fs")).finding("D5").unwrap();
         assert_eq!(finding.level, Level::Warn);
         assert!(finding.message.contains("environment.kernel"), "{}", finding.message);
+    }
+
+    /// Three mkfs of one kind are replicates; two of ext4 and one of xfs are not.
+    #[test]
+    fn the_places_of_a_side_must_be_of_one_kind() {
+        let unlike = |other: Scene| {
+            let record = SideRecord::default();
+            let unlike = differences(&scene().side("A1", 0, &record), &other.side("A2", 0, &record));
+            Both::equal().with(|both| both.records[0].unlike_plots = unlike).level("D5")
+        };
+        assert_eq!(unlike(scene().serial("another")), Some(Level::Pass));
+        assert_eq!(unlike(scene().filesystem("xfs")), Some(Level::Warn));
     }
 
     #[test]

@@ -5,36 +5,96 @@ use crate::text::count;
 /// Runs a side, below which nothing may be claimed.
 pub const MIN_RUNS_TO_CLAIM: u32 = 6;
 
+/// Provisionings a side, below which nothing may be claimed of a factor that needs one.
+pub const MIN_PLOTS_TO_CLAIM: u32 = plumb_stats::verdict::PLOTS_MIN;
+
 pub(crate) static CHECK: Check = Check {
     code: "E1",
     title: "Too few runs",
-    what: "Whether each side of a comparison has enough runs to say anything but \"cannot tell\". Runs that were left \
-           out do not count.",
+    what: "Whether each side of a comparison has enough runs to say anything but \"cannot tell\", and, for a factor that \
+           takes a new provisioning (`--varying fs`, `device`, `raid`, `kernel`, `os`, `host`, `layout`, `sim`), enough \
+           provisionings. Runs that were left out do not count.",
     why: "The exact sign-flip test over fewer than six pairs cannot reach p < 0.05 (2/2⁶ = 0.031), whatever the \
           numbers are. With a true gap of 5 % and 5 % spread, one run a side names the wrong winner in 24 of 100 \
-          cases, three in 11. Hoefler and Belli, \"Scientific Benchmarking of Parallel Computing Systems\", SC 2015.",
-    how: "Runs of each side that were not rejected.",
-    threshold: "fewer than 6 runs on either side: the verdict can only be \"cannot tell\"",
+          cases, three in 11. And one mkfs is one sample: where provisionings differ by 6 % and runs by 2 %, ten runs \
+          on one provisioning a side call equals different in 82 of 100 cases. Hoefler and Belli, \"Scientific \
+          Benchmarking of Parallel Computing Systems\", SC 2015.",
+    how: "Runs of each side that were not rejected, of the work that has fewest; provisionings (plots) of each side.",
+    threshold: "fewer than 6 runs on either side, or fewer than 2 provisionings of a factor that takes them: the verdict \
+                can only be \"cannot tell\"",
     fix: "Run more blocks: give a larger `--budget`.",
     judges: &[Judge::Comparison(look)],
 };
 
 fn look(view: &ComparisonView<'_>) -> Outcome {
-    let fewest = view.baseline.runs.min(view.candidate.runs);
-    let observed = format!("{} and {}", view.baseline.runs, count(u64::from(view.candidate.runs), "run"));
-    if fewest >= MIN_RUNS_TO_CLAIM {
-        return Outcome::pass(observed);
+    let sides = [&view.baseline, &view.candidate];
+    let runs = sides.map(|side| side.runs);
+    let plots = sides.map(|side| side.record.plots);
+    let replicated = plots.iter().any(|&plots| plots > 1);
+    let (fewest, fewest_plots) = (runs[0].min(runs[1]), plots[0].min(plots[1]));
+    let mut observed = format!("{} and {}", runs[0], count(u64::from(runs[1]), "run"));
+    if replicated {
+        observed.push_str(&format!(" on {} and {}", plots[0], count(u64::from(plots[1]), "provisioning")));
     }
-    let message = format!(
-        "{} on the smaller side cannot carry a claim, {MIN_RUNS_TO_CLAIM} can: the verdict is \"cannot tell\".",
-        count(u64::from(fewest), "run")
-    );
-    Outcome::warn(observed, message)
+    if fewest < MIN_RUNS_TO_CLAIM {
+        let message = format!(
+            "{} on the smaller side cannot carry a claim, {MIN_RUNS_TO_CLAIM} can: the verdict is \"cannot tell\".",
+            count(u64::from(fewest), "run")
+        );
+        let outcome = Outcome::warn(observed, message);
+        return match rejected_by(view) {
+            // More blocks of the same would be rejected too.
+            Some(remedy) => outcome.remedy(remedy),
+            None => outcome,
+        };
+    }
+    let hard = view.varying.filter(|factor| factor.is_hard());
+    if fewest_plots < MIN_PLOTS_TO_CLAIM
+        && let Some(factor) = hard
+    {
+        let word = factor.name;
+        let message = format!(
+            "There is one provisioning a side, and {word} only changes with a new one: what this one does cannot be told \
+             from what {word} does, and the verdict is \"cannot tell\"."
+        );
+        return Outcome::warn(observed, message).remedy(format!(
+            "Provision each side anew, three times or at least twice, and give all places: `plumb compare A1,A2,A3 \
+             B1,B2,B3 --varying {word}` (`--plots 3` for simulated devices). Without `--varying` the verdict is about the \
+             two places as they are."
+        ));
+    }
+    if replicated && fewest_plots < MIN_PLOTS_TO_CLAIM {
+        let message = "One side has several places and the other has one, which cannot be told from its set-up: the \
+                       verdict is \"cannot tell\".";
+        return Outcome::warn(observed, message).remedy("Give both sides at least two places, or one each.");
+    }
+    Outcome::pass(observed)
+}
+
+/// What to do where runs are missing because checks rejected them.
+fn rejected_by(view: &ComparisonView<'_>) -> Option<String> {
+    let mut codes: Vec<&str> = Vec::new();
+    for side in [&view.baseline, &view.candidate] {
+        let rejected = side.record.rejected;
+        if rejected > 0 && rejected >= side.runs {
+            codes.extend(side.record.rejected_by.iter().map(String::as_str));
+        }
+    }
+    codes.sort_unstable();
+    codes.dedup();
+    if codes.is_empty() {
+        return None;
+    }
+    let commands: Vec<String> = codes.iter().map(|code| format!("`plumb explain {code}`")).collect();
+    Some(format!(
+        "Mend what the runs were rejected for ({} say how); more of the same runs would be rejected too.",
+        commands.join(", ")
+    ))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::fixture::{MIB, Scene, compare};
+    use crate::fixture::{Both, MIB, Scene, compare};
     use plumb_result::Level;
 
     #[test]
@@ -42,5 +102,39 @@ mod tests {
         let side = || Scene::reading(MIB);
         assert_eq!(compare(&side(), &side(), 6, None).level("E1"), Some(Level::Pass));
         assert_eq!(compare(&side(), &side(), 5, None).level("E1"), Some(Level::Warn));
+    }
+
+    /// A remedy that does not help is worse than none.
+    #[test]
+    fn where_runs_are_rejected_more_of_them_are_no_remedy() {
+        let few = Both::equal().with(|both| both.runs = [6, 0]);
+        assert!(few.judge().finding("E1").unwrap().remedy.contains("--budget"));
+        let rejected = few.with(|both| {
+            both.records[1].rejected = 6;
+            both.records[1].rejected_by = vec!["A1".to_owned()];
+        });
+        let remedy = rejected.judge().finding("E1").unwrap().remedy;
+        assert!(remedy.contains("plumb explain A1") && !remedy.contains("--budget"), "{remedy}");
+    }
+
+    #[test]
+    fn a_factor_that_takes_a_new_provisioning_needs_two_of_them() {
+        let varying = |word: &str, plots: u32| {
+            Both::equal().with(|both| {
+                both.runs = [30; 2];
+                both.varying = Some(word.to_owned());
+                both.records.iter_mut().for_each(|record| record.plots = plots);
+            })
+        };
+        assert_eq!(varying("fs", 1).level("E1"), Some(Level::Warn));
+        assert!(varying("fs", 1).judge().finding("E1").unwrap().remedy.contains("A1,A2,A3"));
+        assert_eq!(varying("fs", 2).level("E1"), Some(Level::Pass));
+        assert_eq!(varying("scheduler", 1).level("E1"), Some(Level::Pass), "a setting changes without mkfs");
+    }
+
+    #[test]
+    fn one_place_against_several_cannot_speak() {
+        let uneven = Both::equal().with(|both| both.records[1].plots = 3);
+        assert_eq!(uneven.level("E1"), Some(Level::Warn));
     }
 }

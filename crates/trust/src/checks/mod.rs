@@ -6,6 +6,7 @@
 use crate::check::Check;
 
 mod a1;
+mod a10;
 mod a2;
 mod a3;
 mod a4;
@@ -13,21 +14,51 @@ mod a5;
 mod a6;
 mod a7;
 mod a8;
+mod a9;
 mod b1;
+mod b10;
 mod b2;
+mod b3;
+mod b4;
 mod b5;
 mod b6;
+mod b7;
 mod b8;
 mod b9;
 mod c1;
+mod c10;
 mod c11;
+mod c12;
+mod c13;
 mod c14;
+mod c2;
+mod c3;
+mod c4;
 mod c5;
+mod c6;
+mod c7;
+mod c8;
 mod c9;
 pub(crate) mod d1;
+mod d2;
+mod d3;
+mod d4;
 mod d5;
+mod d6;
+mod d7;
 pub(crate) mod e1;
+mod e10;
+mod e11;
+mod e12;
+mod e13;
+pub(crate) mod e14;
+pub(crate) mod e4;
+mod e5;
+mod e2;
+mod e3;
 mod e6;
+mod e7;
+pub(crate) mod e8;
 mod e9;
 
 /// Every check, in the order of the codes.
@@ -40,22 +71,53 @@ pub static CHECKS: &[&Check] = &[
     &a6::CHECK,
     &a7::CHECK,
     &a8::CHECK,
+    &a9::CHECK,
+    &a10::CHECK,
     &b1::CHECK,
     &b2::CHECK,
+    &b3::CHECK,
+    &b4::CHECK,
     &b5::CHECK,
     &b6::CHECK,
+    &b7::CHECK,
     &b8::CHECK,
     &b9::CHECK,
+    &b10::CHECK,
     &c1::CHECK,
+    &c2::CHECK,
+    &c3::CHECK,
+    &c4::CHECK,
     &c5::CHECK,
+    &c6::CHECK,
+    &c7::CHECK,
+    &c8::CHECK,
     &c9::CHECK,
+    &c10::CHECK,
     &c11::CHECK,
+    &c12::CHECK,
+    &c13::CHECK,
     &c14::CHECK,
     &d1::CHECK,
+    &d2::CHECK,
+    &d3::CHECK,
+    &d4::CHECK,
     &d5::CHECK,
+    &d6::CHECK,
+    &d7::CHECK,
     &e1::CHECK,
+    &e2::CHECK,
+    &e3::CHECK,
+    &e4::CHECK,
+    &e5::CHECK,
     &e6::CHECK,
+    &e7::CHECK,
+    &e8::CHECK,
     &e9::CHECK,
+    &e10::CHECK,
+    &e11::CHECK,
+    &e12::CHECK,
+    &e13::CHECK,
+    &e14::CHECK,
 ];
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::{Checker, MAX_OFFSET_BYTES};
 use crate::content::Content;
-use crate::sim::SimDevice;
+use crate::sim::{FAULTS, SimDevice};
 use crate::target::{SimTarget, Target, TreeTarget};
 use crate::units::Bytes;
 use crate::{Size, Workload};
@@ -203,28 +203,19 @@ fn sim(check: &mut Checker, target: &SimTarget) {
 
 /// The text form checks each fault alone; here is what it cannot know, and devices that were built by code.
 fn faults(check: &mut Checker, device: &SimDevice) {
-    let mut share = |name: &str, value: f64, max: f64, why: &str| {
-        if !(0.0..=max).contains(&value) {
-            check.problem(["device"], format!("the fault `{name}` is {value}; {why}"), format!("use 0 to {max}"));
+    for fault in FAULTS {
+        let (Some(value), Some(largest)) = (fault.share(device), fault.largest_share) else { continue };
+        if !(0.0..=largest).contains(&value) {
+            let why = if largest > 1.0 {
+                "it cannot be negative or beyond 100 times"
+            } else if largest < 1.0 {
+                "something must be left of the device"
+            } else {
+                "it is a share of all"
+            };
+            let name = fault.name;
+            check.problem(["device"], format!("the fault `{name}` is {value}; {why}"), format!("use 0 to {largest}"));
         }
-    };
-    for (name, value) in [
-        ("slow", device.slow),
-        ("cv", device.cv),
-        ("drift", device.drift),
-        ("bimodal-slow", device.bimodal_slow),
-        ("plot", device.plot),
-        ("throttle-slow", device.throttle_slow),
-    ] {
-        share(name, value, 100.0, "it cannot be negative or beyond 100 times");
-    }
-    for (name, value) in
-        [("bimodal", device.bimodal), ("cached", device.cached), ("errors", device.errors), ("short", device.short)]
-    {
-        share(name, value, 1.0, "it is a share of all");
-    }
-    for (name, value) in [("background", device.background), ("resync", device.resync)] {
-        share(name, value, 0.95, "something must be left of the device");
     }
     let taken = device.background + device.resync;
     if taken > 0.95 {

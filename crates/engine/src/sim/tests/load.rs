@@ -26,7 +26,7 @@ fn measurements_do_not_change_between_versions_or_machines() {
         let measurement = measure(device, seconds, TestSource::random(4096), depth);
         (measurement.count(), service(&measurement, OpKind::Read).sum())
     };
-    assert_eq!(golden("sim:ssd", 1, 4), (49_873, 4_000_200_568));
+    assert_eq!(golden("sim:ssd", 1, 4), (49_897, 4_000_176_641));
     assert_eq!(golden("sim:hdd?cv=5%&plot=5%&drift=1%", 10, 1), (884, 10_005_684_265));
 }
 

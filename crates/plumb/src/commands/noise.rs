@@ -1,0 +1,73 @@
+//! `plumb noise`: how small a difference a set-up can show.
+
+use super::compare::{announcement, is_real, side, sizes, time_per_phase, works, worth_saying};
+use super::run::command_line;
+use crate::args::{Common, NoiseArguments};
+use crate::exit::{End, Stopped};
+use crate::progress::LiveLine;
+use crate::room::Sizes;
+use crate::session;
+use plumb_report::{noise as page, run as run_page};
+use plumb_stats::schedule::Side;
+use plumb_stats::stop::StopRule;
+use plumb_study::noise::{NoiseRequest, noise};
+use plumb_workload::named::{self, Scale};
+use std::time::Duration;
+
+/// Compares a place with itself, and keeps what it shows.
+pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> {
+    let path = arguments.path.as_str();
+    let workloads = works(&arguments.work)?;
+    let one = side(Side::A, &format!("{path} (A)"), path, arguments.plots)?;
+    // The very same places; only provisionings of a simulated device can be had anew for the other side.
+    let mut other = one.clone();
+    other.name = format!("{path} (B)");
+    if arguments.plots > 1 {
+        other = side(Side::B, &other.name, path, arguments.plots)?;
+    }
+    let sides = [one, other];
+    let sizes = sizes(&sides, arguments.size)?;
+    if !common.json && is_real(&sides) {
+        eprintln!("{}", announcement(path, sizes));
+    }
+    let Sizes { file_bytes, files } = sizes;
+    let rule = StopRule::default();
+    let time_ns =
+        arguments.time.map_or_else(|| time_per_phase(&sides, arguments.budget, workloads.len(), &rule), |time| time.0);
+    let request = NoiseRequest {
+        place: path.to_owned(),
+        sides,
+        workloads,
+        scale: Scale { file_bytes, files, time_ns, seed: arguments.seed, place: named::Place::Directory },
+        budget: Duration::from_nanos(arguments.budget.0),
+        rule,
+        seed: arguments.seed,
+        command: &command_line(),
+    };
+    let mut bench = session::bench(common)?;
+    let mut line = LiveLine::new();
+    let outcome = noise(&mut bench, &request, &mut line);
+    line.clear();
+    let outcome = outcome?;
+    if common.json {
+        session::print_json(&outcome.noise)?;
+    } else {
+        let style = session::style();
+        let kept = match common.no_store || outcome.interrupted || outcome.not_stored.is_some() {
+            true => page::Kept::Nowhere,
+            false => page::Kept::Stored,
+        };
+        session::print(&page::page(&outcome.noise, kept, &style))?;
+        session::print(&run_page::findings(&worth_saying(&outcome.noise.checks), &style))?;
+    }
+    if let Some(reason) = &outcome.not_stored {
+        eprintln!("warning: the noise floor is not stored: {reason}");
+    }
+    Ok(if outcome.interrupted {
+        End::Interrupted
+    } else if outcome.noise.floors.is_empty() && outcome.rejected > 0 {
+        End::Rejected
+    } else {
+        End::Done
+    })
+}

@@ -1,0 +1,183 @@
+//! The state that the machine and its disks are in around a phase: what rebuilds, what is due, heat, health, power.
+//!
+//! Looks are made before the clock starts and after it stopped; while it runs, once a second, only a few files of sysfs are
+//! read. A disk is asked for its health and its temperature outside the clock only, since it answers itself.
+
+mod health;
+mod heat;
+mod lazy_init;
+mod power;
+mod processes;
+mod processors;
+mod timers;
+mod upkeep;
+
+use crate::sysroot::Sysroot;
+use plumb_result::Seen;
+use plumb_result::conditions::{Conditions, PhaseConditions, TimerDue, Upkeep, UpkeepKind};
+use plumb_result::observe::{LayerKind, TargetFacts};
+use processes::Processes;
+use processors::Frequencies;
+use std::collections::BTreeSet;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Watches the state of the machine over a run: [`begin`](ConditionWatch::begin) before each phase's clock,
+/// [`tick`](ConditionWatch::tick) once a second, [`finish`](ConditionWatch::finish) after it.
+#[derive(Debug, Clone)]
+pub struct ConditionWatch {
+    sys: Sysroot,
+    places: upkeep::Places,
+    ext4: BTreeSet<String>,
+    /// Leaf devices that could have health and heat.
+    leaves: Vec<String>,
+    /// Asked for when the first phase begins, since that starts a process.
+    timers: Option<Seen<Vec<TimerDue>>>,
+    declared: Vec<UpkeepKind>,
+    frequencies: Frequencies,
+    phase: PhaseConditions,
+}
+
+impl ConditionWatch {
+    /// For the storage under a run's targets.
+    pub fn of<'a>(targets: impl IntoIterator<Item = &'a TargetFacts>) -> ConditionWatch {
+        ConditionWatch::of_in(&Sysroot::real(), targets)
+    }
+
+    /// As [`ConditionWatch::of`], on the machine that a tree of files describes.
+    pub fn of_in<'a>(sys: &Sysroot, targets: impl IntoIterator<Item = &'a TargetFacts>) -> ConditionWatch {
+        let targets: Vec<TargetFacts> = targets.into_iter().cloned().collect();
+        let mut leaves: Vec<String> = Vec::new();
+        for facts in &targets {
+            let real = |layer: &&plumb_result::observe::BlockLayer| {
+                facts.leaves.contains(&layer.name) && layer.kind != LayerKind::Sim && !leaves.contains(&layer.name)
+            };
+            let found: Vec<String> = facts.stack.iter().filter(real).map(|layer| layer.name.clone()).collect();
+            leaves.extend(found);
+        }
+        ConditionWatch {
+            sys: sys.clone(),
+            places: upkeep::Places::of(sys, &targets),
+            ext4: lazy_init::devices(&targets),
+            leaves,
+            timers: None,
+            declared: Vec::new(),
+            frequencies: Frequencies::default(),
+            phase: PhaseConditions::default(),
+        }
+    }
+
+    /// Declares kinds of upkeep as a factor of the study: they are there on purpose.
+    pub fn declare(&mut self, kinds: impl IntoIterator<Item = UpkeepKind>) {
+        self.declared.extend(kinds);
+    }
+
+    /// Looks before a phase. What it returns has no `after` yet.
+    pub fn begin(&mut self) -> PhaseConditions {
+        let sys = &self.sys;
+        let timers = self.timers.get_or_insert_with(|| timers::due(sys)).clone();
+        self.frequencies = Frequencies::default();
+        self.phase = PhaseConditions {
+            before: self.look(),
+            timers,
+            declared: self.declared.clone(),
+            ..PhaseConditions::default()
+        };
+        self.phase.clone()
+    }
+
+    /// Looks while the clock runs, at what costs a few readings of sysfs; the upkeep that was seen so far.
+    pub fn tick(&mut self) -> &[Upkeep] {
+        self.frequencies.tick(&self.sys);
+        for now in self.places.quick(&self.sys) {
+            remember(&mut self.phase.meanwhile, now);
+        }
+        &self.phase.meanwhile
+    }
+
+    /// Looks after the clock stopped, and returns everything about the phase.
+    pub fn finish(&mut self) -> PhaseConditions {
+        let mut phase = std::mem::take(&mut self.phase);
+        phase.after = self.look();
+        phase.frequency = self.frequencies.spread();
+        phase
+    }
+
+    fn look(&self) -> Conditions {
+        let sys = &self.sys;
+        let processes = Processes::look(sys);
+        let upkeep = match &processes {
+            Ok(processes) => self.places.look(sys, processes),
+            Err(reason) => upkeep::Look { upkeep: Seen::No(reason.clone()), unseen: Vec::new() },
+        };
+        let named = |leaf: &String| leaf.clone();
+        Conditions {
+            at_unix_s: SystemTime::now().duration_since(UNIX_EPOCH).ok().map(|since| since.as_secs()),
+            upkeep: upkeep.upkeep,
+            upkeep_unseen: upkeep.unseen,
+            lazy_init: lazy_init::look(sys, &self.ext4, &processes),
+            cpu_throttles: processors::throttles(sys),
+            power: power::source(sys),
+            heat: self.leaves.iter().map(|leaf| (named(leaf), heat::of(sys, leaf))).collect(),
+            health: self.leaves.iter().map(|leaf| (named(leaf), health::of(sys, leaf))).collect(),
+        }
+    }
+}
+
+/// Each device and kind once, as it was seen last.
+fn remember(seen: &mut Vec<Upkeep>, now: Upkeep) {
+    match seen.iter_mut().find(|one| one.on == now.on && one.kind == now.kind) {
+        Some(known) => *known = now,
+        None => seen.push(now),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testtree::Tree;
+    use plumb_result::observe::BlockLayer;
+
+    // Protects: a rebuild that begins and ends between the two looks is seen all the same, once.
+    #[test]
+    fn a_rebuild_in_the_midst_of_a_phase_is_seen() {
+        let tree = Tree::new();
+        let action = |word: &str, done: &str| {
+            tree.file("/sys/devices/virtual/block/md0/md/sync_action", &format!("{word}\n"))
+                .file("/sys/devices/virtual/block/md0/md/sync_completed", &format!("{done}\n"));
+        };
+        tree.block("virtual/block/md0", "9:0", 8);
+        action("idle", "none");
+        let layer = BlockLayer { name: "md0".to_owned(), ..BlockLayer::default() };
+        let facts = TargetFacts { stack: vec![layer], leaves: vec!["md0".to_owned()], ..TargetFacts::default() };
+        let mut watch = ConditionWatch::of_in(&tree.sys(), [&facts]);
+        watch.declare([UpkeepKind::Degraded]);
+        let begun = watch.begin();
+        assert_eq!((begun.before.upkeep, begun.after.upkeep), (Seen::Yes(Vec::new()), Seen::default()));
+        watch.tick();
+        action("check", "10 / 100");
+        watch.tick();
+        action("check", "90 / 100");
+        watch.tick();
+        action("idle", "none");
+        let phase = watch.finish();
+        assert_eq!(phase.after.upkeep, Seen::Yes(Vec::new()));
+        assert_eq!(phase.declared, [UpkeepKind::Degraded]);
+        let told: Vec<&str> = phase.meanwhile.iter().map(|one| one.detail.as_str()).collect();
+        assert_eq!(told, ["90 % done"]);
+        assert!(watch.begin().meanwhile.is_empty(), "a phase begins anew");
+    }
+
+    // Protects: on this very machine nothing panics, and every leaf has an answer or a reason.
+    #[test]
+    fn the_real_machine_answers_or_says_why_not() {
+        let facts = crate::stack::of_path(std::path::Path::new(env!("CARGO_MANIFEST_DIR")));
+        let mut watch = ConditionWatch::of([&facts]);
+        watch.begin();
+        watch.tick();
+        let phase = watch.finish();
+        let leaves: Vec<&String> = facts.leaves.iter().collect();
+        assert_eq!(phase.after.health.keys().collect::<Vec<_>>(), leaves);
+        assert_eq!(phase.after.heat.keys().collect::<Vec<_>>(), leaves);
+        assert!(phase.after.at_unix_s >= phase.before.at_unix_s);
+    }
+}

@@ -1,0 +1,53 @@
+//! What the machine runs on. Source: Documentation/ABI/testing/sysfs-class-power.
+
+use crate::sysroot::Sysroot;
+use plumb_result::Seen;
+use plumb_result::conditions::PowerSource;
+
+const DIRECTORY: &str = "/sys/class/power_supply";
+
+/// Mains as soon as one supply is online, or where there is no battery of the machine's own.
+pub(super) fn source(sys: &Sysroot) -> Seen<PowerSource> {
+    if !sys.exists("/sys") {
+        return Seen::no("there is no /sys to tell what the machine runs on");
+    }
+    let mut on_battery = false;
+    for name in sys.names(DIRECTORY) {
+        let line = |file: &str| sys.line(format!("{DIRECTORY}/{name}/{file}"));
+        // The battery of a mouse is not the machine's.
+        if line("scope").as_deref() == Some("Device") {
+            continue;
+        }
+        match line("type").as_deref() {
+            Some("Battery") => on_battery |= line("status").as_deref() == Some("Discharging"),
+            Some(_) if line("online").as_deref() == Some("1") => return Seen::Yes(PowerSource::Mains),
+            _ => {}
+        }
+    }
+    Seen::Yes(if on_battery { PowerSource::Battery } else { PowerSource::Mains })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testtree::Tree;
+
+    // Protects: a laptop on its battery, on mains, and a server with a wireless mouse.
+    #[test]
+    fn supplies_are_told_apart() {
+        let tree = Tree::new();
+        assert!(source(&tree.sys()).value().is_none());
+        tree.directory("/sys");
+        assert_eq!(source(&tree.sys()), Seen::Yes(PowerSource::Mains));
+        let at = |name: &str, file: &str| format!("/sys/class/power_supply/{name}/{file}");
+        tree.file(&at("hidpp_battery_0", "type"), "Battery\n")
+            .file(&at("hidpp_battery_0", "scope"), "Device\n")
+            .file(&at("hidpp_battery_0", "status"), "Discharging\n");
+        assert_eq!(source(&tree.sys()), Seen::Yes(PowerSource::Mains));
+        tree.file(&at("BAT0", "type"), "Battery\n").file(&at("BAT0", "status"), "Discharging\n");
+        tree.file(&at("AC", "type"), "Mains\n").file(&at("AC", "online"), "0\n");
+        assert_eq!(source(&tree.sys()), Seen::Yes(PowerSource::Battery));
+        tree.file(&at("AC", "online"), "1\n");
+        assert_eq!(source(&tree.sys()), Seen::Yes(PowerSource::Mains));
+    }
+}

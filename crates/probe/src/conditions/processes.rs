@@ -1,0 +1,49 @@
+//! Processes that work on storage by themselves, found by their names, which anybody may read.
+
+use crate::sysroot::Sysroot;
+
+/// Which of them are alive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Processes {
+    /// The kernel's thread that zeroes inode tables of ext4. Source: `ext4_run_lazyinit_thread` in fs/ext4/super.c.
+    pub(super) ext4_lazy_init: bool,
+    /// `btrfs scrub` of btrfs-progs, which waits for the kernel.
+    pub(super) btrfs_scrub: bool,
+}
+
+impl Processes {
+    /// Looks through `/proc` once; the reason where there is none.
+    pub(super) fn look(sys: &Sysroot) -> Result<Processes, String> {
+        sys.read("/proc/self/stat").or_else(|reason| if sys.is_real() { Err(reason) } else { Ok(String::new()) })?;
+        let mut found = Processes::default();
+        for pid in sys.names("/proc").iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {
+            match sys.line(format!("/proc/{pid}/comm")).as_deref() {
+                Some("ext4lazyinit") => found.ext4_lazy_init = true,
+                Some("btrfs") => {
+                    let command = sys.read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+                    found.btrfs_scrub |= command.split('\0').any(|word| word == "scrub");
+                }
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testtree::Tree;
+
+    // Protects: threads are known by name, and another command of btrfs is no scrub.
+    #[test]
+    fn workers_are_known_by_name() {
+        let tree = Tree::new();
+        tree.file("/proc/7/comm", "btrfs\n").file("/proc/7/cmdline", "btrfs\0subvolume\0list\0/\0");
+        assert_eq!(Processes::look(&tree.sys()), Ok(Processes::default()));
+        tree.file("/proc/8/comm", "ext4lazyinit\n")
+            .file("/proc/9/comm", "btrfs\n")
+            .file("/proc/9/cmdline", "btrfs\0scrub\0start\0/\0");
+        assert_eq!(Processes::look(&tree.sys()), Ok(Processes { ext4_lazy_init: true, btrfs_scrub: true }));
+    }
+}

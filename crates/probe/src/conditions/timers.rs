@@ -1,0 +1,123 @@
+//! What the machine will do by itself, and when. Source: systemctl(1), `list-timers --output=json`: times are µs since
+//! 1970, `null` or 0 where there is none.
+
+use crate::sysroot::Sysroot;
+use plumb_result::Seen;
+use plumb_result::conditions::TimerDue;
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// systemd answers within milliseconds, or hangs.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Every timer of the machine's systemd. Starts a process: call it once a run, outside the clock.
+pub(super) fn due(sys: &Sysroot) -> Seen<Vec<TimerDue>> {
+    // The same test as sd_booted(3).
+    if !sys.exists("/run/systemd/system") {
+        return Seen::No(without_systemd(sys));
+    }
+    if !sys.is_real() {
+        return Seen::no("systemd cannot be asked about another machine");
+    }
+    list().and_then(|text| parse(&text)).into()
+}
+
+/// When cron's jobs are due is not computed; which there are is said.
+fn without_systemd(sys: &Sysroot) -> String {
+    let directories = ["/etc/cron.d", "/etc/cron.hourly", "/etc/cron.daily", "/etc/cron.weekly", "/etc/cron.monthly"];
+    let mut jobs: Vec<String> =
+        directories.iter().flat_map(|directory| sys.names(directory)).filter(|name| !name.starts_with('.')).collect();
+    jobs.sort();
+    jobs.dedup();
+    match jobs.as_slice() {
+        [] => "systemd does not run here, and there are no jobs of cron".to_owned(),
+        jobs => format!("systemd does not run here, and when cron runs {} is not known", jobs.join(", ")),
+    }
+}
+
+fn list() -> Result<String, String> {
+    let mut child = Command::new("systemctl")
+        .args(["list-timers", "--all", "--no-pager", "--output=json"])
+        .env("LC_ALL", "C")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| format!("systemctl cannot be started: {}", crate::sysroot::reason(&error)))?;
+    // Read beside the waiting: a full pipe would hold systemctl, and systemctl us.
+    let output = child.stdout.take();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        output.map(|mut pipe| pipe.read_to_string(&mut text)).transpose().map(|_| text)
+    });
+    let started = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if started.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(5)),
+            Ok(None) | Err(_) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                return Err(format!("systemctl did not answer within {} s", PATIENCE.as_secs()));
+            }
+        }
+    };
+    let text = reader.join().ok().and_then(Result::ok);
+    if !status.success() {
+        return Err("systemctl list-timers failed".to_owned());
+    }
+    text.ok_or_else(|| "what systemctl said could not be read".to_owned())
+}
+
+fn parse(text: &str) -> Result<Vec<TimerDue>, String> {
+    let rows: Vec<serde_json::Value> = serde_json::from_str(text)
+        .map_err(|_| "this systemd does not list its timers as JSON (248 and later do)".to_owned())?;
+    let time = |row: &serde_json::Value, key: &str| {
+        // Some versions write numbers, some write them as text.
+        let value = row.get(key)?;
+        let micros = value.as_u64().or_else(|| value.as_str()?.parse().ok())?;
+        (micros > 0 && micros < u64::MAX).then_some(micros / 1_000_000)
+    };
+    let timer = |row: &serde_json::Value| {
+        let name = row.get("unit")?.as_str()?.to_owned();
+        Some(TimerDue { name, next_unix_s: time(row, "next"), last_unix_s: time(row, "last") })
+    };
+    Ok(rows.iter().filter_map(timer).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testtree::Tree;
+
+    // Protects: what systemd 252 prints, with a timer that never ran and one that never will.
+    #[test]
+    fn timers_as_systemd_lists_them() {
+        let text = r#"[{"next":1589485390891904,"left":1589485390891904,"last":1589481783203015,"passed":1589481783203015,
+            "unit":"dnf-makecache.timer","activates":"dnf-makecache.service"},
+            {"next":1589500000000000,"left":1,"last":0,"passed":0,"unit":"fstrim.timer","activates":"fstrim.service"},
+            {"next":null,"left":null,"last":null,"passed":null,"unit":"snap.timer","activates":null}]"#;
+        let timer = |name: &str, next_unix_s, last_unix_s| TimerDue { name: name.to_owned(), next_unix_s, last_unix_s };
+        assert_eq!(
+            parse(text).unwrap(),
+            [
+                timer("dnf-makecache.timer", Some(1_589_485_390), Some(1_589_481_783)),
+                timer("fstrim.timer", Some(1_589_500_000), None),
+                timer("snap.timer", None, None),
+            ]
+        );
+        assert!(parse("NEXT LEFT LAST\n").unwrap_err().contains("JSON"));
+    }
+
+    // Protects: without systemd nothing is claimed, and what cron could do is named.
+    #[test]
+    fn without_systemd_jobs_are_named() {
+        let tree = Tree::new();
+        assert!(due(&tree.sys()).as_result().unwrap_err().contains("no jobs"));
+        tree.file("/etc/cron.daily/plocate", "").file("/etc/cron.d/mdadm", "").file("/etc/cron.d/.placeholder", "");
+        assert!(due(&tree.sys()).as_result().unwrap_err().contains("cron runs mdadm, plocate is"));
+        tree.directory("/run/systemd/system");
+        assert!(due(&tree.sys()).as_result().unwrap_err().contains("another machine"));
+    }
+}

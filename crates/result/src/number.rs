@@ -1,0 +1,107 @@
+//! Numbers as people read them: a unit always, SI and IEC told apart, and no more digits than they deserve.
+
+/// How many digits a number shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Digits {
+    /// Three significant ones, so that a column of numbers can be compared: `4.10 GiB`.
+    Three,
+    /// As a sentence says it, one decimal below 100 where there is one: `4.1 GiB`, `4 GiB`.
+    Spoken,
+}
+
+/// Units of one quantity, the smallest first, each so many times the one before.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Units {
+    base: f64,
+    names: &'static [&'static str],
+}
+
+/// Bytes, binary.
+pub const BYTES: Units = Units { base: 1024.0, names: &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] };
+/// Bytes per second, decimal, as buses and data sheets state them.
+pub const BYTES_PER_SECOND: Units = Units { base: 1000.0, names: &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"] };
+/// Bytes per second, binary.
+pub const BYTES_PER_SECOND_IEC: Units = Units { base: 1024.0, names: &["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s"] };
+/// A number per second, of what the context says.
+pub const PER_SECOND: Units = Units { base: 1000.0, names: &["/s", "k/s", "M/s", "G/s"] };
+/// Operations per second.
+pub const OPS_PER_SECOND: Units = Units { base: 1000.0, names: &["ops/s", "kops/s", "Mops/s", "Gops/s"] };
+/// A plain number.
+pub const COUNT: Units = Units { base: 1000.0, names: &["", "k", "M", "G", "T"] };
+/// Time, from nanoseconds.
+pub const TIME: Units = Units { base: 1000.0, names: &["ns", "µs", "ms", "s"] };
+
+impl Units {
+    /// A value in the smallest unit, with the unit that suits it.
+    pub fn set(&self, value: f64, digits: Digits) -> String {
+        let mut value = value;
+        let mut unit = 0;
+        // What would round to a whole unit of the next is one.
+        while value.abs() >= self.base - self.base / 2000.0 && unit + 1 < self.names.len() {
+            value /= self.base;
+            unit += 1;
+        }
+        format!("{} {}", digits.set(value), self.names[unit]).trim_end().to_owned()
+    }
+}
+
+impl Digits {
+    /// A number without a unit.
+    pub fn set(self, value: f64) -> String {
+        if !value.is_finite() {
+            return value.to_string();
+        }
+        let decimals = match self {
+            Digits::Three => {
+                let magnitude = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+                (2 - magnitude).clamp(0, 2) as usize
+            }
+            Digits::Spoken => usize::from(value.abs() < 99.95 && (value - value.round()).abs() >= 0.05),
+        };
+        format!("{value:.decimals$}")
+    }
+}
+
+/// A share (0–1): `62 %`, with a decimal below 10 %. Something is never shown as nothing, and not quite all never as all.
+pub fn percent(share: f64, digits: Digits) -> String {
+    let value = share * 100.0;
+    let whole = digits == Digits::Spoken && value.fract() == 0.0;
+    match value {
+        _ if value > 0.0 && value < 0.05 => match digits {
+            Digits::Spoken => "less than 0.1 %".to_owned(),
+            Digits::Three => "< 0.1 %".to_owned(),
+        },
+        _ if value > 99.5 && value < 100.0 => format!("{:.1} %", value.min(99.9)),
+        _ if value != 0.0 && value.abs() < 9.95 && !whole => format!("{value:.1} %"),
+        _ => format!("{value:.0} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: 999.6 kB/s is not "1000 kB/s", and zero, negative and infinite values are no panic.
+    #[test]
+    fn units_roll_over_where_rounding_does() {
+        assert_eq!(BYTES_PER_SECOND.set(999_600.0, Digits::Three), "1.00 MB/s");
+        assert_eq!(BYTES_PER_SECOND.set(999_600.0, Digits::Spoken), "1 MB/s");
+        assert_eq!(BYTES.set(1023.9 * 1024.0, Digits::Spoken), "1 MiB");
+        assert_eq!(TIME.set(-1500.0, Digits::Three), "-1.50 µs");
+        assert_eq!(COUNT.set(0.0, Digits::Three), "0.00");
+        assert_eq!(COUNT.set(f64::INFINITY, Digits::Three), "inf T");
+    }
+
+    // Protects: a share that is nearly nothing or nearly all must not round to a claim, in a table as in a sentence.
+    #[test]
+    fn nearly_nothing_is_not_nothing() {
+        assert_eq!(percent(0.0001, Digits::Spoken), "less than 0.1 %");
+        assert_eq!(percent(0.0001, Digits::Three), "< 0.1 %");
+        assert_eq!(percent(0.9999, Digits::Three), "99.9 %");
+        assert_eq!(
+            (percent(0.02, Digits::Three), percent(0.02, Digits::Spoken)),
+            ("2.0 %".to_owned(), "2 %".to_owned())
+        );
+        assert_eq!(percent(-0.052, Digits::Three), "-5.2 %");
+    }
+}

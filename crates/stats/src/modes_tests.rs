@@ -1,0 +1,113 @@
+use super::*;
+use crate::random::SplitMix;
+use proptest::prelude::*;
+
+fn assert_close(found: f64, expected: f64, tolerance: f64) {
+    assert!((found - expected).abs() < tolerance, "{found} is not {expected}");
+}
+
+#[test]
+fn the_dip_agrees_with_the_package_diptest() {
+    // Python: diptest.diptest(numpy.array(x)) of diptest 0.12.0; its p from its own table, so only near.
+    let two = [1.0, 2.0, 3.0, 10.0, 11.0, 12.0, 13.0, 2.5, 11.5];
+    assert_close(dip(&two).unwrap().dip, 0.1728395061728395, 1e-12);
+    let digits =
+        [3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4, 6, 2, 6, 4, 3, 3, 8, 3, 2, 7].map(f64::from);
+    let found = dip(&digits).unwrap();
+    assert_close(found.dip, 0.06666666666666667, 1e-12);
+    assert_close(found.p, 0.35626, 0.02);
+    let humps: Vec<f64> =
+        (0..40).map(|i| f64::from(i)).map(|i| if i % 2.0 == 0.0 { i.sin() + 5.0 } else { (i * 1.7).cos() }).collect();
+    let found = dip(&humps).unwrap();
+    assert_close(found.dip, 0.15045782133205723, 1e-12);
+    let bent: Vec<f64> = (0..25).map(|i| (f64::from(i) * 3.1).sin().exp()).collect();
+    let found = dip(&bent).unwrap();
+    assert_close(found.dip, 0.02700102590528732, 1e-12);
+    assert_close(found.p, 1.0, 0.02);
+}
+
+#[test]
+fn equal_values_have_the_least_dip_and_no_modes() {
+    assert_eq!(dip(&[3.0; 10]).unwrap(), Dip { dip: 0.05, p: 1.0 });
+    assert_eq!(modes(&[3.0; 20]), None);
+    assert!(dip(&[1.0, 2.0, 3.0]).is_err());
+    assert!(dip(&[1.0, 2.0, 3.0, f64::NAN]).is_err());
+    assert_eq!(modes(&[1.0, 1.0, 1.0, 1.0, 2.0, 2.0, 2.0]), None);
+    assert_eq!(modes(&[0.0; 20]), None);
+}
+
+#[test]
+fn two_groups_are_parted_and_described() {
+    let values = [100.0, 75.0, 101.0, 99.0, 100.5, 99.5, 76.0, 100.2, 99.8, 100.0, 74.0, 100.4];
+    let found = modes(&values).unwrap();
+    assert_eq!(found.low_share, 0.25);
+    assert_close(found.ratio, 0.75, 0.01);
+    assert_close(found.split, (76.0f64 * 99.0).sqrt(), 1e-9);
+    assert!(found.p < 0.001);
+    // Two groups without any spread within are the clearest of all.
+    let exact = [100.0, 100.0, 80.0, 100.0, 100.0, 100.0, 80.0, 100.0];
+    assert_eq!(modes(&exact).unwrap().low_share, 0.25);
+}
+
+#[test]
+fn groups_too_near_to_matter_and_single_wild_runs_are_no_modes() {
+    let near = [100.0, 100.01, 99.99, 100.0, 100.02, 99.0, 99.01, 98.99, 99.0, 99.02];
+    assert_eq!(modes(&near), None);
+    let one = [100.0, 101.0, 99.0, 100.5, 99.5, 100.2, 99.8, 100.1, 100.4, 50.0];
+    assert_eq!(modes(&one), None);
+}
+
+/// Runs of two sides of a disk whose run is slow by a quarter in one of five cases.
+fn slow_mode(noise: &mut SplitMix, runs: usize, spread: f64, slow: f64) -> Vec<f64> {
+    let run = |noise: &mut SplitMix| {
+        let is_slow = ((noise.next() >> 11) as f64 / (1u64 << 53) as f64) < slow;
+        (if is_slow { 0.75 } else { 1.0 }) * (spread * noise.normal()).exp()
+    };
+    let side = |noise: &mut SplitMix, level: f64| (0..runs).map(|_| level * run(noise)).collect::<Vec<f64>>();
+    let (a, b) = (side(noise, 100.0), side(noise, 170.0));
+    centred(&[&a, &b]).unwrap()
+}
+
+#[test]
+fn a_slow_mode_in_a_fifth_of_runs_is_found_at_twelve_runs_a_side() {
+    let mut noise = SplitMix::new(8);
+    for spread in [0.01, 0.02, 0.03] {
+        let found = (0..500).filter(|_| modes(&slow_mode(&mut noise, 12, spread, 0.2)).is_some()).count();
+        assert!(found >= 450, "{found} of 500 at a spread of {spread}");
+    }
+}
+
+#[test]
+fn runs_without_modes_have_them_in_one_of_a_hundred_samples() {
+    let mut noise = SplitMix::new(9);
+    for runs in [6, 10, 15, 30] {
+        let found = (0..1500).filter(|_| modes(&slow_mode(&mut noise, runs, 0.05, 0.0)).is_some()).count();
+        assert!(found <= 26, "{found} of 1500 samples of 2 × {runs} runs");
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_dip_lies_within_its_bounds_and_knows_no_order(values in prop::collection::vec(-100..100i32, 4..60)) {
+        let values: Vec<f64> = values.into_iter().map(f64::from).collect();
+        let n = values.len() as f64;
+        let found = dip(&values).unwrap();
+        prop_assert!(found.dip >= 0.5 / n - 1e-12 && found.dip <= 0.25 + 1e-12, "{found:?}");
+        prop_assert!(found.p > 0.0 && found.p <= 1.0);
+        let other: Vec<f64> = values.iter().rev().map(|value| -3.0 * value + 8.0).collect();
+        prop_assert!((dip(&other).unwrap().dip - found.dip).abs() < 1e-9);
+    }
+
+    #[test]
+    fn modes_know_no_unit_and_no_order(values in prop::collection::vec(1.0..3.0f64, 8..40), scale in 1e-3..1e6f64) {
+        let other: Vec<f64> = values.iter().rev().map(|value| value * scale).collect();
+        match (modes(&values), modes(&other)) {
+            (Some(a), Some(b)) => {
+                prop_assert!((a.ratio - b.ratio).abs() < 1e-9 && (a.split * scale / b.split - 1.0).abs() < 1e-9);
+                prop_assert!(a.ratio < 1.0 && a.low_share > 0.0 && a.low_share < 1.0);
+            }
+            (None, None) => {}
+            other => prop_assert!(false, "{other:?}"),
+        }
+    }
+}

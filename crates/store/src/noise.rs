@@ -1,0 +1,143 @@
+//! Noise floors: kept with what they hold for, and found again by place and work.
+
+use crate::open::Durability;
+use crate::write::{nanos, parse, rfc3339};
+use crate::{Store, StoreError, canonical};
+use jiff::Timestamp;
+use plumb_result::observe::{Environment, TargetFacts};
+use plumb_result::{Noise, NoiseFloor};
+use rusqlite::params;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+/// The storage under each target of a work, by the targets' names.
+pub type Targets = BTreeMap<String, TargetFacts>;
+
+/// A noise floor to keep.
+#[derive(Debug, Clone, Copy)]
+pub struct NoiseIn<'a> {
+    /// UUIDv7.
+    pub id: &'a str,
+    /// The place in a form that does not depend on where one stands: an absolute path, or a simulated device.
+    pub place: &'a str,
+    /// As printed.
+    pub noise: &'a Noise,
+    /// The machine.
+    pub environment: &'a Environment,
+    /// By the works' names: what was run, without seed, place and length, and the storage it ran on.
+    pub works: &'a BTreeMap<String, NoiseWork>,
+}
+
+/// A work whose noise was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoiseWork {
+    /// What it does, without seed, place and length of phases.
+    pub print: Value,
+    /// What it ran on.
+    pub targets: Targets,
+}
+
+/// A noise floor that was kept for a work at a place.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredFloors {
+    /// RFC 3339, UTC.
+    pub measured_at: String,
+    /// The machine, as it was.
+    pub environment: Environment,
+    /// The storage, as it was.
+    pub targets: Targets,
+    /// The floors of the work's numbers.
+    pub floors: Vec<NoiseFloor>,
+}
+
+impl Store {
+    /// Keeps a noise floor, flushed to the storage.
+    pub fn save_noise(&mut self, noise: &NoiseIn<'_>) -> Result<(), StoreError> {
+        let body = canonical::text(&canonical::value("the noise floor", noise.noise)?);
+        let environment = canonical::text(&canonical::value("the environment", noise.environment)?);
+        let targets: BTreeMap<&String, &Targets> =
+            noise.works.iter().map(|(name, work)| (name, &work.targets)).collect();
+        let targets = canonical::text(&canonical::value("the targets", &targets)?);
+        let measured_at = noise
+            .noise
+            .measured_at
+            .parse::<Timestamp>()
+            .map_err(|_| StoreError::Time { id: noise.id.to_owned(), text: noise.noise.measured_at.clone() })?;
+        let floors = noise
+            .noise
+            .floors
+            .iter()
+            .filter_map(|floor| Some((floor, noise.works.get(&floor.workload)?)))
+            .map(|(floor, work)| {
+                let body = canonical::text(&canonical::value("a noise floor", floor)?);
+                Ok((floor, canonical::address(&canonical::text(&work.print)), body))
+            })
+            .collect::<Result<Vec<_>, StoreError>>()?;
+        self.write("storing a noise floor", Durability::Power, |transaction| {
+            transaction.execute(
+                "INSERT INTO noise (id, measured_at, place, environment, targets, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![noise.id, nanos(measured_at), noise.place, environment, targets, body],
+            )?;
+            let mut insert = transaction.prepare(
+                "INSERT INTO noise_floor (noise_id, workload, work_hash, phase, metric, floor, blocks, cv, body)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            )?;
+            for (floor, work_hash, body) in &floors {
+                insert.execute(params![
+                    noise.id,
+                    floor.workload,
+                    work_hash,
+                    floor.phase,
+                    floor.metric.to_string(),
+                    floor.floor,
+                    floor.blocks,
+                    floor.cv,
+                    body
+                ])?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The newest noise floor of a work at a place; `print` is the work without seed, place and length of phases.
+    /// Whether it still holds for machine and storage as they are now, the caller judges.
+    pub fn noise_floors(&self, place: &str, print: &Value) -> Result<Option<StoredFloors>, StoreError> {
+        let failed = self.failed("looking for a noise floor");
+        let work_hash = canonical::address(&canonical::text(print));
+        let mut statement = self
+            .connection
+            .prepare(
+                "SELECT noise.id, measured_at, environment, targets, noise_floor.workload, noise_floor.body
+                 FROM noise JOIN noise_floor ON noise_id = noise.id
+                 WHERE place = ?1 AND work_hash = ?2
+                 ORDER BY measured_at DESC, noise.id DESC, phase, metric",
+            )
+            .map_err(&failed)?;
+        let mut rows = statement.query(params![place, work_hash]).map_err(&failed)?;
+        let mut newest: Option<(String, StoredFloors)> = None;
+        while let Some(row) = rows.next().map_err(&failed)? {
+            let read = || -> rusqlite::Result<(String, i64, String, String, String, String)> {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
+            };
+            let (id, measured_at, environment, targets, workload, body) = read().map_err(&failed)?;
+            let damaged = |reason: String| self.unreadable(&id, "a noise floor", reason);
+            let floor: NoiseFloor = parse(&body).map_err(damaged)?;
+            match &mut newest {
+                Some((known, stored)) if *known == id => stored.floors.push(floor),
+                Some(_) => break,
+                None => {
+                    let environment = parse(&environment).map_err(damaged)?;
+                    let mut works: BTreeMap<String, Targets> = parse(&targets).map_err(damaged)?;
+                    let stored = StoredFloors {
+                        measured_at: rfc3339(measured_at),
+                        environment,
+                        targets: works.remove(&workload).unwrap_or_default(),
+                        floors: vec![floor],
+                    };
+                    newest = Some((id, stored));
+                }
+            }
+        }
+        Ok(newest.map(|(_, stored)| stored))
+    }
+}

@@ -1,0 +1,380 @@
+//! From rows to contrasts: what the numbers say, and what the checks leave of it. Pure.
+
+use super::ledger::{Cell, Row};
+use plumb_result::compare::{Capped, Floor, Replicate};
+use plumb_result::metric::Stat;
+use plumb_result::{Better, Contrast, ContrastVerdict, Finding, Level, Metric, Quantity};
+use plumb_stats::schedule::Side;
+use plumb_stats::stop::{Precision, Question, Statistic};
+use plumb_stats::verdict::{Assessment, Compared, Note, Rule, Sides, Unit, Verdict, assess_all};
+use plumb_trust::{NumberFound, is_below_floor};
+use std::collections::BTreeMap;
+
+/// Rows by what they are of.
+pub type Rows = BTreeMap<Cell, Vec<Row>>;
+
+/// Checks of a comparison whose failure means that the two sides' numbers are not of one kind.
+const DISQUALIFYING: &[&str] = &["D6", "D7", "E11", "E13"];
+
+/// The check of runs and provisionings: when it warns, nothing may be claimed.
+const TOO_FEW: &str = "E1";
+
+/// What one cell's rows came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Claim {
+    /// Which number.
+    pub cell: Cell,
+    /// What the statistics say.
+    pub assessment: Assessment,
+    /// Whether further runs would tell more.
+    pub(crate) precision: Option<Precision>,
+}
+
+/// The values of a cell, as the statistics want them.
+struct Values {
+    blocks: [Vec<f64>; 2],
+    plots: [Vec<Vec<f64>>; 2],
+}
+
+fn index(side: Side) -> usize {
+    match side {
+        Side::A => 0,
+        Side::B => 1,
+    }
+}
+
+impl Values {
+    fn of(rows: &[Row], plots: [usize; 2]) -> Values {
+        let mut values =
+            Values { blocks: Default::default(), plots: plots.map(|plots| vec![Vec::new(); plots.max(1)]) };
+        for row in rows {
+            values.blocks[index(row.side)].push(row.value);
+            if let Some(plot) = values.plots[index(row.side)].get_mut(row.plot as usize) {
+                plot.push(row.value);
+            }
+        }
+        // A plot all of whose runs were rejected is no plot; where plots pair, its partner goes with it.
+        let [a, b] = &mut values.plots;
+        if a.len() == b.len() {
+            let kept: Vec<bool> = a.iter().zip(b.iter()).map(|(a, b)| !a.is_empty() && !b.is_empty()).collect();
+            for plots in [a, b] {
+                let mut keep = kept.iter();
+                plots.retain(|_| keep.next().copied().unwrap_or(false));
+            }
+        } else {
+            a.retain(|plot| !plot.is_empty());
+            b.retain(|plot| !plot.is_empty());
+        }
+        values
+    }
+}
+
+/// What the statistics say of every number, as one family. With several plots on a side the plot is the sample, else the
+/// block.
+pub fn claims(rows: &Rows, plots: [usize; 2], rule: &Rule) -> Vec<Claim> {
+    let by_plot = plots.iter().any(|&plots| plots > 1);
+    let values: Vec<(&Cell, Values)> = rows.iter().map(|(cell, rows)| (cell, Values::of(rows, plots))).collect();
+    let compared: Vec<Compared<'_>> = values
+        .iter()
+        .map(|(cell, values)| {
+            let sides = if by_plot {
+                Sides::Plots { baseline: &values.plots[0], candidate: &values.plots[1] }
+            } else {
+                Sides::Blocks { baseline: &values.blocks[0], candidate: &values.blocks[1] }
+            };
+            Compared { sides, better: better(cell.metric) }
+        })
+        .collect();
+    // Values are above 0 and come in pairs, so that the only errors would be those of the rule, which is ours.
+    let assessed = assess_all(&compared, rule).unwrap_or_default();
+    let claim = |((cell, values), assessment): (&(&Cell, Values), Assessment)| {
+        let statistic = statistic(cell.metric);
+        let precision = Precision::of_assessment(&assessment, statistic);
+        let precision = if by_plot { precision.map(|one| of_plots(one, values)) } else { precision };
+        Claim { cell: (*cell).clone(), assessment, precision }
+    };
+    values.iter().zip(assessed).map(claim).collect()
+}
+
+/// The share of a plot's variance below which its runs are not what limits the interval: more of them would narrow it by
+/// less than 5 %.
+const RUNS_DO_NOT_LIMIT: f64 = 0.1;
+
+/// More runs on the same plots narrow an interval only as far as it comes from the runs: what plots differ by stays.
+fn of_plots(precision: Precision, values: &Values) -> Precision {
+    let logs = |runs: &[f64]| runs.iter().map(|value| value.ln()).collect::<Vec<f64>>();
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+    let squares = |values: &[f64]| {
+        let mean = mean(values);
+        values.iter().map(|value| (value - mean).powi(2)).sum::<f64>()
+    };
+    let (mut from_runs, mut of_means) = (0.0, 0.0);
+    for plots in &values.plots {
+        let logs: Vec<Vec<f64>> = plots.iter().map(|runs| logs(runs)).collect();
+        let freedom: usize = logs.iter().map(|runs| runs.len().saturating_sub(1)).sum();
+        if freedom == 0 || logs.len() < 2 {
+            return precision;
+        }
+        let within = logs.iter().map(|runs| squares(runs)).sum::<f64>() / freedom as f64;
+        let runs = logs.iter().map(Vec::len).sum::<usize>() as f64 / logs.len() as f64;
+        let means: Vec<f64> = logs.iter().map(|runs| mean(runs)).collect();
+        from_runs += within / runs;
+        of_means += squares(&means) / (means.len() - 1) as f64;
+    }
+    if from_runs < RUNS_DO_NOT_LIMIT * of_means {
+        return Precision { question: Question::Settled, ..precision };
+    }
+    precision
+}
+
+fn better(metric: Metric) -> plumb_stats::verdict::Better {
+    match metric.better() {
+        Better::Higher => plumb_stats::verdict::Better::Higher,
+        Better::Lower => plumb_stats::verdict::Better::Lower,
+    }
+}
+
+fn statistic(metric: Metric) -> Statistic {
+    match metric.quantity {
+        Quantity::Latency(Stat::P999 | Stat::P9999 | Stat::Max)
+        | Quantity::Response(Stat::P999 | Stat::P9999 | Stat::Max) => Statistic::P999,
+        Quantity::Latency(Stat::P99) | Quantity::Response(Stat::P99) => Statistic::P99,
+        _ => Statistic::Rate,
+    }
+}
+
+impl Claim {
+    /// What was found, for the checks.
+    pub fn found(&self, rule: &Rule) -> NumberFound {
+        match self.assessment.verdict {
+            Verdict::Faster(ratio) | Verdict::Slower(ratio) => NumberFound::Difference { ratio: ratio.value },
+            Verdict::Equivalent(_) => NumberFound::Equal { margin: rule.margin },
+            Verdict::CannotTell { .. } | Verdict::Fragile(_) => NumberFound::Nothing,
+        }
+    }
+
+    fn verdict(&self) -> ContrastVerdict {
+        match self.assessment.verdict {
+            Verdict::Faster(_) => ContrastVerdict::Faster,
+            Verdict::Slower(_) => ContrastVerdict::Slower,
+            Verdict::Equivalent(_) => ContrastVerdict::Equivalent,
+            Verdict::CannotTell { .. } => ContrastVerdict::CannotTell,
+            Verdict::Fragile(_) => ContrastVerdict::Fragile,
+        }
+    }
+}
+
+/// What a contrast is made of besides its claim.
+pub struct Terms<'a> {
+    /// Name of the baseline.
+    pub baseline: &'a str,
+    /// Name of the candidate.
+    pub candidate: &'a str,
+    /// The rule that the claims were made by.
+    pub rule: &'a Rule,
+    /// Noise floors, where they were measured.
+    pub floors: &'a BTreeMap<Cell, Floor>,
+    /// What the checks say of the comparison as a whole.
+    pub findings: &'a [Finding],
+}
+
+/// The contrast that a claim makes: its verdict, or `cannot-tell` where a check forbids it.
+pub fn contrast(claim: &Claim, rows: &[Row], terms: &Terms<'_>) -> Contrast {
+    let Claim { cell, assessment, .. } = claim;
+    let side = |side: Side| rows.iter().filter(|row| row.side == side).map(|row| row.value).collect::<Vec<f64>>();
+    let (baseline, candidate) = (side(Side::A), side(Side::B));
+    let mean = |values: &[f64]| plumb_stats::summary::geometric_mean(values).ok();
+    let cv = |values: &[f64]| plumb_stats::summary::coefficient_of_variation(values).ok();
+    let floor = terms.floors.get(cell);
+    let said = claim.verdict();
+    let capped = cap(said, claim.found(terms.rule), floor, terms.findings);
+    let verdict = if capped.is_some() { ContrastVerdict::CannotTell } else { said };
+    // Equivalence is read from the narrower interval, so that one is shown with it.
+    let (ratio, confidence) = match verdict {
+        ContrastVerdict::Equivalent => (assessment.narrow, 2.0 * terms.rule.confidence - 1.0),
+        _ => (assessment.ratio, terms.rule.confidence),
+    };
+    let note = match (&capped, assessment.note) {
+        (Some(capped), _) => Some(capped.reason.clone()),
+        (None, Note::None) => None,
+        (None, note) => Some(note.text().to_owned()),
+    };
+    Contrast {
+        metric: cell.metric,
+        phase: cell.phase.clone(),
+        baseline: terms.baseline.to_owned(),
+        candidate: terms.candidate.to_owned(),
+        baseline_value: mean(&baseline),
+        candidate_value: mean(&candidate),
+        baseline_cv: cv(&baseline),
+        candidate_cv: cv(&candidate),
+        ratio: ratio.map(|ratio| ratio.value),
+        lo: ratio.map(|ratio| ratio.lo),
+        hi: ratio.map(|ratio| ratio.hi),
+        confidence,
+        p: assessment.p_t,
+        p_adjusted: assessment.p_adjusted,
+        p_sign_flip: assessment.p_sign_flip,
+        verdict,
+        blocks: assessment.blocks,
+        // More blocks do not lift what a check has lowered.
+        blocks_needed: if capped.is_some() { None } else { assessment.blocks_needed },
+        workload: Some(cell.workload.to_owned()),
+        unit: match assessment.unit {
+            Unit::Block => Replicate::Block,
+            Unit::Plot => Replicate::Plot,
+        },
+        note,
+        capped,
+        floor: floor.cloned(),
+        baseline_modes: Vec::new(),
+        candidate_modes: Vec::new(),
+    }
+}
+
+/// What forbids a claim, if anything does. `cannot-tell` claims nothing.
+fn cap(said: ContrastVerdict, found: NumberFound, floor: Option<&Floor>, findings: &[Finding]) -> Option<Capped> {
+    if said == ContrastVerdict::CannotTell {
+        return None;
+    }
+    let capped = |code: &str, reason: String| Some(Capped { verdict: said, code: code.to_owned(), reason });
+    let forbids = |finding: &&Finding| match finding.level {
+        Level::Fail => DISQUALIFYING.contains(&finding.code.as_str()),
+        Level::Warn => finding.code == TOO_FEW,
+        _ => false,
+    };
+    if let Some(finding) = findings.iter().find(forbids) {
+        // What follows the colon is what the verdict says already.
+        let head = finding.message.split(": ").next().unwrap_or_default().trim_end_matches('.');
+        return capped(&finding.code, head.to_owned());
+    }
+    match floor {
+        Some(floor) if is_below_floor(found, floor.share) => {
+            capped("E14", format!("below what this set-up can see, which is {:.1} %", floor.share * 100.0))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::OpKind;
+
+    fn cell() -> Cell {
+        Cell { workload: "random-read", phase: "random-read".to_owned(), metric: Metric::rate(OpKind::Read) }
+    }
+
+    /// So many blocks in which the candidate is `ratio` times as fast, with a spread of about 1 %, over so many plots that
+    /// differ by `plot_spread`.
+    fn rows(ratio: f64, blocks: u32, plots: u32, plot_spread: f64) -> Rows {
+        const NOISE: [f64; 8] = [0.4, -0.9, 1.1, -0.3, 0.7, -1.2, 0.1, 0.5];
+        let row = |block: u32, side: Side, value: f64| {
+            let number = 2 * block + u32::from(side == Side::B);
+            let plot = block % plots;
+            let level = 1.0 + plot_spread * NOISE[(2 * plot + u32::from(side == Side::B)) as usize % 8];
+            Row { block, plot, side, run: number, value: value * level * (1.0 + NOISE[number as usize % 8] / 100.0) }
+        };
+        let of = |block: u32| [row(block, Side::A, 100.0), row(block, Side::B, 100.0 * ratio)];
+        Rows::from([(cell(), (0..blocks).flat_map(of).collect())])
+    }
+
+    fn contrast_of(rows: &Rows, plots: usize, floor: Option<f64>, findings: &[Finding]) -> Contrast {
+        let rule = Rule::default();
+        let mut floors = BTreeMap::new();
+        if let Some(share) = floor {
+            let at = "2024-05-01T12:00:00Z".to_owned();
+            floors.insert(cell(), Floor { share, measured_at: at, place: "x".to_owned() });
+        }
+        let claims = claims(rows, [plots; 2], &rule);
+        let terms = Terms { baseline: "A", candidate: "B", rule: &rule, floors: &floors, findings };
+        contrast(&claims[0], &rows[&cell()], &terms)
+    }
+
+    fn finding(code: &str, level: Level) -> Finding {
+        Finding {
+            code: code.to_owned(),
+            level,
+            phase: None,
+            observed: String::new(),
+            threshold: String::new(),
+            message: "One thing: and what follows.".to_owned(),
+            remedy: String::new(),
+        }
+    }
+
+    #[test]
+    fn what_the_numbers_carry_is_said() {
+        for (ratio, verdict) in
+            [(1.2, ContrastVerdict::Faster), (0.8, ContrastVerdict::Slower), (1.0, ContrastVerdict::Equivalent)]
+        {
+            let contrast = contrast_of(&rows(ratio, 8, 1, 0.0), 1, None, &[]);
+            assert_eq!((contrast.verdict, contrast.unit, contrast.blocks), (verdict, Replicate::Block, 8));
+            assert_eq!(contrast.p, contrast.p_adjusted, "one contrast needs no correction");
+        }
+    }
+
+    /// Ten runs on one provisioning are one sample of provisionings.
+    #[test]
+    fn with_plots_the_plot_is_the_sample() {
+        let contrast = contrast_of(&rows(1.03, 30, 3, 0.06), 3, None, &[]);
+        assert_eq!((contrast.unit, contrast.blocks), (Replicate::Plot, 3));
+        assert!(!matches!(contrast.verdict, ContrastVerdict::Faster | ContrastVerdict::Slower), "{contrast:?}");
+        let plain = contrast_of(&rows(1.5, 30, 3, 0.01), 3, None, &[]);
+        assert_eq!(plain.verdict, ContrastVerdict::Faster);
+        assert!(plain.note.unwrap().contains("provisionings"), "t speaks alone, and that is said");
+    }
+
+    #[test]
+    fn a_failed_check_of_comparability_forbids_every_claim() {
+        for code in ["D6", "D7", "E11", "E13"] {
+            for ratio in [1.2, 1.0] {
+                let contrast = contrast_of(&rows(ratio, 8, 1, 0.0), 1, None, &[finding(code, Level::Fail)]);
+                assert_eq!(contrast.verdict, ContrastVerdict::CannotTell);
+                assert_eq!((contrast.note.as_deref(), contrast.blocks_needed), (Some("One thing"), None));
+                assert_eq!(contrast.capped.unwrap().code, code);
+            }
+        }
+        let few = contrast_of(&rows(1.2, 8, 1, 0.0), 1, None, &[finding("E1", Level::Warn)]);
+        assert_eq!(few.capped.unwrap().verdict, ContrastVerdict::Faster);
+    }
+
+    /// A warning is for people to weigh; it does not take a verdict away.
+    #[test]
+    fn other_findings_forbid_nothing() {
+        let findings = [finding("D5", Level::Warn), finding("D6", Level::Note), finding("E5", Level::Warn)];
+        assert_eq!(contrast_of(&rows(1.2, 8, 1, 0.0), 1, None, &findings).verdict, ContrastVerdict::Faster);
+    }
+
+    #[test]
+    fn below_the_floor_nothing_is_claimed() {
+        let at = |ratio: f64, floor: f64| contrast_of(&rows(ratio, 8, 1, 0.0), 1, Some(floor), &[]);
+        assert_eq!(at(1.2, 0.1).verdict, ContrastVerdict::Faster);
+        let below = at(1.2, 0.3);
+        assert_eq!((below.verdict, below.capped.unwrap().code.as_str()), (ContrastVerdict::CannotTell, "E14"));
+        assert_eq!(at(1.0, 0.08).verdict, ContrastVerdict::CannotTell, "equal within 5 % cannot be seen either");
+        assert_eq!(at(1.0, 0.01).verdict, ContrastVerdict::Equivalent);
+    }
+
+    #[test]
+    fn a_family_is_corrected_as_one() {
+        let mut family = rows(1.2, 8, 1, 0.0);
+        let other = Cell { metric: Metric::bandwidth(OpKind::Read), ..cell() };
+        family.insert(other, family[&cell()].clone());
+        let claims = claims(&family, [1; 2], &Rule::default());
+        for claim in &claims {
+            let (p, adjusted) = (claim.assessment.p_t.unwrap(), claim.assessment.p_adjusted.unwrap());
+            assert!((adjusted / p - 2.0).abs() < 1e-9, "{p} {adjusted}");
+        }
+    }
+
+    /// Provisionings that differ do not differ less for being run more often.
+    #[test]
+    fn runs_that_do_not_limit_the_interval_are_not_asked_for() {
+        let met = |rows: &Rows| claims(rows, [3; 2], &Rule::default())[0].precision.unwrap().is_met();
+        assert!(met(&rows(1.0, 12, 3, 0.10)));
+        let alike = rows(1.0, 6, 3, 0.0);
+        let precision = claims(&alike, [3; 2], &Rule::default())[0].precision.unwrap();
+        assert!(precision.question == Question::Open || precision.half_width < 0.05, "{precision:?}");
+    }
+}

@@ -1,0 +1,235 @@
+//! The runs of a comparison so far, as rows.
+
+use super::plan::{CompareSide, PlannedBlock, side_index};
+use crate::run::RunOutcome;
+use plumb_result::compare::LeftOut;
+use plumb_result::observe::TargetFacts;
+use plumb_result::{Finding, Histogram, Level, Metric, RunVerdict};
+use plumb_stats::schedule::Side;
+use plumb_trust::{Planned, Question, SideRecord, ToolPrint, WorkPrint, work_print};
+use plumb_workload::Workload;
+use plumb_workload::named::Named;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One number that is compared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cell {
+    /// Name of the work.
+    pub workload: &'static str,
+    /// Name of its phase.
+    pub phase: String,
+    /// Which number.
+    pub metric: Metric,
+}
+
+/// One value of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    /// Which block.
+    pub block: u32,
+    /// Which plot of its side.
+    pub plot: u32,
+    /// Which side.
+    pub side: Side,
+    /// The run's place in the order in which all runs happened, and so in [`Ledger::runs`].
+    pub run: u32,
+    /// The value, above 0.
+    pub value: f64,
+}
+
+/// Times of single ops of one kind, all runs of each side merged.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OpKey {
+    pub(crate) workload: &'static str,
+    pub(crate) phase: String,
+    pub(crate) op: &'static str,
+}
+
+/// The runs so far.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    /// Every number that is meant to be had.
+    pub(crate) planned: Vec<Planned>,
+    /// Ids, in the order in which they ran.
+    pub(crate) runs: Vec<String>,
+    /// The blocks as they ran, `AB` or `BA`.
+    pub(crate) order: Vec<String>,
+    pub(crate) left_out: Vec<LeftOut>,
+    /// Two rows a block: where a run of a block was rejected, its number has none.
+    pub(crate) rows: BTreeMap<Cell, Vec<Row>>,
+    pub(crate) latencies: BTreeMap<OpKey, [Histogram; 2]>,
+    /// The storage under each plot, as its first run saw it, by work.
+    pub(crate) targets: [BTreeMap<usize, BTreeMap<&'static str, BTreeMap<String, TargetFacts>>>; 2],
+    pub(crate) records: [SideRecord; 2],
+    /// Workloads as they were resolved, so that each distinct one is boiled down once.
+    resolved: [Vec<Workload>; 2],
+    /// Runs that were accepted, by work.
+    pub(crate) accepted: [BTreeMap<&'static str, u32>; 2],
+    /// Works of which a block had two runs that the checks accept.
+    pub(crate) accepted_pairs: BTreeSet<&'static str>,
+    pub(crate) not_stored: Option<String>,
+    /// What was asked for and not had, by workload, phase and note, with the sides that it is about.
+    pub(crate) notes: BTreeMap<(&'static str, String, String), Vec<String>>,
+}
+
+/// The runs of a block of one work: in the order in which they ran, by side.
+pub(crate) struct BlockRuns {
+    pub(crate) number: u32,
+    pub(crate) planned: PlannedBlock,
+    pub(crate) outcomes: [RunOutcome; 2],
+}
+
+impl Ledger {
+    /// An empty one, for these works.
+    pub(crate) fn new(workloads: &[&'static Named]) -> Ledger {
+        Ledger { planned: planned(workloads), ..Ledger::default() }
+    }
+
+    /// Takes two runs in. Nothing of a block is kept where one of its runs was rejected: its pair would be missing.
+    pub(crate) fn note(&mut self, sides: [&CompareSide; 2], named: &'static Named, asked: &Workload, block: BlockRuns) {
+        let first = self.runs.len() as u32;
+        let mut place = [0u32; 2];
+        let mut is_rejected = false;
+        for (position, side) in block.planned.block.sides().into_iter().enumerate() {
+            let index = side_index(side);
+            let outcome = &block.outcomes[index];
+            place[index] = first + position as u32;
+            self.runs.push(outcome.result.id.clone());
+            self.note_run(sides[index], index, named, asked, outcome);
+            is_rejected |= outcome.result.verdict == RunVerdict::Reject;
+            self.targets[index]
+                .entry(block.planned.plots[index])
+                .or_default()
+                .entry(named.name)
+                .or_insert_with(|| outcome.observations.targets.clone());
+            let phases = &mut self.records[index].phases;
+            if phases.is_empty() {
+                phases.clone_from(&outcome.observations.phases);
+            }
+        }
+        if is_rejected {
+            return;
+        }
+        self.accepted_pairs.insert(named.name);
+        let [baseline, candidate] = &block.outcomes;
+        let others = numbers(named, &self.planned, candidate);
+        for (cell, a) in numbers(named, &self.planned, baseline) {
+            let Some(&(_, b)) = others.iter().find(|(other, _)| *other == cell) else { continue };
+            let row = |side: Side, value: f64| Row {
+                block: block.number,
+                plot: block.planned.plots[side_index(side)] as u32,
+                side,
+                run: place[side_index(side)],
+                value,
+            };
+            self.rows.entry(cell).or_default().extend([row(Side::A, a), row(Side::B, b)]);
+        }
+        for (index, outcome) in block.outcomes.iter().enumerate() {
+            for phase in &outcome.measurement.phases {
+                for (kind, op) in phase.ops.iter().filter(|(_, op)| !op.service.is_empty()) {
+                    let key = OpKey { workload: named.name, phase: phase.name.clone(), op: kind.name() };
+                    self.latencies.entry(key).or_default()[index].merge(&op.service);
+                }
+            }
+        }
+    }
+
+    fn note_run(
+        &mut self,
+        side: &CompareSide,
+        index: usize,
+        named: &'static Named,
+        asked: &Workload,
+        outcome: &RunOutcome,
+    ) {
+        if self.not_stored.is_none() {
+            self.not_stored.clone_from(&outcome.not_stored);
+        }
+        for phase in &outcome.result.phases {
+            for note in &phase.notes {
+                let sides = self.notes.entry((named.name, phase.name.clone(), note.clone())).or_default();
+                if !sides.contains(&side.name) {
+                    sides.push(side.name.clone());
+                }
+            }
+        }
+        let record = &mut self.records[index];
+        if outcome.result.verdict == RunVerdict::Reject {
+            record.rejected += 1;
+            for code in failed(outcome).map(|finding| &finding.code) {
+                if !record.rejected_by.contains(code) {
+                    record.rejected_by.push(code.clone());
+                }
+            }
+            let reason = why(outcome);
+            self.left_out.push(LeftOut { run: outcome.result.id.clone(), side: side.name.clone(), reason });
+        } else {
+            *self.accepted[index].entry(named.name).or_default() += 1;
+        }
+        let tool = &outcome.result.tool;
+        if !record.tools.iter().any(|known| known.name == tool.name && known.version == tool.version) {
+            record.tools.push(ToolPrint { name: tool.name.clone(), version: tool.version.clone(), dialect: None });
+        }
+        if !self.resolved[index].contains(&outcome.result.workload) {
+            self.resolved[index].push(outcome.result.workload.clone());
+            record.works.push(WorkPrint {
+                name: named.name.to_owned(),
+                asked: work_print(asked, Question::Sides),
+                run: work_print(&outcome.result.workload, Question::Sides),
+            });
+        }
+    }
+
+    /// The work as a side ran it, for a noise floor.
+    pub(crate) fn floor_print(&self, index: usize, workload: &str) -> Option<serde_json::Value> {
+        let ran = self.resolved[index].iter().find(|one| one.name == workload)?;
+        Some(work_print(ran, Question::Floor))
+    }
+
+    /// Accepted runs of the work that has fewest.
+    pub(crate) fn runs_of(&self, index: usize, workloads: &[&'static Named]) -> u32 {
+        let of = |named: &&'static Named| self.accepted[index].get(named.name).copied().unwrap_or(0);
+        workloads.iter().map(of).min().unwrap_or(0)
+    }
+}
+
+/// Every number that these works are meant to give.
+fn planned(workloads: &[&'static Named]) -> Vec<Planned> {
+    let metrics = workloads.iter().flat_map(|named| named.headline.iter().map(move |headline| (named.name, headline)));
+    metrics
+        .filter_map(|(workload, headline)| {
+            Some(Planned { workload: workload.to_owned(), metric: headline.parse().ok()? })
+        })
+        .collect()
+}
+
+fn failed(outcome: &RunOutcome) -> impl Iterator<Item = &Finding> {
+    outcome.result.checks.iter().filter(|finding| finding.level == Level::Fail)
+}
+
+/// The failed checks of a run, in one line; each check once, with the first of its phases.
+fn why(outcome: &RunOutcome) -> String {
+    let mut codes: Vec<&str> = Vec::new();
+    let mut reasons: Vec<String> = Vec::new();
+    for finding in failed(outcome) {
+        if !codes.contains(&finding.code.as_str()) {
+            codes.push(&finding.code);
+            reasons.push(format!("{} {}", finding.code, finding.message));
+        }
+    }
+    reasons.join(" ")
+}
+
+/// The headline numbers of a run. A zero or a missing value is no number on a log scale, and is left out.
+fn numbers(named: &'static Named, planned: &[Planned], outcome: &RunOutcome) -> Vec<(Cell, f64)> {
+    let is_planned = |metric: Metric| planned.iter().any(|one| one.metric == metric && one.workload == named.name);
+    let mut numbers = Vec::new();
+    for phase in &outcome.result.phases {
+        for (&metric, value) in phase.metrics.iter().filter(|(metric, _)| is_planned(**metric)) {
+            if let Some(value) = value.value.filter(|&value| value > 0.0) {
+                numbers.push((Cell { workload: named.name, phase: phase.name.clone(), metric }, value));
+            }
+        }
+    }
+    numbers
+}

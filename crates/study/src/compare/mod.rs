@@ -1,0 +1,265 @@
+//! Which of two is faster: interleaved blocks, a verdict per phase and metric, and everything in which the sides differ.
+//!
+//! The plan says who runs where and when, the ledger turns runs into rows, [`claims`] turns rows into contrasts, and
+//! trust's checks over the whole may take a claim away.
+
+pub mod claims;
+mod ledger;
+mod plan;
+pub(crate) mod view;
+pub(crate) mod words;
+
+pub use ledger::{Cell, Row};
+pub use plan::{CompareSide, Plot};
+
+use crate::fit::Policies;
+use crate::floors::{Floors, floors};
+use crate::run::{Bench, Progress, RunError, RunOutcome, RunRequest};
+use claims::{Claim, Rows, Terms, claims, contrast};
+use ledger::BlockRuns;
+pub(crate) use ledger::Ledger;
+use plan::{PlannedBlock, in_rounds, order, side_index};
+use plumb_engine::sim::SimRun;
+use plumb_result::compare::{COMPARE_SCHEMA, Plots};
+use plumb_result::{Comparison, Contrast, Finding};
+use plumb_stats::stop::{Budget, Decision, Precision, StopReason, StopRule, Stopper};
+use plumb_stats::verdict::Rule;
+use plumb_trust::Factor;
+use plumb_workload::named::{Named, Scale};
+use std::time::{Duration, Instant};
+
+/// Method and version of the claims that [`compare`] makes.
+pub const METHOD: &str = "blocked-paired-log-t-holm/2";
+
+/// What to compare.
+pub struct CompareRequest<'a> {
+    /// What the candidate is held against.
+    pub baseline: CompareSide,
+    /// What is held against it.
+    pub candidate: CompareSide,
+    /// For which work.
+    pub workloads: Vec<&'static Named>,
+    /// Size of a run; `place` is set for each side.
+    pub scale: Scale,
+    /// How long it may take altogether, preparation included.
+    pub budget: Duration,
+    /// When to stop; counted in whole rounds over the plots.
+    pub rule: StopRule,
+    /// The only factor that was meant to differ.
+    pub varying: Option<&'static Factor>,
+    /// Seed of the order and of every op.
+    pub seed: u64,
+    /// As typed, for the record.
+    pub command: &'a str,
+}
+
+impl CompareRequest<'_> {
+    pub(crate) fn sides(&self) -> [&CompareSide; 2] {
+        [&self.baseline, &self.candidate]
+    }
+
+    pub(crate) fn plots(&self) -> [usize; 2] {
+        self.sides().map(|side| side.plots.len())
+    }
+}
+
+/// What a comparison came to.
+pub struct CompareOutcome {
+    /// The comparison, as stored; `checks` has the findings over it.
+    pub comparison: Comparison,
+    /// Every value that the contrasts rest on.
+    pub rows: Rows,
+    /// A signal ended it early.
+    pub interrupted: bool,
+    /// Runs that were rejected by their checks.
+    pub rejected: usize,
+    /// Why the store does not hold it, where it does not.
+    pub not_stored: Option<String>,
+}
+
+impl CompareOutcome {
+    /// What the checks say of the comparison as a whole, worst first.
+    pub fn findings(&self) -> &[Finding] {
+        &self.comparison.checks
+    }
+}
+
+/// Why a comparison ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// The stop rule, or the budget.
+    By(StopReason),
+    /// A signal.
+    Interrupted,
+    /// No block had two runs that the checks accept.
+    NothingAccepted,
+}
+
+/// The runs of a comparison, and what the statistics say of them.
+pub(crate) struct Measured {
+    pub(crate) ledger: Ledger,
+    pub(crate) claims: Vec<Claim>,
+    pub(crate) rule: Rule,
+    pub(crate) ended: Ended,
+}
+
+/// Compares two places.
+pub fn compare(
+    bench: &mut Bench,
+    request: &CompareRequest<'_>,
+    progress: &mut dyn Progress,
+) -> Result<CompareOutcome, RunError> {
+    let measured = measure(bench, request, progress)?;
+    Ok(conclude(bench, request, measured))
+}
+
+/// Runs blocks until the stop rule, the budget or a signal ends it.
+pub(crate) fn measure(
+    bench: &mut Bench,
+    request: &CompareRequest<'_>,
+    progress: &mut dyn Progress,
+) -> Result<Measured, RunError> {
+    let started = Instant::now();
+    let plots = request.plots();
+    let stop = in_rounds(request.rule, plots);
+    let order = order(request.seed, stop.blocks_max, plots);
+    let rule = Rule { seed: request.seed, blocks_min: request.rule.blocks_min, ..Rule::default() };
+    let mut ledger = Ledger::new(&request.workloads);
+    let mut stopper = Stopper::new(stop);
+    let mut done = 0u32;
+    let mut found;
+    let ended = 'looks: loop {
+        let elapsed = started.elapsed();
+        // A further step must fit: what is left must last for two blocks of the length so far.
+        let block = if done == 0 { Duration::ZERO } else { elapsed / done };
+        let budget = if elapsed + block * 2 > request.budget && done > 0 { Budget::Spent } else { Budget::Left };
+        found = claims(&ledger.rows, plots, &rule);
+        // Where the checks reject every run, more of them will not help.
+        if done >= stop.blocks_min && ledger.accepted_pairs.is_empty() {
+            break Ended::NothingAccepted;
+        }
+        let precisions: Vec<Precision> = found.iter().filter_map(|claim| claim.precision).collect();
+        match stopper.look(done, &precisions, budget) {
+            Decision::Stop(reason) => break Ended::By(reason),
+            Decision::Run { blocks } => {
+                for _ in 0..blocks {
+                    let over = started.elapsed() + block > request.budget && done > 0;
+                    if over {
+                        break 'looks Ended::By(StopReason::Budget);
+                    }
+                    progress.block(&format!("block {} of at least {}", done + 1, stop.blocks_min));
+                    let finished = run_block(bench, request, order[done as usize], done, &mut ledger, progress)?;
+                    if !finished {
+                        break 'looks Ended::Interrupted;
+                    }
+                    done += 1;
+                }
+            }
+        }
+    };
+    // Blocks may have come after the last look.
+    if matches!(ended, Ended::Interrupted | Ended::By(StopReason::Budget)) {
+        found = claims(&ledger.rows, plots, &rule);
+    }
+    Ok(Measured { ledger, claims: found, rule, ended })
+}
+
+/// Runs every workload on both sides in the block's order. False when a signal ended it.
+fn run_block(
+    bench: &mut Bench,
+    request: &CompareRequest<'_>,
+    planned: PlannedBlock,
+    number: u32,
+    ledger: &mut Ledger,
+    progress: &mut dyn Progress,
+) -> Result<bool, RunError> {
+    for &named in &request.workloads {
+        let mut outcomes: [Option<RunOutcome>; 2] = [None, None];
+        let mut asked = None;
+        for (position, side) in planned.block.sides().into_iter().enumerate() {
+            let index = side_index(side);
+            let plot = &request.sides()[index].plots[planned.plots[index]];
+            let scale = Scale { place: plot.place.for_named(), seed: request.seed, ..request.scale.clone() };
+            let workload = named.workload(&scale);
+            // Each run of a simulated device is a run of its own: run numbers follow real time, so drift is drift.
+            let run_index = number * 2 + position as u32;
+            let run = RunRequest {
+                workload: &workload,
+                policies: Policies::Fitted,
+                base: plot.place.base(),
+                command: request.command,
+                sim_run: SimRun { seed: sim_seed(request.seed, plot), run_index, plot_index: plot.number },
+            };
+            let outcome = bench.run(&run, progress)?;
+            if outcome.result.partial {
+                return Ok(false);
+            }
+            outcomes[index] = Some(outcome);
+            asked.get_or_insert(workload);
+        }
+        let ([Some(baseline), Some(candidate)], Some(asked)) = (outcomes, asked) else { continue };
+        let runs = BlockRuns { number, planned, outcomes: [baseline, candidate] };
+        ledger.note(request.sides(), named, &asked, runs);
+    }
+    ledger.order.push(planned.block.name().to_owned());
+    Ok(true)
+}
+
+/// The two sides are two devices, even when they are called the same; plots of one number are one.
+fn sim_seed(seed: u64, plot: &Plot) -> u64 {
+    seed.wrapping_mul(2).wrapping_add(u64::from(plot.number % 2))
+}
+
+fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured) -> CompareOutcome {
+    let Measured { ledger, claims, rule, ended } = measured;
+    let environment = bench.environment().clone();
+    let Floors { floors, notes: floor_notes } = match &bench.store {
+        Some(store) => floors(store, request, &ledger, &claims, &environment),
+        None => Floors::default(),
+    };
+    let judged = view::judge(request, &ledger, &claims, &rule, &floors, &environment);
+    let terms = Terms {
+        baseline: &request.baseline.name,
+        candidate: &request.candidate.name,
+        rule: &rule,
+        floors: &floors,
+        findings: &judged.findings,
+    };
+    let contrasts: Vec<Contrast> = claims
+        .iter()
+        .zip(judged.modes)
+        .map(|(claim, modes)| Contrast {
+            baseline_modes: modes.baseline,
+            candidate_modes: modes.candidate,
+            ..contrast(claim, &ledger.rows[&claim.cell], &terms)
+        })
+        .collect();
+    let rejected = ledger.left_out.len();
+    let mut notes = words::notes(&request.workloads, &ledger);
+    notes.extend(floor_notes);
+    let names = |side: &CompareSide| side.plots.iter().map(|plot| plot.name.clone()).collect();
+    let plots = request.plots().iter().any(|&plots| plots > 1);
+    let comparison = Comparison {
+        schema: COMPARE_SCHEMA.to_owned(),
+        verdict_note: words::note(request, &contrasts, judged.confounded, rejected, ended),
+        contrasts,
+        differences: judged.differences,
+        confounded: judged.confounded,
+        seed: request.seed,
+        order: ledger.order,
+        runs: ledger.runs,
+        left_out: ledger.left_out,
+        notes,
+        checks: judged.findings,
+        varying: request.varying.map(|factor| factor.name.to_owned()),
+        plots: plots.then(|| Plots { baseline: names(&request.baseline), candidate: names(&request.candidate) }),
+        planned: Some(ledger.planned.len() as u32),
+    };
+    let mut not_stored = ledger.not_stored;
+    if let Some(store) = &mut bench.store
+        && let Err(error) = store.save_comparison(&uuid::Uuid::now_v7().to_string(), METHOD, &comparison)
+    {
+        not_stored.get_or_insert(error.to_string());
+    }
+    CompareOutcome { comparison, rows: ledger.rows, interrupted: ended == Ended::Interrupted, rejected, not_stored }
+}

@@ -1,0 +1,126 @@
+//! The ledger as trust's checks want to see it.
+
+use super::CompareRequest;
+use super::claims::Claim;
+use super::ledger::{Cell, Ledger, Row};
+use plumb_result::Finding;
+use plumb_result::compare::{Difference, Floor};
+use plumb_result::observe::{Environment, TargetFacts};
+use plumb_stats::schedule::Side;
+use plumb_stats::verdict::Rule;
+use plumb_trust::{ComparisonView, LatencyView, NumberView, RunModes, RunValue, SideRecord};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What trust says of a comparison.
+pub(crate) struct Judged {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) differences: Vec<Difference>,
+    pub(crate) confounded: bool,
+    /// The speeds of the runs of each number, where they are several; in the order of the claims.
+    pub(crate) modes: Vec<RunModes>,
+}
+
+/// Holds a comparison against its checks.
+pub(crate) fn judge(
+    request: &CompareRequest<'_>,
+    ledger: &Ledger,
+    claims: &[Claim],
+    rule: &Rule,
+    floors: &BTreeMap<Cell, Floor>,
+    environment: &Environment,
+) -> Judged {
+    let nothing = BTreeMap::new();
+    let records = [0, 1].map(|index| record(request, ledger, index, environment));
+    let side = |index: usize| plumb_trust::Side {
+        name: &request.sides()[index].name,
+        environment,
+        targets: targets(request, ledger, index, 0).unwrap_or(&nothing),
+        phases: &[],
+        runs: ledger.runs_of(index, &request.workloads),
+        record: &records[index],
+    };
+    let values: Vec<[Vec<RunValue>; 2]> =
+        claims.iter().map(|claim| [Side::A, Side::B].map(|side| runs(&ledger.rows[&claim.cell], side))).collect();
+    let numbers: Vec<NumberView<'_>> = claims
+        .iter()
+        .zip(&values)
+        .map(|(claim, [baseline, candidate])| NumberView {
+            workload: claim.cell.workload,
+            phase: &claim.cell.phase,
+            metric: claim.cell.metric,
+            baseline,
+            candidate,
+            found: claim.found(rule),
+            floor: floors.get(&claim.cell).map(|floor| floor.share),
+            stated: None,
+        })
+        .collect();
+    let latencies: Vec<LatencyView<'_>> = ledger
+        .latencies
+        .iter()
+        .map(|(key, [baseline, candidate])| LatencyView {
+            workload: key.workload,
+            phase: &key.phase,
+            op: key.op,
+            baseline,
+            candidate,
+        })
+        .collect();
+    let (baseline, candidate) = (side(0), side(1));
+    let view = ComparisonView {
+        baseline,
+        candidate,
+        varying: request.varying,
+        numbers: &numbers,
+        planned: &ledger.planned,
+        latencies: &latencies,
+    };
+    let differences = plumb_trust::differences(&baseline, &candidate);
+    Judged {
+        modes: plumb_trust::run_modes(&numbers).into_iter().map(Option::unwrap_or_default).collect(),
+        findings: plumb_trust::judge_comparison(&view),
+        confounded: plumb_trust::confounded(&differences, request.varying),
+        differences,
+    }
+}
+
+fn runs(rows: &[Row], side: Side) -> Vec<RunValue> {
+    let of = |row: &Row| RunValue { run: row.run, plot: row.plot, value: row.value };
+    rows.iter().filter(|row| row.side == side).map(of).collect()
+}
+
+/// The storage under a plot, as the first work saw it.
+fn targets<'a>(
+    request: &CompareRequest<'_>,
+    ledger: &'a Ledger,
+    index: usize,
+    plot: usize,
+) -> Option<&'a BTreeMap<String, TargetFacts>> {
+    ledger.targets[index].get(&plot)?.get(request.workloads.first()?.name)
+}
+
+fn record(request: &CompareRequest<'_>, ledger: &Ledger, index: usize, environment: &Environment) -> SideRecord {
+    let places = request.plots()[index];
+    let side = if index == 0 { Side::A } else { Side::B };
+    // A plot all of whose runs were rejected is no replicate.
+    let seen = ledger.rows.values().map(|rows| {
+        let plots = rows.iter().filter(|row| row.side == side).map(|row| row.plot);
+        plots.collect::<BTreeSet<u32>>().len()
+    });
+    let plots = seen.min().unwrap_or(places);
+    let mut unlike: Vec<Difference> = Vec::new();
+    let blank = SideRecord::default();
+    let of = |plot: usize| {
+        let targets = targets(request, ledger, index, plot)?;
+        Some(plumb_trust::Side { name: "", environment, targets, phases: &[], runs: 0, record: &blank })
+    };
+    for plot in 1..places {
+        let (Some(first), Some(other)) = (of(0), of(plot)) else { continue };
+        for difference in plumb_trust::differences(&first, &other) {
+            if !unlike.iter().any(|known| known.fact == difference.fact) {
+                unlike.push(difference);
+            }
+        }
+    }
+    SideRecord { plots: plots as u32, unlike_plots: unlike, ..ledger.records[index].clone() }
+}

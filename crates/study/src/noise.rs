@@ -1,0 +1,179 @@
+//! The smallest difference that a set-up can show: a place against itself, in the design of a comparison.
+
+use crate::compare::{CompareRequest, CompareSide, Ended, Measured, measure, view, words};
+use crate::run::{Bench, Progress, RunError};
+use jiff::Timestamp;
+use plumb_result::compare::Replicate;
+use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor};
+use plumb_stats::stop::{StopReason, StopRule};
+use plumb_stats::verdict::{Note, Unit, Verdict};
+use plumb_store::{NoiseIn, NoiseWork};
+use plumb_workload::named::{Named, Scale};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Which noise to measure.
+pub struct NoiseRequest<'a> {
+    /// The place, as typed.
+    pub place: String,
+    /// The place twice: the same plots for a floor of runs, plots of two numbers for a floor of provisionings.
+    pub sides: [CompareSide; 2],
+    /// For which work.
+    pub workloads: Vec<&'static Named>,
+    /// Size of a run; `place` is set.
+    pub scale: Scale,
+    /// How long it may take altogether, preparation included.
+    pub budget: Duration,
+    /// When to stop: the rule of the comparisons that the floor is for.
+    pub rule: StopRule,
+    /// Seed of the order and of every op.
+    pub seed: u64,
+    /// As typed, for the record.
+    pub command: &'a str,
+}
+
+/// What it came to.
+pub struct NoiseOutcome {
+    /// The floors, as stored.
+    pub noise: Noise,
+    /// A signal ended it early; nothing is kept for later comparisons then.
+    pub interrupted: bool,
+    /// Runs that were rejected by their checks.
+    pub rejected: usize,
+    /// Why the store does not hold it, where it does not.
+    pub not_stored: Option<String>,
+}
+
+/// Checks over a comparison that say something of a place against itself.
+const TELLING: &[&str] = &["E1", "E4", "E5", "E10"];
+
+/// Measures and keeps the noise floor of a place.
+pub fn noise(
+    bench: &mut Bench,
+    request: &NoiseRequest<'_>,
+    progress: &mut dyn Progress,
+) -> Result<NoiseOutcome, RunError> {
+    let [baseline, candidate] = request.sides.clone();
+    let compared = CompareRequest {
+        baseline,
+        candidate,
+        workloads: request.workloads.clone(),
+        scale: request.scale.clone(),
+        budget: request.budget,
+        rule: request.rule,
+        varying: None,
+        seed: request.seed,
+        command: request.command,
+    };
+    let measured_at = Timestamp::now().to_string();
+    let measured = measure(bench, &compared, progress)?;
+    let environment = bench.environment().clone();
+    let Measured { ledger, claims, rule, ended } = &measured;
+    let judged = view::judge(&compared, ledger, claims, rule, &BTreeMap::new(), &environment);
+    let floors: Vec<NoiseFloor> = claims
+        .iter()
+        .zip(judged.modes)
+        // Both sides are one place: either shows its speeds.
+        .map(|(claim, modes)| (claim, if modes.baseline.is_empty() { modes.candidate } else { modes.baseline }))
+        .filter_map(|(claim, modes)| Some(NoiseFloor { modes, ..floor(claim, &measured)? }))
+        .collect();
+    let differing: Vec<String> = claims
+        .iter()
+        .filter(|claim| matches!(claim.assessment.verdict, Verdict::Faster(_) | Verdict::Slower(_)))
+        .map(|claim| format!("{}: {}", claim.cell.workload, claim.cell.metric))
+        .collect();
+    let noise = Noise {
+        schema: NOISE_SCHEMA.to_owned(),
+        note: note(&request.place, &floors, &differing, ledger.left_out.len(), *ended),
+        place: request.place.clone(),
+        measured_at,
+        floors,
+        planned: ledger.planned.len() as u32,
+        seed: request.seed,
+        order: ledger.order.clone(),
+        plots: request.sides[0].plots.len() as u32,
+        runs: ledger.runs.clone(),
+        left_out: ledger.left_out.clone(),
+        notes: words::notes(&request.workloads, ledger),
+        checks: judged.findings.into_iter().filter(|one| TELLING.contains(&one.code.as_str())).collect(),
+    };
+    let mut not_stored = ledger.not_stored.clone();
+    let interrupted = *ended == Ended::Interrupted;
+    if let Some(store) = bench.store.as_mut().filter(|_| !interrupted && !noise.floors.is_empty()) {
+        let works: BTreeMap<String, NoiseWork> = request
+            .workloads
+            .iter()
+            .filter_map(|named| {
+                let print = ledger.floor_print(0, named.name)?;
+                let targets = ledger.targets[0].values().find_map(|works| works.get(named.name))?.clone();
+                Some((named.name.to_owned(), NoiseWork { print, targets }))
+            })
+            .collect();
+        let id = uuid::Uuid::now_v7().to_string();
+        let place = request.sides[0].key();
+        let kept = NoiseIn { id: &id, place: &place, noise: &noise, environment: &environment, works: &works };
+        if let Err(error) = store.save_noise(&kept) {
+            not_stored.get_or_insert(error.to_string());
+        }
+    }
+    Ok(NoiseOutcome { rejected: noise.left_out.len(), noise, interrupted, not_stored })
+}
+
+/// The floor of one number; none where there are too few blocks or plots for any claim.
+fn floor(claim: &crate::compare::claims::Claim, measured: &Measured) -> Option<NoiseFloor> {
+    let assessment = &claim.assessment;
+    if matches!(assessment.note, Note::TooFewBlocks | Note::TooFewPlots) {
+        return None;
+    }
+    let ratio = assessment.ratio?;
+    let (log_ratio, log_half_width) = (ratio.value.ln(), (ratio.hi / ratio.value).ln());
+    let values: Vec<f64> = measured.ledger.rows[&claim.cell].iter().map(|row| row.value).collect();
+    Some(NoiseFloor {
+        workload: claim.cell.workload.to_owned(),
+        phase: claim.cell.phase.clone(),
+        metric: claim.cell.metric,
+        value: plumb_stats::summary::geometric_mean(&values).ok(),
+        cv: plumb_stats::summary::coefficient_of_variation(&values).ok(),
+        floor: NoiseFloor::of(log_ratio, log_half_width),
+        log_ratio,
+        log_half_width,
+        blocks: assessment.blocks,
+        unit: match assessment.unit {
+            Unit::Block => Replicate::Block,
+            Unit::Plot => Replicate::Plot,
+        },
+        modes: Vec::new(),
+    })
+}
+
+fn note(place: &str, floors: &[NoiseFloor], differing: &[String], left_out: usize, ended: Ended) -> String {
+    let largest = floors.iter().map(|floor| floor.floor).fold(0.0, f64::max);
+    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let mut said = match floors {
+        [] if left_out > 0 => format!("No noise floor of {place}: too few runs could be used."),
+        [] => format!("No noise floor of {place}: too few runs for any claim."),
+        [only] => format!("Differences below {} cannot be claimed at {place}.", percent(only.floor)),
+        _ => format!(
+            "Differences below the floors beneath, of which the largest is {}, cannot be claimed at {place}.",
+            percent(largest)
+        ),
+    };
+    if !differing.is_empty() {
+        said.push_str(&format!(
+            " It differed from itself beyond chance in {}: look for what favours one of two equal sides.",
+            differing.join(", ")
+        ));
+    }
+    if left_out > 0 {
+        let runs = if left_out == 1 { "run was" } else { "runs were" };
+        said.push_str(&format!(" {left_out} {runs} rejected by checks and left out."));
+    }
+    match ended {
+        Ended::Interrupted => said.push_str(" It was interrupted, and is not kept for later comparisons."),
+        Ended::By(StopReason::Budget) if floors.is_empty() => {
+            said.push_str(" The time budget ended it; give a larger `--budget`.");
+        }
+        Ended::By(_) | Ended::NothingAccepted => {}
+    }
+    said
+}

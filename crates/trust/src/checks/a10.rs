@@ -1,0 +1,189 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::{Ground, PhaseView};
+use crate::passes;
+use crate::text::short;
+use plumb_result::observe::{BlockLayer, LayerKind};
+use plumb_workload::{CachePolicy, ClockScope, Flush, OpKind, Phase, Prepare, Size, Target, Work};
+
+/// A second pass so many times as fast as the first did not have to allocate what the first did.
+const FASTER: f64 = 1.2;
+/// From this share of a target written before, its first write is behind it.
+const WRITTEN_BEFORE: f64 = 0.90;
+
+pub(crate) static CHECK: Check = Check {
+    code: "A10",
+    title: "First write of thin storage",
+    what: "Whether the first write of each block had to allocate it: on a thin volume, a virtual disk, a loop device over \
+           a sparse file, and within the file system itself. Where the range was written once only, the check can pass \
+           only if it had been written before the clock; on storage that is known or likely to be thin it says so.",
+    why: "Thin storage finds and records a place for each block at its first write, and often zeroes it; the second \
+          write goes straight there. A benchmark of a new virtual disk then measures the allocator, and a comparison \
+          which side had been written before. SNIA's Performance Test Specification asks for it of flash as well: \
+          precondition, then measure.",
+    how: "Where a phase writes its range twice with O_DIRECT, or two phases write it alike and durably, the rates of the \
+          two passes, each of 2 s or more; the layers beneath (dm-thin pools, loop devices, hypervisors) and how the \
+          file was prepared.",
+    threshold: "second pass more than 1.2 times as fast as the first warns; one pass over a thin pool is noted",
+    fix: "Write the range once before the clock: `prepare = \"write\"`.",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    let block_io = view.plan.workers.iter().all(|group| matches!(group.work, Work::Blocks(_)));
+    if view.ops(OpKind::Write) == 0 || !block_io {
+        return Outcome::NotApplicable;
+    }
+    match &view.ground {
+        Ground::Nothing | Ground::Memory => return Outcome::NotApplicable,
+        Ground::Remote => return Outcome::skipped("how a server allocates cannot be seen from a client"),
+        Ground::Unseen(reason) => return Outcome::skipped(reason.clone()),
+        Ground::Device => {}
+    }
+    if let Some(Passes { ratio, first_was_new }) = passes_of(view) {
+        let observed = format!("second pass {} times as fast", short(ratio));
+        if first_was_new && ratio > FASTER {
+            let message =
+                format!("The second pass was {} times as fast as the first, which had to allocate.", short(ratio));
+            return Outcome::warn(observed, message);
+        }
+        return Outcome::pass(observed);
+    }
+    if written_before(view, view.earlier.len()) {
+        return Outcome::pass("the range had been written before the clock");
+    }
+    if let Some(pool) = view.layers().find(|layer| is_thin(layer)) {
+        let message =
+            format!("The range was written for the first time, on the thin pool {}, which allocates it.", pool.name);
+        return Outcome::note(format!("{} is thin", pool.name), message);
+    }
+    let suspect = if view.has_layer(LayerKind::Loop) {
+        Some("whether the loop device's backing file had its blocks is not known")
+    } else if view.is_virtual_machine() && !view.has_layer(LayerKind::Sim) {
+        Some("whether the host had allocated the virtual disk's blocks is not known")
+    } else {
+        None
+    };
+    match suspect {
+        Some(reason) => Outcome::skipped(format!("the range was written once, for the first time, and {reason}")),
+        None => Outcome::NotApplicable,
+    }
+}
+
+/// Two passes over the same range.
+struct Passes {
+    /// Rate of the second over that of the first.
+    ratio: f64,
+    /// Nothing had written the range before the first.
+    first_was_new: bool,
+}
+
+/// The two passes of this phase, or this phase and an earlier one, where both are of durable writes.
+fn passes_of(view: &PhaseView<'_>) -> Option<Passes> {
+    if let Some(ratio) = passes::within(view, OpKind::Write) {
+        return Some(Passes { ratio, first_was_new: !written_before(view, view.earlier.len()) });
+    }
+    let end = view.plan.end;
+    let durable = matches!(end.flush, Flush::Fsync | Flush::Fdatasync) && end.clock == ClockScope::Inside;
+    let against = passes::against_earlier(view, OpKind::Write)?;
+    (durable || view.plan.cache == CachePolicy::Direct)
+        .then(|| Passes { ratio: against.ratio, first_was_new: !written_before(view, against.position) })
+}
+
+/// Every target that the phase writes had been written by its preparation, or by the first so many earlier phases.
+fn written_before(view: &PhaseView<'_>, phases: usize) -> bool {
+    let written = view.plan.workers.iter().filter(|group| writes(&group.work)).map(|group| group.target.as_str());
+    written.into_iter().all(|name| {
+        let prepared = match view.workload.target.get(name) {
+            Some(Target::File(target)) => target.prepare == Prepare::Write,
+            Some(Target::Files(target)) => target.prepare == Prepare::Write,
+            _ => false,
+        };
+        prepared
+            || view.earlier[..phases].iter().any(|measured| {
+                let plan = view.workload.phase.iter().find(|plan| plan.name == measured.name);
+                let bytes = measured.ops.get(&OpKind::Write).map_or(0, |op| op.bytes);
+                plan.is_some_and(|plan| fills(plan, name, bytes, size(view, name)))
+            })
+    })
+}
+
+fn writes(work: &Work) -> bool {
+    matches!(work, Work::Blocks(blocks) if blocks.mix.write > 0)
+}
+
+/// A phase that wrote so many bytes wrote nearly all of a target.
+fn fills(plan: &Phase, target: &str, bytes: u64, size: Option<u64>) -> bool {
+    let only = plan.workers.iter().all(|group| group.target == target && writes(&group.work));
+    let whole = size.is_some_and(|size| bytes as f64 >= WRITTEN_BEFORE * size as f64);
+    only && whole
+}
+
+fn size(view: &PhaseView<'_>, name: &str) -> Option<u64> {
+    match view.workload.target.get(name)? {
+        Target::File(target) => target.size.and_then(in_bytes),
+        Target::Files(target) => in_bytes(target.size).map(|each| each.saturating_mul(u64::from(target.count))),
+        Target::Device(target) => target.size.and_then(in_bytes),
+        Target::Sim(target) => Some(target.size.0),
+        Target::Tree(_) | Target::Null(_) => None,
+    }
+}
+
+fn in_bytes(size: Size) -> Option<u64> {
+    match size {
+        Size::Bytes(bytes) => Some(bytes.0),
+        Size::Ram(_) | Size::Free(_) => None,
+    }
+}
+
+/// LVM's thin pools end their device-mapper UUID in `-tpool`. Source: lvmthin(7), lib/activate/dev_manager.c of LVM2.
+fn is_thin(layer: &BlockLayer) -> bool {
+    let setting = |name: &str| layer.settings.get(name).map_or("", String::as_str);
+    setting("dm_uuid").ends_with("-tpool") || setting("dm_name").ends_with("-tpool")
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene};
+    use plumb_result::Level;
+    use plumb_workload::{CachePolicy, Prepare};
+
+    fn fresh() -> Scene {
+        Scene::writing(800 * MIB).cache(CachePolicy::Direct).prepare(Prepare::Nothing)
+    }
+
+    fn two_passes(second_as_fast: f64) -> Scene {
+        fresh().working_set(400 * MIB).write_pass_seconds(&[(13.0, 400 * MIB), (13.0 / second_as_fast, 400 * MIB)])
+    }
+
+    #[test]
+    fn a_second_pass_that_is_faster_did_not_allocate() {
+        assert_eq!(two_passes(1.0).level("A10"), Some(Level::Pass));
+        assert_eq!(two_passes(1.15).level("A10"), Some(Level::Pass));
+        assert_eq!(two_passes(1.25).level("A10"), Some(Level::Warn));
+        // What was written before the clock has nothing left to allocate: something else made it faster.
+        assert_eq!(two_passes(1.25).prepare(Prepare::Write).level("A10"), Some(Level::Pass));
+    }
+
+    #[test]
+    fn two_like_phases_are_two_passes() {
+        assert_eq!(fresh().after_itself_at(0.5).level_last("A10"), Some(Level::Warn));
+        assert_eq!(fresh().after_itself_at(1.0).level_last("A10"), Some(Level::Pass));
+        assert_eq!(fresh().prepare(Prepare::Write).after_itself_at(0.5).level_last("A10"), Some(Level::Pass));
+    }
+
+    #[test]
+    fn one_pass_over_what_may_be_thin_is_said() {
+        assert_eq!(fresh().level("A10"), None, "nothing speaks for a thin disk");
+        assert_eq!(fresh().virtualisation("kvm").level("A10"), Some(Level::Skipped));
+        assert_eq!(fresh().on_loop().level("A10"), Some(Level::Skipped));
+        assert_eq!(fresh().on_thin_pool().level("A10"), Some(Level::Note));
+        assert_eq!(fresh().on_thin_pool().prepare(Prepare::Write).level("A10"), Some(Level::Pass));
+    }
+
+    #[test]
+    fn reads_and_memory_allocate_nothing() {
+        assert_eq!(Scene::reading(MIB).virtualisation("kvm").level("A10"), None);
+        assert_eq!(Scene::writing(MIB).in_memory().level("A10"), None);
+        assert_eq!(fresh().remote().level("A10"), Some(Level::Skipped));
+    }
+}

@@ -1,0 +1,190 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::{Ground, PhaseView, share};
+use crate::plan;
+use crate::squeeze;
+use crate::text::percent;
+use plumb_workload::{Content, Flush, OpKind, Target};
+
+/// Below this share of what was written and flushed, something beneath made the bytes fewer.
+const WRITTEN_SHARE: f64 = 0.90;
+/// Above this share stored compressed, a read moves fewer bytes than it returns.
+const ENCODED_SHARE: f64 = 0.10;
+
+pub(crate) static CHECK: Check = Check {
+    code: "A9",
+    title: "Squeezable data",
+    what: "Whether something beneath could make the bytes fewer: content that compresses or repeats over a file system, \
+           volume or drive that compresses or deduplicates. A ratio that was stated (`reducible`) is a choice and only \
+           noted; so is squeezable content where nothing beneath is seen to squeeze, since drives and hypervisors do \
+           it out of sight.",
+    why: "Zeros cost such storage nothing: the rate is that of its compressor, and can be many times the medium's. \
+          Drives with SandForce controllers were sold by such numbers. Traeger et al., \"A Nine Year Study of File \
+          System and Storage Benchmarking\", ACM TOS 2008, ask for the content to be stated; Tarasov et al., \
+          \"Generating Realistic Datasets for Deduplication Analysis\", USENIX ATC 2012, show how much depends on it.",
+    how: "The content that the workload states, against mount options (`compress=`), zfs, VDO and zram beneath; extents \
+          that are stored encoded (FIEMAP); and, where each byte was written once and flushed inside the clock, what the \
+          devices wrote.",
+    threshold: "constant content over what squeezes, more than 10 % of a file stored compressed, or less than 90 % of \
+                flushed constant content written, warns",
+    fix: "Write random content (`content = \"random\"`), or state the ratio that your data has (`content.reducible`).",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    if view.traffic.app_read + view.traffic.app_write == 0 || !has_content(view) {
+        return Outcome::NotApplicable;
+    }
+    let squeezed_in_memory = view.target_names().into_iter().any(|name| view.squeezer(name).is_some());
+    match &view.ground {
+        Ground::Nothing => return Outcome::NotApplicable,
+        Ground::Memory if !squeezed_in_memory => return Outcome::NotApplicable,
+        Ground::Memory | Ground::Device | Ground::Remote | Ground::Unseen(_) => {}
+    }
+    if let Some(encoded) = view.encoded_share().filter(|encoded| *encoded > ENCODED_SHARE) {
+        return Outcome::warn(
+            format!("{} stored compressed", percent(encoded)),
+            format!(
+                "{} of the file is stored compressed, so that the device moves fewer bytes than were asked for.",
+                percent(encoded)
+            ),
+        );
+    }
+    let squeezable = || view.target_names().into_iter().map(|name| (name, squeeze::content(view.workload, name)));
+    let constant = squeezable().find(|(_, content)| is_constant(*content));
+    let stated = squeezable().find(|(_, content)| matches!(content, Content::Reducible { .. }));
+    let Some((name, content)) = constant.or(stated) else { return Outcome::pass("the content is random") };
+    if let Some(squeezer) = view.squeezer(name) {
+        let observed = format!("{} over {squeezer}", word(content));
+        return if is_constant(content) {
+            Outcome::warn(
+                observed,
+                format!("The content is {}, and beneath is {squeezer}: the device need not move it.", word(content)),
+            )
+        } else {
+            let message = format!("The content is {}, and beneath is {squeezer}, as was stated.", word(content));
+            Outcome::note(observed, message).remedy("Say the ratio beside the number.")
+        };
+    }
+    match &view.ground {
+        Ground::Remote => return Outcome::skipped("what a server does with the content cannot be seen from a client"),
+        Ground::Unseen(reason) => return Outcome::skipped(reason.clone()),
+        Ground::Device | Ground::Memory | Ground::Nothing => {}
+    }
+    let written = written_once_and_flushed(view)
+        .then(|| view.traffic.written_to_device().ok())
+        .flatten()
+        .and_then(|written| share(written, view.traffic.app_write));
+    match written {
+        Some(written) if written < WRITTEN_SHARE && is_constant(content) => Outcome::warn(
+            format!("{} of it written", percent(written)),
+            format!(
+                "Only {} of what was flushed reached the device: something beneath squeezes {}.",
+                percent(written),
+                word(content)
+            ),
+        ),
+        Some(written) if written < WRITTEN_SHARE => Outcome::note(
+            format!("{} of it written", percent(written)),
+            format!(
+                "Only {} of what was flushed reached the device, for the content is {}.",
+                percent(written),
+                word(content)
+            ),
+        )
+        .remedy("Say the ratio beside the number."),
+        _ if is_constant(content) => Outcome::note(
+            word(content),
+            format!("The content is {}, which drives and hypervisors may squeeze out of sight.", word(content)),
+        ),
+        _ => Outcome::pass(word(content)),
+    }
+}
+
+/// Some target has content at all.
+fn has_content(view: &PhaseView<'_>) -> bool {
+    let mut targets = view.target_names().into_iter().filter_map(|name| view.workload.target.get(name));
+    targets.any(|target| !matches!(target, Target::Null(_) | Target::Sim(_)))
+}
+
+fn is_constant(content: Content) -> bool {
+    matches!(content, Content::Zero | Content::Byte(_))
+}
+
+fn word(content: Content) -> String {
+    match content {
+        Content::Random => "random".to_owned(),
+        Content::Zero => "zeros".to_owned(),
+        Content::Byte(_) => "one byte repeated".to_owned(),
+        Content::Reducible { compress_percent, duplicate_percent } => {
+            format!("{compress_percent} % compressible with {duplicate_percent} % duplicates")
+        }
+    }
+}
+
+/// Nothing was overwritten or removed in memory, so that what the devices did not write was squeezed.
+fn written_once_and_flushed(view: &PhaseView<'_>) -> bool {
+    let once = view.plan.workers.iter().all(plan::covers_once) && !plan::discards(view.plan);
+    let within = view.measured.working_set_bytes.is_some_and(|set| view.traffic.app_write <= set);
+    let flushed = matches!(view.plan.end.flush, Flush::Fsync | Flush::Fdatasync)
+        && view.measured.end.inside_clock
+        && view.measured.end.flush_ns.is_some();
+    view.ops(OpKind::Write) > 0 && once && within && flushed
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene};
+    use plumb_result::Level;
+    use plumb_workload::Content;
+
+    const STATED: Content = Content::Reducible { compress_percent: 50, duplicate_percent: 0 };
+
+    #[test]
+    fn zeros_over_compression_warn_and_random_content_passes() {
+        let over = |content: Content| {
+            Scene::writing(1000 * MIB).filesystem("btrfs").mount_option("compress=zstd:3").content(content)
+        };
+        let finding = over(Content::Zero).finding("A9").unwrap();
+        assert_eq!(finding.level, Level::Warn);
+        assert!(finding.message.contains("compress=zstd:3"), "{}", finding.message);
+        assert_eq!(over(Content::Byte(7)).level("A9"), Some(Level::Warn));
+        assert_eq!(over(Content::Random).level("A9"), Some(Level::Pass));
+    }
+
+    /// Who states a ratio has chosen it.
+    #[test]
+    fn a_stated_ratio_is_noted() {
+        let scene = Scene::writing(1000 * MIB).filesystem("btrfs").mount_option("compress=zstd:3").content(STATED);
+        assert_eq!(scene.level("A9"), Some(Level::Note));
+        assert_eq!(Scene::writing(1000 * MIB).content(STATED).level("A9"), Some(Level::Pass));
+    }
+
+    /// A drive or a hypervisor that squeezes shows only in what it wrote.
+    #[test]
+    fn squeezing_shows_in_what_was_written() {
+        let zeros = |written: u64| Scene::writing(1000 * MIB).content(Content::Zero).device_write(written * MIB);
+        assert_eq!(zeros(899).level("A9"), Some(Level::Warn));
+        assert_eq!(zeros(900).level("A9"), Some(Level::Note), "it may still be squeezed out of sight");
+        // Overwritten in memory: that is A3's to say.
+        assert_eq!(zeros(500).working_set(500 * MIB).level("A9"), Some(Level::Note));
+    }
+
+    #[test]
+    fn a_file_that_is_stored_compressed_is_read_in_fewer_bytes() {
+        let scene = |share: u64| Scene::reading(1000 * MIB).encoded(share * 10 * MIB);
+        assert_eq!(scene(11).level("A9"), Some(Level::Warn));
+        assert_eq!(scene(10).level("A9"), Some(Level::Pass));
+    }
+
+    #[test]
+    fn memory_and_simulations_have_no_content_to_squeeze() {
+        assert_eq!(Scene::writing(MIB).in_memory().content(Content::Zero).level("A9"), None);
+        assert_eq!(Scene::writing(MIB).on_simulated_target("sim:ssd").level("A9"), None);
+        assert_eq!(Scene::stats(10).level("A9"), None);
+    }
+
+    #[test]
+    fn a_server_is_not_seen() {
+        assert_eq!(Scene::writing(MIB).remote().content(Content::Zero).level("A9"), Some(Level::Skipped));
+    }
+}

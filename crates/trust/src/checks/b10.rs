@@ -1,0 +1,99 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::{Ground, PhaseView, share};
+use crate::text::percent;
+use plumb_workload::{CachePolicy, OpKind, Prepare, Target};
+
+/// Up to this share in the client's memory, a read came over the network.
+const RESIDENT_SHARE: f64 = 0.01;
+
+pub(crate) static CHECK: Check = Check {
+    code: "B10",
+    title: "Read by the client that wrote",
+    what: "Whether files of a network file system were read by the very client that wrote them in the same run, so that \
+           its own memory could answer. On local storage the question does not arise (A1 and A2 ask).",
+    why: "IOR on Lustre showed reads of 146 GB/s, which became 3.3 when each client read what another had written \
+          (`-C`), and 2.7 with fsync (`-e`). A client keeps what it wrote, and the protocol lets it.",
+    how: "Whether this run wrote what the phase reads (preparation or an earlier phase), its cache policy, and how much \
+          of the files was resident in this client as the clock started.",
+    threshold: "reading as-is what this client wrote warns; noted where a warm cache was asked for; cold with at most 1 % \
+                resident, or direct, passes",
+    fix: "Read what another client wrote (rotate by one node), or ask for a cold cache or for O_DIRECT.",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    if view.ground != Ground::Remote || view.ops(OpKind::Read) == 0 {
+        return Outcome::NotApplicable;
+    }
+    let Some(name) = view.target_names().into_iter().find(|name| written_here(view, name)) else {
+        return Outcome::pass("this run did not write what it read");
+    };
+    let resident = view.resident().ok().and_then(|pages| share(pages.resident_bytes, pages.total_bytes));
+    match (view.plan.cache, resident) {
+        (CachePolicy::Direct, _) => Outcome::pass("read round this client's memory"),
+        (CachePolicy::Cold, Some(resident)) if resident <= RESIDENT_SHARE => {
+            Outcome::pass("nothing of it was in this client's memory")
+        }
+        (CachePolicy::Warm, _) => Outcome::note(
+            "read warm",
+            format!("This client read `{name}`, which it had written itself, from its memory, as was asked for."),
+        ),
+        (_, resident) => {
+            let observed = match resident {
+                Some(resident) => format!("{} of it resident in this client", percent(resident)),
+                None => "how much was resident in this client could not be seen".to_owned(),
+            };
+            let message =
+                format!("This client read `{name}`, which it had written itself: its own memory can have answered.");
+            Outcome::warn(observed, message)
+        }
+    }
+}
+
+/// The run wrote the target before this phase read it, or in the same phase.
+fn written_here(view: &PhaseView<'_>, name: &str) -> bool {
+    let prepared = match view.workload.target.get(name) {
+        Some(Target::File(target)) => target.prepare == Prepare::Write,
+        Some(Target::Files(target)) => target.prepare == Prepare::Write,
+        Some(Target::Tree(target)) => target.preallocated_percent > 0,
+        Some(Target::Device(_) | Target::Null(_) | Target::Sim(_)) | None => false,
+    };
+    let wrote = |measured: &plumb_result::PhaseMeasurement| {
+        let plan = view.workload.phase.iter().find(|plan| plan.name == measured.name);
+        let meant = plan.is_some_and(|plan| plan.workers.iter().any(|group| group.target == name));
+        meant && measured.ops.get(&OpKind::Write).is_some_and(|op| op.bytes > 0)
+    };
+    prepared || view.earlier.iter().any(wrote) || wrote(view.measured)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene};
+    use plumb_result::Level;
+    use plumb_workload::{CachePolicy, Prepare};
+
+    fn remote(policy: CachePolicy) -> Scene {
+        Scene::reading(100 * MIB).remote().cache(policy)
+    }
+
+    #[test]
+    fn reading_what_this_client_wrote_warns() {
+        assert_eq!(remote(CachePolicy::AsIs).level("B10"), Some(Level::Warn));
+        assert_eq!(remote(CachePolicy::Warm).level("B10"), Some(Level::Note));
+        assert_eq!(remote(CachePolicy::Cold).resident(2 * MIB).level("B10"), Some(Level::Warn));
+        assert_eq!(remote(CachePolicy::Cold).unseen_files("EPERM").level("B10"), Some(Level::Warn));
+    }
+
+    #[test]
+    fn what_came_over_the_network_passes() {
+        assert_eq!(remote(CachePolicy::Cold).level("B10"), Some(Level::Pass));
+        assert_eq!(remote(CachePolicy::Direct).level("B10"), Some(Level::Pass));
+        assert_eq!(remote(CachePolicy::AsIs).prepare(Prepare::Nothing).level("B10"), Some(Level::Pass));
+    }
+
+    #[test]
+    fn local_storage_is_not_asked() {
+        assert_eq!(Scene::reading(MIB).cache(CachePolicy::AsIs).level("B10"), None);
+        assert_eq!(Scene::writing(MIB).remote().level("B10"), None);
+    }
+}

@@ -1,0 +1,142 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::{Ground, PhaseView};
+use crate::text::{ops_rate, percent};
+use plumb_result::WorkerMeasurement;
+use plumb_workload::{Arrival, Pace, WorkerGroup};
+
+/// Below this share of the asked rate, the storage was asked for more than it does.
+const KEPT_SHARE: f64 = 0.99;
+/// So many standard deviations of a Poisson count are chance.
+const CHANCE: f64 = 3.0;
+
+pub(crate) static CHECK: Check = Check {
+    code: "B4",
+    title: "Rate missed",
+    what: "Whether an open load (fixed rate, Poisson) reached the rate that it was asked for.",
+    why: "Beyond saturation a queue grows as long as the run lasts: the rate is then the storage's largest, and the \
+          response time is a property of the run's length. Schroeder et al., \"Open Versus Closed: A Cautionary Tale\", \
+          NSDI 2006. The ops in flight as the clock stops, and three standard deviations of a Poisson count, are chance \
+          and not held against it.",
+    how: "Ops that each worker completed in its own time, against what its rate asks for in that time.",
+    threshold: "less than 99 % of an asked rate warns",
+    fix: "Ask for less, or read the rate as the largest that this storage does and leave its latencies out; \
+          `plumb sweep rate=…` shows where the knee is.",
+    judges: &[Judge::Phase(look)],
+};
+
+/// What a group was asked for and did.
+struct Kept {
+    asked_per_second: f64,
+    reached_per_second: f64,
+    /// The shortfall is more than chance.
+    is_real: bool,
+}
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    let is_open = |group: &WorkerGroup| matches!(group.pace, Pace::Open { .. });
+    if !view.plan.workers.iter().any(is_open) || view.ground == Ground::Nothing {
+        return Outcome::NotApplicable;
+    }
+    let asked: usize = view.plan.workers.iter().map(|group| group.count as usize).sum();
+    if view.measured.workers.len() != asked {
+        return Outcome::skipped("what each worker did was not recorded");
+    }
+    let mut rest = view.measured.workers.as_slice();
+    let mut worst: Option<Kept> = None;
+    for group in &view.plan.workers {
+        let (own, others) = rest.split_at(group.count as usize);
+        rest = others;
+        if let Some(kept) = kept(group, own)
+            && worst.as_ref().is_none_or(|worst| kept.share() < worst.share())
+        {
+            worst = Some(kept);
+        }
+    }
+    let Some(worst) = worst else { return Outcome::skipped("the clock was empty") };
+    let observed = format!(
+        "{} of {} ({})",
+        ops_rate(worst.reached_per_second),
+        ops_rate(worst.asked_per_second),
+        percent(worst.share())
+    );
+    if worst.share() >= KEPT_SHARE || !worst.is_real {
+        return Outcome::pass(observed);
+    }
+    let message = format!(
+        "Asked for {}, got {}: the storage is saturated, and the waiting grows with the run.",
+        ops_rate(worst.asked_per_second),
+        ops_rate(worst.reached_per_second)
+    );
+    Outcome::warn(observed, message)
+}
+
+impl Kept {
+    fn share(&self) -> f64 {
+        self.reached_per_second / self.asked_per_second
+    }
+}
+
+fn kept(group: &WorkerGroup, workers: &[WorkerMeasurement]) -> Option<Kept> {
+    let Pace::Open { rate, arrival, shared } = group.pace else { return None };
+    let seconds = |worker: &WorkerMeasurement| worker.wall_ns as f64 / 1e9;
+    let longest_s = workers.iter().map(seconds).fold(0.0, f64::max);
+    let due = if shared { rate.0 * longest_s } else { workers.iter().map(|worker| rate.0 * seconds(worker)).sum() };
+    if due <= 0.0 {
+        return None;
+    }
+    let done = workers.iter().map(|worker| worker.count).sum::<u64>() as f64;
+    let in_flight = f64::from(group.count) * f64::from(group.depth);
+    let chance = match arrival {
+        Arrival::Fixed => in_flight,
+        Arrival::Poisson => in_flight + CHANCE * due.sqrt(),
+    };
+    Some(Kept { asked_per_second: due / longest_s, reached_per_second: done / longest_s, is_real: due - done > chance })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene};
+    use plumb_result::Level;
+    use plumb_workload::{Arrival, Pace, PerSecond};
+
+    /// 1000 a second are 10,000 in the scene's 10 s.
+    fn open(arrival: Arrival, completed: u64) -> Option<Level> {
+        Scene::reading(MIB).open(1000.0, arrival).completed(completed).level("B4")
+    }
+
+    #[test]
+    fn a_rate_must_be_kept() {
+        assert_eq!(open(Arrival::Fixed, 10_000), Some(Level::Pass));
+        assert_eq!(open(Arrival::Fixed, 9_900), Some(Level::Pass));
+        assert_eq!(open(Arrival::Fixed, 9_899), Some(Level::Warn));
+    }
+
+    /// The standard deviation of 10,000 Poisson arrivals is 100.
+    #[test]
+    fn chance_is_not_a_missed_rate() {
+        assert_eq!(open(Arrival::Poisson, 9_750), Some(Level::Pass));
+        assert_eq!(open(Arrival::Poisson, 9_650), Some(Level::Warn));
+    }
+
+    /// At one op a second, the op in flight at the end is a tenth of all.
+    #[test]
+    fn the_op_in_flight_at_the_end_is_not_missed() {
+        let slow = Scene::reading(MIB).open(1.0, Arrival::Fixed);
+        assert_eq!(slow.completed(9).level("B4"), Some(Level::Pass));
+    }
+
+    #[test]
+    fn a_shared_rate_is_that_of_all_workers_together() {
+        let shared = |each: u64| {
+            let pace = Pace::Open { rate: PerSecond(1000.0), arrival: Arrival::Fixed, shared: true };
+            Scene::reading(MIB).pace(pace).completed(each).workers(4, 0).level("B4")
+        };
+        assert_eq!(shared(2500), Some(Level::Pass));
+        assert_eq!(shared(2000), Some(Level::Warn));
+    }
+
+    #[test]
+    fn a_closed_loop_has_no_rate_to_keep() {
+        assert_eq!(Scene::reading(MIB).level("B4"), None);
+    }
+}

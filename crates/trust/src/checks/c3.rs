@@ -1,0 +1,98 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::PhaseView;
+use crate::text::count;
+use plumb_result::conditions::{Conditions, Ext4Tables};
+
+pub(crate) static CHECK: Check = Check {
+    code: "C3",
+    title: "Lazy initialisation",
+    what: "Whether the kernel still zeroed inode tables of a fresh ext4 that the target stands on.",
+    why: "mkfs.ext4 leaves the inode tables to a kernel thread that writes them after the first mount, for minutes to \
+          hours: whoever makes a file system and measures at once measures both. mke2fs(8), \"lazy_itable_init\".",
+    how: "The kernel's thread `ext4lazyinit` in /proc, which serves every ext4; whose tables are unfinished is read \
+          from the block groups' descriptors, where the device may be read.",
+    threshold: "the thread alive and unfinished tables under the target fail; tables that cannot be read warn",
+    fix: "Make it with `mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0`, or wait until `pgrep ext4lazyinit` finds \
+          nothing.",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    let on_ext4 = view.facts().any(|facts| facts.filesystem.value().is_some_and(|fs| fs.kind == "ext4"));
+    if view.is_virtual_time() {
+        return Outcome::NotApplicable;
+    }
+    let before = match view.seen.conditions.before.lazy_init.as_result() {
+        Ok(before) => before,
+        Err(reason) if on_ext4 => return Outcome::skipped(reason),
+        Err(_) => return Outcome::NotApplicable,
+    };
+    if before.filesystems.is_empty() {
+        return Outcome::NotApplicable;
+    }
+    let alive = |seen: &Conditions| seen.lazy_init.value().is_some_and(|lazy| lazy.thread_alive);
+    if !alive(&view.seen.conditions.before) && !alive(&view.seen.conditions.after) {
+        return Outcome::pass("ext4lazyinit is not at work");
+    }
+    let left = |tables: &&Ext4Tables| tables.groups.value().is_some_and(|groups| groups.uninitialised > 0);
+    if let Some(tables) = before.filesystems.iter().find(left)
+        && let Some(groups) = tables.groups.value()
+    {
+        let left = format!("{} of {} left", groups.uninitialised, count(groups.total, "inode table"));
+        let message = format!(
+            "The kernel still zeroed the inode tables of the fresh ext4 on {} (ext4lazyinit, {left}).",
+            tables.device
+        );
+        return Outcome::fail(left, message);
+    }
+    let unread = before.filesystems.iter().find_map(|tables| Some((tables, tables.groups.as_result().err()?)));
+    match unread {
+        Some((tables, reason)) => Outcome::warn(
+            "ext4lazyinit is at work",
+            format!(
+                "The kernel zeroed inode tables of an ext4 meanwhile, and whether it is the one on {} cannot be told: \
+                 {reason}.",
+                tables.device
+            ),
+        ),
+        None => Outcome::pass("ext4lazyinit works on another file system: all inode tables here are done"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{Look, MIB, Scene};
+    use plumb_result::conditions::GroupCount;
+    use plumb_result::{Level, Seen};
+
+    fn groups(uninitialised: u64) -> Seen<GroupCount> {
+        Seen::Yes(GroupCount { total: 640, uninitialised })
+    }
+
+    #[test]
+    fn a_fresh_ext4_fails_and_another_ones_tables_do_not() {
+        let scene = || Scene::writing(MIB);
+        assert_eq!(scene().level("C3"), Some(Level::Pass));
+        let finding = scene().lazy_init(Look::Before, groups(312)).finding("C3").unwrap();
+        assert_eq!(finding.level, Level::Fail);
+        assert!(finding.message.contains("312 of 640 inode tables left"), "{}", finding.message);
+        assert_eq!(scene().lazy_init(Look::Before, groups(0)).level("C3"), Some(Level::Pass));
+    }
+
+    /// An ordinary user cannot tell whose tables they are, and is warned.
+    #[test]
+    fn tables_that_cannot_be_read_warn() {
+        let scene = Scene::writing(MIB).lazy_init(Look::Before, Seen::no("cannot read /dev/vda: permission denied"));
+        assert_eq!(scene.level("C3"), Some(Level::Warn));
+    }
+
+    #[test]
+    fn the_question_is_about_ext4_and_real_time() {
+        assert_eq!(Scene::writing(MIB).unseen_conditions().level("C3"), Some(Level::Skipped));
+        assert_eq!(Scene::writing(MIB).virtual_time().level("C3"), None);
+        let elsewhere = Scene::writing(MIB).conditions(|seen| {
+            seen.before.lazy_init = Seen::Yes(Default::default());
+        });
+        assert_eq!(elsewhere.level("C3"), None);
+    }
+}

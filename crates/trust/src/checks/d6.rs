@@ -1,0 +1,124 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::ComparisonView;
+use crate::same_work::unlike;
+use crate::text::count;
+
+/// Paths that are named in the message.
+const NAMED: usize = 4;
+
+pub(crate) static CHECK: Check = Check {
+    code: "D6",
+    title: "Same workload",
+    what: "Whether both sides did the same: every phase, worker, size and policy, as it was run, without paths, devices \
+           and seeds.",
+    why: "A published comparison ran one tool with default sizes on two machines of different memory: the sizes \
+          followed the memory, and the sides did different work. Traeger, Zadok, Joukov and Wright, \"A Nine Year Study \
+          of File System and Storage Benchmarking\", ACM Transactions on Storage 4(2), 2008: parameters often change \
+          between the systems under comparison, or are not told.",
+    how: "The resolved workloads of all runs, leaf by leaf. A cache policy that the storage of one side cannot have (a \
+          cold cache in memory) and that was taken as it is, is noted: both sides were asked for the same.",
+    threshold: "any difference fails",
+    fix: "Give both sides the same workload, with sizes in bytes and not in shares of memory or free space.",
+    judges: &[Judge::Comparison(look)],
+};
+
+fn look(view: &ComparisonView<'_>) -> Outcome {
+    let (ones, others) = (&view.baseline.record.works, &view.candidate.record.works);
+    if ones.is_empty() || others.is_empty() {
+        return Outcome::skipped("the workloads of one side are not known");
+    }
+    let mut fitted = Vec::new();
+    let mut different = Vec::new();
+    for one in ones.iter().chain(others) {
+        for other in ones.iter().chain(others).filter(|other| other.name == one.name) {
+            let asked = unlike(&one.asked, &other.asked);
+            for path in unlike(&one.run, &other.run) {
+                let place = format!("{} in {path}", one.name);
+                let is_fitted = path.ends_with(".cache") && asked.is_empty();
+                let list = if is_fitted { &mut fitted } else { &mut different };
+                if !list.contains(&place) {
+                    list.push(place);
+                }
+            }
+        }
+    }
+    for (here, there, side) in [(ones, others, &view.candidate), (others, ones, &view.baseline)] {
+        for one in here.iter().filter(|one| !there.iter().any(|other| other.name == one.name)) {
+            different.push(format!("{}, which {} never ran", one.name, side.name));
+        }
+    }
+    if !different.is_empty() {
+        let message = format!("The two sides did not do the same work: they differ on {}.", listed(&different));
+        return Outcome::fail(count(different.len() as u64, "difference"), message);
+    }
+    if !fitted.is_empty() {
+        let message = format!(
+            "Both sides were asked for the same, and one could not have it: they differ on {}.",
+            listed(&fitted)
+        );
+        return Outcome::note(count(fitted.len() as u64, "fitted policy"), message)
+            .remedy("Nothing, where the sides cannot but differ in this; else ask both for what both can have.");
+    }
+    Outcome::pass("all runs did the same work")
+}
+
+fn listed(places: &[String]) -> String {
+    let mut text = places.iter().take(NAMED).cloned().collect::<Vec<_>>().join("; ");
+    if places.len() > NAMED {
+        text.push_str(&format!("; and {} more", places.len() - NAMED));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{Both, MIB, Scene};
+    use crate::same_work::{Question, WorkPrint, work_print};
+    use plumb_result::Level;
+    use plumb_workload::{CachePolicy, Workload};
+
+    fn work(asked: &Workload, run: &Workload) -> WorkPrint {
+        WorkPrint {
+            name: "work".to_owned(),
+            asked: work_print(asked, Question::Sides),
+            run: work_print(run, Question::Sides),
+        }
+    }
+
+    fn both(one: WorkPrint, other: WorkPrint) -> Both {
+        Both::equal().with(|both| {
+            both.records[0].works.push(one);
+            both.records[1].works.push(other);
+        })
+    }
+
+    fn plan() -> Workload {
+        Scene::reading(MIB).workload
+    }
+
+    #[test]
+    fn the_same_work_passes_and_other_sizes_fail() {
+        assert_eq!(both(work(&plan(), &plan()), work(&plan(), &plan())).level("D6"), Some(Level::Pass));
+        let larger = Scene::reading(2 * MIB).workload;
+        let found = both(work(&plan(), &plan()), work(&larger, &larger)).judge().finding("D6").unwrap();
+        assert_eq!(found.level, Level::Fail);
+        assert!(found.message.contains("target.data.size"), "{}", found.message);
+        // A size that follows the memory is asked for alike and run unlike.
+        assert_eq!(both(work(&plan(), &plan()), work(&plan(), &larger)).level("D6"), Some(Level::Fail));
+    }
+
+    #[test]
+    fn a_policy_that_one_side_cannot_have_is_noted() {
+        let mut warm = plan();
+        warm.phase[0].cache = CachePolicy::AsIs;
+        assert_eq!(both(work(&plan(), &plan()), work(&plan(), &warm)).level("D6"), Some(Level::Note));
+        assert_eq!(both(work(&plan(), &plan()), work(&warm, &warm)).level("D6"), Some(Level::Fail));
+    }
+
+    #[test]
+    fn work_that_one_side_never_did_fails_and_unknown_work_is_skipped() {
+        let other = WorkPrint { name: "other".to_owned(), ..work(&plan(), &plan()) };
+        assert_eq!(both(work(&plan(), &plan()), other).level("D6"), Some(Level::Fail));
+        assert_eq!(Both::equal().level("D6"), Some(Level::Skipped));
+    }
+}

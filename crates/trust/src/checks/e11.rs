@@ -1,0 +1,65 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::ComparisonView;
+use crate::stated::conversion;
+use crate::text::count;
+
+pub(crate) static CHECK: Check = Check {
+    code: "E11",
+    title: "Unit and direction",
+    what: "Whether every number is in its metric's unit and read in its metric's direction.",
+    why: "A published figure drew operations a second as if less were better; another put MB and MiB on one axis, which are \
+          5 % apart: as much as most claims. Numbers of Plumb's own cannot be wrong in this, because a metric's name owns \
+          its unit and direction; imported ones can.",
+    how: "The unit and direction that the source states against the metric's; what can be converted is, with the original \
+          kept.",
+    threshold: "a unit of something else, an unknown unit, or the wrong direction fails",
+    fix: "State the unit that the tool prints (`MB/s`, `MiB/s`, `us`), and put the number under the metric that it is.",
+    judges: &[Judge::Comparison(look)],
+};
+
+fn look(view: &ComparisonView<'_>) -> Outcome {
+    if view.numbers.is_empty() {
+        return Outcome::NotApplicable;
+    }
+    let mut converted = 0;
+    for number in view.numbers {
+        let Some(stated) = number.stated else { continue };
+        match conversion(number.metric, stated.unit, stated.better) {
+            Ok(_) => converted += 1,
+            Err(error) => {
+                let unit = stated.unit.unwrap_or("no unit");
+                return Outcome::fail(format!("{}: {unit}", number.name()), format!("Of {}: {error}.", number.name()));
+            }
+        }
+    }
+    Outcome::pass(match converted {
+        0 => "every number has its metric's unit and direction".to_owned(),
+        several => format!("{} of others, in units of the same kind", count(several, "number")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::comparison::Stated;
+    use crate::fixture::{Both, Number};
+    use plumb_result::{Better, Level};
+
+    fn level(metric: &str, unit: Option<&'static str>, better: Option<Better>) -> Option<Level> {
+        let mut number = Number::new(metric, &[1.0; 6], &[1.0; 6]);
+        number.stated = Some(Stated { unit, better });
+        Both::equal().with(|both| both.numbers.push(number)).level("E11")
+    }
+
+    #[test]
+    fn numbers_of_plumbs_own_pass() {
+        let own = Both::equal().with(|both| both.numbers.push(Number::new("read.bw", &[1.0; 6], &[1.0; 6])));
+        assert_eq!(own.level("E11"), Some(Level::Pass));
+    }
+
+    #[test]
+    fn imported_numbers_must_be_what_they_are_called() {
+        assert_eq!(level("read.bw", Some("MiB/s"), Some(Better::Higher)), Some(Level::Pass));
+        assert_eq!(level("read.bw", Some("ms"), None), Some(Level::Fail));
+        assert_eq!(level("read.lat.p99", Some("ms"), Some(Better::Higher)), Some(Level::Fail));
+    }
+}

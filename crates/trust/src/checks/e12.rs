@@ -1,0 +1,125 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::comparison::NumberView;
+use crate::evidence::ComparisonView;
+use std::collections::BTreeMap;
+
+/// Correlation beyond which two numbers say one thing.
+const SAME: f64 = 0.999;
+
+/// Runs that both numbers need.
+const RUNS_MIN: usize = 6;
+
+pub(crate) static CHECK: Check = Check {
+    code: "E12",
+    title: "One measurement, two names",
+    what: "Whether two numbers of one work follow each other so closely over the runs that they are one measurement: bytes \
+           and ops at a fixed block size, or the rate and the latency of a closed loop.",
+    why: "A published study showed throughput, operations a second and transfer time of one run as three results, all in \
+          favour of the same system. Two such lines are not two pieces of evidence. Fleming and Wallace, \"How Not To Lie \
+          With Statistics\", CACM 29(3), 1986.",
+    how: "Pearson's correlation between the logarithms of both numbers over the runs that have both, each side's (and \
+          plot's) own level taken away. A reciprocal counts too.",
+    threshold: "a correlation beyond ± 0.999 over at least 6 runs is noted; it warns where a number is imported",
+    fix: "Read them as one result, and report the one that the question is about.",
+    judges: &[Judge::Comparison(look)],
+};
+
+fn look(view: &ComparisonView<'_>) -> Outcome {
+    let numbers: Vec<(&NumberView<'_>, BTreeMap<u32, f64>)> = view
+        .numbers
+        .iter()
+        .map(|number| (number, number.residuals().into_iter().map(|one| (one.run, one.log)).collect()))
+        .collect();
+    let mut asked = false;
+    let mut pairs: Vec<String> = Vec::new();
+    let mut imported = false;
+    for (position, (one, ones)) in numbers.iter().enumerate() {
+        for (other, others) in &numbers[position + 1..] {
+            if one.workload != other.workload {
+                continue;
+            }
+            let shared: Vec<(f64, f64)> = ones.iter().filter_map(|(run, x)| Some((*x, *others.get(run)?))).collect();
+            if shared.len() < RUNS_MIN {
+                continue;
+            }
+            asked = true;
+            if correlation(&shared).is_some_and(|r| r.abs() > SAME) {
+                imported |= one.stated.is_some() || other.stated.is_some();
+                pairs.push(format!("{} and {}", one.name(), other.metric));
+            }
+        }
+    }
+    if !asked {
+        return Outcome::NotApplicable;
+    }
+    if pairs.is_empty() {
+        return Outcome::pass("no two numbers follow each other");
+    }
+    let list = pairs.join("; ");
+    let message = format!("These are one measurement under two names: {list}.");
+    if imported { Outcome::warn(list, message) } else { Outcome::note(list, message) }
+}
+
+/// Pearson's; `None` where one of the two does not vary.
+fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
+    let n = pairs.len() as f64;
+    let (x, y) = (pairs.iter().map(|pair| pair.0).sum::<f64>() / n, pairs.iter().map(|pair| pair.1).sum::<f64>() / n);
+    let sum = |of: fn(f64, f64) -> f64| pairs.iter().map(|pair| of(pair.0 - x, pair.1 - y)).sum::<f64>();
+    let (xx, yy, xy) = (sum(|x, _| x * x), sum(|_, y| y * y), sum(|x, y| x * y));
+    // Below a millionth there is rounding, and no spread to speak of.
+    const NOTHING: f64 = 1e-12;
+    (xx / n > NOTHING && yy / n > NOTHING).then(|| xy / (xx * yy).sqrt())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::comparison::Stated;
+    use crate::fixture::{Both, Number};
+    use plumb_result::Level;
+
+    const RUNS: [f64; 6] = [101.0, 97.0, 103.0, 99.0, 104.0, 98.0];
+
+    fn both(metric: &str, values: impl Fn(f64) -> f64) -> Both {
+        let of = |scale: f64| RUNS.map(|value| values(value * scale));
+        Both::equal().with(|both| {
+            both.numbers.push(Number::new("read.iops", &RUNS, &RUNS.map(|value| value * 2.0)));
+            both.numbers.push(Number::new(metric, &of(1.0), &of(2.0)));
+        })
+    }
+
+    #[test]
+    fn bytes_and_ops_of_one_block_size_are_one_measurement() {
+        let found = both("read.bw", |iops| iops * 4096.0).judge().finding("E12").unwrap();
+        assert_eq!(found.level, Level::Note);
+        assert!(found.message.contains("read.iops and read.bw"), "{}", found.message);
+        assert_eq!(
+            both("read.lat.mean", |iops| 1e9 / iops).level("E12"),
+            Some(Level::Note),
+            "and so is the reciprocal"
+        );
+    }
+
+    #[test]
+    fn numbers_that_vary_on_their_own_are_two() {
+        let unrelated = [1.0, 1.1, 0.9, 1.05, 0.97, 1.02];
+        let own = |iops: f64| unrelated[RUNS.iter().position(|&v| v == iops || v * 2.0 == iops).unwrap()];
+        assert_eq!(both("read.lat.p99", own).level("E12"), Some(Level::Pass));
+        assert_eq!(both("read.lat.p99", |_| 7.0).level("E12"), Some(Level::Pass), "a constant follows nothing");
+    }
+
+    #[test]
+    fn among_imported_numbers_it_warns() {
+        let imported = both("read.bw", |iops| iops * 4096.0)
+            .with(|both| both.numbers[1].stated = Some(Stated { unit: Some("B/s"), better: None }));
+        assert_eq!(imported.level("E12"), Some(Level::Warn));
+    }
+
+    #[test]
+    fn five_runs_are_not_asked() {
+        let few = Both::equal().with(|both| {
+            both.numbers.push(Number::new("read.iops", &RUNS[..3], &RUNS[..2]));
+            both.numbers.push(Number::new("read.bw", &RUNS[..3], &RUNS[..2]));
+        });
+        assert_eq!(few.level("E12"), None);
+    }
+}

@@ -1,0 +1,88 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::comparison::{Found, NumberView};
+use crate::evidence::ComparisonView;
+use crate::text::percent;
+
+pub(crate) static CHECK: Check = Check {
+    code: "E14",
+    title: "Below the noise floor",
+    what: "Whether what would be claimed is larger than what this set-up finds between a place and itself.",
+    why: "An interval knows the spread within one comparison, and nothing of what makes two equal sides differ all the \
+          same: the order, the place on the disk, the state that the last run left. A/A runs show it. Kohavi, Longbotham, \
+          Sommerfield and Henne, \"Controlled experiments on the web: survey and practical guide\", Data Mining and \
+          Knowledge Discovery 18, 2009: run A/A tests, and distrust a system whose A/A tests differ.",
+    how: "`plumb noise` compares a place with itself in the planned design and keeps, for each number, the far end of the \
+          95 % interval of the ratio. The larger floor of the two places counts.",
+    threshold: "a difference smaller than the floor, or an equivalence within a margin smaller than the floor, can only be \
+                \"cannot tell\"",
+    fix: "Make the set-up quieter or the runs longer, and measure the floor again with `plumb noise`.",
+    judges: &[Judge::Comparison(look)],
+};
+
+fn look(view: &ComparisonView<'_>) -> Outcome {
+    let floored: Vec<(&NumberView<'_>, f64)> =
+        view.numbers.iter().filter_map(|number| Some((number, number.floor?))).collect();
+    if floored.is_empty() {
+        return Outcome::NotApplicable;
+    }
+    let below: Vec<String> = floored
+        .iter()
+        .filter(|(number, floor)| is_below_floor(number.found, *floor))
+        .map(|(number, floor)| match number.found {
+            Found::Equal { margin } => {
+                format!("{} (equal within {}, floor {})", number.name(), percent(margin), percent(*floor))
+            }
+            Found::Difference { ratio } => {
+                format!("{} ({}, floor {})", number.name(), percent(ratio.ln().abs().exp_m1()), percent(*floor))
+            }
+            Found::Nothing => number.name(),
+        })
+        .collect();
+    if below.is_empty() {
+        let largest = floored.iter().map(|(_, floor)| *floor).fold(0.0, f64::max);
+        return Outcome::pass(format!("no claim is below its floor, the largest of which is {}", percent(largest)));
+    }
+    let list = below.join("; ");
+    let message = format!("Below what this set-up can see: {list}; the verdict is \"cannot tell\".");
+    Outcome::warn(list, message)
+}
+
+/// Whether a claim is smaller than what a place shows against itself. A floor is a share: 0.03 is × or ÷ 1.03.
+pub fn is_below_floor(found: Found, floor: f64) -> bool {
+    match found {
+        Found::Difference { ratio } => ratio.ln().abs() <= floor.ln_1p(),
+        Found::Equal { margin } => margin < floor,
+        Found::Nothing => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::comparison::Found;
+    use crate::fixture::{Both, Number};
+    use plumb_result::Level;
+
+    fn level(found: Found, floor: Option<f64>) -> Option<Level> {
+        let mut number = Number::new("read.iops", &[1.0; 6], &[1.0; 6]);
+        (number.found, number.floor) = (found, floor);
+        Both::equal().with(|both| both.numbers.push(number)).level("E14")
+    }
+
+    #[test]
+    fn a_claim_below_the_floor_warns() {
+        for ratio in [1.04, 1.0 / 1.04] {
+            let found = Found::Difference { ratio };
+            assert_eq!(level(found, Some(0.03)), Some(Level::Pass));
+            assert_eq!(level(found, Some(0.05)), Some(Level::Warn));
+            assert_eq!(level(found, None), None, "a floor that was never measured says nothing");
+        }
+    }
+
+    /// Who cannot see 8 % cannot see that two are equal within 5 %.
+    #[test]
+    fn equivalence_needs_a_floor_within_the_margin() {
+        assert_eq!(level(Found::Equal { margin: 0.05 }, Some(0.08)), Some(Level::Warn));
+        assert_eq!(level(Found::Equal { margin: 0.05 }, Some(0.01)), Some(Level::Pass));
+        assert_eq!(level(Found::Nothing, Some(0.5)), Some(Level::Pass));
+    }
+}

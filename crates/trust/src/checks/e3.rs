@@ -1,0 +1,107 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::{Ground, PhaseView};
+use crate::series::{CHANGE_SECONDS_MIN, Series, level_change, memory_takes_the_writes};
+use crate::text::{count, percent};
+use plumb_result::Level;
+
+pub(crate) static CHECK: Check = Check {
+    code: "E3",
+    title: "Two levels in one run",
+    what: "Whether the rate changed its level while the clock ran: a cache of the drive that was full, throttling, a rebuild \
+           that began or ended, credits that were used up. The one number of the run is then of neither level, and \
+           depends on how long each of them lasted. Buffered writes change level when memory is full, and are only noted.",
+    why: "A drive with an SLC cache writes several times as fast until it is full, and a mean over both is a property of the \
+          file's size. Pettitt, \"A non-parametric approach to the change-point problem\", Applied Statistics 28, 1979; for \
+          runs too short for ranks the test of Fleming et al., \"Hunter\", ICPE 2023, at p < 0.0001, and levels that lie \
+          apart by more than twice the width of either: seconds resemble their neighbours, and a t test alone then finds a change in a \
+          third of flat runs.",
+    how: "Means of one second until the first worker is done. Needs 6 s.",
+    threshold: "p < 0.001 and levels more than 5 % apart warns",
+    fix: "Run long enough for the level that your work will meet, precondition, and leave the other out (`ramp`); report \
+          both levels.",
+    judges: &[Judge::Phase(look)],
+};
+
+fn look(view: &PhaseView<'_>) -> Outcome {
+    if view.ground == Ground::Nothing || view.measured.count() == 0 {
+        return Outcome::NotApplicable;
+    }
+    let series = Series::of(view);
+    let seconds = series.rates.len();
+    if seconds < CHANGE_SECONDS_MIN {
+        return Outcome::skipped(format!(
+            "{} are too few to see a change of level ({CHANGE_SECONDS_MIN} are needed)",
+            count(seconds as u64, "second")
+        ));
+    }
+    let Some(change) = level_change(&series.rates) else {
+        return Outcome::pass(format!("one level over {seconds} s"));
+    };
+    let (before, after) = (series.text(change.before), series.text(change.after));
+    let observed = format!("{before} for {} s, then {after} for {} s", change.at, seconds - change.at);
+    if memory_takes_the_writes(view) {
+        return Outcome::note(
+            observed,
+            format!("The rate went from {before} to {after} after {} s, as it does when memory is full.", change.at),
+        )
+        .remedy("Write with O_DIRECT to see the device's own levels.");
+    }
+    let message = format!(
+        "The rate changed its level after {} s, from {before} to {after} ({}): the mean is of neither.",
+        change.at,
+        by(change.before, change.after)
+    );
+    Outcome::found(Level::Warn, observed, message)
+}
+
+fn by(before: f64, after: f64) -> String {
+    if before <= 0.0 {
+        return "from nothing".to_owned();
+    }
+    let share = after / before - 1.0;
+    format!("{}{}", if share < 0.0 { "−" } else { "+" }, percent(share.abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene, noisy};
+    use plumb_result::Level;
+    use plumb_workload::CachePolicy;
+
+    fn dropping(seconds: usize) -> Vec<f64> {
+        noisy(seconds, 0.01, 5, |second| if second < seconds / 2 { 100e6 } else { 66e6 })
+    }
+
+    #[test]
+    fn both_levels_are_named() {
+        for seconds in [8, 60] {
+            let finding = Scene::reading(1000 * MIB).rates(&dropping(seconds)).finding("E3").unwrap();
+            assert_eq!(finding.level, Level::Warn);
+            assert!(finding.message.contains("−34 %"), "{}", finding.message);
+            assert!(finding.observed.contains("MB/s for"), "{}", finding.observed);
+        }
+    }
+
+    #[test]
+    fn one_level_passes() {
+        for seed in 0..100 {
+            let flat = noisy(30, 0.05, seed, |_| 100e6);
+            assert_eq!(Scene::reading(1000 * MIB).rates(&flat).level("E3"), Some(Level::Pass), "seed {seed}");
+        }
+        // 4 % is a change that does not matter.
+        let little = noisy(60, 0.002, 1, |second| if second < 30 { 100e6 } else { 96e6 });
+        assert_eq!(Scene::reading(1000 * MIB).rates(&little).level("E3"), Some(Level::Pass));
+    }
+
+    #[test]
+    fn a_few_seconds_are_skipped() {
+        assert_eq!(Scene::reading(1000 * MIB).rates(&[100e6; 5]).level("E3"), Some(Level::Skipped));
+    }
+
+    #[test]
+    fn memory_that_is_full_is_noted() {
+        let scene = || Scene::writing(1000 * MIB).rates(&dropping(20));
+        assert_eq!(scene().level("E3"), Some(Level::Note));
+        assert_eq!(scene().cache(CachePolicy::Direct).level("E3"), Some(Level::Warn));
+    }
+}

@@ -1,0 +1,104 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::comparison::{NumberView, Residual};
+use crate::evidence::ComparisonView;
+use crate::text::percent;
+use plumb_stats::trend::spearman;
+
+/// The chance of a false alarm over all numbers of a comparison together.
+const ALPHA: f64 = 0.01;
+
+/// Runs of both sides, below which nothing is asked.
+const RUNS_MIN: usize = 8;
+
+pub(crate) static CHECK: Check = Check {
+    code: "E5",
+    title: "Drift over the comparison",
+    what: "Whether runs became faster or slower as the comparison went on, on both sides alike: a disk that warms up, a \
+           file system that fills, a neighbour that arrives.",
+    why: "With a drift of 0.5 % a run, six runs of one side and then six of the other call equal set-ups different in 56 of \
+          100 comparisons. Plumb runs blocks in balanced random order and compares within blocks, which holds against it; \
+          what the drift comes from may still matter, and absolute numbers depend on when they were taken. Mytkowicz, \
+          Diwan, Hauswirth and Sweeney, \"Producing Wrong Data Without Doing Anything Obviously Wrong!\", ASPLOS 2009.",
+    how: "Spearman's rank correlation of the run's place in the order with the logarithm of value over its side's (and its \
+          plot's) geometric mean.",
+    threshold: "p < 0.01, shared among the numbers of the comparison, warns; fewer than 8 runs are not asked",
+    fix: "Look for what changes with time (temperature, fullness, other work), or let a warm-up pass before the runs.",
+    judges: &[Judge::Comparison(look)],
+};
+
+fn look(view: &ComparisonView<'_>) -> Outcome {
+    let residuals: Vec<(&NumberView<'_>, Vec<Residual>)> = view
+        .numbers
+        .iter()
+        .map(|number| (number, number.residuals()))
+        .filter(|(_, residuals)| residuals.len() >= RUNS_MIN)
+        .collect();
+    if residuals.is_empty() {
+        return Outcome::NotApplicable;
+    }
+    let alpha = ALPHA / residuals.len() as f64;
+    let mut worst: Option<(f64, String)> = None;
+    for (number, residuals) in &residuals {
+        let places: Vec<f64> = residuals.iter().map(|one| f64::from(one.run)).collect();
+        let logs: Vec<f64> = residuals.iter().map(|one| one.log).collect();
+        let Ok(correlation) = spearman(&places, &logs) else { continue };
+        if correlation.p < alpha && worst.as_ref().is_none_or(|(p, _)| correlation.p < *p) {
+            let change = over_all(&places, &logs);
+            let (verb, share) = if change > 0.0 { ("rose", change.exp_m1()) } else { ("fell", -change.exp_m1()) };
+            worst = Some((
+                correlation.p,
+                format!("{} {verb} by {} from the first run to the last", number.name(), percent(share)),
+            ));
+        }
+    }
+    match worst {
+        None => Outcome::pass("no number follows the order of the runs"),
+        Some((_, what)) => {
+            let message = format!(
+                "Speed drifted while the comparison ran: {what}; the two runs of a block share it, so that the ratio holds, \
+                 and the absolute numbers do not."
+            );
+            Outcome::warn(what, message)
+        }
+    }
+}
+
+/// Change of the logarithm from the first place to the last, along the least-squares line.
+fn over_all(places: &[f64], logs: &[f64]) -> f64 {
+    let n = places.len() as f64;
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / n;
+    let (place, log) = (mean(places), mean(logs));
+    let spread: f64 = places.iter().map(|x| (x - place).powi(2)).sum();
+    let shared: f64 = places.iter().zip(logs).map(|(x, y)| (x - place) * (y - log)).sum();
+    let span = places.last().zip(places.first()).map_or(0.0, |(last, first)| last - first);
+    if spread > 0.0 { shared / spread * span } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{Both, Number};
+    use plumb_result::Level;
+
+    /// Ten values around 100 whose noise has no trend.
+    const NOISE: [f64; 10] = [101.0, 99.2, 100.4, 98.9, 100.9, 99.6, 101.2, 99.0, 100.1, 99.8];
+
+    fn level(slope: f64, candidate: f64) -> Option<Level> {
+        let at = |block: usize, scale: f64| NOISE[block] * scale * (1.0 + slope * block as f64);
+        let values = |scale: f64| -> Vec<f64> { (0..10).map(|block| at(block, scale)).collect() };
+        let number = Number::new("read.iops", &values(1.0), &values(candidate));
+        Both::equal().with(|both| both.numbers.push(number)).level("E5")
+    }
+
+    #[test]
+    fn drift_is_told_and_noise_is_not() {
+        assert_eq!(level(0.0, 1.0), Some(Level::Pass));
+        assert_eq!(level(-0.01, 1.0), Some(Level::Warn));
+        assert_eq!(level(0.01, 1.0), Some(Level::Warn));
+    }
+
+    /// What is compared must not look like drift.
+    #[test]
+    fn a_difference_between_the_sides_is_no_drift() {
+        assert_eq!(level(0.0, 2.0), Some(Level::Pass));
+    }
+}

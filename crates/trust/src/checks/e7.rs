@@ -1,0 +1,196 @@
+use crate::check::{Check, Judge, Outcome};
+use crate::evidence::{Ground, PhaseView, RunView};
+use crate::series::{Series, drift, left_in_memory, memory_takes_the_writes};
+use crate::text::{count, nanos, percent};
+use crate::tier::rate_tier;
+use plumb_result::{Level, Tier};
+use plumb_workload::OpKind;
+
+/// From here on a phase is long.
+const LONG_NS: u64 = 30_000_000_000;
+/// Fewer seconds than this show no trend: of four, even the clearest order has p = 0.08.
+const MIN_SECONDS: usize = 5;
+/// A trend in a short phase is believed below this p …
+const BELIEVED_P: f64 = 0.05;
+/// … where it is more than this share of the rate.
+const DRIFT_SHARE: f64 = 0.10;
+/// So many times the kernel's expiry must pass until writing back has become part of a buffered write.
+const EXPIRIES: u64 = 3;
+/// The kernel's default of `vm.dirty_expire_centisecs`. Source: Documentation/admin-guide/sysctl/vm.rst.
+const DEFAULT_EXPIRY_NS: u64 = 30_000_000_000;
+
+pub(crate) static CHECK: Check = Check {
+    code: "E7",
+    title: "Too short",
+    what: "Whether phases were long enough to show what comes later: full caches, garbage collection, heat, writeback. A \
+           short phase whose rate holds still is noted, once for the run; one whose rate moves warns, and so does a \
+           buffered write without a flush in which writing back had begun and not settled. Where all of it stayed in \
+           memory, the rate is the cache's, is labelled so, and is noted.",
+    why: "The kernel begins to write dirty pages back when they are 30 s old, so that a shorter buffered write meets the \
+          device by accident of its length. A short measurement is not wrong by itself: a comparison repeats it many \
+          times, and what varies between runs is in its interval; what a run never lived to see is not. So shortness alone \
+          is said and not held against the number: a warning on each run of a few seconds would be read by nobody.",
+    how: "Wall time of each phase; under 30 s the trend of its one-second means (Mann-Kendall, Theil-Sen); \
+          `vm.dirty_expire_centisecs` and the tier of buffered writes.",
+    threshold: "less than 30 s is noted; with a trend (5 s or more, p < 0.05, more than 10 %) it warns; a buffered write \
+                without a flush in the clock, shorter than 3 times the expiry and partly written back, warns",
+    fix: "Run longer (`--set phase.NAME.stop.time=60s`), or flush inside the clock.",
+    judges: &[Judge::Run(look)],
+};
+
+/// What one phase has to say.
+struct Short<'a> {
+    phase: &'a str,
+    wall_ns: u64,
+    level: Level,
+    message: String,
+}
+
+fn look(run: &RunView<'_>) -> Outcome {
+    let timed = || run.phases.iter().filter(|view| view.ground != Ground::Nothing && view.measured.count() > 0);
+    if timed().next().is_none() {
+        return Outcome::NotApplicable;
+    }
+    let mut short: Vec<Short<'_>> = timed().filter_map(shortness).collect();
+    short.sort_by_key(|one| (std::cmp::Reverse(one.level), one.wall_ns));
+    let Some(worst) = short.first() else {
+        let shortest = timed().map(|view| view.measured.wall_ns).min().unwrap_or(0);
+        return Outcome::pass(format!("every phase took {} or more", nanos(shortest as f64)));
+    };
+    let observed = format!(
+        "{} of {} short; `{}` took {}",
+        short.len(),
+        count(timed().count() as u64, "phase"),
+        worst.phase,
+        nanos(worst.wall_ns as f64)
+    );
+    Outcome::found(worst.level, observed, worst.message.clone())
+}
+
+fn shortness<'a>(view: &PhaseView<'a>) -> Option<Short<'a>> {
+    let (phase, wall_ns) = (view.measured.name.as_str(), view.measured.wall_ns);
+    let found = |level: Level, message: String| Some(Short { phase, wall_ns, level, message });
+    let took = nanos(wall_ns as f64);
+    let expiry_ns = expiry_ns(view);
+    if view.ops(OpKind::Write) > 0 && left_in_memory(view) && wall_ns < EXPIRIES * expiry_ns && !view.is_virtual_time()
+    {
+        match rate_tier(view, OpKind::Write).tier {
+            Tier::Device => {}
+            Tier::Mixed { device_share } => {
+                return found(
+                    Level::Warn,
+                    format!(
+                        "Phase `{phase}` wrote into memory for {took}, and {} of it was written back meanwhile: how much depends \
+                         on the length of the run.",
+                        percent(device_share)
+                    ),
+                );
+            }
+            Tier::Cache | Tier::Unknown => {
+                return found(
+                    Level::Note,
+                    format!(
+                        "Phase `{phase}` wrote into memory for {took}; the kernel writes back what is {} old, and would slow a \
+                         longer run down.",
+                        nanos(expiry_ns as f64)
+                    ),
+                );
+            }
+        }
+    }
+    if wall_ns >= LONG_NS {
+        return None;
+    }
+    let rates = Series::of(view).rates;
+    let moving = (rates.len() >= MIN_SECONDS && !memory_takes_the_writes(view))
+        .then(|| drift(&rates))
+        .flatten()
+        .filter(|drift| drift.p < BELIEVED_P && drift.share.abs() > DRIFT_SHARE);
+    match moving {
+        Some(drift) => {
+            let way = if drift.share > 0.0 { "rising" } else { "falling" };
+            found(
+                Level::Warn,
+                format!(
+                    "Phase `{phase}` took only {took}, with a rate that was still {way} ({}).",
+                    percent(drift.share.abs())
+                ),
+            )
+        }
+        None => found(
+            Level::Note,
+            format!(
+                "Phase `{phase}` took {took}: what a longer run meets (full caches, garbage collection, heat) is not in it."
+            ),
+        ),
+    }
+}
+
+/// Age at which dirty pages are written back, ns.
+fn expiry_ns(view: &PhaseView<'_>) -> u64 {
+    let centisecs =
+        view.environment.facts.get("vm.dirty_expire_centisecs").and_then(|text| text.trim().parse::<u64>().ok());
+    centisecs.map_or(DEFAULT_EXPIRY_NS, |centisecs| centisecs.saturating_mul(10_000_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::fixture::{MIB, Scene, noisy};
+    use plumb_result::Level;
+    use plumb_workload::{CachePolicy, Flush};
+
+    fn reading(seconds: usize) -> Scene {
+        Scene::reading(1000 * MIB).rates(&noisy(seconds, 0.02, 3, |_| 100e6))
+    }
+
+    #[test]
+    fn half_a_minute_is_long_and_less_is_noted() {
+        assert_eq!(reading(30).level("E7"), Some(Level::Pass));
+        let finding = reading(29).finding("E7").unwrap();
+        assert_eq!((finding.level, finding.phase), (Level::Note, None));
+    }
+
+    /// One finding a run, the worst.
+    #[test]
+    fn a_short_run_whose_rate_moves_warns() {
+        let falling = noisy(6, 0.01, 3, |second| 100e6 * (1.0 - second as f64 * 0.04));
+        let finding = Scene::reading(1000 * MIB).rates(&falling).finding("E7").unwrap();
+        assert_eq!(finding.level, Level::Warn, "{}", finding.message);
+        let barely = noisy(6, 0.01, 3, |second| 100e6 * (1.0 - second as f64 * 0.01));
+        assert_eq!(Scene::reading(1000 * MIB).rates(&barely).level("E7"), Some(Level::Note));
+    }
+
+    /// A survey of many short phases says it once.
+    #[test]
+    fn flat_short_runs_never_warn() {
+        for seed in 0..500 {
+            let scene = Scene::reading(1000 * MIB).rates(&noisy(4 + seed as usize % 6, 0.03, seed, |_| 100e6));
+            assert_eq!(scene.level("E7"), Some(Level::Note), "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn a_buffered_write_is_short_until_writing_back_has_settled() {
+        let buffered = |written: u64| {
+            Scene::writing(1000 * MIB)
+                .flush(Flush::None)
+                .dirty((1000 - written) * MIB)
+                .device_write(written * MIB)
+                .rates(&[100e6; 40])
+        };
+        assert_eq!(buffered(400).level("E7"), Some(Level::Warn));
+        assert_eq!(buffered(0).level("E7"), Some(Level::Note), "declared, and labelled as the cache's");
+        assert_eq!(buffered(1000).level("E7"), Some(Level::Pass), "the device kept up");
+        assert_eq!(buffered(400).sysctl("vm.dirty_expire_centisecs", "1000").level("E7"), Some(Level::Pass));
+        assert_eq!(Scene::writing(1000 * MIB).rates(&[100e6; 40]).level("E7"), Some(Level::Pass), "it was flushed");
+    }
+
+    /// Filling memory is not the rate of a flushed write.
+    #[test]
+    fn the_seconds_of_a_buffered_write_are_no_trend() {
+        let filling = noisy(8, 0.01, 3, |second| 100e6 * (1.0 - second as f64 * 0.1));
+        assert_eq!(Scene::writing(1000 * MIB).rates(&filling).level("E7"), Some(Level::Note));
+        let direct = Scene::writing(1000 * MIB).cache(CachePolicy::Direct).rates(&filling);
+        assert_eq!(direct.level("E7"), Some(Level::Warn));
+    }
+}

@@ -1,0 +1,379 @@
+//! What bounded a phase: Gregg's active benchmarking as a pure function. (Gregg, "Systems Performance", 2nd edition, 12.3.2:
+//! analyse the system while the benchmark runs, and name the limiter before believing the number.)
+//!
+//! Candidates are looked at from the outside in: what was imposed (a pace, a quota), then links, then processors, then
+//! the storage, and last the load's own shape. The first that was at its limit is named, with the utilisation that says
+//! so; where none was, nothing is claimed.
+
+mod used;
+
+use crate::evidence::{Ground, PhaseView};
+use crate::link;
+use crate::plan;
+use crate::text::{bytes, count, nanos, ops_rate, percent, rate, short};
+use crate::tier::rate_tier;
+use plumb_result::{Bound, Limiter, Tier};
+use plumb_workload::OpKind;
+use used::{DeviceUse, IoLimit, WorkerCpu};
+
+/// A processor that is used more than this has nothing left to give (as in B2).
+const FULL_CPU: f64 = 0.90;
+/// All processors together reach a little less, since ticks are coarse.
+const FULL_MACHINE: f64 = 0.95;
+/// A link or a limit that is used more than this is reached.
+const REACHED: f64 = 0.95;
+/// Beyond this share of a limit, it was not in force for this traffic.
+const NOT_IN_FORCE: f64 = 1.15;
+/// A quota that stopped the group in so many of its periods decided the rate.
+const THROTTLED: f64 = 0.50;
+/// Against a null target, workers that come this near to what they can do at all are the limit.
+const CEILING: f64 = 0.80;
+/// A device that had a request in flight this share of the time was busy.
+const BUSY: f64 = 0.90;
+/// So many requests in flight on average keep a device that works in parallel busy inside too. A starting value: flash
+/// of today has at least so many channels.
+const DEEP: f64 = 8.0;
+/// So many bytes in flight are striped over all channels, however few requests they are.
+const DEEP_BYTES: f64 = 1_048_576.0;
+/// Workers that spend more than this in think time and delays are paced by them.
+const PACED: f64 = 0.50;
+/// Waiting that nothing explains must be at least this share of the workers' time before a lock is named.
+const UNEXPLAINED: f64 = 0.50;
+/// Workers that go to sleep less often than this an op do not wait for storage.
+const HARDLY_SLEEPS: f64 = 0.10;
+/// This share of the asked ops must have been in flight, or it was not the depth that bounded.
+const DEPTH_USED: f64 = 0.70;
+
+/// What bounded a phase. Pure: equal evidence gives an equal answer.
+pub fn limiter(view: &PhaseView<'_>) -> Limiter {
+    if view.measured.count() == 0 || view.measured.wall_ns == 0 {
+        return Limiter { what: Bound::Unknown, utilisation: None, text: "nothing completed".to_owned() };
+    }
+    let device = used::device(view);
+    let looks: [&dyn Fn() -> Option<Limiter>; 10] = [
+        &|| pace(view),
+        &|| cpu_limit(view),
+        &|| io_limit(view),
+        &|| device_link(view),
+        &|| network(view),
+        &|| generator(view),
+        &|| processors(view),
+        &|| busy_device(device.as_ref()),
+        &|| lock(view, device.as_ref()),
+        &|| depth(view, device.as_ref()),
+    ];
+    looks.into_iter().find_map(|look| look()).unwrap_or_else(|| unknown(view, device.as_ref()))
+}
+
+fn bound(what: Bound, utilisation: f64, text: String) -> Option<Limiter> {
+    Some(Limiter { what, utilisation: Some(utilisation), text })
+}
+
+/// The asked rate was kept, or most of the time went into pauses.
+fn pace(view: &PhaseView<'_>) -> Option<Limiter> {
+    let seconds = view.measured.wall_ns as f64 / 1e9;
+    if let Some(asked) = used::asked_rate(view.plan) {
+        let done: u64 =
+            view.measured.ops.iter().filter(|(kind, _)| **kind != OpKind::Delay).map(|(_, op)| op.count).sum();
+        let reached = done as f64 / seconds;
+        // Poisson arrivals vary by the root of their number.
+        let slack = 0.03f64.max(3.0 / (asked * seconds).max(1.0).sqrt());
+        let kept = reached >= asked * (1.0 - slack);
+        let text = || {
+            format!("{} of the asked {} ({})", ops_rate(reached), ops_rate(asked), percent((reached / asked).min(1.0)))
+        };
+        return if kept { bound(Bound::Pace, (reached / asked).min(1.0), text()) } else { None };
+    }
+    let paused = used::paused_share(view)?;
+    if paused < PACED {
+        return None;
+    }
+    bound(Bound::Pace, paused, format!("workers paused, as they were asked to, {} of the time", percent(paused)))
+}
+
+fn cpu_limit(view: &PhaseView<'_>) -> Option<Limiter> {
+    if view.is_virtual_time() {
+        return None;
+    }
+    let quota = view.seen.limits.cpu_quota.value()?;
+    let throttled = quota.throttled_periods as f64 / quota.periods.max(1) as f64;
+    if quota.periods == 0 || throttled < THROTTLED {
+        return None;
+    }
+    let held_back = format!("it was held back in {} of its periods", percent(throttled));
+    match view.environment.cgroup.cpus {
+        Some(allowed) if allowed > 0.0 => {
+            let used = used::own_cpus(view);
+            let text = format!("of {} processors allowed, Plumb used {}; {held_back}", cpus(allowed), cpus(used));
+            bound(Bound::CpuLimit, (used / allowed).min(1.0), text)
+        }
+        _ => bound(Bound::CpuLimit, throttled, held_back),
+    }
+}
+
+/// `0.5`, `1.75`, `2`.
+fn cpus(number: f64) -> String {
+    let text = format!("{number:.2}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn io_limit(view: &PhaseView<'_>) -> Option<Limiter> {
+    let reached = used::io_limits(view).into_iter().map(|limit| (limit.used / limit.allowed, limit));
+    let (share, limit) = reached
+        .filter(|(share, _)| (REACHED..=NOT_IN_FORCE).contains(share))
+        .max_by(|one, other| one.0.total_cmp(&other.0))?;
+    let IoLimit { file, device, allowed, used, in_bytes } = limit;
+    let amount = |value| if in_bytes { rate(value) } else { ops_rate(value) };
+    let text = format!("of {} allowed on {device} by {file}, {} were used", amount(allowed), amount(used));
+    bound(Bound::IoLimit, share.min(1.0), text)
+}
+
+fn device_link(view: &PhaseView<'_>) -> Option<Limiter> {
+    if view.ground != Ground::Device {
+        return None;
+    }
+    let device = view.traffic.device.as_ref().ok()?;
+    let seconds = used::counted_seconds(view)?;
+    let links = view.leaves().into_iter().map(|leaf| link::bytes_per_second(leaf, view.is_virtual_machine()));
+    let carried: f64 = links.sum::<Result<f64, String>>().ok().filter(|link| *link > 0.0)?;
+    let moved = device.read_bytes.max(device.write_bytes) as f64 / seconds;
+    let share = moved / carried;
+    if share < REACHED {
+        return None;
+    }
+    bound(Bound::Link, share.min(1.0), format!("{} of the {} that the link carries", rate(moved), rate(carried)))
+}
+
+fn network(view: &PhaseView<'_>) -> Option<Limiter> {
+    if view.ground != Ground::Remote {
+        return None;
+    }
+    let seconds = used::counted_seconds(view)?;
+    let share = |link: &plumb_result::NetworkLink| {
+        let moved = link.received_bytes.max(link.sent_bytes) as f64 / seconds;
+        Some((moved / link.bytes_per_second?, moved))
+    };
+    let links = view.seen.limits.network.value()?;
+    let busiest = links.iter().filter_map(|link| Some((share(link)?, link)));
+    let ((share, moved), link) = busiest.max_by(|one, other| one.0.0.total_cmp(&other.0.0))?;
+    // Headers and gaps between frames take about 5 % of Ethernet's rate. Source: IEEE 802.3, frames of 1500 bytes.
+    if share < 0.90 {
+        return None;
+    }
+    let carried = rate(link.bytes_per_second?);
+    bound(Bound::Network, share.min(1.0), format!("{} carried {} of {carried}", link.name, rate(moved)))
+}
+
+fn generator(view: &PhaseView<'_>) -> Option<Limiter> {
+    if view.is_virtual_time() {
+        return None;
+    }
+    if view.ground == Ground::Nothing {
+        let busiest = used::busiest_worker(view)?;
+        let text =
+            format!("there is no storage; worker {} used {} of a processor", busiest.name, percent(busiest.total));
+        return bound(Bound::Generator, busiest.total.min(1.0), text);
+    }
+    let ceiling = *view.seen.null_ceiling_ops.value()?;
+    let result = view.measured.per_second(view.measured.count())?;
+    let share = result / ceiling;
+    if ceiling <= 0.0 || share < CEILING {
+        return None;
+    }
+    let text = format!("{} of the {} that Plumb's workers reach against nothing", ops_rate(result), ops_rate(ceiling));
+    bound(Bound::Generator, share.min(1.0), text)
+}
+
+fn processors(view: &PhaseView<'_>) -> Option<Limiter> {
+    // A worker that waits by spinning is always busy, and says nothing.
+    if view.is_virtual_time() || plan::spins(view.plan) {
+        return None;
+    }
+    let busiest = used::busiest_worker(view)?;
+    let machine = used::machine_cpu(view);
+    let own_share = used::own_cpus(view) / f64::from(view.environment.cpus.max(1));
+    if let Some(machine) = machine
+        && machine >= FULL_MACHINE
+        && view.environment.cpus > 1
+        && (own_share >= 0.5 || hardly_sleeps(view))
+    {
+        let all = view.environment.cpus;
+        let text = format!(
+            "all {all} were busy {} of the time, {} of that for Plumb's workers ({})",
+            percent(machine),
+            percent((own_share / machine).min(1.0)),
+            busiest.split()
+        );
+        return bound(Bound::AllCpus, machine.min(1.0), text);
+    }
+    if busiest.total < FULL_CPU {
+        return None;
+    }
+    let used = busiest.total.min(1.0);
+    if busiest.system > busiest.user && comes_from_memory(view) {
+        let text = format!(
+            "no device was asked; worker {} used {} of a processor, {} of that to copy in the kernel",
+            busiest.name,
+            percent(busiest.total),
+            percent(busiest.system / busiest.total)
+        );
+        return bound(Bound::Cache, used, text);
+    }
+    let text = format!("worker {} used {} of a processor ({})", busiest.name, percent(busiest.total), busiest.split());
+    bound(Bound::WorkerCpu, used, text)
+}
+
+/// One op at a time each, and the workers did not go to sleep for them: what they lacked was a processor. (Where several
+/// ops are in flight, one sleep can wait for many.)
+fn hardly_sleeps(view: &PhaseView<'_>) -> bool {
+    let one_each = view.measured.workers.iter().all(|worker| worker.depth_asked <= 1);
+    let sleeps = view.measured.workers.iter().map(|worker| worker.sleeps).sum::<Option<u64>>();
+    one_each && sleeps.is_some_and(|sleeps| (sleeps as f64) < view.measured.count() as f64 * HARDLY_SLEEPS)
+}
+
+impl WorkerCpu {
+    /// Where its time went.
+    fn split(&self) -> String {
+        format!("{} in Plumb, {} in the kernel", percent(self.user / self.total), percent(self.system / self.total))
+    }
+}
+
+/// Bytes moved, and every rate of them is the memory's.
+fn comes_from_memory(view: &PhaseView<'_>) -> bool {
+    let mut moving = view.measured.ops.iter().filter(|(kind, op)| kind.moves_bytes() && op.bytes > 0).peekable();
+    let moved = moving.peek().is_some();
+    moved && moving.all(|(kind, _)| rate_tier(view, *kind).tier == Tier::Cache)
+}
+
+impl DeviceUse {
+    fn said(&self) -> String {
+        let (busy, in_flight) = (percent(self.busy), short(self.in_flight));
+        format!("{} was busy {busy} of the time with {in_flight} requests in flight", self.name)
+    }
+}
+
+/// A disk that does one thing at a time is at its limit when it is busy. A device that works in parallel is only known
+/// to be when it is busy with a lot. Source: iostats.rst, field 10; Gregg, "Systems Performance", 9.1.3 and 9.3.2.
+fn busy_device(device: Option<&DeviceUse>) -> Option<Limiter> {
+    let device = device.filter(|device| device.busy >= BUSY)?;
+    let DeviceUse { name, busy, in_flight, bytes_in_flight, one_at_a_time } = device;
+    if *one_at_a_time {
+        return bound(
+            Bound::Device,
+            *busy,
+            format!("{name}, a spinning disk, was busy {} of the time", percent(*busy)),
+        );
+    }
+    if *in_flight < DEEP && *bytes_in_flight < DEEP_BYTES {
+        return None;
+    }
+    let text = format!(
+        "{name} was busy {} of the time with {} requests ({}) in flight; it may still do more at another depth, since \
+         busy is not full for a device that works in parallel",
+        percent(*busy),
+        short(*in_flight),
+        bytes(*bytes_in_flight as u64)
+    );
+    bound(Bound::Device, *busy, text)
+}
+
+/// Several workers slept most of the time, and neither a device nor a flush nor the want of a processor accounts for it.
+fn lock(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Option<Limiter> {
+    let workers = view.measured.workers.len();
+    if workers < 2 || view.is_virtual_time() || !plan::is_closed(view.plan) {
+        return None;
+    }
+    let in_flight = match (&view.ground, device) {
+        (Ground::Memory, _) => 0.0,
+        (Ground::Device, Some(device)) => device.in_flight,
+        _ => return None,
+    };
+    // Without a count of sleeps per op there is no sign of contention; with as many requests as sleeps it was the device.
+    let sleeps = view.measured.workers.iter().map(|worker| worker.sleeps).sum::<Option<u64>>()?;
+    let requests = view.traffic.device.as_ref().map_or(0, |device| device.reads + device.writes);
+    if sleeps <= requests.saturating_mul(2) || (sleeps as f64) < view.measured.count() as f64 * HARDLY_SLEEPS {
+        return None;
+    }
+    let idle_machine = used::machine_cpu(view).is_some_and(|busy| busy < FULL_CPU);
+    let waiting = used::waiting_workers(view)?;
+    let unexplained = waiting - in_flight - used::flushing_workers(view);
+    let share = unexplained / workers as f64;
+    if !idle_machine || share < UNEXPLAINED {
+        return None;
+    }
+    let text = format!(
+        "{} waited {} of their time, for no device and no processor; they went to sleep {} times an op",
+        count(workers as u64, "worker"),
+        percent(share),
+        short(sleeps as f64 / view.measured.count() as f64)
+    );
+    bound(Bound::Lock, share.min(1.0), text)
+}
+
+/// Every op that may be in flight was, and the processors had time: the rate is the depth over the latency.
+fn depth(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Option<Limiter> {
+    if !matches!(view.ground, Ground::Device | Ground::Remote | Ground::Memory) {
+        return None;
+    }
+    let asked: u64 = view.measured.workers.iter().map(|worker| u64::from(worker.depth_asked)).sum();
+    let reached: f64 = view.measured.workers.iter().map(|worker| worker.in_flight_mean).sum();
+    let used = reached / asked.max(1) as f64;
+    if asked == 0 || used < DEPTH_USED || hardly_sleeps(view) {
+        return None;
+    }
+    let each = used::mean_service_ns(view)?;
+    let who = match asked {
+        1 => "one op at a time".to_owned(),
+        _ => format!("{} of {asked} ops in flight", short(reached)),
+    };
+    let slowest = used::dominant_op(view).map_or(String::new(), |(kind, share)| {
+        if share < 0.995 && kind.moves_bytes() {
+            String::new()
+        } else {
+            format!(", {} of it in {}", percent(share), kind.name())
+        }
+    });
+    let behind = match (device, &view.ground) {
+        (Some(device), _) => {
+            let full = if device.busy >= BUSY { ", which is not full for a device that works in parallel" } else { "" };
+            format!("; {}{full}", device.said())
+        }
+        (None, Ground::Remote) => "; the rest of the time is the server's and the network's".to_owned(),
+        (None, _) => String::new(),
+    };
+    let crowded = match used::machine_cpu(view) {
+        Some(machine) if machine >= FULL_MACHINE && !view.is_virtual_time() => format!(
+            "; the processors were busy {} of the time, so that part of it is waiting for one",
+            percent(machine)
+        ),
+        _ => String::new(),
+    };
+    bound(Bound::Depth, used.min(1.0), format!("{who}, each taking {}{slowest}{behind}{crowded}", nanos(each)))
+}
+
+/// What was seen, where nothing of it was at its limit.
+fn unknown(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Limiter {
+    let mut said = Vec::new();
+    if let Some(device) = device {
+        said.push(device.said());
+    }
+    if let Some(cpu) = used::busiest_worker(view).filter(|_| !plan::spins(view.plan) && !view.is_virtual_time()) {
+        said.push(format!("the busiest worker used {} of a processor", percent(cpu.total)));
+        if hardly_sleeps(view) {
+            said.push("the workers hardly ever waited for storage".to_owned());
+        }
+    }
+    match &view.ground {
+        Ground::Unseen(reason) => said.push(format!("the storage could not be seen ({reason})")),
+        Ground::Remote => said.push("the server could not be seen".to_owned()),
+        _ => {}
+    }
+    let text = match said.is_empty() {
+        true => "nothing that would tell was seen".to_owned(),
+        false => said.join("; "),
+    };
+    Limiter { what: Bound::Unknown, utilisation: None, text }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,219 @@
+//! How much of everything a phase used, from its measurement and the counters around it.
+
+use crate::evidence::{Ground, PhaseView};
+use plumb_result::Seen;
+use plumb_result::observe::{BlockLayer, DeviceCounters, LayerKind};
+use plumb_workload::{OpKind, Pace, Phase};
+
+/// Shares of one processor that a worker took.
+pub(super) struct WorkerCpu {
+    pub(super) name: String,
+    pub(super) user: f64,
+    pub(super) system: f64,
+    pub(super) total: f64,
+}
+
+/// The worker that took most; `None` where no processor time was charged to any.
+pub(super) fn busiest_worker(view: &PhaseView<'_>) -> Option<WorkerCpu> {
+    let of = |worker: &plumb_result::WorkerMeasurement| {
+        let share = |spent: u64| spent as f64 / worker.wall_ns as f64;
+        (worker.wall_ns > 0).then(|| WorkerCpu {
+            name: worker.name.clone(),
+            user: share(worker.cpu_user_ns),
+            system: share(worker.cpu_system_ns),
+            total: share(worker.cpu_user_ns + worker.cpu_system_ns),
+        })
+    };
+    let all = view.measured.workers.iter().filter_map(of).filter(|cpu| cpu.total > 0.0);
+    all.max_by(|one, other| one.total.total_cmp(&other.total))
+}
+
+/// Processors that the workers used on average.
+pub(super) fn own_cpus(view: &PhaseView<'_>) -> f64 {
+    let spent: u64 = view.measured.workers.iter().map(|worker| worker.cpu_user_ns + worker.cpu_system_ns).sum();
+    spent as f64 / view.measured.wall_ns.max(1) as f64
+}
+
+/// Share of the machine's processor time that was not idle, 0–1; waiting for I/O is idle.
+pub(super) fn machine_cpu(view: &PhaseView<'_>) -> Option<f64> {
+    let (before, after) = (view.seen.before.cpu.value()?, view.seen.after.cpu.value()?);
+    let (total, idle) = (after.total_s - before.total_s, after.idle_s - before.idle_s);
+    // Below so little, the ticks of /proc/stat are all that is measured.
+    (total >= 0.2).then(|| (1.0 - idle / total).clamp(0.0, 1.0))
+}
+
+/// Workers that were not on a processor, on average.
+pub(super) fn waiting_workers(view: &PhaseView<'_>) -> Option<f64> {
+    let waiting = |worker: &plumb_result::WorkerMeasurement| {
+        let busy = (worker.cpu_user_ns + worker.cpu_system_ns) as f64 / worker.wall_ns as f64;
+        (worker.wall_ns > 0).then(|| (1.0 - busy).max(0.0))
+    };
+    view.measured.workers.iter().map(waiting).sum()
+}
+
+/// Workers that were in a flush, on average. A flush is not among the requests that a device's busy time counts.
+pub(super) fn flushing_workers(view: &PhaseView<'_>) -> f64 {
+    let flushes = view.measured.ops.iter().filter(|(kind, _)| matches!(kind, OpKind::Fsync | OpKind::Fdatasync));
+    let spent: u128 = flushes.map(|(_, op)| op.service.sum()).sum();
+    spent as f64 / view.measured.wall_ns.max(1) as f64
+}
+
+/// Mean time of an op, all kinds together, ns.
+pub(super) fn mean_service_ns(view: &PhaseView<'_>) -> Option<f64> {
+    let spent: u128 = view.measured.ops.values().map(|op| op.service.sum()).sum();
+    let count = view.measured.count();
+    (count > 0 && spent > 0).then(|| spent as f64 / count as f64)
+}
+
+/// The kind of op that took most of the time, with its share of it; `None` where all ops are of one kind.
+pub(super) fn dominant_op(view: &PhaseView<'_>) -> Option<(OpKind, f64)> {
+    if view.measured.ops.values().filter(|op| op.count > 0).count() < 2 {
+        return None;
+    }
+    let total: u128 = view.measured.ops.values().map(|op| op.service.sum()).sum();
+    let (kind, op) = view.measured.ops.iter().max_by_key(|(_, op)| op.service.sum())?;
+    (total > 0).then(|| (*kind, op.service.sum() as f64 / total as f64))
+}
+
+/// Ops per second that an open load asks for; `None` unless every group is open.
+pub(super) fn asked_rate(plan: &Phase) -> Option<f64> {
+    let asked = plan.workers.iter().map(|group| match group.pace {
+        Pace::Open { rate, shared: true, .. } => Some(rate.0),
+        Pace::Open { rate, shared: false, .. } => Some(rate.0 * f64::from(group.count)),
+        Pace::Closed | Pace::Think { .. } => None,
+    });
+    asked.sum::<Option<f64>>().filter(|asked| *asked > 0.0)
+}
+
+/// Share of the workers' time that went into think time and delays, 0–1; `None` where none was asked for.
+pub(super) fn paused_share(view: &PhaseView<'_>) -> Option<f64> {
+    let all_ns: f64 = view.measured.workers.iter().map(|worker| worker.wall_ns as f64).sum();
+    let delays: u128 = view.measured.ops.get(&OpKind::Delay).map_or(0, |op| op.service.sum());
+    // Workers are named after their group, `workers.0/3`.
+    let thought = view.plan.workers.iter().enumerate().map(|(number, group)| match group.pace {
+        Pace::Think { time, every } => {
+            let prefix = format!("workers.{number}/");
+            let of_group = view.measured.workers.iter().filter(|worker| worker.name.starts_with(&prefix));
+            let ops: u64 = of_group.map(|worker| worker.count).sum();
+            (ops / every.max(1)) as f64 * time.0 as f64
+        }
+        Pace::Closed | Pace::Open { .. } => 0.0,
+    });
+    let paused = thought.sum::<f64>() + delays as f64;
+    (paused > 0.0 && all_ns > 0.0).then(|| (paused / all_ns).min(1.0))
+}
+
+/// Between the two readings of the counters, seconds.
+pub(super) fn counted_seconds(view: &PhaseView<'_>) -> Option<f64> {
+    let ns = view.seen.after.at_ns.saturating_sub(view.seen.before.at_ns);
+    (ns > 0).then(|| ns as f64 / 1e9)
+}
+
+/// How busy one block layer was.
+pub(super) struct DeviceUse {
+    pub(super) name: String,
+    /// Share of the time with at least one request in flight, 0–1.
+    pub(super) busy: f64,
+    /// Requests in flight, on average over all of the time.
+    pub(super) in_flight: f64,
+    /// What they moved, bytes.
+    pub(super) bytes_in_flight: f64,
+    /// A spinning disk: busy is full.
+    pub(super) one_at_a_time: bool,
+}
+
+/// The busiest layer under the phase's targets. Of layers that are nearly alike the lowest is named: the disk and not
+/// its partition.
+pub(super) fn device(view: &PhaseView<'_>) -> Option<DeviceUse> {
+    if view.ground != Ground::Device {
+        return None;
+    }
+    let seconds = counted_seconds(view)?;
+    let leaves: Vec<&str> = view.leaves().into_iter().map(|leaf| leaf.name.as_str()).collect();
+    let of = |layer: &BlockLayer| {
+        let moved = since(view, &layer.name)?;
+        let (requests, all_bytes) = (moved.reads + moved.writes, moved.read_bytes + moved.write_bytes);
+        let in_flight = moved.weighted_ms as f64 / 1e3 / seconds;
+        // A virtual disk says that it spins, whatever it stands on.
+        let believed = layer.kind == LayerKind::Sim || (layer.kind == LayerKind::Disk && !view.is_virtual_machine());
+        Some(DeviceUse {
+            name: layer.name.clone(),
+            busy: (moved.busy_ms as f64 / 1e3 / seconds).min(1.0),
+            in_flight,
+            bytes_in_flight: in_flight * all_bytes as f64 / requests.max(1) as f64,
+            one_at_a_time: believed && layer.rotational == Some(true),
+        })
+    };
+    let all: Vec<DeviceUse> = view.layers().filter_map(of).collect();
+    let top = all.iter().map(|one| one.busy).fold(0.0, f64::max);
+    let is_leaf = |one: &DeviceUse| leaves.contains(&one.name.as_str());
+    let rank = |one: &DeviceUse| (is_leaf(one) && one.busy >= top * 0.9, one.busy);
+    all.into_iter().max_by(|one, other| {
+        let (a, b) = (rank(one), rank(other));
+        a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
+    })
+}
+
+fn since(view: &PhaseView<'_>, name: &str) -> Option<DeviceCounters> {
+    let value = |seen: Option<&Seen<DeviceCounters>>| seen?.value().copied();
+    let before = value(view.seen.before.devices.get(name))?;
+    let after = value(view.seen.after.devices.get(name))?;
+    Some(DeviceCounters {
+        reads: after.reads.saturating_sub(before.reads),
+        read_bytes: after.read_bytes.saturating_sub(before.read_bytes),
+        writes: after.writes.saturating_sub(before.writes),
+        write_bytes: after.write_bytes.saturating_sub(before.write_bytes),
+        busy_ms: after.busy_ms.saturating_sub(before.busy_ms),
+        weighted_ms: after.weighted_ms.saturating_sub(before.weighted_ms),
+        ..DeviceCounters::default()
+    })
+}
+
+/// A limit of a control group on one device, and what was used of it, per second.
+pub(super) struct IoLimit {
+    /// `io.max`, `blkio.throttle.read_bps_device`.
+    pub(super) file: String,
+    pub(super) device: String,
+    pub(super) allowed: f64,
+    pub(super) used: f64,
+    /// Bytes, or else ops.
+    pub(super) in_bytes: bool,
+}
+
+/// Every limit on a layer under the phase's targets. Source: cgroup-v2.rst, `io.max`; cgroup-v1/blkio-controller.rst.
+pub(super) fn io_limits(view: &PhaseView<'_>) -> Vec<IoLimit> {
+    let Some(seconds) = counted_seconds(view) else { return Vec::new() };
+    let mut limits = Vec::new();
+    for line in &view.environment.cgroup.io {
+        let mut words = line.split_whitespace();
+        let (Some(file), Some(number)) = (words.next(), words.next()) else { continue };
+        let Some(layer) = view.layers().find(|layer| layer.number == number) else { continue };
+        let Some(moved) = since(view, &layer.name) else { continue };
+        for word in words {
+            // v2 names what it limits in the line, v1 in the file's name.
+            let (what, value) = word.split_once('=').unwrap_or_else(|| (v1_word(file), word));
+            let (amount, in_bytes) = match what {
+                "rbps" => (moved.read_bytes, true),
+                "wbps" => (moved.write_bytes, true),
+                "riops" => (moved.reads, false),
+                "wiops" => (moved.writes, false),
+                _ => continue,
+            };
+            if let Some(allowed) = value.parse::<f64>().ok().filter(|allowed| *allowed > 0.0) {
+                let used = amount as f64 / seconds;
+                limits.push(IoLimit { file: file.to_owned(), device: layer.name.clone(), allowed, used, in_bytes });
+            }
+        }
+    }
+    limits
+}
+
+fn v1_word(file: &str) -> &str {
+    match file {
+        "blkio.throttle.read_bps_device" => "rbps",
+        "blkio.throttle.write_bps_device" => "wbps",
+        "blkio.throttle.read_iops_device" => "riops",
+        "blkio.throttle.write_iops_device" => "wiops",
+        _ => "",
+    }
+}

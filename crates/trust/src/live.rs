@@ -1,0 +1,311 @@
+//! Findings while a run goes on: which checks can already speak part-way through a phase, and when each is told.
+
+use crate::check::Judge;
+use crate::checks::CHECKS;
+use crate::evidence::{Ground, PhaseView, RunView};
+use plumb_result::{Finding, Level, Measurement, Observations};
+use plumb_workload::Workload;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// When a check may speak before the end of its phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Cadence {
+    /// It rests on what was seen before the first op, and is told at once.
+    Start,
+    /// It rests on events that cannot be undone, and is told at once.
+    Fact,
+    /// It rests on rates, which begin roughly: it is told when it held in two seconds running.
+    Rate,
+    /// As [`Cadence::Fact`], but it costs too much for every second: when the seconds are a power of two.
+    Sparse,
+}
+
+/// Checks that are meaningful part-way, with what they rest on. The others need a whole phase: what is flushed at its end
+/// (A3, A5), whole passes (A7, A10), its processor time (B2), its distributions (C11, E6). A code that is not among
+/// [`CHECKS`] does nothing here.
+const LIVE: &[(&str, Cadence)] = &[
+    ("A1", Cadence::Rate),
+    ("A2", Cadence::Start),
+    ("A4", Cadence::Start),
+    ("A6", Cadence::Rate),
+    ("A8", Cadence::Fact),
+    ("B1", Cadence::Rate),
+    ("B4", Cadence::Rate),
+    ("B6", Cadence::Start),
+    ("B7", Cadence::Start),
+    ("B8", Cadence::Start),
+    ("B9", Cadence::Fact),
+    ("C1", Cadence::Rate),
+    ("C2", Cadence::Start),
+    ("C3", Cadence::Start),
+    ("C5", Cadence::Rate),
+    ("C6", Cadence::Rate),
+    ("C7", Cadence::Fact),
+    ("C8", Cadence::Start),
+    ("C9", Cadence::Fact),
+    ("C12", Cadence::Start),
+    ("C13", Cadence::Sparse),
+    ("D1", Cadence::Start),
+    ("D3", Cadence::Start),
+    ("E3", Cadence::Sparse),
+];
+
+/// [`Cadence::Sparse`] checks look at so many seconds first, and last: a search over a series grows with its square.
+const SPARSE_SECONDS: std::ops::RangeInclusive<usize> = 16..=512;
+
+/// A finding's check and phase: it is told once for each.
+type Key = (String, Option<String>);
+
+fn key(finding: &Finding) -> Key {
+    (finding.code.clone(), finding.phase.clone())
+}
+
+/// Watches a run go on, and says each finding above `note` once, when it becomes true.
+#[derive(Debug, Default)]
+pub struct LiveJudge {
+    /// Seconds of this phase so far.
+    seconds: usize,
+    /// True in the second before, and not told yet.
+    pending: BTreeSet<Key>,
+    told: BTreeMap<Key, Finding>,
+}
+
+/// What the end of a phase changes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PhaseNews {
+    /// What is true of the whole phase and was not told before, worst first.
+    pub found: Vec<Finding>,
+    /// What was told while it ran and is not true of the whole phase.
+    pub withdrawn: Vec<Finding>,
+}
+
+impl LiveJudge {
+    /// Nothing was told yet.
+    pub fn new() -> LiveJudge {
+        LiveJudge::default()
+    }
+
+    /// A second has passed. The last phase of `measurement` and of `observations` is the one that runs: counts, bytes,
+    /// intervals and errors so far, and the counters now. Gives what is to be told, worst first.
+    pub fn second(
+        &mut self,
+        workload: &Workload,
+        measurement: &Measurement,
+        observations: &Observations,
+    ) -> Vec<Finding> {
+        let Some(phase) = PhaseView::last(workload, measurement, observations) else { return Vec::new() };
+        self.seconds += 1;
+        let run = (self.seconds == 1).then(|| RunView::new(workload, measurement, observations));
+        let mut found = Vec::new();
+        let mut pending = BTreeSet::new();
+        for (code, cadence) in LIVE {
+            let Some(check) = CHECKS.iter().find(|check| check.code == *code) else { continue };
+            if !due(*cadence, phase.measured.intervals.len()) {
+                continue;
+            }
+            for judge in check.judges {
+                let finding = match (judge, &run) {
+                    (Judge::Phase(look), _) => check.finding(Some(&phase.measured.name), look(&phase)),
+                    (Judge::Run(look), Some(run)) => check.finding(None, look(run)),
+                    _ => None,
+                };
+                let Some(finding) = finding.filter(|finding| finding.level > Level::Note) else { continue };
+                let key = key(&finding);
+                if self.told.contains_key(&key) {
+                    continue;
+                }
+                if *cadence == Cadence::Rate && !self.pending.contains(&key) {
+                    pending.insert(key);
+                } else {
+                    found.push(finding);
+                }
+            }
+        }
+        self.pending = pending;
+        self.tell(found)
+    }
+
+    /// The last phase of `measurement` is over, and everything of it is known.
+    pub fn phase_ended(
+        &mut self,
+        workload: &Workload,
+        measurement: &Measurement,
+        observations: &Observations,
+    ) -> PhaseNews {
+        self.seconds = 0;
+        self.pending.clear();
+        let Some(phase) = PhaseView::last(workload, measurement, observations) else { return PhaseNews::default() };
+        let name = &phase.measured.name;
+        let findings: Vec<Finding> = CHECKS
+            .iter()
+            .flat_map(|check| check.judges.iter().map(move |judge| (check, judge)))
+            .filter_map(|(check, judge)| match judge {
+                Judge::Phase(look) => check.finding(Some(name), look(&phase)),
+                Judge::Run(_) | Judge::Comparison(_) => None,
+            })
+            .filter(|finding| finding.level > Level::Note)
+            .collect();
+        let holds = |told: &Finding| findings.iter().any(|finding| finding.code == told.code);
+        let withdrawn: Vec<Finding> =
+            self.told.values().filter(|told| told.phase.as_ref() == Some(name) && !holds(told)).cloned().collect();
+        for finding in &withdrawn {
+            self.told.remove(&key(finding));
+        }
+        let new = findings.into_iter().filter(|finding| !self.told.contains_key(&key(finding))).collect();
+        PhaseNews { found: self.tell(new), withdrawn }
+    }
+
+    /// Whether it is worth the cost to look who else does I/O: the devices under the last phase moved more than it asked
+    /// for, and that was not told yet.
+    pub fn suspects_others(&self, workload: &Workload, measurement: &Measurement, observations: &Observations) -> bool {
+        const TOLERATED_BYTES: u64 = 1 << 20;
+        let Some(phase) = PhaseView::last(workload, measurement, observations) else { return false };
+        if self.told.contains_key(&("C1".to_owned(), Some(phase.measured.name.clone()))) {
+            return false;
+        }
+        let (Ground::Device, Ok(device)) = (&phase.ground, &phase.traffic.device) else { return false };
+        let read = phase.traffic.own.as_ref().map_or(phase.traffic.app_read, |own| own.read_bytes);
+        let expected = read + phase.traffic.app_write.saturating_mul(phase.traffic.copies);
+        let beyond = (device.read_bytes + device.write_bytes).saturating_sub(expected);
+        beyond > TOLERATED_BYTES && beyond > expected / 50
+    }
+
+    fn tell(&mut self, mut found: Vec<Finding>) -> Vec<Finding> {
+        found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
+        self.told.extend(found.iter().map(|finding| (key(finding), finding.clone())));
+        found
+    }
+}
+
+/// Whether a check looks at a phase of so many intervals.
+fn due(cadence: Cadence, intervals: usize) -> bool {
+    match cadence {
+        // What was seen before may need some traffic to matter.
+        Cadence::Start | Cadence::Fact | Cadence::Rate => true,
+        Cadence::Sparse => intervals.is_power_of_two() && SPARSE_SECONDS.contains(&intervals),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{MIB, Scene};
+    use plumb_result::Seen;
+
+    fn second(judge: &mut LiveJudge, scene: &Scene) -> Vec<String> {
+        let told = judge.second(&scene.workload, &scene.measurement, &scene.observations);
+        told.into_iter().map(|finding| finding.code).collect()
+    }
+
+    fn ended(judge: &mut LiveJudge, scene: &Scene) -> PhaseNews {
+        judge.phase_ended(&scene.workload, &scene.measurement, &scene.observations)
+    }
+
+    fn codes(findings: &[Finding]) -> Vec<&str> {
+        findings.iter().map(|finding| finding.code.as_str()).collect()
+    }
+
+    /// A typing error here would silence a check.
+    #[test]
+    fn live_codes_are_in_order_and_the_first_light_ones_exist() {
+        let order = |code: &str| (code.as_bytes()[0], code[1..].parse::<u32>().unwrap());
+        assert!(LIVE.is_sorted_by(|one, other| order(one.0) < order(other.0)));
+        for code in ["A1", "A2", "A4", "A6", "A8", "B1", "B6", "B8", "B9", "C1", "C5", "C9", "D1"] {
+            assert!(LIVE.iter().any(|(live, _)| *live == code), "{code} is not told live");
+            assert!(CHECKS.iter().any(|check| check.code == code), "{code} is no check");
+        }
+    }
+
+    #[test]
+    fn a_healthy_run_says_nothing() {
+        let mut judge = LiveJudge::new();
+        let scene = Scene::reading(1000 * MIB);
+        for _ in 0..5 {
+            assert!(second(&mut judge, &scene).is_empty());
+        }
+        assert_eq!(ended(&mut judge, &scene), PhaseNews::default());
+    }
+
+    /// The first second of a cold read may begin with what the kernel happened to hold.
+    #[test]
+    fn a_rate_must_hold_in_two_seconds_running() {
+        let (quiet, noisy) = (Scene::reading(1000 * MIB), Scene::reading(1000 * MIB).device_read(0).own_read(0));
+        let mut judge = LiveJudge::new();
+        assert!(second(&mut judge, &noisy).is_empty());
+        assert!(second(&mut judge, &quiet).is_empty());
+        assert!(second(&mut judge, &noisy).is_empty(), "one quiet second between the two");
+        assert_eq!(second(&mut judge, &noisy), ["A1"]);
+        assert!(second(&mut judge, &noisy).is_empty(), "once is enough");
+        assert!(codes(&ended(&mut judge, &noisy).found).iter().all(|code| *code != "A1"));
+    }
+
+    #[test]
+    fn facts_and_what_was_seen_before_are_told_at_once() {
+        let scene = Scene::reading(1000 * MIB).fault("EIO").holes(1000 * MIB).device_read(0).own_read(0).short(3);
+        let mut judge = LiveJudge::new();
+        let told = second(&mut judge, &scene);
+        assert!(["A4", "A8", "B9"].iter().all(|code| told.iter().any(|one| one == code)), "{told:?}");
+        // Worst first.
+        assert_eq!(told.last().map(String::as_str), Some("A8"));
+        assert!(second(&mut judge, &scene).is_empty());
+    }
+
+    #[test]
+    fn what_does_not_hold_over_the_whole_phase_is_withdrawn() {
+        let noisy = Scene::reading(1000 * MIB).device_read(0).own_read(0);
+        let mut judge = LiveJudge::new();
+        second(&mut judge, &noisy);
+        assert_eq!(second(&mut judge, &noisy), ["A1"]);
+        let news = ended(&mut judge, &Scene::reading(1000 * MIB));
+        assert_eq!((codes(&news.withdrawn), news.found.len()), (vec!["A1"], 0));
+        // In the next phase it may be found again.
+        second(&mut judge, &noisy);
+        assert_eq!(second(&mut judge, &noisy), ["A1"]);
+    }
+
+    #[test]
+    fn what_only_the_end_shows_is_told_at_the_end() {
+        let scene = Scene::writing(1000 * MIB).dirty(1000 * MIB).device_write(0);
+        let mut judge = LiveJudge::new();
+        assert!(second(&mut judge, &scene).is_empty());
+        assert!(codes(&ended(&mut judge, &scene).found).contains(&"A3"));
+    }
+
+    /// The file system's fullness is one finding of the run, not one of each phase.
+    #[test]
+    fn findings_of_the_run_are_told_once() {
+        let full = Scene::reading(MIB).free(0.03);
+        let mut judge = LiveJudge::new();
+        assert_eq!(second(&mut judge, &full), ["D1"]);
+        ended(&mut judge, &full);
+        assert!(second(&mut judge, &full).is_empty());
+    }
+
+    #[test]
+    fn a_phase_that_the_workload_does_not_know_is_no_panic() {
+        let mut scene = Scene::reading(MIB);
+        scene.measured().name = "other".to_owned();
+        let mut judge = LiveJudge::new();
+        assert!(second(&mut judge, &scene).is_empty());
+        assert_eq!(ended(&mut judge, &scene), PhaseNews::default());
+    }
+
+    #[test]
+    fn only_traffic_beyond_the_own_is_suspect() {
+        let suspects =
+            |scene: &Scene| LiveJudge::new().suspects_others(&scene.workload, &scene.measurement, &scene.observations);
+        assert!(!suspects(&Scene::reading(1000 * MIB)));
+        assert!(!suspects(&Scene::reading(1000 * MIB).device_read(1010 * MIB)));
+        assert!(suspects(&Scene::reading(1000 * MIB).device_read(1030 * MIB)));
+        assert!(suspects(&Scene::writing(1000 * MIB).device_write(1030 * MIB)));
+        // Once it was told, names would change nothing.
+        let busy = Scene::reading(1000 * MIB).device_read(1300 * MIB);
+        let mut judge = LiveJudge::new();
+        second(&mut judge, &busy);
+        assert_eq!(second(&mut judge, &busy), ["C1"]);
+        assert!(!judge.suspects_others(&busy.workload, &busy.measurement, &busy.observations));
+        let mut blind = Scene::reading(1000 * MIB).device_read(1030 * MIB);
+        blind.seen().after.devices.values_mut().for_each(|seen| *seen = Seen::no("EPERM"));
+        assert!(!suspects(&blind));
+    }
+}

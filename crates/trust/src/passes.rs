@@ -1,0 +1,82 @@
+//! The same range gone over twice: how the second time compares with the first.
+
+use crate::evidence::PhaseView;
+use crate::plan;
+use plumb_result::{Interval, PhaseMeasurement};
+use plumb_workload::{CachePolicy, OpKind, Pattern, Work, WorkerGroup};
+
+/// A pass shorter than this has no rate that one-second intervals can show.
+pub(crate) const MIN_PASS_NS: u64 = 2_000_000_000;
+
+/// Rate of the second pass over that of the first, within one direct phase that only does this kind of op. Uniform
+/// random places count as passes, too: the first holds 63 % of the blocks, so that what is met again is met in the second.
+pub(crate) fn within(view: &PhaseView<'_>, kind: OpKind) -> Option<f64> {
+    let alone = view.traffic.app_read + view.traffic.app_write == moved(view.measured, kind);
+    let even = view.plan.workers.iter().all(goes_over_evenly) && plan::is_closed(view.plan);
+    if view.plan.cache != CachePolicy::Direct || !alone || !even {
+        return None;
+    }
+    let range = view.measured.working_set_bytes.filter(|range| *range > 0)?;
+    let twice = range.checked_mul(2).filter(|twice| moved(view.measured, kind) >= *twice)?;
+    let first = reached_ns(&view.measured.intervals, kind, range)?;
+    let second = reached_ns(&view.measured.intervals, kind, twice)?.saturating_sub(first);
+    (first >= MIN_PASS_NS && second >= MIN_PASS_NS).then(|| first as f64 / second as f64)
+}
+
+/// A phase held against an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Against {
+    /// Its rate over that of the earlier phase.
+    pub(crate) ratio: f64,
+    /// Number of the earlier phase.
+    pub(crate) position: usize,
+}
+
+/// This phase against the first earlier phase that did the same in the same way.
+pub(crate) fn against_earlier(view: &PhaseView<'_>, kind: OpKind) -> Option<Against> {
+    if !view.plan.workers.iter().all(plan::covers_once) {
+        return None;
+    }
+    let position = view.earlier.iter().position(|measured| {
+        let plan = view.workload.phase.iter().find(|plan| plan.name == measured.name);
+        plan.is_some_and(|plan| {
+            plan.cache == view.plan.cache && plan.end == view.plan.end && plan.workers == view.plan.workers
+        })
+    })?;
+    let alike = &view.earlier[position];
+    let long_enough = |measured: &PhaseMeasurement| measured.wall_ns >= MIN_PASS_NS;
+    if !long_enough(alike) || !long_enough(view.measured) {
+        return None;
+    }
+    let before = alike.per_second(moved(alike, kind)).filter(|rate| *rate > 0.0)?;
+    let rate = view.measured.per_second(moved(view.measured, kind))?;
+    Some(Against { ratio: rate / before, position })
+}
+
+/// How many passes a phase made over its range; `None` where its pattern does not bound it.
+pub(crate) fn made(view: &PhaseView<'_>, kind: OpKind) -> Option<f64> {
+    let range = view.measured.working_set_bytes.filter(|range| *range > 0)?;
+    Some(moved(view.measured, kind) as f64 / range as f64)
+}
+
+fn moved(measured: &PhaseMeasurement, kind: OpKind) -> u64 {
+    measured.ops.get(&kind).map_or(0, |op| op.bytes)
+}
+
+fn goes_over_evenly(group: &WorkerGroup) -> bool {
+    plan::covers_once(group) || matches!(&group.work, Work::Blocks(blocks) if blocks.pattern == Pattern::Random)
+}
+
+/// When so many bytes had been moved, by interpolation within the interval.
+fn reached_ns(intervals: &[Interval], kind: OpKind, bytes: u64) -> Option<u64> {
+    let mut so_far = 0;
+    for interval in intervals {
+        let here = interval.ops.get(&kind).map_or(0, |op| op.bytes);
+        if here > 0 && so_far + here >= bytes {
+            let part = (bytes - so_far) as f64 / here as f64;
+            return Some(interval.start_ns + (interval.length_ns as f64 * part) as u64);
+        }
+        so_far += here;
+    }
+    None
+}

@@ -1,0 +1,147 @@
+//! What a workload does, without where it does it: two sides, or a comparison and a noise floor, must agree in it.
+
+use plumb_workload::{Target, Workload};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// A workload that a side ran.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkPrint {
+    /// Its name.
+    pub name: String,
+    /// What was asked for: the same on both sides, or the comparison was never one.
+    pub asked: Value,
+    /// What was run, with every size resolved and every policy fitted to the storage.
+    pub run: Value,
+}
+
+/// For which question a workload is boiled down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question {
+    /// Did the two sides do the same?
+    Sides,
+    /// Was this noise floor measured with the same work? Runs may be longer or shorter: that is not other work.
+    Floor,
+}
+
+/// What a workload does, as JSON: no name, seed, path or device; for [`Question::Floor`] no length of phases either.
+pub fn work_print(workload: &Workload, question: Question) -> Value {
+    let targets = workload.target.iter().map(|(name, target)| (name.clone(), target_print(target)));
+    let phases = workload.phase.iter().map(|phase| {
+        let mut value = serde_json::to_value(phase).unwrap_or_default();
+        if question == Question::Floor
+            && let Some(stop) = value.get_mut("stop").and_then(Value::as_object_mut)
+        {
+            stop.remove("time");
+        }
+        value
+    });
+    let mut print = Map::new();
+    print.insert("target".to_owned(), Value::Object(targets.collect()));
+    print.insert("phase".to_owned(), Value::Array(phases.collect()));
+    Value::Object(print)
+}
+
+/// A target without its place: `{"kind": "file", "size": …}`.
+fn target_print(target: &Target) -> Value {
+    // A choice is a table with one key, or its bare name.
+    let mut print = match serde_json::to_value(target).unwrap_or_default() {
+        Value::Object(choice) => {
+            let (kind, fields) = choice.into_iter().next().unwrap_or_default();
+            let mut print = fields.as_object().cloned().unwrap_or_default();
+            print.insert(KIND.to_owned(), Value::String(kind));
+            print
+        }
+        bare => Map::from_iter([(KIND.to_owned(), bare)]),
+    };
+    for place in ["path", "device"] {
+        print.remove(place);
+    }
+    Value::Object(print)
+}
+
+const KIND: &str = "kind";
+
+/// A simulated device has no content and no way to be prepared: held against something real, only its size counts.
+fn is_simulated(target: &Map<String, Value>) -> bool {
+    target.get(KIND).is_some_and(|kind| kind == "sim")
+}
+
+/// Paths at which two prints differ, `phase.0.workers.0.depth`, in order. Of a simulated and a real target only sizes
+/// can be compared.
+pub fn unlike(one: &Value, other: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    walk(String::new(), one, other, &mut found);
+    found
+}
+
+fn walk(at: String, one: &Value, other: &Value, found: &mut Vec<String>) {
+    let below = |step: &str| if at.is_empty() { step.to_owned() } else { format!("{at}.{step}") };
+    match (one, other) {
+        (Value::Object(ones), Value::Object(others)) => {
+            let mixed = is_simulated(ones) != is_simulated(others);
+            let keys: BTreeSet<&String> = ones.keys().chain(others.keys()).collect();
+            for key in keys.into_iter().filter(|key| !mixed || key.as_str() == "size") {
+                match (ones.get(key), others.get(key)) {
+                    // A file set has no one size, but a distribution, from which the simulated device's was made.
+                    (Some(one), Some(other)) if mixed && (one.is_object() || other.is_object()) => {}
+                    (Some(one), Some(other)) => walk(below(key), one, other, found),
+                    _ if mixed => {}
+                    _ => found.push(below(key)),
+                }
+            }
+        }
+        (Value::Array(ones), Value::Array(others)) => {
+            for (number, (one, other)) in ones.iter().zip(others).enumerate() {
+                walk(below(&number.to_string()), one, other, found);
+            }
+            found.extend((ones.len().min(others.len())..ones.len().max(others.len())).map(|n| below(&n.to_string())));
+        }
+        (one, other) if one == other => {}
+        _ => found.push(at),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::named::{NAMED, Place, Scale};
+
+    fn prints(place: Place, time_ns: u64, question: Question) -> Vec<Value> {
+        let scale = Scale { file_bytes: 64 << 20, files: 100, time_ns, seed: 1, place };
+        NAMED.iter().map(|named| work_print(&named.workload(&scale), question)).collect()
+    }
+
+    fn sim(text: &str) -> Place {
+        Place::Sim(text.parse().unwrap())
+    }
+
+    /// Otherwise no two places could ever be compared.
+    #[test]
+    fn where_it_runs_is_not_part_of_the_work() {
+        let (one, other) = (prints(sim("sim:hdd"), 1, Question::Sides), prints(sim("sim:nvme"), 1, Question::Sides));
+        assert_eq!(one, other);
+        for (one, other) in one.iter().zip(&prints(Place::Directory, 1, Question::Sides)) {
+            assert_eq!(unlike(one, other), [""; 0], "{one:#}\n{other:#}");
+        }
+    }
+
+    #[test]
+    fn longer_phases_are_other_work_for_sides_and_the_same_for_a_floor() {
+        let place = || sim("sim:ssd");
+        assert_ne!(prints(place(), 1, Question::Sides), prints(place(), 2, Question::Sides));
+        assert_eq!(prints(place(), 1, Question::Floor), prints(place(), 2, Question::Floor));
+    }
+
+    #[test]
+    fn what_differs_is_named_by_its_path() {
+        let scale = Scale { file_bytes: 64 << 20, files: 100, time_ns: 1, seed: 1, place: sim("sim:ssd") };
+        let one = plumb_workload::named::select("random-read").unwrap()[0].workload(&scale);
+        let mut other = one.clone();
+        other.phase[0].workers[0].depth = 7;
+        other.seed = 99;
+        other.name = "another".to_owned();
+        let found = unlike(&work_print(&one, Question::Sides), &work_print(&other, Question::Sides));
+        assert_eq!(found, ["phase.0.workers.0.depth"]);
+    }
+}

@@ -1,0 +1,194 @@
+//! The rate of a phase, second by second.
+
+use crate::evidence::PhaseView;
+use crate::plan;
+use crate::text;
+use plumb_result::Interval;
+use plumb_stats::change::{ChangePoint, History, WITHIN_RUN_MAGNITUDE, history, within_run};
+use plumb_stats::trend::{mann_kendall, theil_sen};
+use plumb_workload::{CachePolicy, Flush, OpKind, Work};
+
+/// An interval shorter than this says nothing of a rate: the last one of a phase.
+const MIN_INTERVAL_NS: u64 = 500_000_000;
+/// A second that ends so little after the first worker did is still all of it the load's: 1 %.
+const TOLERATED_NS: u64 = 10_000_000;
+
+/// What a rate counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Bytes per second.
+    Bytes,
+    /// Ops per second.
+    Ops,
+}
+
+/// One rate for each second in which every worker was at work.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Series {
+    /// Per second.
+    pub(crate) rates: Vec<f64>,
+    pub(crate) unit: Unit,
+}
+
+impl Series {
+    /// Of all kinds of op together: bytes of block I/O, else ops. What follows the first worker's end (others that are
+    /// still busy, a flush inside the clock) is no part of it.
+    pub(crate) fn of(view: &PhaseView<'_>) -> Series {
+        let is_block_io = view.plan.workers.iter().all(|group| matches!(group.work, Work::Blocks(_)));
+        let unit = if is_block_io && view.measured.bytes() > 0 { Unit::Bytes } else { Unit::Ops };
+        let amount = |interval: &Interval| -> u64 {
+            interval.ops.values().map(|op| if unit == Unit::Bytes { op.bytes } else { op.count }).sum()
+        };
+        let end_ns = view.measured.first_done_ns.unwrap_or(view.measured.wall_ns);
+        let rates = view
+            .measured
+            .intervals
+            .iter()
+            .filter(|one| one.length_ns >= MIN_INTERVAL_NS && one.start_ns + one.length_ns <= end_ns + TOLERATED_NS)
+            .map(|one| amount(one) as f64 * 1e9 / one.length_ns as f64)
+            .collect();
+        Series { rates, unit }
+    }
+
+    /// A rate as findings say it.
+    pub(crate) fn text(&self, rate: f64) -> String {
+        match self.unit {
+            Unit::Bytes => text::rate(rate),
+            Unit::Ops => text::ops_rate(rate),
+        }
+    }
+}
+
+/// How a rate rises or falls over a series.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Drift {
+    /// Two-sided p that there is none. Source: Mann and Kendall.
+    pub(crate) p: f64,
+    /// Rise of the line of Theil and Sen from the first value to the last, relative to its middle; negative where it
+    /// falls.
+    pub(crate) share: f64,
+}
+
+/// The drift of rates; `None` where they are too few or all nothing.
+pub(crate) fn drift(rates: &[f64]) -> Option<Drift> {
+    let p = mann_kendall(rates).ok()?.p;
+    let line = theil_sen(rates).ok()?;
+    let rise = line.slope * (rates.len() as f64 - 1.0);
+    let middle = line.start + rise / 2.0;
+    (middle > 0.0).then(|| Drift { p, share: rise / middle })
+}
+
+/// From so many seconds on a change of level can be told from chance …
+pub(crate) const CHANGE_SECONDS_MIN: usize = 6;
+/// … and from so many on by ranks alone: Pettitt's test cannot reach p < 0.001 with fewer.
+const RANK_SECONDS_MIN: usize = 22;
+/// p that a change in fewer seconds needs, by a t test. It is stricter because the test takes seconds for independent.
+const SHORT_P: f64 = 0.0001;
+
+/// So many times the width of a level must lie between two levels of a short run.
+const APART: f64 = 2.0;
+
+/// The one change of level within a run: p < 0.001 and more than 5 %.
+///
+/// In fewer than 22 seconds ranks prove nothing. There a t test must find exactly one change, and the two levels must lie
+/// apart by more than twice the width of either: seconds that resemble their neighbours (r = 0.8) else show a change in a third of
+/// flat runs, and so in less than 1 %.
+pub(crate) fn level_change(rates: &[f64]) -> Option<ChangePoint> {
+    if rates.len() >= RANK_SECONDS_MIN {
+        return within_run(rates).ok().flatten();
+    }
+    if rates.len() < CHANGE_SECONDS_MIN {
+        return None;
+    }
+    let rule = History { p: SHORT_P, magnitude: WITHIN_RUN_MAGNITUDE, ..History::default() };
+    match history(rates, &rule).ok()?.as_slice() {
+        [change] => lie_apart(&rates[..change.at], &rates[change.at..]).then_some(*change),
+        _ => None,
+    }
+}
+
+/// The gap between two groups of values is more than twice as wide as either group.
+fn lie_apart(one: &[f64], other: &[f64]) -> bool {
+    let range = |values: &[f64]| {
+        let (low, high) = (f64::INFINITY, f64::NEG_INFINITY);
+        values.iter().fold((low, high), |(low, high), value| (low.min(*value), high.max(*value)))
+    };
+    let ((low, high), (other_low, other_high)) = (range(one), range(other));
+    let gap = (other_low - high).max(low - other_high);
+    gap > APART * (high - low).max(other_high - other_low)
+}
+
+/// The mean; 0 of nothing.
+pub(crate) fn mean(rates: &[f64]) -> f64 {
+    if rates.is_empty() { 0.0 } else { rates.iter().sum::<f64>() / rates.len() as f64 }
+}
+
+/// Writes go into the page cache first, so that the seconds of a phase show memory filling up and not the device, also
+/// where a flush at its end makes the whole an honest number.
+pub(crate) fn memory_takes_the_writes(view: &PhaseView<'_>) -> bool {
+    let flushes = view.ops(OpKind::Fsync) + view.ops(OpKind::Fdatasync);
+    let changes = view.ops(OpKind::Write) > 0 || plan::changes_names(view.plan);
+    view.plan.cache != CachePolicy::Direct && changes && flushes == 0
+}
+
+/// Nothing made the phase's writes durable while the clock ran.
+pub(crate) fn left_in_memory(view: &PhaseView<'_>) -> bool {
+    let waited = matches!(view.plan.end.flush, Flush::Fsync | Flush::Fdatasync) && view.measured.end.inside_clock;
+    memory_takes_the_writes(view) && !waited
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::evidence::RunView;
+    use crate::fixture::{MIB, Scene, resembling};
+
+    fn found(seconds: usize, noise: f64, resemblance: f64, level: impl Fn(usize) -> f64 + Copy) -> usize {
+        let changed = |seed| level_change(&resembling(seconds, noise, resemblance, seed, level)).is_some();
+        (0..500).filter(|seed| changed(*seed)).count()
+    }
+
+    /// The rate of false alarms, also where seconds resemble their neighbours: at most 1 %.
+    #[test]
+    fn flat_runs_have_no_change() {
+        for seconds in [6, 8, 10, 15, 21, 40] {
+            for resemblance in [0.0, 0.5, 0.8] {
+                for noise in [0.02, 0.10] {
+                    let alarms = found(seconds, noise, resemblance, |_| 100.0);
+                    assert!(alarms <= 7, "{alarms} of 500: {seconds} s, noise {noise}, resemblance {resemblance}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_drop_to_two_thirds_is_found_in_short_and_long_runs() {
+        for seconds in [6, 8, 10, 15, 21, 40] {
+            let dropping = |second: usize| if second < seconds / 2 { 100.0 } else { 66.0 };
+            assert!(found(seconds, 0.01, 0.0, dropping) >= 495, "{seconds} s");
+        }
+        assert!(found(10, 0.03, 0.0, |second| if second < 5 { 100.0 } else { 66.0 }) >= 475);
+    }
+
+    fn rates(scene: &Scene) -> Vec<f64> {
+        let run = RunView::new(&scene.workload, &scene.measurement, &scene.observations);
+        Series::of(&run.phases[0]).rates
+    }
+
+    /// A flush inside the clock, and workers that are done later than the first, are no slow seconds of the load.
+    #[test]
+    fn the_series_ends_with_the_first_worker() {
+        let mut scene = Scene::reading(MIB).rates(&[4096.0, 8192.0, 0.0]);
+        scene.measured().first_done_ns = Some(2_000_000_000);
+        assert_eq!(rates(&scene), [4096.0, 8192.0]);
+    }
+
+    #[test]
+    fn a_piece_of_a_second_is_no_second_and_a_long_one_is_more() {
+        let mut scene = Scene::reading(MIB).rates(&[4096.0, 8192.0]);
+        scene.measured().intervals[0].length_ns = 400_000_000;
+        scene.measured().intervals[1].length_ns = 2_000_000_000;
+        scene.measured().first_done_ns = Some(3_000_000_000);
+        assert_eq!(rates(&scene), [4096.0]);
+    }
+}

@@ -1,0 +1,188 @@
+//! One trial of a scenario: the whole pipeline, as the commands use it.
+
+use super::scenario::{Counted, Load, Pair, Plots, Scenario, Single, Trial};
+use anyhow::{Context, Result};
+use plumb_engine::guard::Permissions;
+use plumb_engine::signals::StopFlag;
+use plumb_engine::sim::SimRun;
+use plumb_engine::testdir::TestDirs;
+use plumb_result::{Comparison, ContrastVerdict, Finding, Level};
+use plumb_stats::schedule::Side;
+use plumb_stats::stop::StopRule;
+use plumb_study::compare::{CompareRequest, CompareSide, compare};
+use plumb_study::run::{Bench, RunRequest, Silent};
+use plumb_study::{Place, Policies};
+use plumb_workload::named::{self, Scale};
+use std::path::Path;
+use std::time::Duration;
+
+/// A comparison of simulated devices takes as many blocks as it needs, however busy this machine is.
+const NO_BUDGET: Duration = Duration::from_secs(24 * 3600);
+
+/// What one trial says to one line of its scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is counted.
+    Hit,
+    /// It is not.
+    Miss,
+    /// The line is not about it.
+    Beside,
+}
+
+/// What a trial yields, before the lines look at it.
+struct Yield {
+    comparison: Option<Comparison>,
+    findings: Vec<Finding>,
+}
+
+/// A bench for one thread: nothing is stored, and nothing on this machine is touched.
+pub fn bench() -> Bench {
+    let test_dirs = TestDirs::new(std::env::temp_dir().join("plumb-calibrate"));
+    Bench::new(None, StopFlag::detached(), Permissions::none(), test_dirs)
+}
+
+/// Runs trial `index` of a scenario; an outcome for each of its lines.
+pub fn run(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Result<Vec<Outcome>> {
+    let seed = trial_seed(seed, scenario.name, index);
+    let got = match scenario.trial {
+        Trial::Compare { pairs, plots, varying, blocks } => {
+            let pair = &pairs[index as usize % pairs.len()];
+            one_comparison(bench, pair, plots, varying, blocks, seed)
+        }
+        Trial::Run { singles } => one_run(bench, &singles[index as usize % singles.len()], seed),
+    };
+    let got = got.with_context(|| format!("scenario {}, trial {index}, seed {seed}", scenario.name))?;
+    Ok(scenario.lines.iter().map(|line| look(&got, line.counted)).collect())
+}
+
+/// Every trial of every scenario has a seed of its own: FNV-1a of the name, then SplitMix64's finisher, because
+/// neighbouring seeds must not make neighbouring devices.
+fn trial_seed(seed: u64, name: &str, index: u64) -> u64 {
+    let hash = name
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    let mut z =
+        (hash ^ seed.wrapping_mul(0x9e37_79b9_7f4a_7c15)).wrapping_add(index.wrapping_mul(0xbf58_476d_1ce4_e5b9));
+    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ (z >> 31)) >> 1
+}
+
+fn scale(load: &Load, seed: u64, place: &Place) -> Scale {
+    Scale { file_bytes: load.bytes, files: load.files, time_ns: load.time_ns, seed, place: place.for_named() }
+}
+
+fn one_comparison(
+    bench: &mut Bench,
+    pair: &Pair,
+    plots: Plots,
+    varying: Option<&'static str>,
+    blocks: Option<u32>,
+    seed: u64,
+) -> Result<Yield> {
+    let plots = match plots {
+        Plots::One => 1,
+        Plots::Of(plots) => plots,
+    };
+    let side = |side: Side, device: &str| -> Result<CompareSide> {
+        Ok(CompareSide::provisioned(side, &format!("{device} ({side:?})"), &Place::parse(device)?, plots))
+    };
+    let (baseline, candidate) = (side(Side::A, pair.a)?, side(Side::B, pair.b)?);
+    let rule = match blocks {
+        Some(blocks) => StopRule { blocks_min: blocks, blocks_max: blocks, ..StopRule::default() },
+        None => StopRule::default(),
+    };
+    let request = CompareRequest {
+        workloads: named::select(pair.load.work)?,
+        scale: scale(&pair.load, seed, &baseline.plots[0].place),
+        baseline,
+        candidate,
+        budget: NO_BUDGET,
+        rule,
+        varying: varying.map(plumb_trust::factor).transpose().map_err(|error| anyhow::anyhow!("{error}"))?,
+        seed,
+        command: "",
+    };
+    let outcome = compare(bench, &request, &mut Silent)?;
+    let findings = outcome.findings().to_vec();
+    Ok(Yield { comparison: Some(outcome.comparison), findings })
+}
+
+fn one_run(bench: &mut Bench, single: &Single, seed: u64) -> Result<Yield> {
+    let place = Place::parse(single.device)?;
+    let named = named::select(single.load.work)?.into_iter().next().context("no such work")?;
+    let workload = named.workload(&scale(&single.load, seed, &place));
+    let request = RunRequest {
+        workload: &workload,
+        policies: Policies::Fitted,
+        base: Path::new("/tmp"),
+        command: "",
+        sim_run: SimRun { seed, run_index: 0, plot_index: 0 },
+    };
+    let outcome = bench.run(&request, &mut Silent)?;
+    Ok(Yield { comparison: None, findings: outcome.result.checks })
+}
+
+fn look(got: &Yield, counted: Counted) -> Outcome {
+    let contrasts = got.comparison.as_ref().map_or(&[][..], |comparison| &comparison.contrasts);
+    let any = |verdict| contrasts.iter().any(|contrast| contrast.verdict == verdict);
+    // Contrasts are in the order of the metrics' names; the most telling one of these workloads is their rate.
+    let first = contrasts.iter().find(|contrast| contrast.metric.better() == plumb_result::Better::Higher);
+    let first_is = |verdict| first.is_some_and(|contrast| contrast.verdict == verdict);
+    let serious = |finding: &&Finding| finding.level >= Level::Warn;
+    let found = |codes: &[&str]| got.findings.iter().filter(serious).any(|one| codes.contains(&one.code.as_str()));
+    let hit = match counted {
+        Counted::Claim => any(ContrastVerdict::Faster) || any(ContrastVerdict::Slower),
+        Counted::Slower => first_is(ContrastVerdict::Slower),
+        Counted::Faster => any(ContrastVerdict::Faster),
+        Counted::Equivalent => first_is(ContrastVerdict::Equivalent),
+        Counted::Covers(truth) => match first.filter(|contrast| contrast.confidence == 0.95) {
+            Some(contrast) => contrast.lo.zip(contrast.hi).is_some_and(|(lo, hi)| (lo..=hi).contains(&truth)),
+            None => return Outcome::Beside,
+        },
+        Counted::Found(codes) => found(codes),
+        Counted::FoundAt { codes, blocks } => {
+            if got.comparison.as_ref().is_none_or(|comparison| comparison.order.len() < blocks) {
+                return Outcome::Beside;
+            }
+            found(codes)
+        }
+        Counted::AnythingFound => got.findings.iter().any(|finding| finding.level >= Level::Warn),
+    };
+    if hit { Outcome::Hit } else { Outcome::Miss }
+}
+
+/// In words what a trial said, for those who look into a line that was missed.
+pub fn tell(bench: &mut Bench, scenario: &Scenario, seed: u64, index: u64) -> Result<()> {
+    let seed = trial_seed(seed, scenario.name, index);
+    let got = match scenario.trial {
+        Trial::Compare { pairs, plots, varying, blocks } => {
+            one_comparison(bench, &pairs[index as usize % pairs.len()], plots, varying, blocks, seed)
+        }
+        Trial::Run { singles } => one_run(bench, &singles[index as usize % singles.len()], seed),
+    }?;
+    println!("{} trial {index} (seed {seed}):", scenario.name);
+    if let Some(comparison) = &got.comparison {
+        println!("  {} blocks: {}", comparison.order.len(), comparison.verdict_note);
+        for contrast in &comparison.contrasts {
+            let number = |value: Option<f64>| value.map_or("?".to_owned(), |value| format!("{value:.4}"));
+            println!(
+                "  {} {}: {:?} {} [{}, {}]",
+                contrast.phase,
+                contrast.metric,
+                contrast.verdict,
+                number(contrast.ratio),
+                number(contrast.lo),
+                number(contrast.hi)
+            );
+        }
+        for left in &comparison.left_out {
+            println!("  left out: {}", left.reason);
+        }
+    }
+    for finding in got.findings.iter().filter(|finding| finding.level >= Level::Note) {
+        println!("  {} {:?}: {}", finding.code, finding.level, finding.message);
+    }
+    Ok(())
+}
