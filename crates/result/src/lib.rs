@@ -9,6 +9,7 @@ pub mod measurement;
 pub mod metric;
 pub mod observe;
 pub mod run;
+pub mod sweep;
 
 pub use compare::{Comparison, Contrast, ContrastVerdict};
 pub use finding::{Finding, Level, RunVerdict, Tier};
@@ -18,4 +19,5 @@ pub use measurement::{
 };
 pub use metric::{Better, Metric, Quantity, Unit};
 pub use observe::{Observations, PhaseObservations, Seen};
+pub use sweep::{Sweep, SweepKey};
 pub use run::{MetricValue, PhaseResult, RunResult, Tool};

@@ -6,6 +6,7 @@ mod evidence;
 mod fit;
 pub mod place;
 pub mod run;
+pub mod sweep;
 
 pub use compare::{CompareRequest, CompareSide, compare};
 pub use fit::Policies;
