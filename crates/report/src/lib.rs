@@ -6,5 +6,6 @@ pub mod format;
 pub mod list;
 pub mod run;
 pub mod style;
+pub mod sweep;
 
 pub use style::Style;

@@ -8,6 +8,7 @@ pub mod run;
 pub mod schema;
 pub mod shell;
 pub mod store;
+pub mod sweep;
 pub mod try_storage;
 
 use crate::args::Common;

@@ -16,7 +16,7 @@ use std::path::Path;
 /// Runs a workload file or a named workload.
 pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     let place = Place::parse(&arguments.at)?;
-    let Loaded { mut workload, policies } = load(arguments, &place)?;
+    let Loaded { mut workload, policies } = load(&arguments.workload, &arguments.set, Scale::moderate(place.for_named()))?;
     if let Some(seed) = arguments.seed {
         workload.seed = seed;
     }
@@ -44,28 +44,29 @@ pub fn command_line() -> String {
 }
 
 /// What is to be run.
-struct Loaded {
-    workload: Workload,
-    policies: Policies,
+pub struct Loaded {
+    /// The workload.
+    pub workload: Workload,
+    /// Whose words its cache policies are.
+    pub policies: Policies,
 }
 
-fn load(arguments: &RunArguments, place: &Place) -> Result<Loaded, Stopped> {
-    let overrides = arguments
-        .set
+/// A workload file, or a named workload at a scale, with overrides.
+pub fn load(name: &str, set: &[String], mut scale: Scale) -> Result<Loaded, Stopped> {
+    let overrides = set
         .iter()
         .map(|text| text.parse::<Override>())
         .collect::<Result<Vec<_>, _>>()
         .map_err(Stopped::usage)?;
-    let path = Path::new(&arguments.workload);
+    let path = Path::new(name);
     if path.is_file() {
         let text =
             std::fs::read_to_string(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
-        let workload = native::parse_with(&arguments.workload, &text, &overrides).map_err(Stopped::usage)?;
+        let workload = native::parse_with(name, &text, &overrides).map_err(Stopped::usage)?;
         return Ok(Loaded { workload, policies: Policies::AsWritten });
     }
-    match named::select(&arguments.workload).as_deref() {
+    match named::select(name).as_deref() {
         Ok([named]) => {
-            let mut scale = Scale::moderate(place.for_named());
             // A named workload goes once through its files, so that their number is more than the one setting.
             if let Some(files) = overrides
                 .iter()
@@ -81,9 +82,8 @@ fn load(arguments: &RunArguments, place: &Place) -> Result<Loaded, Stopped> {
             Ok(Loaded { workload, policies: if typed { Policies::AsWritten } else { Policies::Fitted } })
         }
         Ok(_) => Err(Stopped::usage(format!(
-            "`{}` is several workloads; `plumb compare --for` runs them",
-            arguments.workload
+            "`{name}` is several workloads; `plumb compare --for` runs them"
         ))),
-        Err(error) => Err(Stopped::usage(format!("there is no file `{}`; {error}", arguments.workload))),
+        Err(error) => Err(Stopped::usage(format!("there is no file `{name}`; {error}"))),
     }
 }
