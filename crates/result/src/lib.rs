@@ -3,6 +3,7 @@
 //! store keeps and reports and dialects print. Nothing here touches the system.
 
 pub mod compare;
+pub mod condition;
 pub mod finding;
 pub mod histogram;
 pub mod measurement;
