@@ -183,6 +183,19 @@ pub struct RunArguments {
     /// Seed of every random choice; the workload's own when absent.
     #[arg(long)]
     pub seed: Option<u64>,
+    /// Let every timed phase go on until it is steady by SNIA's rule (over 5 rounds, range within 20 % and slope within
+    /// 10 %), or for 25 rounds; `steady:10s` for rounds of ten seconds instead of one.
+    #[arg(long, value_name = "steady[:ROUND]")]
+    pub until: Option<plumb_study::precondition::Until>,
+    /// First bring the storage to a steady state, as SNIA does: write twice the size of each file or device in sequence,
+    /// then the workload's own writes in rounds until they are steady.
+    #[arg(long)]
+    pub precondition: bool,
+    /// A condition on the result, such as `read.lat.p99 < 5ms` or `PHASE/read.bw >= 1GB/s`; exit code 1 where it is
+    /// false. A result that the checks reject ends with 3 all the same: its numbers are not to be believed. May be given
+    /// several times.
+    #[arg(long = "assert", value_name = "CONDITION")]
+    pub assertions: Vec<String>,
     /// Print the workload, resolved, instead of running it.
     #[arg(long)]
     pub translate: bool,

@@ -1,6 +1,7 @@
 //! What people read: terminal pages of results and comparisons. Text in, text out; nothing here touches the system.
 
 pub mod compare;
+pub mod condition;
 pub mod facts;
 pub mod format;
 pub mod list;

@@ -10,16 +10,28 @@ use plumb_result::{RunVerdict, Sweep, SweepKey};
 
 /// The whole page.
 pub fn page(sweep: &Sweep, style: &Style) -> String {
-    let mut page = style.ink(Ink::Strong, &style.wrap(&sentence(sweep), 0));
+    let answer = match sweep.curves.len() {
+        0 | 1 => sentence(sweep),
+        several if !nothing_accepted(sweep) => {
+            let partial = if sweep.partial { INTERRUPTED } else { "" };
+            format!("{}, {}: {several} curves, with what each says below it.{partial}", sweep.path, sweep.phase)
+        }
+        _ => sentence(sweep),
+    };
+    let mut page = style.ink(Ink::Strong, &style.wrap(&answer, 0));
     page.push_str("\n\n");
+    // Of one curve, everything is said on top.
+    let several = sweep.curves.len() > 1;
     for curve in &sweep.curves {
         page.push_str(&head(sweep, curve, style));
         page.push_str(&table(curve, style));
         page.push_str(&chart(curve, style));
-        for line in words(sweep, curve) {
-            page.push_str(&format!("  {}\n", style.wrap(&line, 4)));
+        for line in words(sweep, curve).iter().filter(|_| several) {
+            page.push_str(&format!("  {}\n", style.wrap(line, 4)));
         }
-        page.push('\n');
+        if several {
+            page.push('\n');
+        }
     }
     for note in &sweep.notes {
         page.push_str(&format!("  {}{}\n", style.ink(Ink::Caution, "note    "), style.wrap(note, 10)));
@@ -28,11 +40,16 @@ pub fn page(sweep: &Sweep, style: &Style) -> String {
     page
 }
 
+const INTERRUPTED: &str = " The sweep was interrupted; this is what was measured before.";
+
+fn nothing_accepted(sweep: &Sweep) -> bool {
+    sweep.curves.iter().flat_map(|curve| &curve.points).all(|point| point.rate.is_none())
+}
+
 /// What was found, in a sentence or a few; the `verdict_note` of the JSON form.
 pub fn sentence(sweep: &Sweep) -> String {
-    let accepted: usize = sweep.curves.iter().flat_map(|curve| &curve.points).filter(|point| point.rate.is_some()).count();
-    let partial = if sweep.partial { " The sweep was interrupted; this is what was measured before." } else { "" };
-    if accepted == 0 {
+    let partial = if sweep.partial { INTERRUPTED } else { "" };
+    if nothing_accepted(sweep) {
         let why = match sweep.left_out.len() {
             0 => "no run was finished".to_owned(),
             1 => "its only run was rejected by checks".to_owned(),
@@ -93,6 +110,14 @@ fn level(key: SweepKey, level: f64) -> String {
     }
 }
 
+/// A level without its key.
+fn bare(key: SweepKey, level: f64) -> String {
+    match key {
+        SweepKey::Rate => format::per_second(level),
+        key => key.text(level),
+    }
+}
+
 fn knee_words(curve: &Curve, knee: &Knee) -> String {
     let key = curve.key;
     let at = level(key, knee.level);
@@ -108,8 +133,8 @@ fn knee_words(curve: &Curve, knee: &Knee) -> String {
         Place::Last => format!("No knee up to {at}: latency still grows more slowly than the rate ({numbers})."),
         Place::Inside if knee.from < knee.to => format!(
             "The knee is at {at} ({numbers}); by these runs it may be anywhere from {} to {}.",
-            key.text(knee.from),
-            key.text(knee.to)
+            bare(key, knee.from),
+            bare(key, knee.to)
         ),
         Place::Inside => format!("The knee is at {at} ({numbers}): beyond it latency grows faster than the rate."),
     }
@@ -123,7 +148,7 @@ fn saturation_words(key: SweepKey, saturation: &Saturation) -> String {
     }
     let head = format!("Saturated from {} on, within 5 % of the largest rate of {most}", level(key, perhaps));
     if perhaps < proven {
-        format!("{head}; the runs prove that from {} on.", key.text(proven))
+        format!("{head}; the runs prove that from {} on.", bare(key, proven))
     } else {
         format!("{head}.")
     }
@@ -238,10 +263,7 @@ fn columns(curve: &Curve) -> Vec<Column> {
         leaves,
     };
     let key = curve.key;
-    let first = |point: &SweepPoint| match key {
-        SweepKey::Rate => format::per_second(point.level),
-        key => key.text(point.level),
-    };
+    let first = |point: &SweepPoint| bare(key, point.level);
     let title = if key == SweepKey::Rate { "asked" } else { key.name() };
     let of = |stat: fn(&Times) -> Option<Spread>| move |point: &SweepPoint| number(stat(&point.service), format::time);
     let mut columns = vec![
@@ -317,14 +339,7 @@ fn chart(curve: &Curve, style: &Style) -> String {
         return String::new();
     }
     let waited = |point: &SweepPoint| point.response.as_ref().unwrap_or(&point.service).p99;
-    let labels: Vec<String> = curve
-        .points
-        .iter()
-        .map(|point| match curve.key {
-            SweepKey::Rate => format::per_second(point.level),
-            key => key.text(point.level),
-        })
-        .collect();
+    let labels: Vec<String> = curve.points.iter().map(|point| bare(curve.key, point.level)).collect();
     let label = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
     let bar = ((style.width.saturating_sub(label + 8)) / 2).clamp(BAR_MIN, BAR_MAX);
     let top = |spread: Spread| spread.hi.unwrap_or(spread.value);

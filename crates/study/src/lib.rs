@@ -5,6 +5,7 @@ pub mod compare;
 mod evidence;
 mod fit;
 pub mod place;
+pub mod precondition;
 pub mod run;
 pub mod sweep;
 

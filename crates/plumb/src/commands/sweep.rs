@@ -158,7 +158,8 @@ fn work(arguments: &SweepArguments, plan: &Plan, spot: &Spot) -> Result<Loaded, 
         ..Scale::moderate(place)
     };
     let mut set = Vec::new();
-    if plan.sweeps(SweepKey::Size) && arguments.work.is_none() {
+    let simulated = matches!(spot, Spot::Place(Place::Sim(_)));
+    if plan.sweeps(SweepKey::Size) && arguments.work.is_none() && !simulated {
         set.extend(WORKING_SET.map(str::to_owned));
     }
     set.extend(arguments.set.iter().cloned());

@@ -410,9 +410,11 @@ impl Sweeper<'_> {
             .collect();
         let sizes: Vec<SizeFacts> =
             points.iter().map(|point| SizeFacts { tier: common_tier(point).0, b6: point.b6 }).collect();
+        // At a rate that is given, more of another key is no more load.
+        let is_load = !fixed.contains_key(&SweepKey::Rate);
         let found = Found {
-            knee: find::knee(axis.key, &levels),
-            saturation: find::saturation(axis.key, &levels),
+            knee: is_load.then(|| find::knee(axis.key, &levels)).flatten(),
+            saturation: is_load.then(|| find::saturation(axis.key, &levels)).flatten(),
             within: self.request.p99_limit.map(|limit| find::within(limit.0, &levels)),
             edge: if axis.key == SweepKey::Size { find::edge(&levels, &sizes) } else { None },
         };
