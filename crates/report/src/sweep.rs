@@ -5,7 +5,7 @@ use crate::run::short_id;
 use crate::style::{Ink, Style};
 use plumb_result::compare::LeftOut;
 use plumb_result::run::TierName;
-use plumb_result::sweep::{Agreement, Arrivals, CacheEdge, Curve, Knee, Place, Saturation, Spread, SweepPoint, Times};
+use plumb_result::sweep::{Agreement, Arrivals, CacheEdge, Curve, Knee, Place, Rise, Saturation, Spread, SweepPoint, Times};
 use plumb_result::{RunVerdict, Sweep, SweepKey};
 
 /// The whole page.
@@ -141,10 +141,20 @@ fn knee_words(curve: &Curve, knee: &Knee) -> String {
 }
 
 fn saturation_words(key: SweepKey, saturation: &Saturation) -> String {
-    let Saturation { level: proven, perhaps, rate_max, level_max, place } = *saturation;
+    let Saturation { level: proven, perhaps, rate_max, level_max, place, rise } = *saturation;
     let most = format::per_second(rate_max);
-    if place == Place::Last {
-        return format!("Not saturated: the rate still rises at {}, to {most}.", level(key, level_max));
+    match (place, rise) {
+        (Place::Last, Rise::Proven) => {
+            return format!("Not saturated: the rate still rises at {}, to {most}.", level(key, level_max));
+        }
+        (Place::Last, Rise::Unproven) => {
+            return format!(
+                "The mean rate is largest at {}, with {most}, but these runs do not tell it from the level before: neither \
+                 saturation nor its absence is proven.",
+                level(key, level_max)
+            );
+        }
+        (Place::First | Place::Inside, _) => {}
     }
     let head = format!("Saturated from {} on, within 5 % of the largest rate of {most}", level(key, perhaps));
     if perhaps < proven {
@@ -332,8 +342,8 @@ const BAR_MAX: usize = 40;
 /// Parts of a column that a block character can show.
 const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
 
-/// Two bars a point: the rate from 0, and the p99 on a logarithmic scale; solid up to the lower end of the interval, light
-/// up to its upper end.
+/// Two bars a point: the rate from 0, and the p99 on a logarithmic scale; solid up to the lower end of the interval,
+/// darker up to the value, light up to the upper end.
 fn chart(curve: &Curve, style: &Style) -> String {
     if curve.points.iter().filter(|point| point.rate.is_some()).count() < 2 {
         return String::new();
@@ -342,11 +352,17 @@ fn chart(curve: &Curve, style: &Style) -> String {
     let labels: Vec<String> = curve.points.iter().map(|point| bare(curve.key, point.level)).collect();
     let label = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
     let bar = ((style.width.saturating_sub(label + 8)) / 2).clamp(BAR_MIN, BAR_MAX);
-    let top = |spread: Spread| spread.hi.unwrap_or(spread.value);
-    let rate_top = curve.points.iter().filter_map(|point| point.rate.map(top)).fold(0.0, f64::max);
+    // A wild interval must not press all bars flat: it is cut off a little beyond the largest value.
+    let top = |spreads: &[Spread], beyond: f64| {
+        let most = |of: fn(&Spread) -> f64| spreads.iter().map(of).fold(0.0, f64::max);
+        most(|spread| spread.hi.unwrap_or(spread.value)).min(beyond * most(|spread| spread.value))
+    };
+    let rates: Vec<Spread> = curve.points.iter().filter_map(|point| point.rate).collect();
+    let rate_top = top(&rates, 1.25);
     let times: Vec<Spread> = curve.points.iter().filter_map(waited).collect();
-    let least = times.iter().map(|time| time.lo.unwrap_or(time.value)).fold(f64::INFINITY, f64::min);
-    let most = times.iter().map(|time| top(*time)).fold(0.0, f64::max);
+    let least = |of: fn(&Spread) -> f64| times.iter().map(of).fold(f64::INFINITY, f64::min);
+    let least = least(|time| time.lo.unwrap_or(time.value)).max(least(|time| time.value) / 2.0);
+    let most = top(&times, 2.0);
     // Half a factor of two below the least, so that the least has a bar, too.
     let floor = least / std::f64::consts::SQRT_2;
     let span = (most / floor).ln();
@@ -380,9 +396,11 @@ fn drawn(spread: Spread, columns: usize, share: impl Fn(f64) -> f64) -> String {
     if solid % 8 > 0 {
         text.push(EIGHTHS[solid % 8]);
     }
-    let end = eighths(spread.hi.unwrap_or(spread.value)).div_ceil(8);
-    let drawn = text.chars().count();
-    text.extend(std::iter::repeat_n('░', end.saturating_sub(drawn)));
+    for (shade, end) in [('▒', spread.value), ('░', spread.hi.unwrap_or(spread.value))] {
+        let end = eighths(end).div_ceil(8);
+        let drawn = text.chars().count();
+        text.extend(std::iter::repeat_n(shade, end.saturating_sub(drawn)));
+    }
     text
 }
 
@@ -488,7 +506,7 @@ mod tests {
     #[test]
     fn bars_show_value_and_interval() {
         let bar = drawn(Spread { value: 50.0, lo: Some(40.0), hi: Some(60.0), runs: 3 }, 10, |value| value / 100.0);
-        assert_eq!(bar, "████░░");
+        assert_eq!(bar, "████▒░");
         let single = drawn(Spread { value: 55.0, lo: None, hi: None, runs: 1 }, 10, |value| value / 100.0);
         assert_eq!(single, "█████▌");
     }
@@ -506,7 +524,7 @@ mod tests {
         assert!(said(knee(Place::First, 8.0)).contains("or below it"));
         assert!(said(knee(Place::Last, 8.0)).contains("No knee up to depth 8"));
         let saturation = |perhaps, place| {
-            saturation_words(SweepKey::Threads, &Saturation { level: 8.0, perhaps, rate_max: 1e4, level_max: 16.0, place })
+            saturation_words(SweepKey::Threads, &Saturation { level: 8.0, perhaps, rate_max: 1e4, level_max: 16.0, place, rise: Rise::Proven })
         };
         assert_eq!(
             saturation(4.0, Place::Inside),

@@ -243,6 +243,18 @@ pub struct Saturation {
     pub level_max: f64,
     /// At the last level: the rate may still be rising there.
     pub place: Place,
+    /// Whether the rate at the level before the largest is proven to be smaller.
+    pub rise: Rise,
+}
+
+/// Whether a rise of the rate from one level to the next is more than chance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Rise {
+    /// The interval of the ratio lies above 1.
+    Proven,
+    /// It holds 1, or there is no level before.
+    Unproven,
 }
 
 /// The highest achieved rate whose 99th percentile is within a limit.

@@ -110,14 +110,15 @@ fn announcement(added: &Preconditioning) -> String {
 
 /// A result with what was asked of it, as `--json` prints it.
 #[derive(serde::Serialize, schemars::JsonSchema)]
+#[schemars(title = "RunResult")]
 pub struct ConditionedResult<'a> {
     #[serde(flatten)]
     result: Cow<'a, RunResult>,
     /// How each `--assert` came out.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     assertions: Vec<Asserted>,
     /// Phases that were to end as soon as they were steady.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     steady: Vec<Steadiness>,
 }
 

@@ -8,6 +8,7 @@ use crate::room::Room;
 use crate::session;
 use plumb_report::{format, sweep as page};
 use plumb_result::SweepKey;
+use plumb_study::precondition::capacity_bytes;
 use plumb_study::sweep::key::{self, looks_like_axis};
 use plumb_study::sweep::plan::Plan;
 use plumb_study::sweep::{SweepError, SweepRequest, apply, sweep};
@@ -190,6 +191,12 @@ fn move_to(workload: &mut Workload, spot: &Spot) {
                 *target =
                     Target::File(FileTarget { path: path.clone(), size: None, prepare: Prepare::Nothing, content });
             }
+        }
+        let there = capacity_bytes(target).map(|bytes| Size::Bytes(Bytes(bytes)));
+        match target {
+            Target::Device(device) => device.size = there,
+            Target::File(file) if file.path.is_absolute() => file.size = there,
+            _ => {}
         }
     }
 }

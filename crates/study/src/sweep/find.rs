@@ -4,9 +4,9 @@
 //! and its interval is that of [`paired`].
 
 use plumb_result::run::TierName;
-use plumb_result::sweep::{Agreement, CacheEdge, Knee, Place, Saturation, Spread, WithinLimit, WithinPoint};
+use plumb_result::sweep::{Agreement, CacheEdge, Knee, Place, Rise, Saturation, Spread, WithinLimit, WithinPoint};
 use plumb_result::{Level as CheckLevel, SweepKey};
-use plumb_stats::{geometric_mean, paired, sample};
+use plumb_stats::{geometric_mean, paired, sample, welch};
 use std::collections::BTreeMap;
 
 /// Coverage of intervals that are shown.
@@ -96,25 +96,30 @@ pub fn spread(values: &[f64]) -> Option<Spread> {
     })
 }
 
-/// `b` over `a` in every block that has both, at a coverage.
-fn ratio(
-    a: &LevelRuns,
-    b: &LevelRuns,
-    confidence: f64,
-    number: impl Fn(&Numbers) -> Option<f64>,
-) -> Option<Spread> {
-    let pairs = a.blocks.iter().filter_map(|(block, run)| Some((number(run)?, number(b.blocks.get(block)?)?)));
-    let (left, right): (Vec<f64>, Vec<f64>) = pairs.filter(|(a, b)| *a > 0.0 && *b > 0.0).unzip();
-    let interval = paired(&left, &right).and_then(|estimate| estimate.interval(confidence)).ok();
-    match (interval, left.as_slice(), right.as_slice()) {
-        (Some(interval), ..) => Some(Spread {
+/// `b` over `a` at a coverage: in the blocks that have both; where these are too few, by Welch over all runs, which takes
+/// drift for a difference.
+fn ratio(a: &LevelRuns, b: &LevelRuns, confidence: f64, number: impl Fn(&Numbers) -> Option<f64>) -> Option<Spread> {
+    let positive = |value: &f64| *value > 0.0 && value.is_finite();
+    let value = |run: &Numbers| number(run).filter(positive);
+    let pairs = a.blocks.iter().filter_map(|(block, run)| Some((value(run)?, value(b.blocks.get(block)?)?)));
+    let (mut left, mut right): (Vec<f64>, Vec<f64>) = pairs.unzip();
+    let mut estimate = paired(&left, &right);
+    if estimate.is_err() {
+        (left, right) = (a.blocks.values().filter_map(value).collect(), b.blocks.values().filter_map(value).collect());
+        estimate = welch(&left, &right);
+    }
+    let runs = left.len().min(right.len()) as u32;
+    match estimate.and_then(|estimate| estimate.interval(confidence)) {
+        Ok(interval) => Some(Spread {
             value: interval.value,
             lo: Some(interval.lo),
             hi: Some(interval.hi).filter(|hi| hi.is_finite()),
-            runs: left.len() as u32,
+            runs,
         }),
-        (None, [a], [b]) => Some(Spread { value: b / a, lo: None, hi: None, runs: 1 }),
-        _ => None,
+        Err(_) => {
+            let value = geometric_mean(&right).ok()? / geometric_mean(&left).ok()?;
+            Some(Spread { value, lo: None, hi: None, runs })
+        }
     }
 }
 
@@ -160,7 +165,8 @@ pub fn knee(key: SweepKey, levels: &[LevelRuns]) -> Option<Knee> {
     let (at, _) = largest(&levels, Numbers::power)?;
     let best = levels[at];
     let alike = |level: &&&LevelRuns| {
-        ratio(best, level, CONFIDENCE, Numbers::power).is_some_and(|ratio| ratio.hi.is_none_or(|hi| hi >= 1.0) && ratio.runs > 1)
+        ratio(best, level, CONFIDENCE, Numbers::power)
+            .is_some_and(|ratio| ratio.lo.is_some() && ratio.hi.is_none_or(|hi| hi >= 1.0))
     };
     let from = levels[..at].iter().rev().take_while(alike).last().map_or(best.level, |level| level.level);
     let to = levels[at + 1..].iter().take_while(alike).last().map_or(best.level, |level| level.level);
@@ -198,6 +204,10 @@ pub fn saturation(key: SweepKey, levels: &[LevelRuns]) -> Option<Saturation> {
         rate_max,
         level_max: levels[at].level,
         place: place(perhaps, levels.len()),
+        rise: match at.checked_sub(1).and_then(|before| ratio(levels[before], levels[at], CONFIDENCE, rate)) {
+            Some(Spread { lo: Some(lo), .. }) if lo > 1.0 => Rise::Proven,
+            _ => Rise::Unproven,
+        },
     })
 }
 
@@ -311,7 +321,8 @@ mod tests {
     fn what_still_rises_at_the_end_is_not_called_found() {
         let levels = curve(&closed()[..4], 0.01);
         assert_eq!(knee(SweepKey::Depth, &levels).unwrap().place, Place::Last);
-        assert_eq!(saturation(SweepKey::Depth, &levels).unwrap().place, Place::Last);
+        let saturation = saturation(SweepKey::Depth, &levels).unwrap();
+        assert_eq!((saturation.place, saturation.rise), (Place::Last, Rise::Proven));
         assert_eq!(knee(SweepKey::Depth, &levels[..2]), None, "two points make no curve");
         assert_eq!(knee(SweepKey::Block, &levels), None, "a larger block is not more load");
     }
