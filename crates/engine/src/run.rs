@@ -11,7 +11,7 @@ use crate::sim::SimRun;
 use crate::simulate;
 use crate::staff::{StaffedPhase, check, staff};
 use crate::targets::{OpenTargets, Surroundings};
-use crate::testdir::{TestDirError, TestDirs};
+use crate::testdir::{KeptFiles, TestDirError, TestDirs};
 use plumb_result::Measurement;
 use plumb_result::measurement::Fault;
 use plumb_workload::{ClockScope, Flush, Phase, Size, Target, Workload};
@@ -27,6 +27,9 @@ pub struct Setting<'a> {
     pub stop: StopFlag,
     /// Where test directories are registered.
     pub test_dirs: &'a TestDirs,
+    /// Files that were laid out by earlier runs of the same data, to be used again; every run has its own when absent.
+    /// What is verified, trimmed or not written in full before the first phase is always a run's own.
+    pub kept: Option<&'a KeptFiles>,
     /// Whether the whole page cache may be dropped to make files cold.
     pub drop_caches: DropCaches,
     /// Which run this is, for simulated devices.

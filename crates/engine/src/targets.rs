@@ -12,11 +12,12 @@ use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, evict, open_ta
 use crate::rng::StreamId;
 use crate::run::{EngineError, Setting};
 use crate::source::flow::TreeState;
-use crate::testdir::TestDir;
+use crate::testdir::{LaidOut, Source, TestDir};
 use crate::tree::{self, PathBuffer, TreeShape};
 use plumb_probe::stack;
 use plumb_result::measurement::Fault;
 use plumb_workload::{CachePolicy, Content, Flush, OpKind, Phase, Prepare, Size, Target, TreeTarget, Work, Workload};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
@@ -347,6 +348,16 @@ fn open_files(
         observer.preparing(&format!("writing {name}: {percent} % of {} MiB", progress.total_bytes >> 20));
     };
     let access = access(workload, name);
+    let path = file_path(target);
+    let stays_whole = prepare == Prepare::Write && stamped.is_none() && !trims(workload, name);
+    let kept = setting.kept.filter(|_| stays_whole && path.is_relative());
+    let laid_out = LaidOut { path: path.to_owned(), files: count, size_bytes: size.unwrap_or(0), content };
+    let source = kept.map_or(Source::Taken, |kept| kept.source(&laid_out));
+    let (dir, target) = match source {
+        Source::There(kept) => (kept, Cow::Owned(unprepared(target))),
+        Source::New(kept) => (kept, Cow::Borrowed(target)),
+        Source::Taken => (dir, Cow::Borrowed(target)),
+    };
     let mut layout = Layout {
         guard,
         dir,
@@ -360,7 +371,10 @@ fn open_files(
         fill: &mut fill,
         progress: &mut progress,
     };
-    let files = open_target(target, size, &mut layout)?;
+    let files = open_target(&target, size, &mut layout)?;
+    if let (Some(kept), Source::New(_)) = (kept, source) {
+        kept.complete(laid_out);
+    }
     let stamping = match stamped {
         Some(stamp) => Some(stamp),
         None => {
@@ -369,6 +383,33 @@ fn open_files(
         }
     };
     Ok(OpenTarget::Files(OpenFiles { files, kind, mode: IoMode::Buffered, content, stamping }))
+}
+
+fn file_path(target: &Target) -> &Path {
+    match target {
+        Target::File(file) => &file.path,
+        Target::Files(files) => &files.path,
+        Target::Device(device) => &device.path,
+        Target::Tree(tree) => &tree.path,
+        Target::Null(_) | Target::Sim(_) => Path::new(""),
+    }
+}
+
+/// Whether anything punches holes into a target.
+fn trims(workload: &Workload, target: &str) -> bool {
+    let mut groups = workload.phase.iter().flat_map(|phase| &phase.workers);
+    groups.any(|group| group.target == target && matches!(&group.work, Work::Blocks(blocks) if blocks.mix.trim > 0))
+}
+
+/// The same target, taken as it lies there.
+fn unprepared(target: &Target) -> Target {
+    let mut target = target.clone();
+    match &mut target {
+        Target::File(file) => file.prepare = Prepare::Nothing,
+        Target::Files(files) => files.prepare = Prepare::Nothing,
+        Target::Tree(_) | Target::Device(_) | Target::Null(_) | Target::Sim(_) => {}
+    }
+    target
 }
 
 fn open_tree(

@@ -54,6 +54,8 @@ pub enum Command {
     Noise(NoiseArguments),
     /// Run one workload: a file, or one of the named ones.
     Run(RunArguments),
+    /// Take a setting through its levels: curves of load, block size and working set, with what they say.
+    Sweep(SweepArguments),
     /// What would make a result wrong here? No load.
     Check {
         /// A path on the storage in question.
@@ -212,12 +214,72 @@ pub struct RunArguments {
     /// Seed of every random choice; the workload's own when absent.
     #[arg(long)]
     pub seed: Option<u64>,
+    /// Let every timed phase go on until it is steady by SNIA's rule (over 5 rounds, range within 20 % and slope within
+    /// 10 %), or for 25 rounds; `steady:10s` for rounds of ten seconds instead of one.
+    #[arg(long, value_name = "steady[:ROUND]")]
+    pub until: Option<plumb_study::precondition::Until>,
+    /// First bring the storage to a steady state, as SNIA does: write twice the size of each file or device in sequence,
+    /// then the workload's own writes in rounds until they are steady.
+    #[arg(long)]
+    pub precondition: bool,
+    /// A condition on the result, such as `read.lat.p99 < 5ms` or `PHASE/read.bw >= 1GB/s`; exit code 1 where it is
+    /// false. A result that the checks reject ends with 3 all the same: its numbers are not to be believed. May be given
+    /// several times.
+    #[arg(long = "assert", value_name = "CONDITION")]
+    pub assertions: Vec<String>,
     /// Print the workload, resolved, instead of running it.
     #[arg(long)]
     pub translate: bool,
     /// Allow dropping the whole page cache of the machine where files cannot be made cold otherwise (root only).
     #[arg(long)]
     pub drop_caches: bool,
+}
+
+/// Arguments of `plumb sweep`.
+#[derive(Debug, Args)]
+pub struct SweepArguments {
+    /// What to sweep, and where: one key or two with their levels, such as `depth=1..256`, `size=64M..4G:7`,
+    /// `block=4k,64k,1M` or `rate=auto` (keys: depth, rate, block, size, threads, read); and a directory, a file or block
+    /// device to read, or a simulated device such as `sim:ssd` [default: the working directory].
+    #[arg(required = true, value_name = "KEY=A..B | PATH")]
+    pub what: Vec<String>,
+    /// The work: a named workload or a workload file [default: random-read; reads through the page cache for `size`].
+    #[arg(long = "for", value_name = "NAME|FILE")]
+    pub work: Option<String>,
+    /// Which phase is swept and measured, where the work has several.
+    #[arg(long, value_name = "NAME")]
+    pub phase: Option<String>,
+    /// Change a value of the work, as in `plumb run`.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+    /// Ops arrive at random times (Poisson) at this rate, whatever else is swept; `auto`: at 10 % to 120 % of the
+    /// largest rate that was had without.
+    #[arg(long, value_name = "RATE|auto")]
+    pub rate: Option<plumb_study::sweep::plan::RateOption>,
+    /// Find the highest rate whose p99 is within this.
+    #[arg(long, value_name = "TIME")]
+    pub p99: Option<plumb_workload::Nanos>,
+    /// Points of a range that names no number of its own.
+    #[arg(long, value_parser = clap::value_parser!(u32).range(2..=64))]
+    pub points: Option<u32>,
+    /// Runs of every point; each repeat is a block that holds every point once, in random order.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub repeat: u32,
+    /// How long it may take altogether; the first repeat always runs.
+    #[arg(long, default_value = "5m")]
+    pub budget: plumb_workload::Nanos,
+    /// Length of the timed phase of each run [default: what the budget allows, 1 to 10 s].
+    #[arg(long)]
+    pub time: Option<plumb_workload::Nanos>,
+    /// Size of the test file, where `size` is not swept [default: 256 MiB, never more than 10 % of free space].
+    #[arg(long)]
+    pub size: Option<plumb_workload::Bytes>,
+    /// Seed of the order of runs and of every random choice.
+    #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
+    pub seed: u64,
+    /// Refuse whatever would write: for devices and files that must stay as they are.
+    #[arg(long)]
+    pub read_only: bool,
 }
 
 /// A form that Plumb reads or writes.
@@ -231,4 +293,6 @@ pub enum Form {
     Compare,
     /// A noise floor.
     Noise,
+    /// The result of a sweep.
+    Sweep,
 }

@@ -10,6 +10,8 @@ use std::process::ExitCode;
 pub enum End {
     /// Done and trusted.
     Done,
+    /// Done, and an asserted condition is false.
+    AssertedFalse,
     /// The command line or the plan is wrong.
     Usage,
     /// Done, but rejected by checks.
@@ -27,6 +29,7 @@ impl End {
     pub fn code(self) -> ExitCode {
         ExitCode::from(match self {
             End::Done => 0,
+            End::AssertedFalse => 1,
             End::Usage => 2,
             End::Rejected => 3,
             End::Io => 4,

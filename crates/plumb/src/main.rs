@@ -32,6 +32,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         Command::Compare(arguments) => commands::compare::run(arguments, common),
         Command::Noise(arguments) => commands::noise::run(arguments, common),
         Command::Run(arguments) => commands::run::run(arguments, common),
+        Command::Sweep(arguments) => commands::sweep::run(arguments, common),
         Command::Check { path } => commands::check::run(path, common),
         Command::Explain { code } => commands::explain::run(code.as_deref(), common),
         Command::List { tag, number } => commands::store::list(tag.as_deref(), *number, common),

@@ -66,6 +66,11 @@ impl Room {
         Room { most_bytes: self.most_bytes.min(other.most_bytes) }
     }
 
+    /// What may be written at a time, bytes.
+    pub fn most_bytes(self) -> u64 {
+        self.most_bytes
+    }
+
     /// File, log and file set beside each other, as the survey has them.
     pub fn together(self, wanted: Bytes) -> Sizes {
         let files = FILES.min(self.most_bytes / 4 / SMALL_FILE_BYTES);

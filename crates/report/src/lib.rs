@@ -1,11 +1,13 @@
 //! What people read: terminal pages of results and comparisons. Text in, text out; nothing here touches the system.
 
 pub mod compare;
+pub mod condition;
 pub mod facts;
 pub mod format;
 pub mod list;
 pub mod noise;
 pub mod run;
 pub mod style;
+pub mod sweep;
 
 pub use style::Style;

@@ -3,6 +3,7 @@
 use crate::facts;
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
+use plumb_result::condition::PRECONDITIONING;
 use plumb_result::metric::{Stat, Subject};
 use plumb_result::run::TierName;
 use plumb_result::{Finding, Level, Metric, MetricValue, PhaseResult, Quantity, RunResult, RunVerdict};
@@ -37,6 +38,8 @@ pub fn sentence(result: &RunResult) -> String {
         result
             .phases
             .iter()
+            // What only prepares the storage is no answer.
+            .filter(|phase| !phase.name.starts_with(PRECONDITIONING))
             .filter_map(|phase| phase.metrics.get(&quantity(kind)).map(|value| (phase, value)))
             .filter(|(_, value)| tier.is_none() || value.tier == tier)
             .filter_map(|(phase, value)| value.value.map(|number| (phase, number)))

@@ -3,6 +3,7 @@
 //! store keeps and reports and dialects print. Nothing here touches the system.
 
 pub mod compare;
+pub mod condition;
 pub mod conditions;
 pub mod finding;
 pub mod histogram;
@@ -14,6 +15,7 @@ pub mod noise;
 pub mod number;
 pub mod observe;
 pub mod run;
+pub mod sweep;
 
 pub use compare::{Comparison, Contrast, ContrastVerdict};
 pub use finding::{Finding, Level, RunVerdict, Tier};
@@ -27,3 +29,4 @@ pub use metric::{Better, Metric, Quantity, Unit};
 pub use noise::{NOISE_SCHEMA, Noise, NoiseFloor};
 pub use observe::{Observations, PhaseObservations, Seen};
 pub use run::{MetricValue, PhaseResult, RunResult, Tool};
+pub use sweep::{Sweep, SweepKey};

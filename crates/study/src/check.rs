@@ -20,9 +20,8 @@ const WATCHED: Duration = Duration::from_secs(1);
 const LOOKS: u32 = 4;
 
 /// Checks that say something about a machine at rest. All others need a load.
-const WITHOUT_LOAD: &[&str] = &[
-    "B8", "C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C14", "D1", "D3",
-];
+const WITHOUT_LOAD: &[&str] =
+    &["B8", "C1", "C2", "C3", "C4", "C5", "C6", "C7", "C8", "C9", "C10", "C11", "C12", "C14", "D1", "D3"];
 
 /// Timers that go off within this time would fall into a measurement that begins now, seconds.
 const AHEAD_S: u64 = 3600;

@@ -8,7 +8,9 @@ mod floors;
 mod live;
 pub mod noise;
 pub mod place;
+pub mod precondition;
 pub mod run;
+pub mod sweep;
 
 pub use compare::{CompareRequest, CompareSide, compare};
 pub use fit::Policies;

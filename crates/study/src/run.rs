@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use plumb_engine::guard::{Permissions, Refusal};
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
-use plumb_engine::testdir::TestDirs;
+use plumb_engine::testdir::{KeptFiles, TestDirs};
 use plumb_engine::{DropCaches, EngineError, Live, Setting};
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
@@ -49,6 +49,8 @@ pub struct Bench {
     pub test_dirs: TestDirs,
     /// Whether the whole page cache may be dropped to make files cold.
     pub drop_caches: DropCaches,
+    /// Files that runs share while this is set, each laid out once.
+    pub kept: Option<KeptFiles>,
     environment: Environment,
     null_ceilings: BTreeMap<u32, Seen<f64>>,
 }
@@ -160,6 +162,7 @@ impl Bench {
             permissions,
             test_dirs,
             drop_caches: DropCaches::Never,
+            kept: None,
             environment: plumb_probe::environment(),
             null_ceilings: BTreeMap::new(),
         }
@@ -188,6 +191,14 @@ impl Bench {
             .entry(workers)
             .or_insert_with(|| plumb_engine::null_ceiling_ops(workers).map_err(|error| error.to_string()).into())
             .clone()
+    }
+
+    /// The workload with every size in bytes, as [`Bench::run`] takes it.
+    ///
+    /// # Errors
+    /// [`RunError::Size`].
+    pub fn resolve(&self, workload: &Workload, base: &Path) -> Result<Workload, RunError> {
+        resolved(workload, self.ram_bytes(), base)
     }
 
     /// Runs a workload once, with all its evidence; stores it and judges it.
@@ -221,6 +232,7 @@ impl Bench {
             permissions: &self.permissions,
             stop: self.stop,
             test_dirs: &self.test_dirs,
+            kept: self.kept.as_ref(),
             drop_caches: self.drop_caches,
             sim_run: request.sim_run,
             content_seed,

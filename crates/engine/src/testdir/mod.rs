@@ -4,11 +4,14 @@
 //! and nothing else in the world is. It is removed when it is dropped; what a `kill -9` left is found again by the
 //! registry ([`TestDirs`]) or by looking into a directory, known by its marker, and removed if its owner is dead.
 
+mod kept;
 mod marker;
 mod owner;
 mod registry;
 mod remove;
 
+pub use kept::KeptFiles;
+pub(crate) use kept::{LaidOut, Source};
 pub use registry::{CleanReport, Kept, Living, TestDirs};
 pub use remove::Leftover;
 

@@ -46,6 +46,7 @@ impl Place {
         let permissions = Permissions::none();
         let test_dirs = TestDirs::new(self.state.path());
         let setting = Setting {
+            kept: None,
             base: self.base.path(),
             permissions: &permissions,
             stop: self.stop,

@@ -9,6 +9,7 @@ pub mod run;
 pub mod schema;
 pub mod shell;
 pub mod store;
+pub mod sweep;
 pub mod try_storage;
 
 use crate::args::Common;
@@ -37,10 +38,15 @@ pub fn present(outcome: &RunOutcome, common: &Common) -> Result<End, Stopped> {
         let kept = if common.no_store || outcome.not_stored.is_some() { Kept::Nowhere } else { Kept::Stored };
         session::print(&page(&outcome.result, kept, &session::style()))?;
     }
+    Ok(ended(outcome))
+}
+
+/// How a run ends, its store's trouble told.
+pub fn ended(outcome: &RunOutcome) -> End {
     if let Some(reason) = &outcome.not_stored {
         eprintln!("warning: the result is not stored: {reason}");
     }
-    Ok(if outcome.result.partial {
+    if outcome.result.partial {
         End::Interrupted
     } else if outcome.measurement.phases.iter().any(|phase| phase.fault_count > 0) {
         End::Io
@@ -48,5 +54,5 @@ pub fn present(outcome: &RunOutcome, common: &Common) -> Result<End, Stopped> {
         End::Rejected
     } else {
         End::Done
-    })
+    }
 }

@@ -1,31 +1,53 @@
 //! `plumb run`: one workload.
 
-use super::present_what_there_is;
+use super::ended;
 use crate::args::{Common, RunArguments};
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
 use crate::session;
 use plumb_engine::DropCaches;
 use plumb_engine::sim::SimRun;
-use plumb_study::{Place, Policies, RunRequest};
+use plumb_report::run::{Kept, page};
+use plumb_report::{condition, format};
+use plumb_result::condition::{Asserted, Assertion, AssertionError, PRECONDITIONING, Steadiness};
+use plumb_result::{RunResult, RunVerdict};
+use plumb_study::precondition::{Preconditioning, capacity_bytes, precondition, until_steady};
+use plumb_study::{Place, Policies, RunError, RunOutcome, RunRequest};
 use plumb_workload::Workload;
 use plumb_workload::named::{self, Scale};
 use plumb_workload::native::{self, Override};
+use plumb_workload::suggest::nearest;
+use std::borrow::Cow;
 use std::path::Path;
 
 /// Runs a workload file or a named workload.
 pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     let place = Place::parse(&arguments.at)?;
-    let Loaded { mut workload, policies } = load(arguments, &place)?;
+    let Loaded { mut workload, policies } =
+        load(&arguments.workload, &arguments.set, Scale::moderate(place.for_named()))?;
     if let Some(seed) = arguments.seed {
         workload.seed = seed;
+    }
+    let assertions = assertions(&arguments.assertions, &workload)?;
+    if let Some(until) = arguments.until {
+        until_steady(&mut workload, until).map_err(Stopped::usage)?;
+    }
+    let mut bench = None;
+    if arguments.precondition {
+        let bench = bench.insert(session::bench(common)?);
+        // How much is written is said in bytes, so that sizes must be known.
+        workload = bench.resolve(&workload, place.base())?;
+        let added = precondition(&mut workload, capacity_bytes).map_err(Stopped::usage)?;
+        if !common.json && !arguments.translate {
+            eprintln!("{}", announcement(&added));
+        }
     }
     if arguments.translate {
         let text = native::to_toml(&workload).map_err(Stopped::usage)?;
         session::print(&text)?;
         return Ok(End::Done);
     }
-    let mut bench = session::bench(common)?;
+    let mut bench = bench.map_or_else(|| session::bench(common), Ok)?;
     if arguments.drop_caches {
         bench.drop_caches = DropCaches::Allowed;
     }
@@ -35,8 +57,117 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     let mut line = LiveLine::new();
     let outcome = bench.run(&request, &mut line);
     line.clear();
-    present_what_there_is(outcome, common)
+    let (outcome, cut_short) = match outcome {
+        Err(RunError::EndedEarly { error, outcome }) => (*outcome, Some(error)),
+        outcome => (outcome?, None),
+    };
+    let conditions = Conditions::of(&outcome, &assertions);
+    conditions.present(&outcome, common)?;
+    if let Some(error) = cut_short {
+        return Err(Stopped::io(error));
+    }
+    // Numbers that are not to be believed prove no condition false either.
+    Ok(match ended(&outcome) {
+        End::Done if conditions.assertions.iter().any(|asserted| !asserted.holds) => End::AssertedFalse,
+        end => end,
+    })
 }
+
+/// Reads the conditions before anything runs; a phase that is named must be there.
+fn assertions(texts: &[String], workload: &Workload) -> Result<Vec<Assertion>, Stopped> {
+    let assertions: Vec<Assertion> =
+        texts.iter().map(|text| text.parse()).collect::<Result<_, AssertionError>>().map_err(Stopped::usage)?;
+    for assertion in &assertions {
+        let Some(named) = &assertion.phase else { continue };
+        let phases: Vec<&str> = workload.phase.iter().map(|phase| phase.name.as_str()).collect();
+        if !phases.contains(&named.as_str()) && !named.starts_with(PRECONDITIONING) {
+            let start = assertion.text.find(named.as_str()).unwrap_or(0);
+            return Err(Stopped::usage(AssertionError {
+                text: assertion.text.clone(),
+                span: start..start + named.len(),
+                message: format!("`{}` has no phase `{named}`", workload.name),
+                help: match nearest(named, phases.iter().copied()) {
+                    Some(phase) => format!("did you mean `{phase}`?"),
+                    None => format!("its phases: {}", phases.join(", ")),
+                },
+            }));
+        }
+    }
+    Ok(assertions)
+}
+
+/// What preconditioning will write, said before it does.
+fn announcement(added: &Preconditioning) -> String {
+    let fills: Vec<String> = added
+        .fills
+        .iter()
+        .map(|fill| match fill.bytes {
+            Some(bytes) => format!("{} to `{}`", format::bytes_iec(bytes as f64), fill.target),
+            None => format!("twice its size to `{}`", fill.target),
+        })
+        .collect();
+    let rounds: Vec<String> = added
+        .rounds
+        .iter()
+        .map(|rounds| format!("the writes of `{}` until they are steady, for {} at most", rounds.phase, rounds.longest))
+        .collect();
+    let then = if rounds.is_empty() { String::new() } else { format!("; then {}", rounds.join(", ")) };
+    format!("preconditioning: writes {} in sequence{then}", fills.join(" and "))
+}
+
+/// A result with what was asked of it, as `--json` prints it.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+#[schemars(title = "RunResult")]
+pub struct ConditionedResult<'a> {
+    #[serde(flatten)]
+    result: Cow<'a, RunResult>,
+    /// How each `--assert` came out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    assertions: Vec<Asserted>,
+    /// Phases that were to end as soon as they were steady.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    steady: Vec<Steadiness>,
+}
+
+struct Conditions {
+    assertions: Vec<Asserted>,
+    steady: Vec<Steadiness>,
+}
+
+impl Conditions {
+    fn of(outcome: &RunOutcome, assertions: &[Assertion]) -> Conditions {
+        let plan = |name: &str| outcome.result.workload.phase.iter().find(|phase| phase.name == name);
+        let measured = &outcome.measurement.phases;
+        Conditions {
+            assertions: assertions.iter().map(|assertion| assertion.check(&outcome.result)).collect(),
+            steady: measured.iter().filter_map(|phase| Steadiness::of(plan(&phase.name)?, phase)).collect(),
+        }
+    }
+
+    fn present(&self, outcome: &RunOutcome, common: &Common) -> Result<(), Stopped> {
+        let result = &outcome.result;
+        if common.json {
+            return session::print_json(&ConditionedResult {
+                result: Cow::Borrowed(result),
+                assertions: self.assertions.clone(),
+                steady: self.steady.clone(),
+            });
+        }
+        let kept = if common.no_store || outcome.not_stored.is_some() { Kept::Nowhere } else { Kept::Stored };
+        let style = session::style();
+        let mut text = page(result, kept, &style);
+        text.push_str(&condition::steadiness(&self.steady, &style));
+        text.push_str(&condition::assertions(&self.assertions, &style));
+        if result.verdict == RunVerdict::Reject && !self.assertions.is_empty() {
+            text.push_str(&format!("  {}\n", style.wrap(REJECTED, 2)));
+        }
+        session::print(&text)
+    }
+}
+
+/// Why a rejected result ends otherwise than by its conditions.
+const REJECTED: &str =
+    "The checks reject this result: whether a condition is true or false cannot be read from its numbers.";
 
 /// The command as typed, for the record.
 pub fn command_line() -> String {
@@ -44,28 +175,26 @@ pub fn command_line() -> String {
 }
 
 /// What is to be run.
-struct Loaded {
-    workload: Workload,
-    policies: Policies,
+pub struct Loaded {
+    /// The workload.
+    pub workload: Workload,
+    /// Whose words its cache policies are.
+    pub policies: Policies,
 }
 
-fn load(arguments: &RunArguments, place: &Place) -> Result<Loaded, Stopped> {
-    let overrides = arguments
-        .set
-        .iter()
-        .map(|text| text.parse::<Override>())
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(Stopped::usage)?;
-    let path = Path::new(&arguments.workload);
+/// A workload file, or a named workload at a scale, with overrides.
+pub fn load(name: &str, set: &[String], mut scale: Scale) -> Result<Loaded, Stopped> {
+    let overrides =
+        set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>().map_err(Stopped::usage)?;
+    let path = Path::new(name);
     if path.is_file() {
         let text =
             std::fs::read_to_string(path).map_err(|error| Stopped::io(format!("{}: {error}", path.display())))?;
-        let workload = native::parse_with(&arguments.workload, &text, &overrides).map_err(Stopped::usage)?;
+        let workload = native::parse_with(name, &text, &overrides).map_err(Stopped::usage)?;
         return Ok(Loaded { workload, policies: Policies::AsWritten });
     }
-    match named::select(&arguments.workload).as_deref() {
+    match named::select(name).as_deref() {
         Ok([named]) => {
-            let mut scale = Scale::moderate(place.for_named());
             // A named workload goes once through its files, so that their number is more than the one setting.
             if let Some(files) = overrides
                 .iter()
@@ -80,10 +209,7 @@ fn load(arguments: &RunArguments, place: &Place) -> Result<Loaded, Stopped> {
             let typed = overrides.iter().any(|change| change.path.rsplit('.').next() == Some("cache"));
             Ok(Loaded { workload, policies: if typed { Policies::AsWritten } else { Policies::Fitted } })
         }
-        Ok(_) => Err(Stopped::usage(format!(
-            "`{}` is several workloads; `plumb compare --for` runs them",
-            arguments.workload
-        ))),
-        Err(error) => Err(Stopped::usage(format!("there is no file `{}`; {error}", arguments.workload))),
+        Ok(_) => Err(Stopped::usage(format!("`{name}` is several workloads; `plumb compare --for` runs them"))),
+        Err(error) => Err(Stopped::usage(format!("there is no file `{name}`; {error}"))),
     }
 }

@@ -8,9 +8,10 @@ use crate::session;
 pub fn run(form: Form) -> Result<End, Stopped> {
     match form {
         Form::Workload => session::print_json(&plumb_workload::native::schema())?,
-        Form::Result => session::print_json(&schemars::schema_for!(plumb_result::RunResult))?,
+        Form::Result => session::print_json(&schemars::schema_for!(super::run::ConditionedResult<'static>))?,
         Form::Noise => session::print_json(&schemars::schema_for!(plumb_result::Noise))?,
         Form::Compare => session::print_json(&schemars::schema_for!(plumb_result::Comparison))?,
+        Form::Sweep => session::print_json(&schemars::schema_for!(plumb_result::Sweep))?,
     }
     Ok(End::Done)
 }

@@ -11,3 +11,4 @@ mod interrupted;
 mod pages;
 mod refused;
 mod store;
+mod sweep;

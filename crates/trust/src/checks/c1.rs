@@ -261,7 +261,7 @@ mod tests {
         let load = |others: u64, requests: u64| {
             Scene::reading(400 * 4096)
                 .cache(CachePolicy::Direct)
-                .rotational()
+                .rotational(true)
                 .device_write(others)
                 .device_requests(400, requests)
                 .other("jbd2/vda", 0, others)

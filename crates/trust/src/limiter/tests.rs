@@ -87,7 +87,7 @@ fn one_workers_processor() {
 
 #[test]
 fn all_processors() {
-    let scene = || reading().workers(4, 0.2, 0.25);
+    let scene = || reading().busy_workers(4, 0.2, 0.25);
     assert_eq!(what(&scene().machine(2, 0.97)), Bound::AllCpus);
     assert_ne!(what(&scene().machine(2, 0.90)), Bound::AllCpus);
     // A worker that never slept lacked a processor, whoever had it.
@@ -102,14 +102,14 @@ fn all_processors() {
 
 #[test]
 fn workers_that_wait_for_each_other() {
-    let scene = || Scene::stats(100_000).in_memory().machine(4, 0.4).workers(4, 0.05, 0.25).sleeps(40_000);
+    let scene = || Scene::stats(100_000).in_memory().machine(4, 0.4).busy_workers(4, 0.05, 0.25).sleeps(40_000);
     assert_eq!(what(&scene()), Bound::Lock);
     assert!(limiter(&scene()).text.contains("4 workers waited 70 % of their time"), "{}", limiter(&scene()).text);
     // Without sleeps there is no sign of it, and with a full machine they waited for a processor.
     assert_ne!(what(&scene().sleeps(100)), Bound::Lock);
     assert_ne!(what(&scene().machine(4, 0.93)), Bound::Lock);
     // A device that held their ops, or a flush, accounts for the wait.
-    let on_disk = || Scene::stats(100_000).machine(4, 0.4).workers(4, 0.05, 0.25).sleeps(40_000);
+    let on_disk = || Scene::stats(100_000).machine(4, 0.4).busy_workers(4, 0.05, 0.25).sleeps(40_000);
     assert_eq!(what(&on_disk().device_used(0.2, 0.2, 4096)), Bound::Lock);
     assert_ne!(what(&on_disk().device_used(0.8, 2.5, 4096)), Bound::Lock);
     assert_ne!(what(&on_disk().fsyncs(10_000, 2_800_000)), Bound::Lock);

@@ -1,0 +1,74 @@
+//! Files that several runs share are laid out once, and only where that changes nothing for the later runs.
+
+use super::common::*;
+use plumb_engine::guard::Permissions;
+use plumb_engine::signals::StopFlag;
+use plumb_engine::sim::SimRun;
+use plumb_engine::testdir::{KeptFiles, TestDirs};
+use plumb_engine::{DropCaches, Setting};
+
+const READ: &str = r#"
+    name = "kept"
+    [target.data.file]
+    path = "data"
+    size = "2MiB"
+    [[phase]]
+    name = "read"
+    [[phase.workers]]
+    target = "data"
+    limit.passes = 1
+"#;
+
+/// Runs the texts one after another with files kept; answers what was laid out before each, and how many bytes moved.
+fn run(texts: &[&str]) -> Vec<(bool, u64)> {
+    let base = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let state = tempfile::tempdir().unwrap();
+    let test_dirs = TestDirs::new(state.path());
+    let kept = KeptFiles::create(&test_dirs, base.path(), "test").unwrap();
+    let mut seen = Vec::new();
+    for (number, text) in texts.iter().enumerate() {
+        let permissions = Permissions::none();
+        let setting = Setting {
+            base: base.path(),
+            permissions: &permissions,
+            stop: StopFlag::detached(),
+            test_dirs: &test_dirs,
+            kept: Some(&kept),
+            drop_caches: DropCaches::Never,
+            sim_run: SimRun { seed: 1, run_index: 0, plot_index: 0 },
+            content_seed: number as u64,
+        };
+        let mut spy = Spy::default();
+        let measured = plumb_engine::run(&workload(text), &setting, &mut spy).unwrap();
+        let laid_out = spy.preparing.iter().any(|what| what.starts_with("writing data"));
+        seen.push((laid_out, measured.phases[0].bytes()));
+    }
+    kept.remove().unwrap();
+    assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 0, "everything is removed at the end");
+    seen
+}
+
+#[test]
+fn the_same_file_is_laid_out_once() {
+    const ALL: u64 = 2 << 20;
+    let overwrite = READ.replace("limit.passes = 1", "limit.passes = 1\nwork.blocks.mix = { read = 0, write = 1 }");
+    assert_eq!(run(&[READ, READ, &overwrite, READ]), [(true, ALL), (false, ALL), (false, ALL), (false, ALL)]);
+}
+
+/// Another size or content under the same name is other data; both are right at any time.
+#[test]
+fn what_differs_is_laid_out_for_the_run() {
+    let longer = READ.replace("2MiB", "3MiB");
+    let zero = READ.replace("size =", "content = \"zero\"\nsize =");
+    let seen = run(&[READ, &longer, &zero, READ]);
+    assert_eq!(seen, [(true, 2 << 20), (true, 3 << 20), (true, 2 << 20), (false, 2 << 20)]);
+}
+
+/// Stamps carry the run's own seed, and a trimmed file has holes afterwards.
+#[test]
+fn what_a_run_checks_or_damages_is_its_own() {
+    let verified = READ.replace("limit.passes = 1", "limit.passes = 1\nverify.checksum = \"crc32c\"");
+    assert_eq!(run(&[&verified, &verified]), [(true, 2 << 20), (true, 2 << 20)]);
+    let trimmed = READ.replace("limit.passes = 1", "limit.passes = 1\nwork.blocks.mix = { read = 1, trim = 1 }");
+    assert!(run(&[&trimmed, &trimmed]).iter().all(|(laid_out, _)| *laid_out));
+}

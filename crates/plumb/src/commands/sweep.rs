@@ -1,0 +1,297 @@
+//! `plumb sweep`: a setting taken through its levels.
+
+use super::run::{Loaded, command_line, load};
+use crate::args::{Common, SweepArguments};
+use crate::exit::{End, Stopped};
+use crate::progress::LiveLine;
+use crate::room::Room;
+use crate::session;
+use plumb_report::{format, sweep as page};
+use plumb_result::SweepKey;
+use plumb_study::precondition::capacity_bytes;
+use plumb_study::sweep::key::{self, looks_like_axis};
+use plumb_study::sweep::plan::Plan;
+use plumb_study::sweep::{SweepError, SweepRequest, apply, sweep};
+use plumb_study::{Bench, Place, Policies};
+use plumb_workload::named::{self, Scale};
+use plumb_workload::{Bytes, DeviceTarget, FileTarget, Nanos, Prepare, Size, Target, Workload};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Size of the test file where there is room.
+const FILE_BYTES: Bytes = Bytes(256 << 20);
+
+/// Length of a run on a simulated device: virtual, and enough for thousands of ops.
+const SIM_TIME: Nanos = Nanos(2_000_000_000);
+
+/// What is swept where nothing is named.
+const DEFAULT_WORK: &str = "random-read";
+
+/// The working-set curve goes through the page cache, for its edge is what is looked for: every block of the set is read
+/// once before the clock starts, and then blocks anywhere in it.
+const WORKING_SET: [&str; 2] = ["cache=warm", "pattern=random"];
+
+/// Where a sweep runs.
+enum Spot {
+    /// A directory, or a simulated device.
+    Place(Place),
+    /// A block device as a whole.
+    Device(PathBuf),
+    /// A file that is there.
+    File(PathBuf),
+}
+
+impl From<SweepError> for Stopped {
+    fn from(error: SweepError) -> Stopped {
+        match error {
+            SweepError::Run(error) => error.into(),
+            SweepError::Apply(error) => Stopped::usage(error),
+        }
+    }
+}
+
+/// Sweeps.
+pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> {
+    let (axes, places): (Vec<&String>, Vec<&String>) = arguments.what.iter().partition(|word| looks_like_axis(word));
+    let path = match places.as_slice() {
+        [] => ".",
+        [path] => path.as_str(),
+        [_, second, ..] => {
+            return Err(Stopped::usage(format!("`{second}`: a sweep runs in one place; `plumb compare` takes two")));
+        }
+    };
+    let mut bench = session::bench(common)?;
+    let ram_bytes = bench.ram_bytes();
+    let asked = axes
+        .iter()
+        .map(|axis| key::parse(axis, arguments.points, ram_bytes))
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(Stopped::usage)?;
+    let plan = Plan::new(asked, arguments.rate, arguments.points).map_err(Stopped::usage)?;
+    let spot = Spot::parse(path)?;
+    let Loaded { mut workload, policies } = work(arguments, &plan, &spot)?;
+    let phase = apply::phase_of(&workload, arguments.phase.as_deref()).map_err(Stopped::usage)?;
+    move_to(&mut workload, &spot);
+    if arguments.read_only {
+        refuse_writes(&workload, &plan, &spot)?;
+    }
+    let room = match &spot {
+        Spot::Place(Place::Directory(directory)) => Some(Room::under(directory)?),
+        _ => None,
+    };
+    let needed_bytes = fit(&mut workload, &plan, room, &bench, spot.base())?;
+    if !common.json {
+        eprintln!("{}", announcement(&spot, path, &workload, needed_bytes));
+    }
+    let time = time(arguments, &plan, &spot);
+    let command = command_line();
+    let request = SweepRequest {
+        workload: &workload,
+        phase,
+        policies,
+        base: spot.base(),
+        path,
+        plan: &plan,
+        time,
+        p99_limit: arguments.p99,
+        repeats: arguments.repeat,
+        budget: Duration::from_nanos(arguments.budget.0),
+        seed: arguments.seed,
+        command: &command,
+    };
+    let mut line = LiveLine::new();
+    let outcome = sweep(&mut bench, &request, &mut line);
+    line.clear();
+    let mut outcome = outcome?;
+    outcome.sweep.verdict_note = page::sentence(&outcome.sweep);
+    if common.json {
+        session::print_json(&outcome.sweep)?;
+    } else {
+        session::print(&page::page(&outcome.sweep, &session::style()))?;
+    }
+    if let Some(reason) = &outcome.not_stored {
+        eprintln!("warning: runs are not stored: {reason}");
+    }
+    Ok(if outcome.sweep.partial {
+        End::Interrupted
+    } else if outcome.nothing_accepted() {
+        End::Rejected
+    } else {
+        End::Done
+    })
+}
+
+impl Spot {
+    fn parse(path: &str) -> Result<Spot, Stopped> {
+        if !path.starts_with("sim:")
+            && let Ok(metadata) = std::fs::metadata(path)
+        {
+            let absolute = || std::path::absolute(path).map_err(|error| Stopped::io(format!("{path}: {error}")));
+            if metadata.file_type().is_block_device() {
+                return Ok(Spot::Device(absolute()?));
+            }
+            if metadata.is_file() {
+                return Ok(Spot::File(absolute()?));
+            }
+        }
+        Ok(Spot::Place(Place::parse(path)?))
+    }
+
+    fn base(&self) -> &Path {
+        match self {
+            Spot::Place(place) => place.base(),
+            Spot::Device(_) | Spot::File(_) => Path::new("/tmp"),
+        }
+    }
+}
+
+/// The work, in a directory or on a simulated device.
+fn work(arguments: &SweepArguments, plan: &Plan, spot: &Spot) -> Result<Loaded, Stopped> {
+    let place = match spot {
+        Spot::Place(place) => place.for_named(),
+        Spot::Device(_) | Spot::File(_) => named::Place::Directory,
+    };
+    let scale = Scale {
+        file_bytes: arguments.size.unwrap_or(FILE_BYTES).0,
+        time_ns: SIM_TIME.0,
+        seed: arguments.seed,
+        ..Scale::moderate(place)
+    };
+    let mut set = Vec::new();
+    let simulated = matches!(spot, Spot::Place(Place::Sim(_)));
+    if plan.sweeps(SweepKey::Size) && arguments.work.is_none() && !simulated {
+        set.extend(WORKING_SET.map(str::to_owned));
+    }
+    set.extend(arguments.set.iter().cloned());
+    let mut loaded = load(arguments.work.as_deref().unwrap_or(DEFAULT_WORK), &set, scale)?;
+    // What was put in above is Plumb's word, not the user's.
+    let typed = arguments.set.iter().any(|set| set.split('=').next().is_some_and(|key| key.ends_with("cache")));
+    if arguments.work.is_none() && !typed {
+        loaded.policies = Policies::Fitted;
+    }
+    Ok(loaded)
+}
+
+/// Puts the work on a device or a file that is there: its one file becomes that.
+fn move_to(workload: &mut Workload, spot: &Spot) {
+    for target in workload.target.values_mut() {
+        let Target::File(FileTarget { path: relative, content, .. }) = target else { continue };
+        if relative.is_absolute() {
+            continue;
+        }
+        let content = *content;
+        match spot {
+            Spot::Place(_) => {}
+            Spot::Device(path) => {
+                *target =
+                    Target::Device(DeviceTarget { path: path.clone(), size: None, destroy_serial: None, content });
+            }
+            Spot::File(path) => {
+                *target =
+                    Target::File(FileTarget { path: path.clone(), size: None, prepare: Prepare::Nothing, content });
+            }
+        }
+        let there = capacity_bytes(target).map(|bytes| Size::Bytes(Bytes(bytes)));
+        match target {
+            Target::Device(device) => device.size = there,
+            Target::File(file) if file.path.is_absolute() => file.size = there,
+            _ => {}
+        }
+    }
+}
+
+fn refuse_writes(workload: &Workload, plan: &Plan, spot: &Spot) -> Result<(), Stopped> {
+    if let Spot::Place(Place::Directory(path)) = spot {
+        return Err(Stopped::usage(format!(
+            "--read-only: a sweep in the directory {} has to lay out a file first; name a file or a device that is there",
+            path.display()
+        )));
+    }
+    if plan.sweeps(SweepKey::Read) || workload.phase.iter().any(apply::writes) {
+        return Err(Stopped::usage(format!(
+            "--read-only: `{}` writes; sweep work that only reads, such as --for random-read",
+            workload.name
+        )));
+    }
+    Ok(())
+}
+
+/// Bytes that lie in the directory at a time. A default size shrinks to what is safe; one that was asked for does not
+/// change under the hand.
+fn fit(workload: &mut Workload, plan: &Plan, room: Option<Room>, bench: &Bench, base: &Path) -> Result<u64, Stopped> {
+    let Some(room) = room else { return Ok(0) };
+    let sizes = plan.axes.iter().find(|axis| axis.key == SweepKey::Size);
+    if let Some(axis) = sizes {
+        let all: f64 = axis.levels.iter().sum();
+        if all > room.most_bytes() as f64 {
+            return Err(Stopped::usage(format!(
+                "the sizes together take {}, and a tenth of what is free is {}: each size has a file of its own for the \
+                 whole sweep; take a smaller range or fewer points",
+                format::bytes_iec(all),
+                format::bytes_iec(room.most_bytes() as f64)
+            )));
+        }
+        return Ok(all as u64);
+    }
+    for target in workload.target.values_mut() {
+        match target {
+            Target::File(FileTarget { path, size: Some(Size::Bytes(bytes)), .. }) if path.is_relative() => {
+                *bytes = Bytes(bytes.0.min(room.one_at_a_time(*bytes).file_bytes));
+            }
+            Target::Tree(tree) => tree.files = tree.files.min(room.one_at_a_time(FILE_BYTES).files),
+            _ => {}
+        }
+    }
+    let resolved = bench.resolve(workload, base)?;
+    let of = |target: &Target| match target {
+        Target::File(FileTarget { path, size: Some(Size::Bytes(bytes)), .. }) if path.is_relative() => bytes.0,
+        Target::Files(files) => files.size.fixed().map_or(0, |size| size.0) * u64::from(files.count),
+        Target::Tree(tree) => tree.files * (20 << 10),
+        _ => 0,
+    };
+    Ok(resolved.target.values().map(of).sum())
+}
+
+/// Half of the budget goes to timed phases, the rest to laying out and to looking.
+fn time(arguments: &SweepArguments, plan: &Plan, spot: &Spot) -> Option<Nanos> {
+    let simulated = matches!(spot, Spot::Place(Place::Sim(_)));
+    match (arguments.time, &arguments.work) {
+        (Some(time), _) => Some(time),
+        // A file's own words hold.
+        (None, Some(work)) if Path::new(work).is_file() => None,
+        (None, _) if arguments.set.iter().any(|set| set.starts_with("time=")) => None,
+        (None, _) if simulated => Some(SIM_TIME),
+        (None, _) => {
+            let runs = plan.points() as u64 * u64::from(arguments.repeat);
+            Some(Nanos((arguments.budget.0 / 2 / runs.max(1)).clamp(1_000_000_000, 10_000_000_000)))
+        }
+    }
+}
+
+/// What will be written, said before anything is.
+fn announcement(spot: &Spot, path: &str, workload: &Workload, needed_bytes: u64) -> String {
+    match spot {
+        Spot::Place(Place::Sim(device)) => format!("{device}: simulated, nothing is written"),
+        Spot::Device(_) | Spot::File(_) if workload.phase.iter().any(apply::writes) => {
+            format!("{path}: is WRITTEN to, if the write guard lets it be")
+        }
+        Spot::Device(_) | Spot::File(_) => format!("{path}: is only read"),
+        Spot::Place(Place::Directory(_)) => {
+            let once = workload.target.values().all(|target| {
+                matches!(target, Target::File(file) if file.prepare == Prepare::Write)
+                    || matches!(target, Target::Files(files) if files.prepare == Prepare::Write)
+            });
+            let when = if once {
+                "laid out once for all points"
+            } else {
+                "laid out anew by every run, for the work changes what it needs"
+            };
+            format!(
+                "{path}: takes about {} in directories of its own, {when}, which are removed at the end; nothing else is \
+                 touched",
+                format::bytes_iec(needed_bytes as f64)
+            )
+        }
+    }
+}

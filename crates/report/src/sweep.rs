@@ -1,0 +1,556 @@
+//! A sweep as a page: what was found in words, the points as a table, and a chart of each curve.
+
+use crate::format::{self, MISSING};
+use crate::run::short_id;
+use crate::style::{Ink, Style};
+use plumb_result::compare::LeftOut;
+use plumb_result::run::TierName;
+use plumb_result::sweep::{
+    Agreement, Arrivals, CacheEdge, Curve, Knee, Place, Rise, Saturation, Spread, SweepPoint, Times,
+};
+use plumb_result::{RunVerdict, Sweep, SweepKey};
+
+/// The whole page.
+pub fn page(sweep: &Sweep, style: &Style) -> String {
+    let answer = match sweep.curves.len() {
+        0 | 1 => sentence(sweep),
+        several if !nothing_accepted(sweep) => {
+            let partial = if sweep.partial { INTERRUPTED } else { "" };
+            format!("{}, {}: {several} curves, with what each says below it.{partial}", sweep.path, sweep.phase)
+        }
+        _ => sentence(sweep),
+    };
+    let mut page = style.ink(Ink::Strong, &style.wrap(&answer, 0));
+    page.push_str("\n\n");
+    // Of one curve, everything is said on top.
+    let several = sweep.curves.len() > 1;
+    for curve in &sweep.curves {
+        page.push_str(&head(sweep, curve, style));
+        page.push_str(&table(curve, style));
+        page.push_str(&chart(curve, style));
+        for line in words(sweep, curve).iter().filter(|_| several) {
+            page.push_str(&format!("  {}\n", style.wrap(line, 4)));
+        }
+        if several {
+            page.push('\n');
+        }
+    }
+    for note in &sweep.notes {
+        page.push_str(&format!("  {}{}\n", style.ink(Ink::Caution, "note    "), style.wrap(note, 10)));
+    }
+    page.push_str(&left_out(&sweep.left_out, style));
+    page
+}
+
+const INTERRUPTED: &str = " The sweep was interrupted; this is what was measured before.";
+
+fn nothing_accepted(sweep: &Sweep) -> bool {
+    sweep.curves.iter().flat_map(|curve| &curve.points).all(|point| point.rate.is_none())
+}
+
+/// What was found, in a sentence or a few; the `verdict_note` of the JSON form.
+pub fn sentence(sweep: &Sweep) -> String {
+    let partial = if sweep.partial { INTERRUPTED } else { "" };
+    if nothing_accepted(sweep) {
+        let why = match sweep.left_out.len() {
+            0 => "no run was finished".to_owned(),
+            1 => "its only run was rejected by checks".to_owned(),
+            rejected => format!("all of its {rejected} runs were rejected by checks"),
+        };
+        return format!("{} has no curve: {why}.{partial}", sweep.path);
+    }
+    let found: Vec<String> = sweep.curves.iter().flat_map(|curve| words(sweep, curve)).collect();
+    let said = if found.is_empty() { "Nothing stands out on the curve.".to_owned() } else { found.join(" ") };
+    format!("{}, {}: {said}{partial}", sweep.path, sweep.phase)
+}
+
+/// What a curve says, a sentence each.
+pub fn words(sweep: &Sweep, curve: &Curve) -> Vec<String> {
+    let mut said = Vec::new();
+    if let Some(knee) = &curve.found.knee {
+        said.push(knee_words(curve, knee));
+    }
+    if let Some(saturation) = &curve.found.saturation {
+        said.push(saturation_words(curve.key, saturation));
+    }
+    if let Some(within) = &curve.found.within {
+        let limit = format::time(within.limit_ns as f64);
+        let kind = match curve.arrivals {
+            Arrivals::Poisson => "response time",
+            Arrivals::Closed => "service time",
+        };
+        said.push(match within.best {
+            Some(best) => format!(
+                "Within a p99 of {limit} ({kind}, upper end of the interval): at most {}, at {}.",
+                format::per_second(best.rate),
+                level(curve.key, best.level)
+            ),
+            None => format!("No point is within a p99 of {limit} ({kind}, upper end of its interval)."),
+        });
+    }
+    if curve.key == SweepKey::Size && curve.points.iter().filter(|point| point.rate.is_some()).count() > 1 {
+        said.push(match &curve.found.edge {
+            Some(edge) => edge_words(edge, sweep.memory_bytes),
+            None => format!(
+                "No edge of a cache between these sizes; memory for caching is {}.",
+                format::bytes_iec(sweep.memory_bytes as f64)
+            ),
+        });
+    }
+    let missing = curve.points.iter().filter(|point| point.rate.is_none()).count();
+    if missing > 0 {
+        said.push(format!("{missing} of {} points have no accepted run and are missing.", curve.points.len()));
+    }
+    said
+}
+
+fn level(key: SweepKey, level: f64) -> String {
+    match key {
+        SweepKey::Rate => format!("a rate of {}", format::per_second(level)),
+        SweepKey::Read => format!("{} reads", key.text(level)),
+        key => format!("{} {}", key.name(), key.text(level)),
+    }
+}
+
+/// A level without its key.
+fn bare(key: SweepKey, level: f64) -> String {
+    match key {
+        SweepKey::Rate => format::per_second(level),
+        key => key.text(level),
+    }
+}
+
+fn knee_words(curve: &Curve, knee: &Knee) -> String {
+    let key = curve.key;
+    let at = level(key, knee.level);
+    let latency = match curve.arrivals {
+        Arrivals::Poisson => "mean response",
+        Arrivals::Closed => "mean service",
+    };
+    let numbers = format!("{} at a {latency} time of {}", format::per_second(knee.rate), format::time(knee.latency_ns));
+    match knee.place {
+        Place::First => {
+            format!("The knee lies at {at} or below it: from there on latency grows faster than the rate ({numbers}).")
+        }
+        Place::Last => format!("No knee up to {at}: latency still grows more slowly than the rate ({numbers})."),
+        Place::Inside if knee.from < knee.to => format!(
+            "The knee is at {at} ({numbers}); by these runs it may be anywhere from {} to {}.",
+            bare(key, knee.from),
+            bare(key, knee.to)
+        ),
+        Place::Inside => format!("The knee is at {at} ({numbers}): beyond it latency grows faster than the rate."),
+    }
+}
+
+fn saturation_words(key: SweepKey, saturation: &Saturation) -> String {
+    let Saturation { level: proven, perhaps, rate_max, level_max, place, rise } = *saturation;
+    let most = format::per_second(rate_max);
+    match (place, rise) {
+        (Place::Last, Rise::Proven) => {
+            return format!("Not saturated: the rate still rises at {}, to {most}.", level(key, level_max));
+        }
+        (Place::Last, Rise::Unproven) => {
+            return format!(
+                "The mean rate is largest at {}, with {most}, but these runs do not tell it from the level before: neither \
+                 saturation nor its absence is proven.",
+                level(key, level_max)
+            );
+        }
+        (Place::First | Place::Inside, _) => {}
+    }
+    let head = format!("Saturated from {} on, within 5 % of the largest rate of {most}", level(key, perhaps));
+    if perhaps < proven {
+        format!("{head}; the runs prove that from {} on.", bare(key, proven))
+    } else {
+        format!("{head}.")
+    }
+}
+
+fn edge_words(edge: &CacheEdge, memory_bytes: u64) -> String {
+    let tier = |tier: Option<TierName>| tier.map_or("unknown", TierName::name);
+    let size = |bytes: f64| SweepKey::Size.text(bytes);
+    let b6 = match edge.b6 {
+        Agreement::Agrees => " Check B6 sees the cliff there, too.",
+        Agreement::Differs => " Check B6 does not see the cliff there: another cache than memory may end here.",
+        Agreement::NotAsked => "",
+    };
+    format!(
+        "The cache ends between {} and {}: the rate falls to {} of what it was ({} before, {} after); memory for caching is {}.{b6}",
+        size(edge.below_bytes),
+        size(edge.above_bytes),
+        format::percent(edge.ratio.value),
+        tier(edge.tier_before),
+        tier(edge.tier_after),
+        format::bytes_iec(memory_bytes as f64),
+    )
+}
+
+fn head(sweep: &Sweep, curve: &Curve, style: &Style) -> String {
+    let mut said = vec![format!("{} along {}", sweep.counted.join(" and "), curve.key.name())];
+    said.extend(curve.fixed.iter().map(|(key, at)| format!("at {}", level(*key, *at))));
+    said.push(match curve.arrivals {
+        Arrivals::Closed => "closed loop: service time only".to_owned(),
+        Arrivals::Poisson => "Poisson arrivals".to_owned(),
+    });
+    if let Some(most) = curve.closed_loop_max {
+        said.push(format!("10 % to 120 % of the closed-loop maximum of {}", format::per_second(most.value)));
+    }
+    if let Some(time) = sweep.time_ns {
+        said.push(format!("{} a run", format::time(time as f64)));
+    }
+    format!("{}\n", style.wrap(&said.join(" · "), 0))
+}
+
+/// A column of the table.
+struct Column {
+    title: &'static str,
+    cells: Vec<String>,
+    side: Side,
+    /// Where the page is too narrow, columns are left out in this order; `None` stays.
+    leaves: Option<u32>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+impl Column {
+    fn width(&self) -> usize {
+        self.cells.iter().map(|cell| cell.chars().count()).chain([self.title.chars().count()]).max().unwrap_or(0)
+    }
+
+    fn set(&self, text: &str) -> String {
+        let width = self.width();
+        match self.side {
+            Side::Right => format!("{text:>width$}"),
+            Side::Left => format!("{text:width$}"),
+        }
+    }
+}
+
+fn number(spread: Option<Spread>, set: fn(f64) -> String) -> String {
+    spread.map_or(MISSING.to_owned(), |spread| set(spread.value))
+}
+
+/// `9.8 – 10.4`, in the unit that the value has.
+fn interval(spread: Option<Spread>) -> String {
+    match spread {
+        Some(Spread { lo: Some(lo), hi: Some(hi), .. }) => {
+            let (lo, hi) = (format::per_second(lo), format::per_second(hi));
+            match (lo.split_once(' '), hi.split_once(' ')) {
+                (Some((number, unit)), Some((_, same))) if unit == same => format!("{number} – {hi}"),
+                _ => format!("{lo} – {hi}"),
+            }
+        }
+        _ => MISSING.to_owned(),
+    }
+}
+
+fn runs(point: &SweepPoint) -> String {
+    let verdicts = [RunVerdict::Pass, RunVerdict::Caution, RunVerdict::Unknown, RunVerdict::Reject];
+    let count = |verdict| point.runs.iter().filter(|run| run.verdict == verdict).count();
+    let said: Vec<String> = verdicts
+        .into_iter()
+        .filter(|verdict| count(*verdict) > 0)
+        .map(|verdict| format!("{} {}", count(verdict), verdict.name()))
+        .collect();
+    if said.is_empty() { MISSING.to_owned() } else { said.join(", ") }
+}
+
+fn tier(point: &SweepPoint) -> String {
+    match (point.tier, point.device_share) {
+        (None, _) => MISSING.to_owned(),
+        (Some(TierName::Mixed), Some(share)) => format!("mixed, {} device", format::percent(share)),
+        (Some(tier), _) => tier.name().to_owned(),
+    }
+}
+
+fn columns(curve: &Curve) -> Vec<Column> {
+    let column = |title, side, leaves, cell: &dyn Fn(&SweepPoint) -> String| Column {
+        title,
+        cells: curve.points.iter().map(cell).collect(),
+        side,
+        leaves,
+    };
+    let key = curve.key;
+    let first = |point: &SweepPoint| bare(key, point.level);
+    let title = if key == SweepKey::Rate { "asked" } else { key.name() };
+    let of = |stat: fn(&Times) -> Option<Spread>| move |point: &SweepPoint| number(stat(&point.service), format::time);
+    let mut columns = vec![
+        column(title, Side::Right, None, &first),
+        column("rate", Side::Right, None, &|point| number(point.rate, format::per_second)),
+        column("95 %", Side::Right, Some(4), &|point| interval(point.rate)),
+    ];
+    if curve.points.iter().any(|point| point.bandwidth.is_some()) {
+        columns.push(column("", Side::Right, Some(1), &|point| number(point.bandwidth, format::rate_si)));
+    }
+    match curve.arrivals {
+        Arrivals::Closed => {
+            columns.push(column("p50", Side::Right, Some(5), &of(|times| times.p50)));
+            columns.push(column("p99", Side::Right, None, &of(|times| times.p99)));
+            columns.push(column("p99.9", Side::Right, Some(2), &of(|times| times.p999)));
+        }
+        // What the device took, and what a user waited: side by side.
+        Arrivals::Poisson => {
+            let pair = |stat: fn(&Times) -> Option<Spread>| {
+                move |point: &SweepPoint| {
+                    let waited = point.response.as_ref().and_then(stat);
+                    format!("{} | {}", number(stat(&point.service), format::time), number(waited, format::time))
+                }
+            };
+            columns.push(column("p50 service | response", Side::Right, None, &pair(|times| times.p50)));
+            columns.push(column("p99 service | response", Side::Right, None, &pair(|times| times.p99)));
+            columns.push(column("p99.9 service | response", Side::Right, Some(0), &pair(|times| times.p999)));
+        }
+    }
+    columns.push(column("in flight", Side::Right, Some(3), &|point| {
+        point.in_flight.map_or(MISSING.to_owned(), |spread| format!("{:.1}", spread.value))
+    }));
+    columns.push(column("tier", Side::Left, None, &tier));
+    columns.push(column("runs", Side::Left, None, &runs));
+    columns
+}
+
+fn table(curve: &Curve, style: &Style) -> String {
+    const GAP: &str = "  ";
+    let mut columns = columns(curve);
+    let width = |columns: &[Column]| columns.iter().map(|column| GAP.len() + column.width()).sum::<usize>();
+    while width(&columns) > style.width
+        && let Some(first) = columns.iter().filter_map(|column| column.leaves).min()
+    {
+        columns.retain(|column| column.leaves != Some(first));
+    }
+    let line = |cell: &dyn Fn(&Column) -> String| {
+        columns.iter().map(|column| format!("{GAP}{}", cell(column))).collect::<String>().trim_end().to_owned()
+    };
+    let mut text = style.ink(Ink::Faint, &line(&|column| column.set(column.title)));
+    text.push('\n');
+    for (number, point) in curve.points.iter().enumerate() {
+        let row = line(&|column| column.set(&column.cells[number]));
+        let rejected = point.rate.is_none() && !point.runs.is_empty();
+        text.push_str(&if rejected { style.ink(Ink::Bad, &row) } else { row });
+        text.push('\n');
+    }
+    text.push('\n');
+    text
+}
+
+/// Columns of a bar.
+const BAR_MIN: usize = 16;
+const BAR_MAX: usize = 40;
+
+/// Parts of a column that a block character can show.
+const EIGHTHS: [char; 8] = [' ', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
+
+/// Two bars a point: the rate from 0, and the p99 on a logarithmic scale; solid up to the lower end of the interval,
+/// darker up to the value, light up to the upper end.
+fn chart(curve: &Curve, style: &Style) -> String {
+    if curve.points.iter().filter(|point| point.rate.is_some()).count() < 2 {
+        return String::new();
+    }
+    let waited = |point: &SweepPoint| point.response.as_ref().unwrap_or(&point.service).p99;
+    let labels: Vec<String> = curve.points.iter().map(|point| bare(curve.key, point.level)).collect();
+    let label = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+    let bar = ((style.width.saturating_sub(label + 8)) / 2).clamp(BAR_MIN, BAR_MAX);
+    // A wild interval must not press all bars flat: it is cut off a little beyond the largest value.
+    let top = |spreads: &[Spread], beyond: f64| {
+        let most = |of: fn(&Spread) -> f64| spreads.iter().map(of).fold(0.0, f64::max);
+        most(|spread| spread.hi.unwrap_or(spread.value)).min(beyond * most(|spread| spread.value))
+    };
+    let rates: Vec<Spread> = curve.points.iter().filter_map(|point| point.rate).collect();
+    let rate_top = top(&rates, 1.25);
+    let times: Vec<Spread> = curve.points.iter().filter_map(waited).collect();
+    let least = |of: fn(&Spread) -> f64| times.iter().map(of).fold(f64::INFINITY, f64::min);
+    let least = least(|time| time.lo.unwrap_or(time.value)).max(least(|time| time.value) / 2.0);
+    let most = top(&times, 2.0);
+    // Half a factor of two below the least, so that the least has a bar, too.
+    let floor = least / std::f64::consts::SQRT_2;
+    let span = (most / floor).ln();
+    let linear = |value: f64| value / rate_top;
+    let logarithmic = |value: f64| if span > 0.0 { (value / floor).ln() / span } else { 0.0 };
+    let kind = if curve.arrivals == Arrivals::Poisson { "p99 response" } else { "p99" };
+    let mut heads = [format!("rate, 0 – {}", format::per_second(rate_top)), String::new()];
+    if !times.is_empty() {
+        heads[1] = format!("{kind}, {} – {} (log)", format::time(floor), format::time(most));
+        let room = style.width.saturating_sub(label + bar + 6);
+        if heads[1].chars().count() > room {
+            heads[1] = format!("{kind} (log)");
+        }
+    }
+    let head = format!("  {:label$}  {:bar$}  {}", "", heads[0], heads[1]);
+    let mut text = format!("{}\n", style.ink(Ink::Faint, head.trim_end()));
+    for (point, name) in curve.points.iter().zip(&labels) {
+        let rate = point.rate.map_or(MISSING.to_owned(), |rate| drawn(rate, bar, linear));
+        let time = waited(point).map_or(String::new(), |time| drawn(time, bar, logarithmic));
+        text.push_str(format!("  {name:>label$}  {rate:bar$}  {time}").trim_end());
+        text.push('\n');
+    }
+    text.push('\n');
+    text
+}
+
+fn drawn(spread: Spread, columns: usize, share: impl Fn(f64) -> f64) -> String {
+    let eighths = |value: f64| (share(value).clamp(0.0, 1.0) * (columns * 8) as f64).round() as usize;
+    let solid = eighths(spread.lo.unwrap_or(spread.value));
+    let mut text: String = std::iter::repeat_n('█', solid / 8).collect();
+    if solid % 8 > 0 {
+        text.push(EIGHTHS[solid % 8]);
+    }
+    for (shade, end) in [('▒', spread.value), ('░', spread.hi.unwrap_or(spread.value))] {
+        let end = eighths(end).div_ceil(8);
+        let drawn = text.chars().count();
+        text.extend(std::iter::repeat_n(shade, end.saturating_sub(drawn)));
+    }
+    text
+}
+
+/// Rejected runs, those that the same checks rejected together.
+fn left_out(left_out: &[LeftOut], style: &Style) -> String {
+    let is_code =
+        |word: &&str| word.len() >= 2 && word.starts_with(char::is_uppercase) && word[1..].parse::<u32>().is_ok();
+    let mut groups: Vec<(String, Vec<&LeftOut>)> = Vec::new();
+    for run in left_out {
+        let codes: Vec<&str> = run.reason.split(' ').filter(is_code).collect();
+        let key = codes.join(" ");
+        match groups.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, runs)) => runs.push(run),
+            None => groups.push((key, vec![run])),
+        }
+    }
+    let mut text = String::new();
+    for (_, runs) in &groups {
+        let Some(first) = runs.first() else { continue };
+        let which = match runs.len() {
+            1 => format!("run {} at {}", short_id(&first.run), first.side),
+            many => format!("{many} runs, such as {} at {}", short_id(&first.run), first.side),
+        };
+        let line = format!("left out of the curve, rejected by checks: {which}: {}", first.reason);
+        text.push_str(&format!("  {}\n", style.ink(Ink::Bad, &style.wrap(&line, 4))));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_result::sweep::{Found, SweepRun};
+
+    fn spread(value: f64) -> Option<Spread> {
+        Some(Spread { value, lo: Some(value * 0.9), hi: Some(value * 1.1), runs: 3 })
+    }
+
+    fn point(level: f64, rate: Option<f64>) -> SweepPoint {
+        let verdict = if rate.is_some() { RunVerdict::Pass } else { RunVerdict::Reject };
+        let p99 = rate.and_then(|rate| spread(1e9 * level / rate));
+        SweepPoint {
+            level,
+            rate: rate.and_then(spread),
+            bandwidth: rate.and_then(|rate| spread(rate * 4096.0)),
+            in_flight: spread(level),
+            service: Times { p50: p99, p99, ..Times::default() },
+            response: None,
+            tier: rate.map(|_| TierName::Device),
+            device_share: None,
+            runs: (1..=3).map(|repeat| SweepRun { id: format!("0{repeat}"), repeat, verdict }).collect(),
+            checks: Default::default(),
+        }
+    }
+
+    fn sweep(points: Vec<SweepPoint>, found: Found) -> Sweep {
+        let key = SweepKey::Depth;
+        Sweep {
+            schema: String::new(),
+            verdict_note: String::new(),
+            path: "/mnt/data".to_owned(),
+            workload: "random-read".to_owned(),
+            phase: "random-read".to_owned(),
+            counted: vec!["read".to_owned()],
+            seed: 1,
+            repeats: 3,
+            partial: false,
+            time_ns: Some(1_000_000_000),
+            memory_bytes: 1 << 30,
+            curves: vec![Curve {
+                key,
+                fixed: Default::default(),
+                arrivals: Arrivals::Closed,
+                closed_loop_max: None,
+                points,
+                found,
+            }],
+            runs: Vec::new(),
+            left_out: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn a_point_without_accepted_runs_is_missing_and_not_zero() {
+        let points = vec![point(1.0, Some(1000.0)), point(2.0, None), point(4.0, Some(3000.0))];
+        let page = page(&sweep(points, Found::default()), &Style::PLAIN);
+        let row = page.lines().find(|line| line.contains("3 reject")).unwrap();
+        assert!(row.contains(MISSING) && !row.contains("0/s") && !row.contains(" 0 "), "{row}");
+        assert!(page.contains("1 of 3 points have no accepted run"), "{page}");
+    }
+
+    #[test]
+    fn nothing_accepted_is_no_curve() {
+        let mut sweep = sweep(vec![point(1.0, None), point(2.0, None)], Found::default());
+        sweep.left_out =
+            vec![LeftOut { run: "01".into(), side: "depth=1".into(), reason: "A1 from memory.".into() }; 6];
+        let page = page(&sweep, &Style::PLAIN);
+        assert!(page.contains("no curve: all of its 6 runs were rejected"), "{page}");
+        assert!(page.contains("6 runs, such as"), "{page}");
+        assert!(!page.contains('█'), "{page}");
+    }
+
+    #[test]
+    fn bars_show_value_and_interval() {
+        let bar = drawn(Spread { value: 50.0, lo: Some(40.0), hi: Some(60.0), runs: 3 }, 10, |value| value / 100.0);
+        assert_eq!(bar, "████▒░");
+        let single = drawn(Spread { value: 55.0, lo: None, hi: None, runs: 1 }, 10, |value| value / 100.0);
+        assert_eq!(single, "█████▌");
+    }
+
+    #[test]
+    fn what_is_found_is_said_with_its_limits() {
+        let knee = |place, to| Knee { level: 8.0, from: 8.0, to, rate: 8000.0, latency_ns: 1e6, place };
+        let said = |knee| {
+            let found = Found { knee: Some(knee), ..Found::default() };
+            let sweep = sweep(vec![point(1.0, Some(1000.0)), point(8.0, Some(8000.0))], found);
+            words(&sweep, &sweep.curves[0]).join(" ")
+        };
+        assert!(
+            said(knee(Place::Inside, 8.0))
+                .contains("The knee is at depth 8 (8.00 k/s at a mean service time of 1.00 ms)")
+        );
+        assert!(said(knee(Place::Inside, 16.0)).contains("anywhere from 8 to 16"));
+        assert!(said(knee(Place::First, 8.0)).contains("or below it"));
+        assert!(said(knee(Place::Last, 8.0)).contains("No knee up to depth 8"));
+        let saturation = |perhaps, place| {
+            saturation_words(
+                SweepKey::Threads,
+                &Saturation { level: 8.0, perhaps, rate_max: 1e4, level_max: 16.0, place, rise: Rise::Proven },
+            )
+        };
+        assert_eq!(
+            saturation(4.0, Place::Inside),
+            "Saturated from threads 4 on, within 5 % of the largest rate of 10.0 k/s; the runs prove that from 8 on."
+        );
+        assert!(saturation(8.0, Place::Last).starts_with("Not saturated: the rate still rises at threads 16"));
+    }
+
+    #[test]
+    fn the_page_fits_its_width() {
+        let points = (0..9).map(|at| point(2f64.powi(at), Some(1000.0 * f64::from(at + 1)))).collect();
+        let sweep = sweep(points, Found::default());
+        for width in [60, 80, 100, 140] {
+            let style = Style { width, ..Style::PLAIN };
+            for line in page(&sweep, &style).lines() {
+                assert!(line.chars().count() <= width, "{width}: {line}");
+            }
+        }
+    }
+}

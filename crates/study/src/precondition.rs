@@ -1,0 +1,321 @@
+//! Conditions under which storage is measured: brought to a steady state first, and measured until it is steady. Pure but
+//! for [`capacity_bytes`].
+//!
+//! Source: SNIA Solid State Storage Performance Test Specification 2.0.1: workload-independent preconditioning writes
+//! twice the capacity in sequence with 128 KiB, workload-based preconditioning runs the work itself in rounds until it is
+//! steady.
+
+use plumb_result::condition::PRECONDITIONING;
+use plumb_workload::{
+    BlockSize, Blocks, Bytes, CachePolicy, End, Limit, Mix, Nanos, Pace, Pattern, Phase, Steady, Stop, Target, Work,
+    WorkerGroup, Workload,
+};
+use std::path::Path;
+
+/// What the fill writes at once.
+const FILL_BLOCK: u64 = 128 << 10;
+
+/// How often the fill goes over the capacity.
+const FILL_PASSES: u64 = 2;
+
+/// Writes of the fill in flight, where it bypasses the cache: sequence, not latency, is what it is for.
+const FILL_DEPTH: u32 = 8;
+
+/// What preconditioning adds to a workload.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preconditioning {
+    /// The targets that are filled.
+    pub fills: Vec<Fill>,
+    /// Phases whose own writes run in rounds before them, with the longest time that these may take.
+    pub rounds: Vec<Rounds>,
+}
+
+/// A target that is filled.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fill {
+    /// Its name.
+    pub target: String,
+    /// Bytes that are written to it: twice its capacity; `None` where that cannot be seen.
+    pub bytes: Option<u64>,
+}
+
+/// The rounds before a phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rounds {
+    /// The phase.
+    pub phase: String,
+    /// They are over after this at the latest.
+    pub longest: Nanos,
+}
+
+/// Why a workload cannot be brought under a condition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ConditionError {
+    /// No block target.
+    #[error(
+        "there is nothing to precondition: `{workload}` has no work on a file or device of known extent; flows over file \
+         sets start from files laid out anew"
+    )]
+    NothingToFill {
+        /// The workload.
+        workload: String,
+    },
+    /// No phase that time ends.
+    #[error(
+        "no phase of `{workload}` is ended by time, so that none can go on until it is steady; add `--set time=4s`, or \
+         `stop.time` in its file"
+    )]
+    NothingTimed {
+        /// The workload.
+        workload: String,
+    },
+}
+
+/// `--until`: what ends timed phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Until {
+    /// Length of a round.
+    pub round: Nanos,
+}
+
+impl std::str::FromStr for Until {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Until, String> {
+        let wrong = || format!("`{text}` is no condition; write `steady`, or `steady:10s` for rounds of ten seconds");
+        match text.split_once(':') {
+            None if text == "steady" => Ok(Until { round: Steady::default().round }),
+            Some(("steady", round)) => {
+                let round: Nanos = round.parse().map_err(|error| format!("{}: {error}", wrong()))?;
+                if round.0 < Steady::default().round.0 {
+                    return Err(format!("rounds of {round} are too short: throughput is counted by the second"));
+                }
+                Ok(Until { round })
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+/// Every phase that time ends goes on until it is steady by SNIA's rule, or for 25 rounds; its time is then the bound that
+/// the rule never reaches.
+///
+/// # Errors
+/// [`ConditionError::NothingTimed`].
+pub fn until_steady(workload: &mut Workload, until: Until) -> Result<(), ConditionError> {
+    let mut timed = 0;
+    for phase in &mut workload.phase {
+        if phase.stop.time.is_some() && phase.stop.steady.is_none() {
+            phase.stop = steady_stop(&phase.stop, until.round);
+        }
+        timed += usize::from(phase.stop.steady.is_some());
+    }
+    if timed == 0 {
+        return Err(ConditionError::NothingTimed { workload: workload.name.clone() });
+    }
+    Ok(())
+}
+
+fn steady_stop(stop: &Stop, round: Nanos) -> Stop {
+    let steady = Steady { round, ..Steady::default() };
+    // One round more than the rule takes: intervals are seconds as they pass, not to the nanosecond.
+    let time = Nanos(round.0.saturating_mul(u64::from(steady.max_rounds) + 1));
+    Stop { time: Some(time), steady: Some(steady), ..stop.clone() }
+}
+
+/// Puts preconditioning before the phases of a workload: each file and device that block I/O works on is written twice in
+/// sequence; then, before each phase that writes, its own writes run in rounds until they are steady. `capacity` tells the
+/// size of a target that names none.
+///
+/// # Errors
+/// [`ConditionError::NothingToFill`].
+pub fn precondition(
+    workload: &mut Workload,
+    capacity: impl Fn(&Target) -> Option<u64>,
+) -> Result<Preconditioning, ConditionError> {
+    let mut added = Preconditioning { fills: Vec::new(), rounds: Vec::new() };
+    let mut phases = Vec::new();
+    for (name, target) in &workload.target {
+        let has_extent = match target {
+            Target::File(_) | Target::Files(_) | Target::Device(_) => true,
+            Target::Sim(sim) => sim.files.is_none(),
+            Target::Tree(_) | Target::Null(_) => false,
+        };
+        let first = workload.phase.iter().find(|phase| {
+            phase.workers.iter().any(|group| group.target == *name && matches!(group.work, Work::Blocks(_)))
+        });
+        let (true, Some(first)) = (has_extent, first) else { continue };
+        let bytes = capacity(target);
+        phases.push(fill(name, bytes, first.cache));
+        added.fills.push(Fill { target: name.clone(), bytes: bytes.map(|bytes| bytes.saturating_mul(FILL_PASSES)) });
+    }
+    if added.fills.is_empty() {
+        return Err(ConditionError::NothingToFill { workload: workload.name.clone() });
+    }
+    for phase in std::mem::take(&mut workload.phase) {
+        if let Some(rounds) = rounds(&phase) {
+            let longest = rounds.stop.time.unwrap_or_default();
+            added.rounds.push(Rounds { phase: phase.name.clone(), longest });
+            phases.push(rounds);
+        }
+        phases.push(phase);
+    }
+    workload.phase = phases;
+    Ok(added)
+}
+
+fn fill(target: &str, bytes: Option<u64>, cache: CachePolicy) -> Phase {
+    // A size that is no multiple of the block ends in a smaller one; round the cache, blocks must fit in whole.
+    let fitting = bytes
+        .filter(|bytes| *bytes > 0)
+        .map_or(FILL_BLOCK, |bytes| FILL_BLOCK.min(1 << bytes.trailing_zeros().min(62)));
+    let direct = cache == CachePolicy::Direct && fitting >= 512;
+    let work = Blocks {
+        pattern: Pattern::Sequential,
+        block: BlockSize::Fixed(Bytes(if direct {
+            fitting
+        } else {
+            FILL_BLOCK.min(bytes.unwrap_or(FILL_BLOCK).max(1))
+        })),
+        mix: Mix::WRITE,
+        ..Blocks::default()
+    };
+    let group = WorkerGroup {
+        depth: if direct { FILL_DEPTH } else { 1 },
+        limit: Limit { passes: Some(FILL_PASSES), ..Limit::default() },
+        ..WorkerGroup::new(target, Work::Blocks(work))
+    };
+    Phase {
+        name: format!("{PRECONDITIONING}-fill-{target}"),
+        cache: if direct { CachePolicy::Direct } else { CachePolicy::AsIs },
+        memory_pressure: None,
+        ramp: Nanos(0),
+        stop: Stop::default(),
+        end: End::default(),
+        workers: vec![group],
+    }
+}
+
+/// The phase's own writes, as fast as they go, until they are steady.
+fn rounds(phase: &Phase) -> Option<Phase> {
+    let writers = phase.workers.iter().filter_map(|group| match &group.work {
+        Work::Blocks(blocks) if blocks.mix.write > 0 => Some(WorkerGroup {
+            work: Work::Blocks(Blocks { mix: Mix::WRITE, ..blocks.clone() }),
+            limit: Limit::default(),
+            pace: Pace::Closed,
+            ..group.clone()
+        }),
+        _ => None,
+    });
+    let workers: Vec<WorkerGroup> = writers.collect();
+    if workers.is_empty() {
+        return None;
+    }
+    Some(Phase {
+        name: format!("{PRECONDITIONING}-rounds-{}", phase.name),
+        ramp: Nanos(0),
+        stop: steady_stop(&Stop::default(), Steady::default().round),
+        workers,
+        ..phase.clone()
+    })
+}
+
+/// The size of a target: its own, or that of the file or device that is there.
+pub fn capacity_bytes(target: &Target) -> Option<u64> {
+    let there = |path: &Path| {
+        let length = std::fs::metadata(path).ok()?.len();
+        let device = || plumb_probe::stack::of_path(path).stack.first().map(|layer| layer.size_bytes);
+        if length > 0 { Some(length) } else { device().filter(|bytes| *bytes > 0) }
+    };
+    match target {
+        Target::File(file) => match file.size {
+            Some(size) => size.fixed().map(|bytes| bytes.0),
+            None => there(&file.path),
+        },
+        Target::Files(files) => files.size.fixed().map(|size| size.0.saturating_mul(u64::from(files.count))),
+        Target::Device(device) => match device.size {
+            Some(size) => size.fixed().map(|bytes| bytes.0),
+            None => there(&device.path),
+        },
+        Target::Sim(sim) => Some(sim.size.0),
+        Target::Null(null) => Some(null.size.0),
+        Target::Tree(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::named::{self, Place, Scale};
+    use plumb_workload::validate::validate;
+
+    fn workload(name: &str) -> Workload {
+        named::select(name).unwrap()[0].workload(&Scale::moderate(Place::Directory))
+    }
+
+    fn names(workload: &Workload) -> Vec<&str> {
+        workload.phase.iter().map(|phase| phase.name.as_str()).collect()
+    }
+
+    #[test]
+    fn twice_the_capacity_then_rounds_then_what_is_measured() {
+        let mut work = workload("random-write");
+        let measured = work.phase[0].clone();
+        let added = precondition(&mut work, capacity_bytes).unwrap();
+        assert_eq!(names(&work), ["preconditioning-fill-data", "preconditioning-rounds-random-write", "random-write"]);
+        assert_eq!(work.phase[2], measured, "what is measured stays as it is");
+        assert_eq!(added.fills, [Fill { target: "data".to_owned(), bytes: Some(2 << 30) }]);
+        assert_eq!(work.phase[0].workers[0].limit.passes, Some(2));
+        assert!(work.phase[1].stop.steady.is_some());
+        assert_eq!(validate(&work), []);
+    }
+
+    #[test]
+    fn what_only_reads_is_filled_and_has_no_rounds() {
+        let mut work = workload("random-read");
+        let added = precondition(&mut work, capacity_bytes).unwrap();
+        assert_eq!(names(&work), ["preconditioning-fill-data", "random-read"]);
+        assert_eq!(added.rounds, []);
+        assert_eq!(validate(&work), []);
+    }
+
+    #[test]
+    fn only_the_writes_of_a_mix_run_in_the_rounds() {
+        let mut work = workload("database");
+        precondition(&mut work, capacity_bytes).unwrap();
+        assert_eq!(
+            names(&work),
+            ["preconditioning-fill-data", "preconditioning-fill-log", "preconditioning-rounds-database", "database"]
+        );
+        for group in &work.phase[2].workers {
+            assert!(matches!(&group.work, Work::Blocks(blocks) if blocks.mix == Mix::WRITE), "{group:?}");
+        }
+        assert_eq!(validate(&work), []);
+    }
+
+    #[test]
+    fn file_sets_have_nothing_to_fill() {
+        let error = precondition(&mut workload("mail"), capacity_bytes).unwrap_err().to_string();
+        assert!(error.contains("nothing to precondition: `mail`"), "{error}");
+    }
+
+    #[test]
+    fn until_steady_outlasts_the_rule() {
+        let mut work = workload("random-read");
+        until_steady(&mut work, "steady:10s".parse().unwrap()).unwrap();
+        let stop = &work.phase[0].stop;
+        let rule = stop.steady.unwrap();
+        assert_eq!(rule.round, Nanos(10_000_000_000));
+        assert!(stop.time.unwrap().0 > rule.round.0 * u64::from(rule.max_rounds));
+        assert_eq!(validate(&work), []);
+        let mut untimed = workload("random-read");
+        untimed.phase[0].stop.time = None;
+        assert!(until_steady(&mut untimed, Until { round: Nanos(1_000_000_000) }).is_err());
+    }
+
+    #[test]
+    fn other_conditions_are_refused() {
+        for text in ["stady", "steady:", "steady:soon", "steady:1ms", ""] {
+            assert!(text.parse::<Until>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,291 @@
+//! A level put into a workload. Pure.
+
+use plumb_result::SweepKey;
+use plumb_workload::{
+    Arrival, BlockSize, Blocks, Bytes, Mix, Nanos, OpKind, Pace, PerSecond, Phase, Size, Target, Work, WorkerGroup,
+    Workload,
+};
+
+/// What is counted and timed of a phase.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// These ops, together; all but opening and closing where none is named.
+    pub ops: Vec<OpKind>,
+    /// The rate is of transactions instead; the times are still those of the ops.
+    pub rate_of: RateOf,
+}
+
+/// What a rate counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RateOf {
+    /// The ops.
+    Ops,
+    /// Times through the flow.
+    Transactions,
+}
+
+/// Why a workload cannot be swept so.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApplyError {
+    /// More than one phase, and none named.
+    #[error("workload `{workload}` has {} phases; say which one with --phase: {}", .phases.len(), .phases.join(", "))]
+    WhichPhase {
+        /// The workload.
+        workload: String,
+        /// Its phases.
+        phases: Vec<String>,
+    },
+    /// No such phase.
+    #[error("workload `{workload}` has no phase `{phase}`; there {}", listed(.phases))]
+    NoPhase {
+        /// The workload.
+        workload: String,
+        /// What was asked for.
+        phase: String,
+        /// Its phases.
+        phases: Vec<String>,
+    },
+    /// The key means nothing to this work.
+    #[error("{key} cannot be swept here: {reason}")]
+    Key {
+        /// The key.
+        key: &'static str,
+        /// Why, and the way out.
+        reason: &'static str,
+    },
+}
+
+fn listed(names: &[String]) -> String {
+    if names.len() == 1 { format!("is only {}", names[0]) } else { format!("are {}", names.join(", ")) }
+}
+
+/// The number of the phase to sweep: the only one, or the one that is named.
+///
+/// # Errors
+/// [`ApplyError::WhichPhase`], [`ApplyError::NoPhase`].
+pub fn phase_of(workload: &Workload, name: Option<&str>) -> Result<usize, ApplyError> {
+    let phases = || workload.phase.iter().map(|phase| phase.name.clone()).collect::<Vec<_>>();
+    let workload_name = || workload.name.clone();
+    match name {
+        None if workload.phase.len() == 1 => Ok(0),
+        None => Err(ApplyError::WhichPhase { workload: workload_name(), phases: phases() }),
+        Some(name) => workload.phase.iter().position(|phase| phase.name == name).ok_or_else(|| ApplyError::NoPhase {
+            workload: workload_name(),
+            phase: name.to_owned(),
+            phases: phases(),
+        }),
+    }
+}
+
+/// Whether a phase writes to anything.
+pub fn writes(phase: &Phase) -> bool {
+    phase.workers.iter().any(|group| match &group.work {
+        Work::Blocks(blocks) => {
+            blocks.mix.write + blocks.mix.trim > 0 || blocks.fsync_every + blocks.fdatasync_every > 0
+        }
+        Work::Flow(_) => true,
+    })
+}
+
+/// The group that keys are applied to: the first with block I/O, else the first.
+fn leading(phase: &Phase) -> Option<usize> {
+    let blocks = phase.workers.iter().position(|group| matches!(group.work, Work::Blocks(_)));
+    blocks.or((!phase.workers.is_empty()).then_some(0))
+}
+
+/// Ops of the leading group's block I/O; with `flushes`, what makes them durable is what is timed.
+pub fn counted(phase: &Phase) -> Counted {
+    let mut ops = Vec::new();
+    if let Some(Work::Blocks(blocks)) = leading(phase).map(|at| &phase.workers[at].work) {
+        let Mix { read, write, trim } = blocks.mix;
+        for (share, kind) in [(read, OpKind::Read), (write, OpKind::Write), (trim, OpKind::Trim)] {
+            if share > 0 {
+                ops.push(kind);
+            }
+        }
+        // A log that is made durable at each write is waited for in the flush.
+        for (every, kind) in [(blocks.fsync_every, OpKind::Fsync), (blocks.fdatasync_every, OpKind::Fdatasync)] {
+            if every == 1 && ops == [OpKind::Write] {
+                ops = vec![kind];
+            }
+        }
+        return Counted { ops, rate_of: RateOf::Ops };
+    }
+    let flow = phase.workers.iter().find_map(|group| match &group.work {
+        Work::Flow(flow) => Some(flow),
+        Work::Blocks(_) => None,
+    });
+    let rate_of = match flow {
+        Some(flow) if flow.count_transactions => RateOf::Transactions,
+        _ => RateOf::Ops,
+    };
+    Counted { ops: flow.map_or(Vec::new(), |flow| slowest(flow)), rate_of }
+}
+
+/// What a flow is waited for in: its flushes, else what it was written for.
+fn slowest(flow: &plumb_workload::Flow) -> Vec<OpKind> {
+    use plumb_workload::Step;
+    let kind = |step: &Step| match step {
+        Step::Fsync { .. } => Some((0, OpKind::Fsync)),
+        Step::Create { .. } => Some((1, OpKind::Create)),
+        Step::Unlink { .. } => Some((2, OpKind::Unlink)),
+        Step::ReadWhole { .. } | Step::ReadRandom { .. } | Step::ReadAt { .. } => Some((3, OpKind::Read)),
+        Step::WriteWhole { .. } | Step::WriteRandom { .. } | Step::WriteAt { .. } | Step::Append { .. } => {
+            Some((4, OpKind::Write))
+        }
+        Step::Stat { .. } => Some((5, OpKind::Stat)),
+        _ => None,
+    };
+    flow.steps.iter().filter_map(kind).min_by_key(|(rank, _)| *rank).map(|(_, kind)| kind).into_iter().collect()
+}
+
+/// Puts a level into the leading group of a phase.
+///
+/// # Errors
+/// [`ApplyError::Key`] where the key means nothing to the work.
+pub fn apply(workload: &mut Workload, phase: usize, key: SweepKey, level: f64) -> Result<(), ApplyError> {
+    let no = |reason| ApplyError::Key { key: key.name(), reason };
+    let Some(at) = workload.phase.get(phase).and_then(leading) else { return Err(no("the phase has no workers")) };
+    if key == SweepKey::Size {
+        let target = workload.phase[phase].workers[at].target.clone();
+        for group in workload.phase.iter_mut().flat_map(|phase| &mut phase.workers) {
+            if let (true, Work::Blocks(blocks)) = (group.target == target, &mut group.work) {
+                blocks.span = None;
+            }
+        }
+        return match workload.target.get_mut(&target) {
+            Some(target) => resize(target, Bytes(level as u64)).map_err(no),
+            None => Err(no("its target does not exist")),
+        };
+    }
+    let group = &mut workload.phase[phase].workers[at];
+    match key {
+        SweepKey::Depth => {
+            blocks(group).ok_or_else(|| no("a flow does one thing after another; sweep `threads`"))?;
+            group.depth = level as u32;
+        }
+        SweepKey::Threads => group.count = level as u32,
+        SweepKey::Block => {
+            let blocks = blocks(group).ok_or_else(|| no("a flow has no block size; use a workload with block I/O"))?;
+            blocks.block = BlockSize::Fixed(Bytes(level as u64));
+            (blocks.write_block, blocks.trim_block, blocks.align) = (None, None, None);
+        }
+        SweepKey::Read => {
+            let blocks = blocks(group).ok_or_else(|| no("a flow has no mix; use a workload with block I/O"))?;
+            let read = level.round() as u32;
+            blocks.mix = Mix { read, write: 100 - read, trim: 0 };
+        }
+        SweepKey::Rate => group.pace = poisson(PerSecond(level)),
+        SweepKey::Size => {}
+    }
+    Ok(())
+}
+
+/// Arrivals of independent users, shared by the workers of a group.
+pub fn poisson(rate: PerSecond) -> Pace {
+    Pace::Open { rate, arrival: Arrival::Poisson, shared: true }
+}
+
+/// How long a phase lasts, where time ends it.
+pub fn set_time(phase: &mut Phase, time: Nanos) {
+    if phase.stop.time.is_some() {
+        phase.stop.time = Some(time);
+    }
+}
+
+fn blocks(group: &mut WorkerGroup) -> Option<&mut Blocks> {
+    match &mut group.work {
+        Work::Blocks(blocks) => Some(blocks),
+        Work::Flow(_) => None,
+    }
+}
+
+/// Files in the test directory get a name for each size, so that all of them can stay there.
+fn resize(target: &mut Target, size: Bytes) -> Result<(), &'static str> {
+    match target {
+        Target::File(file) => {
+            if file.path.is_relative() {
+                let mut name = file.path.clone().into_os_string();
+                name.push(format!("-{size}"));
+                file.path = name.into();
+            }
+            file.size = Some(Size::Bytes(size));
+        }
+        Target::Device(device) => device.size = Some(Size::Bytes(size)),
+        Target::Sim(sim) if sim.files.is_none() => sim.size = size,
+        Target::Null(null) => null.size = size,
+        Target::Files(_) | Target::Tree(_) | Target::Sim(_) => {
+            return Err("the work is on many files; use a workload on one file, or a device");
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::named::{self, Place, Scale};
+    use plumb_workload::validate::validate;
+
+    fn workload(name: &str) -> Workload {
+        named::select(name).unwrap()[0].workload(&Scale::moderate(Place::Directory))
+    }
+
+    /// Whatever level is put in, the workload still holds together.
+    #[test]
+    fn every_key_makes_a_sound_workload() {
+        for (key, level) in [
+            (SweepKey::Depth, 7.0),
+            (SweepKey::Threads, 3.0),
+            (SweepKey::Block, 65536.0),
+            (SweepKey::Size, 33554432.0),
+            (SweepKey::Read, 30.0),
+            (SweepKey::Rate, 1234.5),
+        ] {
+            for name in ["random-read", "random-write", "database"] {
+                let mut changed = workload(name);
+                apply(&mut changed, 0, key, level).unwrap();
+                assert_eq!(validate(&changed), [], "{name} {key:?}");
+                assert_ne!(changed, workload(name), "{name} {key:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn each_size_has_a_file_of_its_own() {
+        let mut changed = workload("random-read");
+        apply(&mut changed, 0, SweepKey::Size, (64u64 << 20) as f64).unwrap();
+        let Target::File(file) = &changed.target["data"] else { panic!("a file") };
+        assert_eq!(file.path.to_str(), Some("data-64MiB"));
+        assert_eq!(file.size, Some(Size::Bytes(Bytes(64 << 20))));
+    }
+
+    #[test]
+    fn what_a_flow_cannot_have_is_refused_with_the_way_out() {
+        let mut mail = workload("mail");
+        for key in [SweepKey::Depth, SweepKey::Block, SweepKey::Read, SweepKey::Size] {
+            let error = apply(&mut mail, 0, key, 4.0).unwrap_err().to_string();
+            assert!(error.contains("use a") || error.contains("sweep `threads`"), "{error}");
+        }
+        apply(&mut mail, 0, SweepKey::Threads, 4.0).unwrap();
+    }
+
+    #[test]
+    fn what_is_counted_is_what_the_work_waits_for() {
+        let of = |name: &str| counted(&workload(name).phase[0]);
+        assert_eq!(of("random-read").ops, [OpKind::Read]);
+        assert_eq!(of("fsync-log").ops, [OpKind::Fdatasync]);
+        assert_eq!(of("database").ops, [OpKind::Read, OpKind::Write]);
+        assert_eq!(of("mail"), Counted { ops: vec![OpKind::Fsync], rate_of: RateOf::Transactions });
+    }
+
+    #[test]
+    fn one_of_several_phases_must_be_named() {
+        let files = workload("small-files");
+        let error = phase_of(&files, None).unwrap_err().to_string();
+        assert!(error.contains("--phase: create, stat, read, delete"), "{error}");
+        assert_eq!(phase_of(&files, Some("read")), Ok(2));
+        assert!(phase_of(&files, Some("write")).unwrap_err().to_string().contains("there are create"));
+        assert_eq!(phase_of(&workload("random-read"), None), Ok(0));
+    }
+}

@@ -1,0 +1,561 @@
+//! One setting of a workload taken through its levels, in randomised blocks: curves with intervals, and what they say.
+//!
+//! [`key`] reads what is swept, [`plan`] makes points of it, [`apply`] puts a level into a workload, [`find`] looks at the
+//! finished curves; here the points run.
+
+pub mod apply;
+pub mod find;
+pub mod key;
+pub mod plan;
+
+use crate::fit::Policies;
+use crate::run::{Bench, Progress, RunError, RunOutcome, RunRequest};
+use apply::{ApplyError, Counted, RateOf, counted, set_time};
+use find::{LevelRuns, Numbers, RunTimes, SizeFacts, spread};
+use key::{Axis, auto_rates};
+use plan::{Load, Plan, shuffled};
+use plumb_engine::EngineError;
+use plumb_engine::sim::SimRun;
+use plumb_engine::testdir::KeptFiles;
+use plumb_result::compare::LeftOut;
+use plumb_result::run::TierName;
+use plumb_result::sweep::{Arrivals, Curve, Found, SWEEP_SCHEMA, Spread, SweepPoint, SweepRun, Times};
+use plumb_result::{Histogram, Level, Measurement, Metric, PhaseMeasurement, PhaseResult, RunVerdict, Sweep, SweepKey};
+use plumb_trust::quantile_allowed;
+use plumb_workload::validate::validate;
+use plumb_workload::{Nanos, OpKind, PerSecond, Workload};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// What to sweep.
+pub struct SweepRequest<'a> {
+    /// The workload at no level yet.
+    pub workload: &'a Workload,
+    /// Number of the phase that is swept and measured.
+    pub phase: usize,
+    /// Whose words its cache policies are.
+    pub policies: Policies,
+    /// Where test data is made.
+    pub base: &'a Path,
+    /// The place, as typed.
+    pub path: &'a str,
+    /// The points.
+    pub plan: &'a Plan,
+    /// Length of the timed phase of each run; the workload's own when absent.
+    pub time: Option<Nanos>,
+    /// A limit of the 99th percentile.
+    pub p99_limit: Option<Nanos>,
+    /// Runs of each point.
+    pub repeats: u32,
+    /// No further block begins that would end beyond this; the first one always runs.
+    pub budget: Duration,
+    /// Seed of the order, of every op and of simulated devices.
+    pub seed: u64,
+    /// As typed, for the record.
+    pub command: &'a str,
+}
+
+/// What a sweep came to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SweepOutcome {
+    /// The sweep; its `verdict_note` is empty.
+    pub sweep: Sweep,
+    /// Why the store does not hold a run, where it does not.
+    pub not_stored: Option<String>,
+}
+
+impl SweepOutcome {
+    /// Whether there were runs, and the checks rejected all of them.
+    pub fn nothing_accepted(&self) -> bool {
+        let mut points = self.sweep.curves.iter().flat_map(|curve| &curve.points);
+        !self.sweep.left_out.is_empty() && points.all(|point| point.rate.is_none())
+    }
+}
+
+/// Why a sweep has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum SweepError {
+    /// The workload cannot be swept so.
+    #[error(transparent)]
+    Apply(#[from] ApplyError),
+    /// A run failed. Runs before it are in the store.
+    #[error(transparent)]
+    Run(#[from] RunError),
+}
+
+/// A level of each key that is set.
+type Settings = Vec<(SweepKey, f64)>;
+
+/// One point while its runs go on.
+#[derive(Default)]
+struct Point {
+    settings: Settings,
+    runs: Vec<SweepRun>,
+    blocks: BTreeMap<u32, Numbers>,
+    tiers: Vec<(TierName, Option<f64>)>,
+    checks: BTreeMap<String, Level>,
+    b6: Option<Level>,
+}
+
+/// Whether there is more to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Flow {
+    Goes,
+    Interrupted,
+}
+
+struct Sweeper<'a> {
+    request: &'a SweepRequest<'a>,
+    counted: Counted,
+    started: Instant,
+    runs: Vec<String>,
+    left_out: Vec<LeftOut>,
+    notes: Vec<String>,
+    not_stored: Option<String>,
+}
+
+/// Sweeps. Files that all points share are laid out once and removed at the end.
+///
+/// # Errors
+/// [`SweepError`]; a signal is none, but a sweep that is partial.
+pub fn sweep(
+    bench: &mut Bench,
+    request: &SweepRequest<'_>,
+    progress: &mut dyn Progress,
+) -> Result<SweepOutcome, SweepError> {
+    check_points(bench, request)?;
+    let has_files = request.workload.target.values().any(|target| {
+        matches!(target, plumb_workload::Target::File(file) if file.path.is_relative())
+            || matches!(target, plumb_workload::Target::Files(files) if files.path.is_relative())
+    });
+    if has_files {
+        let kept = KeptFiles::create(&bench.test_dirs, request.base, &format!("sweep {}", request.workload.name));
+        bench.kept = Some(kept.map_err(|error| RunError::Engine(EngineError::TestDir(error)))?);
+    }
+    let outcome = run_stages(bench, request, progress);
+    let removed = bench.kept.take().map_or(Ok(()), KeptFiles::remove);
+    let mut outcome = outcome?;
+    if let Err(error) = removed {
+        outcome.sweep.notes.push(format!("clean up: {error}; `plumb clean` removes what is left"));
+    }
+    Ok(outcome)
+}
+
+/// Every point must hold together before the first one runs.
+fn check_points(bench: &Bench, request: &SweepRequest<'_>) -> Result<(), SweepError> {
+    let rate = match request.plan.load {
+        Load::Rate(rate) => Some(rate.0),
+        // Any rate will do: whether the work can have one at all is the question.
+        Load::Auto { .. } => Some(1000.0),
+        Load::AsWritten => None,
+    };
+    for mut settings in grid(&request.plan.axes) {
+        settings.extend(rate.map(|rate| (SweepKey::Rate, rate)));
+        let workload = bench.resolve(&workload_at(request, &settings)?, request.base)?;
+        let problems = validate(&workload);
+        if !problems.is_empty() {
+            return Err(RunError::Workload(problems).into());
+        }
+    }
+    Ok(())
+}
+
+/// All combinations of levels; the first key varies fastest.
+fn grid(axes: &[Axis]) -> Vec<Settings> {
+    let mut points: Vec<Settings> = vec![Vec::new()];
+    for axis in axes.iter().rev() {
+        points = points
+            .iter()
+            .flat_map(|point| axis.levels.iter().map(|level| [&[(axis.key, *level)], point.as_slice()].concat()))
+            .collect();
+    }
+    points
+}
+
+fn workload_at(request: &SweepRequest<'_>, settings: &[(SweepKey, f64)]) -> Result<Workload, ApplyError> {
+    let mut workload = request.workload.clone();
+    workload.seed = request.seed;
+    for &(key, level) in settings {
+        apply::apply(&mut workload, request.phase, key, level)?;
+    }
+    if let (Some(time), Some(phase)) = (request.time, workload.phase.get_mut(request.phase)) {
+        set_time(phase, time);
+    }
+    Ok(workload)
+}
+
+fn run_stages(
+    bench: &mut Bench,
+    request: &SweepRequest<'_>,
+    progress: &mut dyn Progress,
+) -> Result<SweepOutcome, SweepError> {
+    let Plan { axes, load } = request.plan;
+    let phase = request.workload.phase.get(request.phase);
+    let mut counted = phase.map_or(Counted { ops: Vec::new(), rate_of: RateOf::Ops }, counted);
+    if request.plan.sweeps(SweepKey::Read) {
+        counted.ops = vec![OpKind::Read, OpKind::Write];
+    }
+    let mut sweeper = Sweeper {
+        request,
+        counted,
+        started: Instant::now(),
+        runs: Vec::new(),
+        left_out: Vec::new(),
+        notes: Vec::new(),
+        not_stored: None,
+    };
+    let mut curves = Vec::new();
+    let mut flow = Flow::Goes;
+    // The closed-loop maximum, and at which level of the key it was had.
+    let mut maximum: Option<Spread> = None;
+    if !axes.is_empty() {
+        let rate = if let Load::Rate(rate) = load { Some(*rate) } else { None };
+        // Half of the time is for the rates that follow.
+        let share = if matches!(load, Load::Auto { .. }) { 0.5 } else { 1.0 };
+        let mut settings = grid(axes);
+        for one in &mut settings {
+            one.extend(rate.map(|PerSecond(rate)| (SweepKey::Rate, rate)));
+        }
+        let stage = Stage { label: "", settings, repeats: request.repeats, budget: request.budget.mul_f64(share) };
+        let points;
+        (points, flow) = sweeper.run(bench, stage, progress)?;
+        let fastest = points.iter().filter_map(|point| spread(&rates(point)));
+        maximum = fastest.max_by(|a, b| a.value.total_cmp(&b.value));
+        let arrivals = match rate.is_some() || axes[0].key == SweepKey::Rate {
+            true => Arrivals::Poisson,
+            false => Arrivals::Closed,
+        };
+        let across: Vec<Option<f64>> =
+            axes.get(1).map_or(vec![None], |axis| axis.levels.iter().copied().map(Some).collect());
+        let is_rate_across = axes.get(1).is_some_and(|axis| axis.key == SweepKey::Rate);
+        let arrivals = if is_rate_across { Arrivals::Poisson } else { arrivals };
+        for (chunk, across) in points.chunks(axes[0].levels.len()).zip(across) {
+            let mut fixed: BTreeMap<SweepKey, f64> = rate.map(|rate| (SweepKey::Rate, rate.0)).into_iter().collect();
+            if let (Some(axis), Some(level)) = (axes.get(1), across) {
+                fixed.insert(axis.key, level);
+            }
+            curves.push(sweeper.curve(&axes[0], fixed, arrivals, None, chunk));
+        }
+    }
+    if let (Load::Auto { points: count }, Flow::Goes) = (load, flow) {
+        if axes.is_empty() {
+            let repeats = request.repeats.clamp(2, 3);
+            let stage = Stage {
+                label: "closed-loop maximum, ",
+                settings: vec![Vec::new()],
+                repeats,
+                budget: request.budget / 4,
+            };
+            let points;
+            (points, flow) = sweeper.run(bench, stage, progress)?;
+            maximum = points.first().and_then(|point| spread(&rates(point)));
+        }
+        match maximum {
+            None => sweeper.note("no run without a fixed rate was accepted: there is no maximum to take shares of, and no rates were swept".to_owned()),
+            Some(closed_loop_max) if flow == Flow::Goes => {
+                let axis = auto_rates(closed_loop_max.value, Some(*count as u32));
+                // Arrivals must not wait for room in the queue: the largest depth, or the most workers.
+                let room: Option<(SweepKey, f64)> =
+                    axes.first().and_then(|axis| Some((axis.key, *axis.levels.last()?)));
+                let settings = axis
+                    .levels
+                    .iter()
+                    .map(|rate| room.into_iter().chain([(SweepKey::Rate, *rate)]).collect())
+                    .collect();
+                let left = request.budget.saturating_sub(sweeper.started.elapsed());
+                let budget = sweeper.started.elapsed() + left;
+                let stage = Stage { label: "", settings, repeats: request.repeats, budget };
+                let (points, ended) = sweeper.run(bench, stage, progress)?;
+                flow = ended;
+                let fixed = room.into_iter().collect();
+                curves.push(sweeper.curve(&axis, fixed, Arrivals::Poisson, Some(closed_loop_max), &points));
+            }
+            Some(_) => {}
+        }
+    }
+    Ok(sweeper.finish(curves, flow, bench.ram_bytes()))
+}
+
+fn rates(point: &Point) -> Vec<f64> {
+    point.blocks.values().map(|run| run.rate).collect()
+}
+
+/// Points that are measured together.
+struct Stage {
+    label: &'static str,
+    settings: Vec<Settings>,
+    repeats: u32,
+    /// Since the sweep's start.
+    budget: Duration,
+}
+
+impl Sweeper<'_> {
+    /// Every point once in each block, in random order.
+    fn run(
+        &mut self,
+        bench: &mut Bench,
+        stage: Stage,
+        progress: &mut dyn Progress,
+    ) -> Result<(Vec<Point>, Flow), SweepError> {
+        let Stage { label, settings, repeats, budget } = stage;
+        let mut points: Vec<Point> =
+            settings.into_iter().map(|settings| Point { settings, ..Point::default() }).collect();
+        let began = Instant::now();
+        for block in 0..repeats {
+            // A further block must fit, at the length of those before.
+            let length = if block == 0 { Duration::ZERO } else { began.elapsed() / block };
+            if block > 0 && self.started.elapsed() + length > budget {
+                self.note(format!("{block} of {repeats} repeats ran: a further one would have passed the budget"));
+                break;
+            }
+            let order = shuffled(self.request.seed, block, points.len());
+            let count = order.len();
+            for (number, at) in order.into_iter().enumerate() {
+                let text = describe(&points[at].settings);
+                progress.block(&format!("{label}repeat {} of {repeats}, {} of {count}: {text}", block + 1, number + 1));
+                if self.run_point(bench, &mut points[at], block + 1, progress)? == Flow::Interrupted {
+                    return Ok((points, Flow::Interrupted));
+                }
+            }
+        }
+        Ok((points, Flow::Goes))
+    }
+
+    fn run_point(
+        &mut self,
+        bench: &mut Bench,
+        point: &mut Point,
+        repeat: u32,
+        progress: &mut dyn Progress,
+    ) -> Result<Flow, SweepError> {
+        let request = self.request;
+        let workload = workload_at(request, &point.settings)?;
+        let run_index = self.runs.len() as u32;
+        let outcome = bench.run(
+            &RunRequest {
+                workload: &workload,
+                policies: request.policies,
+                base: request.base,
+                command: request.command,
+                sim_run: SimRun { seed: request.seed, run_index, plot_index: 0 },
+            },
+            progress,
+        )?;
+        if self.not_stored.is_none() {
+            self.not_stored.clone_from(&outcome.not_stored);
+        }
+        self.runs.push(outcome.result.id.clone());
+        if outcome.result.partial {
+            return Ok(Flow::Interrupted);
+        }
+        self.take(point, repeat, &outcome);
+        Ok(Flow::Goes)
+    }
+
+    fn take(&mut self, point: &mut Point, repeat: u32, outcome: &RunOutcome) {
+        let name = self.request.workload.phase.get(self.request.phase).map_or("", |phase| phase.name.as_str());
+        let verdict = outcome.result.verdict;
+        point.runs.push(SweepRun { id: outcome.result.id.clone(), repeat, verdict });
+        for finding in outcome.result.checks.iter().filter(|finding| finding.level >= Level::Note) {
+            let worst = point.checks.entry(finding.code.clone()).or_insert(finding.level);
+            *worst = finding.level.max(*worst);
+        }
+        let cliff = outcome.result.checks.iter().find(|finding| {
+            finding.code == "B6" && finding.level != Level::Skipped && finding.phase.as_deref() == Some(name)
+        });
+        point.b6 = point.b6.max(cliff.map(|finding| finding.level));
+        if let Some(phase) = outcome.result.phases.iter().find(|phase| phase.name == name) {
+            for note in &phase.notes {
+                self.note(note.clone());
+            }
+        }
+        if verdict == RunVerdict::Reject {
+            self.left_out.push(LeftOut {
+                run: outcome.result.id.clone(),
+                side: describe(&point.settings),
+                reason: why(outcome),
+            });
+            return;
+        }
+        let measured = measured(&outcome.measurement, name);
+        let Some(numbers) = measured.and_then(|measured| numbers(measured, &self.counted)) else {
+            self.left_out.push(LeftOut {
+                run: outcome.result.id.clone(),
+                side: describe(&point.settings),
+                reason: "nothing of what is counted was completed.".to_owned(),
+            });
+            return;
+        };
+        point.blocks.insert(repeat, numbers);
+        let phase = outcome.result.phases.iter().find(|phase| phase.name == name);
+        point.tiers.extend(phase.and_then(|phase| tier(phase, &self.counted)));
+    }
+
+    fn note(&mut self, note: String) {
+        if !self.notes.contains(&note) {
+            self.notes.push(note);
+        }
+    }
+
+    fn curve(
+        &self,
+        axis: &Axis,
+        fixed: BTreeMap<SweepKey, f64>,
+        arrivals: Arrivals,
+        closed_loop_max: Option<Spread>,
+        points: &[Point],
+    ) -> Curve {
+        let levels: Vec<LevelRuns> = axis
+            .levels
+            .iter()
+            .zip(points)
+            .map(|(&level, point)| LevelRuns { level, blocks: point.blocks.clone() })
+            .collect();
+        let sizes: Vec<SizeFacts> =
+            points.iter().map(|point| SizeFacts { tier: common_tier(point).0, b6: point.b6 }).collect();
+        // At a rate that is given, more of another key is no more load.
+        let is_load = !fixed.contains_key(&SweepKey::Rate);
+        let found = Found {
+            knee: is_load.then(|| find::knee(axis.key, &levels)).flatten(),
+            saturation: is_load.then(|| find::saturation(axis.key, &levels)).flatten(),
+            within: self.request.p99_limit.map(|limit| find::within(limit.0, &levels)),
+            edge: if axis.key == SweepKey::Size { find::edge(&levels, &sizes) } else { None },
+        };
+        let points = levels.iter().zip(points).map(|(level, point)| shown(level, point)).collect();
+        Curve { key: axis.key, fixed, arrivals, closed_loop_max, points, found }
+    }
+
+    fn finish(self, curves: Vec<Curve>, flow: Flow, memory_bytes: u64) -> SweepOutcome {
+        let request = self.request;
+        let phase = request.workload.phase.get(request.phase);
+        let mut counted: Vec<String> = self.counted.ops.iter().map(|kind| kind.name().to_owned()).collect();
+        if self.counted.rate_of == RateOf::Transactions {
+            counted.insert(0, "txn".to_owned());
+        }
+        let timed = phase.and_then(|phase| phase.stop.time);
+        let sweep = Sweep {
+            schema: SWEEP_SCHEMA.to_owned(),
+            verdict_note: String::new(),
+            path: request.path.to_owned(),
+            workload: request.workload.name.clone(),
+            phase: phase.map_or(String::new(), |phase| phase.name.clone()),
+            counted,
+            seed: request.seed,
+            repeats: request.repeats,
+            partial: flow == Flow::Interrupted,
+            time_ns: timed.map(|own| request.time.unwrap_or(own).0),
+            memory_bytes,
+            curves,
+            runs: self.runs,
+            left_out: self.left_out,
+            notes: self.notes,
+        };
+        SweepOutcome { sweep, not_stored: self.not_stored }
+    }
+}
+
+/// `depth=8, block=4KiB`.
+fn describe(settings: &[(SweepKey, f64)]) -> String {
+    if settings.is_empty() {
+        return "as fast as it goes".to_owned();
+    }
+    settings.iter().map(|(key, level)| format!("{}={}", key.name(), key.text(*level))).collect::<Vec<_>>().join(", ")
+}
+
+/// The failed checks of a run, each once.
+fn why(outcome: &RunOutcome) -> String {
+    let mut said: Vec<&str> = Vec::new();
+    let mut reasons = Vec::new();
+    for finding in outcome.result.checks.iter().filter(|finding| finding.level == Level::Fail) {
+        if !said.contains(&finding.code.as_str()) {
+            said.push(&finding.code);
+            reasons.push(format!("{} {}", finding.code, finding.message));
+        }
+    }
+    reasons.join(" ")
+}
+
+fn measured<'a>(measurement: &'a Measurement, phase: &str) -> Option<&'a PhaseMeasurement> {
+    measurement.phases.iter().find(|measured| measured.name == phase)
+}
+
+/// The numbers of one run; `None` where nothing of what is counted was done.
+fn numbers(measured: &PhaseMeasurement, counted: &Counted) -> Option<Numbers> {
+    let mut service = Histogram::new();
+    let mut response = Histogram::new();
+    let (mut count, mut bytes) = (0, 0);
+    for (kind, op) in &measured.ops {
+        let accompanies = matches!(kind, OpKind::Open | OpKind::Close | OpKind::Delay);
+        if counted.ops.contains(kind) || (counted.ops.is_empty() && !accompanies) {
+            count += op.count;
+            bytes += op.bytes;
+            service.merge(&op.service);
+            if let Some(times) = &op.response {
+                response.merge(times);
+            }
+        }
+    }
+    if let RateOf::Transactions = counted.rate_of {
+        count = measured.transactions?;
+    }
+    if count == 0 {
+        return None;
+    }
+    Some(Numbers {
+        rate: measured.per_second(count)?,
+        bandwidth: measured.per_second(bytes).filter(|rate| *rate > 0.0),
+        in_flight: measured.in_flight_mean,
+        service: times(&service),
+        response: (!response.is_empty()).then(|| times(&response)),
+    })
+}
+
+/// Quantiles only where the run carries them (E6).
+fn times(histogram: &Histogram) -> RunTimes {
+    let quantile = |share: f64| {
+        quantile_allowed(histogram, share).then(|| histogram.quantile(share)).flatten().map(|value| value as f64)
+    };
+    RunTimes { mean: histogram.mean(), p50: quantile(0.5), p99: quantile(0.99), p999: quantile(0.999) }
+}
+
+/// What the counted ops' rate measured.
+fn tier(phase: &PhaseResult, counted: &Counted) -> Option<(TierName, Option<f64>)> {
+    let kinds = counted.ops.iter().copied().chain(OpKind::ALL.iter().copied());
+    let metrics = kinds.flat_map(|kind| [Metric::bandwidth(kind), Metric::rate(kind)]);
+    let value = metrics.filter_map(|metric| phase.metrics.get(&metric)).find(|value| value.value.is_some())?;
+    Some((value.tier?, value.device_share))
+}
+
+/// The tier of all runs, `mixed` where they differ, and the mean share of the device.
+fn common_tier(point: &Point) -> (Option<TierName>, Option<f64>) {
+    let first = point.tiers.first().map(|(tier, _)| *tier);
+    let all =
+        first.map(|first| if point.tiers.iter().all(|(tier, _)| *tier == first) { first } else { TierName::Mixed });
+    let shares: Vec<f64> = point.tiers.iter().filter_map(|(_, share)| *share).collect();
+    let mean = (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64);
+    (all, mean)
+}
+
+fn shown(level: &LevelRuns, point: &Point) -> SweepPoint {
+    let times = |of: &dyn Fn(&Numbers) -> Option<RunTimes>| Times {
+        mean: level.spread(|run| of(run)?.mean),
+        p50: level.spread(|run| of(run)?.p50),
+        p99: level.spread(|run| of(run)?.p99),
+        p999: level.spread(|run| of(run)?.p999),
+    };
+    let open = level.blocks.values().any(|run| run.response.is_some());
+    let (tier, device_share) = common_tier(point);
+    SweepPoint {
+        level: level.level,
+        rate: level.spread(|run| Some(run.rate)),
+        bandwidth: level.spread(|run| run.bandwidth),
+        in_flight: level.spread(|run| Some(run.in_flight)),
+        service: times(&|run| Some(run.service)),
+        response: open.then(|| times(&|run| run.response)),
+        tier,
+        device_share,
+        runs: point.runs.clone(),
+        checks: point.checks.clone(),
+    }
+}

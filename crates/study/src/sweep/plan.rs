@@ -1,0 +1,229 @@
+//! Which points a sweep has, before any of them runs. Pure.
+
+use super::key::{Asked, Axis, POINTS_MAX, auto_points};
+use plumb_engine::rng::{Rng, splitmix64};
+use plumb_result::SweepKey;
+use plumb_workload::PerSecond;
+
+/// What a sweep goes through.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// One key, two for a grid, or none where only rates are swept that are not known yet.
+    pub axes: Vec<Axis>,
+    /// How ops arrive.
+    pub load: Load,
+}
+
+/// How ops arrive at the points of a sweep.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Load {
+    /// As the workload has it.
+    AsWritten,
+    /// At this rate, at random times.
+    Rate(PerSecond),
+    /// First as the workload has it, then at shares of the largest rate that this had, at random times.
+    Auto {
+        /// How many rates.
+        points: usize,
+    },
+}
+
+/// Why arguments make no sweep.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PlanError {
+    /// Nothing to sweep.
+    #[error("nothing to sweep; name a key and its range, such as `depth=1..64`, or `rate=auto`")]
+    Nothing,
+    /// A surface of three keys cannot be shown, nor read.
+    #[error("{keys} are three keys or more; a sweep has one, or two for a grid")]
+    TooManyKeys {
+        /// The keys.
+        keys: String,
+    },
+    /// The same key twice.
+    #[error("`{key}` is given twice; give each key once, with all its levels")]
+    Twice {
+        /// The key.
+        key: &'static str,
+    },
+    /// One level is no curve.
+    #[error("{argument} has one level only; give a range, or several levels, or use `plumb run --set`")]
+    OneLevel {
+        /// The argument.
+        argument: String,
+    },
+    /// Too many.
+    #[error("{points} points are more than {POINTS_MAX}; take fewer with --points, or name levels, such as {example}")]
+    TooManyPoints {
+        /// How many there would be.
+        points: usize,
+        /// A shorter argument.
+        example: String,
+    },
+    /// `--rate` beside `rate=`.
+    #[error("`rate` is swept already; leave --rate out")]
+    RateTwice,
+    /// Shares of a maximum that is another at each point.
+    #[error(
+        "`rate=auto` goes with `depth` or `threads` or alone, since the maximum differs with {key}; give the rates themselves, \
+         such as `rate=1k/s..50k/s`"
+    )]
+    AutoWith {
+        /// The other key.
+        key: &'static str,
+    },
+}
+
+impl Plan {
+    /// Makes a plan of what was asked for: the keys in the order as typed, and the value of `--rate`.
+    ///
+    /// # Errors
+    /// [`PlanError`].
+    pub fn new(asked: Vec<Asked>, rate: Option<RateOption>, points: Option<u32>) -> Result<Plan, PlanError> {
+        let mut axes: Vec<Axis> = Vec::new();
+        let mut auto = 0;
+        for one in asked {
+            match one {
+                Asked::RateAuto => auto += 1,
+                Asked::Levels(axis) => axes.push(axis),
+            }
+        }
+        for (at, axis) in axes.iter().enumerate() {
+            if axes[..at].iter().any(|other| other.key == axis.key) {
+                return Err(PlanError::Twice { key: axis.key.name() });
+            }
+        }
+        let sweeps_rate = axes.iter().any(|axis| axis.key == SweepKey::Rate);
+        if auto > 1 || (auto == 1 && sweeps_rate) {
+            return Err(PlanError::Twice { key: "rate" });
+        }
+        let load = match rate {
+            Some(_) if sweeps_rate || auto == 1 => return Err(PlanError::RateTwice),
+            Some(RateOption::At(rate)) => Load::Rate(rate),
+            Some(RateOption::Auto) => Load::Auto { points: auto_points(points) },
+            None if auto == 1 => Load::Auto { points: auto_points(points) },
+            None => Load::AsWritten,
+        };
+        if axes.is_empty() && !matches!(load, Load::Auto { .. }) {
+            return Err(PlanError::Nothing);
+        }
+        if axes.len() > 2 {
+            let keys: Vec<&str> = axes.iter().map(|axis| axis.key.name()).collect();
+            return Err(PlanError::TooManyKeys { keys: keys.join(", ") });
+        }
+        if let Load::Auto { .. } = load {
+            let fits = |axis: &Axis| matches!(axis.key, SweepKey::Depth | SweepKey::Threads);
+            if let Some(axis) = axes.iter().find(|axis| !fits(axis)).or(axes.get(1)) {
+                return Err(PlanError::AutoWith { key: axis.key.name() });
+            }
+        }
+        let count: usize = axes.iter().map(|axis| axis.levels.len()).product();
+        if let (1, Some(axis)) = (count, axes.first()) {
+            return Err(PlanError::OneLevel {
+                argument: format!("{}={}", axis.key.name(), axis.key.text(axis.levels[0])),
+            });
+        }
+        if count > POINTS_MAX {
+            let longest = axes.iter().max_by_key(|axis| axis.levels.len());
+            let example = longest.map_or(String::new(), |axis| {
+                let (first, last) = (axis.levels[0], axis.levels[axis.levels.len() - 1]);
+                format!("`{}={}..{}:5`", axis.key.name(), axis.key.text(first), axis.key.text(last))
+            });
+            return Err(PlanError::TooManyPoints { points: count, example });
+        }
+        Ok(Plan { axes, load })
+    }
+
+    /// Points of all curves.
+    pub fn points(&self) -> usize {
+        let levels = if self.axes.is_empty() { 0 } else { self.axes.iter().map(|axis| axis.levels.len()).product() };
+        levels + if let Load::Auto { points } = self.load { points } else { 0 }
+    }
+
+    /// Whether a key is swept.
+    pub fn sweeps(&self, key: SweepKey) -> bool {
+        self.axes.iter().any(|axis| axis.key == key)
+    }
+}
+
+/// What `--rate` says.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum RateOption {
+    /// Shares of the closed-loop maximum.
+    Auto,
+    /// This rate.
+    At(PerSecond),
+}
+
+impl std::str::FromStr for RateOption {
+    type Err = String;
+    fn from_str(text: &str) -> Result<RateOption, String> {
+        match text {
+            "auto" => Ok(RateOption::Auto),
+            text => text
+                .parse()
+                .map(RateOption::At)
+                .map_err(|error: plumb_workload::units::UnitError| format!("{error}, nor `auto`")),
+        }
+    }
+}
+
+/// The order of a block's points: a random permutation, another in each block, the same for the same seed. Source of the
+/// shuffle: Fisher and Yates 1938, as in Knuth, TAOCP 3.4.2, algorithm P.
+pub fn shuffled(seed: u64, block: u32, points: usize) -> Vec<usize> {
+    let mut random = Rng::new(splitmix64(seed ^ (u64::from(block) << 32)));
+    let mut order: Vec<usize> = (0..points).collect();
+    for last in (1..points).rev() {
+        order.swap(last, random.below(last as u64 + 1) as usize);
+    }
+    order
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sweep::key::parse;
+
+    fn plan(arguments: &[&str], rate: Option<&str>) -> Result<Plan, PlanError> {
+        let asked = arguments.iter().map(|argument| parse(argument, None, 1 << 30).unwrap()).collect();
+        Plan::new(asked, rate.map(|rate| rate.parse().unwrap()), None)
+    }
+
+    #[test]
+    fn one_key_two_keys_and_rates() {
+        assert_eq!(plan(&["depth=1..256"], None).unwrap().points(), 9);
+        assert_eq!(plan(&["depth=1..8", "block=4k,64k"], None).unwrap().points(), 8);
+        assert_eq!(plan(&["rate=auto"], None).unwrap().points(), 12);
+        assert_eq!(plan(&["depth=1..256"], Some("auto")).unwrap().points(), 21);
+        assert_eq!(plan(&["depth=1..256"], Some("5k/s")).unwrap().load, Load::Rate(PerSecond(5000.0)));
+        assert_eq!(plan(&["depth=8", "block=4k,8k"], None).unwrap().points(), 2);
+    }
+
+    #[test]
+    fn what_is_no_sweep_is_refused_with_the_way_out() {
+        let error = |arguments: &[&str], rate| plan(arguments, rate).unwrap_err().to_string();
+        assert!(error(&[], None).contains("depth=1..64"));
+        assert!(error(&["depth=8"], None).contains("plumb run --set"));
+        assert!(error(&["depth=1..256", "size=4k..4G"], None).contains("more than 64"));
+        assert!(error(&["depth=1..4", "depth=8..16"], None).contains("twice"));
+        assert!(error(&["depth=1..4", "block=4k,8k", "read=0..100"], None).contains("two for a grid"));
+        assert!(error(&["rate=1..10"], Some("auto")).contains("leave --rate out"));
+        assert!(error(&["rate=auto", "block=4k,8k"], None).contains("differs with block"));
+        assert!("fast".parse::<RateOption>().unwrap_err().contains("nor `auto`"));
+    }
+
+    #[test]
+    fn every_block_holds_every_point_once_in_its_own_order() {
+        let orders: Vec<Vec<usize>> = (0..20).map(|block| shuffled(7, block, 9)).collect();
+        for order in &orders {
+            let mut sorted = order.clone();
+            sorted.sort_unstable();
+            assert_eq!(sorted, (0..9).collect::<Vec<_>>());
+        }
+        assert!(orders.windows(2).all(|pair| pair[0] != pair[1]));
+        assert_eq!(orders[3], shuffled(7, 3, 9));
+        assert_ne!(orders[3], shuffled(8, 3, 9));
+        let rising = orders.iter().filter(|order| order.is_sorted()).count();
+        assert_eq!(rising, 0, "sequential order takes drift for an effect");
+    }
+}
