@@ -2,7 +2,7 @@
 //!
 //! Stopping at the first significant result makes significance of noise. This rule looks at the width of the interval,
 //! and at whether equivalence is shown already, never at whether there is a difference; begun at six blocks, with two
-//! looks running, its intervals cover 93–96 % (87 % when begun at two). The table behind its numbers is in
+//! looks running, its intervals cover 93–95 % (87 % when begun at two). The table behind its numbers is in
 //! `docs/statistics.md`.
 
 use crate::StatsError;
