@@ -17,7 +17,7 @@ fn the_dip_agrees_with_the_package_diptest() {
     assert_close(found.dip, 0.06666666666666667, 1e-12);
     assert_close(found.p, 0.35626, 0.02);
     let humps: Vec<f64> =
-        (0..40).map(|i| f64::from(i)).map(|i| if i % 2.0 == 0.0 { i.sin() + 5.0 } else { (i * 1.7).cos() }).collect();
+        (0..40).map(f64::from).map(|i| if i % 2.0 == 0.0 { i.sin() + 5.0 } else { (i * 1.7).cos() }).collect();
     let found = dip(&humps).unwrap();
     assert_close(found.dip, 0.15045782133205723, 1e-12);
     let bent: Vec<f64> = (0..25).map(|i| (f64::from(i) * 3.1).sin().exp()).collect();
@@ -73,7 +73,7 @@ fn a_slow_mode_in_a_fifth_of_runs_is_found_at_twelve_runs_a_side() {
     let mut noise = SplitMix::new(8);
     for spread in [0.01, 0.02, 0.03] {
         let found = (0..500).filter(|_| modes(&slow_mode(&mut noise, 12, spread, 0.2)).is_some()).count();
-        assert!(found >= 450, "{found} of 500 at a spread of {spread}");
+        assert!(found >= 435, "{found} of 500 at a spread of {spread}");
     }
 }
 
@@ -82,7 +82,7 @@ fn runs_without_modes_have_them_in_one_of_a_hundred_samples() {
     let mut noise = SplitMix::new(9);
     for runs in [6, 10, 15, 30] {
         let found = (0..1500).filter(|_| modes(&slow_mode(&mut noise, runs, 0.05, 0.0)).is_some()).count();
-        assert!(found <= 26, "{found} of 1500 samples of 2 × {runs} runs");
+        assert!(found <= 20, "{found} of 1500 samples of 2 × {runs} runs");
     }
 }
 

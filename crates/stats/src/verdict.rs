@@ -6,6 +6,7 @@
 
 use crate::StatsError;
 use crate::correct::holm;
+use crate::equivalence::tost;
 use crate::estimate::{Estimate, Ratio, log_ratios, paired, t_quantile, welch};
 use crate::permutation::sign_flip;
 use crate::summary::geometric_mean;
@@ -176,6 +177,8 @@ pub struct Assessment {
     pub p_adjusted: Option<f64>,
     /// Two-sided p of the sign-flip test; `None` below two units, and for plots that are fewer than six or do not pair.
     pub p_sign_flip: Option<f64>,
+    /// p of the two one-sided tests that the sides are equivalent within the margin; `None` below two units.
+    pub p_equivalence: Option<f64>,
     /// What `blocks` counts.
     pub unit: Unit,
     /// Units that it rests on: blocks, or plots of the side that has fewer.
@@ -326,6 +329,7 @@ impl Evidence {
                 p_t: None,
                 p_adjusted: None,
                 p_sign_flip: None,
+                p_equivalence: None,
                 unit: self.unit,
                 blocks: self.units,
                 blocks_needed,
@@ -376,6 +380,7 @@ impl Evidence {
             p_t: Some(p_t),
             p_adjusted: Some(p_adjusted),
             p_sign_flip: self.p_sign_flip,
+            p_equivalence: Some(tost(&estimate, rule.margin)?.p),
             unit: self.unit,
             blocks: self.units,
             blocks_needed: if is_open { blocks_needed } else { None },

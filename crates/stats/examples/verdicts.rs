@@ -1,0 +1,186 @@
+//! Prints the tables of docs/statistics.md: what comparisons of simulated disks end with, for several stop rules.
+//! `cargo run --release -p plumb-stats --example verdicts [comparisons]`
+//!
+//! Disks are plain normal logarithms, with what the name of a scenario adds. The whole pipeline, on the simulated device,
+//! is calibrated by `cargo xtask calibrate`.
+
+use plumb_stats::stop::Question;
+use plumb_stats::{
+    Assessment, Better, Budget, Decision, Precision, Rule, Side, Statistic, StatsError, StopRule, Stopper, Verdict,
+    assess, assess_plots, blocked_order, modes,
+};
+
+struct Noise(u64);
+
+impl Noise {
+    fn uniform(&mut self) -> f64 {
+        // SplitMix64.
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (((z ^ (z >> 31)) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    fn normal(&mut self) -> f64 {
+        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Scenario {
+    name: &'static str,
+    spread: f64,
+    ratio: f64,
+    drift_per_run: f64,
+    slow_share: f64,
+}
+
+const CLEAN: Scenario = Scenario { name: "", spread: 0.0, ratio: 1.0, drift_per_run: 0.0, slow_share: 0.0 };
+
+#[derive(Clone, Copy)]
+struct Variant {
+    wanted: f64,
+    settled: bool,
+}
+
+#[derive(Default)]
+struct Tally {
+    faster: u32,
+    slower: u32,
+    equivalent: u32,
+    open: u32,
+    held: u32,
+    blocks: u32,
+    modes_looked: u32,
+    modes_seen: u32,
+}
+
+fn one(scenario: Scenario, variant: Variant, seed: u64, tally: &mut Tally) -> Result<(), StatsError> {
+    let mut noise = Noise(seed);
+    let order = blocked_order(seed, 30);
+    let (mut a, mut b, mut run) = (Vec::new(), Vec::new(), 0.0);
+    let mut stopper = Stopper::new(StopRule::default());
+    let mut precision: Vec<Precision> = Vec::new();
+    let mut last: Option<Assessment> = None;
+    while let Decision::Run { blocks } = stopper.look(a.len() as u32, &precision, Budget::Left) {
+        for block in &order[a.len()..a.len() + blocks as usize] {
+            for side in block.sides() {
+                let slow = if noise.uniform() < scenario.slow_share { 0.75f64.ln() } else { 0.0 };
+                let value = (scenario.drift_per_run * run + slow + scenario.spread * noise.normal()).exp();
+                run += 1.0;
+                match side {
+                    Side::A => a.push(value),
+                    Side::B => b.push(scenario.ratio * value),
+                }
+            }
+        }
+        let found = assess(&a, &b, Better::Higher, &Rule::default())?;
+        precision = Precision::of_assessment(&found, Statistic::Rate)
+            .map(|precision| Precision {
+                wanted: variant.wanted,
+                question: if variant.settled { precision.question } else { Question::Open },
+                ..precision
+            })
+            .into_iter()
+            .collect();
+        last = Some(found);
+    }
+    let Some(found) = last else { return Ok(()) };
+    match found.verdict {
+        Verdict::Faster(_) => tally.faster += 1,
+        Verdict::Slower(_) => tally.slower += 1,
+        Verdict::Equivalent(_) => tally.equivalent += 1,
+        Verdict::CannotTell { .. } | Verdict::Fragile(_) => tally.open += 1,
+    }
+    tally.held += u32::from(found.ratio.is_some_and(|ratio| ratio.contains(scenario.ratio)));
+    tally.blocks += found.blocks;
+    if found.blocks >= 12 {
+        tally.modes_looked += 1;
+        tally.modes_seen += u32::from(modes::modes(&modes::centred(&[&a, &b])?).is_some());
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), StatsError> {
+    let comparisons: u32 = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(2000);
+    let aa = |spread| Scenario { name: "A/A", spread, ..CLEAN };
+    let scenarios = [
+        aa(0.01),
+        aa(0.02),
+        aa(0.03),
+        aa(0.05),
+        aa(0.07),
+        aa(0.10),
+        Scenario { name: "A/A, drift 0.5 %/run", spread: 0.02, drift_per_run: 0.005, ..CLEAN },
+        Scenario { name: "A/A, slow mode", spread: 0.02, slow_share: 0.2, ..CLEAN },
+        Scenario { name: "gap 5 %", spread: 0.03, ratio: 1.05, ..CLEAN },
+        Scenario { name: "gap −5 %", spread: 0.03, ratio: 0.95, ..CLEAN },
+        Scenario { name: "gap 10 %", spread: 0.05, ratio: 1.10, ..CLEAN },
+    ];
+    println!("| half-width | scenario | CV | faster | slower | equivalent | open | coverage | blocks | modes |");
+    println!("|---|---|---|---|---|---|---|---|---|---|");
+    for (wanted, settled) in [(0.05, false), (0.03, false), (0.025, false), (0.025, true), (0.02, false)] {
+        for scenario in scenarios {
+            let mut tally = Tally::default();
+            for seed in 0..comparisons {
+                one(scenario, Variant { wanted, settled }, u64::from(seed) << 20, &mut tally)?;
+            }
+            let share = |count: u32| f64::from(count) / f64::from(comparisons) * 100.0;
+            println!(
+                "| {:.1} %{} | {} | {:.0} % | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.1} % | {:.1} | {:.1} % |",
+                wanted * 100.0,
+                if settled { " or settled" } else { "" },
+                scenario.name,
+                scenario.spread * 100.0,
+                share(tally.faster),
+                share(tally.slower),
+                share(tally.equivalent),
+                share(tally.open),
+                share(tally.held),
+                share(tally.blocks) / 100.0,
+                100.0 * f64::from(tally.modes_seen) / f64::from(tally.modes_looked.max(1)),
+            );
+        }
+    }
+    println!("\n| plots a side | runs each | claims |\n|---|---|---|");
+    for (plots, runs) in [(2, 5), (3, 3), (5, 2), (8, 2)] {
+        let mut claims = 0;
+        for seed in 0..comparisons {
+            let mut noise = Noise(u64::from(seed) << 20);
+            let mut side = || -> Vec<Vec<f64>> {
+                let mut plot = || {
+                    let level = 0.06 * noise.normal();
+                    (0..runs).map(|_| (level + 0.02 * noise.normal()).exp()).collect()
+                };
+                (0..plots).map(|_| plot()).collect()
+            };
+            let found = assess_plots(&side(), &side(), Better::Higher, &Rule::default())?;
+            claims += u32::from(matches!(found.verdict, Verdict::Faster(_) | Verdict::Slower(_)));
+        }
+        println!("| {plots} | {runs} | {:.1} % |", 100.0 * f64::from(claims) / f64::from(comparisons));
+    }
+    println!("\n| runs a side | CV | slow mode found | found where there is none |\n|---|---|---|---|");
+    for runs in [6, 8, 10, 12, 16, 24] {
+        for spread in [0.01, 0.03, 0.05] {
+            let mut found = [0; 2];
+            for seed in 0..comparisons {
+                for (slot, share) in [0.2, 0.0].into_iter().enumerate() {
+                    let mut noise = Noise(u64::from(seed) << 20);
+                    let mut side = || -> Vec<f64> {
+                        let mut run = || {
+                            let slow = if noise.uniform() < share { 0.75 } else { 1.0 };
+                            slow * (spread * noise.normal()).exp()
+                        };
+                        (0..runs).map(|_| run()).collect()
+                    };
+                    let (a, b) = (side(), side());
+                    found[slot] += u32::from(modes::modes(&modes::centred(&[&a, &b])?).is_some());
+                }
+            }
+            let [slow, none] = found.map(|count| 100.0 * f64::from(count) / f64::from(comparisons));
+            println!("| {runs} | {:.0} % | {slow:.1} % | {none:.1} % |", spread * 100.0);
+        }
+    }
+    Ok(())
+}
