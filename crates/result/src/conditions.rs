@@ -107,6 +107,8 @@ pub struct LazyInit {
     pub thread_alive: bool,
     /// The ext4 file systems that the targets stand on.
     pub filesystems: Vec<Ext4Tables>,
+    /// Every other ext4 of the machine, looked at only while the thread is alive: it may work there.
+    pub elsewhere: Vec<Ext4Tables>,
 }
 
 /// The inode tables of one ext4.

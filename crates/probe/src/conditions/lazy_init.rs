@@ -39,12 +39,23 @@ pub(super) fn devices(targets: &[TargetFacts]) -> BTreeSet<String> {
 /// Looks at the kernel's thread and at each file system.
 pub(super) fn look(sys: &Sysroot, devices: &BTreeSet<String>, processes: &Result<Processes, String>) -> Seen<LazyInit> {
     match processes {
-        Ok(processes) => Seen::Yes(LazyInit {
-            thread_alive: processes.ext4_lazy_init,
-            filesystems: devices.iter().map(|device| tables(sys, device)).collect(),
-        }),
+        Ok(processes) => {
+            let elsewhere = if processes.ext4_lazy_init { elsewhere(sys, devices) } else { Vec::new() };
+            Seen::Yes(LazyInit {
+                thread_alive: processes.ext4_lazy_init,
+                filesystems: devices.iter().map(|device| tables(sys, device)).collect(),
+                elsewhere: elsewhere.iter().map(|device| tables(sys, device)).collect(),
+            })
+        }
         Err(reason) => Seen::No(reason.clone()),
     }
+}
+
+/// Every ext4 that is mounted in any namespace, by its device, apart from the targets'. Source:
+/// Documentation/ABI/testing/sysfs-fs-ext4.
+fn elsewhere(sys: &Sysroot, devices: &BTreeSet<String>) -> Vec<String> {
+    let named = sys.names("/sys/fs/ext4").into_iter().map(|name| name.replace('!', "/"));
+    named.filter(|name| name != "features" && !devices.contains(name)).collect()
 }
 
 fn tables(sys: &Sysroot, device: &str) -> Ext4Tables {
@@ -172,6 +183,21 @@ mod tests {
         assert!(tables(&tree.sys(), "vdz").groups.as_result().unwrap_err().contains("cannot read /dev/vdz"));
         tree.file("/dev/vdz", &"x".repeat(4096));
         assert!(tables(&tree.sys(), "vdz").groups.as_result().unwrap_err().contains("no ext4 superblock"));
+    }
+
+    // Protects: the machine's other file systems are looked at only where the thread must be explained.
+    #[test]
+    fn other_file_systems_are_looked_at_while_the_thread_works() {
+        let tree = Tree::new();
+        tree.directory("/sys/fs/ext4/vdz").directory("/sys/fs/ext4/loop3").directory("/sys/fs/ext4/features");
+        let ours = BTreeSet::from(["vdz".to_owned()]);
+        let seen = |alive| {
+            let processes = Ok(Processes { ext4_lazy_init: alive, btrfs_scrub: false });
+            look(&tree.sys(), &ours, &processes).value().cloned().unwrap()
+        };
+        assert!(seen(false).elsewhere.is_empty());
+        let others: Vec<String> = seen(true).elsewhere.into_iter().map(|tables| tables.device).collect();
+        assert_eq!(others, ["loop3"]);
     }
 
     #[test]

@@ -143,7 +143,8 @@ fn io_limits(view: &PhaseView<'_>) -> Vec<Limit> {
     found
 }
 
-/// What the device did a second; `None` where its counters were not seen.
+/// What the load had of the device a second: what the device did, less what it cannot have done for this process. `None`
+/// where the counters were not seen.
 fn reached(view: &PhaseView<'_>, name: &str, limit: IoLimit<'_>) -> Option<f64> {
     let (before, after) = (view.seen.before.devices.get(name)?.value()?, view.seen.after.devices.get(name)?.value()?);
     let pick = |counters: &DeviceCounters| match (limit.way, limit.unit) {
@@ -153,7 +154,14 @@ fn reached(view: &PhaseView<'_>, name: &str, limit: IoLimit<'_>) -> Option<f64> 
         (Way::Write, Unit::Ops) => counters.writes,
     };
     let seconds = view.seen.after.at_ns.saturating_sub(view.seen.before.at_ns) as f64 / 1e9;
-    (seconds > 0.0).then(|| pick(after).saturating_sub(pick(before)) as f64 / seconds)
+    let own = match (limit.way, limit.unit) {
+        (Way::Read, Unit::Bytes) => view.traffic.own.as_ref().map_or(u64::MAX, |own| own.read_bytes),
+        (Way::Write, Unit::Bytes) => view.traffic.app_write.saturating_mul(view.traffic.copies),
+        // Merging and readahead make other requests of ops.
+        (_, Unit::Ops) => u64::MAX,
+    };
+    let done = pick(after).saturating_sub(pick(before)).min(own);
+    (seconds > 0.0).then(|| done as f64 / seconds)
 }
 
 fn cpu_limit(view: &PhaseView<'_>) -> Option<Limit> {
@@ -305,6 +313,8 @@ mod tests {
             "A control group limits reads on vda to 10.5 MB/s (io.max), and 10.5 MB/s was reached."
         );
         assert_eq!(scene(5 * MIB).level("C12"), Some(Level::Note));
+        // What others read is not under this group's limit.
+        assert_eq!(scene(10 * MIB).own_read(MIB).level("C12"), Some(Level::Note));
         assert_eq!(Scene::reading(MIB).cgroup_io("io.max 8:0 rbps=1").level("C12"), Some(Level::Pass), "another disk");
         let ops = Scene::writing(MIB).cgroup_io("blkio.throttle.write_iops_device 254:0 100");
         assert_eq!(ops.device_counts(|counters| counters.writes = 990).level("C12"), Some(Level::Warn));

@@ -11,7 +11,8 @@ pub(crate) static CHECK: Check = Check {
           hours: whoever makes a file system and measures at once measures both. mke2fs(8), \"lazy_itable_init\".",
     how: "The kernel's thread `ext4lazyinit` in /proc, which serves every ext4; whose tables are unfinished is read \
           from the block groups' descriptors, where the device may be read.",
-    threshold: "the thread alive and unfinished tables under the target fail; tables that cannot be read warn",
+    threshold: "the thread alive and unfinished tables under the target fail; tables that cannot be read warn, or are noted \
+                where another ext4 explains the thread",
     fix: "Make it with `mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0`, or wait until `pgrep ext4lazyinit` finds \
           nothing.",
     judges: &[Judge::Phase(look)],
@@ -45,24 +46,37 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         );
         return Outcome::fail(left, message);
     }
-    let unread = before.filesystems.iter().find_map(|tables| Some((tables, tables.groups.as_result().err()?)));
-    match unread {
-        Some((tables, reason)) => Outcome::warn(
-            "ext4lazyinit is at work",
-            format!(
-                "The kernel zeroed inode tables of an ext4 meanwhile, and whether it is the one on {} cannot be told: \
-                 {reason}.",
-                tables.device
-            ),
-        ),
-        None => Outcome::pass("ext4lazyinit works on another file system: all inode tables here are done"),
+    let Some((tables, reason)) =
+        before.filesystems.iter().find_map(|tables| Some((tables, tables.groups.as_result().err()?)))
+    else {
+        return Outcome::pass("ext4lazyinit works on another file system: all inode tables here are done");
+    };
+    let observed = "ext4lazyinit is at work";
+    if before.elsewhere.is_empty() && before.filesystems.len() == 1 {
+        let message = format!(
+            "The kernel still zeroed the inode tables of the fresh ext4 on {} (ext4lazyinit): no other ext4 is mounted.",
+            tables.device
+        );
+        return Outcome::fail(observed, message);
     }
+    if let Some(other) = before.elsewhere.iter().find(left) {
+        let message = format!(
+            "The kernel zeroed the inode tables of the ext4 on {}; whether also of the one on {} cannot be told: {reason}.",
+            other.device, tables.device
+        );
+        return Outcome::note(observed, message);
+    }
+    let message = format!(
+        "The kernel zeroed inode tables of an ext4 meanwhile, and whether it is the one on {} cannot be told: {reason}.",
+        tables.device
+    );
+    Outcome::warn(observed, message)
 }
 
 #[cfg(test)]
 mod tests {
     use crate::fixture::{Look, MIB, Scene};
-    use plumb_result::conditions::GroupCount;
+    use plumb_result::conditions::{Ext4Tables, GroupCount};
     use plumb_result::{Level, Seen};
 
     fn groups(uninitialised: u64) -> Seen<GroupCount> {
@@ -82,8 +96,21 @@ mod tests {
     /// An ordinary user cannot tell whose tables they are, and is warned.
     #[test]
     fn tables_that_cannot_be_read_warn() {
-        let scene = Scene::writing(MIB).lazy_init(Look::Before, Seen::no("cannot read /dev/vda: permission denied"));
-        assert_eq!(scene.level("C3"), Some(Level::Warn));
+        let level = |elsewhere: &[Seen<GroupCount>]| {
+            let closed = Seen::no("cannot read /dev/vda: permission denied");
+            let scene = Scene::writing(MIB).lazy_init(Look::Before, closed).conditions(|seen| {
+                if let Seen::Yes(lazy) = &mut seen.before.lazy_init {
+                    let other =
+                        |groups: &Seen<GroupCount>| Ext4Tables { groups: groups.clone(), ..Ext4Tables::default() };
+                    lazy.elsewhere = elsewhere.iter().map(other).collect();
+                }
+            });
+            scene.level("C3")
+        };
+        assert_eq!(level(&[Seen::no("closed")]), Some(Level::Warn));
+        assert_eq!(level(&[groups(0)]), Some(Level::Warn));
+        assert_eq!(level(&[groups(0), groups(9)]), Some(Level::Note), "another one explains it");
+        assert_eq!(level(&[]), Some(Level::Fail), "there is no other");
     }
 
     #[test]
