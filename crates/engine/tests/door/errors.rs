@@ -254,3 +254,36 @@ fn a_plan_that_cannot_be_is_an_error_that_names_phase_and_group() {
     let said = error.to_string();
     assert!(["too-large", "movers", "2097152"].iter().all(|word| said.contains(word)), "{said}");
 }
+
+const LATER: &str = r#"
+    name = "later"
+    [target.data.file]
+    path = "data"
+    size = "1MiB"
+    [[phase]]
+    name = "first"
+    [[phase.workers]]
+    target = "data"
+    work.blocks = {}
+    [[phase]]
+    name = "second"
+    memory-pressure = "900TiB"
+    [[phase.workers]]
+    target = "data"
+    work.blocks = {}
+"#;
+
+/// An hour of measuring must not be lost to the phase after it.
+#[test]
+fn an_error_in_a_later_phase_keeps_what_was_measured_before() {
+    let place = Place::new();
+    let measurement = place.run(LATER);
+    assert_eq!(measurement.phases.len(), 1);
+    assert_eq!((measurement.phases[0].name.as_str(), measurement.phases[0].bytes()), ("first", 1 << 20));
+    let error = measurement.error.expect("the reason is there");
+    assert!(error.contains("second") && error.contains("memory"), "{error}");
+    assert!(!measurement.interrupted, "no signal came");
+    // Where nothing was measured, the error is all there is.
+    let first = LATER.replacen("name = \"first\"", "name = \"first\"\nmemory-pressure = \"900TiB\"", 1);
+    assert!(place.try_run(&first, &mut Nobody).is_err());
+}
