@@ -14,7 +14,6 @@ use crate::worker::Ended;
 use plumb_workload::{Content, Pace};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
 /// A worker of a flow, planned.
@@ -56,8 +55,7 @@ impl FlowWorker {
         let ended = with_pacer!(self.pace, gate.clock(), sharing, self.stream, |pacer| {
             run_to_end(gate, &mut source, &mut backend, &mut pacer)
         });
-        gate.report().ops_yielded.store(source.yielded.ops, Relaxed);
-        gate.report().last_undone.store(u64::from(source.yielded.last_undone), Relaxed);
+        gate.report().set_yielded(&source.yielded);
         if let Ok(mut returned) = self.returned.lock() {
             *returned = Some(source.source.into_state());
         }
@@ -84,14 +82,13 @@ impl Source for Counted {
     fn next(&mut self) -> Option<FlowOp> {
         let op = self.source.next();
         if op.is_some() {
-            self.yielded.ops += 1;
-            self.yielded.last_undone = false;
+            self.yielded.count();
         }
         op
     }
 
     fn failed(&mut self, op: &FlowOp) {
-        self.yielded.last_undone = true;
+        self.yielded.last_is_undone();
         self.source.failed(op);
     }
 
@@ -111,12 +108,15 @@ pub(crate) struct Replay {
 }
 
 impl Replay {
-    /// The state after so many ops, all of which succeeded, but for the last where it was not done.
-    pub(crate) fn after(self, yielded: Yielded) -> FlowState {
+    /// The state after so many ops, of which some were not done.
+    pub(crate) fn after(self, yielded: &Yielded) -> FlowState {
         let mut source = FlowSource::new(&self.program, self.state, self.stream, self.passes);
+        let mut undone = yielded.undone.iter().peekable();
         for number in 1..=yielded.ops {
             let op = source.next();
-            if let Some(op) = op.filter(|_| yielded.last_undone && number == yielded.ops) {
+            if undone.next_if_eq(&&number).is_some()
+                && let Some(op) = op
+            {
                 source.failed(&op);
             }
         }

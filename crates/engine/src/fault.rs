@@ -72,19 +72,44 @@ pub(crate) struct ReportCells {
     pub(crate) fill_cost_ns: AtomicU64,
     /// Time to verify the content of one read, ns.
     pub(crate) check_cost_ns: AtomicU64,
-    /// Ops that its source yielded, delays included.
-    pub(crate) ops_yielded: AtomicU64,
-    /// Not 0 where the last of them was not done after all.
-    pub(crate) last_undone: AtomicU64,
+    /// One more than the ops that its source yielded; 0 until it says so.
+    yielded: AtomicU64,
+    /// How many of them were not done, kept or not.
+    undone: AtomicU64,
+    /// Their numbers, the first that there is room for.
+    undone_ops: [AtomicU64; UNDONE_KEPT],
 }
 
+/// So many ops that were not done are remembered by number. Pages that are not written take no memory.
+const UNDONE_KEPT: usize = 8192;
+
 /// How far a worker's source came.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Yielded {
     /// Ops, delays included.
     pub(crate) ops: u64,
-    /// The last of them was drawn, but a limit or the end of the phase came before it.
-    pub(crate) last_undone: bool,
+    /// Numbers, from 1 and ascending, of those that failed, or that were drawn when a limit or the end of the phase came
+    /// before them.
+    pub(crate) undone: Vec<u64>,
+    /// How many there are of them; more than are kept, where there were too many.
+    pub(crate) undone_count: u64,
+}
+
+impl Yielded {
+    /// Another op was yielded.
+    #[inline]
+    pub(crate) fn count(&mut self) {
+        self.ops += 1;
+    }
+
+    /// The last one was not done.
+    #[cold]
+    pub(crate) fn last_is_undone(&mut self) {
+        self.undone_count += 1;
+        if self.undone.len() < UNDONE_KEPT {
+            self.undone.push(self.ops);
+        }
+    }
 }
 
 // SAFETY: repr(C), nothing but atomics and arrays of them; all zeros is valid.
@@ -118,9 +143,21 @@ impl ReportCells {
         let _ = self.ended_at.compare_exchange(0, now, Release, Relaxed);
     }
 
-    /// How far its source came.
-    pub(crate) fn yielded(&self) -> Yielded {
-        Yielded { ops: self.ops_yielded.load(Relaxed), last_undone: self.last_undone.load(Relaxed) != 0 }
+    /// How far its source came; `None` where it never said so, or more was not done than can be remembered.
+    pub(crate) fn yielded(&self) -> Option<Yielded> {
+        let ops = self.yielded.load(Acquire).checked_sub(1)?;
+        let undone_count = self.undone.load(Relaxed);
+        let undone = self.undone_ops.get(..undone_count as usize)?.iter().map(|cell| cell.load(Relaxed)).collect();
+        Some(Yielded { ops, undone, undone_count })
+    }
+
+    /// Says how far its source came.
+    pub(crate) fn set_yielded(&self, yielded: &Yielded) {
+        for (cell, number) in self.undone_ops.iter().zip(&yielded.undone) {
+            cell.store(*number, Relaxed);
+        }
+        self.undone.store(yielded.undone_count, Relaxed);
+        self.yielded.store(yielded.ops + 1, Release);
     }
 
     fn faults(&self) -> Vec<Fault> {
@@ -179,6 +216,26 @@ impl<'a> FaultLog<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A process' files are followed by these numbers: with one missing, the next phase would look for what is not there.
+    #[test]
+    fn what_was_not_done_is_told_whole_or_not_at_all() {
+        let reports = Reports::new(1).unwrap();
+        let report = reports.worker(0);
+        assert_eq!(report.yielded(), None, "it has said nothing");
+        let mut yielded = Yielded::default();
+        for number in 1..=10 {
+            yielded.count();
+            if number % 5 == 0 {
+                yielded.last_is_undone();
+            }
+        }
+        report.set_yielded(&yielded);
+        assert_eq!(report.yielded().map(|yielded| (yielded.ops, yielded.undone)), Some((10, vec![5, 10])));
+        (0..UNDONE_KEPT).for_each(|_| yielded.last_is_undone());
+        report.set_yielded(&yielded);
+        assert_eq!(report.yielded(), None, "too many to remember");
+    }
 
     #[test]
     fn a_failure_keeps_its_address_and_the_rest_is_dropped() {

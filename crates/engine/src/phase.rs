@@ -106,8 +106,8 @@ pub enum PhaseError {
 /// What a phase came to.
 pub(crate) struct PhaseOutcome {
     pub(crate) measurement: PhaseMeasurement,
-    /// How far each worker's source came.
-    pub(crate) yielded: Vec<Yielded>,
+    /// How far each worker's source came, as far as it said so.
+    pub(crate) yielded: Vec<Option<Yielded>>,
     /// A signal ended it.
     pub(crate) interrupted: bool,
 }

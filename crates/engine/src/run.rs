@@ -249,7 +249,7 @@ fn run_one(
     outcome.measurement.fallbacks.extend(fallbacks);
     for flow in flows {
         let target = flow.target.clone();
-        let state = flow.after(&outcome.yielded, outcome.measurement.fault_count);
+        let state = flow.after(&outcome.yielded);
         targets.return_tree(&target, state);
     }
     Ok(outcome)

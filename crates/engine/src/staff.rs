@@ -42,15 +42,14 @@ enum FlowMember {
 }
 
 impl FlowGroup {
-    /// The file set after the phase; `None` where a worker did not come back, or a process had errors.
-    pub(crate) fn after(self, yielded: &[Yielded], faults: u64) -> Option<TreeState> {
+    /// The file set after the phase; `None` where a worker did not come back, or a process had too many errors.
+    pub(crate) fn after(self, yielded: &[Option<Yielded>]) -> Option<TreeState> {
         let states: Option<Vec<FlowState>> = self
             .members
             .into_iter()
             .map(|member| match member {
                 FlowMember::Thread(returned) => returned.lock().ok()?.take(),
-                FlowMember::Process { .. } if faults > 0 => None,
-                FlowMember::Process { replay, worker } => Some(replay.after(*yielded.get(worker)?)),
+                FlowMember::Process { replay, worker } => Some(replay.after(yielded.get(worker)?.as_ref()?)),
             })
             .collect();
         Some(TreeState::join(self.shape, states?))

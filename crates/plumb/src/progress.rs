@@ -91,21 +91,18 @@ impl Progress for LiveLine {
 
     /// Of a comparison, only what rejects its runs, and each check once: it tends to be the same in every block.
     fn found(&mut self, finding: &Finding) {
-        let line = page::told(finding, &self.style);
-        match &self.block {
-            None => self.tell(&line),
-            Some(block) => {
-                if finding.level == Level::Fail && self.told.insert(finding.code.clone()) {
-                    self.tell(&format!("{line} ({block}; further runs with {} are left out in silence)", finding.code));
-                }
-            }
-        }
+        let aside = match &self.block {
+            None => None,
+            Some(_) if finding.level < Level::Fail || !self.told.insert(finding.code.clone()) => return,
+            Some(block) => Some(format!("{block}; further runs with {} are left out in silence", finding.code)),
+        };
+        self.tell(&page::told(finding, aside.as_deref(), &self.style));
     }
 
     fn withdrawn(&mut self, finding: &Finding) {
         let mut of_block = || self.told.contains(&finding.code) && self.withdrawn.insert(finding.code.clone());
         if self.block.is_none() || of_block() {
-            self.tell(&page::withdrawn(finding));
+            self.tell(&page::withdrawn(finding, &self.style));
         }
     }
 

@@ -67,21 +67,25 @@ pub fn bench(common: &Common) -> Result<Bench, Stopped> {
 
 /// How pages on standard output are set: `NO_COLOR`, the terminal's width and pipes respected.
 pub fn style() -> Style {
-    let terminal = std::io::stdout().is_terminal();
-    let columns =
-        if terminal { rustix::termios::tcgetwinsize(std::io::stdout()).map_or(0, |size| size.ws_col) } else { 0 };
+    style_of(std::io::stdout(), Style::PLAIN.width)
+}
+
+/// How lines on standard error are set: where it is no terminal they are not broken, so that each stays one line for
+/// whoever filters them.
+pub fn error_style() -> Style {
+    style_of(std::io::stderr(), usize::MAX)
+}
+
+fn style_of(stream: impl IsTerminal + std::os::fd::AsFd, width: usize) -> Style {
+    let terminal = stream.is_terminal();
+    let columns = if terminal { rustix::termios::tcgetwinsize(stream).map_or(0, |size| size.ws_col) } else { 0 };
     Style {
         width: match usize::from(columns) {
-            0 => Style::PLAIN.width,
+            0 => width,
             columns => columns.clamp(40, 140),
         },
         colour: colour(terminal),
     }
-}
-
-/// How lines on standard error are set: they are not broken, so that each stays one line for whoever filters them.
-pub fn error_style() -> Style {
-    Style { colour: colour(std::io::stderr().is_terminal()), ..Style::PLAIN }
 }
 
 fn colour(terminal: bool) -> Colour {

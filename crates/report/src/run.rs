@@ -291,25 +291,39 @@ fn table(result: &RunResult, style: &Style) -> String {
 /// What bounded each phase, with the utilisation that this rests on.
 fn limiters(result: &RunResult, style: &Style) -> String {
     const HEAD: &str = "limit   ";
-    let line = |phase: &PhaseResult| {
-        let limiter = phase.limiter.as_ref()?;
-        let said = format!("{}: {}; {}", phase.name, limiter.what.name(), limiter.text);
-        Some(format!("  {}{}\n", style.ink(Ink::Faint, HEAD), style.wrap(&said, HEAD.len() + 2)))
-    };
-    let text: String = result.phases.iter().filter_map(line).collect();
+    // Beside names that are longer than this, nothing else would fit.
+    const NAME_MAX: usize = 20;
+    let limited: Vec<_> = result.phases.iter().filter_map(|phase| Some((phase, phase.limiter.as_ref()?))).collect();
+    let name = |phase: &PhaseResult| phase.name.chars().count();
+    let width = limited.iter().map(|(phase, _)| name(phase)).max().unwrap_or(0).min(NAME_MAX);
+    let mut text = String::new();
+    for (number, (phase, limiter)) in limited.iter().enumerate() {
+        let head = if number == 0 { style.ink(Ink::Faint, HEAD) } else { " ".repeat(HEAD.len()) };
+        let said = style.wrap(&format!("{}: {}", limiter.what.name(), limiter.text), HEAD.len() + width + 4);
+        text.push_str(&format!("  {head}{:width$}  {said}\n", phase.name));
+    }
+    let tells_busy = |text: &str| text.contains(" busy ") && text.contains(" in flight");
+    if limited.iter().any(|(_, limiter)| tells_busy(&limiter.text)) {
+        let said = "(busy: something was in flight; what works in parallel may do more at another depth)";
+        let indent = HEAD.len() + 2;
+        text.push_str(&format!("{:indent$}{}\n", "", style.ink(Ink::Faint, &style.wrap(said, indent))));
+    }
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// A finding as it becomes true, in one line without its remedy: `fail A1  seq-read: …`.
-pub fn told(finding: &Finding, style: &Style) -> String {
+/// A finding as it becomes true, without its remedy, and with more about it in brackets: `fail A1  seq-read: …`.
+pub fn told(finding: &Finding, aside: Option<&str>, style: &Style) -> String {
+    let head = head(finding);
     let phase = finding.phase.as_ref().map_or(String::new(), |phase| format!("{phase}: "));
-    format!("{}{phase}{}", style.ink(level_ink(finding.level), &head(finding)), finding.message)
+    let aside = aside.map_or(String::new(), |aside| format!(" ({aside})"));
+    let body = style.wrap(&format!("{phase}{}{aside}", finding.message), head.len());
+    format!("{}{body}", style.ink(level_ink(finding.level), &head))
 }
 
 /// That a finding was told too early.
-pub fn withdrawn(finding: &Finding) -> String {
+pub fn withdrawn(finding: &Finding, style: &Style) -> String {
     let over = finding.phase.as_ref().map_or("the run".to_owned(), |phase| format!("the phase {phase}"));
-    format!("{} no longer holds over the whole of {over}", finding.code)
+    style.wrap(&format!("{} no longer holds over the whole of {over}", finding.code), 0)
 }
 
 fn head(finding: &Finding) -> String {

@@ -3,7 +3,7 @@
 use plumb_engine::Live;
 use plumb_probe::others::IoWatch;
 use plumb_result::observe::ProcessIo;
-use plumb_result::{OpMeasurement, PhaseMeasurement, Seen, WorkerMeasurement};
+use plumb_result::{PhaseMeasurement, Seen, WorkerMeasurement};
 
 /// The measurement of a phase so far: counts, bytes, intervals and errors. Distributions and processor times are known
 /// at its end.
@@ -24,7 +24,7 @@ impl SoFar {
         let measured = &mut self.measured;
         measured.wall_ns = live.elapsed_ns;
         for (kind, ops) in &live.interval.ops {
-            let so_far = measured.ops.entry(*kind).or_insert_with(OpMeasurement::default);
+            let so_far = measured.ops.entry(*kind).or_default();
             so_far.count += ops.count;
             so_far.bytes += ops.bytes;
         }

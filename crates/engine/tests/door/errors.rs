@@ -126,13 +126,26 @@ fn root_what_a_stream_held_back_and_could_not_write_is_a_fault() {
 fn root_a_flow_on_a_full_file_system_knows_its_files_afterwards() {
     let Some(memory) = Mounted::tmpfs(64 << 20) else { return };
     let place = Place::on(memory.path());
-    let mut spy = Spy::at_begin(|phase, _| {
-        if phase == "grow" {
-            fill_up(memory.path(), 2 << 20);
-        }
-    });
-    let measurement = place.watch(
-        r#"
+    for run_as in ["thread", "process"] {
+        let mut spy = Spy::at_begin(|phase, _| {
+            if phase == "grow" {
+                fill_up(memory.path(), 2 << 20);
+            }
+        });
+        let measurement = place.watch(&FULL_FLOW.replace("RUN_AS", run_as), &mut spy);
+        drop(spy);
+        make_room(memory.path());
+        let [grow, read] = &measurement.phases[..] else { panic!("two phases: {:?}", measurement.error) };
+        consistent(grow);
+        assert!(grow.fault_count > 0 && count(grow, OpKind::Create) > 0);
+        let here = |path: &Path| path.starts_with(memory.path());
+        assert!(grow.faults.iter().all(|fault| fault.errno == Some(libc::ENOSPC) && here(&fault.path)));
+        assert_eq!(read.faults, [], "{run_as}: what could not be made is not looked for");
+        assert_eq!(count(read, OpKind::Open), 400);
+    }
+}
+
+const FULL_FLOW: &str = r#"
         name = "full-flow"
         [target.set.tree]
         path = "set"
@@ -144,6 +157,7 @@ fn root_a_flow_on_a_full_file_system_knows_its_files_afterwards() {
         [[phase.workers]]
         target = "set"
         count = 2
+        run-as = "RUN_AS"
         on-error = "continue"
         limit.passes = 150
         work.flow.steps = ["create", "write-whole", "close"]
@@ -154,16 +168,7 @@ fn root_a_flow_on_a_full_file_system_knows_its_files_afterwards() {
         count = 2
         limit.passes = 200
         work.flow.steps = [{ open = { file = "sequential" } }, "read-whole", "close", "stat"]
-        "#,
-        &mut spy,
-    );
-    let [grow, read] = &measurement.phases[..] else { panic!("two phases") };
-    consistent(grow);
-    assert!(grow.fault_count > 0 && count(grow, OpKind::Create) > 0);
-    assert!(grow.faults.iter().all(|fault| fault.errno == Some(libc::ENOSPC) && fault.path.starts_with(memory.path())));
-    assert_eq!(read.faults, [], "what could not be made is not looked for");
-    assert_eq!(count(read, OpKind::Open), 400);
-}
+        "#;
 
 #[test]
 fn root_a_flush_that_fails_is_a_fault_and_the_numbers_stay() {
@@ -253,4 +258,37 @@ fn a_plan_that_cannot_be_is_an_error_that_names_phase_and_group() {
     assert!(error.is_plan(), "{error}");
     let said = error.to_string();
     assert!(["too-large", "movers", "2097152"].iter().all(|word| said.contains(word)), "{said}");
+}
+
+const LATER: &str = r#"
+    name = "later"
+    [target.data.file]
+    path = "data"
+    size = "1MiB"
+    [[phase]]
+    name = "first"
+    [[phase.workers]]
+    target = "data"
+    work.blocks = {}
+    [[phase]]
+    name = "second"
+    memory-pressure = "900TiB"
+    [[phase.workers]]
+    target = "data"
+    work.blocks = {}
+"#;
+
+/// An hour of measuring must not be lost to the phase after it.
+#[test]
+fn an_error_in_a_later_phase_keeps_what_was_measured_before() {
+    let place = Place::new();
+    let measurement = place.run(LATER);
+    assert_eq!(measurement.phases.len(), 1);
+    assert_eq!((measurement.phases[0].name.as_str(), measurement.phases[0].bytes()), ("first", 1 << 20));
+    let error = measurement.error.expect("the reason is there");
+    assert!(error.contains("second") && error.contains("memory"), "{error}");
+    assert!(!measurement.interrupted, "no signal came");
+    // Where nothing was measured, the error is all there is.
+    let first = LATER.replacen("name = \"first\"", "name = \"first\"\nmemory-pressure = \"900TiB\"", 1);
+    assert!(place.try_run(&first, &mut Nobody).is_err());
 }

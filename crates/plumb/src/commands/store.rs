@@ -6,6 +6,7 @@ use crate::session;
 use plumb_report::format::{self, MISSING};
 use plumb_report::run::short_id;
 use plumb_report::{list, run};
+use plumb_result::RunVerdict;
 use plumb_store::{Cell, Filter, RunStatus, Store, StoreError, TagChange};
 
 /// Stored runs, newest first.
@@ -37,6 +38,9 @@ pub fn list(tag: Option<&str>, number: u32, common: &Common) -> Result<End, Stop
         .collect();
     let head = ["run", "started (UTC)", "workload", "path", "status", "trust", "tags"];
     session::print(&list::table(&head, &cells, &session::style()))?;
+    if rows.iter().any(|row| row.verdict == Some(RunVerdict::Reject)) {
+        session::print("\nrejected runs count in no comparison; `plumb show RUN` says why they are rejected\n")?;
+    }
     Ok(End::Done)
 }
 

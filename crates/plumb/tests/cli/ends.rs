@@ -164,3 +164,57 @@ fn a_real_run_leaves_nothing_behind() {
     assert_no_test_data(&home.work());
     assert_eq!(std::fs::read_dir(home.registry()).map_or(0, Iterator::count), 0);
 }
+
+/// What an earlier phase measured is not lost to a later one that cannot run: it is printed, stored and shown, and the
+/// command still ends as the error it is.
+#[test]
+fn an_error_in_a_later_phase_is_4_with_what_was_measured_before() {
+    let home = Home::new();
+    let phase = |name: &str, more: &str| {
+        format!("[[phase]]\nname = \"{name}\"\n{more}\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks = {{}}\n")
+    };
+    let target = "name = \"later\"\n[target.data.file]\npath = \"data\"\nsize = \"1MiB\"\n";
+    let (first, second) = (phase("first", ""), phase("second", "memory-pressure = \"900TiB\""));
+    home.file("later.toml", &format!("{target}{first}{second}"));
+    let said = home.plumb("run later.toml").expect(4);
+    said.says(&["The run ended early", "The reason: phase `second`"]);
+    let result = home.plumb("run later.toml --json").expect(4).complains(&["error:", "second", "memory"]).json();
+    assert_eq!((result["partial"].as_bool(), result["phases"].as_array().unwrap().len()), (Some(true), 1));
+    assert!(result["error"].as_str().unwrap().contains("second"), "{}", result["error"]);
+    let stored = home.plumb("show last --json").expect(0).json();
+    assert_eq!(stored["id"], result["id"]);
+    assert_eq!(home.query("SELECT status FROM run WHERE reason LIKE '%second%'").len(), 2);
+    home.plumb("list").expect(0).says(&["failed"]);
+    assert_no_test_data(&home.work());
+}
+
+/// What the checks find is said on standard error when it becomes true, one line each, and standard output stays what it
+/// was: JSON, and nothing else.
+#[test]
+fn findings_are_told_on_standard_error_while_standard_output_stays_json() {
+    let home = Home::new();
+    let said = home.plumb("run stream-read --at sim:hdd?cached=60% --json").expect(3);
+    let told: Vec<&str> = said.err.lines().filter(|line| line.starts_with("fail A1  stream-read: ")).collect();
+    assert_eq!(told.len(), 1, "{}", said.err);
+    assert_found(&said.json(), "A1", "fail", "came from memory");
+    // In a comparison each check is told once, however many runs it rejects.
+    let said = home.plumb("compare sim:hdd?cached=60% sim:hdd?cached=60% --for stream-read").expect(3);
+    let told: Vec<&str> = said.err.lines().filter(|line| line.starts_with("fail A1 ")).collect();
+    assert_eq!(told.len(), 1, "{}", said.err);
+    assert!(told[0].contains("block 1"), "{}", told[0]);
+    assert!(!said.err.contains("warn "), "{}", said.err);
+}
+
+/// The limiter is in the result, with the utilisation that it rests on.
+#[test]
+fn a_result_says_what_bounded_each_phase() {
+    let home = Home::new();
+    let limiter = |line: &str| home.plumb(line).json()["phases"][0]["limiter"].clone();
+    let spinning = limiter("run random-read --at sim:hdd --json");
+    assert_eq!(spinning["what"], "device");
+    assert!(spinning["utilisation"].as_f64().unwrap() > 0.9, "{spinning}");
+    let one = limiter("run random-read --at sim:nvme --set depth=1 --json");
+    assert_eq!(one["what"], "depth");
+    let linked = limiter("run stream-read --at sim:ssd --json");
+    assert_eq!(linked["what"], "link");
+}

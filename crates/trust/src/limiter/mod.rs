@@ -141,7 +141,7 @@ fn device_link(view: &PhaseView<'_>) -> Option<Limiter> {
     if share < REACHED {
         return None;
     }
-    bound(Bound::Link, share.min(1.0), format!("{} of the {} that the link carries", rate(moved), rate(carried)))
+    bound(Bound::Link, share.min(1.0), format!("{} of the {} that it carries", rate(moved), rate(carried)))
 }
 
 fn network(view: &PhaseView<'_>) -> Option<Limiter> {
@@ -199,7 +199,7 @@ fn processors(view: &PhaseView<'_>) -> Option<Limiter> {
     {
         let all = view.environment.cpus;
         let text = format!(
-            "all {all} were busy {} of the time, {} of that for Plumb's workers ({})",
+            "{all} of {all} busy {} of the time, {} of that for Plumb's workers ({})",
             percent(machine),
             percent((own_share / machine).min(1.0)),
             busiest.split()
@@ -247,8 +247,7 @@ fn comes_from_memory(view: &PhaseView<'_>) -> bool {
 
 impl DeviceUse {
     fn said(&self) -> String {
-        let (busy, in_flight) = (percent(self.busy), short(self.in_flight));
-        format!("{} was busy {busy} of the time with {in_flight} requests in flight", self.name)
+        format!("{} busy {}, {} in flight", self.name, percent(self.busy), short(self.in_flight))
     }
 }
 
@@ -258,22 +257,12 @@ fn busy_device(device: Option<&DeviceUse>) -> Option<Limiter> {
     let device = device.filter(|device| device.busy >= BUSY)?;
     let DeviceUse { name, busy, in_flight, bytes_in_flight, one_at_a_time } = device;
     if *one_at_a_time {
-        return bound(
-            Bound::Device,
-            *busy,
-            format!("{name}, a spinning disk, was busy {} of the time", percent(*busy)),
-        );
+        return bound(Bound::Device, *busy, format!("{name}, a spinning disk, busy {} of the time", percent(*busy)));
     }
     if *in_flight < DEEP && *bytes_in_flight < DEEP_BYTES {
         return None;
     }
-    let text = format!(
-        "{name} was busy {} of the time with {} requests ({}) in flight; it may still do more at another depth, since \
-         busy is not full for a device that works in parallel",
-        percent(*busy),
-        short(*in_flight),
-        bytes(*bytes_in_flight as u64)
-    );
+    let text = format!("{} ({})", device.said(), bytes(*bytes_in_flight as u64));
     bound(Bound::Device, *busy, text)
 }
 
@@ -334,21 +323,17 @@ fn depth(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Option<Limiter> {
         }
     });
     let behind = match (device, &view.ground) {
-        (Some(device), _) => {
-            let full = if device.busy >= BUSY { ", which is not full for a device that works in parallel" } else { "" };
-            format!("; {}{full}", device.said())
-        }
+        (Some(device), _) => format!("; {}", device.said()),
         (None, Ground::Remote) => "; the rest of the time is the server's and the network's".to_owned(),
         (None, _) => String::new(),
     };
     let crowded = match used::machine_cpu(view) {
-        Some(machine) if machine >= FULL_MACHINE && !view.is_virtual_time() => format!(
-            "; the processors were busy {} of the time, so that part of it is waiting for one",
-            percent(machine)
-        ),
+        Some(machine) if machine >= FULL_MACHINE && !view.is_virtual_time() => {
+            format!("; all processors busy {} of the time, so that part of it is waiting for one", percent(machine))
+        }
         _ => String::new(),
     };
-    bound(Bound::Depth, used.min(1.0), format!("{who}, each taking {}{slowest}{behind}{crowded}", nanos(each)))
+    bound(Bound::Depth, used.min(1.0), format!("{who}, {} each{slowest}{behind}{crowded}", nanos(each)))
 }
 
 /// What was seen, where nothing of it was at its limit.
@@ -358,7 +343,7 @@ fn unknown(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Limiter {
         said.push(device.said());
     }
     if let Some(cpu) = used::busiest_worker(view).filter(|_| !plan::spins(view.plan) && !view.is_virtual_time()) {
-        said.push(format!("the busiest worker used {} of a processor", percent(cpu.total)));
+        said.push(format!("busiest worker {} of a processor", percent(cpu.total)));
         if hardly_sleeps(view) {
             said.push("the workers hardly ever waited for storage".to_owned());
         }

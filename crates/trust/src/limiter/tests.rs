@@ -42,7 +42,7 @@ fn a_parallel_device_is_full_only_with_a_lot_in_flight() {
     let flash = || reading().disk_kind(LayerKind::Disk, false).depth(32, 31.0);
     let deep = flash().device_used(1.0, 30.8, 4096);
     assert_eq!(what(&deep), Bound::Device);
-    assert!(limiter(&deep).text.contains("busy is not full"), "{}", limiter(&deep).text);
+    assert!(limiter(&deep).text.contains("vda busy 100 %, 30.8 in flight (123 KiB)"), "{}", limiter(&deep).text);
     assert_eq!(what(&flash().device_used(1.0, 7.9, 4096)), Bound::Depth);
     // A few large requests stripe over all channels.
     assert_eq!(what(&flash().device_used(1.0, 4.0, MIB)), Bound::Device);
@@ -182,7 +182,7 @@ fn the_asked_pace() {
 fn one_op_at_a_time() {
     let scene = reading().disk_kind(LayerKind::Disk, false).device_used(0.85, 0.85, 4096);
     assert_eq!(what(&scene), Bound::Depth);
-    assert!(limiter(&scene).text.starts_with("one op at a time, each taking 39.1 µs"), "{}", limiter(&scene).text);
+    assert!(limiter(&scene).text.starts_with("one op at a time, 39.1 µs each"), "{}", limiter(&scene).text);
     assert_eq!(what(&reading().depth(32, 10.0)), Bound::Unknown);
     // Who hardly sleeps does not wait for its ops.
     assert_eq!(what(&cached().cpu(0.2, 0.3).sleeps(100)), Bound::Unknown);
@@ -199,7 +199,7 @@ fn where_nothing_was_at_its_limit_nothing_is_claimed() {
     let idle = reading().depth(8, 2.0).device_used(0.4, 0.6, 4096);
     let said = limiter(&idle);
     assert_eq!((said.what, said.utilisation), (Bound::Unknown, None));
-    assert!(said.text.contains("vda was busy 40 %") && said.text.contains("15 % of a processor"), "{}", said.text);
+    assert!(said.text.contains("vda busy 40 %") && said.text.contains("15 % of a processor"), "{}", said.text);
     assert_eq!(what(&Scene::reading(MIB).no_ops()), Bound::Unknown);
     let mut unseen = reading();
     unseen.observations.targets.clear();
