@@ -1,7 +1,7 @@
 //! What the authors concluded, held against the numbers.
 
 use super::form::{Assertion, Claim};
-use super::rules::{by_chance, listed, side_name};
+use super::rules::{Draft, Look, Rule, by_chance, listed, side_name};
 use super::view::{CellView, View};
 use crate::judge::MIN_RUNS_TO_CLAIM;
 use crate::text::{bytes, count, percent};
@@ -16,6 +16,62 @@ const TIE: f64 = 0.005;
 const ABOUT: f64 = 0.03;
 /// The spread between runs that is assumed where none was measured.
 const ASSUMED_SPREAD: f64 = 0.05;
+
+pub(super) static CACHE_REMAINS: Rule = Rule {
+    code: "A3",
+    name: "cache-remains",
+    what: "Flags that are said to take the cache out, and do not.",
+    fix: "Flush within the measured time, and read cold.",
+    look: Look::Claim,
+};
+
+pub(super) static NOT_BEYOND_MEMORY: Rule = Rule {
+    code: "B6",
+    name: "not-beyond-memory",
+    what: "Files that are said to exceed memory, and fit.",
+    fix: "Compare the files that exist at one time, not the bytes moved, with memory.",
+    look: Look::Claim,
+};
+
+pub(super) static BENEATH_NOISE: Rule = Rule {
+    code: "E1",
+    name: "beneath-noise",
+    what: "A difference that the noise of so few runs shows by itself.",
+    fix: "Repeat each side at least six times, and claim no difference below the spread.",
+    look: Look::Claim,
+};
+
+pub(super) static NOT_REPEATED: Rule = Rule {
+    code: "E1",
+    name: "not-repeated",
+    what: "A difference larger than usual noise, of which nothing shows that it comes back.",
+    fix: "Repeat each side at least six times, on at least two provisionings.",
+    look: Look::Claim,
+};
+
+pub(super) static DIRECTION: Rule = Rule {
+    code: "E11",
+    name: "direction",
+    what: "A number whose smaller value is taken for the better one, or the other way round.",
+    fix: "Read which direction is better from the metric, not from the number.",
+    look: Look::Claim,
+};
+
+pub(super) static DIFFERENCE: Rule = Rule {
+    code: "P1",
+    name: "difference",
+    what: "A stated difference that the numbers do not have.",
+    fix: "Compute differences from the printed numbers.",
+    look: Look::Claim,
+};
+
+pub(super) static CONTRADICTED: Rule = Rule {
+    code: "P10",
+    name: "contradicted",
+    what: "A conclusion that rows of the same study deny.",
+    fix: "Conclude only what every row says, or name the rows for which it holds.",
+    look: Look::Claim,
+};
 
 /// A claim, and what was found while it was looked at.
 pub(super) struct Looked {
@@ -71,32 +127,19 @@ impl State {
         self.verdict = self.verdict.max(verdict);
     }
 
-    fn find(&mut self, code: &str, rule: &str, level: Level, cells: Vec<String>, observed: String, message: String) {
-        let remedy = match rule {
-            "direction" => "Read which direction is better from the metric, not from the number.",
-            "contradicted" => "Conclude only what every row says, or name the rows for which it holds.",
-            "beneath-noise" => "Repeat each side at least six times, and claim no difference below the spread.",
-            "difference" => "Compute differences from the printed numbers.",
-            "not-beyond-memory" => "Compare the files that exist at one time, not the bytes moved, with memory.",
-            _ => "Flush within the measured time, and read cold.",
-        };
+    fn find(&mut self, rule: &Rule, level: Level, cells: Vec<String>, observed: String, message: String) {
         self.because.push(message.clone());
-        self.findings.push(AuditFinding {
-            code: code.to_owned(),
-            rule: rule.to_owned(),
-            level,
-            cells,
-            observed,
-            message,
-            remedy: remedy.to_owned(),
-        });
+        self.findings.push(rule.finding(Draft { level, cells, observed, message }));
     }
 }
 
 /// Whether a claim's `on` names a cell: `test`, or `test.metric`.
 pub(super) fn is_about(claim: &Claim, cell: &CellView<'_>) -> bool {
     claim.on.is_empty()
-        || claim.on.iter().any(|on| *on == cell.test.id || *on == format!("{}.{}", cell.test.id, cell.cell.metric.name()))
+        || claim
+            .on
+            .iter()
+            .any(|on| *on == cell.test.id || *on == format!("{}.{}", cell.test.id, cell.cell.metric.name()))
 }
 
 fn direction(claim: &Claim, cells: &[&CellView<'_>], state: &mut State) {
@@ -113,8 +156,7 @@ fn direction(claim: &Claim, cells: &[&CellView<'_>], state: &mut State) {
     let mut tests_once = tests;
     tests_once.dedup();
     state.find(
-        "E11",
-        "direction",
+        &DIRECTION,
         Level::Fail,
         wrong.iter().map(|cell| cell.id()).collect(),
         format!("{unit}: {real} is better"),
@@ -153,7 +195,10 @@ fn who_is_better(view: &View<'_>, claim: &Claim, better: &str, cells: &[&CellVie
     }
     contradictions(view, better, &pairs, state);
     stated_difference(claim, &pairs, state);
-    noise(&pairs, state);
+    // What the numbers deny needs no word on noise.
+    if state.verdict != ClaimVerdict::Contradicted {
+        noise(&pairs, state);
+    }
 }
 
 fn contradictions(view: &View<'_>, better: &str, pairs: &[Pair<'_, '_>], state: &mut State) {
@@ -184,8 +229,7 @@ fn contradictions(view: &View<'_>, better: &str, pairs: &[Pair<'_, '_>], state: 
         .collect();
     let cells = against.iter().flat_map(|pair| [pair.claimed.id(), pair.other.id()]).collect();
     state.find(
-        "P10",
-        "contradicted",
+        &CONTRADICTED,
         Level::Fail,
         cells,
         format!("{} of {} say otherwise", against.len(), count(pairs.len() as u64, "comparison")),
@@ -205,8 +249,7 @@ fn stated_difference(claim: &Claim, pairs: &[Pair<'_, '_>], state: &mut State) {
     let parts: Vec<String> = real.iter().map(|share| format!("{share:.1} %")).collect();
     let cells = pairs.iter().flat_map(|pair| [pair.claimed.id(), pair.other.id()]).collect();
     state.find(
-        "P1",
-        "difference",
+        &DIFFERENCE,
         Level::Warn,
         cells,
         parts.join(", "),
@@ -230,21 +273,26 @@ fn noise(pairs: &[Pair<'_, '_>], state: &mut State) {
         let chance = by_chance(smallest.ratio, ASSUMED_SPREAD, runs(smallest));
         let stated = if bare.iter().all(|pair| pair.claimed.repetitions.is_none()) { " (not stated)" } else { "" };
         state.lower(ClaimVerdict::Unsupported);
-        state.find(
-            "E1",
-            "beneath-noise",
-            Level::Warn,
-            bare.iter().flat_map(|pair| [pair.claimed.id(), pair.other.id()]).collect(),
-            format!("{} from {}{stated}", percent(difference), count(u64::from(fewest), "run")),
-            format!(
-                "A difference of {} rests on {} a side{stated}: if runs spread by {}, equal systems show it in {} of \
-                 such comparisons.",
-                percent(difference),
-                count(u64::from(fewest), "run"),
-                percent(ASSUMED_SPREAD),
-                percent(chance)
-            ),
+        let rests = format!(
+            "A difference of {} rests on {} a side{stated}",
+            percent(difference),
+            count(u64::from(fewest), "run")
         );
+        // Beyond this, no usual spread between runs makes such a difference; one provisioning a side still may.
+        const CHANCE_MIN: f64 = 0.01;
+        let (rule, message) = if chance >= CHANCE_MIN {
+            let often = percent(chance);
+            let spread = percent(ASSUMED_SPREAD);
+            (
+                &BENEATH_NOISE,
+                format!("{rests}: if runs spread by {spread}, equal systems show it in {often} of such comparisons."),
+            )
+        } else {
+            (&NOT_REPEATED, format!("{rests}: large, but nothing shows that another run, mkfs or boot gives it again."))
+        };
+        let cells = bare.iter().flat_map(|pair| [pair.claimed.id(), pair.other.id()]).collect();
+        let observed = format!("{} from {}{stated}", percent(difference), count(u64::from(fewest), "run"));
+        state.find(rule, Level::Warn, cells, observed, message);
     }
     for pair in pairs.iter().filter(|pair| enough(pair)) {
         let part = |cell: &CellView<'_>| {
@@ -256,8 +304,7 @@ fn noise(pairs: &[Pair<'_, '_>], state: &mut State) {
         if difference.abs() <= half {
             state.lower(ClaimVerdict::Unsupported);
             state.find(
-                "E1",
-                "beneath-noise",
+                &BENEATH_NOISE,
                 Level::Warn,
                 vec![pair.claimed.id(), pair.other.id()],
                 format!("{} ± {}", percent(difference.exp() - 1.0), percent(half.exp() - 1.0)),
@@ -286,15 +333,17 @@ fn beyond_memory(view: &View<'_>, cells: &[&CellView<'_>], state: &mut State) {
         let Some(set) = of_test.iter().filter_map(|cell| cell.set_bytes).max() else { continue };
         let Some(test) = view.tests.get(index) else { continue };
         let blocks = match test.totals {
-            Some(totals) => format!(" (from {} at the start; at most {} in blocks of 4 KiB)",
-                bytes(totals.set_bytes_start), bytes(totals.set_blocks_bytes_max)),
+            Some(totals) => format!(
+                " (from {} at the start; at most {} in blocks of 4 KiB)",
+                bytes(totals.set_bytes_start),
+                bytes(totals.set_blocks_bytes_max)
+            ),
             None => String::new(),
         };
         if set <= ram {
             state.lower(ClaimVerdict::Contradicted);
             state.find(
-                "B6",
-                "not-beyond-memory",
+                &NOT_BEYOND_MEMORY,
                 Level::Fail,
                 of_test.iter().map(|cell| cell.id()).collect(),
                 format!("{} against {}", bytes(set), bytes(ram)),
@@ -320,9 +369,10 @@ fn cache_removed(cells: &[&CellView<'_>], state: &mut State) {
     let wrong: Vec<&&CellView<'_>> = cells
         .iter()
         .filter(|cell| {
-            let one_write = cell.actions.iter().any(|action| {
-                matches!(action, super::command::Action::Dd(dd) if dd.count == Some(1) && !dd.is_read())
-            });
+            let one_write = cell
+                .actions
+                .iter()
+                .any(|action| matches!(action, super::command::Action::Dd(dd) if dd.count == Some(1) && !dd.is_read()));
             let read_warm = cell.cell.metric.reads() && !cell.is_cold();
             let unflushed = cell.cell.metric.writes() && cell.durability.is_some_and(|rule| !rule.reaches_device());
             one_write || read_warm || unflushed
@@ -333,8 +383,7 @@ fn cache_removed(cells: &[&CellView<'_>], state: &mut State) {
     }
     state.lower(ClaimVerdict::Contradicted);
     state.find(
-        "A3",
-        "cache-remains",
+        &CACHE_REMAINS,
         Level::Fail,
         wrong.iter().map(|cell| cell.id()).collect(),
         format!("{} of {}", wrong.len(), count(cells.len() as u64, "number")),

@@ -172,7 +172,8 @@ fn dd_number(text: &str) -> Option<(u64, bool)> {
 }
 
 const DD_OPERANDS: [&str; 15] = [
-    "if", "of", "bs", "ibs", "obs", "cbs", "count", "skip", "seek", "iseek", "oseek", "conv", "iflag", "oflag", "status",
+    "if", "of", "bs", "ibs", "obs", "cbs", "count", "skip", "seek", "iseek", "oseek", "conv", "iflag", "oflag",
+    "status",
 ];
 
 fn dd(arguments: &[&str]) -> Dd {
@@ -435,7 +436,10 @@ mod tests {
     #[test]
     fn dd_is_read_with_its_mistakes() {
         let write = dd_of("dd if=/dev/zero of=/dev/md0 bs=1g count=1 oflag=dsync");
-        assert_eq!((write.block, write.bytes(), write.durability()), (Some(1 << 30), Some(1 << 30), Durability::FlushEach));
+        assert_eq!(
+            (write.block, write.bytes(), write.durability()),
+            (Some(1 << 30), Some(1 << 30), Durability::FlushEach)
+        );
         assert_eq!(write.overwrites_device(), Some("/dev/md0"));
         assert_eq!(write.bsd_numbers, ["bs=1g"]);
         let read = dd_of("dd if=/home/namn/test of=/dev/null bs=1m oflag/dsync");
@@ -448,12 +452,16 @@ mod tests {
     #[test]
     fn preparations_are_read() {
         assert_eq!(
-            read("mdadm --create --verbose --level=4 --metadata=1.2 --chunk=256 --raid-devices=3 /dev/md0 /dev/sdb /dev/sdc"),
+            read(
+                "mdadm --create --verbose --level=4 --metadata=1.2 --chunk=256 --raid-devices=3 /dev/md0 /dev/sdb /dev/sdc"
+            ),
             [Action::CreateArray { device: "/dev/md0".into(), level: Some("4".into()), resyncs: true }]
         );
         assert_eq!(read("mdadm --wait /dev/md0"), [Action::WaitForArray]);
-        assert!(matches!(&read("mdadm --create /dev/md0 --level=1 --assume-clean")[0],
-            Action::CreateArray { resyncs: false, .. }));
+        assert!(matches!(
+            &read("mdadm --create /dev/md0 --level=1 --assume-clean")[0],
+            Action::CreateArray { resyncs: false, .. }
+        ));
         assert_eq!(
             read("mkfs.ext4 /dev/md0 && mount -o noatime /dev/md0 /mnt/raid"),
             [
@@ -470,9 +478,12 @@ mod tests {
             panic!()
         };
         assert_eq!((bonnie.size, bonnie.files_1024), (Some(2 << 30), Some(100)));
-        let Action::Iozone(iozone) = read("Iozone -Ra -s 512m -S 1024 -i 0 -i 1 -b namn.xls").remove(0) else { panic!() };
+        let Action::Iozone(iozone) = read("Iozone -Ra -s 512m -S 1024 -i 0 -i 1 -b namn.xls").remove(0) else {
+            panic!()
+        };
         assert_eq!((iozone.size, iozone.tests, iozone.flush), (Some(512 << 20), vec![0, 1], false));
-        let Action::Postmark(postmark) = read("set size 1000 300000; set number 4000; set transactions 50000").remove(0)
+        let Action::Postmark(postmark) =
+            read("set size 1000 300000; set number 4000; set transactions 50000").remove(0)
         else {
             panic!()
         };

@@ -77,7 +77,9 @@ pub enum NotReplayable {
     #[error("the smallest size must be at least 1, and the largest not below it")]
     Sizes,
     /// Settings that nobody runs.
-    #[error("the settings are beyond what PostMark can run: at most 2^29 bytes, 4 million files, 20 million transactions")]
+    #[error(
+        "the settings are beyond what PostMark can run: at most 2^29 bytes, 4 million files, 20 million transactions"
+    )]
     TooLarge,
     /// All files were deleted before the end.
     #[error("the run ends early, out of files")]
@@ -85,8 +87,6 @@ pub enum NotReplayable {
 }
 
 const BLOCK: u64 = 4096;
-/// Characters that the junk is drawn from.
-const JUNK: u64 = 95;
 
 /// Replays a run on paper.
 pub fn replay(settings: &Settings) -> Result<Totals, NotReplayable> {
@@ -136,9 +136,7 @@ struct Run<'a> {
 impl<'a> Run<'a> {
     fn new(settings: &'a Settings) -> Run<'a> {
         let mut random = Twister::new(settings.seed);
-        for _ in 0..settings.high * 2 {
-            random.below(JUNK);
-        }
+        random.skip(settings.high * 2);
         let slots = settings.number as usize * 2;
         Run {
             settings,
@@ -254,6 +252,18 @@ impl Twister {
             self.state[k] = self.state[(k + MIDDLE) % STATE] ^ (y >> 1) ^ twist;
         }
         self.next = 0;
+    }
+
+    /// Draws so many numbers and forgets them.
+    fn skip(&mut self, mut count: u64) {
+        while count > 0 {
+            if self.next == STATE {
+                self.refill();
+            }
+            let now = count.min((STATE - self.next) as u64);
+            self.next += now as usize;
+            count -= now;
+        }
     }
 
     /// A number below `bound`, by remainder; nothing is drawn for 0.

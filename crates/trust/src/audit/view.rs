@@ -38,8 +38,10 @@ pub(super) struct CellView<'a> {
     pub(super) explanation: Option<Explanation>,
     /// The best value there is: bytes per second, a number per second, or seconds.
     pub(super) value: Option<f64>,
-    /// Size of the file, or of all files.
+    /// Size of the file, or of all files at the most.
     pub(super) set_bytes: Option<u64>,
+    /// The same at the start, where files come and go.
+    pub(super) set_bytes_start: Option<u64>,
     /// How its writes became durable within the measured time; `None` where nobody can tell.
     pub(super) durability: Option<Durability>,
     pub(super) repetitions: Option<u32>,
@@ -61,7 +63,9 @@ impl<'a> View<'a> {
     pub(super) fn rows(&self) -> Vec<Vec<&CellView<'a>>> {
         let mut rows: Vec<Vec<&CellView<'a>>> = Vec::new();
         for cell in &self.cells {
-            match rows.iter_mut().find(|row| row[0].test_index == cell.test_index && row[0].cell.metric == cell.cell.metric)
+            match rows
+                .iter_mut()
+                .find(|row| row[0].test_index == cell.test_index && row[0].cell.metric == cell.cell.metric)
             {
                 Some(row) => row.push(cell),
                 None => rows.push(vec![cell]),
@@ -218,10 +222,12 @@ impl<'a> CellView<'a> {
             explanation,
             value: exact.or_else(|| printed.map(|printed| printed * factor)),
             set_bytes: None,
+            set_bytes_start: None,
             durability: None,
             repetitions: cell.repetitions.or(test.repetitions).or(study.study.repetitions),
         };
         view.set_bytes = view.find_set(test_view);
+        view.set_bytes_start = test_view.totals.map(|totals| totals.set_bytes_start).or(view.set_bytes);
         view.durability = view.find_durability();
         view
     }

@@ -1,9 +1,10 @@
 //! What can be computed again from the printed numbers alone.
 
-use super::super::form::CellMetric;
+use super::super::command::Action;
+use super::super::form::{CellMetric, Quoted};
 use super::super::numbers::{Base, Explanation, Unit};
 use super::super::view::{CellView, View};
-use super::{Draft, Rule, distinct, grouped, ids, listed, side_name};
+use super::{Draft, Look, Rule, distinct, grouped, ids, listed, side_name};
 use plumb_result::Level;
 
 pub(super) static RATE: Rule = Rule {
@@ -11,7 +12,7 @@ pub(super) static RATE: Rule = Rule {
     name: "rate",
     what: "A rate that is not its own bytes divided by its own seconds, in any unit.",
     fix: "Compute the rate from the bytes and the seconds that the tool printed.",
-    look: rate,
+    look: Look::Study(rate),
 };
 
 pub(super) static QUOTED: Rule = Rule {
@@ -19,7 +20,7 @@ pub(super) static QUOTED: Rule = Rule {
     name: "quoted",
     what: "A number that the study states differently in another place.",
     fix: "Let tables and text come from the stored result, never from a hand.",
-    look: quoted,
+    look: Look::Study(quoted),
 };
 
 pub(super) static EXCHANGED: Rule = Rule {
@@ -27,7 +28,7 @@ pub(super) static EXCHANGED: Rule = Rule {
     name: "exchanged",
     what: "Two numbers of one side that fit far better into each other's places.",
     fix: "Look at the tool's own output again.",
-    look: exchanged,
+    look: Look::Study(exchanged),
 };
 
 pub(super) static UNIT: Rule = Rule {
@@ -35,7 +36,7 @@ pub(super) static UNIT: Rule = Rule {
     name: "unit",
     what: "A rate that is right in another unit than the printed one.",
     fix: "Write MB/s for 1000 and MiB/s for 1024.",
-    look: unit,
+    look: Look::Study(unit),
 };
 
 pub(super) static MIXED_UNITS: Rule = Rule {
@@ -43,7 +44,7 @@ pub(super) static MIXED_UNITS: Rule = Rule {
     name: "mixed-units",
     what: "Sides that are compared in different units under one name.",
     fix: "Convert both sides from bytes and seconds into one unit before comparing.",
-    look: mixed_units,
+    look: Look::Study(mixed_units),
 };
 
 pub(super) static POINT_MOVED: Rule = Rule {
@@ -51,7 +52,7 @@ pub(super) static POINT_MOVED: Rule = Rule {
     name: "point-moved",
     what: "Units of 1024 bytes that became megabytes by moving the decimal point.",
     fix: "Multiply by 1024 and divide by 1 000 000, or call the outcome by its name.",
-    look: point_moved,
+    look: Look::Study(point_moved),
 };
 
 pub(super) static HEADING: Rule = Rule {
@@ -59,7 +60,7 @@ pub(super) static HEADING: Rule = Rule {
     name: "heading",
     what: "A column whose heading names another kind of unit than its numbers have.",
     fix: "Head the column with the unit of its numbers.",
-    look: heading,
+    look: Look::Study(heading),
 };
 
 fn rate(view: &View<'_>) -> Vec<Draft> {
@@ -71,7 +72,10 @@ fn rate(view: &View<'_>) -> Vec<Draft> {
                 level: Level::Fail,
                 cells: vec![cell.id()],
                 observed: both(exact, unit),
-                message: format!("{printed} is not what its own bytes and seconds give, which is {}.", both(exact, unit)),
+                message: format!(
+                    "{printed} is not what its own bytes and seconds give, which is {}.",
+                    both(exact, unit)
+                ),
             })
         })
         .collect()
@@ -152,26 +156,28 @@ fn mixed_units(view: &View<'_>) -> Vec<Draft> {
         level: Level::Warn,
         cells: ids(mixed.iter().copied()),
         observed: format!("{bias:.1} % between the units"),
-        message: format!(
-            "{} are compared as if in one unit, which favours one side by {bias:.1} %.",
-            listed(&parts)
-        ),
+        message: format!("{} are compared as if in one unit, which favours one side by {bias:.1} %.", listed(&parts)),
     }]
 }
 
 fn quoted(view: &View<'_>) -> Vec<Draft> {
-    let mut found = Vec::new();
-    for cell in &view.cells {
-        for quoted in &cell.cell.quoted {
-            if let Some(draft) = quoted_value(view, cell, quoted).or_else(|| quoted_block(cell, quoted)) {
-                found.push(draft);
-            }
+    let places = || view.cells.iter().flat_map(|cell| cell.cell.quoted.iter().map(move |quoted| (cell, quoted)));
+    let mut found: Vec<Draft> = places().filter_map(|(cell, quoted)| quoted_value(view, cell, quoted)).collect();
+    let blocks = places().filter_map(|(cell, quoted)| wrong_block(cell, quoted));
+    found.extend(grouped(blocks, |wrong| (wrong.place, wrong.stated)).into_iter().map(|((place, stated), wrong)| {
+        let real: Vec<String> = distinct(wrong.iter().map(|wrong| crate::text::bytes(wrong.real)));
+        let stated = crate::text::bytes(stated);
+        Draft {
+            level: Level::Warn,
+            cells: ids(wrong.iter().map(|wrong| wrong.cell)),
+            observed: format!("{stated} against {}", listed(&real)),
+            message: format!("The {place} speaks of blocks of {stated} where the commands have {}.", listed(&real)),
         }
-    }
+    }));
     found
 }
 
-fn quoted_value(view: &View<'_>, cell: &CellView<'_>, quoted: &super::super::form::Quoted) -> Option<Draft> {
+fn quoted_value(view: &View<'_>, cell: &CellView<'_>, quoted: &Quoted) -> Option<Draft> {
     let (there, here) = (quoted.value.as_ref()?, cell.cell.value.as_ref()?);
     if quoted.unit.is_some() && quoted.unit != cell.cell.unit {
         return None;
@@ -202,23 +208,21 @@ fn quoted_value(view: &View<'_>, cell: &CellView<'_>, quoted: &super::super::for
     })
 }
 
-fn quoted_block(cell: &CellView<'_>, quoted: &super::super::form::Quoted) -> Option<Draft> {
+/// A block size that is stated otherwise than the command has it.
+struct WrongBlock<'a, 'v> {
+    cell: &'a CellView<'v>,
+    place: &'a str,
+    stated: u64,
+    real: u64,
+}
+
+fn wrong_block<'a, 'v>(cell: &'a CellView<'v>, quoted: &'a Quoted) -> Option<WrongBlock<'a, 'v>> {
     let stated = quoted.block?.0;
     let real = cell.actions.iter().find_map(|action| match action {
-        super::super::command::Action::Dd(dd) => dd.block,
+        Action::Dd(dd) => dd.block,
         _ => None,
     })?;
-    (stated != real).then(|| Draft {
-        level: Level::Warn,
-        cells: vec![cell.id()],
-        observed: format!("{} against {}", crate::text::bytes(stated), crate::text::bytes(real)),
-        message: format!(
-            "The {} speaks of blocks of {} where the command has {}.",
-            quoted.place,
-            crate::text::bytes(stated),
-            crate::text::bytes(real)
-        ),
-    })
+    (stated != real).then_some(WrongBlock { cell, place: &quoted.place, stated, real })
 }
 
 fn point_moved(view: &View<'_>) -> Vec<Draft> {

@@ -3,7 +3,7 @@
 use super::super::command::{self, Action, Dd};
 use super::super::form::Explained;
 use super::super::view::{CellView, View};
-use super::{Draft, Rule, distinct, ids, listed};
+use super::{Draft, Look, Rule, distinct, ids, listed};
 use crate::text::{bytes, percent};
 use plumb_result::Level;
 
@@ -12,7 +12,7 @@ pub(super) static ONE_FLUSH: Rule = Rule {
     name: "one-flush",
     what: "A flag that flushes each write, on a command of one write.",
     fix: "Use blocks of the size that the work has, or flush once at the end and say so.",
-    look: one_flush,
+    look: Look::Study(one_flush),
 };
 
 pub(super) static RESYNC: Rule = Rule {
@@ -20,7 +20,7 @@ pub(super) static RESYNC: Rule = Rule {
     name: "resync",
     what: "Tests on an array that was just created, with no word of waiting for its first resync.",
     fix: "Wait for the resync (mdadm --wait) before the first test.",
-    look: resync,
+    look: Look::Study(resync),
 };
 
 pub(super) static BUFFER: Rule = Rule {
@@ -28,7 +28,7 @@ pub(super) static BUFFER: Rule = Rule {
     name: "buffer",
     what: "A block size that is most of the memory, so that the buffer alone makes the system swap.",
     fix: "Use blocks of at most a few MiB.",
-    look: buffer,
+    look: Look::Study(buffer),
 };
 
 pub(super) static DESTROYS: Rule = Rule {
@@ -36,7 +36,7 @@ pub(super) static DESTROYS: Rule = Rule {
     name: "destroys",
     what: "A command that overwrites a device while a file system on it is mounted.",
     fix: "Write to a file on the file system, or to a device that holds nothing.",
-    look: destroys,
+    look: Look::Study(destroys),
 };
 
 pub(super) static SWAPPED: Rule = Rule {
@@ -44,7 +44,7 @@ pub(super) static SWAPPED: Rule = Rule {
     name: "swapped",
     what: "A dd whose input is /dev/null: its two ends are exchanged, and the file that it should read is emptied.",
     fix: "Read with if=FILE of=/dev/null.",
-    look: swapped,
+    look: Look::Study(swapped),
 };
 
 pub(super) static IDLE_OPTION: Rule = Rule {
@@ -52,7 +52,7 @@ pub(super) static IDLE_OPTION: Rule = Rule {
     name: "idle-option",
     what: "An option that does nothing in its command.",
     fix: "Leave it out, or use the option that does what was wanted.",
-    look: idle_option,
+    look: Look::Study(idle_option),
 };
 
 pub(super) static MISREAD_OPTION: Rule = Rule {
@@ -60,7 +60,7 @@ pub(super) static MISREAD_OPTION: Rule = Rule {
     name: "misread-option",
     what: "An option that does something else than the study says.",
     fix: "Read the tool's manual for the unit and the meaning of the option.",
-    look: misread_option,
+    look: Look::Study(misread_option),
 };
 
 pub(super) static CANNOT_RUN: Rule = Rule {
@@ -68,7 +68,7 @@ pub(super) static CANNOT_RUN: Rule = Rule {
     name: "cannot-run",
     what: "A command that the tool refuses as printed, so that something else was run.",
     fix: "Print commands by machine, from what was run.",
-    look: cannot_run,
+    look: Look::Study(cannot_run),
 };
 
 fn dds<'a>(actions: &'a [Action]) -> impl Iterator<Item = &'a Dd> {
@@ -290,7 +290,9 @@ fn meaning(actions: &[Action], tool: &str, option: &str) -> Option<Meaning> {
             does: "only tells IOzone the size to which it aligns its buffers".to_owned(),
             words: words(&["align"]),
         }),
-        ("iozone", "-R") => Some(Meaning { does: "only prints a report".to_owned(), words: words(&["report", "excel"]) }),
+        ("iozone", "-R") => {
+            Some(Meaning { does: "only prints a report".to_owned(), words: words(&["report", "excel"]) })
+        }
         ("dd", "oflag=dsync") => Some(Meaning {
             does: "makes each write of bs bytes durable before the next".to_owned(),
             words: words(&["sync", "each write"]),

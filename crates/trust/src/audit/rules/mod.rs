@@ -1,5 +1,6 @@
 //! The rules of an audit: what each looks for, and the check it belongs to.
 
+use super::claims;
 use super::form::Study;
 use super::view::{CellView, View};
 use plumb_result::{AuditFinding, Level};
@@ -24,7 +25,15 @@ pub struct Rule {
     pub what: &'static str,
     /// What would be right.
     pub fix: &'static str,
-    look: fn(&View<'_>) -> Vec<Draft>,
+    pub(super) look: Look,
+}
+
+/// When a rule is applied.
+pub(super) enum Look {
+    /// To the study as a whole.
+    Study(fn(&View<'_>) -> Vec<Draft>),
+    /// While a claim is held against the numbers.
+    Claim,
 }
 
 /// A finding without the words that belong to its rule.
@@ -40,10 +49,12 @@ pub static RULES: &[&Rule] = &[
     &moved::READ_FROM_MEMORY,
     &moved::NOT_FLUSHED,
     &commands::ONE_FLUSH,
+    &claims::CACHE_REMAINS,
     &moved::IMPOSSIBLE_RATE,
     &moved::ZERO_BYTES,
     &moved::SQUEEZABLE,
     &moved::WORKING_SET,
+    &claims::NOT_BEYOND_MEMORY,
     &sides::ALIGNMENT,
     &commands::RESYNC,
     &commands::BUFFER,
@@ -58,6 +69,8 @@ pub static RULES: &[&Rule] = &[
     &postmark::DEFAULTS,
     &sample::FEW_RUNS,
     &sample::NO_SPREAD,
+    &claims::BENEATH_NOISE,
+    &claims::NOT_REPEATED,
     &moved::AVERAGE,
     &sample::ORDER,
     &postmark::CLOCK,
@@ -68,10 +81,12 @@ pub static RULES: &[&Rule] = &[
     &arithmetic::MIXED_UNITS,
     &arithmetic::POINT_MOVED,
     &arithmetic::HEADING,
+    &claims::DIRECTION,
     &postmark::WHOLE_RUN,
     &postmark::ONE_MEASUREMENT,
     &sides::TOOL_GENERATIONS,
     &arithmetic::RATE,
+    &claims::DIFFERENCE,
     &arithmetic::QUOTED,
     &commands::DESTROYS,
     &commands::SWAPPED,
@@ -81,23 +96,31 @@ pub static RULES: &[&Rule] = &[
     &postmark::PARAMETERS,
     &postmark::MOVED,
     &arithmetic::EXCHANGED,
+    &claims::CONTRADICTED,
 ];
 
 /// Everything that the rules find, worst first; alike ones in the order of the codes.
 pub(super) fn findings(view: &View<'_>) -> Vec<AuditFinding> {
-    let mut found: Vec<AuditFinding> =
-        RULES.iter().flat_map(|rule| (rule.look)(view).into_iter().map(|draft| rule.finding(draft))).collect();
+    let mut found: Vec<AuditFinding> = Vec::new();
+    for rule in RULES {
+        if let Look::Study(look) = rule.look {
+            found.extend(look(view).into_iter().map(|draft| rule.finding(draft)));
+        }
+    }
     found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
     found
 }
 
 impl Rule {
-    fn finding(&self, draft: Draft) -> AuditFinding {
+    pub(super) fn finding(&self, draft: Draft) -> AuditFinding {
+        let mut cells = draft.cells;
+        let mut seen = std::collections::BTreeSet::new();
+        cells.retain(|cell| seen.insert(cell.clone()));
         AuditFinding {
             code: self.code.to_owned(),
             rule: self.name.to_owned(),
             level: draft.level,
-            cells: draft.cells,
+            cells,
             observed: draft.observed,
             message: draft.message,
             remedy: self.fix.to_owned(),

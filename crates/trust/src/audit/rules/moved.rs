@@ -3,7 +3,7 @@
 use super::super::command::Action;
 use super::super::form::Durability;
 use super::super::view::{CellView, View};
-use super::{Draft, Rule, distinct, grouped, ids, listed};
+use super::{Draft, Look, Rule, distinct, grouped, ids, listed};
 use crate::text::{bytes, count, percent, rate, short};
 use plumb_result::Level;
 
@@ -12,7 +12,7 @@ pub(super) static READ_FROM_MEMORY: Rule = Rule {
     name: "read-from-memory",
     what: "Reads of a file that memory holds, at rates that the disks do not have.",
     fix: "Read cold, or files well beyond memory.",
-    look: read_from_memory,
+    look: Look::Study(read_from_memory),
 };
 
 pub(super) static NOT_FLUSHED: Rule = Rule {
@@ -20,7 +20,7 @@ pub(super) static NOT_FLUSHED: Rule = Rule {
     name: "not-flushed",
     what: "Writes whose measured time holds no flush.",
     fix: "Flush within the measured time: dd conv=fsync, iozone -e, bonnie++ from 1.96 on.",
-    look: not_flushed,
+    look: Look::Study(not_flushed),
 };
 
 pub(super) static IMPOSSIBLE_RATE: Rule = Rule {
@@ -28,7 +28,7 @@ pub(super) static IMPOSSIBLE_RATE: Rule = Rule {
     name: "impossible-rate",
     what: "Rates above what the link to the disks carries.",
     fix: "Look for a cache above the link.",
-    look: impossible_rate,
+    look: Look::Study(impossible_rate),
 };
 
 pub(super) static ZERO_BYTES: Rule = Rule {
@@ -36,7 +36,7 @@ pub(super) static ZERO_BYTES: Rule = Rule {
     name: "zero-bytes",
     what: "A result that moved nothing.",
     fix: "Leave it out, and say why it failed.",
-    look: zero_bytes,
+    look: Look::Study(zero_bytes),
 };
 
 pub(super) static SQUEEZABLE: Rule = Rule {
@@ -44,7 +44,7 @@ pub(super) static SQUEEZABLE: Rule = Rule {
     name: "zeros",
     what: "Data that is all zeros or nearly so, which disks, hypervisors and file systems can squeeze.",
     fix: "Write data that does not compress.",
-    look: squeezable,
+    look: Look::Study(squeezable),
 };
 
 pub(super) static WORKING_SET: Rule = Rule {
@@ -52,7 +52,7 @@ pub(super) static WORKING_SET: Rule = Rule {
     name: "working-set",
     what: "Files that memory holds, of the system itself or of the host beneath it.",
     fix: "Use files of several times all memory, or read cold and flush, or sweep the size and show the curve.",
-    look: working_set,
+    look: Look::Study(working_set),
 };
 
 pub(super) static AVERAGE: Rule = Rule {
@@ -60,13 +60,15 @@ pub(super) static AVERAGE: Rule = Rule {
     name: "average",
     what: "One mean over conditions that differ in kind.",
     fix: "Show the numbers one by one, and compare condition by condition.",
-    look: average,
+    look: Look::Study(average),
 };
 
 /// Reading much faster than the same tool wrote the same file.
 const FASTER_WARN: f64 = 2.0;
 const FASTER_FAIL: f64 = 5.0;
-/// Up to this ratio of set to memory, memory matters.
+/// Below this ratio of set to memory, all of it is memory's.
+const CLIFF_FROM: f64 = 0.5;
+/// Up to this ratio, memory matters.
 const CLIFF_TO: f64 = 1.5;
 
 /// Whether a memory holds the set of a cell: whose, and how many bytes.
@@ -162,7 +164,7 @@ fn impossible_rate(view: &View<'_>) -> Vec<Draft> {
                 cells: ids(cells.iter().copied()),
                 observed: format!("{} against {}", rate(highest), rate(link.0)),
                 message: format!(
-                    "{} of {tool}, up to {}, went through a link that carries {}.",
+                    "{} of {tool}, up to {}, are above what the link to the disks carries, {}.",
                     count(cells.len() as u64, "rate"),
                     rate(highest),
                     rate(link.0)
@@ -187,6 +189,7 @@ fn zero_bytes(view: &View<'_>) -> Vec<Draft> {
 fn squeezable(view: &View<'_>) -> Vec<Draft> {
     let of_zeros = view.cells.iter().filter(|cell| {
         cell.cell.metric.writes()
+            && cell.cell.value.is_some()
             && cell.actions.iter().any(|action| match action {
                 Action::Dd(dd) => dd.input.as_deref() == Some("/dev/zero"),
                 // Zeros but for one byte a chunk, and one word a page.
@@ -220,17 +223,21 @@ fn working_set(view: &View<'_>) -> Vec<Draft> {
             } else {
                 cell.cell.metric.writes() && cell.durability.is_some_and(|rule| !rule.reaches_device())
             };
-            matters && cell.cell.value.is_some() && cell.set_bytes.is_some_and(|set| set as f64 <= CLIFF_TO * ram as f64)
+            matters
+                && cell.cell.value.is_some()
+                && cell.set_bytes_start.is_some_and(|set| set as f64 <= CLIFF_TO * ram as f64)
         });
-        for (tool, cells) in grouped(asked, |cell| cell.test.tool.clone()) {
-            let mut sets: Vec<u64> = distinct(cells.iter().filter_map(|cell| cell.set_bytes));
+        let regime =
+            |cell: &&CellView<'_>| cell.set_bytes_start.is_some_and(|set| set as f64 > CLIFF_FROM * ram as f64);
+        for ((tool, cliff), cells) in grouped(asked, |cell| (cell.test.tool.clone(), regime(cell))) {
+            let mut sets: Vec<u64> = distinct(cells.iter().filter_map(|cell| cell.set_bytes_start));
             sets.sort_unstable();
             let (Some(low), Some(high)) = (sets.first(), sets.last()) else { continue };
             let range = if low == high { bytes(*low) } else { format!("{} to {}", bytes(*low), bytes(*high)) };
             let share = |set: u64| percent(set as f64 / ram as f64);
             let shares = if low == high { share(*low) } else { format!("{} to {}", share(*low), share(*high)) };
-            let cliff = *high as f64 > ram as f64 / 2.0;
-            let meaning = if cliff { "memory decides the result" } else { "this measures memory" };
+            let meaning =
+                if cliff { "on the cliff, where a little memory changes the result" } else { "this measures memory" };
             found.push(Draft {
                 level: Level::Warn,
                 cells: ids(cells.iter().copied()),

@@ -5,7 +5,7 @@ use super::super::form::CellMetric;
 use super::super::numbers::{Base, Printed};
 use super::super::postmark::{Settings, Totals, replay};
 use super::super::view::{CellView, TestView, View};
-use super::{Draft, Rule, distinct, ids, listed, side_name};
+use super::{Draft, Look, Rule, distinct, ids, listed, side_name};
 use crate::text::{bytes, percent};
 use plumb_result::Level;
 
@@ -14,7 +14,7 @@ pub(super) static DEFAULTS: Rule = Rule {
     name: "defaults",
     what: "PostMark settings that are not stated, and decide what it moves.",
     fix: "State the version, seed, buffering and block sizes.",
-    look: defaults,
+    look: Look::Study(defaults),
 };
 
 pub(super) static CLOCK: Rule = Rule {
@@ -22,7 +22,7 @@ pub(super) static CLOCK: Rule = Rule {
     name: "clock",
     what: "Results that come from a clock of whole seconds.",
     fix: "Run for several minutes at least, or use a tool with a finer clock.",
-    look: clock,
+    look: Look::Study(clock),
 };
 
 pub(super) static WHOLE_RUN: Rule = Rule {
@@ -30,7 +30,7 @@ pub(super) static WHOLE_RUN: Rule = Rule {
     name: "whole-run",
     what: "Rates called reading and writing that are bytes of the whole run over its whole time.",
     fix: "Call them what they are, or use transactions per second.",
-    look: whole_run,
+    look: Look::Study(whole_run),
 };
 
 pub(super) static ONE_MEASUREMENT: Rule = Rule {
@@ -38,7 +38,7 @@ pub(super) static ONE_MEASUREMENT: Rule = Rule {
     name: "one-measurement",
     what: "Two metrics in a constant ratio, which are one measurement.",
     fix: "Show one of them.",
-    look: one_measurement,
+    look: Look::Study(one_measurement),
 };
 
 pub(super) static PARAMETERS: Rule = Rule {
@@ -46,7 +46,7 @@ pub(super) static PARAMETERS: Rule = Rule {
     name: "parameters",
     what: "Rates that no time explains, given what the stated settings move.",
     fix: "Print the settings from the run itself.",
-    look: parameters,
+    look: Look::Study(parameters),
 };
 
 pub(super) static MOVED: Rule = Rule {
@@ -54,7 +54,7 @@ pub(super) static MOVED: Rule = Rule {
     name: "moved",
     what: "A stated total that is not what the settings move.",
     fix: "Take totals from the tool's own report.",
-    look: moved,
+    look: Look::Study(moved),
 };
 
 fn postmark<'a>(test: &'a TestView<'_>) -> Option<&'a Postmark> {
@@ -114,7 +114,9 @@ fn seconds(pair: &Pair<'_, '_>, totals: &Totals) -> Vec<u64> {
         return Vec::new();
     }
     (low.max(1.0) as u64..=high as u64)
-        .filter(|&seconds| prints(pair.write, totals.bytes_written, seconds) && prints(pair.read, totals.bytes_read, seconds))
+        .filter(|&seconds| {
+            prints(pair.write, totals.bytes_written, seconds) && prints(pair.read, totals.bytes_read, seconds)
+        })
         .collect()
 }
 
@@ -220,10 +222,8 @@ fn one_measurement(view: &View<'_>) -> Vec<Draft> {
         if bounds.len() < pairs.len() || low > high {
             continue;
         }
-        let ratios: Vec<String> = pairs
-            .iter()
-            .filter_map(|pair| Some(format!("{:.3}", pair.write.value? / pair.read.value?)))
-            .collect();
+        let ratios: Vec<String> =
+            pairs.iter().filter_map(|pair| Some(format!("{:.3}", pair.write.value? / pair.read.value?))).collect();
         let times: Option<Vec<String>> =
             test.totals.and_then(|totals| pairs.iter().map(|pair| range(&seconds(pair, &totals))).collect());
         let times = times.map(|times| format!(": {}", times.join(" against "))).unwrap_or_default();
@@ -265,10 +265,8 @@ fn parameters(view: &View<'_>) -> Vec<Draft> {
             continue;
         }
         let expected = totals.bytes_written as f64 / totals.bytes_read as f64;
-        let printed: Vec<String> = pairs
-            .iter()
-            .filter_map(|pair| Some(format!("{:.4}", pair.write.value? / pair.read.value?)))
-            .collect();
+        let printed: Vec<String> =
+            pairs.iter().filter_map(|pair| Some(format!("{:.4}", pair.write.value? / pair.read.value?))).collect();
         let others = view.tests.iter().filter_map(|test| Some(self::postmark(test)?.settings));
         let fitting: Vec<String> = near(&postmark.settings, others)
             .into_iter()

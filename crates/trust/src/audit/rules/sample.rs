@@ -2,7 +2,7 @@
 
 use super::super::form::Order;
 use super::super::view::{CellView, View};
-use super::{Draft, Rule, distinct, grouped, ids, listed, side_name};
+use super::{Draft, Look, Rule, distinct, grouped, ids, listed, side_name};
 use crate::judge::MIN_RUNS_TO_CLAIM;
 use crate::text::count;
 use plumb_result::Level;
@@ -12,7 +12,7 @@ pub(super) static FEW_RUNS: Rule = Rule {
     name: "few-runs",
     what: "Fewer repetitions than a claim needs.",
     fix: "Repeat each test at least six times, in an order drawn by lot, and show the spread.",
-    look: few_runs,
+    look: Look::Study(few_runs),
 };
 
 pub(super) static NO_SPREAD: Rule = Rule {
@@ -20,7 +20,7 @@ pub(super) static NO_SPREAD: Rule = Rule {
     name: "no-spread",
     what: "Repetitions of which only a mean is shown.",
     fix: "Show the spread between repetitions beside each mean.",
-    look: no_spread,
+    look: Look::Study(no_spread),
 };
 
 pub(super) static ORDER: Rule = Rule {
@@ -28,7 +28,7 @@ pub(super) static ORDER: Rule = Rule {
     name: "order",
     what: "Sides that were tested one after the other, so that whatever drifts with time counts for one of them.",
     fix: "Test in blocks that hold every side, in an order drawn by lot.",
-    look: order,
+    look: Look::Study(order),
 };
 
 pub(super) static DRAWN_AS_ZERO: Rule = Rule {
@@ -36,7 +36,7 @@ pub(super) static DRAWN_AS_ZERO: Rule = Rule {
     name: "drawn-as-zero",
     what: "Missing numbers that a chart or table shows as a number.",
     fix: "Leave the place empty, and say why.",
-    look: drawn_as_zero,
+    look: Look::Study(drawn_as_zero),
 };
 
 pub(super) static SELECTED: Rule = Rule {
@@ -44,7 +44,7 @@ pub(super) static SELECTED: Rule = Rule {
     name: "selected",
     what: "Levels that were run and are not shown.",
     fix: "Show every level that was run, or say how many were left out and why.",
-    look: selected,
+    look: Look::Study(selected),
 };
 
 pub(super) static UNUSED: Rule = Rule {
@@ -52,7 +52,7 @@ pub(super) static UNUSED: Rule = Rule {
     name: "unused",
     what: "Results that the command yields and the study does not show.",
     fix: "Show them, or do not measure them.",
-    look: unused,
+    look: Look::Study(unused),
 };
 
 /// Probability that two equal systems differ by a ratio of `ratio` or more, when each is the mean of `runs` runs whose
@@ -67,9 +67,10 @@ pub(in super::super) fn by_chance(ratio: f64, cv: f64, runs: u32) -> f64 {
 }
 
 fn few_runs(view: &View<'_>) -> Vec<Draft> {
-    let few = view.cells.iter().filter(|cell| {
-        cell.cell.value.is_some() && cell.repetitions.is_none_or(|runs| runs < MIN_RUNS_TO_CLAIM)
-    });
+    let few = view
+        .cells
+        .iter()
+        .filter(|cell| cell.cell.value.is_some() && cell.repetitions.is_none_or(|runs| runs < MIN_RUNS_TO_CLAIM));
     grouped(few, |cell| cell.repetitions)
         .into_iter()
         .map(|(runs, cells)| {
@@ -118,7 +119,9 @@ fn order(view: &View<'_>) -> Vec<Draft> {
     let message = match view.study.study.order {
         Order::Randomised => return Vec::new(),
         Order::Fixed => "The sides were tested in a fixed order: whatever drifts with time counts for one of them.",
-        Order::NotStated => "Nothing is said of the order of the tests, so that a drift with time may count for one side.",
+        Order::NotStated => {
+            "Nothing is said of the order of the tests, so that a drift with time may count for one side."
+        }
     };
     vec![Draft {
         level: Level::Warn,
@@ -186,8 +189,9 @@ fn unused(view: &View<'_>) -> Vec<Draft> {
             .filter(|metric| !of_tests().any(|cell| cell.cell.metric == **metric))
             .map(|metric| metric.name().to_owned())
             .collect();
-        // Results that the study speaks of in charts only are not left out; nobody can tell which it looked at.
-        if command.is_some() && !left.is_empty() {
+        // A test whose numbers are all in pictures leaves nothing to hold this against.
+        let any_shown = of_tests().any(|cell| cell.cell.value.is_some());
+        if command.is_some() && any_shown && !left.is_empty() {
             found.push(Draft {
                 level: Level::Warn,
                 cells: ids(of_tests()),

@@ -2,7 +2,7 @@
 
 use super::super::form::{Durability, Side, Storage};
 use super::super::view::{BonnieGeneration, CellView, View, is_bonnie};
-use super::{Draft, Rule, distinct, ids, listed, side_name};
+use super::{Draft, Look, Rule, distinct, ids, listed, side_name};
 use crate::text::{bytes, percent, short};
 use plumb_result::Level;
 
@@ -11,7 +11,7 @@ pub(super) static ALIGNMENT: Rule = Rule {
     name: "alignment",
     what: "Partitions that may be misaligned on disks with large sectors.",
     fix: "Start partitions at multiples of 1 MiB on every side, and say where they start.",
-    look: alignment,
+    look: Look::Study(alignment),
 };
 
 pub(super) static VIRTUAL: Rule = Rule {
@@ -19,7 +19,7 @@ pub(super) static VIRTUAL: Rule = Rule {
     name: "virtual",
     what: "Caches beneath the system under test, of a hypervisor or of a server.",
     fix: "Say what the layer beneath caches, and take it out where it can be.",
-    look: virtual_machine,
+    look: Look::Study(virtual_machine),
 };
 
 pub(super) static CONFOUNDED: Rule = Rule {
@@ -27,7 +27,7 @@ pub(super) static CONFOUNDED: Rule = Rule {
     name: "confounded",
     what: "Facts that differ between the sides besides what was compared.",
     fix: "Hold everything but one factor equal, or name the whole set-ups in the conclusion.",
-    look: confounded,
+    look: Look::Study(confounded),
 };
 
 pub(super) static BRINGS_ALONG: Rule = Rule {
@@ -35,7 +35,7 @@ pub(super) static BRINGS_ALONG: Rule = Rule {
     name: "brings-along",
     what: "Operating systems that differ, and of what comes with each nothing is said.",
     fix: "State kernel, C library, mkfs options and I/O scheduler of every side, and equalise what can be.",
-    look: brings_along,
+    look: Look::Study(brings_along),
 };
 
 pub(super) static BUILD: Rule = Rule {
@@ -43,7 +43,7 @@ pub(super) static BUILD: Rule = Rule {
     name: "build",
     what: "A tool built for another processor than the system.",
     fix: "Build the tool for the system.",
-    look: build,
+    look: Look::Study(build),
 };
 
 pub(super) static FLUSH_RULES: Rule = Rule {
@@ -51,7 +51,7 @@ pub(super) static FLUSH_RULES: Rule = Rule {
     name: "flush-rules",
     what: "Writes of one study that end by different rules of durability.",
     fix: "Make every tool flush alike, within the measured time.",
-    look: flush_rules,
+    look: Look::Study(flush_rules),
 };
 
 pub(super) static LAYERS: Rule = Rule {
@@ -59,7 +59,7 @@ pub(super) static LAYERS: Rule = Rule {
     name: "layers",
     what: "Tools of one study that measure different layers.",
     fix: "Measure the device, or the file system, with all tools.",
-    look: layers,
+    look: Look::Study(layers),
 };
 
 pub(super) static SIZES: Rule = Rule {
@@ -67,7 +67,7 @@ pub(super) static SIZES: Rule = Rule {
     name: "sizes",
     what: "Tools of one study that write files of different sizes.",
     fix: "Give all tools the same size.",
-    look: sizes,
+    look: Look::Study(sizes),
 };
 
 pub(super) static VERSION_NOT_STATED: Rule = Rule {
@@ -75,7 +75,7 @@ pub(super) static VERSION_NOT_STATED: Rule = Rule {
     name: "version-not-stated",
     what: "Tools whose version the study does not give.",
     fix: "State the version of every tool.",
-    look: version_not_stated,
+    look: Look::Study(version_not_stated),
 };
 
 pub(super) static TOOL_GENERATIONS: Rule = Rule {
@@ -83,7 +83,7 @@ pub(super) static TOOL_GENERATIONS: Rule = Rule {
     name: "tool-generations",
     what: "Sides measured with versions of a tool that measure different things.",
     fix: "Use one version of the tool on every side.",
-    look: tool_generations,
+    look: Look::Study(tool_generations),
 };
 
 /// Whether a device is a part of a disk. Sources: sd(4), nvme(4), FreeBSD's geom(4).
@@ -127,8 +127,7 @@ fn alignment(view: &View<'_>) -> Vec<Draft> {
             }),
             None => {
                 let whole = view.study.side.iter().filter(|other| !other.devices.is_empty() && !parts(other));
-                let others: Vec<String> =
-                    whole.map(|other| side_name(view.study, &other.id).to_owned()).collect();
+                let others: Vec<String> = whole.map(|other| side_name(view.study, &other.id).to_owned()).collect();
                 let against =
                     if others.is_empty() { String::new() } else { format!(" and {} on whole disks", listed(&others)) };
                 found.push(Draft {
@@ -151,7 +150,8 @@ fn virtual_machine(view: &View<'_>) -> Vec<Draft> {
     let machine = &view.study.machine;
     let mut parts = Vec::new();
     parts.extend(machine.virtual_by.as_ref().map(|by| format!("a virtual machine ({by})")));
-    parts.extend((machine.storage == Storage::Network).then(|| "disks of another machine, over the network".to_owned()));
+    parts
+        .extend((machine.storage == Storage::Network).then(|| "disks of another machine, over the network".to_owned()));
     if parts.is_empty() {
         return Vec::new();
     }
@@ -232,8 +232,10 @@ fn build(view: &View<'_>) -> Vec<Draft> {
         if built == arch {
             continue;
         }
-        let message =
-            format!("{} was built for {built} and ran on {arch}: its time holds the emulation of calls.", cell.test.tool);
+        let message = format!(
+            "{} was built for {built} and ran on {arch}: its time holds the emulation of calls.",
+            cell.test.tool
+        );
         match found.iter_mut().find(|draft| draft.message == message) {
             Some(draft) => draft.cells.push(cell.id()),
             None => found.push(Draft {
@@ -258,14 +260,13 @@ fn flush_rules(view: &View<'_>) -> Vec<Draft> {
     if rules.len() < 2 {
         return Vec::new();
     }
-    let parts: Vec<String> =
-        distinct(writes.iter().map(|(cell, rule)| {
-            let tool = &cell.test.tool;
-            // One tool may follow two rules on two sides.
-            let by_side = writes.iter().any(|(other, rule_there)| other.test.tool == *tool && rule_there != rule);
-            let side = if by_side { format!(" on {}", side_name(view.study, &cell.cell.side)) } else { String::new() };
-            format!("{tool}{side}: {}", rule.words())
-        }));
+    let parts: Vec<String> = distinct(writes.iter().map(|(cell, rule)| {
+        let tool = &cell.test.tool;
+        // One tool may follow two rules on two sides.
+        let by_side = writes.iter().any(|(other, rule_there)| other.test.tool == *tool && rule_there != rule);
+        let side = if by_side { format!(" on {}", side_name(view.study, &cell.cell.side)) } else { String::new() };
+        format!("{tool}{side}: {}", rule.words())
+    }));
     vec![Draft {
         level: Level::Warn,
         cells: ids(writes.iter().map(|(cell, _)| *cell)),
@@ -305,7 +306,8 @@ fn sizes(view: &View<'_>) -> Vec<Draft> {
     let writes = || view.cells.iter().filter(|cell| cell.cell.metric.writes() && cell.cell.value.is_some());
     let tools = distinct(writes().map(|cell| cell.test.tool.clone()));
     let range = |tool: &String| {
-        let sets: Vec<u64> = writes().filter(|cell| cell.test.tool == *tool).filter_map(|cell| cell.set_bytes).collect();
+        let sets: Vec<u64> =
+            writes().filter(|cell| cell.test.tool == *tool).filter_map(|cell| cell.set_bytes).collect();
         Some((*sets.iter().min()?, *sets.iter().max()?))
     };
     let ranges: Vec<(String, (u64, u64))> =
@@ -316,7 +318,11 @@ fn sizes(view: &View<'_>) -> Vec<Draft> {
     let parts: Vec<String> = ranges
         .iter()
         .map(|(tool, (low, high))| {
-            if low == high { format!("{tool} {}", bytes(*low)) } else { format!("{tool} {} to {}", bytes(*low), bytes(*high)) }
+            if low == high {
+                format!("{tool} {}", bytes(*low))
+            } else {
+                format!("{tool} {} to {}", bytes(*low), bytes(*high))
+            }
         })
         .collect();
     vec![Draft {
@@ -348,12 +354,8 @@ fn tool_generations(view: &View<'_>) -> Vec<Draft> {
         if !is_bonnie(&test.test.tool) || view.of_test(index).any(|cell| cell.version().is_some()) {
             continue;
         }
-        let seen: Vec<_> = view
-            .study
-            .side
-            .iter()
-            .filter_map(|side| Some((side, view.bonnie_by_rates(index, &side.id)?)))
-            .collect();
+        let seen: Vec<_> =
+            view.study.side.iter().filter_map(|side| Some((side, view.bonnie_by_rates(index, &side.id)?))).collect();
         if distinct(seen.iter().map(|(_, seen)| seen.generation)).len() < 2 {
             continue;
         }
@@ -371,7 +373,8 @@ fn tool_generations(view: &View<'_>) -> Vec<Draft> {
         let rates = |metric| {
             let values: Vec<f64> =
                 view.of_test(index).filter(|cell| cell.cell.metric == metric).filter_map(|cell| cell.value).collect();
-            let (low, high) = (values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(0.0, f64::max));
+            let (low, high) =
+                (values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(0.0, f64::max));
             high / low
         };
         let times = rates(super::super::form::CellMetric::CharWrite);
