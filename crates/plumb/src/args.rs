@@ -52,6 +52,8 @@ pub enum Command {
     Compare(CompareArguments),
     /// Run one workload: a file, or one of the named ones.
     Run(RunArguments),
+    /// Recompute published numbers: rates, units, directions, sizes against memory, claims. No load.
+    Audit(AuditArguments),
     /// What would make a result wrong here? No load.
     Check {
         /// A path on the storage in question.
@@ -189,6 +191,17 @@ pub struct RunArguments {
     pub drop_caches: bool,
 }
 
+/// Arguments of `plumb audit`.
+#[derive(Debug, Args)]
+pub struct AuditArguments {
+    /// Files of published studies, in TOML (`plumb schema audit`); `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Show notes as well, and name every number that a finding rests on.
+    #[arg(long)]
+    pub notes: bool,
+}
+
 /// A form that Plumb reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
@@ -198,4 +211,8 @@ pub enum Form {
     Result,
     /// The result of a comparison.
     Compare,
+    /// A published study, for `plumb audit`.
+    Audit,
+    /// What an audit says.
+    AuditResult,
 }

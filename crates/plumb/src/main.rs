@@ -31,6 +31,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         Command::Try(arguments) => commands::try_storage::run(arguments, common),
         Command::Compare(arguments) => commands::compare::run(arguments, common),
         Command::Run(arguments) => commands::run::run(arguments, common),
+        Command::Audit(arguments) => commands::audit::run(arguments, common),
         Command::Check { path } => commands::check::run(path, common),
         Command::Explain { code } => commands::explain::run(code.as_deref(), common),
         Command::List { tag, number } => commands::store::list(tag.as_deref(), *number, common),

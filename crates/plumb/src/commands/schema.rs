@@ -10,6 +10,8 @@ pub fn run(form: Form) -> Result<End, Stopped> {
         Form::Workload => session::print_json(&plumb_workload::native::schema())?,
         Form::Result => session::print_json(&schemars::schema_for!(plumb_result::RunResult))?,
         Form::Compare => session::print_json(&schemars::schema_for!(plumb_result::Comparison))?,
+        Form::Audit => session::print_json(&plumb_trust::audit::schema())?,
+        Form::AuditResult => session::print_json(&schemars::schema_for!(plumb_result::Audit))?,
     }
     Ok(End::Done)
 }

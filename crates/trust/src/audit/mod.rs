@@ -59,7 +59,11 @@ pub fn audit(study: &Study) -> Audit {
         }
         claims.push(looked.claim);
     }
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
+    // Worst first; alike ones in the order of the rules.
+    let place = |finding: &AuditFinding| {
+        RULES.iter().position(|rule| rule.code == finding.code && rule.name == finding.rule)
+    };
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.level), place(finding)));
     Audit {
         schema: Audit::SCHEMA.to_owned(),
         title: study.study.title.clone(),
@@ -77,6 +81,26 @@ pub fn audit(study: &Study) -> Audit {
         claims,
         admitted: study.study.admits.clone(),
     }
+}
+
+/// What the rules of a code look for in published numbers; `None` for a code that no rule has.
+pub fn explanation(code: &str) -> Option<String> {
+    let rules: Vec<&&Rule> = RULES.iter().filter(|rule| rule.code.eq_ignore_ascii_case(code.trim())).collect();
+    let first = rules.first()?;
+    let mut text = format!("{} · of published numbers (plumb audit)\n", first.code);
+    for rule in rules {
+        text.push_str(&format!("\n{}\n  {}\n  {}\n", rule.name, rule.what, rule.fix));
+    }
+    Some(text)
+}
+
+/// The table of rules in `docs/audit.md`.
+pub fn rules_table() -> String {
+    let mut text = String::from("| code | rule | what it finds | what would be right |\n|---|---|---|---|\n");
+    for rule in RULES {
+        text.push_str(&format!("| {} | `{}` | {} | {} |\n", rule.code, rule.name, rule.what, rule.fix));
+    }
+    text
 }
 
 fn verdict(findings: &[AuditFinding]) -> RunVerdict {

@@ -567,3 +567,27 @@ proptest! {
         }
     }
 }
+
+/// The page that people read has the rules that decide.
+#[test]
+fn the_document_lists_the_rules() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/audit.md");
+    let text = std::fs::read_to_string(&page).unwrap();
+    let (before, _) = text.split_once("writes it anew. -->\n\n").unwrap();
+    let wanted = format!("{before}writes it anew. -->\n\n{}", rules_table());
+    if std::env::var_os("PLUMB_BLESS").is_some() {
+        std::fs::write(&page, &wanted).unwrap();
+    }
+    let written = std::fs::read_to_string(&page).unwrap();
+    assert!(written == wanted, "docs/audit.md is out of date; run `PLUMB_BLESS=1 cargo test -p plumb-trust audit`");
+}
+
+/// A code without a check has its words here.
+#[test]
+fn codes_of_published_numbers_are_explained() {
+    for rule in RULES {
+        let text = explanation(&rule.code.to_lowercase()).unwrap();
+        assert!(text.contains(rule.name) && text.contains(rule.fix), "{text}");
+    }
+    assert!(explanation("P99").is_none());
+}

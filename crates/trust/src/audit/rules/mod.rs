@@ -99,7 +99,7 @@ pub static RULES: &[&Rule] = &[
     &claims::CONTRADICTED,
 ];
 
-/// Everything that the rules find, worst first; alike ones in the order of the codes.
+/// Everything that the rules of a whole study find.
 pub(super) fn findings(view: &View<'_>) -> Vec<AuditFinding> {
     let mut found: Vec<AuditFinding> = Vec::new();
     for rule in RULES {
@@ -107,7 +107,6 @@ pub(super) fn findings(view: &View<'_>) -> Vec<AuditFinding> {
             found.extend(look(view).into_iter().map(|draft| rule.finding(draft)));
         }
     }
-    found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
     found
 }
 
