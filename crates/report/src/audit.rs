@@ -94,6 +94,8 @@ fn shown(cell: &AuditedCell) -> String {
 const INDENT: usize = 13;
 /// Cells that are named one by one in a brief page.
 const CELLS_SHOWN: usize = 4;
+/// Tests that are named instead where there are more.
+const TESTS_SHOWN: usize = 3;
 
 fn findings(audit: &Audit, detail: Detail, style: &Style) -> String {
     let shown: Vec<&AuditFinding> =
@@ -124,8 +126,10 @@ fn findings(audit: &Audit, detail: Detail, style: &Style) -> String {
 fn below_line(text: &str, style: &Style) -> String {
     let indent = " ".repeat(INDENT);
     let wrapped = style.wrap(text, INDENT);
-    let lines: Vec<String> =
-        wrapped.split(&format!("\n{indent}")).map(|line| format!("{indent}{}\n", style.ink(Ink::Faint, line))).collect();
+    let lines: Vec<String> = wrapped
+        .split(&format!("\n{indent}"))
+        .map(|line| format!("{indent}{}\n", style.ink(Ink::Faint, line)))
+        .collect();
     lines.concat()
 }
 
@@ -133,7 +137,14 @@ fn rests_on(finding: &AuditFinding, detail: Detail) -> String {
     match finding.cells.as_slice() {
         [] => "the study as a whole".to_owned(),
         cells if detail == Detail::Full || cells.len() <= CELLS_SHOWN => cells.join(", "),
-        cells => format!("{}, … {} numbers", cells[0], cells.len()),
+        cells => {
+            let mut tests: Vec<&str> = cells.iter().map(|cell| cell.split('.').next().unwrap_or(cell)).collect();
+            tests.dedup();
+            let more = tests.len().saturating_sub(TESTS_SHOWN);
+            tests.truncate(TESTS_SHOWN);
+            let others = if more > 0 { format!(" and {more} more tests") } else { String::new() };
+            format!("{} numbers of {}{others}", cells.len(), tests.join(", "))
+        }
     }
 }
 
@@ -161,8 +172,10 @@ fn claim_lines(claim: &AuditedClaim, style: &Style) -> String {
     }
     if !claim.findings.is_empty() {
         let line = style.wrap(&format!("its numbers: {}", claim.findings.join(", ")), CLAIM_INDENT);
-        let lines: Vec<String> =
-            line.split(&format!("\n{indent}")).map(|line| format!("{indent}{}\n", style.ink(Ink::Faint, line))).collect();
+        let lines: Vec<String> = line
+            .split(&format!("\n{indent}"))
+            .map(|line| format!("{indent}{}\n", style.ink(Ink::Faint, line)))
+            .collect();
         text.push_str(&lines.concat());
     }
     text
@@ -215,11 +228,7 @@ mod tests {
                         cell("b", Some("23.9 MB/s"), 23.9e6, "MB/s"),
                     ],
                 },
-                AuditedRow {
-                    test: "dd".to_owned(),
-                    metric: "read".to_owned(),
-                    cells: vec![cell("a", None, 0.0, "")],
-                },
+                AuditedRow { test: "dd".to_owned(), metric: "read".to_owned(), cells: vec![cell("a", None, 0.0, "")] },
             ],
             findings: vec![
                 finding("A8", Level::Fail, 1, "Nothing moved."),
@@ -239,7 +248,31 @@ mod tests {
 
     #[test]
     fn the_page_shows_numbers_findings_and_claims() {
-        insta::assert_snapshot!(page(&audit(), Detail::Brief, &Style::PLAIN), @"");
+        let wanted = "\
+A study (Somebody, 2014)
+verdict reject: 1 fail, 1 warn, 1 note; 0 of 1 claims stand
+
+published
+            A                       B
+  dd.write  49.02 MB/s = 51.4 MB/s  23.9 MB/s
+  dd.read   –                       –
+
+findings
+  fail  A8   Nothing moved.
+             rule: dd.write@0. Do it right.
+  warn  E1   Too few runs.
+             rule: 9 numbers of dd. Do it right.
+  and 1 note (`--notes` has all)
+
+claims
+  unsupported   \"A is faster.\"
+                One run a side.
+                its numbers: E1 rule
+
+admitted by the authors
+  - It was one run.
+";
+        assert_eq!(page(&audit(), Detail::Brief, &Style::PLAIN), wanted);
     }
 
     /// Missing is missing, and a page in full leaves nothing out.

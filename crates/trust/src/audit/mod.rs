@@ -60,9 +60,8 @@ pub fn audit(study: &Study) -> Audit {
         claims.push(looked.claim);
     }
     // Worst first; alike ones in the order of the rules.
-    let place = |finding: &AuditFinding| {
-        RULES.iter().position(|rule| rule.code == finding.code && rule.name == finding.rule)
-    };
+    let place =
+        |finding: &AuditFinding| RULES.iter().position(|rule| rule.code == finding.code && rule.name == finding.rule);
     findings.sort_by_key(|finding| (std::cmp::Reverse(finding.level), place(finding)));
     Audit {
         schema: Audit::SCHEMA.to_owned(),

@@ -71,7 +71,7 @@ pub(super) static CANNOT_RUN: Rule = Rule {
     look: Look::Study(cannot_run),
 };
 
-fn dds<'a>(actions: &'a [Action]) -> impl Iterator<Item = &'a Dd> {
+fn dds(actions: &[Action]) -> impl Iterator<Item = &Dd> {
     actions.iter().filter_map(|action| match action {
         Action::Dd(dd) => Some(dd),
         _ => None,
