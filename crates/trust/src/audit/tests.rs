@@ -274,7 +274,7 @@ fn mirrors() {
             (Note, "D7", "version-not-stated", "*"),
         ],
     );
-    assert_says(&audit, "E11", "mixed-units", &["4.9 %"]);
+    assert_says(&audit, "E11", "mixed-units", &["understates FreeBSD by 4.9 %"]);
     assert_says(&audit, "E11", "unit", &["10 rates of FreeBSD", "51.40 MB/s or 49.02 MiB/s"]);
     assert_says(&audit, "E13", "tool-generations", &["131 times"]);
     assert_says(&audit, "P2", "quoted", &["35.0", "38.0", "which is the number of dd-1m-write", "38.04 MB/s"]);

@@ -152,11 +152,21 @@ fn mixed_units(view: &View<'_>) -> Vec<Draft> {
             Some(format!("{name} in {}", unit.clear(cell.base())))
         })
         .collect();
+    // The same rate makes a smaller number of larger units.
+    let understated: Vec<String> = example
+        .iter()
+        .filter(|cell| cell.base() == Base::Binary)
+        .map(|cell| side_name(view.study, &cell.cell.side).to_owned())
+        .collect();
     vec![Draft {
         level: Level::Warn,
         cells: ids(mixed.iter().copied()),
         observed: format!("{bias:.1} % between the units"),
-        message: format!("{} are compared as if in one unit, which favours one side by {bias:.1} %.", listed(&parts)),
+        message: format!(
+            "{} are compared as if in one unit, which understates {} by {bias:.1} %.",
+            listed(&parts),
+            listed(&understated)
+        ),
     }]
 }
 
