@@ -56,6 +56,8 @@ pub enum Command {
     Run(RunArguments),
     /// Take a setting through its levels: curves of load, block size and working set, with what they say.
     Sweep(SweepArguments),
+    /// Recompute published numbers: rates, units, directions, sizes against memory, claims. No load.
+    Audit(AuditArguments),
     /// What would make a result wrong here? No load.
     Check {
         /// A path on the storage in question.
@@ -282,6 +284,17 @@ pub struct SweepArguments {
     pub read_only: bool,
 }
 
+/// Arguments of `plumb audit`.
+#[derive(Debug, Args)]
+pub struct AuditArguments {
+    /// Files of published studies, in TOML (`plumb schema audit`); `-` is standard input.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+    /// Show notes as well, and name every number that a finding rests on.
+    #[arg(long)]
+    pub notes: bool,
+}
+
 /// A form that Plumb reads or writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Form {
@@ -295,4 +308,8 @@ pub enum Form {
     Noise,
     /// The result of a sweep.
     Sweep,
+    /// A published study, for `plumb audit`.
+    Audit,
+    /// What an audit says.
+    AuditResult,
 }

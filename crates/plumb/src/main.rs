@@ -33,6 +33,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         Command::Noise(arguments) => commands::noise::run(arguments, common),
         Command::Run(arguments) => commands::run::run(arguments, common),
         Command::Sweep(arguments) => commands::sweep::run(arguments, common),
+        Command::Audit(arguments) => commands::audit::run(arguments, common),
         Command::Check { path } => commands::check::run(path, common),
         Command::Explain { code } => commands::explain::run(code.as_deref(), common),
         Command::List { tag, number } => commands::store::list(tag.as_deref(), *number, common),

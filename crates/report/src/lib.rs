@@ -1,5 +1,6 @@
 //! What people read: terminal pages of results and comparisons. Text in, text out; nothing here touches the system.
 
+pub mod audit;
 pub mod compare;
 pub mod condition;
 pub mod facts;

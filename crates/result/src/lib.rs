@@ -2,6 +2,7 @@
 //! both into [`Finding`]s, a [`Tier`] for every rate and a [`RunVerdict`]; the whole is a [`RunResult`], which the
 //! store keeps and reports and dialects print. Nothing here touches the system.
 
+pub mod audit;
 pub mod compare;
 pub mod condition;
 pub mod conditions;
@@ -17,6 +18,7 @@ pub mod observe;
 pub mod run;
 pub mod sweep;
 
+pub use audit::{Audit, AuditFinding, AuditedClaim, ClaimVerdict};
 pub use compare::{Comparison, Contrast, ContrastVerdict};
 pub use finding::{Finding, Level, RunVerdict, Tier};
 pub use histogram::Histogram;

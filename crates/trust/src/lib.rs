@@ -5,6 +5,7 @@
 //! [`checks`], and `plumb explain`, `docs/checks.md` and the tests read the same row. A check that lacks its evidence
 //! is `skipped` with the reason, never `pass`.
 
+pub mod audit;
 mod check;
 pub mod checks;
 mod comparison;

@@ -12,7 +12,7 @@ pub fn run(code: Option<&str>, _common: &Common) -> Result<End, Stopped> {
                 plumb_trust::CHECKS.iter().map(|check| format!("{:4} {}\n", check.code, check.title)).collect();
             session::print(&lines)?;
         }
-        Some(code) => match plumb_trust::explanation(&code.to_uppercase()) {
+        Some(code) => match explanation(&code.to_uppercase()) {
             Some(text) => session::print(&text)?,
             None => {
                 let known: Vec<&str> = plumb_trust::CHECKS.iter().map(|check| check.code).collect();
@@ -21,4 +21,9 @@ pub fn run(code: Option<&str>, _common: &Common) -> Result<End, Stopped> {
         },
     }
     Ok(End::Done)
+}
+
+/// A check's words, or those of a code that only published numbers have (`P1` …).
+fn explanation(code: &str) -> Option<String> {
+    plumb_trust::explanation(code).or_else(|| plumb_trust::audit::explanation(code))
 }

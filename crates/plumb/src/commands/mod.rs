@@ -1,5 +1,6 @@
 //! One file a command, or a few that belong together.
 
+pub mod audit;
 pub mod check;
 pub mod clean;
 pub mod compare;

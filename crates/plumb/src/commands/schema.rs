@@ -12,6 +12,8 @@ pub fn run(form: Form) -> Result<End, Stopped> {
         Form::Noise => session::print_json(&schemars::schema_for!(plumb_result::Noise))?,
         Form::Compare => session::print_json(&schemars::schema_for!(plumb_result::Comparison))?,
         Form::Sweep => session::print_json(&schemars::schema_for!(plumb_result::Sweep))?,
+        Form::Audit => session::print_json(&plumb_trust::audit::schema())?,
+        Form::AuditResult => session::print_json(&schemars::schema_for!(plumb_result::Audit))?,
     }
     Ok(End::Done)
 }

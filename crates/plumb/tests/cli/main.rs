@@ -3,6 +3,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod audit;
 mod commands;
 mod compare;
 mod documents;

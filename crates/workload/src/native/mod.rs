@@ -5,6 +5,7 @@
 //! [`NativeError`] whose [`Diagnostic`]s know their place.
 
 mod error;
+mod form;
 mod locate;
 mod overrides;
 mod print;
@@ -14,6 +15,7 @@ mod tests;
 mod wording;
 
 pub use error::{Diagnostic, NativeError, Origin};
+pub use form::read_form;
 pub use overrides::{Override, OverrideError, Reach, SHORTHANDS, Shorthand};
 pub use print::{PrintError, to_toml};
 pub use schema::schema;

@@ -1,0 +1,54 @@
+//! `plumb audit`: recomputes published numbers.
+
+use crate::args::{AuditArguments, Common};
+use crate::exit::{End, Stopped};
+use crate::session;
+use plumb_report::audit::{Detail, page};
+use plumb_result::Audit;
+use std::io::Read;
+use std::path::Path;
+
+/// Audits each file. All are read before any is shown, so that a bad one costs no half of the output.
+pub fn run(arguments: &AuditArguments, common: &Common) -> Result<End, Stopped> {
+    let mut audits = Vec::with_capacity(arguments.files.len());
+    let mut bad = Vec::new();
+    for path in &arguments.files {
+        match one(path) {
+            Ok(audit) => audits.push(audit),
+            Err(stopped) => bad.push(stopped),
+        }
+    }
+    if !bad.is_empty() {
+        let messages: Vec<String> = bad.iter().map(|stopped| stopped.message.clone()).collect();
+        return Err(Stopped::usage(messages.join("\n\n")));
+    }
+    if common.json {
+        // One study is one object, as everywhere; several are a list.
+        match audits.as_slice() {
+            [only] => session::print_json(only)?,
+            many => session::print_json(&many)?,
+        }
+    } else {
+        let style = session::style();
+        let detail = if arguments.notes { Detail::Full } else { Detail::Brief };
+        let pages: Vec<String> = audits.iter().map(|audit| page(audit, detail, &style)).collect();
+        session::print(&pages.join("\n\n"))?;
+    }
+    Ok(if audits.iter().any(Audit::is_rejected) { End::Rejected } else { End::Done })
+}
+
+/// Reads and audits one file; `-` is standard input.
+fn one(path: &Path) -> Result<Audit, Stopped> {
+    let mut text = String::new();
+    let (name, read) = if path == Path::new("-") {
+        ("<stdin>".to_owned(), std::io::stdin().read_to_string(&mut text).map(drop))
+    } else {
+        let opened = std::fs::File::open(path).and_then(|mut file| file.read_to_string(&mut text)).map(drop);
+        (path.display().to_string(), opened)
+    };
+    read.map_err(|error| {
+        Stopped::usage(format!("cannot read {name}: {error}; `plumb audit` takes TOML files, see docs/audit.md"))
+    })?;
+    let study = plumb_trust::audit::read(&name, &text).map_err(Stopped::usage)?;
+    Ok(plumb_trust::audit::audit(&study))
+}

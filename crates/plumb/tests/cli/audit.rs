@@ -1,0 +1,87 @@
+//! `plumb audit` from outside: the published studies, the document's example, and files that are none.
+
+use crate::common::Home;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
+}
+
+fn study(name: &str) -> String {
+    root().join("audits").join(name).display().to_string()
+}
+
+/// The block of the document that begins with this mark.
+fn block(mark: &str) -> String {
+    let text = std::fs::read_to_string(root().join("docs/audit.md")).unwrap();
+    let (_, rest) = text.split_once(&format!("```{mark}\n")).unwrap();
+    rest.split_once("```").unwrap().0.to_owned()
+}
+
+/// What the document shows is what the program prints.
+#[test]
+fn the_document_s_example_is_true() {
+    let home = Home::new();
+    home.file("study.toml", &block("toml part"));
+    let said = home.plumb("audit study.toml");
+    assert_eq!(said.code, 3, "{}", said.err);
+    let shown = block("text");
+    let shown = shown.strip_prefix("$ plumb audit study.toml\n").unwrap();
+    assert_eq!(said.out.trim_end(), shown.trim_end());
+}
+
+#[test]
+fn published_studies_are_rejected_with_their_findings() {
+    let home = Home::new();
+    for name in ["three-systems", "raid4-vs-raid5", "mirrors", "ext3-kernels"] {
+        let said = home.with(["audit", "--json", &study(&format!("{name}.toml"))]);
+        assert_eq!(said.code, 3, "{name}: {}", said.err);
+        let audit: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(audit["schema"], "plumb.audit/1");
+        assert_eq!(audit["verdict"], "reject");
+        assert!(audit["findings"].as_array().unwrap().len() > 10);
+    }
+    let several = home.with(["audit", &study("mirrors.toml"), &study("ext3-kernels.toml")]);
+    assert!(several.out.contains("gmirror") && several.out.contains("PostMark"), "{}", several.out);
+}
+
+/// A study that does it right ends with 0.
+#[test]
+fn a_sound_study_is_accepted() {
+    let home = Home::new();
+    let text = block("toml part")
+        .replace("order = \"fixed\"", "order = \"randomised\"")
+        .replace("repetitions = 1", "repetitions = 8")
+        .replace("6.1.0-32", "6.1.0-30")
+        .replace("\"136.4\"", "\"143.0\"")
+        .replace("seconds = \"150.2\"", "seconds = \"150.2\", spread = 0.01")
+        .replace("seconds = \"142.2\"", "seconds = \"142.2\", spread = 0.01")
+        .replace("10.7", "5.6");
+    home.file("study.toml", &text);
+    let said = home.plumb("audit study.toml");
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+    assert!(said.out.contains("1 of 1 claims stand") && said.out.contains("none"), "{}", said.out);
+}
+
+/// A bad file ends with 2, says where and what, and prints nothing of the others.
+#[test]
+fn a_file_that_is_no_study_is_refused() {
+    let home = Home::new();
+    home.file("study.toml", &block("toml part").replace("side = \"b\"", "side = \"c\""));
+    let said = home.with(["audit", &study("mirrors.toml"), "study.toml", "nothing.toml"]);
+    assert_eq!((said.code, said.out.as_str()), (2, ""));
+    for words in ["study.toml:", "there is no side `c`", "cannot read nothing.toml"] {
+        assert!(said.err.contains(words), "{}", said.err);
+    }
+}
+
+#[test]
+fn codes_and_schemas_are_explained() {
+    let home = Home::new();
+    assert!(home.plumb("explain P3").out.contains("mounted"));
+    for form in ["audit", "audit-result"] {
+        let said = home.with(["schema", form]);
+        let schema: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        assert!(schema["properties"].is_object(), "{form}");
+    }
+}
