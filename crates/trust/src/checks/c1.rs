@@ -38,8 +38,9 @@ pub(crate) static CHECK: Check = Check {
           request is counted as the bytes that the device could move in the time that a request takes.",
     how: "Bytes that the leaf devices moved, less what was charged to Plumb; `/proc/*/io` of the processes that did most; \
           requests from /proc/diskstats, of which ops of up to 64 KiB under O_DIRECT, and a write before each fsync, are \
-          the load's own, and which are otherwise shared out by bytes. A request counts as 1 MiB on a disk that seeks and as 64 KiB, divided by the \
-          ops in flight, on flash; all of it times the share of the phase in which the device was busy.",
+          the load's own, and which are otherwise shared out by bytes. A request counts as 1 MiB on a disk that seeks and \
+          as 64 KiB, divided by the ops in flight, on flash; all of it times the share of the phase in which the device \
+          was busy.",
     threshold: "more than 2 % of the device's time, and more than 1 MiB, warns; more than 10 % fails",
     fix: "Stop what is named, wait until it is done, or use a device of its own.",
     judges: &[Judge::Phase(look)],
