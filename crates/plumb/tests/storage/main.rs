@@ -7,6 +7,7 @@ mod common;
 
 mod devices;
 mod filesystems;
+mod load;
 mod slower;
 mod traps;
 

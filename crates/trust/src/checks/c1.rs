@@ -13,9 +13,9 @@ const FAIL_SHARE: f64 = 0.10;
 const TOLERATED_BYTES: u64 = 1 << 20;
 /// What a request costs on a disk that seeks, in bytes that it could move meanwhile: about 8 ms at 130 MB/s.
 const SEEK_BYTES: f64 = (1 << 20) as f64;
-/// The same on flash, for one request at a time: 80 µs at 550 MB/s are 44 kB, 70 µs at 3.5 GB/s 245 kB. Requests in
-/// flight together share it.
-const FLASH_BYTES: f64 = (128 << 10) as f64;
+/// The same on flash, for one request at a time: 80 µs at 550 MB/s are 44 kB, 70 µs at 3.5 GB/s 245 kB; the lower end, so
+/// that small writes of a living system do not weigh more than they take. Requests in flight together share it.
+const FLASH_BYTES: f64 = (64 << 10) as f64;
 /// A larger direct request may be split by the kernel, so that ops no longer count requests.
 const UNSPLIT_BYTES: u64 = 64 << 10;
 /// The largest request that a neighbour is taken to make.
@@ -38,8 +38,9 @@ pub(crate) static CHECK: Check = Check {
           request is counted as the bytes that the device could move in the time that a request takes.",
     how: "Bytes that the leaf devices moved, less what was charged to Plumb; `/proc/*/io` of the processes that did most; \
           requests from /proc/diskstats, of which ops of up to 64 KiB under O_DIRECT, and a write before each fsync, are \
-          the load's own, and which are otherwise shared out by bytes. A request counts as 1 MiB on a disk that seeks and as 128 KiB, divided by the \
-          ops in flight, on flash; all of it times the share of the phase in which the device was busy.",
+          the load's own, and which are otherwise shared out by bytes. A request counts as 1 MiB on a disk that seeks and \
+          as 64 KiB, divided by the ops in flight, on flash; all of it times the share of the phase in which the device \
+          was busy.",
     threshold: "more than 2 % of the device's time, and more than 1 MiB, warns; more than 10 % fails",
     fix: "Stop what is named, wait until it is done, or use a device of its own.",
     judges: &[Judge::Phase(look)],

@@ -22,18 +22,20 @@ const DEFAULT_EXPIRY_NS: u64 = 30_000_000_000;
 pub(crate) static CHECK: Check = Check {
     code: "E7",
     title: "Too short",
-    what: "Whether phases were long enough to show what comes later: full caches, garbage collection, heat, writeback. A \
-           short phase whose rate holds still is noted, once for the run; one whose rate moves warns, and so does a \
+    what: "Whether phases were long enough to show what comes later: full caches, garbage collection, heat, writeback. \
+           A short phase whose rate holds still is noted, once for the run; one whose rate moves warns, and so does a \
            buffered write without a flush in which writing back had begun and not settled. Where all of it stayed in \
            memory, the rate is the cache's, is labelled so, and is noted.",
-    why: "The kernel begins to write dirty pages back when they are 30 s old, so that a shorter buffered write meets the \
-          device by accident of its length. A short measurement is not wrong by itself: a comparison repeats it many \
-          times, and what varies between runs is in its interval; what a run never lived to see is not. So shortness alone \
-          is said and not held against the number: a warning on each run of a few seconds would be read by nobody.",
+    why: "The kernel begins to write dirty pages back when they are 30 s old, so that a shorter buffered write meets \
+          the device by accident of its length. A short measurement is not wrong by itself: a comparison repeats it \
+          many times, and what varies between runs is in its interval; what a run never lived to see is not. So \
+          shortness alone is said and not held against the number: a warning on each run of a few seconds would be \
+          read by nobody.",
     how: "Wall time of each phase; under 30 s the trend of its one-second means (Mann-Kendall, Theil-Sen); \
           `vm.dirty_expire_centisecs` and the tier of buffered writes.",
-    threshold: "less than 30 s is noted; with a trend (5 s or more, p < 0.05, more than 10 %) it warns; a buffered write \
-                without a flush in the clock, shorter than 3 times the expiry and partly written back, warns",
+    threshold: "less than 30 s is noted; with a trend (over 5 s or more behind the first, p < 0.05, more than 10 %) it \
+                warns; a buffered write without a flush in the clock, shorter than 3 times the expiry and partly \
+                written back, warns",
     fix: "Run longer (`--set phase.NAME.stop.time=60s`), or flush inside the clock.",
     judges: &[Judge::Run(look)],
 };
@@ -101,9 +103,11 @@ fn shortness<'a>(view: &PhaseView<'a>) -> Option<Short<'a>> {
     if wall_ns >= LONG_NS {
         return None;
     }
-    let rates = Series::of(view).rates;
+    let series = Series::of(view);
+    // Queues and the device's own cache fill in the first second.
+    let rates = series.rates.get(1..).unwrap_or_default();
     let moving = (rates.len() >= MIN_SECONDS && !memory_takes_the_writes(view))
-        .then(|| drift(&rates))
+        .then(|| drift(rates))
         .flatten()
         .filter(|drift| drift.p < BELIEVED_P && drift.share.abs() > DRIFT_SHARE);
     match moving {

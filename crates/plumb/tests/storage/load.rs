@@ -1,0 +1,87 @@
+//! Loads that are not what they seem, on real file systems.
+
+use crate::alone;
+use crate::common::disks::Mounted;
+use crate::common::{Home, assert_found, findings, needs};
+use std::io::{Seek, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn streams(content: &str, workers: u32) -> String {
+    format!(
+        "name = \"load\"\n[target.data.file]\npath = \"data\"\nsize = \"64MiB\"\nprepare = \"nothing\"\ncontent = \"{content}\"\n\
+         [[phase]]\nname = \"write\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.block = \"1MiB\"\n\
+         work.blocks.mix.write = 100\n[[phase]]\nname = \"read\"\ncache = \"cold\"\n[[phase.workers]]\ntarget = \"data\"\n\
+         count = {workers}\nwork.blocks.block = \"1MiB\"\n"
+    )
+}
+
+/// Protects: zeros over a file system that compresses are never taken for the device's rate.
+#[test]
+fn zeros_over_compression_are_called_so() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.btrfs"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::on_loop("btrfs", 512 << 20, "compress-force=zstd"), Home::new());
+    let run = |content: &str| {
+        home.file("load.toml", &streams(content, 1));
+        home.plumb(&format!("run load.toml --at {} --json", mounted.as_str())).json()
+    };
+    let zeros = run("zero");
+    assert_found(&zeros, "A9", "warn", "compress-force=zstd");
+    assert_found(&zeros, "A9", "warn", "stored compressed");
+    let random = run("random");
+    assert_eq!(findings(&random, "A9", "warn").len(), 0, "{:#}", random["checks"]);
+}
+
+/// Protects: streams over the same bytes are not added up as if each had asked the device.
+#[test]
+fn streams_over_the_same_bytes_are_called_so() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::on_loop("ext4", 512 << 20, ""), Home::new());
+    home.file("load.toml", &streams("random", 4));
+    let result = home.plumb(&format!("run load.toml --at {} --json", mounted.as_str())).json();
+    assert_found(&result, "B7", "warn", "4 workers went in order over the same bytes");
+}
+
+/// Writes durably over and over, until told to stop.
+fn write_beside(path: &Path, stop: &AtomicBool) {
+    let (mut file, block) = (std::fs::File::create(path).unwrap(), vec![0x5a; 1 << 20]);
+    while !stop.load(Ordering::Relaxed) {
+        file.rewind().unwrap();
+        for _ in 0..16 {
+            file.write_all(&block).unwrap();
+        }
+        file.sync_data().unwrap();
+    }
+}
+
+/// Protects: small random reads beside another process's stream are not taken for the device's own.
+#[test]
+fn another_process_on_the_device_is_seen() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::on_loop("ext4", 512 << 20, ""), Home::new());
+    home.file(
+        "load.toml",
+        "name = \"load\"\n[target.data.file]\npath = \"data\"\nsize = \"64MiB\"\n[[phase]]\nname = \"read\"\ncache = \"direct\"\n\
+         stop.time = \"3s\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.pattern = \"random\"\n",
+    );
+    let stop = AtomicBool::new(false);
+    // To plumb, this process is another one.
+    let result = std::thread::scope(|scope| {
+        scope.spawn(|| write_beside(&mounted.path().join("beside"), &stop));
+        let said = home.plumb(&format!("run load.toml --at {} --json", mounted.as_str()));
+        stop.store(true, Ordering::Relaxed);
+        said
+    })
+    .json();
+    let found = findings(&result, "C1", "fail").len() + findings(&result, "C1", "warn").len();
+    assert_eq!(found, 1, "{:#}", result["checks"]);
+}
