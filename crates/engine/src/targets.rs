@@ -398,9 +398,7 @@ fn file_path(target: &Target) -> &Path {
 /// Whether anything punches holes into a target.
 fn trims(workload: &Workload, target: &str) -> bool {
     let mut groups = workload.phase.iter().flat_map(|phase| &phase.workers);
-    groups.any(|group| {
-        group.target == target && matches!(&group.work, Work::Blocks(blocks) if blocks.mix.trim > 0)
-    })
+    groups.any(|group| group.target == target && matches!(&group.work, Work::Blocks(blocks) if blocks.mix.trim > 0))
 }
 
 /// The same target, taken as it lies there.

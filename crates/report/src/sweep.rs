@@ -5,7 +5,9 @@ use crate::run::short_id;
 use crate::style::{Ink, Style};
 use plumb_result::compare::LeftOut;
 use plumb_result::run::TierName;
-use plumb_result::sweep::{Agreement, Arrivals, CacheEdge, Curve, Knee, Place, Rise, Saturation, Spread, SweepPoint, Times};
+use plumb_result::sweep::{
+    Agreement, Arrivals, CacheEdge, Curve, Knee, Place, Rise, Saturation, Spread, SweepPoint, Times,
+};
 use plumb_result::{RunVerdict, Sweep, SweepKey};
 
 /// The whole page.
@@ -127,9 +129,9 @@ fn knee_words(curve: &Curve, knee: &Knee) -> String {
     };
     let numbers = format!("{} at a {latency} time of {}", format::per_second(knee.rate), format::time(knee.latency_ns));
     match knee.place {
-        Place::First => format!(
-            "The knee lies at {at} or below it: from there on latency grows faster than the rate ({numbers})."
-        ),
+        Place::First => {
+            format!("The knee lies at {at} or below it: from there on latency grows faster than the rate ({numbers}).")
+        }
         Place::Last => format!("No knee up to {at}: latency still grows more slowly than the rate ({numbers})."),
         Place::Inside if knee.from < knee.to => format!(
             "The knee is at {at} ({numbers}); by these runs it may be anywhere from {} to {}.",
@@ -167,13 +169,16 @@ fn saturation_words(key: SweepKey, saturation: &Saturation) -> String {
 fn edge_words(edge: &CacheEdge, memory_bytes: u64) -> String {
     let tier = |tier: Option<TierName>| tier.map_or("unknown", TierName::name);
     let size = |bytes: f64| SweepKey::Size.text(bytes);
+    let proven = edge.ratio.hi.is_some_and(|hi| hi < 1.0);
+    let proof = if proven { "" } else { ", which these runs alone do not prove, but the tier does" };
     let b6 = match edge.b6 {
         Agreement::Agrees => " Check B6 sees the cliff there, too.",
         Agreement::Differs => " Check B6 does not see the cliff there: another cache than memory may end here.",
         Agreement::NotAsked => "",
     };
     format!(
-        "The cache ends between {} and {}: the rate falls to {} of what it was ({} before, {} after); memory for caching is {}.{b6}",
+        "The cache ends between {} and {}: the rate falls to {} of what it was{proof} ({} before, {} after); memory for \
+         caching is {}.{b6}",
         size(edge.below_bytes),
         size(edge.above_bytes),
         format::percent(edge.ratio.value),
@@ -496,7 +501,8 @@ mod tests {
     #[test]
     fn nothing_accepted_is_no_curve() {
         let mut sweep = sweep(vec![point(1.0, None), point(2.0, None)], Found::default());
-        sweep.left_out = vec![LeftOut { run: "01".into(), side: "depth=1".into(), reason: "A1 from memory.".into() }; 6];
+        sweep.left_out =
+            vec![LeftOut { run: "01".into(), side: "depth=1".into(), reason: "A1 from memory.".into() }; 6];
         let page = page(&sweep, &Style::PLAIN);
         assert!(page.contains("no curve: all of its 6 runs were rejected"), "{page}");
         assert!(page.contains("6 runs, such as"), "{page}");
@@ -519,12 +525,18 @@ mod tests {
             let sweep = sweep(vec![point(1.0, Some(1000.0)), point(8.0, Some(8000.0))], found);
             words(&sweep, &sweep.curves[0]).join(" ")
         };
-        assert!(said(knee(Place::Inside, 8.0)).contains("The knee is at depth 8 (8.00 k/s at a mean service time of 1.00 ms)"));
+        assert!(
+            said(knee(Place::Inside, 8.0))
+                .contains("The knee is at depth 8 (8.00 k/s at a mean service time of 1.00 ms)")
+        );
         assert!(said(knee(Place::Inside, 16.0)).contains("anywhere from 8 to 16"));
         assert!(said(knee(Place::First, 8.0)).contains("or below it"));
         assert!(said(knee(Place::Last, 8.0)).contains("No knee up to depth 8"));
         let saturation = |perhaps, place| {
-            saturation_words(SweepKey::Threads, &Saturation { level: 8.0, perhaps, rate_max: 1e4, level_max: 16.0, place, rise: Rise::Proven })
+            saturation_words(
+                SweepKey::Threads,
+                &Saturation { level: 8.0, perhaps, rate_max: 1e4, level_max: 16.0, place, rise: Rise::Proven },
+            )
         };
         assert_eq!(
             saturation(4.0, Place::Inside),

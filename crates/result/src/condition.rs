@@ -164,7 +164,11 @@ fn value_of(text: &str, unit: Unit) -> Option<f64> {
         Unit::OpsPerSecond => text.parse::<PerSecond>().ok().map(|rate| rate.0),
         Unit::Cpus => {
             let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 0.01));
-            number.parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0).map(|number| number * scale)
+            number
+                .parse::<f64>()
+                .ok()
+                .filter(|number| number.is_finite() && *number >= 0.0)
+                .map(|number| number * scale)
         }
     }
 }
@@ -218,10 +222,9 @@ impl Assertion {
         let reason = match (observed.is_empty(), without, &self.phase) {
             (true, _, Some(phase)) => Some(format!("not measured: `{phase}` has no {}", self.metric)),
             (true, _, None) => Some(format!("not measured: no phase has {}", self.metric)),
-            (false, Some(one), _) => Some(format!(
-                "not measured: `{}` completed too few of these ops for {}",
-                one.phase, self.metric
-            )),
+            (false, Some(one), _) => {
+                Some(format!("not measured: `{}` completed too few of these ops for {}", one.phase, self.metric))
+            }
             (false, None, _) => None,
         };
         let holds = reason.is_none()
@@ -332,7 +335,9 @@ mod tests {
 
     #[test]
     fn comparisons_are_what_they_say() {
-        for (op, at, above) in [(Op::Less, false, false), (Op::AtMost, true, false), (Op::More, false, true), (Op::AtLeast, true, true)] {
+        for (op, at, above) in
+            [(Op::Less, false, false), (Op::AtMost, true, false), (Op::More, false, true), (Op::AtLeast, true, true)]
+        {
             assert_eq!((op.holds(5.0, 5.0), op.holds(6.0, 5.0)), (at, above), "{op:?}");
         }
     }

@@ -20,5 +20,5 @@ pub use measurement::{
 };
 pub use metric::{Better, Metric, Quantity, Unit};
 pub use observe::{Observations, PhaseObservations, Seen};
-pub use sweep::{Sweep, SweepKey};
 pub use run::{MetricValue, PhaseResult, RunResult, Tool};
+pub use sweep::{Sweep, SweepKey};

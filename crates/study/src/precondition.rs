@@ -165,11 +165,17 @@ pub fn precondition(
 
 fn fill(target: &str, bytes: Option<u64>, cache: CachePolicy) -> Phase {
     // A size that is no multiple of the block ends in a smaller one; round the cache, blocks must fit in whole.
-    let fitting = bytes.filter(|bytes| *bytes > 0).map_or(FILL_BLOCK, |bytes| FILL_BLOCK.min(1 << bytes.trailing_zeros().min(62)));
+    let fitting = bytes
+        .filter(|bytes| *bytes > 0)
+        .map_or(FILL_BLOCK, |bytes| FILL_BLOCK.min(1 << bytes.trailing_zeros().min(62)));
     let direct = cache == CachePolicy::Direct && fitting >= 512;
     let work = Blocks {
         pattern: Pattern::Sequential,
-        block: BlockSize::Fixed(Bytes(if direct { fitting } else { FILL_BLOCK.min(bytes.unwrap_or(FILL_BLOCK).max(1)) })),
+        block: BlockSize::Fixed(Bytes(if direct {
+            fitting
+        } else {
+            FILL_BLOCK.min(bytes.unwrap_or(FILL_BLOCK).max(1))
+        })),
         mix: Mix::WRITE,
         ..Blocks::default()
     };

@@ -23,7 +23,8 @@ use std::path::Path;
 /// Runs a workload file or a named workload.
 pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     let place = Place::parse(&arguments.at)?;
-    let Loaded { mut workload, policies } = load(&arguments.workload, &arguments.set, Scale::moderate(place.for_named()))?;
+    let Loaded { mut workload, policies } =
+        load(&arguments.workload, &arguments.set, Scale::moderate(place.for_named()))?;
     if let Some(seed) = arguments.seed {
         workload.seed = seed;
     }
@@ -159,7 +160,8 @@ impl Conditions {
 }
 
 /// Why a rejected result ends otherwise than by its conditions.
-const REJECTED: &str = "The checks reject this result: whether a condition is true or false cannot be read from its numbers.";
+const REJECTED: &str =
+    "The checks reject this result: whether a condition is true or false cannot be read from its numbers.";
 
 /// The command as typed, for the record.
 pub fn command_line() -> String {
@@ -176,11 +178,8 @@ pub struct Loaded {
 
 /// A workload file, or a named workload at a scale, with overrides.
 pub fn load(name: &str, set: &[String], mut scale: Scale) -> Result<Loaded, Stopped> {
-    let overrides = set
-        .iter()
-        .map(|text| text.parse::<Override>())
-        .collect::<Result<Vec<_>, _>>()
-        .map_err(Stopped::usage)?;
+    let overrides =
+        set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>().map_err(Stopped::usage)?;
     let path = Path::new(name);
     if path.is_file() {
         let text =
@@ -204,9 +203,7 @@ pub fn load(name: &str, set: &[String], mut scale: Scale) -> Result<Loaded, Stop
             let typed = overrides.iter().any(|change| change.path.rsplit('.').next() == Some("cache"));
             Ok(Loaded { workload, policies: if typed { Policies::AsWritten } else { Policies::Fitted } })
         }
-        Ok(_) => Err(Stopped::usage(format!(
-            "`{name}` is several workloads; `plumb compare --for` runs them"
-        ))),
+        Ok(_) => Err(Stopped::usage(format!("`{name}` is several workloads; `plumb compare --for` runs them"))),
         Err(error) => Err(Stopped::usage(format!("there is no file `{name}`; {error}"))),
     }
 }

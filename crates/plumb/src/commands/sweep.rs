@@ -219,13 +219,7 @@ fn refuse_writes(workload: &Workload, plan: &Plan, spot: &Spot) -> Result<(), St
 
 /// Bytes that lie in the directory at a time. A default size shrinks to what is safe; one that was asked for does not
 /// change under the hand.
-fn fit(
-    workload: &mut Workload,
-    plan: &Plan,
-    room: Option<Room>,
-    bench: &Bench,
-    base: &Path,
-) -> Result<u64, Stopped> {
+fn fit(workload: &mut Workload, plan: &Plan, room: Option<Room>, bench: &Bench, base: &Path) -> Result<u64, Stopped> {
     let Some(room) = room else { return Ok(0) };
     let sizes = plan.axes.iter().find(|axis| axis.key == SweepKey::Size);
     if let Some(axis) = sizes {

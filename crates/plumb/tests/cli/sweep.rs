@@ -74,7 +74,9 @@ fn rates_go_past_the_maximum_and_response_time_shows_it() {
     assert!(p99(last, "response") > 10.0 * p99(last, "service"), "{last:#}");
     let first = &curve["points"][0];
     assert!(p99(first, "response") < 1.1 * p99(first, "service"), "{first:#}");
-    home.plumb("sweep rate=auto sim:ssd --points 3 --time 100ms").expect(0).says(&["p99 service | response", "Poisson"]);
+    home.plumb("sweep rate=auto sim:ssd --points 3 --time 100ms")
+        .expect(0)
+        .says(&["p99 service | response", "Poisson"]);
 }
 
 #[test]
@@ -151,9 +153,12 @@ fn rejected_points_are_missing() {
     }
     assert_eq!(sweep["left_out"].as_array().unwrap().len(), 9);
     assert_eq!(home.query("SELECT count(*) FROM run")[0][0], 9);
-    home.plumb("sweep depth=1..4 sim:ssd?errors=5% --time 100ms")
-        .expect(3)
-        .says(&["no curve: all of its 9 runs were rejected by checks", "runs, such as", "B9", "–"]);
+    home.plumb("sweep depth=1..4 sim:ssd?errors=5% --time 100ms").expect(3).says(&[
+        "no curve: all of its 9 runs were rejected by checks",
+        "runs, such as",
+        "B9",
+        "–",
+    ]);
 }
 
 #[test]
@@ -196,7 +201,9 @@ fn a_file_that_is_there_is_only_read() {
 #[test]
 fn a_directory_is_left_as_it_was() {
     let home = Home::new();
-    home.plumb("sweep depth=1,4 . --size 4MiB --time 200ms --repeat 2").ran().complains(&["laid out once for all points"]);
+    home.plumb("sweep depth=1,4 . --size 4MiB --time 200ms --repeat 2")
+        .ran()
+        .complains(&["laid out once for all points"]);
     assert_no_test_data(&home.work());
     assert_eq!(std::fs::read_dir(home.registry()).map_or(0, Iterator::count), 0);
 }
@@ -215,7 +222,8 @@ fn ctrl_c_prints_what_there_is_and_cleans_up() {
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
     let sweep: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(sweep["partial"], true);
-    let runs = sweep["curves"][0]["points"].as_array().unwrap().iter().map(|point| point["runs"].as_array().unwrap().len());
+    let runs =
+        sweep["curves"][0]["points"].as_array().unwrap().iter().map(|point| point["runs"].as_array().unwrap().len());
     assert!(runs.sum::<usize>() >= 2);
     assert_no_test_data(&home.work());
 }
@@ -230,14 +238,23 @@ fn assertions_decide_the_exit_code() {
         }
         home.with(words)
     };
-    run("sim:ssd", &["read.lat.p99 < 5ms", "random-read/read.iops >= 1k/s"]).expect(0).says(&[
-        "ok read.lat.p99 < 5ms (random-read",
-        "ok random-read/read.iops >= 1k/s",
-    ]);
+    run("sim:ssd", &["read.lat.p99 < 5ms", "random-read/read.iops >= 1k/s"])
+        .expect(0)
+        .says(&["ok read.lat.p99 < 5ms (random-read", "ok random-read/read.iops >= 1k/s"]);
     run("sim:ssd", &["read.lat.p99 < 5ms", "read.bw > 9GB/s"]).expect(1).says(&["false read.bw > 9GB/s (random-read"]);
     // What was not measured is not true.
     run("sim:ssd", &["write.lat.p99 < 5ms"]).expect(1).says(&["not measured: no phase has write.lat.p99"]);
-    let json = home.with(["run", "random-read", "--at", "sim:ssd", "--set", "time=300ms", "--json", "--assert", "read.bw > 9GB/s"]);
+    let json = home.with([
+        "run",
+        "random-read",
+        "--at",
+        "sim:ssd",
+        "--set",
+        "time=300ms",
+        "--json",
+        "--assert",
+        "read.bw > 9GB/s",
+    ]);
     let result = json.expect(1).json();
     assert_eq!(result["assertions"][0]["holds"], false);
     let schema = home.plumb("schema result").expect(0).json();
@@ -250,7 +267,8 @@ fn assertions_decide_the_exit_code() {
 fn a_rejected_result_stays_rejected_whatever_is_asserted() {
     let home = Home::new();
     for condition in ["write.bw > 1MB/s", "write.bw > 900GB/s"] {
-        let words = ["run", "random-write", "--at", "sim:ssd?lying-flush", "--set", "time=300ms", "--assert", condition];
+        let words =
+            ["run", "random-write", "--at", "sim:ssd?lying-flush", "--set", "time=300ms", "--assert", condition];
         let said = home.with(words);
         if said.code == 0 || said.code == 1 {
             // Whether a lying flush alone rejects a run is the checks' own matter.
@@ -276,9 +294,9 @@ fn a_bad_assertion_is_pointed_at_before_anything_runs() {
 #[test]
 fn until_steady_says_after_how_many_rounds() {
     let home = Home::new();
-    home.plumb("run random-read --at sim:ssd --until steady").expect(0).says(&[
-        "steady random-read: steady after 5 rounds of 1s",
-    ]);
+    home.plumb("run random-read --at sim:ssd --until steady")
+        .expect(0)
+        .says(&["steady random-read: steady after 5 rounds of 1s"]);
     let result = home.plumb("run random-read --at sim:ssd --until steady:2s --json").expect(0).json();
     assert_eq!(result["steady"][0]["reached"], true);
     assert_eq!(result["steady"][0]["round_ns"], 2_000_000_000u64);

@@ -119,7 +119,7 @@ pub fn counted(phase: &Phase) -> Counted {
         Some(flow) if flow.count_transactions => RateOf::Transactions,
         _ => RateOf::Ops,
     };
-    Counted { ops: flow.map_or(Vec::new(), |flow| slowest(flow)), rate_of }
+    Counted { ops: flow.map_or(Vec::new(), slowest), rate_of }
 }
 
 /// What a flow is waited for in: its flushes, else what it was written for.
@@ -130,7 +130,9 @@ fn slowest(flow: &plumb_workload::Flow) -> Vec<OpKind> {
         Step::Create { .. } => Some((1, OpKind::Create)),
         Step::Unlink { .. } => Some((2, OpKind::Unlink)),
         Step::ReadWhole { .. } | Step::ReadRandom { .. } | Step::ReadAt { .. } => Some((3, OpKind::Read)),
-        Step::WriteWhole { .. } | Step::WriteRandom { .. } | Step::WriteAt { .. } | Step::Append { .. } => Some((4, OpKind::Write)),
+        Step::WriteWhole { .. } | Step::WriteRandom { .. } | Step::WriteAt { .. } | Step::Append { .. } => {
+            Some((4, OpKind::Write))
+        }
         Step::Stat { .. } => Some((5, OpKind::Stat)),
         _ => None,
     };

@@ -249,9 +249,7 @@ mod tests {
         assert_eq!(levels("read=0..100"), [0.0, 25.0, 50.0, 75.0, 100.0]);
         assert_eq!(levels("read=70%"), [70.0]);
         assert_eq!(levels("size=ram*0.5..ram*2"), [0.5, 1.0, 2.0].map(|factor| factor * (1u64 << 30) as f64));
-        assert_eq!(levels("rate=1k/s..100k/s:3").iter().map(|rate| rate.round()).collect::<Vec<_>>(), [
-            1e3, 1e4, 1e5
-        ]);
+        assert_eq!(levels("rate=1k/s..100k/s:3").iter().map(|rate| rate.round()).collect::<Vec<_>>(), [1e3, 1e4, 1e5]);
         assert_eq!(parse("rate=auto", None, 0), Ok(Asked::RateAuto));
         let auto = auto_rates(1000.0, None).levels;
         assert_eq!((auto.len(), auto[0], auto[11]), (12, 100.0, 1200.0));

@@ -20,9 +20,7 @@ use plumb_engine::testdir::KeptFiles;
 use plumb_result::compare::LeftOut;
 use plumb_result::run::TierName;
 use plumb_result::sweep::{Arrivals, Curve, Found, SWEEP_SCHEMA, Spread, SweepPoint, SweepRun, Times};
-use plumb_result::{
-    Histogram, Level, Measurement, Metric, PhaseMeasurement, PhaseResult, RunVerdict, Sweep, SweepKey,
-};
+use plumb_result::{Histogram, Level, Measurement, Metric, PhaseMeasurement, PhaseResult, RunVerdict, Sweep, SweepKey};
 use plumb_trust::quantile_allowed;
 use plumb_workload::validate::validate;
 use plumb_workload::{Nanos, OpKind, PerSecond, Workload};
@@ -228,7 +226,8 @@ fn run_stages(
             true => Arrivals::Poisson,
             false => Arrivals::Closed,
         };
-        let across: Vec<Option<f64>> = axes.get(1).map_or(vec![None], |axis| axis.levels.iter().copied().map(Some).collect());
+        let across: Vec<Option<f64>> =
+            axes.get(1).map_or(vec![None], |axis| axis.levels.iter().copied().map(Some).collect());
         let is_rate_across = axes.get(1).is_some_and(|axis| axis.key == SweepKey::Rate);
         let arrivals = if is_rate_across { Arrivals::Poisson } else { arrivals };
         for (chunk, across) in points.chunks(axes[0].levels.len()).zip(across) {
@@ -242,7 +241,12 @@ fn run_stages(
     if let (Load::Auto { points: count }, Flow::Goes) = (load, flow) {
         if axes.is_empty() {
             let repeats = request.repeats.clamp(2, 3);
-            let stage = Stage { label: "closed-loop maximum, ", settings: vec![Vec::new()], repeats, budget: request.budget / 4 };
+            let stage = Stage {
+                label: "closed-loop maximum, ",
+                settings: vec![Vec::new()],
+                repeats,
+                budget: request.budget / 4,
+            };
             let points;
             (points, flow) = sweeper.run(bench, stage, progress)?;
             maximum = points.first().and_then(|point| spread(&rates(point)));
@@ -526,9 +530,8 @@ fn tier(phase: &PhaseResult, counted: &Counted) -> Option<(TierName, Option<f64>
 /// The tier of all runs, `mixed` where they differ, and the mean share of the device.
 fn common_tier(point: &Point) -> (Option<TierName>, Option<f64>) {
     let first = point.tiers.first().map(|(tier, _)| *tier);
-    let all = first.map(|first| {
-        if point.tiers.iter().all(|(tier, _)| *tier == first) { first } else { TierName::Mixed }
-    });
+    let all =
+        first.map(|first| if point.tiers.iter().all(|(tier, _)| *tier == first) { first } else { TierName::Mixed });
     let shares: Vec<f64> = point.tiers.iter().filter_map(|(_, share)| *share).collect();
     let mean = (!shares.is_empty()).then(|| shares.iter().sum::<f64>() / shares.len() as f64);
     (all, mean)

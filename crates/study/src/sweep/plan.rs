@@ -53,9 +53,7 @@ pub enum PlanError {
         argument: String,
     },
     /// Too many.
-    #[error(
-        "{points} points are more than {POINTS_MAX}; take fewer with --points, or name levels, such as {example}"
-    )]
+    #[error("{points} points are more than {POINTS_MAX}; take fewer with --points, or name levels, such as {example}")]
     TooManyPoints {
         /// How many there would be.
         points: usize,
@@ -121,7 +119,9 @@ impl Plan {
         }
         let count: usize = axes.iter().map(|axis| axis.levels.len()).product();
         if let (1, Some(axis)) = (count, axes.first()) {
-            return Err(PlanError::OneLevel { argument: format!("{}={}", axis.key.name(), axis.key.text(axis.levels[0])) });
+            return Err(PlanError::OneLevel {
+                argument: format!("{}={}", axis.key.name(), axis.key.text(axis.levels[0])),
+            });
         }
         if count > POINTS_MAX {
             let longest = axes.iter().max_by_key(|axis| axis.levels.len());
@@ -160,9 +160,10 @@ impl std::str::FromStr for RateOption {
     fn from_str(text: &str) -> Result<RateOption, String> {
         match text {
             "auto" => Ok(RateOption::Auto),
-            text => text.parse().map(RateOption::At).map_err(|error: plumb_workload::units::UnitError| {
-                format!("{error}, nor `auto`")
-            }),
+            text => text
+                .parse()
+                .map(RateOption::At)
+                .map_err(|error: plumb_workload::units::UnitError| format!("{error}, nor `auto`")),
         }
     }
 }
