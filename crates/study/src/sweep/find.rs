@@ -231,24 +231,25 @@ pub struct SizeFacts {
     pub b6: Option<CheckLevel>,
 }
 
+/// Two neighbouring sizes, with what is known of them.
+type Neighbours<'a> = [(&'a LevelRuns, SizeFacts)];
+
 /// The edge of the cache: the largest fall of the rate between two neighbouring sizes that is more than chance; where no
 /// fall is proven, the largest at which the tier says that the bytes come from the cache no longer.
 pub fn edge(levels: &[LevelRuns], facts: &[SizeFacts]) -> Option<CacheEdge> {
     let known: Vec<(&LevelRuns, SizeFacts)> =
         levels.iter().zip(facts.iter().copied()).filter(|(level, _)| !level.blocks.is_empty()).collect();
-    let falls: Vec<(&[(&LevelRuns, SizeFacts)], Spread)> = known
+    let falls: Vec<(&Neighbours<'_>, Spread)> = known
         .windows(2)
         .filter_map(|pair| Some((pair, ratio(pair[0].0, pair[1].0, CONFIDENCE, |run| Some(run.rate))?)))
         .collect();
-    let largest = |wanted: &dyn Fn(&[(&LevelRuns, SizeFacts)], &Spread) -> bool| {
+    let largest = |wanted: &dyn Fn(&Neighbours<'_>, &Spread) -> bool| {
         let wanted = falls.iter().filter(|(pair, ratio)| wanted(pair, ratio));
         wanted.min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value)).copied()
     };
-    let by_rate = |_: &[(&LevelRuns, SizeFacts)], ratio: &Spread| {
-        ratio.value <= EDGE_RATIO && ratio.hi.is_some_and(|hi| hi < 1.0)
-    };
+    let by_rate = |_: &Neighbours<'_>, ratio: &Spread| ratio.value <= EDGE_RATIO && ratio.hi.is_some_and(|hi| hi < 1.0);
     // Where the bytes came from was seen, however much the rates vary.
-    let by_tier = |pair: &[(&LevelRuns, SizeFacts)], ratio: &Spread| {
+    let by_tier = |pair: &Neighbours<'_>, ratio: &Spread| {
         let [before, after] = [pair[0].1.tier, pair[1].1.tier];
         let left = before == Some(TierName::Cache) && matches!(after, Some(TierName::Mixed | TierName::Device));
         left && ratio.value <= EDGE_RATIO
