@@ -169,13 +169,16 @@ fn saturation_words(key: SweepKey, saturation: &Saturation) -> String {
 fn edge_words(edge: &CacheEdge, memory_bytes: u64) -> String {
     let tier = |tier: Option<TierName>| tier.map_or("unknown", TierName::name);
     let size = |bytes: f64| SweepKey::Size.text(bytes);
+    let proven = edge.ratio.hi.is_some_and(|hi| hi < 1.0);
+    let proof = if proven { "" } else { ", which these runs alone do not prove, but the tier does" };
     let b6 = match edge.b6 {
         Agreement::Agrees => " Check B6 sees the cliff there, too.",
         Agreement::Differs => " Check B6 does not see the cliff there: another cache than memory may end here.",
         Agreement::NotAsked => "",
     };
     format!(
-        "The cache ends between {} and {}: the rate falls to {} of what it was ({} before, {} after); memory for caching is {}.{b6}",
+        "The cache ends between {} and {}: the rate falls to {} of what it was{proof} ({} before, {} after); memory for \
+         caching is {}.{b6}",
         size(edge.below_bytes),
         size(edge.above_bytes),
         format::percent(edge.ratio.value),

@@ -284,7 +284,7 @@ pub struct CacheEdge {
     pub below_bytes: f64,
     /// The size after it, bytes.
     pub above_bytes: f64,
-    /// Rate after over rate before.
+    /// Rate after over rate before; where its interval holds 1, the edge rests on the tiers.
     pub ratio: Spread,
     /// What was measured before it.
     pub tier_before: Option<TierName>,

@@ -17,6 +17,7 @@ const READ: &str = r#"
     [[phase.workers]]
     target = "data"
     limit.passes = 1
+    work.blocks.block = "64KiB"
 "#;
 
 /// Runs the texts one after another with files kept; answers what was laid out before each, and how many bytes moved.

@@ -119,7 +119,7 @@ pub fn counted(phase: &Phase) -> Counted {
         Some(flow) if flow.count_transactions => RateOf::Transactions,
         _ => RateOf::Ops,
     };
-    Counted { ops: flow.map_or(Vec::new(), |flow| slowest(flow)), rate_of }
+    Counted { ops: flow.map_or(Vec::new(), slowest), rate_of }
 }
 
 /// What a flow is waited for in: its flushes, else what it was written for.

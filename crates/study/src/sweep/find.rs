@@ -124,7 +124,7 @@ fn ratio(a: &LevelRuns, b: &LevelRuns, confidence: f64, number: impl Fn(&Numbers
 }
 
 /// The position of the largest number; the first of equals.
-fn largest<'a>(levels: &[&'a LevelRuns], number: impl Fn(&Numbers) -> Option<f64>) -> Option<(usize, f64)> {
+fn largest(levels: &[&LevelRuns], number: impl Fn(&Numbers) -> Option<f64>) -> Option<(usize, f64)> {
     let mut best: Option<(usize, f64)> = None;
     for (at, level) in levels.iter().enumerate() {
         if let Some(value) = level.mean(&number)
@@ -231,18 +231,30 @@ pub struct SizeFacts {
     pub b6: Option<CheckLevel>,
 }
 
-/// The edge of the cache: the largest fall of the rate between two neighbouring sizes, if it is one by more than chance.
+/// Two neighbouring sizes, with what is known of them.
+type Neighbours<'a> = [(&'a LevelRuns, SizeFacts)];
+
+/// The edge of the cache: the largest fall of the rate between two neighbouring sizes that is more than chance; where no
+/// fall is proven, the largest at which the tier says that the bytes come from the cache no longer.
 pub fn edge(levels: &[LevelRuns], facts: &[SizeFacts]) -> Option<CacheEdge> {
     let known: Vec<(&LevelRuns, SizeFacts)> =
         levels.iter().zip(facts.iter().copied()).filter(|(level, _)| !level.blocks.is_empty()).collect();
-    let falls = known.windows(2).filter_map(|pair| {
-        let fall = ratio(pair[0].0, pair[1].0, CONFIDENCE, |run| Some(run.rate))?;
-        Some((pair, fall))
-    });
-    let (pair, ratio) = falls.min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value))?;
-    if ratio.value > EDGE_RATIO || ratio.hi.is_none_or(|hi| hi >= 1.0) {
-        return None;
-    }
+    let falls: Vec<(&Neighbours<'_>, Spread)> = known
+        .windows(2)
+        .filter_map(|pair| Some((pair, ratio(pair[0].0, pair[1].0, CONFIDENCE, |run| Some(run.rate))?)))
+        .collect();
+    let largest = |wanted: &dyn Fn(&Neighbours<'_>, &Spread) -> bool| {
+        let wanted = falls.iter().filter(|(pair, ratio)| wanted(pair, ratio));
+        wanted.min_by(|(_, a), (_, b)| a.value.total_cmp(&b.value)).copied()
+    };
+    let by_rate = |_: &Neighbours<'_>, ratio: &Spread| ratio.value <= EDGE_RATIO && ratio.hi.is_some_and(|hi| hi < 1.0);
+    // Where the bytes came from was seen, however much the rates vary.
+    let by_tier = |pair: &Neighbours<'_>, ratio: &Spread| {
+        let [before, after] = [pair[0].1.tier, pair[1].1.tier];
+        let left = before == Some(TierName::Cache) && matches!(after, Some(TierName::Mixed | TierName::Device));
+        left && ratio.value <= EDGE_RATIO
+    };
+    let (pair, ratio) = largest(&by_rate).or_else(|| largest(&by_tier))?;
     let [(below, before), (above, after)] = pair else { return None };
     let cliff = [before.b6, after.b6];
     let b6 = if cliff.contains(&Some(CheckLevel::Warn)) || cliff == [Some(CheckLevel::Note), Some(CheckLevel::Pass)] {
@@ -394,6 +406,22 @@ mod tests {
         let elsewhere = facts([Some(Note), Some(Note), Some(Note), Some(Warn), Some(Pass)]);
         assert_eq!(edge(&levels, &elsewhere).unwrap().b6, Agreement::Differs);
         assert_eq!(edge(&levels, &facts([None; 5])).unwrap().b6, Agreement::NotAsked);
+    }
+
+    /// On a busy machine the rates prove little, but which device moved the bytes was seen.
+    #[test]
+    fn where_rates_are_noise_the_tier_shows_the_edge() {
+        let mut levels = curve(&sizes(), 0.0);
+        for level in &mut levels {
+            for (number, run) in level.blocks.values_mut().enumerate() {
+                run.rate *= [0.2, 1.0, 5.0][(number + level.level as usize / (64 << 20)) % 3];
+            }
+        }
+        let found = edge(&levels, &facts([None; 5])).unwrap();
+        assert_eq!((found.below_bytes, found.above_bytes), (f64::from(128 << 20), f64::from(256 << 20)));
+        assert!(found.ratio.hi.is_none_or(|hi| hi >= 1.0), "{found:?}");
+        let all_cached = vec![SizeFacts { tier: Some(TierName::Cache), b6: None }; 5];
+        assert_eq!(edge(&levels, &all_cached), None);
     }
 
     #[test]
