@@ -5,7 +5,7 @@
 
 use crate::StatsError;
 use crate::summary::{Moments, logs};
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use statrs::distribution::{ContinuousCDF, FisherSnedecor, StudentsT};
 
 /// A number with an interval around it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -102,6 +102,15 @@ pub(crate) fn t_above(t: f64, freedom: f64) -> f64 {
 /// Probability that Student's t is at least as far from 0 as `t`.
 pub(crate) fn t_two_sided(t: f64, freedom: f64) -> f64 {
     (2.0 * t_above(t.abs(), freedom)).min(1.0)
+}
+
+/// Probability that F is above the ratio of two mean squares; 1 where both are 0, 0 where only the lower one is. Degrees of
+/// freedom are positive.
+pub(crate) fn f_above(above: f64, below: f64, freedom_above: f64, freedom_below: f64) -> f64 {
+    if below == 0.0 {
+        return if above == 0.0 { 1.0 } else { 0.0 };
+    }
+    FisherSnedecor::new(freedom_above, freedom_below).expect("degrees of freedom are positive").sf(above / below)
 }
 
 /// The geometric mean of one sample. At least two values, all above 0.

@@ -5,12 +5,21 @@
 //! log scale, so that "twice as fast" and "half as fast" are the same distance from 1. Why each method was chosen,
 //! and what it cannot do, is in `docs/statistics.md`.
 
+pub mod bootstrap;
 pub mod change;
+pub mod components;
 pub mod correct;
+pub mod correlate;
+pub mod equivalence;
 pub mod estimate;
+pub mod factorial;
 pub mod modes;
+pub mod outliers;
 pub mod permutation;
+pub mod power;
+pub mod quantiles;
 pub mod schedule;
+pub mod split_plot;
 pub mod steady;
 pub mod stop;
 pub mod summary;
@@ -64,6 +73,14 @@ pub enum StatsError {
         baseline: usize,
         /// Values of the candidate.
         candidate: usize,
+    },
+    /// The analysis is for designs in which all groups are of one size.
+    #[error("groups of {least} to {most} values are not balanced; leave the surplus out, or complete the plan")]
+    Unbalanced {
+        /// Values of the smallest group.
+        least: usize,
+        /// Values of the largest group.
+        most: usize,
     },
     /// A setting that no interval or test can have.
     #[error("{name} = {value} is outside {allowed}")]

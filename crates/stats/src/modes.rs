@@ -262,6 +262,8 @@ fn tail<const COLUMNS: usize, const ROWS: usize>(
 /// Chances of exceeding the columns of [`GAP_VALUES`].
 const GAP_CHANCE: [f64; 10] = [0.5, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001, 0.0002];
 
+// Quantiles that happen to be near a constant of nature are none.
+#[allow(clippy::approx_constant)]
 #[rustfmt::skip]
 const GAP_VALUES: [(usize, [f64; 10]); 12] = [
     (6, [1.45, 2.475, 3.353, 4.396, 5.999, 7.529, 9.348, 12.127, 14.666, 21.445]),
@@ -281,6 +283,8 @@ const GAP_VALUES: [(usize, [f64; 10]); 12] = [
 /// Chances of exceeding the columns of [`DIP_VALUES`], which are √n · dip.
 const DIP_CHANCE: [f64; 12] = [0.9, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001];
 
+// Quantiles that happen to be near a constant of nature are none.
+#[allow(clippy::approx_constant)]
 #[rustfmt::skip]
 const DIP_VALUES: [(usize, [f64; 12]); 17] = [
     (4, [0.25, 0.25, 0.25, 0.2654, 0.315, 0.3745, 0.4144, 0.4471, 0.463, 0.474, 0.4837, 0.4884]),

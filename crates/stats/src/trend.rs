@@ -240,12 +240,12 @@ mod tests {
     fn mann_kendall_agrees_with_r() {
         // R: cor.test(1:12, series, method = "kendall")
         let exact = mann_kendall(&SERIES).unwrap();
-        assert_close(exact.tau, 0.72727272727272729);
-        assert_close(exact.p, 0.00049888351103621886);
+        assert_close(exact.tau, 0.7272727272727273);
+        assert_close(exact.p, 0.0004988835110362189);
         // R: cor.test(1:12, tied, method = "kendall", exact = FALSE, continuity = TRUE)
         let tied = mann_kendall(&TIED).unwrap();
         assert_close(tied.tau, 0.39400626128204935);
-        assert_close(tied.p, 0.095292838023456658);
+        assert_close(tied.p, 0.09529283802345666);
         // R: cor.test(1:40, sin(1:40) + (1:40) / 20, method = "kendall", exact = FALSE, continuity = TRUE)
         let long: Vec<f64> = (1..=40).map(|i| f64::from(i).sin() + f64::from(i) / 20.0).collect();
         let long = mann_kendall(&long).unwrap();

@@ -1,0 +1,251 @@
+//! Where the spread comes from: between provisionings, between runs, within runs; and what that says about the next plan.
+
+use crate::StatsError;
+use crate::estimate::f_above;
+use crate::summary::{Moments, logs};
+
+/// One level of a nested design.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Level {
+    /// Degrees of freedom.
+    pub freedom: f64,
+    /// Mean square.
+    pub mean_square: f64,
+    /// Variance of the logarithms that this level adds; never below 0, where the method of moments may be.
+    pub variance: f64,
+    /// Its share of the variance of one value, 0 to 1.
+    pub share: f64,
+    /// p of the F test against the level below, that this level adds nothing; `None` for the lowest.
+    pub p: Option<f64>,
+}
+
+/// Variance between plots and between runs of one plot.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlotsAndRuns {
+    /// Between plots.
+    pub plots: Level,
+    /// Between the runs of a plot.
+    pub runs: Level,
+}
+
+/// Variance between plots, between runs of one plot, and between intervals of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PlotsRunsIntervals {
+    /// Between plots.
+    pub plots: Level,
+    /// Between the runs of a plot.
+    pub runs: Level,
+    /// Between the intervals of a run.
+    pub intervals: Level,
+}
+
+/// Variance components of runs within plots, by the method of moments of a balanced nested analysis of variance, on
+/// logarithms. At least two plots of at least two runs each, all with the same number of runs.
+///
+/// Source: Searle, Casella and McCulloch, "Variance components", 1992, §3.5; Kalibera and Jones, "Rigorous benchmarking in
+/// reasonable time", ISMM 2013, §7.
+pub fn plots_and_runs(plots: &[Vec<f64>]) -> Result<PlotsAndRuns, StatsError> {
+    let plots: Vec<Vec<f64>> = plots.iter().map(|runs| logs(runs)).collect::<Result<_, _>>()?;
+    let size = balanced(plots.iter().map(Vec::len))?;
+    let within = Pooled::of(plots.iter())?;
+    let means: Vec<f64> = plots.iter().map(|runs| mean(runs)).collect();
+    let top = Pooled { mean_square: Moments::of(&means)?.variance * size, freedom: means.len() as f64 - 1.0 };
+    let [plots, runs] = levels([(top, size), (within, 1.0)]);
+    Ok(PlotsAndRuns { plots, runs })
+}
+
+/// The same with the intervals of each run: `plots[i][j]` are the interval values of run `j` of plot `i`. At least two of
+/// each, in equal numbers. Neighbouring intervals resemble each other, so that long blocks of seconds are better intervals
+/// than seconds.
+pub fn plots_runs_intervals(plots: &[Vec<Vec<f64>>]) -> Result<PlotsRunsIntervals, StatsError> {
+    let plots: Vec<Vec<Vec<f64>>> = plots
+        .iter()
+        .map(|runs| runs.iter().map(|intervals| logs(intervals)).collect::<Result<_, _>>())
+        .collect::<Result<_, _>>()?;
+    let runs_each = balanced(plots.iter().map(Vec::len))?;
+    let intervals_each = balanced(plots.iter().flatten().map(Vec::len))?;
+    let within = Pooled::of(plots.iter().flatten())?;
+    let run_means: Vec<Vec<f64>> =
+        plots.iter().map(|runs| runs.iter().map(|intervals| mean(intervals)).collect()).collect();
+    let middle = Pooled::of(run_means.iter())?.times(intervals_each);
+    let means: Vec<f64> = run_means.iter().map(|runs| mean(runs)).collect();
+    let size = runs_each * intervals_each;
+    let top = Pooled { mean_square: Moments::of(&means)?.variance * size, freedom: means.len() as f64 - 1.0 };
+    let [plots, runs, intervals] = levels([(top, size), (middle, intervals_each), (within, 1.0)]);
+    Ok(PlotsRunsIntervals { plots, runs, intervals })
+}
+
+/// What a further plot and a further run cost, in the same unit: seconds, bytes written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cost {
+    /// A provisioning without its runs.
+    pub plot: f64,
+    /// A run.
+    pub run: f64,
+}
+
+/// The number of runs for each plot that gives the narrowest interval for its cost: √(cost ratio × variance ratio), at
+/// least 1, rounded up; `None` where plots add no variance, so that one plot with all the runs is best, which only a look at
+/// several can show. Source: Kalibera and Jones, ISMM 2013, §8.1; Cochran, "Sampling techniques", 1977, §10.6.
+/// Errors: a cost that is not above 0.
+pub fn runs_per_plot(components: &PlotsAndRuns, cost: Cost) -> Result<Option<u32>, StatsError> {
+    for (name, value) in [("cost of a plot", cost.plot), ("cost of a run", cost.run)] {
+        if !(value > 0.0 && value.is_finite()) {
+            return Err(StatsError::Setting { name, value, allowed: "the numbers above 0" });
+        }
+    }
+    if components.plots.variance == 0.0 {
+        return Ok(None);
+    }
+    let best = (cost.plot / cost.run * components.runs.variance / components.plots.variance).sqrt();
+    Ok(Some(best.ceil().max(1.0) as u32))
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The number that all groups have; at least two groups, and two in each.
+fn balanced(sizes: impl Iterator<Item = usize> + Clone) -> Result<f64, StatsError> {
+    let groups = sizes.clone().count();
+    let (least, most) = (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0));
+    if groups < 2 || least < 2 {
+        return Err(StatsError::TooFew { needed: 2, found: groups.min(least) });
+    }
+    if least != most {
+        return Err(StatsError::Unbalanced { least, most });
+    }
+    Ok(least as f64)
+}
+
+#[derive(Clone, Copy)]
+struct Pooled {
+    mean_square: f64,
+    freedom: f64,
+}
+
+impl Pooled {
+    /// The variance within groups of equal size.
+    fn of<'a>(groups: impl Iterator<Item = &'a Vec<f64>>) -> Result<Pooled, StatsError> {
+        let (mut sum, mut groups_seen, mut freedom) = (0.0, 0.0, 0.0);
+        for group in groups {
+            sum += Moments::of(group)?.variance;
+            groups_seen += 1.0;
+            freedom += group.len() as f64 - 1.0;
+        }
+        Ok(Pooled { mean_square: sum / groups_seen, freedom })
+    }
+
+    fn times(self, factor: f64) -> Pooled {
+        Pooled { mean_square: self.mean_square * factor, ..self }
+    }
+}
+
+/// Components from mean squares, highest level first, each with the number of values under one of its units: what a
+/// level's mean square has more than the next one's, per value.
+fn levels<const N: usize>(squares: [(Pooled, f64); N]) -> [Level; N] {
+    let variances: [f64; N] = std::array::from_fn(|i| {
+        let below = squares.get(i + 1).map_or(0.0, |(next, _)| next.mean_square);
+        ((squares[i].0.mean_square - below) / squares[i].1).max(0.0)
+    });
+    let total: f64 = variances.iter().sum();
+    std::array::from_fn(|i| {
+        let Pooled { mean_square, freedom } = squares[i].0;
+        Level {
+            freedom,
+            mean_square,
+            variance: variances[i],
+            share: if total > 0.0 { variances[i] / total } else { 0.0 },
+            p: squares.get(i + 1).map(|(next, _)| f_above(mean_square, next.mean_square, freedom, next.freedom)),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::SplitMix;
+    use proptest::prelude::*;
+
+    fn assert_close(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-9, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn components_agree_with_r() {
+        let plots =
+            [vec![102.0, 105.0, 101.0], vec![95.0, 97.0, 94.0], vec![110.0, 108.0, 113.0], vec![99.0, 101.0, 100.0]];
+        let found = plots_and_runs(&plots).unwrap();
+        // R: summary(aov(log(y) ~ factor(plot))): mean squares and Pr(>F); (MS1 − MS2) / 3
+        assert_close(found.plots.mean_square, 0.01115295596224296);
+        assert_close(found.runs.mean_square, 0.00032032505375794216);
+        assert_close(found.plots.p.unwrap(), 6.121336728242211e-05);
+        assert_close(found.plots.variance, (0.01115295596224296 - 0.00032032505375794216) / 3.0);
+        assert_eq!((found.plots.freedom, found.runs.freedom, found.runs.p), (3.0, 8.0, None));
+        assert_close(found.plots.share + found.runs.share, 1.0);
+    }
+
+    #[test]
+    fn three_levels_agree_with_r() {
+        let plots: Vec<Vec<Vec<f64>>> = (0..3)
+            .map(|i| {
+                (0..2)
+                    .map(|j| {
+                        (0..4)
+                            .map(|k| 100.0 + f64::from(10 * i + 3 * (i + j) % 5 + (i * 7 + j * 5 + k * k * 3) % 11))
+                            .collect()
+                    })
+                    .collect()
+            })
+            .collect();
+        let found = plots_runs_intervals(&plots).unwrap();
+        // R: summary(aov(log(y) ~ factor(plot) / factor(run))): mean squares of plot, plot:run, residuals
+        assert_close(found.plots.mean_square, 0.06692796984228654);
+        assert_close(found.runs.mean_square, 0.00536347993544446);
+        assert_close(found.intervals.mean_square, 0.000635522932267762);
+        assert_close(found.plots.p.unwrap(), 0.03515182653606212);
+    }
+
+    #[test]
+    fn provisionings_that_differ_are_seen_in_the_components() {
+        let mut noise = SplitMix::new(6);
+        let plots: Vec<Vec<f64>> = (0..200)
+            .map(|_| {
+                let plot = 0.06 * noise.normal();
+                (0..3).map(|_| (plot + 0.02 * noise.normal()).exp()).collect()
+            })
+            .collect();
+        let found = plots_and_runs(&plots).unwrap();
+        assert!((0.85..0.95).contains(&found.plots.share), "{found:?}");
+        // A plot that costs nine runs, and has nine times their variance, wants one run: √(9 / 9).
+        let nine =
+            PlotsAndRuns { plots: Level { variance: 9.0, ..found.plots }, runs: Level { variance: 1.0, ..found.runs } };
+        assert_eq!(runs_per_plot(&nine, Cost { plot: 9.0, run: 1.0 }).unwrap(), Some(1));
+        assert_eq!(runs_per_plot(&nine, Cost { plot: 144.0, run: 1.0 }).unwrap(), Some(4));
+        assert!(runs_per_plot(&nine, Cost { plot: 0.0, run: 1.0 }).is_err());
+    }
+
+    #[test]
+    fn plots_that_add_nothing_have_no_variance_and_unbalanced_ones_are_refused() {
+        let same = plots_and_runs(&[vec![100.0, 110.0], vec![110.0, 100.0], vec![100.0, 110.0]]).unwrap();
+        assert_eq!((same.plots.variance, same.plots.share), (0.0, 0.0));
+        assert_eq!(runs_per_plot(&same, Cost { plot: 1.0, run: 1.0 }).unwrap(), None);
+        assert!(matches!(plots_and_runs(&[vec![1.0, 2.0], vec![1.0, 2.0, 3.0]]), Err(StatsError::Unbalanced { .. })));
+        assert!(plots_and_runs(&[vec![1.0, 2.0]]).is_err());
+        assert!(plots_and_runs(&[vec![1.0], vec![2.0]]).is_err());
+        assert_eq!(plots_and_runs(&[vec![5.0, 5.0], vec![5.0, 5.0]]).unwrap().plots.p, Some(1.0));
+    }
+
+    proptest! {
+        #[test]
+        fn unit_and_order_do_not_matter(values in prop::collection::vec(1.0..3.0f64, 12), scale in 1e-3..1e6f64) {
+            let plots: Vec<Vec<f64>> = values.chunks(3).map(<[f64]>::to_vec).collect();
+            let other: Vec<Vec<f64>> =
+                values.chunks(3).rev().map(|runs| runs.iter().rev().map(|run| run * scale).collect()).collect();
+            let (a, b) = (plots_and_runs(&plots).unwrap(), plots_and_runs(&other).unwrap());
+            prop_assert!((a.plots.variance - b.plots.variance).abs() < 1e-9);
+            prop_assert!((a.runs.variance - b.runs.variance).abs() < 1e-9);
+            prop_assert!(a.plots.share >= 0.0 && a.plots.share <= 1.0);
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Planning: how many blocks a difference takes, and which difference so many blocks can show.
+//!
+//! The spread is always that of one unit's log ratio (of a block, or of a pair of plots): two sides whose runs vary by 5 %
+//! each have 0.05 · √2. Powers are exact for normal logarithms: the noncentral t distribution, integrated over the spread
+//! that the sample happens to have (Owen, "A special case of a bivariate non-central t-distribution", Biometrika 52, 1965).
+
+use crate::StatsError;
+use crate::estimate::t_quantile;
+use statrs::distribution::{Chi, Continuous, ContinuousCDF, Normal};
+
+/// Plans beyond so many units are no plans.
+pub const UNITS_MAX: u32 = 10_000;
+
+/// What a comparison is to show.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Goal {
+    /// That the sides differ, when their true ratio is this.
+    Difference {
+        /// True ratio, above 0 and not 1.
+        ratio: f64,
+        /// Level of the two-sided test.
+        alpha: f64,
+    },
+    /// That the sides are equal within a margin, when their true ratio is this.
+    Equivalence {
+        /// True ratio; 1 is the usual plan.
+        ratio: f64,
+        /// Margin as a factor: 0.05 is × or ÷ 1.05.
+        margin: f64,
+        /// Level of each of the two one-sided tests.
+        alpha: f64,
+    },
+}
+
+impl Goal {
+    fn check(self) -> Result<(), StatsError> {
+        let (ratio, alpha) = match self {
+            Goal::Difference { ratio, alpha } | Goal::Equivalence { ratio, alpha, .. } => (ratio, alpha),
+        };
+        if !(ratio > 0.0 && ratio.is_finite()) {
+            return Err(StatsError::Setting { name: "ratio", value: ratio, allowed: "the numbers above 0" });
+        }
+        if !(alpha > 0.0 && alpha < 0.5) {
+            return Err(StatsError::Setting { name: "alpha", value: alpha, allowed: "0 to 0.5, both excluded" });
+        }
+        match self {
+            Goal::Equivalence { margin, .. } if !(margin > 0.0 && margin.is_finite()) => {
+                Err(StatsError::Setting { name: "margin", value: margin, allowed: "the numbers above 0" })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The chance that so many units (at least 2) with this spread reach the goal. Errors: a number out of range.
+pub fn power(goal: Goal, spread: f64, units: u32) -> Result<f64, StatsError> {
+    goal.check()?;
+    if !(spread > 0.0 && spread.is_finite()) {
+        return Err(StatsError::Setting { name: "spread", value: spread, allowed: "the numbers above 0" });
+    }
+    if units < 2 {
+        return Err(StatsError::TooFew { needed: 2, found: units as usize });
+    }
+    let freedom = f64::from(units - 1);
+    let error = spread / f64::from(units).sqrt();
+    let normal = Normal::standard();
+    let chance = match goal {
+        Goal::Difference { ratio, alpha } => {
+            let (shift, t) = (ratio.ln() / error, t_quantile(1.0 - alpha / 2.0, freedom));
+            // The sample's spread is s times the true one: the test asks the mean to be beyond ± t s.
+            over_spreads(freedom, f64::INFINITY, |s| normal.sf(t * s - shift) + normal.cdf(-t * s - shift))
+        }
+        Goal::Equivalence { ratio, margin, alpha } => {
+            let (shift, end) = (ratio.ln() / error, margin.ln_1p() / error);
+            let t = t_quantile(1.0 - alpha, freedom);
+            over_spreads(freedom, end / t, |s| normal.cdf(end - t * s - shift) - normal.cdf(t * s - end - shift))
+        }
+    };
+    Ok(chance.clamp(0.0, 1.0))
+}
+
+/// The mean of a function over what a sample's spread is relative to the true one: chi with so many degrees of freedom,
+/// over their root. The function is 0 from `end` on. Simpson's rule, where the weight is.
+fn over_spreads(freedom: f64, end: f64, value: impl Fn(f64) -> f64) -> f64 {
+    const STEPS: u32 = 400;
+    let root = freedom.sqrt();
+    let spread = 0.5f64.sqrt() / root;
+    let (from, to) = ((1.0 - 9.0 * spread).max(0.0), (1.0 + 12.0 * spread).min(end));
+    if to <= from {
+        return 0.0;
+    }
+    let chi = Chi::new(freedom as u64).expect("degrees of freedom are positive");
+    let step = (to - from) / f64::from(STEPS);
+    let at = |i: u32| {
+        let s = from + step * f64::from(i);
+        chi.pdf((s * root).max(f64::MIN_POSITIVE)) * root * value(s)
+    };
+    let inner: f64 = (1..STEPS).map(|i| if i % 2 == 1 { 4.0 * at(i) } else { 2.0 * at(i) }).sum();
+    (at(0) + inner + at(STEPS)) * step / 3.0
+}
+
+/// The least number of units that reach the goal with the wanted chance, or `None` where more than [`UNITS_MAX`] would be
+/// needed. Errors: a number out of range; a difference of exactly 1, or equivalence of a ratio outside its margin, which no
+/// number of units shows.
+pub fn units_for(goal: Goal, spread: f64, wanted: f64) -> Result<Option<u32>, StatsError> {
+    check_power(wanted)?;
+    goal.check()?;
+    let never = match goal {
+        Goal::Difference { ratio, .. } => ratio == 1.0,
+        Goal::Equivalence { ratio, margin, .. } => ratio.ln().abs() >= margin.ln_1p(),
+    };
+    if never {
+        let (Goal::Difference { ratio, .. } | Goal::Equivalence { ratio, .. }) = goal;
+        return Err(StatsError::Setting {
+            name: "ratio",
+            value: ratio,
+            allowed: "the ratios that the goal can be true of",
+        });
+    }
+    if power(goal, spread, UNITS_MAX)? < wanted {
+        return Ok(None);
+    }
+    let (mut low, mut high) = (2, UNITS_MAX);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if power(goal, spread, middle)? >= wanted { high = middle } else { low = middle + 1 }
+    }
+    Ok(Some(low))
+}
+
+/// The smallest ratio above 1 that so many units tell from 1 with the wanted chance, at this level of the two-sided test:
+/// "can see 6 % differences" is 1.06. Its inverse is as easily told. Errors: a number out of range.
+pub fn detectable_ratio(spread: f64, units: u32, alpha: f64, wanted: f64) -> Result<f64, StatsError> {
+    check_power(wanted)?;
+    let reached = |log: f64| power(Goal::Difference { ratio: log.exp(), alpha }, spread, units);
+    let mut high = spread;
+    while reached(high)? < wanted {
+        high *= 2.0;
+        if high > 700.0 {
+            return Ok(f64::INFINITY);
+        }
+    }
+    let mut low = 0.0;
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if reached(middle)? < wanted { low = middle } else { high = middle }
+    }
+    Ok(high.exp())
+}
+
+fn check_power(wanted: f64) -> Result<(), StatsError> {
+    if wanted > 0.0 && wanted < 1.0 {
+        return Ok(());
+    }
+    Err(StatsError::Setting { name: "power", value: wanted, allowed: "0 to 1, both excluded" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn assert_close(found: f64, expected: f64) {
+        assert!((found / expected - 1.0).abs() < 1e-5, "{found} is not {expected}");
+    }
+
+    #[test]
+    fn power_agrees_with_r() {
+        let goal = |alpha| Goal::Difference { ratio: 0.0953101798f64.exp(), alpha };
+        // R: power.t.test(n = n, delta = 0.0953101798, sd = s * sqrt(2), type = "one.sample", strict = TRUE)$power
+        assert_close(power(goal(0.05), 0.05 * 2f64.sqrt(), 8).unwrap(), 0.9024989293012915);
+        assert_close(power(goal(0.05), 0.03 * 2f64.sqrt(), 12).unwrap(), 0.9999997699205861);
+        assert_close(power(goal(0.05), 0.10 * 2f64.sqrt(), 6).unwrap(), 0.26973809190352127);
+    }
+
+    #[test]
+    fn power_of_equivalence_agrees_with_an_integral_by_scipy() {
+        // scipy.integrate.quad of scipy.stats.chi.pdf times the normal probability between margin − t s and its mirror
+        let goal = Goal::Equivalence { ratio: 1.0, margin: 0.05, alpha: 0.05 };
+        assert_close(power(goal, 0.02 * 2f64.sqrt(), 5).unwrap(), 0.8641461202182665);
+        let goal = Goal::Equivalence { ratio: 1.02, margin: 0.05, alpha: 0.05 };
+        assert_close(power(goal, 0.05 * 2f64.sqrt(), 20).unwrap(), 0.5431492084393191);
+        assert_close(power(goal, 0.02, 2).unwrap(), 0.2445012125261121);
+    }
+
+    #[test]
+    fn plans_agree_with_r() {
+        // R: power.t.test(power = 0.8, delta = log(1.05), sd = 0.05 * sqrt(2), type = "paired")$n is 18.498
+        let goal = Goal::Difference { ratio: 1.05, alpha: 0.05 };
+        assert_eq!(units_for(goal, 0.05 * 2f64.sqrt(), 0.8).unwrap(), Some(19));
+        // R: power.t.test(n = 10, power = 0.8, sd = 0.05 * sqrt(2), type = "paired", strict = TRUE, tol = 1e-14)$delta
+        assert_close(detectable_ratio(0.05 * 2f64.sqrt(), 10, 0.05, 0.8).unwrap().ln(), 0.07042793238270074);
+    }
+
+    #[test]
+    fn what_cannot_be_shown_is_said() {
+        let equal = Goal::Difference { ratio: 1.0, alpha: 0.05 };
+        assert!(units_for(equal, 0.05, 0.8).is_err());
+        let on_the_margin = Goal::Equivalence { ratio: 1.05, margin: 0.05, alpha: 0.05 };
+        assert!(units_for(on_the_margin, 0.05, 0.8).is_err());
+        assert_eq!(units_for(Goal::Difference { ratio: 1.0001, alpha: 0.05 }, 0.5, 0.8).unwrap(), None);
+        assert!(power(equal, 0.0, 5).is_err() && power(equal, 0.1, 1).is_err());
+        assert!(units_for(on_the_margin, 0.05, 1.0).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn more_units_and_larger_differences_are_seen_more_often(
+            spread in 0.01..0.2f64, log in 0.01..0.3f64, units in 3..40u32
+        ) {
+            let seen = |log: f64, units| power(Goal::Difference { ratio: log.exp(), alpha: 0.05 }, spread, units).unwrap();
+            prop_assert!(seen(log, units) <= seen(log, units + 1) + 1e-6);
+            prop_assert!(seen(log, units) <= seen(log * 1.1, units) + 1e-6);
+            prop_assert!((seen(log, units) - seen(-log, units)).abs() < 1e-9);
+        }
+    }
+}
