@@ -103,6 +103,6 @@ mod tests {
     #[test]
     fn buffered_writes_are_not_asked_and_short_runs_are_skipped() {
         assert_eq!(Scene::writing(1000 * MIB).rates(&[100e6; 60]).level("C13"), None);
-        assert_eq!(Scene::reading(1000 * MIB).rates(&[100e6; 5]).level("C13"), Some(Level::Skipped));
+        assert_eq!(Scene::reading(1000 * MIB).rates(&[100e6; 6]).level("C13"), Some(Level::Skipped));
     }
 }
