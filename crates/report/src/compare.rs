@@ -98,7 +98,7 @@ fn chance(contrast: &Contrast, family: usize) -> String {
     if let (Some(p), Some(adjusted)) = (contrast.p, contrast.p_adjusted)
         && family > 1
     {
-        text.push_str(&format!(" · p {} ({} among {family})", format::probability(p), format::probability(adjusted)));
+        text.push_str(&format!(" · p {}, corrected {}", format::probability(p), format::probability(adjusted)));
     }
     if let Some(floor) = &contrast.floor {
         let day = floor.measured_at.split('T').next().unwrap_or_default();
@@ -188,7 +188,7 @@ fn differences(comparison: &Comparison, style: &Style) -> String {
     }
     let as_they_are = comparison.varying.is_none() && comparison.plots.is_none();
     let head = if as_they_are {
-        "The verdict is about these two places as they are, whatever it is that makes them so. They differ in:"
+        "The verdict is about these two places as they are. They differ in:"
     } else {
         "The sides differ in:"
     };

@@ -82,6 +82,9 @@ pub fn noise(
         .filter(|claim| matches!(claim.assessment.verdict, Verdict::Faster(_) | Verdict::Slower(_)))
         .map(|claim| format!("{}: {}", claim.cell.workload, claim.cell.metric))
         .collect();
+    let mut notes = words::notes(&request.workloads, ledger);
+    notes.extend(words::shared_provisionings(compared.sides(), ledger));
+    notes.dedup();
     let noise = Noise {
         schema: NOISE_SCHEMA.to_owned(),
         note: note(&request.place, &floors, &differing, ledger.left_out.len(), *ended),
@@ -94,7 +97,7 @@ pub fn noise(
         plots: request.sides[0].plots.len() as u32,
         runs: ledger.runs.clone(),
         left_out: ledger.left_out.clone(),
-        notes: words::notes(&request.workloads, ledger),
+        notes,
         checks: judged.findings.into_iter().filter(|one| TELLING.contains(&one.code.as_str())).collect(),
     };
     let mut not_stored = ledger.not_stored.clone();

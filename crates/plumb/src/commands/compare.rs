@@ -103,32 +103,41 @@ fn places_in_words(places: usize) -> String {
 
 /// A side as typed: one place, or several with commas. A directory whose own name has a comma is one place.
 pub(super) fn side(side: Side, name: &str, text: &str, plots: u32) -> Result<CompareSide, Stopped> {
-    let texts: Vec<&str> = if text.starts_with("sim:") || !text.contains(',') || Path::new(text).exists() {
+    let texts: Vec<&str> = if !text.contains(',') || Path::new(text).exists() {
         vec![text]
     } else {
         text.split(',').map(str::trim).filter(|part| !part.is_empty()).collect()
     };
-    match texts.as_slice() {
-        [only] => match Place::parse(only)? {
+    if let [only] = texts.as_slice() {
+        return match Place::parse(only)? {
             place @ Place::Sim(_) => Ok(CompareSide::provisioned(side, name, &place, plots)),
             Place::Directory(_) if plots > 1 => Err(Stopped::usage(format!(
                 "`--plots` provisions simulated devices; give the places of {only} yourself, with commas: A1,A2,A3"
             ))),
             place => Ok(CompareSide::at(side, name, place)),
-        },
-        several => {
-            for (position, one) in several.iter().enumerate() {
-                if several[..position].contains(one) {
-                    return Err(Stopped::usage(format!(
-                        "`{one}` is there twice in `{text}`: each place must be a provisioning of its own"
-                    )));
-                }
-            }
-            let place = |text: &&str| Ok(((*text).to_owned(), Place::parse(text)?));
-            let places = several.iter().map(place).collect::<Result<Vec<_>, Stopped>>()?;
-            Ok(CompareSide::over(side, name, places))
-        }
+        };
     }
+    if plots > 1 {
+        return Err(Stopped::usage(format!(
+            "`--plots` provisions one simulated device, and `{text}` is several places"
+        )));
+    }
+    let mut places: Vec<(String, Place)> = Vec::with_capacity(texts.len());
+    for text_of_one in texts {
+        let place = Place::parse(text_of_one)?;
+        // Each mention of a simulated device is a provisioning; a directory is what it is.
+        let is_there = |known: &(String, Place)| match (&known.1, &place) {
+            (Place::Directory(one), Place::Directory(other)) => one.canonicalize().ok() == other.canonicalize().ok(),
+            _ => false,
+        };
+        if places.iter().any(is_there) {
+            return Err(Stopped::usage(format!(
+                "`{text_of_one}` is there twice in `{text}`: each place must be a provisioning of its own"
+            )));
+        }
+        places.push((text_of_one.to_owned(), place));
+    }
+    Ok(CompareSide::over(side, name, places))
 }
 
 /// Whether anything is written to this machine's storage.

@@ -20,9 +20,10 @@ fn commands(home: &Home) -> Vec<String> {
 fn every_command_has_help() {
     let home = Home::new();
     let commands = commands(&home);
-    for known in
-        ["try", "compare", "run", "check", "explain", "list", "show", "query", "tag", "export", "schema", "clean"]
-    {
+    for known in [
+        "try", "compare", "noise", "run", "check", "explain", "list", "show", "query", "tag", "export", "schema",
+        "clean",
+    ] {
         assert!(commands.iter().any(|command| command == known), "{known} is missing from {commands:?}");
     }
     for command in &commands {
@@ -75,7 +76,7 @@ fn completions_know_every_command() {
 }
 
 #[track_caller]
-fn fits(home: &Home, form: &str, document: &Value) {
+pub(crate) fn fits(home: &Home, form: &str, document: &Value) {
     let schema = home.plumb(&format!("schema {form}")).expect(0).json();
     let problems = schema::problems(&schema, document);
     assert!(problems.is_empty(), "{form}: {problems:#?}");

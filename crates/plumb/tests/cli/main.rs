@@ -8,6 +8,7 @@ mod compare;
 mod documents;
 mod ends;
 mod interrupted;
+mod noise;
 mod pages;
 mod refused;
 mod store;

@@ -44,36 +44,22 @@ fn index(side: Side) -> usize {
 }
 
 impl Values {
-    fn of(rows: &[Row], plots: [usize; 2]) -> Values {
-        let mut values =
-            Values { blocks: Default::default(), plots: plots.map(|plots| vec![Vec::new(); plots.max(1)]) };
+    fn of(rows: &[Row]) -> Values {
+        let mut blocks: [Vec<f64>; 2] = Default::default();
+        let mut plots: [BTreeMap<u32, Vec<f64>>; 2] = Default::default();
         for row in rows {
-            values.blocks[index(row.side)].push(row.value);
-            if let Some(plot) = values.plots[index(row.side)].get_mut(row.plot as usize) {
-                plot.push(row.value);
-            }
+            blocks[index(row.side)].push(row.value);
+            plots[index(row.side)].entry(row.plot).or_default().push(row.value);
         }
-        // A plot all of whose runs were rejected is no plot; where plots pair, its partner goes with it.
-        let [a, b] = &mut values.plots;
-        if a.len() == b.len() {
-            let kept: Vec<bool> = a.iter().zip(b.iter()).map(|(a, b)| !a.is_empty() && !b.is_empty()).collect();
-            for plots in [a, b] {
-                let mut keep = kept.iter();
-                plots.retain(|_| keep.next().copied().unwrap_or(false));
-            }
-        } else {
-            a.retain(|plot| !plot.is_empty());
-            b.retain(|plot| !plot.is_empty());
-        }
-        values
+        Values { blocks, plots: plots.map(|plots| plots.into_values().collect()) }
     }
 }
 
 /// What the statistics say of every number, as one family. With several plots on a side the plot is the sample, else the
 /// block.
-pub fn claims(rows: &Rows, plots: [usize; 2], rule: &Rule) -> Vec<Claim> {
-    let by_plot = plots.iter().any(|&plots| plots > 1);
-    let values: Vec<(&Cell, Values)> = rows.iter().map(|(cell, rows)| (cell, Values::of(rows, plots))).collect();
+pub fn claims(rows: &Rows, rule: &Rule) -> Vec<Claim> {
+    let by_plot = rows.values().flatten().any(|row| row.plot > 0);
+    let values: Vec<(&Cell, Values)> = rows.iter().map(|(cell, rows)| (cell, Values::of(rows))).collect();
     let compared: Vec<Compared<'_>> = values
         .iter()
         .map(|(cell, values)| {
@@ -268,25 +254,26 @@ mod tests {
     /// So many blocks in which the candidate is `ratio` times as fast, with a spread of about 1 %, over so many plots that
     /// differ by `plot_spread`.
     fn rows(ratio: f64, blocks: u32, plots: u32, plot_spread: f64) -> Rows {
+        const PLOTS: [[f64; 3]; 2] = [[0.8, -0.9, 0.3], [-0.6, 0.7, 0.1]];
         const NOISE: [f64; 8] = [0.4, -0.9, 1.1, -0.3, 0.7, -1.2, 0.1, 0.5];
         let row = |block: u32, side: Side, value: f64| {
             let number = 2 * block + u32::from(side == Side::B);
             let plot = block % plots;
-            let level = 1.0 + plot_spread * NOISE[(2 * plot + u32::from(side == Side::B)) as usize % 8];
+            let level = 1.0 + plot_spread * PLOTS[index(side)][plot as usize];
             Row { block, plot, side, run: number, value: value * level * (1.0 + NOISE[number as usize % 8] / 100.0) }
         };
         let of = |block: u32| [row(block, Side::A, 100.0), row(block, Side::B, 100.0 * ratio)];
         Rows::from([(cell(), (0..blocks).flat_map(of).collect())])
     }
 
-    fn contrast_of(rows: &Rows, plots: usize, floor: Option<f64>, findings: &[Finding]) -> Contrast {
+    fn contrast_of(rows: &Rows, floor: Option<f64>, findings: &[Finding]) -> Contrast {
         let rule = Rule::default();
         let mut floors = BTreeMap::new();
         if let Some(share) = floor {
             let at = "2024-05-01T12:00:00Z".to_owned();
             floors.insert(cell(), Floor { share, measured_at: at, place: "x".to_owned() });
         }
-        let claims = claims(rows, [plots; 2], &rule);
+        let claims = claims(rows, &rule);
         let terms = Terms { baseline: "A", candidate: "B", rule: &rule, floors: &floors, findings };
         contrast(&claims[0], &rows[&cell()], &terms)
     }
@@ -308,7 +295,7 @@ mod tests {
         for (ratio, verdict) in
             [(1.2, ContrastVerdict::Faster), (0.8, ContrastVerdict::Slower), (1.0, ContrastVerdict::Equivalent)]
         {
-            let contrast = contrast_of(&rows(ratio, 8, 1, 0.0), 1, None, &[]);
+            let contrast = contrast_of(&rows(ratio, 8, 1, 0.0), None, &[]);
             assert_eq!((contrast.verdict, contrast.unit, contrast.blocks), (verdict, Replicate::Block, 8));
             assert_eq!(contrast.p, contrast.p_adjusted, "one contrast needs no correction");
         }
@@ -317,10 +304,10 @@ mod tests {
     /// Ten runs on one provisioning are one sample of provisionings.
     #[test]
     fn with_plots_the_plot_is_the_sample() {
-        let contrast = contrast_of(&rows(1.03, 30, 3, 0.06), 3, None, &[]);
+        let contrast = contrast_of(&rows(1.03, 30, 3, 0.06), None, &[]);
         assert_eq!((contrast.unit, contrast.blocks), (Replicate::Plot, 3));
         assert!(!matches!(contrast.verdict, ContrastVerdict::Faster | ContrastVerdict::Slower), "{contrast:?}");
-        let plain = contrast_of(&rows(1.5, 30, 3, 0.01), 3, None, &[]);
+        let plain = contrast_of(&rows(1.5, 30, 3, 0.01), None, &[]);
         assert_eq!(plain.verdict, ContrastVerdict::Faster);
         assert!(plain.note.unwrap().contains("provisionings"), "t speaks alone, and that is said");
     }
@@ -329,13 +316,13 @@ mod tests {
     fn a_failed_check_of_comparability_forbids_every_claim() {
         for code in ["D6", "D7", "E11", "E13"] {
             for ratio in [1.2, 1.0] {
-                let contrast = contrast_of(&rows(ratio, 8, 1, 0.0), 1, None, &[finding(code, Level::Fail)]);
+                let contrast = contrast_of(&rows(ratio, 8, 1, 0.0), None, &[finding(code, Level::Fail)]);
                 assert_eq!(contrast.verdict, ContrastVerdict::CannotTell);
                 assert_eq!((contrast.note.as_deref(), contrast.blocks_needed), (Some("One thing"), None));
                 assert_eq!(contrast.capped.unwrap().code, code);
             }
         }
-        let few = contrast_of(&rows(1.2, 8, 1, 0.0), 1, None, &[finding("E1", Level::Warn)]);
+        let few = contrast_of(&rows(1.2, 8, 1, 0.0), None, &[finding("E1", Level::Warn)]);
         assert_eq!(few.capped.unwrap().verdict, ContrastVerdict::Faster);
     }
 
@@ -343,12 +330,12 @@ mod tests {
     #[test]
     fn other_findings_forbid_nothing() {
         let findings = [finding("D5", Level::Warn), finding("D6", Level::Note), finding("E5", Level::Warn)];
-        assert_eq!(contrast_of(&rows(1.2, 8, 1, 0.0), 1, None, &findings).verdict, ContrastVerdict::Faster);
+        assert_eq!(contrast_of(&rows(1.2, 8, 1, 0.0), None, &findings).verdict, ContrastVerdict::Faster);
     }
 
     #[test]
     fn below_the_floor_nothing_is_claimed() {
-        let at = |ratio: f64, floor: f64| contrast_of(&rows(ratio, 8, 1, 0.0), 1, Some(floor), &[]);
+        let at = |ratio: f64, floor: f64| contrast_of(&rows(ratio, 8, 1, 0.0), Some(floor), &[]);
         assert_eq!(at(1.2, 0.1).verdict, ContrastVerdict::Faster);
         let below = at(1.2, 0.3);
         assert_eq!((below.verdict, below.capped.unwrap().code.as_str()), (ContrastVerdict::CannotTell, "E14"));
@@ -361,7 +348,7 @@ mod tests {
         let mut family = rows(1.2, 8, 1, 0.0);
         let other = Cell { metric: Metric::bandwidth(OpKind::Read), ..cell() };
         family.insert(other, family[&cell()].clone());
-        let claims = claims(&family, [1; 2], &Rule::default());
+        let claims = claims(&family, &Rule::default());
         for claim in &claims {
             let (p, adjusted) = (claim.assessment.p_t.unwrap(), claim.assessment.p_adjusted.unwrap());
             assert!((adjusted / p - 2.0).abs() < 1e-9, "{p} {adjusted}");
@@ -371,10 +358,10 @@ mod tests {
     /// Provisionings that differ do not differ less for being run more often.
     #[test]
     fn runs_that_do_not_limit_the_interval_are_not_asked_for() {
-        let met = |rows: &Rows| claims(rows, [3; 2], &Rule::default())[0].precision.unwrap().is_met();
+        let met = |rows: &Rows| claims(rows, &Rule::default())[0].precision.unwrap().is_met();
         assert!(met(&rows(1.0, 12, 3, 0.10)));
         let alike = rows(1.0, 6, 3, 0.0);
-        let precision = claims(&alike, [3; 2], &Rule::default())[0].precision.unwrap();
+        let precision = claims(&alike, &Rule::default())[0].precision.unwrap();
         assert!(precision.question == Question::Open || precision.half_width < 0.05, "{precision:?}");
     }
 }

@@ -1,12 +1,13 @@
 //! The runs of a comparison so far, as rows.
 
-use super::plan::{CompareSide, PlannedBlock, side_index};
+use super::plan::{CompareSide, PlannedBlock, Plot, side_index};
+use crate::place::Place;
 use crate::run::RunOutcome;
 use plumb_result::compare::LeftOut;
 use plumb_result::observe::TargetFacts;
 use plumb_result::{Finding, Histogram, Level, Metric, RunVerdict};
 use plumb_stats::schedule::Side;
-use plumb_trust::{Planned, Question, SideRecord, ToolPrint, WorkPrint, work_print};
+use plumb_trust::{Factor, Planned, Question, SideRecord, ToolPrint, WorkPrint, work_print};
 use plumb_workload::Workload;
 use plumb_workload::named::Named;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +28,7 @@ pub struct Cell {
 pub struct Row {
     /// Which block.
     pub block: u32,
-    /// Which plot of its side.
+    /// Which plot of its side: places on one provisioning have the number of the first of them.
     pub plot: u32,
     /// Which side.
     pub side: Side,
@@ -50,6 +51,8 @@ pub(crate) struct OpKey {
 pub(crate) struct Ledger {
     /// Every number that is meant to be had.
     pub(crate) planned: Vec<Planned>,
+    varying: Option<&'static Factor>,
+    pub(crate) provisionings: [Provisionings; 2],
     /// Ids, in the order in which they ran.
     pub(crate) runs: Vec<String>,
     /// The blocks as they ran, `AB` or `BA`.
@@ -72,6 +75,24 @@ pub(crate) struct Ledger {
     pub(crate) notes: BTreeMap<(&'static str, String, String), Vec<String>>,
 }
 
+/// Which places of a side are one provisioning.
+#[derive(Default)]
+pub(crate) struct Provisionings {
+    pub(crate) by_place: BTreeMap<usize, u32>,
+    by_identity: BTreeMap<String, u32>,
+}
+
+/// What tells two provisionings apart: the file system, or the disks where those are what varies.
+fn provisioning(targets: &BTreeMap<String, TargetFacts>, varying: Option<&Factor>) -> Option<String> {
+    let facts = targets.values().next()?;
+    if varying.is_some_and(|factor| factor.name == "device") && !facts.leaves.is_empty() {
+        return Some(facts.leaves.join(","));
+    }
+    let filesystem = facts.filesystem.value()?;
+    // A subvolume or a bind mount has a mount point of its own and the same UUID.
+    Some(filesystem.uuid.value().cloned().unwrap_or_else(|| filesystem.mount_point.clone()))
+}
+
 /// The runs of a block of one work: in the order in which they ran, by side.
 pub(crate) struct BlockRuns {
     pub(crate) number: u32,
@@ -81,8 +102,23 @@ pub(crate) struct BlockRuns {
 
 impl Ledger {
     /// An empty one, for these works.
-    pub(crate) fn new(workloads: &[&'static Named]) -> Ledger {
-        Ledger { planned: planned(workloads), ..Ledger::default() }
+    pub(crate) fn new(workloads: &[&'static Named], varying: Option<&'static Factor>) -> Ledger {
+        Ledger { planned: planned(workloads), varying, ..Ledger::default() }
+    }
+
+    /// The plot that a place belongs to. Two directories of one file system are one mkfs, whatever they are called.
+    fn plot_of(&mut self, index: usize, place: usize, plot: &Plot, targets: &BTreeMap<String, TargetFacts>) -> u32 {
+        let known = &mut self.provisionings[index];
+        if let Some(&number) = known.by_place.get(&place) {
+            return number;
+        }
+        let identity = match &plot.place {
+            Place::Sim(_) => format!("sim {}", plot.number),
+            Place::Directory(path) => provisioning(targets, self.varying).unwrap_or_else(|| path.display().to_string()),
+        };
+        let number = *known.by_identity.entry(identity).or_insert(place as u32);
+        known.by_place.insert(place, number);
+        number
     }
 
     /// Takes two runs in. Nothing of a block is kept where one of its runs was rejected: its pair would be missing.
@@ -111,13 +147,17 @@ impl Ledger {
             return;
         }
         self.accepted_pairs.insert(named.name);
+        let plots = [0, 1].map(|index| {
+            let place = block.planned.plots[index];
+            self.plot_of(index, place, &sides[index].plots[place], &block.outcomes[index].observations.targets)
+        });
         let [baseline, candidate] = &block.outcomes;
         let others = numbers(named, &self.planned, candidate);
         for (cell, a) in numbers(named, &self.planned, baseline) {
             let Some(&(_, b)) = others.iter().find(|(other, _)| *other == cell) else { continue };
             let row = |side: Side, value: f64| Row {
                 block: block.number,
-                plot: block.planned.plots[side_index(side)] as u32,
+                plot: plots[side_index(side)],
                 side,
                 run: place[side_index(side)],
                 value,

@@ -124,7 +124,7 @@ pub(crate) fn measure(
     let stop = in_rounds(request.rule, plots);
     let order = order(request.seed, stop.blocks_max, plots);
     let rule = Rule { seed: request.seed, blocks_min: request.rule.blocks_min, ..Rule::default() };
-    let mut ledger = Ledger::new(&request.workloads);
+    let mut ledger = Ledger::new(&request.workloads, request.varying);
     let mut stopper = Stopper::new(stop);
     let mut done = 0u32;
     let mut found;
@@ -133,7 +133,7 @@ pub(crate) fn measure(
         // A further step must fit: what is left must last for two blocks of the length so far.
         let block = if done == 0 { Duration::ZERO } else { elapsed / done };
         let budget = if elapsed + block * 2 > request.budget && done > 0 { Budget::Spent } else { Budget::Left };
-        found = claims(&ledger.rows, plots, &rule);
+        found = claims(&ledger.rows, &rule);
         // Where the checks reject every run, more of them will not help.
         if done >= stop.blocks_min && ledger.accepted_pairs.is_empty() {
             break Ended::NothingAccepted;
@@ -159,7 +159,7 @@ pub(crate) fn measure(
     };
     // Blocks may have come after the last look.
     if matches!(ended, Ended::Interrupted | Ended::By(StopReason::Budget)) {
-        found = claims(&ledger.rows, plots, &rule);
+        found = claims(&ledger.rows, &rule);
     }
     Ok(Measured { ledger, claims: found, rule, ended })
 }
@@ -236,6 +236,7 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         .collect();
     let rejected = ledger.left_out.len();
     let mut notes = words::notes(&request.workloads, &ledger);
+    notes.extend(words::shared_provisionings(request.sides(), &ledger));
     notes.extend(floor_notes);
     let names = |side: &CompareSide| side.plots.iter().map(|plot| plot.name.clone()).collect();
     let plots = request.plots().iter().any(|&plots| plots > 1);

@@ -1,7 +1,7 @@
 //! A comparison in words.
 
 use super::ledger::Ledger;
-use super::{CompareRequest, Ended};
+use super::{CompareRequest, CompareSide, Ended};
 use plumb_result::{Contrast, ContrastVerdict};
 use plumb_stats::stop::StopReason;
 use plumb_workload::named::Named;
@@ -96,6 +96,18 @@ pub(crate) fn notes(workloads: &[&'static Named], ledger: &Ledger) -> Vec<String
                 "{}: {missing}: too little happened in a run to tell; give each run more `--time`",
                 named.name
             ));
+        }
+    }
+    notes
+}
+
+/// Places that are one provisioning, each with the first of them.
+pub(crate) fn shared_provisionings(sides: [&CompareSide; 2], ledger: &Ledger) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (side, provisionings) in sides.into_iter().zip(&ledger.provisionings) {
+        for (&place, &first) in provisionings.by_place.iter().filter(|&(&place, &first)| place != first as usize) {
+            let [one, other] = [first as usize, place].map(|place| &side.plots[place].name);
+            notes.push(format!("a provisioning of its own for {other}: it shares that of {one}, and counts with it"));
         }
     }
     notes
