@@ -97,14 +97,16 @@ impl Factor {
 }
 
 /// Whether anything differs that the declared factor does not cover. Without a declared factor the verdict is about the
-/// set-ups as wholes, and nothing confounds it.
-pub fn confounded(differences: &[Difference], varying: Option<&Factor>) -> bool {
-    varying.is_some_and(|declared| !confounding(differences, declared).is_empty())
+/// set-ups as wholes, and nothing confounds it. `plots` is the number of provisionings of the side that has fewer.
+pub fn confounded(differences: &[Difference], varying: Option<&Factor>, plots: u32) -> bool {
+    varying.is_some_and(|declared| !confounding(differences, declared, plots).is_empty())
 }
 
-/// The differences that the declared factor does not cover.
-pub(crate) fn confounding<'a>(differences: &'a [Difference], declared: &Factor) -> Vec<&'a Difference> {
-    differences.iter().filter(|one| !declared.permits(&one.factor)).collect()
+/// The differences that the declared factor does not cover. Which disk of its kind a provisioning got is part of
+/// provisioning anew, and where there are several on each side it is part of what they differ by.
+pub(crate) fn confounding<'a>(differences: &'a [Difference], declared: &Factor, plots: u32) -> Vec<&'a Difference> {
+    let of_a_plot = |one: &Difference| plots > 1 && (one.fact.ends_with(".leaves") || one.fact.ends_with(".serial"));
+    differences.iter().filter(|one| !declared.permits(&one.factor) && !of_a_plot(one)).collect()
 }
 
 /// What a fact's path belongs to. A step that ends with `*` is any step that begins so, and a path goes on freely
@@ -572,17 +574,26 @@ mod tests {
         let fs = factor("fs").unwrap();
         let xfs = between(&Scene::reading(MIB), &Scene::reading(MIB).filesystem("xfs"));
         let more = between(&Scene::reading(MIB), &Scene::reading(MIB).filesystem("xfs").scheduler("bfq"));
-        assert!(!confounded(&xfs, Some(fs)));
-        assert!(confounded(&more, Some(fs)));
-        assert!(confounded(&xfs, Some(factor("mount").unwrap())));
-        assert!(!confounded(&more, None));
+        assert!(!confounded(&xfs, Some(fs), 1));
+        assert!(confounded(&more, Some(fs), 1));
+        assert!(confounded(&xfs, Some(factor("mount").unwrap()), 1));
+        assert!(!confounded(&more, None, 1));
+    }
+
+    /// One disk a side may be the better one; several of a kind are what provisionings differ by.
+    #[test]
+    fn which_disk_of_its_kind_confounds_only_one_provisioning() {
+        let other = between(&Scene::reading(MIB), &Scene::reading(MIB).filesystem("xfs").serial("0123"));
+        let fs = factor("fs").unwrap();
+        assert!(confounded(&other, Some(fs), 1));
+        assert!(!confounded(&other, Some(fs), 2));
     }
 
     /// Options that mean the same everywhere are not the file system's own.
     #[test]
     fn noatime_on_one_side_confounds_a_comparison_of_file_systems() {
         let found = between(&Scene::reading(MIB), &Scene::reading(MIB).filesystem("xfs").mount_option("noatime"));
-        assert!(confounded(&found, Some(factor("fs").unwrap())));
+        assert!(confounded(&found, Some(factor("fs").unwrap()), 1));
     }
 
     #[test]

@@ -58,7 +58,7 @@ impl Values {
 /// What the statistics say of every number, as one family. With several plots on a side the plot is the sample, else the
 /// block.
 pub fn claims(rows: &Rows, rule: &Rule) -> Vec<Claim> {
-    let by_plot = rows.values().flatten().any(|row| row.plot > 0);
+    let by_plot = rows.values().any(|rows| has_several_plots(rows));
     let values: Vec<(&Cell, Values)> = rows.iter().map(|(cell, rows)| (cell, Values::of(rows))).collect();
     let compared: Vec<Compared<'_>> = values
         .iter()
@@ -111,6 +111,13 @@ fn of_plots(precision: Precision, values: &Values) -> Precision {
         return Precision { question: Question::Settled, ..precision };
     }
     precision
+}
+
+fn has_several_plots(rows: &[Row]) -> bool {
+    [Side::A, Side::B].into_iter().any(|side| {
+        let mut plots = rows.iter().filter(|row| row.side == side).map(|row| row.plot);
+        plots.next().is_some_and(|first| plots.any(|plot| plot != first))
+    })
 }
 
 fn better(metric: Metric) -> plumb_stats::verdict::Better {

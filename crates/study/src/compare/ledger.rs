@@ -62,7 +62,7 @@ pub(crate) struct Ledger {
     pub(crate) rows: BTreeMap<Cell, Vec<Row>>,
     pub(crate) latencies: BTreeMap<OpKey, [Histogram; 2]>,
     /// The storage under each plot, as its first run saw it, by work.
-    pub(crate) targets: [BTreeMap<usize, BTreeMap<&'static str, BTreeMap<String, TargetFacts>>>; 2],
+    pub(crate) targets: [BTreeMap<usize, Grounds>; 2],
     pub(crate) records: [SideRecord; 2],
     /// Workloads as they were resolved, so that each distinct one is boiled down once.
     resolved: [Vec<Workload>; 2],
@@ -74,6 +74,9 @@ pub(crate) struct Ledger {
     /// What was asked for and not had, by workload, phase and note, with the sides that it is about.
     pub(crate) notes: BTreeMap<(&'static str, String, String), Vec<String>>,
 }
+
+/// The storage under the targets of each work.
+type Grounds = BTreeMap<&'static str, BTreeMap<String, TargetFacts>>;
 
 /// Which places of a side are one provisioning.
 #[derive(Default)]

@@ -79,7 +79,11 @@ pub(crate) fn judge(
     Judged {
         modes: plumb_trust::run_modes(&numbers).into_iter().map(Option::unwrap_or_default).collect(),
         findings: plumb_trust::judge_comparison(&view),
-        confounded: plumb_trust::confounded(&differences, request.varying),
+        confounded: plumb_trust::confounded(
+            &differences,
+            request.varying,
+            records.iter().map(|record| record.plots).min().unwrap_or(1),
+        ),
         differences,
     }
 }

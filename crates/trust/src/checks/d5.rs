@@ -54,7 +54,8 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         );
     };
     let word = declared.name;
-    let outside = confounding(&all, declared);
+    let plots = view.baseline.record.plots.min(view.candidate.record.plots);
+    let outside = confounding(&all, declared, plots);
     if outside.is_empty() {
         return Outcome::pass(format!("{observed}, all of {word}"));
     }

@@ -57,7 +57,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
         let list = || known.iter().map(|tool| tool.version.as_str()).collect::<Vec<_>>().join(" and ");
         let between = |meaning: &&Meaning| {
             let after = |tool: &&ToolPrint| number(&tool.version) >= number(meaning.since);
-            meaning.tool == *name && known.iter().any(|tool| after(tool)) && !known.iter().all(|tool| after(tool))
+            meaning.tool == *name && known.iter().any(after) && !known.iter().all(after)
         };
         let compared = |meaning: &&Meaning| view.numbers.iter().any(|number| (meaning.about)(number.metric));
         if let Some(meaning) = MEANINGS.iter().find(|meaning| between(meaning) && compared(meaning)) {

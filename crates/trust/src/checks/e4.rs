@@ -125,7 +125,7 @@ fn told_runs(number: &NumberView<'_>, modes: &RunModes, names: [&str; 2]) -> Str
             Some(format!(
                 "{} of the runs of {name} lie {} apart from the rest",
                 percent(fewer.share),
-                percent(high / low - 1.0)
+                apart(high / low)
             ))
         })
         .collect();
@@ -155,6 +155,11 @@ fn told_latency(view: &LatencyView<'_>, names: [&str; 2]) -> Option<String> {
     let place =
         if view.workload == view.phase { view.phase.to_owned() } else { format!("{}/{}", view.workload, view.phase) };
     Some(format!("{} in {place}, {}", view.op, sides.join(", ")))
+}
+
+/// `24 %`, or `14 times` from twice on.
+fn apart(ratio: f64) -> String {
+    if ratio < 2.0 { percent(ratio - 1.0) } else { format!("{ratio:.0} times") }
 }
 
 /// Evenly spaced quantiles, spread evenly within each bucket: values of one bucket are not known to be equal.
