@@ -6,14 +6,15 @@ use plumb_engine::guard::Permissions;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
-use plumb_result::{Comparison, ContrastVerdict, Finding, Level};
+use plumb_result::{Better, Comparison, Contrast, ContrastVerdict, Finding, Level};
+use plumb_stats::estimate::{Ratio, paired};
 use plumb_stats::schedule::Side;
 use plumb_stats::stop::StopRule;
+use plumb_study::compare::claims::Rows;
 use plumb_study::compare::{CompareRequest, CompareSide, compare};
 use plumb_study::run::{Bench, RunRequest, Silent};
 use plumb_study::{Place, Policies};
 use plumb_workload::named::{self, Scale};
-use std::path::Path;
 use std::time::Duration;
 
 /// A comparison of simulated devices takes as many blocks as it needs, however busy this machine is.
@@ -34,6 +35,10 @@ pub enum Outcome {
 struct Yield {
     comparison: Option<Comparison>,
     findings: Vec<Finding>,
+    /// Of the most telling number of a comparison, where it has one.
+    interval: Option<Ratio>,
+    /// By how much the candidate's ops take longer.
+    gap: f64,
 }
 
 /// A bench for one thread: nothing is stored, and nothing on this machine is touched.
@@ -106,7 +111,8 @@ fn one_comparison(
     };
     let outcome = compare(bench, &request, &mut Silent)?;
     let findings = outcome.findings().to_vec();
-    Ok(Yield { comparison: Some(outcome.comparison), findings })
+    let interval = telling(&outcome.comparison).and_then(|contrast| interval(contrast, &outcome.rows));
+    Ok(Yield { comparison: Some(outcome.comparison), findings, interval, gap: pair.gap })
 }
 
 fn one_run(bench: &mut Bench, single: &Single, seed: u64) -> Result<Yield> {
@@ -116,20 +122,35 @@ fn one_run(bench: &mut Bench, single: &Single, seed: u64) -> Result<Yield> {
     let request = RunRequest {
         workload: &workload,
         policies: Policies::Fitted,
-        base: Path::new("/tmp"),
+        base: place.base(),
         command: "",
         sim_run: SimRun { seed, run_index: 0, plot_index: 0 },
     };
     let outcome = bench.run(&request, &mut Silent)?;
-    Ok(Yield { comparison: None, findings: outcome.result.checks })
+    Ok(Yield { comparison: None, findings: outcome.result.checks, interval: None, gap: 0.0 })
+}
+
+/// The most telling number of these workloads is their first rate; contrasts are in the order of the metrics' names.
+fn telling(comparison: &Comparison) -> Option<&Contrast> {
+    comparison.contrasts.iter().find(|contrast| contrast.metric.better() == Better::Higher)
+}
+
+/// The 95 % interval of a contrast: the one that it shows, or, where it shows the narrower one of an equivalence, the one
+/// that belongs to the same runs.
+fn interval(contrast: &Contrast, rows: &Rows) -> Option<Ratio> {
+    if contrast.confidence == 0.95 {
+        return Some(Ratio { value: contrast.ratio?, lo: contrast.lo?, hi: contrast.hi?, confidence: 0.95 });
+    }
+    let rows = rows.iter().find(|(cell, _)| cell.metric == contrast.metric).map(|(_, rows)| rows)?;
+    let of = |side: Side| rows.iter().filter(|row| row.side == side).map(|row| row.value).collect::<Vec<f64>>();
+    paired(&of(Side::A), &of(Side::B)).ok()?.interval(0.95).ok()
 }
 
 fn look(got: &Yield, counted: Counted) -> Outcome {
     let contrasts = got.comparison.as_ref().map_or(&[][..], |comparison| &comparison.contrasts);
     let any = |verdict| contrasts.iter().any(|contrast| contrast.verdict == verdict);
-    // Contrasts are in the order of the metrics' names; the most telling one of these workloads is their rate.
-    let first = contrasts.iter().find(|contrast| contrast.metric.better() == plumb_result::Better::Higher);
-    let first_is = |verdict| first.is_some_and(|contrast| contrast.verdict == verdict);
+    let first_is =
+        |verdict| got.comparison.as_ref().and_then(telling).is_some_and(|contrast| contrast.verdict == verdict);
     let serious = |finding: &&Finding| finding.level >= Level::Warn;
     let found = |codes: &[&str]| got.findings.iter().filter(serious).any(|one| codes.contains(&one.code.as_str()));
     let hit = match counted {
@@ -137,10 +158,8 @@ fn look(got: &Yield, counted: Counted) -> Outcome {
         Counted::Slower => first_is(ContrastVerdict::Slower),
         Counted::Faster => any(ContrastVerdict::Faster),
         Counted::Equivalent => first_is(ContrastVerdict::Equivalent),
-        Counted::Covers(truth) => match first.filter(|contrast| contrast.confidence == 0.95) {
-            Some(contrast) => contrast.lo.zip(contrast.hi).is_some_and(|(lo, hi)| (lo..=hi).contains(&truth)),
-            None => return Outcome::Beside,
-        },
+        Counted::Covers(gap) if gap != got.gap => return Outcome::Beside,
+        Counted::Covers(gap) => got.interval.is_some_and(|interval| interval.contains(1.0 / (1.0 + gap))),
         Counted::Found(codes) => found(codes),
         Counted::FoundAt { codes, blocks } => {
             if got.comparison.as_ref().is_none_or(|comparison| comparison.order.len() < blocks) {

@@ -43,8 +43,8 @@ impl Places {
     /// Every array, move, pool and file system that stands on a disk of the targets.
     pub(super) fn of(sys: &Sysroot, targets: &[TargetFacts]) -> Places {
         let mut places = Places::default();
-        let names: BTreeSet<&str> =
-            targets.iter().flat_map(|facts| &facts.stack).map(|layer| layer.name.as_str()).collect();
+        let real = targets.iter().flat_map(|facts| &facts.stack).filter(|layer| layer.kind != LayerKind::Sim);
+        let names: BTreeSet<&str> = real.map(|layer| layer.name.as_str()).collect();
         let mut disks = BTreeSet::new();
         names.iter().for_each(|name| below(sys, name, DEPTH_MAX, &mut disks));
         let shares = |name: &str| {
@@ -52,7 +52,9 @@ impl Places {
             below(sys, name, DEPTH_MAX, &mut own);
             !own.is_disjoint(&disks)
         };
-        for name in sys.names(BLOCK) {
+        // On no device of this machine nothing is rebuilt; to look takes longer than a whole simulated run.
+        let devices = if names.is_empty() { Vec::new() } else { sys.names(BLOCK) };
+        for name in devices {
             let is_md = sys.exists(format!("{BLOCK}/{name}/md"));
             let mapped = sys.line(format!("{BLOCK}/{name}/dm/name"));
             if (is_md || mapped.is_some()) && !shares(&name) {
@@ -70,7 +72,8 @@ impl Places {
                 places.arrays.push(name);
             }
         }
-        for uuid in sys.names(BTRFS) {
+        let btrfs = if names.is_empty() { Vec::new() } else { sys.names(BTRFS) };
+        for uuid in btrfs {
             if sys.names(format!("{BTRFS}/{uuid}/devices")).iter().any(|device| shares(device)) {
                 places.btrfs.push(uuid);
             }
