@@ -214,12 +214,14 @@ pub fn saturation(key: SweepKey, levels: &[LevelRuns]) -> Option<Saturation> {
 /// The highest achieved rate whose 99th percentile is within the limit, by the upper end of its interval: response time
 /// where it is known, else service time. A single run has no interval, and cannot hold a limit.
 pub fn within(limit_ns: u64, levels: &[LevelRuns]) -> WithinLimit {
+    let upper_end = |level: &LevelRuns| level.spread(|run| run.waited().p99)?.hi;
+    let unjudged = levels.iter().filter(|level| !level.blocks.is_empty() && upper_end(level).is_none()).count() as u32;
     let held = levels.iter().filter_map(|level| {
-        let p99_hi_ns = level.spread(|run| run.waited().p99)?.hi?;
+        let p99_hi_ns = upper_end(level)?;
         let rate = level.mean(|run| Some(run.rate))?;
         (p99_hi_ns <= limit_ns as f64).then_some(WithinPoint { level: level.level, rate, p99_hi_ns })
     });
-    WithinLimit { limit_ns, best: held.max_by(|a, b| a.rate.total_cmp(&b.rate)) }
+    WithinLimit { limit_ns, best: held.max_by(|a, b| a.rate.total_cmp(&b.rate)), unjudged }
 }
 
 /// What is known of a size besides its numbers.
