@@ -32,12 +32,16 @@ pub(crate) fn assertions(asserted: &[Asserted], verdict: RunVerdict, style: &Sty
         (_, all, 0) => (Ink::Good, format!("All {all} conditions are true.")),
         (_, all, broken) => (Ink::Bad, format!("{broken} of {all} conditions are false.")),
     };
-    let lines: String = asserted.iter().map(|one| assertion(one, style)).collect();
+    let lines: String = asserted.iter().map(|one| assertion(one, verdict, style)).collect();
     format!("{}\n{lines}\n", style.ink(ink, &style.wrap(&answer, 0)))
 }
 
-fn assertion(asserted: &Asserted, style: &Style) -> String {
-    let (word, ink) = if asserted.holds { ("ok", Ink::Good) } else { ("false", Ink::Bad) };
+fn assertion(asserted: &Asserted, verdict: RunVerdict, style: &Style) -> String {
+    let (word, ink) = match (verdict, asserted.holds) {
+        (RunVerdict::Reject, _) => ("unproven", Ink::Caution),
+        (_, true) => ("ok", Ink::Good),
+        (_, false) => ("false", Ink::Bad),
+    };
     let observed: Vec<String> = asserted
         .observed
         .iter()

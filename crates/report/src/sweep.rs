@@ -27,7 +27,8 @@ pub fn page(sweep: &Sweep, style: &Style) -> String {
         page.push('\n');
     }
     page.push('\n');
-    for curve in &sweep.curves {
+    let has_runs = |curve: &&Curve| curve.points.iter().any(|point| !point.runs.is_empty());
+    for curve in sweep.curves.iter().filter(has_runs) {
         page.push_str(&head(sweep, curve, style));
         page.push_str(&table(curve, style));
         page.push_str(&warned(curve, style));
@@ -57,7 +58,7 @@ fn warned(curve: &Curve, style: &Style) -> String {
         }
     }
     let line = |(code, levels): (&str, Vec<String>)| {
-        let said = style.wrap(&format!("at {}   plumb explain {code}", levels.join(", ")), 11);
+        let said = style.wrap(&format!("at {} (`plumb explain {code}`)", levels.join(", ")), 11);
         format!("  {}{said}\n", style.ink(Ink::Caution, &format!("warn {code:3} ")))
     };
     let text: String = by_code.into_iter().map(line).collect();
@@ -70,7 +71,7 @@ fn last_line(sweep: &Sweep) -> String {
     const LISTED: usize = 20;
     let number = if sweep.runs.len() > LISTED { format!(" -n {}", sweep.runs.len()) } else { String::new() };
     match &sweep.tag {
-        Some(tag) => format!("The {} runs: plumb list --tag {tag}{number}\n", sweep.runs.len()),
+        Some(tag) => format!("Its runs: plumb list --tag {tag}{number}\n"),
         None => String::new(),
     }
 }
@@ -107,12 +108,7 @@ fn said(sweep: &Sweep, curve: &Curve) -> String {
 /// What a curve says, a sentence each.
 pub fn words(sweep: &Sweep, curve: &Curve) -> Vec<String> {
     let mut said = Vec::new();
-    if let Some(knee) = &curve.found.knee {
-        said.push(knee_words(curve, knee));
-    }
-    if let Some(saturation) = &curve.found.saturation {
-        said.push(saturation_words(curve.key, saturation));
-    }
+    // What was asked for comes first.
     if let Some(within) = &curve.found.within {
         let limit = format::time(within.limit_ns as f64);
         let kind = match curve.arrivals {
@@ -132,6 +128,12 @@ pub fn words(sweep: &Sweep, curve: &Curve) -> Vec<String> {
             said.push(unjudged_words(curve, within.unjudged, &limit));
         }
         said.retain(|words| !words.is_empty());
+    }
+    if let Some(knee) = &curve.found.knee {
+        said.push(knee_words(curve, knee));
+    }
+    if let Some(saturation) = &curve.found.saturation {
+        said.push(saturation_words(curve.key, saturation));
     }
     if curve.key == SweepKey::Size && curve.points.iter().filter(|point| point.rate.is_some()).count() > 1 {
         said.push(match &curve.found.edge {
@@ -185,16 +187,20 @@ fn knee_words(curve: &Curve, knee: &Knee) -> String {
         Arrivals::Closed => "mean service",
     };
     let numbers = format!("{} at a {latency} time of {}", format::per_second(knee.rate), format::time(knee.latency_ns));
+    let anywhere = format!("anywhere from {} to {}", bare(key, knee.from), bare(key, knee.to));
     match knee.place {
+        Place::First | Place::Last if knee.from < knee.to => {
+            format!(
+                "No knee is proven: by these runs it may be {anywhere}, or beyond them; the best level is {at} ({numbers})."
+            )
+        }
         Place::First => {
             format!("The knee lies at {at} or below it: from there on latency grows faster than the rate ({numbers}).")
         }
         Place::Last => format!("No knee up to {at}: latency still grows more slowly than the rate ({numbers})."),
-        Place::Inside if knee.from < knee.to => format!(
-            "The knee is at {at} ({numbers}); by these runs it may be anywhere from {} to {}.",
-            bare(key, knee.from),
-            bare(key, knee.to)
-        ),
+        Place::Inside if knee.from < knee.to => {
+            format!("The knee is at {at} ({numbers}); by these runs it may be {anywhere}.")
+        }
         Place::Inside => format!("The knee is at {at} ({numbers}): beyond it latency grows faster than the rate."),
     }
 }

@@ -28,12 +28,12 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     let sizes = sizes(&sides, arguments.size)?;
     if !common.json && is_real(&sides) {
         let [a, b] = &sides;
-        eprintln!("{}", announcement(&format!("{} and {}", a.name, b.name), sizes));
+        session::announce(&announcement(&format!("{} and {}", a.name, b.name), sizes));
     }
-    if let Some(factor) = varying.filter(|factor| factor.is_hard())
+    if let Some(factor) = varying.filter(|factor| !common.json && factor.is_hard())
         && sides.iter().any(|side| side.plots.len() == 1)
     {
-        eprintln!("{}", no_claim_ahead(factor.name));
+        session::announce(&no_claim_ahead(factor.name));
     }
     let Sizes { file_bytes, files } = sizes;
     let rule = StopRule::default();

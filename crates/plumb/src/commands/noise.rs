@@ -29,7 +29,7 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
     let sides = [one, other];
     let sizes = sizes(&sides, arguments.size)?;
     if !common.json && is_real(&sides) {
-        eprintln!("{}", announcement(path, sizes));
+        session::announce(&announcement(path, sizes));
     }
     let Sizes { file_bytes, files } = sizes;
     let rule = StopRule::default();

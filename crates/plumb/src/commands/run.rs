@@ -39,7 +39,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
         workload = bench.resolve(&workload, place.base())?;
         let added = precondition(&mut workload, capacity_bytes).map_err(Stopped::usage)?;
         if !common.json && !arguments.translate {
-            eprintln!("{}", announcement(&added));
+            session::announce(&announcement(&added));
         }
     }
     if arguments.translate {

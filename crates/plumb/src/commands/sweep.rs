@@ -77,8 +77,8 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
         _ => None,
     };
     let needed_bytes = fit(&mut workload, &plan, room, &bench, spot.base())?;
-    if !common.json {
-        eprintln!("{}", announcement(&spot, path, &workload, needed_bytes));
+    if !common.json && !matches!(spot, Spot::Place(Place::Sim(_))) {
+        session::announce(&announcement(&spot, path, &workload, needed_bytes));
     }
     let time = time(arguments, &plan, &spot);
     let command = command_line();
@@ -267,7 +267,7 @@ fn time(arguments: &SweepArguments, plan: &Plan, spot: &Spot) -> Option<Nanos> {
 /// What will be written, said before anything is.
 fn announcement(spot: &Spot, path: &str, workload: &Workload, needed_bytes: u64) -> String {
     match spot {
-        Spot::Place(Place::Sim(device)) => format!("{device}: simulated, nothing is written"),
+        Spot::Place(Place::Sim(_)) => format!("{path}: simulated, nothing is written"),
         Spot::Device(_) | Spot::File(_) if workload.phase.iter().any(apply::writes) => {
             format!("{path}: is WRITTEN to, if the write guard lets it be")
         }

@@ -164,9 +164,10 @@ pub fn knee(key: SweepKey, levels: &[LevelRuns]) -> Option<Knee> {
     }
     let (at, _) = largest(&levels, Numbers::power)?;
     let best = levels[at];
+    // Where single runs give no interval, nothing is told apart either.
     let alike = |level: &&&LevelRuns| {
         ratio(best, level, CONFIDENCE, Numbers::power)
-            .is_some_and(|ratio| ratio.lo.is_some() && ratio.hi.is_none_or(|hi| hi >= 1.0))
+            .is_none_or(|ratio| ratio.lo.is_none() || ratio.hi.is_none_or(|hi| hi >= 1.0))
     };
     let from = levels[..at].iter().rev().take_while(alike).last().map_or(best.level, |level| level.level);
     let to = levels[at + 1..].iter().take_while(alike).last().map_or(best.level, |level| level.level);
