@@ -57,10 +57,12 @@ impl Loop {
 
     /// The only partition of a loop device, which starts at this sector of 512 bytes.
     pub fn partition(bytes: u64, start_sector: u64) -> Loop {
-        let mut disk = Loop::lay_out(BESIDE_THE_BUILD, bytes, &["--partscan"], |image| {
+        let mut disk = Loop::lay_out(BESIDE_THE_BUILD, bytes, &[], |image| {
             let table = format!("printf 'label: dos\\n{start_sector},\\n' | sfdisk --quiet \"$0\"");
             system("sh", &["-c", &table, image.to_str().unwrap()]);
         });
+        // Not every kernel knows this kind of table by itself (`losetup --partscan`).
+        system("partx", &["--update", disk.device()]);
         disk.device = format!("{}p1", disk.device()).into();
         super::wait_until("the partition is there", || disk.device.exists());
         disk

@@ -49,7 +49,10 @@ fn a_loop_device_in_memory_is_no_device() {
     let bare = Loop::in_memory(64 * MIB);
     home.file(
         "bare.toml",
-        &READING.replace("[target.data.file]\npath = \"data\"", &format!("[target.data.device]\npath = {:?}", bare.device())),
+        &READING.replace(
+            "[target.data.file]\npath = \"data\"",
+            &format!("[target.data.device]\npath = {:?}", bare.device()),
+        ),
     );
     let result = home.plumb("run bare.toml --json").ran().json();
     assert_eq!(metric(&result, "read", "read.iops")["tier"], "cache", "{:#}", result["target"]);
@@ -64,7 +67,7 @@ fn a_loop_device_in_memory_is_no_device() {
 #[test]
 fn partitions_and_loop_devices_that_lie_across_pages_are_called_so() {
     let _alone = alone();
-    if !needs::root_and(&["losetup", "mkfs.ext4", "sfdisk"]) {
+    if !needs::root_and(&["losetup", "mkfs.ext4", "sfdisk", "partx"]) {
         return;
     }
     let home = Home::new();
@@ -74,7 +77,12 @@ fn partitions_and_loop_devices_that_lie_across_pages_are_called_so() {
         show(&result, "B8");
         result
     };
-    assert_found(&look(Loop::partition(128 * MIB, 63)), "B8", "warn", "p1 starts at byte 32256, which is no multiple of 4 KiB");
+    assert_found(
+        &look(Loop::partition(128 * MIB, 63)),
+        "B8",
+        "warn",
+        "p1 starts at byte 32256, which is no multiple of 4 KiB",
+    );
     assert_eq!(findings(&look(Loop::partition(128 * MIB, 2048)), "B8", "pass").len(), 1);
     assert_found(&look(Loop::from_byte(128 * MIB, 63 * 512)), "B8", "warn", "starts at byte 32256 of its file");
     assert_eq!(findings(&look(Loop::from_byte(128 * MIB, MIB)), "B8", "pass").len(), 1);
@@ -91,7 +99,8 @@ fn a_nearly_full_file_system_is_graded() {
     // Something to read that is there already, since nothing may be written to a file system as full as this.
     let there = mounted.path().join("there");
     std::fs::write(&there, vec![0x5a; 4 << 20]).unwrap();
-    let text = READING.replace("\"data\"\nsize = \"4MiB\"", &format!("{:?}\nprepare = \"nothing\"", there.to_str().unwrap()));
+    let text =
+        READING.replace("\"data\"\nsize = \"4MiB\"", &format!("{:?}\nprepare = \"nothing\"", there.to_str().unwrap()));
     home.file("there.toml", &text);
     let leave = |percent: u64| {
         let fill = mounted.path().join("fill");

@@ -23,10 +23,11 @@ fn a_throttled_device_is_found_slower() {
         return;
     }
     let [free, held] = [(); 2].map(|()| Mounted::on(Loop::in_memory(512 * MIB), "ext4", ""));
-    let throttle = match Group::new(Controller::Io).and_then(|group| group.limit_reads(held.disk.as_ref().unwrap(), 500)) {
-        Ok(throttle) => throttle,
-        Err(why) => return needs::skip(&why),
-    };
+    let throttle =
+        match Group::new(Controller::Io).and_then(|group| group.limit_reads(held.disk.as_ref().unwrap(), 500)) {
+            Ok(throttle) => throttle,
+            Err(why) => return needs::skip(&why),
+        };
     let home = Home::new();
     let compare = |a: &Mounted, b: &Mounted| {
         let (a, b) = (a.as_str(), b.as_str());

@@ -48,8 +48,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             ),
         );
     }
-    let pages = swapped_in
-        + after.swap_out_pages.saturating_sub(before.swap_out_pages);
+    let pages = swapped_in + after.swap_out_pages.saturating_sub(before.swap_out_pages);
     if pages > 0 {
         let pages = count(pages, "page");
         return Outcome::warn(format!("{pages} swapped"), format!("The machine swapped {pages} while the phase ran."));
