@@ -99,6 +99,10 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
+        if self.device != self.attached {
+            // A partition that the kernel was told of outlives its device.
+            let _ = Command::new("partx").arg("--delete").arg(&self.attached).status();
+        }
         let _ = Command::new("losetup").arg("--detach").arg(&self.attached).status();
     }
 }

@@ -170,6 +170,32 @@ fn buffers_that_are_swapped_out_reject_the_run() {
     assert_eq!(findings(&held, "C9", "fail"), Vec::<&Value>::new());
 }
 
+/// Protects: what is to be warm is warm, though the cache is full of what was read over and over before.
+#[test]
+fn a_set_is_warm_though_the_cache_was_full_of_another() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let Some(group) = with_memory(128 * MIB) else { return };
+    let (mounted, home) = (Mounted::on_loop("ext4", 512 * MIB, ""), Home::new());
+    let target =
+        |name: &str, size_mib: u64| format!("[target.{name}.file]\npath = \"{name}\"\nsize = \"{size_mib}MiB\"\n");
+    let phase = |target: &str| {
+        format!(
+            "[[phase]]\nname = \"{target}\"\ncache = \"warm\"\nstop.time = \"2s\"\n[[phase.workers]]\ntarget = \"{target}\"\n\
+             depth = 32\nwork.blocks.pattern = \"random\"\n"
+        )
+    };
+    let all = [target("large", 256), target("small", 40), phase("large"), phase("small")].concat();
+    home.file("warm.toml", &format!("name = \"warm\"\n{all}"));
+    let result = group.plumb(&home, &format!("run warm.toml --at {} --json", mounted.as_str())).ran().json();
+    show(&result, "A2");
+    let short: Vec<&Value> = findings(&result, "A2", "note");
+    assert!(short.iter().any(|finding| finding["phase"] == "large"), "256 MiB do not fit: {short:#?}");
+    assert!(short.iter().all(|finding| finding["phase"] != "small"), "{short:#?}");
+}
+
 /// Protects: the end of the cache is found on the curve where it is, which is where the control group has it.
 #[test]
 fn a_sweep_of_the_size_finds_the_end_of_the_cache() {

@@ -196,6 +196,22 @@ fn a_quiet_run_of_five_seconds_is_not_warned_of_its_series() {
     }
 }
 
+/// Protects: when Plumb has ended, nothing of it holds the place any more: a script may unmount it at once.
+#[test]
+fn a_place_can_be_unmounted_as_soon_as_plumb_has_ended() {
+    let _alone = alone();
+    if !needs::root_and(&["mount", "umount"]) {
+        return;
+    }
+    let home = Home::new();
+    for _ in 0..5 {
+        let mounted = Mounted::in_memory(64 * MIB);
+        let line = "run random-read --set size=8MiB --set time=200ms --set backend=io-uring --at";
+        home.plumb(&format!("{line} {}", mounted.as_str())).ran();
+        crate::common::disks::system("umount", &[mounted.as_str()]);
+    }
+}
+
 /// Protects: a floor that was measured at a place is found again there, and shown beside what it bounds.
 #[test]
 fn a_noise_floor_is_shown_by_the_next_comparison_there() {
