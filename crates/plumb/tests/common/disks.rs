@@ -162,7 +162,7 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        for attempt in ["-q", "-l"] {
+        for attempt in ["-q", "-ql"] {
             if Command::new("umount").arg(attempt).arg(self.path()).status().is_ok_and(|status| status.success()) {
                 break;
             }

@@ -33,7 +33,7 @@ fn show(result: &Value, code: &str) {
 /// The files of the other version of control groups are read from recorded trees.
 fn say_version(group: &Group, file_of_two: &str) {
     if group.version == Version::One {
-        needs::shown_elsewhere(&format!(
+        needs::not_shown(&format!(
             "version 1 of control groups has this controller here; `{file_of_two}` of version 2 is covered by the recorded \
              trees of plumb-probe and the scenes of plumb-trust"
         ));
@@ -193,7 +193,11 @@ fn a_set_is_warm_though_the_cache_was_full_of_another() {
     show(&result, "A2");
     let short: Vec<&Value> = findings(&result, "A2", "note");
     assert!(short.iter().any(|finding| finding["phase"] == "large"), "256 MiB do not fit: {short:#?}");
-    assert!(short.iter().all(|finding| finding["phase"] != "small"), "{short:#?}");
+    // A page or two may have gone again: as good as all of it, and not half.
+    let resident = |finding: &Value| finding["observed"].as_str().unwrap().split(' ').next().unwrap().parse::<f64>();
+    for finding in short.iter().filter(|finding| finding["phase"] == "small") {
+        assert!(resident(finding).is_ok_and(|percent| percent > 95.0), "{finding:#}");
+    }
 }
 
 /// Protects: the end of the cache is found on the curve where it is, which is where the control group has it.
@@ -217,7 +221,7 @@ fn a_sweep_of_the_size_finds_the_end_of_the_cache() {
     let left_out = sweep["left_out"].as_array().unwrap();
     if runs.clone().any(|runs| runs == 0) {
         let why = left_out.iter().map(|one| one["reason"].as_str().unwrap_or_default()).collect::<Vec<_>>().join("\n");
-        return needs::skip(&format!("others on this disk had whole points of the curve rejected:\n{why}"));
+        return needs::not_shown(&format!("others on this disk had whole points of the curve rejected:\n{why}"));
     }
     let edge = &curve["found"]["edge"];
     let (below, above) = (edge["below_bytes"].as_f64(), edge["above_bytes"].as_f64());
