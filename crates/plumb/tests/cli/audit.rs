@@ -60,7 +60,7 @@ fn a_sound_study_is_accepted() {
     home.file("study.toml", &text);
     let said = home.plumb("audit study.toml");
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-    assert!(said.out.contains("1 of 1 claims stand") && said.out.contains("none"), "{}", said.out);
+    assert!(said.out.contains("1 of 1 claim stands") && said.out.contains("none"), "{}", said.out);
 }
 
 /// A bad file ends with 2, says where and what, and prints nothing of the others.

@@ -23,6 +23,7 @@ pub use numbers::{Base, Explanation, Printed, Unit, explain};
 pub use postmark::{NotReplayable, Settings as PostmarkSettings, Totals as PostmarkTotals, replay as replay_postmark};
 pub use rules::{RULES, Rule};
 
+use crate::docs::wrapped;
 use plumb_result::audit::{AuditedCell, AuditedRow, AuditedSide};
 use plumb_result::{Audit, AuditFinding, Level, RunVerdict};
 use plumb_workload::native::{NativeError, read_form};
@@ -79,16 +80,25 @@ pub fn audit(study: &Study) -> Audit {
         findings,
         claims,
         admitted: study.study.admits.clone(),
+        added: study.study.added.clone(),
     }
+}
+
+/// The rules of a code, in either case of letters; none for a code that no rule has.
+pub fn rules_of(code: &str) -> Vec<&'static Rule> {
+    RULES.iter().filter(|rule| rule.code.eq_ignore_ascii_case(code.trim())).copied().collect()
 }
 
 /// What the rules of a code look for in published numbers; `None` for a code that no rule has.
 pub fn explanation(code: &str) -> Option<String> {
-    let rules: Vec<&&Rule> = RULES.iter().filter(|rule| rule.code.eq_ignore_ascii_case(code.trim())).collect();
+    let rules = rules_of(code);
     let first = rules.first()?;
     let mut text = format!("{} · of published numbers (plumb audit)\n", first.code);
     for rule in rules {
-        text.push_str(&format!("\n{}\n  {}\n  {}\n", rule.name, rule.what, rule.fix));
+        text.push_str(&format!("\n{}\n", rule.name));
+        for line in [rule.what, rule.fix].into_iter().flat_map(|words| wrapped(words, 96)) {
+            text.push_str(&format!("  {line}\n"));
+        }
     }
     Some(text)
 }

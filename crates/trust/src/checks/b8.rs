@@ -14,6 +14,7 @@ pub(crate) static CHECK: Check = Check {
     how: "Start of each partition and the kernel's `alignment_offset` against the physical block and, over RAID, the \
           optimal I/O size; smallest block, offset and alignment of direct I/O against the physical block.",
     threshold: "any misalignment warns",
+    settled: "Nothing to settle: a remainder of the division is misaligned.",
     fix: "Start partitions at multiples of 1 MiB, or of the stripe; use blocks of the physical block size or a \
           multiple.",
     judges: &[Judge::Phase(look)],
