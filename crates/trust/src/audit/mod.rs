@@ -19,11 +19,11 @@ pub use form::{
     Assertion, CacheControl, Cell, CellMetric, Claim, Durability, Explained, Factor, Head, LinkRate, Machine, Order,
     Percent, Quoted, Side, Step, Storage, Study, Test,
 };
-pub use numbers::{Base, Explanation, Printed, Unit, explain};
-pub use postmark::{NotReplayable, Settings as PostmarkSettings, Totals as PostmarkTotals, replay as replay_postmark};
+pub use numbers::Printed;
 pub use rules::{RULES, Rule};
 
 use crate::docs::wrapped;
+use numbers::Explanation;
 use plumb_result::audit::{AuditedCell, AuditedRow, AuditedSide};
 use plumb_result::{Audit, AuditFinding, Level, RunVerdict};
 use plumb_workload::native::{NativeError, read_form};
@@ -104,7 +104,8 @@ pub fn explanation(code: &str) -> Option<String> {
 }
 
 /// The table of rules in `docs/audit.md`.
-pub fn rules_table() -> String {
+#[cfg(test)]
+fn rules_table() -> String {
     let mut text = String::from("| code | rule | what it finds | what would be right |\n|---|---|---|---|\n");
     for rule in RULES {
         text.push_str(&format!("| {} | `{}` | {} | {} |\n", rule.code, rule.name, rule.what, rule.fix));

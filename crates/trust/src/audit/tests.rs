@@ -279,8 +279,7 @@ fn mirrors() {
     assert_says(&audit, "P4", "swapped", &["emptied testfile of 100 GiB"]);
     assert_says(&audit, "P6", "misread-option", &["100 × 1024 = 102 400 files"]);
     assert_says(&audit, "E10", "unused", &["yields 13 results and 9 of them", "stride-read"]);
-    use ClaimVerdict::{Contradicted, Unsupported};
-    assert_eq!(verdicts(&audit), [Contradicted]);
+    assert_eq!(verdicts(&audit), [ClaimVerdict::Contradicted]);
 }
 
 #[test]
