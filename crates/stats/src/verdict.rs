@@ -25,13 +25,13 @@ pub enum Better {
 pub struct Rule {
     /// Differences up to this factor do not matter: 0.05 is × or ÷ 1.05.
     pub margin: f64,
-    /// Coverage of the interval that is shown. Equivalence needs two one-sided tests at the rest each: at 0.95, a 90 %
-    /// interval (Schuirmann, "A comparison of the two one-sided tests procedure and the power approach", Journal of
-    /// Pharmacokinetics and Biopharmaceutics 15, 1987).
+    /// Coverage of the interval that is shown.
     pub confidence: f64,
-    /// A claim needs p of t below this, after correction. It is less than the 0.05 that is promised, because looking
-    /// several times costs something: with it, equal sides are called different in at most 4.5 % of comparisons that end
-    /// by [`crate::stop`] (`docs/statistics.md`).
+    /// A claim needs p of t below this, after correction; equivalence needs two one-sided tests at this level each, at
+    /// 0.03 a 94 % interval (Schuirmann, "A comparison of the two one-sided tests procedure and the power approach",
+    /// Journal of Pharmacokinetics and Biopharmaceutics 15, 1987). It is less than the 0.05 that is promised, because
+    /// looking several times costs something: with it, equal sides are called different, and sides on the margin are
+    /// called equivalent, in less than 5 % of comparisons that end by [`crate::stop`] (`docs/statistics.md`).
     pub alpha: f64,
     /// Fewer blocks than this carry no claim; below six the sign-flip test cannot be significant. Plots have a least
     /// number of their own, [`PLOTS_MIN`].
@@ -63,7 +63,7 @@ pub enum Verdict {
     Faster(Ratio),
     /// The candidate is worse, beyond chance.
     Slower(Ratio),
-    /// The difference is within the margin: the narrower interval (90 % by default, given here) lies wholly inside.
+    /// The difference is within the margin: the narrower interval (94 % by default, given here) lies wholly inside.
     Equivalent(Ratio),
     /// The data do not carry a claim.
     CannotTell {
@@ -336,7 +336,7 @@ impl Evidence {
             });
         };
         let ratio = estimate.interval(rule.confidence)?;
-        let narrow = estimate.interval(2.0 * rule.confidence - 1.0)?;
+        let narrow = estimate.interval(1.0 - 2.0 * rule.alpha)?;
         let p_t = estimate.p();
         let level = 1.0 - rule.confidence;
         let top = 1.0 + rule.margin;
@@ -429,7 +429,7 @@ fn more_blocks(estimate: &Estimate, units: u32, units_min: u32, family: usize, r
     let off = estimate.log_mean.abs();
     let difference = rule.floor.is_none_or(|floor| off > floor.ln_1p()).then_some((1.0 - alpha / 2.0, POWER, off));
     let inside = rule.margin.ln_1p() - off;
-    let equivalence = (inside > 0.0).then_some((rule.confidence, 0.5 + POWER / 2.0, inside));
+    let equivalence = (inside > 0.0).then_some((1.0 - rule.alpha, 0.5 + POWER / 2.0, inside));
     let fits = |n: u32| {
         let freedom = f64::from(n - 1);
         let error = spread / f64::from(n).sqrt();

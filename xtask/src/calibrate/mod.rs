@@ -215,6 +215,20 @@ mod tests {
         assert!(Options::parse(&["--scale", "huge"]).is_err());
     }
 
+    /// People read the page, and the table of faults is what parses: each fault is there with its words.
+    #[test]
+    fn the_page_has_every_fault_and_scenario() {
+        let page = std::fs::read_to_string(crate::workspace().join("docs/calibration.md")).unwrap();
+        for fault in plumb_workload::sim::FAULTS {
+            let row = format!("| `{}` | {} |", fault.name, fault.about);
+            assert!(page.contains(&row), "docs/calibration.md lacks: {row}");
+        }
+        for scenario in SCENARIOS {
+            let rows = page.lines().filter(|line| line.starts_with(&format!("| {} |", scenario.about))).count();
+            assert_eq!(rows, scenario.lines.len(), "docs/calibration.md: rows of `{}`", scenario.name);
+        }
+    }
+
     /// A trial is the same whoever runs it, and whenever.
     #[test]
     fn trials_repeat() {

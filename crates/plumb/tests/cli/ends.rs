@@ -215,6 +215,6 @@ fn a_result_says_what_bounded_each_phase() {
     assert!(spinning["utilisation"].as_f64().unwrap() > 0.9, "{spinning}");
     let one = limiter("run random-read --at sim:nvme --set depth=1 --json");
     assert_eq!(one["what"], "depth");
-    let linked = limiter("run stream-read --at sim:ssd --json");
-    assert_eq!(linked["what"], "link");
+    let paced = limiter("run random-read --at sim:ssd --set rate=1000 --json");
+    assert_eq!(paced["what"], "pace");
 }

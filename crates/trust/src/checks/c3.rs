@@ -1,7 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::PhaseView;
 use crate::text::count;
-use plumb_result::conditions::{Conditions, Ext4Tables};
+use plumb_result::conditions::{Conditions, Ext4Tables, LazyInit};
 
 pub(crate) static CHECK: Check = Check {
     code: "C3",
@@ -12,7 +12,7 @@ pub(crate) static CHECK: Check = Check {
     how: "The kernel's thread `ext4lazyinit` in /proc, which serves every ext4; whose tables are unfinished is read \
           from the block groups' descriptors, where the device may be read.",
     threshold: "the thread alive and unfinished tables under the target fail; tables that cannot be read warn, or are noted \
-                where another ext4 explains the thread",
+                where another ext4 explains the thread; they fail where there is no other",
     settled: "Nothing to settle: the thread lives and tables are unfinished, or not.",
     fix: "Make it with `mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0`, or wait until `pgrep ext4lazyinit` finds \
           nothing.",
@@ -53,14 +53,20 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::pass("ext4lazyinit works on another file system: all inode tables here are done");
     };
     let observed = "ext4lazyinit is at work";
-    if before.elsewhere.is_empty() && before.filesystems.len() == 1 {
+    let looks = [&view.seen.conditions.before, &view.seen.conditions.after];
+    let at_work: Vec<&LazyInit> =
+        looks.iter().filter_map(|seen| seen.lazy_init.value()).filter(|lazy| lazy.thread_alive).collect();
+    let mut elsewhere = at_work.iter().flat_map(|lazy| &lazy.elsewhere);
+    // In one look alone, another file system may have gone between the thread and the list of what is mounted.
+    let whole_phase = at_work.len() == looks.len();
+    if whole_phase && elsewhere.clone().next().is_none() && before.filesystems.len() == 1 {
         let message = format!(
             "The kernel still zeroed the inode tables of the fresh ext4 on {} (ext4lazyinit): no other ext4 is mounted.",
             tables.device
         );
         return Outcome::fail(observed, message);
     }
-    if let Some(other) = before.elsewhere.iter().find(left) {
+    if let Some(other) = elsewhere.find(left) {
         let message = format!(
             "The kernel zeroed the inode tables of the ext4 on {}; whether also of the one on {} cannot be told: {reason}.",
             other.device, tables.device
@@ -97,9 +103,10 @@ mod tests {
     /// An ordinary user cannot tell whose tables they are, and is warned.
     #[test]
     fn tables_that_cannot_be_read_warn() {
+        let closed = || Seen::no("cannot read /dev/vda: permission denied");
         let level = |elsewhere: &[Seen<GroupCount>]| {
-            let closed = Seen::no("cannot read /dev/vda: permission denied");
-            let scene = Scene::writing(MIB).lazy_init(Look::Before, closed).conditions(|seen| {
+            let scene = Scene::writing(MIB).lazy_init(Look::Before, closed()).lazy_init(Look::After, closed());
+            let scene = scene.conditions(|seen| {
                 if let Seen::Yes(lazy) = &mut seen.before.lazy_init {
                     let other =
                         |groups: &Seen<GroupCount>| Ext4Tables { groups: groups.clone(), ..Ext4Tables::default() };
@@ -112,6 +119,13 @@ mod tests {
         assert_eq!(level(&[groups(0)]), Some(Level::Warn));
         assert_eq!(level(&[groups(0), groups(9)]), Some(Level::Note), "another one explains it");
         assert_eq!(level(&[]), Some(Level::Fail), "there is no other");
+        let once = Scene::writing(MIB).lazy_init(Look::Before, closed()).lazy_init(Look::After, closed());
+        let once = once.conditions(|seen| {
+            if let Seen::Yes(lazy) = &mut seen.before.lazy_init {
+                lazy.thread_alive = false;
+            }
+        });
+        assert_eq!(once.level("C3"), Some(Level::Warn), "another may have gone since");
     }
 
     #[test]
