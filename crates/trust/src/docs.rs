@@ -3,19 +3,22 @@
 use crate::check::Check;
 use crate::checks::CHECKS;
 
+/// Where the words of an explanation begin.
+pub(crate) const INDENT: usize = 2;
+
 /// The check with this code, in either case of letters.
 pub fn explain(code: &str) -> Option<&'static Check> {
     CHECKS.iter().find(|check| check.code.eq_ignore_ascii_case(code.trim())).copied()
 }
 
-/// Everything about one check as plain text; `None` for a code that no check has.
-pub fn explanation(code: &str) -> Option<String> {
+/// Everything about one check as plain text, in lines of at most `width` columns; `None` for a code that no check has.
+pub fn explanation(code: &str, width: usize) -> Option<String> {
     let check = explain(code)?;
     let mut text = format!("{} · {} ({})\n", check.code, check.title, scopes(check));
     for (label, words) in sections(check) {
         text.push_str(&format!("\n{label}\n"));
-        for line in wrapped(words, 96) {
-            text.push_str(&format!("  {line}\n"));
+        for line in wrapped(words, width.saturating_sub(INDENT)) {
+            text.push_str(&format!("{:INDENT$}{line}\n", ""));
         }
     }
     Some(text)
@@ -66,7 +69,7 @@ Every rate of bytes carries a tier, from the bytes that the devices moved agains
 
 Each check says how its threshold was settled: by an experiment here (with its numbers), by calculation, or by
 reasoning, where no experiment could tell one value from its neighbour. What simulated devices were made to show, and how
-often Plumb told it, is the table of `cargo xtask calibrate` (docs/calibration.md). Most lines go back to one
+often Plumb told it, is the table of `cargo xtask calibrate` ([calibration.md](calibration.md)). Most lines go back to one
 number: comparisons call two equal within 5 %, so that what can move a result by more is told.
 ";
 
@@ -128,8 +131,9 @@ mod tests {
     #[test]
     fn every_check_is_explained() {
         for check in CHECKS {
-            let text = explanation(&check.code.to_lowercase()).unwrap();
+            let text = explanation(&check.code.to_lowercase(), 60).unwrap();
             assert!(text.starts_with(check.code) && text.contains("What to do"), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
             for (label, words) in sections(check) {
                 assert!(words.len() > 10, "{}: {label}", check.code);
             }
@@ -137,6 +141,6 @@ mod tests {
                 assert!(sentences.ends_with('.') && !sentences.contains(".."), "{}: {sentences}", check.code);
             }
         }
-        assert!(explanation("Z9").is_none());
+        assert!(explanation("Z9", 60).is_none());
     }
 }

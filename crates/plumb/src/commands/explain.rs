@@ -27,7 +27,8 @@ pub fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
             if common.json {
                 session::print_json(&whole(check, &rules))?;
             } else {
-                let parts = [plumb_trust::explanation(code), audit::explanation(code)];
+                let width = session::style().width;
+                let parts = [plumb_trust::explanation(code, width), audit::explanation(code, width)];
                 session::print(&parts.into_iter().flatten().collect::<Vec<_>>().join("\n"))?;
             }
         }

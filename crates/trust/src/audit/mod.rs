@@ -22,7 +22,7 @@ pub use form::{
 pub use numbers::Printed;
 pub use rules::{RULES, Rule};
 
-use crate::docs::wrapped;
+use crate::docs::{INDENT, wrapped};
 use numbers::Explanation;
 use plumb_result::audit::{AuditedCell, AuditedRow, AuditedSide};
 use plumb_result::{Audit, AuditFinding, Level, RunVerdict};
@@ -89,15 +89,16 @@ pub fn rules_of(code: &str) -> Vec<&'static Rule> {
     RULES.iter().filter(|rule| rule.code.eq_ignore_ascii_case(code.trim())).copied().collect()
 }
 
-/// What the rules of a code look for in published numbers; `None` for a code that no rule has.
-pub fn explanation(code: &str) -> Option<String> {
+/// What the rules of a code look for in published numbers, in lines of at most `width` columns; `None` for a code that no
+/// rule has.
+pub fn explanation(code: &str, width: usize) -> Option<String> {
     let rules = rules_of(code);
     let first = rules.first()?;
     let mut text = format!("{} · of published numbers (plumb audit)\n", first.code);
     for rule in rules {
         text.push_str(&format!("\n{}\n", rule.name));
-        for line in [rule.what, rule.fix].into_iter().flat_map(|words| wrapped(words, 96)) {
-            text.push_str(&format!("  {line}\n"));
+        for line in [rule.what, rule.fix].into_iter().flat_map(|words| wrapped(words, width.saturating_sub(INDENT))) {
+            text.push_str(&format!("{:INDENT$}{line}\n", ""));
         }
     }
     Some(text)

@@ -582,9 +582,9 @@ fn the_document_lists_the_rules() {
 #[test]
 fn codes_of_published_numbers_are_explained() {
     for rule in RULES {
-        let text = explanation(&rule.code.to_lowercase()).unwrap();
+        let text = explanation(&rule.code.to_lowercase(), 80).unwrap();
         let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(said.contains(rule.name) && said.contains(rule.fix), "{text}");
     }
-    assert!(explanation("P99").is_none());
+    assert!(explanation("P99", 80).is_none());
 }
