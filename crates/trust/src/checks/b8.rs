@@ -19,6 +19,7 @@ pub(crate) static CHECK: Check = Check {
           devices at least a page of 4 KiB, whatever they say) and, over RAID, the optimal I/O size; offset of a loop \
           device in its file against that page; smallest block, offset and alignment of direct I/O against the physical block.",
     threshold: "any misalignment warns",
+    settled: "Nothing to settle: a remainder of the division is misaligned.",
     fix: "Start partitions at multiples of 1 MiB, or of the stripe; use blocks of the physical block size or a \
           multiple.",
     judges: &[Judge::Phase(look)],

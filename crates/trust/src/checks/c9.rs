@@ -15,6 +15,8 @@ pub(crate) static CHECK: Check = Check {
           information of memory.",
     threshold: "any of Plumb's own memory swapped out meanwhile, or in swap while the machine swapped in, fails; any other swapping warns; tasks waiting for \
                 memory more than 10 % of the time are noted",
+    settled: "Nothing to settle for swapping. Stalls: a tenth of the time is twice the margin of comparisons, and only \
+              noted, since who waited may be another process.",
     fix: "Use smaller blocks, fewer workers or less depth; stop what takes the memory; or turn swap off (`swapoff \
           -a`).",
     judges: &[Judge::Phase(look)],
