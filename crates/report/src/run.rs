@@ -6,6 +6,7 @@ use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 use plumb_result::assertion::{Asserted, PRECONDITIONING, Steadiness};
+use plumb_result::limiter::{Bound, Limiter};
 use plumb_result::metric::{Stat, Subject};
 use plumb_result::run::TierName;
 use plumb_result::{Finding, Level, Metric, MetricValue, PhaseResult, Quantity, RunResult, RunVerdict};
@@ -274,32 +275,75 @@ fn table(result: &RunResult, style: &Style) -> String {
     text
 }
 
+/// More phases than this are grouped by what bounded them.
+const LIMITS_IN_FULL: usize = 4;
+
 /// What bounded each phase, with the utilisation that this rests on.
 fn limiters(result: &RunResult, style: &Style) -> String {
-    const HEAD: &str = "limit   ";
+    let limited: Vec<_> = result.phases.iter().filter_map(|phase| Some((phase, phase.limiter.as_ref()?))).collect();
+    match limited.len() {
+        0 => String::new(),
+        1..=LIMITS_IN_FULL => limits_in_full(&limited, style),
+        _ => limits_by_what(&limited, style),
+    }
+}
+
+const LIMIT_HEAD: &str = "limit   ";
+
+/// The first line of the block begins with its head, the others below it.
+fn limit_head(number: usize, style: &Style) -> String {
+    if number == 0 { style.ink(Ink::Faint, LIMIT_HEAD) } else { " ".repeat(LIMIT_HEAD.len()) }
+}
+
+fn limits_in_full(limited: &[(&PhaseResult, &Limiter)], style: &Style) -> String {
     // Beside a column of names that are longer than this, nothing else would fit.
     const NAME_MAX: usize = 20;
-    let limited: Vec<_> = result.phases.iter().filter_map(|phase| Some((phase, phase.limiter.as_ref()?))).collect();
-    let name = |phase: &PhaseResult| phase.name.chars().count();
-    let width = limited.iter().map(|(phase, _)| name(phase)).max().unwrap_or(0);
+    let width = limited.iter().map(|(phase, _)| phase.name.chars().count()).max().unwrap_or(0);
     let mut text = String::new();
     for (number, (phase, limiter)) in limited.iter().enumerate() {
-        let head = if number == 0 { style.ink(Ink::Faint, HEAD) } else { " ".repeat(HEAD.len()) };
+        let head = limit_head(number, style);
         let said = format!("{}: {}", limiter.what.name(), limiter.text);
         let said = if width > NAME_MAX {
-            style.wrap(&format!("{}: {said}", phase.name), HEAD.len() + 4)
+            style.wrap(&format!("{}: {said}", phase.name), LIMIT_HEAD.len() + 4)
         } else {
-            format!("{:width$}  {}", phase.name, style.wrap(&said, HEAD.len() + width + 4))
+            format!("{:width$}  {}", phase.name, style.wrap(&said, LIMIT_HEAD.len() + width + 4))
         };
         text.push_str(&format!("  {head}{said}\n"));
     }
     let tells_busy = |text: &str| text.contains(" busy ") && text.contains(" in flight");
     if limited.iter().any(|(_, limiter)| tells_busy(&limiter.text)) {
         let said = "(busy: something was in flight; what works in parallel may do more at another depth)";
-        let indent = HEAD.len() + 2;
+        let indent = LIMIT_HEAD.len() + 2;
         text.push_str(&format!("{:indent$}{}\n", "", style.ink(Ink::Faint, &style.wrap(said, indent))));
     }
-    if text.is_empty() { text } else { text + "\n" }
+    text + "\n"
+}
+
+/// `the depth: random-read-1 (100 %), fsync (99 %)`: a line for each thing that bounded some of the phases.
+fn limits_by_what(limited: &[(&PhaseResult, &Limiter)], style: &Style) -> String {
+    let mut kinds: Vec<Bound> = Vec::new();
+    for (_, limiter) in limited {
+        if !kinds.contains(&limiter.what) {
+            kinds.push(limiter.what);
+        }
+    }
+    let mut text = String::new();
+    for (number, kind) in kinds.iter().enumerate() {
+        let phases: Vec<String> = limited
+            .iter()
+            .filter(|(_, limiter)| limiter.what == *kind)
+            .map(|(phase, limiter)| match limiter.utilisation {
+                Some(used) => format!("{} ({})", phase.name, format::percent(used)),
+                None => phase.name.clone(),
+            })
+            .collect();
+        let said = style.wrap(&format!("{}: {}", kind.name(), phases.join(", ")), LIMIT_HEAD.len() + 4);
+        text.push_str(&format!("  {}{said}\n", limit_head(number, style)));
+    }
+    let indent = LIMIT_HEAD.len() + 2;
+    let said = "(in brackets, how much of it was used; `--json` says what each rests on)";
+    text.push_str(&format!("{:indent$}{}\n\n", "", style.ink(Ink::Faint, &style.wrap(said, indent))));
+    text
 }
 
 /// A finding as it becomes true, without its remedy, and with more about it in brackets: `fail A1  seq-read: …`.
