@@ -20,7 +20,8 @@ pub fn page(audit: &Audit, detail: Detail, style: &Style) -> String {
     page.push_str(&published(audit, style));
     page.push_str(&findings(audit, detail, style));
     page.push_str(&claims(audit, style));
-    page.push_str(&admitted(audit, style));
+    page.push_str(&remarks("admitted by the authors", &audit.admitted, style));
+    page.push_str(&remarks("not the authors' own", &audit.added, style));
     page
 }
 
@@ -40,6 +41,7 @@ fn head(audit: &Audit, style: &Style) -> String {
     };
     let stand = match audit.claims.len() {
         0 => "no claims".to_owned(),
+        1 => format!("{standing} of 1 claim stands"),
         all => format!("{standing} of {all} claims stand"),
     };
     let (fails, warnings, notes) = (count(Level::Fail), count(Level::Warn), count(Level::Note));
@@ -142,7 +144,11 @@ fn rests_on(finding: &AuditFinding, detail: Detail) -> String {
             tests.dedup();
             let more = tests.len().saturating_sub(TESTS_SHOWN);
             tests.truncate(TESTS_SHOWN);
-            let others = if more > 0 { format!(" and {more} more tests") } else { String::new() };
+            let others = match more {
+                0 => String::new(),
+                1 => " and 1 more test".to_owned(),
+                more => format!(" and {more} more tests"),
+            };
             format!("{} numbers of {}{others}", cells.len(), tests.join(", "))
         }
     }
@@ -181,12 +187,12 @@ fn claim_lines(claim: &AuditedClaim, style: &Style) -> String {
     text
 }
 
-fn admitted(audit: &Audit, style: &Style) -> String {
-    if audit.admitted.is_empty() {
+fn remarks(head: &str, remarks: &[String], style: &Style) -> String {
+    if remarks.is_empty() {
         return String::new();
     }
-    let lines: Vec<String> = audit.admitted.iter().map(|line| format!("  - {}\n", style.wrap(line, 4))).collect();
-    format!("\nadmitted by the authors\n{}", lines.concat())
+    let lines: String = remarks.iter().map(|line| format!("  - {}\n", style.wrap(line, 4))).collect();
+    format!("\n{head}\n{lines}")
 }
 
 #[cfg(test)]
@@ -243,6 +249,7 @@ mod tests {
                 findings: vec!["E1 rule".to_owned()],
             }],
             admitted: vec!["It was one run.".to_owned()],
+            added: vec!["Counts were filled in.".to_owned()],
         }
     }
 
@@ -250,7 +257,7 @@ mod tests {
     fn the_page_shows_numbers_findings_and_claims() {
         let wanted = "\
 A study (Somebody, 2014)
-verdict reject: 1 fail, 1 warn, 1 note; 0 of 1 claims stand
+verdict reject: 1 fail, 1 warn, 1 note; 0 of 1 claim stands
 
 published
             A                       B
@@ -271,6 +278,9 @@ claims
 
 admitted by the authors
   - It was one run.
+
+not the authors' own
+  - Counts were filled in.
 ";
         assert_eq!(page(&audit(), Detail::Brief, &Style::PLAIN), wanted);
     }

@@ -369,7 +369,7 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
         .filter(|finding| finding.level == Level::Skipped)
         .map(|finding| finding.code.as_str())
         .collect();
-    skipped.sort_unstable();
+    skipped.sort_unstable_by_key(|code| place(code));
     skipped.dedup();
     if !skipped.is_empty() {
         let line = format!("could not look at {} everywhere: `--json` says why", skipped.join(", "));
@@ -379,6 +379,12 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Where a code stands among the codes: A2 before A10.
+fn place(code: &str) -> (&str, u32) {
+    let (letter, number) = code.split_at(code.len().min(1));
+    (letter, number.parse().unwrap_or(0))
 }
 
 /// The first of several findings of one check and level, and which phases the others are about.

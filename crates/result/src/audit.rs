@@ -33,6 +33,9 @@ pub struct Audit {
     /// What the authors said themselves.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub admitted: Vec<String>,
+    /// What in the audited file does not stand in the study as it was published.
+    #[serde(default)]
+    pub added: Vec<String>,
 }
 
 impl Audit {

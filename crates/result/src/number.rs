@@ -18,6 +18,8 @@ pub struct Units {
 
 /// Bytes, binary.
 pub const BYTES: Units = Units { base: 1024.0, names: &["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"] };
+/// Bytes, decimal.
+pub const BYTES_DECIMAL: Units = Units { base: 1000.0, names: &["B", "kB", "MB", "GB", "TB", "PB", "EB"] };
 /// Bytes per second, decimal, as buses and data sheets state them.
 pub const BYTES_PER_SECOND: Units = Units { base: 1000.0, names: &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"] };
 /// Bytes per second, binary.

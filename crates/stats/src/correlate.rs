@@ -6,8 +6,8 @@ use crate::summary::finite;
 /// A correlation above this is no coincidence of two measurements: nothing that is measured twice agrees so well.
 pub const ONE_MEASUREMENT: f64 = 0.999;
 
-/// Fewer pairs than this correlate so well by chance.
-pub const PAIRS_MIN: usize = 5;
+/// Pairs that are needed: of six unrelated ones, less than two in a million correlate so well.
+pub const PAIRS_MIN: usize = 6;
 
 /// Pearson's correlation of two numbers of the same runs (Pearson, "Mathematical contributions to the theory of evolution
 /// III", 1896); `None` where one of them does not vary. Errors: unequal lengths, fewer than two pairs, a value that is not

@@ -17,6 +17,8 @@ pub struct Check {
     pub how: &'static str,
     /// Where it draws the line.
     pub threshold: &'static str,
+    /// How the line came to lie there: an experiment with its numbers, a calculation, or the reasoning.
+    pub settled: &'static str,
     /// What to do when it fires, where the finding does not say something more fitting.
     pub fix: &'static str,
     /// What decides; one for each scope in which the check is made.

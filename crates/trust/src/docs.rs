@@ -3,19 +3,22 @@
 use crate::check::Check;
 use crate::checks::CHECKS;
 
+/// Where the words of an explanation begin.
+pub(crate) const INDENT: usize = 2;
+
 /// The check with this code, in either case of letters.
 pub fn explain(code: &str) -> Option<&'static Check> {
     CHECKS.iter().find(|check| check.code.eq_ignore_ascii_case(code.trim())).copied()
 }
 
-/// Everything about one check as plain text; `None` for a code that no check has.
-pub fn explanation(code: &str) -> Option<String> {
+/// Everything about one check as plain text, in lines of at most `width` columns; `None` for a code that no check has.
+pub fn explanation(code: &str, width: usize) -> Option<String> {
     let check = explain(code)?;
     let mut text = format!("{} · {} ({})\n", check.code, check.title, scopes(check));
     for (label, words) in sections(check) {
         text.push_str(&format!("\n{label}\n"));
-        for line in wrapped(words, 96) {
-            text.push_str(&format!("  {line}\n"));
+        for line in wrapped(words, width.saturating_sub(INDENT)) {
+            text.push_str(&format!("{:INDENT$}{line}\n", ""));
         }
     }
     Some(text)
@@ -63,6 +66,11 @@ is `unknown` rather than `pass`. Codes are stable.
 
 Every rate of bytes carries a tier, from the bytes that the devices moved against the bytes that the program moved:
 `device` from 95 % on, `cache` up to 5 %, `mixed` between, `unknown` where it could not be seen.
+
+Each check says how its threshold was settled: by an experiment here (with its numbers), by calculation, or by
+reasoning, where no experiment could tell one value from its neighbour. What simulated devices were made to show, and how
+often Plumb told it, is the table of `cargo xtask calibrate` ([calibration.md](calibration.md)). Most lines go back to one
+number: comparisons call two equal within 5 %, so that what can move a result by more is told.
 ";
 
 fn family_title(letter: char) -> &'static str {
@@ -79,17 +87,18 @@ fn scopes(check: &Check) -> String {
     check.judges.iter().map(|judge| judge.scope().name()).collect::<Vec<_>>().join(", ")
 }
 
-fn sections(check: &Check) -> [(&'static str, &'static str); 5] {
+fn sections(check: &Check) -> [(&'static str, &'static str); 6] {
     [
         ("What", check.what),
         ("Why", check.why),
         ("How", check.how),
         ("Threshold", check.threshold),
+        ("How it was settled", check.settled),
         ("What to do", check.fix),
     ]
 }
 
-fn wrapped(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
         match lines.last_mut() {
@@ -122,9 +131,16 @@ mod tests {
     #[test]
     fn every_check_is_explained() {
         for check in CHECKS {
-            let text = explanation(&check.code.to_lowercase()).unwrap();
+            let text = explanation(&check.code.to_lowercase(), 60).unwrap();
             assert!(text.starts_with(check.code) && text.contains("What to do"), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
+            for (label, words) in sections(check) {
+                assert!(words.len() > 10, "{}: {label}", check.code);
+            }
+            for sentences in [check.what, check.why, check.how, check.settled, check.fix] {
+                assert!(sentences.ends_with('.') && !sentences.contains(".."), "{}: {sentences}", check.code);
+            }
         }
-        assert!(explanation("Z9").is_none());
+        assert!(explanation("Z9", 60).is_none());
     }
 }

@@ -11,6 +11,20 @@ pub(crate) fn bytes(value: u64) -> String {
     }
 }
 
+/// `1280 MiB`: a size that somebody chose, without rounding.
+pub(crate) fn bytes_exact(value: u64) -> String {
+    let text = plumb_workload::Bytes(value).to_string();
+    match text.find(|letter: char| letter.is_ascii_alphabetic()) {
+        Some(unit) => format!("{} {}", &text[..unit], &text[unit..]),
+        None => bytes(value),
+    }
+}
+
+/// `1.4 GB`, where decimal units are what was stated.
+pub(crate) fn bytes_decimal(value: u64) -> String {
+    number::BYTES_DECIMAL.set(value as f64, Digits::Spoken)
+}
+
 /// `342 MB/s`: rates are decimal, as buses and data sheets state them.
 pub(crate) fn rate(bytes_per_second: f64) -> String {
     number::BYTES_PER_SECOND.set(bytes_per_second, Digits::Spoken)
@@ -50,6 +64,9 @@ mod tests {
         assert_eq!(bytes(1), "1 byte");
         assert_eq!(bytes(128 << 20), "128 MiB");
         assert_eq!(bytes((4 << 30) + (100 << 20)), "4.1 GiB");
+        assert_eq!(bytes_exact(1280 << 20), "1280 MiB");
+        assert_eq!(bytes_exact(17), "17 bytes");
+        assert_eq!(bytes_decimal(1_400_000_000), "1.4 GB");
         assert_eq!(rate(342e6), "342 MB/s");
         assert_eq!(ops_rate(996_000.0), "996 kops/s");
         assert_eq!(nanos(412_000.0), "412 µs");

@@ -4,11 +4,17 @@ use crate::args::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_report::{facts, run};
-use plumb_result::{Level, RunVerdict};
+use plumb_result::{Finding, Level, RunVerdict};
 use std::path::Path;
 
 /// Looks at a path's storage and at the machine for a second.
 pub fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
+    if path.to_string_lossy().starts_with("sim:") {
+        return Err(Stopped::usage(format!(
+            "`{}` is simulated: there is no machine around it to look at; `plumb try` measures it",
+            path.display()
+        )));
+    }
     let outcome = plumb_study::check::look(path).map_err(Stopped::usage)?;
     if common.json {
         session::print_json(&outcome)?;
@@ -27,7 +33,10 @@ pub fn run(path: &Path, common: &Common) -> Result<End, Stopped> {
         if worth_saying == 0 {
             page.push_str("Nothing here would make a result wrong, as far as can be seen without load.\n");
         }
-        page.push_str(&run::findings(&outcome.checks, &style));
+        // There is one phase, in which nothing happens: its name tells nobody anything.
+        let findings: Vec<Finding> =
+            outcome.checks.iter().map(|finding| Finding { phase: None, ..finding.clone() }).collect();
+        page.push_str(&run::findings(&findings, &style));
         session::print(&page)?;
     }
     Ok(if RunVerdict::of(&outcome.checks) == RunVerdict::Reject { End::Rejected } else { End::Done })

@@ -3,27 +3,61 @@
 use crate::args::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
+use plumb_trust::{Check, audit};
+use serde_json::{Value, json};
 
 /// Explains one check, or lists all.
-pub fn run(code: Option<&str>, _common: &Common) -> Result<End, Stopped> {
+pub fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
     match code {
+        None if common.json => {
+            session::print_json(&plumb_trust::CHECKS.iter().map(|check| head(check)).collect::<Vec<_>>())?
+        }
         None => {
             let lines: String =
                 plumb_trust::CHECKS.iter().map(|check| format!("{:4} {}\n", check.code, check.title)).collect();
             session::print(&lines)?;
         }
-        Some(code) => match explanation(&code.to_uppercase()) {
-            Some(text) => session::print(&text)?,
-            None => {
-                let known: Vec<&str> = plumb_trust::CHECKS.iter().map(|check| check.code).collect();
-                return Err(Stopped::usage(format!("there is no check `{code}`; there are {}", known.join(" "))));
+        Some(code) => {
+            let check = plumb_trust::explain(code);
+            // Published numbers are held against rules that share the codes of checks, and have some of their own.
+            let rules = audit::rules_of(code);
+            if check.is_none() && rules.is_empty() {
+                return Err(Stopped::usage(unknown(code)));
             }
-        },
+            if common.json {
+                session::print_json(&whole(check, &rules))?;
+            } else {
+                let width = session::style().width;
+                let parts = [plumb_trust::explanation(code, width), audit::explanation(code, width)];
+                session::print(&parts.into_iter().flatten().collect::<Vec<_>>().join("\n"))?;
+            }
+        }
     }
     Ok(End::Done)
 }
 
-/// A check's words, or those of a code that only published numbers have (`P1` …).
-fn explanation(code: &str) -> Option<String> {
-    plumb_trust::explanation(code).or_else(|| plumb_trust::audit::explanation(code))
+fn unknown(code: &str) -> String {
+    let mut known: Vec<&str> = plumb_trust::CHECKS.iter().map(|check| check.code).collect();
+    known.extend(audit::RULES.iter().map(|rule| rule.code).filter(|code| code.starts_with('P')));
+    known.dedup();
+    format!("there is no check `{code}`; there are {}", known.join(" "))
+}
+
+fn head(check: &Check) -> Value {
+    json!({ "code": check.code, "title": check.title, "threshold": check.threshold })
+}
+
+fn whole(check: Option<&Check>, rules: &[&audit::Rule]) -> Value {
+    let check = check.map(|check| {
+        let scopes: Vec<&str> = check.judges.iter().map(|judge| judge.scope().name()).collect();
+        json!({
+            "code": check.code, "title": check.title, "made_for": scopes, "what": check.what, "why": check.why,
+            "how": check.how, "threshold": check.threshold, "settled": check.settled, "fix": check.fix,
+        })
+    });
+    let rules: Vec<Value> = rules
+        .iter()
+        .map(|rule| json!({ "code": rule.code, "rule": rule.name, "what": rule.what, "fix": rule.fix }))
+        .collect();
+    json!({ "check": check, "audit_rules": rules })
 }

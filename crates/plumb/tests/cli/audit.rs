@@ -60,7 +60,7 @@ fn a_sound_study_is_accepted() {
     home.file("study.toml", &text);
     let said = home.plumb("audit study.toml");
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
-    assert!(said.out.contains("1 of 1 claims stand") && said.out.contains("none"), "{}", said.out);
+    assert!(said.out.contains("1 of 1 claim stands") && said.out.contains("none"), "{}", said.out);
 }
 
 /// A bad file ends with 2, says where and what, and prints nothing of the others.
@@ -79,6 +79,15 @@ fn a_file_that_is_no_study_is_refused() {
 fn codes_and_schemas_are_explained() {
     let home = Home::new();
     assert!(home.plumb("explain P3").out.contains("mounted"));
+    // A code that both have is explained for both.
+    home.plumb("explain e1").expect(0).says(&["Too few runs", "How it was settled", "beneath-noise"]);
+    home.plumb("explain Z9").expect(2).complains(&["E14 P1"]);
+    for (code, has_check) in [("E1", true), ("P3", false)] {
+        let said = home.plumb(&format!("explain {code} --json")).expect(0);
+        let explained: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(explained["check"].is_object(), has_check, "{code}");
+        assert_eq!(explained["audit_rules"][0]["code"], code);
+    }
     for form in ["audit", "audit-result"] {
         let said = home.with(["schema", form]);
         let schema: serde_json::Value = serde_json::from_str(&said.out).unwrap();

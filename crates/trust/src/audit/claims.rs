@@ -273,11 +273,10 @@ fn noise(pairs: &[Pair<'_, '_>], state: &mut State) {
         let chance = by_chance(smallest.ratio, ASSUMED_SPREAD, runs(smallest));
         let stated = if bare.iter().all(|pair| pair.claimed.repetitions.is_none()) { " (not stated)" } else { "" };
         state.lower(ClaimVerdict::Unsupported);
-        let rests = format!(
-            "A difference of {} rests on {} a side{stated}",
-            percent(difference),
-            count(u64::from(fewest), "run")
-        );
+        let (which, rest) =
+            if bare.len() > 1 { ("The smallest difference,", ", rests") } else { ("A difference of", " rests") };
+        let rests =
+            format!("{which} {}{rest} on {} a side{stated}", percent(difference), count(u64::from(fewest), "run"));
         // Beyond this, no usual spread between runs makes such a difference; one provisioning a side still may.
         const CHANCE_MIN: f64 = 0.01;
         let (rule, message) = if chance >= CHANCE_MIN {

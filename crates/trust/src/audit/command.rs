@@ -407,14 +407,19 @@ impl Action {
                 yields
             }
             Action::Iozone(iozone) => {
-                let mut yields = Vec::new();
+                // The tests of -i, by their numbers; all of them where none is named. Source: IOzone's manual.
+                const TESTS: [(u8, &[CellMetric]); 8] = [
+                    (0, &[Write, Rewrite]),
+                    (1, &[Read, Reread]),
+                    (2, &[RandomRead, RandomWrite]),
+                    (3, &[BackwardRead]),
+                    (4, &[RecordRewrite]),
+                    (5, &[StrideRead]),
+                    (6, &[Fwrite, Frewrite]),
+                    (7, &[Fread, Freread]),
+                ];
                 let asked = |test: u8| iozone.tests.is_empty() || iozone.tests.contains(&test);
-                for (test, metrics) in [(0, [Write, Rewrite]), (1, [Read, Reread]), (2, [RandomRead, RandomWrite])] {
-                    if asked(test) {
-                        yields.extend(metrics);
-                    }
-                }
-                yields
+                TESTS.iter().filter(|(test, _)| asked(*test)).flat_map(|(_, metrics)| metrics.iter().copied()).collect()
             }
             _ => Vec::new(),
         }

@@ -58,6 +58,10 @@ pub struct Head {
     /// What the authors admit.
     #[serde(default)]
     pub admits: Vec<String>,
+    /// What in this file does not stand in the study: commands that were filled in, facts from elsewhere, claims that are
+    /// told in other words. The page says it, so that nobody takes it for the authors' own.
+    #[serde(default)]
+    pub added: Vec<String>,
 }
 
 /// In which order the sides were tested.
@@ -333,6 +337,20 @@ pub enum CellMetric {
     RandomWrite,
     /// Reading at random.
     RandomRead,
+    /// Reading from the end to the beginning.
+    BackwardRead,
+    /// Writing one record again and again.
+    RecordRewrite,
+    /// Reading with gaps.
+    StrideRead,
+    /// Writing through the C library's buffer.
+    Fwrite,
+    /// Writing over through the C library's buffer.
+    Frewrite,
+    /// Reading through the C library's buffer.
+    Fread,
+    /// Reading again through the C library's buffer.
+    Freread,
     /// Writing byte by byte.
     CharWrite,
     /// Reading byte by byte.
@@ -363,7 +381,7 @@ pub enum CellMetric {
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Claim {
-    /// Their words.
+    /// Their words, or what they come to where `added` says so.
     pub text: String,
     /// The numbers it is about: `test`, or `test.metric`; all when absent.
     #[serde(default)]
@@ -439,6 +457,13 @@ impl CellMetric {
             CellMetric::Reread => "reread",
             CellMetric::RandomWrite => "random-write",
             CellMetric::RandomRead => "random-read",
+            CellMetric::BackwardRead => "backward-read",
+            CellMetric::RecordRewrite => "record-rewrite",
+            CellMetric::StrideRead => "stride-read",
+            CellMetric::Fwrite => "fwrite",
+            CellMetric::Frewrite => "frewrite",
+            CellMetric::Fread => "fread",
+            CellMetric::Freread => "freread",
             CellMetric::CharWrite => "char-write",
             CellMetric::CharRead => "char-read",
             CellMetric::Seeks => "seeks",
@@ -464,12 +489,31 @@ impl CellMetric {
 
     /// Whether it is a rate of bytes that were read.
     pub const fn reads(self) -> bool {
-        matches!(self, CellMetric::Read | CellMetric::Reread | CellMetric::RandomRead | CellMetric::CharRead)
+        matches!(
+            self,
+            CellMetric::Read
+                | CellMetric::Reread
+                | CellMetric::RandomRead
+                | CellMetric::BackwardRead
+                | CellMetric::StrideRead
+                | CellMetric::Fread
+                | CellMetric::Freread
+                | CellMetric::CharRead
+        )
     }
 
     /// Whether it is a rate of bytes that were written.
     pub const fn writes(self) -> bool {
-        matches!(self, CellMetric::Write | CellMetric::Rewrite | CellMetric::RandomWrite | CellMetric::CharWrite)
+        matches!(
+            self,
+            CellMetric::Write
+                | CellMetric::Rewrite
+                | CellMetric::RandomWrite
+                | CellMetric::RecordRewrite
+                | CellMetric::Fwrite
+                | CellMetric::Frewrite
+                | CellMetric::CharWrite
+        )
     }
 
     /// Whether it is a number of files per second.

@@ -19,10 +19,11 @@ pub use form::{
     Assertion, CacheControl, Cell, CellMetric, Claim, Durability, Explained, Factor, Head, LinkRate, Machine, Order,
     Percent, Quoted, Side, Step, Storage, Study, Test,
 };
-pub use numbers::{Base, Explanation, Printed, Unit, explain};
-pub use postmark::{NotReplayable, Settings as PostmarkSettings, Totals as PostmarkTotals, replay as replay_postmark};
+pub use numbers::Printed;
 pub use rules::{RULES, Rule};
 
+use crate::docs::{INDENT, wrapped};
+use numbers::Explanation;
 use plumb_result::audit::{AuditedCell, AuditedRow, AuditedSide};
 use plumb_result::{Audit, AuditFinding, Level, RunVerdict};
 use plumb_workload::native::{NativeError, read_form};
@@ -79,22 +80,33 @@ pub fn audit(study: &Study) -> Audit {
         findings,
         claims,
         admitted: study.study.admits.clone(),
+        added: study.study.added.clone(),
     }
 }
 
-/// What the rules of a code look for in published numbers; `None` for a code that no rule has.
-pub fn explanation(code: &str) -> Option<String> {
-    let rules: Vec<&&Rule> = RULES.iter().filter(|rule| rule.code.eq_ignore_ascii_case(code.trim())).collect();
+/// The rules of a code, in either case of letters; none for a code that no rule has.
+pub fn rules_of(code: &str) -> Vec<&'static Rule> {
+    RULES.iter().filter(|rule| rule.code.eq_ignore_ascii_case(code.trim())).copied().collect()
+}
+
+/// What the rules of a code look for in published numbers, in lines of at most `width` columns; `None` for a code that no
+/// rule has.
+pub fn explanation(code: &str, width: usize) -> Option<String> {
+    let rules = rules_of(code);
     let first = rules.first()?;
     let mut text = format!("{} · of published numbers (plumb audit)\n", first.code);
     for rule in rules {
-        text.push_str(&format!("\n{}\n  {}\n  {}\n", rule.name, rule.what, rule.fix));
+        text.push_str(&format!("\n{}\n", rule.name));
+        for line in [rule.what, rule.fix].into_iter().flat_map(|words| wrapped(words, width.saturating_sub(INDENT))) {
+            text.push_str(&format!("{:INDENT$}{line}\n", ""));
+        }
     }
     Some(text)
 }
 
 /// The table of rules in `docs/audit.md`.
-pub fn rules_table() -> String {
+#[cfg(test)]
+fn rules_table() -> String {
     let mut text = String::from("| code | rule | what it finds | what would be right |\n|---|---|---|---|\n");
     for rule in RULES {
         text.push_str(&format!("| {} | `{}` | {} | {} |\n", rule.code, rule.name, rule.what, rule.fix));

@@ -143,7 +143,6 @@ fn three_systems() {
             (Warn, "D6", "flush-rules", WRITES_THREE),
             (Warn, "E1", "few-runs", SHOWN_THREE),
             (Warn, "E1", "no-spread", SHOWN_THREE),
-            (Warn, "E1", "beneath-noise", "bonnie.*@ubuntu bonnie.*@mint"),
             (Warn, "E5", "order", ""),
             (Warn, "E10", "unused", "iozone-512m.*"),
             (Warn, "E10", "unused", "iozone-1024m.*"),
@@ -166,7 +165,7 @@ fn three_systems() {
     assert_says(&audit, "D6", "flush-rules", &["3 rules"]);
     assert_says(&audit, "P6", "misread-option", &["16 × 1024 = 16 384 files"]);
     assert_says(&audit, "B6", "working-set", &["12 GiB of memory of the host"]);
-    assert_eq!(verdicts(&audit), [ClaimVerdict::Contradicted, ClaimVerdict::Unsupported]);
+    assert_eq!(verdicts(&audit), [ClaimVerdict::Contradicted]);
 }
 
 #[test]
@@ -255,8 +254,6 @@ fn mirrors() {
             (Warn, "D5", "brings-along", ""),
             (Warn, "D6", "flush-rules", "bonnie.*write@* iozone-*write@* dd-*write@*"),
             (Warn, "E1", "few-runs", all_shown),
-            (Warn, "E1", "not-repeated", "dd-*write@*"),
-            (Warn, "E1", "not-repeated", DD_READ),
             // Means over records.
             (Warn, "E4", "average", "iozone-*"),
             (Warn, "E5", "order", ""),
@@ -281,8 +278,8 @@ fn mirrors() {
     assert_says(&audit, "P2", "quoted", &["23.9", "35.0", "which is the number of dd-4k-write"]);
     assert_says(&audit, "P4", "swapped", &["emptied testfile of 100 GiB"]);
     assert_says(&audit, "P6", "misread-option", &["100 × 1024 = 102 400 files"]);
-    use ClaimVerdict::{Contradicted, Unsupported};
-    assert_eq!(verdicts(&audit), [Contradicted, Unsupported, Unsupported]);
+    assert_says(&audit, "E10", "unused", &["yields 13 results and 9 of them", "stride-read"]);
+    assert_eq!(verdicts(&audit), [ClaimVerdict::Contradicted]);
 }
 
 #[test]
@@ -293,7 +290,7 @@ fn ext3_kernels() {
         &[
             // The settings of T2 cannot have been run.
             (Fail, "P8", "parameters", "t2.*"),
-            // 1.4 GB, 4.5 GB and 25 MB are 3.2 GiB, 9.9 GiB and 45 MiB.
+            // 1.4 GB, 4.5 GB and 25 MB are 3.5 GB, 10.6 GB and 47.1 MB.
             (Fail, "P8", "moved", "t1.*"),
             (Fail, "P8", "moved", "t2.*"),
             (Fail, "P8", "moved", "t3.*"),
@@ -316,8 +313,7 @@ fn ext3_kernels() {
             // Only writeback of three journal modes.
             (Warn, "E10", "selected", ""),
             // "files/sec" over MB/s.
-            (Warn, "E11", "heading", "t1.*"),
-            (Warn, "E11", "heading", "t2.*"),
+            (Warn, "E11", "heading", "t1.* t2.*"),
             (Warn, "E11", "heading", "t3.*"),
             // Total bytes over total time, twice.
             (Warn, "E12", "whole-run", "*"),
@@ -332,8 +328,8 @@ fn ext3_kernels() {
     assert_says(&audit, "E12", "one-measurement", &["233 s against 255 s"]);
     assert_says(&audit, "E12", "one-measurement", &["268 s against 99 s"]);
     assert_says(&audit, "P8", "parameters", &["1.1611", "1.0801 and 1.0808", "number = 2000 fits", "634 s"]);
-    assert_says(&audit, "P8", "moved", &["1.3 GiB", "3.2 GiB"]);
-    assert_says(&audit, "P8", "moved", &["23.8 MiB", "45 MiB"]);
+    assert_says(&audit, "P8", "moved", &["1.4 GB", "3.5 GB"]);
+    assert_says(&audit, "P8", "moved", &["25 MB", "47.1 MB"]);
     assert_says(&audit, "D7", "defaults", &["seed 42", "2 of 3 tests"]);
     use ClaimVerdict::{Contradicted, Unsupported};
     assert_eq!(verdicts(&audit), [Unsupported, Unsupported, Unsupported, Contradicted]);
@@ -586,8 +582,9 @@ fn the_document_lists_the_rules() {
 #[test]
 fn codes_of_published_numbers_are_explained() {
     for rule in RULES {
-        let text = explanation(&rule.code.to_lowercase()).unwrap();
-        assert!(text.contains(rule.name) && text.contains(rule.fix), "{text}");
+        let text = explanation(&rule.code.to_lowercase(), 80).unwrap();
+        let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(said.contains(rule.name) && said.contains(rule.fix), "{text}");
     }
-    assert!(explanation("P99").is_none());
+    assert!(explanation("P99", 80).is_none());
 }

@@ -17,6 +17,8 @@ pub(crate) static CHECK: Check = Check {
           proc(5)).",
     how: "cachestat(2) from Linux 6.5 on, else mincore(2) on a mapping, just before the clock starts.",
     threshold: "asked cold: more than 1 % resident warns; otherwise noted",
+    settled: "By reasoning: 1 % is half of what A1 warns of, so that a colder start than that cannot make A1 speak \
+              within one pass.",
     fix: "Flush the files (fdatasync), evict them (POSIX_FADV_DONTNEED, or drop_caches as root), then look again.",
     judges: &[Judge::Phase(look)],
 };

@@ -22,6 +22,9 @@ pub(crate) static CHECK: Check = Check {
           `queue/write_cache`, mount options, and the median time of fsync and fdatasync.",
     threshold: "no flush request on a write-back device, `nobarrier`, or an fsync after each write with a median \
                 below 20 µs warns",
+    settled: "By reasoning: a call that never leaves the kernel takes a few µs, programming a page of flash 100 µs and \
+              more, a revolution of a disk 8 ms; 20 µs lies between. Tried on simulated devices: a flush that does \
+              nothing was told in 300 of 300 runs (docs/calibration.md).",
     fix: "Mount with barriers, and set the hypervisor's or controller's cache mode to write-through; believe fsync \
           rates only from drives with power-loss protection.",
     judges: &[Judge::Phase(look)],

@@ -22,6 +22,8 @@ pub(crate) static CHECK: Check = Check {
           or more; and reads charged to Plumb against those that the leaf devices served.",
     threshold: "the second direct pass at least 1.3 times as fast as the first, or more than 10 % of the reads \
                 answered between the asked device and the lowest one, warns",
+    settled: "By reasoning: two passes of 2 s over a quiet device differ by a few per cent, and a cache answers \
+              several times as fast; 1.3, the plan's starting value, lies between. 10 % as in A1.",
     fix: "Use a set well beyond that cache, or turn the cache off: `losetup --direct-io=on` for a loop device, cache \
           mode `none` for a virtual disk.",
     judges: &[Judge::Phase(look)],

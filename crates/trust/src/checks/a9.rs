@@ -26,6 +26,9 @@ pub(crate) static CHECK: Check = Check {
           devices wrote.",
     threshold: "constant content over what squeezes, more than 10 % of a file stored compressed, or less than 90 % of \
                 flushed constant content written, warns",
+    settled: "By reasoning: a file system writes its metadata besides the data, so that what was flushed reaches the \
+              devices as at least 100 %; 90 %, the plan's starting value, leaves room for counters that are read a \
+              moment apart. Encoded extents: 10 % as in A1.",
     fix: "Write random content (`content = \"random\"`), or state the ratio that your data has (`content.reducible`).",
     judges: &[Judge::Phase(look)],
 };

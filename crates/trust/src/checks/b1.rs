@@ -15,6 +15,10 @@ pub(crate) static CHECK: Check = Check {
           asynchronous I/O completes while it is submitted, and a missing io_uring falls back to one call at a time.",
     how: "Mean ops in flight of every worker, by Little's law from the service times.",
     threshold: "less than 80 % of the asked depth warns",
+    settled: "By reasoning: a rate rises at most in proportion to the depth, and the first and last ops of a phase, \
+              whose queue is filling and draining, are part of the mean; 80 % is the plan's starting value. Tried on \
+              simulated devices: one op in flight instead of 32 was told in 300 of 300 runs, and nothing in 1000 clean \
+              ones (docs/calibration.md).",
     fix: "Use `backend = \"io-uring\"` with `cache = \"direct\"`, or as many workers as the depth.",
     judges: &[Judge::Phase(look)],
 };

@@ -23,6 +23,8 @@ pub(crate) static CHECK: Check = Check {
     how: "Processor time of each worker against its wall time; ops per second that the same workers reach against the \
           null backend on this machine.",
     threshold: "a worker above 90 % of a processor, or a null ceiling below 2 times the result, warns",
+    settled: "By reasoning: interrupts and the clock's ticks keep a full worker a little below 100 %; at half of the \
+              null ceiling, half of each op's time is the generator's own.",
     fix: "Use more workers or bigger blocks, and cheaper content.",
     judges: &[Judge::Phase(look)],
 };

@@ -14,6 +14,7 @@ pub(crate) static CHECK: Check = Check {
     how: "The ranges of the workers that read or write in order (target, offset, offset-increment, span, file to begin \
           with), as far as each of them got.",
     threshold: "any byte that two workers went over warns",
+    settled: "Nothing to settle: ranges and how far each worker got are exact.",
     fix: "Give each worker a part of its own: `offset-increment` with `span`, or a `files` target with one file a worker.",
     judges: &[Judge::Phase(look)],
 };
@@ -208,6 +209,13 @@ mod tests {
         let got = |each: u64| Scene::reading(1000 * MIB).workers(4, each * MIB).offset_increment(250 * MIB);
         assert_eq!(got(250).level("B7"), Some(Level::Pass));
         assert_eq!(got(251).level("B7"), Some(Level::Warn));
+    }
+
+    #[test]
+    fn without_the_workers_own_counts_it_is_skipped() {
+        let mut blind = Scene::reading(1000 * MIB).workers(30, 1000 * MIB);
+        blind.measured().workers.clear();
+        assert_eq!(blind.level("B7"), Some(Level::Skipped));
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(crate) static CHECK: Check = Check {
     how: "Error number of every op and the outcome of every verification; lines of the kernel's log since the phase \
           began.",
     threshold: "any error fails; a line of the log about other storage warns",
+    settled: "Nothing to settle: one failed op or one wrong byte is one too many.",
     fix: "Look at the cable, the drive's health and the space left, and run again.",
     judges: &[Judge::Phase(look)],
 };

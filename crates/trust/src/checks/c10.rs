@@ -15,6 +15,7 @@ pub(crate) static CHECK: Check = Check {
     how: "`/sys/class/power_supply`; `link_power_management_policy` of the SATA port; `pm_qos_latency_tolerance_us` of the \
           NVMe controller, where 0 is never.",
     threshold: "a battery, a link policy other than max_performance, or power state transitions are noted",
+    settled: "Nothing to settle: there is no number in it.",
     fix: "Plug it in; `echo max_performance > /sys/class/scsi_host/hostN/link_power_management_policy`; `echo 0 > \
           /sys/class/nvme/nvmeN/power/pm_qos_latency_tolerance_us`.",
     judges: &[Judge::Run(look)],

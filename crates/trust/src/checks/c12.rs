@@ -24,6 +24,8 @@ pub(crate) static CHECK: Check = Check {
           /proc/self/limits against what the workload needs.",
     threshold: "a limit of which 80 % was reached, a CPU quota that was used up, or a resource limit below the need warns; \
                 a limit that did not bind is noted",
+    settled: "By reasoning: a token bucket lets through what it may, less what falls between two refills and at both \
+              ends of the phase; a load that came to 80 % of its limit met it.",
     fix: "Raise the limit, or run outside of the group; where the limit is what you measure, say so.",
     judges: &[Judge::Phase(look)],
 };

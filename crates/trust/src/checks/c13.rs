@@ -19,6 +19,9 @@ pub(crate) static CHECK: Check = Check {
     how: "A change of level downwards in the one-second means (as in E3), with a coefficient of variation below 1 % behind \
           it, the second of the change left out.",
     threshold: "such a plateau of 3 s or more warns",
+    settled: "By reasoning: seconds of a device vary by some per cent even when it is alone, those of a token bucket \
+              by less than 1 %; two equal seconds may be chance, three are hardly. Tried on simulated devices: E3 or \
+              this told of throttling in 300 of 300 runs (docs/calibration.md).",
     fix: "Ask whether the volume or the control group has a burst allowance; run until it is used up, and leave the burst \
           out (`ramp`), or report both rates.",
     judges: &[Judge::Phase(look)],

@@ -9,6 +9,7 @@ pub(crate) static CHECK: Check = Check {
           so that A5 and A7 carry more weight there.",
     how: "The hypervisor bit of CPUID and the names in DMI.",
     threshold: "any hypervisor is noted",
+    settled: "Nothing to settle: there is no number in it.",
     fix: "State the virtual disk's type, cache mode and host; prefer a run on the host for claims about hardware.",
     judges: &[Judge::Run(look)],
 };

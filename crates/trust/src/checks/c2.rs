@@ -16,6 +16,8 @@ pub(crate) static CHECK: Check = Check {
           `exclusive_operation` and the scrub record of btrfs, devices of pvmove, the state of a ZFS pool: before the \
           phase, once a second, and after it. LVM RAID and the scrubs of ZFS tell only their own tools.",
     threshold: "any of these fails; one that the study declares as its factor is noted",
+    settled: "Nothing to settle: an array is rebuilding or it is not. Tried on simulated devices: told in 300 of 300 \
+              runs (docs/calibration.md).",
     fix: "Wait until it is done (`cat /proc/mdstat`, `btrfs scrub status`, `zpool status`), and measure again.",
     judges: &[Judge::Phase(look)],
 };

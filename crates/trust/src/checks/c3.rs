@@ -13,6 +13,7 @@ pub(crate) static CHECK: Check = Check {
           from the block groups' descriptors, where the device may be read.",
     threshold: "the thread alive and unfinished tables under the target fail; tables that cannot be read warn, or are noted \
                 where another ext4 explains the thread; they fail where there is no other",
+    settled: "Nothing to settle: the thread lives and tables are unfinished, or not.",
     fix: "Make it with `mkfs.ext4 -E lazy_itable_init=0,lazy_journal_init=0`, or wait until `pgrep ext4lazyinit` finds \
           nothing.",
     judges: &[Judge::Phase(look)],

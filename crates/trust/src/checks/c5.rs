@@ -15,6 +15,8 @@ pub(crate) static CHECK: Check = Check {
           latency shows the hypervisor's schedule.",
     how: "`steal` of /proc/stat against all processor time of the phase.",
     threshold: "more than 1 % warns, more than 5 % fails",
+    settled: "By reasoning: 5 % is the margin within which comparisons call two equal, 1 % a fifth of it, and 20 ticks \
+              of the counter in 10 s of two processors.",
     fix: "Run when the host is quiet, or on a machine of its own.",
     judges: &[Judge::Phase(look)],
 };

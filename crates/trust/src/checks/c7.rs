@@ -12,6 +12,7 @@ pub(crate) static CHECK: Check = Check {
     how: "Temperatures and limits of the hwmon devices nvme and drivetemp before and after the phase; the counters of \
           thermal transitions and of time above the warning temperature in the NVMe health log, where it may be read.",
     threshold: "above the warning temperature, an alarm of the device, or any thermal transition during the phase fails",
+    settled: "Nothing to settle: the limits are the device's own.",
     fix: "Cool the device, leave it a pause, and measure again; for a sustained rate measure until it is steady.",
     judges: &[Judge::Phase(look)],
 };

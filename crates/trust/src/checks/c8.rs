@@ -17,6 +17,8 @@ pub(crate) static CHECK: Check = Check {
           198, 199 (errors) and 231, 233 (life left). Before and after; only root may read them.",
     threshold: "any error counted during the run, or read-only mode, fails; another warning of the drive itself warns; wear \
                 beyond 80 % is noted",
+    settled: "Nothing to settle for errors: one during a run is one too many. 80 % of the rated life is the plan's \
+              value, and only noted.",
     fix: "Look at `smartctl -a`, check cables and cooling, and do not measure on a disk that is failing.",
     judges: &[Judge::Run(look)],
 };

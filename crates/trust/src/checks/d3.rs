@@ -21,6 +21,7 @@ pub(crate) static CHECK: Check = Check {
     how: "What hosts wrote in the drive's life (NVMe data units written, the statistics log of ATA), and what Plumb wrote \
           before in this run, against the drive's capacity. A purge or a trim since cannot be seen.",
     threshold: "writes of a minute or longer with less than 2 capacities written before warn; shorter ones are noted",
+    settled: "From the SNIA specification: twice the capacity, and rounds of a minute.",
     fix: "Use `--precondition`, and measure until steady (`plumb run --until steady`); or say that the rate is of a fresh \
           drive.",
     judges: &[Judge::Phase(look)],

@@ -14,6 +14,7 @@ pub(crate) static CHECK: Check = Check {
     how: "sysfs: `firmware_rev`, `queue/write_cache`, `logical_block_size`, `physical_block_size`, `metadata_bytes`, \
           `link_power_management_policy`, `pm_qos_latency_tolerance_us`. Firmware is compared between drives of one model.",
     threshold: "any difference warns; where the device is what is compared, it is noted",
+    settled: "Nothing to settle: settings are equal or not.",
     fix: "Set both sides alike: `hdparm -W`, `nvme format --lbaf`, one firmware, one power policy.",
     judges: &[Judge::Comparison(look)],
 };

@@ -18,6 +18,7 @@ pub(crate) static CHECK: Check = Check {
     how: "The resolved workloads of all runs, leaf by leaf. A cache policy that the storage of one side cannot have (a \
           cold cache in memory) and that was taken as it is, is noted: both sides were asked for the same.",
     threshold: "any difference fails",
+    settled: "Nothing to settle: workloads are equal or not.",
     fix: "Give both sides the same workload, with sizes in bytes and not in shares of memory or free space.",
     judges: &[Judge::Comparison(look)],
 };

@@ -10,9 +10,10 @@ pub(crate) static CHECK: Check = Check {
     why: "Two programs that call a number by one name seldom measure one thing: dd's rate with and without the final \
           flush, Bonnie++'s and IOzone's \"rewrite\", fio's bandwidth with and without the ramp. Tarasov, Bhanage, Zadok \
           and Seltzer, \"Benchmarking File System Benchmarking\", HotOS 2011.",
-    how: "Name of the program, dialect and version of the dialect's meanings, of all runs. (What another version of the \
-          same program changed is E13.)",
+    how: "Name of the program, dialect and version of the dialect's meanings, of all runs; what another version of \
+          the same program changed is asked by E13.",
     threshold: "any difference fails",
+    settled: "Nothing to settle: programs are equal or not.",
     fix: "Measure both sides with one program.",
     judges: &[Judge::Comparison(look)],
 };

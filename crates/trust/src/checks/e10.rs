@@ -13,6 +13,7 @@ pub(crate) static CHECK: Check = Check {
           little was measured for it, and that is said.",
     how: "The headline numbers of every work that was asked for, against those that have a contrast.",
     threshold: "anything missing is noted, with how many of how many are shown",
+    settled: "Nothing to settle: a number is shown or it is not.",
     fix: "Give each run more `--time`, so that the missing numbers can be had, or see why runs were rejected.",
     judges: &[Judge::Comparison(look)],
 };

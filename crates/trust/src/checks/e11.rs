@@ -13,6 +13,7 @@ pub(crate) static CHECK: Check = Check {
     how: "The unit and direction that the source states against the metric's; what can be converted is, with the original \
           kept.",
     threshold: "a unit of something else, an unknown unit, or the wrong direction fails",
+    settled: "Nothing to settle: units and directions are a table.",
     fix: "State the unit that the tool prints (`MB/s`, `MiB/s`, `us`), and put the number under the metric that it is.",
     judges: &[Judge::Comparison(look)],
 };

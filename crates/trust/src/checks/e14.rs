@@ -15,6 +15,7 @@ pub(crate) static CHECK: Check = Check {
           95 % interval of the ratio. The larger floor of the two places counts.",
     threshold: "a difference smaller than the floor, or an equivalence within a margin smaller than the floor, can only be \
                 \"cannot tell\"",
+    settled: "By measurement, for each set-up: `plumb noise` is where the number comes from.",
     fix: "Make the set-up quieter or the runs longer, and measure the floor again with `plumb noise`.",
     judges: &[Judge::Comparison(look)],
 };

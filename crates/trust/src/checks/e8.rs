@@ -14,6 +14,8 @@ pub(crate) static CHECK: Check = Check {
     how: "Wall time of the phase against the smallest step of the clock (measured), or the tick of the tool that the \
           number comes from.",
     threshold: "less than 100 ticks warns",
+    settled: "By calculation: a clock errs by up to one tick, and one of 100 is 1 %, a fifth of the margin of \
+              comparisons.",
     fix: "Run longer, or use a finer clock.",
     judges: &[Judge::Phase(look)],
 };

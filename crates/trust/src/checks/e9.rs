@@ -11,6 +11,7 @@ pub(crate) static CHECK: Check = Check {
           where there was no measurement.",
     how: "Ops and phases of the workload against those of the measurement.",
     threshold: "any missing number is noted; a phase that never ran warns",
+    settled: "Nothing to settle: a number is there or it is not.",
     fix: "Run longer, or remove what cannot run here; where an error stopped it, B9 names it.",
     judges: &[Judge::Phase(kinds), Judge::Run(phases)],
 };

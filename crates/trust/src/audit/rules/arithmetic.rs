@@ -273,24 +273,24 @@ fn point_moved(view: &View<'_>) -> Vec<Draft> {
 }
 
 fn heading(view: &View<'_>) -> Vec<Draft> {
-    let mut found = Vec::new();
-    for (index, test) in view.tests.iter().enumerate() {
-        let Some(heading) = test.test.heading.as_deref() else { continue };
-        let Some(headed) = Unit::parse(heading) else { continue };
+    let of_another_kind = |cell: &&CellView<'_>| {
+        let headed = cell.test.heading.as_deref().and_then(Unit::parse);
         let kind = |unit: Unit| std::mem::discriminant(&unit);
-        let cells: Vec<&CellView<'_>> =
-            view.of_test(index).filter(|cell| cell.unit.is_some_and(|unit| kind(unit) != kind(headed))).collect();
-        if let Some(first) = cells.first() {
-            let unit = first.cell.unit.as_deref().unwrap_or_default();
-            found.push(Draft {
+        headed.zip(cell.unit).is_some_and(|(headed, unit)| kind(headed) != kind(unit))
+    };
+    let wrong = view.cells.iter().filter(of_another_kind);
+    grouped(wrong, |cell| (cell.test.heading.clone().unwrap_or_default(), cell.cell.unit.clone().unwrap_or_default()))
+        .into_iter()
+        .map(|((heading, unit), cells)| {
+            let tests = distinct(cells.iter().map(|cell| cell.test.id.clone()));
+            Draft {
                 level: Level::Warn,
                 cells: ids(cells.iter().copied()),
                 observed: format!("{heading} over {unit}"),
-                message: format!("The column of {} is headed {heading}, and its numbers are {unit}.", test.test.id),
-            });
-        }
-    }
-    found
+                message: format!("The column of {} is headed {heading}, and its numbers are {unit}.", listed(&tests)),
+            }
+        })
+        .collect()
 }
 
 /// Pairs of results that stand side by side in Bonnie++'s output, each with what it should resemble.

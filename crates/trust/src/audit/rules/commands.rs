@@ -4,7 +4,7 @@ use super::super::command::{self, Action, Dd};
 use super::super::form::Explained;
 use super::super::view::{CellView, View};
 use super::{Draft, Look, Rule, distinct, ids, listed};
-use crate::text::{bytes, percent};
+use crate::text::{bytes, bytes_exact, percent};
 use plumb_result::Level;
 
 pub(super) static ONE_FLUSH: Rule = Rule {
@@ -162,12 +162,12 @@ fn buffer(view: &View<'_>) -> Vec<Draft> {
         }
         Some((
             if share >= FAIL { Level::Fail } else { Level::Warn },
-            format!("{} of {} ({})", bytes(block), bytes(ram), percent(share)),
+            format!("{} of {} ({})", bytes(block), bytes_exact(ram), percent(share)),
             format!(
-                "dd holds one block of {} in a memory of {}: the system swaps, and the disk under test may be the one \
-                 that it swaps to.",
+                "dd holds one block of {} in a memory of {}: {}, and the disk under test may be the one that it swaps to.",
                 bytes(block),
-                bytes(ram)
+                bytes_exact(ram),
+                if share >= FAIL { "the system has to swap" } else { "the system may have swapped" }
             ),
         ))
     })

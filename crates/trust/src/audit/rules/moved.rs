@@ -4,7 +4,7 @@ use super::super::command::Action;
 use super::super::form::Durability;
 use super::super::view::{CellView, View};
 use super::{Draft, Look, Rule, distinct, grouped, ids, listed};
-use crate::text::{bytes, count, percent, rate, short};
+use crate::text::{bytes, bytes_exact, count, percent, rate, short};
 use plumb_result::Level;
 
 pub(super) static READ_FROM_MEMORY: Rule = Rule {
@@ -113,13 +113,16 @@ fn read_from_memory(view: &View<'_>) -> Vec<Draft> {
             let range = if low == high { rate(high) } else { format!("{} to {}", rate(low), rate(high)) };
             let compared =
                 if times > 0.0 { format!(", up to {} times the writing", short(times)) } else { String::new() };
+            let meaning = match level {
+                Level::Fail => "this is the speed of memory",
+                _ => "memory has probably answered in the disks' place",
+            };
             Draft {
                 level,
                 cells: ids(seen.iter().map(|seen| seen.cell)),
                 observed: format!("{range}{compared}"),
                 message: format!(
-                    "{tool} read files that memory holds, which were just written, at {range}{compared}: \
-                     this is the speed of memory."
+                    "{tool} read files that memory holds, which were just written, at {range}{compared}: {meaning}."
                 ),
             }
         })
@@ -236,16 +239,19 @@ fn working_set(view: &View<'_>) -> Vec<Draft> {
             let range = if low == high { bytes(*low) } else { format!("{} to {}", bytes(*low), bytes(*high)) };
             let share = |set: u64| percent(set as f64 / ram as f64);
             let shares = if low == high { share(*low) } else { format!("{} to {}", share(*low), share(*high)) };
-            let meaning =
-                if cliff { "on the cliff, where a little memory changes the result" } else { "this measures memory" };
+            let meaning = if cliff {
+                "on the cliff, where a little memory changes the result"
+            } else {
+                "memory may have answered in the disks' place"
+            };
             found.push(Draft {
                 level: Level::Warn,
                 cells: ids(cells.iter().copied()),
-                observed: format!("{range} against {} ({shares})", bytes(ram)),
+                observed: format!("{range} against {} ({shares})", bytes_exact(ram)),
                 message: format!(
                     "The files of {tool} are {range}, {shares} of the {} of memory of {whose}, and nothing was done \
                      about caching: {meaning}.",
-                    bytes(ram)
+                    bytes_exact(ram)
                 ),
             });
         }

@@ -6,7 +6,7 @@ use super::super::numbers::{Base, Printed};
 use super::super::postmark::{Settings, Totals, replay};
 use super::super::view::{CellView, TestView, View};
 use super::{Draft, Look, Rule, distinct, ids, listed, side_name};
-use crate::text::{bytes, percent};
+use crate::text::{bytes, bytes_decimal, percent};
 use plumb_result::Level;
 
 pub(super) static DEFAULTS: Rule = Rule {
@@ -338,17 +338,20 @@ fn moved(view: &View<'_>) -> Vec<Draft> {
         if stated == 0 || ((real as f64 / stated as f64) - 1.0).abs() <= OFF_MAX {
             continue;
         }
+        // In the units that the authors used.
+        let binary = stated % (1 << 20) == 0;
+        let set = |size: u64| if binary { bytes(size) } else { bytes_decimal(size) };
         found.push(Draft {
             level: Level::Fail,
             cells: ids(view.of_test(index)),
-            observed: format!("{} against {}", bytes(stated), bytes(real)),
+            observed: format!("{} against {}", set(stated), set(real)),
             message: format!(
                 "{} is said to move {}, and its settings read {} and write {}, together {}.",
                 test.test.id,
-                bytes(stated),
-                bytes(totals.bytes_read),
-                bytes(totals.bytes_written),
-                bytes(real)
+                set(stated),
+                set(totals.bytes_read),
+                set(totals.bytes_written),
+                set(real)
             ),
         });
     }

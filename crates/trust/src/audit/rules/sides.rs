@@ -387,7 +387,7 @@ fn tool_generations(view: &View<'_>) -> Vec<Draft> {
                 "The sides were measured with different generations of {}, which write characters and flush \
                  differently: {} (inferred from the rates).",
                 test.test.tool,
-                listed(&parts)
+                parts.join("; ")
             ),
         });
     }

@@ -1,5 +1,9 @@
 //! In what two set-ups differ, fact by fact, and which factor each fact belongs to (D1, D5).
 
+mod declared;
+
+pub use declared::{Change, FACTORS, Factor, UnknownFactor, factor};
+
 use crate::checks::d1::GAP;
 use crate::evidence::Side;
 use crate::text::percent;
@@ -7,94 +11,6 @@ use plumb_result::compare::Difference;
 use plumb_result::observe::{BlockLayer, LayerKind, TargetFacts};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
-
-/// Something that a comparison may be about; the words of `--varying`.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Factor {
-    /// The word.
-    pub name: &'static str,
-    /// What it covers.
-    pub what: &'static str,
-    /// Other factors that cannot but change with it.
-    pub implies: &'static [&'static str],
-    /// What it takes to go from one level of it to another.
-    pub change: Change,
-}
-
-/// What it takes to change a factor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
-    /// A setting: it can be changed between two runs on one provisioning.
-    Easy,
-    /// A new provisioning (an mkfs, an array, a boot, another disk), of which each one differs: with 6 % between
-    /// provisionings and 2 % between runs, ten runs on one provisioning a side find a difference where there is none in 82
-    /// of 100 comparisons. The unit of replication is the provisioning.
-    Hard,
-}
-
-/// Every factor.
-pub static FACTORS: &[Factor] = &[
-    Factor {
-        name: "fs",
-        what: "file system, its features, and mount options of its own",
-        implies: &["layout"],
-        change: Change::Hard,
-    },
-    Factor { name: "mount", what: "mount options", implies: &[], change: Change::Easy },
-    Factor {
-        name: "device",
-        what: "disk: model, serial, firmware, caches, block sizes",
-        implies: &["layout"],
-        change: Change::Hard,
-    },
-    Factor { name: "raid", what: "RAID level, chunk and settings", implies: &["layout"], change: Change::Hard },
-    Factor { name: "scheduler", what: "I/O scheduler and queue settings", implies: &[], change: Change::Easy },
-    Factor { name: "kernel", what: "kernel and its command line", implies: &[], change: Change::Hard },
-    Factor { name: "os", what: "distribution and C library", implies: &["kernel"], change: Change::Hard },
-    Factor { name: "sysctl", what: "kernel settings", implies: &[], change: Change::Easy },
-    Factor {
-        name: "host",
-        what: "machine: processor, memory, hypervisor",
-        implies: &["device", "layout", "limits"],
-        change: Change::Hard,
-    },
-    Factor { name: "limits", what: "limits of control groups", implies: &[], change: Change::Easy },
-    Factor { name: "layout", what: "sizes, partitions and places on the disk", implies: &[], change: Change::Hard },
-    Factor { name: "fullness", what: "share of the file system that is free", implies: &[], change: Change::Easy },
-    Factor { name: "sim", what: "simulated device", implies: &[], change: Change::Hard },
-];
-
-/// The word is no factor.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{word}` is no factor that can vary; there are {known}")]
-pub struct UnknownFactor {
-    /// What was found.
-    pub word: String,
-    /// All factors.
-    pub known: String,
-}
-
-/// The factor of this name.
-///
-/// # Errors
-/// [`UnknownFactor`], which lists what there is.
-pub fn factor(word: &str) -> Result<&'static Factor, UnknownFactor> {
-    FACTORS.iter().find(|factor| factor.name == word).ok_or_else(|| UnknownFactor {
-        word: word.to_owned(),
-        known: FACTORS.iter().map(|factor| factor.name).collect::<Vec<_>>().join(", "),
-    })
-}
-
-impl Factor {
-    /// Whether it takes a new provisioning.
-    pub fn is_hard(&self) -> bool {
-        self.change == Change::Hard
-    }
-
-    fn permits(&self, word: &str) -> bool {
-        self.name == word || self.implies.contains(&word)
-    }
-}
 
 /// Whether anything differs that the declared factor does not cover. Without a declared factor the verdict is about the
 /// set-ups as wholes, and nothing confounds it. `plots` is the number of provisionings of the side that has fewer.
