@@ -22,19 +22,17 @@ pub fn page(comparison: &Comparison, style: &Style) -> String {
     page
 }
 
-/// A side's name heads its column where it is no longer than this; else a letter does, and the legend has the name.
-const TITLE_MAX: usize = 20;
-
 fn numbers(comparison: &Comparison, style: &Style) -> String {
     let contrasts = comparison.contrasts.as_slice();
-    let lines = table::set(columns(contrasts, style), style.width);
+    let titles = titles(contrasts, style);
+    let lines = table::set(columns(contrasts, &titles), style.width);
     let mut text = format!("{}\n", style.ink(Ink::Faint, &lines.head));
     for (contrast, row) in contrasts.iter().zip(&lines.rows) {
         let verdict = contrast.verdict.name();
         let rest = row.trim_start().strip_prefix(verdict).unwrap_or(row);
         text.push_str(&format!("  {}{rest}\n", style.ink(ink(contrast.verdict), verdict)));
     }
-    let legend = style.wrap(&legend(contrasts, style), 2);
+    let legend = style.wrap(&legend(contrasts, &titles), 2);
     let legend: Vec<String> = legend.lines().map(|line| style.ink(Ink::Faint, line.trim_start())).collect();
     text.push_str(&format!("  {}\n\n", legend.join("\n  ")));
     let said = contrasts.iter().flat_map(|contrast| {
@@ -61,16 +59,20 @@ fn common<T: PartialEq>(contrasts: &[Contrast], of: impl Fn(&Contrast) -> T) -> 
     contrasts.iter().all(|contrast| of(contrast) == first).then_some(first)
 }
 
-/// What heads the two sides' columns.
-fn titles(contrast: &Contrast, style: &Style) -> [String; 2] {
-    let names = [&contrast.baseline, &contrast.candidate];
-    if style.width >= 80 && names.iter().all(|name| name.chars().count() <= TITLE_MAX) {
-        return names.map(String::clone);
-    }
-    ["A".to_owned(), "B".to_owned()]
+/// What heads the two sides' columns: their names, unless the values would have to leave for them.
+fn titles(contrasts: &[Contrast], style: &Style) -> [String; 2] {
+    let letters = || ["A".to_owned(), "B".to_owned()];
+    let Some(first) = contrasts.first() else { return letters() };
+    let names = [&first.baseline, &first.candidate].map(String::clone);
+    let mut columns = columns(contrasts, &names);
+    columns.retain(|column| column.leaves.is_none_or(|order| order > P_LEAVES));
+    if table::width_of(&columns) <= style.width { names } else { letters() }
 }
 
-fn columns(contrasts: &[Contrast], style: &Style) -> Vec<Column> {
+/// When the column of p leaves; those that leave before it are less important than the sides' names.
+const P_LEAVES: u32 = 2;
+
+fn columns(contrasts: &[Contrast], [a, b]: &[String; 2]) -> Vec<Column> {
     let column = |title: &str, align, leaves, cell: &dyn Fn(&Contrast) -> String| Column {
         title: title.to_owned(),
         cells: contrasts.iter().map(cell).collect(),
@@ -82,7 +84,6 @@ fn columns(contrasts: &[Contrast], style: &Style) -> Vec<Column> {
         (None, 0) => MISSING.to_owned(),
         (_, speeds) => format!("{speeds} speeds"),
     };
-    let [a, b] = contrasts.first().map_or_else(Default::default, |first| titles(first, style));
     let one_phase = common(contrasts, |contrast| contrast.phase.clone()).is_some();
     let confidence = common(contrasts, |contrast| percent_of(contrast.confidence));
     let interval = |contrast: &Contrast| match (contrast.lo, contrast.hi) {
@@ -96,10 +97,10 @@ fn columns(contrasts: &[Contrast], style: &Style) -> Vec<Column> {
         column("", Align::Left, None, &|contrast| contrast.verdict.name().to_owned()),
         column("", Align::Left, one_phase.then_some(6), &|contrast| contrast.phase.clone()),
         column("", Align::Left, None, &|contrast| contrast.metric.to_string()),
-        column(&a, Align::Right, Some(5), &|contrast| {
+        column(a, Align::Right, Some(5), &|contrast| {
             value(contrast.baseline_value, &contrast.baseline_modes, contrast.metric.unit())
         }),
-        column(&b, Align::Right, Some(5), &|contrast| {
+        column(b, Align::Right, Some(5), &|contrast| {
             value(contrast.candidate_value, &contrast.candidate_modes, contrast.metric.unit())
         }),
         column("ratio", Align::Right, None, &|contrast| {
@@ -116,7 +117,7 @@ fn columns(contrasts: &[Contrast], style: &Style) -> Vec<Column> {
         columns.push(column("measured", Align::Left, Some(4), &tiers));
     }
     if contrasts.len() > 1 {
-        columns.push(column("p", Align::Right, Some(2), &|contrast| {
+        columns.push(column("p", Align::Right, Some(P_LEAVES), &|contrast| {
             contrast.p_adjusted.map_or(MISSING.to_owned(), format::probability)
         }));
     }
@@ -157,11 +158,10 @@ fn tiers(contrast: &Contrast) -> String {
 }
 
 /// How the table is read, once for all its lines.
-fn legend(contrasts: &[Contrast], style: &Style) -> String {
+fn legend(contrasts: &[Contrast], [a, b]: &[String; 2]) -> String {
     let Some(first) = contrasts.first() else { return String::new() };
     let mut said = Vec::new();
-    let [a, b] = titles(first, style);
-    if a != first.baseline || b != first.candidate {
+    if *a != first.baseline || *b != first.candidate {
         said.push(format!("A: {}", first.baseline));
         said.push(format!("B: {}", first.candidate));
     }
@@ -196,7 +196,7 @@ fn remarks(contrast: &Contrast, comparison: &Comparison) -> Vec<String> {
         (None, Some(note)) => said.push(note.clone()),
         (None, None) => {}
     }
-    if let Some(more) = contrast.blocks_needed.filter(|_| contrast.verdict == ContrastVerdict::CannotTell) {
+    if let Some(more) = needed(contrast, comparison) {
         let needed = format!("about {} needed", count(more, contrast.unit, "more "));
         match said.last_mut() {
             Some(last) => last.push_str(&format!("; {needed}")),
@@ -212,6 +212,13 @@ fn remarks(contrast: &Contrast, comparison: &Comparison) -> Vec<String> {
         said.push(format!("noise floor of {day}"));
     }
     said
+}
+
+/// How many more blocks would settle it: the most that any number wants of which the same is said.
+fn needed(contrast: &Contrast, comparison: &Comparison) -> Option<u32> {
+    let wants = |one: &Contrast| one.blocks_needed.filter(|_| one.verdict == ContrastVerdict::CannotTell);
+    let alike = comparison.contrasts.iter().filter(|one| one.note == contrast.note);
+    wants(contrast).and_then(|_| alike.filter_map(wants).max())
 }
 
 /// Remarks on numbers, each said once, with the numbers that it is about; with none where it is about all of `of`.

@@ -304,3 +304,35 @@ fn checks_over_the_comparison_are_told() {
     assert_eq!((level("E10").as_deref(), &comparison["planned"]), (Some("note"), &4.into()));
     assert_eq!(comparison["contrasts"].as_array().unwrap().len(), 2);
 }
+
+/// What one provisioning a side cannot show, no number of further blocks will; and that is said before the time is spent.
+#[test]
+fn one_provisioning_a_side_asks_for_no_more_blocks() {
+    let home = Home::new();
+    let line = "compare sim:ssd?cv=8% sim:ssd?cv=8%&slow=2% --varying fs --no-store";
+    let said = home.plumb(line).complains(&["nothing can be claimed of fs"]);
+    assert!(!said.out.contains("--budget"), "{}", said.out);
+    let comparison = home.plumb(&format!("{line} --json")).json();
+    for contrast in comparison["contrasts"].as_array().unwrap() {
+        assert_eq!((&contrast["verdict"], &contrast["blocks_needed"]), (&"cannot-tell".into(), &Value::Null));
+    }
+}
+
+#[test]
+fn every_contrast_says_what_it_measured() {
+    let home = Home::new();
+    let comparison = compare(&home, "sim:ssd", "sim:ssd?slow=20%", "--for random-read");
+    for contrast in comparison["contrasts"].as_array().unwrap() {
+        assert_eq!((&contrast["baseline_tier"], &contrast["candidate_tier"]), (&"device".into(), &"device".into()));
+    }
+}
+
+#[test]
+fn lengths_of_nothing_are_refused() {
+    let home = Home::new();
+    for (option, said) in [("--budget 0s", "--budget 0s"), ("--time 0s", "--time 0s"), ("--size 0", "--size 0")] {
+        home.plumb(&format!("compare sim:ssd sim:ssd {option}")).expect(2).complains(&[said]);
+        home.plumb(&format!("noise sim:ssd {option}")).expect(2).complains(&[said]);
+    }
+    home.plumb("sweep depth=1,2 sim:ssd --time 0s").expect(2).complains(&["--time 0s"]);
+}

@@ -314,3 +314,27 @@ fn preconditioning_says_what_it_writes_and_is_in_the_result() {
     assert_eq!(observed.len(), 1, "an assertion does not speak of preconditioning: {observed:?}");
     home.plumb("run mail --at sim:ssd --precondition").expect(2).complains(&["nothing to precondition"]);
 }
+
+/// Points without a p99 are neither within a limit nor beyond it.
+#[test]
+fn a_limit_that_cannot_be_judged_is_not_called_missed() {
+    let home = Home::new();
+    let short = "sweep depth=1,2,4 sim:hdd --time 1s --p99 50ms";
+    let said = home.plumb(short).expect(0);
+    assert!(!said.out.contains("No point is within"), "{}", said.out);
+    said.says(&["3 of 3 points cannot be held against a p99 of 50.0 ms: their runs are too short for a p99"]);
+    let within = home.plumb(&format!("{short} --json")).expect(0).json()["curves"][0]["found"]["within"].clone();
+    assert_eq!((&within["best"], &within["unjudged"]), (&serde_json::Value::Null, &3.into()));
+}
+
+#[test]
+fn the_runs_of_a_sweep_are_found_by_their_tag() {
+    let home = Home::new();
+    let sweep = home.plumb("sweep depth=1,2 sim:ssd --repeat 2 --json").expect(0).json();
+    let tag = sweep["tag"].as_str().unwrap();
+    let tagged = home.query(&format!("SELECT count(*) FROM run_tag WHERE tag = '{tag}'"));
+    assert_eq!(tagged[0][0], sweep["runs"].as_array().unwrap().len());
+    home.plumb("sweep depth=1,2 sim:ssd").expect(0).says(&["Its runs: plumb list --tag sweep-"]);
+    let unkept = home.plumb("sweep depth=1,2 sim:ssd --no-store --json").expect(0).json();
+    assert_eq!(unkept["tag"], serde_json::Value::Null);
+}

@@ -39,8 +39,8 @@ pub(crate) fn note(
         [only] if faster == 1 => format!("{b} is faster than {a}{}.", one(only)),
         [only] if slower == 1 => format!("{b} is slower than {a}{}.", one(only)),
         _ if equivalent == total => format!("{a} and {b} are equivalent, within 5 %."),
-        _ if faster == total => format!("{b} is faster than {a} in everything that was measured."),
-        _ if slower == total => format!("{b} is slower than {a} in everything that was measured."),
+        _ if faster == total => format!("{b} is faster than {a} in everything that was measured{}.", range(contrasts)),
+        _ if slower == total => format!("{b} is slower than {a} in everything that was measured{}.", range(contrasts)),
         _ if faster + slower + equivalent == 0 => format!("Cannot tell {a} and {b} apart, nor call them equal."),
         _ => mixed(a, b, [("faster", faster), ("slower", slower), ("equivalent", equivalent)], total),
     };
@@ -54,19 +54,24 @@ pub(crate) fn note(
         said.push_str(&format!(" {left_out} {runs} rejected by checks and left out."));
     }
     said.push_str(&from_memory(contrasts));
-    // What a check forbids is not settled by more of the same.
-    let open = contrasts.iter().any(|one| one.verdict == ContrastVerdict::CannotTell && one.blocks_needed.is_some());
     match ended {
         Ended::Interrupted => said.push_str(" It was interrupted; this is what was measured before."),
-        Ended::By(StopReason::Budget) if open => {
-            said.push_str(&format!(
-                " The time budget ended it; {} may settle what is open.",
-                larger(request, contrasts, blocks)
-            ));
+        Ended::By(StopReason::Budget | StopReason::BlocksMax) => {
+            said.push_str(&way_on(request, contrasts, blocks, ended));
         }
-        Ended::By(_) | Ended::NothingAccepted => {}
+        Ended::By(StopReason::Precise) | Ended::NothingAccepted => {}
     }
     said
+}
+
+/// ` (0.82× to 0.85×)`; nothing where a number has several speeds (E4).
+fn range(contrasts: &[Contrast]) -> String {
+    let one_speed = |one: &Contrast| one.baseline_modes.is_empty() && one.candidate_modes.is_empty();
+    let ratios: Option<Vec<f64>> = contrasts.iter().map(|one| one.ratio.filter(|_| one_speed(one))).collect();
+    let Some(ratios) = ratios else { return String::new() };
+    let (least, most) = ratios.iter().fold((f64::INFINITY, 0.0f64), |(lo, hi), &one| (lo.min(one), hi.max(one)));
+    let (least, most) = (format!("{least:.2}×"), format!("{most:.2}×"));
+    if least == most { format!(" ({least})") } else { format!(" ({least} to {most})") }
 }
 
 /// `B against A: faster in 16 of 17 numbers, equivalent in 1.`
@@ -78,20 +83,33 @@ fn mixed(a: &str, b: &str, counts: [(&str, usize); 3], total: usize) -> String {
     format!("{b} against {a}: {}.", said.collect::<Vec<_>>().join(", "))
 }
 
-/// The budget in which every open contrast would have the blocks that it wants, at the pace so far.
-fn larger(request: &CompareRequest<'_>, contrasts: &[Contrast], blocks: usize) -> String {
-    let open = contrasts.iter().filter(|one| one.verdict == ContrastVerdict::CannotTell);
-    let by_block = open.filter(|one| one.unit == Replicate::Block);
-    match by_block.filter_map(|one| one.blocks_needed).max() {
-        Some(more) if blocks > 0 && !request.budget.is_zero() => {
-            let minutes = request.budget.as_secs_f64() / 60.0 * (1.0 + f64::from(more) / blocks as f64);
-            match minutes.ceil() as u64 {
-                minutes @ 0..=120 => format!("`--budget {minutes}m`"),
-                minutes => format!("`--budget {}h`", minutes.div_ceil(60)),
-            }
-        }
-        _ => "a larger `--budget`".to_owned(),
-    }
+/// What would settle the open contrasts: the budget in which those have the blocks that they want that can have them, or
+/// that none can. What a check forbids wants no blocks.
+fn way_on(request: &CompareRequest<'_>, contrasts: &[Contrast], blocks: usize, ended: Ended) -> String {
+    let open = || contrasts.iter().filter(|one| one.verdict == ContrastVerdict::CannotTell);
+    let wanted: Vec<u32> = open()
+        .filter(|one| one.unit == Replicate::Block)
+        .filter_map(|one| Some(one.blocks_needed?.saturating_add(blocks as u32)))
+        .collect();
+    let most = request.rule.blocks_max;
+    let Some(least) = wanted.iter().min() else {
+        let is_open = open().any(|one| one.blocks_needed.is_some());
+        let more = is_open && ended == Ended::By(StopReason::Budget);
+        return if more {
+            " The time budget ended it; a larger `--budget` may settle what is open.".to_owned()
+        } else {
+            String::new()
+        };
+    };
+    let Some(reachable) = wanted.iter().filter(|&&total| total <= most).max() else {
+        return format!(
+            " To settle it at this spread would take about {least} blocks, and a comparison has at most {most}: make runs \
+             longer (`--time`), or the machine quieter."
+        );
+    };
+    let minutes = (request.budget.as_secs_f64() / 60.0 * f64::from(*reachable) / blocks.max(1) as f64).ceil() as u64;
+    let budget = if minutes <= 120 { format!("{minutes}m") } else { format!("{}h", minutes.div_ceil(60)) };
+    format!(" The time budget ended it; `--budget {budget}` may settle what is open.")
 }
 
 /// Which side's numbers say nothing about a device.

@@ -469,4 +469,17 @@ mod tests {
             );
         }
     }
+
+    /// One run a level tells no level from another.
+    #[test]
+    fn single_runs_prove_no_knee() {
+        let level = |level: f64, rate: f64, mean: f64| {
+            let run =
+                Numbers { rate, service: RunTimes { mean: Some(mean), ..RunTimes::default() }, ..Numbers::default() };
+            LevelRuns { level, blocks: BTreeMap::from([(1, run)]) }
+        };
+        let levels = [level(1.0, 100.0, 10.0), level(2.0, 190.0, 10.5), level(4.0, 200.0, 20.0)];
+        let knee = knee(SweepKey::Depth, &levels).unwrap();
+        assert_eq!((knee.level, knee.from, knee.to), (2.0, 1.0, 4.0));
+    }
 }
