@@ -9,8 +9,9 @@ pub(crate) static CHECK: Check = Check {
     title: "Alignment",
     what: "Whether partitions, and the blocks of direct I/O, start and end on the device's physical blocks, and \
            partitions on the stripes of a RAID beneath them.",
-    why: "A misaligned write makes the drive read, change and write two physical blocks. A published comparison of \
-          two systems put one on a partition from sector 63 and the other on whole disks, with 4 KiB drives.",
+    why: "A misaligned write makes the drive read, change and write two physical blocks. A published comparison of two \
+          systems had one on partitions, which partitioning tools then began at sector 63, and the other on whole \
+          disks, with 4 KiB drives.",
     how: "Start of each partition and the kernel's `alignment_offset` against the physical block and, over RAID, the \
           optimal I/O size; smallest block, offset and alignment of direct I/O against the physical block.",
     threshold: "any misalignment warns",
