@@ -139,7 +139,7 @@ pub struct TryArguments {
     #[arg(long, default_value = "4s")]
     pub time: plumb_workload::Nanos,
     /// Size of the test file [default: 1 GiB, never more than 10 % of free space].
-    #[arg(long)]
+    #[arg(long, value_name = "SIZE")]
     pub size: Option<plumb_workload::Bytes>,
     /// Seed of every random choice.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
@@ -148,33 +148,48 @@ pub struct TryArguments {
 
 /// Arguments of `plumb compare`.
 #[derive(Debug, Args)]
+#[command(after_long_help = COMPARE_PLACES)]
 pub struct CompareArguments {
     /// The baseline: a directory, several provisioned alike with commas, or a simulated device such as `sim:hdd`.
     pub a: String,
-    /// The candidate: the same, such as `sim:hdd?slow=5%`.
+    /// The candidate: in the same way, such as `sim:hdd?slow=5%`.
     pub b: String,
     /// For which work: a named workload, several with commas, or `all`.
     #[arg(long = "for", value_name = "NAME", default_value = "random-read")]
     pub work: String,
     /// How long it may take altogether.
-    #[arg(long, default_value = "5m")]
+    #[arg(long, value_name = "TIME", default_value = "5m")]
     pub budget: plumb_workload::Nanos,
-    /// The only factor that is meant to differ; anything else that differs is then said to confound.
+    /// The only factor that is meant to differ; anything else that differs is then said to confound. One of fs, mount,
+    /// device, raid, scheduler, kernel, os, sysctl, host, limits, layout, fullness and sim.
     #[arg(long, value_name = "FACTOR")]
     pub varying: Option<String>,
-    /// Provision each simulated device so many times; the provisioning is then the sample.
+    /// Provision each simulated device so many times; the provisioning is then the sample, as with several places a side.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub plots: u32,
     /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
-    #[arg(long)]
+    #[arg(long, value_name = "SIZE")]
     pub size: Option<plumb_workload::Bytes>,
     /// Length of each timed phase of a run [default: what the budget allows, 1 to 10 s].
-    #[arg(long)]
+    #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
     /// Seed of the order of runs and of every random choice.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]
     pub seed: u64,
 }
+
+/// Why a side may have several places.
+const COMPARE_PLACES: &str = "\
+Several places a side:
+  One mkfs, one RAID build or one boot is one sample, however often it is measured: what it does cannot be told from \
+what its kind does. To claim that xfs is faster than ext4, and not only that this xfs is faster than this ext4, provision \
+each side anew two or three times (on other partitions or loop devices), and name all places with commas:
+
+    plumb compare /mnt/e1,/mnt/e2,/mnt/e3 /mnt/x1,/mnt/x2,/mnt/x3 --varying fs
+
+  The provisioning (the plot) is then what is counted, and every round of runs visits each once. Both sides have one \
+place, or both have at least two. Directories of one file system are one provisioning. Of a simulated device --plots 3 \
+makes as many by itself. Without --varying, one place a side is enough: the verdict is then about these two places.";
 
 /// Arguments of `plumb noise`.
 #[derive(Debug, Args)]
@@ -186,13 +201,13 @@ pub struct NoiseArguments {
     #[arg(long = "for", value_name = "NAME", default_value = "random-read")]
     pub work: String,
     /// How long it may take altogether.
-    #[arg(long, default_value = "5m")]
+    #[arg(long, value_name = "TIME", default_value = "5m")]
     pub budget: plumb_workload::Nanos,
     /// Size of the test file of each run [default: 256 MiB, never more than 10 % of free space].
-    #[arg(long)]
+    #[arg(long, value_name = "SIZE")]
     pub size: Option<plumb_workload::Bytes>,
     /// Length of each timed phase of a run [default: what the budget allows, 1 to 10 s].
-    #[arg(long)]
+    #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
     /// Provision a simulated device so many times a side: the floor of provisionings.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
@@ -268,13 +283,13 @@ pub struct SweepArguments {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub repeat: u32,
     /// How long it may take altogether; the first repeat always runs.
-    #[arg(long, default_value = "5m")]
+    #[arg(long, value_name = "TIME", default_value = "5m")]
     pub budget: plumb_workload::Nanos,
     /// Length of the timed phase of each run [default: what the budget allows, 1 to 10 s].
-    #[arg(long)]
+    #[arg(long, value_name = "TIME")]
     pub time: Option<plumb_workload::Nanos>,
     /// Size of the test file, where `size` is not swept [default: 256 MiB, never more than 10 % of free space].
-    #[arg(long)]
+    #[arg(long, value_name = "SIZE")]
     pub size: Option<plumb_workload::Bytes>,
     /// Seed of the order of runs and of every random choice.
     #[arg(long, default_value_t = plumb_workload::Workload::DEFAULT_SEED)]

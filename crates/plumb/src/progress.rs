@@ -94,7 +94,7 @@ impl Progress for LiveLine {
         let aside = match &self.block {
             None => None,
             Some(_) if finding.level < Level::Fail || !self.told.insert(finding.code.clone()) => return,
-            Some(block) => Some(format!("{block}; further runs with {} are left out in silence", finding.code)),
+            Some(block) => Some(format!("{block}; said once, all runs with {} are left out", finding.code)),
         };
         self.tell(&page::told(finding, aside.as_deref(), &self.style));
     }

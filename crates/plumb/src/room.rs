@@ -1,8 +1,10 @@
-//! How much may be written where: never more than a tenth of what is free, however much was asked for.
+//! How much may be written where: never more than a tenth of what is free, however much was asked for; and for how long.
 
 use crate::exit::Stopped;
 use plumb_report::format;
-use plumb_workload::Bytes;
+use plumb_study::Place;
+use plumb_workload::sim::SimModel;
+use plumb_workload::{Bytes, Nanos};
 use std::path::Path;
 
 /// Never more than this share of what is free.
@@ -25,6 +27,30 @@ const GROWING_FILE_BYTES: u64 = 40 << 10;
 
 /// A test file comes with a log of a sixteenth of its size.
 const LOG_PARTS: u64 = 16;
+
+/// Size of each run's test file where there is room, for commands that make many runs.
+pub const FILE_BYTES: Bytes = Bytes(256 << 20);
+
+/// Length of a timed phase on simulated devices: it costs no time to speak of, and is enough for the thousand ops that a
+/// p99 takes.
+pub fn virtual_time<'a>(mut places: impl Iterator<Item = &'a Place>) -> Nanos {
+    let is_slow = |place: &Place| matches!(place, Place::Sim(device) if device.model == SimModel::Hdd);
+    Nanos(if places.any(is_slow) { 20_000_000_000 } else { 2_000_000_000 })
+}
+
+/// Refuses lengths and sizes in which nothing can be measured.
+pub fn check_lengths(budget: Nanos, time: Option<Nanos>, size: Option<Bytes>) -> Result<(), Stopped> {
+    if budget.0 == 0 {
+        return Err(Stopped::usage("--budget 0s leaves no time to measure in; give a minute or more"));
+    }
+    if time.is_some_and(|time| time.0 == 0) {
+        return Err(Stopped::usage("--time 0s measures nothing; give a second or more, or leave it out"));
+    }
+    if size.is_some_and(|size| size.0 == 0) {
+        return Err(Stopped::usage("--size 0 leaves nothing to read or write; give 1MiB or more, or leave it out"));
+    }
+    Ok(())
+}
 
 /// What may be written at a time; the least of all places that were looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

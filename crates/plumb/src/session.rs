@@ -76,6 +76,11 @@ pub fn error_style() -> Style {
     style_of(std::io::stderr(), usize::MAX)
 }
 
+/// Says on standard error what is about to happen.
+pub fn announce(text: &str) {
+    eprintln!("{}", error_style().wrap(text, 0));
+}
+
 fn style_of(stream: impl IsTerminal + std::os::fd::AsFd, width: usize) -> Style {
     let terminal = stream.is_terminal();
     let columns = if terminal { rustix::termios::tcgetwinsize(stream).map_or(0, |size| size.ws_col) } else { 0 };

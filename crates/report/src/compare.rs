@@ -3,108 +3,231 @@
 use crate::format::{self, MISSING};
 use crate::run::short_id;
 use crate::style::{Ink, Style};
-use plumb_result::compare::{Difference, LeftOut, Mode, Replicate};
-use plumb_result::{Better, Comparison, Contrast, ContrastVerdict, Unit};
+use crate::table::{self, Align, Column};
+use plumb_result::compare::{Capped, Difference, LeftOut, Mode, Replicate};
+use plumb_result::run::TierName;
+use plumb_result::{Comparison, Contrast, ContrastVerdict, Level, Unit};
 
-/// The whole page.
+/// The whole page: the answer, the numbers as a table, what else must be known of them, and what the sides differ in.
 pub fn page(comparison: &Comparison, style: &Style) -> String {
     let mut page = style.ink(Ink::Strong, &style.wrap(&comparison.verdict_note, 0));
     page.push_str("\n\n");
-    let family = comparison.contrasts.len();
-    for contrast in &comparison.contrasts {
-        page.push_str(&contrast_lines(contrast, family, style));
-    }
     if !comparison.contrasts.is_empty() {
-        page.push('\n');
+        page.push_str(&numbers(comparison, style));
     }
-    page.push_str(&shown(comparison, style));
+    page.push_str(&places(comparison, style));
     page.push_str(&notes(comparison, style));
-    page.push_str(&left_out(&comparison.left_out, style));
+    page.push_str(&left_out(&comparison.left_out, Together::OfASide, style));
     page.push_str(&differences(comparison, style));
     page
 }
 
-fn contrast_lines(contrast: &Contrast, family: usize, style: &Style) -> String {
-    let ink = match contrast.verdict {
+/// A side's name heads its column where it is no longer than this; else a letter does, and the legend has the name.
+const TITLE_MAX: usize = 20;
+
+fn numbers(comparison: &Comparison, style: &Style) -> String {
+    let contrasts = comparison.contrasts.as_slice();
+    let lines = table::set(columns(contrasts, style), style.width);
+    let mut text = format!("{}\n", style.ink(Ink::Faint, &lines.head));
+    for (contrast, row) in contrasts.iter().zip(&lines.rows) {
+        let verdict = contrast.verdict.name();
+        let rest = row.trim_start().strip_prefix(verdict).unwrap_or(row);
+        text.push_str(&format!("  {}{rest}\n", style.ink(ink(contrast.verdict), verdict)));
+    }
+    let legend = style.wrap(&legend(contrasts, style), 2);
+    let legend: Vec<String> = legend.lines().map(|line| style.ink(Ink::Faint, line.trim_start())).collect();
+    text.push_str(&format!("  {}\n\n", legend.join("\n  ")));
+    let said = contrasts.iter().flat_map(|contrast| {
+        let name = format!("{} {}", contrast.phase, contrast.metric);
+        remarks(contrast, comparison).into_iter().map(move |remark| (name.clone(), remark))
+    });
+    let said = remarked(said.collect(), contrasts.len(), style);
+    text.push_str(&said);
+    text.push_str(if said.is_empty() { "" } else { "\n" });
+    text
+}
+
+fn ink(verdict: ContrastVerdict) -> Ink {
+    match verdict {
         ContrastVerdict::Faster | ContrastVerdict::Equivalent => Ink::Good,
         ContrastVerdict::Slower => Ink::Bad,
         ContrastVerdict::CannotTell | ContrastVerdict::Fragile => Ink::Caution,
+    }
+}
+
+/// The value that all have; `None` where they differ.
+fn common<T: PartialEq>(contrasts: &[Contrast], of: impl Fn(&Contrast) -> T) -> Option<T> {
+    let first = of(contrasts.first()?);
+    contrasts.iter().all(|contrast| of(contrast) == first).then_some(first)
+}
+
+/// What heads the two sides' columns.
+fn titles(contrast: &Contrast, style: &Style) -> [String; 2] {
+    let names = [&contrast.baseline, &contrast.candidate];
+    if style.width >= 80 && names.iter().all(|name| name.chars().count() <= TITLE_MAX) {
+        return names.map(String::clone);
+    }
+    ["A".to_owned(), "B".to_owned()]
+}
+
+fn columns(contrasts: &[Contrast], style: &Style) -> Vec<Column> {
+    let column = |title: &str, align, leaves, cell: &dyn Fn(&Contrast) -> String| Column {
+        title: title.to_owned(),
+        cells: contrasts.iter().map(cell).collect(),
+        align,
+        leaves,
     };
-    let unit = contrast.metric.unit();
-    let side = |value: Option<f64>, cv: Option<f64>, modes: &[Mode]| {
-        if !modes.is_empty() {
-            return speeds(modes, unit);
-        }
-        let value = value.map_or(MISSING.to_owned(), |value| format::value(value, unit));
-        cv.map_or(value.clone(), |cv| format!("{value} (spread {})", format::percent(cv)))
+    let value = |value: Option<f64>, modes: &[Mode], unit: Unit| match (value, modes.len()) {
+        (Some(value), 0) => format::value(value, unit),
+        (None, 0) => MISSING.to_owned(),
+        (_, speeds) => format!("{speeds} speeds"),
     };
-    let interval = match (contrast.ratio, contrast.lo, contrast.hi) {
-        (Some(ratio), Some(lo), Some(hi)) => {
-            let [ratio, lo, hi] = [ratio, lo, hi].map(format::ratio);
-            format!("{ratio}×  ({:.0} % {lo} – {hi})", contrast.confidence * 100.0)
+    let [a, b] = contrasts.first().map_or_else(Default::default, |first| titles(first, style));
+    let one_phase = common(contrasts, |contrast| contrast.phase.clone()).is_some();
+    let confidence = common(contrasts, |contrast| percent_of(contrast.confidence));
+    let interval = |contrast: &Contrast| match (contrast.lo, contrast.hi) {
+        (Some(lo), Some(hi)) => {
+            let of = if confidence.is_some() { String::new() } else { format!("{} ", percent_of(contrast.confidence)) };
+            format!("{of}{} – {}", format::ratio(lo), format::ratio(hi))
         }
         _ => MISSING.to_owned(),
     };
-    let direction = match contrast.metric.better() {
-        Better::Higher => "higher is better",
-        Better::Lower => "lower is better; the ratio is turned so that above 1 is better",
-    };
-    let verdict = style.ink(ink, &format!("{:11}", contrast.verdict.name()));
-    let more = match contrast.blocks_needed {
-        Some(more) if contrast.verdict == ContrastVerdict::CannotTell => {
-            format!(" · about {} needed", count(more, contrast.unit, "more "))
-        }
-        _ => String::new(),
-    };
-    let head = format!(
-        "{:14}  {:16}  {interval}   {}",
-        contrast.phase,
-        contrast.metric.to_string(),
-        count(contrast.blocks, contrast.unit, "")
-    );
-    let sides = format!(
-        "{}{} {} · {} {} · {direction}{more}{}",
-        limits(contrast),
-        contrast.baseline,
-        side(contrast.baseline_value, contrast.baseline_cv, &contrast.baseline_modes),
-        contrast.candidate,
-        side(contrast.candidate_value, contrast.candidate_cv, &contrast.candidate_modes),
-        chance(contrast, family),
-    );
-    let head = if INDENT + head.chars().count() <= style.width { head } else { style.wrap(&head, INDENT) };
-    let indent = " ".repeat(INDENT);
-    let sides = style
-        .wrap(&sides, INDENT)
-        .split(&format!("\n{indent}"))
-        .map(|line| style.ink(Ink::Faint, line))
-        .collect::<Vec<_>>();
-    format!("  {verdict}  {head}\n{indent}{}\n", sides.join(&format!("\n{indent}")))
+    let mut columns = vec![
+        column("", Align::Left, None, &|contrast| contrast.verdict.name().to_owned()),
+        column("", Align::Left, one_phase.then_some(6), &|contrast| contrast.phase.clone()),
+        column("", Align::Left, None, &|contrast| contrast.metric.to_string()),
+        column(&a, Align::Right, Some(5), &|contrast| {
+            value(contrast.baseline_value, &contrast.baseline_modes, contrast.metric.unit())
+        }),
+        column(&b, Align::Right, Some(5), &|contrast| {
+            value(contrast.candidate_value, &contrast.candidate_modes, contrast.metric.unit())
+        }),
+        column("ratio", Align::Right, None, &|contrast| {
+            contrast.ratio.map_or(MISSING.to_owned(), |ratio| format!("{}×", format::ratio(ratio)))
+        }),
+        column(confidence.as_deref().unwrap_or("interval"), Align::Left, Some(7), &interval),
+        column("spread", Align::Right, Some(1), &|contrast| {
+            let [a, b] = [contrast.baseline_cv, contrast.candidate_cv]
+                .map(|cv| cv.map_or(MISSING.to_owned(), |cv| format!("{:.1}", cv * 100.0)));
+            if contrast.baseline_cv.is_none() && contrast.candidate_cv.is_none() { a } else { format!("{a} | {b} %") }
+        }),
+    ];
+    if common_tiers(contrasts).is_none() {
+        columns.push(column("measured", Align::Left, Some(4), &tiers));
+    }
+    if contrasts.len() > 1 {
+        columns.push(column("p", Align::Right, Some(2), &|contrast| {
+            contrast.p_adjusted.map_or(MISSING.to_owned(), format::probability)
+        }));
+    }
+    if contrasts.iter().any(|contrast| contrast.floor.is_some()) {
+        columns.push(column("floor", Align::Right, Some(3), &|contrast| {
+            contrast.floor.as_ref().map_or(MISSING.to_owned(), |floor| format::percent(floor.share))
+        }));
+    }
+    if common(contrasts, |contrast| contrast.blocks).is_none() {
+        columns.push(column("over", Align::Right, Some(0), &|contrast| count(contrast.blocks, contrast.unit, "")));
+    }
+    columns
 }
 
-/// What the verdict's word leaves out, and what took the claim away where a check did.
-fn limits(contrast: &Contrast) -> String {
+fn percent_of(confidence: f64) -> String {
+    format!("{:.0} %", confidence * 100.0)
+}
+
+/// What all numbers measured that have a tier; `None` where they differ or none has one.
+fn common_tiers(contrasts: &[Contrast]) -> Option<String> {
+    let mut all = contrasts.iter().map(tiers).filter(|text| text != MISSING);
+    let first = all.next()?;
+    all.all(|other| other == first).then_some(first)
+}
+
+/// The day on which all floors were measured.
+fn floor_day(contrast: &Contrast) -> Option<&str> {
+    contrast.floor.as_ref()?.measured_at.split('T').next()
+}
+
+/// What the two sides' numbers measured: `device`, or `cache | device`.
+fn tiers(contrast: &Contrast) -> String {
+    match (contrast.baseline_tier, contrast.candidate_tier) {
+        (None, None) => MISSING.to_owned(),
+        (a, b) if a == b => a.map_or(MISSING.to_owned(), |tier| tier.name().to_owned()),
+        (a, b) => [a, b].map(|tier| tier.map_or(MISSING, TierName::name)).join(" | "),
+    }
+}
+
+/// How the table is read, once for all its lines.
+fn legend(contrasts: &[Contrast], style: &Style) -> String {
+    let Some(first) = contrasts.first() else { return String::new() };
+    let mut said = Vec::new();
+    let [a, b] = titles(first, style);
+    if a != first.baseline || b != first.candidate {
+        said.push(format!("A: {}", first.baseline));
+        said.push(format!("B: {}", first.candidate));
+    }
+    if let Some(blocks) = common(contrasts, |contrast| contrast.blocks) {
+        said.push(count(blocks, first.unit, ""));
+    }
+    said.extend(common_tiers(contrasts).map(|tiers| format!("measured: {tiers}")));
+    said.push(format!("a ratio above 1: {b} is better (a higher rate or a shorter time)"));
+    if contrasts.len() > 1 {
+        said.push(format!("p corrected for {} numbers", contrasts.len()));
+    }
+    if let Some(day) = common(contrasts, |contrast| floor_day(contrast).map(str::to_owned)).flatten() {
+        said.push(format!("noise floor of {day}"));
+    }
+    said.join(" · ")
+}
+
+/// What must be known of a number besides its line in the table.
+fn remarks(contrast: &Contrast, comparison: &Comparison) -> Vec<String> {
+    let mut said = Vec::new();
+    // The findings below say why.
+    let is_found = |capped: &&Capped| {
+        comparison.checks.iter().any(|finding| finding.code == capped.code && finding.level >= Level::Warn)
+    };
     match (&contrast.capped, &contrast.note) {
-        (Some(capped), _) => {
-            format!("{}: {} (else {}) · ", capped.code, capped.reason, capped.verdict.name())
+        (Some(capped), _) if is_found(&capped) => {
+            said.push(format!("without {} the numbers would say {}", capped.code, capped.verdict.name()));
         }
-        (None, Some(note)) => format!("{note} · "),
-        (None, None) => String::new(),
+        (Some(capped), _) => {
+            said.push(format!("{}: {} (else {})", capped.code, capped.reason, capped.verdict.name()));
+        }
+        (None, Some(note)) => said.push(note.clone()),
+        (None, None) => {}
     }
+    if let Some(more) = contrast.blocks_needed.filter(|_| contrast.verdict == ContrastVerdict::CannotTell) {
+        let needed = format!("about {} needed", count(more, contrast.unit, "more "));
+        match said.last_mut() {
+            Some(last) => last.push_str(&format!("; {needed}")),
+            None => said.push(needed),
+        }
+    }
+    let sides = [(&contrast.baseline, &contrast.baseline_modes), (&contrast.candidate, &contrast.candidate_modes)];
+    for (name, modes) in sides.into_iter().filter(|(_, modes)| !modes.is_empty()) {
+        said.push(format!("{name} {}", speeds(modes, contrast.metric.unit())));
+    }
+    let is_common = common(&comparison.contrasts, |contrast| floor_day(contrast).map(str::to_owned)).is_some();
+    if let Some(day) = floor_day(contrast).filter(|_| !is_common) {
+        said.push(format!("noise floor of {day}"));
+    }
+    said
 }
 
-/// How likely chance is, where there are several contrasts to be lucky in; and the noise floor with its day.
-fn chance(contrast: &Contrast, family: usize) -> String {
-    let mut text = String::new();
-    if let (Some(p), Some(adjusted)) = (contrast.p, contrast.p_adjusted)
-        && family > 1
-    {
-        text.push_str(&format!(" · p {}, corrected {}", format::probability(p), format::probability(adjusted)));
+/// Remarks on numbers, each said once, with the numbers that it is about; with none where it is about all of `of`.
+pub(crate) fn remarked(said: Vec<(String, String)>, of: usize, style: &Style) -> String {
+    let mut by_remark: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, remark) in said {
+        match by_remark.iter_mut().find(|(known, _)| *known == remark) {
+            Some((_, names)) => names.push(name),
+            None => by_remark.push((remark, vec![name])),
+        }
     }
-    if let Some(floor) = &contrast.floor {
-        let day = floor.measured_at.split('T').next().unwrap_or_default();
-        text.push_str(&format!(" · noise floor {}, {day}", format::percent(floor.share)));
-    }
-    text
+    let line = |(remark, names): (String, Vec<String>)| {
+        let whole = if names.len() == of { remark } else { format!("{}: {remark}", names.join(", ")) };
+        format!("  {}\n", style.wrap(&whole, 4))
+    };
+    by_remark.into_iter().map(line).collect()
 }
 
 /// `95.5 k/s in 80 % of runs, 76.1 k/s in 20 %`: several speeds have no one mean.
@@ -125,36 +248,34 @@ pub(crate) fn count(count: u32, unit: Replicate, more: &str) -> String {
     format!("{count} {more}{unit}{}", if count == 1 { "" } else { "s" })
 }
 
-/// Nothing that was planned goes missing unseen (E10).
-fn shown(comparison: &Comparison, style: &Style) -> String {
-    let shown = comparison.contrasts.len();
-    let mut text = String::new();
-    if let Some(planned) = comparison.planned.filter(|&planned| planned as usize > shown && shown > 0) {
-        text.push_str(&format!("  {}\n", style.wrap(&format!("{shown} of {planned} planned numbers are shown."), 2)));
-    }
-    if let Some(plots) = &comparison.plots {
-        let line = format!("places: {} | {}", plots.baseline.join(", "), plots.candidate.join(", "));
-        text.push_str(&format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&line, 4))));
-    }
-    text
+fn places(comparison: &Comparison, style: &Style) -> String {
+    let Some(plots) = &comparison.plots else { return String::new() };
+    let line = format!("places: {} | {}", plots.baseline.join(", "), plots.candidate.join(", "));
+    format!("  {}\n", style.ink(Ink::Faint, &style.wrap(&line, 4)))
 }
-
-/// Where the text behind a contrast's verdict begins.
-const INDENT: usize = 15;
 
 fn notes(comparison: &Comparison, style: &Style) -> String {
     comparison.notes.iter().map(|note| crate::run::not_had(note, style)).collect()
 }
 
-/// Runs that were left out: those that the same checks rejected on the same side make one entry, with one of their
-/// reasons in full.
-pub(crate) fn left_out(all: &[LeftOut], style: &Style) -> String {
+/// Which runs make one entry where the same checks rejected them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Together {
+    /// Those of one side.
+    OfASide,
+    /// All.
+    All,
+}
+
+/// Runs that were left out, several of a kind in one entry with one of their reasons in full.
+pub(crate) fn left_out(all: &[LeftOut], together: Together, style: &Style) -> String {
+    let is_code =
+        |word: &&str| word.len() >= 2 && word.starts_with(char::is_uppercase) && word[1..].parse::<u32>().is_ok();
     let mut groups: Vec<(String, Vec<&LeftOut>)> = Vec::new();
     for run in all {
-        let is_code =
-            |word: &&str| word.len() >= 2 && word.starts_with(char::is_uppercase) && word[1..].parse::<u32>().is_ok();
+        let side = if together == Together::OfASide { run.side.as_str() } else { "" };
         let codes: Vec<&str> = run.reason.split(' ').filter(is_code).collect();
-        let key = format!("{} {}", run.side, codes.join(" "));
+        let key = format!("{side} {}", codes.join(" "));
         match groups.iter_mut().find(|(known, _)| *known == key) {
             Some((_, runs)) => runs.push(run),
             None => groups.push((key, vec![run])),
@@ -163,20 +284,14 @@ pub(crate) fn left_out(all: &[LeftOut], style: &Style) -> String {
     let mut text = String::new();
     for (_, runs) in &groups {
         let Some(first) = runs.first() else { continue };
-        let line = match runs.len() {
-            1 => format!(
-                "left out, rejected by checks: run {} of {}: {}",
-                short_id(&first.run),
-                first.side,
-                first.reason
-            ),
-            many => format!(
-                "left out, rejected by checks: {many} runs of {}, such as {}: {}",
-                first.side,
-                short_id(&first.run),
-                first.reason
-            ),
+        let (id, side) = (short_id(&first.run), &first.side);
+        let which = match (runs.len(), together) {
+            (1, Together::OfASide) => format!("run {id} of {side}"),
+            (1, Together::All) => format!("run {id} at {side}"),
+            (many, Together::OfASide) => format!("{many} runs of {side}, such as {id}"),
+            (many, Together::All) => format!("{many} runs, such as {id} at {side}"),
         };
+        let line = format!("left out, rejected by checks: {which}: {}", first.reason);
         text.push_str(&format!("  {}\n", style.ink(Ink::Bad, &style.wrap(&line, 4))));
     }
     text
@@ -200,7 +315,7 @@ fn differences(comparison: &Comparison, style: &Style) -> String {
         let of_factor: Vec<&Difference> = comparison.differences.iter().filter(|d| d.factor == factor).collect();
         const SHOWN: usize = 6;
         for difference in of_factor.iter().take(SHOWN) {
-            let line = format!("{}: {} | {}", difference.fact, difference.baseline, difference.candidate);
+            let line = format!("{}: {} | {}", difference.short(), difference.baseline, difference.candidate);
             text.push_str(&format!("  {factor:10} {}\n", style.wrap(&line, 15)));
         }
         if of_factor.len() > SHOWN {

@@ -1,8 +1,8 @@
 //! What people read: terminal pages of results and comparisons. Text in, text out; nothing here touches the system.
 
+mod assertion;
 pub mod audit;
 pub mod compare;
-pub mod condition;
 pub mod facts;
 pub mod format;
 pub mod list;
@@ -10,5 +10,6 @@ pub mod noise;
 pub mod run;
 pub mod style;
 pub mod sweep;
+mod table;
 
 pub use style::Style;

@@ -1,12 +1,10 @@
 //! A noise floor as a page: the smallest difference that can be claimed, number by number, and what it comes from.
 
-use crate::compare::{count, left_out, speeds};
+use crate::compare::{Together, count, left_out, remarked, speeds};
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
+use crate::table::{self, Align, Column};
 use plumb_result::{Noise, NoiseFloor};
-
-/// Where the text behind a floor begins.
-const INDENT: usize = 15;
 
 /// Whether later comparisons will know of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,18 +19,11 @@ pub enum Kept {
 pub fn page(noise: &Noise, kept: Kept, style: &Style) -> String {
     let mut page = style.ink(Ink::Strong, &style.wrap(&noise.note, 0));
     page.push_str("\n\n");
-    for floor in &noise.floors {
-        page.push_str(&lines(floor, style));
-    }
     if !noise.floors.is_empty() {
-        page.push('\n');
-        if (noise.planned as usize) > noise.floors.len() {
-            let line = format!("{} of {} planned numbers are shown.", noise.floors.len(), noise.planned);
-            page.push_str(&format!("  {}\n", style.wrap(&line, 2)));
-        }
+        page.push_str(&table_of(&noise.floors, style));
     }
     page.push_str(&noise.notes.iter().map(|note| crate::run::not_had(note, style)).collect::<String>());
-    page.push_str(&left_out(&noise.left_out, style));
+    page.push_str(&left_out(&noise.left_out, Together::OfASide, style));
     if !noise.floors.is_empty() {
         let line = match kept {
             Kept::Stored => {
@@ -46,31 +37,41 @@ pub fn page(noise: &Noise, kept: Kept, style: &Style) -> String {
     page
 }
 
-fn lines(floor: &NoiseFloor, style: &Style) -> String {
-    let head = format!(
-        "{:14}  {:16}  {}",
-        floor.phase,
-        floor.metric.to_string(),
-        style.wrap(&format!("differences below {} cannot be claimed here", format::percent(floor.floor)), INDENT)
-    );
-    let unit = floor.metric.unit();
-    let value = match (floor.modes.as_slice(), floor.value) {
-        ([], Some(value)) => format::value(value, unit),
-        ([], None) => MISSING.to_owned(),
-        (modes, _) => speeds(modes, unit),
+fn columns(floors: &[NoiseFloor]) -> Vec<Column> {
+    let column = |title: &str, align, leaves, cell: &dyn Fn(&NoiseFloor) -> String| Column {
+        title: title.to_owned(),
+        cells: floors.iter().map(cell).collect(),
+        align,
+        leaves,
     };
-    let spread = floor.cv.map_or(String::new(), |cv| format!(" (spread {})", format::percent(cv)));
-    let rest = format!(
-        "{value}{spread} · against itself {}× (95 % {} – {}) over {}",
-        format::fine_ratio(floor.log_ratio.exp()),
-        format::fine_ratio((floor.log_ratio - floor.log_half_width).exp()),
-        format::fine_ratio((floor.log_ratio + floor.log_half_width).exp()),
-        count(floor.blocks, floor.unit, "")
-    );
-    let number = style.ink(Ink::Good, &format!("{:11}", format::percent(floor.floor)));
-    let head = if INDENT + head.chars().count() <= style.width { head } else { style.wrap(&head, INDENT) };
-    let indent = " ".repeat(INDENT);
-    let rest: Vec<String> =
-        style.wrap(&rest, INDENT).split(&format!("\n{indent}")).map(|line| style.ink(Ink::Faint, line)).collect();
-    format!("  {number}  {head}\n{indent}{}\n", rest.join(&format!("\n{indent}")))
+    let itself = |log_ratio: f64| format::fine_ratio(log_ratio.exp());
+    vec![
+        column("floor", Align::Right, None, &|floor| format::percent(floor.floor)),
+        column("", Align::Left, None, &|floor| floor.phase.clone()),
+        column("", Align::Left, None, &|floor| floor.metric.to_string()),
+        column("value", Align::Right, Some(3), &|floor| match (floor.modes.len(), floor.value) {
+            (0, Some(value)) => format::value(value, floor.metric.unit()),
+            (0, None) => MISSING.to_owned(),
+            (speeds, _) => format!("{speeds} speeds"),
+        }),
+        column("spread", Align::Right, Some(2), &|floor| floor.cv.map_or(MISSING.to_owned(), format::percent)),
+        column("against itself", Align::Right, Some(1), &|floor| format!("{}×", itself(floor.log_ratio))),
+        column("95 %", Align::Left, Some(1), &|floor| {
+            let (lo, hi) = (floor.log_ratio - floor.log_half_width, floor.log_ratio + floor.log_half_width);
+            format!("{} – {}", itself(lo), itself(hi))
+        }),
+        column("over", Align::Right, Some(0), &|floor| count(floor.blocks, floor.unit, "")),
+    ]
+}
+
+fn table_of(floors: &[NoiseFloor], style: &Style) -> String {
+    let lines = table::set(columns(floors), style.width);
+    let mut text = format!("{}\n", style.ink(Ink::Faint, &lines.head));
+    lines.rows.iter().for_each(|row| text.push_str(&format!("{row}\n")));
+    text.push('\n');
+    let several = floors.iter().filter(|floor| !floor.modes.is_empty());
+    let said =
+        several.map(|floor| (format!("{} {}", floor.phase, floor.metric), speeds(&floor.modes, floor.metric.unit())));
+    text.push_str(&remarked(said.collect(), usize::MAX, style));
+    text
 }

@@ -1,9 +1,11 @@
 //! One result as a page: the answer first, then the numbers, then what the checks say.
 
+use crate::assertion;
 use crate::facts;
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
-use plumb_result::condition::PRECONDITIONING;
+use crate::table::{self, Align, Column};
+use plumb_result::assertion::{Asserted, PRECONDITIONING, Steadiness};
 use plumb_result::metric::{Stat, Subject};
 use plumb_result::run::TierName;
 use plumb_result::{Finding, Level, Metric, MetricValue, PhaseResult, Quantity, RunResult, RunVerdict};
@@ -20,11 +22,26 @@ pub enum Kept {
 
 /// The whole page.
 pub fn page(result: &RunResult, kept: Kept, style: &Style) -> String {
-    let mut page = String::new();
+    page_with(result, &Conditions::default(), kept, style)
+}
+
+/// What a run was put under, and how it came out.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Conditions {
+    /// Of each `--assert`.
+    pub assertions: Vec<Asserted>,
+    /// Of each phase that was to end as soon as it was steady.
+    pub steady: Vec<Steadiness>,
+}
+
+/// The whole page of a run under conditions: where something was asserted, whether it holds is the answer.
+pub fn page_with(result: &RunResult, conditions: &Conditions, kept: Kept, style: &Style) -> String {
+    let mut page = assertion::assertions(&conditions.assertions, result.verdict, style);
     page.push_str(&style.wrap(&sentence(result), 0));
     page.push_str("\n\n");
     page.push_str(&targets(result, style));
     page.push_str(&table(result, style));
+    page.push_str(&assertion::steadiness(&conditions.steady, style));
     page.push_str(&limiters(result, style));
     page.push_str(&notes(result, style));
     page.push_str(&findings(&result.checks, style));
@@ -217,67 +234,36 @@ fn tier_ink(tier: Option<TierName>) -> Ink {
     }
 }
 
-/// One column of the table: its title, and one text a row.
-struct Column {
-    title: &'static str,
-    cells: Vec<String>,
-    to_the_right: bool,
-    /// Where the page is too narrow, columns are left out in this order; `None` stays.
-    leaves: Option<u32>,
-}
-
-impl Column {
-    fn width(&self) -> usize {
-        self.cells.iter().map(|cell| cell.chars().count()).chain([self.title.chars().count()]).max().unwrap_or(0)
-    }
-
-    fn set(&self, text: &str) -> String {
-        let width = self.width();
-        if self.to_the_right { format!("{text:>width$}") } else { format!("{text:width$}") }
-    }
-}
-
 fn columns(rows: &[Row]) -> Vec<Column> {
-    let column = |title, to_the_right, leaves, cell: &dyn Fn(&Row) -> String| Column {
-        title,
+    let column = |title: &str, align, leaves, cell: &dyn Fn(&Row) -> String| Column {
+        title: title.to_owned(),
         cells: rows.iter().map(cell).collect(),
-        to_the_right,
+        align,
         leaves,
     };
     vec![
-        column("", false, None, &|row| row.label.clone()),
-        column("rate", true, None, &|row| row.rate.clone()),
-        column("", false, Some(1), &|row| row.also.clone()),
-        column("p50", true, Some(3), &|row| row.times[0].clone()),
-        column("p99", true, None, &|row| row.times[1].clone()),
-        column("p99.9", true, Some(2), &|row| row.times[2].clone()),
-        column("tier", false, None, &|row| row.tier.as_ref().map_or(String::new(), tier_text)),
+        column("", Align::Left, None, &|row| row.label.clone()),
+        column("rate", Align::Right, None, &|row| row.rate.clone()),
+        column("", Align::Left, Some(1), &|row| row.also.clone()),
+        column("p50", Align::Right, Some(3), &|row| row.times[0].clone()),
+        column("p99", Align::Right, None, &|row| row.times[1].clone()),
+        column("p99.9", Align::Right, Some(2), &|row| row.times[2].clone()),
+        column("tier", Align::Left, None, &|row| row.tier.as_ref().map_or(String::new(), tier_text)),
     ]
 }
 
 fn table(result: &RunResult, style: &Style) -> String {
-    const GAP: &str = "  ";
     let rows = rows(result);
     if rows.is_empty() {
         return String::new();
     }
-    let mut columns = columns(&rows);
-    let width = |columns: &[Column]| columns.iter().map(|column| GAP.len() + column.width()).sum::<usize>();
-    while width(&columns) > style.width
-        && let Some(first) = columns.iter().filter_map(|column| column.leaves).min()
-    {
-        columns.retain(|column| column.leaves != Some(first));
-    }
-    let line = |cell: &dyn Fn(&Column) -> String| {
-        columns.iter().map(|column| format!("{GAP}{}", cell(column))).collect::<String>()
-    };
-    let mut text = style.ink(Ink::Faint, line(&|column| column.set(column.title)).trim_end());
+    let lines = table::set(columns(&rows), style.width);
+    let mut text = style.ink(Ink::Faint, &lines.head);
     text.push('\n');
-    for (number, row) in rows.iter().enumerate() {
-        let plain = line(&|column| column.set(&column.cells[number]));
+    for (row, plain) in rows.iter().zip(&lines.rows) {
         // The tier is the last column, and the only one in colour.
         let tier = row.tier.as_ref().map_or(String::new(), tier_text);
-        let before = plain.trim_end().strip_suffix(tier.as_str()).unwrap_or(plain.trim_end());
+        let before = plain.strip_suffix(tier.as_str()).unwrap_or(plain);
         text.push_str(before);
         if !tier.is_empty() {
             text.push_str(&style.ink(tier_ink(row.tier.as_ref().and_then(|value| value.tier)), &tier));
@@ -291,16 +277,21 @@ fn table(result: &RunResult, style: &Style) -> String {
 /// What bounded each phase, with the utilisation that this rests on.
 fn limiters(result: &RunResult, style: &Style) -> String {
     const HEAD: &str = "limit   ";
-    // Beside names that are longer than this, nothing else would fit.
+    // Beside a column of names that are longer than this, nothing else would fit.
     const NAME_MAX: usize = 20;
     let limited: Vec<_> = result.phases.iter().filter_map(|phase| Some((phase, phase.limiter.as_ref()?))).collect();
     let name = |phase: &PhaseResult| phase.name.chars().count();
-    let width = limited.iter().map(|(phase, _)| name(phase)).max().unwrap_or(0).min(NAME_MAX);
+    let width = limited.iter().map(|(phase, _)| name(phase)).max().unwrap_or(0);
     let mut text = String::new();
     for (number, (phase, limiter)) in limited.iter().enumerate() {
         let head = if number == 0 { style.ink(Ink::Faint, HEAD) } else { " ".repeat(HEAD.len()) };
-        let said = style.wrap(&format!("{}: {}", limiter.what.name(), limiter.text), HEAD.len() + width + 4);
-        text.push_str(&format!("  {head}{:width$}  {said}\n", phase.name));
+        let said = format!("{}: {}", limiter.what.name(), limiter.text);
+        let said = if width > NAME_MAX {
+            style.wrap(&format!("{}: {said}", phase.name), HEAD.len() + 4)
+        } else {
+            format!("{:width$}  {}", phase.name, style.wrap(&said, HEAD.len() + width + 4))
+        };
+        text.push_str(&format!("  {head}{said}\n"));
     }
     let tells_busy = |text: &str| text.contains(" busy ") && text.contains(" in flight");
     if limited.iter().any(|(_, limiter)| tells_busy(&limiter.text)) {

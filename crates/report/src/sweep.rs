@@ -1,45 +1,79 @@
 //! A sweep as a page: what was found in words, the points as a table, and a chart of each curve.
 
+use crate::compare::{Together, left_out};
 use crate::format::{self, MISSING};
-use crate::run::short_id;
 use crate::style::{Ink, Style};
-use plumb_result::compare::LeftOut;
+use crate::table::{self, Align, Column};
 use plumb_result::run::TierName;
 use plumb_result::sweep::{
     Agreement, Arrivals, CacheEdge, Curve, Knee, Place, Rise, Saturation, Spread, SweepPoint, Times,
 };
-use plumb_result::{RunVerdict, Sweep, SweepKey};
+use plumb_result::{Level, RunVerdict, Sweep, SweepKey};
+use std::collections::BTreeMap;
 
 /// The whole page.
 pub fn page(sweep: &Sweep, style: &Style) -> String {
-    let answer = match sweep.curves.len() {
-        0 | 1 => sentence(sweep),
-        several if !nothing_accepted(sweep) => {
-            let partial = if sweep.partial { INTERRUPTED } else { "" };
-            format!("{}, {}: {several} curves, with what each says below it.{partial}", sweep.path, sweep.phase)
+    let mut page = String::new();
+    if sweep.curves.len() > 1 && !nothing_accepted(sweep) {
+        let partial = if sweep.partial { INTERRUPTED } else { "" };
+        let head = format!("{}, {}: {} curves.{partial}", sweep.path, sweep.phase, sweep.curves.len());
+        page.push_str(&format!("{}\n", style.ink(Ink::Strong, &style.wrap(&head, 0))));
+        for curve in &sweep.curves {
+            let said = of_curve(sweep, curve);
+            page.push_str(&format!("  {}\n", style.ink(Ink::Strong, &style.wrap(&said, 4))));
         }
-        _ => sentence(sweep),
-    };
-    let mut page = style.ink(Ink::Strong, &style.wrap(&answer, 0));
-    page.push_str("\n\n");
-    // Of one curve, everything is said on top.
-    let several = sweep.curves.len() > 1;
-    for curve in &sweep.curves {
+    } else {
+        page.push_str(&style.ink(Ink::Strong, &style.wrap(&sentence(sweep), 0)));
+        page.push('\n');
+    }
+    page.push('\n');
+    let has_runs = |curve: &&Curve| curve.points.iter().any(|point| !point.runs.is_empty());
+    for curve in sweep.curves.iter().filter(has_runs) {
         page.push_str(&head(sweep, curve, style));
         page.push_str(&table(curve, style));
+        page.push_str(&warned(curve, style));
         page.push_str(&chart(curve, style));
-        for line in words(sweep, curve).iter().filter(|_| several) {
-            page.push_str(&format!("  {}\n", style.wrap(line, 4)));
-        }
-        if several {
-            page.push('\n');
-        }
     }
     for note in &sweep.notes {
         page.push_str(&format!("  {}{}\n", style.ink(Ink::Caution, "note    "), style.wrap(note, 10)));
     }
-    page.push_str(&left_out(&sweep.left_out, style));
+    page.push_str(&left_out(&sweep.left_out, Together::All, style));
+    page.push_str(&last_line(sweep));
     page
+}
+
+/// What one of several curves says, behind what tells it from the others.
+fn of_curve(sweep: &Sweep, curve: &Curve) -> String {
+    let fixed: Vec<String> = curve.fixed.iter().map(|(key, at)| level(*key, *at)).collect();
+    let name = if fixed.is_empty() { format!("along {}", curve.key.name()) } else { fixed.join(", ") };
+    format!("{name}: {}", said(sweep, curve))
+}
+
+/// Checks that warned at points whose numbers are shown.
+fn warned(curve: &Curve, style: &Style) -> String {
+    let mut by_code: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for point in curve.points.iter().filter(|point| point.rate.is_some()) {
+        for (code, _) in point.checks.iter().filter(|(_, level)| **level == Level::Warn) {
+            by_code.entry(code).or_default().push(bare(curve.key, point.level));
+        }
+    }
+    let line = |(code, levels): (&str, Vec<String>)| {
+        let said = style.wrap(&format!("at {} (`plumb explain {code}`)", levels.join(", ")), 11);
+        format!("  {}{said}\n", style.ink(Ink::Caution, &format!("warn {code:3} ")))
+    };
+    let text: String = by_code.into_iter().map(line).collect();
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+/// How its runs are found again.
+fn last_line(sweep: &Sweep) -> String {
+    // `plumb list` shows 20 unless told.
+    const LISTED: usize = 20;
+    let number = if sweep.runs.len() > LISTED { format!(" -n {}", sweep.runs.len()) } else { String::new() };
+    match &sweep.tag {
+        Some(tag) => format!("Its runs: plumb list --tag {tag}{number}\n"),
+        None => String::new(),
+    }
 }
 
 const INTERRUPTED: &str = " The sweep was interrupted; this is what was measured before.";
@@ -59,20 +93,22 @@ pub fn sentence(sweep: &Sweep) -> String {
         };
         return format!("{} has no curve: {why}.{partial}", sweep.path);
     }
-    let found: Vec<String> = sweep.curves.iter().flat_map(|curve| words(sweep, curve)).collect();
-    let said = if found.is_empty() { "Nothing stands out on the curve.".to_owned() } else { found.join(" ") };
+    let said = match sweep.curves.as_slice() {
+        [only] => said(sweep, only),
+        several => several.iter().map(|curve| of_curve(sweep, curve)).collect::<Vec<_>>().join(" "),
+    };
     format!("{}, {}: {said}{partial}", sweep.path, sweep.phase)
+}
+
+fn said(sweep: &Sweep, curve: &Curve) -> String {
+    let found = words(sweep, curve);
+    if found.is_empty() { "Nothing stands out on the curve.".to_owned() } else { found.join(" ") }
 }
 
 /// What a curve says, a sentence each.
 pub fn words(sweep: &Sweep, curve: &Curve) -> Vec<String> {
     let mut said = Vec::new();
-    if let Some(knee) = &curve.found.knee {
-        said.push(knee_words(curve, knee));
-    }
-    if let Some(saturation) = &curve.found.saturation {
-        said.push(saturation_words(curve.key, saturation));
-    }
+    // What was asked for comes first.
     if let Some(within) = &curve.found.within {
         let limit = format::time(within.limit_ns as f64);
         let kind = match curve.arrivals {
@@ -85,8 +121,19 @@ pub fn words(sweep: &Sweep, curve: &Curve) -> Vec<String> {
                 format::per_second(best.rate),
                 level(curve.key, best.level)
             ),
+            None if within.unjudged > 0 => String::new(),
             None => format!("No point is within a p99 of {limit} ({kind}, upper end of its interval)."),
         });
+        if within.unjudged > 0 {
+            said.push(unjudged_words(curve, within.unjudged, &limit));
+        }
+        said.retain(|words| !words.is_empty());
+    }
+    if let Some(knee) = &curve.found.knee {
+        said.push(knee_words(curve, knee));
+    }
+    if let Some(saturation) = &curve.found.saturation {
+        said.push(saturation_words(curve.key, saturation));
     }
     if curve.key == SweepKey::Size && curve.points.iter().filter(|point| point.rate.is_some()).count() > 1 {
         said.push(match &curve.found.edge {
@@ -102,6 +149,18 @@ pub fn words(sweep: &Sweep, curve: &Curve) -> Vec<String> {
         said.push(format!("{missing} of {} points have no accepted run and are missing.", curve.points.len()));
     }
     said
+}
+
+/// Points that cannot be held against a limit of the p99, and what would change that.
+fn unjudged_words(curve: &Curve, unjudged: u32, limit: &str) -> String {
+    let waited = |point: &SweepPoint| point.response.as_ref().unwrap_or(&point.service).p99;
+    let too_few = curve.points.iter().any(|point| point.rate.is_some() && waited(point).is_none());
+    let (why, remedy) = match too_few {
+        true => ("their runs are too short for a p99", "`--time`"),
+        false => ("one run a point gives its p99 no interval", "`--repeat` or `--budget`"),
+    };
+    let points = curve.points.iter().filter(|point| point.rate.is_some()).count();
+    format!("{unjudged} of {points} points cannot be held against a p99 of {limit}: {why}; give more {remedy}.")
 }
 
 fn level(key: SweepKey, level: f64) -> String {
@@ -128,16 +187,20 @@ fn knee_words(curve: &Curve, knee: &Knee) -> String {
         Arrivals::Closed => "mean service",
     };
     let numbers = format!("{} at a {latency} time of {}", format::per_second(knee.rate), format::time(knee.latency_ns));
+    let anywhere = format!("anywhere from {} to {}", bare(key, knee.from), bare(key, knee.to));
     match knee.place {
+        Place::First | Place::Last if knee.from < knee.to => {
+            format!(
+                "No knee is proven: by these runs it may be {anywhere}, or beyond them; the best level is {at} ({numbers})."
+            )
+        }
         Place::First => {
             format!("The knee lies at {at} or below it: from there on latency grows faster than the rate ({numbers}).")
         }
         Place::Last => format!("No knee up to {at}: latency still grows more slowly than the rate ({numbers})."),
-        Place::Inside if knee.from < knee.to => format!(
-            "The knee is at {at} ({numbers}); by these runs it may be anywhere from {} to {}.",
-            bare(key, knee.from),
-            bare(key, knee.to)
-        ),
+        Place::Inside if knee.from < knee.to => {
+            format!("The knee is at {at} ({numbers}); by these runs it may be {anywhere}.")
+        }
         Place::Inside => format!("The knee is at {at} ({numbers}): beyond it latency grows faster than the rate."),
     }
 }
@@ -204,35 +267,6 @@ fn head(sweep: &Sweep, curve: &Curve, style: &Style) -> String {
     format!("{}\n", style.wrap(&said.join(" · "), 0))
 }
 
-/// A column of the table.
-struct Column {
-    title: &'static str,
-    cells: Vec<String>,
-    side: Side,
-    /// Where the page is too narrow, columns are left out in this order; `None` stays.
-    leaves: Option<u32>,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Side {
-    Left,
-    Right,
-}
-
-impl Column {
-    fn width(&self) -> usize {
-        self.cells.iter().map(|cell| cell.chars().count()).chain([self.title.chars().count()]).max().unwrap_or(0)
-    }
-
-    fn set(&self, text: &str) -> String {
-        let width = self.width();
-        match self.side {
-            Side::Right => format!("{text:>width$}"),
-            Side::Left => format!("{text:width$}"),
-        }
-    }
-}
-
 fn number(spread: Option<Spread>, set: fn(f64) -> String) -> String {
     spread.map_or(MISSING.to_owned(), |spread| set(spread.value))
 }
@@ -271,10 +305,10 @@ fn tier(point: &SweepPoint) -> String {
 }
 
 fn columns(curve: &Curve) -> Vec<Column> {
-    let column = |title, side, leaves, cell: &dyn Fn(&SweepPoint) -> String| Column {
-        title,
+    let column = |title: &str, align, leaves, cell: &dyn Fn(&SweepPoint) -> String| Column {
+        title: title.to_owned(),
         cells: curve.points.iter().map(cell).collect(),
-        side,
+        align,
         leaves,
     };
     let key = curve.key;
@@ -282,18 +316,18 @@ fn columns(curve: &Curve) -> Vec<Column> {
     let title = if key == SweepKey::Rate { "asked" } else { key.name() };
     let of = |stat: fn(&Times) -> Option<Spread>| move |point: &SweepPoint| number(stat(&point.service), format::time);
     let mut columns = vec![
-        column(title, Side::Right, None, &first),
-        column("rate", Side::Right, None, &|point| number(point.rate, format::per_second)),
-        column("95 %", Side::Right, Some(4), &|point| interval(point.rate)),
+        column(title, Align::Right, None, &first),
+        column("rate", Align::Right, None, &|point| number(point.rate, format::per_second)),
+        column("95 %", Align::Right, Some(4), &|point| interval(point.rate)),
     ];
     if curve.points.iter().any(|point| point.bandwidth.is_some()) {
-        columns.push(column("", Side::Right, Some(1), &|point| number(point.bandwidth, format::rate_si)));
+        columns.push(column("", Align::Right, Some(1), &|point| number(point.bandwidth, format::rate_si)));
     }
     match curve.arrivals {
         Arrivals::Closed => {
-            columns.push(column("p50", Side::Right, Some(5), &of(|times| times.p50)));
-            columns.push(column("p99", Side::Right, None, &of(|times| times.p99)));
-            columns.push(column("p99.9", Side::Right, Some(2), &of(|times| times.p999)));
+            columns.push(column("p50", Align::Right, Some(5), &of(|times| times.p50)));
+            columns.push(column("p99", Align::Right, None, &of(|times| times.p99)));
+            columns.push(column("p99.9", Align::Right, Some(2), &of(|times| times.p999)));
         }
         // What the device took, and what a user waited: side by side.
         Arrivals::Poisson => {
@@ -303,35 +337,24 @@ fn columns(curve: &Curve) -> Vec<Column> {
                     format!("{} | {}", number(stat(&point.service), format::time), number(waited, format::time))
                 }
             };
-            columns.push(column("p50 service | response", Side::Right, None, &pair(|times| times.p50)));
-            columns.push(column("p99 service | response", Side::Right, None, &pair(|times| times.p99)));
-            columns.push(column("p99.9 service | response", Side::Right, Some(0), &pair(|times| times.p999)));
+            columns.push(column("p50 service | response", Align::Right, None, &pair(|times| times.p50)));
+            columns.push(column("p99 service | response", Align::Right, None, &pair(|times| times.p99)));
+            columns.push(column("p99.9 service | response", Align::Right, Some(0), &pair(|times| times.p999)));
         }
     }
-    columns.push(column("in flight", Side::Right, Some(3), &|point| {
+    columns.push(column("in flight", Align::Right, Some(3), &|point| {
         point.in_flight.map_or(MISSING.to_owned(), |spread| format!("{:.1}", spread.value))
     }));
-    columns.push(column("tier", Side::Left, None, &tier));
-    columns.push(column("runs", Side::Left, None, &runs));
+    columns.push(column("tier", Align::Left, None, &tier));
+    columns.push(column("runs", Align::Left, None, &runs));
     columns
 }
 
 fn table(curve: &Curve, style: &Style) -> String {
-    const GAP: &str = "  ";
-    let mut columns = columns(curve);
-    let width = |columns: &[Column]| columns.iter().map(|column| GAP.len() + column.width()).sum::<usize>();
-    while width(&columns) > style.width
-        && let Some(first) = columns.iter().filter_map(|column| column.leaves).min()
-    {
-        columns.retain(|column| column.leaves != Some(first));
-    }
-    let line = |cell: &dyn Fn(&Column) -> String| {
-        columns.iter().map(|column| format!("{GAP}{}", cell(column))).collect::<String>().trim_end().to_owned()
-    };
-    let mut text = style.ink(Ink::Faint, &line(&|column| column.set(column.title)));
+    let lines = table::set(columns(curve), style.width);
+    let mut text = style.ink(Ink::Faint, &lines.head);
     text.push('\n');
-    for (number, point) in curve.points.iter().enumerate() {
-        let row = line(&|column| column.set(&column.cells[number]));
+    for (point, row) in curve.points.iter().zip(lines.rows) {
         let rejected = point.rate.is_none() && !point.runs.is_empty();
         text.push_str(&if rejected { style.ink(Ink::Bad, &row) } else { row });
         text.push('\n');
@@ -409,35 +432,10 @@ fn drawn(spread: Spread, columns: usize, share: impl Fn(f64) -> f64) -> String {
     text
 }
 
-/// Rejected runs, those that the same checks rejected together.
-fn left_out(left_out: &[LeftOut], style: &Style) -> String {
-    let is_code =
-        |word: &&str| word.len() >= 2 && word.starts_with(char::is_uppercase) && word[1..].parse::<u32>().is_ok();
-    let mut groups: Vec<(String, Vec<&LeftOut>)> = Vec::new();
-    for run in left_out {
-        let codes: Vec<&str> = run.reason.split(' ').filter(is_code).collect();
-        let key = codes.join(" ");
-        match groups.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, runs)) => runs.push(run),
-            None => groups.push((key, vec![run])),
-        }
-    }
-    let mut text = String::new();
-    for (_, runs) in &groups {
-        let Some(first) = runs.first() else { continue };
-        let which = match runs.len() {
-            1 => format!("run {} at {}", short_id(&first.run), first.side),
-            many => format!("{many} runs, such as {} at {}", short_id(&first.run), first.side),
-        };
-        let line = format!("left out of the curve, rejected by checks: {which}: {}", first.reason);
-        text.push_str(&format!("  {}\n", style.ink(Ink::Bad, &style.wrap(&line, 4))));
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use plumb_result::compare::LeftOut;
     use plumb_result::sweep::{Found, SweepRun};
 
     fn spread(value: f64) -> Option<Spread> {
@@ -484,6 +482,7 @@ mod tests {
                 found,
             }],
             runs: Vec::new(),
+            tag: None,
             left_out: Vec::new(),
             notes: Vec::new(),
         }

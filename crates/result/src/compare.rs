@@ -2,6 +2,7 @@
 
 use crate::finding::Finding;
 use crate::metric::Metric;
+use crate::run::TierName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -79,6 +80,14 @@ pub struct Difference {
     pub candidate: String,
 }
 
+impl Difference {
+    /// The fact without what is the same of all: the target's name, and that it is of its stack.
+    pub fn short(&self) -> &str {
+        let of_target = self.fact.strip_prefix("target.").and_then(|rest| rest.split_once('.')).map(|(_, fact)| fact);
+        of_target.map_or(self.fact.as_str(), |fact| fact.strip_prefix("stack.").unwrap_or(fact))
+    }
+}
+
 /// The candidate against the baseline, in one metric of one phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Contrast {
@@ -136,6 +145,12 @@ pub struct Contrast {
     /// The smallest difference that the set-up can show, where `plumb noise` measured it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub floor: Option<Floor>,
+    /// What the baseline's numbers measured, `mixed` where its runs differ; `null` where no tier belongs to the number.
+    #[serde(default)]
+    pub baseline_tier: Option<TierName>,
+    /// The same of the candidate.
+    #[serde(default)]
+    pub candidate_tier: Option<TierName>,
     /// Where the baseline's runs have several speeds: each with its share of the runs (E4). One mean then describes none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub baseline_modes: Vec<Mode>,

@@ -2,9 +2,9 @@
 //! both into [`Finding`]s, a [`Tier`] for every rate and a [`RunVerdict`]; the whole is a [`RunResult`], which the
 //! store keeps and reports and dialects print. Nothing here touches the system.
 
+pub mod assertion;
 pub mod audit;
 pub mod compare;
-pub mod condition;
 pub mod conditions;
 pub mod finding;
 pub mod histogram;

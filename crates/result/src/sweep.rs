@@ -41,6 +41,9 @@ pub struct Sweep {
     pub curves: Vec<Curve>,
     /// Ids of all runs, in the order they ran.
     pub runs: Vec<String>,
+    /// The tag that all its runs have in the store; absent where they are not stored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tag: Option<String>,
     /// Runs that were rejected by checks and left out of the curves, each with the reason.
     pub left_out: Vec<LeftOut>,
     /// What was asked for and not had, or is to be known of how it was measured.
@@ -264,6 +267,10 @@ pub struct WithinLimit {
     pub limit_ns: u64,
     /// The point; `null` where no point is within.
     pub best: Option<WithinPoint>,
+    /// Points with numbers of which this limit cannot be judged: their runs have too few ops for a 99th percentile, or
+    /// are too few for its interval.
+    #[serde(default)]
+    pub unjudged: u32,
 }
 
 /// A point within a limit.

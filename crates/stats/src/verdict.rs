@@ -217,8 +217,8 @@ fn assess_one(sides: Sides<'_>, better: Better, rule: &Rule) -> Result<Assessmen
 /// - `Equivalent`: the narrower interval lies wholly within the margin. (Whether the difference is exactly nothing does
 ///   not matter then, so the two tests need not agree on it.)
 /// - `Faster`, `Slower`: p of t is below `rule.alpha` after Holm's correction over these contrasts, p of the sign-flip
-///   test is below 1 − confidence, and the estimate lies beyond the floor. The sign-flip test is not corrected: it guards the assumptions of t in
-///   each contrast, and its smallest p, 2/2ⁿ, is too coarse to be shared among many.
+///   test is below 1 − confidence, and the estimate lies beyond the floor. The sign-flip test is not corrected: it guards
+///   the assumptions of t in each contrast, and its smallest p, 2/2ⁿ, is too coarse to be shared among many.
 /// - `Fragile`: a difference that only one of t and sign-flip test sees.
 /// - `CannotTell`: anything else, and always below `rule.blocks_min` blocks or [`PLOTS_MIN`] plots a side.
 ///

@@ -320,6 +320,8 @@ fn a_comparison_is_kept_whole_and_as_conclusions() {
         note: None,
         capped: None,
         floor: None,
+        baseline_tier: None,
+        candidate_tier: None,
         baseline_modes: Vec::new(),
         candidate_modes: Vec::new(),
     };

@@ -82,7 +82,7 @@ pub fn noise(
         .filter(|claim| matches!(claim.assessment.verdict, Verdict::Faster(_) | Verdict::Slower(_)))
         .map(|claim| format!("{}: {}", claim.cell.workload, claim.cell.metric))
         .collect();
-    let mut notes = words::notes(&request.workloads, ledger);
+    let mut notes = words::notes(&request.workloads, request.scale.time_ns, ledger);
     notes.extend(words::shared_provisionings(compared.sides(), ledger));
     notes.dedup();
     let noise = Noise {

@@ -5,7 +5,7 @@
 //! twice the capacity in sequence with 128 KiB, workload-based preconditioning runs the work itself in rounds until it is
 //! steady.
 
-use plumb_result::condition::PRECONDITIONING;
+use plumb_result::assertion::PRECONDITIONING;
 use plumb_workload::{
     BlockSize, Blocks, Bytes, CachePolicy, End, Limit, Mix, Nanos, Pace, Pattern, Phase, Steady, Stop, Target, Work,
     WorkerGroup, Workload,

@@ -11,7 +11,7 @@ use plumb_engine::testdir::{KeptFiles, TestDirs};
 use plumb_engine::{DropCaches, EngineError, Live, Setting};
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
-use plumb_result::{Finding, Measurement, Observations, RunResult, Seen, Tier, Tool};
+use plumb_result::{Finding, Level, Measurement, Observations, RunResult, Seen, Tier, Tool};
 use plumb_store::Store;
 use plumb_workload::validate::{Problem, validate};
 use plumb_workload::{Size, Target, Workload};
@@ -80,6 +80,26 @@ pub struct RunOutcome {
     pub observations: Observations,
     /// Why the store does not hold it, where it does not. The result is good all the same.
     pub not_stored: Option<String>,
+}
+
+impl RunOutcome {
+    /// The checks that reject it.
+    pub(crate) fn failed(&self) -> impl Iterator<Item = &Finding> {
+        self.result.checks.iter().filter(|finding| finding.level == Level::Fail)
+    }
+
+    /// The failed checks in one line; each once, with the first of its phases.
+    pub(crate) fn rejected_because(&self) -> String {
+        let mut codes: Vec<&str> = Vec::new();
+        let mut reasons: Vec<String> = Vec::new();
+        for finding in self.failed() {
+            if !codes.contains(&finding.code.as_str()) {
+                codes.push(&finding.code);
+                reasons.push(format!("{} {}", finding.code, finding.message));
+            }
+        }
+        reasons.join(" ")
+    }
 }
 
 /// Why a run has no result.

@@ -10,9 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 /// When a check may speak before the end of its phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Cadence {
-    /// It rests on what was seen before the first op, and is told at once.
-    Start,
-    /// It rests on events that cannot be undone, and is told at once.
+    /// It rests on what was seen before the first op or on events that cannot be undone, and is told at once.
     Fact,
     /// It rests on rates, which begin roughly: it is told when it held in two seconds running.
     Rate,
@@ -25,28 +23,28 @@ enum Cadence {
 /// [`CHECKS`] does nothing here.
 const LIVE: &[(&str, Cadence)] = &[
     ("A1", Cadence::Rate),
-    ("A2", Cadence::Start),
-    ("A4", Cadence::Start),
+    ("A2", Cadence::Fact),
+    ("A4", Cadence::Fact),
     ("A6", Cadence::Rate),
     ("A8", Cadence::Fact),
     ("B1", Cadence::Rate),
     ("B4", Cadence::Rate),
-    ("B6", Cadence::Start),
-    ("B7", Cadence::Start),
-    ("B8", Cadence::Start),
+    ("B6", Cadence::Fact),
+    ("B7", Cadence::Fact),
+    ("B8", Cadence::Fact),
     ("B9", Cadence::Fact),
     ("C1", Cadence::Rate),
-    ("C2", Cadence::Start),
-    ("C3", Cadence::Start),
+    ("C2", Cadence::Fact),
+    ("C3", Cadence::Fact),
     ("C5", Cadence::Rate),
     ("C6", Cadence::Rate),
     ("C7", Cadence::Fact),
-    ("C8", Cadence::Start),
+    ("C8", Cadence::Fact),
     ("C9", Cadence::Fact),
-    ("C12", Cadence::Start),
+    ("C12", Cadence::Fact),
     ("C13", Cadence::Sparse),
-    ("D1", Cadence::Start),
-    ("D3", Cadence::Start),
+    ("D1", Cadence::Fact),
+    ("D3", Cadence::Fact),
     ("E3", Cadence::Sparse),
 ];
 
@@ -180,8 +178,8 @@ impl LiveJudge {
 /// Whether a check looks at a phase of so many intervals.
 fn due(cadence: Cadence, intervals: usize) -> bool {
     match cadence {
-        // What was seen before may need some traffic to matter.
-        Cadence::Start | Cadence::Fact | Cadence::Rate => true,
+        // Even what was seen before may need some traffic to matter: all of these are looked at every second.
+        Cadence::Fact | Cadence::Rate => true,
         Cadence::Sparse => intervals.is_power_of_two() && SPARSE_SECONDS.contains(&intervals),
     }
 }
@@ -191,6 +189,7 @@ mod tests {
     use super::*;
     use crate::fixture::{MIB, Scene};
     use plumb_result::Seen;
+    use plumb_result::conditions::{Upkeep, UpkeepKind};
 
     fn second(judge: &mut LiveJudge, scene: &Scene) -> Vec<String> {
         let told = judge.second(&scene.workload, &scene.measurement, &scene.observations);
@@ -248,6 +247,33 @@ mod tests {
         // Worst first.
         assert_eq!(told.last().map(String::as_str), Some("A8"));
         assert!(second(&mut judge, &scene).is_empty());
+    }
+
+    /// A rebuild may begin part-way, and end before the phase does.
+    #[test]
+    fn a_rebuild_that_begins_meanwhile_is_told_in_that_second() {
+        let upkeep = Upkeep { on: "md0".to_owned(), kind: UpkeepKind::Resync, detail: String::new() };
+        let (quiet, rebuilding) = (Scene::reading(1000 * MIB), Scene::reading(1000 * MIB));
+        let rebuilding = rebuilding.conditions(|seen| seen.meanwhile.push(upkeep.clone()));
+        let mut judge = LiveJudge::new();
+        assert!(second(&mut judge, &quiet).is_empty());
+        assert_eq!(second(&mut judge, &rebuilding), ["C2"]);
+        assert!(second(&mut judge, &rebuilding).is_empty());
+    }
+
+    /// Until a run is over, it is short; that, and what a few seconds cannot show, is nothing to tell meanwhile.
+    #[test]
+    fn that_a_run_is_short_so_far_is_never_told() {
+        assert!(!LIVE.iter().any(|(code, _)| *code == "E7"), "it is judged over the whole run");
+        let mut judge = LiveJudge::new();
+        let scene = Scene::reading(100 * MIB).wall_ns(1_000_000_000);
+        for _ in 0..3 {
+            let told = judge.second(&scene.workload, &scene.measurement, &scene.observations);
+            assert!(told.iter().all(|finding| finding.level > Level::Note), "{told:?}");
+            assert!(told.is_empty(), "{told:?}");
+        }
+        let news = ended(&mut judge, &scene);
+        assert!(codes(&news.found).is_empty(), "{news:?}");
     }
 
     #[test]

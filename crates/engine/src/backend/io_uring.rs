@@ -130,6 +130,16 @@ macro_rules! with_target {
     };
 }
 
+impl Drop for Ring {
+    /// The kernel takes a ring down later and elsewhere, and until then the registered files hold their file system: whoever
+    /// unmounts it after the run would find it busy. A refusal leaves it at that.
+    fn drop(&mut self) {
+        if self.fixed_files {
+            let _ = self.ring.submitter().unregister_files();
+        }
+    }
+}
+
 impl Ring {
     /// A ring for `depth` ops in flight. Must be made by the thread that will use it.
     pub(crate) fn new(depth: u32, modes: RingModes, files: BlockFiles, payload: Payload) -> io::Result<Ring> {

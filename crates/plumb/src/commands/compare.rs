@@ -4,12 +4,14 @@ use super::run::command_line;
 use crate::args::{Common, CompareArguments};
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
-use crate::room::{Room, Sizes};
+use crate::room::{FILE_BYTES, Room, Sizes, check_lengths, virtual_time};
 use crate::session;
 use plumb_report::{compare as page, format, run as run_page};
-use plumb_result::{ContrastVerdict, Finding, Level};
+use plumb_result::compare::Replicate;
+use plumb_result::{Comparison, Contrast, Finding, Level};
 use plumb_stats::schedule::Side;
 use plumb_stats::stop::StopRule;
+use plumb_stats::verdict::PLOTS_MIN;
 use plumb_study::Place;
 use plumb_study::compare::{CompareRequest, CompareSide, compare};
 use plumb_workload::named::{self, Named, Scale};
@@ -17,21 +19,21 @@ use plumb_workload::{Bytes, Nanos};
 use std::path::Path;
 use std::time::Duration;
 
-/// Size of each run's test file where there is room.
-const FILE_BYTES: Bytes = Bytes(256 << 20);
-
-/// Length of a timed phase on a simulated device: virtual, and enough for thousands of ops.
-const SIM_TIME_NS: u64 = 2_000_000_000;
-
 /// Compares two places.
 pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped> {
     let varying = arguments.varying.as_deref().map(plumb_trust::factor).transpose().map_err(Stopped::usage)?;
+    check_lengths(arguments.budget, arguments.time, arguments.size)?;
     let sides = sides(&arguments.a, &arguments.b, arguments.plots)?;
     let workloads = works(&arguments.work)?;
     let sizes = sizes(&sides, arguments.size)?;
     if !common.json && is_real(&sides) {
         let [a, b] = &sides;
-        eprintln!("{}", announcement(&format!("{} and {}", a.name, b.name), sizes));
+        session::announce(&announcement(&format!("{} and {}", a.name, b.name), sizes));
+    }
+    if let Some(factor) = varying.filter(|factor| !common.json && factor.is_hard())
+        && sides.iter().any(|side| side.plots.len() == 1)
+    {
+        session::announce(&no_claim_ahead(factor.name));
     }
     let Sizes { file_bytes, files } = sizes;
     let rule = StopRule::default();
@@ -59,13 +61,17 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     } else {
         let style = session::style();
         session::print(&page::page(&outcome.comparison, &style))?;
-        session::print(&run_page::findings(&worth_saying(outcome.findings()), &style))?;
+        session::print(&run_page::findings(&worth_saying(&outcome.comparison), &style))?;
     }
     if let Some(reason) = &outcome.not_stored {
         eprintln!("warning: the comparison is not stored: {reason}");
     }
-    let nothing_left = outcome.rejected > 0
-        && outcome.comparison.contrasts.iter().all(|contrast| contrast.verdict == ContrastVerdict::CannotTell);
+    // Too little is left of what the checks rejected, as against numbers that are too noisy.
+    let too_few = |contrast: &Contrast| match contrast.unit {
+        Replicate::Block => contrast.blocks < rule.blocks_min,
+        Replicate::Plot => contrast.blocks < PLOTS_MIN,
+    };
+    let nothing_left = outcome.rejected > 0 && outcome.comparison.contrasts.iter().all(too_few);
     Ok(if outcome.interrupted {
         End::Interrupted
     } else if nothing_left {
@@ -75,9 +81,27 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
     })
 }
 
-/// Findings that a page shows; `--json` has all of them.
-pub(super) fn worth_saying(findings: &[Finding]) -> Vec<Finding> {
+/// Findings that a page shows; `--json` has all of them. That runs are too few is said by the verdict itself, unless it
+/// took a claim away or the remedy is another than more of them.
+fn worth_saying(comparison: &Comparison) -> Vec<Finding> {
+    let is_said = comparison.left_out.is_empty()
+        && !comparison.contrasts.is_empty()
+        && comparison.contrasts.iter().all(|contrast| contrast.capped.is_none() && contrast.blocks_needed.is_some());
+    warnings(&comparison.checks).into_iter().filter(|finding| !(is_said && finding.code == "E1")).collect()
+}
+
+/// Findings that are more than a note.
+pub(super) fn warnings(findings: &[Finding]) -> Vec<Finding> {
     findings.iter().filter(|finding| finding.level >= Level::Warn).cloned().collect()
+}
+
+/// Said before the time is spent, not only after it.
+fn no_claim_ahead(factor: &str) -> String {
+    format!(
+        "note: {factor} only changes with a new provisioning, and one place a side is one provisioning: numbers will be \
+         shown, and nothing can be claimed of {factor}. Give each side two or three places, with commas (`--plots 3` for \
+         simulated devices), or leave --varying out"
+    )
 }
 
 /// Two sides of one name are told apart.
@@ -184,7 +208,7 @@ pub(super) fn works(names: &str) -> Result<Vec<&'static Named>, Stopped> {
 /// Half of the budget goes to timed phases, spread over two blocks more than the least; the rest to laying out files.
 pub(super) fn time_per_phase(sides: &[CompareSide], Nanos(budget_ns): Nanos, workloads: usize, rule: &StopRule) -> u64 {
     if !is_real(sides) {
-        return SIM_TIME_NS;
+        return virtual_time(places(sides)).0;
     }
     let pairs = sides.iter().map(|side| side.plots.len()).max().unwrap_or(1) as u64;
     let blocks = u64::from(rule.blocks_min + rule.step).max(2 * pairs);

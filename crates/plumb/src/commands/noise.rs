@@ -1,11 +1,11 @@
 //! `plumb noise`: how small a difference a set-up can show.
 
-use super::compare::{announcement, is_real, side, sizes, time_per_phase, works, worth_saying};
+use super::compare::{announcement, is_real, side, sizes, time_per_phase, warnings, works};
 use super::run::command_line;
 use crate::args::{Common, NoiseArguments};
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
-use crate::room::Sizes;
+use crate::room::{Sizes, check_lengths};
 use crate::session;
 use plumb_report::{noise as page, run as run_page};
 use plumb_stats::schedule::Side;
@@ -16,6 +16,7 @@ use std::time::Duration;
 
 /// Compares a place with itself, and keeps what it shows.
 pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> {
+    check_lengths(arguments.budget, arguments.time, arguments.size)?;
     let path = arguments.path.as_str();
     let workloads = works(&arguments.work)?;
     let one = side(Side::A, &format!("{path} (A)"), path, arguments.plots)?;
@@ -28,7 +29,7 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
     let sides = [one, other];
     let sizes = sizes(&sides, arguments.size)?;
     if !common.json && is_real(&sides) {
-        eprintln!("{}", announcement(path, sizes));
+        session::announce(&announcement(path, sizes));
     }
     let Sizes { file_bytes, files } = sizes;
     let rule = StopRule::default();
@@ -58,7 +59,10 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
             false => page::Kept::Stored,
         };
         session::print(&page::page(&outcome.noise, kept, &style))?;
-        session::print(&run_page::findings(&worth_saying(&outcome.noise.checks), &style))?;
+        // Without a floor, that runs are too few is the answer itself.
+        let mut findings = warnings(&outcome.noise.checks);
+        findings.retain(|finding| finding.code != "E1" || outcome.rejected > 0);
+        session::print(&run_page::findings(&findings, &style))?;
     }
     if let Some(reason) = &outcome.not_stored {
         eprintln!("warning: the noise floor is not stored: {reason}");

@@ -7,10 +7,10 @@ use crate::progress::LiveLine;
 use crate::session;
 use plumb_engine::DropCaches;
 use plumb_engine::sim::SimRun;
-use plumb_report::run::{Kept, page};
-use plumb_report::{condition, format};
-use plumb_result::condition::{Asserted, Assertion, AssertionError, PRECONDITIONING, Steadiness};
-use plumb_result::{RunResult, RunVerdict};
+use plumb_report::format;
+use plumb_report::run::{Conditions, Kept, page_with};
+use plumb_result::RunResult;
+use plumb_result::assertion::{Asserted, Assertion, AssertionError, PRECONDITIONING, Steadiness};
 use plumb_study::precondition::{Preconditioning, capacity_bytes, precondition, until_steady};
 use plumb_study::{Place, Policies, RunError, RunOutcome, RunRequest};
 use plumb_workload::Workload;
@@ -39,7 +39,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
         workload = bench.resolve(&workload, place.base())?;
         let added = precondition(&mut workload, capacity_bytes).map_err(Stopped::usage)?;
         if !common.json && !arguments.translate {
-            eprintln!("{}", announcement(&added));
+            session::announce(&announcement(&added));
         }
     }
     if arguments.translate {
@@ -61,8 +61,8 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
         Err(RunError::EndedEarly { error, outcome }) => (*outcome, Some(error)),
         outcome => (outcome?, None),
     };
-    let conditions = Conditions::of(&outcome, &assertions);
-    conditions.present(&outcome, common)?;
+    let conditions = conditions_of(&outcome, &assertions);
+    present(&outcome, &conditions, common)?;
     if let Some(error) = cut_short {
         return Err(Stopped::io(error));
     }
@@ -129,45 +129,27 @@ pub struct ConditionedResult<'a> {
     steady: Vec<Steadiness>,
 }
 
-struct Conditions {
-    assertions: Vec<Asserted>,
-    steady: Vec<Steadiness>,
-}
-
-impl Conditions {
-    fn of(outcome: &RunOutcome, assertions: &[Assertion]) -> Conditions {
-        let plan = |name: &str| outcome.result.workload.phase.iter().find(|phase| phase.name == name);
-        let measured = &outcome.measurement.phases;
-        Conditions {
-            assertions: assertions.iter().map(|assertion| assertion.check(&outcome.result)).collect(),
-            steady: measured.iter().filter_map(|phase| Steadiness::of(plan(&phase.name)?, phase)).collect(),
-        }
-    }
-
-    fn present(&self, outcome: &RunOutcome, common: &Common) -> Result<(), Stopped> {
-        let result = &outcome.result;
-        if common.json {
-            return session::print_json(&ConditionedResult {
-                result: Cow::Borrowed(result),
-                assertions: self.assertions.clone(),
-                steady: self.steady.clone(),
-            });
-        }
-        let kept = if common.no_store || outcome.not_stored.is_some() { Kept::Nowhere } else { Kept::Stored };
-        let style = session::style();
-        let mut text = page(result, kept, &style);
-        text.push_str(&condition::steadiness(&self.steady, &style));
-        text.push_str(&condition::assertions(&self.assertions, &style));
-        if result.verdict == RunVerdict::Reject && !self.assertions.is_empty() {
-            text.push_str(&format!("  {}\n", style.wrap(REJECTED, 2)));
-        }
-        session::print(&text)
+fn conditions_of(outcome: &RunOutcome, assertions: &[Assertion]) -> Conditions {
+    let plan = |name: &str| outcome.result.workload.phase.iter().find(|phase| phase.name == name);
+    let measured = &outcome.measurement.phases;
+    Conditions {
+        assertions: assertions.iter().map(|assertion| assertion.check(&outcome.result)).collect(),
+        steady: measured.iter().filter_map(|phase| Steadiness::of(plan(&phase.name)?, phase)).collect(),
     }
 }
 
-/// Why a rejected result ends otherwise than by its conditions.
-const REJECTED: &str =
-    "The checks reject this result: whether a condition is true or false cannot be read from its numbers.";
+fn present(outcome: &RunOutcome, conditions: &Conditions, common: &Common) -> Result<(), Stopped> {
+    let result = &outcome.result;
+    if common.json {
+        return session::print_json(&ConditionedResult {
+            result: Cow::Borrowed(result),
+            assertions: conditions.assertions.clone(),
+            steady: conditions.steady.clone(),
+        });
+    }
+    let kept = if common.no_store || outcome.not_stored.is_some() { Kept::Nowhere } else { Kept::Stored };
+    session::print(&page_with(result, conditions, kept, &session::style()))
+}
 
 /// The command as typed, for the record.
 pub fn command_line() -> String {

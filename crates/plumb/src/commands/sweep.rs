@@ -4,7 +4,7 @@ use super::run::{Loaded, command_line, load};
 use crate::args::{Common, SweepArguments};
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
-use crate::room::Room;
+use crate::room::{FILE_BYTES, Room, check_lengths, virtual_time};
 use crate::session;
 use plumb_report::{format, sweep as page};
 use plumb_result::SweepKey;
@@ -18,12 +18,6 @@ use plumb_workload::{Bytes, DeviceTarget, FileTarget, Nanos, Prepare, Size, Targ
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// Size of the test file where there is room.
-const FILE_BYTES: Bytes = Bytes(256 << 20);
-
-/// Length of a run on a simulated device: virtual, and enough for thousands of ops.
-const SIM_TIME: Nanos = Nanos(2_000_000_000);
 
 /// What is swept where nothing is named.
 const DEFAULT_WORK: &str = "random-read";
@@ -61,6 +55,8 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
             return Err(Stopped::usage(format!("`{second}`: a sweep runs in one place; `plumb compare` takes two")));
         }
     };
+    // A budget of nothing is one repeat.
+    check_lengths(Nanos(1), arguments.time, arguments.size)?;
     let mut bench = session::bench(common)?;
     let ram_bytes = bench.ram_bytes();
     let asked = axes
@@ -81,8 +77,8 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
         _ => None,
     };
     let needed_bytes = fit(&mut workload, &plan, room, &bench, spot.base())?;
-    if !common.json {
-        eprintln!("{}", announcement(&spot, path, &workload, needed_bytes));
+    if !common.json && !matches!(spot, Spot::Place(Place::Sim(_))) {
+        session::announce(&announcement(&spot, path, &workload, needed_bytes));
     }
     let time = time(arguments, &plan, &spot);
     let command = command_line();
@@ -154,7 +150,7 @@ fn work(arguments: &SweepArguments, plan: &Plan, spot: &Spot) -> Result<Loaded, 
     };
     let scale = Scale {
         file_bytes: arguments.size.unwrap_or(FILE_BYTES).0,
-        time_ns: SIM_TIME.0,
+        time_ns: virtual_time(std::iter::empty()).0,
         seed: arguments.seed,
         ..Scale::moderate(place)
     };
@@ -255,13 +251,12 @@ fn fit(workload: &mut Workload, plan: &Plan, room: Option<Room>, bench: &Bench, 
 
 /// Half of the budget goes to timed phases, the rest to laying out and to looking.
 fn time(arguments: &SweepArguments, plan: &Plan, spot: &Spot) -> Option<Nanos> {
-    let simulated = matches!(spot, Spot::Place(Place::Sim(_)));
     match (arguments.time, &arguments.work) {
         (Some(time), _) => Some(time),
         // A file's own words hold.
         (None, Some(work)) if Path::new(work).is_file() => None,
         (None, _) if arguments.set.iter().any(|set| set.starts_with("time=")) => None,
-        (None, _) if simulated => Some(SIM_TIME),
+        (None, _) if let Spot::Place(place @ Place::Sim(_)) = spot => Some(virtual_time(std::iter::once(place))),
         (None, _) => {
             let runs = plan.points() as u64 * u64::from(arguments.repeat);
             Some(Nanos((arguments.budget.0 / 2 / runs.max(1)).clamp(1_000_000_000, 10_000_000_000)))
@@ -272,7 +267,7 @@ fn time(arguments: &SweepArguments, plan: &Plan, spot: &Spot) -> Option<Nanos> {
 /// What will be written, said before anything is.
 fn announcement(spot: &Spot, path: &str, workload: &Workload, needed_bytes: u64) -> String {
     match spot {
-        Spot::Place(Place::Sim(device)) => format!("{device}: simulated, nothing is written"),
+        Spot::Place(Place::Sim(_)) => format!("{path}: simulated, nothing is written"),
         Spot::Device(_) | Spot::File(_) if workload.phase.iter().any(apply::writes) => {
             format!("{path}: is WRITTEN to, if the write guard lets it be")
         }

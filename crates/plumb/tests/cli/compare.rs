@@ -269,7 +269,8 @@ fn raw_and_corrected_p_are_both_told() {
         assert!(p("p_adjusted") >= p("p"), "{contrast}");
     }
     assert!(contrasts.iter().any(|contrast| contrast["p_adjusted"].as_f64() > contrast["p"].as_f64()));
-    home.plumb("compare sim:hdd sim:hdd?cv=3% --for random-read,fsync-log --no-store").says(&[", corrected "]);
+    home.plumb("compare sim:hdd sim:hdd?cv=3% --for random-read,fsync-log --no-store")
+        .says(&["p corrected for 4 numbers"]);
 }
 
 #[test]
@@ -292,7 +293,7 @@ fn drift_and_several_speeds_are_told() {
 #[test]
 fn checks_over_the_comparison_are_told() {
     let home = Home::new();
-    let comparison = compare(&home, "sim:hdd", "sim:hdd?slow=20%", "--for random-read,fsync-log");
+    let comparison = compare(&home, "sim:hdd", "sim:hdd?slow=20%", "--for random-read,fsync-log --time 2s");
     let level = |code: &str| {
         let checks = comparison["checks"].as_array().unwrap();
         checks.iter().find(|check| check["code"] == code).map(|check| check["level"].as_str().unwrap().to_owned())

@@ -34,8 +34,8 @@ fn provisionings_have_a_floor_of_their_own() {
 fn the_page_says_what_it_means() {
     let home = Home::new();
     home.plumb("noise sim:ssd --seed 5").expect(0).says(&[
+        "Differences below",
         "cannot be claimed at sim:ssd",
-        "differences below",
         "against itself",
         "Kept: comparisons of this work at this place claim nothing below these floors",
     ]);

@@ -17,7 +17,9 @@ const BESIDE_THE_BUILD: &str = env!("CARGO_TARGET_TMPDIR");
 
 /// A loop device over an image of its own.
 pub struct Loop {
+    /// What to use: the device, or its partition.
     pub device: PathBuf,
+    attached: PathBuf,
     image: PathBuf,
     _dir: tempfile::TempDir,
 }
@@ -43,13 +45,41 @@ impl Loop {
         Loop::attach("/dev/shm", bytes, &[])
     }
 
+    /// Over an image in a directory, such as one on another loop device.
+    pub fn within(directory: &Path, bytes: u64) -> Loop {
+        Loop::attach(directory.to_str().unwrap(), bytes, &[])
+    }
+
+    /// Over its image from this byte on.
+    pub fn from_byte(bytes: u64, offset: u64) -> Loop {
+        Loop::attach(BESIDE_THE_BUILD, bytes, &["--offset", &offset.to_string()])
+    }
+
+    /// The only partition of a loop device, which starts at this sector of 512 bytes.
+    pub fn partition(bytes: u64, start_sector: u64) -> Loop {
+        let mut disk = Loop::lay_out(BESIDE_THE_BUILD, bytes, &[], |image| {
+            let table = format!("printf 'label: dos\\n{start_sector},\\n' | sfdisk --quiet \"$0\"");
+            system("sh", &["-c", &table, image.to_str().unwrap()]);
+        });
+        // Not every kernel knows this kind of table by itself (`losetup --partscan`).
+        system("partx", &["--update", disk.device()]);
+        disk.device = format!("{}p1", disk.device()).into();
+        super::wait_until("the partition is there", || disk.device.exists());
+        disk
+    }
+
     fn attach(place: &str, bytes: u64, options: &[&str]) -> Loop {
+        Loop::lay_out(place, bytes, options, |_| ())
+    }
+
+    fn lay_out(place: &str, bytes: u64, options: &[&str], write: impl FnOnce(&Path)) -> Loop {
         let dir = tempfile::tempdir_in(place).unwrap();
         let image = dir.path().join("image");
         std::fs::File::create(&image).unwrap().set_len(bytes).unwrap();
+        write(&image);
         let arguments = [&["--find", "--show"], options, &[image.to_str().unwrap()]].concat();
         let device = system("losetup", &arguments);
-        Loop { device: device.into(), image, _dir: dir }
+        Loop { device: PathBuf::from(&device), attached: device.into(), image, _dir: dir }
     }
 
     pub fn device(&self) -> &str {
@@ -69,7 +99,11 @@ impl Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        let _ = Command::new("losetup").arg("--detach").arg(&self.device).status();
+        if self.device != self.attached {
+            // A partition that the kernel was told of outlives its device.
+            let _ = Command::new("partx").arg("--delete").arg(&self.attached).status();
+        }
+        let _ = Command::new("losetup").arg("--detach").arg(&self.attached).status();
     }
 }
 
@@ -96,6 +130,14 @@ impl Mounted {
         Mounted::mount(kind, Some(disk), options)
     }
 
+    /// An ext4 whose inode tables mkfs leaves to the kernel, as is the default of mke2fs(8), and which the kernel takes its
+    /// time to zero: it waits a thousand times as long as a table took, by default ten times.
+    pub fn lazily_made(disk: Loop) -> Mounted {
+        // Where discarded blocks read as zeros, mkfs need not leave anything.
+        system("mkfs.ext4", &["-q", "-E", "nodiscard,lazy_itable_init=1", disk.device()]);
+        Mounted::mount("ext4", Some(disk), "init_itable=1000")
+    }
+
     /// A file system in memory.
     pub fn in_memory(bytes: u64) -> Mounted {
         Mounted::mount("tmpfs", None, &format!("size={bytes}"))
@@ -120,10 +162,34 @@ impl Mounted {
 
 impl Drop for Mounted {
     fn drop(&mut self) {
-        for attempt in ["-q", "-l"] {
+        for attempt in ["-q", "-ql"] {
             if Command::new("umount").arg(attempt).arg(self.path()).status().is_ok_and(|status| status.success()) {
                 break;
             }
         }
+    }
+}
+
+/// Swap on a loop device, off again when the test ends.
+pub struct Swap {
+    disk: Loop,
+}
+
+impl Swap {
+    /// Or why this machine cannot swap.
+    pub fn on(disk: Loop) -> Result<Swap, String> {
+        system("mkswap", &["--quiet", disk.device()]);
+        let output = Command::new("swapon").arg(&disk.device).output().map_err(|error| error.to_string())?;
+        if output.status.success() {
+            Ok(Swap { disk })
+        } else {
+            Err(format!("this machine cannot swap: {}", String::from_utf8_lossy(&output.stderr).trim()))
+        }
+    }
+}
+
+impl Drop for Swap {
+    fn drop(&mut self) {
+        let _ = Command::new("swapoff").arg(&self.disk.device).status();
     }
 }

@@ -3,6 +3,7 @@
 #![allow(dead_code, unreachable_pub)] // each test binary uses its part
 
 pub mod disks;
+pub mod groups;
 pub mod needs;
 pub mod schema;
 
@@ -163,6 +164,18 @@ pub fn assert_found(result: &Value, code: &str, level: &str, text: &str) {
     let found = findings(result, code, level);
     let says = found.iter().any(|finding| finding["message"].as_str().unwrap_or_default().contains(text));
     assert!(says, "no {level} {code} with `{text}` in {:#}", result["checks"]);
+}
+
+/// Findings of a result with this code above `note`, in words.
+pub fn alarms(result: &Value, code: &str) -> Vec<String> {
+    let above = ["warn", "fail"].iter().flat_map(|level| findings(result, code, level));
+    above.map(|finding| format!("{code} {}: {}", finding["level"], finding["message"])).collect()
+}
+
+/// A check says nothing above `note`.
+#[track_caller]
+pub fn assert_quiet(result: &Value, code: &str) {
+    assert_eq!(alarms(result, code), [""; 0]);
 }
 
 /// A metric of a phase, with its tier.

@@ -75,13 +75,19 @@ fn another_process_on_the_device_is_seen() {
     );
     let stop = AtomicBool::new(false);
     // To plumb, this process is another one.
-    let result = std::thread::scope(|scope| {
+    let said = std::thread::scope(|scope| {
         scope.spawn(|| write_beside(&mounted.path().join("beside"), &stop));
         let said = home.plumb(&format!("run load.toml --at {} --json", mounted.as_str()));
         stop.store(true, Ordering::Relaxed);
         said
-    })
-    .json();
+    });
+    // It is told while it happens, once.
+    let told: Vec<&str> = said.err.lines().filter(|line| line.contains("C1")).collect();
+    eprintln!("{told:#?}");
+    let at = |level: &str| told.iter().filter(|line| line.trim_start().starts_with(level)).count();
+    assert!(at("fail") + at("warn") >= 1 && at("fail") <= 1 && at("warn") <= 1, "{}", said.err);
+    assert!(told.iter().any(|line| line.contains("Others took about")), "{}", said.err);
+    let result = said.json();
     let found = findings(&result, "C1", "fail").len() + findings(&result, "C1", "warn").len();
     assert_eq!(found, 1, "{:#}", result["checks"]);
 }

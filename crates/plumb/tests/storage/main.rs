@@ -7,7 +7,9 @@ mod common;
 
 mod devices;
 mod filesystems;
+mod limits;
 mod load;
+mod places;
 mod slower;
 mod traps;
 

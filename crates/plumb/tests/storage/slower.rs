@@ -2,73 +2,11 @@
 
 use crate::alone;
 use crate::common::disks::{Loop, Mounted};
-use crate::common::{Home, Said, needs};
+use crate::common::groups::{Controller, Group};
+use crate::common::{Home, needs};
 use serde_json::Value;
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 const MIB: u64 = 1 << 20;
-
-/// A control group that holds one device's reads down.
-struct Throttle {
-    group: PathBuf,
-}
-
-impl Throttle {
-    /// Version 2 where its io controller is there, else version 1; `None` where there is neither.
-    fn reads(disk: &Loop, ops_per_second: u64) -> Option<Throttle> {
-        let name = format!("plumb-test-{}", std::process::id());
-        let number = disk.number();
-        let unified = Path::new("/sys/fs/cgroup");
-        let has_io = |file: &str| {
-            std::fs::read_to_string(unified.join(file))
-                .is_ok_and(|text| text.split_whitespace().any(|word| word == "io"))
-        };
-        if has_io("cgroup.controllers") {
-            let _ = std::fs::write(unified.join("cgroup.subtree_control"), "+io");
-            let group = unified.join(name);
-            std::fs::create_dir(&group).ok()?;
-            let throttle = Throttle { group };
-            std::fs::write(throttle.group.join("io.max"), format!("{number} riops={ops_per_second}")).ok()?;
-            return Some(throttle);
-        }
-        let blkio = unified.join("blkio");
-        if !blkio.join("blkio.throttle.read_iops_device").exists() && !blkio.join("cgroup.procs").exists() {
-            return None;
-        }
-        let group = blkio.join(name);
-        std::fs::create_dir(&group).ok()?;
-        let throttle = Throttle { group };
-        std::fs::write(throttle.group.join("blkio.throttle.read_iops_device"), format!("{number} {ops_per_second}"))
-            .ok()?;
-        Some(throttle)
-    }
-
-    /// Plumb, in this group from its first instruction on.
-    fn plumb(&self, home: &Home, line: &str) -> Said {
-        let plain = home.command(line.split_whitespace());
-        let mut command = Command::new("sh");
-        command
-            .args(["-c", "echo $$ > \"$0/cgroup.procs\" && exec \"$@\""])
-            .arg(&self.group)
-            .arg(plain.get_program())
-            .args(plain.get_args());
-        command.current_dir(home.work());
-        for (name, value) in plain.get_envs() {
-            match value {
-                Some(value) => command.env(name, value),
-                None => command.env_remove(name),
-            };
-        }
-        Said::of(command)
-    }
-}
-
-impl Drop for Throttle {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir(&self.group);
-    }
-}
 
 fn contrast<'a>(comparison: &'a Value, metric: &str) -> &'a Value {
     let contrasts = comparison["contrasts"].as_array().unwrap();
@@ -85,9 +23,11 @@ fn a_throttled_device_is_found_slower() {
         return;
     }
     let [free, held] = [(); 2].map(|()| Mounted::on(Loop::in_memory(512 * MIB), "ext4", ""));
-    let Some(throttle) = Throttle::reads(held.disk.as_ref().unwrap(), 500) else {
-        return needs::skip("no control group can limit I/O here");
-    };
+    let throttle =
+        match Group::new(Controller::Io).and_then(|group| group.limit_reads(held.disk.as_ref().unwrap(), 500)) {
+            Ok(throttle) => throttle,
+            Err(why) => return needs::skip(&why),
+        };
     let home = Home::new();
     let compare = |a: &Mounted, b: &Mounted| {
         let (a, b) = (a.as_str(), b.as_str());

@@ -182,11 +182,11 @@ pub fn contrast(claim: &Claim, rows: &[Row], terms: &Terms<'_>) -> Contrast {
     let said = claim.verdict();
     let capped = cap(said, claim.found(terms.rule), floor, terms.findings);
     let verdict = if capped.is_some() { ContrastVerdict::CannotTell } else { said };
+    // More blocks do not lift what a check forbids, unless it forbids for want of blocks.
+    let lifts =
+        assessment.note == Note::TooFewBlocks || !terms.findings.iter().any(|one| forbids(one)) && capped.is_none();
     // Equivalence is read from the narrower interval, so that one is shown with it.
-    let (ratio, confidence) = match verdict {
-        ContrastVerdict::Equivalent => (assessment.narrow, 2.0 * terms.rule.confidence - 1.0),
-        _ => (assessment.ratio, terms.rule.confidence),
-    };
+    let ratio = if verdict == ContrastVerdict::Equivalent { assessment.narrow } else { assessment.ratio };
     let note = match (&capped, assessment.note) {
         (Some(capped), _) => Some(capped.reason.clone()),
         (None, Note::None) => None,
@@ -204,14 +204,13 @@ pub fn contrast(claim: &Claim, rows: &[Row], terms: &Terms<'_>) -> Contrast {
         ratio: ratio.map(|ratio| ratio.value),
         lo: ratio.map(|ratio| ratio.lo),
         hi: ratio.map(|ratio| ratio.hi),
-        confidence,
+        confidence: ratio.map_or(terms.rule.confidence, |ratio| ratio.confidence),
         p: assessment.p_t,
         p_adjusted: assessment.p_adjusted,
         p_sign_flip: assessment.p_sign_flip,
         verdict,
         blocks: assessment.blocks,
-        // More blocks do not lift what a check has lowered.
-        blocks_needed: if capped.is_some() { None } else { assessment.blocks_needed },
+        blocks_needed: if lifts { assessment.blocks_needed } else { None },
         workload: Some(cell.workload.to_owned()),
         unit: match assessment.unit {
             Unit::Block => Replicate::Block,
@@ -220,8 +219,19 @@ pub fn contrast(claim: &Claim, rows: &[Row], terms: &Terms<'_>) -> Contrast {
         note,
         capped,
         floor: floor.cloned(),
+        baseline_tier: None,
+        candidate_tier: None,
         baseline_modes: Vec::new(),
         candidate_modes: Vec::new(),
+    }
+}
+
+/// Whether nothing may be claimed while this holds.
+fn forbids(finding: &Finding) -> bool {
+    match finding.level {
+        Level::Fail => DISQUALIFYING.contains(&finding.code.as_str()),
+        Level::Warn => finding.code == TOO_FEW,
+        _ => false,
     }
 }
 
@@ -231,12 +241,7 @@ fn cap(said: ContrastVerdict, found: NumberFound, floor: Option<&Floor>, finding
         return None;
     }
     let capped = |code: &str, reason: String| Some(Capped { verdict: said, code: code.to_owned(), reason });
-    let forbids = |finding: &&Finding| match finding.level {
-        Level::Fail => DISQUALIFYING.contains(&finding.code.as_str()),
-        Level::Warn => finding.code == TOO_FEW,
-        _ => false,
-    };
-    if let Some(finding) = findings.iter().find(forbids) {
+    if let Some(finding) = findings.iter().find(|finding| forbids(finding)) {
         // What follows the colon is what the verdict says already.
         let head = finding.message.split(": ").next().unwrap_or_default().trim_end_matches('.');
         return capped(&finding.code, head.to_owned());

@@ -4,8 +4,10 @@ use super::plan::{CompareSide, PlannedBlock, Plot, side_index};
 use crate::place::Place;
 use crate::run::RunOutcome;
 use plumb_result::compare::LeftOut;
+use plumb_result::metric::Subject;
 use plumb_result::observe::TargetFacts;
-use plumb_result::{Finding, Histogram, Level, Metric, RunVerdict};
+use plumb_result::run::TierName;
+use plumb_result::{Histogram, Metric, PhaseResult, RunVerdict};
 use plumb_stats::schedule::Side;
 use plumb_trust::{Factor, Planned, Question, SideRecord, ToolPrint, WorkPrint, work_print};
 use plumb_workload::Workload;
@@ -60,6 +62,8 @@ pub(crate) struct Ledger {
     pub(crate) left_out: Vec<LeftOut>,
     /// Two rows a block: where a run of a block was rejected, its number has none.
     pub(crate) rows: BTreeMap<Cell, Vec<Row>>,
+    /// What the numbers measured, by side; `mixed` where runs differ.
+    pub(crate) tiers: BTreeMap<Cell, [Option<TierName>; 2]>,
     pub(crate) latencies: BTreeMap<OpKey, [Histogram; 2]>,
     /// The storage under each plot, as its first run saw it, by work.
     pub(crate) targets: [BTreeMap<usize, Grounds>; 2],
@@ -156,8 +160,15 @@ impl Ledger {
         });
         let [baseline, candidate] = &block.outcomes;
         let others = numbers(named, &self.planned, candidate);
-        for (cell, a) in numbers(named, &self.planned, baseline) {
-            let Some(&(_, b)) = others.iter().find(|(other, _)| *other == cell) else { continue };
+        for Number { cell, value: a, tier } in numbers(named, &self.planned, baseline) {
+            let Some(other) = others.iter().find(|other| other.cell == cell) else { continue };
+            let b = other.value;
+            let known = self.tiers.entry(cell.clone()).or_insert([tier, other.tier]);
+            for (known, new) in known.iter_mut().zip([tier, other.tier]) {
+                if *known != new {
+                    *known = Some(TierName::Mixed);
+                }
+            }
             let row = |side: Side, value: f64| Row {
                 block: block.number,
                 plot: plots[side_index(side)],
@@ -199,12 +210,12 @@ impl Ledger {
         let record = &mut self.records[index];
         if outcome.result.verdict == RunVerdict::Reject {
             record.rejected += 1;
-            for code in failed(outcome).map(|finding| &finding.code) {
+            for code in outcome.failed().map(|finding| &finding.code) {
                 if !record.rejected_by.contains(code) {
                     record.rejected_by.push(code.clone());
                 }
             }
-            let reason = why(outcome);
+            let reason = outcome.rejected_because();
             self.left_out.push(LeftOut { run: outcome.result.id.clone(), side: side.name.clone(), reason });
         } else {
             *self.accepted[index].entry(named.name).or_default() += 1;
@@ -246,33 +257,33 @@ fn planned(workloads: &[&'static Named]) -> Vec<Planned> {
         .collect()
 }
 
-fn failed(outcome: &RunOutcome) -> impl Iterator<Item = &Finding> {
-    outcome.result.checks.iter().filter(|finding| finding.level == Level::Fail)
-}
-
-/// The failed checks of a run, in one line; each check once, with the first of its phases.
-fn why(outcome: &RunOutcome) -> String {
-    let mut codes: Vec<&str> = Vec::new();
-    let mut reasons: Vec<String> = Vec::new();
-    for finding in failed(outcome) {
-        if !codes.contains(&finding.code.as_str()) {
-            codes.push(&finding.code);
-            reasons.push(format!("{} {}", finding.code, finding.message));
-        }
-    }
-    reasons.join(" ")
+/// A headline number of a run.
+struct Number {
+    cell: Cell,
+    value: f64,
+    tier: Option<TierName>,
 }
 
 /// The headline numbers of a run. A zero or a missing value is no number on a log scale, and is left out.
-fn numbers(named: &'static Named, planned: &[Planned], outcome: &RunOutcome) -> Vec<(Cell, f64)> {
+fn numbers(named: &'static Named, planned: &[Planned], outcome: &RunOutcome) -> Vec<Number> {
     let is_planned = |metric: Metric| planned.iter().any(|one| one.metric == metric && one.workload == named.name);
     let mut numbers = Vec::new();
     for phase in &outcome.result.phases {
         for (&metric, value) in phase.metrics.iter().filter(|(metric, _)| is_planned(**metric)) {
             if let Some(value) = value.value.filter(|&value| value > 0.0) {
-                numbers.push((Cell { workload: named.name, phase: phase.name.clone(), metric }, value));
+                let cell = Cell { workload: named.name, phase: phase.name.clone(), metric };
+                numbers.push(Number { cell, value, tier: tier(phase, metric) });
             }
         }
     }
     numbers
+}
+
+/// What a number measured: its own tier, or that of its op's rate where it is a time.
+fn tier(phase: &PhaseResult, metric: Metric) -> Option<TierName> {
+    let of = |metric: Metric| phase.metrics.get(&metric)?.tier;
+    of(metric).or_else(|| match metric.subject {
+        Subject::Op(kind) => of(Metric::rate(kind)),
+        _ => None,
+    })
 }

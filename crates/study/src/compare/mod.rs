@@ -228,21 +228,26 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
     let contrasts: Vec<Contrast> = claims
         .iter()
         .zip(judged.modes)
-        .map(|(claim, modes)| Contrast {
-            baseline_modes: modes.baseline,
-            candidate_modes: modes.candidate,
-            ..contrast(claim, &ledger.rows[&claim.cell], &terms)
+        .map(|(claim, modes)| {
+            let [baseline_tier, candidate_tier] = ledger.tiers.get(&claim.cell).copied().unwrap_or_default();
+            Contrast {
+                baseline_modes: modes.baseline,
+                candidate_modes: modes.candidate,
+                baseline_tier,
+                candidate_tier,
+                ..contrast(claim, &ledger.rows[&claim.cell], &terms)
+            }
         })
         .collect();
     let rejected = ledger.left_out.len();
-    let mut notes = words::notes(&request.workloads, &ledger);
+    let mut notes = words::notes(&request.workloads, request.scale.time_ns, &ledger);
     notes.extend(words::shared_provisionings(request.sides(), &ledger));
     notes.extend(floor_notes);
     let names = |side: &CompareSide| side.plots.iter().map(|plot| plot.name.clone()).collect();
     let plots = request.plots().iter().any(|&plots| plots > 1);
     let comparison = Comparison {
         schema: COMPARE_SCHEMA.to_owned(),
-        verdict_note: words::note(request, &contrasts, judged.confounded, rejected, ended),
+        verdict_note: words::note(request, &contrasts, judged.confounded, rejected, ended, ledger.order.len()),
         contrasts,
         differences: judged.differences,
         confounded: judged.confounded,

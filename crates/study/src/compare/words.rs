@@ -2,7 +2,10 @@
 
 use super::ledger::Ledger;
 use super::{CompareRequest, CompareSide, Ended};
-use plumb_result::{Contrast, ContrastVerdict};
+use plumb_result::compare::Replicate;
+use plumb_result::metric::Subject;
+use plumb_result::run::TierName;
+use plumb_result::{Contrast, ContrastVerdict, Histogram, Metric, Quantity};
 use plumb_stats::stop::StopReason;
 use plumb_workload::named::Named;
 
@@ -13,6 +16,7 @@ pub(crate) fn note(
     confounded: bool,
     left_out: usize,
     ended: Ended,
+    blocks: usize,
 ) -> String {
     let count = |verdict| contrasts.iter().filter(|contrast| contrast.verdict == verdict).count();
     let (a, b) = (&request.baseline.name, &request.candidate.name);
@@ -38,9 +42,7 @@ pub(crate) fn note(
         _ if faster == total => format!("{b} is faster than {a} in everything that was measured."),
         _ if slower == total => format!("{b} is slower than {a} in everything that was measured."),
         _ if faster + slower + equivalent == 0 => format!("Cannot tell {a} and {b} apart, nor call them equal."),
-        _ => format!(
-            "{b} against {a}: faster in {faster}, slower in {slower}, equivalent in {equivalent} of {total}; the rest is open."
-        ),
+        _ => mixed(a, b, [("faster", faster), ("slower", slower), ("equivalent", equivalent)], total),
     };
     if confounded {
         said.push_str(
@@ -51,15 +53,62 @@ pub(crate) fn note(
         let runs = if left_out == 1 { "run was" } else { "runs were" };
         said.push_str(&format!(" {left_out} {runs} rejected by checks and left out."));
     }
-    let open = contrasts.iter().any(|contrast| contrast.verdict == ContrastVerdict::CannotTell);
+    said.push_str(&from_memory(contrasts));
+    // What a check forbids is not settled by more of the same.
+    let open = contrasts.iter().any(|one| one.verdict == ContrastVerdict::CannotTell && one.blocks_needed.is_some());
     match ended {
         Ended::Interrupted => said.push_str(" It was interrupted; this is what was measured before."),
         Ended::By(StopReason::Budget) if open => {
-            said.push_str(" The time budget ended it; a larger `--budget` may settle what is open.");
+            said.push_str(&format!(
+                " The time budget ended it; {} may settle what is open.",
+                larger(request, contrasts, blocks)
+            ));
         }
         Ended::By(_) | Ended::NothingAccepted => {}
     }
     said
+}
+
+/// `B against A: faster in 16 of 17 numbers, equivalent in 1.`
+fn mixed(a: &str, b: &str, counts: [(&str, usize); 3], total: usize) -> String {
+    let open = total - counts.iter().map(|(_, count)| count).sum::<usize>();
+    let counts = counts.into_iter().chain([("open", open)]).filter(|(_, count)| *count > 0);
+    let of = |position: usize| if position == 0 { format!(" of {total} numbers") } else { String::new() };
+    let said = counts.enumerate().map(|(position, (word, count))| format!("{word} in {count}{}", of(position)));
+    format!("{b} against {a}: {}.", said.collect::<Vec<_>>().join(", "))
+}
+
+/// The budget in which every open contrast would have the blocks that it wants, at the pace so far.
+fn larger(request: &CompareRequest<'_>, contrasts: &[Contrast], blocks: usize) -> String {
+    let open = contrasts.iter().filter(|one| one.verdict == ContrastVerdict::CannotTell);
+    let by_block = open.filter(|one| one.unit == Replicate::Block);
+    match by_block.filter_map(|one| one.blocks_needed).max() {
+        Some(more) if blocks > 0 && !request.budget.is_zero() => {
+            let minutes = request.budget.as_secs_f64() / 60.0 * (1.0 + f64::from(more) / blocks as f64);
+            match minutes.ceil() as u64 {
+                minutes @ 0..=120 => format!("`--budget {minutes}m`"),
+                minutes => format!("`--budget {}h`", minutes.div_ceil(60)),
+            }
+        }
+        _ => "a larger `--budget`".to_owned(),
+    }
+}
+
+/// Which side's numbers say nothing about a device.
+fn from_memory(contrasts: &[Contrast]) -> String {
+    let Some(first) = contrasts.first() else { return String::new() };
+    let all_of = |tier: TierName, of: fn(&Contrast) -> Option<TierName>| {
+        let mut tiers = contrasts.iter().filter_map(of).peekable();
+        tiers.peek().is_some() && tiers.all(|one| one == tier)
+    };
+    let baseline = all_of(TierName::Cache, |contrast| contrast.baseline_tier);
+    let candidate = all_of(TierName::Cache, |contrast| contrast.candidate_tier);
+    match (baseline, candidate) {
+        (true, true) => " Both answered from memory, which says nothing about a device.".to_owned(),
+        (true, false) => format!(" {} answered from memory, which says nothing about a device.", first.baseline),
+        (false, true) => format!(" {} answered from memory, which says nothing about a device.", first.candidate),
+        (false, false) => String::new(),
+    }
 }
 
 /// The reason for which every contrast was capped, where it is one and the same.
@@ -76,7 +125,7 @@ fn lower(text: &str) -> String {
 }
 
 /// What was asked for and not had: in the runs, and numbers that could not be compared for want of a value.
-pub(crate) fn notes(workloads: &[&'static Named], ledger: &Ledger) -> Vec<String> {
+pub(crate) fn notes(workloads: &[&'static Named], time_ns: u64, ledger: &Ledger) -> Vec<String> {
     let mut notes: Vec<String> =
         ledger.notes.iter().map(|((workload, phase, note), sides)| said_note(workload, phase, note, sides)).collect();
     for named in workloads {
@@ -89,16 +138,34 @@ pub(crate) fn notes(workloads: &[&'static Named], ledger: &Ledger) -> Vec<String
         }
         let compared =
             |name: &str| ledger.rows.keys().any(|cell| cell.workload == named.name && cell.metric.to_string() == name);
-        let missing: Vec<&str> = named.headline.iter().copied().filter(|name| !compared(name)).collect();
-        if !missing.is_empty() {
-            let missing = missing.join(", ");
-            notes.push(format!(
-                "{}: {missing}: too little happened in a run to tell; give each run more `--time`",
-                named.name
-            ));
-        }
+        let missing = named.headline.iter().copied().filter(|name| !compared(name));
+        notes.extend(
+            missing.map(|name| format!("{}: {name}: {}", named.name, too_little(named, name, time_ns, ledger))),
+        );
     }
     notes
+}
+
+/// Why a run has no such number, and how long it would have to be.
+fn too_little(named: &'static Named, name: &str, time_ns: u64, ledger: &Ledger) -> String {
+    let plain = "too little happened in a run to tell; give each run more `--time`";
+    let Ok(Metric { subject: Subject::Op(kind), quantity: Quantity::Latency(stat) }) = name.parse::<Metric>() else {
+        return plain.to_owned();
+    };
+    let had = |(index, side): (usize, &Histogram)| {
+        let runs = ledger.accepted[index].get(named.name).copied().unwrap_or(0);
+        side.count() / u64::from(runs.max(1))
+    };
+    let of_kind = ledger.latencies.iter().filter(|(key, _)| key.workload == named.name && key.op == kind.name());
+    let fewest = of_kind.flat_map(|(_, sides)| sides.iter().enumerate().map(had)).min().unwrap_or(0);
+    let Some(quantile) = stat.quantile().filter(|_| fewest > 0) else { return plain.to_owned() };
+    let needed = (plumb_trust::MIN_SAMPLES_BEYOND as f64 / (1.0 - quantile)).ceil() as u64;
+    // A fifth more than just enough, for runs vary.
+    let seconds = (time_ns as f64 / 1e9 * 1.2 * needed as f64 / fewest as f64).ceil();
+    format!(
+        "it takes {needed} {kind} a run, and there were about {fewest}; try `--time {seconds:.0}s`",
+        kind = kind.name()
+    )
 }
 
 /// Places that are one provisioning, each with the first of them.

@@ -164,9 +164,10 @@ pub fn knee(key: SweepKey, levels: &[LevelRuns]) -> Option<Knee> {
     }
     let (at, _) = largest(&levels, Numbers::power)?;
     let best = levels[at];
+    // Where single runs give no interval, nothing is told apart either.
     let alike = |level: &&&LevelRuns| {
         ratio(best, level, CONFIDENCE, Numbers::power)
-            .is_some_and(|ratio| ratio.lo.is_some() && ratio.hi.is_none_or(|hi| hi >= 1.0))
+            .is_none_or(|ratio| ratio.lo.is_none() || ratio.hi.is_none_or(|hi| hi >= 1.0))
     };
     let from = levels[..at].iter().rev().take_while(alike).last().map_or(best.level, |level| level.level);
     let to = levels[at + 1..].iter().take_while(alike).last().map_or(best.level, |level| level.level);
@@ -214,12 +215,14 @@ pub fn saturation(key: SweepKey, levels: &[LevelRuns]) -> Option<Saturation> {
 /// The highest achieved rate whose 99th percentile is within the limit, by the upper end of its interval: response time
 /// where it is known, else service time. A single run has no interval, and cannot hold a limit.
 pub fn within(limit_ns: u64, levels: &[LevelRuns]) -> WithinLimit {
+    let upper_end = |level: &LevelRuns| level.spread(|run| run.waited().p99)?.hi;
+    let unjudged = levels.iter().filter(|level| !level.blocks.is_empty() && upper_end(level).is_none()).count() as u32;
     let held = levels.iter().filter_map(|level| {
-        let p99_hi_ns = level.spread(|run| run.waited().p99)?.hi?;
+        let p99_hi_ns = upper_end(level)?;
         let rate = level.mean(|run| Some(run.rate))?;
         (p99_hi_ns <= limit_ns as f64).then_some(WithinPoint { level: level.level, rate, p99_hi_ns })
     });
-    WithinLimit { limit_ns, best: held.max_by(|a, b| a.rate.total_cmp(&b.rate)) }
+    WithinLimit { limit_ns, best: held.max_by(|a, b| a.rate.total_cmp(&b.rate)), unjudged }
 }
 
 /// What is known of a size besides its numbers.

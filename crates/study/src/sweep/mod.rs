@@ -21,6 +21,7 @@ use plumb_result::compare::LeftOut;
 use plumb_result::run::TierName;
 use plumb_result::sweep::{Arrivals, Curve, Found, SWEEP_SCHEMA, Spread, SweepPoint, SweepRun, Times};
 use plumb_result::{Histogram, Level, Measurement, Metric, PhaseMeasurement, PhaseResult, RunVerdict, Sweep, SweepKey};
+use plumb_store::TagChange;
 use plumb_trust::quantile_allowed;
 use plumb_workload::validate::validate;
 use plumb_workload::{Nanos, OpKind, PerSecond, Workload};
@@ -70,6 +71,20 @@ impl SweepOutcome {
     pub fn nothing_accepted(&self) -> bool {
         let mut points = self.sweep.curves.iter().flat_map(|curve| &curve.points);
         !self.sweep.left_out.is_empty() && points.all(|point| point.rate.is_none())
+    }
+
+    /// Gives its runs one tag in the store, so that they can be found together.
+    fn tag(&mut self, bench: &mut Bench) {
+        let (Some(store), Some(first), None) = (&mut bench.store, self.sweep.runs.first(), &self.not_stored) else {
+            return;
+        };
+        // The beginning of the first run's id is the time in milliseconds.
+        let tag = format!("sweep-{}", first.get(..13).unwrap_or(first));
+        let tagged = self.sweep.runs.iter().try_for_each(|run| store.tag(run, &tag, TagChange::Add));
+        match tagged {
+            Ok(()) => self.sweep.tag = Some(tag),
+            Err(error) => self.not_stored = Some(error.to_string()),
+        }
     }
 }
 
@@ -136,6 +151,7 @@ pub fn sweep(
     let outcome = run_stages(bench, request, progress);
     let removed = bench.kept.take().map_or(Ok(()), KeptFiles::remove);
     let mut outcome = outcome?;
+    outcome.tag(bench);
     if let Err(error) = removed {
         outcome.sweep.notes.push(format!("clean up: {error}; `plumb clean` removes what is left"));
     }
@@ -313,7 +329,11 @@ impl Sweeper<'_> {
             let count = order.len();
             for (number, at) in order.into_iter().enumerate() {
                 let text = describe(&points[at].settings);
-                progress.block(&format!("{label}repeat {} of {repeats}, {} of {count}: {text}", block + 1, number + 1));
+                progress.block(&format!(
+                    "{label}repeat {} of {repeats}, point {} of {count}, {text}",
+                    block + 1,
+                    number + 1
+                ));
                 if self.run_point(bench, &mut points[at], block + 1, progress)? == Flow::Interrupted {
                     return Ok((points, Flow::Interrupted));
                 }
@@ -374,7 +394,7 @@ impl Sweeper<'_> {
             self.left_out.push(LeftOut {
                 run: outcome.result.id.clone(),
                 side: describe(&point.settings),
-                reason: why(outcome),
+                reason: outcome.rejected_because(),
             });
             return;
         }
@@ -448,6 +468,7 @@ impl Sweeper<'_> {
             memory_bytes,
             curves,
             runs: self.runs,
+            tag: None,
             left_out: self.left_out,
             notes: self.notes,
         };
@@ -461,19 +482,6 @@ fn describe(settings: &[(SweepKey, f64)]) -> String {
         return "as fast as it goes".to_owned();
     }
     settings.iter().map(|(key, level)| format!("{}={}", key.name(), key.text(*level))).collect::<Vec<_>>().join(", ")
-}
-
-/// The failed checks of a run, each once.
-fn why(outcome: &RunOutcome) -> String {
-    let mut said: Vec<&str> = Vec::new();
-    let mut reasons = Vec::new();
-    for finding in outcome.result.checks.iter().filter(|finding| finding.level == Level::Fail) {
-        if !said.contains(&finding.code.as_str()) {
-            said.push(&finding.code);
-            reasons.push(format!("{} {}", finding.code, finding.message));
-        }
-    }
-    reasons.join(" ")
 }
 
 fn measured<'a>(measurement: &'a Measurement, phase: &str) -> Option<&'a PhaseMeasurement> {

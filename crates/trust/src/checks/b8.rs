@@ -4,18 +4,25 @@ use crate::text::bytes;
 use plumb_result::observe::{BlockLayer, LayerKind};
 use plumb_workload::{CachePolicy, OpKind, Work};
 
+/// Flash has pages of at least so many bytes, and a file is kept in pages of so many, whatever the device above says of
+/// its physical block: most SSDs and all loop devices say 512.
+const PAGE_BYTES: u64 = 4096;
+
 pub(crate) static CHECK: Check = Check {
     code: "B8",
     title: "Alignment",
-    what: "Whether partitions, and the blocks of direct I/O, start and end on the device's physical blocks, and \
-           partitions on the stripes of a RAID beneath them.",
+    what: "Whether partitions, loop devices within their files, and the blocks of direct I/O start and end on the \
+           device's physical blocks, and partitions on the stripes of a RAID beneath them.",
     why: "A misaligned write makes the drive read, change and write two physical blocks. A published comparison of two \
           systems had one on partitions, which partitioning tools then began at sector 63, and the other on whole \
           disks, with 4 KiB drives.",
-    how: "Start of each partition and the kernel's `alignment_offset` against the physical block and, over RAID, the \
-          optimal I/O size; smallest block, offset and alignment of direct I/O against the physical block.",
+    how: "Start of each partition and the kernel's `alignment_offset` against the physical block (on flash and on loop \
+          devices at least a page of 4 KiB, whatever they say) and, over RAID, the optimal I/O size; offset of a loop \
+          device in its file against that page; smallest block, offset and alignment of direct I/O against the physical \
+          block.",
     threshold: "any misalignment warns",
-    settled: "Nothing to settle: a remainder of the division is misaligned.",
+    settled: "Nothing to settle where the device tells its physical block: any remainder is misaligned. The page of 4 KiB \
+              is reasoned: file systems and the page cache work in it, and flash in it or in more of them.",
     fix: "Start partitions at multiples of 1 MiB, or of the stripe; use blocks of the physical block size or a \
           multiple.",
     judges: &[Judge::Phase(look)],
@@ -53,6 +60,16 @@ fn misplaced(layer: &BlockLayer, stack: &[BlockLayer]) -> Option<Outcome> {
             ),
         ));
     }
+    if let Some(offset) = offset_in_file(layer).filter(|offset| offset % PAGE_BYTES != 0) {
+        return Some(Outcome::warn(
+            format!("{} starts at byte {offset} of its file", layer.name),
+            format!(
+                "{} starts at byte {offset} of its file, which is no multiple of the file's pages of {}.",
+                layer.name,
+                bytes(PAGE_BYTES)
+            ),
+        ));
+    }
     let start = layer.start_bytes.filter(|_| layer.kind == LayerKind::Partition)?;
     let beneath = stack.iter().filter(|other| layer.below.contains(&other.name));
     let unit = beneath.filter_map(stripe_or_block).max().or_else(|| stripe_or_block(layer))?;
@@ -64,11 +81,18 @@ fn misplaced(layer: &BlockLayer, stack: &[BlockLayer]) -> Option<Outcome> {
     })
 }
 
+/// Where a loop device begins in its file, bytes.
+fn offset_in_file(layer: &BlockLayer) -> Option<u64> {
+    layer.settings.get("offset").filter(|_| layer.kind == LayerKind::Loop)?.parse().ok()
+}
+
 /// What a partition over this layer should be a multiple of. Optimal I/O sizes of single disks are often nonsense (USB
 /// bridges report 33 553 920), so that only md's are taken for a stripe.
 fn stripe_or_block(layer: &BlockLayer) -> Option<u64> {
     let optimal = layer.optimal_io_bytes.filter(|size| *size > 0 && layer.kind == LayerKind::Md);
-    optimal.or(layer.physical_block_bytes).filter(|size| *size > 0)
+    let has_pages = layer.kind == LayerKind::Loop || layer.rotational == Some(false);
+    let block = layer.physical_block_bytes.map(|size| if has_pages { size.max(PAGE_BYTES) } else { size });
+    optimal.or(block).filter(|size| *size > 0)
 }
 
 fn small_direct_block(view: &PhaseView<'_>, physical: u64) -> Option<Outcome> {
@@ -102,6 +126,7 @@ fn small_direct_block(view: &PhaseView<'_>, physical: u64) -> Option<Outcome> {
 mod tests {
     use crate::fixture::{MIB, Scene};
     use plumb_result::Level;
+    use plumb_result::observe::LayerKind;
     use plumb_workload::CachePolicy;
 
     #[test]
@@ -111,6 +136,37 @@ mod tests {
         assert_eq!(finding.level, Level::Warn);
         assert!(finding.message.contains("starts at byte 32256"), "{}", finding.message);
         assert_eq!(Scene::reading(MIB).partition(63 * 512, 512).level("B8"), Some(Level::Pass));
+    }
+
+    /// Most SSDs call their physical block 512 bytes, and have pages of 4 KiB and more.
+    #[test]
+    fn a_partition_at_sector_63_of_flash_and_of_a_loop_device_warns_whatever_the_device_says() {
+        let at = |start: u64, kind, rotational| {
+            Scene::reading(MIB).disk_kind(kind, rotational).partition(start * 512, 512).level("B8")
+        };
+        assert_eq!(at(63, LayerKind::Disk, true), Some(Level::Pass), "a disk of 512-byte sectors");
+        for (kind, rotational) in [(LayerKind::Disk, false), (LayerKind::Loop, true)] {
+            assert_eq!(at(63, kind, rotational), Some(Level::Warn), "{kind:?}");
+            assert_eq!(at(2048, kind, rotational), Some(Level::Pass), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_loop_device_that_starts_within_a_page_of_its_file_warns() {
+        let at = |offset: &str| {
+            Scene::reading(MIB).leaf_layer(|disk| {
+                disk.kind = LayerKind::Loop;
+                disk.settings.insert("offset".to_owned(), offset.to_owned());
+            })
+        };
+        assert_eq!(at("0").level("B8"), Some(Level::Pass));
+        assert_eq!(at("1048576").level("B8"), Some(Level::Pass));
+        let finding = at("32256").finding("B8").unwrap();
+        assert_eq!(finding.level, Level::Warn);
+        assert_eq!(
+            finding.message,
+            "vda starts at byte 32256 of its file, which is no multiple of the file's pages of 4 KiB."
+        );
     }
 
     #[test]

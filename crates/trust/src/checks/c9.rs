@@ -13,7 +13,7 @@ pub(crate) static CHECK: Check = Check {
           dd came to half of the rate of the other tool. Swap may lie on the very disk under test.",
     how: "`pswpin` and `pswpout` of /proc/vmstat, `VmSwap` of Plumb's own processes, and the pressure stall \
           information of memory.",
-    threshold: "any of Plumb's own memory swapped out meanwhile fails; any other swapping warns; tasks waiting for \
+    threshold: "any of Plumb's own memory swapped out meanwhile, or in swap while the machine swapped in, fails; any other swapping warns; tasks waiting for \
                 memory more than 10 % of the time are noted",
     settled: "Nothing to settle for swapping. Stalls: a tenth of the time is twice the margin of comparisons, and only \
               noted, since who waited may be another process.",
@@ -37,8 +37,20 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             format!("{} of Plumb's own memory were swapped out while it measured.", bytes(own)),
         );
     }
-    let pages = after.swap_in_pages.saturating_sub(before.swap_in_pages)
-        + after.swap_out_pages.saturating_sub(before.swap_out_pages);
+    // What was out already when the clock started comes in and goes out again, and may be less at the end.
+    let swapped_in = after.swap_in_pages.saturating_sub(before.swap_in_pages);
+    let own = before.own_swap_bytes.max(after.own_swap_bytes);
+    if own > 0 && swapped_in > 0 {
+        return Outcome::fail(
+            format!("{} of Plumb in swap, {} swapped in", bytes(own), count(swapped_in, "page")),
+            format!(
+                "{} of Plumb's own memory were in swap while it measured, and the machine swapped in {}.",
+                bytes(own),
+                count(swapped_in, "page")
+            ),
+        );
+    }
+    let pages = swapped_in + after.swap_out_pages.saturating_sub(before.swap_out_pages);
     if pages > 0 {
         let pages = count(pages, "page");
         return Outcome::warn(format!("{pages} swapped"), format!("The machine swapped {pages} while the phase ran."));
@@ -67,6 +79,16 @@ mod tests {
         assert_eq!(Scene::reading(MIB).level("C9"), Some(Level::Pass));
         assert_eq!(Scene::reading(MIB).swapped_pages(1).level("C9"), Some(Level::Warn));
         assert_eq!(Scene::reading(MIB).own_swap(4096).level("C9"), Some(Level::Fail));
+    }
+
+    /// A load that thrashes has most of its buffers out before the clock starts, and often fewer at its end.
+    #[test]
+    fn own_memory_that_was_out_already_fails_where_the_machine_swaps_in() {
+        let out = |swapped_in| Scene::reading(MIB).own_swap_from(40 * MIB, 8 * MIB, swapped_in);
+        assert_eq!(out(0).level("C9"), Some(Level::Pass), "what lies idle in swap is in nobody's way");
+        let finding = out(9000).finding("C9").unwrap();
+        assert_eq!(finding.level, Level::Fail);
+        assert!(finding.message.starts_with("40 MiB of Plumb's own memory were in swap"), "{}", finding.message);
     }
 
     #[test]

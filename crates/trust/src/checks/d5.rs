@@ -71,7 +71,7 @@ fn named(differences: &[&Difference]) -> String {
     let mut parts: Vec<String> = differences
         .iter()
         .take(NAMED)
-        .map(|one| format!("{} ({} → {})", one.fact, one.baseline, one.candidate))
+        .map(|one| format!("{} ({} → {})", one.short(), one.baseline, one.candidate))
         .collect();
     if differences.len() > NAMED {
         parts.push(format!("{} more", differences.len() - NAMED));

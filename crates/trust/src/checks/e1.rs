@@ -91,7 +91,7 @@ fn rejected_by(view: &ComparisonView<'_>) -> Option<String> {
     }
     let commands: Vec<String> = codes.iter().map(|code| format!("`plumb explain {code}`")).collect();
     Some(format!(
-        "Mend what the runs were rejected for ({} say how); more of the same runs would be rejected too.",
+        "Mend what the runs were rejected for (see {}); more of the same runs would be rejected too.",
         commands.join(", ")
     ))
 }

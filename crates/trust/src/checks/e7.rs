@@ -3,6 +3,7 @@ use crate::evidence::{Ground, PhaseView, RunView};
 use crate::series::{Series, drift, left_in_memory, memory_takes_the_writes};
 use crate::text::{count, nanos, percent};
 use crate::tier::rate_tier;
+use plumb_result::assertion::PRECONDITIONING;
 use plumb_result::{Level, Tier};
 use plumb_workload::OpKind;
 
@@ -52,7 +53,11 @@ struct Short<'a> {
 }
 
 fn look(run: &RunView<'_>) -> Outcome {
-    let timed = || run.phases.iter().filter(|view| view.ground != Ground::Nothing && view.measured.count() > 0);
+    // What only prepares the storage is no measurement.
+    let measures = |view: &&PhaseView<'_>| !view.measured.name.starts_with(PRECONDITIONING);
+    let timed = || {
+        run.phases.iter().filter(measures).filter(|view| view.ground != Ground::Nothing && view.measured.count() > 0)
+    };
     if timed().next().is_none() {
         return Outcome::NotApplicable;
     }

@@ -1,0 +1,232 @@
+//! What holds a load back that is not its storage: control groups, and too little memory.
+
+use crate::alone;
+use crate::common::disks::{Loop, Mounted, Swap};
+use crate::common::groups::{Controller, Group, Version};
+use crate::common::{Home, Said, alarms, assert_found, assert_quiet, findings, needs};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+
+/// Reads of 4 KiB at random for a while.
+fn reading(size_mib: u64, cache: &str, seconds: u32) -> String {
+    format!(
+        "name = \"limits\"\n[target.data.file]\npath = \"data\"\nsize = \"{size_mib}MiB\"\n[[phase]]\nname = \"read\"\n\
+         cache = \"{cache}\"\nstop.time = \"{seconds}s\"\n[[phase.workers]]\ntarget = \"data\"\nwork.blocks.pattern = \"random\"\n"
+    )
+}
+
+fn limiter(result: &Value) -> &str {
+    let limiter = &result["phases"][0]["limiter"];
+    eprintln!("limiter: {} ({})", limiter["what"], limiter["text"]);
+    limiter["what"].as_str().unwrap()
+}
+
+/// The finding, for the log of the test.
+fn show(result: &Value, code: &str) {
+    let checks = result["checks"].as_array().unwrap();
+    for finding in checks.iter().filter(|finding| finding["code"] == code) {
+        eprintln!("{code} {}: {}", finding["level"], finding["message"]);
+    }
+}
+
+/// The files of the other version of control groups are read from recorded trees.
+fn say_version(group: &Group, file_of_two: &str) {
+    if group.version == Version::One {
+        needs::not_shown(&format!(
+            "version 1 of control groups has this controller here; `{file_of_two}` of version 2 is covered by the recorded \
+             trees of plumb-probe and the scenes of plumb-trust"
+        ));
+    }
+}
+
+/// Protects: the rate of a limit is never taken for the device's.
+#[test]
+fn a_limit_of_io_is_named_where_it_binds() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::on(Loop::in_memory(256 * MIB), "ext4", ""), Home::new());
+    home.file("limits.toml", &reading(64, "direct", 2));
+    let held_to = |ops_per_second: u64| -> Result<Value, String> {
+        let group = Group::new(Controller::Io)?.limit_reads(mounted.disk.as_ref().unwrap(), ops_per_second)?;
+        say_version(&group, "io.max");
+        Ok(group.plumb(&home, &format!("run limits.toml --at {} --json", mounted.as_str())).ran().json())
+    };
+    let bound = match held_to(500) {
+        Ok(bound) => bound,
+        Err(why) => return needs::skip(&why),
+    };
+    show(&bound, "C12");
+    assert_found(&bound, "C12", "warn", "A control group limits reads on loop");
+    assert_found(&bound, "C12", "warn", "to 500 ops/s");
+    assert_eq!(limiter(&bound), "io-limit");
+    // A limit that is far away is said, and blamed for nothing.
+    let free = held_to(1_000_000_000).unwrap();
+    show(&free, "C12");
+    assert_quiet(&free, "C12");
+    assert_found(&free, "C12", "note", "A control group limits reads on loop");
+    assert_ne!(limiter(&free), "io-limit");
+}
+
+/// Protects: what a quota of processor time gives is never taken for what the storage gives.
+#[test]
+fn a_quota_of_processor_time_is_named_where_it_binds() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::on(Loop::in_memory(256 * MIB), "ext4", ""), Home::new());
+    // From memory, so that nothing but the processor is needed.
+    home.file("limits.toml", &reading(64, "warm", 2));
+    let held_to = |percent: u32| -> Result<Value, String> {
+        let group = Group::new(Controller::Cpu)?.limit_cpu_percent(percent)?;
+        say_version(&group, "cpu.max");
+        Ok(group.plumb(&home, &format!("run limits.toml --at {} --json", mounted.as_str())).ran().json())
+    };
+    let bound = match held_to(20) {
+        Ok(bound) => bound,
+        Err(why) => return needs::skip(&why),
+    };
+    show(&bound, "C12");
+    assert_found(&bound, "C12", "warn", "A control group limits the processors to 0.2 of");
+    assert_eq!(limiter(&bound), "cpu-limit");
+    // More than any machine of these tests has.
+    let free = held_to(1_000_000).unwrap();
+    show(&free, "C12");
+    assert_eq!(findings(&free, "C12", "pass").len(), 1, "{:#}", free["checks"]);
+    assert_ne!(limiter(&free), "cpu-limit");
+}
+
+/// A group with so much memory, or a skip.
+fn with_memory(bytes: u64) -> Option<Group> {
+    match Group::new(Controller::Memory).and_then(|group| group.limit_memory(bytes)) {
+        Ok(group) => {
+            say_version(&group, "memory.max");
+            Some(group)
+        }
+        Err(why) => {
+            needs::skip(&why);
+            None
+        }
+    }
+}
+
+/// Protects: a working set around what memory there is, where a few MiB change everything, is not measured in silence;
+/// and the memory of a control group counts, not the machine's.
+#[test]
+fn a_working_set_around_the_memory_of_a_control_group_is_on_the_cliff() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let Some(group) = with_memory(128 * MIB) else { return };
+    let (mounted, home) = (Mounted::on_loop("ext4", 512 * MIB, ""), Home::new());
+    let run = |size_mib: u64| {
+        home.file("limits.toml", &reading(size_mib, "as-is", 1));
+        let result = group.plumb(&home, &format!("run limits.toml --at {} --json", mounted.as_str())).ran().json();
+        show(&result, "B6");
+        result
+    };
+    assert_found(&run(102), "B6", "warn", "0.8 times the memory of 128 MiB: on the cliff");
+    let far_below = run(12);
+    assert_quiet(&far_below, "B6");
+    assert_found(&far_below, "B6", "note", "this is a cache workload");
+    let far_above = run(320);
+    assert_eq!(findings(&far_above, "B6", "pass").len(), 1, "{:#}", far_above["checks"]);
+}
+
+/// Protects: buffers that do not fit into memory go to swap, and what is measured then is the swap.
+#[test]
+fn buffers_that_are_swapped_out_reject_the_run() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4", "mkswap", "swapon", "swapoff"]) {
+        return;
+    }
+    let home = Home::new();
+    let mounted = Mounted::on_loop("ext4", 512 * MIB, "");
+    // 4 buffers of 32 MiB.
+    home.file(
+        "swap.toml",
+        "name = \"swap\"\n[target.data.file]\npath = \"data\"\nsize = \"128MiB\"\n[[phase]]\nname = \"read\"\ncache = \"as-is\"\n\
+         stop.time = \"2s\"\n[[phase.workers]]\ntarget = \"data\"\ncount = 4\nwork.blocks.block = \"32MiB\"\n",
+    );
+    let line = format!("run swap.toml --at {} --json", mounted.as_str());
+    {
+        let Some(group) = with_memory(112 * MIB) else { return };
+        let _swap = match Swap::on(Loop::new(512 * MIB)) {
+            Ok(swap) => swap,
+            Err(why) => return needs::skip(&why),
+        };
+        let swapped = group.plumb(&home, &line).expect(3).json();
+        show(&swapped, "C9");
+        assert_found(&swapped, "C9", "fail", "of Plumb's own memory were");
+    }
+    // Without swap, and with the memory that it needs.
+    let Some(group) = with_memory(512 * MIB) else { return };
+    let held = group.plumb(&home, &line).ran().json();
+    show(&held, "C9");
+    assert_eq!(findings(&held, "C9", "fail"), Vec::<&Value>::new());
+}
+
+/// Protects: what is to be warm is warm, though the cache is full of what was read over and over before.
+#[test]
+fn a_set_is_warm_though_the_cache_was_full_of_another() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let Some(group) = with_memory(128 * MIB) else { return };
+    let (mounted, home) = (Mounted::on_loop("ext4", 512 * MIB, ""), Home::new());
+    let target =
+        |name: &str, size_mib: u64| format!("[target.{name}.file]\npath = \"{name}\"\nsize = \"{size_mib}MiB\"\n");
+    let phase = |target: &str| {
+        format!(
+            "[[phase]]\nname = \"{target}\"\ncache = \"warm\"\nstop.time = \"2s\"\n[[phase.workers]]\ntarget = \"{target}\"\n\
+             depth = 32\nwork.blocks.pattern = \"random\"\n"
+        )
+    };
+    let all = [target("large", 256), target("small", 40), phase("large"), phase("small")].concat();
+    home.file("warm.toml", &format!("name = \"warm\"\n{all}"));
+    let result = group.plumb(&home, &format!("run warm.toml --at {} --json", mounted.as_str())).ran().json();
+    show(&result, "A2");
+    let short: Vec<&Value> = findings(&result, "A2", "note");
+    assert!(short.iter().any(|finding| finding["phase"] == "large"), "256 MiB do not fit: {short:#?}");
+    // A page or two may have gone again: as good as all of it, and not half.
+    let resident = |finding: &Value| finding["observed"].as_str().unwrap().split(' ').next().unwrap().parse::<f64>();
+    for finding in short.iter().filter(|finding| finding["phase"] == "small") {
+        assert!(resident(finding).is_ok_and(|percent| percent > 95.0), "{finding:#}");
+    }
+}
+
+/// Protects: the end of the cache is found on the curve where it is, which is where the control group has it.
+#[test]
+fn a_sweep_of_the_size_finds_the_end_of_the_cache() {
+    const LIMIT: u64 = 128 * MIB;
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let Some(group) = with_memory(LIMIT) else { return };
+    // The image is sparse; a sweep takes no more than a tenth of what is free.
+    let (mounted, home) = (Mounted::on_loop("ext4", 8192 * MIB, ""), Home::new());
+    let line = format!("sweep size=16M,32M,64M,128M,256M {} --time 500ms --repeat 2 --json", mounted.as_str());
+    let said: Said = group.plumb(&home, &line).ran();
+    let sweep = said.json();
+    eprintln!("{}", sweep["verdict_note"]);
+    assert_eq!(sweep["memory_bytes"], LIMIT);
+    let curve = &sweep["curves"][0];
+    let runs = curve["points"].as_array().unwrap().iter().map(|point| point["rate"]["runs"].as_u64().unwrap_or(0));
+    let left_out = sweep["left_out"].as_array().unwrap();
+    if runs.clone().any(|runs| runs == 0) {
+        let why = left_out.iter().map(|one| one["reason"].as_str().unwrap_or_default()).collect::<Vec<_>>().join("\n");
+        return needs::not_shown(&format!("others on this disk had whole points of the curve rejected:\n{why}"));
+    }
+    let edge = &curve["found"]["edge"];
+    let (below, above) = (edge["below_bytes"].as_f64(), edge["above_bytes"].as_f64());
+    let (Some(below), Some(above)) = (below, above) else { panic!("no edge: {curve:#}") };
+    assert!(below >= LIMIT as f64 / 2.0 && above <= LIMIT as f64 * 2.0, "{edge:#}");
+    let last = home.plumb("show last --json").expect(0).json();
+    assert!(alarms(&last, "C12").is_empty(), "a limit of memory is none of I/O");
+}

@@ -1,0 +1,241 @@
+//! Places that are not what their names say: devices in memory, partitions off their pages, file systems that are full or
+//! not finished, caches below caches; and quiet ones, on which nothing is to be said.
+
+use crate::common::disks::{Loop, Mounted};
+use crate::common::{Home, assert_found, assert_no_test_data, assert_quiet, findings, flat, metric, needs, verdicts};
+use crate::{alone, trusted_but_for_others};
+use serde_json::Value;
+
+const MIB: u64 = 1 << 20;
+
+fn show(result: &Value, code: &str) {
+    let checks = result["checks"].as_array().unwrap();
+    for finding in checks.iter().filter(|finding| finding["code"] == code) {
+        eprintln!("{code} {}: {}", finding["level"], finding["message"]);
+    }
+}
+
+/// Reads of 4 KiB at random, round the page cache.
+const READING: &str = "name = \"place\"\n[target.data.file]\npath = \"data\"\nsize = \"4MiB\"\n[[phase]]\nname = \"read\"\n\
+                       cache = \"direct\"\nstop.time = \"1s\"\n[[phase.workers]]\ntarget = \"data\"\n\
+                       work.blocks.pattern = \"random\"\n";
+
+/// Runs [`READING`], in another size where that is said.
+fn read(home: &Home, place: &str, size: &str) -> Value {
+    home.file("place.toml", &READING.replace("4MiB", size));
+    home.plumb(&format!("run place.toml --at {place} --json")).ran().json()
+}
+
+/// Protects: a loop device is no device where its image is memory, however many file systems lie between.
+#[test]
+fn a_loop_device_in_memory_is_no_device() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let home = Home::new();
+    let lower = Mounted::on(Loop::in_memory(256 * MIB), "ext4", "");
+    let upper = Mounted::on(Loop::within(lower.path(), 128 * MIB), "ext4", "");
+    for mounted in [&lower, &upper] {
+        let result = read(&home, mounted.as_str(), "16MiB");
+        show(&result, "A1");
+        assert_eq!(metric(&result, "read", "read.iops")["tier"], "cache", "{:#}", result["target"]);
+        assert_found(&result, "A1", "warn", "lives in memory");
+        home.plumb(&format!("run place.toml --at {}", mounted.as_str())).ran().says(&["memory"]);
+    }
+    // The device itself, without a file system.
+    let bare = Loop::in_memory(64 * MIB);
+    home.file(
+        "bare.toml",
+        &READING.replace(
+            "[target.data.file]\npath = \"data\"",
+            &format!("[target.data.device]\npath = {:?}", bare.device()),
+        ),
+    );
+    let result = home.plumb("run bare.toml --json").ran().json();
+    assert_eq!(metric(&result, "read", "read.iops")["tier"], "cache", "{:#}", result["target"]);
+    // And one on a disk is one.
+    let disk = Mounted::on_loop("ext4", 256 * MIB, "");
+    let result = read(&home, disk.as_str(), "16MiB");
+    assert_quiet(&result, "A1");
+    assert_eq!(metric(&result, "read", "read.iops")["tier"], "device");
+}
+
+/// Protects: blocks that lie over two pages each are not measured in silence.
+#[test]
+fn partitions_and_loop_devices_that_lie_across_pages_are_called_so() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4", "sfdisk", "partx"]) {
+        return;
+    }
+    let home = Home::new();
+    let look = |disk: Loop| {
+        let mounted = Mounted::on(disk, "ext4", "");
+        let result = read(&home, mounted.as_str(), "4MiB");
+        show(&result, "B8");
+        result
+    };
+    assert_found(
+        &look(Loop::partition(128 * MIB, 63)),
+        "B8",
+        "warn",
+        "p1 starts at byte 32256, which is no multiple of 4 KiB",
+    );
+    assert_eq!(findings(&look(Loop::partition(128 * MIB, 2048)), "B8", "pass").len(), 1);
+    assert_found(&look(Loop::from_byte(128 * MIB, 63 * 512)), "B8", "warn", "starts at byte 32256 of its file");
+    assert_eq!(findings(&look(Loop::from_byte(128 * MIB, MIB)), "B8", "pass").len(), 1);
+}
+
+/// Protects: what a full file system gives is said to be that.
+#[test]
+fn a_nearly_full_file_system_is_graded() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4", "fallocate"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::on_loop("ext4", 256 * MIB, ""), Home::new());
+    // Something to read that is there already, since nothing may be written to a file system as full as this.
+    let there = mounted.path().join("there");
+    std::fs::write(&there, vec![0x5a; 4 << 20]).unwrap();
+    let text =
+        READING.replace("\"data\"\nsize = \"4MiB\"", &format!("{:?}\nprepare = \"nothing\"", there.to_str().unwrap()));
+    home.file("there.toml", &text);
+    let leave = |percent: u64| {
+        let fill = mounted.path().join("fill");
+        let _ = std::fs::remove_file(&fill);
+        // Removed blocks are free once they are in the journal.
+        rustix::fs::syncfs(std::fs::File::open(mounted.path()).unwrap()).unwrap();
+        let space = rustix::fs::statvfs(mounted.path()).unwrap();
+        let bytes = (space.f_bavail - space.f_blocks * percent / 100) * space.f_frsize;
+        crate::common::disks::system("fallocate", &["-l", &bytes.to_string(), fill.to_str().unwrap()]);
+        let result = home.plumb("run there.toml --json").ran().json();
+        show(&result, "D1");
+        result
+    };
+    assert_found(&leave(3), "D1", "fail", "Only 3");
+    // Nothing is written to it, and why is said.
+    home.file("place.toml", READING);
+    home.plumb(&format!("run place.toml --at {}", mounted.as_str())).expect(5).complains(&["less than 5 %"]);
+    let check = home.plumb(&format!("check {} --json", mounted.as_str())).expect(3).json();
+    assert_found(&check, "D1", "fail", "are free");
+    let tight = leave(10);
+    assert_found(&tight, "D1", "warn", "are free");
+    assert_eq!(findings(&tight, "D1", "fail").len(), 0);
+    assert_eq!(findings(&leave(30), "D1", "pass").len(), 1);
+}
+
+/// Protects: the kernel's zeroing of a fresh ext4 is not measured as if it were the load's.
+#[test]
+fn an_ext4_whose_inode_tables_are_not_done_rejects_the_run() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let home = Home::new();
+    {
+        let lazy = Mounted::lazily_made(Loop::uncached(8192 * MIB));
+        let result = read(&home, lazy.as_str(), "4MiB");
+        show(&result, "C3");
+        assert_found(&result, "C3", "fail", "still zeroed the inode tables of the fresh ext4 on loop");
+        assert_eq!(result["verdict"], "reject");
+    }
+    // The thread may live on for somebody else's.
+    let done = Mounted::on_loop("ext4", 1024 * MIB, "");
+    let result = read(&home, done.as_str(), "4MiB");
+    show(&result, "C3");
+    assert_eq!(findings(&result, "C3", "fail"), Vec::<&Value>::new());
+}
+
+/// Protects: a cold file set is cold below the file system as well, where a loop device's image has pages of its own.
+#[test]
+fn a_cold_file_set_on_a_loop_device_comes_from_the_device() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    // The image is cached.
+    let (mounted, home) = (Mounted::on(Loop::new(512 * MIB), "ext4", ""), Home::new());
+    home.file(
+        "set.toml",
+        "name = \"set\"\n[target.mail.tree]\npath = \"mail\"\nfiles = 1000\nwidth = 10\ndepth = 1\nsize = \"64KiB\"\n\
+         preallocated-percent = 100\n[[phase]]\nname = \"read\"\ncache = \"cold\"\n[[phase.workers]]\ntarget = \"mail\"\n\
+         limit.ops = 3000\nwork.flow.steps = [{ open = { file = \"sequential\" } }, \"read-whole\", \"close\"]\n",
+    );
+    let run = || trusted_but_for_others(&home.plumb(&format!("run set.toml --at {} --json", mounted.as_str())));
+    let result = run();
+    show(&result, "A7");
+    assert_eq!(metric(&result, "read", "read.bw")["tier"], "device", "{:#}", result["checks"]);
+    assert_quiet(&result, "A7");
+    assert_quiet(&result, "A1");
+    assert_no_test_data(mounted.path());
+}
+
+/// Protects: a run with nothing wrong is not talked down. A short one is noted to be short, and no more.
+#[test]
+fn a_quiet_run_of_five_seconds_is_not_warned_of_its_series() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4", "mount"]) {
+        return;
+    }
+    let home = Home::new();
+    for mounted in [Mounted::on(Loop::in_memory(256 * MIB), "ext4", ""), Mounted::in_memory(256 * MIB)] {
+        let line = format!("run random-read --at {} --set size=16MiB --set time=5s --json", mounted.as_str());
+        let result = trusted_but_for_others(&home.plumb(&line));
+        for code in ["E2", "E3", "E7"] {
+            show(&result, code);
+            assert_quiet(&result, code);
+        }
+        assert_found(&result, "E7", "note", "took 5");
+    }
+}
+
+/// Protects: when Plumb has ended, nothing of it holds the place any more: a script may unmount it at once.
+#[test]
+fn a_place_can_be_unmounted_as_soon_as_plumb_has_ended() {
+    let _alone = alone();
+    if !needs::root_and(&["mount", "umount"]) {
+        return;
+    }
+    let home = Home::new();
+    for _ in 0..5 {
+        let mounted = Mounted::in_memory(64 * MIB);
+        let line = "run random-read --set size=8MiB --set time=200ms --set backend=io-uring --at";
+        home.plumb(&format!("{line} {}", mounted.as_str())).ran();
+        crate::common::disks::system("umount", &[mounted.as_str()]);
+    }
+}
+
+/// Protects: a floor that was measured at a place is found again there, and shown beside what it bounds.
+#[test]
+fn a_noise_floor_is_shown_by_the_next_comparison_there() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup", "mkfs.ext4"]) {
+        return;
+    }
+    let (mounted, home) = (Mounted::on(Loop::in_memory(512 * MIB), "ext4", ""), Home::new());
+    let place = mounted.as_str();
+    let more = "--for random-read --time 300ms --size 16MiB --json";
+    let noise = home.plumb(&format!("noise {place} --budget 12s {more}")).ran().json();
+    eprintln!("{}", noise["note"]);
+    let floors = noise["floors"].as_array().unwrap();
+    if floors.is_empty() {
+        return needs::not_shown(&format!("too many runs were rejected for a floor: {:#}", noise["left_out"]));
+    }
+    assert!(floors.iter().all(|floor| floor["floor"].as_f64().unwrap() > 0.0), "{floors:#?}");
+    let compare = |more: &str| home.plumb(&format!("compare {place} {place} --budget 6s {more}")).ran();
+    let comparison = compare(more).json();
+    for contrast in comparison["contrasts"].as_array().unwrap() {
+        let share = contrast["floor"]["share"].as_f64();
+        assert!(share.is_some_and(|share| share > 0.0), "{} has no floor: {contrast:#}", contrast["metric"]);
+        assert_eq!(contrast["floor"]["measured_at"], noise["measured_at"]);
+    }
+    let page = compare(more.trim_end_matches("--json"));
+    assert!(flat(&page.out).contains("noise floor"), "{}", page.out);
+    // A place without a floor shows none.
+    let other = Mounted::on(Loop::in_memory(512 * MIB), "ext4", "");
+    let elsewhere = home.plumb(&format!("compare {0} {0} --budget 4s {more}", other.as_str())).ran().json();
+    assert!(!verdicts(&elsewhere).is_empty());
+    for contrast in elsewhere["contrasts"].as_array().unwrap() {
+        assert!(contrast["floor"].is_null(), "{contrast:#}");
+    }
+}

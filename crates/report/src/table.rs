@@ -1,0 +1,91 @@
+//! Tables of a page: columns as wide as their widest cell, of which the less important leave where the page is narrow.
+
+const GAP: &str = "  ";
+
+/// To which side of its column a cell is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Align {
+    Left,
+    Right,
+}
+
+/// One column: its title, and one text a row.
+pub(crate) struct Column {
+    pub(crate) title: String,
+    pub(crate) cells: Vec<String>,
+    pub(crate) align: Align,
+    /// Where the page is too narrow, columns are left out in this order; `None` stays.
+    pub(crate) leaves: Option<u32>,
+}
+
+impl Column {
+    fn width(&self) -> usize {
+        self.cells.iter().map(|cell| cell.chars().count()).chain([self.title.chars().count()]).max().unwrap_or(0)
+    }
+
+    fn set(&self, text: &str) -> String {
+        let width = self.width();
+        match self.align {
+            Align::Right => format!("{text:>width$}"),
+            Align::Left => format!("{text:width$}"),
+        }
+    }
+}
+
+/// A table as lines, none of which ends in spaces.
+pub(crate) struct Lines {
+    pub(crate) head: String,
+    pub(crate) rows: Vec<String>,
+}
+
+/// Sets columns, all of equally many cells, within so many columns of the terminal.
+pub(crate) fn set(mut columns: Vec<Column>, width: usize) -> Lines {
+    while width_of(&columns) > width
+        && let Some(first) = columns.iter().filter_map(|column| column.leaves).min()
+    {
+        columns.retain(|column| column.leaves != Some(first));
+    }
+    let line = |cell: &dyn Fn(&Column) -> String| {
+        columns.iter().map(|column| format!("{GAP}{}", cell(column))).collect::<String>().trim_end().to_owned()
+    };
+    let rows = columns.first().map_or(0, |column| column.cells.len());
+    Lines {
+        head: line(&|column| column.set(&column.title)),
+        rows: (0..rows).map(|row| line(&|column| column.set(&column.cells[row]))).collect(),
+    }
+}
+
+/// How wide the columns are side by side.
+pub(crate) fn width_of(columns: &[Column]) -> usize {
+    columns.iter().map(|column| GAP.len() + column.width()).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(title: &str, cells: [&str; 2], align: Align, leaves: Option<u32>) -> Column {
+        Column { title: title.to_owned(), cells: cells.map(str::to_owned).to_vec(), align, leaves }
+    }
+
+    fn columns() -> Vec<Column> {
+        vec![
+            column("name", ["a", "long one"], Align::Left, None),
+            column("n", ["5", "1000"], Align::Right, Some(2)),
+            column("also", ["x", ""], Align::Left, Some(1)),
+        ]
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let lines = set(columns(), 80);
+        assert_eq!(lines.head, "  name         n  also");
+        assert_eq!(lines.rows, ["  a            5  x", "  long one  1000"]);
+    }
+
+    #[test]
+    fn columns_leave_in_their_order_and_the_last_stay() {
+        assert_eq!(set(columns(), 17).head, "  name         n");
+        assert_eq!(set(columns(), 5).head, "  name");
+    }
+}
