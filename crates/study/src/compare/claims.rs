@@ -184,7 +184,7 @@ pub fn contrast(claim: &Claim, rows: &[Row], terms: &Terms<'_>) -> Contrast {
     let verdict = if capped.is_some() { ContrastVerdict::CannotTell } else { said };
     // More blocks do not lift what a check forbids, unless it forbids for want of blocks.
     let lifts =
-        assessment.note == Note::TooFewBlocks || !terms.findings.iter().any(|one| forbids(one)) && capped.is_none();
+        assessment.note == Note::TooFewBlocks || !terms.findings.iter().any(forbids) && capped.is_none();
     // Equivalence is read from the narrower interval, so that one is shown with it.
     let ratio = if verdict == ContrastVerdict::Equivalent { assessment.narrow } else { assessment.ratio };
     let note = match (&capped, assessment.note) {
