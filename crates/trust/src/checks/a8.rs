@@ -8,8 +8,8 @@ pub(crate) static CHECK: Check = Check {
     code: "A8",
     title: "Short or empty",
     what: "Whether ops moved what they were asked to move, and whether the phase did anything at all.",
-    why: "A published comparison ends with a dd from /dev/null into the test file: 0 bytes, reported like the others. \
-          PostMark ignores what write() returns to this day.",
+    why: "A published comparison ends with a dd from /dev/null into the test file: it read 0 bytes, and emptied a file \
+          of 100 GiB. PostMark ignores what write() returns.",
     how: "What each read and write returned against what it asked for; bytes and ops of the phase.",
     threshold: "any short op warns; no byte, or no op, fails",
     settled: "Nothing to settle: an op that returned less is a fact, and so is a phase of no bytes. Tried on simulated \

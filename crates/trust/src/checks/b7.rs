@@ -9,8 +9,8 @@ pub(crate) static CHECK: Check = Check {
     title: "Overlapping streams",
     what: "Whether workers that go through a range in order met on the same bytes: two readers of which the second reads \
            from a cache what the first has fetched, or two writers of the same blocks. Random patterns may share a range.",
-    why: "A published test of a disk had 30 jobs read the same file from its start: one of them asked the disk, and 29 read \
-          memory. Each job's rate was printed, and their sum was many times the disk's.",
+    why: "A published test of an SSD had 30 fio threads read the same blocks in order: who comes second is answered by \
+          what the first has fetched, and the sum of the rates is then not the disk's.",
     how: "The ranges of the workers that read or write in order (target, offset, offset-increment, span, file to begin \
           with), as far as each of them got.",
     threshold: "any byte that two workers went over warns",

@@ -13,13 +13,16 @@ pub(crate) static CHECK: Check = Check {
     title: "Alignment",
     what: "Whether partitions, loop devices within their files, and the blocks of direct I/O start and end on the \
            device's physical blocks, and partitions on the stripes of a RAID beneath them.",
-    why: "A misaligned write makes the drive read, change and write two physical blocks. A published comparison of \
-          two systems put one on a partition from sector 63 and the other on whole disks, with 4 KiB drives.",
+    why: "A misaligned write makes the drive read, change and write two physical blocks. A published comparison of two \
+          systems had one on partitions, which partitioning tools then began at sector 63, and the other on whole \
+          disks, with 4 KiB drives.",
     how: "Start of each partition and the kernel's `alignment_offset` against the physical block (on flash and on loop \
           devices at least a page of 4 KiB, whatever they say) and, over RAID, the optimal I/O size; offset of a loop \
-          device in its file against that page; smallest block, offset and alignment of direct I/O against the physical block.",
+          device in its file against that page; smallest block, offset and alignment of direct I/O against the physical \
+          block.",
     threshold: "any misalignment warns",
-    settled: "Nothing to settle: a remainder of the division is misaligned.",
+    settled: "Nothing to settle where the device tells its physical block: any remainder is misaligned. The page of 4 KiB \
+              is reasoned: file systems and the page cache work in it, and flash in it or in more of them.",
     fix: "Start partitions at multiples of 1 MiB, or of the stripe; use blocks of the physical block size or a \
           multiple.",
     judges: &[Judge::Phase(look)],

@@ -10,8 +10,9 @@ pub(crate) static CHECK: Check = Check {
     what: "Whether an array, pool or file system on the target's disks was resyncing, rebuilding, reshaping, checking, \
            scrubbing or balancing, or lacked a device, during any part of the phase.",
     why: "A new md array resyncs for hours: a published comparison of two software mirrors built one, made a file \
-          system and measured at once, and held the array's own reads and writes against the other side. md(4), \
-          \"SYNCING\"; a degraded parity array computes each read of the missing disk from all others.",
+          system and measured, without a word of waiting, so that the array's own reads and writes were probably part \
+          of one side. md(4), \"SYNCING\"; a degraded parity array computes each read of the missing disk from all \
+          others.",
     how: "`md/sync_action` and `md/degraded` of every array that shares a disk with the target, \
           `exclusive_operation` and the scrub record of btrfs, devices of pvmove, the state of a ZFS pool: before the \
           phase, once a second, and after it. LVM RAID and the scrubs of ZFS tell only their own tools.",

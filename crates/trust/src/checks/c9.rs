@@ -9,8 +9,8 @@ pub(crate) static CHECK: Check = Check {
     code: "C9",
     title: "Memory pressure",
     what: "Whether the machine swapped while the phase ran, and above all whether Plumb itself was swapped out.",
-    why: "A published comparison used `dd bs=1g` in a guest of 1 GiB: its buffer alone went to swap, on the disk \
-          under test, and halved the result.",
+    why: "A published comparison used `dd bs=1g` in a guest of 1 GiB: its buffer alone is as large as the memory, and \
+          dd came to half of the rate of the other tool. Swap may lie on the very disk under test.",
     how: "`pswpin` and `pswpout` of /proc/vmstat, `VmSwap` of Plumb's own processes, and the pressure stall \
           information of memory.",
     threshold: "any of Plumb's own memory swapped out meanwhile, or in swap while the machine swapped in, fails; any other swapping warns; tasks waiting for \

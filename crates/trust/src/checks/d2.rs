@@ -16,7 +16,7 @@ pub(crate) static CHECK: Check = Check {
     code: "D2",
     title: "Layout",
     what: "Whether the test files of the two sides lay on like places of a spinning disk, and in like numbers of pieces.",
-    why: "A disk reads its outer tracks twice as fast as its inner ones: Meter, \"Observing the Effects of Multi-Zone \
+    why: "A disk reads its outer tracks twice as fast as its inner ones: Van Meter, \"Observing the Effects of Multi-Zone \
           Disks\", USENIX 1997. Whoever makes two partitions and compares two file systems on them compares the tracks. \
           Pieces cost a seek each: Smith and Seltzer, \"File System Aging\", SIGMETRICS 1997.",
     how: "FIEMAP as the clock started: the middle between the lowest and the highest physical byte, with the partition's \

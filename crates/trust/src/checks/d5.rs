@@ -13,9 +13,9 @@ pub(crate) static CHECK: Check = Check {
     what: "In what the two sides differ, over every fact that was recorded of machine and storage. Without a declared \
            factor the verdict is about the two set-ups as wholes, and the differences are noted. With one (`--varying \
            fs`), any difference outside it makes the comparison confounded.",
-    why: "A published comparison of two distributions changed kernel, C library, mkfs defaults and mount options \
-          together, and credited the distribution. Heiser, \"Systems Benchmarking Crimes\": missing specification of \
-          the platform.",
+    why: "A published comparison of two kernels changed the whole distribution with them, C library, mkfs defaults and \
+          I/O scheduler, and credited the kernel (`audits/ext3-kernels.toml`). Heiser, \"Systems Benchmarking \
+          Crimes\": missing specification of the platform.",
     how: "Leaf-by-leaf difference of environment and target facts, each with its factor; what differs between any two \
           instances (names, mount points, UUIDs) and what varies by itself (free space) is left out.",
     threshold: "with a declared factor, any difference outside it warns and confounds; without one, differences are \

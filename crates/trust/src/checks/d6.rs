@@ -11,10 +11,10 @@ pub(crate) static CHECK: Check = Check {
     title: "Same workload",
     what: "Whether both sides did the same: every phase, worker, size and policy, as it was run, without paths, devices \
            and seeds.",
-    why: "A published comparison ran one tool with default sizes on two machines of different memory: the sizes \
-          followed the memory, and the sides did different work. Traeger, Zadok, Joukov and Wright, \"A Nine Year Study \
-          of File System and Storage Benchmarking\", ACM Transactions on Storage 4(2), 2008: parameters often change \
-          between the systems under comparison, or are not told.",
+    why: "A published comparison gave its tools different sizes and different rules of flushing, and drew one \
+          conclusion from all of them (`audits/three-systems.toml`). Traeger, Zadok, Joukov and Wright, \"A Nine Year \
+          Study of File System and Storage Benchmarking\", ACM Transactions on Storage 4(2), 2008: parameters often \
+          change between the systems under comparison, or are not told.",
     how: "The resolved workloads of all runs, leaf by leaf. A cache policy that the storage of one side cannot have (a \
           cold cache in memory) and that was taken as it is, is noted: both sides were asked for the same.",
     threshold: "any difference fails",

@@ -7,9 +7,9 @@ pub(crate) static CHECK: Check = Check {
     code: "E11",
     title: "Unit and direction",
     what: "Whether every number is in its metric's unit and read in its metric's direction.",
-    why: "A published figure drew operations a second as if less were better; another put MB and MiB on one axis, which are \
-          5 % apart: as much as most claims. Numbers of Plumb's own cannot be wrong in this, because a metric's name owns \
-          its unit and direction; imported ones can.",
+    why: "A published comparison read random seeks a second as if fewer were better, and held MiB/s of one side \
+          against MB/s of the other, which are 5 % apart: as much as most claims (`audits/mirrors.toml`). Numbers of \
+          Plumb's own cannot be wrong in this, because a metric's name owns its unit and direction; imported ones can.",
     how: "The unit and direction that the source states against the metric's; what can be converted is, with the original \
           kept.",
     threshold: "a unit of something else, an unknown unit, or the wrong direction fails",
