@@ -189,14 +189,15 @@ const WARM_GAIN_PERCENT: u64 = 5;
 /// Readings at most.
 const WARM_READINGS: u32 = 4;
 
-/// Reads the targets in order, as far as available memory goes, and again as long as that brings more of them into the
-/// cache: where it is full of what was used twice, the kernel gives up the newcomers first, and keeps them when they are
-/// read a second time. Source: the kernel's mm/workingset.c.
+/// Reads the targets in order, as far as available memory goes. Where they do not stay (a cache that is full of what was
+/// used twice gives up the newcomers first), reads them again, each part twice in a row, so that they count as used twice
+/// themselves; and so on as long as that brings more of them into the cache. Source: the kernel's mm/swap.c,
+/// `folio_mark_accessed`, and mm/workingset.c.
 ///
 /// # Errors
 /// [`PrepareError::Read`], [`PrepareError::Stopped`].
 pub fn warm(files: &TargetFiles, stop: StopFlag) -> Result<Warmth, PrepareError> {
-    let mut warmth = read_once(files, stop)?;
+    let mut warmth = read_all(files, Readings::One, stop)?;
     let times = |bytes: u64, percent: u64| u128::from(bytes) * u128::from(percent);
     for _ in 1..WARM_READINGS {
         let Seen::Yes(before) = warmth.residency else { break };
@@ -204,7 +205,7 @@ pub fn warm(files: &TargetFiles, stop: StopFlag) -> Result<Warmth, PrepareError>
         if warmth.left_out_bytes > 0 || times(before.resident_bytes, 100) >= times(all, WARM_MIN_PERCENT) {
             break;
         }
-        warmth = read_once(files, stop)?;
+        warmth = read_all(files, Readings::Two, stop)?;
         let Seen::Yes(after) = warmth.residency else { break };
         let gained = after.resident_bytes.saturating_sub(before.resident_bytes);
         if times(gained, 100) < times(all, WARM_GAIN_PERCENT) {
@@ -214,7 +215,14 @@ pub fn warm(files: &TargetFiles, stop: StopFlag) -> Result<Warmth, PrepareError>
     Ok(warmth)
 }
 
-fn read_once(files: &TargetFiles, stop: StopFlag) -> Result<Warmth, PrepareError> {
+/// How often each part is read in a row.
+#[derive(Clone, Copy)]
+enum Readings {
+    One = 1,
+    Two = 2,
+}
+
+fn read_all(files: &TargetFiles, readings: Readings, stop: StopFlag) -> Result<Warmth, PrepareError> {
     let mut budget_bytes = Memory::now().map_or(u64::MAX, |memory| memory.available_bytes);
     let mut read_bytes = 0;
     let mut buffer = vec![0; READ_BYTES];
@@ -228,7 +236,8 @@ fn read_once(files: &TargetFiles, stop: StopFlag) -> Result<Warmth, PrepareError
                 return Err(PrepareError::Stopped { signal: stop.signal() });
             }
             let wanted = buffer.len().min((end - offset).try_into().unwrap_or(usize::MAX));
-            match reader.read_at(&mut buffer[..wanted], offset) {
+            let mut read = || (0..readings as u32).try_fold(0, |_, _| reader.read_at(&mut buffer[..wanted], offset));
+            match read() {
                 Ok(0) => break,
                 Ok(got) => offset += got as u64,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}

@@ -203,7 +203,7 @@ fn a_set_is_warm_though_the_cache_was_full_of_another() {
 /// Protects: the end of the cache is found on the curve where it is, which is where the control group has it.
 #[test]
 fn a_sweep_of_the_size_finds_the_end_of_the_cache() {
-    const LIMIT: u64 = 128 * MIB;
+    const LIMIT: u64 = 160 * MIB;
     let _alone = alone();
     if !needs::root_and(&["losetup", "mkfs.ext4"]) {
         return;
@@ -211,7 +211,7 @@ fn a_sweep_of_the_size_finds_the_end_of_the_cache() {
     let Some(group) = with_memory(LIMIT) else { return };
     // The image is sparse; a sweep takes no more than a tenth of what is free.
     let (mounted, home) = (Mounted::on_loop("ext4", 8192 * MIB, ""), Home::new());
-    let line = format!("sweep size=16M,32M,64M,128M,256M {} --time 500ms --repeat 2 --json", mounted.as_str());
+    let line = format!("sweep size=20M,40M,80M,160M,320M {} --time 500ms --json", mounted.as_str());
     let said: Said = group.plumb(&home, &line).ran();
     let sweep = said.json();
     eprintln!("{}", sweep["verdict_note"]);
@@ -225,7 +225,14 @@ fn a_sweep_of_the_size_finds_the_end_of_the_cache() {
     }
     let edge = &curve["found"]["edge"];
     let (below, above) = (edge["below_bytes"].as_f64(), edge["above_bytes"].as_f64());
-    let (Some(below), Some(above)) = (below, above) else { panic!("no edge: {curve:#}") };
+    let (Some(below), Some(above)) = (below, above) else {
+        let points = curve["points"].as_array().unwrap();
+        let disturbed = points.iter().any(|point| {
+            ["C1", "C5"].iter().any(|code| ["warn", "fail"].iter().any(|level| point["checks"][code] == *level))
+        });
+        assert!(disturbed, "no edge, and nobody else at work: {curve:#}");
+        return needs::not_shown("others at work made the rates vary so much that no edge could be proven");
+    };
     assert!(below >= LIMIT as f64 / 2.0 && above <= LIMIT as f64 * 2.0, "{edge:#}");
     let last = home.plumb("show last --json").expect(0).json();
     assert!(alarms(&last, "C12").is_empty(), "a limit of memory is none of I/O");
