@@ -36,16 +36,13 @@ pub struct Rule {
     /// Fewer blocks than this carry no claim; below six the sign-flip test cannot be significant. Plots have a least
     /// number of their own, [`PLOTS_MIN`].
     pub blocks_min: u32,
-    /// The smallest claim allowed, as a factor like the margin: what this set-up finds between equal sides (A/A).
-    /// `None` where that was never measured.
-    pub floor: Option<f64>,
     /// Seed of the sign-flip test where it draws (past 16 blocks).
     pub seed: u64,
 }
 
 impl Default for Rule {
     fn default() -> Rule {
-        Rule { margin: 0.05, confidence: 0.95, alpha: 0.03, blocks_min: 6, floor: None, seed: 0 }
+        Rule { margin: 0.05, confidence: 0.95, alpha: 0.03, blocks_min: 6, seed: 0 }
     }
 }
 
@@ -93,8 +90,6 @@ pub enum Note {
     TooWide,
     /// Of one contrast that was looked at once it would be a difference; among so many, one as large is expected by chance.
     ChanceAmongMany,
-    /// There is a difference, smaller than what this set-up finds between equal sides.
-    BelowFloor,
     /// The interval sees a difference and the sign-flip test does not: it rests on few or uneven blocks.
     OnlyInterval,
     /// The sign-flip test sees a difference and the interval does not: one or two blocks stand far out.
@@ -115,7 +110,6 @@ impl Note {
             Note::ChanceAmongMany => {
                 "perhaps a difference, but among so many contrasts and looks one is expected by chance"
             }
-            Note::BelowFloor => "a difference below what this set-up finds between equal sides",
             Note::OnlyInterval => "the interval sees a difference, but the permutation test does not",
             Note::OnlySignFlip => "the permutation test sees a difference, but the interval does not",
         }
@@ -184,8 +178,8 @@ pub struct Assessment {
     /// Units that it rests on: blocks, or plots of the side that has fewer.
     pub blocks: u32,
     /// About so many *more* units would settle it, where the verdict is open; blocks always in twos, to keep their order
-    /// balanced. `None` where the verdict is settled, where there is no spread to reckon with, where it would take more
-    /// than [`BLOCKS_NEEDED_MAX`], or where the difference lies below the floor.
+    /// balanced. `None` where the verdict is settled, where there is no spread to reckon with, or where it would take more
+    /// than [`BLOCKS_NEEDED_MAX`].
     pub blocks_needed: Option<u32>,
 }
 
@@ -217,8 +211,8 @@ fn assess_one(sides: Sides<'_>, better: Better, rule: &Rule) -> Result<Assessmen
 /// - `Equivalent`: the narrower interval lies wholly within the margin. (Whether the difference is exactly nothing does
 ///   not matter then, so the two tests need not agree on it.)
 /// - `Faster`, `Slower`: p of t is below `rule.alpha` after Holm's correction over these contrasts, p of the sign-flip
-///   test is below 1 − confidence, and the estimate lies beyond the floor. The sign-flip test is not corrected: it guards
-///   the assumptions of t in each contrast, and its smallest p, 2/2ⁿ, is too coarse to be shared among many.
+///   test is below 1 − confidence. The sign-flip test is not corrected: it guards the assumptions of t in each contrast,
+///   and its smallest p, 2/2ⁿ, is too coarse to be shared among many.
 /// - `Fragile`: a difference that only one of t and sign-flip test sees.
 /// - `CannotTell`: anything else, and always below `rule.blocks_min` blocks or [`PLOTS_MIN`] plots a side.
 ///
@@ -253,12 +247,7 @@ fn check(rule: &Rule) -> Result<(), StatsError> {
         let allowed = "0 (excluded) to 1 − confidence, so that the interval of a claim leaves 1 out";
         return Err(StatsError::Setting { name: "alpha", value: rule.alpha, allowed });
     }
-    match rule.floor {
-        Some(floor) if !(floor >= 0.0 && floor.is_finite()) => {
-            Err(StatsError::Setting { name: "floor", value: floor, allowed: "the numbers from 0 on" })
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// What one contrast's values say, before the family is looked at.
@@ -344,7 +333,6 @@ impl Evidence {
         let t_sees = p_t < level;
         // Without a sign-flip test there is nobody to object.
         let flip_sees = self.p_sign_flip.map_or(t_sees, |p| p < level);
-        let beyond_floor = rule.floor.is_none_or(|floor| estimate.log_mean.abs() > floor.ln_1p());
         let beyond_margin = ratio.lo > top || ratio.hi < 1.0 / top;
         let blocks_needed =
             more_blocks(&estimate, self.units, self.units_min(rule), family, rule).map(|n| self.step(n));
@@ -361,8 +349,6 @@ impl Evidence {
             (Verdict::Fragile(ratio), Note::OnlySignFlip)
         } else if p_adjusted >= rule.alpha {
             (open, Note::ChanceAmongMany)
-        } else if !beyond_floor {
-            (open, Note::BelowFloor)
         } else {
             let note = match (self.p_sign_flip, beyond_margin) {
                 (None, _) => Note::WithoutCrossCheck,
@@ -427,7 +413,7 @@ fn more_blocks(estimate: &Estimate, units: u32, units_min: u32, family: usize, r
     }
     let alpha = rule.alpha / family.max(1) as f64;
     let off = estimate.log_mean.abs();
-    let difference = rule.floor.is_none_or(|floor| off > floor.ln_1p()).then_some((1.0 - alpha / 2.0, POWER, off));
+    let difference = Some((1.0 - alpha / 2.0, POWER, off));
     let inside = rule.margin.ln_1p() - off;
     let equivalence = (inside > 0.0).then_some((1.0 - rule.alpha, 0.5 + POWER / 2.0, inside));
     let fits = |n: u32| {

@@ -67,22 +67,6 @@ fn a_ratio_on_the_margin_can_be_settled_as_a_difference() {
 }
 
 #[test]
-fn a_difference_below_the_floor_is_no_claim_and_more_blocks_do_not_help() {
-    let judged = |floor| {
-        let (a, b) = blocks(1.07, &CALM);
-        assess(&a, &b, Better::Higher, &Rule { floor, ..Rule::default() }).unwrap()
-    };
-    assert!(matches!(judged(None).verdict, Verdict::Faster(_)));
-    assert!(matches!(judged(Some(0.06)).verdict, Verdict::Faster(_)));
-    let below = judged(Some(0.08));
-    assert_eq!((below.verdict, below.note), (Verdict::CannotTell { blocks_needed: None }, Note::BelowFloor));
-    // What lies within the margin is equivalent, whatever the floor.
-    let (a, b) = blocks(1.0, &CALM);
-    let same = assess(&a, &b, Better::Higher, &Rule { floor: Some(0.3), ..Rule::default() }).unwrap();
-    assert!(matches!(same.verdict, Verdict::Equivalent(_)));
-}
-
-#[test]
 fn among_many_contrasts_one_that_is_just_significant_is_expected_by_chance() {
     let (a, b) = blocks(1.06, &WILD_BUT_UP);
     let (same_a, same_b) = blocks(1.0, &WILD);
