@@ -370,12 +370,13 @@ impl FromStr for SimDevice {
                 Knob::Share(share) => {
                     let parsed = match value.strip_suffix('%') {
                         Some(percent) => percent.parse::<f64>().map(|percent| percent / 100.0),
-                        None => value.parse::<f64>(),
+                        // Whoever writes `slow=5` has forgotten the percent sign.
+                        None => value.parse::<f64>().map(|share| if share <= 1.0 { share } else { f64::NAN }),
                     };
                     *share = parsed
                         .ok()
                         .filter(|share| (0.0..=100.0).contains(share))
-                        .ok_or_else(|| error("a share such as `5%` or `0.05`"))?;
+                        .ok_or_else(|| error("a share such as `5%` or `0.05`; above 1 it needs the percent sign"))?;
                 }
                 Knob::Time(time) => *time = Some(value.parse().map_err(|_| error("a time such as `30s`"))?),
                 Knob::Size(size) => *size = value.parse().map_err(|_| error("a size such as `256MiB`"))?,
@@ -395,6 +396,7 @@ impl fmt::Display for SimDevice {
         let mut separator = '?';
         for &Fault { name, knob, .. } in FAULTS {
             let text = match (knob(&mut own), knob(&mut healthy)) {
+                (Knob::Share(a), Knob::Share(b)) if a != b && *a > 1.0 => format!("{name}={}%", *a * 100.0),
                 (Knob::Share(a), Knob::Share(b)) if a != b => format!("{name}={a}"),
                 (Knob::Time(Some(a)), Knob::Time(b)) if Some(*a) != *b => format!("{name}={a}"),
                 (Knob::Size(a), Knob::Size(b)) if a != b => format!("{name}={a}"),
@@ -442,6 +444,8 @@ mod tests {
     fn errors_name_the_fault_and_the_way_out() {
         let unknown = "sim:hdd?slwo=5%".parse::<SimDevice>().unwrap_err().to_string();
         assert!(unknown.contains("slwo") && unknown.contains("slow"), "{unknown}");
+        let bare = "sim:hdd?slow=5".parse::<SimDevice>().unwrap_err().to_string();
+        assert!(bare.contains("percent sign"), "{bare}");
         assert!("sim:floppy".parse::<SimDevice>().unwrap_err().to_string().contains("sim:nvme"));
     }
 }

@@ -255,7 +255,7 @@ fn absurd_faults_and_times_end_in_an_error_or_a_number_but_never_in_a_panic() {
     for device in [
         "sim:hdd?slow=100&drift=100&cv=100&plot=100&bimodal=1&bimodal-slow=100",
         "sim:ssd?background=100&resync=100&throttle=0s&throttle-slow=100&drift=100",
-        "sim:ram?stall=18446744073709551615ns&cached=100&errors=100&short=100",
+        "sim:ram?stall=18446744073709551615ns&cached=100%&errors=100%&short=100%",
     ] {
         let target = target(device);
         for phase in [&absurd, &phase(1)] {
