@@ -44,9 +44,10 @@ pub(super) fn read(
     for section in sections {
         match section.kind {
             SectionKind::Global => {
+                let errors_before = reader.errors.len();
                 let (taken, unknown) = reader.section(section, &globals);
                 let engine = engine(&globals, &taken);
-                reader.unknown(unknown, &engine);
+                reader.unknown(unknown, &engine, errors_before);
                 globals.extend(taken);
             }
             SectionKind::Job => jobs.extend(reader.job(section, &globals)),
@@ -68,9 +69,9 @@ impl Reader<'_> {
         let errors_before = self.errors.len();
         let (taken, unknown) = self.section(section, globals);
         let engine = engine(globals, &taken);
-        let engine_runs = self.engine_runs(&engine);
+        let engine_runs = runs(&engine);
+        self.unknown(unknown, &engine, errors_before);
         if engine_runs {
-            self.unknown(unknown, &engine);
             for taken in &taken {
                 self.known_to(&taken.said, &engine);
             }
@@ -160,35 +161,23 @@ impl Reader<'_> {
         }
     }
 
-    /// Lines whose names no option has. Below a refused engine they may be its options, and are not told.
-    fn unknown(&mut self, lines: Vec<&Line>, engine: &Engine) {
-        let runs = engines::find(&engine.name).is_some_and(|spec| matches!(spec.support, Support::Works));
-        if runs {
+    /// Tells the lines of a section whose names no option has. Where the engine does not run, that alone is told: they
+    /// may be its options, and nothing else of the section matters.
+    fn unknown(&mut self, lines: Vec<&Line>, engine: &Engine, errors_before: usize) {
+        if runs(engine) {
             self.errors.extend(lines.into_iter().map(|line| FioError::UnknownOption {
                 place: line.place.clone(),
                 name: line.name.clone(),
                 nearest: options::nearest(&line.name),
             }));
+            return;
         }
-    }
-
-    fn engine_runs(&mut self, engine: &Engine) -> bool {
-        let place = engine.place.clone().unwrap_or(Place::CommandLine { word: 0 });
-        let name = engine.name.clone();
-        let error = match engines::find(&name).map(|spec| spec.support) {
-            Some(Support::Works | Support::Ignored(_)) => return true,
-            Some(Support::NotYet(why)) => FioError::EngineNotYet { place: place.clone(), engine: name, why },
-            Some(Support::Never(why)) => FioError::EngineNever { place: place.clone(), engine: name, why },
-            None => {
-                let nearest = engines::nearest(&name);
-                FioError::UnknownEngine { place: place.clone(), engine: name, nearest }
-            }
-        };
+        self.errors.truncate(errors_before);
+        let Some(place) = engine.place.clone() else { return };
         if !self.refused.contains(&place) {
+            self.errors.push(refusal(engine, place.clone()));
             self.refused.push(place);
-            self.errors.push(error);
         }
-        false
     }
 
     fn known_to(&mut self, said: &Said, engine: &Engine) {
@@ -211,6 +200,24 @@ impl Reader<'_> {
             Support::Never(why) => {
                 self.errors.push(FioError::OptionNever { place, option: said.name.clone(), why });
             }
+        }
+    }
+}
+
+/// Whether Plumb runs the engine.
+fn runs(engine: &Engine) -> bool {
+    engines::find(&engine.name).is_some_and(|spec| matches!(spec.support, Support::Works | Support::Ignored(_)))
+}
+
+/// Why it does not.
+fn refusal(engine: &Engine, place: Place) -> FioError {
+    let name = engine.name.clone();
+    match engines::find(&name).map(|spec| spec.support) {
+        Some(Support::NotYet(why) | Support::Ignored(why)) => FioError::EngineNotYet { place, engine: name, why },
+        Some(Support::Never(why)) => FioError::EngineNever { place, engine: name, why },
+        Some(Support::Works) | None => {
+            let nearest = engines::nearest(&name);
+            FioError::UnknownEngine { place, engine: name, nearest }
         }
     }
 }

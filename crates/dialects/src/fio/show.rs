@@ -8,10 +8,10 @@ use super::job::Said;
 pub fn line(fio: &Fio) -> String {
     let mut words = vec!["fio".to_owned()];
     let mut global_count = 0;
-    for job in &fio.jobs {
+    for (index, job) in fio.jobs.iter().enumerate() {
         // Global options that came since the job before; fio prints them where they stand.
         let fresh = &job.from_global[global_count.min(job.from_global.len())..];
-        if !fresh.is_empty() && global_count > 0 {
+        if !fresh.is_empty() && index > 0 {
             words.push("--name=global".to_owned());
         }
         words.extend(fresh.iter().map(word));

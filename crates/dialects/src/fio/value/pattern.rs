@@ -58,7 +58,11 @@ fn piece(text: &str) -> Result<(Piece, &str), ValueError> {
         Some(digits) => (true, digits),
         None => (false, text),
     };
-    let end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    let mut end = digits.find(|c: char| !c.is_ascii_digit()).unwrap_or(digits.len());
+    // A hexadecimal number may follow at once: `-120xff` is -12 and 0xff.
+    if end > 1 && digits[..end].ends_with('0') && digits[end..].starts_with(['x', 'X']) {
+        end -= 1;
+    }
     let refused = || {
         ValueError::grammar(format!("`{text}` is no string in quotes, no number, no file in single quotes and not %o"))
     };
