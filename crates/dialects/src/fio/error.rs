@@ -241,6 +241,15 @@ pub enum Warning {
         /// What is lost.
         lost: String,
     },
+    /// The option is taken and does nothing, which is hardly what was meant.
+    DoesNothing {
+        /// Where.
+        place: Place,
+        /// The option.
+        option: &'static str,
+        /// The reason.
+        why: &'static str,
+    },
 }
 
 impl fmt::Display for Warning {
@@ -248,6 +257,9 @@ impl fmt::Display for Warning {
         match self {
             Warning::Misread { place, option, doubt: Doubt { written, here, fio } } => {
                 write!(f, "{place}: {option}: `{written}` is taken for {here}; fio {fio}")
+            }
+            Warning::DoesNothing { place, option, why } => {
+                write!(f, "{place}: `{option}` is ignored: {}", why.trim_end_matches('.'))
             }
             Warning::CutByComment { place, kept, lost } => {
                 write!(f, "{place}: `{kept}` ends where a comment begins; `{lost}` is ignored, as fio does")

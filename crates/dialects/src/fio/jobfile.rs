@@ -147,10 +147,10 @@ impl Reader<'_> {
         }
         let beside = including.rfind('/').map(|slash| format!("{}{named}", &including[..=slash]));
         let mut found = self.files.read(named).map(|text| (named.to_owned(), text));
-        if let (Err(_), Some(beside)) = (&found, beside) {
-            if let Ok(text) = self.files.read(&beside) {
-                found = Ok((beside, text));
-            }
+        if let (Err(_), Some(beside)) = (&found, beside)
+            && let Ok(text) = self.files.read(&beside)
+        {
+            found = Ok((beside, text));
         }
         let (path, text) = match found {
             Ok(found) => found,
@@ -196,15 +196,14 @@ impl Reader<'_> {
                 replaced = true;
             }
         }
-        if replaced && !text.contains('\'') {
-            if let Some((name, value)) = text.split_once('=') {
-                if value.contains(['+', '-', '*', '/']) {
-                    // fio asks the program `bc`; a value that is no sum, such as a path, stays as it is.
-                    if let Some(sum) = evaluate(value.trim(), Letter::Mebi, Flavour::Meant, 1) {
-                        return format!("{name}={}", sum.rounded());
-                    }
-                }
-            }
+        // fio asks the program `bc`; a value that is no sum, such as a path, stays as it is.
+        if replaced
+            && !text.contains('\'')
+            && let Some((name, value)) = text.split_once('=')
+            && value.contains(['+', '-', '*', '/'])
+            && let Some(sum) = evaluate(value.trim(), Letter::Mebi, Flavour::Meant, 1)
+        {
+            return format!("{name}={}", sum.rounded());
         }
         text
     }

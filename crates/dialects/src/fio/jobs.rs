@@ -4,7 +4,7 @@ use super::engines;
 use super::error::{FioError, Place, Warning};
 use super::job::{FioJob, Outline, Said, Values};
 use super::jobfile::{Line, Section, SectionKind};
-use super::options::{self, OptionSpec, Order, Support};
+use super::options::{self, OptionSpec, Order, Support, Tier};
 use super::value::{Compat, Doubt, Reading, Value, read as read_value};
 
 /// fio's engine where none is said.
@@ -129,9 +129,11 @@ impl Reader<'_> {
     fn option(&mut self, option: &'static OptionSpec, line: &Line, kb_base: u64) -> Option<Taken> {
         let place = line.place.clone();
         match option.support {
-            Support::Works => {}
-            // Whatever stood there changes nothing.
-            Support::Ignored(_) => {}
+            // An option that nobody uses and that does nothing was most likely mistaken for another.
+            Support::Ignored(why) if option.tier == Tier::Three => {
+                self.warnings.push(Warning::DoesNothing { place: place.clone(), option: option.name, why });
+            }
+            Support::Works | Support::Ignored(_) => {}
             Support::NotYet(why) if option.engines.is_empty() => {
                 self.errors.push(FioError::OptionNotYet { place, option: line.name.clone(), why });
                 return None;

@@ -4,7 +4,7 @@ use super::Fio;
 use super::job::Said;
 
 /// One line: what the global sections said, then each job with its own options. A word that a shell would take apart is
-/// quoted, so that the line can be pasted; fio itself does not quote.
+/// quoted, so that the line can be pasted; fio itself does not quote. An alias becomes the option's own name, as in fio.
 pub fn line(fio: &Fio) -> String {
     let mut words = vec!["fio".to_owned()];
     let mut global_count = 0;
@@ -35,8 +35,8 @@ impl Said {
 
 fn word(said: &Said) -> String {
     quoted(&match &said.text {
-        Some(text) => format!("--{}={text}", said.name),
-        None => format!("--{}", said.name),
+        Some(text) => format!("--{}={text}", said.option.name),
+        None => format!("--{}", said.option.name),
     })
 }
 

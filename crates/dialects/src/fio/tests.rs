@@ -159,18 +159,22 @@ fn engine_options_of_a_global_section_concern_only_jobs_of_that_engine() {
 #[test]
 fn what_fio_dropped_is_still_read() {
     assert!(file("[a]\nverifysort=1\nflow_watermark=10\n").warnings.is_empty());
+    let threads = file("[a]\nthreads=4\n").warnings;
+    assert!(threads[0].to_string().contains("`threads` is ignored: It belongs to the profile tiobench"), "{threads:?}");
     assert!(refusal("[a]\nrwmixcycle=5\n").contains("rwmixcycle"));
 }
 
 #[test]
 fn command_lines() {
-    let fio =
-        said(&["--bs=8k", "--name=a", "-rw", "randread", "--iodepth=4", "--thr", "--name=b", "--size", "1m"], &[])
-            .unwrap_or_else(|errors| panic!("{errors}"));
+    let fio = said(
+        &["--bs=8k", "--name=a", "-rw", "randread", "--iodepth=4", "--group_r", "--thread", "--name=b", "--size", "1m"],
+        &[],
+    )
+    .unwrap_or_else(|errors| panic!("{errors}"));
     assert_eq!(fio.jobs.len(), 2);
     let (a, b) = (&fio.jobs[0], &fio.jobs[1]);
     assert_eq!((a.direction.bs.read, b.direction.bs.read), (8_192, 8_192));
-    assert!(a.identity.thread && !b.identity.thread);
+    assert!(a.identity.thread && a.identity.group_reporting && !b.identity.thread);
     assert_eq!(b.direction.size, Some(value::Region::Bytes(1 << 20)));
     let global = said(&["--name=global", "--bs=8k", "--name=x"], &[]).unwrap();
     assert_eq!(global.jobs[0].direction.bs.read, 8_192);

@@ -14,6 +14,7 @@ mod logs;
 mod memory;
 mod pace;
 mod passthrough;
+mod profiles;
 mod queue;
 mod replay;
 mod stats;
@@ -61,6 +62,8 @@ pub enum Category {
     Engine,
     /// What only engines know that Plumb does not run.
     Passthrough,
+    /// Options of fio's built-in profiles.
+    Profiles,
 }
 
 /// How often an option is used in the wild, and so how soon it must work.
@@ -135,7 +138,7 @@ pub struct Shelf {
 }
 
 /// Every option, by category.
-pub static SHELVES: [&Shelf; 17] = [
+pub static SHELVES: [&Shelf; 18] = [
     &job::SHELF,
     &files::SHELF,
     &direction::SHELF,
@@ -153,6 +156,7 @@ pub static SHELVES: [&Shelf; 17] = [
     &zones::SHELF,
     &engine::SHELF,
     &passthrough::SHELF,
+    &profiles::SHELF,
 ];
 
 /// Every option.

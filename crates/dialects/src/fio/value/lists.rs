@@ -97,11 +97,11 @@ pub fn floats(text: &str, most: usize, bounds: Option<(f64, f64)>) -> Result<Vec
             Ok(figure) if f64::is_finite(figure) => figure,
             _ => return Err(ValueError::NotANumber { text: part.to_owned() }),
         };
-        if let Some((low, high)) = bounds {
-            if figure < low || figure > high {
-                let bounds = format!("{low} to {high}");
-                return Err(ValueError::OutOfBounds { value: figure.to_string(), bounds });
-            }
+        if let Some((low, high)) = bounds
+            && (figure < low || figure > high)
+        {
+            let bounds = format!("{low} to {high}");
+            return Err(ValueError::OutOfBounds { value: figure.to_string(), bounds });
         }
         figures.push(figure);
     }

@@ -53,10 +53,9 @@ fn three<T: Copy>(
     if parts.iter().all(|part| part.is_empty()) {
         return Err(ValueError::Missing);
     }
-    if parts.len() > 3 && parts[3..].iter().any(|part| !part.is_empty()) {
-        if reading.compat == Compat::Meant {
-            return Err(ValueError::TooMany { most: 3 });
-        }
+    // fio reads on, and forgets.
+    if reading.compat == Compat::Meant && parts.iter().skip(3).any(|part| !part.is_empty()) {
+        return Err(ValueError::TooMany { most: 3 });
     }
     let mut slots = [None; 3];
     for (slot, part) in slots.iter_mut().zip(&parts) {
