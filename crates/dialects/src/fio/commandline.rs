@@ -241,7 +241,6 @@ impl<'a> Reader<'a> {
         let named = match found.as_slice() {
             [one] => *one,
             [] => {
-                // Passed on, because only the job's engine tells whether the option is known; see `jobs`.
                 let own = PROGRAM_OPTIONS.iter().map(|option| option.name);
                 let nearest = options::nearest(name).or_else(|| plumb_workload::suggest::nearest(name, own));
                 self.errors.push(FioError::UnknownOption { place, name: name.to_owned(), nearest });
@@ -402,7 +401,13 @@ fn candidates(name: &str) -> Vec<Named> {
     let begins = |option: &&OptionSpec| {
         option.name.starts_with(name) || option.alias.is_some_and(|alias| alias.starts_with(name))
     };
-    program.chain(options::all().filter(begins).map(Named::Job)).collect()
+    let mut found: Vec<Named> = program.chain(options::all().filter(begins).map(Named::Job)).collect();
+    // Options of engines count only where nothing else fits: fio does not know them before it knows the engine.
+    let of_engine = |named: &Named| matches!(named, Named::Job(option) if !option.engines.is_empty());
+    if found.iter().any(|named| !of_engine(named)) {
+        found.retain(|named| !of_engine(named));
+    }
+    found
 }
 
 fn seconds(text: &str) -> Option<Nanos> {

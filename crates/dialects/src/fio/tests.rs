@@ -184,6 +184,9 @@ fn command_lines() {
         "command line, word 1: `rate_i` may be rate_iops, rate_iops_min, rate_ignore_thinktime; write the name out"
     );
     assert!(said(&["--name=x", "--bs"], &[]).unwrap_err().to_string().contains("`--bs` needs a value"));
+    // The beginning of an engine's option is enough where nothing else fits.
+    let short = said(&["--name=x", "--ioengine=libaio", "--nic=3", "--userspace"], &[]).unwrap();
+    assert!(short.jobs[0].identity.nice == 3 && short.jobs[0].engine.userspace_reap);
     assert!(said(&["--roo=x"], &[]).is_err());
     assert!(said(&["--client=host"], &[]).unwrap_err().to_string().contains("MPI"));
 }

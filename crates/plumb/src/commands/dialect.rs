@@ -71,7 +71,7 @@ fn jobs(fio: &Fio, work: impl FnOnce() -> Result<End, Stopped>) -> Result<End, S
 }
 
 fn say(text: &str) -> Result<End, Stopped> {
-    session::print(text.trim_end_matches('\n'))?;
+    session::print(&format!("{}\n", text.trim_end_matches('\n')))?;
     Ok(End::Done)
 }
 

@@ -9,7 +9,7 @@ use std::process::Command;
 fn version_and_help_are_fio_s() {
     let home = Home::new();
     let version = home.plumb("as fio -v").expect(0).out;
-    assert!(version.starts_with("fio-3."), "{version}");
+    assert!(version.starts_with("fio-3.") && version.ends_with('\n'), "{version}");
     assert_eq!(home.plumb("as fio --version").expect(0).out, version);
     home.plumb("as fio --help").expect(0).says(&["--output-format", "--parse-only"]);
     home.plumb("as fio --cmdhelp=iodepth").expect(0).says(&["Ops in flight.", "default: 1"]);

@@ -24,6 +24,8 @@ mod verify;
 mod zones;
 
 use kind::Kind;
+use std::collections::HashMap;
+use std::sync::OnceLock;
 
 /// What an option is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -166,7 +168,10 @@ pub fn all() -> impl Iterator<Item = &'static OptionSpec> {
 
 /// The option of this name or alias.
 pub fn find(name: &str) -> Option<&'static OptionSpec> {
-    all().find(|option| option.is_named(name))
+    static INDEX: OnceLock<HashMap<&'static str, &'static OptionSpec>> = OnceLock::new();
+    let by_name =
+        |option: &'static OptionSpec| std::iter::once(option.name).chain(option.alias).map(move |name| (name, option));
+    INDEX.get_or_init(|| all().flat_map(by_name).collect()).get(name).copied()
 }
 
 /// The name most like this one.
