@@ -2,6 +2,7 @@
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// A storage benchmark that tells the truth.
@@ -58,6 +59,12 @@ pub enum Command {
     Sweep(SweepArguments),
     /// Recompute published numbers: rates, units, directions, sizes against memory, claims. No load.
     Audit(AuditArguments),
+    /// Speak another tool's language: `plumb as fio ARGS…` takes what fio takes.
+    As {
+        /// The tool, and its words as they are.
+        #[command(subcommand)]
+        tool: Tool,
+    },
     /// What would make a result wrong here? No load.
     Check {
         /// A path on the storage in question.
@@ -308,6 +315,14 @@ pub struct AuditArguments {
     /// Show notes as well, and name every number that a finding rests on.
     #[arg(long)]
     pub notes: bool,
+}
+
+/// The tool whose language is spoken; its words are not looked at here.
+#[derive(Debug, Subcommand)]
+pub enum Tool {
+    /// The tool's name, then its words.
+    #[command(external_subcommand)]
+    Words(Vec<OsString>),
 }
 
 /// A form that Plumb reads or writes.

@@ -12,6 +12,8 @@ pub enum End {
     Done,
     /// Done, and an asserted condition is false.
     AssertedFalse,
+    /// What another tool ends with 1: its words are wrong, or it cannot do what they ask.
+    DialectFailed,
     /// The command line or the plan is wrong.
     Usage,
     /// Done, but rejected by checks.
@@ -29,7 +31,7 @@ impl End {
     pub fn code(self) -> ExitCode {
         ExitCode::from(match self {
             End::Done => 0,
-            End::AssertedFalse => 1,
+            End::AssertedFalse | End::DialectFailed => 1,
             End::Usage => 2,
             End::Rejected => 3,
             End::Io => 4,

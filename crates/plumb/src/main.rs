@@ -7,14 +7,22 @@ mod progress;
 mod room;
 mod session;
 
-use args::{Arguments, Command};
+use args::{Arguments, Command, Tool};
 use clap::Parser;
 use exit::{End, Stopped};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(&arguments) {
+    // A link of the name `fio` is fio.
+    let mut words = std::env::args_os();
+    let called = words.next().map(std::path::PathBuf::from).unwrap_or_default();
+    let ended = if called.file_name() == Some("fio".as_ref()) {
+        let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+        commands::dialect::as_fio(&words)
+    } else {
+        run(&Arguments::parse())
+    };
+    match ended {
         Ok(end) => end.code(),
         Err(stopped) => {
             // Errors of a workload's text have heads of their own, one each.
@@ -34,6 +42,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         Command::Run(arguments) => commands::run::run(arguments, common),
         Command::Sweep(arguments) => commands::sweep::run(arguments, common),
         Command::Audit(arguments) => commands::audit::run(arguments, common),
+        Command::As { tool: Tool::Words(words) } => commands::dialect::run(words),
         Command::Check { path } => commands::check::run(path, common),
         Command::Explain { code } => commands::explain::run(code.as_deref(), common),
         Command::List { tag, number } => commands::store::list(tag.as_deref(), *number, common),

@@ -6,6 +6,7 @@ mod common;
 mod audit;
 mod commands;
 mod compare;
+mod dialect;
 mod documents;
 mod ends;
 mod interrupted;

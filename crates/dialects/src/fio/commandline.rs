@@ -1,0 +1,417 @@
+//! The command line, as `getopt_long_only` reads it: one dash or two, beginnings of names, `--name value` or
+//! `--name=value`, files anywhere among them.
+
+use super::error::{FioError, Place};
+use super::invocation::{Action, Eta, Invocation, OutputFormat};
+use super::jobfile::{Line, Section, SectionKind, kind_of};
+use super::options::kind::{Bare, Kind};
+use super::options::{self, OptionSpec};
+use super::value::{Compat, Reading, time};
+use plumb_workload::Nanos;
+
+/// Progress may not be shown more often.
+const SHORTEST_ETA: Nanos = Nanos(250_000_000);
+
+/// The words of a command line, sorted out.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CommandLine {
+    /// What is asked of the program as a whole.
+    pub invocation: Invocation,
+    /// The jobs of the command line, and what holds for all.
+    pub sections: Vec<Section>,
+    /// The job files.
+    pub files: Vec<String>,
+}
+
+/// Whether an option of the command line takes a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Takes {
+    /// None.
+    Nothing,
+    /// Only behind `=`.
+    Perhaps,
+    /// Behind `=`, or the next word.
+    Value,
+}
+
+/// What becomes of an option of the program as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// It is taken.
+    Works,
+    /// It changes nothing.
+    Ignored(&'static str),
+    /// It is refused for now.
+    NotYet(&'static str),
+    /// It is refused for good.
+    Never(&'static str),
+}
+
+/// An option of the program as a whole.
+#[derive(Debug, Clone, Copy)]
+pub struct ProgramOption {
+    /// Its name.
+    pub name: &'static str,
+    /// Its letter.
+    pub letter: Option<char>,
+    /// Whether it takes a value.
+    pub takes: Takes,
+    /// What becomes of it.
+    pub fate: Fate,
+    /// What it does, in a sentence.
+    pub doc: &'static str,
+}
+
+const fn works(name: &'static str, letter: char, takes: Takes, doc: &'static str) -> ProgramOption {
+    ProgramOption { name, letter: Some(letter), takes, fate: Fate::Works, doc }
+}
+
+const fn refused(name: &'static str, takes: Takes, fate: Fate) -> ProgramOption {
+    ProgramOption { name, letter: None, takes, fate, doc: "" }
+}
+
+const SERVERS: Fate = Fate::Never("several machines are driven with MPI instead; run it under mpirun.");
+const OWN_CODE: Fate = Fate::Never("it measures fio's own code.");
+
+/// Every option of the program as a whole.
+pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
+    works("output", 'o', Takes::Value, "Write results into this file."),
+    works("output-format", 'F', Takes::Value, "normal, terse, json, json+; several with commas."),
+    works("minimal", 'm', Takes::Nothing, "The same as --output-format=terse."),
+    works("append-terse", 'f', Takes::Perhaps, "Print a terse line as well."),
+    works("terse-version", 'V', Takes::Value, "The form of terse lines: 2, 3, 4 or 5."),
+    works("version", 'v', Takes::Nothing, "Print the version."),
+    works("help", 'h', Takes::Nothing, "Print this."),
+    works("cmdhelp", 'c', Takes::Perhaps, "Explain an option; all of them without a name."),
+    works("enghelp", 'i', Takes::Perhaps, "Explain an engine, or engine,option; all engines without a name."),
+    works("showcmd", 's', Takes::Nothing, "Print the jobs of files as command lines."),
+    works("parse-only", 'P', Takes::Nothing, "Read the jobs and do nothing."),
+    works("section", 'x', Takes::Value, "Only this section of the files; may be given several times."),
+    works("readonly", 'r', Takes::Nothing, "Refuse to write."),
+    works("eta", 'e', Takes::Value, "When progress is shown: always, never, auto."),
+    works("eta-interval", 'O', Takes::Value, "How often progress is shown."),
+    works("eta-newline", 'E', Takes::Value, "How often progress begins a new line."),
+    works("status-interval", 'L', Takes::Value, "How often results so far are printed."),
+    works("warnings-fatal", 'w', Takes::Nothing, "A warning stops the run."),
+    works("bandwidth-log", 'b', Takes::Perhaps, "Log the bandwidth of all jobs together."),
+    works("debug", 'd', Takes::Value, "Say more; areas between commas."),
+    works("aux-path", 'K', Takes::Value, "Where files of state go."),
+    works("merge-blktrace-only", 'A', Takes::Nothing, "Stop after recordings are merged."),
+    works("trigger-file", 'W', Takes::Value, "Pull the trigger when this file appears."),
+    works("trigger-timeout", 'B', Takes::Value, "Pull the trigger after so long."),
+    works("trigger", 'H', Takes::Value, "What the trigger runs."),
+    ProgramOption {
+        name: "compat",
+        letter: None,
+        takes: Takes::Value,
+        fate: Fate::Works,
+        doc: "Plumb's own: `strict` reads doubtful values as fio does, `meant` as they were meant.",
+    },
+    ProgramOption {
+        name: "alloc-size",
+        letter: Some('a'),
+        takes: Takes::Value,
+        fate: Fate::Ignored("memory grows as needed."),
+        doc: "",
+    },
+    ProgramOption {
+        name: "max-jobs",
+        letter: Some('j'),
+        takes: Takes::Value,
+        fate: Fate::Ignored("there is no limit to raise."),
+        doc: "",
+    },
+    refused("profile", Takes::Value, Fate::NotYet("the built-in profiles (act, tiobench) are not translated.")),
+    refused("inflate-log", Takes::Value, Fate::NotYet("compressed logs cannot be unpacked here yet.")),
+    refused("idle-prof", Takes::Value, Fate::NotYet("idle CPU time is not measured yet.")),
+    refused("latency-log", Takes::Value, Fate::Never("fio dropped it; say `write_lat_log` in the job instead.")),
+    refused("server", Takes::Perhaps, SERVERS),
+    refused("client", Takes::Value, SERVERS),
+    refused("remote-config", Takes::Value, SERVERS),
+    refused("trigger-remote", Takes::Value, SERVERS),
+    refused("daemonize", Takes::Value, SERVERS),
+    refused("cpuclock-test", Takes::Nothing, OWN_CODE),
+    refused("crctest", Takes::Perhaps, OWN_CODE),
+    refused("memcpytest", Takes::Perhaps, OWN_CODE),
+];
+
+/// What a name of the command line stands for.
+#[derive(Debug, Clone, Copy)]
+enum Named {
+    Program(&'static ProgramOption),
+    Job(&'static OptionSpec),
+}
+
+impl Named {
+    fn name(self) -> &'static str {
+        match self {
+            Named::Program(option) => option.name,
+            Named::Job(option) => option.name,
+        }
+    }
+
+    fn takes(self) -> Takes {
+        match self {
+            Named::Program(option) => option.takes,
+            Named::Job(option) if option.kind == Kind::Flag => Takes::Perhaps,
+            Named::Job(_) => Takes::Value,
+        }
+    }
+}
+
+/// Sorts the words out.
+pub fn read(words: &[String], errors: &mut Vec<FioError>) -> CommandLine {
+    let line = CommandLine { invocation: Invocation::default(), sections: Vec::new(), files: Vec::new() };
+    let mut reader = Reader { words, next: 0, line, open: false, formats: Vec::new(), errors };
+    reader.all();
+    let mut formats = reader.formats;
+    formats.sort_unstable();
+    formats.dedup();
+    if !formats.is_empty() {
+        reader.line.invocation.formats = formats;
+    }
+    reader.line
+}
+
+struct Reader<'a> {
+    words: &'a [String],
+    next: usize,
+    line: CommandLine,
+    /// Whether options go into the last section.
+    open: bool,
+    formats: Vec<OutputFormat>,
+    errors: &'a mut Vec<FioError>,
+}
+
+impl<'a> Reader<'a> {
+    fn all(&mut self) {
+        while let Some(word) = self.words.get(self.next) {
+            let place = self.place();
+            self.next += 1;
+            if word == "--" {
+                self.line.files.extend_from_slice(&self.words[self.next..]);
+                return;
+            }
+            if let Some(long) = word.strip_prefix("--") {
+                self.long(long, place);
+            } else if let Some(short) = word.strip_prefix('-').filter(|rest| !rest.is_empty()) {
+                self.one_dash(short, place);
+            } else {
+                self.line.files.push(word.clone());
+            }
+        }
+    }
+
+    fn place(&self) -> Place {
+        Place::CommandLine { word: u32::try_from(self.next + 1).unwrap_or(u32::MAX) }
+    }
+
+    fn one_dash(&mut self, text: &str, place: Place) {
+        let letter = text.chars().next().and_then(|letter| {
+            PROGRAM_OPTIONS.iter().find(|option| option.letter == Some(letter)).map(|option| (letter, option))
+        });
+        let Some((letter, option)) = letter else { return self.long(text, place) };
+        let rest = &text[letter.len_utf8()..];
+        // More than one letter is the beginning of a name first of all.
+        if !rest.is_empty() && !candidates(text.split('=').next().unwrap_or(text)).is_empty() {
+            return self.long(text, place);
+        }
+        match option.takes {
+            Takes::Nothing => {
+                self.taken(Named::Program(option), None, place.clone());
+                if !rest.is_empty() {
+                    self.one_dash(rest, place);
+                }
+            }
+            Takes::Perhaps => {
+                let value = (!rest.is_empty()).then(|| rest.to_owned());
+                self.taken(Named::Program(option), value, place);
+            }
+            Takes::Value if !rest.is_empty() => self.taken(Named::Program(option), Some(rest.to_owned()), place),
+            Takes::Value => self.with_next_word(Named::Program(option), place),
+        }
+    }
+
+    fn long(&mut self, text: &str, place: Place) {
+        let (name, value) = match text.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (text, None),
+        };
+        let found = candidates(name);
+        let named = match found.as_slice() {
+            [one] => *one,
+            [] => {
+                let own = PROGRAM_OPTIONS.iter().map(|option| option.name);
+                let nearest = options::nearest(name).or_else(|| plumb_workload::suggest::nearest(name, own));
+                self.errors.push(FioError::UnknownOption { place, name: name.to_owned(), nearest });
+                return;
+            }
+            several => {
+                let candidates = several.iter().map(|named| named.name()).collect();
+                self.errors.push(FioError::Ambiguous { place, name: name.to_owned(), candidates });
+                return;
+            }
+        };
+        match (named.takes(), value) {
+            (Takes::Nothing, Some(_)) => {
+                self.errors.push(FioError::UnwantedValue { place, option: named.name().to_owned() });
+            }
+            (Takes::Value, None) => self.with_next_word(named, place),
+            (_, value) => self.taken(named, value, place),
+        }
+    }
+
+    fn with_next_word(&mut self, named: Named, place: Place) {
+        match self.words.get(self.next) {
+            Some(value) => {
+                self.next += 1;
+                self.taken(named, Some(value.clone()), place);
+            }
+            None => self.errors.push(FioError::NoValue { place, option: named.name().to_owned() }),
+        }
+    }
+
+    fn taken(&mut self, named: Named, value: Option<String>, place: Place) {
+        match named {
+            Named::Job(option) => self.job_option(option, value, place),
+            Named::Program(option) => {
+                let said = format!("--{}", option.name);
+                match option.fate {
+                    Fate::Works => self.program_option(option, value, place),
+                    Fate::Ignored(_) => {}
+                    Fate::NotYet(why) => self.errors.push(FioError::OptionNotYet { place, option: said, why }),
+                    Fate::Never(why) => self.errors.push(FioError::OptionNever { place, option: said, why }),
+                }
+            }
+        }
+    }
+
+    fn job_option(&mut self, option: &'static OptionSpec, value: Option<String>, place: Place) {
+        let starts = option.name == "name";
+        if starts || !self.open {
+            let name = if starts { value.clone().unwrap_or_default() } else { "global".to_owned() };
+            let kind = if starts { kind_of(&name) } else { SectionKind::Global };
+            let section = Section { kind, name, lines: Vec::new(), place: place.clone(), opens_file: false };
+            self.line.sections.push(section);
+            self.open = true;
+        }
+        if let Some(section) = self.line.sections.last_mut() {
+            section.lines.push(Line { name: option.name.to_owned(), text: value, place });
+        }
+    }
+
+    fn program_option(&mut self, option: &'static ProgramOption, value: Option<String>, place: Place) {
+        let name = option.name;
+        let text = value.clone().unwrap_or_default();
+        let invocation = &mut self.line.invocation;
+        let mut refuse = |reason: &str| {
+            let error =
+                FioError::BadWord { place: place.clone(), option: name, text: text.clone(), reason: reason.to_owned() };
+            self.errors.push(error);
+        };
+        match name {
+            "output" => invocation.output = value,
+            "minimal" => self.formats = vec![OutputFormat::Terse],
+            "append-terse" => {
+                if self.formats.is_empty() {
+                    self.formats.push(OutputFormat::Normal);
+                }
+                self.formats.push(OutputFormat::Terse);
+            }
+            "output-format" => {
+                self.formats.clear();
+                for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+                    match word {
+                        "normal" => self.formats.push(OutputFormat::Normal),
+                        "terse" | "minimal" | "csv" => self.formats.push(OutputFormat::Terse),
+                        "json" => self.formats.push(OutputFormat::Json),
+                        "json+" => self.formats.push(OutputFormat::JsonPlus),
+                        _ => refuse("say normal, terse, json or json+"),
+                    }
+                }
+            }
+            "terse-version" => match text.trim().parse() {
+                Ok(version @ 2..=5) => invocation.terse_version = version,
+                _ => refuse("say 2, 3, 4 or 5"),
+            },
+            "version" => invocation.action = Action::Version,
+            "help" => invocation.action = Action::Help,
+            "cmdhelp" => invocation.action = Action::CommandHelp(value),
+            "enghelp" => invocation.action = Action::EngineHelp(value),
+            "showcmd" => invocation.action = Action::ShowCommand,
+            "parse-only" => {
+                if invocation.action == Action::Run {
+                    invocation.action = Action::ParseOnly;
+                }
+            }
+            "section" if text == "global" => refuse("global sections are always read; name a job"),
+            "section" => invocation.sections.push(text),
+            "readonly" => invocation.read_only = true,
+            "eta" => match text.as_str() {
+                "always" => invocation.eta = Eta::Always,
+                "never" => invocation.eta = Eta::Never,
+                "auto" => invocation.eta = Eta::Auto,
+                _ => refuse("say always, never or auto"),
+            },
+            "eta-interval" => match seconds(&text) {
+                Some(time) if time >= SHORTEST_ETA => invocation.eta_interval = Some(time),
+                _ => refuse("say a time of 250ms or more"),
+            },
+            "eta-newline" => match seconds(&text) {
+                Some(time) if time >= Nanos(1_000_000) => invocation.eta_newline = Some(time),
+                _ => refuse("say a time of 1ms or more"),
+            },
+            "status-interval" => match seconds(&text) {
+                Some(time) if time >= Nanos(1_000_000) => invocation.status_interval = Some(time),
+                _ => refuse("say a time of 1ms or more"),
+            },
+            "trigger-timeout" => match seconds(&text) {
+                Some(time) => invocation.trigger.timeout = Some(time),
+                None => refuse("say a time such as 30s"),
+            },
+            "trigger-file" => invocation.trigger.file = value,
+            "trigger" => invocation.trigger.command = value,
+            "warnings-fatal" => invocation.warnings_fatal = true,
+            "bandwidth-log" => invocation.bandwidth_log = Some(value.unwrap_or_else(|| "agg".to_owned())),
+            "debug" => invocation.debug = text.split(',').map(str::to_owned).collect(),
+            "aux-path" => invocation.aux_path = value,
+            "merge-blktrace-only" => invocation.merge_blktrace_only = true,
+            "compat" => match text.as_str() {
+                "strict" => invocation.compat = Compat::Strict,
+                "meant" => invocation.compat = Compat::Meant,
+                _ => refuse("say strict or meant"),
+            },
+            _ => unreachable!("every option that works is taken above; a test says them all"),
+        }
+    }
+}
+
+/// What a name, or the beginning of one, may stand for.
+fn candidates(name: &str) -> Vec<Named> {
+    if let Some(option) = PROGRAM_OPTIONS.iter().find(|option| option.name == name) {
+        return vec![Named::Program(option)];
+    }
+    if let Some(option) = options::find(name) {
+        return vec![Named::Job(option)];
+    }
+    if name.is_empty() {
+        return Vec::new();
+    }
+    let program = PROGRAM_OPTIONS.iter().filter(|option| option.name.starts_with(name)).map(Named::Program);
+    let begins = |option: &&OptionSpec| {
+        option.name.starts_with(name) || option.alias.is_some_and(|alias| alias.starts_with(name))
+    };
+    let mut found: Vec<Named> = program.chain(options::all().filter(begins).map(Named::Job)).collect();
+    // Options of engines count only where nothing else fits: fio does not know them before it knows the engine.
+    let of_engine = |named: &Named| matches!(named, Named::Job(option) if !option.engines.is_empty());
+    if found.iter().any(|named| !of_engine(named)) {
+        found.retain(|named| !of_engine(named));
+    }
+    found
+}
+
+fn seconds(text: &str) -> Option<Nanos> {
+    let mut doubts = Vec::new();
+    let mut reading = Reading { compat: Compat::Meant, kb_base: 1_024, doubts: &mut doubts };
+    time(text, Bare::Seconds, &mut reading).ok()
+}

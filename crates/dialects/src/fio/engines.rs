@@ -1,0 +1,112 @@
+//! fio's engines, and what Plumb does with each.
+
+use super::options::Support;
+
+/// One engine.
+#[derive(Debug, Clone, Copy)]
+pub struct EngineSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// Other names.
+    pub aliases: &'static [&'static str],
+    /// What Plumb does with it.
+    pub support: Support,
+    /// What it does, in a sentence.
+    pub doc: &'static str,
+}
+
+const fn works(name: &'static str, doc: &'static str) -> EngineSpec {
+    EngineSpec { name, aliases: &[], support: Support::Works, doc }
+}
+
+const fn not_yet(name: &'static str, why: &'static str) -> EngineSpec {
+    EngineSpec { name, aliases: &[], support: Support::NotYet(why), doc: "" }
+}
+
+const fn never(name: &'static str, why: &'static str) -> EngineSpec {
+    EngineSpec { name, aliases: &[], support: Support::Never(why), doc: "" }
+}
+
+const LIBRARY: &str = "it needs a library of its own, which Plumb is not linked with.";
+const PASSTHROUGH: &str = "commands to NVMe and SCSI devices are not connected yet.";
+const ELSEWHERE: &str = "it belongs to another operating system.";
+
+/// Every engine.
+pub static ENGINES: &[EngineSpec] = &[
+    works("psync", "pread and pwrite."),
+    works("sync", "lseek, then read and write."),
+    works("vsync", "readv and writev, neighbours joined."),
+    works("pvsync", "preadv and pwritev."),
+    works("pvsync2", "preadv2 and pwritev2."),
+    EngineSpec {
+        name: "libaio",
+        aliases: &["linuxaio", "aio"],
+        support: Support::Works,
+        doc: "Linux native asynchronous I/O.",
+    },
+    works("posixaio", "aio_read and aio_write of POSIX."),
+    works("io_uring", "Rings shared with the kernel."),
+    works("mmap", "A memory map, and copies from and to it."),
+    works("splice", "splice and vmsplice through a pipe."),
+    works("null", "Nothing: ops complete at once."),
+    works("filecreate", "Creates files."),
+    works("filestat", "Asks for the attributes of files."),
+    works("filedelete", "Deletes files."),
+    works("dircreate", "Creates directories."),
+    works("dirstat", "Asks for the attributes of directories."),
+    works("dirdelete", "Deletes directories."),
+    works("falloc", "fallocate: reserves, extends and punches holes."),
+    works("ftruncate", "ftruncate: sets the size of files."),
+    works("net", "Sends and receives over the network."),
+    works("exec", "Runs a program."),
+    works("cpuio", "Keeps CPUs busy."),
+    not_yet("netsplice", "splicing to sockets is not connected yet."),
+    not_yet("sg", PASSTHROUGH),
+    not_yet("io_uring_cmd", PASSTHROUGH),
+    not_yet("page_fault", "faulting pages in as a workload of its own is not connected yet."),
+    not_yet("http", "object stores are not connected yet."),
+    not_yet("nbd", "network block devices are not connected yet."),
+    not_yet("mtd", "raw flash devices are not connected yet."),
+    not_yet("dev-dax", "memory devices are not connected yet."),
+    never("e4defrag", "the kernel call it needs exists for ext4 alone, and it moves data instead of measuring it."),
+    never("external", "it loads C code built against fio's own structures."),
+    never("cpp_null", "it loads C++ code built against fio's own structures."),
+    never("binject", "the kernel module it needs was never part of Linux."),
+    never("guasi", "the library it needs is no longer kept up."),
+    never("rdma", LIBRARY),
+    never("rbd", LIBRARY),
+    never("rados", LIBRARY),
+    never("gfapi", LIBRARY),
+    never("gfapi_async", LIBRARY),
+    never("nfs", LIBRARY),
+    never("libhdfs", LIBRARY),
+    never("libiscsi", LIBRARY),
+    never("libzbc", LIBRARY),
+    never("libpmem", LIBRARY),
+    never("libpmemblk", LIBRARY),
+    never("pmemblk", LIBRARY),
+    never("libblkio", LIBRARY),
+    never("libcufile", LIBRARY),
+    never("libhipfile", LIBRARY),
+    never("librpma_apm_client", LIBRARY),
+    never("librpma_apm_server", LIBRARY),
+    never("librpma_gpspm_client", LIBRARY),
+    never("librpma_gpspm_server", LIBRARY),
+    never("xnvme", LIBRARY),
+    never("dfs", LIBRARY),
+    never("ime_psync", LIBRARY),
+    never("ime_psyncv", LIBRARY),
+    never("ime_aio", LIBRARY),
+    never("windowsaio", ELSEWHERE),
+    never("solarisaio", ELSEWHERE),
+];
+
+/// The engine of this name.
+pub fn find(name: &str) -> Option<&'static EngineSpec> {
+    ENGINES.iter().find(|engine| engine.name == name || engine.aliases.contains(&name))
+}
+
+/// The engine's name most like this one.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    plumb_workload::suggest::nearest(name, ENGINES.iter().map(|engine| engine.name))
+}

@@ -1,0 +1,123 @@
+//! What is asked of the program as a whole, beside the jobs.
+
+use super::value::Compat;
+use plumb_workload::Nanos;
+
+/// What to do.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Action {
+    /// Run the jobs.
+    #[default]
+    Run,
+    /// Read the jobs and do nothing (`--parse-only`).
+    ParseOnly,
+    /// Print the jobs of files as command lines (`--showcmd`).
+    ShowCommand,
+    /// Print the version.
+    Version,
+    /// Print what can be said.
+    Help,
+    /// Explain an option, or list them all (`--cmdhelp`).
+    CommandHelp(Option<String>),
+    /// Explain an engine, or one of its options, or list all engines (`--enghelp`).
+    EngineHelp(Option<String>),
+}
+
+/// How a result is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum OutputFormat {
+    /// For people.
+    Normal,
+    /// A line of fields.
+    Terse,
+    /// JSON.
+    Json,
+    /// JSON with the buckets of all histograms.
+    JsonPlus,
+}
+
+/// When progress is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Eta {
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+    /// On a terminal.
+    #[default]
+    Auto,
+}
+
+/// What fires a trigger, and what it does.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Trigger {
+    /// This file appears.
+    pub file: Option<String>,
+    /// So much time has gone by.
+    pub timeout: Option<Nanos>,
+    /// Run this command line.
+    pub command: Option<String>,
+}
+
+/// What is asked of the program as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Invocation {
+    /// What to do.
+    pub action: Action,
+    /// Whose reading of doubtful values holds.
+    pub compat: Compat,
+    /// Write results into this file instead of standard output.
+    pub output: Option<String>,
+    /// How results are printed, each form once, in the order of [`OutputFormat`].
+    pub formats: Vec<OutputFormat>,
+    /// The form of terse lines, 2 to 5.
+    pub terse_version: u8,
+    /// Refuse to write.
+    pub read_only: bool,
+    /// When progress is shown.
+    pub eta: Eta,
+    /// How often progress is shown, 250 ms or more.
+    pub eta_interval: Option<Nanos>,
+    /// How often progress begins a new line.
+    pub eta_newline: Option<Nanos>,
+    /// How often results so far are printed.
+    pub status_interval: Option<Nanos>,
+    /// Only these sections are read; all where there are none.
+    pub sections: Vec<String>,
+    /// The areas of `--debug`.
+    pub debug: Vec<String>,
+    /// Log the bandwidth of all jobs together into files that begin with this.
+    pub bandwidth_log: Option<String>,
+    /// A warning stops the run.
+    pub warnings_fatal: bool,
+    /// Where files of state go.
+    pub aux_path: Option<String>,
+    /// Stop after recordings are merged.
+    pub merge_blktrace_only: bool,
+    /// The trigger.
+    pub trigger: Trigger,
+}
+
+impl Default for Invocation {
+    fn default() -> Invocation {
+        Invocation {
+            action: Action::Run,
+            compat: Compat::Meant,
+            output: None,
+            formats: vec![OutputFormat::Normal],
+            terse_version: 3,
+            read_only: false,
+            eta: Eta::Auto,
+            eta_interval: None,
+            eta_newline: None,
+            status_interval: None,
+            sections: Vec::new(),
+            debug: Vec::new(),
+            bandwidth_log: None,
+            warnings_fatal: false,
+            aux_path: None,
+            merge_blktrace_only: false,
+            trigger: Trigger::default(),
+        }
+    }
+}

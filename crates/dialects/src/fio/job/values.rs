@@ -1,0 +1,189 @@
+//! The values of one job, by option: said ones over defaults.
+
+use crate::fio::options;
+use crate::fio::value::{self, Between, Compat, Doubt, PerDirection, ReadWrite, Reading, Region, Value};
+use plumb_workload::Nanos;
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// The values of one job, by option name.
+#[derive(Debug, Clone, Default)]
+pub struct Values {
+    said: BTreeMap<&'static str, Value>,
+}
+
+/// The table's defaults, read once.
+fn defaults() -> &'static BTreeMap<&'static str, Value> {
+    static DEFAULTS: OnceLock<BTreeMap<&'static str, Value>> = OnceLock::new();
+    DEFAULTS.get_or_init(|| {
+        let mut doubts: Vec<Doubt> = Vec::new();
+        let mut reading = Reading { compat: Compat::Meant, kb_base: 1_024, doubts: &mut doubts };
+        options::all()
+            .filter_map(|option| {
+                let text = option.default.filter(|text| !text.is_empty())?;
+                let value = value::read(option, Some(text), &mut reading);
+                Some((option.name, value.expect("a test reads every default of the table")))
+            })
+            .collect()
+    })
+}
+
+/// Takes a value of the variant that the option's kind gives.
+macro_rules! taker {
+    ($(#[$doc:meta])* $name:ident, $variant:ident, $type:ty) => {
+        $(#[$doc])*
+        pub(super) fn $name(&self, option: &str) -> Option<$type> {
+            match self.get(option)? {
+                Value::$variant(value) => Some(value.clone()),
+                other => panic!("{option} has the value {other:?}, which does not fit its kind"),
+            }
+        }
+    };
+}
+
+impl Values {
+    /// Sets a value. Slots that it leaves open keep what they have.
+    pub fn set(&mut self, option: &'static str, value: Value) {
+        let merged = match (self.said.remove(option), value) {
+            (Some(Value::Wholes(before)), Value::Wholes(value)) => Value::Wholes(over(value, before)),
+            (Some(Value::Wides(before)), Value::Wides(value)) => Value::Wides(over(value, before)),
+            (Some(Value::Times(before)), Value::Times(value)) => Value::Times(over(value, before)),
+            (Some(Value::Ranges(before)), Value::Ranges(value)) => Value::Ranges(over(value, before)),
+            (Some(Value::WholePair(before)), Value::WholePair(value)) => {
+                Value::WholePair(ReadWrite { read: value.read.or(before.read), write: value.write.or(before.write) })
+            }
+            (_, value) => value,
+        };
+        self.said.insert(option, merged);
+    }
+
+    /// Takes a value back.
+    pub fn forget(&mut self, option: &str) {
+        self.said.remove(option);
+    }
+
+    /// Whether it was said.
+    pub fn is_said(&self, option: &str) -> bool {
+        self.said.contains_key(option)
+    }
+
+    fn get(&self, option: &str) -> Option<&Value> {
+        debug_assert!(options::find(option).is_some_and(|spec| spec.name == option), "{option} is not in the table");
+        self.said.get(option).or_else(|| defaults().get(option))
+    }
+
+    taker!(/// [`Value::Whole`].
+        maybe_whole, Whole, i64);
+    taker!(/// [`Value::WholePair`].
+        pair, WholePair, ReadWrite<Option<i64>>);
+    taker!(/// [`Value::Wholes`].
+        wholes, Wholes, PerDirection<Option<i64>>);
+    taker!(/// [`Value::Wide`].
+        wide, Wide, u64);
+    taker!(/// [`Value::WideBetween`].
+        wide_between, WideBetween, Between<u64>);
+    taker!(/// [`Value::Wides`].
+        wides, Wides, PerDirection<Option<u64>>);
+    taker!(/// [`Value::Time`].
+        time, Time, Nanos);
+    taker!(/// [`Value::TimeBetween`].
+        time_between, TimeBetween, Between<Nanos>);
+    taker!(/// [`Value::Times`].
+        times, Times, PerDirection<Option<Nanos>>);
+    taker!(/// [`Value::Region`].
+        region, Region, Region);
+    taker!(/// [`Value::Text`].
+        text, Text, String);
+    taker!(/// [`Value::Choice`].
+        choice, Choice, &'static str);
+    taker!(/// [`Value::Ranges`].
+        ranges, Ranges, PerDirection<Option<Between<u64>>>);
+    taker!(/// [`Value::Direction`].
+        direction, Direction, value::direction::Direction);
+    taker!(/// [`Value::Split`].
+        split, Split, PerDirection<Vec<value::split::Share>>);
+    taker!(/// [`Value::Distribution`].
+        distribution, Distribution, value::distribution::Distribution);
+    taker!(/// [`Value::Pattern`].
+        pattern, Pattern, Vec<value::pattern::Piece>);
+    taker!(/// [`Value::Cpus`].
+        cpus, Cpus, Vec<u32>);
+    taker!(/// [`Value::NumaPolicy`].
+        numa_policy, NumaPolicy, value::lists::NumaPolicy);
+    taker!(/// [`Value::IgnoreError`].
+        ignore_error, IgnoreError, value::choice::ErrorsIgnored);
+    taker!(/// [`Value::Steady`].
+        steady, Steady, value::choice::Steady);
+    taker!(/// [`Value::SyncRange`].
+        sync_range, SyncRange, value::choice::SyncRange);
+    taker!(/// [`Value::FileService`].
+        file_service, FileService, value::distribution::FileService);
+    taker!(/// [`Value::Memory`].
+        memory, Memory, value::choice::Memory);
+    taker!(/// [`Value::LogName`].
+        log_name, LogName, value::choice::LogName);
+    taker!(/// [`Value::PrioritySplit`].
+        priority_split, PrioritySplit, ReadWrite<Vec<value::split::PriorityShare>>);
+    taker!(/// [`Value::Switch`].
+        maybe_switch, Switch, bool);
+    taker!(/// [`Value::Names`].
+        maybe_names, Names, Vec<String>);
+    taker!(/// [`Value::Choices`].
+        maybe_choices, Choices, Vec<&'static str>);
+    taker!(/// [`Value::Floats`].
+        maybe_floats, Floats, Vec<f64>);
+
+    /// [`Value::Switch`]; off where it has no default.
+    pub(super) fn switch(&self, option: &str) -> bool {
+        self.maybe_switch(option).unwrap_or(false)
+    }
+
+    /// A count that is never negative; 0 where it has no default.
+    pub(super) fn count(&self, option: &str) -> u32 {
+        self.maybe_count(option).unwrap_or(0)
+    }
+
+    /// The same, where it matters whether there is one.
+    pub(super) fn maybe_count(&self, option: &str) -> Option<u32> {
+        self.maybe_whole(option).map(|value| u32::try_from(value).unwrap_or(0))
+    }
+
+    /// A count that means nothing at 0.
+    pub(super) fn count_unless_zero(&self, option: &str) -> Option<u32> {
+        self.maybe_count(option).filter(|count| *count > 0)
+    }
+
+    /// A number of 64 bits that means nothing at 0.
+    pub(super) fn wide_unless_zero(&self, option: &str) -> Option<u64> {
+        self.wide(option).filter(|value| *value > 0)
+    }
+
+    /// A time that means nothing at 0.
+    pub(super) fn time_unless_zero(&self, option: &str) -> Option<Nanos> {
+        self.time(option).filter(|time| time.0 > 0)
+    }
+
+    /// [`Value::Names`]; none where nothing is said.
+    pub(super) fn names(&self, option: &str) -> Vec<String> {
+        self.maybe_names(option).unwrap_or_default()
+    }
+
+    /// [`Value::Floats`]; none where nothing is said.
+    pub(super) fn floats(&self, option: &str) -> Vec<f64> {
+        self.maybe_floats(option).unwrap_or_default()
+    }
+
+    /// Counts for reads, writes and trims that are never negative.
+    pub(super) fn counts(&self, option: &str) -> PerDirection<Option<u32>> {
+        let counts = self.wholes(option).unwrap_or_default();
+        counts.map(|count| count.map(|count| u32::try_from(count).unwrap_or(0)))
+    }
+}
+
+fn over<T>(value: PerDirection<Option<T>>, before: PerDirection<Option<T>>) -> PerDirection<Option<T>> {
+    PerDirection {
+        read: value.read.or(before.read),
+        write: value.write.or(before.write),
+        trim: value.trim.or(before.trim),
+    }
+}

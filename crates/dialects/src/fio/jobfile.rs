@@ -1,0 +1,229 @@
+//! Job files: sections, options, comments, includes. Nothing is interpreted here beyond `${NAME}` and `$ncpus` and kin.
+
+use super::error::{FioError, Place, Warning};
+use super::machine::{Files, Machine};
+use super::value::arithmetic::{Flavour, Letter, evaluate};
+use std::sync::Arc;
+
+/// fio's buffer for a line holds so many bytes and a zero.
+const LONGEST_LINE: usize = 8_191;
+/// Files may include one another so deep.
+const DEEPEST_INCLUDE: usize = 16;
+/// A section whose name begins so holds for those that follow.
+const GLOBAL: &str = "global";
+
+/// An option as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The name.
+    pub name: String,
+    /// What stood after `=`, if there was one.
+    pub text: Option<String>,
+    /// Where.
+    pub place: Place,
+}
+
+/// What a section is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SectionKind {
+    /// It holds for all jobs that follow.
+    Global,
+    /// It is a job.
+    Job,
+}
+
+/// A section, of a file or of the command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Section {
+    /// What it is.
+    pub kind: SectionKind,
+    /// Its name.
+    pub name: String,
+    /// Its options.
+    pub lines: Vec<Line>,
+    /// Where it begins.
+    pub place: Place,
+    /// Whether a new file begins with it, so that it waits for the jobs of the files before.
+    pub opens_file: bool,
+}
+
+/// What a name makes of a section.
+pub fn kind_of(name: &str) -> SectionKind {
+    if name.starts_with(GLOBAL) { SectionKind::Global } else { SectionKind::Job }
+}
+
+/// Reads one job file after another.
+pub struct Reader<'a> {
+    /// The machine.
+    pub machine: &'a Machine,
+    /// Where included files come from.
+    pub files: &'a mut dyn Files,
+    /// Only these sections are read, and all global ones; all where there are none.
+    pub wanted: &'a [String],
+    /// What is wrong so far.
+    pub errors: &'a mut Vec<FioError>,
+    /// What is doubtful so far.
+    pub warnings: &'a mut Vec<Warning>,
+}
+
+impl Reader<'_> {
+    /// The sections of a file's text.
+    pub fn sections(&mut self, path: &str, text: &str) -> Vec<Section> {
+        let path: Arc<str> = path.into();
+        let mut sections: Vec<Section> = Vec::new();
+        let mut inside = Inside::Nothing;
+        for (number, raw) in (1..).zip(text.split('\n')) {
+            let place = Place::File { path: Arc::clone(&path), line: number };
+            let Some(line) = self.stripped(raw, &place) else { continue };
+            if line.starts_with('[') {
+                inside = match section_name(line) {
+                    Some(name) => {
+                        let kind = kind_of(name);
+                        let unwanted = !self.wanted.is_empty() && !self.wanted.iter().any(|wanted| wanted == name);
+                        if kind == SectionKind::Job && unwanted {
+                            Inside::Skipped
+                        } else {
+                            let section =
+                                Section { kind, name: name.to_owned(), lines: Vec::new(), place, opens_file: false };
+                            sections.push(section);
+                            Inside::Section
+                        }
+                    }
+                    None => {
+                        self.errors.push(FioError::OpenSection { place, text: line.to_owned() });
+                        Inside::Skipped
+                    }
+                };
+                continue;
+            }
+            match (inside, sections.last_mut()) {
+                (Inside::Skipped, _) => {}
+                (Inside::Section, Some(section)) => self.line(line, place, &path, 0, &mut section.lines),
+                (Inside::Nothing | Inside::Section, _) => {
+                    self.errors.push(FioError::BeforeSection { place, text: line.to_owned() });
+                    // The lines that follow would all say the same.
+                    inside = Inside::Skipped;
+                }
+            }
+        }
+        sections
+    }
+
+    /// The line without blanks and comments; nothing where nothing is left.
+    fn stripped<'t>(&mut self, raw: &'t str, place: &Place) -> Option<&'t str> {
+        if raw.len() > LONGEST_LINE {
+            self.errors.push(FioError::LineTooLong { place: place.clone(), most: LONGEST_LINE });
+            return None;
+        }
+        let line = raw.trim_start_matches(is_blank);
+        let cut = line.find([';', '#']).unwrap_or(line.len());
+        let kept = line[..cut].trim_end_matches(is_blank);
+        if cut < line.len() && kept.contains('=') && !line[..cut].ends_with(is_blank) {
+            let lost = line[cut..].trim_end_matches(is_blank).to_owned();
+            self.warnings.push(Warning::CutByComment { place: place.clone(), kept: kept.to_owned(), lost });
+        }
+        (!kept.is_empty()).then_some(kept)
+    }
+
+    fn line(&mut self, line: &str, place: Place, path: &str, depth: usize, lines: &mut Vec<Line>) {
+        let included = line.strip_prefix("include").filter(|rest| rest.starts_with(|c| is_blank(c) || c == '='));
+        match included {
+            Some(rest) => self.include(rest[1..].trim_matches(is_blank), place, path, depth + 1, lines),
+            None => {
+                let text = self.substituted(line);
+                let (name, value) = match text.split_once('=') {
+                    Some((name, value)) => (name, Some(value.trim_matches(is_blank).to_owned())),
+                    None => (text.as_str(), None),
+                };
+                lines.push(Line { name: name.trim_matches(is_blank).to_owned(), text: value, place });
+            }
+        }
+    }
+
+    fn include(&mut self, named: &str, place: Place, including: &str, depth: usize, lines: &mut Vec<Line>) {
+        if depth > DEEPEST_INCLUDE {
+            self.errors.push(FioError::IncludeTooDeep { place, most: DEEPEST_INCLUDE });
+            return;
+        }
+        let beside = including.rfind('/').map(|slash| format!("{}{named}", &including[..=slash]));
+        let mut found = self.files.read(named).map(|text| (named.to_owned(), text));
+        if let (Err(_), Some(beside)) = (&found, beside)
+            && let Ok(text) = self.files.read(&beside)
+        {
+            found = Ok((beside, text));
+        }
+        let (path, text) = match found {
+            Ok(found) => found,
+            Err(missing) => {
+                let reason = missing.reason;
+                self.errors.push(FioError::Unreadable { place: Some(place), path: named.to_owned(), reason });
+                return;
+            }
+        };
+        let shared: Arc<str> = path.as_str().into();
+        for (number, raw) in (1..).zip(text.split('\n')) {
+            let place = Place::File { path: Arc::clone(&shared), line: number };
+            let Some(line) = self.stripped(raw, &place) else { continue };
+            if line.starts_with('[') {
+                self.errors.push(FioError::SectionInInclude { place, text: line.to_owned() });
+                return;
+            }
+            self.line(line, place, &path, depth, lines);
+        }
+    }
+
+    /// The line with `${NAME}` and `$ncpus`, `$pagesize` and `$mb_memory` put in, and the sum that these then make.
+    fn substituted(&self, line: &str) -> String {
+        let mut text = String::with_capacity(line.len());
+        let mut rest = line;
+        while let Some(start) = rest.find("${") {
+            let Some(length) = rest[start..].find('}') else { break };
+            text.push_str(&rest[..start]);
+            let name = &rest[start + 2..start + length];
+            text.push_str(self.machine.environment.get(name).map_or("", String::as_str));
+            rest = &rest[start + length + 1..];
+        }
+        text.push_str(rest);
+        let keywords = [
+            ("$pagesize", self.machine.page_bytes),
+            ("$mb_memory", self.machine.memory_mib),
+            ("$ncpus", u64::from(self.machine.cpus)),
+        ];
+        let mut replaced = false;
+        for (keyword, value) in keywords {
+            if text.contains(keyword) {
+                text = text.replace(keyword, &value.to_string());
+                replaced = true;
+            }
+        }
+        // fio asks the program `bc`; a value that is no sum, such as a path, stays as it is.
+        if replaced
+            && !text.contains('\'')
+            && let Some((name, value)) = text.split_once('=')
+            && value.contains(['+', '-', '*', '/'])
+            && let Some(sum) = evaluate(value.trim(), Letter::Mebi, Flavour::Meant, 1)
+        {
+            return format!("{name}={}", sum.rounded());
+        }
+        text
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Inside {
+    Nothing,
+    Section,
+    Skipped,
+}
+
+fn is_blank(c: char) -> bool {
+    c.is_ascii_whitespace() || c.is_ascii_control()
+}
+
+/// What stands in the brackets: up to the last closing one, at most 255 bytes.
+fn section_name(line: &str) -> Option<&str> {
+    let inner = line.strip_prefix('[')?;
+    let name = &inner[..inner.rfind(']')?];
+    let end = (0..=name.len().min(255)).rev().find(|&end| name.is_char_boundary(end)).unwrap_or(0);
+    Some(&name[..end])
+}

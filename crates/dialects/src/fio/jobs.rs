@@ -1,0 +1,271 @@
+//! From sections to jobs: names are looked up, values read, globals applied.
+
+use super::engines;
+use super::error::{FioError, Place, Warning};
+use super::job::{FioJob, Outline, Said, Values};
+use super::jobfile::{Line, Section, SectionKind};
+use super::options::{self, OptionSpec, Order, Support, Tier};
+use super::value::{Compat, Doubt, Reading, Value, read as read_value};
+
+/// fio's engine where none is said.
+pub(super) const DEFAULT_ENGINE: &str = "psync";
+
+/// What was read.
+pub(super) struct Jobs {
+    pub jobs: Vec<FioJob>,
+    pub globals: Vec<Said>,
+}
+
+/// An option with its value.
+#[derive(Debug, Clone)]
+struct Taken {
+    said: Said,
+    value: Value,
+}
+
+/// A job's engine.
+#[derive(Debug, Clone)]
+struct Engine {
+    name: String,
+    /// Where it was said, unless it is the default.
+    place: Option<Place>,
+}
+
+/// Reads all sections in order.
+pub(super) fn read(
+    sections: &[Section],
+    compat: Compat,
+    errors: &mut Vec<FioError>,
+    warnings: &mut Vec<Warning>,
+) -> Jobs {
+    let mut reader = Reader { compat, errors, warnings, refused: Vec::new() };
+    let mut globals: Vec<Taken> = Vec::new();
+    let mut jobs = Vec::new();
+    for section in sections {
+        match section.kind {
+            SectionKind::Global => {
+                let errors_before = reader.errors.len();
+                let (taken, unknown) = reader.section(section, &globals);
+                let engine = engine(&globals, &taken);
+                reader.unknown(unknown, &engine, errors_before);
+                globals.extend(taken);
+            }
+            SectionKind::Job => jobs.extend(reader.job(section, &globals)),
+        }
+    }
+    Jobs { jobs, globals: globals.into_iter().map(|taken| taken.said).collect() }
+}
+
+struct Reader<'a> {
+    compat: Compat,
+    errors: &'a mut Vec<FioError>,
+    warnings: &'a mut Vec<Warning>,
+    /// Places at which an engine was refused already; all jobs below a global section would say the same.
+    refused: Vec<Place>,
+}
+
+impl Reader<'_> {
+    fn job(&mut self, section: &Section, globals: &[Taken]) -> Option<FioJob> {
+        let errors_before = self.errors.len();
+        let (taken, unknown) = self.section(section, globals);
+        let engine = engine(globals, &taken);
+        let engine_runs = runs(&engine);
+        self.unknown(unknown, &engine, errors_before);
+        if engine_runs {
+            for taken in &taken {
+                self.known_to(&taken.said, &engine);
+            }
+        }
+        if !engine_runs || self.errors.len() > errors_before {
+            return None;
+        }
+        let mut values = Values::default();
+        for Taken { said, value } in globals.iter().chain(&taken) {
+            // What a global section says of another engine does not concern this job.
+            if said.option.known_to(&engine.name) {
+                apply(&mut values, said.option, value.clone());
+            }
+        }
+        let own = |taken: &[Taken]| taken.iter().map(|taken| taken.said.clone()).collect();
+        let named = taken.iter().rev().find(|taken| taken.said.option.name == "name");
+        let outline = Outline {
+            name: named.and_then(|taken| taken.said.text.clone()).unwrap_or_else(|| section.name.clone()),
+            section: section.name.clone(),
+            place: section.place.clone(),
+            opens_file: section.opens_file,
+            from_global: own(globals),
+            said: own(&taken),
+        };
+        Some(FioJob::new(outline, &values))
+    }
+
+    /// The options of a section with their values in the order of the section, and lines whose names are not known.
+    fn section<'s>(&mut self, section: &'s Section, globals: &[Taken]) -> (Vec<Taken>, Vec<&'s Line>) {
+        let mut unknown = Vec::new();
+        let mut known: Vec<(&'static OptionSpec, &Line)> = Vec::new();
+        for line in &section.lines {
+            match options::find(&line.name) {
+                Some(option) => known.push((option, line)),
+                None => unknown.push(line),
+            }
+        }
+        // On a command line each option takes effect when it is said.
+        if matches!(section.place, Place::File { .. }) {
+            known.sort_by_key(|(option, _)| option.order);
+        }
+        debug_assert!(Order::First < Order::AsSaid && Order::AsSaid < Order::Last);
+        let mut kb_base = kb_base(globals);
+        let mut all = Vec::with_capacity(known.len());
+        for (option, line) in known {
+            let Some(taken) = self.option(option, line, kb_base) else { continue };
+            if let (true, Value::Choice(base)) = (option.name == "kb_base", &taken.value) {
+                kb_base = if *base == "1000" { 1_000 } else { 1_024 };
+            }
+            all.push(taken);
+        }
+        (all, unknown)
+    }
+
+    fn option(&mut self, option: &'static OptionSpec, line: &Line, kb_base: u64) -> Option<Taken> {
+        let place = line.place.clone();
+        match option.support {
+            // An option that nobody uses and that does nothing was most likely mistaken for another.
+            Support::Ignored(why) if option.tier == Tier::Three => {
+                self.warnings.push(Warning::DoesNothing { place: place.clone(), option: option.name, why });
+            }
+            Support::Works | Support::Ignored(_) => {}
+            Support::NotYet(why) if option.engines.is_empty() => {
+                self.errors.push(FioError::OptionNotYet { place, option: line.name.clone(), why });
+                return None;
+            }
+            Support::Never(why) if option.engines.is_empty() => {
+                self.errors.push(FioError::OptionNever { place, option: line.name.clone(), why });
+                return None;
+            }
+            // Told where the engine is known to take it.
+            Support::NotYet(_) | Support::Never(_) => {}
+        }
+        let mut doubts: Vec<Doubt> = Vec::new();
+        let mut reading = Reading { compat: self.compat, kb_base, doubts: &mut doubts };
+        match read_value(option, line.text.as_deref(), &mut reading) {
+            Ok(value) => {
+                let misread = |doubt| Warning::Misread { place: place.clone(), option: option.name, doubt };
+                self.warnings.extend(doubts.into_iter().map(misread));
+                let said = Said { option, name: line.name.clone(), text: line.text.clone(), place };
+                Some(Taken { said, value })
+            }
+            Err(reason) => {
+                let text = line.text.clone().unwrap_or_default();
+                let wants = option.kind.words();
+                self.errors.push(FioError::BadValue { place, option: option.name, text, reason, wants });
+                None
+            }
+        }
+    }
+
+    /// Tells the lines of a section whose names no option has. Where the engine does not run, that alone is told: they
+    /// may be its options, and nothing else of the section matters.
+    fn unknown(&mut self, lines: Vec<&Line>, engine: &Engine, errors_before: usize) {
+        if runs(engine) {
+            self.errors.extend(lines.into_iter().map(|line| FioError::UnknownOption {
+                place: line.place.clone(),
+                name: line.name.clone(),
+                nearest: options::nearest(&line.name),
+            }));
+            return;
+        }
+        self.errors.truncate(errors_before);
+        let Some(place) = engine.place.clone() else { return };
+        if !self.refused.contains(&place) {
+            self.errors.push(refusal(engine, place.clone()));
+            self.refused.push(place);
+        }
+    }
+
+    fn known_to(&mut self, said: &Said, engine: &Engine) {
+        let place = said.place.clone();
+        let option = said.option;
+        if !option.known_to(&engine.name) {
+            self.errors.push(FioError::OtherEngine {
+                place,
+                option: option.name,
+                engine: engine.name.clone(),
+                engines: option.engines,
+            });
+            return;
+        }
+        match option.support {
+            Support::Works | Support::Ignored(_) => {}
+            Support::NotYet(why) => {
+                self.errors.push(FioError::OptionNotYet { place, option: said.name.clone(), why });
+            }
+            Support::Never(why) => {
+                self.errors.push(FioError::OptionNever { place, option: said.name.clone(), why });
+            }
+        }
+    }
+}
+
+/// Whether Plumb runs the engine.
+fn runs(engine: &Engine) -> bool {
+    engines::find(&engine.name).is_some_and(|spec| matches!(spec.support, Support::Works | Support::Ignored(_)))
+}
+
+/// Why it does not.
+fn refusal(engine: &Engine, place: Place) -> FioError {
+    let name = engine.name.clone();
+    match engines::find(&name).map(|spec| spec.support) {
+        Some(Support::NotYet(why) | Support::Ignored(why)) => FioError::EngineNotYet { place, engine: name, why },
+        Some(Support::Never(why)) => FioError::EngineNever { place, engine: name, why },
+        Some(Support::Works) | None => {
+            let nearest = engines::nearest(&name);
+            FioError::UnknownEngine { place, engine: name, nearest }
+        }
+    }
+}
+
+/// The engine that was said last.
+fn engine(globals: &[Taken], own: &[Taken]) -> Engine {
+    let said = own.iter().rev().chain(globals.iter().rev()).find(|taken| taken.said.option.name == "ioengine");
+    match said {
+        Some(Taken { said, value: Value::Text(name) }) => {
+            let name = match name.split_once(':') {
+                Some(("external", _)) => "external",
+                _ => engines::find(name).map_or(name.as_str(), |spec| spec.name),
+            };
+            Engine { name: name.to_owned(), place: Some(said.place.clone()) }
+        }
+        _ => Engine { name: DEFAULT_ENGINE.to_owned(), place: None },
+    }
+}
+
+fn kb_base(globals: &[Taken]) -> u64 {
+    let said = globals.iter().rev().find(|taken| taken.said.option.name == "kb_base");
+    match said.map(|taken| &taken.value) {
+        Some(Value::Choice("1000")) => 1_000,
+        _ => 1_024,
+    }
+}
+
+/// Sets a value; options that are another name of the same choice give way to it.
+fn apply(values: &mut Values, option: &'static OptionSpec, value: Value) {
+    match (option.name, value) {
+        ("buffered", Value::Switch(buffered)) => values.set("direct", Value::Switch(!buffered)),
+        ("cpumask", Value::Whole(mask)) => {
+            let cpus = (0..32).filter(|cpu| mask & (1 << cpu) != 0).collect();
+            values.set("cpus_allowed", Value::Cpus(cpus));
+        }
+        ("ioengine", Value::Text(name)) => {
+            let name = engines::find(&name).map_or(name, |spec| spec.name.to_owned());
+            values.set("ioengine", Value::Text(name));
+        }
+        (name, value) => {
+            match name {
+                "rwmixread" => values.forget("rwmixwrite"),
+                "rwmixwrite" => values.forget("rwmixread"),
+                _ => {}
+            }
+            values.set(name, value);
+        }
+    }
+}

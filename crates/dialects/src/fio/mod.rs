@@ -1,0 +1,109 @@
+//! fio's language: job files and command lines, as fio 3.42 reads them.
+//!
+//! [`read`] is the door. It takes the words of a command line, what the machine and the environment are, and a reader of
+//! files, and gives [`Fio`]: what is asked of the program ([`Invocation`]) and the jobs ([`FioJob`]). Where fio silently
+//! misreads a value (`5sec` as five microseconds), what was meant is taken and a [`Warning`] says so;
+//! `--compat=strict` does as fio does. All that is wrong is told at once, each with its place.
+//!
+//! The table in [`options`] is the one place where options are described; [`help`] prints it, and [`show`] prints jobs as
+//! command lines again.
+
+pub mod commandline;
+pub mod engines;
+mod error;
+pub mod help;
+mod invocation;
+pub mod job;
+pub mod jobfile;
+mod jobs;
+mod machine;
+pub mod options;
+pub mod show;
+pub mod value;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{FioError, FioErrors, Place, Warning};
+pub use invocation::{Action, Eta, Invocation, OutputFormat, Trigger};
+pub use job::{FioJob, Said};
+pub use machine::{Files, Machine, MissingFile};
+pub use value::Compat;
+
+use jobfile::{Section, SectionKind};
+
+/// The version whose language this is; scripts read the number behind the dash (xfstests: `fio -v | cut -d- -f2`).
+pub const VERSION: &str = "fio-3.42";
+
+/// A command line and its job files, read.
+#[derive(Debug, Clone)]
+pub struct Fio {
+    /// What is asked of the program as a whole.
+    pub invocation: Invocation,
+    /// The jobs, in order; those of the command line come first.
+    pub jobs: Vec<FioJob>,
+    /// What the global sections said, all together.
+    pub globals: Vec<Said>,
+    /// What is doubtful.
+    pub warnings: Vec<Warning>,
+}
+
+/// Reads a command line and the job files that it names.
+///
+/// # Errors
+/// Everything that is wrong, in the order in which it was said. Where the words ask for a version or for help, nothing
+/// else is looked at.
+pub fn read(words: &[String], machine: &Machine, files: &mut dyn Files) -> Result<Fio, FioErrors> {
+    let mut errors = Vec::new();
+    let mut warnings = Vec::new();
+    let line = commandline::read(words, &mut errors);
+    let asks_for_help = matches!(
+        line.invocation.action,
+        Action::Version | Action::Help | Action::CommandHelp(_) | Action::EngineHelp(_)
+    );
+    if asks_for_help {
+        return Ok(Fio { invocation: line.invocation, jobs: Vec::new(), globals: Vec::new(), warnings });
+    }
+    let wanted = &line.invocation.sections;
+    let mut sections = line.sections;
+    sections.retain(|section| is_wanted(section, wanted));
+    for (index, path) in line.files.iter().enumerate() {
+        let text = match files.read(path) {
+            Ok(text) => text,
+            Err(missing) => {
+                errors.push(FioError::Unreadable { place: None, path: path.clone(), reason: missing.reason });
+                continue;
+            }
+        };
+        let mut reader = jobfile::Reader { machine, files, wanted, errors: &mut errors, warnings: &mut warnings };
+        let mut of_file = reader.sections(path, &text);
+        let first_job = of_file.iter_mut().find(|section| section.kind == SectionKind::Job);
+        if let (1.., Some(section)) = (index, first_job) {
+            section.opens_file = true;
+        }
+        sections.append(&mut of_file);
+    }
+    missing_sections(&sections, wanted, &mut errors);
+    let read = jobs::read(&sections, line.invocation.compat, &mut errors, &mut warnings);
+    if errors.is_empty() {
+        Ok(Fio { invocation: line.invocation, jobs: read.jobs, globals: read.globals, warnings })
+    } else {
+        Err(FioErrors(errors))
+    }
+}
+
+fn is_wanted(section: &Section, wanted: &[String]) -> bool {
+    section.kind == SectionKind::Global || wanted.is_empty() || wanted.contains(&section.name)
+}
+
+/// A section that was asked for and is nowhere would mean that nothing is run, silently.
+fn missing_sections(sections: &[Section], wanted: &[String], errors: &mut Vec<FioError>) {
+    if !errors.is_empty() {
+        return;
+    }
+    for name in wanted {
+        if !sections.iter().any(|section| section.name == *name) {
+            errors.push(FioError::NoSection { name: name.clone() });
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! What kind of value an option takes.
+
+/// How many values one option takes, for reads, writes and trims, or for the ends of a range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slots {
+    /// One.
+    One,
+    /// Two: a lower and an upper end, or reads and writes.
+    Two,
+    /// Three: reads, writes and trims.
+    Three,
+}
+
+/// What a bare number means where a time is wanted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bare {
+    /// Seconds.
+    Seconds,
+    /// Microseconds.
+    Micros,
+}
+
+/// The smallest and the largest value allowed, both included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bounds {
+    /// The smallest.
+    pub least: Option<i64>,
+    /// The largest.
+    pub most: Option<i64>,
+}
+
+/// No bounds.
+pub const ANY: Bounds = Bounds { least: None, most: None };
+
+/// At least this.
+pub const fn at_least(least: i64) -> Bounds {
+    Bounds { least: Some(least), most: None }
+}
+
+/// At most this.
+pub const fn at_most(most: i64) -> Bounds {
+    Bounds { least: None, most: Some(most) }
+}
+
+/// From the first to the second, both included.
+pub const fn between(least: i64, most: i64) -> Bounds {
+    Bounds { least: Some(least), most: Some(most) }
+}
+
+/// What kind of value an option takes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    /// A whole number of 32 bits; suffixes as of bytes are understood.
+    Whole(Slots, Bounds),
+    /// A whole number of 64 bits, most often bytes.
+    Wide(Slots, Bounds),
+    /// A length of time.
+    Time(Slots, Bare),
+    /// Bytes, per cent of a file, or zones.
+    Region,
+    /// `0` or `1`.
+    Switch,
+    /// Said or not said; `0` takes it back.
+    Flag,
+    /// Any text.
+    Text,
+    /// Texts between colons; `\:` is a colon inside one.
+    Names,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Some of these words, between commas.
+    Choices(&'static [&'static str]),
+    /// Numbers between colons.
+    Floats {
+        /// At most so many.
+        most: usize,
+        /// The smallest and the largest allowed.
+        bounds: Option<(f64, f64)>,
+    },
+    /// Ranges of bytes, for reads, writes and trims.
+    Ranges,
+    /// A small language of its own.
+    Special(Special),
+}
+
+/// The small languages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Special {
+    /// `randread:8`.
+    Direction,
+    /// `4k/60:64k/40,8k`.
+    Split,
+    /// `zipf:1.2`, `zoned:60/10:40/90`, ….
+    Distribution,
+    /// `"text"0xff-12`.
+    Pattern,
+    /// `0,5,8-15`.
+    Cpus,
+    /// `bind:0-1`.
+    NumaPolicy,
+    /// `EIO:ENOSPC,5`.
+    IgnoreError,
+    /// `iops_slope:0.3%`.
+    Steady,
+    /// `wait_before,write:8`.
+    SyncRange,
+    /// `random:8`, `zipf:1.2`.
+    FileService,
+    /// `mmap:/path`.
+    Memory,
+    /// A prefix, or nothing for the job's name.
+    LogName,
+    /// `4k/10/1/0:64k/90`.
+    PrioritySplit,
+}
+
+impl Kind {
+    /// In a few words, for help.
+    pub fn words(&self) -> &'static str {
+        match self {
+            Kind::Whole(Slots::One, _) => "a whole number",
+            Kind::Whole(Slots::Two, _) => "whole numbers: reads,writes",
+            Kind::Whole(Slots::Three, _) => "whole numbers: reads,writes,trims",
+            Kind::Wide(Slots::One, _) => "a size such as 64k or 1g",
+            Kind::Wide(Slots::Two, _) => "a size or a range of sizes, such as 1m-4m",
+            Kind::Wide(Slots::Three, _) => "sizes: reads,writes,trims",
+            Kind::Time(Slots::One, Bare::Seconds) => "a time such as 30s or 5m; a bare number is seconds",
+            Kind::Time(Slots::One, Bare::Micros) => "a time such as 500us or 2ms; a bare number is microseconds",
+            Kind::Time(Slots::Two, _) => "a time or a range of times; a bare number is seconds",
+            Kind::Time(Slots::Three, _) => "times: reads,writes,trims; a bare number is microseconds",
+            Kind::Region => "a size, per cent such as 50%, or zones such as 4z",
+            Kind::Switch => "0 or 1",
+            Kind::Flag => "no value needed",
+            Kind::Text => "text",
+            Kind::Names => "names between colons",
+            Kind::Choice(_) => "one of a list",
+            Kind::Choices(_) => "some of a list, between commas",
+            Kind::Floats { .. } => "numbers between colons",
+            Kind::Ranges => "ranges of sizes such as 4k-64k: reads,writes,trims",
+            Kind::Special(special) => special.words(),
+        }
+    }
+
+    /// The words that may be said, where only some may.
+    pub fn choices(&self) -> &'static [&'static str] {
+        match self {
+            Kind::Choice(words) | Kind::Choices(words) => words,
+            Kind::Special(Special::Direction) => crate::fio::value::direction::WORDS,
+            Kind::Special(Special::Memory) => crate::fio::value::choice::MEMORY,
+            Kind::Special(Special::FileService) => crate::fio::value::distribution::FILE_SERVICE,
+            _ => &[],
+        }
+    }
+}
+
+impl Special {
+    fn words(self) -> &'static str {
+        match self {
+            Special::Direction => "a direction, and a number after a colon: randread:8",
+            Special::Split => "sizes with shares: 4k/60:64k/40, per direction with commas",
+            Special::Distribution => {
+                "random, zipf:THETA, pareto:H, normal:DEVIATION, zoned:SHARE/SIZE:…, zoned_abs:SHARE/BYTES:… or sequence:I,J,…"
+            }
+            Special::Pattern => "strings in quotes, 0x numbers, decimal numbers, 'files' and %o, one after another",
+            Special::Cpus => "numbers and ranges: 0,5,8-15",
+            Special::NumaPolicy => "default, local, prefer:NODE, bind:NODES or interleave:NODES",
+            Special::IgnoreError => "lists for reads, writes and verification: EIO:28,ENOSPC",
+            Special::Steady => "iops, bw or lat, with or without _slope, and a limit: iops_slope:0.3%",
+            Special::SyncRange => "flags and a number: wait_before,write:8",
+            Special::FileService => "roundrobin, sequential, random:N, zipf:THETA, pareto:H or normal:DEVIATION",
+            Special::Memory => "where from, and a file for the mapped kinds: mmap:/path",
+            Special::LogName => "the beginning of the file names; the job's name when empty",
+            Special::PrioritySplit => "BLOCK/SHARE/CLASS/LEVEL/HINT:…",
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The options of fio: one table, which the parser, the help, the documentation and the tests read.
+//!
+//! Names, types, defaults and bounds are facts about fio 3.42; the sentences are Plumb's own.
+
+pub mod kind;
+
+mod content;
+mod direction;
+mod durability;
+mod engine;
+mod files;
+mod job;
+mod logs;
+mod memory;
+mod pace;
+mod passthrough;
+mod profiles;
+mod queue;
+mod replay;
+mod stats;
+mod stop;
+mod trim;
+mod verify;
+mod zones;
+
+use kind::Kind;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+/// What an option is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Category {
+    /// The job itself: its name, copies, order and group.
+    Job,
+    /// Which files and devices, how they are made, opened and left.
+    Files,
+    /// What is done: reads, writes and trims, where, and in which sizes.
+    Direction,
+    /// How ops are handed over and how many are in flight.
+    Queue,
+    /// How fast: rates, pauses and latency goals.
+    Pace,
+    /// When it ends, and what errors do.
+    Stop,
+    /// When data is made to last.
+    Durability,
+    /// Is what comes back what was written?
+    Verify,
+    /// Trims amid other work.
+    Trim,
+    /// Ops from a recording.
+    Replay,
+    /// What is written.
+    Content,
+    /// Buffers, CPUs, memory nodes and priorities.
+    Memory,
+    /// Series over time, in files.
+    Logs,
+    /// What is measured and how it is told.
+    Statistics,
+    /// Devices and files in zones.
+    Zones,
+    /// What only some engines know.
+    Engine,
+    /// What only engines know that Plumb does not run.
+    Passthrough,
+    /// Options of fio's built-in profiles.
+    Profiles,
+}
+
+/// How often an option is used in the wild, and so how soon it must work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Tier {
+    /// In nearly every job.
+    One,
+    /// By those who know fio well.
+    Two,
+    /// Rarely, or for special hardware.
+    Three,
+    /// Dropped by fio itself.
+    Gone,
+}
+
+/// What Plumb does with an option.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Support {
+    /// The job's meaning includes it.
+    Works,
+    /// It may be said, and changes nothing, for this reason.
+    Ignored(&'static str),
+    /// A job that says it is refused for now, for this reason.
+    NotYet(&'static str),
+    /// A job that says it is refused for good, for this reason.
+    Never(&'static str),
+}
+
+/// When an option takes effect among those of one section.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Order {
+    /// Before all others, because others depend on it.
+    First,
+    /// In the order of the file.
+    AsSaid,
+    /// After all others.
+    Last,
+}
+
+/// One option.
+#[derive(Debug, Clone, Copy)]
+pub struct OptionSpec {
+    /// Its name.
+    pub name: &'static str,
+    /// Its other name.
+    pub alias: Option<&'static str>,
+    /// What kind of value it takes.
+    pub kind: Kind,
+    /// What holds where it is not said, written as it would be said.
+    pub default: Option<&'static str>,
+    /// How soon it must work.
+    pub tier: Tier,
+    /// The engines that know it; empty where all do.
+    pub engines: &'static [&'static str],
+    /// When it takes effect.
+    pub order: Order,
+    /// Only powers of two are allowed.
+    pub power_of_two: bool,
+    /// What Plumb does with it.
+    pub support: Support,
+    /// What it means, in a sentence.
+    pub doc: &'static str,
+}
+
+/// The options of one category.
+#[derive(Debug)]
+pub struct Shelf {
+    /// The category.
+    pub category: Category,
+    /// Its options.
+    pub options: &'static [OptionSpec],
+}
+
+/// Every option, by category.
+pub static SHELVES: [&Shelf; 18] = [
+    &job::SHELF,
+    &files::SHELF,
+    &direction::SHELF,
+    &queue::SHELF,
+    &pace::SHELF,
+    &stop::SHELF,
+    &durability::SHELF,
+    &verify::SHELF,
+    &trim::SHELF,
+    &replay::SHELF,
+    &content::SHELF,
+    &memory::SHELF,
+    &logs::SHELF,
+    &stats::SHELF,
+    &zones::SHELF,
+    &engine::SHELF,
+    &passthrough::SHELF,
+    &profiles::SHELF,
+];
+
+/// Every option.
+pub fn all() -> impl Iterator<Item = &'static OptionSpec> {
+    SHELVES.iter().flat_map(|shelf| shelf.options)
+}
+
+/// The option of this name or alias.
+pub fn find(name: &str) -> Option<&'static OptionSpec> {
+    static INDEX: OnceLock<HashMap<&'static str, &'static OptionSpec>> = OnceLock::new();
+    let by_name =
+        |option: &'static OptionSpec| std::iter::once(option.name).chain(option.alias).map(move |name| (name, option));
+    INDEX.get_or_init(|| all().flat_map(by_name).collect()).get(name).copied()
+}
+
+/// The name most like this one.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    let names = all().flat_map(|option| std::iter::once(option.name).chain(option.alias));
+    plumb_workload::suggest::nearest(name, names)
+}
+
+impl OptionSpec {
+    /// Whether this is its name or alias.
+    pub fn is_named(&self, name: &str) -> bool {
+        self.name == name || self.alias == Some(name)
+    }
+
+    /// Whether an engine knows it.
+    pub fn known_to(&self, engine: &str) -> bool {
+        self.engines.is_empty() || self.engines.contains(&engine)
+    }
+
+    const fn or(mut self, alias: &'static str) -> OptionSpec {
+        self.alias = Some(alias);
+        self
+    }
+
+    const fn default(mut self, text: &'static str) -> OptionSpec {
+        self.default = Some(text);
+        self
+    }
+
+    const fn first(mut self) -> OptionSpec {
+        self.order = Order::First;
+        self
+    }
+
+    const fn last(mut self) -> OptionSpec {
+        self.order = Order::Last;
+        self
+    }
+
+    const fn power_of_two(mut self) -> OptionSpec {
+        self.power_of_two = true;
+        self
+    }
+
+    const fn only(mut self, engines: &'static [&'static str]) -> OptionSpec {
+        self.engines = engines;
+        self
+    }
+
+    const fn doc(mut self, sentence: &'static str) -> OptionSpec {
+        self.doc = sentence;
+        self
+    }
+
+    const fn ignored(mut self, why: &'static str) -> OptionSpec {
+        self.support = Support::Ignored(why);
+        self
+    }
+
+    const fn not_yet(mut self, why: &'static str) -> OptionSpec {
+        self.support = Support::NotYet(why);
+        self
+    }
+
+    const fn never(mut self, why: &'static str) -> OptionSpec {
+        self.support = Support::Never(why);
+        self
+    }
+}
+
+/// A row of the table, to be completed.
+const fn row(name: &'static str, tier: Tier, kind: Kind) -> OptionSpec {
+    OptionSpec {
+        name,
+        alias: None,
+        kind,
+        default: None,
+        tier,
+        engines: &[],
+        order: Order::AsSaid,
+        power_of_two: false,
+        support: Support::Works,
+        doc: "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn no_name_means_two_options() {
+        let mut seen = BTreeSet::new();
+        for name in all().flat_map(|option| std::iter::once(option.name).chain(option.alias)) {
+            assert!(seen.insert(name), "{name} is there twice");
+        }
+    }
+
+    #[test]
+    fn what_is_used_is_explained_and_not_refused() {
+        for option in all().filter(|option| option.tier <= Tier::Two) {
+            let told = matches!(option.support, Support::Works | Support::Ignored(_));
+            assert!(told, "{} must work", option.name);
+            let sentence = match option.support {
+                Support::Works => option.doc,
+                Support::Ignored(why) | Support::NotYet(why) | Support::Never(why) => why,
+            };
+            assert!(sentence.ends_with('.'), "{} has no sentence", option.name);
+        }
+    }
+
+    #[test]
+    fn the_table_holds_what_was_counted() {
+        // The specification counts 67 names of Tier 1, `include` and three engine flags among them, and 191 of Tier 2.
+        let of = |tier| all().filter(|option| option.tier == tier).count();
+        assert!(of(Tier::One) >= 60, "{}", of(Tier::One));
+        assert!(of(Tier::Two) >= 185, "{}", of(Tier::Two));
+    }
+}

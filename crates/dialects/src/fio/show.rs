@@ -1,0 +1,47 @@
+//! Jobs as command lines again (`--showcmd`).
+
+use super::Fio;
+use super::job::Said;
+
+/// One line: what the global sections said, then each job with its own options. A word that a shell would take apart is
+/// quoted, so that the line can be pasted; fio itself does not quote. An alias becomes the option's own name, as in fio.
+pub fn line(fio: &Fio) -> String {
+    let mut words = vec!["fio".to_owned()];
+    let mut global_count = 0;
+    for (index, job) in fio.jobs.iter().enumerate() {
+        // Global options that came since the job before; fio prints them where they stand.
+        let fresh = &job.from_global[global_count.min(job.from_global.len())..];
+        if !fresh.is_empty() && index > 0 {
+            words.push("--name=global".to_owned());
+        }
+        words.extend(fresh.iter().map(word));
+        global_count = job.from_global.len();
+        words.push(quoted(&format!("--name={}", job.section)));
+        words.extend(
+            job.said.iter().filter(|said| !(said.option.name == "name" && said.is_of_section(&job.section))).map(word),
+        );
+        if job.opens_file && !job.said.iter().any(|said| said.option.name == "stonewall") {
+            words.push("--stonewall".to_owned());
+        }
+    }
+    words.join(" ")
+}
+
+impl Said {
+    fn is_of_section(&self, section: &str) -> bool {
+        self.text.as_deref() == Some(section)
+    }
+}
+
+fn word(said: &Said) -> String {
+    quoted(&match &said.text {
+        Some(text) => format!("--{}={text}", said.option.name),
+        None => format!("--{}", said.option.name),
+    })
+}
+
+/// Quoted for a shell, where it needs to be.
+fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%@+^".contains(c);
+    if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}

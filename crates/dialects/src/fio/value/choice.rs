@@ -1,0 +1,243 @@
+//! Words of a list, and words with something behind a colon.
+
+use super::{Amount, Compat, Reading, ValueError, number, slots};
+use crate::fio::options::kind::Bare;
+use plumb_workload::Nanos;
+
+/// The words of `mem`.
+pub const MEMORY: &[&str] = &["malloc", "shm", "shmhuge", "mmap", "mmaphuge", "mmapshared", "cudamalloc"];
+
+/// One of the words. What stands after a comma or a colon changes nothing in fio.
+pub fn one(text: &str, words: &'static [&'static str], reading: &mut Reading<'_>) -> Result<&'static str, ValueError> {
+    let end = text.find([',', ':']).unwrap_or(text.len());
+    let word = text[..end].trim_end();
+    let found = words.iter().find(|known| **known == word);
+    match found {
+        Some(found) => {
+            if end < text.len() && reading.compat == Compat::Meant {
+                reading.doubt(text, (*found).to_owned(), "ignores the rest as well".to_owned());
+            }
+            Ok(found)
+        }
+        None => Err(ValueError::not_a_choice(word, words)),
+    }
+}
+
+/// Some of the words, between commas.
+pub fn some(text: &str, words: &'static [&'static str]) -> Result<Vec<&'static str>, ValueError> {
+    text.split(',')
+        .map(str::trim)
+        .filter(|word| !word.is_empty())
+        .map(|word| {
+            let found = words.iter().find(|known| **known == word).copied();
+            found.ok_or_else(|| ValueError::not_a_choice(word, words))
+        })
+        .collect()
+}
+
+/// When `sync_file_range` is called, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SyncRange {
+    /// Wait for writeback that is under way (SYNC_FILE_RANGE_WAIT_BEFORE).
+    pub wait_before: bool,
+    /// Start writeback (SYNC_FILE_RANGE_WRITE).
+    pub write: bool,
+    /// Wait for writeback to end (SYNC_FILE_RANGE_WAIT_AFTER).
+    pub wait_after: bool,
+    /// After every so many writes.
+    pub every: u32,
+}
+
+/// Reads `wait_before,write:8`.
+pub fn sync_range(text: &str) -> Result<SyncRange, ValueError> {
+    const WORDS: &[&str] = &["wait_before", "write", "wait_after"];
+    let (flags, every) = text.split_once(':').unwrap_or((text, "1"));
+    let every = match every.trim().parse::<u32>() {
+        Ok(every @ 1..) => every,
+        _ => return Err(ValueError::NotANumber { text: every.to_owned() }),
+    };
+    let flags = some(flags, WORDS)?;
+    let has = |flag| flags.contains(&flag);
+    Ok(SyncRange { wait_before: has("wait_before"), write: has("write"), wait_after: has("wait_after"), every })
+}
+
+/// Where buffers come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Memory {
+    /// The heap.
+    Malloc,
+    /// Shared memory of System V.
+    Shm,
+    /// The same, in huge pages.
+    ShmHuge,
+    /// A mapping of its own, or of this file.
+    Mmap(Option<String>),
+    /// A mapping in huge pages, or of this file in hugetlbfs.
+    MmapHuge(Option<String>),
+    /// A shared mapping, or of this file.
+    MmapShared(Option<String>),
+    /// Memory of a graphics card.
+    Cuda,
+}
+
+/// Reads `mem`.
+pub fn memory(text: &str) -> Result<Memory, ValueError> {
+    let (word, file) = match text.split_once(':') {
+        Some((word, file)) => (word, Some(file.to_owned()).filter(|file| !file.is_empty())),
+        None => (text, None),
+    };
+    match word {
+        "malloc" => Ok(Memory::Malloc),
+        "shm" => Ok(Memory::Shm),
+        "shmhuge" => Ok(Memory::ShmHuge),
+        "mmap" => Ok(Memory::Mmap(file)),
+        "mmaphuge" => Ok(Memory::MmapHuge(file)),
+        "mmapshared" => Ok(Memory::MmapShared(file)),
+        "cudamalloc" => Ok(Memory::Cuda),
+        word => Err(ValueError::not_a_choice(word, MEMORY)),
+    }
+}
+
+/// Where a log goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum LogName {
+    /// Into files that begin with the job's name.
+    OfJob,
+    /// Into files that begin with this.
+    Named(String),
+}
+
+/// Reads a log's name.
+pub fn log_name(text: Option<&str>) -> LogName {
+    match text.map(str::trim).filter(|text| !text.is_empty()) {
+        Some(text) => LogName::Named(text.to_owned()),
+        None => LogName::OfJob,
+    }
+}
+
+/// An error number.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ErrorNumber {
+    /// By its name, such as `EIO`.
+    Name(String),
+    /// By its number.
+    Number(u32),
+}
+
+/// The errors that are no errors.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ErrorsIgnored {
+    /// Of reads.
+    pub read: Vec<ErrorNumber>,
+    /// Of writes.
+    pub write: Vec<ErrorNumber>,
+    /// Of verification.
+    pub verify: Vec<ErrorNumber>,
+}
+
+/// Reads `ignore_error`.
+pub fn errors_ignored(text: &str) -> Result<ErrorsIgnored, ValueError> {
+    let list = |text: &str| {
+        text.split(':')
+            .map(str::trim)
+            .filter(|error| !error.is_empty())
+            .map(|error| {
+                if error.starts_with('E') && error.len() > 1 && error.chars().all(|c| c.is_ascii_alphanumeric()) {
+                    return Ok(ErrorNumber::Name(error.to_owned()));
+                }
+                let digits = error.strip_prefix('-').unwrap_or(error);
+                let number = match digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+                    Some(hex) => u32::from_str_radix(hex, 16),
+                    None => digits.parse(),
+                };
+                match number {
+                    Ok(number @ 1..) => Ok(ErrorNumber::Number(number)),
+                    _ => Err(ValueError::grammar(format!("`{error}` is no error such as EIO or 5"))),
+                }
+            })
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let parts: Vec<&str> = text.split(',').collect();
+    if parts.len() > 3 {
+        return Err(ValueError::TooMany { most: 3 });
+    }
+    let at = |index: usize| parts.get(index).copied().unwrap_or("");
+    Ok(ErrorsIgnored { read: list(at(0))?, write: list(at(1))?, verify: list(at(2))? })
+}
+
+/// The figure that must become steady.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SteadyFigure {
+    /// Ops per second.
+    Iops,
+    /// Bytes per second.
+    Bandwidth,
+    /// Total latency.
+    Latency,
+}
+
+/// How steadiness is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SteadyTest {
+    /// By the largest deviation from the mean.
+    Deviation,
+    /// By the slope of a straight line through the window.
+    Slope,
+}
+
+/// How far it may be off.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum SteadyLimit {
+    /// Per cent of the mean.
+    Percent(f64),
+    /// Ops per second.
+    Iops(f64),
+    /// Bytes per second.
+    BytesPerSecond(u64),
+    /// Time.
+    Time(Nanos),
+}
+
+/// When a job is steady.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Steady {
+    /// The figure.
+    pub figure: SteadyFigure,
+    /// How it is judged.
+    pub test: SteadyTest,
+    /// How far it may be off.
+    pub limit: SteadyLimit,
+}
+
+/// Reads `steadystate`.
+pub fn steady(text: &str, reading: &mut Reading<'_>) -> Result<Steady, ValueError> {
+    const WORDS: &[&str] = &["iops", "iops_slope", "bw", "bw_slope", "lat", "lat_slope"];
+    let (word, limit) = text.split_once(':').unwrap_or((text, ""));
+    let (figure, test) = match word.trim() {
+        "iops" => (SteadyFigure::Iops, SteadyTest::Deviation),
+        "iops_slope" => (SteadyFigure::Iops, SteadyTest::Slope),
+        "bw" => (SteadyFigure::Bandwidth, SteadyTest::Deviation),
+        "bw_slope" => (SteadyFigure::Bandwidth, SteadyTest::Slope),
+        "lat" => (SteadyFigure::Latency, SteadyTest::Deviation),
+        "lat_slope" => (SteadyFigure::Latency, SteadyTest::Slope),
+        word => return Err(ValueError::not_a_choice(word, WORDS)),
+    };
+    let limit = limit.trim();
+    if limit.is_empty() {
+        return Err(ValueError::grammar(format!("a limit is needed, such as {word}:0.3%")));
+    }
+    let float = |text: &str| match text.trim().parse::<f64>() {
+        Ok(value) if value.is_finite() && value >= 0.0 => Ok(value),
+        _ => Err(ValueError::NotANumber { text: text.to_owned() }),
+    };
+    let limit = match (limit.strip_suffix('%'), figure) {
+        (Some(percent), _) => SteadyLimit::Percent(float(percent)?),
+        (None, SteadyFigure::Iops) => SteadyLimit::Iops(float(limit)?),
+        (None, SteadyFigure::Latency) => SteadyLimit::Time(slots::time(limit, Bare::Micros, reading)?),
+        (None, SteadyFigure::Bandwidth) => match number::amount(limit, reading)? {
+            Amount::Plain(bytes) => SteadyLimit::BytesPerSecond(super::wide(bytes, reading.compat)?),
+            Amount::Percent(percent) => SteadyLimit::Percent(percent as f64),
+        },
+    };
+    Ok(Steady { figure, test, limit })
+}

@@ -1,0 +1,102 @@
+//! `rw`: what is done, and in which order of offsets.
+
+use super::{Reading, ValueError, plain};
+
+/// The words of `rw`.
+pub const WORDS: &[&str] = &[
+    "read",
+    "write",
+    "trim",
+    "randread",
+    "randwrite",
+    "randtrim",
+    "rw",
+    "readwrite",
+    "randrw",
+    "trimwrite",
+    "randtrimwrite",
+];
+
+/// Which ops a job does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ops {
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Trims.
+    Trim,
+    /// Reads and writes.
+    ReadWrite,
+    /// A trim of each block, then a write to it.
+    TrimWrite,
+}
+
+/// Whether offsets follow one another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// One after another; after each op skip so many bytes, backwards where negative.
+    Sequential {
+        /// Bytes skipped.
+        skip_bytes: i64,
+    },
+    /// At random; draw a new offset only every so many ops.
+    Random {
+        /// Ops for one draw, 1 or more.
+        ops_per_draw: u32,
+    },
+}
+
+/// What a job does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Direction {
+    /// Which ops.
+    pub ops: Ops,
+    /// Where.
+    pub order: Order,
+}
+
+/// Reads `randread:8` or `write:4k`.
+pub fn read(text: &str, reading: &mut Reading<'_>) -> Result<Direction, ValueError> {
+    let (word, postfix) = match text.split_once(':') {
+        Some((word, postfix)) => (word, Some(postfix.trim())),
+        None => (text.split(',').next().unwrap_or(text), None),
+    };
+    let (ops, random) = match word {
+        "read" => (Ops::Read, false),
+        "write" => (Ops::Write, false),
+        "trim" => (Ops::Trim, false),
+        "randread" => (Ops::Read, true),
+        "randwrite" => (Ops::Write, true),
+        "randtrim" => (Ops::Trim, true),
+        "rw" | "readwrite" => (Ops::ReadWrite, false),
+        "randrw" => (Ops::ReadWrite, true),
+        "trimwrite" => (Ops::TrimWrite, false),
+        "randtrimwrite" => (Ops::TrimWrite, true),
+        _ => return Err(ValueError::not_a_choice(word, WORDS)),
+    };
+    let order = match (random, postfix.filter(|postfix| !postfix.is_empty())) {
+        (false, None) => Order::Sequential { skip_bytes: 0 },
+        (true, None) => Order::Random { ops_per_draw: 1 },
+        (false, Some(postfix)) => {
+            let (backwards, distance) = match postfix.strip_prefix('-') {
+                Some(distance) => (true, distance),
+                None => (false, postfix),
+            };
+            let distance = i64::try_from(plain(distance, reading)?)
+                .map_err(|_| ValueError::OutOfBounds { value: postfix.to_owned(), bounds: "63 bits".to_owned() })?;
+            Order::Sequential { skip_bytes: if backwards { -distance } else { distance } }
+        }
+        (true, Some(postfix)) => {
+            let count = plain(postfix, reading)?;
+            match u32::try_from(count) {
+                Ok(count @ 1..) => Order::Random { ops_per_draw: count },
+                _ => {
+                    let bounds = format!("1 to {}", u32::MAX);
+                    return Err(ValueError::OutOfBounds { value: count.to_string(), bounds });
+                }
+            }
+        }
+    };
+    Ok(Direction { ops, order })
+}

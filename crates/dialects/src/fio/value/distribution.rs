@@ -1,0 +1,249 @@
+//! How random choices spread: `random_distribution` and `file_service_type`.
+
+use super::split::{directions, percent};
+use super::{Compat, PerDirection, Reading, ValueError, plain};
+
+/// The words of `random_distribution`.
+pub const WORDS: &[&str] = &["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "sequence"];
+
+/// The words of `file_service_type`.
+pub const FILE_SERVICE: &[&str] = &["roundrobin", "sequential", "random", "zipf", "pareto", "normal", "gauss"];
+
+/// fio's exponent of `zipf` where none is given.
+const ZIPF_THETA: f64 = 1.1;
+/// fio's power of `pareto` where none is given.
+const PARETO_H: f64 = 0.2;
+/// Zones of a `zoned` distribution.
+const MOST_ZONES: usize = 256;
+/// Offsets of a `sequence` distribution.
+const MOST_STEPS: usize = 64;
+
+/// A curve over a range of places.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Curve {
+    /// Zipf with this exponent, never 1.
+    Zipf {
+        /// The exponent.
+        theta: f64,
+    },
+    /// Pareto with this power, between 0 and 1.
+    Pareto {
+        /// The power.
+        h: f64,
+    },
+    /// Normal with this deviation, in per cent of the range.
+    Normal {
+        /// The deviation.
+        deviation: f64,
+    },
+}
+
+/// A part of the file, and how many of the ops go to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Zone<T> {
+    /// Per cent of the ops.
+    pub access_percent: u8,
+    /// How large it is.
+    pub size: T,
+}
+
+/// How random offsets spread over the file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Distribution {
+    /// Evenly.
+    Uniform,
+    /// Along a curve; its peak lies at this share of the file, and is scattered all over it where absent.
+    Curved {
+        /// The curve.
+        curve: Curve,
+        /// 0 is the start of the file, 1 its end.
+        center: Option<f64>,
+    },
+    /// In zones, each a share of the file in per cent.
+    Zoned(PerDirection<Vec<Zone<u8>>>),
+    /// In zones, each of so many bytes.
+    ZonedBytes(PerDirection<Vec<Zone<u64>>>),
+    /// These blocks, one after another, again and again.
+    Sequence(Vec<u64>),
+}
+
+/// Which file the next op goes to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum FileService {
+    /// Each file in turn, after so many ops.
+    RoundRobin {
+        /// Ops before the next file.
+        ops: u32,
+    },
+    /// One file after another is finished.
+    Sequential,
+    /// A file at random, after so many ops.
+    Random {
+        /// Ops before the next file.
+        ops: u32,
+    },
+    /// A file along a curve.
+    Curved {
+        /// The curve.
+        curve: Curve,
+        /// As in [`Distribution::Curved`].
+        center: Option<f64>,
+    },
+}
+
+/// Reads `random_distribution`.
+pub fn read(text: &str, reading: &mut Reading<'_>) -> Result<Distribution, ValueError> {
+    let (word, rest) = text.split_once(':').unwrap_or((text, ""));
+    match word.split(',').next().unwrap_or(word) {
+        "random" => Ok(Distribution::Uniform),
+        "zoned" => {
+            zones(rest, "60/10:40/90", |entry| percent(entry, reading.compat), fill_sizes).map(Distribution::Zoned)
+        }
+        "zoned_abs" => zones(
+            rest,
+            "60/10g:40/100g",
+            |entry| plain(entry, reading).map(Some),
+            |zones| {
+                zones
+                    .into_iter()
+                    .map(|zone| match zone.size {
+                        Some(size) => Ok(Zone { access_percent: zone.access_percent, size }),
+                        None => Err(ValueError::grammar("every zone needs its bytes")),
+                    })
+                    .collect()
+            },
+        )
+        .map(Distribution::ZonedBytes),
+        "sequence" => sequence(rest),
+        word => match curve(word, rest, reading.compat)? {
+            Some((curve, center)) => Ok(Distribution::Curved { curve, center }),
+            None => Err(ValueError::not_a_choice(word, WORDS)),
+        },
+    }
+}
+
+/// Reads `file_service_type`.
+pub fn file_service(text: &str) -> Result<FileService, ValueError> {
+    let (word, rest) = text.split_once(':').unwrap_or((text, ""));
+    let ops = || match rest.trim() {
+        "" => Ok(1),
+        rest => match rest.parse::<u32>() {
+            Ok(ops @ 1..) => Ok(ops),
+            _ => Err(ValueError::NotANumber { text: rest.to_owned() }),
+        },
+    };
+    match word {
+        "roundrobin" => Ok(FileService::RoundRobin { ops: ops()? }),
+        "random" => Ok(FileService::Random { ops: ops()? }),
+        "sequential" => Ok(FileService::Sequential),
+        word => match curve(if word == "gauss" { "normal" } else { word }, rest, Compat::Meant)? {
+            Some((curve, center)) => Ok(FileService::Curved { curve, center }),
+            None => Err(ValueError::not_a_choice(word, FILE_SERVICE)),
+        },
+    }
+}
+
+/// A curve with its parameter and the place of its peak; nothing where the word names none.
+fn curve(word: &str, rest: &str, compat: Compat) -> Result<Option<(Curve, Option<f64>)>, ValueError> {
+    if !matches!(word, "zipf" | "pareto" | "normal") {
+        return Ok(None);
+    }
+    let (first, center) = rest.split_once(':').unwrap_or((rest, ""));
+    let value = match first.trim() {
+        "" => None,
+        first => Some(float(first)?),
+    };
+    let outside =
+        |value: f64, bounds: &str| Err(ValueError::OutOfBounds { value: value.to_string(), bounds: bounds.to_owned() });
+    let center = match center.trim() {
+        "" => None,
+        center => match float(center)? {
+            // fio's own mark for "no centre".
+            -1.0 if compat == Compat::Strict => None,
+            center if (0.0..=1.0).contains(&center) => Some(center),
+            center => return outside(center, "0 to 1, for the centre"),
+        },
+    };
+    let curve = match word {
+        "zipf" => match value.unwrap_or(ZIPF_THETA) {
+            theta if theta == 1.0 || theta < 0.0 => return outside(theta, "0 and more, but not 1"),
+            theta => Curve::Zipf { theta },
+        },
+        "pareto" => match value.unwrap_or(PARETO_H) {
+            h if h > 0.0 && h < 1.0 => Curve::Pareto { h },
+            h => return outside(h, "more than 0 and less than 1"),
+        },
+        _ => match value.unwrap_or(0.0) {
+            deviation if (0.0..100.0).contains(&deviation) => Curve::Normal { deviation },
+            deviation => return outside(deviation, "0 to less than 100"),
+        },
+    };
+    Ok(Some((curve, center)))
+}
+
+fn float(text: &str) -> Result<f64, ValueError> {
+    match text.trim().parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(value),
+        _ => Err(ValueError::NotANumber { text: text.to_owned() }),
+    }
+}
+
+/// Reads `60/10:40/90`, for each direction.
+fn zones<T: Copy, U>(
+    text: &str,
+    example: &str,
+    mut size: impl FnMut(&str) -> Result<Option<T>, ValueError>,
+    mut complete: impl FnMut(Vec<Zone<Option<T>>>) -> Result<Vec<Zone<U>>, ValueError>,
+) -> Result<PerDirection<Vec<Zone<U>>>, ValueError> {
+    if text.trim().is_empty() {
+        return Err(ValueError::grammar(format!("zones are needed, such as {example}")));
+    }
+    let texts = directions(text)?;
+    let mut one = |text: &str| {
+        let mut zones = Vec::new();
+        for entry in text.split(':').map(str::trim).filter(|entry| !entry.is_empty()) {
+            let (access, rest) = entry.split_once('/').unwrap_or((entry, ""));
+            let access_percent = percent(access, Compat::Meant)?
+                .ok_or_else(|| ValueError::grammar(format!("`{entry}` says no share of the ops")))?;
+            let size = if rest.trim().is_empty() { None } else { size(rest.trim())? };
+            zones.push(Zone { access_percent, size });
+        }
+        if zones.len() > MOST_ZONES {
+            return Err(ValueError::TooMany { most: MOST_ZONES });
+        }
+        let sum: u32 = zones.iter().map(|zone| u32::from(zone.access_percent)).sum();
+        if !zones.is_empty() && sum != 100 {
+            return Err(ValueError::grammar(format!("the shares of the ops add up to {sum} %, not to 100 %")));
+        }
+        complete(zones)
+    };
+    Ok(PerDirection { read: one(texts.read)?, write: one(texts.write)?, trim: one(texts.trim)? })
+}
+
+/// Zones without a size share what the others leave.
+fn fill_sizes(zones: Vec<Zone<Option<u8>>>) -> Result<Vec<Zone<u8>>, ValueError> {
+    let said: u32 = zones.iter().filter_map(|zone| zone.size).map(u32::from).sum();
+    if said > 100 {
+        return Err(ValueError::grammar(format!("the zones add up to {said} % of the file, more than 100 %")));
+    }
+    let open = zones.iter().filter(|zone| zone.size.is_none()).count() as u32;
+    let each = (100 - said).checked_div(open).unwrap_or(0) as u8;
+    Ok(zones
+        .into_iter()
+        .map(|zone| Zone { access_percent: zone.access_percent, size: zone.size.unwrap_or(each) })
+        .collect())
+}
+
+fn sequence(text: &str) -> Result<Distribution, ValueError> {
+    let steps: Result<Vec<u64>, ValueError> = text
+        .split(',')
+        .map(str::trim)
+        .filter(|step| !step.is_empty())
+        .map(|step| step.parse().map_err(|_| ValueError::NotANumber { text: step.to_owned() }))
+        .collect();
+    match steps? {
+        steps if steps.is_empty() => Err(ValueError::grammar("blocks are needed, such as sequence:0,8,16")),
+        steps if steps.len() > MOST_STEPS => Err(ValueError::TooMany { most: MOST_STEPS }),
+        steps => Ok(Distribution::Sequence(steps)),
+    }
+}

@@ -1,0 +1,190 @@
+//! Values for reads, writes and trims: `4k,8k,16k`.
+//!
+//! The last one given holds for those that follow, unless a comma ends the text; an empty one leaves the default. Where
+//! there is no comma, a colon or a dash parts values as well.
+
+use super::number::{amount, nanos};
+use super::{Amount, Between, Compat, Doubt, PerDirection, ReadWrite, Reading, Value, ValueError, plain, wide, within};
+use crate::fio::options::kind::{Bare, Bounds, Slots};
+use plumb_workload::Nanos;
+
+/// One slot of three.
+pub(super) type Slot<T> = Option<T>;
+
+/// Parts at commas; with `dashes`, at a colon or a dash where no comma is left.
+fn parts(text: &str, dashes: bool) -> Vec<&str> {
+    let mut parts = Vec::new();
+    let mut rest = text;
+    loop {
+        let mut cut = outside_parentheses(rest, ',', 0);
+        if dashes && cut.is_none() {
+            cut = outside_parentheses(rest, ':', 0);
+            // A dash at the very beginning is a sign.
+            cut = cut.or_else(|| outside_parentheses(rest, '-', 1));
+        }
+        let Some(cut) = cut else { break };
+        parts.push(rest[..cut].trim());
+        rest = &rest[cut + 1..];
+    }
+    parts.push(rest.trim());
+    parts
+}
+
+fn outside_parentheses(text: &str, sign: char, from: usize) -> Option<usize> {
+    let mut depth = 0_usize;
+    text.char_indices().find_map(|(at, c)| {
+        match c {
+            '(' => depth += 1,
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        (c == sign && depth == 0 && at >= from).then_some(at)
+    })
+}
+
+/// Reads up to three values.
+fn three<T: Copy>(
+    text: &str,
+    dashes: bool,
+    reading: &mut Reading<'_>,
+    mut one: impl FnMut(&str, &mut Reading<'_>) -> Result<T, ValueError>,
+) -> Result<PerDirection<Slot<T>>, ValueError> {
+    let parts = parts(text, dashes);
+    if parts.iter().all(|part| part.is_empty()) {
+        return Err(ValueError::Missing);
+    }
+    // fio reads on, and forgets.
+    if reading.compat == Compat::Meant && parts.iter().skip(3).any(|part| !part.is_empty()) {
+        return Err(ValueError::TooMany { most: 3 });
+    }
+    let mut slots = [None; 3];
+    for (slot, part) in slots.iter_mut().zip(&parts) {
+        if !part.is_empty() {
+            *slot = Some(one(part, reading)?);
+        }
+    }
+    let last = parts.len().min(3) - 1;
+    if !parts[last].is_empty() {
+        let value = slots[last];
+        slots[last..].fill(value);
+    }
+    Ok(PerDirection { read: slots[0], write: slots[1], trim: slots[2] })
+}
+
+/// Reads one value, or two that a dash parts.
+fn two<T: Copy>(
+    text: &str,
+    reading: &mut Reading<'_>,
+    mut one: impl FnMut(&str, &mut Reading<'_>) -> Result<T, ValueError>,
+) -> Result<Between<T>, ValueError> {
+    let parts = parts(text, true);
+    let low = one(parts[0], reading)?;
+    match parts.as_slice() {
+        [_] => Ok(Between { low, high: low }),
+        [_, high] => Ok(Between { low, high: one(high, reading)? }),
+        _ => Err(ValueError::TooMany { most: 2 }),
+    }
+}
+
+/// A whole number of 32 bits, as an `int` or an `unsigned int` of C.
+fn whole(text: &str, bounds: Bounds, reading: &mut Reading<'_>) -> Result<i64, ValueError> {
+    if text.ends_with('z') {
+        return Err(ValueError::grammar("zones are not allowed here"));
+    }
+    let value = match amount(text, reading)? {
+        Amount::Plain(value) => value,
+        // fio takes `50%` for a number just below zero; nobody means that.
+        Amount::Percent(percent) if reading.compat == Compat::Meant && bounds.most == Some(100) => {
+            let doubt = Doubt {
+                written: text.to_owned(),
+                here: percent.to_string(),
+                fio: "takes it for a number below zero".to_owned(),
+            };
+            reading.doubts.push(doubt);
+            percent
+        }
+        Amount::Percent(_) => return Err(ValueError::grammar("per cent are not allowed here")),
+    };
+    let fits = i128::from(i32::MIN)..=i128::from(u32::MAX);
+    let value = match (fits.contains(&value), reading.compat) {
+        (true, _) => value,
+        (false, Compat::Strict) => i128::from(value as u32),
+        (false, Compat::Meant) => {
+            return Err(ValueError::OutOfBounds { value: value.to_string(), bounds: "32 bits".to_owned() });
+        }
+    };
+    within(value, bounds).map(|value| value as i64)
+}
+
+/// [`Value::Whole`] and its kin.
+pub(super) fn wholes(
+    text: &str,
+    slots: Slots,
+    bounds: Bounds,
+    power_of_two: bool,
+    reading: &mut Reading<'_>,
+) -> Result<Value, ValueError> {
+    match slots {
+        Slots::One => {
+            let value = whole(text, bounds, reading)?;
+            let is_power = u64::try_from(value).is_ok_and(u64::is_power_of_two);
+            if power_of_two && !is_power {
+                return Err(ValueError::grammar(format!("{value} is no power of two")));
+            }
+            Ok(Value::Whole(value))
+        }
+        Slots::Two => {
+            let three = three(text, true, reading, |part, reading| whole(part, bounds, reading))?;
+            Ok(Value::WholePair(ReadWrite { read: three.read, write: three.write }))
+        }
+        Slots::Three => three(text, true, reading, |part, reading| whole(part, bounds, reading)).map(Value::Wholes),
+    }
+}
+
+/// [`Value::Wide`] and its kin.
+pub(super) fn wides(text: &str, slots: Slots, bounds: Bounds, reading: &mut Reading<'_>) -> Result<Value, ValueError> {
+    let one = |part: &str, reading: &mut Reading<'_>| -> Result<u64, ValueError> {
+        let value = plain(part, reading)?;
+        wide(within(i128::from(value), bounds)?, reading.compat)
+    };
+    match slots {
+        Slots::One => one(text, reading).map(Value::Wide),
+        Slots::Two => two(text, reading, one).map(Value::WideBetween),
+        Slots::Three => three(text, true, reading, one).map(Value::Wides),
+    }
+}
+
+/// [`Value::Time`] and its kin.
+pub(super) fn times(text: &str, slots: Slots, bare: Bare, reading: &mut Reading<'_>) -> Result<Value, ValueError> {
+    let one = |part: &str, reading: &mut Reading<'_>| time(part, bare, reading);
+    match slots {
+        Slots::One => one(text, reading).map(Value::Time),
+        Slots::Two => two(text, reading, one).map(Value::TimeBetween),
+        Slots::Three => three(text, true, reading, one).map(Value::Times),
+    }
+}
+
+/// One length of time.
+pub(crate) fn time(text: &str, bare: Bare, reading: &mut Reading<'_>) -> Result<Nanos, ValueError> {
+    let value = nanos(text, bare, reading)?;
+    let bounds = || format!("0 to {} ns", u64::MAX);
+    u64::try_from(value)
+        .map(Nanos)
+        .map_err(|_| ValueError::OutOfBounds { value: format!("{value} ns"), bounds: bounds() })
+}
+
+/// [`Value::Ranges`].
+pub(super) fn ranges(text: &str, reading: &mut Reading<'_>) -> Result<Value, ValueError> {
+    let one = |part: &str, reading: &mut Reading<'_>| {
+        let cut = outside_parentheses(part, '-', 0).or_else(|| outside_parentheses(part, ':', 0));
+        let cut = cut.ok_or_else(|| ValueError::grammar(format!("`{part}` is no range such as 4k-64k")))?;
+        let first = plain(part[..cut].trim(), reading)?;
+        let second = plain(part[cut + 1..].trim(), reading)?;
+        let (low, high) = (first.min(second), first.max(second));
+        if low == 0 {
+            return Err(ValueError::OutOfBounds { value: "0".to_owned(), bounds: "1 and more".to_owned() });
+        }
+        Ok(Between { low, high })
+    };
+    three(text, false, reading, one).map(Value::Ranges)
+}

@@ -1,0 +1,194 @@
+//! `plumb as fio` from outside, and beside the real fio where there is one.
+
+use crate::common::Home;
+use crate::common::needs::tools;
+use std::process::Command;
+
+/// What scripts look at first.
+#[test]
+fn version_and_help_are_fio_s() {
+    let home = Home::new();
+    let version = home.plumb("as fio -v").expect(0).out;
+    assert!(version.starts_with("fio-3.") && version.ends_with('\n'), "{version}");
+    assert_eq!(home.plumb("as fio --version").expect(0).out, version);
+    home.plumb("as fio --help").expect(0).says(&["--output-format", "--parse-only"]);
+    home.plumb("as fio --cmdhelp=iodepth").expect(0).says(&["Ops in flight.", "default: 1"]);
+    home.plumb("as fio --cmdhelp").expect(0).says(&["random_distribution"]);
+    home.plumb("as fio --enghelp").expect(0).says(&["Available IO engines:", "io_uring"]);
+    home.plumb("as fio --cmdhelp=idoepth").expect(1).complains(&["did you mean `iodepth`?"]);
+}
+
+/// A name that scripts call works as a link.
+#[test]
+fn a_link_named_fio_is_fio() {
+    let home = Home::new();
+    let link = home.work().join("fio");
+    std::os::unix::fs::symlink(home.command([""]).get_program(), &link).unwrap();
+    let output = Command::new(&link).arg("--version").output().unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().starts_with("fio-3."));
+}
+
+/// Nothing is run for now, and the program says so instead of pretending.
+#[test]
+fn running_is_refused_by_name() {
+    let home = Home::new();
+    let job = home.file("a.fio", "[a]\nioengine=null\nsize=1m\n").display().to_string();
+    home.with(["as", "fio", &job]).expect(1).complains(&["not yet: running fio jobs", "--parse-only"]);
+    home.plumb("as fio").expect(1).complains(&["no job is defined"]);
+    home.plumb("as iozone").expect(2).complains(&["only fio is"]);
+}
+
+/// One line for all doubts, and a run can be made to stop at it.
+#[test]
+fn doubts_are_one_line() {
+    let home = Home::new();
+    home.file("a.fio", "[a]\nruntime=5sec\nbs=1.5k\n");
+    let said = home.plumb("as fio --parse-only a.fio").expect(0);
+    assert_eq!(said.err.lines().count(), 1, "{}", said.err);
+    let said = said.complains(&["a.fio:2: runtime: `5sec` is taken for 5 s; fio reads 5 µs", "1536"]);
+    assert!(said.err.contains("--compat=strict"));
+    home.plumb("as fio --parse-only --warnings-fatal a.fio").expect(1);
+    assert_eq!(home.plumb("as fio --compat=strict --parse-only a.fio").expect(0).err, "");
+}
+
+/// Options of section bodies that fio 3.33 and later know, some of them wrong.
+const LINES: &[&str] = &[
+    "rw=randread",
+    "rw=randread:8",
+    "rw=write:4k",
+    "rw=randraed",
+    "readwrite=randrw",
+    "rwmixread=70",
+    "rwmixread=101",
+    "bs=4k",
+    "bs=4k,8k",
+    "bs=8k,32k,",
+    "bs=,8k",
+    "bs=k",
+    "bs=4kfoo",
+    "bs=0",
+    "blocksize=1.5k",
+    "bsrange=1k-4k",
+    "bsrange=4k",
+    "bssplit=4k/60:64k/40",
+    "size=1m",
+    "size=50%",
+    "size=1z",
+    "size=lots",
+    "io_size=4m",
+    "filesize=1m-4m",
+    "offset=4k",
+    "number_ios=100",
+    "iodepth=0",
+    "iodepth=4",
+    "iodepth=0x10",
+    "direct=1",
+    "direct=2",
+    "buffered=0",
+    "runtime=5sec",
+    "runtime=1m30s",
+    "runtime=abc",
+    "time_based",
+    "time_based=0",
+    "thread",
+    "group_reporting=1",
+    "stonewall",
+    "nice=-5",
+    "nice=20",
+    "percentage_random=10,20",
+    "percentage_random=101",
+    "random_distribution=zipf:1.2",
+    "random_distribution=pareto:0.3",
+    "random_distribution=zipf:1",
+    "random_distribution=nowhere",
+    "file_service_type=random:8",
+    "percentile_list=50:99:99.9",
+    "percentile_list=101",
+    "verify=crc32c",
+    "verify=none",
+    "verify_pattern=0xff",
+    "fsync=8",
+    "sync_file_range=write:8",
+    "rate=1m,500k",
+    "rate_iops=100",
+    "rate_process=poisson",
+    "thinktime=50us",
+    "startdelay=1-2",
+    "fadvise_hint=random",
+    "fallocate=keep",
+    "fallocate=maybe",
+    "description=hello world",
+    "exec_prerun=echo hi; echo there",
+    "filename=/dev/null:/dev/zero",
+    "write_bw_log",
+    "write_bw_log=name",
+    "kb_base=1000",
+    "foo=1",
+    "verifysort=1",
+    "threads=4",
+    "hipri",
+    "steadystate=iops_slope:0.3%",
+    "steadystate=iops",
+    "replay_align=3",
+];
+
+/// A small generator, so that every run tests the same jobs.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % most
+    }
+}
+
+/// Jobs of one line each, then jobs of several.
+fn jobs() -> Vec<String> {
+    let mut draw = Draw(42);
+    let alone = LINES.iter().map(|line| format!("[job]\n{line}\n"));
+    let mixed = (0..40).map(|_| {
+        let mut text = String::new();
+        for section in ["[global]", "[first]", "[second]"] {
+            text += section;
+            text.push('\n');
+            for _ in 0..draw.below(4) {
+                text += LINES[draw.below(LINES.len())];
+                text.push('\n');
+            }
+        }
+        text
+    });
+    alone.chain(mixed).collect()
+}
+
+/// A line of fio's, with the differences taken out that are meant: blanks behind `=`, quotes, and words amid the line.
+fn plain(line: &str) -> String {
+    let line = line.replace("Option verifysort is deprecated", "");
+    line.replace("= ", "=").replace(['"', '\''], "").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The same jobs are taken and refused, and those taken print the same line.
+#[test]
+fn fio_itself_agrees() {
+    if !tools(&["fio"]) {
+        return;
+    }
+    let home = Home::new();
+    let mut differ = Vec::new();
+    for text in jobs() {
+        home.file("a.fio", &text);
+        let theirs = Command::new("fio").args(["--showcmd", "a.fio"]).current_dir(home.work()).output().unwrap();
+        let ours = home.plumb("as fio --compat=strict --showcmd a.fio");
+        if theirs.status.success() != (ours.code == 0) {
+            let words = String::from_utf8_lossy(&theirs.stderr).into_owned();
+            differ
+                .push(format!("{text}fio ends with {:?} {words}and we with {} {}", theirs.status, ours.code, ours.err));
+        } else if ours.code == 0 {
+            let theirs = plain(&String::from_utf8_lossy(&theirs.stdout));
+            if theirs != plain(&ours.out) {
+                differ.push(format!("{text}fio: {theirs}\nwe:  {}", plain(&ours.out)));
+            }
+        }
+    }
+    assert!(differ.is_empty(), "{} differ:\n{}", differ.len(), differ.join("\n\n"));
+}
