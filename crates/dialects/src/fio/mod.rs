@@ -1,0 +1,3 @@
+//! fio: its jobs and its outputs.
+
+pub mod print;

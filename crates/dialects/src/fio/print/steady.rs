@@ -1,0 +1,67 @@
+//! `steadystate`: what a steady-state rule found.
+
+/// `steadystate`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SteadyState {
+    /// What was watched.
+    pub of: SteadyOf,
+    /// How.
+    pub by: SteadyBy,
+    /// The limit that was given.
+    pub limit: f64,
+    /// Whether the limit is in percent of the mean.
+    pub scale: SteadyScale,
+    /// `steadystate_duration`, s.
+    pub duration_s: u64,
+    /// Whether it was reached.
+    pub attained: bool,
+    /// What was found, in the limit's unit.
+    pub criterion: f64,
+    /// Largest distance from the mean.
+    pub max_deviation: f64,
+    /// Slope of the fitted line.
+    pub slope: f64,
+    /// Bytes a second in each interval.
+    pub bytes_per_second: Vec<u64>,
+    /// Ops a second in each interval.
+    pub iops: Vec<u64>,
+    /// Mean latency in each interval, ns; used where latency was watched.
+    pub latency_ns: Vec<u64>,
+}
+
+/// What a steady-state rule watches.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SteadyOf {
+    /// Ops a second.
+    Iops,
+    /// Bytes a second.
+    Bandwidth,
+    /// Latency.
+    Latency,
+}
+
+/// What a steady-state rule compares with its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SteadyBy {
+    /// Largest distance from the mean.
+    MeanDeviation,
+    /// Slope of the fitted line.
+    Slope,
+}
+
+/// The unit of a steady-state limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SteadyScale {
+    /// Percent of the mean.
+    Percent,
+    /// The watched quantity's own.
+    Absolute,
+}
+
+impl SteadyState {
+    /// The whole mean of the intervals' values; 0 of none.
+    pub(super) fn mean(values: &[u64]) -> u64 {
+        let sum: u128 = values.iter().map(|value| u128::from(*value)).sum();
+        u64::try_from(sum / values.len().max(1) as u128).unwrap_or(u64::MAX)
+    }
+}
