@@ -1,6 +1,6 @@
 //! What the disks did meanwhile.
 
-use super::report::Figure;
+use super::report::{Figure, NotMeasured};
 
 /// What a disk did meanwhile.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -37,4 +37,17 @@ pub struct ReadWrite {
     pub read: u64,
     /// Writes.
     pub write: u64,
+}
+
+impl DiskUse {
+    /// Every number that is printed as 0 because it was not measured.
+    pub fn not_measured(&self) -> Vec<NotMeasured> {
+        [("merges", &self.merges), ("ticks", &self.ticks_ms)]
+            .into_iter()
+            .filter_map(|(name, figure)| match figure {
+                Figure::Unknown(reason) => Some(NotMeasured { name: name.to_owned(), reason: reason.clone() }),
+                Figure::Is(_) | Figure::Off => None,
+            })
+            .collect()
+    }
 }

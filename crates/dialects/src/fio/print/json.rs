@@ -4,7 +4,7 @@ use super::grid::{self, BucketShares};
 use super::group::{share_of_group, together};
 use super::json_text::{Object, Value};
 use super::report::{
-    Compat, Direction, Disk, DiskUse, Figure, GivenOption, Job, Latency, ReadWrite, Report, Samples, SteadyBy, SteadyOf,
+    Compat, Direction, Disk, DiskUse, Figure, GivenOption, Job, Latency, NotMeasured, ReadWrite, Report, Samples, SteadyBy, SteadyOf,
     SteadyScale, SteadyState,
 };
 
@@ -29,7 +29,7 @@ pub fn json(report: &Report, format: JsonFormat) -> String {
     }
     root.set("jobs", report.jobs.iter().map(|one| job(report, one, format).into()).collect::<Vec<Value>>());
     if let Some(disks) = report.disks.as_ref().filter(|disks| !disks.is_empty()) {
-        root.set("disk_util", disks.iter().map(|one| disk(one).into()).collect::<Vec<Value>>());
+        root.set("disk_util", disks.iter().map(|one| disk(one, report.compat).into()).collect::<Vec<Value>>());
     }
     root.text()
 }
@@ -107,15 +107,20 @@ fn job(report: &Report, job: &Job, format: JsonFormat) -> Object {
     if let Some(resets) = job.zone_resets {
         object.set("zone_resets", resets);
     }
-    let missing = job.not_measured();
-    if report.compat == Compat::Mended && !missing.is_empty() {
-        let mut not_measured = Object::default();
-        for one in missing {
-            not_measured.set(&one.name, one.reason.as_str());
-        }
-        object.set("not_measured", not_measured);
-    }
+    not_measured(&mut object, &job.not_measured(), report.compat);
     object
+}
+
+/// Names the zeros that stand for numbers that were not measured.
+fn not_measured(object: &mut Object, missing: &[NotMeasured], compat: Compat) {
+    if compat == Compat::Strict || missing.is_empty() {
+        return;
+    }
+    let mut names = Object::default();
+    for one in missing {
+        names.set(&one.name, one.reason.as_str());
+    }
+    object.set("not_measured", names);
 }
 
 /// Names of the classes of requests in flight.
@@ -245,13 +250,14 @@ fn steady(state: &SteadyState) -> Object {
     object
 }
 
-fn disk(disk: &Disk) -> Object {
+fn disk(disk: &Disk, compat: Compat) -> Object {
     let mut object = Object::default();
     object.set("name", disk.name.as_str());
     disk_use(&mut object, "", &disk.use_);
     if let Some(below) = &disk.below {
         disk_use(&mut object, "aggr_", below);
     }
+    not_measured(&mut object, &disk.use_.not_measured(), compat);
     object
 }
 

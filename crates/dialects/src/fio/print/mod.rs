@@ -14,6 +14,8 @@
 //! against its outputs. [`report_of()`] makes a [`Report`] of what Plumb measured.
 
 
+mod build;
+mod build_disks;
 mod direction;
 mod disk;
 mod display;
@@ -34,6 +36,7 @@ mod terse;
 mod tests;
 
 
+pub use build::{BuildError, DiskStats, Heading, JobSource, Kept, Latencies, Share, report_of};
 pub use eta::{Eta, RateLimit, Remaining, eta_line};
 pub use grid::{BucketShares, LOG_COLUMNS};
 pub use iolog::{Extent, IologAction, iolog_header, iolog_line};

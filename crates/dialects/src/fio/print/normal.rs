@@ -4,7 +4,7 @@ use super::grid::{self, BucketShares};
 use super::group::{self, share_of_group, together};
 use super::number::{Prefix, Unit, fixed, plain, scaled, scaled_from};
 use super::report::{
-    Compat, Direction, DiskUse, Figure, Job, KbBase, Latency, ReadWrite, Report, SteadyBy, SteadyOf, SteadyScale,
+    Compat, Direction, DiskUse, Figure, Job, KbBase, Latency, NotMeasured, ReadWrite, Report, SteadyBy, SteadyOf, SteadyScale,
     SteadyState, UnitBase,
 };
 
@@ -24,9 +24,19 @@ pub fn normal(report: &Report) -> String {
                 text += &format!(", {}", disk_use("aggr", below));
             }
             text.push('\n');
+            text += &not_measured(&disk.use_.not_measured(), report.compat);
         }
     }
     text
+}
+
+/// Names the zeros that stand for numbers that were not measured.
+fn not_measured(missing: &[NotMeasured], compat: Compat) -> String {
+    if compat == Compat::Strict || missing.is_empty() {
+        return String::new();
+    }
+    let names: Vec<&str> = missing.iter().map(|one| one.name.as_str()).collect();
+    format!("  not measured : {}\n", names.join(", "))
 }
 
 fn job_text(report: &Report, job: &Job) -> String {
@@ -100,12 +110,7 @@ fn job_text(report: &Report, job: &Job) -> String {
     if let Some(state) = &job.steady {
         text += &steady(job, state, report.compat);
     }
-    let missing = job.not_measured();
-    if report.compat == Compat::Mended && !missing.is_empty() {
-        let names: Vec<&str> = missing.iter().map(|one| one.name.as_str()).collect();
-        text += &format!("  not measured : {}\n", names.join(", "));
-    }
-    text
+    text + &not_measured(&job.not_measured(), report.compat)
 }
 
 fn direction(report: &Report, job: &Job, name: &str, one: &Direction) -> String {

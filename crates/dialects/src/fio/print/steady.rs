@@ -64,4 +64,35 @@ impl SteadyState {
         let sum: u128 = values.iter().map(|value| u128::from(*value)).sum();
         u64::try_from(sum / values.len().max(1) as u128).unwrap_or(u64::MAX)
     }
+
+    /// Works out slope, largest deviation and criterion from the intervals' values of what is watched, in the limit's unit:
+    /// the least-squares line over the interval's number, and the distance from the mean. Zeros where there are none.
+    pub(super) fn look(&mut self) {
+        let watched = match self.of {
+            SteadyOf::Iops => &self.iops,
+            SteadyOf::Bandwidth => &self.bytes_per_second,
+            SteadyOf::Latency => &self.latency_ns,
+        };
+        let count = watched.len() as f64;
+        let mean = watched.iter().map(|one| *one as f64).sum::<f64>() / count.max(1.0);
+        let middle = (count - 1.0) / 2.0;
+        let (mut product, mut square, mut furthest) = (0.0, 0.0, 0.0f64);
+        for (place, one) in watched.iter().enumerate() {
+            let (x, y) = (place as f64 - middle, *one as f64 - mean);
+            product += x * y;
+            square += x * x;
+            furthest = furthest.max(y.abs());
+        }
+        let scale = match self.scale {
+            SteadyScale::Percent if mean > 0.0 => 100.0 / mean,
+            SteadyScale::Percent => 0.0,
+            SteadyScale::Absolute => 1.0,
+        };
+        self.slope = if square > 0.0 { product / square * scale } else { 0.0 };
+        self.max_deviation = furthest * scale;
+        self.criterion = match self.by {
+            SteadyBy::Slope => self.slope.abs(),
+            SteadyBy::MeanDeviation => self.max_deviation,
+        };
+    }
 }
