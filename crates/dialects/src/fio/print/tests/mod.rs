@@ -1,5 +1,6 @@
 //! The printers against what fio itself printed, against any data at all, and against what reads fio's output.
 
+mod building;
 mod consumers;
 mod golden_json;
 mod golden_normal;
