@@ -6,7 +6,9 @@
 
 use super::grid::BucketShares;
 use super::report::*;
-use plumb_result::{Histogram, Interval, Measurement, Observations, OpMeasurement, PhaseMeasurement, WorkerMeasurement};
+use plumb_result::{
+    Histogram, Interval, Measurement, Observations, OpMeasurement, PhaseMeasurement, WorkerMeasurement,
+};
 use plumb_workload::OpKind;
 
 /// What a report says apart from what was measured.
@@ -92,7 +94,9 @@ pub enum Kept {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// A job's phase was not measured although the run came to its end.
-    #[error("job `{job}` should be phase {phase} of the measurement, which has {phases} phases; the job was lowered to another workload than the one that ran")]
+    #[error(
+        "job `{job}` should be phase {phase} of the measurement, which has {phases} phases; the job was lowered to another workload than the one that ran"
+    )]
     NoPhase {
         /// The job.
         job: String,
@@ -102,7 +106,9 @@ pub enum BuildError {
         phases: usize,
     },
     /// Jobs ran at once and did several kinds of ops, which the engine counts together.
-    #[error("the numbers of job `{job}` cannot be told apart: phase `{phase}` ran other jobs at the same time, and the engine counts {kinds} of all of them together; report them as one with group_reporting, or part them with stonewall")]
+    #[error(
+        "the numbers of job `{job}` cannot be told apart: phase `{phase}` ran other jobs at the same time, and the engine counts {kinds} of all of them together; report them as one with group_reporting, or part them with stonewall"
+    )]
     Together {
         /// The job.
         job: String,
@@ -170,7 +176,9 @@ fn job_of(source: JobSource, measurement: &Measurement) -> Result<Job, BuildErro
     if let Some(state) = &mut job.steady {
         let kept = usize::try_from(state.duration_s).unwrap_or(usize::MAX);
         let seconds = &part.intervals[part.intervals.len().saturating_sub(kept)..];
-        let moved = |one: &Interval| one.ops.values().map(|op| (op.bytes, op.count)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let moved = |one: &Interval| {
+            one.ops.values().map(|op| (op.bytes, op.count)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+        };
         let rate = |amount: u64, one: &Interval| (amount as f64 * 1e9 / one.length_ns.max(1) as f64).round() as u64;
         state.bytes_per_second = seconds.iter().map(|one| rate(moved(one).0, one)).collect();
         state.iops = seconds.iter().map(|one| rate(moved(one).1, one)).collect();
@@ -194,12 +202,10 @@ fn errors(job: &mut Job, phase: &PhaseMeasurement, part: &Part) {
     // Of jobs that ran at once, only what ended a worker of its own is known to be the job's.
     let failed = ended.is_some() || (part.whole && phase.fault_count > 0);
     let told = first.map(|fault| format!("{} of {}: {}", fault.op.name(), fault.path.display(), fault.message));
-    if let Some(continued) = &mut job.continued {
-        if part.whole {
-            continued.total = phase.fault_count;
-            continued.first_code = if phase.fault_count > 0 { code } else { 0 };
-            continued.first_text = told.clone().unwrap_or_default();
-        }
+    if let Some(continued) = job.continued.as_mut().filter(|_| part.whole) {
+        continued.total = phase.fault_count;
+        continued.first_code = if phase.fault_count > 0 { code } else { 0 };
+        continued.first_text = told.clone().unwrap_or_default();
     }
     if failed && job.error.is_none() {
         let text = told.or_else(|| ended.cloned()).unwrap_or_else(|| "failed".to_owned());

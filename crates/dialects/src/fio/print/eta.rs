@@ -89,7 +89,8 @@ pub fn eta_line(eta: &Eta) -> String {
     let used: Vec<usize> = (0..3).filter(|&place| eta.bytes_per_second[place] > 0 || eta.iops[place] > 0).collect();
     if !used.is_empty() {
         let row = |show: &dyn Fn(usize) -> String| {
-            let cells: Vec<String> = used.iter().map(|&place| format!("{}={}", ["r", "w", "t"][place], show(place))).collect();
+            let cells: Vec<String> =
+                used.iter().map(|&place| format!("{}={}", ["r", "w", "t"][place], show(place))).collect();
             cells.join(",")
         };
         let rate = |place: usize| scaled(eta.bytes_per_second[place], 4, eta.display.prefix(), eta.display.rate_unit());

@@ -97,7 +97,7 @@ pub(super) fn percentiles(latency: &Latency, asked: &[f64], compat: Compat) -> V
     wanted(asked).into_iter().map(value_at).collect()
 }
 
-/// Shares of latencies by class, in percent of all ops. A class that has any has at least 0.01.
+/// Shares of latencies by class, in percent of all ops.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct BucketShares {
     /// Below 1 µs, by the upper bounds of [`BucketShares::BOUNDS`], ns.
@@ -133,7 +133,7 @@ impl BucketShares {
         let share = |count: u64| match count {
             0 => 0.0,
             _ if ios == 0 => 0.0,
-            count => (count as f64 / ios as f64 * 100.0).max(0.01),
+            count => count as f64 / ios as f64 * 100.0,
         };
         BucketShares {
             ns: std::array::from_fn(|class| share(counts[0][class])),
@@ -141,6 +141,11 @@ impl BucketShares {
             ms: std::array::from_fn(|class| share(counts[2][class])),
         }
     }
+}
+
+/// A share as fio shows it: what is there at all is not shown as nothing.
+pub(super) fn shown(share: f64) -> f64 {
+    if share > 0.0 { share.max(0.01) } else { 0.0 }
 }
 
 #[cfg(test)]

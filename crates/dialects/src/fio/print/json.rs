@@ -4,8 +4,8 @@ use super::grid::{self, BucketShares};
 use super::group::{share_of_group, together};
 use super::json_text::{Object, Value};
 use super::report::{
-    Compat, Direction, Disk, DiskUse, Figure, GivenOption, Job, Latency, NotMeasured, ReadWrite, Report, Samples, SteadyBy, SteadyOf,
-    SteadyScale, SteadyState,
+    Compat, Direction, Disk, DiskUse, Figure, GivenOption, Io, Job, Latency, NotMeasured, ReadWrite, Report, Samples,
+    SteadyBy, SteadyOf, SteadyScale, SteadyState,
 };
 
 /// Which of the two.
@@ -60,14 +60,17 @@ fn job(report: &Report, job: &Job, format: JsonFormat) -> Object {
         let block = maker.direction(name, one);
         // Mixed numbers stand in the place of the others, or behind the flushes where the others are there too.
         match (name, &job.io) {
-            ("mixed", super::report::Io::Both(..)) => late = Some(block),
+            ("mixed", Io::Both(..)) => late = Some(block),
             _ => drop(object.set(name, block)),
         }
     }
-    let of = job.display.percentiles_of;
-    let mut sync = Object::default();
-    sync.set("total_ios", job.sync.count).set("lat_ns", maker.latency(&job.sync.latency, of.clat || of.lat));
-    object.set("sync", sync);
+    // Where all is mixed, fio leaves the flushes out.
+    if report.compat == Compat::Mended || !matches!(job.io, Io::Mixed(_)) {
+        let of = job.display.percentiles_of;
+        let mut sync = Object::default();
+        sync.set("total_ios", job.sync.count).set("lat_ns", maker.latency(&job.sync.latency, of.clat || of.lat));
+        object.set("sync", sync);
+    }
     if let Some(block) = late {
         object.set("mixed", block);
     }
@@ -83,9 +86,9 @@ fn job(report: &Report, job: &Job, format: JsonFormat) -> Object {
         .set("iodepth_level", shares(&LEVELS, job.depths.level.value().unwrap_or(&[0.0; 7])))
         .set("iodepth_submit", shares(&BATCHES, job.depths.submit.value().unwrap_or(&[0.0; 7])))
         .set("iodepth_complete", shares(&BATCHES, job.depths.complete.value().unwrap_or(&[0.0; 7])))
-        .set("latency_ns", shares(&BucketShares::NAMES, &job.latency_shares.ns))
-        .set("latency_us", shares(&BucketShares::NAMES, &job.latency_shares.us))
-        .set("latency_ms", shares(&BucketShares::NAMES, &job.latency_shares.ms));
+        .set("latency_ns", shares(&BucketShares::NAMES, &job.latency_shares.ns.map(grid::shown)))
+        .set("latency_us", shares(&BucketShares::NAMES, &job.latency_shares.us.map(grid::shown)))
+        .set("latency_ms", shares(&BucketShares::NAMES, &job.latency_shares.ms.map(grid::shown)));
     if let Some(continued) = &job.continued {
         object.set("total_err", continued.total).set("first_error", continued.first_code);
     }

@@ -106,7 +106,13 @@ pub fn log_line(sample: &LogSample) -> String {
 
 /// A line of a histogram log: what completed in a window, in the buckets of fio's grid, `2^coarseness` of them a column.
 /// What took longer than the grid reaches is counted in the last column.
-pub fn hist_log_line(time_ms: u64, direction: Direction, block_bytes: u64, window: &Histogram, coarseness: u32) -> String {
+pub fn hist_log_line(
+    time_ms: u64,
+    direction: Direction,
+    block_bytes: u64,
+    window: &Histogram,
+    coarseness: u32,
+) -> String {
     let stride = 1usize << coarseness.min(LOG_COLUMNS.ilog2());
     let mut columns = vec![0u64; LOG_COLUMNS.div_ceil(stride)];
     for bin in bins(window) {

@@ -13,7 +13,6 @@
 //! `not_measured` says which zeros those are and why. Layouts are those of fio 3.42; they were checked byte for byte
 //! against its outputs. [`report_of()`] makes a [`Report`] of what Plumb measured.
 
-
 mod build;
 mod build_disks;
 mod direction;
@@ -35,13 +34,14 @@ mod terse;
 #[cfg(test)]
 mod tests;
 
-
 pub use build::{BuildError, DiskStats, Heading, JobSource, Kept, Latencies, Share, report_of};
 pub use eta::{Eta, RateLimit, Remaining, eta_line};
 pub use grid::{BucketShares, LOG_COLUMNS};
 pub use iolog::{Extent, IologAction, iolog_header, iolog_line};
 pub use json::{JsonFormat, json};
-pub use logs::{Direction as LogDirection, LogPriority, LogSample, LogValue, SampleLog, hist_log_line, log_line, samples_log};
+pub use logs::{
+    Direction as LogDirection, LogPriority, LogSample, LogValue, SampleLog, hist_log_line, log_line, samples_log,
+};
 pub use normal::normal;
 pub use opening::{BlockRange, JobLine, Layout, Opening, opening};
 pub use report::*;

@@ -4,8 +4,8 @@ use super::grid::{self, BucketShares};
 use super::group::{self, share_of_group, together};
 use super::number::{Prefix, Unit, fixed, plain, scaled, scaled_from};
 use super::report::{
-    Compat, Direction, DiskUse, Figure, Job, KbBase, Latency, NotMeasured, ReadWrite, Report, SteadyBy, SteadyOf, SteadyScale,
-    SteadyState, UnitBase,
+    Compat, Direction, DiskUse, Figure, Io, Job, KbBase, Latency, NotMeasured, ReadWrite, Report, SteadyBy, SteadyOf,
+    SteadyScale, SteadyState, UnitBase,
 };
 
 /// The final report: every job that did something, the run status groups, the disks.
@@ -85,7 +85,8 @@ fn job_text(report: &Report, job: &Job) -> String {
     );
     let row = |names: [&str; 7], figure: &Figure<[f64; 7]>| {
         let shares = figure.value().copied().unwrap_or_default();
-        let cells: Vec<String> = names.iter().zip(shares).map(|(name, one)| format!("{name}={}%", fixed(one, 1))).collect();
+        let cells: Vec<String> =
+            names.iter().zip(shares).map(|(name, one)| format!("{name}={}%", fixed(one, 1))).collect();
         cells.join(", ")
     };
     let batches = ["0", "4", "8", "16", "32", "64", ">=64"];
@@ -117,11 +118,18 @@ fn direction(report: &Report, job: &Job, name: &str, one: &Direction) -> String 
     let display = &job.display;
     let rate = one.bytes_per_second();
     let iops = super::direction::rate(one.ios, one.runtime_ms);
+    let figures = display.significant_figures;
+    let (shown, shown_other) = match (name, &job.io, report.compat) {
+        // fio forgets the unit where it adds the directions up beside them.
+        ("mixed", Io::Both(..), Compat::Strict) => (
+            scaled(rate, figures, display.prefix(), Unit::None),
+            scaled(rate, figures, display.prefix().other(), Unit::None),
+        ),
+        _ => (display.rate(rate), display.rate_other(rate)),
+    };
     let mut text = format!(
-        "  {name}: IOPS={}, BW={} ({})({}/{}msec){}\n",
-        scaled(iops, display.significant_figures, Prefix::Si, Unit::None),
-        display.rate(rate),
-        display.rate_other(rate),
+        "  {name}: IOPS={}, BW={shown} ({shown_other})({}/{}msec){}\n",
+        scaled(iops, figures, Prefix::Si, Unit::None),
         display.bytes(one.bytes),
         one.runtime_ms,
         job.zone_resets.map(|resets| format!("; {resets} zone resets")).unwrap_or_default()
@@ -144,19 +152,19 @@ fn direction(report: &Report, job: &Job, name: &str, one: &Direction) -> String 
                 KbBase::Binary => 1024.0,
                 KbBase::Decimal => 1000.0,
             },
-            match display.unit_base {
-                UnitBase::Bytes => 1.0,
-                UnitBase::Bits => 8.0,
+            match (display.unit_base, report.compat) {
+                (UnitBase::Bits, Compat::Mended) => 8.0,
+                // fio means to show bits here too, but never finds out that it should.
+                (UnitBase::Bits, Compat::Strict) | (UnitBase::Bytes, _) => 1.0,
             },
         );
         let binary = display.kb_base == KbBase::Binary;
         let (small, large) = match (display.unit_base, binary, report.compat) {
-            (UnitBase::Bits, true, _) => ("Kibit", "Mibit"),
-            (UnitBase::Bits, false, Compat::Strict) => ("kbit", "Mibit"),
+            (UnitBase::Bits, true, Compat::Mended) => ("Kibit", "Mibit"),
             (UnitBase::Bits, false, Compat::Mended) => ("kbit", "Mbit"),
-            (UnitBase::Bytes, true, _) => ("KiB", "MiB"),
-            (UnitBase::Bytes, false, Compat::Strict) => ("kB", "MiB"),
             (UnitBase::Bytes, false, Compat::Mended) => ("kB", "MB"),
+            (_, false, Compat::Strict) => ("kB", "MiB"),
+            (_, true, _) => ("KiB", "MiB"),
         };
         let (unit, divisor) = if samples.mean * factor > base * base { (large, base) } else { (small, 1.0) };
         let show = |value: f64| value * factor / divisor;
@@ -237,7 +245,7 @@ fn shares(unit: &str, shares: &[f64]) -> String {
         .iter()
         .zip(shares)
         .filter(|(_, share)| **share > 0.0)
-        .map(|(name, share)| format!("{name}={}%", fixed(*share, 2)))
+        .map(|(name, share)| format!("{name}={}%", fixed(grid::shown(*share), 2)))
         .collect();
     cells.chunks(5).map(|line| format!("  lat ({unit})   : {}\n", line.join(", "))).collect()
 }

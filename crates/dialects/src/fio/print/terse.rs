@@ -77,10 +77,11 @@ fn line(report: &Report, job: &Job, version: TerseVersion) -> String {
     // The format is older than nanoseconds: what took less than 1 µs counts in the first class.
     let below_us: f64 = job.latency_shares.ns.iter().sum();
     for (class, share) in job.latency_shares.us.iter().enumerate() {
-        fields.push(format!("{}%", fixed(share + if class == 0 { below_us } else { 0.0 }, 2)));
+        let more = if class == 0 { below_us } else { 0.0 };
+        fields.push(format!("{}%", fixed(grid::shown(*share) + more, 2)));
     }
     for share in job.latency_shares.ms {
-        fields.push(format!("{}%", fixed(share, 2)));
+        fields.push(format!("{}%", fixed(grid::shown(share), 2)));
     }
     if version != TerseVersion::V2 {
         for disk in report.disks.iter().flatten() {
@@ -115,14 +116,7 @@ impl Fields {
     }
 }
 
-fn direction(
-    fields: &mut Fields,
-    report: &Report,
-    job: &Job,
-    name: &str,
-    one: &Direction,
-    version: TerseVersion,
-) {
+fn direction(fields: &mut Fields, report: &Report, job: &Job, name: &str, one: &Direction, version: TerseVersion) {
     fields.push(one.bytes >> 10);
     fields.push(one.bytes_per_second() / 1024);
     fields.push(super::direction::rate(one.ios, one.runtime_ms));

@@ -129,7 +129,10 @@ fn jobs_that_ran_at_once_have_their_counts_where_they_did_one_kind_of_op() {
     let measurement = Measurement { phases: vec![phase], ..Measurement::default() };
     let error = report_of(heading(), vec![source("b", 0, Share::Groups(vec!["b".to_owned()]))], &measurement, None);
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("job `b`") && error.contains("read and write") && error.contains("group_reporting"), "{error}");
+    assert!(
+        error.contains("job `b`") && error.contains("read and write") && error.contains("group_reporting"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -196,7 +199,8 @@ fn disks_are_what_the_counters_say() {
             .into(),
         ..Counters::default()
     };
-    let layer = |name: &str, kind| plumb_result::observe::BlockLayer { name: name.to_owned(), kind, ..Default::default() };
+    let layer =
+        |name: &str, kind| plumb_result::observe::BlockLayer { name: name.to_owned(), kind, ..Default::default() };
     let facts = TargetFacts {
         stack: vec![layer("md0", LayerKind::Md), layer("vda", LayerKind::Disk), layer("vdb", LayerKind::Disk)],
         leaves: vec!["vda".to_owned(), "vdb".to_owned()],
@@ -212,8 +216,7 @@ fn disks_are_what_the_counters_say() {
         ..Observations::default()
     };
     let measurement = Measurement { phases: vec![readers()], ..Measurement::default() };
-    let report =
-        report_of(heading(), vec![source("r", 0, Share::Whole)], &measurement, Some(&observations)).unwrap();
+    let report = report_of(heading(), vec![source("r", 0, Share::Whole)], &measurement, Some(&observations)).unwrap();
     let disks = report.disks.as_ref().unwrap();
     let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
     assert_eq!(names, ["md0", "vda", "vdb"], "each once, however many targets lie on it");

@@ -46,9 +46,21 @@ fn members_that_people_look_up_are_there_and_are_numbers() {
     }
     let job = &root["jobs"][0];
     for path in [
-        "/read/bw", "/read/bw_bytes", "/read/iops", "/read/iops_stddev", "/read/runtime", "/read/lat_ns/mean",
-        "/read/lat_ns/stddev", "/read/clat_ns/percentile/99.000000", "/write/bw", "/latency_us/250", "/latency_ms/>=2000",
-        "/usr_cpu", "/sys_cpu", "/iodepth_level/8", "/sync/lat_ns/N",
+        "/read/bw",
+        "/read/bw_bytes",
+        "/read/iops",
+        "/read/iops_stddev",
+        "/read/runtime",
+        "/read/lat_ns/mean",
+        "/read/lat_ns/stddev",
+        "/read/clat_ns/percentile/99.000000",
+        "/write/bw",
+        "/latency_us/250",
+        "/latency_ms/>=2000",
+        "/usr_cpu",
+        "/sys_cpu",
+        "/iodepth_level/8",
+        "/sync/lat_ns/N",
     ] {
         assert!(job.pointer(path).is_some_and(serde_json::Value::is_number), "{path}");
     }

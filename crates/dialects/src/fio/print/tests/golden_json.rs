@@ -138,10 +138,7 @@ pub(super) fn report() -> Report {
     let json: Value = serde_json::from_str(GOLDEN).unwrap();
     Report {
         version: json["fio version"].as_str().unwrap().to_owned(),
-        at: Moment {
-            unix_ms: json["timestamp_ms"].as_u64().unwrap(),
-            text: json["time"].as_str().unwrap().to_owned(),
-        },
+        at: Moment { unix_ms: json["timestamp_ms"].as_u64().unwrap(), text: json["time"].as_str().unwrap().to_owned() },
         global_options: options_in(GOLDEN, "global options", 0),
         jobs: json["jobs"].as_array().unwrap().iter().enumerate().map(|(number, one)| job(one, number)).collect(),
         disks: Some(json["disk_util"].as_array().unwrap().iter().map(disk).collect()),

@@ -155,7 +155,7 @@ fn terse_of_fio_is_printed_again_to_the_byte() {
             compat: Compat::Strict,
         };
         let printed = terse(&report, version);
-        for (ours, fios) in printed.split([';', '\n']).zip(golden.split([';', '\n'])).enumerate().map(|(_, pair)| pair) {
+        for (ours, fios) in printed.split([';', '\n']).zip(golden.split([';', '\n'])) {
             assert_eq!(ours, fios, "{version:?}");
         }
         assert_eq!(printed, golden, "{version:?}");
