@@ -13,13 +13,13 @@ pub(super) fn disks_of(observations: &Observations) -> Vec<Disk> {
         let made = |kind: LayerKind| matches!(kind, LayerKind::Md | LayerKind::Lvm | LayerKind::Crypt | LayerKind::Dm);
         if let Some(top) = target.stack.iter().find(|layer| made(layer.kind)) {
             let below: Vec<DiskUse> = target.leaves.iter().filter_map(|leaf| use_of(observations, leaf)).collect();
-            if let Some(use_) = use_of(observations, &top.name).filter(|_| seen.insert(top.name.clone())) {
-                disks.push(Disk { name: top.name.clone(), use_, below: mean(&below) });
+            if let Some(counters) = use_of(observations, &top.name).filter(|_| seen.insert(top.name.clone())) {
+                disks.push(Disk { name: top.name.clone(), counters, below: mean(&below) });
             }
         }
         for leaf in &target.leaves {
-            if let Some(use_) = use_of(observations, leaf).filter(|_| seen.insert(leaf.clone())) {
-                disks.push(Disk { name: leaf.clone(), use_, below: None });
+            if let Some(counters) = use_of(observations, leaf).filter(|_| seen.insert(leaf.clone())) {
+                disks.push(Disk { name: leaf.clone(), counters, below: None });
             }
         }
     }

@@ -8,7 +8,7 @@ pub struct Disk {
     /// Kernel's name.
     pub name: String,
     /// Its counters.
-    pub use_: DiskUse,
+    pub counters: DiskUse,
     /// Means over the disks below it, where it is made of several (md, dm).
     pub below: Option<DiskUse>,
 }

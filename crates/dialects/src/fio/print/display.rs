@@ -11,7 +11,7 @@ pub struct Display {
     pub unit_base: UnitBase,
     /// `percentile_list`, in percent, at most 20.
     pub percentiles: Vec<f64>,
-    /// Decimals of the percentiles in `normal`.
+    /// Decimals of the percentiles in `normal`: 2, or as many as the longest of a given `percentile_list` has.
     pub percentile_precision: u8,
     /// Which latencies show percentiles.
     pub percentiles_of: PercentilesOf,

@@ -31,7 +31,7 @@ pub enum IologAction {
 pub struct Extent {
     /// First byte.
     pub offset: u64,
-    /// How many; for a flush fio writes the job's block here.
+    /// How many; fio writes 0 for a flush.
     pub length: u64,
 }
 

@@ -256,31 +256,31 @@ fn steady(state: &SteadyState) -> Object {
 fn disk(disk: &Disk, compat: Compat) -> Object {
     let mut object = Object::default();
     object.set("name", disk.name.as_str());
-    disk_use(&mut object, "", &disk.use_);
+    disk_use(&mut object, "", &disk.counters);
     if let Some(below) = &disk.below {
         disk_use(&mut object, "aggr_", below);
     }
-    not_measured(&mut object, &disk.use_.not_measured(), compat);
+    not_measured(&mut object, &disk.counters.not_measured(), compat);
     object
 }
 
-fn disk_use(object: &mut Object, prefix: &str, use_: &DiskUse) {
+fn disk_use(object: &mut Object, prefix: &str, counters: &DiskUse) {
     let pair = |figure: &Figure<ReadWrite>| figure.value().copied().unwrap_or_default();
-    let (merges, ticks) = (pair(&use_.merges), pair(&use_.ticks_ms));
+    let (merges, ticks) = (pair(&counters.merges), pair(&counters.ticks_ms));
     // fio itself leaves the `s` out of this one name, and its readers know it so.
     let write_merges = if prefix.is_empty() { "write_merges" } else { "write_merge" };
     for (name, value) in [
-        ("read_ios", use_.ios.read),
-        ("write_ios", use_.ios.write),
-        ("read_sectors", use_.sectors.read),
-        ("write_sectors", use_.sectors.write),
+        ("read_ios", counters.ios.read),
+        ("write_ios", counters.ios.write),
+        ("read_sectors", counters.sectors.read),
+        ("write_sectors", counters.sectors.write),
         ("read_merges", merges.read),
         (write_merges, merges.write),
         ("read_ticks", ticks.read),
         ("write_ticks", ticks.write),
-        ("in_queue", use_.in_queue_ms),
+        ("in_queue", counters.in_queue_ms),
     ] {
         object.set(&format!("{prefix}{name}"), value);
     }
-    object.set(&format!("{prefix}util"), use_.util_percent.clamp(0.0, 100.0));
+    object.set(&format!("{prefix}util"), counters.util_percent.clamp(0.0, 100.0));
 }

@@ -9,6 +9,8 @@
 //! | `--eta` | [`eta_line()`] |
 //! | `write_iolog` | [`iolog_header()`], [`iolog_line()`] |
 //!
+//! [`print()`] prints several of them.
+//!
 //! Machine formats are always valid: a number that does not exist is 0, as fio prints it, and the job's
 //! `not_measured` says which zeros those are and why. Layouts are those of fio 3.42; they were checked byte for byte
 //! against its outputs. [`report_of()`] makes a [`Report`] of what Plumb measured.
@@ -19,6 +21,7 @@ mod direction;
 mod disk;
 mod display;
 mod eta;
+mod format;
 mod grid;
 mod group;
 mod iolog;
@@ -36,6 +39,7 @@ mod tests;
 
 pub use build::{BuildError, DiskStats, Heading, JobSource, Kept, Latencies, Share, report_of};
 pub use eta::{Eta, RateLimit, Remaining, eta_line};
+pub use format::{Format, print};
 pub use grid::{BucketShares, LOG_COLUMNS};
 pub use iolog::{Extent, IologAction, iolog_header, iolog_line};
 pub use json::{JsonFormat, json};

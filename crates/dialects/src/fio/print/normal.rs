@@ -19,12 +19,12 @@ pub fn normal(report: &Report) -> String {
         text += "\nDisk stats (read/write):\n";
         for disk in disks {
             let indent = if disk.below.is_some() { "    " } else { "  " };
-            text += &format!("{indent}{}: {}", plain(&disk.name, None, report.compat), disk_use("", &disk.use_));
+            text += &format!("{indent}{}: {}", plain(&disk.name, None, report.compat), disk_use("", &disk.counters));
             if let Some(below) = &disk.below {
                 text += &format!(", {}", disk_use("aggr", below));
             }
             text.push('\n');
-            text += &not_measured(&disk.use_.not_measured(), report.compat);
+            text += &not_measured(&disk.counters.not_measured(), report.compat);
         }
     }
     text
@@ -326,16 +326,16 @@ fn steady(job: &Job, state: &SteadyState, compat: Compat) -> String {
     )
 }
 
-fn disk_use(prefix: &str, use_: &DiskUse) -> String {
+fn disk_use(prefix: &str, counters: &DiskUse) -> String {
     let pair = |one: ReadWrite| format!("{}/{}", one.read, one.write);
     let maybe = |figure: &Figure<ReadWrite>| pair(figure.value().copied().unwrap_or_default());
     format!(
         "{prefix}ios={}, {prefix}sectors={}, {prefix}merge={}, {prefix}ticks={}, {prefix}in_queue={}, {prefix}util={}%",
-        pair(use_.ios),
-        pair(use_.sectors),
-        maybe(&use_.merges),
-        maybe(&use_.ticks_ms),
-        use_.in_queue_ms,
-        fixed(use_.util_percent.clamp(0.0, 100.0), 2)
+        pair(counters.ios),
+        pair(counters.sectors),
+        maybe(&counters.merges),
+        maybe(&counters.ticks_ms),
+        counters.in_queue_ms,
+        fixed(counters.util_percent.clamp(0.0, 100.0), 2)
     )
 }

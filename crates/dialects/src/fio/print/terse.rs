@@ -86,7 +86,7 @@ fn line(report: &Report, job: &Job, version: TerseVersion) -> String {
     if version != TerseVersion::V2 {
         for disk in report.disks.iter().flatten() {
             fields.push(plain(&disk.name, Some(';'), report.compat));
-            disk_use(&mut fields, &disk.use_);
+            disk_use(&mut fields, &disk.counters);
             if let Some(below) = &disk.below {
                 fields.push("slaves");
                 disk_use(&mut fields, below);
@@ -174,12 +174,12 @@ fn percentiles(fields: &mut Fields, one: &Direction, job: &Job, compat: Compat) 
     }
 }
 
-fn disk_use(fields: &mut Fields, use_: &DiskUse) {
+fn disk_use(fields: &mut Fields, counters: &DiskUse) {
     let pair = |figure: &Figure<ReadWrite>| figure.value().copied().unwrap_or_default();
-    for one in [use_.ios, pair(&use_.merges), pair(&use_.ticks_ms)] {
+    for one in [counters.ios, pair(&counters.merges), pair(&counters.ticks_ms)] {
         fields.push(one.read);
         fields.push(one.write);
     }
-    fields.push(use_.in_queue_ms);
-    fields.push(format!("{}%", fixed(use_.util_percent.clamp(0.0, 100.0), 2)));
+    fields.push(counters.in_queue_ms);
+    fields.push(format!("{}%", fixed(counters.util_percent.clamp(0.0, 100.0), 2)));
 }

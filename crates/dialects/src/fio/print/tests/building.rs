@@ -220,8 +220,8 @@ fn disks_are_what_the_counters_say() {
     let disks = report.disks.as_ref().unwrap();
     let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
     assert_eq!(names, ["md0", "vda", "vdb"], "each once, however many targets lie on it");
-    assert_eq!(disks[0].use_.sectors.read, 8000);
-    assert_eq!(disks[0].use_.util_percent, 50.0);
+    assert_eq!(disks[0].counters.sectors.read, 8000);
+    assert_eq!(disks[0].counters.util_percent, 50.0);
     assert_eq!(disks[0].below.as_ref().unwrap().ios.read, 1000, "the mean of two that did 1000 each");
     assert!(normal(&report).contains("\n    md0: ios=1000/0, sectors=8000/0"));
     assert!(json(&report, JsonFormat::Plain).contains("\"aggr_read_ios\" : 1000"));

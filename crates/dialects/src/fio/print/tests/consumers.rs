@@ -66,3 +66,32 @@ fn members_that_people_look_up_are_there_and_are_numbers() {
     }
     assert!(job["job options"]["rw"].is_string());
 }
+
+/// With several formats in one file, a reader cuts the JSON out between the line `{` and the line `}`.
+#[test]
+fn several_formats_stand_one_after_the_other_in_fios_order() {
+    let report = golden_json::report();
+    let all = [Format::Normal, Format::Json(JsonFormat::Plain), Format::Terse(TerseVersion::V3)];
+    let text = print(&report, &all);
+    let (begin, end) = (text.find("\n{\n").unwrap() + 1, text.find("\n}\n").unwrap() + 3);
+    assert_eq!(&text[..begin], terse(&report, TerseVersion::V3));
+    assert_eq!(&text[begin..end], json(&report, JsonFormat::Plain));
+    assert_eq!(&text[end..], normal(&report));
+    let both = [Format::Json(JsonFormat::Plain), Format::Json(JsonFormat::Bins)];
+    assert_eq!(print(&report, &both), json(&report, JsonFormat::Bins), "one document, not two");
+}
+
+/// Slips of fio that a reader may have learned to expect, and what is printed without them.
+#[test]
+fn strict_keeps_what_mended_mends() {
+    let mut report = golden_normal::report();
+    for job in &mut report.jobs {
+        job.display.unit_base = UnitBase::Bits;
+        job.name.push_str(";x");
+    }
+    assert!(normal(&report).contains("bw (  KiB/s): min=127436"), "fio forgets the bits on this line");
+    assert_eq!(terse(&report, TerseVersion::V3).lines().next().unwrap().split(';').nth(3), Some("x"));
+    report.compat = Compat::Mended;
+    assert!(normal(&report).contains("bw (Mibit/s): min=  995"), "{}", normal(&report));
+    assert_eq!(terse(&report, TerseVersion::V3).lines().next().unwrap().split(';').nth(2), Some("a,x"));
+}

@@ -123,7 +123,7 @@ fn disk(json: &Value) -> Disk {
         read: json[format!("read_{what}")].as_u64().unwrap(),
         write: json[format!("write_{what}")].as_u64().unwrap(),
     };
-    let use_ = DiskUse {
+    let counters = DiskUse {
         ios: pair("ios"),
         sectors: pair("sectors"),
         merges: Figure::Is(pair("merges")),
@@ -131,7 +131,7 @@ fn disk(json: &Value) -> Disk {
         in_queue_ms: json["in_queue"].as_u64().unwrap(),
         util_percent: json["util"].as_f64().unwrap(),
     };
-    Disk { name: json["name"].as_str().unwrap().to_owned(), use_, below: None }
+    Disk { name: json["name"].as_str().unwrap().to_owned(), counters, below: None }
 }
 
 pub(super) fn report() -> Report {

@@ -174,7 +174,7 @@ pub(super) fn report() -> Report {
         jobs: vec![mixed_job(), readers()],
         disks: Some(vec![Disk {
             name: "vda".to_owned(),
-            use_: DiskUse {
+            counters: DiskUse {
                 ios: ReadWrite { read: 75_542, write: 31_059 },
                 sectors: ReadWrite { read: 4_665_832, write: 1_043_664 },
                 merges: Figure::Is(ReadWrite { read: 6, write: 19_012 }),

@@ -115,7 +115,7 @@ fn line(text: &str, version: TerseVersion) -> Line {
         let name = fields.text().to_owned();
         let mut pair = || ReadWrite { read: fields.whole(), write: fields.whole() };
         let (ios, merges, ticks) = (pair(), pair(), pair());
-        let use_ = DiskUse {
+        let counters = DiskUse {
             ios,
             merges: Figure::Is(merges),
             ticks_ms: Figure::Is(ticks),
@@ -123,7 +123,7 @@ fn line(text: &str, version: TerseVersion) -> Line {
             util_percent: fields.float(),
             ..DiskUse::default()
         };
-        disk = Some(Disk { name, use_, below: None });
+        disk = Some(Disk { name, counters, below: None });
     }
     let job = Job {
         name,

@@ -128,13 +128,13 @@ fn any_job() -> impl Strategy<Value = Job> {
 
 fn any_report() -> impl Strategy<Value = Report> {
     let disk = any::<(String, u64, u64, bool)>().prop_map(|(name, reads, writes, below)| {
-        let use_ = DiskUse {
+        let counters = DiskUse {
             ios: ReadWrite { read: reads, write: writes },
             util_percent: f64::NAN,
             ticks_ms: Figure::Unknown("no".to_owned()),
             ..DiskUse::default()
         };
-        Disk { name, below: below.then(|| use_.clone()), use_ }
+        Disk { name, below: below.then(|| counters.clone()), counters }
     });
     let disks = prop::option::of(prop::collection::vec(disk, 0..3));
     (prop::collection::vec(any_job(), 0..4), disks, any::<(u64, i32, String)>()).prop_map(
