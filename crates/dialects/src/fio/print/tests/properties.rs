@@ -12,6 +12,12 @@ fn any_float() -> impl Strategy<Value = f64> {
     ]
 }
 
+/// Words with all that a format could trip over.
+fn any_words() -> impl Strategy<Value = String> + Clone {
+    let special = prop::sample::select(vec!['"', '\\', ';', '\n', '\r', '\t', '\0', '\u{1b}', '\u{7f}', '\u{85}']);
+    prop::collection::vec(prop_oneof![2 => any::<char>(), 1 => special], 0..12).prop_map(String::from_iter).boxed()
+}
+
 fn figure<T: Clone + std::fmt::Debug>(value: impl Strategy<Value = T> + Clone) -> impl Strategy<Value = Figure<T>> {
     prop_oneof![
         3 => value.prop_map(Figure::Is),
@@ -92,8 +98,8 @@ fn any_display() -> impl Strategy<Value = Display> {
 }
 
 fn any_job() -> impl Strategy<Value = Job> {
-    let words = (any::<String>(), prop::option::of(any::<String>()), any::<(String, String)>());
-    let failed = prop::option::of((any::<i32>(), any::<String>()));
+    let words = (any_words(), prop::option::of(any_words()), (any_words(), any_words()));
+    let failed = prop::option::of((any::<i32>(), any_words()));
     (words, failed, any_io(), any_display(), figure(any_latency()), any::<(u64, u64, u64)>(), 0..3u32, any::<bool>())
         .prop_map(|((name, description, option), failed, io, display, sync, numbers, group, steady)| Job {
             name,
@@ -127,7 +133,7 @@ fn any_job() -> impl Strategy<Value = Job> {
 }
 
 fn any_report() -> impl Strategy<Value = Report> {
-    let disk = any::<(String, u64, u64, bool)>().prop_map(|(name, reads, writes, below)| {
+    let disk = (any_words(), any::<u64>(), any::<u64>(), any::<bool>()).prop_map(|(name, reads, writes, below)| {
         let counters = DiskUse {
             ios: ReadWrite { read: reads, write: writes },
             util_percent: f64::NAN,
@@ -137,7 +143,7 @@ fn any_report() -> impl Strategy<Value = Report> {
         Disk { name, below: below.then(|| counters.clone()), counters }
     });
     let disks = prop::option::of(prop::collection::vec(disk, 0..3));
-    (prop::collection::vec(any_job(), 0..4), disks, any::<(u64, i32, String)>()).prop_map(
+    (prop::collection::vec(any_job(), 0..4), disks, (any::<u64>(), any::<i32>(), any_words())).prop_map(
         |(jobs, disks, (unix_ms, offset, version))| Report {
             version,
             at: Moment::at_offset(unix_ms, offset),
