@@ -6,7 +6,7 @@
 //! `--compat=strict` does as fio does. All that is wrong is told at once, each with its place.
 //!
 //! The table in [`options`] is the one place where options are described; [`help`] prints it, and [`show`] prints jobs as
-//! command lines again.
+//! command lines again. [`print`](mod@print) gives results fio's own forms.
 
 pub mod commandline;
 pub mod engines;
@@ -18,6 +18,7 @@ pub mod jobfile;
 mod jobs;
 mod machine;
 pub mod options;
+pub mod print;
 pub mod show;
 pub mod value;
 

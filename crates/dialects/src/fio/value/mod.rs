@@ -25,13 +25,15 @@ use plumb_workload::Nanos;
 pub(crate) use slots::time;
 use split::{PriorityShare, Share};
 
-/// Whose reading holds where fio silently misreads.
+/// Whose way holds where fio silently misreads, or prints something that is wrong or that readers stumble over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Compat {
-    /// What was meant, with a warning.
+    /// What was meant, with a warning. In print, what is right, in fio's layout: no percentile lies outside the smallest
+    /// and largest value, a separator in a name does not shift the fields behind it, and zeros that were not measured are
+    /// named.
     #[default]
     Meant,
-    /// fio's, without a word.
+    /// fio's, without a word, and to the byte what it prints.
     Strict,
 }
 

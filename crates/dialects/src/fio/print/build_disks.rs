@@ -1,0 +1,60 @@
+//! The disks of a report, from counters that the probe read.
+
+use super::report::{Disk, DiskUse, Figure, ReadWrite};
+use plumb_result::Observations;
+use plumb_result::observe::{DeviceCounters, LayerKind};
+use std::collections::BTreeSet;
+
+/// The disks under the targets over the whole run, from the first phase's start to the last one's end. A disk made of others
+/// (md, dm) also says what those below it did on average. A disk whose counters could not be read is left out.
+pub(super) fn disks_of(observations: &Observations) -> Vec<Disk> {
+    let (mut disks, mut seen) = (Vec::new(), BTreeSet::new());
+    for target in observations.targets.values() {
+        let made = |kind: LayerKind| matches!(kind, LayerKind::Md | LayerKind::Lvm | LayerKind::Crypt | LayerKind::Dm);
+        if let Some(top) = target.stack.iter().find(|layer| made(layer.kind)) {
+            let below: Vec<DiskUse> = target.leaves.iter().filter_map(|leaf| use_of(observations, leaf)).collect();
+            if let Some(counters) = use_of(observations, &top.name).filter(|_| seen.insert(top.name.clone())) {
+                disks.push(Disk { name: top.name.clone(), counters, below: mean(&below) });
+            }
+        }
+        for leaf in &target.leaves {
+            if let Some(counters) = use_of(observations, leaf).filter(|_| seen.insert(leaf.clone())) {
+                disks.push(Disk { name: leaf.clone(), counters, below: None });
+            }
+        }
+    }
+    disks
+}
+
+fn use_of(observations: &Observations, name: &str) -> Option<DiskUse> {
+    let counters = |counters: &plumb_result::observe::Counters| -> Option<DeviceCounters> {
+        counters.devices.get(name)?.value().copied()
+    };
+    let (first, last) = (&observations.phases.first()?.before, &observations.phases.last()?.after);
+    let (before, after) = (counters(first)?, counters(last)?);
+    let time_ms = last.at_ns.saturating_sub(first.at_ns) as f64 / 1e6;
+    let since = |pick: fn(&DeviceCounters) -> u64| pick(&after).saturating_sub(pick(&before));
+    let unread = |what: &str| Figure::Unknown(format!("{what} are not read"));
+    Some(DiskUse {
+        ios: ReadWrite { read: since(|one| one.reads), write: since(|one| one.writes) },
+        sectors: ReadWrite { read: since(|one| one.read_bytes) / 512, write: since(|one| one.write_bytes) / 512 },
+        merges: unread("merged requests"),
+        ticks_ms: unread("times of requests"),
+        in_queue_ms: since(|one| one.weighted_ms),
+        util_percent: if time_ms > 0.0 { (since(|one| one.busy_ms) as f64 / time_ms * 100.0).min(100.0) } else { 0.0 },
+    })
+}
+
+fn mean(below: &[DiskUse]) -> Option<DiskUse> {
+    let count = u64::try_from(below.len()).ok().filter(|count| *count > 0)?;
+    let sum = |pick: fn(&DiskUse) -> u64| below.iter().map(pick).sum::<u64>() / count;
+    Some(DiskUse {
+        ios: ReadWrite { read: sum(|one| one.ios.read), write: sum(|one| one.ios.write) },
+        sectors: ReadWrite { read: sum(|one| one.sectors.read), write: sum(|one| one.sectors.write) },
+        merges: below[0].merges.clone(),
+        ticks_ms: below[0].ticks_ms.clone(),
+        in_queue_ms: sum(|one| one.in_queue_ms),
+        // Of several disks, the busiest one's.
+        util_percent: below.iter().map(|one| one.util_percent).fold(0.0, f64::max),
+    })
+}

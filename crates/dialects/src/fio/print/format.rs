@@ -1,0 +1,33 @@
+//! Several formats of one report.
+
+use super::json::{JsonFormat, json};
+use super::normal::normal;
+use super::report::Report;
+use super::terse::{TerseVersion, terse};
+
+/// One of `--output-format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `normal`.
+    Normal,
+    /// `terse`, `minimal` or `csv`: three names of one format.
+    Terse(TerseVersion),
+    /// `json` or `json+`.
+    Json(JsonFormat),
+}
+
+/// The report in all these formats, in the order in which fio prints them whatever order was asked for: terse, JSON,
+/// normal. Of two of a kind the one that says more is printed.
+pub fn print(report: &Report, formats: &[Format]) -> String {
+    let version = formats.iter().filter_map(|one| if let Format::Terse(version) = one { Some(*version) } else { None });
+    let mut text = version.max().map(|version| terse(report, version)).unwrap_or_default();
+    if formats.contains(&Format::Json(JsonFormat::Bins)) {
+        text += &json(report, JsonFormat::Bins);
+    } else if formats.contains(&Format::Json(JsonFormat::Plain)) {
+        text += &json(report, JsonFormat::Plain);
+    }
+    if formats.contains(&Format::Normal) {
+        text += &normal(report);
+    }
+    text
+}

@@ -1,0 +1,188 @@
+//! fio's own histogram: 64 buckets an octave, values below 128 ns exact, a bucket read at its middle. Plumb's buckets are
+//! half as wide and lie inside these, so that changing over loses nothing that fio would have kept; where fio's grid
+//! ends (2^34 ns, 17.18 s), this one goes on by the same rule.
+
+use super::report::Latency;
+use crate::fio::Compat;
+use plumb_result::Histogram;
+
+/// Sub-buckets per octave, as a power of two.
+const BITS: u32 = 6;
+
+/// Columns of a line of a histogram log: the buckets of fio's grid. What lies beyond is counted in the last.
+pub const LOG_COLUMNS: usize = 29 << BITS;
+
+/// The bucket of a value.
+pub(super) const fn bucket(value_ns: u64) -> usize {
+    let high = 63 - (value_ns | 1).leading_zeros();
+    if high <= BITS {
+        return value_ns as usize;
+    }
+    let shift = high - BITS;
+    (((shift + 1) as usize) << BITS) + ((value_ns >> shift) as usize & ((1 << BITS) - 1))
+}
+
+/// The value that stands for a bucket, ns.
+pub(super) const fn value(bucket: usize) -> u64 {
+    if bucket < 2 << BITS {
+        return bucket as u64;
+    }
+    let shift = (bucket >> BITS) as u32 - 1;
+    let width = 1u64 << shift;
+    let lowest = (1u64 << (shift + BITS)) + (bucket as u64 & ((1 << BITS) - 1)) * width;
+    lowest + width / 2
+}
+
+/// A bucket with values in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bin {
+    /// Its number.
+    pub bucket: usize,
+    /// How many values.
+    pub count: u64,
+}
+
+/// The used buckets.
+pub(super) fn bins(histogram: &Histogram) -> Vec<Bin> {
+    let mut bins: Vec<Bin> = Vec::new();
+    for one in histogram.buckets() {
+        let bucket = bucket(one.lowest);
+        match bins.last_mut() {
+            Some(last) if last.bucket == bucket => last.count += one.count,
+            _ => bins.push(Bin { bucket, count: one.count }),
+        }
+    }
+    bins
+}
+
+/// A percentile and its value.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Percentile {
+    /// In percent.
+    pub percent: f64,
+    /// The value, ns.
+    pub value_ns: u64,
+}
+
+/// The most percentiles that fio keeps.
+pub(super) const PERCENTILES_MAX: usize = 20;
+
+/// The percentiles that are asked for, in order; what is none is left out.
+pub(super) fn wanted(percentiles: &[f64]) -> Vec<f64> {
+    let mut wanted: Vec<f64> = percentiles.iter().copied().filter(|p| *p > 0.0 && *p <= 100.0).collect();
+    wanted.sort_by(f64::total_cmp);
+    wanted.truncate(PERCENTILES_MAX);
+    wanted
+}
+
+/// Each percentile: the first bucket up to which its share of the values lies. Empty without a shape.
+pub(super) fn percentiles(latency: &Latency, asked: &[f64], compat: Compat) -> Vec<Percentile> {
+    let Some(histogram) = latency.histogram.as_ref().filter(|histogram| !histogram.is_empty()) else {
+        return Vec::new();
+    };
+    let (bins, total) = (bins(histogram), histogram.count() as f64);
+    let (mut seen, mut bin) = (bins[0].count, 0);
+    let value_at = |percent: f64| {
+        while bin + 1 < bins.len() && (seen as f64) < percent / 100.0 * total {
+            bin += 1;
+            seen += bins[bin].count;
+        }
+        let value_ns = value(bins[bin].bucket);
+        let value_ns = match compat {
+            // A middle of a bucket can lie beyond the values in it.
+            Compat::Meant => value_ns.clamp(latency.min_ns, latency.max_ns.max(latency.min_ns)),
+            Compat::Strict => value_ns,
+        };
+        Percentile { percent, value_ns }
+    };
+    wanted(asked).into_iter().map(value_at).collect()
+}
+
+/// Shares of latencies by class, in percent of all ops.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct BucketShares {
+    /// Below 1 µs, by the upper bounds of [`BucketShares::BOUNDS`], ns.
+    pub ns: [f64; 10],
+    /// Below 1 ms, by the same bounds in µs.
+    pub us: [f64; 10],
+    /// From 1 ms, by the same bounds in ms, then below 2 s, then the rest.
+    pub ms: [f64; 12],
+}
+
+impl BucketShares {
+    /// Upper bounds of the classes within a unit. A class holds what is below its bound and not below the one before.
+    pub const BOUNDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
+
+    /// Names of the classes of milliseconds; those of the other units are the first ten.
+    pub const NAMES: [&'static str; 12] =
+        ["2", "4", "10", "20", "50", "100", "250", "500", "750", "1000", "2000", ">=2000"];
+
+    /// Of all these latencies, as shares of `ios`. A bucket is counted where its middle lies,
+    /// so that within 0.4 % of a bound an op can be counted on the other side of it.
+    pub fn of<'a>(histograms: impl IntoIterator<Item = &'a Histogram>, ios: u64) -> BucketShares {
+        let mut counts = [[0u64; 12]; 3];
+        for one in histograms.into_iter().flat_map(Histogram::buckets) {
+            let (unit, value) = match one.lowest + (one.highest - one.lowest) / 2 {
+                ns @ 0..1_000 => (0, ns),
+                ns @ 1_000..1_000_000 => (1, ns / 1_000),
+                ns => (2, ns / 1_000_000),
+            };
+            let class = BucketShares::BOUNDS.iter().position(|bound| value < *bound);
+            let class = class.unwrap_or(if value < 2000 { 10 } else { 11 });
+            counts[unit][class] += one.count;
+        }
+        let share = |count: u64| match count {
+            0 => 0.0,
+            _ if ios == 0 => 0.0,
+            count => count as f64 / ios as f64 * 100.0,
+        };
+        BucketShares {
+            ns: std::array::from_fn(|class| share(counts[0][class])),
+            us: std::array::from_fn(|class| share(counts[1][class])),
+            ms: std::array::from_fn(|class| share(counts[2][class])),
+        }
+    }
+}
+
+/// A share as fio shows it: what is there at all is not shown as nothing.
+pub(super) fn shown(share: f64) -> f64 {
+    if share > 0.0 { share.max(0.01) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Keys of `bins` that fio 3.42 wrote.
+    #[test]
+    fn a_bucket_is_read_at_the_middle_that_fio_reads_it_at() {
+        for known in [0, 41, 127, 131, 133, 1256, 8640, 66_048, 41_680_896, 51_642_368] {
+            assert_eq!(value(bucket(known)), known);
+        }
+        assert_eq!(bucket((1 << 34) - 1), LOG_COLUMNS - 1, "fio's last bucket");
+    }
+
+    #[test]
+    fn the_grid_has_no_ceiling() {
+        let hour = 3_600_000_000_000;
+        let mut histogram = Histogram::new();
+        histogram.record(hour);
+        let latency = Latency::of(&histogram);
+        let strict = percentiles(&latency, &[50.0], Compat::Strict)[0].value_ns;
+        assert!(strict.abs_diff(hour) < hour / 128, "{strict}");
+        assert_eq!(percentiles(&latency, &[50.0], Compat::Meant)[0].value_ns, hour);
+    }
+
+    #[test]
+    fn every_value_falls_into_one_class() {
+        let mut histogram = Histogram::new();
+        for value in [1, 2, 3, 990, 1_010, 990_000, 1_010_000, 1_900_000_000, 2_100_000_000, u64::MAX] {
+            histogram.record(value);
+        }
+        let shares = BucketShares::of([&histogram], 10);
+        assert_eq!((shares.ns[0], shares.ns[1], shares.ns[9]), (10.0, 20.0, 10.0));
+        assert_eq!((shares.us[0], shares.us[9]), (10.0, 10.0));
+        assert_eq!((shares.ms[0], shares.ms[11]), (10.0, 20.0));
+        assert_eq!(shares.ms[10], 10.0);
+    }
+}

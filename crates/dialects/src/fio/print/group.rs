@@ -1,0 +1,126 @@
+//! Run status groups: what the jobs of a reporting group did together.
+
+use super::direction::rate;
+use super::report::{Direction, Display, Io, Job, Report};
+
+/// One direction of a group.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Together {
+    /// Bytes of all jobs.
+    pub bytes: u64,
+    /// Bytes a second: all bytes over the longest run time.
+    pub rate: u64,
+    /// The slowest job's, bytes a second.
+    pub rate_min: u64,
+    /// The fastest job's.
+    pub rate_max: u64,
+    /// Shortest run time, ms.
+    pub runtime_min_ms: u64,
+    /// Longest, ms; 0 is nothing done.
+    pub runtime_max_ms: u64,
+}
+
+impl Together {
+    /// Of the directions that did something.
+    pub fn of<'a>(directions: impl IntoIterator<Item = &'a Direction>) -> Together {
+        let mut sum: Option<Together> = None;
+        for one in directions.into_iter().filter(|one| one.runtime_ms > 0) {
+            let own = one.bytes_per_second();
+            let alone = Together {
+                bytes: 0,
+                rate: 0,
+                rate_min: own,
+                rate_max: own,
+                runtime_min_ms: one.runtime_ms,
+                runtime_max_ms: one.runtime_ms,
+            };
+            let before = sum.unwrap_or(alone);
+            sum = Some(Together {
+                bytes: before.bytes.saturating_add(one.bytes),
+                rate: 0,
+                rate_min: before.rate_min.min(own),
+                rate_max: before.rate_max.max(own),
+                runtime_min_ms: before.runtime_min_ms.min(one.runtime_ms),
+                runtime_max_ms: before.runtime_max_ms.max(one.runtime_ms),
+            });
+        }
+        let sum = sum.unwrap_or_default();
+        Together { rate: rate(sum.bytes, sum.runtime_max_ms), ..sum }
+    }
+
+    /// All of them as one, as `unified_rw_reporting=both` prints it: rates add up.
+    fn all(parts: &[Together]) -> Together {
+        let used = || parts.iter().filter(|part| part.runtime_max_ms > 0);
+        Together {
+            bytes: used().map(|part| part.bytes).fold(0, u64::saturating_add),
+            rate: used().map(|part| part.rate).fold(0, u64::saturating_add),
+            rate_min: used().map(|part| part.rate_min).min().unwrap_or(0),
+            rate_max: used().map(|part| part.rate_max).max().unwrap_or(0),
+            runtime_min_ms: used().map(|part| part.runtime_min_ms).min().unwrap_or(0),
+            runtime_max_ms: used().map(|part| part.runtime_max_ms).max().unwrap_or(0),
+        }
+    }
+
+    fn line(&self, name: &str, display: &Display) -> String {
+        format!(
+            "{name:>7}: bw={} ({}), {}-{} ({}-{}), io={} ({}), run={}-{}msec\n",
+            display.rate(self.rate),
+            display.rate_other(self.rate),
+            display.rate(self.rate_min),
+            display.rate(self.rate_max),
+            display.rate_other(self.rate_min),
+            display.rate_other(self.rate_max),
+            display.bytes(self.bytes),
+            display.bytes_other(self.bytes),
+            self.runtime_min_ms,
+            self.runtime_max_ms,
+        )
+    }
+}
+
+/// The block of a job that has this name.
+fn block<'a>(io: &'a Io, name: &str) -> Option<&'a Direction> {
+    io.named().into_iter().find(|(own, _)| *own == name).map(|(_, one)| one)
+}
+
+/// What the group of a job did in the direction of this name, as a basis of the job's share of it.
+pub(super) fn together(report: &Report, job: &Job, name: &str) -> Together {
+    Together::of(report.jobs.iter().filter(|other| other.group == job.group).filter_map(|other| block(&other.io, name)))
+}
+
+/// The share of the group's rate that a job's mean rate is, in percent, at most 100.
+pub(super) fn share_of_group(mean_kib: f64, group: Together) -> f64 {
+    if group.rate <= 1024 { 100.0 } else { (mean_kib * 100.0 / (group.rate as f64 / 1024.0)).min(100.0) }
+}
+
+/// The numbers of the groups, from 0 to the largest.
+fn numbers(report: &Report) -> Vec<u32> {
+    let mut numbers: Vec<u32> = report.jobs.iter().map(|job| job.group).collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+}
+
+/// The block `Run status group` of every group.
+pub(super) fn status(report: &Report) -> String {
+    let mut text = String::new();
+    for number in numbers(report) {
+        let jobs: Vec<&Job> = report.jobs.iter().filter(|job| job.group == number).collect();
+        let Some(display) = jobs.last().map(|job| &job.display) else { continue };
+        text += &format!("\nRun status group {number} (all jobs):\n");
+        let sum = |name| Together::of(jobs.iter().filter_map(|job| block(&job.io, name)));
+        let apart = [("READ", sum("read")), ("WRITE", sum("write")), ("TRIM", sum("trim"))];
+        for (name, part) in apart.iter().filter(|(_, part)| part.runtime_max_ms > 0) {
+            text += &part.line(name, display);
+        }
+        let mixed = if jobs.iter().any(|job| matches!(job.io, Io::Both(..))) {
+            Together::all(&apart.map(|(_, part)| part))
+        } else {
+            sum("mixed")
+        };
+        if mixed.runtime_max_ms > 0 {
+            text += &mixed.line("MIXED", display);
+        }
+    }
+    text
+}

@@ -1,0 +1,153 @@
+//! JSON laid out as fio lays it out: two spaces a level, `"key" : value`, six decimals.
+
+use super::number::float;
+
+/// A value whose keys keep their order.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Value {
+    /// Text.
+    Text(String),
+    /// A whole number.
+    Whole(u64),
+    /// A negative number.
+    Signed(i64),
+    /// A decimal, printed with six places.
+    Float(f64),
+    /// Members in order.
+    Object(Object),
+    /// Elements.
+    Array(Vec<Value>),
+}
+
+/// The members of an object, in order.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Object(Vec<(String, Value)>);
+
+impl Object {
+    /// Adds a member. A key that is there already gets the new value, as a reader would see it.
+    pub fn set(&mut self, key: &str, value: impl Into<Value>) -> &mut Object {
+        let value = value.into();
+        match self.0.iter_mut().find(|(own, _)| own == key) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((key.to_owned(), value)),
+        }
+        self
+    }
+
+    /// Adds a member whose key is known to be new; for long runs of keys.
+    pub fn push(&mut self, key: String, value: impl Into<Value>) {
+        self.0.push((key, value.into()));
+    }
+
+    fn write(&self, level: usize, out: &mut String) {
+        out.push_str("{\n");
+        for (place, (key, value)) in self.0.iter().enumerate() {
+            if place > 0 {
+                out.push_str(",\n");
+            }
+            indent(level + 1, out);
+            quote(key, out);
+            out.push_str(" : ");
+            value.write(level + 1, out);
+        }
+        out.push('\n');
+        indent(level, out);
+        out.push('}');
+    }
+
+    /// The text, with a line end.
+    pub fn text(&self) -> String {
+        let mut out = String::new();
+        self.write(0, &mut out);
+        out.push('\n');
+        out
+    }
+}
+
+impl Value {
+    fn write(&self, level: usize, out: &mut String) {
+        match self {
+            Value::Text(text) => quote(text, out),
+            Value::Whole(number) => out.push_str(&number.to_string()),
+            Value::Signed(number) => out.push_str(&number.to_string()),
+            Value::Float(number) => out.push_str(&float(*number)),
+            Value::Object(object) => object.write(level, out),
+            Value::Array(values) => {
+                out.push_str("[\n");
+                for (place, value) in values.iter().enumerate() {
+                    if place > 0 {
+                        out.push_str(",\n");
+                    }
+                    indent(level + 1, out);
+                    value.write(level + 1, out);
+                }
+                out.push('\n');
+                indent(level, out);
+                out.push(']');
+            }
+        }
+    }
+}
+
+fn indent(level: usize, out: &mut String) {
+    out.extend(std::iter::repeat_n("  ", level));
+}
+
+/// A string with what JSON wants escaped (RFC 8259 §7).
+fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if (c as u32) < 0x20 => out.push_str(&format!("\\u{:04x}", c as u32)),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Value {
+        Value::Text(text.to_owned())
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Value {
+        Value::Whole(number)
+    }
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Value {
+        Value::Whole(u64::from(number))
+    }
+}
+
+impl From<i32> for Value {
+    fn from(number: i32) -> Value {
+        Value::Signed(i64::from(number))
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Value {
+        Value::Float(number)
+    }
+}
+
+impl From<Object> for Value {
+    fn from(object: Object) -> Value {
+        Value::Object(object)
+    }
+}
+
+impl From<Vec<Value>> for Value {
+    fn from(values: Vec<Value>) -> Value {
+        Value::Array(values)
+    }
+}

@@ -1,0 +1,205 @@
+//! Lines of `write_bw_log`, `write_iops_log`, `write_lat_log` and `write_hist_log`.
+
+use super::grid::{LOG_COLUMNS, bins};
+use plumb_result::{Histogram, Interval};
+use plumb_workload::OpKind;
+
+/// A line's direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    /// 0.
+    Read,
+    /// 1.
+    Write,
+    /// 2.
+    Trim,
+}
+
+impl Direction {
+    const fn number(self) -> u8 {
+        match self {
+            Direction::Read => 0,
+            Direction::Write => 1,
+            Direction::Trim => 2,
+        }
+    }
+
+    const fn kind(self) -> OpKind {
+        match self {
+            Direction::Read => OpKind::Read,
+            Direction::Write => OpKind::Write,
+            Direction::Trim => OpKind::Trim,
+        }
+    }
+}
+
+/// A line's value: KiB/s, ops a second, or ns, by the kind of log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogValue {
+    /// One op's, or a window's mean or largest (`log_window_value`, `log_max_value`).
+    One(u64),
+    /// A window's mean and largest (`log_window_value=both`).
+    Both {
+        /// Mean.
+        mean: u64,
+        /// Largest.
+        max: u64,
+    },
+}
+
+/// A line's priority.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogPriority {
+    /// 0, or 1 for the real-time class.
+    Class {
+        /// Whether it was of the real-time class.
+        realtime: bool,
+    },
+    /// Class, hint and level (`log_prio=1`), as the system call takes them.
+    Value(u16),
+}
+
+impl Default for LogPriority {
+    fn default() -> LogPriority {
+        LogPriority::Class { realtime: false }
+    }
+}
+
+/// One line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LogSample {
+    /// Since the job's start, ms; under `log_unix_epoch` since 1970. With `log_entries_in_us` or the like, that unit.
+    pub time: u64,
+    /// The value.
+    pub value: LogValue,
+    /// The direction.
+    pub direction: Direction,
+    /// The op's bytes; 0 for a window.
+    pub block_bytes: u64,
+    /// Under `log_offset`, where in the file; of a window 0.
+    pub offset: Option<u64>,
+    /// The priority.
+    pub priority: LogPriority,
+    /// Under `log_issue_time`, when the op was issued, ns; of a window 0.
+    pub issue_ns: Option<u64>,
+}
+
+/// The line, with its end: `time, value, [second value,] direction, block, [offset,] priority[, issue time]`.
+pub fn log_line(sample: &LogSample) -> String {
+    let value = match sample.value {
+        LogValue::One(value) => value.to_string(),
+        LogValue::Both { mean, max } => format!("{mean}, {max}"),
+    };
+    let offset = sample.offset.map(|offset| format!("{offset}, ")).unwrap_or_default();
+    let priority = match sample.priority {
+        LogPriority::Class { realtime } => u8::from(realtime).to_string(),
+        LogPriority::Value(value) => format!("0x{value:04x}"),
+    };
+    let issue = sample.issue_ns.map(|issue| format!(", {issue}")).unwrap_or_default();
+    format!(
+        "{}, {value}, {}, {}, {offset}{priority}{issue}\n",
+        sample.time,
+        sample.direction.number(),
+        sample.block_bytes
+    )
+}
+
+/// A line of a histogram log: what completed in a window, in the buckets of fio's grid, `2^coarseness` of them a column.
+/// What took longer than the grid reaches is counted in the last column.
+pub fn hist_log_line(
+    time_ms: u64,
+    direction: Direction,
+    block_bytes: u64,
+    window: &Histogram,
+    coarseness: u32,
+) -> String {
+    let stride = 1usize << coarseness.min(LOG_COLUMNS.ilog2());
+    let mut columns = vec![0u64; LOG_COLUMNS.div_ceil(stride)];
+    for bin in bins(window) {
+        columns[bin.bucket.min(LOG_COLUMNS - 1) / stride] += bin.count;
+    }
+    let columns: Vec<String> = columns.iter().map(u64::to_string).collect();
+    format!("{time_ms}, {}, {block_bytes}, {}\n", direction.number(), columns.join(", "))
+}
+
+/// Which log is made of intervals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SampleLog {
+    /// `write_bw_log`: KiB/s.
+    Bandwidth,
+    /// `write_iops_log`.
+    Iops,
+}
+
+/// A windowed log of the measured seconds. A second in which nothing completed has its line, with 0: a stall that left no
+/// line would not be seen.
+pub fn samples_log(intervals: &[Interval], directions: &[Direction], log: SampleLog) -> String {
+    let mut text = String::new();
+    for interval in intervals.iter().filter(|interval| interval.length_ns > 0) {
+        for &direction in directions {
+            let done = interval.ops.get(&direction.kind()).copied().unwrap_or_default();
+            let amount = match log {
+                SampleLog::Bandwidth => done.bytes as f64 / 1024.0,
+                SampleLog::Iops => done.count as f64,
+            };
+            text += &log_line(&LogSample {
+                time: (interval.start_ns.saturating_add(interval.length_ns)) / 1_000_000,
+                value: LogValue::One((amount * 1e9 / interval.length_ns as f64).round() as u64),
+                direction,
+                block_bytes: 0,
+                offset: None,
+                priority: LogPriority::default(),
+                issue_ns: None,
+            });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_result::OpCounts;
+
+    #[test]
+    fn a_line_has_the_columns_that_were_asked_for() {
+        let mut sample = LogSample {
+            time: 500,
+            value: LogValue::One(123),
+            direction: Direction::Write,
+            block_bytes: 4096,
+            offset: None,
+            priority: LogPriority::default(),
+            issue_ns: None,
+        };
+        assert_eq!(log_line(&sample), "500, 123, 1, 4096, 0\n");
+        sample.offset = Some(8192);
+        sample.priority = LogPriority::Value(0x4001);
+        sample.issue_ns = Some(77);
+        sample.value = LogValue::Both { mean: 123, max: 200 };
+        assert_eq!(log_line(&sample), "500, 123, 200, 1, 4096, 8192, 0x4001, 77\n");
+    }
+
+    #[test]
+    fn a_histogram_line_has_fios_columns_whatever_the_latency() {
+        let mut window = Histogram::new();
+        window.record_n(41, 3);
+        window.record(3_600_000_000_000);
+        let line = hist_log_line(1000, Direction::Read, 4096, &window, 0);
+        let fields: Vec<&str> = line.trim_end().split(", ").collect();
+        assert_eq!(fields.len(), 1859);
+        assert_eq!((fields[3 + 41], fields[1858]), ("3", "1"));
+        assert_eq!(hist_log_line(0, Direction::Read, 0, &window, 3).split(", ").count(), 3 + 232);
+    }
+
+    #[test]
+    fn a_stall_has_its_lines() {
+        let second = |start: u64, count| Interval {
+            start_ns: start * 1_000_000_000,
+            length_ns: 1_000_000_000,
+            ops: [(OpKind::Read, OpCounts { count, bytes: count * 4096, ..OpCounts::default() })].into(),
+        };
+        let log = samples_log(&[second(0, 256), second(1, 0)], &[Direction::Read], SampleLog::Bandwidth);
+        assert_eq!(log, "1000, 1024, 0, 0, 0\n2000, 0, 0, 0, 0\n");
+    }
+}

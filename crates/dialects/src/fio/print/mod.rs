@@ -1,0 +1,52 @@
+//! What fio prints, printed from a [`Report`]: pure functions from data to text, one module a format.
+//!
+//! | fio's name | function |
+//! |---|---|
+//! | `normal` | [`opening()`], then [`normal()`] |
+//! | `terse`, `minimal`, `csv` (three names of one format) | [`terse()`] |
+//! | `json`, `json+` | [`json()`] |
+//! | `write_bw_log` and its kin | [`log_line()`], [`hist_log_line()`], [`samples_log()`] |
+//! | `--eta` | [`eta_line()`] |
+//! | `write_iolog` | [`iolog_header()`], [`iolog_line()`] |
+//!
+//! [`print()`] prints several of them.
+//!
+//! Machine formats are always valid: a number that does not exist is 0, as fio prints it, and the job's
+//! `not_measured` says which zeros those are and why. Layouts are those of fio 3.42; they were checked byte for byte
+//! against its outputs. [`report_of()`] makes a [`Report`] of what Plumb measured.
+
+mod build;
+mod build_disks;
+mod direction;
+mod disk;
+mod display;
+mod eta;
+mod format;
+mod grid;
+mod group;
+mod iolog;
+mod json;
+mod json_text;
+mod logs;
+mod normal;
+mod number;
+mod opening;
+mod report;
+mod steady;
+mod terse;
+#[cfg(test)]
+mod tests;
+
+pub use build::{BuildError, DiskStats, Heading, JobSource, Kept, Latencies, Share, report_of};
+pub use eta::{Eta, RateLimit, Remaining, eta_line};
+pub use format::{Format, print};
+pub use grid::{BucketShares, LOG_COLUMNS};
+pub use iolog::{Extent, IologAction, iolog_header, iolog_line};
+pub use json::{JsonFormat, json};
+pub use logs::{
+    Direction as LogDirection, LogPriority, LogSample, LogValue, SampleLog, hist_log_line, log_line, samples_log,
+};
+pub use normal::normal;
+pub use opening::{BlockRange, JobLine, Layout, Opening, opening};
+pub use report::*;
+pub use terse::{TerseVersion, terse};
