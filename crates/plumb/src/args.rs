@@ -59,7 +59,7 @@ pub enum Command {
     Sweep(SweepArguments),
     /// Recompute published numbers: rates, units, directions, sizes against memory, claims. No load.
     Audit(AuditArguments),
-    /// Speak another tool's language: `plumb as fio ARGS…` takes what fio takes.
+    /// Read another tool's command line: fio's jobs and options are understood and explained, and not run yet.
     As {
         /// The tool, and its words as they are.
         #[command(subcommand)]
