@@ -253,9 +253,9 @@ fn absurd_faults_and_times_end_in_an_error_or_a_number_but_never_in_a_panic() {
     let longest = Nanos(u64::MAX);
     let absurd = Phase { ramp: longest, stop: Stop { time: Some(longest), ..Stop::default() }, ..phase(1) };
     for device in [
-        "sim:hdd?slow=100&drift=100&cv=100&plot=100&bimodal=1&bimodal-slow=100",
-        "sim:ssd?background=100&resync=100&throttle=0s&throttle-slow=100&drift=100",
-        "sim:ram?stall=18446744073709551615ns&cached=100%&errors=100%&short=100%",
+        "sim:hdd?slow=10000%&drift=10000%&cv=10000%&plot=10000%&bimodal=1&bimodal-slow=10000%",
+        "sim:ssd?background=10000%&resync=10000%&throttle=0s&throttle-slow=10000%&drift=10000%",
+        "sim:ram?stall=18446744073709551615ns&cached=10000%&errors=10000%&short=10000%",
     ] {
         let target = target(device);
         for phase in [&absurd, &phase(1)] {
