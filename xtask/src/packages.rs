@@ -148,10 +148,10 @@ mod tests {
 
     #[test]
     fn both_formats_of_sources_gain_non_free_once() {
-        let deb822 = "Types: deb\nURIs: http://deb.debian.org/debian\nComponents: main\n";
+        let deb822 = "Types: deb\nURIs: http://mirror/debian\nComponents: main\n";
         assert_eq!(with_non_free(deb822), deb822.replace("main", "main non-free"));
-        let one_line = "# main\ndeb http://deb.debian.org/debian bookworm main\n";
-        assert_eq!(with_non_free(one_line), "# main\ndeb http://deb.debian.org/debian bookworm main non-free\n");
+        let one_line = "# main\ndeb http://mirror/debian bookworm main\n";
+        assert_eq!(with_non_free(one_line), "# main\ndeb http://mirror/debian bookworm main non-free\n");
         assert_eq!(with_non_free(&with_non_free(one_line)), with_non_free(one_line));
     }
 
