@@ -4,7 +4,7 @@ use crate::format::{self, MISSING};
 use crate::run::short_id;
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
-use plumb_result::compare::{Capped, Difference, LeftOut, Mode, Replicate};
+use plumb_result::compare::{Capped, Difference, LeftOut, Mode, Outlier, Replicate};
 use plumb_result::run::TierName;
 use plumb_result::{Comparison, Contrast, ContrastVerdict, Level, Unit};
 
@@ -207,11 +207,31 @@ fn remarks(contrast: &Contrast, comparison: &Comparison) -> Vec<String> {
     for (name, modes) in sides.into_iter().filter(|(_, modes)| !modes.is_empty()) {
         said.push(format!("{name} {}", speeds(modes, contrast.metric.unit())));
     }
+    if !contrast.outliers.is_empty() {
+        said.push(far_out(contrast));
+    }
     let is_common = common(&comparison.contrasts, |contrast| floor_day(contrast).map(str::to_owned)).is_some();
     if let Some(day) = floor_day(contrast).filter(|_| !is_common) {
         said.push(format!("noise floor of {day}"));
     }
     said
+}
+
+/// `1 run stands far out and is counted all the same: 76.1 k/s of A (01a1fd50-df8d); without its block 1.02× (0.99 – 1.05)`.
+fn far_out(contrast: &Contrast) -> String {
+    let one = |far: &Outlier| {
+        format!("{} of {} ({})", format::value(far.value, contrast.metric.unit()), far.side, short_id(&far.run))
+    };
+    let runs: Vec<String> = contrast.outliers.iter().map(one).collect();
+    let head = match runs.len() {
+        1 => "1 run stands far out and is counted all the same".to_owned(),
+        many => format!("{many} runs stand far out and are counted all the same"),
+    };
+    let without = contrast.without_outliers.map_or(String::new(), |left| {
+        let [ratio, lo, hi] = [left.ratio, left.lo, left.hi].map(format::ratio);
+        format!("; without {} {ratio}× ({lo} – {hi})", if runs.len() == 1 { "its block" } else { "their blocks" })
+    });
+    format!("{head}: {}{without}", runs.join(", "))
 }
 
 /// How many more blocks would settle it: the most that any number wants of which the same is said.

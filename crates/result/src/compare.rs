@@ -157,6 +157,37 @@ pub struct Contrast {
     /// The same of the candidate.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub candidate_modes: Vec<Mode>,
+    /// Runs that stand far from the others of their side. They are in every number above: what is far out is told, and
+    /// never dropped.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub outliers: Vec<Outlier>,
+    /// The ratio as it would be without the blocks of those runs; absent where there are none, or too few blocks beside them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_outliers: Option<RatioWithout>,
+}
+
+/// A run that stands far from the others of its side.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Outlier {
+    /// The run.
+    pub run: String,
+    /// Name of its side.
+    pub side: String,
+    /// Its value.
+    pub value: f64,
+}
+
+/// A ratio with its interval, turned as that of the contrast.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RatioWithout {
+    /// Geometric mean over the blocks that are left.
+    pub ratio: f64,
+    /// Lower end of its interval.
+    pub lo: f64,
+    /// Upper end of its interval.
+    pub hi: f64,
+    /// Coverage of the interval.
+    pub confidence: f64,
 }
 
 /// What counts as one sample.

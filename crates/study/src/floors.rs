@@ -87,15 +87,9 @@ fn changed(
 ) -> Option<Difference> {
     let now = ledger.targets[index].values().find_map(|works| works.get(workload))?;
     let record = SideRecord::default();
-    let then = Side {
-        name: "then",
-        environment: &stored.environment,
-        targets: &stored.targets,
-        phases: &[],
-        runs: 0,
-        record: &record,
-    };
-    let now = Side { name: "now", environment, targets: now, phases: &[], runs: 0, record: &record };
+    let then =
+        Side { name: "then", environment: &stored.environment, targets: &stored.targets, runs: 0, record: &record };
+    let now = Side { name: "now", environment, targets: now, runs: 0, record: &record };
     plumb_trust::differences(&then, &now).into_iter().find(|difference| difference.factor != "fullness")
 }
 

@@ -32,8 +32,6 @@ pub struct Side<'a> {
     pub environment: &'a Environment,
     /// The storage under each target, by the target's name.
     pub targets: &'a BTreeMap<String, TargetFacts>,
-    /// What the probe saw around the phases of one of its runs.
-    pub phases: &'a [PhaseObservations],
     /// Runs of each work that were not left out; the fewest, where there are several works.
     pub runs: u32,
     /// Everything else that is known of its runs.

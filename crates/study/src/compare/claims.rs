@@ -1,9 +1,12 @@
 //! From rows to contrasts: what the numbers say, and what the checks leave of it. Pure.
 
 use super::ledger::{Cell, Row};
-use plumb_result::compare::{Capped, Floor, Replicate};
+use super::plan::side_index;
+use plumb_result::compare::{Capped, Floor, RatioWithout, Replicate};
 use plumb_result::metric::Stat;
 use plumb_result::{Better, Contrast, ContrastVerdict, Finding, Level, Metric, Quantity};
+use plumb_stats::estimate::paired;
+use plumb_stats::outliers::outliers;
 use plumb_stats::schedule::Side;
 use plumb_stats::stop::{Precision, Question, Statistic};
 use plumb_stats::verdict::{Assessment, Compared, Note, Rule, Sides, Unit, Verdict, assess_all};
@@ -36,20 +39,13 @@ struct Values {
     plots: [Vec<Vec<f64>>; 2],
 }
 
-fn index(side: Side) -> usize {
-    match side {
-        Side::A => 0,
-        Side::B => 1,
-    }
-}
-
 impl Values {
     fn of(rows: &[Row]) -> Values {
         let mut blocks: [Vec<f64>; 2] = Default::default();
         let mut plots: [BTreeMap<u32, Vec<f64>>; 2] = Default::default();
         for row in rows {
-            blocks[index(row.side)].push(row.value);
-            plots[index(row.side)].entry(row.plot).or_default().push(row.value);
+            blocks[side_index(row.side)].push(row.value);
+            plots[side_index(row.side)].entry(row.plot).or_default().push(row.value);
         }
         Values { blocks, plots: plots.map(|plots| plots.into_values().collect()) }
     }
@@ -222,7 +218,46 @@ pub fn contrast(claim: &Claim, rows: &[Row], terms: &Terms<'_>) -> Contrast {
         candidate_tier: None,
         baseline_modes: Vec::new(),
         candidate_modes: Vec::new(),
+        outliers: Vec::new(),
+        without_outliers: None,
     }
+}
+
+/// Runs of a number that stand far from the others of their side.
+pub(crate) struct FarOut {
+    pub(crate) rows: Vec<Row>,
+    /// The ratio without their blocks.
+    pub(crate) without: Option<RatioWithout>,
+}
+
+/// Looks for runs that stand far out. They stay in the contrast; what it would be without them is told beside it, where the
+/// block is the sample (a plot is judged by all of its runs).
+pub(crate) fn far_out(cell: &Cell, rows: &[Row], rule: &Rule) -> FarOut {
+    let far_of = |side: Side| {
+        let of_side: Vec<&Row> = rows.iter().filter(|row| row.side == side).collect();
+        let values: Vec<f64> = of_side.iter().map(|row| row.value).collect();
+        let found = outliers(&values).unwrap_or_default();
+        found.into_iter().map(|outlier| *of_side[outlier.index]).collect::<Vec<Row>>()
+    };
+    let far: Vec<Row> = [Side::A, Side::B].into_iter().flat_map(far_of).collect();
+    if far.is_empty() || has_several_plots(rows) {
+        return FarOut { rows: far, without: None };
+    }
+    let is_left = |row: &&Row| far.iter().all(|far| far.block != row.block);
+    let left: Vec<Row> = rows.iter().filter(is_left).copied().collect();
+    let [baseline, candidate] = Values::of(&left).blocks;
+    let (worse, better) = match better(cell.metric) {
+        plumb_stats::verdict::Better::Higher => (baseline, candidate),
+        plumb_stats::verdict::Better::Lower => (candidate, baseline),
+    };
+    let ratio = paired(&worse, &better).and_then(|estimate| estimate.interval(rule.confidence)).ok();
+    let without = ratio.map(|ratio| RatioWithout {
+        ratio: ratio.value,
+        lo: ratio.lo,
+        hi: ratio.hi,
+        confidence: ratio.confidence,
+    });
+    FarOut { rows: far, without }
 }
 
 /// Whether nothing may be claimed while this holds.
@@ -270,7 +305,7 @@ mod tests {
         let row = |block: u32, side: Side, value: f64| {
             let number = 2 * block + u32::from(side == Side::B);
             let plot = block % plots;
-            let level = 1.0 + plot_spread * PLOTS[index(side)][plot as usize];
+            let level = 1.0 + plot_spread * PLOTS[side_index(side)][plot as usize];
             Row { block, plot, side, run: number, value: value * level * (1.0 + NOISE[number as usize % 8] / 100.0) }
         };
         let of = |block: u32| [row(block, Side::A, 100.0), row(block, Side::B, 100.0 * ratio)];
@@ -374,5 +409,20 @@ mod tests {
         let alike = rows(1.0, 6, 3, 0.0);
         let precision = claims(&alike, &Rule::default())[0].precision.unwrap();
         assert!(precision.question == Question::Open || precision.half_width < 0.05, "{precision:?}");
+    }
+
+    /// One stall must neither pass unseen nor be taken out of the numbers.
+    #[test]
+    fn a_run_far_out_is_told_and_counted_and_the_ratio_without_it_stands_beside() {
+        let mut rows = rows(1.0, 8, 1, 0.0);
+        let calm = far_out(&cell(), &rows[&cell()], &Rule::default());
+        assert!(calm.rows.is_empty() && calm.without.is_none());
+        let candidate = rows.get_mut(&cell()).unwrap().iter_mut().find(|row| row.block == 3 && row.side == Side::B);
+        candidate.unwrap().value /= 10.0;
+        let far = far_out(&cell(), &rows[&cell()], &Rule::default());
+        assert_eq!(far.rows.iter().map(|row| (row.block, row.side)).collect::<Vec<_>>(), [(3, Side::B)]);
+        let (with, without) = (contrast_of(&rows, None, &[]), far.without.unwrap());
+        assert_eq!(with.blocks, 8);
+        assert!(with.ratio.unwrap() < 0.8 && (without.ratio - 1.0).abs() < 0.02, "{with:?} {without:?}");
     }
 }

@@ -20,7 +20,7 @@ use ledger::BlockRuns;
 pub(crate) use ledger::Ledger;
 use plan::{PlannedBlock, in_rounds, order, side_index};
 use plumb_engine::sim::SimRun;
-use plumb_result::compare::{COMPARE_SCHEMA, Plots};
+use plumb_result::compare::{COMPARE_SCHEMA, Outlier, Plots};
 use plumb_result::{Comparison, Contrast, Finding};
 use plumb_stats::stop::{Budget, Decision, Precision, StopReason, StopRule, Stopper};
 use plumb_stats::verdict::Rule;
@@ -230,7 +230,15 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         .zip(judged.modes)
         .map(|(claim, modes)| {
             let [baseline_tier, candidate_tier] = ledger.tiers.get(&claim.cell).copied().unwrap_or_default();
+            let far = claims::far_out(&claim.cell, &ledger.rows[&claim.cell], &rule);
+            let outlier = |row: &Row| Outlier {
+                run: ledger.runs[row.run as usize].clone(),
+                side: request.sides()[side_index(row.side)].name.clone(),
+                value: row.value,
+            };
             Contrast {
+                outliers: far.rows.iter().map(outlier).collect(),
+                without_outliers: far.without,
                 baseline_modes: modes.baseline,
                 candidate_modes: modes.candidate,
                 baseline_tier,

@@ -35,7 +35,6 @@ pub(crate) fn judge(
         name: &request.sides()[index].name,
         environment,
         targets: targets(request, ledger, index, 0).unwrap_or(&nothing),
-        phases: &[],
         runs: ledger.runs_of(index, &request.workloads),
         record: &records[index],
     };
@@ -116,7 +115,7 @@ fn record(request: &CompareRequest<'_>, ledger: &Ledger, index: usize, environme
     let blank = SideRecord::default();
     let of = |plot: usize| {
         let targets = targets(request, ledger, index, plot)?;
-        Some(plumb_trust::Side { name: "", environment, targets, phases: &[], runs: 0, record: &blank })
+        Some(plumb_trust::Side { name: "", environment, targets, runs: 0, record: &blank })
     };
     for plot in 1..places {
         let (Some(first), Some(other)) = (of(0), of(plot)) else { continue };

@@ -2,6 +2,20 @@
 
 use super::values::Values;
 
+/// The words of one option, as a type.
+pub(super) trait Word: Sized {
+    /// The option, by its name in the table.
+    const OPTION: &str;
+
+    /// What was said, or the table's default; nothing where there is neither.
+    fn maybe(values: &Values) -> Option<Self>;
+
+    /// The same for options that have a default.
+    fn of(values: &Values) -> Self {
+        Self::maybe(values).unwrap_or_else(|| panic!("{} has no default", Self::OPTION))
+    }
+}
+
 /// An enum of the words that one option takes.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident, $option:literal: $($(#[$word_doc:meta])* $variant:ident = $($word:literal)|+),+ $(,)?) => {
@@ -11,19 +25,14 @@ macro_rules! words {
             $($(#[$word_doc])* $variant),+
         }
 
-        impl $name {
-            /// What was said, or the table's default; nothing where there is neither.
-            pub(super) fn maybe(values: &Values) -> Option<$name> {
+        impl Word for $name {
+            const OPTION: &str = $option;
+
+            fn maybe(values: &Values) -> Option<$name> {
                 match values.choice($option)? {
                     $($($word)|+ => Some($name::$variant),)+
                     other => panic!("{} is not a word of {}", other, $option),
                 }
-            }
-
-            /// The same for options that have a default.
-            #[allow(dead_code)]
-            pub(super) fn of(values: &Values) -> $name {
-                $name::maybe(values).unwrap_or_else(|| panic!("{} has no default", $option))
             }
         }
     };
