@@ -82,14 +82,24 @@ impl BoundBackend {
                 Some(reason) => (BoundBackend::Psync, Some(format!("io_uring: {reason}; psync at depth 1 used"))),
             },
             Backend::Auto | Backend::Psync => (BoundBackend::Psync, None),
-            Backend::Preadv2 { flags } => (BoundBackend::Preadv2(flags.clone()), None),
+            Backend::Preadv2 { flags, .. } => (BoundBackend::Preadv2(flags.clone()), None),
             Backend::Mmap => (BoundBackend::Mmap, None),
             Backend::Stdio => (BoundBackend::Stdio, None),
-            &Backend::IoUring { poll_completions, poll_submissions, fixed_buffers, fixed_files } => {
+            &Backend::IoUring { poll_completions, poll_submissions, fixed_buffers, fixed_files, .. } => {
                 let modes = RingModes { poll_completions, poll_submissions, fixed_buffers, fixed_files };
                 (BoundBackend::IoUring(modes), None)
             }
             Backend::Null => (BoundBackend::Null, None),
+            Backend::Preadv
+            | Backend::Seek
+            | Backend::SeekVectored
+            | Backend::Libaio { .. }
+            | Backend::PosixAio
+            | Backend::Splice
+            | Backend::Files(_)
+            | Backend::Fallocate
+            | Backend::Truncate
+            | Backend::Socket { .. } => return Err(format!("the backend `{}` goes with jobs", backend.name())),
             Backend::Sim => return Err("the sim backend goes with a `sim` target".to_owned()),
         })
     }

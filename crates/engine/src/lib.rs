@@ -14,6 +14,7 @@ mod crew;
 mod fault;
 mod gate;
 pub mod guard;
+mod job;
 pub mod math;
 mod observer;
 pub mod op;

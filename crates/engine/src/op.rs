@@ -17,6 +17,12 @@ pub trait Operation: Copy {
         true
     }
 
+    /// Whether it starts only when nothing else of its worker is in flight.
+    #[inline(always)]
+    fn after_all(&self) -> bool {
+        false
+    }
+
     /// Bytes that limits of bytes count.
     #[inline(always)]
     fn moves(&self) -> u64 {
@@ -35,6 +41,31 @@ pub struct BlockOp {
     pub offset: u64,
     /// How much, in bytes.
     pub length: u32,
+    /// What it is for.
+    pub role: Role,
+    /// It starts only when nothing else of its worker is in flight.
+    pub after_all: bool,
+    /// Which of the worker's writes it is, or reads back, counted from 0 and wrapping; 0 where nobody counts.
+    pub number: u32,
+}
+
+/// What an op is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[repr(u8)]
+pub enum Role {
+    /// It is the load.
+    #[default]
+    Load,
+    /// It reads back what was written, to verify it.
+    ReadBack,
+}
+
+impl BlockOp {
+    /// An op of the load.
+    #[inline(always)]
+    pub fn load(kind: OpKind, file: u32, offset: u64, length: u32) -> BlockOp {
+        BlockOp { kind, file, offset, length, role: Role::Load, after_all: false, number: 0 }
+    }
 }
 
 impl Operation for BlockOp {
@@ -53,5 +84,9 @@ impl Operation for BlockOp {
     #[inline(always)]
     fn counts(&self) -> bool {
         self.kind.moves_bytes()
+    }
+    #[inline(always)]
+    fn after_all(&self) -> bool {
+        self.after_all
     }
 }

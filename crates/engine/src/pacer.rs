@@ -2,8 +2,9 @@
 
 use crate::clock::{Clock, Ticks};
 use crate::control::Control;
+use crate::op::Operation;
 use crate::rng::Rng;
-use plumb_workload::Arrival;
+use plumb_workload::{Arrival, OpKind};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -22,8 +23,12 @@ pub(crate) trait Pacer {
     /// Whether ops have an intended start of their own, so that response time and start lag mean something.
     const OPEN: bool;
 
-    /// Whether the next op may start at `now`. Answering [`Due::Now`] uses up that start.
-    fn due(&mut self, now: Ticks) -> Due;
+    /// Whether this op may start at `now`. Answering [`Due::Now`] uses up that start.
+    fn due<O: Operation>(&mut self, now: Ticks, op: &O) -> Due;
+
+    /// An op has come to its end. Only pacers that look at results do anything.
+    #[inline(always)]
+    fn completed(&mut self, _kind: OpKind, _moved: u64, _service_ns: u64, _now: Ticks) {}
 
     /// The clock starts.
     fn start(&mut self, _at: Ticks) {}
@@ -36,7 +41,7 @@ impl Pacer for Closed {
     const OPEN: bool = false;
 
     #[inline(always)]
-    fn due(&mut self, now: Ticks) -> Due {
+    fn due<O: Operation>(&mut self, now: Ticks, _op: &O) -> Due {
         Due::Now { intended: now }
     }
 }
@@ -59,7 +64,7 @@ impl Pacer for Think {
     const OPEN: bool = false;
 
     #[inline]
-    fn due(&mut self, now: Ticks) -> Due {
+    fn due<O: Operation>(&mut self, now: Ticks, _op: &O) -> Due {
         if self.left == 0 {
             self.left = self.every;
             self.resume_at = now + self.pause;
@@ -146,7 +151,7 @@ impl Pacer for Open<'_> {
     }
 
     #[inline]
-    fn due(&mut self, now: Ticks) -> Due {
+    fn due<O: Operation>(&mut self, now: Ticks, _op: &O) -> Due {
         let intended = self.started_at + self.next as u64;
         if now < intended {
             return Due::At(intended);

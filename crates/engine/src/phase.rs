@@ -414,6 +414,7 @@ impl Coordinator {
                     bytes: reading.bytes,
                     service: reading.service.clone(),
                     response,
+                    ..OpMeasurement::default()
                 };
                 (kind, measurement)
             })
@@ -485,6 +486,7 @@ impl Coordinator {
             in_flight_mean: if wall_ns == 0 { 0.0 } else { reading.service_sum_ns() as f64 / wall_ns as f64 },
             fill_ns: fill_ns + check_ns,
             ended_by,
+            ..WorkerMeasurement::default()
         }
     }
 }

@@ -212,6 +212,9 @@ fn plan_phase<'a>(
                 let source = FlowSource::new(&program, state, seat.stream(workload.seed), seat.passes());
                 Either::Right(KeptFlow { source: Some(source), returned })
             }
+            Work::Job(_) | Work::Busy(_) | Work::Exec(_) => {
+                return Err(seat.error("a simulated device takes `work.blocks` and `work.flow`, no jobs").into());
+            }
         };
         planned.workers.push(sim_worker(seat, device, workload.seed, source));
     }

@@ -120,6 +120,7 @@ pub(crate) fn staff(
                 let state = states.pop().ok_or_else(|| seat.error("the file set has fewer shares than workers"))?;
                 flow_worker(workload, &seat, flow, state, targets, setting, &mut staffed)?.body()
             }
+            Work::Job(_) | Work::Busy(_) | Work::Exec(_) => return Err(seat.error("jobs are not staffed here").into()),
         };
         let is_null = matches!(targets.get(&seat.group.target), Some(OpenTarget::Null { .. }));
         if writes(seat.group) && !is_null && !staffed.written.contains(&seat.group.target) {
@@ -145,6 +146,8 @@ fn writes(group: &WorkerGroup) -> bool {
     match &group.work {
         Work::Blocks(blocks) => blocks.mix.write > 0,
         Work::Flow(_) => true,
+        // A job flushes what it is asked to, by itself.
+        Work::Job(_) | Work::Busy(_) | Work::Exec(_) => false,
     }
 }
 

@@ -136,6 +136,8 @@ fn access(workload: &Workload, target: &str) -> Access {
                     blocks.mix.write + blocks.mix.trim > 0 || blocks.fsync_every + blocks.fdatasync_every > 0
                 }
                 Work::Flow(_) => true,
+                Work::Job(job) => job.moves().write || job.moves().trim,
+                Work::Busy(_) | Work::Exec(_) => false,
             }
     });
     if writes { Access::ReadWrite } else { Access::Read }
@@ -160,7 +162,7 @@ impl OpenTargets {
             Target::File(file) => file.path.is_relative(),
             Target::Files(files) => files.path.is_relative(),
             Target::Tree(_) => true,
-            Target::Device(_) | Target::Null(_) | Target::Sim(_) => false,
+            Target::Device(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_) => false,
         });
         // A device's and an absolute file's layout need no directory, but the door asks for one.
         let needs_door = workload
@@ -324,7 +326,7 @@ fn open_files(
         Target::File(file) => (file.size, 1, file.content, file.prepare, FileKind::Regular),
         Target::Files(files) => (Some(files.size), files.count, files.content, files.prepare, FileKind::Regular),
         Target::Device(device) => (device.size, 1, device.content, Prepare::Nothing, FileKind::Device),
-        Target::Tree(_) | Target::Null(_) | Target::Sim(_) => {
+        Target::Tree(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_) => {
             return Err(EngineError::plan(format!("target `{name}` has no files")));
         }
     };
@@ -391,7 +393,7 @@ fn file_path(target: &Target) -> &Path {
         Target::Files(files) => &files.path,
         Target::Device(device) => &device.path,
         Target::Tree(tree) => &tree.path,
-        Target::Null(_) | Target::Sim(_) => Path::new(""),
+        Target::JobFiles(_) | Target::Null(_) | Target::Sim(_) => Path::new(""),
     }
 }
 
@@ -407,7 +409,7 @@ fn unprepared(target: &Target) -> Target {
     match &mut target {
         Target::File(file) => file.prepare = Prepare::Nothing,
         Target::Files(files) => files.prepare = Prepare::Nothing,
-        Target::Tree(_) | Target::Device(_) | Target::Null(_) | Target::Sim(_) => {}
+        Target::Tree(_) | Target::Device(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_) => {}
     }
     target
 }

@@ -133,7 +133,7 @@ where
         }
         backend.before(op);
         let intended = loop {
-            match pacer.due(now) {
+            match pacer.due(now, op) {
                 Due::Now { intended } => break intended,
                 Due::At(at) => match wait_until(&clock, desk.control, at) {
                     Waited::Until(at) => now = at,
@@ -226,7 +226,7 @@ where
                 ended = Some(Ended::Done);
                 break;
             };
-            let intended = match pacer.due(now) {
+            let intended = match pacer.due(now, &op) {
                 Due::Now { intended } => intended,
                 Due::At(at) => {
                     early = Some(op);

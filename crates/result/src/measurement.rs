@@ -75,6 +75,12 @@ pub struct OpMeasurement {
     pub service: Histogram,
     /// Intended start to completion, ns; only under an open load.
     pub response: Option<Histogram>,
+    /// Start to the return of the call that handed it over, ns; only where that was asked for and is apart from waiting.
+    #[serde(default)]
+    pub submission: Option<Histogram>,
+    /// Reads, writes and trims that moved fewer bytes than asked.
+    #[serde(default)]
+    pub short_count: u64,
 }
 
 /// One second of a phase.
@@ -131,6 +137,68 @@ pub struct WorkerMeasurement {
     pub fill_ns: u64,
     /// A short text of why it ended, where that was neither its limit nor the phase's stop.
     pub ended_by: Option<String>,
+    /// When it started, from the end of the phase's ramp, and its own ramp over, ns.
+    #[serde(default)]
+    pub started_ns: u64,
+    /// By kind of op.
+    #[serde(default)]
+    pub ops: BTreeMap<OpKind, OpMeasurement>,
+    /// What it did in every piece of time, where its group asked for samples; pieces in which nothing completed are
+    /// there, with nothing in them.
+    #[serde(default)]
+    pub samples: Vec<Sample>,
+    /// Ops in flight and batches, where its backend has a queue.
+    #[serde(default)]
+    pub queue: Option<QueueCounts>,
+    /// Errors of its ops, all of them counted.
+    #[serde(default)]
+    pub fault_count: u64,
+    /// The first of them.
+    #[serde(default)]
+    pub faults: Vec<Fault>,
+    /// How often the kernel took its processor away; with `sleeps`, all its context switches.
+    #[serde(default)]
+    pub preemptions: Option<u64>,
+    /// Page faults that needed I/O.
+    #[serde(default)]
+    pub major_faults: Option<u64>,
+    /// Page faults that needed none.
+    #[serde(default)]
+    pub minor_faults: Option<u64>,
+    /// Its process number, or its thread's.
+    #[serde(default)]
+    pub pid: Option<u32>,
+}
+
+/// What a worker did in one piece of time.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct Sample {
+    /// Start, from the worker's own, ns.
+    pub start_ns: u64,
+    /// Length, ns.
+    pub length_ns: u64,
+    /// By kind of op; a kind of which nothing completed is absent.
+    pub ops: BTreeMap<OpKind, Moved>,
+}
+
+/// Ops and bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Moved {
+    /// Ops completed.
+    pub count: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+}
+
+/// How full a queue was, and how ops were gathered.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct QueueCounts {
+    /// Ops by how many were in flight as each was handed over, itself among them: entry `n` counts depth `n`.
+    pub depth: Vec<u64>,
+    /// Submissions by how many ops each handed over.
+    pub submitted: Vec<u64>,
+    /// Reapings by how many completions each took.
+    pub completed: Vec<u64>,
 }
 
 /// The end policy, measured.

@@ -310,7 +310,7 @@ fn resolved(workload: &Workload, ram_bytes: u64, base: &Path) -> Result<Workload
             Target::File(file) => file.size.iter_mut().collect(),
             Target::Files(files) => vec![&mut files.size],
             Target::Device(device) => device.size.iter_mut().collect(),
-            Target::Tree(_) | Target::Null(_) | Target::Sim(_) => Vec::new(),
+            Target::Tree(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_) => Vec::new(),
         };
         for size in sizes {
             let free = match size {

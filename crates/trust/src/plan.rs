@@ -23,6 +23,12 @@ pub(crate) fn expected_kinds(phase: &Phase) -> BTreeSet<OpKind> {
                 }
             }
             Work::Flow(flow) => steps_kinds(&flow.steps, &mut kinds),
+            Work::Job(job) => {
+                let moves = job.moves();
+                let said = [(moves.read, OpKind::Read), (moves.write, OpKind::Write), (moves.trim, OpKind::Trim)];
+                kinds.extend(said.into_iter().filter(|(moves, _)| *moves).map(|(_, kind)| kind));
+            }
+            Work::Busy(_) | Work::Exec(_) => {}
         }
     }
     kinds
@@ -124,7 +130,7 @@ pub(crate) fn covers_once(group: &WorkerGroup) -> bool {
                 Pattern::Sequential | Pattern::Reverse | Pattern::Stride { .. } | Pattern::Permutation
             )
         }
-        Work::Flow(_) => false,
+        Work::Flow(_) | Work::Job(_) | Work::Busy(_) | Work::Exec(_) => false,
     }
 }
 

@@ -10,7 +10,7 @@ pub(crate) fn content(workload: &Workload, target: &str) -> Content {
         Some(Target::Files(target)) => target.content,
         Some(Target::Tree(target)) => target.content,
         Some(Target::Device(target)) => target.content,
-        Some(Target::Null(_) | Target::Sim(_)) | None => Content::Random,
+        Some(Target::JobFiles(_) | Target::Null(_) | Target::Sim(_)) | None => Content::Random,
     }
 }
 

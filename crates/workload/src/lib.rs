@@ -8,6 +8,7 @@
 pub mod blocks;
 pub mod content;
 pub mod flow;
+pub mod job;
 pub mod keypath;
 pub mod named;
 pub mod native;
@@ -24,12 +25,13 @@ pub mod validate;
 pub use blocks::{BlockSize, Blocks, Mix, Pattern};
 pub use content::{Checksum, Content, Verify};
 pub use flow::{Flow, Pick, Step};
+pub use job::Job;
 pub use keypath::KeyPath;
 pub use op::OpKind;
 pub use pace::{Arrival, Pace};
 pub use phase::{
-    Backend, Batch, CachePolicy, ClockScope, End, Flush, Limit, OnError, Phase, RunAs, Steady, Stop, When, Work,
-    WorkerGroup,
+    Backend, Batch, Busy, CachePolicy, ClockScope, End, Exec, FileCall, Flush, Limit, OnError, Phase, RunAs,
+    SocketKind, Start, Steady, Stop, When, WhenDone, Work, WorkerGroup,
 };
 pub use sim::{SimDevice, SimModel};
 pub use target::{

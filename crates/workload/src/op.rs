@@ -48,6 +48,8 @@ op_kinds! {
     Truncate "truncate",
     Fallocate "fallocate",
     Delay "delay",
+    SyncRange "sync-range",
+    Syncfs "syncfs",
 }
 
 impl OpKind {

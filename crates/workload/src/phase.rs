@@ -3,6 +3,7 @@
 use crate::blocks::Blocks;
 use crate::content::Verify;
 use crate::flow::Flow;
+use crate::job::Job;
 use crate::pace::Pace;
 use crate::short_form::short_form;
 use crate::units::{Bytes, Nanos, Size};
@@ -182,6 +183,61 @@ pub struct WorkerGroup {
     /// What an op's error means.
     #[serde(default)]
     pub on_error: OnError,
+    /// When its workers start, where that is not with the phase.
+    #[serde(default, skip_serializing_if = "Start::is_with_phase")]
+    pub start: Start,
+    /// Ops in this time after its own start run but are not measured; added to the phase's.
+    #[serde(default, skip_serializing_if = "Nanos::is_zero")]
+    pub ramp: Nanos,
+    /// Whom its end ends.
+    #[serde(default, skip_serializing_if = "WhenDone::is_itself")]
+    pub when_done: WhenDone,
+    /// Keep what each of its workers did in every piece of time of this length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<Nanos>,
+}
+
+/// When the workers of a group start.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Start {
+    /// So long after the phase, or after the groups that it waits for.
+    #[serde(default)]
+    pub delay: Nanos,
+    /// Not before all workers of these groups are done.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<String>,
+}
+
+impl Start {
+    /// Whether they start with the phase.
+    pub fn is_with_phase(&self) -> bool {
+        *self == Start::default()
+    }
+}
+
+/// Whom the end of a group's worker ends.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub enum WhenDone {
+    /// Nobody else.
+    #[default]
+    Itself,
+    /// All workers of these groups.
+    Groups(Vec<String>),
+    /// The whole phase.
+    Phase,
+    /// The whole run: no later phase starts.
+    Run,
+    /// The whole run, where it failed.
+    RunIfFailed,
+}
+
+impl WhenDone {
+    /// Whether nobody else ends.
+    pub fn is_itself(&self) -> bool {
+        *self == WhenDone::Itself
+    }
 }
 
 fn one() -> u32 {
@@ -205,6 +261,10 @@ impl WorkerGroup {
             verify: None,
             cpus: Vec::new(),
             on_error: OnError::default(),
+            start: Start::default(),
+            ramp: Nanos::default(),
+            when_done: WhenDone::default(),
+            sample: None,
         }
     }
 }
@@ -218,6 +278,44 @@ pub enum Work {
     Blocks(Blocks),
     /// A program over a file set.
     Flow(Flow),
+    /// Block I/O as a job of fio does it. Its group has one worker.
+    Job(Box<Job>),
+    /// No I/O: processor time.
+    Busy(Busy),
+    /// No I/O: another program.
+    Exec(Exec),
+}
+
+/// Processor time that is used up beside other work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Busy {
+    /// Per cent of one processor, 1 to 100.
+    pub percent: u8,
+    /// Length of a busy piece; between two it sleeps.
+    pub piece: Nanos,
+    /// By sorting numbers, which uses the caches, rather than by counting.
+    #[serde(default)]
+    pub sorts: bool,
+    /// End with the last worker that does I/O.
+    #[serde(default)]
+    pub ends_with_others: bool,
+}
+
+/// Another program that runs beside the other work.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Exec {
+    /// The program.
+    pub program: String,
+    /// Its arguments, parted as a shell does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub arguments: String,
+    /// Between asking it to end and killing it.
+    pub grace: Nanos,
+    /// Its output goes to `NAME.stdout` and `NAME.stderr` in the working directory, rather than nowhere.
+    #[serde(default)]
+    pub keeps_output: bool,
 }
 
 short_form!(Work);
@@ -248,6 +346,63 @@ pub enum Backend {
         /// RWF_ flags.
         #[serde(default)]
         flags: Vec<RwFlag>,
+        /// Per cent of ops that are polled for, where `hipri` is among the flags.
+        #[serde(default = "all_ops", skip_serializing_if = "is_all_ops")]
+        hipri_percent: u8,
+    },
+    /// `preadv`/`pwritev`.
+    Preadv,
+    /// `lseek`, then `read`/`write`.
+    Seek,
+    /// `lseek`, then `readv`/`writev` of neighbouring ops together, up to the depth.
+    SeekVectored,
+    /// The kernel's native asynchronous I/O, `io_submit`.
+    Libaio {
+        /// Look for completions in the ring that the kernel shares, without a system call.
+        #[serde(default)]
+        userspace_reap: bool,
+        /// Vectored ops.
+        #[serde(default)]
+        vectored: bool,
+        /// `RWF_NOWAIT`.
+        #[serde(default)]
+        nowait: bool,
+    },
+    /// `aio_read`/`aio_write` of the C library.
+    PosixAio,
+    /// `splice` through a pipe.
+    Splice,
+    /// Calls on whole files in place of reads: each op is one call on one file.
+    Files(FileCall),
+    /// `fallocate` in place of writes.
+    Fallocate,
+    /// `ftruncate` in place of writes.
+    Truncate,
+    /// A socket.
+    Socket {
+        /// How messages travel.
+        kind: SocketKind,
+        /// The other host's name, or the socket's path.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        host: Option<String>,
+        /// The port; absent for a socket of the file system.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        port: Option<u16>,
+        /// Wait for a connection rather than make one.
+        #[serde(default)]
+        listens: bool,
+        /// Answer every message.
+        #[serde(default)]
+        ping_pong: bool,
+        /// `TCP_NODELAY`.
+        #[serde(default)]
+        no_delay: bool,
+        /// `SO_SNDBUF` and `SO_RCVBUF`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        window: Option<Bytes>,
+        /// `TCP_MAXSEG`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        segment: Option<Bytes>,
     },
     /// Loads and stores through a mapping.
     Mmap,
@@ -267,6 +422,18 @@ pub enum Backend {
         /// Use registered files.
         #[serde(default = "yes")]
         fixed_files: bool,
+        /// The CPU of the kernel thread that submits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        poll_cpu: Option<u32>,
+        /// Vectored ops.
+        #[serde(default, skip_serializing_if = "is_off")]
+        vectored: bool,
+        /// Every so many-th op is done by a kernel thread (`IOSQE_ASYNC`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        async_every: Option<u32>,
+        /// RWF_ flags.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        flags: Vec<RwFlag>,
     },
     /// Ops complete at once.
     Null,
@@ -280,10 +447,70 @@ fn yes() -> bool {
     true
 }
 
+fn is_off(switch: &bool) -> bool {
+    !switch
+}
+
+fn all_ops() -> u8 {
+    100
+}
+
+fn is_all_ops(percent: &u8) -> bool {
+    *percent == all_ops()
+}
+
+/// A call on a whole file or directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileCall {
+    /// `open` of a new file, and `close`.
+    Create,
+    /// `stat`.
+    Stat,
+    /// `lstat`.
+    Lstat,
+    /// `statx`.
+    Statx,
+    /// `unlink`.
+    Unlink,
+    /// `mkdir`.
+    Mkdir,
+    /// `stat` of a directory.
+    StatDir,
+    /// `rmdir`.
+    Rmdir,
+}
+
+/// How messages travel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SocketKind {
+    /// TCP over IPv4.
+    Tcp,
+    /// TCP over IPv6.
+    Tcp6,
+    /// UDP over IPv4.
+    Udp,
+    /// UDP over IPv6.
+    Udp6,
+    /// A socket of the file system.
+    Unix,
+    /// To or from a virtual machine.
+    Vsock,
+}
+
 impl Backend {
     /// io_uring with registered buffers and files and no polling.
-    pub const IO_URING: Backend =
-        Backend::IoUring { poll_completions: false, poll_submissions: false, fixed_buffers: true, fixed_files: true };
+    pub const IO_URING: Backend = Backend::IoUring {
+        poll_completions: false,
+        poll_submissions: false,
+        fixed_buffers: true,
+        fixed_files: true,
+        poll_cpu: None,
+        vectored: false,
+        async_every: None,
+        flags: Vec::new(),
+    };
 
     /// The name that users know it by.
     pub fn name(&self) -> &'static str {
@@ -291,6 +518,16 @@ impl Backend {
             Backend::Auto => "auto",
             Backend::Psync => "psync",
             Backend::Preadv2 { .. } => "preadv2",
+            Backend::Preadv => "preadv",
+            Backend::Seek => "seek",
+            Backend::SeekVectored => "seek-vectored",
+            Backend::Libaio { .. } => "libaio",
+            Backend::PosixAio => "posix-aio",
+            Backend::Splice => "splice",
+            Backend::Files(_) => "files",
+            Backend::Fallocate => "fallocate",
+            Backend::Truncate => "truncate",
+            Backend::Socket { .. } => "socket",
             Backend::Mmap => "mmap",
             Backend::Stdio => "stdio",
             Backend::IoUring { .. } => "io-uring",
@@ -344,6 +581,9 @@ pub struct Limit {
     /// Times over its whole range, or through its flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<u64>,
+    /// Time from its own start, its ramp not included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Nanos>,
 }
 
 /// What an op's error means.
@@ -355,4 +595,6 @@ pub enum OnError {
     Stop,
     /// It is counted, and the worker goes on.
     Continue,
+    /// The worker ends; the others go on.
+    Leave,
 }

@@ -1,6 +1,7 @@
 //! Where operations go.
 
 use crate::content::Content;
+use crate::job::JobFiles;
 use crate::short_form::short_form;
 use crate::sim::SimDevice;
 use crate::units::{Bytes, Size};
@@ -23,6 +24,8 @@ pub enum Target {
     Device(DeviceTarget),
     /// Nothing: ops complete at once. It measures Plumb itself.
     Null(NullTarget),
+    /// Files and devices under their own names, for jobs.
+    JobFiles(JobFiles),
     /// A simulated device on a virtual clock.
     Sim(SimTarget),
 }

@@ -27,6 +27,13 @@ pub struct Bytes(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Nanos(pub u64);
 
+impl Nanos {
+    /// Whether it is no time at all.
+    pub fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+}
+
 /// Operations per second.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct PerSecond(pub f64);

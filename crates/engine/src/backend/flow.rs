@@ -161,6 +161,8 @@ impl<F: FnMut(&FlowOp, &mut [u8])> SyncBackend for FlowBackend<F> {
             | OpKind::Fdatasync
             | OpKind::Truncate
             | OpKind::Fallocate
+            | OpKind::SyncRange
+            | OpKind::Syncfs
             | OpKind::Delay => {}
             OpKind::Create | OpKind::Open => {
                 // A handle that is still open is closed here, outside the clock.
@@ -248,6 +250,8 @@ impl<F: FnMut(&FlowOp, &mut [u8])> SyncBackend for FlowBackend<F> {
             OpKind::Readdir => self.read_directory(),
             // The worker's loop waits; there is nothing to execute.
             OpKind::Delay => Ok(0),
+            // Flows have no step for them.
+            OpKind::SyncRange | OpKind::Syncfs => Err(Errno(libc::ENOSYS)),
             OpKind::Trim => Err(Errno(libc::EOPNOTSUPP)),
         }
     }

@@ -174,7 +174,7 @@ impl Ring {
     /// Reads one block, to see whether files of this kind can be read in this ring's modes at all: that a device or a file
     /// system cannot be polled shows only in the completion.
     pub(crate) fn try_read(&mut self, length: u32) -> io::Result<()> {
-        self.submit(&BlockOp { kind: OpKind::Read, file: 0, offset: 0, length }, 0);
+        self.submit(&BlockOp::load(OpKind::Read, 0, 0, length), 0);
         let mut outcome = None;
         while outcome.is_none() {
             self.enter(Wait::For(1))?;

@@ -163,7 +163,7 @@ impl Payload {
 
     /// What making and verifying the content of ops of this size costs.
     pub(crate) fn costs(&mut self, length: u32) -> PayloadCosts {
-        let write = BlockOp { kind: OpKind::Write, file: 0, offset: 0, length };
+        let write = BlockOp::load(OpKind::Write, 0, 0, length);
         let read = BlockOp { kind: OpKind::Read, ..write };
         PayloadCosts {
             fill_ns: median_ns(|| self.before(&write, 0)),

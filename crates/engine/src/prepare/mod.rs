@@ -314,6 +314,7 @@ pub fn open_target(
         Target::Files(target) => open_files(target, size_bytes, layout),
         Target::Device(target) => open_device(target, size_bytes, layout),
         Target::Tree(_) => Err(PrepareError::NoFiles { kind: "tree" }),
+        Target::JobFiles(_) => Err(PrepareError::NoFiles { kind: "job-files" }),
         Target::Null(_) => Err(PrepareError::NoFiles { kind: "null" }),
         Target::Sim(_) => Err(PrepareError::NoFiles { kind: "sim" }),
     }

@@ -492,7 +492,7 @@ impl<'a, S: Source> Running<'a, S> {
             Flush::Fsync => OpKind::Fsync,
             Flush::Fdatasync => OpKind::Fdatasync,
         };
-        let op = BlockOp { kind, file: 0, offset: 0, length: 0 };
+        let op = BlockOp::load(kind, 0, 0, 0);
         let mut done_ns = None;
         for named in self.devices.iter_mut().filter(|named| named.device.was_written_this_phase()) {
             let served = named.device.submit(now_ns, &op, 0);

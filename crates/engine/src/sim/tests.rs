@@ -48,14 +48,14 @@ impl Source for TestSource {
     fn next(&mut self) -> Option<BlockOp> {
         self.count += 1;
         if self.fsync_every > 0 && self.count.is_multiple_of(self.fsync_every + 1) {
-            return Some(BlockOp { kind: OpKind::Fsync, file: 0, offset: 0, length: 0 });
+            return Some(BlockOp::load(OpKind::Fsync, 0, 0, 0));
         }
         let block = u64::from(self.block);
         let offset =
             if self.sequential { self.position % self.size } else { self.rng.below(self.size / block) * block };
         self.position += block;
         let kind = if self.rng.unit() < self.write_share { OpKind::Write } else { OpKind::Read };
-        Some(BlockOp { kind, file: 0, offset, length: self.block })
+        Some(BlockOp::load(kind, 0, offset, self.block))
     }
 }
 
@@ -65,7 +65,7 @@ struct Steps(Vec<BlockOp>, usize);
 
 impl Steps {
     fn of(kinds: &[OpKind]) -> Steps {
-        Steps(kinds.iter().map(|&kind| BlockOp { kind, file: 0, offset: 0, length: 0 }).collect(), 0)
+        Steps(kinds.iter().map(|&kind| BlockOp::load(kind, 0, 0, 0)).collect(), 0)
     }
 }
 

@@ -137,7 +137,7 @@ pub fn intervals(from: u64, count: u64) -> Vec<Interval> {
 pub fn measurement() -> Measurement {
     let mut service = Histogram::new();
     (1..1000).for_each(|i| service.record(i * 1000));
-    let write = OpMeasurement { count: 999, bytes: 999 << 12, service, response: None };
+    let write = OpMeasurement { count: 999, bytes: 999 << 12, service, response: None, ..OpMeasurement::default() };
     Measurement {
         phases: vec![PhaseMeasurement {
             name: "seq-write, \"cold\"".to_owned(),

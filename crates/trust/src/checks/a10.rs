@@ -127,7 +127,7 @@ fn size(view: &PhaseView<'_>, name: &str) -> Option<u64> {
         Target::Files(target) => in_bytes(target.size).map(|each| each.saturating_mul(u64::from(target.count))),
         Target::Device(target) => target.size.and_then(in_bytes),
         Target::Sim(target) => Some(target.size.0),
-        Target::Tree(_) | Target::Null(_) => None,
+        Target::Tree(_) | Target::JobFiles(_) | Target::Null(_) => None,
     }
 }
 

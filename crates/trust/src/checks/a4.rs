@@ -65,7 +65,9 @@ fn by_declaration(view: &PhaseView<'_>, reason: String) -> Outcome {
         let prepare = match view.workload.target.get(name)? {
             Target::File(target) => target.prepare,
             Target::Files(target) => target.prepare,
-            Target::Tree(_) | Target::Device(_) | Target::Null(_) | Target::Sim(_) => return None,
+            Target::Tree(_) | Target::Device(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_) => {
+                return None;
+            }
         };
         let word = match prepare {
             Prepare::Sparse => "sparse",

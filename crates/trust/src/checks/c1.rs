@@ -169,7 +169,7 @@ fn ops_are_requests(view: &PhaseView<'_>) -> bool {
                 let write_block = blocks.write_block.as_ref().unwrap_or(&blocks.block);
                 blocks.block.max().0.max(write_block.max().0) <= UNSPLIT_BYTES
             }
-            Work::Flow(_) => false,
+            Work::Flow(_) | Work::Job(_) | Work::Busy(_) | Work::Exec(_) => false,
         })
 }
 

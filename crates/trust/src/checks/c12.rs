@@ -250,7 +250,7 @@ fn largest_file(view: &PhaseView<'_>) -> Option<u64> {
         .filter_map(|target| match target {
             Target::File(file) => size(file.size.as_ref()?),
             Target::Files(files) => size(&files.size),
-            Target::Tree(_) | Target::Device(_) | Target::Null(_) | Target::Sim(_) => None,
+            Target::Tree(_) | Target::Device(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_) => None,
         })
         .max()
 }

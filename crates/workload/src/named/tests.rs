@@ -83,6 +83,7 @@ fn subjects(group: &WorkerGroup) -> Vec<&'static str> {
                 other => panic!("{other:?} is new here"),
             })
             .collect(),
+        Work::Job(_) | Work::Busy(_) | Work::Exec(_) => panic!("no named workload has jobs"),
     };
     let transactions = match &group.work {
         Work::Flow(flow) if flow.count_transactions => Some("txn"),

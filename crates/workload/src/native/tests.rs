@@ -73,7 +73,7 @@ fn set_well(changes: &[&str]) -> Workload {
 fn blocks(workload: &Workload) -> &Blocks {
     match &workload.phase[0].workers[0].work {
         Work::Blocks(blocks) => blocks,
-        Work::Flow(_) => panic!("block I/O"),
+        _ => panic!("block I/O"),
     }
 }
 
@@ -220,7 +220,7 @@ fn unusual_workloads_print_and_read_back() {
     group.pace = Pace::Open { rate: PerSecond(0.5), arrival: Arrival::Poisson, shared: true };
     workload.phase[1].workers.push(group);
     let mut group = WorkerGroup::new("data", Work::Blocks(Blocks::default()));
-    group.backend = Backend::Preadv2 { flags: vec![phase::RwFlag::Dsync] };
+    group.backend = Backend::Preadv2 { flags: vec![phase::RwFlag::Dsync], hipri_percent: 100 };
     group.cpus = vec![0, 3];
     group.verify = Some(Verify { checksum: Checksum::Xxh3 });
     workload.phase[0].workers.push(group);

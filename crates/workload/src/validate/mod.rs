@@ -5,6 +5,7 @@
 
 mod blocks;
 mod flows;
+mod jobs;
 mod phases;
 mod targets;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::flows::OtherFiles;
 use super::targets::{Facts, Kind, Shape, facts};
-use super::{Checker, blocks, flows, help_for_name};
+use super::{Checker, blocks, flows, help_for_name, jobs};
 use crate::Workload;
 use crate::content::Verify;
 use crate::pace::Pace;
@@ -91,6 +91,11 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
                                 };
                                 flows::check(check, phase.cache, group, work, target, others);
                             }),
+                            Work::Job(job) => {
+                                check.within(&["work", "job"], |check| jobs::check(check, phase, group, job))
+                            }
+                            Work::Busy(busy) => check.within(&["work", "busy"], |check| jobs::busy(check, busy)),
+                            Work::Exec(exec) => check.within(&["work", "exec"], |check| jobs::exec(check, exec)),
                         }
                     }
                     None => check.problem(
@@ -114,7 +119,8 @@ fn ends(stop: &Stop, group: &WorkerGroup) -> bool {
         || group.limit.passes.is_some();
     match &group.work {
         // Block work without any limit ends after one pass, and every op but a flush moves bytes.
-        Work::Blocks(_) => true,
+        // So does a job, that knows its own end; what does no I/O ends with the others.
+        Work::Blocks(_) | Work::Job(_) | Work::Busy(_) | Work::Exec(_) => true,
         Work::Flow(flow) => always || (by_bytes && flows::moves_bytes(&flow.steps)),
     }
 }
@@ -255,10 +261,11 @@ fn pace(check: &mut Checker, pace: Pace) {
 
 /// Backends, and what the cache policy lets them do.
 fn backend(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup) {
-    let direct = cache == CachePolicy::Direct;
+    let job_is_direct = matches!(&group.work, Work::Job(job) if job.files.direct);
+    let direct = cache == CachePolicy::Direct || job_is_direct;
     let needs_direct = "set the phase's `cache = \"direct\"`";
     match &group.backend {
-        Backend::Preadv2 { flags } if !direct => {
+        Backend::Preadv2 { flags, .. } if !direct => {
             for (index, flag) in flags.iter().enumerate() {
                 if matches!(flag, RwFlag::Hipri | RwFlag::Atomic) {
                     check.within(&["backend", "preadv2", "flags"], |check| {

@@ -1,6 +1,6 @@
 //! Rules of targets.
 
-use super::{Checker, MAX_OFFSET_BYTES};
+use super::{Checker, MAX_OFFSET_BYTES, jobs};
 use crate::content::Content;
 use crate::sim::{FAULTS, SimDevice};
 use crate::target::{SimTarget, Target, TreeTarget};
@@ -45,6 +45,7 @@ fn key_of(target: &Target) -> &'static str {
         Target::Device(_) => "device",
         Target::Null(_) => "null",
         Target::Sim(_) => "sim",
+        Target::JobFiles(_) => "job-files",
     }
 }
 
@@ -54,7 +55,7 @@ fn path_of(target: &Target) -> Option<&Path> {
         Target::Files(target) => Some(&target.path),
         Target::Tree(target) => Some(&target.path),
         Target::Device(target) => Some(&target.path),
-        Target::Null(_) | Target::Sim(_) => None,
+        Target::Null(_) | Target::Sim(_) | Target::JobFiles(_) => None,
     }
 }
 
@@ -99,6 +100,7 @@ fn one(check: &mut Checker, target: &Target) {
         }
         Target::Null(target) => check.length(["size"], target.size.0),
         Target::Sim(target) => sim(check, target),
+        Target::JobFiles(target) => jobs::files(check, target),
     }
 }
 
@@ -250,6 +252,8 @@ pub(super) enum Kind {
 pub(super) enum Shape {
     /// A range of offsets, of a length that may not be known yet.
     Range { size: Option<u64>, own_length: bool },
+    /// Files under their own names.
+    Named { files: usize },
     /// A set of files.
     Tree { files: u64, preallocated_percent: u32 },
 }
@@ -271,6 +275,7 @@ pub(super) fn facts(target: &Target) -> Facts {
             kind: Kind::Files,
             shape: Shape::Tree { files: target.files, preallocated_percent: target.preallocated_percent },
         },
+        Target::JobFiles(target) => Facts { kind: Kind::Files, shape: Shape::Named { files: target.names.count() } },
         Target::Device(target) => Facts { kind: Kind::Device, shape: range(target.size.and_then(fixed)) },
         Target::Null(target) => Facts { kind: Kind::Null, shape: range(Some(target.size.0)) },
         Target::Sim(target) => Facts {

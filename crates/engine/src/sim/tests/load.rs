@@ -157,7 +157,7 @@ fn think_time_pauses_after_every_so_many_ops() {
 
 #[test]
 fn a_delay_takes_time_and_is_no_op() {
-    let delay = BlockOp { kind: OpKind::Delay, file: 0, offset: 0, length: 10_000_000 };
+    let delay = BlockOp::load(OpKind::Delay, 0, 0, 10_000_000);
     let stat = BlockOp { kind: OpKind::Stat, ..delay };
     let outcome = simulate("sim:ram", 0, &phase(1), vec![worker(Steps(vec![delay, stat], 0), 1)]).measurement;
     assert_eq!(outcome.count(), 99);
@@ -271,8 +271,7 @@ fn absurd_faults_and_times_end_in_an_error_or_a_number_but_never_in_a_panic() {
 #[test]
 fn files_of_a_target_lie_one_after_another() {
     // The same offset of ten files: without places of their own, they would all be one hot spot of the disk.
-    let reads: Vec<BlockOp> =
-        (0..10).map(|file| BlockOp { kind: OpKind::Read, file, offset: 0, length: 4096 }).collect();
+    let reads: Vec<BlockOp> = (0..10).map(|file| BlockOp::load(OpKind::Read, file, 0, 4096)).collect();
     let files = |files| SimTarget { files, ..target("sim:hdd?cv=0") };
     let rate_with = |target: SimTarget| {
         let workers = vec![SimWorker { file: |op: &BlockOp| u64::from(op.file), ..worker(Steps(reads.clone(), 0), 1) }];

@@ -108,6 +108,6 @@ impl Source for General {
         if kind == OpKind::Write {
             self.flushes.wrote(file);
         }
-        Some(BlockOp { kind, file, offset, length })
+        Some(BlockOp::load(kind, file, offset, length))
     }
 }

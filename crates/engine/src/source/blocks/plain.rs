@@ -36,7 +36,7 @@ impl<P: Places> Source for Plain<P> {
     #[inline(always)]
     fn next(&mut self) -> Option<BlockOp> {
         let Place { offset, length } = self.places.next()?;
-        Some(BlockOp { kind: self.kind, file: self.file, offset, length })
+        Some(BlockOp::load(self.kind, self.file, offset, length))
     }
 }
 

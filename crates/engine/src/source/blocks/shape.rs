@@ -192,9 +192,9 @@ impl Flushes {
     pub(crate) fn wrote(&mut self, file: u32) {
         let (fsync, fdatasync) = (self.fsync.is_due(), self.fdatasync.is_due());
         if fsync {
-            self.due = Some(BlockOp { kind: OpKind::Fsync, file, offset: 0, length: 0 });
+            self.due = Some(BlockOp::load(OpKind::Fsync, file, 0, 0));
         } else if fdatasync {
-            self.due = Some(BlockOp { kind: OpKind::Fdatasync, file, offset: 0, length: 0 });
+            self.due = Some(BlockOp::load(OpKind::Fdatasync, file, 0, 0));
         }
     }
 }

@@ -84,14 +84,14 @@ fn group(workload: &mut Workload) -> &mut WorkerGroup {
 fn blocks(workload: &mut Workload) -> &mut Blocks {
     match &mut group(workload).work {
         Work::Blocks(blocks) => blocks,
-        Work::Flow(_) => unreachable!("phase 0 has block I/O"),
+        _ => unreachable!("phase 0 has block I/O"),
     }
 }
 
 fn flow(workload: &mut Workload) -> &mut Flow {
     match &mut workload.phase[1].workers[0].work {
         Work::Flow(flow) => flow,
-        Work::Blocks(_) => unreachable!("phase 1 has a flow"),
+        _ => unreachable!("phase 1 has a flow"),
     }
 }
 

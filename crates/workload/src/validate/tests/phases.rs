@@ -89,7 +89,7 @@ fn workers_and_their_backends() {
         (
             |w| {
                 group(w).depth = 2;
-                group(w).backend = Backend::Preadv2 { flags: vec![] };
+                group(w).backend = Backend::Preadv2 { flags: vec![], hipri_percent: 100 };
             },
             "phase[0].workers[0].depth",
             "`preadv2` is synchronous",
@@ -151,7 +151,7 @@ fn workers_and_their_backends() {
             "closed",
         ),
         (
-            |w| group(w).backend = Backend::Preadv2 { flags: vec![RwFlag::Dsync, RwFlag::Hipri] },
+            |w| group(w).backend = Backend::Preadv2 { flags: vec![RwFlag::Dsync, RwFlag::Hipri], hipri_percent: 100 },
             "phase[0].workers[0].backend.preadv2.flags[1]",
             "direct I/O only",
             "direct",
@@ -208,7 +208,11 @@ fn workers_and_their_backends() {
 }
 
 fn polled() -> Backend {
-    Backend::IoUring { poll_completions: true, poll_submissions: false, fixed_buffers: true, fixed_files: true }
+    let mut polled = Backend::IO_URING;
+    if let Backend::IoUring { poll_completions, .. } = &mut polled {
+        *poll_completions = true;
+    }
+    polled
 }
 
 #[test]

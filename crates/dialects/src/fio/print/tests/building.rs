@@ -14,7 +14,7 @@ const SECOND_NS: u64 = 1_000_000_000;
 fn ops(count: u64, each_ns: u64) -> OpMeasurement {
     let mut service = Histogram::new();
     service.record_n(each_ns, count);
-    OpMeasurement { count, bytes: count * 4096, service, response: None }
+    OpMeasurement { count, bytes: count * 4096, service, response: None, ..OpMeasurement::default() }
 }
 
 fn worker(name: &str, count: u64, depth_asked: u32) -> WorkerMeasurement {

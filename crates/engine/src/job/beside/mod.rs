@@ -1,0 +1,1 @@
+//! What runs beside jobs: processor time, and other programs.

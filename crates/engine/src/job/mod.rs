@@ -1,0 +1,9 @@
+//! Jobs: block I/O with the meaning that fio's job language gives it. A [`Job`](plumb_workload::Job) is bound here to its
+//! [`files`], its [`stream`] of ops, its [`content`] and its [`pace`], and then runs in the same hot loops as everything
+//! else; [`beside`] is what runs beside jobs without any I/O.
+
+pub(crate) mod beside;
+pub(crate) mod content;
+pub(crate) mod files;
+pub(crate) mod pace;
+pub mod stream;

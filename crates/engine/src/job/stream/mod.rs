@@ -1,0 +1,1 @@
+//! The ops of a job, drawn as fio draws them.

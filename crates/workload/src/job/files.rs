@@ -1,0 +1,210 @@
+//! The files of a job: which they are, how they are made, opened and left.
+
+use crate::units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Files and devices under their own names, as fio makes and uses them. They stay when the run is over, unless the job
+/// says otherwise. A relative path begins at the working directory.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct JobFiles {
+    /// What they are called.
+    pub names: Names,
+    /// Length to which each is laid out; the last one holds for all further files. Nothing for devices, and for files
+    /// that are taken as they are.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lengths: Vec<Bytes>,
+}
+
+/// What files are called.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub enum Names {
+    /// Said one by one. What is there already is overwritten only with permission.
+    Said(Vec<PathBuf>),
+    /// Made from a number: `{}` in the path stands for the number of the file. Files of such names are test data.
+    Numbered {
+        /// The path of each.
+        path: PathBuf,
+        /// How many.
+        count: u32,
+    },
+}
+
+impl Names {
+    /// How many files.
+    pub fn count(&self) -> usize {
+        match self {
+            Names::Said(paths) => paths.len(),
+            Names::Numbered { count, .. } => *count as usize,
+        }
+    }
+
+    /// The path of a file.
+    pub fn path(&self, number: usize) -> Option<PathBuf> {
+        match self {
+            Names::Said(paths) => paths.get(number).cloned(),
+            Names::Numbered { path, count } if number < *count as usize => {
+                Some(PathBuf::from(path.to_string_lossy().replace("{}", &number.to_string())))
+            }
+            Names::Numbered { .. } => None,
+        }
+    }
+}
+
+/// How a job's files are made, opened and left.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct FileRules {
+    /// What happens to them before the job.
+    pub prepare: PrepareFiles,
+    /// Open around the page cache (`O_DIRECT`).
+    pub direct: bool,
+    /// With which promise each write returns.
+    pub open_mode: OpenMode,
+    /// Drop their pages from the page cache first.
+    pub drop_cached: bool,
+    /// Read all of them into the page cache first.
+    pub read_first: bool,
+    /// What the kernel is told about the pattern.
+    pub hint: AccessHint,
+    /// How long written data is expected to live.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub write_life: Option<WriteLife>,
+    /// How they are locked.
+    pub lock: FileLock,
+    /// A file is made and opened when its first op comes, not before the start.
+    pub create_on_open: bool,
+    /// Only lay them out, and do nothing else.
+    pub create_only: bool,
+    /// Write behind the present end.
+    pub append: bool,
+    /// Permission to write to a mounted device.
+    pub allow_mounted: bool,
+    /// Remove them at the end.
+    pub unlink: bool,
+    /// Remove them after every loop.
+    pub unlink_each_loop: bool,
+    /// Writes that no crash tears (`RWF_ATOMIC`).
+    pub atomic_writes: bool,
+}
+
+impl Default for FileRules {
+    fn default() -> FileRules {
+        FileRules {
+            prepare: PrepareFiles::default(),
+            direct: false,
+            open_mode: OpenMode::default(),
+            drop_cached: true,
+            read_first: false,
+            hint: AccessHint::default(),
+            write_life: None,
+            lock: FileLock::default(),
+            create_on_open: false,
+            create_only: false,
+            append: false,
+            allow_mounted: false,
+            unlink: false,
+            unlink_each_loop: false,
+            atomic_writes: false,
+        }
+    }
+}
+
+/// How files get their blocks before the job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct PrepareFiles {
+    /// Make files that are missing; without it, a missing file is an error.
+    pub create: bool,
+    /// Write them in full, where they are shorter than they should be or something reads them.
+    pub write: bool,
+    /// How space is reserved.
+    pub allocation: Allocation,
+    /// Flush each after it was laid out.
+    pub flush: bool,
+    /// Lay out the files of one job at a time.
+    pub one_at_a_time: bool,
+}
+
+impl Default for PrepareFiles {
+    fn default() -> PrepareFiles {
+        PrepareFiles { create: true, write: false, allocation: Allocation::default(), flush: true, one_at_a_time: true }
+    }
+}
+
+/// How space is reserved for a file that is laid out. Source: fallocate(2), posix_fallocate(3), ftruncate(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Allocation {
+    /// Not at all.
+    None,
+    /// `fallocate`, where the file system has it.
+    #[default]
+    Native,
+    /// `posix_fallocate`.
+    Posix,
+    /// `fallocate` that keeps the size.
+    Keep,
+    /// `ftruncate`.
+    Truncate,
+}
+
+/// With which promise each write returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum OpenMode {
+    /// None.
+    #[default]
+    Plain,
+    /// `O_SYNC`.
+    Sync,
+    /// `O_DSYNC`.
+    Dsync,
+}
+
+/// What the kernel is told about the pattern. Source: posix_fadvise(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AccessHint {
+    /// Nothing.
+    #[default]
+    None,
+    /// `POSIX_FADV_SEQUENTIAL`.
+    Sequential,
+    /// `POSIX_FADV_RANDOM`.
+    Random,
+    /// `POSIX_FADV_NOREUSE`.
+    NoReuse,
+}
+
+/// How long written data is expected to live. Source: fcntl(2), `F_SET_RW_HINT`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum WriteLife {
+    /// Nothing is known.
+    None,
+    /// Short.
+    Short,
+    /// Medium.
+    Medium,
+    /// Long.
+    Long,
+    /// Very long.
+    Extreme,
+}
+
+/// How files are locked while an op is done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileLock {
+    /// Not at all.
+    #[default]
+    None,
+    /// One user at a time.
+    Exclusive,
+    /// Many readers or one writer.
+    ReadWrite,
+}

@@ -1,0 +1,97 @@
+//! Jobs: block I/O with the meaning that fio's job language gives it, resolved down to one worker.
+//!
+//! A [`Job`] is what is left of a fio job when all that depends on other jobs, files and the machine is decided: each
+//! copy is a group of one worker of its own, sizes are bytes, the seed is a number. Its ops are drawn as fio draws them,
+//! so that the same seed gives the same ops; [`Blocks`](crate::Blocks) is Plumb's own form of block I/O and draws its own.
+
+mod content;
+mod files;
+mod pace;
+mod rules;
+mod stream;
+mod verify;
+
+pub use content::{DedupeMode, JobContent, PatternPiece};
+pub use files::{AccessHint, Allocation, FileLock, FileRules, JobFiles, Names, OpenMode, PrepareFiles, WriteLife};
+pub use pace::{JobPace, LatencyGoal, MinimumRate, RateProcess, ThinkBasis, ThinkTime, WeightedFlow};
+pub use rules::{
+    BufferMemory, BufferRules, CommandPriority, ErrorOrigin, ErrorRules, IgnoredError, IoPriority, JobQueue,
+    NodeMemory, OpPriority, ProcessRules,
+};
+pub use stream::{
+    ByKind, Coverage, Curve, FileChoice, FileRange, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Sequencer,
+    SizeShare, SkipOps, Stream, SyncRange, Syncs, TrimAmid, Zone, ZoneStride,
+};
+pub use verify::{VerifyMethod, VerifyRules, VerifyState};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Block I/O as one worker of a fio job does it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Job {
+    /// Where its ops come from: drawn, or recorded.
+    pub ops: JobOps,
+    /// How files are made, opened and left.
+    #[serde(default)]
+    pub files: FileRules,
+    /// Flushes between the ops and at the end.
+    #[serde(default)]
+    pub syncs: Syncs,
+    /// Rates, pauses and goals beside the group's own pace.
+    #[serde(default)]
+    pub pace: JobPace,
+    /// How ops are gathered beside the group's batch.
+    #[serde(default)]
+    pub queue: JobQueue,
+    /// What is written.
+    #[serde(default)]
+    pub content: JobContent,
+    /// How it is stamped and read back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verify: Option<VerifyRules>,
+    /// Where the memory of the ops comes from.
+    #[serde(default)]
+    pub buffers: BufferRules,
+    /// Whom it runs as, and where.
+    #[serde(default)]
+    pub process: ProcessRules,
+    /// Which errors it passes over.
+    #[serde(default)]
+    pub errors: ErrorRules,
+    /// Keep a record of every op, for logs of single ops and recordings.
+    #[serde(default)]
+    pub log_ops: bool,
+    /// Time handing ops over apart from waiting for them, where the backend has a queue.
+    #[serde(default)]
+    pub time_submission: bool,
+}
+
+impl Job {
+    /// A job of these ops with everything else at its default.
+    pub fn new(ops: JobOps) -> Job {
+        Job {
+            ops,
+            files: FileRules::default(),
+            syncs: Syncs::default(),
+            pace: JobPace::default(),
+            queue: JobQueue::default(),
+            content: JobContent::default(),
+            verify: None,
+            buffers: BufferRules::default(),
+            process: ProcessRules::default(),
+            errors: ErrorRules::default(),
+            log_ops: false,
+            time_submission: false,
+        }
+    }
+
+    /// The kinds of op among its own: reads, writes and trims; those of verifying are not counted. All for a recording.
+    pub fn moves(&self) -> ByKind<bool> {
+        match &self.ops {
+            JobOps::Stream(stream) => stream.moves(),
+            JobOps::Recording(_) => ByKind { read: true, write: true, trim: true },
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Rules of jobs, and of what runs beside them.
+
+use super::Checker;
+use crate::job::{Job, JobFiles, JobOps, Names, Stream};
+use crate::phase::{Busy, Exec, Phase, WorkerGroup};
+
+/// Names and lengths of a job's files.
+pub(super) fn files(check: &mut Checker, files: &JobFiles) {
+    match &files.names {
+        Names::Said(paths) if paths.is_empty() => {
+            check.problem(["names", "said"], "there is no file", "name at least one");
+        }
+        Names::Numbered { count: 0, .. } => {
+            check.problem(["names", "numbered", "count"], "there is no file", "use at least 1");
+        }
+        Names::Numbered { path, count } if *count > 1 && !path.to_string_lossy().contains("{}") => {
+            check.problem(
+                ["names", "numbered", "path"],
+                format!("{count} files would have the one name `{}`", path.display()),
+                "put `{}` where the file's number belongs",
+            );
+        }
+        Names::Said(_) | Names::Numbered { .. } => {}
+    }
+}
+
+/// A job and its group.
+pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup, job: &Job) {
+    if group.count != 1 {
+        check.problem(
+            [],
+            format!("a group of {} workers cannot do one job", group.count),
+            "use `count = 1`, and a group of its own with a `worker-number` of its own for each further worker",
+        );
+    }
+    for name in &group.start.after {
+        if !phase.workers.iter().any(|other| other.name.as_deref() == Some(name)) {
+            check.problem(
+                [],
+                format!("it waits for the group `{name}`, which the phase does not have"),
+                "name a group of the same phase in `start.after`",
+            );
+        }
+    }
+    if let JobOps::Stream(drawn) = &job.ops {
+        check.within(&["ops", "stream"], |check| stream(check, drawn));
+    }
+}
+
+fn stream(check: &mut Checker, stream: &Stream) {
+    let moves = stream.moves();
+    if !moves.read && !moves.write && !moves.trim {
+        check.problem([], "it neither reads nor writes nor trims", "give a `read-percent`, or `trims = true`");
+    }
+    if stream.read_percent.is_some_and(|percent| percent > 100) {
+        check.problem(["read-percent"], "it is above 100", "use 0 to 100");
+    }
+    for (key, moves, size) in [
+        ("read", moves.read, &stream.sizes.read),
+        ("write", moves.write, &stream.sizes.write),
+        ("trim", moves.trim, &stream.sizes.trim),
+    ] {
+        if moves && size.min().0 == 0 {
+            check.problem(["sizes", key], "an op of no bytes does nothing", "use a size above 0");
+        }
+        if size.max().0 > u64::from(u32::MAX) {
+            check.problem(
+                ["sizes", key],
+                format!("{} is more than one op can move", size.max()),
+                "use less than 4 GiB",
+            );
+        }
+    }
+    check.positive(["worker-number"], "the worker's number", stream.worker_number.into(), "workers count from 1");
+    check.positive(["loops"], "the number of loops", stream.loops, "use at least 1");
+    if stream.ranges.is_empty() {
+        check.problem(
+            ["ranges"],
+            "no file has a range",
+            "give one `{ start = \"0\", length = \"1GiB\" }` for all files",
+        );
+    }
+}
+
+/// Processor time beside other work.
+pub(super) fn busy(check: &mut Checker, busy: &Busy) {
+    if !(1..=100).contains(&busy.percent) {
+        check.problem(["percent"], format!("{} % is no share of a processor", busy.percent), "use 1 to 100");
+    }
+    check.positive(["piece"], "the length of a busy piece", busy.piece.0, "use a time such as `50ms`");
+}
+
+/// Another program.
+pub(super) fn exec(check: &mut Checker, exec: &Exec) {
+    if exec.program.trim().is_empty() {
+        check.problem(["program"], "no program is named", "give its path, or a name that `PATH` finds");
+    }
+}
