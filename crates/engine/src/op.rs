@@ -63,7 +63,7 @@ pub enum Role {
 impl BlockOp {
     /// An op of the load.
     #[inline(always)]
-    pub fn load(kind: OpKind, file: u32, offset: u64, length: u32) -> BlockOp {
+    pub const fn load(kind: OpKind, file: u32, offset: u64, length: u32) -> BlockOp {
         BlockOp { kind, file, offset, length, role: Role::Load, after_all: false, number: 0 }
     }
 }

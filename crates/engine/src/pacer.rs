@@ -199,11 +199,14 @@ pub(crate) fn wait_until(clock: &Clock, control: &Control, at: Ticks) -> Waited 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::op::BlockOp;
+
+    const ANY: BlockOp = BlockOp::load(OpKind::Read, 0, 0, 4096);
 
     fn starts(pacer: &mut impl Pacer, count: usize) -> Vec<Ticks> {
         pacer.start(0);
         (0..count)
-            .map(|_| match pacer.due(Ticks::MAX / 2) {
+            .map(|_| match pacer.due(Ticks::MAX / 2, &ANY) {
                 Due::Now { intended } => intended,
                 Due::At(at) => panic!("not due at the end of time but at {at}"),
             })
@@ -243,7 +246,7 @@ mod tests {
         let mut all = Vec::new();
         for _ in 0..50 {
             for pacer in [&mut first, &mut second] {
-                if let Due::Now { intended } = pacer.due(Ticks::MAX / 2) {
+                if let Due::Now { intended } = pacer.due(Ticks::MAX / 2, &ANY) {
                     all.push(intended);
                 }
             }
@@ -255,10 +258,10 @@ mod tests {
     fn think_time_comes_after_every_so_many_ops() {
         let clock = Clock::monotonic();
         let mut pacer = Think::new(&clock, 100, 2);
-        assert_eq!(pacer.due(10), Due::Now { intended: 10 });
-        assert_eq!(pacer.due(20), Due::Now { intended: 20 });
-        assert_eq!(pacer.due(30), Due::At(130));
-        assert_eq!(pacer.due(129), Due::At(130));
-        assert_eq!(pacer.due(131), Due::Now { intended: 131 });
+        assert_eq!(pacer.due(10, &ANY), Due::Now { intended: 10 });
+        assert_eq!(pacer.due(20, &ANY), Due::Now { intended: 20 });
+        assert_eq!(pacer.due(30, &ANY), Due::At(130));
+        assert_eq!(pacer.due(129, &ANY), Due::At(130));
+        assert_eq!(pacer.due(131, &ANY), Due::Now { intended: 131 });
     }
 }
