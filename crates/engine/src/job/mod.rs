@@ -6,4 +6,5 @@ pub(crate) mod beside;
 pub(crate) mod content;
 pub(crate) mod files;
 pub(crate) mod pace;
+pub mod replay;
 pub mod stream;
