@@ -2,6 +2,7 @@
 
 use crate::control::CommonLimit;
 use crate::guard::{Guard, Permissions, Refusal};
+use crate::job::replay::Recordings;
 use crate::observer::{Observer, TargetView};
 use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
 use crate::plan::WorkerPlanError;
@@ -36,6 +37,8 @@ pub struct Setting<'a> {
     pub sim_run: SimRun,
     /// Different in every run, so that no two runs write the same bytes; ops do not depend on it.
     pub content_seed: u64,
+    /// Opens the recordings of jobs that replay one.
+    pub recordings: Option<&'a dyn Recordings>,
 }
 
 /// Why a workload could not be run.

@@ -8,8 +8,10 @@ mod error;
 pub mod iolog;
 pub mod merge;
 mod open;
+mod outline;
 mod record;
 
 pub use error::TraceError;
 pub use open::{Format, Reader, Records, open, read};
+pub use outline::{FileOutline, Outline, outline};
 pub use record::{Act, FileName, Record};
