@@ -88,7 +88,7 @@ impl OpenFiles {
             paths: self.files.iter().map(|file| file.path().to_owned()).collect(),
             lengths: self.lengths(),
             kind: self.kind,
-            _owned: Arc::default(),
+            ..BlockFiles::default()
         }
     }
 

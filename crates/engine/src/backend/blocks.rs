@@ -10,11 +10,21 @@ use std::path::PathBuf;
 pub(crate) trait BlockCalls {
     /// Executes one op to its end. `memory` holds at least the largest op that the source yields, and belongs to this
     /// op alone.
-    fn execute(&mut self, files: &BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion;
+    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion;
 
     /// After the last op: writes out what the backend itself holds back.
     fn finish(&mut self, _files: &BlockFiles) -> Result<(), Unfinished> {
         Ok(())
+    }
+}
+
+impl BlockCalls for Box<dyn BlockCalls> {
+    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+        (**self).execute(files, memory, op)
+    }
+
+    fn finish(&mut self, files: &BlockFiles) -> Result<(), Unfinished> {
+        (**self).finish(files)
     }
 }
 
@@ -41,7 +51,7 @@ impl<C: BlockCalls> SyncBackend for SyncBlocks<C> {
 
     #[inline(always)]
     fn execute(&mut self, op: &BlockOp) -> Completion {
-        self.calls.execute(&self.files, self.payload.pointer(0), op)
+        self.calls.execute(&mut self.files, self.payload.pointer(0), op)
     }
 
     #[inline(always)]

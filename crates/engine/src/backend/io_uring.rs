@@ -9,17 +9,64 @@ use crate::backend::{BlockFiles, Completion, Errno, FileKind, QueuedBackend, Slo
 use crate::op::BlockOp;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
-use plumb_workload::OpKind;
+use plumb_workload::phase::RwFlag;
+use plumb_workload::{Backend, OpKind};
 use std::io;
 use std::path::PathBuf;
 
 /// The modes that a workload may ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RingModes {
     pub(crate) poll_completions: bool,
     pub(crate) poll_submissions: bool,
+    /// The CPU of the kernel thread that submits.
+    pub(crate) poll_cpu: Option<u32>,
     pub(crate) fixed_buffers: bool,
     pub(crate) fixed_files: bool,
+    pub(crate) vectored: bool,
+    /// Every so many-th op is done by a kernel thread.
+    pub(crate) async_every: Option<u32>,
+    pub(crate) flags: Vec<RwFlag>,
+}
+
+impl RingModes {
+    /// What is fastest almost everywhere.
+    pub(crate) const BEST: RingModes = RingModes {
+        poll_completions: false,
+        poll_submissions: false,
+        poll_cpu: None,
+        fixed_buffers: true,
+        fixed_files: true,
+        vectored: false,
+        async_every: None,
+        flags: Vec::new(),
+    };
+
+    /// The modes of a workload's backend; the best ones for a backend without any.
+    pub(crate) fn of(backend: &Backend) -> RingModes {
+        match backend {
+            &Backend::IoUring {
+                poll_completions,
+                poll_submissions,
+                fixed_buffers,
+                fixed_files,
+                poll_cpu,
+                vectored,
+                async_every,
+                ref flags,
+            } => RingModes {
+                poll_completions,
+                poll_submissions,
+                poll_cpu,
+                fixed_buffers,
+                fixed_files,
+                vectored,
+                async_every,
+                flags: flags.clone(),
+            },
+            _ => RingModes::BEST,
+        }
+    }
 }
 
 /// How long a polling kernel thread stays awake without work, ms.
@@ -31,16 +78,17 @@ pub(crate) struct Ring {
     payload: Payload,
     fixed_files: bool,
     fixed_buffers: bool,
+    polls_submissions: bool,
     fallbacks: Vec<String>,
 }
 
 /// One step down the ladder of set-up flags: what is given up where the kernel refuses it.
 struct Rung {
     lost: &'static str,
-    build: fn(u32, RingModes) -> io::Result<IoUring>,
+    build: fn(u32, &RingModes) -> io::Result<IoUring>,
 }
 
-fn builder(entries: u32, modes: RingModes) -> (io_uring::Builder, u32) {
+fn builder(entries: u32, modes: &RingModes) -> (io_uring::Builder, u32) {
     // A polling kernel thread frees entries late; with twice the depth there is always room.
     let entries = if modes.poll_submissions { entries * 2 } else { entries };
     let mut builder = IoUring::builder();
@@ -97,7 +145,7 @@ const LADDER: &[Rung] = &[
     },
 ];
 
-fn build(entries: u32, modes: RingModes, fallbacks: &mut Vec<String>) -> io::Result<IoUring> {
+fn build(entries: u32, modes: &RingModes, fallbacks: &mut Vec<String>) -> io::Result<IoUring> {
     let mut refusal = None;
     for rung in LADDER {
         match (rung.build)(entries, modes) {
@@ -144,7 +192,7 @@ impl Ring {
     /// A ring for `depth` ops in flight. Must be made by the thread that will use it.
     pub(crate) fn new(depth: u32, modes: RingModes, files: BlockFiles, payload: Payload) -> io::Result<Ring> {
         let mut fallbacks = Vec::new();
-        let ring = build(depth.next_power_of_two(), modes, &mut fallbacks)?;
+        let ring = build(depth.next_power_of_two(), &modes, &mut fallbacks)?;
         let mut refused = |what: &str, error: io::Error| fallbacks.push(format!("io_uring: {what} refused: {error}"));
         // With a polling kernel thread there is next to nothing to enter for.
         if !modes.poll_submissions
@@ -168,7 +216,15 @@ impl Ring {
                 fixed_buffers = false;
             }
         }
-        Ok(Ring { ring, files, payload, fixed_files, fixed_buffers, fallbacks })
+        Ok(Ring {
+            ring,
+            files,
+            payload,
+            fixed_files,
+            fixed_buffers,
+            polls_submissions: modes.poll_submissions,
+            fallbacks,
+        })
     }
 
     /// Reads one block, to see whether files of this kind can be read in this ring's modes at all: that a device or a file
@@ -184,6 +240,11 @@ impl Ring {
             Some(Err(errno)) => Err(io::Error::from_raw_os_error(errno.0)),
             _ => Ok(()),
         }
+    }
+
+    /// Its files, for another ring in its place.
+    pub(crate) fn take_files(&mut self) -> BlockFiles {
+        std::mem::take(&mut self.files)
     }
 
     /// What was asked for and not had.
@@ -287,12 +348,21 @@ impl QueuedBackend for Ring {
     fn path_of(&self, op: &BlockOp) -> PathBuf {
         self.files.path_of(op)
     }
+
+    fn name(&self) -> &'static str {
+        "io_uring_enter"
+    }
+
+    fn helpers_cpu_ns(&self) -> u64 {
+        // With a polling thread only: nothing else works for a ring that is not charged to its thread.
+        if self.polls_submissions { poller_cpu_ns() } else { 0 }
+    }
 }
 
 /// Processor time of the kernel thread that polls for this thread's submissions, ns, to the scheduler's tick; 0 where
 /// there is none. The kernel names it after the thread that made the ring, and counts it to nobody. Source:
 /// io_uring/sqpoll.c, proc_pid_stat(5).
-pub(crate) fn poller_cpu_ns() -> u64 {
+fn poller_cpu_ns() -> u64 {
     let name = format!("iou-sqp-{}\n", rustix::thread::gettid().as_raw_nonzero());
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0 };
     tasks

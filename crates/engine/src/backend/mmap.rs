@@ -6,7 +6,7 @@
 
 use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, Errno, FileKind, completion};
+use crate::backend::{BlockFiles, Completion, Errno, FileAccess, FileKind, completion};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use std::io;
@@ -30,13 +30,6 @@ pub(crate) struct Mmap {
     mappings: Vec<Mapping>,
 }
 
-/// Whether a mapping must be writable.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MapAccess {
-    Read,
-    ReadWrite,
-}
-
 /// Refuses to map what is not there: touching a page behind the end of a file is a SIGBUS.
 fn refuse_short(fd: RawFd, path: &Path, length: u64) -> io::Result<()> {
     // SAFETY: the target's descriptors outlive the phase.
@@ -52,10 +45,10 @@ fn refuse_short(fd: RawFd, path: &Path, length: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn map(fd: RawFd, length: u64, access: MapAccess) -> io::Result<Mapping> {
+fn map(fd: RawFd, length: u64, access: FileAccess) -> io::Result<Mapping> {
     let protection = match access {
-        MapAccess::Read => libc::PROT_READ,
-        MapAccess::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
+        FileAccess::Read => libc::PROT_READ,
+        FileAccess::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
     };
     let bytes = length.max(1) as usize;
     // SAFETY: a new mapping of an open file, no address asked for.
@@ -67,7 +60,7 @@ fn map(fd: RawFd, length: u64, access: MapAccess) -> io::Result<Mapping> {
 }
 
 impl Mmap {
-    pub(crate) fn new(files: &BlockFiles, access: MapAccess) -> io::Result<Mmap> {
+    pub(crate) fn new(files: &BlockFiles, access: FileAccess) -> io::Result<Mmap> {
         let mut mappings = Vec::with_capacity(files.fds.len());
         for ((&fd, &length), path) in files.fds.iter().zip(&files.lengths).zip(&files.paths) {
             if files.kind == FileKind::Regular {
@@ -81,7 +74,7 @@ impl Mmap {
 
 impl BlockCalls for Mmap {
     #[inline(always)]
-    fn execute(&mut self, files: &BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
         let mapping = &self.mappings[op.file as usize];
         let (offset, length) = (op.offset as usize, op.length as usize);
         if matches!(op.kind, OpKind::Read | OpKind::Write) && offset + length > mapping.bytes {
@@ -103,7 +96,7 @@ impl BlockCalls for Mmap {
                 // SAFETY: the whole mapping, as it was made.
                 completion(unsafe { libc::msync(mapping.start.cast(), mapping.bytes, libc::MS_SYNC) } as isize)
             }
-            _ => execute_common(files.fd(op), files.kind, op),
+            _ => execute_common(files, op),
         }
     }
 }

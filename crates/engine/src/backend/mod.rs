@@ -1,7 +1,8 @@
 //! Backends execute ops. A sync backend executes one at a time in the calling thread; a queued one keeps several in
-//! flight. A new backend is one file here and one arm in [`crate::worker`].
+//! flight. A new backend is one file here and one arm in [`bound`].
 
 pub(crate) mod blocks;
+pub(crate) mod bound;
 pub(crate) mod flow;
 pub(crate) mod io_uring;
 pub(crate) mod mmap;
@@ -13,9 +14,10 @@ pub(crate) mod stdio;
 
 use crate::op::{BlockOp, Operation};
 use plumb_workload::OpKind;
+use plumb_workload::job::SyncRange;
 use std::fs::File;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -110,6 +112,14 @@ pub(crate) trait QueuedBackend {
 
     /// The file of an op, for error messages.
     fn path_of(&self, op: &Self::Op) -> PathBuf;
+
+    /// What it is called where [`enter`](QueuedBackend::enter) fails.
+    fn name(&self) -> &'static str;
+
+    /// Processor time so far of threads that work for this backend and are counted to nobody else, ns.
+    fn helpers_cpu_ns(&self) -> u64 {
+        0
+    }
 }
 
 /// What [`QueuedBackend::enter`] waits for.
@@ -121,15 +131,52 @@ pub(crate) enum Wait {
     Timeout(u64),
 }
 
+/// Whether a worker writes to its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileAccess {
+    /// It only reads.
+    Read,
+    /// It writes, and may read.
+    ReadWrite,
+}
+
+/// Opens files whose turn comes in the midst of the work.
+pub(crate) trait Opener: Send + Sync {
+    /// Opens the file of this number, with everything that the job wants of an open file.
+    fn open(&self, file: u32) -> io::Result<OwnedFd>;
+}
+
+/// The descriptor of a file that is not open. The kernel answers `EBADF` to it.
+pub(crate) const NOT_OPEN: RawFd = -1;
+
 /// The open files of a block target, as one worker uses them.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub(crate) struct BlockFiles {
+    /// By number; [`NOT_OPEN`] for those whose turn has not come.
     pub(crate) fds: Vec<RawFd>,
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) lengths: Vec<u64>,
     pub(crate) kind: FileKind,
+    /// What `OpKind::SyncRange` asks of sync_file_range(2).
+    pub(crate) sync_range: SyncRangeFlags,
+    /// What `OpKind::Open` does.
+    pub(crate) opener: Option<Arc<dyn Opener>>,
     /// What keeps the descriptors open where they are the worker's own; else they belong to the target.
     pub(crate) _owned: Arc<[File]>,
+    /// What the opener has opened, by number.
+    pub(crate) lent: Vec<Option<OwnedFd>>,
+}
+
+/// The steps of sync_file_range(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct SyncRangeFlags(pub(crate) u32);
+
+impl SyncRangeFlags {
+    /// What a job asks for. Source: sync_file_range(2).
+    pub(crate) fn of(range: &SyncRange) -> SyncRangeFlags {
+        let bit = |wanted: bool, bit: u32| if wanted { bit } else { 0 };
+        SyncRangeFlags(bit(range.wait_before, 1) | bit(range.write, 2) | bit(range.wait_after, 4))
+    }
 }
 
 impl BlockFiles {
@@ -142,6 +189,31 @@ impl BlockFiles {
     /// The path of an op's file, for messages.
     pub(crate) fn path_of(&self, op: &BlockOp) -> PathBuf {
         self.paths.get(op.file as usize).cloned().unwrap_or_default()
+    }
+
+    /// Opens a file whose turn has come. One that is open stays as it is.
+    pub(crate) fn open(&mut self, file: u32) -> Completion {
+        let number = file as usize;
+        if self.fds[number] != NOT_OPEN {
+            return Ok(0);
+        }
+        let opener = self.opener.as_ref().ok_or(Errno(libc::EBADF))?;
+        let opened = opener.open(file).map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))?;
+        self.fds[number] = opened.as_raw_fd();
+        if self.lent.len() < self.fds.len() {
+            self.lent.resize_with(self.fds.len(), || None);
+        }
+        self.lent[number] = Some(opened);
+        Ok(0)
+    }
+
+    /// Closes a file that [`open`](BlockFiles::open) opened. Those that were open from the start belong to others.
+    pub(crate) fn close(&mut self, file: u32) -> Completion {
+        let number = file as usize;
+        let Some(opened) = self.lent.get_mut(number).and_then(Option::take) else { return Ok(0) };
+        self.fds[number] = NOT_OPEN;
+        drop(opened);
+        Ok(0)
     }
 }
 

@@ -41,7 +41,7 @@ impl Preadv2 {
 #[cfg(target_os = "linux")]
 impl BlockCalls for Preadv2 {
     #[inline(always)]
-    fn execute(&mut self, files: &BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
         let fd = files.fd(op);
         let vector = libc::iovec { iov_base: memory.cast(), iov_len: op.length as usize };
         let offset = op.offset as libc::off_t;
@@ -50,7 +50,7 @@ impl BlockCalls for Preadv2 {
             OpKind::Read => completion(unsafe { libc::preadv2(fd, &raw const vector, 1, offset, self.read_flags) }),
             // SAFETY: as above.
             OpKind::Write => completion(unsafe { libc::pwritev2(fd, &raw const vector, 1, offset, self.write_flags) }),
-            _ => execute_common(fd, files.kind, op),
+            _ => execute_common(files, op),
         }
     }
 }
