@@ -144,6 +144,9 @@ pub(crate) enum FileAccess {
 pub(crate) trait Opener: Send + Sync {
     /// Opens the file of this number, with everything that the job wants of an open file.
     fn open(&self, file: u32) -> io::Result<OwnedFd>;
+
+    /// The path of the file of this number.
+    fn path(&self, file: u32) -> PathBuf;
 }
 
 /// The descriptor of a file that is not open. The kernel answers `EBADF` to it.
@@ -188,7 +191,11 @@ impl BlockFiles {
 
     /// The path of an op's file, for messages.
     pub(crate) fn path_of(&self, op: &BlockOp) -> PathBuf {
-        self.paths.get(op.file as usize).cloned().unwrap_or_default()
+        match (self.paths.get(op.file as usize), &self.opener) {
+            (Some(path), _) => path.clone(),
+            (None, Some(opener)) => opener.path(op.file),
+            (None, None) => PathBuf::new(),
+        }
     }
 
     /// Opens a file whose turn has come. One that is open stays as it is.

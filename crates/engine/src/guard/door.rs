@@ -47,10 +47,10 @@ pub enum Found {
 
 /// Lets files of one naming pass. It keeps the directory at hand open, so that a hundred thousand files of one directory
 /// cost little more than their own making.
-pub struct Door<'a> {
-    guard: &'a Guard,
+pub struct Door {
+    guard: Guard,
     naming: Naming,
-    made: Option<&'a MadeFiles>,
+    made: Option<MadeFiles>,
     dir: Option<OpenDir>,
     /// Files that the system uses as devices now.
     in_use: Option<Vec<Identity>>,
@@ -62,7 +62,7 @@ struct OpenDir {
     is_read_only: bool,
 }
 
-/// A file that passed, readable and writable.
+/// A file that passed the door, readable and writable.
 #[derive(Debug)]
 pub struct PassedFile {
     /// It, opened through the page cache.
@@ -73,12 +73,12 @@ pub struct PassedFile {
 
 impl Guard {
     /// A door for files of one naming. `made` knows files that bear no mark because their file system has none.
-    pub fn door<'a>(&'a self, naming: Naming, made: Option<&'a MadeFiles>) -> Door<'a> {
-        Door { guard: self, naming, made, dir: None, in_use: None }
+    pub fn door(&self, naming: Naming, made: Option<MadeFiles>) -> Door {
+        Door { guard: self.clone(), naming, made, dir: None, in_use: None }
     }
 }
 
-impl Door<'_> {
+impl Door {
     /// What bears a name; symbolic links are followed.
     ///
     /// # Errors
@@ -111,6 +111,19 @@ impl Door<'_> {
             Naming::Generated => self.open_generated(path, create),
             Naming::Said => self.open_said(path, create),
         }
+    }
+
+    /// Opens a file or device for reading only, which everybody may.
+    ///
+    /// # Errors
+    /// [`Refusal::NoDirectory`], [`Refusal::Io`].
+    pub fn open_to_read(&mut self, path: &Path, flags: OFlags) -> Result<File, Refusal> {
+        let (dir, name) = self.enter(path)?;
+        let fd = rustix::fs::openat(&dir.fd, name, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        fd.map(File::from).map_err(|error| match error {
+            Errno::INVAL if flags.contains(OFlags::DIRECT) => Refusal::NoDirect { path: path.to_owned() },
+            error => Refusal::io(path, "open it for reading")(error),
+        })
     }
 
     /// Removes a file that may be written to, or a directory of a generated name. What is missing is no error.
@@ -210,15 +223,14 @@ impl Door<'_> {
     }
 
     fn open_said(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
-        let (guard, made) = (self.guard, self.made);
         if create == Create::Never && self.look(path)? == Found::Nothing {
             return Err(Refusal::io(path, "open it for reading and writing")(Errno::NOENT));
         }
         let (dir, name) = self.enter(path)?;
         let dir = dir.fd.try_clone().map_err(Refusal::io(path, "open its directory"))?;
-        let place = Place { dir, name, path, within: None, made };
+        let place = Place { dir, name, path, within: None, made: self.made.as_ref() };
         let opening = Opening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
-        let passed = guard.open_at(place, opening, || {})?;
+        let passed = self.guard.open_at(place, opening, || {})?;
         Ok(PassedFile { origin: passed.origin(), file: passed.file })
     }
 }

@@ -26,7 +26,7 @@ pub use permissions::{Allow, Permissions};
 pub use refusal::Refusal;
 
 pub(crate) use beneath::{Identity, open_entry};
-pub(crate) use opened::{open_again, set_mode};
+pub(crate) use opened::{open_again, open_again_as, set_mode};
 
 use crate::testdir::TestDir;
 use device::{Machine, Number};
