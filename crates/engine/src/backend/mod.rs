@@ -10,6 +10,7 @@ pub(crate) mod null;
 pub(crate) mod payload;
 pub(crate) mod preadv2;
 pub(crate) mod psync;
+pub(crate) mod region;
 pub(crate) mod stdio;
 
 use crate::op::{BlockOp, Operation};
