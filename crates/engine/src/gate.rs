@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::clock::{Clock, Ticks};
-use crate::control::{Control, ControlBlock};
+use crate::control::{Control, ControlBlock, FlowWords};
 use crate::fault::{FaultLog, ReportCells, Reports};
 use crate::pacer::{Sharing, Waited, wait_until};
 use crate::recorder::{Cells, Recorder};
@@ -143,6 +143,11 @@ impl Gate {
     /// How this worker shares a rate with its group of so many.
     pub(crate) fn sharing(&self, workers: u32) -> Sharing<'_> {
         Sharing::Group { workers, numbers: self.memory.control.schedule(self.group) }
+    }
+
+    /// What the jobs of a flow share; the flow is named by the first group that belongs to it.
+    pub(crate) fn flow(&self, first_group: usize) -> &FlowWords {
+        self.memory.control.flow(first_group)
     }
 
     /// Says that the worker is ready and waits for the clock to start. `None` when the phase was stopped before that.

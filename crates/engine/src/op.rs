@@ -23,6 +23,12 @@ pub trait Operation: Copy {
         false
     }
 
+    /// Whether rates and pauses of a job hold for it: they do for what moves data and is its load.
+    #[inline(always)]
+    fn paced(&self) -> bool {
+        self.kind().moves_bytes()
+    }
+
     /// Bytes that limits of bytes count.
     #[inline(always)]
     fn moves(&self) -> u64 {
@@ -90,5 +96,9 @@ impl Operation for BlockOp {
     #[inline(always)]
     fn after_all(&self) -> bool {
         self.after_all
+    }
+    #[inline(always)]
+    fn paced(&self) -> bool {
+        self.kind.moves_bytes() && self.role == Role::Load
     }
 }

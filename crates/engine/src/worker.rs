@@ -5,11 +5,12 @@ use crate::clock::{Clock, Ticks};
 use crate::control::Control;
 use crate::fault::FaultLog;
 use crate::op::Operation;
-use crate::pacer::{Due, Pacer, Waited, wait_until};
+use crate::pacer::{Due, PaceFailure, Pacer, Waited, wait_until};
 use crate::recorder::Recorder;
 use crate::source::Source;
 use plumb_workload::{OnError, OpKind};
 use std::io;
+use std::path::Path;
 
 /// Why a worker ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -93,6 +94,23 @@ impl Desk<'_> {
         self.faults.keep(*op, 0, 0, Some(errno.0), path, &message);
         Ended::Failed
     }
+
+    /// Keeps why the worker fails, where it was no op of its own that failed.
+    #[cold]
+    pub(crate) fn failed(&mut self, kind: OpKind, path: &Path, errno: Option<i32>, message: &str) -> Ended {
+        self.recorder.count_error();
+        self.faults.keep(kind, 0, 0, errno, path, message);
+        if self.on_error == OnError::Stop {
+            self.control.request_stop();
+        }
+        Ended::Failed
+    }
+
+    /// Keeps why the pacer made the worker fail.
+    #[cold]
+    fn paced_out(&mut self, failure: &PaceFailure) -> Ended {
+        self.failed(failure.kind, Path::new(""), Some(failure.errno), &failure.message)
+    }
 }
 
 /// The loop of a worker with one op at a time.
@@ -101,6 +119,16 @@ impl Desk<'_> {
 /// 5 ns) lies between two ops, the end of one is the start of the next and the clock is read once an op: the times are
 /// longer by the bookkeeping, and the load is less disturbed than by a second reading.
 pub(crate) fn run_sync<S, B, P>(desk: &mut Desk<'_>, source: &mut S, backend: &mut B, pacer: &mut P) -> Ended
+where
+    S: Source,
+    B: SyncBackend<Op = S::Op>,
+    P: Pacer,
+{
+    let ended = sync_loop(desk, source, backend, pacer);
+    pacer.failure().map_or(ended, |failure| desk.paced_out(&failure))
+}
+
+fn sync_loop<S, B, P>(desk: &mut Desk<'_>, source: &mut S, backend: &mut B, pacer: &mut P) -> Ended
 where
     S: Source,
     B: SyncBackend<Op = S::Op>,
@@ -133,15 +161,22 @@ where
         }
         backend.before(op);
         let intended = loop {
-            match pacer.due(now, op) {
+            let at = match pacer.due(now, op) {
                 Due::Now { intended } => break intended,
-                Due::At(at) => match wait_until(&clock, desk.control, at) {
-                    Waited::Until(at) => now = at,
-                    Waited::Stopped => {
-                        source.failed(op);
-                        return Ended::Stopped;
-                    }
-                },
+                Due::At(at) => at,
+                // Nothing is in flight here.
+                Due::AfterNext => now,
+                Due::End(ended) => {
+                    source.failed(op);
+                    return ended;
+                }
+            };
+            match wait_until(&clock, desk.control, at) {
+                Waited::Until(at) => now = at,
+                Waited::Stopped => {
+                    source.failed(op);
+                    return Ended::Stopped;
+                }
             }
         };
         let start = if reads_start { clock.now() } else { now };
@@ -149,7 +184,9 @@ where
         now = clock.now();
         match done {
             Ok(moved) => {
-                desk.settle(op, moved, clock.ns_between(start, now));
+                let service_ns = clock.ns_between(start, now);
+                desk.settle(op, moved, service_ns);
+                pacer.completed(op.kind(), moved, service_ns, now);
                 if P::OPEN {
                     let (response_ns, lag_ns) = (clock.ns_between(intended, now), clock.ns_between(intended, start));
                     desk.recorder.record_response(op.kind(), response_ns, lag_ns);
@@ -162,6 +199,7 @@ where
             }
             Err(errno) => {
                 source.failed(op);
+                pacer.completed(op.kind(), 0, clock.ns_between(start, now), now);
                 if desk.fault(op, backend.path_of(op), Some(errno.0), errno.text()) {
                     return Ended::Failed;
                 }
@@ -204,6 +242,22 @@ where
     B: QueuedBackend<Op = S::Op>,
     P: Pacer,
 {
+    let ended = queued_loop(desk, source, backend, pacer, queue)?;
+    Ok(pacer.failure().map_or(ended, |failure| desk.paced_out(&failure)))
+}
+
+fn queued_loop<S, B, P>(
+    desk: &mut Desk<'_>,
+    source: &mut S,
+    backend: &mut B,
+    pacer: &mut P,
+    queue: Queue,
+) -> io::Result<Ended>
+where
+    S: Source,
+    B: QueuedBackend<Op = S::Op>,
+    P: Pacer,
+{
     let clock = desk.clock;
     let depth = queue.depth as usize;
     let mut flights: Vec<Option<Flight<S::Op>>> = vec![None; depth];
@@ -219,6 +273,7 @@ where
             ended = Some(Ended::Stopped);
         }
         let mut wake_at = None;
+        let mut after_next = false;
         let free_before = free;
         while ended.is_none() && free > 0 && free_before - free < queue.submit as usize {
             let next = early.take().or_else(|| source.next().filter(|op| desk.budget.take(desk.control, op)));
@@ -231,6 +286,15 @@ where
                 Due::At(at) => {
                     early = Some(op);
                     wake_at = Some(at);
+                    break;
+                }
+                Due::AfterNext => {
+                    early = Some(op);
+                    after_next = true;
+                    break;
+                }
+                Due::End(end) => {
+                    ended = Some(end);
                     break;
                 }
             };
@@ -247,6 +311,7 @@ where
                     wait_until(&clock, desk.control, at);
                     continue;
                 }
+                (None, None) if after_next => continue,
                 // Nothing is in flight and nothing was wanted: only a depth of 0 could come here.
                 (None, None) => return Ok(Ended::Done),
             }
@@ -262,7 +327,7 @@ where
             // With room in the queue, wait only for as long as nothing is due.
             Some(at) if ended.is_none() => Wait::Timeout(clock.ns_between(start, at)),
             _ if free == 0 => Wait::For(queue.complete.min(in_flight)),
-            _ if ended.is_some() => Wait::For(1),
+            _ if ended.is_some() || after_next => Wait::For(1),
             // There is room, and more to start: a batch is smaller than the queue.
             _ => Wait::For(0),
         })?;
@@ -271,7 +336,9 @@ where
             let Some(flight) = flights[slot as usize] else { return };
             match done {
                 Ok(moved) => {
-                    desk.settle(&flight.op, moved, clock.ns_between(flight.start, end));
+                    let service_ns = clock.ns_between(flight.start, end);
+                    desk.settle(&flight.op, moved, service_ns);
+                    pacer.completed(flight.op.kind(), moved, service_ns, end);
                     if P::OPEN {
                         desk.recorder.record_response(
                             flight.op.kind(),
@@ -286,6 +353,7 @@ where
                     }
                 }
                 Err(errno) => {
+                    pacer.completed(flight.op.kind(), 0, clock.ns_between(flight.start, end), end);
                     if desk.fault(&flight.op, backend.path_of(&flight.op), Some(errno.0), errno.text()) {
                         ended = Some(Ended::Failed);
                     }
