@@ -38,6 +38,7 @@ pub mod tree;
 mod worker;
 
 pub use backend::Errno;
+pub use job::files::JobFilesError;
 pub use observer::{Nobody, Observer, TargetView};
 pub use phase::{INTERVAL_NS, Live, PhaseError};
 pub use plan::WorkerPlanError;

@@ -2,6 +2,7 @@
 
 use crate::control::CommonLimit;
 use crate::guard::{Guard, Permissions, Refusal};
+use crate::job::files::JobFilesError;
 use crate::observer::{Observer, TargetView};
 use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
 use crate::plan::WorkerPlanError;
@@ -61,6 +62,14 @@ pub enum EngineError {
         /// In words.
         reason: String,
     },
+    /// The files of a job could not be opened or laid out.
+    #[error("target `{target}`: {source}")]
+    JobFiles {
+        /// The target.
+        target: String,
+        /// Why.
+        source: JobFilesError,
+    },
     /// No test directory could be made.
     #[error(transparent)]
     TestDir(TestDirError),
@@ -105,6 +114,7 @@ impl EngineError {
             EngineError::Refused(refusal)
             | EngineError::Prepare(PrepareError::Refused(refusal))
             | EngineError::TestDir(TestDirError::Refused(refusal)) => Some(refusal),
+            EngineError::JobFiles { source, .. } => source.refusal(),
             _ => None,
         }
     }
@@ -114,6 +124,7 @@ impl EngineError {
         match self {
             EngineError::Plan(_) | EngineError::Worker(_) | EngineError::NotCold { .. } => true,
             EngineError::Prepare(error) => error.exit_code() == 2,
+            EngineError::JobFiles { source, .. } => source.is_plan(),
             _ => false,
         }
     }

@@ -6,6 +6,7 @@
 
 use crate::backend::payload::Payload;
 use crate::backend::{BlockFiles, Completion, Errno, FileKind, QueuedBackend, Slot, Wait};
+use crate::job::content::JobEnd;
 use crate::op::BlockOp;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
@@ -343,6 +344,10 @@ impl QueuedBackend for Ring {
             let completion = if moved < 0 { Err(Errno(-moved)) } else { Ok(moved as u64 + trimmed) };
             done(self, entry.user_data() as Slot, completion);
         }
+    }
+
+    fn conclude(&mut self, end: JobEnd) -> Vec<String> {
+        self.payload.finish(end)
     }
 
     fn path_of(&self, op: &BlockOp) -> PathBuf {

@@ -13,6 +13,7 @@ pub(crate) mod psync;
 pub(crate) mod region;
 pub(crate) mod stdio;
 
+use crate::job::content::JobEnd;
 use crate::op::{BlockOp, Operation};
 use plumb_workload::OpKind;
 use plumb_workload::job::SyncRange;
@@ -76,6 +77,11 @@ pub(crate) trait SyncBackend {
         Ok(())
     }
 
+    /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
+    fn conclude(&mut self, _end: JobEnd) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The file of an op, for error messages.
     fn path_of(&self, op: &Self::Op) -> PathBuf;
 }
@@ -110,6 +116,11 @@ pub(crate) trait QueuedBackend {
 
     /// Hands over what has completed.
     fn reap(&mut self, done: &mut impl FnMut(&mut Self, Slot, Completion));
+
+    /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
+    fn conclude(&mut self, _end: JobEnd) -> Vec<String> {
+        Vec::new()
+    }
 
     /// The file of an op, for error messages.
     fn path_of(&self, op: &Self::Op) -> PathBuf;
@@ -167,6 +178,8 @@ pub(crate) struct BlockFiles {
     pub(crate) opener: Option<Arc<dyn Opener>>,
     /// What keeps the descriptors open where they are the worker's own; else they belong to the target.
     pub(crate) _owned: Arc<[File]>,
+    /// `fsync` a file before it is closed in the midst of the work.
+    pub(crate) flush_at_close: bool,
     /// What the opener has opened, by number.
     pub(crate) lent: Vec<Option<OwnedFd>>,
 }
@@ -220,6 +233,9 @@ impl BlockFiles {
         let number = file as usize;
         let Some(opened) = self.lent.get_mut(number).and_then(Option::take) else { return Ok(0) };
         self.fds[number] = NOT_OPEN;
+        if self.flush_at_close {
+            rustix::io::retry_on_intr(|| rustix::fs::fsync(&opened)).map_err(|error| Errno(error.raw_os_error()))?;
+        }
         drop(opened);
         Ok(0)
     }

@@ -71,7 +71,12 @@ pub(crate) fn lay_out(
             FileUse::Opened => laid.opened(files, member, layout)?,
         }
     }
+    let mut first_path = laid.paths.path(0);
+    if !first_path.exists() {
+        first_path.pop();
+    }
     Ok(JobTarget {
+        first_path,
         lengths: Lengths::from_each(laid.lengths),
         kind: laid.kind,
         direct_alignment_bytes: laid.direct_alignment_bytes,

@@ -1,6 +1,7 @@
 //! Locks around single ops: a backend that holds its file locked while it executes.
 
 use crate::backend::{Completion, Errno, SyncBackend, Unfinished};
+use crate::job::content::JobEnd;
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::job::FileLock;
@@ -53,6 +54,10 @@ impl SyncBackend for Locked {
 
     fn finish(&mut self) -> Result<(), Unfinished> {
         self.inner.finish()
+    }
+
+    fn conclude(&mut self, end: JobEnd) -> Vec<String> {
+        self.inner.conclude(end)
     }
 
     fn path_of(&self, op: &BlockOp) -> PathBuf {

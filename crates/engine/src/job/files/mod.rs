@@ -14,7 +14,7 @@ use crate::backend::FileKind;
 use crate::guard::{Door, Guard, GuardedFile, MadeFiles, Naming, Refusal};
 use paths::Paths;
 use plumb_workload::{Backend, FileCall, Job, WorkerGroup};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The files of a target of jobs, laid out.
@@ -28,6 +28,7 @@ pub(crate) struct JobTarget {
     devices: Vec<HeldDevice>,
     guard: Guard,
     made: MadeFiles,
+    first_path: PathBuf,
 }
 
 /// A device that a run holds.
@@ -42,6 +43,11 @@ impl JobTarget {
     pub(crate) fn door(&self) -> Door {
         let naming = if self.paths.are_generated() { Naming::Generated } else { Naming::Said };
         self.guard.door(naming, Some(self.made.clone()))
+    }
+
+    /// Where its files lie: the first of them, or its directory where that is not there.
+    pub(crate) fn first_path(&self) -> &Path {
+        &self.first_path
     }
 }
 

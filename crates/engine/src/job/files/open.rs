@@ -114,7 +114,7 @@ impl JobOpener {
     ///
     /// # Errors
     /// [`JobFilesError`].
-    pub(crate) fn block_files(self, job: &Job, backend: &Backend) -> Result<BlockFiles, JobFilesError> {
+    pub(crate) fn block_files(self: &Arc<Self>, job: &Job, backend: &Backend) -> Result<BlockFiles, JobFilesError> {
         let count = self.target.paths.count();
         let in_turn = matches!(&job.ops, plumb_workload::job::JobOps::Stream(stream)
             if stream.open_files.is_some_and(|open| (open as usize) < count));
@@ -134,7 +134,8 @@ impl JobOpener {
             }
             FileUse::Called(_) | FileUse::Unused => files.fds = vec![NOT_OPEN; count],
         }
-        files.opener = Some(Arc::new(self));
+        files.opener = Some(Arc::clone(self) as Arc<dyn Opener>);
+        files.flush_at_close = job.moves().write && job.syncs.at_close;
         Ok(files)
     }
 }
