@@ -58,8 +58,6 @@ pub enum Role {
     Load,
     /// It reads back what was written, to verify it.
     ReadBack,
-    /// It reads back what was trimmed, where that should be zeros.
-    ReadBackTrimmed,
 }
 
 impl BlockOp {
