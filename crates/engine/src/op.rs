@@ -58,6 +58,8 @@ pub enum Role {
     Load,
     /// It reads back what was written, to verify it.
     ReadBack,
+    /// It reads back what was trimmed, where zeros are expected.
+    ReadTrimmed,
 }
 
 impl BlockOp {
