@@ -117,6 +117,7 @@ impl Control {
 }
 
 /// What the jobs of a flow share. Zeroed is "nobody is there".
+#[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct FlowWords {
     /// Ops that those who are there have started.

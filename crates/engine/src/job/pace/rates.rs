@@ -109,6 +109,12 @@ impl Rates {
         }
     }
 
+    /// When the next op of a kind is due, from the origin, in ticks and their fractions.
+    #[cfg(test)]
+    pub(super) fn next_of(&self, kind: OpKind) -> f64 {
+        place(kind).and_then(|place| self.schedules[place].as_ref()).map_or(0.0, |schedule| schedule.next)
+    }
+
     /// Whether an op of this kind may start at `now`; it does not.
     #[inline]
     pub(super) fn is_due(&self, now: Ticks, kind: OpKind) -> bool {

@@ -9,6 +9,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// How far a search is, in memory that the coordinator reads. Zeroed is "no search".
+#[derive(Debug, Default)]
 #[repr(C)]
 pub(crate) struct SearchWords {
     /// The depth that is being tried, or was tried last.
@@ -212,6 +213,7 @@ impl<'a> DepthSearch<'a> {
         if self.depth == 1 {
             return;
         }
+        self.too_slow = None;
         self.failed = Some(self.depth);
         if self.depth == self.passed {
             self.passed -= 1;
