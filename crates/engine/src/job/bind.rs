@@ -86,7 +86,7 @@ impl JobWorker {
     /// Removes the files, where the job is to leave none.
     fn remove_files(&mut self) -> Result<(), String> {
         let WorkerFiles::Of { target, .. } = &self.files else { return Ok(()) };
-        if !self.job.files.unlink {
+        if !self.job.files.unlink && !self.job.files.unlink_each_loop {
             return Ok(());
         }
         let mut door = target.door();
@@ -229,8 +229,9 @@ impl JobRider<'_> {
     /// What comes behind the last op: flushes inside the worker's time, then what was still being verified.
     fn conclude(&self, mut passed: Passed<'_>, ended: Ended, finish: impl FnOnce(JobEnd) -> Vec<String>) -> Ended {
         let ended = match ended {
-            Ended::Failed => ended,
-            ended => self.tail.run(&mut passed.desk, ended),
+            // The stream has yielded its last flushes by itself.
+            Ended::Failed | Ended::Done => ended,
+            Ended::Stopped => self.tail.run(&mut passed.desk, ended),
         };
         passed.stop_clock();
         let end = if ended == Ended::Done { JobEnd::Complete } else { JobEnd::Early };

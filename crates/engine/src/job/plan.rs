@@ -22,6 +22,15 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
     if seat.group.pace != Pace::Closed {
         return Err(seat.error("a job keeps its own pace; leave its group's `pace` out and use the job's `pace`"));
     }
+    if let JobOps::Stream(stream) = &job.ops
+        && job.files.unlink_each_loop
+        && (stream.loops > 1 || stream.repeat_until_time)
+    {
+        return Err(seat.error(
+            "files are not removed between the loops of one worker yet; do one loop (fio's loops=1, no time_based), or \
+             remove them at the end (fio's unlink=1)",
+        ));
+    }
     let (lengths, alignment) = match target {
         OpenTarget::Job(files) => {
             if job.files.append {

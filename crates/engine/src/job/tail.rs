@@ -1,4 +1,5 @@
-//! What comes behind the last op of a job and still counts in its time: flushes of its files and their file systems.
+//! What comes behind the last op of a job that was stopped, and still counts in its time: flushes of its files and their
+//! file systems. A job that comes to its own end has them among its ops.
 
 use super::files::open::JobOpener;
 use crate::backend::{BlockFiles, Errno, Opener};
