@@ -140,6 +140,15 @@ impl Gate {
         self.memory.control.control()
     }
 
+    /// Whether the phase is to end. For backends that wait for somebody else.
+    pub(crate) fn stops(&self) -> bool {
+        // Before the clock starts there is no deadline yet.
+        match self.control().started_at() {
+            Some(_) => self.control().stops_at(self.memory.clock.now()),
+            None => self.control().stop_requested(),
+        }
+    }
+
     /// How this worker shares a rate with its group of so many.
     pub(crate) fn sharing(&self, workers: u32) -> Sharing<'_> {
         Sharing::Group { workers, numbers: self.memory.control.schedule(self.group) }

@@ -1,6 +1,6 @@
 //! The hot loops: next op, when, start, complete, record. Everything clever is in the types that were chosen before.
 
-use crate::backend::{Completion, QueuedBackend, Slot, SyncBackend, Unfinished, Wait};
+use crate::backend::{Completion, Errno, QueuedBackend, Slot, SyncBackend, Unfinished, Wait};
 use crate::clock::{Clock, Ticks};
 use crate::control::Control;
 use crate::fault::FaultLog;
@@ -200,6 +200,9 @@ where
             Err(errno) => {
                 source.failed(op);
                 pacer.completed(op.kind(), 0, clock.ns_between(start, now), now);
+                if errno == Errno::ENDED {
+                    return Ended::Done;
+                }
                 if desk.fault(op, backend.path_of(op), Some(errno.0), errno.text()) {
                     return Ended::Failed;
                 }

@@ -13,15 +13,32 @@ pub(crate) trait BlockCalls {
     /// op alone.
     fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion;
 
+    /// After the clock was read: what belongs to no op's time.
+    #[inline(always)]
+    fn after(&mut self) {}
+
+    /// Whether [`after`](BlockCalls::after) does anything.
+    fn works_between_ops(&self) -> bool {
+        false
+    }
+
     /// After the last op: writes out what the backend itself holds back.
     fn finish(&mut self, _files: &BlockFiles) -> Result<(), Unfinished> {
         Ok(())
     }
 }
 
-impl BlockCalls for Box<dyn BlockCalls> {
+impl BlockCalls for Box<dyn BlockCalls + '_> {
     fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
         (**self).execute(files, memory, op)
+    }
+
+    fn after(&mut self) {
+        (**self).after();
+    }
+
+    fn works_between_ops(&self) -> bool {
+        (**self).works_between_ops()
     }
 
     fn finish(&mut self, files: &BlockFiles) -> Result<(), Unfinished> {
@@ -57,11 +74,12 @@ impl<C: BlockCalls> SyncBackend for SyncBlocks<C> {
 
     #[inline(always)]
     fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), String> {
+        self.calls.after();
         self.payload.after(op, 0, moved)
     }
 
     fn works_between_ops(&self) -> bool {
-        self.payload.works_each_op()
+        self.payload.works_each_op() || self.calls.works_between_ops()
     }
 
     fn finish(&mut self) -> Result<(), Unfinished> {

@@ -5,20 +5,32 @@
 //! of functions ([`SyncBlocks`] and [`QueuedBlocks`] over a boxed trait), which adds a nanosecond to a system call.
 
 use crate::backend::blocks::{BlockCalls, SyncBlocks};
+use crate::backend::gathered::Gathered;
 use crate::backend::io_uring::{Ring, RingModes};
-use crate::backend::mmap::Mmap;
-use crate::backend::null::Null;
+use crate::backend::libaio::{Libaio, LibaioModes};
+use crate::backend::mmap::{MapRules, Mmap};
+use crate::backend::null::{Null, NullQueue};
 use crate::backend::payload::Payload;
-use crate::backend::preadv2::Preadv2;
+use crate::backend::posix_aio::PosixAio;
+use crate::backend::preadv2::{Preadv, Preadv2};
+use crate::backend::priorities::Priorities;
 use crate::backend::psync::Psync;
+use crate::backend::queued::{QueueCalls, QueuedBlocks};
+use crate::backend::seek::Seek;
+use crate::backend::socket::{LinkRequest, Socket, StopCheck};
+use crate::backend::space::{Fallocate, Truncate};
+use crate::backend::splice::Splice;
 use crate::backend::stdio::Stdio;
+use crate::backend::whole::WholeFiles;
 use crate::backend::{BlockFiles, FileAccess, QueuedBackend, SyncBackend};
 use crate::gate::Gate;
 use crate::op::BlockOp;
-use crate::rng::StreamId;
+use crate::rng::{Purpose, Rng, StreamId};
 use crate::worker::Ended;
 use plumb_workload::Backend;
 use plumb_workload::job::{AccessHint, CommandPriority};
+use plumb_workload::phase::RwFlag;
+use std::io;
 
 /// A backend, decided: `auto` is resolved before this.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,6 +91,8 @@ pub(crate) struct BackendRequest {
     pub(crate) drops_pages: bool,
     /// What a mapping is told about the pattern.
     pub(crate) hint: AccessHint,
+    /// Writes that no crash tears (`RWF_ATOMIC`), where the backend's own flags do not say so.
+    pub(crate) atomic_writes: bool,
     /// Priorities of some ops.
     pub(crate) priorities: Vec<CommandPriority>,
     /// Where the backend's own choices come from: which ops are polled for, which get a priority.
@@ -104,11 +118,26 @@ impl BackendRequest {
             access,
             smallest_block_bytes,
             drops_pages: false,
+            atomic_writes: false,
             hint: AccessHint::None,
             priorities: Vec::new(),
             choices,
             notes: Vec::new(),
         }
+    }
+
+    fn rng(&self) -> Rng {
+        self.choices.rng(Purpose::Backend)
+    }
+
+    fn draws_priorities(&self) -> Option<Box<Priorities>> {
+        Priorities::new(&self.priorities, self.rng())
+    }
+
+    /// The backend's flags, with what the job asks for beside them.
+    fn with_atomic(&self, flags: &[RwFlag]) -> Vec<RwFlag> {
+        let asked = self.atomic_writes.then_some(RwFlag::Atomic);
+        flags.iter().copied().filter(|&flag| Some(flag) != asked).chain(asked).collect()
     }
 }
 
@@ -135,7 +164,7 @@ pub(crate) fn with_backend<R: Rider>(
     match request.backend.clone() {
         BoundBackend::Null => {
             say(&request.notes);
-            rider.sync(Null)
+            if request.depth > 1 { rider.queued(NullQueue::new(request.depth)) } else { rider.sync(Null) }
         }
         BoundBackend::Psync => {
             say(&request.notes);
@@ -149,20 +178,78 @@ pub(crate) fn with_backend<R: Rider>(
         }
         BoundBackend::Other(backend) => {
             say(&request.notes);
-            let calls = calls(&backend, &request).map_err(|error| format!("{name}: {error}"))?;
-            rider.sync(SyncBlocks::new(request.files, payload(1)?, calls))
+            let stops = || gate.stops();
+            let named = |reason: String| format!("{name}: {reason}");
+            if let Some(calls) = queue_calls(&backend, &request).map_err(|error| named(error.to_string()))? {
+                let slots = request.depth as usize;
+                rider.queued(QueuedBlocks::new(request.files, payload(slots)?, calls))
+            } else {
+                let calls = calls(&backend, &request, &stops).map_err(named)?;
+                rider.sync(SyncBlocks::new(request.files, payload(1)?, calls))
+            }
         }
     }
 }
 
+/// The calls of a backend with several ops in flight; `None` for one that has none.
+fn queue_calls(backend: &Backend, request: &BackendRequest) -> io::Result<Option<Box<dyn QueueCalls>>> {
+    Ok(Some(match *backend {
+        Backend::Libaio { userspace_reap, vectored, nowait } => {
+            let modes = LibaioModes { userspace_reap, vectored, nowait, atomic: request.atomic_writes };
+            Box::new(Libaio::new(request.depth, modes, request.draws_priorities())?)
+        }
+        Backend::PosixAio => Box::new(PosixAio::new(request.depth)),
+        Backend::SeekVectored => Box::new(Gathered::new(request.depth)),
+        _ => return Ok(None),
+    }))
+}
+
 /// The calls of a backend with one op at a time.
-fn calls(backend: &Backend, request: &BackendRequest) -> Result<Box<dyn BlockCalls>, std::io::Error> {
+fn calls<'a>(
+    backend: &Backend,
+    request: &BackendRequest,
+    stops: StopCheck<'a>,
+) -> Result<Box<dyn BlockCalls + 'a>, String> {
     let files = &request.files;
+    let words = |error: io::Error| error.to_string();
     Ok(match backend {
-        Backend::Preadv2 { flags, .. } => Box::new(Preadv2::new(flags)),
-        Backend::Mmap => Box::new(Mmap::new(files, request.access)?),
-        Backend::Stdio => Box::new(Stdio::new(files, request.access)?),
-        other => return Err(std::io::Error::other(format!("the backend `{}` goes with jobs", other.name()))),
+        Backend::Preadv2 { flags, hipri_percent } => {
+            Box::new(Preadv2::new(&request.with_atomic(flags), *hipri_percent, request.rng()))
+        }
+        Backend::Preadv => Box::new(Preadv),
+        Backend::Seek => Box::new(Seek::new(files)),
+        Backend::Splice => Box::new(Splice::new().map_err(words)?),
+        &Backend::Files(call) => Box::new(WholeFiles::new(call, files).map_err(words)?),
+        Backend::Fallocate => Box::new(Fallocate),
+        Backend::Truncate => Box::new(Truncate),
+        &Backend::Socket { kind, ref host, port, listens, ping_pong, no_delay, window, segment } => {
+            let link = LinkRequest {
+                kind,
+                host: host.clone(),
+                port,
+                listens,
+                ping_pong,
+                no_delay,
+                window_bytes: window.map(|window| window.0),
+                segment_bytes: segment.map(|segment| segment.0),
+                access: request.access,
+            };
+            Box::new(Socket::new(&link, stops).map_err(|error| error.to_string())?)
+        }
+        Backend::Mmap => {
+            let rules = MapRules { access: request.access, hint: request.hint, drops_pages: request.drops_pages };
+            Box::new(Mmap::new(files, rules).map_err(words)?)
+        }
+        Backend::Stdio => Box::new(Stdio::new(files, request.access).map_err(words)?),
+        // Those that are resolved before, or have several ops in flight.
+        Backend::Auto
+        | Backend::Psync
+        | Backend::IoUring { .. }
+        | Backend::Libaio { .. }
+        | Backend::PosixAio
+        | Backend::SeekVectored
+        | Backend::Null
+        | Backend::Sim => return Err("it does not do one op at a time; this is a defect of Plumb".to_owned()),
     })
 }
 
@@ -172,17 +259,21 @@ fn ring(
     payload: &mut impl FnMut(usize) -> Result<Payload, String>,
 ) -> Result<Ring, String> {
     let depth = request.depth;
-    let mut build = |files: BlockFiles, modes: RingModes| {
-        Ring::new(depth, modes, files, payload(depth as usize)?)
+    let mut modes = RingModes { flags: request.with_atomic(&modes.flags), ..modes };
+    let files = std::mem::take(&mut request.files);
+    let mut build = |files: BlockFiles, modes: &RingModes| {
+        Ring::new(depth, modes, files, payload(depth as usize)?, request.draws_priorities())
             .map_err(|error| format!("io_uring at depth {depth}: {error}; use another backend, or lower `depth`"))
     };
-    let polls = modes.poll_completions;
-    let mut ring = build(std::mem::take(&mut request.files), modes.clone())?;
-    if polls && let Err(error) = ring.try_read(request.smallest_block_bytes) {
-        request.notes.push(format!("io_uring: completions cannot be polled here: {error}; interrupts used"));
+    let mut ring = build(files, &modes)?;
+    if modes.poll_completions
+        && let Err(error) = ring.try_read(request.smallest_block_bytes)
+    {
+        modes.poll_completions = false;
         let files = ring.take_files();
         drop(ring);
-        ring = build(files, RingModes { poll_completions: false, ..modes })?;
+        ring = build(files, &modes)?;
+        request.notes.push(format!("io_uring: completions cannot be polled here: {error}; interrupts used"));
     }
     Ok(ring)
 }

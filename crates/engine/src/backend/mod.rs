@@ -4,14 +4,24 @@
 pub(crate) mod blocks;
 pub(crate) mod bound;
 pub(crate) mod flow;
+pub(crate) mod gathered;
 pub(crate) mod io_uring;
+pub(crate) mod libaio;
 pub(crate) mod mmap;
 pub(crate) mod null;
 pub(crate) mod payload;
+pub(crate) mod posix_aio;
 pub(crate) mod preadv2;
+pub(crate) mod priorities;
 pub(crate) mod psync;
 pub(crate) mod region;
+pub(crate) mod queued;
+pub(crate) mod seek;
+pub(crate) mod socket;
+pub(crate) mod space;
+pub(crate) mod splice;
 pub(crate) mod stdio;
+pub(crate) mod whole;
 
 use crate::job::content::JobEnd;
 use crate::op::{BlockOp, Operation};
@@ -31,6 +41,9 @@ pub(crate) type Completion = Result<u64, Errno>;
 pub struct Errno(pub i32);
 
 impl Errno {
+    /// No error: there is nothing more to do, because the other side has ended. The worker is done.
+    pub(crate) const ENDED: Errno = Errno(0);
+
     /// The calling thread's error number, right after a failed call.
     pub(crate) fn last() -> Errno {
         Errno(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
