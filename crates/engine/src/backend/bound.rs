@@ -144,7 +144,7 @@ impl BackendRequest {
 /// Something to do with a backend, whatever its type: a loop that runs it.
 pub(crate) trait Rider: Sized {
     /// Runs ops one at a time.
-    fn sync<B: SyncBackend<Op = BlockOp> + 'static>(self, backend: B) -> Result<Ended, String>;
+    fn sync<B: SyncBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String>;
 
     /// Keeps several ops in flight.
     fn queued<B: QueuedBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String>;

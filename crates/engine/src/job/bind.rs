@@ -99,7 +99,7 @@ impl JobWorker {
         let access = if changes(&self.group, &self.job) { FileAccess::ReadWrite } else { FileAccess::Read };
         if self.job.files.create_only {
             return Ok(match gate.pass() {
-                Some(passed) => {
+                Some(mut passed) => {
                     passed.stop_clock();
                     Ended::Done
                 }
@@ -192,7 +192,7 @@ struct JobRider<'a> {
 }
 
 impl Rider for JobRider<'_> {
-    fn sync<B: SyncBackend<Op = BlockOp> + 'static>(self, backend: B) -> Result<Ended, String> {
+    fn sync<B: SyncBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
         let worker = self.worker;
         with_job_source(&worker.plan, SyncVisitor { rider: self, backend })
     }
@@ -250,14 +250,15 @@ struct SyncVisitor<'a, B> {
     backend: B,
 }
 
-impl<B: SyncBackend<Op = BlockOp> + 'static> BlockVisitor for SyncVisitor<'_, B> {
+impl<B: SyncBackend<Op = BlockOp>> BlockVisitor for SyncVisitor<'_, B> {
     type Out = Result<Ended, String>;
 
     fn visit<S: Source<Op = BlockOp> + 'static>(self, source: S) -> Result<Ended, String> {
         let rider = &self.rider;
         let job = &rider.worker.job;
         if job.files.lock != FileLock::None {
-            let backend = Locked::new(Box::new(self.backend), job.files.lock, rider.lock_files.clone());
+            let mut inner = self.backend;
+            let backend = Locked::new(&mut inner, job.files.lock, rider.lock_files.clone());
             return with_job_pacer(rider.pacer_request(), RunSync { rider, source, backend })?;
         }
         with_job_pacer(rider.pacer_request(), RunSync { rider, source, backend: self.backend })?

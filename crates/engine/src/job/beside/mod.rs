@@ -8,7 +8,7 @@ pub(crate) use busy::BusyWorker;
 pub(crate) use exec::ExecWorker;
 
 use crate::clock::{Clock, Ticks};
-use crate::control::Control;
+use crate::control::WorkerControl;
 use crate::gate::{Gate, Passed};
 use crate::worker::Ended;
 use std::time::Duration;
@@ -26,7 +26,7 @@ fn run_beside(gate: &Gate, work: impl FnOnce(&mut Passed<'_>) -> Result<Ended, S
 }
 
 /// Sleeps until `at`, or shorter where the phase stops. True when the time has come.
-fn sleep_until(clock: &Clock, control: &Control, at: Ticks) -> bool {
+fn sleep_until(clock: &Clock, control: WorkerControl<'_>, at: Ticks) -> bool {
     loop {
         let now = clock.now();
         if control.stops_at(now) {

@@ -11,15 +11,19 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Executes each op with its file locked, against all other workers that lock it too, in threads and processes alike.
-pub(crate) struct Locked {
-    inner: Box<dyn SyncBackend<Op = BlockOp>>,
+pub(crate) struct Locked<'a> {
+    inner: &'a mut (dyn SyncBackend<Op = BlockOp> + 'a),
     rule: FileLock,
     /// By number; descriptors of this worker alone, since a lock belongs to the open file.
     files: Arc<[File]>,
 }
 
-impl Locked {
-    pub(crate) fn new(inner: Box<dyn SyncBackend<Op = BlockOp>>, rule: FileLock, files: Arc<[File]>) -> Locked {
+impl<'a> Locked<'a> {
+    pub(crate) fn new(
+        inner: &'a mut (dyn SyncBackend<Op = BlockOp> + 'a),
+        rule: FileLock,
+        files: Arc<[File]>,
+    ) -> Locked<'a> {
         Locked { inner, rule, files }
     }
 
@@ -29,7 +33,7 @@ impl Locked {
     }
 }
 
-impl SyncBackend for Locked {
+impl SyncBackend for Locked<'_> {
     type Op = BlockOp;
 
     fn before(&mut self, op: &BlockOp) {
