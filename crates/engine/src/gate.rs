@@ -286,6 +286,7 @@ impl Gate {
             },
             on_error: self.rules.on_error,
             errors: &self.rules.errors,
+            fills: self.rules.fills,
             log,
             tally: self.memory.queues.tally(self.number),
             ramp,

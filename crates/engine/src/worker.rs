@@ -88,6 +88,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) budget: Budget,
     pub(crate) on_error: OnError,
     pub(crate) errors: &'a ErrorRules,
+    /// It writes until no space is left.
+    pub(crate) fills: bool,
     /// Where single ops are recorded.
     pub(crate) log: Option<OpLog<'a>>,
     pub(crate) tally: Option<QueueTally<'a>>,
@@ -118,6 +120,12 @@ impl Desk<'_> {
         };
         let number = errno.unwrap_or(libc::EILSEQ);
         goes_on || self.errors.ignore.iter().any(|ignored| ignored.at == origin && ignored.errno == number)
+    }
+
+    /// Whether an error is the worker's natural end and no failure.
+    #[cold]
+    fn is_end<O: Operation>(&self, op: &O, errno: Errno) -> bool {
+        errno == Errno::ENDED || (self.fills && op.kind() == OpKind::Write && errno.0 == libc::ENOSPC)
     }
 
     /// Keeps a failure with its address. True when it ends the worker.
@@ -297,7 +305,7 @@ where
             Err(errno) => {
                 source.failed(op);
                 pacer.completed(op.kind(), 0, clock.ns_between(start, now), now);
-                if errno == Errno::ENDED {
+                if desk.is_end(op, errno) {
                     return Ended::Done;
                 }
                 if desk.fault(op, backend.path_of(op), Some(errno.0), errno.text()) {
@@ -433,7 +441,9 @@ impl<O: Operation> Flights<O> {
             }
             Err(errno) => {
                 pacer.completed(flight.op.kind(), 0, service_ns, end);
-                if desk.fault(&flight.op, backend.path_of(&flight.op), Some(errno.0), errno.text()) {
+                if desk.is_end(&flight.op, errno) {
+                    self.ended.get_or_insert(Ended::Done);
+                } else if desk.fault(&flight.op, backend.path_of(&flight.op), Some(errno.0), errno.text()) {
                     self.ended = Some(Ended::Failed);
                 }
             }
