@@ -3,6 +3,7 @@
 use crate::control::CommonLimit;
 use crate::guard::{Guard, Permissions, Refusal};
 use crate::job::replay::Recordings;
+use crate::job::files::JobFilesError;
 use crate::observer::{Observer, PhaseNow, TargetView};
 use crate::oplog::LoggedOp;
 use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
@@ -65,6 +66,14 @@ pub enum EngineError {
         /// In words.
         reason: String,
     },
+    /// The files of a job could not be opened or laid out.
+    #[error("target `{target}`: {source}")]
+    JobFiles {
+        /// The target.
+        target: String,
+        /// Why.
+        source: JobFilesError,
+    },
     /// No test directory could be made.
     #[error(transparent)]
     TestDir(TestDirError),
@@ -109,6 +118,7 @@ impl EngineError {
             EngineError::Refused(refusal)
             | EngineError::Prepare(PrepareError::Refused(refusal))
             | EngineError::TestDir(TestDirError::Refused(refusal)) => Some(refusal),
+            EngineError::JobFiles { source, .. } => source.refusal(),
             _ => None,
         }
     }
@@ -118,6 +128,7 @@ impl EngineError {
         match self {
             EngineError::Plan(_) | EngineError::Worker(_) | EngineError::NotCold { .. } => true,
             EngineError::Prepare(error) => error.exit_code() == 2,
+            EngineError::JobFiles { source, .. } => source.is_plan(),
             _ => false,
         }
     }

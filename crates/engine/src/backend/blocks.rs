@@ -3,6 +3,7 @@
 
 use crate::backend::payload::Payload;
 use crate::backend::{BlockFiles, Completion, SyncBackend, Unfinished};
+use crate::job::content::JobEnd;
 use crate::op::BlockOp;
 use std::path::PathBuf;
 
@@ -83,6 +84,10 @@ impl<C: BlockCalls> SyncBackend for SyncBlocks<C> {
 
     fn finish(&mut self) -> Result<(), Unfinished> {
         self.calls.finish(&self.files)
+    }
+
+    fn conclude(&mut self, end: JobEnd) -> Vec<String> {
+        self.payload.finish(end)
     }
 
     fn path_of(&self, op: &BlockOp) -> PathBuf {

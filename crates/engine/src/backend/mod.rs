@@ -14,6 +14,7 @@ pub(crate) mod posix_aio;
 pub(crate) mod preadv2;
 pub(crate) mod priorities;
 pub(crate) mod psync;
+pub(crate) mod region;
 pub(crate) mod queued;
 pub(crate) mod seek;
 pub(crate) mod socket;
@@ -22,6 +23,7 @@ pub(crate) mod splice;
 pub(crate) mod stdio;
 pub(crate) mod whole;
 
+use crate::job::content::JobEnd;
 use crate::op::{BlockOp, Operation};
 use plumb_workload::OpKind;
 use plumb_workload::job::SyncRange;
@@ -88,6 +90,11 @@ pub(crate) trait SyncBackend {
         Ok(())
     }
 
+    /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
+    fn conclude(&mut self, _end: JobEnd) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The file of an op, for error messages.
     fn path_of(&self, op: &Self::Op) -> PathBuf;
 }
@@ -123,6 +130,11 @@ pub(crate) trait QueuedBackend {
     /// Hands over what has completed.
     fn reap(&mut self, done: &mut impl FnMut(&mut Self, Slot, Completion));
 
+    /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
+    fn conclude(&mut self, _end: JobEnd) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The file of an op, for error messages.
     fn path_of(&self, op: &Self::Op) -> PathBuf;
 
@@ -157,6 +169,9 @@ pub(crate) enum FileAccess {
 pub(crate) trait Opener: Send + Sync {
     /// Opens the file of this number, with everything that the job wants of an open file.
     fn open(&self, file: u32) -> io::Result<OwnedFd>;
+
+    /// The path of the file of this number.
+    fn path(&self, file: u32) -> PathBuf;
 }
 
 /// The descriptor of a file that is not open. The kernel answers `EBADF` to it.
@@ -176,6 +191,8 @@ pub(crate) struct BlockFiles {
     pub(crate) opener: Option<Arc<dyn Opener>>,
     /// What keeps the descriptors open where they are the worker's own; else they belong to the target.
     pub(crate) _owned: Arc<[File]>,
+    /// `fsync` a file before it is closed in the midst of the work.
+    pub(crate) flush_at_close: bool,
     /// What the opener has opened, by number.
     pub(crate) lent: Vec<Option<OwnedFd>>,
 }
@@ -201,7 +218,11 @@ impl BlockFiles {
 
     /// The path of an op's file, for messages.
     pub(crate) fn path_of(&self, op: &BlockOp) -> PathBuf {
-        self.paths.get(op.file as usize).cloned().unwrap_or_default()
+        match (self.paths.get(op.file as usize), &self.opener) {
+            (Some(path), _) => path.clone(),
+            (None, Some(opener)) => opener.path(op.file),
+            (None, None) => PathBuf::new(),
+        }
     }
 
     /// Opens a file whose turn has come. One that is open stays as it is.
@@ -225,6 +246,9 @@ impl BlockFiles {
         let number = file as usize;
         let Some(opened) = self.lent.get_mut(number).and_then(Option::take) else { return Ok(0) };
         self.fds[number] = NOT_OPEN;
+        if self.flush_at_close {
+            rustix::io::retry_on_intr(|| rustix::fs::fsync(&opened)).map_err(|error| Errno(error.raw_os_error()))?;
+        }
         drop(opened);
         Ok(0)
     }

@@ -3,8 +3,12 @@
 //! else; [`beside`] is what runs beside jobs without any I/O.
 
 pub(crate) mod beside;
+pub(crate) mod bind;
 pub(crate) mod content;
 pub(crate) mod files;
 pub(crate) mod pace;
 pub mod replay;
+pub(crate) mod plan;
+mod process;
 pub mod stream;
+mod tail;
