@@ -16,7 +16,6 @@
 //! against its outputs. [`report_of()`] makes a [`Report`] of what Plumb measured.
 
 mod build;
-mod build_disks;
 mod direction;
 mod disk;
 mod display;
@@ -37,7 +36,7 @@ mod terse;
 #[cfg(test)]
 mod tests;
 
-pub use build::{BuildError, DiskStats, Heading, JobSource, Kept, Latencies, Share, report_of};
+pub use build::{BuildError, DiskStats, Heading, JobSource, Kept, Latencies, Member, Stage, report_of};
 pub use eta::{Eta, RateLimit, Remaining, eta_line};
 pub use format::{Format, print};
 pub use grid::{BucketShares, LOG_COLUMNS};
