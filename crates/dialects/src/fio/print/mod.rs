@@ -31,6 +31,7 @@ mod normal;
 mod number;
 mod opening;
 mod report;
+mod source;
 mod steady;
 mod terse;
 #[cfg(test)]
@@ -48,4 +49,5 @@ pub use logs::{
 pub use normal::normal;
 pub use opening::{BlockRange, JobLine, Layout, Opening, opening};
 pub use report::*;
+pub use source::{JobCopy, given, group_numbers, opening_of, sources};
 pub use terse::{TerseVersion, terse};
