@@ -31,6 +31,7 @@ mod normal;
 mod number;
 mod opening;
 mod report;
+mod series_log;
 mod source;
 mod steady;
 mod terse;
@@ -49,5 +50,6 @@ pub use logs::{
 pub use normal::normal;
 pub use opening::{BlockRange, JobLine, Layout, Opening, opening};
 pub use report::*;
+pub use series_log::{HistLog, JobLog, LogForm, LogQuantity, LoggedIo, Window};
 pub use source::{JobCopy, given, group_numbers, opening_of, sources};
 pub use terse::{TerseVersion, terse};

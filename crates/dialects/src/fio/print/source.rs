@@ -71,10 +71,8 @@ pub fn opening_of(fio: &Fio, layouts: Vec<Layout>) -> Opening {
 
 /// Options as they are printed: by their own names.
 pub fn given(said: &[Said]) -> Vec<GivenOption> {
-    let one = |said: &Said| GivenOption {
-        name: said.option.name.to_owned(),
-        value: said.text.clone().unwrap_or_default(),
-    };
+    let one =
+        |said: &Said| GivenOption { name: said.option.name.to_owned(), value: said.text.clone().unwrap_or_default() };
     let mut given: Vec<GivenOption> = Vec::new();
     for option in said.iter().map(one) {
         // A name twice would be read once: what was said last holds.
@@ -99,8 +97,7 @@ fn template(job: &FioJob, group: u32) -> Job {
         options: given(&job.said),
         display: display(job),
         io,
-        continued: passes_over
-            .then(|| ContinuedErrors { total: 0, first_code: 0, first_text: "Success".to_owned() }),
+        continued: passes_over.then(|| ContinuedErrors { total: 0, first_code: 0, first_text: "Success".to_owned() }),
         latency_target: Some(LatencyTarget {
             depth: job.queue.iodepth,
             target_ns: job.pace.latency_target.map_or(0, |target| target.0),
