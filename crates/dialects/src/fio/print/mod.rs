@@ -51,5 +51,5 @@ pub use normal::normal;
 pub use opening::{BlockRange, JobLine, Layout, Opening, opening};
 pub use report::*;
 pub use series_log::{HistLog, JobLog, LogForm, LogQuantity, LoggedIo, Window};
-pub use source::{JobCopy, given, group_numbers, opening_of, sources};
+pub use source::{Grouping, JobCopy, given, group_numbers, opening_of, sources};
 pub use terse::{TerseVersion, terse};

@@ -29,15 +29,24 @@ pub fn group_numbers(jobs: &[FioJob]) -> Vec<u32> {
     jobs.iter().enumerate().map(of).collect()
 }
 
-/// The entries of a report: each copy of its own, or with those before it under `group_reporting`. Jobs whose statistics
-/// are not wanted (`stats=0`) are left out. Copies come in the order of their jobs.
-pub fn sources(fio: &Fio, copies: &[JobCopy]) -> Vec<JobSource> {
+/// Whether `group_reporting` is heeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grouping {
+    /// Copies of a group are one entry, where that is asked for, and jobs without statistics (`stats=0`) are left out.
+    AsAsked,
+    /// Every copy is an entry.
+    Apart,
+}
+
+/// The entries of a report. Copies come in the order of their jobs.
+pub fn sources(fio: &Fio, copies: &[JobCopy], grouping: Grouping) -> Vec<JobSource> {
     let groups = group_numbers(&fio.jobs);
     let mut sources: Vec<JobSource> = Vec::new();
-    let reported = |copy: &&JobCopy| fio.jobs.get(copy.job).is_some_and(|job| job.statistics.stats);
+    let asked = grouping == Grouping::AsAsked;
+    let reported = |copy: &&JobCopy| fio.jobs.get(copy.job).is_some_and(|job| job.statistics.stats || !asked);
     for copy in copies.iter().filter(reported) {
         let (job, group) = (&fio.jobs[copy.job], groups[copy.job]);
-        match sources.last_mut().filter(|last| job.identity.group_reporting && last.job.group == group) {
+        match sources.last_mut().filter(|last| asked && job.identity.group_reporting && last.job.group == group) {
             Some(last) => {
                 last.job.members += 1;
                 last.members.push(copy.member.clone());
