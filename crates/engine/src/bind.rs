@@ -100,6 +100,7 @@ impl BoundBackend {
             | Backend::Fallocate
             | Backend::Truncate
             | Backend::Socket { .. } => return Err(format!("the backend `{}` goes with jobs", backend.name())),
+            Backend::Foreign { engine, .. } => return Err(format!("the engine `{engine}` is another tool's")),
             Backend::Sim => return Err("the sim backend goes with a `sim` target".to_owned()),
         })
     }
