@@ -1,9 +1,10 @@
 //! Pacers decide when the next op may start.
 
 use crate::clock::{Clock, Ticks};
-use crate::control::Control;
+use crate::control::WorkerControl;
 use crate::op::Operation;
 use crate::rng::Rng;
+use crate::worker::Ended;
 use plumb_workload::{Arrival, OpKind};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -16,6 +17,22 @@ pub(crate) enum Due {
     Now { intended: Ticks },
     /// Not before this time.
     At(Ticks),
+    /// Not before another op of the worker has come to its end. Only said while there is one in flight.
+    AfterNext,
+    /// Never: the worker ends like this when what is in flight has come to its end. Where it failed,
+    /// [`Pacer::failure`] says why.
+    End(Ended),
+}
+
+/// Why a pacer made its worker fail.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PaceFailure {
+    /// Of which kind the ops were.
+    pub(crate) kind: OpKind,
+    /// The error number that goes with it, errno(3).
+    pub(crate) errno: i32,
+    /// What was asked for and what was found.
+    pub(crate) message: String,
 }
 
 /// Decides when the next op may start.
@@ -26,9 +43,15 @@ pub(crate) trait Pacer {
     /// Whether this op may start at `now`. Answering [`Due::Now`] uses up that start.
     fn due<O: Operation>(&mut self, now: Ticks, op: &O) -> Due;
 
-    /// An op has come to its end. Only pacers that look at results do anything.
+    /// An op has come to its end: called once for each that was due now, also where it failed and moved nothing. Only
+    /// pacers that look at results do anything.
     #[inline(always)]
     fn completed(&mut self, _kind: OpKind, _moved: u64, _service_ns: u64, _now: Ticks) {}
+
+    /// Why the worker has failed, where the pacer found it so. Asked when its loop is over, however it ended.
+    fn failure(&self) -> Option<PaceFailure> {
+        None
+    }
 
     /// The clock starts.
     fn start(&mut self, _at: Ticks) {}
@@ -177,7 +200,7 @@ pub(crate) enum Waited {
 }
 
 /// Waits until `at`: sleeps while it is far, spins when it is near.
-pub(crate) fn wait_until(clock: &Clock, control: &Control, at: Ticks) -> Waited {
+pub(crate) fn wait_until(clock: &Clock, control: WorkerControl<'_>, at: Ticks) -> Waited {
     loop {
         let now = clock.now();
         // First, so that nothing starts at the instant at which the phase ends.
@@ -208,7 +231,7 @@ mod tests {
         (0..count)
             .map(|_| match pacer.due(Ticks::MAX / 2, &ANY) {
                 Due::Now { intended } => intended,
-                Due::At(at) => panic!("not due at the end of time but at {at}"),
+                other => panic!("not due at the end of time but {other:?}"),
             })
             .collect()
     }

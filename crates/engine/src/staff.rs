@@ -5,12 +5,12 @@ use crate::bind::{BlockWorker, BoundBackend};
 use crate::bind_flow::{FlowWorker, Replay, ReturnedState};
 use crate::fault::Yielded;
 use crate::gate::WorkerSpec;
-use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, seats};
+use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats};
 use crate::run::{EngineError, Setting};
 use crate::source::flow::{FlowState, Program, TreeState};
 use crate::targets::{OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
-use plumb_workload::{Blocks, Flow, OnError, OpKind, Phase, RunAs, Work, WorkerGroup, Workload};
+use plumb_workload::{Blocks, Flow, OpKind, Phase, RunAs, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -59,6 +59,7 @@ impl FlowGroup {
 /// Finds what would make a later phase impossible, before the first has run.
 pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), EngineError> {
     for (number, phase) in workload.phase.iter().enumerate() {
+        group_runs(phase)?;
         let mut verifiable = phase.workers.iter().any(|group| group.verify.is_some()).then(Verifiable::default);
         for seat in seats(phase, number as u32) {
             match (&seat.group.work, targets.get(&seat.group.target)) {
@@ -132,8 +133,7 @@ pub(crate) fn staff(
             group: seat.group_number,
             depth: seat.group.depth,
             cpu: seat.cpu(),
-            budget: seat.budget(),
-            on_error: seat.group.on_error,
+            rules: seat.rules(),
             body,
         });
     }
@@ -299,8 +299,8 @@ mod ceiling {
     use super::*;
     use crate::control::CommonLimit;
     use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
+    use crate::plan::{GroupRun, WorkerRules};
     use crate::signals::StopFlag;
-    use crate::worker::Budget;
     use plumb_result::measurement::Fault;
     use plumb_workload::{Bytes, Pattern, When};
 
@@ -348,14 +348,12 @@ mod ceiling {
                 stream,
                 content_stream: stream,
             };
-            let budget = Budget { ops: u64::MAX, bytes: u64::MAX, shares_limit: false };
             Ok(WorkerSpec {
                 name: seat.name(),
                 group: 0,
                 depth: 1,
                 cpu: None,
-                budget,
-                on_error: OnError::Stop,
+                rules: WorkerRules::default(),
                 body: worker.body(),
             })
         };
@@ -365,7 +363,7 @@ mod ceiling {
             .map_err(|error| PhaseError::Worker { worker: "null".to_owned(), reason: error.to_string() })?;
         let run = PhaseRun {
             name: phase.name.clone(),
-            groups: 1,
+            groups: vec![GroupRun::default()],
             run_as: vec![RunAs::Thread; workers.len()],
             workers,
             ramp_ns: 0,
