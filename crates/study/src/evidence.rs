@@ -25,6 +25,7 @@ pub(crate) struct Ledger<'a> {
     pub(crate) started_at: &'a str,
     pub(crate) tool: &'a Tool,
     pub(crate) command: &'a str,
+    pub(crate) dialect: Option<&'a str>,
 }
 
 /// Collects the observations of a run.
@@ -199,7 +200,7 @@ impl Observer for Evidence<'_> {
                 started_at: ledger.started_at,
                 tool: ledger.tool,
                 command: ledger.command,
-                dialect: None,
+                dialect: ledger.dialect,
                 workload,
                 environment,
                 targets,
@@ -230,13 +231,14 @@ impl Observer for Evidence<'_> {
         });
     }
 
-    fn clock_starts(&mut self, _phase: &str) {
+    fn clock_starts(&mut self, phase: &str) {
         let remote =
             self.observations.targets.values().any(|facts| facts.filesystem.value().is_some_and(|fs| fs.remote));
         if let Some(around) = &mut self.around {
             around.limits = Some(LimitWatch::start(if remote { Network::Watched } else { Network::Ignored }));
             around.observations.before = counters::sample(&self.samples);
         }
+        self.progress.clock_starts(phase);
     }
 
     fn interval(&mut self, live: &Live) {

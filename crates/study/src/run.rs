@@ -23,6 +23,8 @@ use std::path::Path;
 pub trait Progress {
     /// Something slow goes on that is not measured.
     fn preparing(&mut self, _what: &str) {}
+    /// The clock of a phase starts.
+    fn clock_starts(&mut self, _phase: &str) {}
     /// A second of a phase has passed, in which the bytes came from this tier.
     fn live(&mut self, _live: &Live, _tier: Tier) {}
     /// A finding above `note` has become true. Each is told once for each phase.
@@ -68,6 +70,8 @@ pub struct RunRequest<'a> {
     pub base: &'a Path,
     /// As typed, for the record.
     pub command: &'a str,
+    /// The tool whose language it was typed in, `fio`; `None` for Plumb's own.
+    pub dialect: Option<&'a str>,
     /// Which run of a comparison this is, for simulated devices.
     pub sim_run: SimRun,
 }
@@ -249,6 +253,7 @@ impl Bench {
             started_at: &started_at,
             tool: &tool,
             command: request.command,
+            dialect: request.dialect,
         });
         let mut evidence = Evidence::new(&workload, &environment, request.base, null_ceiling, ledger, progress);
         let setting = Setting {

@@ -108,6 +108,13 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
         doc: "Plumb's own: `strict` reads doubtful values as fio does, `meant` as they were meant.",
     },
     ProgramOption {
+        name: "plumb-allow",
+        letter: None,
+        takes: Takes::Value,
+        fate: Fate::Works,
+        doc: "Plumb's own: files and serials of devices that may be overwritten, as PLUMB_ALLOW.",
+    },
+    ProgramOption {
         name: "alloc-size",
         letter: Some('a'),
         takes: Takes::Value,
@@ -376,6 +383,7 @@ impl<'a> Reader<'a> {
             "debug" => invocation.debug = text.split(',').map(str::to_owned).collect(),
             "aux-path" => invocation.aux_path = value,
             "merge-blktrace-only" => invocation.merge_blktrace_only = true,
+            "plumb-allow" => invocation.allow = value,
             "compat" => match text.as_str() {
                 "strict" => invocation.compat = Compat::Strict,
                 "meant" => invocation.compat = Compat::Meant,

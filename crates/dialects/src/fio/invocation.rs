@@ -96,6 +96,8 @@ pub struct Invocation {
     pub merge_blktrace_only: bool,
     /// The trigger.
     pub trigger: Trigger,
+    /// What may be overwritten, as `PLUMB_ALLOW` says it.
+    pub allow: Option<String>,
 }
 
 impl Default for Invocation {
@@ -118,6 +120,7 @@ impl Default for Invocation {
             aux_path: None,
             merge_blktrace_only: false,
             trigger: Trigger::default(),
+            allow: None,
         }
     }
 }
