@@ -9,6 +9,7 @@ use crate::short_form::short_form;
 use crate::units::{Bytes, Nanos, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Workers that start together behind a barrier and end by a stop rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -231,6 +232,10 @@ pub enum WhenDone {
     Run,
     /// The whole run, where it failed.
     RunIfFailed,
+    /// All workers of these groups, where it failed.
+    GroupsIfFailed(Vec<String>),
+    /// The whole phase, where it failed.
+    PhaseIfFailed,
 }
 
 impl WhenDone {
@@ -439,6 +444,15 @@ pub enum Backend {
     Null,
     /// The simulated device.
     Sim,
+    /// An engine of another tool that Plumb knows by name and cannot run. It says what a job would use; running it is
+    /// refused.
+    Foreign {
+        /// Its name.
+        engine: String,
+        /// What was said of it, by that tool's names.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+        options: BTreeMap<String, String>,
+    },
 }
 
 short_form!(Backend);
@@ -533,6 +547,7 @@ impl Backend {
             Backend::IoUring { .. } => "io-uring",
             Backend::Null => "null",
             Backend::Sim => "sim",
+            Backend::Foreign { .. } => "foreign",
         }
     }
 }

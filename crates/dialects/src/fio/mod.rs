@@ -16,6 +16,7 @@ mod invocation;
 pub mod job;
 pub mod jobfile;
 mod jobs;
+pub mod lower;
 mod machine;
 pub mod options;
 pub mod print;

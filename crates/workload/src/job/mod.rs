@@ -13,7 +13,10 @@ mod verify;
 
 pub use content::{DedupeMode, JobContent, PatternPiece};
 pub use files::{AccessHint, Allocation, FileLock, FileRules, JobFiles, Names, OpenMode, PrepareFiles, WriteLife};
-pub use pace::{JobPace, LatencyGoal, MinimumRate, RateProcess, ThinkBasis, ThinkTime, WeightedFlow};
+pub use pace::{
+    JobPace, LatencyGoal, MinimumRate, RateProcess, SteadyFigure, SteadyJudged, SteadyRule, ThinkBasis, ThinkTime,
+    WeightedFlow,
+};
 pub use rules::{
     BufferMemory, BufferRules, CommandPriority, ErrorOrigin, ErrorRules, IgnoredError, IoPriority, JobQueue,
     NodeMemory, OpPriority, ProcessRules,

@@ -17,6 +17,8 @@ pub struct JobQueue {
     pub most_completions: Option<u32>,
     /// Threads of their own hand ops over.
     pub offload: bool,
+    /// Completions are looked for again and again, and never waited for.
+    pub never_wait: bool,
 }
 
 /// Where the memory of the ops comes from.

@@ -73,6 +73,7 @@ pub struct Stream {
     #[serde(default)]
     pub generator: RandomGenerator,
     /// The job's seed, that all its copies share.
+    #[serde(serialize_with = "wide::write", deserialize_with = "wide::read")]
     pub seed: u64,
     /// Which draws follow from the seed.
     #[serde(default)]
@@ -117,6 +118,48 @@ pub struct Stream {
     /// Ops in flight must not overlap.
     #[serde(default)]
     pub no_overlap_in_flight: bool,
+}
+
+/// Seeds have 64 bits, and TOML's integers 63: a seed that is larger is written as text.
+mod wide {
+    use serde::de::{Deserializer, Error, Visitor};
+    use serde::ser::Serializer;
+    use std::fmt;
+
+    // `serialize_with` wants a reference.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    pub(super) fn write<S: Serializer>(seed: &u64, serializer: S) -> Result<S::Ok, S::Error> {
+        match i64::try_from(*seed) {
+            Ok(seed) => serializer.serialize_i64(seed),
+            Err(_) => serializer.serialize_str(&seed.to_string()),
+        }
+    }
+
+    pub(super) fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+        deserializer.deserialize_any(Seed)
+    }
+
+    struct Seed;
+
+    impl Visitor<'_> for Seed {
+        type Value = u64;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a seed of 64 bits")
+        }
+
+        fn visit_i64<E: Error>(self, seed: i64) -> Result<u64, E> {
+            u64::try_from(seed).map_err(|_| E::custom("a seed is not negative"))
+        }
+
+        fn visit_u64<E: Error>(self, seed: u64) -> Result<u64, E> {
+            Ok(seed)
+        }
+
+        fn visit_str<E: Error>(self, text: &str) -> Result<u64, E> {
+            text.parse().map_err(|_| E::custom(format!("`{text}` is no seed of 64 bits")))
+        }
+    }
 }
 
 fn one() -> u64 {

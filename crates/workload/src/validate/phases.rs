@@ -308,7 +308,8 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
     let name = group.backend.name();
     let auto = group.backend == Backend::Auto;
     match facts.kind {
-        Kind::Null if !auto && group.backend != Backend::Null => check.problem(
+        // A socket is its own place; it needs a range of offsets, and no file.
+        Kind::Null if !auto && !matches!(group.backend, Backend::Null | Backend::Socket { .. }) => check.problem(
             ["backend"],
             format!("the target `{}` is null, and the backend `{name}` needs a real one", group.target),
             "use backend = \"auto\"",

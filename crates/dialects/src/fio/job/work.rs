@@ -110,7 +110,7 @@ pub struct Queue {
     pub ioengine: String,
     /// Ops in flight, for engines that can.
     pub iodepth: u32,
-    /// Ops handed over at once.
+    /// Ops handed over at once; as many as there is room for at 0.
     pub batch_submit: u32,
     /// Completions waited for at once; at 0 none are waited for.
     pub batch_complete_min: u32,
@@ -129,7 +129,7 @@ impl Queue {
         Queue {
             ioengine: values.text("ioengine").unwrap_or_default(),
             iodepth: values.count("iodepth"),
-            batch_submit: values.count("iodepth_batch").max(1),
+            batch_submit: values.count("iodepth_batch"),
             batch_complete_min: values.count("iodepth_batch_complete_min"),
             batch_complete_max: values.count_unless_zero("iodepth_batch_complete_max"),
             low: values.count_unless_zero("iodepth_low"),

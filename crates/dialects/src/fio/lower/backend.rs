@@ -1,0 +1,274 @@
+//! fio's engines as backends.
+
+use super::error::Wrong;
+use crate::fio::engines;
+use crate::fio::job::FioJob;
+use crate::fio::job::words::{StatCall, Transport, ZoneMode};
+use crate::fio::options::Support;
+use crate::fio::value::direction::{Ops, Order};
+use plumb_workload::phase::RwFlag;
+use plumb_workload::{Backend, Bytes, FileCall, SocketKind};
+use std::collections::BTreeMap;
+
+/// What matters of an engine before it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Traits {
+    /// It has one op in flight, whatever the depth.
+    pub one_at_a_time: bool,
+    /// Its files are no files of a disk, or it makes them itself: nothing is laid out, and they have no length yet.
+    pub has_no_files: bool,
+    /// It does no I/O.
+    pub does_no_io: bool,
+    /// It may write without tearing.
+    pub writes_atomically: bool,
+    /// It can trim several ranges at once.
+    pub trims_ranges: bool,
+    /// Each op is a call on a whole file.
+    pub calls_files: bool,
+}
+
+/// What is known of an engine of fio; for those of libraries, what their documentation says.
+pub(super) fn traits(engine: &str) -> Traits {
+    let one_of = |engines: &[&str]| engines.contains(&engine);
+    Traits {
+        one_at_a_time: one_of(&[
+            "sync",
+            "psync",
+            "pvsync",
+            "pvsync2",
+            "mmap",
+            "splice",
+            "filecreate",
+            "filestat",
+            "filedelete",
+            "dircreate",
+            "dirstat",
+            "dirdelete",
+            "falloc",
+            "ftruncate",
+            "net",
+            "netsplice",
+            "cpuio",
+            "exec",
+            "sg",
+            "page_fault",
+            "http",
+            "mtd",
+            "dev-dax",
+            "e4defrag",
+            "gfapi",
+            "libhdfs",
+            "libiscsi",
+            "libzbc",
+            "libpmem",
+            "libpmemblk",
+            "pmemblk",
+            "libcufile",
+            "libhipfile",
+            "ime_psync",
+        ]),
+        has_no_files: one_of(&[
+            "null",
+            "net",
+            "netsplice",
+            "cpuio",
+            "exec",
+            "filecreate",
+            "dircreate",
+            "dirstat",
+            "dirdelete",
+            "page_fault",
+            "http",
+            "nbd",
+            "dev-dax",
+            "rdma",
+            "rbd",
+            "rados",
+            "gfapi",
+            "gfapi_async",
+            "nfs",
+            "libhdfs",
+            "libiscsi",
+            "libpmem",
+            "libblkio",
+            "xnvme",
+            "dfs",
+            "ime_psync",
+            "ime_psyncv",
+            "ime_aio",
+            "cpp_null",
+            "librpma_apm_client",
+            "librpma_apm_server",
+            "librpma_gpspm_client",
+            "librpma_gpspm_server",
+            "external",
+        ]),
+        does_no_io: one_of(&["cpuio", "exec"]),
+        writes_atomically: one_of(&["pvsync2", "libaio", "io_uring"]),
+        trims_ranges: one_of(&["io_uring_cmd"]),
+        calls_files: one_of(&["filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete"]),
+    }
+}
+
+/// The engine's name in the table.
+pub(super) fn name(job: &FioJob) -> &str {
+    let said = job.queue.ioengine.as_str();
+    match said.split_once(':') {
+        Some(("external", _)) => "external",
+        _ => engines::find(said).map_or(said, |spec| spec.name),
+    }
+}
+
+/// Why the job cannot be run here, where it cannot.
+pub(super) fn refusal(job: &FioJob) -> Option<String> {
+    let why = match engines::find(name(job)).map(|spec| spec.support) {
+        Some(Support::NotYet(why) | Support::Never(why)) => why,
+        _ if job.zones.mode == ZoneMode::Zoned => "zoned devices are not driven zone by zone yet.",
+        _ => return None,
+    };
+    Some(why.trim_end_matches('.').to_owned())
+}
+
+/// The backend of a job. An engine that does no I/O has none of its own.
+pub(super) fn backend(job: &FioJob, copy: u32) -> Backend {
+    if refusal(job).is_some() {
+        return foreign(job);
+    }
+    let options = &job.engine;
+    let stat_call = || match options.stat_type {
+        StatCall::Stat => FileCall::Stat,
+        StatCall::Lstat => FileCall::Lstat,
+        StatCall::Statx => FileCall::Statx,
+    };
+    let mut flags = Vec::new();
+    if options.uncached {
+        flags.push(RwFlag::Uncached);
+    }
+    if options.nowait {
+        flags.push(RwFlag::Nowait);
+    }
+    match name(job) {
+        "psync" => Backend::Psync,
+        "sync" => Backend::Seek,
+        "vsync" => Backend::SeekVectored,
+        "pvsync" => Backend::Preadv,
+        "pvsync2" => {
+            if options.hipri {
+                flags.insert(0, RwFlag::Hipri);
+            }
+            let hipri_percent = u8::try_from(options.hipri_percentage).unwrap_or(100);
+            Backend::Preadv2 { flags, hipri_percent: if options.hipri { hipri_percent } else { 100 } }
+        }
+        "libaio" => Backend::Libaio {
+            userspace_reap: options.userspace_reap,
+            vectored: options.libaio_vectored,
+            nowait: options.nowait,
+        },
+        "posixaio" => Backend::PosixAio,
+        "io_uring" => Backend::IoUring {
+            poll_completions: options.hipri,
+            poll_submissions: options.sqthread_poll,
+            fixed_buffers: options.fixed_buffers,
+            fixed_files: options.register_files,
+            poll_cpu: options.sqthread_poll_cpu,
+            vectored: options.nonvectored == Some(false) && !options.fixed_buffers,
+            async_every: options.force_async,
+            flags,
+        },
+        "mmap" => Backend::Mmap,
+        "splice" => Backend::Splice,
+        "null" => Backend::Null,
+        "filecreate" => Backend::Files(FileCall::Create),
+        "filestat" => Backend::Files(stat_call()),
+        "filedelete" => Backend::Files(FileCall::Unlink),
+        "dircreate" => Backend::Files(FileCall::Mkdir),
+        "dirstat" => Backend::Files(FileCall::StatDir),
+        "dirdelete" => Backend::Files(FileCall::Rmdir),
+        "falloc" => Backend::Fallocate,
+        "ftruncate" => Backend::Truncate,
+        "net" => socket(job, copy),
+        "cpuio" | "exec" => Backend::Auto,
+        // A test holds every engine of the table that works against this list.
+        _ => foreign(job),
+    }
+}
+
+fn socket(job: &FioJob, copy: u32) -> Backend {
+    let net = &job.engine.net;
+    let kind = match net.transport {
+        Transport::Tcp => SocketKind::Tcp,
+        Transport::Tcp6 => SocketKind::Tcp6,
+        Transport::Udp => SocketKind::Udp,
+        Transport::Udp6 => SocketKind::Udp6,
+        Transport::Unix => SocketKind::Unix,
+        Transport::Vsock => SocketKind::Vsock,
+    };
+    let connects = matches!(kind, SocketKind::Tcp | SocketKind::Tcp6 | SocketKind::Vsock);
+    // A socket of the file system is named by `filename`, and so, before `hostname` came, was a host.
+    let host = net.hostname.clone().or_else(|| job.files.filenames.first().cloned());
+    Backend::Socket {
+        kind,
+        host,
+        // Each copy has a port of its own.
+        port: net.port.and_then(|port| u16::try_from(port.saturating_add(copy)).ok()),
+        listens: if connects { net.listen } else { job.direction.rw.ops == Ops::Read },
+        ping_pong: net.pingpong,
+        no_delay: net.nodelay,
+        window: net.window_bytes.map(|bytes| Bytes(bytes.into())),
+        segment: net.mss_bytes.map(|bytes| Bytes(bytes.into())),
+    }
+}
+
+/// What is wrong with a job of the engine net.
+pub(super) fn wrong_with_socket(job: &FioJob) -> Option<Wrong> {
+    let net = &job.engine.net;
+    if matches!(job.direction.rw.order, Order::Random { .. }) {
+        let why = "what goes through a socket has an order; use rw=read or rw=write";
+        return Some(Wrong::Contradiction { first: "ioengine=net", second: "random offsets", why });
+    }
+    match (net.transport, net.port) {
+        (Transport::Unix, Some(_)) => Some(Wrong::Contradiction {
+            first: "protocol=unix",
+            second: "port",
+            why: "such a socket is named by `filename` alone",
+        }),
+        (Transport::Unix, None) | (_, Some(_)) => None,
+        (_, None) => Some(Wrong::Needs { option: "ioengine=net", needs: "port", why: "there is no default" }),
+    }
+}
+
+/// What would be asked of an engine that Plumb does not run: its own options, as they were said.
+fn foreign(job: &FioJob) -> Backend {
+    const OF_ZONES: &[&str] = &[
+        "zonemode",
+        "zonesize",
+        "zonecapacity",
+        "max_open_zones",
+        "job_max_open_zones",
+        "read_beyond_wp",
+        "ignore_zone_limits",
+        "zone_reset_threshold",
+        "zone_reset_frequency",
+    ];
+    let engine = name(job);
+    let zoned = job.zones.mode == ZoneMode::Zoned;
+    let mut options = BTreeMap::new();
+    for said in job.from_global.iter().chain(&job.said) {
+        let option = said.option.name;
+        let of_engine = !said.option.engines.is_empty() && said.option.known_to(engine);
+        let of_zones = zoned && OF_ZONES.contains(&option);
+        if of_engine || of_zones || (option == "mem" && said.text.as_deref() == Some("cudamalloc")) {
+            options.insert(option.to_owned(), said.text.clone().unwrap_or_default());
+        }
+    }
+    if engine == "external" {
+        options.insert("ioengine".to_owned(), job.queue.ioengine.clone());
+    }
+    Backend::Foreign { engine: engine.to_owned(), options }
+}
+
+/// The engine itself does not run here.
+pub(super) fn is_refused(job: &FioJob) -> bool {
+    let support = engines::find(name(job)).map(|spec| spec.support);
+    matches!(support, Some(Support::NotYet(_) | Support::Never(_)))
+}

@@ -1,0 +1,140 @@
+//! One copy of a job: all that is known of it while it is lowered.
+
+use super::backend::{self, Traits};
+use super::error::Wrong;
+use super::plan::PlanLine;
+use super::random::Width;
+use crate::fio::job::FioJob;
+use crate::fio::job::words::{Generator, RateProcess, ZoneMode};
+use crate::fio::value::direction::{Ops, Order};
+use crate::fio::value::distribution::Distribution;
+use crate::fio::value::{PerDirection, Region};
+use plumb_workload::job::{ByKind, Names};
+
+/// One copy of a job.
+#[derive(Debug)]
+pub(super) struct Copy<'a> {
+    pub job: &'a FioJob,
+    /// Which copy, from 0.
+    pub number: u32,
+    /// Among all copies of all jobs, from 1.
+    pub thread_number: u32,
+    pub seed: u64,
+    pub engine: Traits,
+    /// Why its engine cannot be asked.
+    pub refusal: Option<String>,
+    pub names: Names,
+    /// Where verify states are kept.
+    pub aux_path: Option<&'a str>,
+    /// What was put in or changed, for the plan.
+    pub fixes: Vec<PlanLine>,
+    /// What is doubtful.
+    pub warnings: Vec<String>,
+    /// What is wrong.
+    pub wrongs: Vec<Wrong>,
+}
+
+impl Copy<'_> {
+    /// A change that one option implies for another.
+    pub fn fix(&mut self, text: impl Into<String>) {
+        let line = PlanLine::new("because", text);
+        if !self.fixes.contains(&line) {
+            self.fixes.push(line);
+        }
+    }
+
+    pub fn wrong(&mut self, wrong: Wrong) {
+        self.wrongs.push(wrong);
+    }
+
+    pub fn unsupported(&mut self, option: impl Into<String>, why: impl Into<String>) {
+        self.wrong(Wrong::Unsupported { option: option.into(), why: why.into() });
+    }
+
+    /// Whether an option was said, of the job or for all.
+    pub fn is_said(&self, option: &str) -> bool {
+        self.job.from_global.iter().chain(&self.job.said).any(|said| said.option.name == option)
+    }
+
+    pub fn reads(&self) -> bool {
+        matches!(self.job.direction.rw.ops, Ops::Read | Ops::ReadWrite) || self.replays()
+    }
+
+    pub fn writes(&self) -> bool {
+        matches!(self.job.direction.rw.ops, Ops::Write | Ops::ReadWrite | Ops::TrimWrite) || self.replays()
+    }
+
+    pub fn trims(&self) -> bool {
+        matches!(self.job.direction.rw.ops, Ops::Trim | Ops::TrimWrite) || self.replays()
+    }
+
+    pub fn is_random(&self) -> bool {
+        matches!(self.job.direction.rw.order, Order::Random { .. })
+    }
+
+    /// Its ops come from a recording.
+    pub fn replays(&self) -> bool {
+        self.job.replay.read_iolog.is_some()
+    }
+
+    pub fn is_foreign(&self) -> bool {
+        self.refusal.is_some()
+    }
+
+    pub fn is_zoned(&self) -> bool {
+        self.job.zones.mode == ZoneMode::Zoned
+    }
+
+    /// The smallest op of any kind; what fio rounds by.
+    pub fn min_block(&self) -> u64 {
+        let sizes = self.job.direction.sizes();
+        [&sizes.read, &sizes.write, &sizes.trim].map(super::stream::smallest).into_iter().min().unwrap_or(1).max(1)
+    }
+
+    pub fn width(&self) -> Width {
+        match self.job.direction.generator {
+            Generator::Tausworthe64 => Width::Taus258,
+            Generator::Tausworthe | Generator::Lfsr => Width::Taus88,
+        }
+    }
+
+    /// Random blocks may come again: as said, or because nothing can be remembered of such draws.
+    pub fn forgets_blocks(&self) -> bool {
+        let work = &self.job.direction;
+        work.norandommap || work.distribution != Distribution::Uniform || self.has_own_alignment()
+    }
+
+    /// Random offsets are aligned otherwise than to the smallest block.
+    pub fn has_own_alignment(&self) -> bool {
+        let work = &self.job.direction;
+        let sizes = work.sizes();
+        let differs = |align: Option<u64>, sizes: &crate::fio::job::Sizes| {
+            align.is_some_and(|align| align != super::stream::smallest(sizes))
+        };
+        self.is_random()
+            && (differs(work.ba.read, &sizes.read)
+                || differs(work.ba.write, &sizes.write)
+                || differs(work.ba.trim, &sizes.trim))
+    }
+
+    /// Ops in flight at most.
+    pub fn depth(&self) -> u32 {
+        // The engine gathers neighbours up to the depth and does one call at a time.
+        let gathers = backend::name(self.job) == "vsync";
+        if gathers || !self.engine.one_at_a_time { self.job.queue.iodepth.max(1) } else { 1 }
+    }
+
+    /// Its rate is kept at random.
+    pub fn is_poisson(&self) -> bool {
+        self.job.pace.rate_process == RateProcess::Poisson
+    }
+
+    pub fn is_zones(region: Region) -> bool {
+        matches!(region, Region::Zones(_))
+    }
+}
+
+/// From a dialect's three to the workload's.
+pub(super) fn by_kind<T>(each: PerDirection<T>) -> ByKind<T> {
+    ByKind { read: each.read, write: each.write, trim: each.trim }
+}

@@ -1,0 +1,104 @@
+//! Names of files, and labels.
+
+use super::places::{Found, Places};
+use crate::fio::job::FioJob;
+use plumb_workload::job::Names;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Names of the files of one copy of a job.
+pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
+    let files = &job.files;
+    let mut said: Vec<String> =
+        files.filenames.iter().map(|name| in_directory(files.directories.first(), name)).collect();
+    for directory in &files.opendirs {
+        said.extend(places.files_below(directory));
+    }
+    if !files.filenames.is_empty() || !files.opendirs.is_empty() {
+        return Names::Said(said.into_iter().map(PathBuf::from).collect());
+    }
+    // Recorded ops name their files themselves, unless they are all sent to one.
+    if let Some(to) = &job.replay.redirect {
+        return Names::Said(vec![PathBuf::from(to)]);
+    }
+    let directory = match files.directories.len() {
+        0 => None,
+        count => files.directories.get(copy as usize % count),
+    };
+    // A job that is named like a device works on it.
+    if files.nrfiles == 1 && !matches!(places.look(&job.section), Found::Absent | Found::Regular { .. }) {
+        return Names::Said(vec![PathBuf::from(in_directory(directory, &job.section))]);
+    }
+    let name = |number: &str| in_directory(directory, &generated(&files.filename_format, &job.section, copy, number));
+    let pattern = name("{}");
+    let is_free = pattern.matches("{}").count() == 1;
+    if is_free || files.nrfiles == 1 {
+        let path = if files.nrfiles == 1 && !pattern_is_ambiguous(&name("0")) { name("0") } else { pattern };
+        return Names::Numbered { path: PathBuf::from(path), count: files.nrfiles };
+    }
+    Names::Said((0..files.nrfiles).map(|number| PathBuf::from(name(&number.to_string()))).collect())
+}
+
+/// A single file's own name would be read as one with a number in it.
+fn pattern_is_ambiguous(path: &str) -> bool {
+    path.contains("{}")
+}
+
+/// The two are joined as they are: an absolute name below a directory stays below it.
+fn in_directory(directory: Option<&String>, name: &str) -> String {
+    match directory {
+        Some(directory) => format!("{}/{name}", directory.trim_end_matches('/')),
+        None => name.to_owned(),
+    }
+}
+
+/// A name by `filename_format`. Its variables are known in any case; a client's address has no meaning here.
+pub(super) fn generated(format: &str, job: &str, copy: u32, number: &str) -> String {
+    let copy = copy.to_string();
+    let variables = [("$jobname", job), ("$jobnum", copy.as_str()), ("$filenum", number), ("$clientuid", "")];
+    let mut name = String::new();
+    let mut rest = if format.is_empty() { "$jobname.$jobnum.$filenum" } else { format };
+    'rest: while let Some(first) = rest.chars().next() {
+        for (variable, value) in variables {
+            if rest.get(..variable.len()).is_some_and(|head| head.eq_ignore_ascii_case(variable)) {
+                name.push_str(value);
+                rest = &rest[variable.len()..];
+                continue 'rest;
+            }
+        }
+        name.push(first);
+        rest = &rest[first.len_utf8()..];
+    }
+    name
+}
+
+/// Labels of groups, phases and targets: those of Plumb, as near to fio's names as they can be.
+#[derive(Debug, Default)]
+pub(super) struct Labels {
+    taken: BTreeSet<String>,
+}
+
+impl Labels {
+    /// Longest label, with room for a number behind it.
+    const LENGTH_MAX: usize = 48;
+
+    /// A label that no other has.
+    pub(super) fn fresh(&mut self, name: &str) -> String {
+        let plain = plain(name);
+        let mut label = plain.clone();
+        let mut number = 2_u64;
+        while !self.taken.insert(label.clone()) {
+            label = format!("{plain}-{number}");
+            number += 1;
+        }
+        label
+    }
+}
+
+/// The name with everything replaced that a label cannot hold.
+pub(super) fn plain(name: &str) -> String {
+    let fits = |c: char| if c.is_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+    let trimmed = name.trim().trim_start_matches(|c: char| !c.is_alphanumeric());
+    let label: String = trimmed.chars().map(fits).take(Labels::LENGTH_MAX).collect();
+    if label.is_empty() { "job".to_owned() } else { label }
+}

@@ -1,0 +1,437 @@
+//! Copies, groups, phases and waits: what jobs have to do with one another.
+
+use super::backend;
+use super::clone::Copy;
+use super::error::{LowerError, LowerErrors, Wrong};
+use super::names::{self, Labels};
+use super::places::Places;
+use super::plan::{self, PlannedJob};
+use super::{Entropy, Lowered, LoweredJob, Unrunnable, pace, parts, sizes, stream, verify};
+use crate::fio::Fio;
+use crate::fio::job::FioJob;
+use crate::fio::job::words::{CpuMode, ExitWhat};
+use plumb_workload::job::{Job, JobFiles};
+use plumb_workload::phase::{Limit, OnError, RunAs};
+use plumb_workload::validate::validate;
+use plumb_workload::{
+    Backend, Busy, Bytes, ClockScope, End, Exec, Flush, Nanos, NullTarget, Phase, Start, Stop, Target, WhenDone, Work,
+    WorkerGroup, Workload,
+};
+use std::collections::BTreeMap;
+
+/// A job on its way.
+struct Lowering<'a> {
+    fio: &'a Fio,
+    places: &'a mut dyn Places,
+    entropy: Entropy,
+    labels: Labels,
+    target_labels: Labels,
+    workload: Workload,
+    jobs: Vec<LoweredJob>,
+    plan: Vec<PlannedJob>,
+    warnings: Vec<String>,
+    unrunnable: Vec<Unrunnable>,
+    errors: Vec<LowerError>,
+    /// Targets by what they are, so that jobs on the same files share one.
+    targets: BTreeMap<String, String>,
+}
+
+pub(super) fn lower(fio: &Fio, places: &mut dyn Places, entropy: Entropy) -> Result<Lowered, LowerErrors> {
+    let name = fio.jobs.first().map_or("fio", |job| job.name.as_str());
+    let mut lowering = Lowering {
+        fio,
+        places,
+        entropy,
+        labels: Labels::default(),
+        target_labels: Labels::default(),
+        workload: Workload {
+            name: names::plain(name),
+            description: String::new(),
+            seed: Workload::DEFAULT_SEED,
+            target: BTreeMap::new(),
+            phase: Vec::new(),
+        },
+        jobs: Vec::new(),
+        plan: Vec::new(),
+        warnings: Vec::new(),
+        unrunnable: Vec::new(),
+        errors: Vec::new(),
+        targets: BTreeMap::new(),
+    };
+    lowering.all();
+    lowering.waits();
+    lowering.ends();
+    lowering.steady_together();
+    lowering.finish()
+}
+
+impl Lowering<'_> {
+    fn all(&mut self) {
+        let fio = self.fio;
+        let mut group_id = 0;
+        let mut jobs_of_group = 0;
+        let mut thread_number = 0;
+        for (index, job) in fio.jobs.iter().enumerate() {
+            if self.workload.phase.is_empty() || job.identity.stonewall {
+                self.phase(job);
+            }
+            if (job.identity.stonewall || job.identity.new_group) && jobs_of_group > 0 {
+                group_id += 1;
+                jobs_of_group = 0;
+            }
+            let copies = job.identity.numjobs.max(1);
+            jobs_of_group += copies;
+            // fio makes the first copy, then the last one, and then back to the second.
+            for copy in std::iter::once(0).chain((1..copies).rev()) {
+                thread_number += 1;
+                self.copy(index, job, copy, thread_number, group_id);
+            }
+        }
+    }
+
+    fn phase(&mut self, job: &FioJob) {
+        let name = format!("{}-{}", self.workload.phase.len() + 1, names::plain(&job.name));
+        self.workload.phase.push(Phase {
+            name,
+            cache: Default::default(),
+            memory_pressure: None,
+            ramp: Nanos(0),
+            stop: Stop::default(),
+            // What a job flushes at its end, it says itself.
+            end: End { flush: Flush::None, clock: ClockScope::Outside },
+            workers: Vec::new(),
+        });
+    }
+
+    fn copy(&mut self, index: usize, job: &FioJob, number: u32, thread_number: u32, group_id: u32) {
+        let seed = if job.direction.randrepeat || job.direction.seed_is_said {
+            job.direction.randseed
+        } else {
+            self.entropy.0
+        };
+        let mut copy = Copy {
+            job,
+            number,
+            thread_number,
+            seed,
+            engine: backend::traits(backend::name(job)),
+            refusal: backend::refusal(job),
+            names: names::files(job, number, self.places),
+            aux_path: self.fio.invocation.aux_path.as_deref(),
+            fixes: Vec::new(),
+            warnings: Vec::new(),
+            wrongs: Vec::new(),
+        };
+        if let (Some(why), 0) = (&copy.refusal, number) {
+            let what = format!("the engine `{}`", backend::name(job));
+            let what = if copy.is_zoned() && !backend::is_refused(job) { "zonemode=zbd".to_owned() } else { what };
+            self.unrunnable.push(Unrunnable { job: index, what, why: why.clone() });
+        }
+        self.check(&mut copy);
+        let layout = sizes::layout(&mut copy, self.places);
+        let target = self.target(&copy, &layout);
+        let label = match (job.identity.numjobs, number) {
+            (..=1, _) => job.name.clone(),
+            _ => format!("{}.{number}", names::plain(&job.name)),
+        };
+        let name = self.labels.fresh(&label);
+        let group = group(&mut copy, &layout, name.clone(), target.clone(), self.places);
+        let phase = self.workload.phase.len() - 1;
+        let workers = &mut self.workload.phase[phase].workers;
+        workers.push(group);
+        let lowered = LoweredJob {
+            job: index,
+            copy: number,
+            thread_number,
+            group_id,
+            phase,
+            group: workers.len() - 1,
+            group_name: name,
+            target,
+            seed,
+        };
+        self.plan.push(plan::of(&copy, &lowered, &layout, &workers[lowered.group]));
+        self.jobs.push(lowered);
+        let Copy { warnings, wrongs, .. } = copy;
+        for warning in warnings {
+            let text = format!("{}: {}: {warning}", job.place, job.name);
+            if !self.warnings.contains(&text) {
+                self.warnings.push(text);
+            }
+        }
+        for wrong in wrongs {
+            let error = LowerError { name: job.name.clone(), place: job.place.clone(), wrong };
+            // Every copy has the faults of its job.
+            if !self.errors.contains(&error) {
+                self.errors.push(error);
+            }
+        }
+    }
+
+    /// What fio checks of a job before anything else.
+    fn check(&self, copy: &mut Copy<'_>) {
+        let job = copy.job;
+        let changes_trims = job.trim.percentage > 0 && job.trim.backlog.is_some();
+        let reads_only = !(copy.writes() || copy.trims() || changes_trims) || copy.replays();
+        if self.fio.invocation.read_only && !reads_only && !copy.engine.does_no_io {
+            copy.wrong(Wrong::ReadOnly);
+        }
+        if job.direction.num_range > 1 {
+            let two = matches!(job.direction.rw.ops, crate::fio::value::direction::Ops::TrimWrite);
+            if two {
+                let why = "a write goes where one trim was";
+                copy.wrong(Wrong::Contradiction { first: "num_range", second: "rw=trimwrite", why });
+            } else if copy.trims() && !copy.engine.trims_ranges {
+                let why = "the kernel's other trims take one range";
+                copy.wrong(Wrong::Needs { option: "num_range", needs: "ioengine=io_uring_cmd", why });
+            }
+        }
+        if backend::name(job) == "net" && !copy.is_foreign() {
+            copy.wrongs.extend(backend::wrong_with_socket(job));
+        }
+        if job.stop.time_based && job.stop.runtime.is_none() {
+            copy.warnings.push("time_based has no effect without `runtime`".to_owned());
+        }
+        if job.direction.ramp_size.is_some() {
+            copy.unsupported("ramp_size", "measuring begins after a time only; use `ramp_time`");
+        }
+        if job.logs.issue_time && !(job.logs.offset && job.logs.lat.is_some()) {
+            let why = "the time of issue is a column of the log of latencies, behind the offset";
+            copy.wrong(Wrong::Needs { option: "log_issue_time", needs: "write_lat_log and log_offset", why });
+        }
+        if job.replay.write_iolog.is_some() && copy.replays() {
+            copy.warnings.push("write_iolog has no effect beside `read_iolog`".to_owned());
+        }
+        let unused = copy.engine.one_at_a_time && job.queue.iodepth > 1 && copy.depth() == 1;
+        if unused && !copy.engine.does_no_io {
+            copy.fix(format!(
+                "one op in flight rather than {}, because the engine {} does one at a time",
+                job.queue.iodepth,
+                backend::name(job)
+            ));
+        }
+        if job.direction.randrepeat && job.direction.seed_is_said && copy.is_said("randrepeat") {
+            copy.fix("the seed is the one that is said, whatever randrepeat is");
+        }
+    }
+
+    /// The name of the copy's target, which others on the same files share.
+    fn target(&mut self, copy: &Copy<'_>, layout: &sizes::Layout) -> String {
+        let on_nothing = !copy.is_foreign() && matches!(backend::name(copy.job), "null" | "net" | "cpuio" | "exec");
+        let (target, name) = if copy.engine.does_no_io {
+            (Target::Null(NullTarget { size: Bytes(4_096) }), "none".to_owned())
+        } else if on_nothing {
+            let end = |range: &plumb_workload::job::FileRange| range.start.0.saturating_add(range.length.0);
+            let size = layout.ranges.iter().map(end).max().unwrap_or(0).max(1);
+            (Target::Null(NullTarget { size: Bytes(size) }), "null".to_owned())
+        } else {
+            let files = JobFiles { names: copy.names.clone(), lengths: layout.lengths.clone() };
+            let name = match (copy.job.identity.numjobs, copy.job.files.filenames.is_empty()) {
+                (2.., true) => format!("{}.{}", names::plain(&copy.job.name), copy.number),
+                _ => copy.job.name.clone(),
+            };
+            (Target::JobFiles(files), name)
+        };
+        let what = format!("{target:?}");
+        if let Some(known) = self.targets.get(&what) {
+            return known.clone();
+        }
+        let label = self.target_labels.fresh(&name);
+        self.targets.insert(what, label.clone());
+        self.workload.target.insert(label.clone(), target);
+        label
+    }
+
+    /// `wait_for`: groups of the same phase; those of earlier phases are over by then.
+    fn waits(&mut self) {
+        let fio = self.fio;
+        for (index, job) in fio.jobs.iter().enumerate() {
+            let Some(wanted) = &job.identity.wait_for else { continue };
+            let earlier = fio.jobs[..index].iter().filter(|other| other.name == *wanted).count();
+            let wrong = match earlier {
+                _ if job.name == *wanted => Some(Wrong::WaitsForItself(wanted.clone())),
+                0 => Some(Wrong::WaitsForNobody(wanted.clone())),
+                1 => None,
+                _ => Some(Wrong::WaitsForSeveral(wanted.clone())),
+            };
+            if let Some(wrong) = wrong {
+                self.errors.push(LowerError { name: job.name.clone(), place: job.place.clone(), wrong });
+                continue;
+            }
+            let copies: Vec<&LoweredJob> = self.jobs.iter().filter(|copy| copy.job == index).collect();
+            let Some(phase) = copies.first().map(|copy| copy.phase) else { continue };
+            let after: Vec<String> = self
+                .jobs
+                .iter()
+                .filter(|other| other.phase == phase && fio.jobs[other.job].name == *wanted && other.job < index)
+                .map(|other| other.group_name.clone())
+                .collect();
+            for copy in copies {
+                self.workload.phase[copy.phase].workers[copy.group].start.after = after.clone();
+            }
+        }
+    }
+
+    /// `exitall` of one job holds for all; `exitall_on_error` is each job's own.
+    fn ends(&mut self) {
+        let exit_all = self.fio.jobs.iter().any(|job| job.stop.exitall);
+        for copy in &self.jobs {
+            let stop = &self.fio.jobs[copy.job].stop;
+            if !exit_all && !stop.exitall_on_error {
+                continue;
+            }
+            let ends = match (stop.exit_what, exit_all) {
+                (ExitWhat::All, true) => WhenDone::Run,
+                (ExitWhat::All, false) => WhenDone::RunIfFailed,
+                (ExitWhat::Stonewall, true) => WhenDone::Phase,
+                (ExitWhat::Stonewall, false) => WhenDone::PhaseIfFailed,
+                (ExitWhat::Group, whatever) => {
+                    let groups = self.groups_of(copy);
+                    let is_whole = groups.len() == self.workload.phase[copy.phase].workers.len();
+                    match (is_whole, whatever) {
+                        (true, true) => WhenDone::Phase,
+                        (true, false) => WhenDone::PhaseIfFailed,
+                        (false, true) => WhenDone::Groups(groups),
+                        (false, false) => WhenDone::GroupsIfFailed(groups),
+                    }
+                }
+            };
+            self.workload.phase[copy.phase].workers[copy.group].when_done = ends;
+        }
+    }
+
+    /// The worker groups that fio reports as the same group, all in one phase.
+    fn groups_of(&self, copy: &LoweredJob) -> Vec<String> {
+        let same = |other: &&LoweredJob| other.group_id == copy.group_id && other.phase == copy.phase;
+        self.jobs.iter().filter(same).map(|other| other.group_name.clone()).collect()
+    }
+
+    /// Jobs that are reported as one are steady as one.
+    fn steady_together(&mut self) {
+        for copy in self.jobs.clone() {
+            if !self.fio.jobs[copy.job].identity.group_reporting {
+                continue;
+            }
+            let together = self.groups_of(&copy);
+            let group = &mut self.workload.phase[copy.phase].workers[copy.group];
+            if let Work::Job(job) = &mut group.work
+                && let Some(steady) = &mut job.pace.steady
+                && together.len() > 1
+            {
+                steady.together = together;
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<Lowered, LowerErrors> {
+        if self.errors.is_empty() {
+            for problem in validate(&self.workload) {
+                let copy = self.jobs.iter().find(|copy| {
+                    let path = problem.path.to_string();
+                    path.starts_with(&format!("phase[{}].workers[{}].", copy.phase, copy.group))
+                        || path.starts_with(&format!("target.{}", copy.target))
+                });
+                let Some(job) = copy.or(self.jobs.first()).map(|copy| &self.fio.jobs[copy.job]) else { continue };
+                let wrong = Wrong::Invalid(format!("{} ({})", problem.message, problem.help));
+                let error = LowerError { name: job.name.clone(), place: job.place.clone(), wrong };
+                if !self.errors.contains(&error) {
+                    self.errors.push(error);
+                }
+            }
+        }
+        if !self.errors.is_empty() {
+            self.errors.sort_by_key(|error| {
+                self.fio.jobs.iter().position(|job| job.place == error.place && job.name == error.name)
+            });
+            return Err(LowerErrors(self.errors));
+        }
+        plan::add_order(&mut self.plan, &self.jobs, &self.workload);
+        Ok(Lowered {
+            workload: self.workload,
+            jobs: self.jobs,
+            plan: self.plan,
+            warnings: self.warnings,
+            unrunnable: self.unrunnable,
+        })
+    }
+}
+
+fn group(
+    copy: &mut Copy<'_>,
+    layout: &sizes::Layout,
+    name: String,
+    target: String,
+    places: &mut dyn Places,
+) -> WorkerGroup {
+    let job = copy.job;
+    let work = work(copy, layout, places);
+    let is_job = matches!(work, Work::Job(_));
+    let mut group = WorkerGroup::new(target, work);
+    group.name = Some(name);
+    group.run_as = if job.identity.thread { RunAs::Thread } else { RunAs::Process };
+    group.backend = backend::backend(job, copy.number);
+    group.on_error = OnError::Leave;
+    group.cpus = parts::own_cpu(copy);
+    group.start = Start { delay: pace::start_delay(copy), after: Vec::new() };
+    group.ramp = job.stop.ramp_time.unwrap_or_default();
+    group.limit = Limit { time: job.stop.runtime, ..Limit::default() };
+    if is_job {
+        group.depth = copy.depth();
+        group.batch = parts::batch(copy);
+        let statistics = &job.statistics;
+        let window_ms = statistics.bw_avg_ms.min(statistics.iops_avg_ms).max(1);
+        group.sample = statistics.measure_bw.then(|| Nanos(u64::from(window_ms) * 1_000_000));
+    } else {
+        group.backend = if copy.is_foreign() { group.backend } else { Backend::Auto };
+    }
+    group
+}
+
+fn work(copy: &mut Copy<'_>, layout: &sizes::Layout, places: &mut dyn Places) -> Work {
+    let said = copy.job;
+    match backend::name(said) {
+        "cpuio" => {
+            let cpu = &said.engine.cpuio;
+            if cpu.load_percent.is_none() {
+                copy.wrong(Wrong::Needs { option: "ioengine=cpuio", needs: "cpuload", why: "it says how busy" });
+            }
+            return Work::Busy(Busy {
+                percent: cpu.load_percent.unwrap_or(100).clamp(1, 100) as u8,
+                piece: Nanos(u64::from(cpu.chunks_us) * 1_000),
+                sorts: cpu.mode == CpuMode::Qsort,
+                ends_with_others: cpu.exit_on_io_done,
+            });
+        }
+        "exec" => {
+            let exec = &said.engine.exec;
+            if exec.program.is_none() {
+                copy.wrong(Wrong::Needs { option: "ioengine=exec", needs: "program", why: "it says what to run" });
+            }
+            return Work::Exec(Exec {
+                program: exec.program.clone().unwrap_or_default(),
+                arguments: exec.arguments.clone().unwrap_or_default(),
+                grace: Nanos(u64::from(exec.grace_time_s) * 1_000_000_000),
+                keeps_output: exec.std_redirect,
+            });
+        }
+        _ => {}
+    }
+    let mut job = Job::new(stream::ops(copy, layout));
+    job.files = parts::files(copy);
+    job.syncs = parts::syncs(copy);
+    job.pace = pace::pace(copy);
+    job.queue = parts::queue(copy);
+    job.content = parts::content(copy);
+    job.verify = verify::rules(copy, layout);
+    job.buffers = parts::buffers(copy);
+    job.process = parts::process(copy, places);
+    job.errors = parts::errors(copy);
+    let logs = &said.logs;
+    job.log_ops = said.replay.write_iolog.is_some() && !copy.replays()
+        || logs.bw.is_some()
+        || logs.lat.is_some()
+        || logs.iops.is_some()
+        || logs.hist.is_some();
+    job.time_submission = said.statistics.measure_slat && !copy.engine.one_at_a_time;
+    Work::Job(Box::new(job))
+}

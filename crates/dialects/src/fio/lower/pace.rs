@@ -1,0 +1,149 @@
+//! When a job starts, how fast it goes, and when it is steady.
+
+use super::clone::{Copy, by_kind};
+use super::error::Wrong;
+use super::random::{Draws, StreamOf};
+use crate::fio::job::words::{RateProcess as SaidProcess, ThinkCount};
+use crate::fio::value::PerDirection;
+use crate::fio::value::choice::{SteadyFigure as Figure, SteadyLimit, SteadyTest};
+use plumb_workload::job::{
+    JobPace, LatencyGoal, MinimumRate, RateProcess, SteadyFigure, SteadyJudged, SteadyRule, ThinkBasis, ThinkTime,
+    WeightedFlow,
+};
+use plumb_workload::{Nanos, PerSecond};
+
+const MICRO: u64 = 1_000;
+const MILLI: u64 = 1_000_000;
+const SECOND: u64 = 1_000_000_000;
+
+/// How long it waits before it starts: drawn in whole microseconds, where a range is said.
+pub(super) fn start_delay(copy: &Copy<'_>) -> Nanos {
+    let said = copy.job.identity.start_delay;
+    if said.high.0 <= said.low.0 {
+        return said.low;
+    }
+    let mut draws = Draws::new(copy.seed, copy.thread_number, StreamOf::StartDelay, copy.width());
+    Nanos(draws.between(said.low.0 / MICRO, said.high.0 / MICRO).saturating_mul(MICRO))
+}
+
+/// Rates, pauses and goals.
+pub(super) fn pace(copy: &mut Copy<'_>) -> JobPace {
+    contradictions(copy);
+    let said = &copy.job.pace;
+    let bytes = |rate: PerDirection<Option<u64>>| by_kind(rate.map(|rate| rate.map(|rate| PerSecond(rate as f64))));
+    let ops = |rate: PerDirection<Option<u32>>| by_kind(rate.map(|rate| rate.map(|rate| PerSecond(rate.into()))));
+    let any = |rate: &plumb_workload::job::ByKind<Option<PerSecond>>| {
+        rate.read.is_some() || rate.write.is_some() || rate.trim.is_some()
+    };
+    let minimum = MinimumRate {
+        bytes_per_second: bytes(said.rate_min),
+        ops_per_second: ops(said.rate_iops_min),
+        window: Nanos(u64::from(said.rate_cycle_ms) * MILLI),
+    };
+    let pace = JobPace {
+        bytes_per_second: bytes(said.rate),
+        ops_per_second: ops(said.rate_iops),
+        process: match said.rate_process {
+            SaidProcess::Linear => RateProcess::Linear,
+            SaidProcess::Poisson => RateProcess::Poisson,
+        },
+        minimum: (any(&minimum.bytes_per_second) || any(&minimum.ops_per_second)).then_some(minimum),
+        catch_up_thinking: said.rate_ignore_thinktime,
+        think: said.thinktime.map(|pause| ThinkTime {
+            pause,
+            busy: said.thinktime_spin.unwrap_or_default().min(pause),
+            busy_cycles: said.thinkcycles.unwrap_or(0),
+            every: said.thinktime_blocks.max(1),
+            counts: match said.thinktime_blocks_type {
+                ThinkCount::Complete => ThinkBasis::Completed,
+                ThinkCount::Issue => ThinkBasis::Started,
+            },
+            work: said.thinktime_iotime,
+        }),
+        longest_op: by_kind(said.max_latency),
+        latency_goal: said.latency_target.map(|latency| LatencyGoal {
+            latency,
+            // Where nothing is said, fio judges after every op.
+            window: said.latency_window.unwrap_or_default(),
+            percent: said.latency_percentile,
+            keep_on: said.latency_run,
+        }),
+        flow: said.flow.map(|weight| WeightedFlow {
+            flow: said.flow_id,
+            weight,
+            sleep: Nanos(u64::from(said.flow_sleep_us) * MICRO),
+        }),
+        steady: None,
+    };
+    let steady = steady(copy);
+    if copy.is_poisson() && !any(&pace.bytes_per_second) && !any(&pace.ops_per_second) {
+        copy.warnings.push("rate_process=poisson has no effect without `rate` or `rate_iops`".to_owned());
+    }
+    JobPace { steady, ..pace }
+}
+
+fn contradictions(copy: &mut Copy<'_>) {
+    let said = &copy.job.pace;
+    let any_bytes =
+        |rate: PerDirection<Option<u64>>| rate.read.is_some() || rate.write.is_some() || rate.trim.is_some();
+    let any_ops = |rate: PerDirection<Option<u32>>| rate.read.is_some() || rate.write.is_some() || rate.trim.is_some();
+    let why = "a job has one kind of rate; leave one out";
+    let mut wrongs = Vec::new();
+    if any_bytes(said.rate) && any_ops(said.rate_iops) {
+        wrongs.push(Wrong::Contradiction { first: "rate", second: "rate_iops", why });
+    }
+    if any_bytes(said.rate_min) && any_ops(said.rate_iops_min) {
+        wrongs.push(Wrong::Contradiction { first: "rate_min", second: "rate_iops_min", why });
+    }
+    let above =
+        |rate: Option<u64>, least: Option<u64>| matches!((rate, least), (Some(rate), Some(least)) if rate < least);
+    let why = "the smallest rate is above the largest; swap them";
+    let wide = |rate: Option<u32>| rate.map(u64::from);
+    if above(said.rate.read, said.rate_min.read)
+        || above(said.rate.write, said.rate_min.write)
+        || above(said.rate.trim, said.rate_min.trim)
+    {
+        wrongs.push(Wrong::Contradiction { first: "rate_min", second: "rate", why });
+    }
+    if above(wide(said.rate_iops.read), wide(said.rate_iops_min.read))
+        || above(wide(said.rate_iops.write), wide(said.rate_iops_min.write))
+        || above(wide(said.rate_iops.trim), wide(said.rate_iops_min.trim))
+    {
+        wrongs.push(Wrong::Contradiction { first: "rate_iops_min", second: "rate_iops", why });
+    }
+    copy.wrongs.extend(wrongs);
+}
+
+fn steady(copy: &mut Copy<'_>) -> Option<SteadyRule> {
+    let said = copy.job.stop.steady.clone()?;
+    let (limit, limit_is_percent) = match said.criterion.limit {
+        SteadyLimit::Percent(percent) => (percent, true),
+        SteadyLimit::Iops(ops) => (ops, false),
+        SteadyLimit::BytesPerSecond(bytes) => (bytes as f64, false),
+        SteadyLimit::Time(time) => (time.0 as f64, false),
+    };
+    if said.check_interval.0 < SECOND {
+        let why = "a figure is judged once a second at most";
+        copy.wrong(Wrong::Contradiction { first: "steadystate_check_interval", second: "a time below 1 s", why });
+    } else if said.duration.0 <= said.check_interval.0 || said.duration.0 % said.check_interval.0 != 0 {
+        let why = "the window is a multiple of the interval, and longer than it";
+        copy.wrong(Wrong::Contradiction { first: "steadystate_duration", second: "steadystate_check_interval", why });
+    }
+    Some(SteadyRule {
+        figure: match said.criterion.figure {
+            Figure::Iops => SteadyFigure::Ops,
+            Figure::Bandwidth => SteadyFigure::Bytes,
+            Figure::Latency => SteadyFigure::Latency,
+        },
+        judged: match said.criterion.test {
+            SteadyTest::Deviation => SteadyJudged::Deviation,
+            SteadyTest::Slope => SteadyJudged::Slope,
+        },
+        limit,
+        limit_is_percent,
+        window: said.duration,
+        check_every: said.check_interval,
+        ramp: said.ramp_time,
+        together: Vec::new(),
+    })
+}

@@ -1,0 +1,402 @@
+//! The rest of a job: files, flushes, content, memory, processes and errors. Pace and verifying have their own.
+
+use super::clone::Copy;
+use super::error::Wrong;
+use super::places::Places;
+use crate::fio::job::words::{
+    Advice, ContinueOnError, CpuPolicy, DedupeMode as SaidDedupe, Fallocate, LockFile, SubmitMode, SyncOpen, WriteHint,
+};
+use crate::fio::value::choice::{ErrorNumber, Memory};
+use crate::fio::value::lists::NumaPolicy;
+use crate::fio::value::pattern::Piece;
+use crate::fio::value::split::PriorityShare;
+use plumb_workload::job::{
+    AccessHint, Allocation, BufferMemory, BufferRules, CommandPriority, DedupeMode, ErrorOrigin, ErrorRules, FileLock,
+    FileRules, IgnoredError, IoPriority, JobContent, JobQueue, NodeMemory, OpPriority, OpenMode, PatternPiece,
+    PrepareFiles, ProcessRules, SyncRange, Syncs, WriteLife,
+};
+use plumb_workload::{Batch, Bytes};
+use std::path::PathBuf;
+
+/// How files are made, opened and left.
+pub(super) fn files(copy: &mut Copy<'_>) -> FileRules {
+    if copy.engine.has_no_files && !copy.engine.calls_files {
+        return FileRules { drop_cached: false, ..FileRules::default() };
+    }
+    let said = &copy.job.files;
+    let mut write = said.overwrite;
+    let is_mapped = super::backend::name(copy.job) == "mmap";
+    let direct = copy.job.queue.direct && !is_mapped;
+    if copy.reads() && !copy.replays() && !write {
+        copy.fix("files are written in full beforehand, because they are read");
+        write = true;
+    }
+    if copy.job.queue.direct && is_mapped {
+        let text = "a mapping always goes through the page cache: direct=1 has no effect on ioengine=mmap";
+        copy.warnings.push(text.to_owned());
+    }
+    let mut drop_cached = said.invalidate;
+    if said.pre_read && drop_cached {
+        copy.fix("nothing is dropped from the page cache, because it is filled beforehand (pre_read)");
+        drop_cached = false;
+    }
+    let atomic = copy.job.direction.atomic;
+    if atomic && !copy.engine.writes_atomically && !copy.is_foreign() {
+        let why = "only these tell the kernel";
+        copy.wrong(Wrong::Needs { option: "atomic", needs: "ioengine=pvsync2, libaio or io_uring", why });
+    }
+    FileRules {
+        prepare: PrepareFiles {
+            create: said.allow_create,
+            write,
+            allocation: match said.fallocate {
+                Fallocate::None => Allocation::None,
+                Fallocate::Native => Allocation::Native,
+                Fallocate::Posix => Allocation::Posix,
+                Fallocate::Keep => Allocation::Keep,
+                Fallocate::Truncate => Allocation::Truncate,
+            },
+            flush: said.create_fsync,
+            one_at_a_time: said.create_serialize,
+        },
+        direct,
+        open_mode: match copy.job.durability.sync {
+            SyncOpen::None => OpenMode::Plain,
+            SyncOpen::Sync => OpenMode::Sync,
+            SyncOpen::Dsync => OpenMode::Dsync,
+        },
+        drop_cached,
+        read_first: said.pre_read,
+        hint: match said.advice {
+            Advice::None => AccessHint::None,
+            Advice::ByPattern if copy.replays() => AccessHint::None,
+            Advice::ByPattern if copy.is_random() => AccessHint::Random,
+            Advice::ByPattern | Advice::Sequential => AccessHint::Sequential,
+            Advice::Random => AccessHint::Random,
+            Advice::NoReuse => AccessHint::NoReuse,
+        },
+        write_life: said.write_hint.map(|hint| match hint {
+            WriteHint::None => WriteLife::None,
+            WriteHint::Short => WriteLife::Short,
+            WriteHint::Medium => WriteLife::Medium,
+            WriteHint::Long => WriteLife::Long,
+            WriteHint::Extreme => WriteLife::Extreme,
+        }),
+        lock: match said.lock {
+            LockFile::None => FileLock::None,
+            LockFile::Exclusive => FileLock::Exclusive,
+            LockFile::ReadWrite => FileLock::ReadWrite,
+        },
+        create_on_open: said.create_on_open,
+        create_only: said.create_only,
+        append: said.append,
+        allow_mounted: said.allow_mounted_write,
+        unlink: said.unlink,
+        unlink_each_loop: said.unlink_each_loop,
+        atomic_writes: atomic && copy.writes(),
+    }
+}
+
+/// Flushes between the ops and at the end.
+pub(super) fn syncs(copy: &Copy<'_>) -> Syncs {
+    let said = &copy.job.durability;
+    Syncs {
+        fsync_every: said.fsync.unwrap_or(0),
+        fdatasync_every: said.fdatasync.unwrap_or(0),
+        range: said.sync_file_range.map(|range| SyncRange {
+            every: range.every,
+            wait_before: range.wait_before,
+            write: range.write,
+            wait_after: range.wait_after,
+        }),
+        at_end: said.end_fsync,
+        at_close: said.fsync_on_close,
+        file_system_at_end: said.end_syncfs,
+    }
+}
+
+/// How ops are gathered: what fio's batches mean at this depth.
+pub(super) fn batch(copy: &mut Copy<'_>) -> Batch {
+    let depth = copy.depth();
+    let said = &copy.job.queue;
+    // 0, and more than the depth, is the depth.
+    let submit = if said.batch_submit == 0 || said.batch_submit > depth { depth } else { said.batch_submit };
+    Batch { submit, complete: said.batch_complete_min.clamp(1, depth) }
+}
+
+/// How ops are gathered beside the batch.
+pub(super) fn queue(copy: &Copy<'_>) -> JobQueue {
+    let depth = copy.depth();
+    let said = &copy.job.queue;
+    let least = said.batch_complete_min.clamp(1, depth);
+    JobQueue {
+        refill_at: said.low.filter(|low| *low < depth),
+        most_completions: said.batch_complete_max.filter(|most| *most > 0).map(|most| most.max(least)),
+        offload: said.submit_mode == SubmitMode::Offload,
+        never_wait: said.batch_complete_min == 0 && depth > 1,
+    }
+}
+
+/// What is written.
+pub(super) fn content(copy: &mut Copy<'_>) -> JobContent {
+    let said = copy.job.content.clone();
+    let mut compress = said.compress_percentage.unwrap_or(0).min(100) as u8;
+    let mut zero = said.zero;
+    let mut refill = said.refill;
+    if compress == 100 {
+        copy.fix("zeros are written, because they alone can be compressed by 100 %");
+        zero = true;
+        compress = 0;
+    } else if compress > 0 && !refill && !copy.is_said("refill_buffers") {
+        copy.fix("buffers are filled anew for every write, because they shall be compressible (refill_buffers)");
+        refill = true;
+    }
+    let verifies = copy.job.verify.method != crate::fio::job::words::VerifyMethod::None;
+    if verifies && !refill && !copy.is_said("refill_buffers") {
+        copy.fix("buffers are filled anew for every write, because they are verified (refill_buffers)");
+        refill = true;
+    }
+    let dedupe = said.dedupe_percentage.unwrap_or(0).min(100) as u8;
+    let mode = match said.dedupe_mode {
+        SaidDedupe::Repeat => DedupeMode::Repeat,
+        SaidDedupe::WorkingSet => DedupeMode::WorkingSet,
+    };
+    if dedupe > 0 && mode == DedupeMode::WorkingSet {
+        if copy.job.direction.size.is_none() {
+            let why = "the set that repeats is a share of it";
+            copy.wrong(Wrong::Needs { option: "dedupe_mode=working_set", needs: "size", why });
+        } else if copy.names.count() != 1 {
+            let why = "the set that repeats is of one file; use nrfiles=1 and more jobs";
+            copy.wrong(Wrong::Contradiction { first: "dedupe_mode=working_set", second: "several files", why });
+        } else if said.dedupe_working_set_percentage + u32::from(dedupe) > 100 {
+            copy.wrong(Wrong::Contradiction {
+                first: "dedupe_percentage",
+                second: "dedupe_working_set_percentage",
+                why: "the blocks of the set are unique, and both together are more than 100 %",
+            });
+        }
+    }
+    JobContent {
+        zero,
+        refill,
+        // Zeros that were asked for stay zeros, unless a change was asked for as well.
+        scramble: said.scramble && (!(said.zero && copy.is_said("zero_buffers")) || copy.is_said("scramble_buffers")),
+        pattern: pattern(&said.pattern),
+        compress_percent: compress,
+        compress_chunk: Bytes(said.compress_chunk_bytes.into()),
+        dedupe_percent: dedupe,
+        dedupe_mode: mode,
+        dedupe_set_percent: said.dedupe_working_set_percentage.min(100) as u8,
+        dedupe_globally: said.dedupe_global,
+    }
+}
+
+/// A pattern; bytes as hexadecimal digits.
+pub(super) fn pattern(pieces: &[Piece]) -> Vec<PatternPiece> {
+    use std::fmt::Write;
+    let hex = |bytes: &[u8]| {
+        bytes.iter().fold(String::new(), |mut text, byte| {
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+    };
+    pieces
+        .iter()
+        .map(|piece| match piece {
+            Piece::Bytes(bytes) => PatternPiece::Hex(hex(bytes)),
+            Piece::File(path) => PatternPiece::File(PathBuf::from(path)),
+            Piece::Offset => PatternPiece::Offset,
+        })
+        .collect()
+}
+
+/// Where the memory of the ops comes from.
+pub(super) fn buffers(copy: &mut Copy<'_>) -> BufferRules {
+    let said = &copy.job.memory;
+    let path = |path: &Option<String>| path.as_ref().map(PathBuf::from);
+    let memory = match &said.source {
+        Memory::Malloc => BufferMemory::Private,
+        Memory::Shm => BufferMemory::SystemV,
+        Memory::ShmHuge => BufferMemory::SystemVHuge,
+        Memory::Mmap(file) => path(file).map_or(BufferMemory::Private, BufferMemory::File),
+        Memory::MmapHuge(file) => BufferMemory::Huge(path(file)),
+        Memory::MmapShared(file) => BufferMemory::Shared(path(file)),
+        Memory::Cuda => {
+            if !copy.is_foreign() {
+                copy.unsupported(
+                    "mem=cudamalloc",
+                    "it needs the library of a maker of graphics cards; use another `mem`",
+                );
+            }
+            BufferMemory::Private
+        }
+    };
+    let said = &copy.job.memory;
+    let is_huge = matches!(memory, BufferMemory::SystemVHuge | BufferMemory::Huge(_));
+    BufferRules {
+        memory,
+        align: said.align_bytes.map(|bytes| Bytes(bytes.into())),
+        huge_page: is_huge.then_some(Bytes(said.hugepage_bytes.into())),
+        lock: said.lock_bytes.map(Bytes),
+    }
+}
+
+/// The CPU that the worker is pinned to, where each has one of its own.
+pub(super) fn own_cpu(copy: &Copy<'_>) -> Vec<u32> {
+    match &copy.job.memory.cpus {
+        Some(cpus) if copy.job.memory.cpu_policy == CpuPolicy::Split && !cpus.is_empty() => {
+            let number = copy.thread_number.saturating_sub(1) as usize % cpus.len();
+            vec![cpus[number]]
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Whom it runs as, and where.
+pub(super) fn process(copy: &mut Copy<'_>, places: &mut dyn Places) -> ProcessRules {
+    let identity = &copy.job.identity;
+    let memory = &copy.job.memory;
+    let mut any_of_cpus = match &memory.cpus {
+        Some(cpus) if memory.cpu_policy == CpuPolicy::Shared => cpus.clone(),
+        _ => Vec::new(),
+    };
+    let mut missing = Vec::new();
+    for node in memory.numa_cpu_nodes.iter().flatten() {
+        match places.cpus_of_node(*node) {
+            Some(cpus) => any_of_cpus.extend(cpus),
+            None => missing.push(*node),
+        }
+    }
+    any_of_cpus.sort_unstable();
+    any_of_cpus.dedup();
+    let has_priority = memory.prio.is_some() || memory.prio_class.is_some();
+    let rules = ProcessRules {
+        nice: Some(identity.nice).filter(|nice| *nice != 0),
+        uid: identity.uid,
+        gid: identity.gid,
+        io_priority: has_priority.then(|| IoPriority {
+            class: class_of(memory.prio_class),
+            level: memory.prio.unwrap_or(0).min(7) as u8,
+            hint: 0,
+        }),
+        command_priorities: command_priorities(copy),
+        any_of_cpus,
+        memory_nodes: match &memory.numa_policy {
+            NumaPolicy::Default => None,
+            NumaPolicy::Prefer(node) => Some(NodeMemory::Prefer(*node)),
+            NumaPolicy::Bind(nodes) => Some(NodeMemory::Bind(nodes.clone())),
+            NumaPolicy::Interleave(nodes) => Some(NodeMemory::Interleave(nodes.clone())),
+            NumaPolicy::Local => Some(NodeMemory::Local),
+        },
+        cgroup: None,
+        run_before: identity.exec_prerun.clone(),
+        run_after: identity.exec_postrun.clone(),
+    };
+    for node in missing {
+        copy.unsupported("numa_cpu_nodes", format!("there is no memory node {node}; `lscpu` lists them"));
+    }
+    rules
+}
+
+/// A class that is not said is best effort. Source: ioprio_set(2).
+fn class_of(said: Option<u32>) -> u8 {
+    const BEST_EFFORT: u8 = 2;
+    said.and_then(|class| u8::try_from(class).ok()).filter(|class| (1..=3).contains(class)).unwrap_or(BEST_EFFORT)
+}
+
+fn command_priorities(copy: &Copy<'_>) -> Vec<CommandPriority> {
+    /// The class of such ops where none is said: real time.
+    const REAL_TIME: i64 = 1;
+    let said = &copy.job.engine.priority;
+    let small = |value: Option<i64>, or: i64| u8::try_from(value.unwrap_or(or)).unwrap_or(0);
+    let hint = |value: Option<i64>| u16::try_from(value.unwrap_or(0)).unwrap_or(0);
+    let mut all = Vec::new();
+    for (of, percent, class, level, hint_said, split) in [
+        (OpPriority::Read, said.percentage.read, said.class.read, said.level.read, said.hint.read, &said.split.read),
+        (
+            OpPriority::Write,
+            said.percentage.write,
+            said.class.write,
+            said.level.write,
+            said.hint.write,
+            &said.split.write,
+        ),
+    ] {
+        let usual = IoPriority { class: small(class, REAL_TIME), level: small(level, 0), hint: hint(hint_said) };
+        let of_share = |share: &PriorityShare| CommandPriority {
+            of,
+            size: Some(Bytes(share.bytes)),
+            percent: share.percent.unwrap_or(100),
+            priority: IoPriority {
+                class: share.class.unwrap_or(usual.class),
+                level: share.level.unwrap_or(usual.level),
+                hint: share.hint.unwrap_or(usual.hint),
+            },
+        };
+        all.extend(split.iter().map(of_share));
+        if let Some(percent) = percent.filter(|percent| *percent > 0) {
+            all.push(CommandPriority { of, size: None, percent: small(Some(percent), 0).min(100), priority: usual });
+        }
+    }
+    all
+}
+
+/// Which errors it passes over.
+pub(super) fn errors(copy: &mut Copy<'_>) -> ErrorRules {
+    let stop = &copy.job.stop;
+    let passes = |also: &[ContinueOnError]| {
+        stop.continue_on_error == ContinueOnError::All || also.contains(&stop.continue_on_error)
+    };
+    let mut rules = ErrorRules {
+        go_on_after_read: passes(&[ContinueOnError::Read, ContinueOnError::Io]),
+        go_on_after_write: passes(&[ContinueOnError::Write, ContinueOnError::Io]),
+        go_on_after_verify: passes(&[ContinueOnError::Verify]),
+        ignore: Vec::new(),
+    };
+    let mut unknown = Vec::new();
+    for (at, errors) in [
+        (ErrorOrigin::Read, &stop.ignore_error.read),
+        (ErrorOrigin::Write, &stop.ignore_error.write),
+        (ErrorOrigin::Verify, &stop.ignore_error.verify),
+    ] {
+        for error in errors {
+            let errno = match error {
+                ErrorNumber::Number(number) => i32::try_from(*number).ok(),
+                ErrorNumber::Name(name) => errno(name),
+            };
+            match errno {
+                Some(errno) => rules.ignore.push(IgnoredError { at, errno }),
+                None => unknown.push(error.clone()),
+            }
+        }
+    }
+    for error in unknown {
+        let text = match error {
+            ErrorNumber::Name(name) => name,
+            ErrorNumber::Number(number) => number.to_string(),
+        };
+        copy.unsupported("ignore_error", format!("`{text}` is no error that is known here; write its number"));
+    }
+    rules
+}
+
+/// The number of an error of Linux. Source: errno(3), include/uapi/asm-generic/errno-base.h and errno.h.
+fn errno(name: &str) -> Option<i32> {
+    const FIRST: &[&str] = &[
+        "EPERM", "ENOENT", "ESRCH", "EINTR", "EIO", "ENXIO", "E2BIG", "ENOEXEC", "EBADF", "ECHILD", "EAGAIN", "ENOMEM",
+        "EACCES", "EFAULT", "ENOTBLK", "EBUSY", "EEXIST", "EXDEV", "ENODEV", "ENOTDIR", "EISDIR", "EINVAL", "ENFILE",
+        "EMFILE", "ENOTTY", "ETXTBSY", "EFBIG", "ENOSPC", "ESPIPE", "EROFS", "EMLINK", "EPIPE", "EDOM", "ERANGE",
+    ];
+    let first = FIRST.iter().position(|known| *known == name).and_then(|index| i32::try_from(index + 1).ok());
+    first.or(match name {
+        "ENODATA" => Some(61),
+        "ETIME" => Some(62),
+        "EILSEQ" => Some(84),
+        "EOPNOTSUPP" => Some(95),
+        "ETIMEDOUT" => Some(110),
+        "ESTALE" => Some(116),
+        "EREMOTEIO" => Some(121),
+        "EDQUOT" => Some(122),
+        _ => None,
+    })
+}

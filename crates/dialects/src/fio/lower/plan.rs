@@ -1,0 +1,263 @@
+//! What became of each job, for people.
+
+use super::LoweredJob;
+use super::clone::Copy;
+use super::sizes::Layout;
+use super::stream::span;
+use crate::fio::job::words::VerifyMethod;
+use crate::fio::value::direction::{Ops, Order};
+use plumb_workload::job::ByKind;
+use plumb_workload::{Backend, Bytes, Work, WorkerGroup, Workload};
+use std::fmt::Write;
+
+/// One fact of a plan.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlanLine {
+    /// What it is about, in a word.
+    pub about: &'static str,
+    /// The fact.
+    pub text: String,
+}
+
+impl PlanLine {
+    pub(super) fn new(about: &'static str, text: impl Into<String>) -> PlanLine {
+        PlanLine { about, text: text.into() }
+    }
+}
+
+/// The plan of one copy of a job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlannedJob {
+    /// The name of its group of workers.
+    pub name: String,
+    /// Its phase, from 0.
+    pub phase: usize,
+    /// What it does, where, and when.
+    pub lines: Vec<PlanLine>,
+}
+
+/// The plan of one copy.
+pub(super) fn of(copy: &Copy<'_>, lowered: &LoweredJob, layout: &Layout, group: &WorkerGroup) -> PlannedJob {
+    let mut lines = Vec::new();
+    match &group.work {
+        Work::Busy(busy) => {
+            lines.push(PlanLine::new(
+                "work",
+                format!("keeps one CPU busy for {} %, in pieces of {}", busy.percent, busy.piece),
+            ));
+        }
+        Work::Exec(exec) => {
+            lines
+                .push(PlanLine::new("work", format!("runs {} {}", exec.program, exec.arguments).trim_end().to_owned()));
+        }
+        _ => {
+            lines.push(PlanLine::new("work", work(copy)));
+            lines.push(PlanLine::new("files", files(copy, layout)));
+            lines.extend(range(layout));
+            lines.push(PlanLine::new("amount", amount(copy, layout)));
+            lines.push(PlanLine::new("engine", engine(group)));
+        }
+    }
+    lines.push(PlanLine::new("starts", String::new()));
+    lines.push(PlanLine::new("ends", ends(copy, layout, group)));
+    if copy.job.verify.method != VerifyMethod::None && copy.job.verify.do_verify && copy.writes() {
+        lines.push(PlanLine::new("verify", "what was written is read back and checked"));
+    }
+    lines.extend(copy.fixes.iter().cloned());
+    PlannedJob { name: lowered.group_name.clone(), phase: lowered.phase, lines }
+}
+
+fn work(copy: &Copy<'_>) -> String {
+    if let Some(path) = &copy.job.replay.read_iolog {
+        return format!("repeats the recording {path}");
+    }
+    let work = &copy.job.direction;
+    let ops = match work.rw.ops {
+        Ops::Read => "reads".to_owned(),
+        Ops::Write => "writes".to_owned(),
+        Ops::Trim => "trims".to_owned(),
+        Ops::ReadWrite => format!("{} % reads, {} % writes", work.read_percent, 100 - work.read_percent.min(100)),
+        Ops::TrimWrite => "trims, each followed by a write".to_owned(),
+    };
+    let order = match work.rw.order {
+        Order::Sequential { skip_bytes: 0 } => "in sequence".to_owned(),
+        Order::Sequential { skip_bytes } if skip_bytes < 0 => {
+            format!("in sequence, stepping back {} after each", Bytes(skip_bytes.unsigned_abs()))
+        }
+        Order::Sequential { skip_bytes } => {
+            format!("in sequence, skipping {} after each", Bytes(skip_bytes.unsigned_abs()))
+        }
+        Order::Random { ops_per_draw: 1 } => "at random".to_owned(),
+        Order::Random { ops_per_draw } => format!("at random, a new place every {ops_per_draw} ops"),
+    };
+    let kinds = ByKind {
+        read: matches!(work.rw.ops, Ops::Read | Ops::ReadWrite),
+        write: matches!(work.rw.ops, Ops::Write | Ops::ReadWrite | Ops::TrimWrite),
+        trim: matches!(work.rw.ops, Ops::Trim | Ops::TrimWrite),
+    };
+    format!("{ops} of {} {order}", span(&work.sizes(), kinds))
+}
+
+fn files(copy: &Copy<'_>, layout: &Layout) -> String {
+    let count = copy.names.count();
+    let first = copy.names.path(0).map(|path| path.display().to_string()).unwrap_or_default();
+    let names = match count {
+        0 => return "those of the recording".to_owned(),
+        1 => first,
+        _ => {
+            let last = copy.names.path(count - 1).map(|path| path.display().to_string()).unwrap_or_default();
+            format!("{count} files, {first} to {last}")
+        }
+    };
+    let fresh = match layout.fresh {
+        0 => String::new(),
+        1 => ", 1 of them to be laid out".to_owned(),
+        fresh => format!(", {fresh} of them to be laid out"),
+    };
+    if copy.engine.has_no_files && !copy.engine.calls_files && !copy.is_foreign() {
+        return match count {
+            0 | 1 => "none".to_owned(),
+            _ => format!("none, but {count} ranges"),
+        };
+    }
+    let fresh = if count == 1 && layout.fresh == 1 { ", to be laid out".to_owned() } else { fresh };
+    format!("{names}{fresh}")
+}
+
+fn range(layout: &Layout) -> Option<PlanLine> {
+    let one = |range: &plumb_workload::job::FileRange| match range.start.0 {
+        0 => format!("{} from the start", range.length),
+        _ => format!("{} from {}", range.length, range.start),
+    };
+    let text = match layout.ranges.as_slice() {
+        [] => return None,
+        [only] => one(only),
+        [first, .., last] => format!("{}, … {}", one(first), one(last)),
+    };
+    Some(PlanLine::new("range", text))
+}
+
+/// How much one loop moves, and in how many ops.
+fn amount(copy: &Copy<'_>, layout: &Layout) -> String {
+    if copy.replays() {
+        return "what was recorded".to_owned();
+    }
+    if layout.ranges.is_empty() {
+        return "as much as there is".to_owned();
+    }
+    let bytes = layout.io_bytes.map_or(layout.bytes, |bytes| bytes.0);
+    let sizes = copy.job.direction.sizes();
+    let of_kind = match copy.job.direction.rw.ops {
+        Ops::Read | Ops::ReadWrite => &sizes.read,
+        Ops::Write | Ops::TrimWrite => &sizes.write,
+        Ops::Trim => &sizes.trim,
+    };
+    let (low, high) = (super::stream::smallest(of_kind).max(1), super::stream::largest(of_kind).max(1));
+    let mut text = if low == high {
+        format!("{} in {} ops", Bytes(bytes), bytes / low)
+    } else {
+        format!("{} in {} to {} ops", Bytes(bytes), bytes / high, bytes / low)
+    };
+    if bytes > layout.bytes && layout.bytes > 0 {
+        let _ = write!(text, ", {:.1} times over the range", bytes as f64 / layout.bytes as f64);
+    }
+    let loops = copy.job.identity.loops;
+    if loops > 1 {
+        let _ = write!(text, ", {loops} times");
+    }
+    text
+}
+
+fn engine(group: &WorkerGroup) -> String {
+    let mut text = match &group.backend {
+        Backend::Foreign { engine, .. } => format!("{engine} of fio, which cannot be run here"),
+        backend => backend.name().to_owned(),
+    };
+    let _ = write!(text, ", depth {}", group.depth);
+    if group.batch.submit > 1 {
+        let _ = write!(text, ", {} at a time", group.batch.submit);
+    }
+    if let Work::Job(job) = &group.work
+        && job.files.direct
+    {
+        text.push_str(", around the page cache");
+    }
+    text
+}
+
+fn ends(copy: &Copy<'_>, layout: &Layout, group: &WorkerGroup) -> String {
+    let stop = &copy.job.stop;
+    let mut ways: Vec<String> = Vec::new();
+    let is_job = matches!(group.work, Work::Job(_));
+    let repeats = stop.time_based && stop.runtime.is_some();
+    if is_job && !repeats {
+        ways.push(if copy.job.files.fill_device { "when no space is left" } else { "when all is done" }.to_owned());
+    }
+    if let Some(runtime) = stop.runtime {
+        ways.push(format!("after {runtime}"));
+    }
+    if let Some(count) = copy.job.direction.number_ios {
+        ways.push(format!("after {count} ops"));
+    }
+    if stop.steady.is_some() {
+        ways.push("when it is steady".to_owned());
+    }
+    if let Work::Busy(busy) = &group.work
+        && busy.ends_with_others
+    {
+        ways.push("with the last job that does I/O".to_owned());
+    }
+    if ways.is_empty() {
+        ways.push("by itself".to_owned());
+    }
+    let mut text = ways.join(", or ");
+    if repeats && is_job && !layout.ranges.is_empty() {
+        text.push_str(", and begins again until then");
+    }
+    if let Some(ramp) = stop.ramp_time {
+        let _ = write!(text, "; its first {ramp} are not measured");
+    }
+    text
+}
+
+/// What jobs have to do with one another is known when all are.
+pub(super) fn add_order(plan: &mut [PlannedJob], jobs: &[LoweredJob], workload: &Workload) {
+    for (planned, lowered) in plan.iter_mut().zip(jobs) {
+        let group = &workload.phase[lowered.phase].workers[lowered.group];
+        let mut text = match lowered.phase {
+            0 => "at once".to_owned(),
+            phase => format!("when all of phase {phase} are done"),
+        };
+        if !group.start.after.is_empty() {
+            text = match group.start.after.as_slice() {
+                [only] => format!("when {only} is done"),
+                [first, .., last] => format!("when {first} to {last} are done"),
+                [] => text,
+            };
+        }
+        if !group.start.delay.is_zero() {
+            let _ = write!(text, ", {} later", group.start.delay);
+        }
+        if let Some(line) = planned.lines.iter_mut().find(|line| line.about == "starts") {
+            line.text = text;
+        }
+    }
+}
+
+/// The plan as a text: phases, and below each its jobs. Copies that differ by their files alone are told once.
+pub fn plan(jobs: &[PlannedJob]) -> String {
+    let mut text = String::new();
+    let mut phase = None;
+    for job in jobs {
+        if phase != Some(job.phase) {
+            let gap = if phase.is_some() { "\n" } else { "" };
+            let _ = writeln!(text, "{gap}Phase {}", job.phase + 1);
+            phase = Some(job.phase);
+        }
+        let _ = writeln!(text, "  {}", job.name);
+        for line in &job.lines {
+            let _ = writeln!(text, "    {:<8} {}", line.about, line.text);
+        }
+    }
+    text
+}

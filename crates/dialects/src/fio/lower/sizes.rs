@@ -1,0 +1,272 @@
+//! How large a job's files are and which part of them it uses.
+//!
+//! `size` is of the whole job and is divided over its files; `filesize` is of each file; `io_size` is how much is moved.
+
+use super::clone::Copy;
+use super::error::Wrong;
+use super::places::{Found, Places};
+use super::random::{Draws, StreamOf};
+use crate::fio::job::words::FileType;
+use crate::fio::value::Region;
+use plumb_workload::Bytes;
+use plumb_workload::job::FileRange;
+
+/// What a job's files are.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Layout {
+    /// The length that each shall have; empty where nothing is laid out.
+    pub lengths: Vec<Bytes>,
+    /// The part of each that is used.
+    pub ranges: Vec<FileRange>,
+    /// Bytes to move in one loop, where that is not what the ranges hold.
+    pub io_bytes: Option<Bytes>,
+    /// What the ranges hold together.
+    pub bytes: u64,
+    /// Files that are laid out now.
+    pub fresh: usize,
+}
+
+/// One file before it is laid out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct File {
+    path: String,
+    /// Nothing where it has no length of its own.
+    length: Option<u64>,
+    is_regular: bool,
+}
+
+/// No file is longer. Source: `off_t`.
+const LONGEST: u64 = i64::MAX as u64;
+
+fn percent_of(bytes: u64, percent: u8) -> u64 {
+    (u128::from(bytes) * u128::from(percent) / 100) as u64
+}
+
+fn files(copy: &Copy<'_>, places: &mut dyn Places) -> Vec<File> {
+    let is_regular = |found: Found| match copy.job.files.filetype {
+        FileType::Unstated => matches!(found, Found::Absent | Found::Regular { .. } | Found::Unreadable),
+        FileType::Regular => true,
+        FileType::Block | FileType::Character => false,
+    };
+    (0..copy.names.count())
+        .filter_map(|number| copy.names.path(number))
+        .map(|path| {
+            let path = path.to_string_lossy().into_owned();
+            if copy.engine.has_no_files {
+                return File { path, length: None, is_regular: false };
+            }
+            let found = places.look(&path);
+            let length = match found {
+                Found::Regular { bytes } | Found::Block { bytes } => Some(bytes),
+                Found::Absent | Found::Directory => Some(0),
+                Found::Character | Found::Unreadable => None,
+            };
+            File { path, length, is_regular: is_regular(found) }
+        })
+        .collect()
+}
+
+/// Where a file's part begins.
+fn start(copy: &Copy<'_>, file: &File) -> Result<u64, Wrong> {
+    let work = &copy.job.direction;
+    if copy.job.files.append && file.is_regular {
+        return Ok(file.length.unwrap_or(0));
+    }
+    let whole = |option: &'static str| {
+        let why = "per cent are of a file that exists";
+        file.length.ok_or(Wrong::Needs { option, needs: "a file with a length", why })
+    };
+    let (increment, is_relative) = match work.offset_increment {
+        Region::Bytes(bytes) => (bytes, false),
+        Region::Percent(0) | Region::Zones(_) => (0, false),
+        Region::Percent(percent) => (percent_of(whole("offset_increment")?, percent), true),
+    };
+    let (first, is_relative) = match work.offset {
+        Region::Bytes(bytes) => (bytes, is_relative),
+        Region::Percent(0) | Region::Zones(_) => (0, is_relative),
+        Region::Percent(percent) => (percent_of(whole("offset")?, percent), true),
+    };
+    let start = first.saturating_add(increment.saturating_mul(copy.number.into()));
+    // Only what is relative to a file needs to be rounded to where a block can begin.
+    if !is_relative {
+        return Ok(start);
+    }
+    let align = work.offset_align.map_or_else(|| copy.min_block(), u64::from).max(1);
+    Ok(start.div_ceil(align).saturating_mul(align))
+}
+
+/// Sizes and parts of a copy's files.
+pub(super) fn layout(copy: &mut Copy<'_>, places: &mut dyn Places) -> Layout {
+    if copy.replays() || copy.engine.does_no_io {
+        return Layout::default();
+    }
+    match resolve(copy, places) {
+        Ok(layout) => layout,
+        Err(wrong) => {
+            copy.wrong(wrong);
+            Layout::default()
+        }
+    }
+}
+
+fn resolve(copy: &mut Copy<'_>, places: &mut dyn Places) -> Result<Layout, Wrong> {
+    let work = &copy.job.direction;
+    let rules = &copy.job.files;
+    for (option, region) in [
+        ("size", work.size),
+        ("io_size", work.io_size),
+        ("offset", Some(work.offset)),
+        ("offset_increment", Some(work.offset_increment)),
+    ] {
+        if region.is_some_and(Copy::is_zones) {
+            if copy.is_zoned() {
+                // How large a zone is, only the device knows.
+                return Ok(Layout::default());
+            }
+            let why = "zones are counted on a zoned device";
+            return Err(Wrong::Needs { option, needs: "zonemode=zbd", why });
+        }
+    }
+    let block = copy.min_block();
+    let files = files(copy, places);
+    let count = files.len() as u64;
+    let total = files.iter().try_fold(0_u64, |sum, file| Some(sum.saturating_add(file.length?)));
+    let said_bytes = match work.size {
+        Some(Region::Bytes(bytes)) => bytes,
+        _ => 0,
+    };
+    let nothing_there = total.is_none_or(|total| total == 0);
+    if nothing_there && said_bytes == 0 && rules.filesize.is_none() && !rules.fill_device {
+        if copy.is_foreign() {
+            // What is behind the engine has a size that only the engine can tell.
+            return Ok(Layout::default());
+        }
+        return Err(Wrong::NoSize);
+    }
+    if said_bytes > 0 && said_bytes < block {
+        return Err(Wrong::SizeBelowBlock { size: said_bytes, block });
+    }
+    let free = match files.first() {
+        Some(file) if rules.fill_device && said_bytes == 0 => {
+            places.free_bytes(&file.path).ok_or(Wrong::NoSize)?.min(LONGEST / 2)
+        }
+        _ => 0,
+    };
+    let each = said_bytes.checked_div(count).unwrap_or(0);
+    let mut longer = (said_bytes - each * count) / block;
+    let mut drawn = Draws::new(copy.seed, copy.thread_number, StreamOf::FileSizes, copy.width());
+    let smallest = super::stream::smallest_of_all(work);
+    let mut layout = Layout::default();
+    let mut moved = 0_u64;
+    for file in &files {
+        let start = start(copy, file)?;
+        let behind = |length: u64| Wrong::OffsetBehindEnd { offset: start, path: file.path.clone(), length };
+        let mut length = match rules.filesize {
+            None if rules.fill_device && said_bytes == 0 => {
+                // All that is free, and a little more, so that the end is where no space is left.
+                let there = file.length.unwrap_or(0);
+                (there.saturating_add(free).div_ceil(block) + 1).saturating_mul(block).saturating_sub(start)
+            }
+            None if each > 0 || longer > 0 => {
+                let extra = if longer > 0 { block } else { 0 };
+                longer = longer.saturating_sub(1);
+                each + extra
+            }
+            None => {
+                let there = file.length.unwrap_or(0);
+                there.checked_sub(start).ok_or_else(|| behind(there))?
+            }
+            Some(range) => match file.length {
+                Some(there) if (range.low..=range.high.max(range.low)).contains(&there) => {
+                    there.checked_sub(start).ok_or_else(|| behind(there))?
+                }
+                _ if start > range.low => return Err(behind(range.low)),
+                _ if range.high <= range.low => range.low - start,
+                _ => {
+                    let span = (range.high - range.low) as f64;
+                    let bytes = range.low.saturating_add((span * drawn.share()) as u64);
+                    (bytes - bytes % smallest).saturating_sub(start)
+                }
+            },
+        };
+        if let Some(Region::Percent(percent @ 0..100)) = work.size {
+            let whole = length.saturating_add(start);
+            length = percent_of(whole, percent).min(whole - start);
+            length -= length % block;
+        }
+        let end = start.checked_add(length).filter(|end| *end <= LONGEST);
+        let Some(end) = end else {
+            return Err(Wrong::Unsupported {
+                option: "offset and size".to_owned(),
+                why: format!("they lead behind {LONGEST}, where every file ends"),
+            });
+        };
+        moved = moved.saturating_add(match work.io_size {
+            Some(Region::Percent(percent)) => percent_of(length, percent),
+            _ => length,
+        });
+        layout.bytes = layout.bytes.saturating_add(length);
+        layout.ranges.push(FileRange { start: Bytes(start), length: Bytes(length) });
+        let is_laid_out = file.is_regular && !(rules.fill_device && said_bytes == 0);
+        layout.lengths.push(Bytes(if is_laid_out { end } else { 0 }));
+        if is_laid_out && file.length.unwrap_or(0) < end {
+            layout.fresh += 1;
+        }
+    }
+    let size = if said_bytes == 0 || (moved > 0 && said_bytes > moved) { moved } else { said_bytes };
+    if size < block {
+        return Err(Wrong::SizeBelowBlock { size, block });
+    }
+    layout.io_bytes = match work.io_size {
+        Some(Region::Bytes(bytes)) if bytes > 0 => Some(Bytes(bytes)),
+        _ if size != layout.bytes => Some(Bytes(size)),
+        _ => None,
+    };
+    if copy.engine.calls_files {
+        one_op_a_file(copy, &mut layout, block)?;
+    }
+    finish(copy, &mut layout);
+    Ok(layout)
+}
+
+/// An engine that calls files does it once for each, when fio would open it, however large the file is.
+fn one_op_a_file(copy: &mut Copy<'_>, layout: &mut Layout, block: u64) -> Result<(), Wrong> {
+    let longest = layout.ranges.iter().map(|range| range.length.0).max().unwrap_or(0);
+    if let Some(short) = layout.ranges.iter().find(|range| range.length.0 < block) {
+        return Err(Wrong::SizeBelowBlock { size: short.length.0, block });
+    }
+    if longest >= 2 * block {
+        let blocks = longest / block;
+        copy.fix(format!(
+            "each file is called once, and counts as one op of {}; fio counts {blocks} ops for it",
+            Bytes(block)
+        ));
+    }
+    for range in &mut layout.ranges {
+        *range = FileRange { start: Bytes(0), length: Bytes(block) };
+    }
+    layout.bytes = block * layout.ranges.len() as u64;
+    layout.io_bytes = layout.io_bytes.filter(|bytes| bytes.0 > layout.bytes && copy.job.direction.io_size.is_some());
+    Ok(())
+}
+
+/// Says nothing that the last one said already.
+fn finish(copy: &Copy<'_>, layout: &mut Layout) {
+    if layout.lengths.iter().all(|length| length.0 == 0) {
+        layout.lengths.clear();
+    }
+    while let [.., before, last] = layout.lengths.as_slice()
+        && before == last
+    {
+        layout.lengths.pop();
+    }
+    // Files of a null target are counted by their ranges.
+    if copy.engine.has_no_files && !copy.engine.calls_files && !copy.is_foreign() {
+        return;
+    }
+    while let [.., before, last] = layout.ranges.as_slice()
+        && before == last
+    {
+        layout.ranges.pop();
+    }
+}

@@ -1,0 +1,269 @@
+//! What a job's ops are.
+
+use super::clone::{Copy, by_kind};
+use super::error::Wrong;
+use super::sizes::Layout;
+use crate::fio::job::Sizes;
+use crate::fio::job::words::{Generator, Sequencer as Words, ZoneMode};
+use crate::fio::job::work::Work;
+use crate::fio::value::PerDirection;
+use crate::fio::value::Region;
+use crate::fio::value::direction::{Ops, Order as Said};
+use crate::fio::value::distribution::{Curve as SaidCurve, Distribution, FileService};
+use plumb_workload::Bytes;
+use plumb_workload::job::{
+    ByKind, Coverage, Curve, FileChoice, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Sequencer, SizeShare,
+    SkipOps, Stream, TrimAmid, Zone, ZoneStride,
+};
+
+/// The smallest op of one kind.
+pub(super) fn smallest(sizes: &Sizes) -> u64 {
+    match sizes {
+        Sizes::Fixed(bytes) => *bytes,
+        Sizes::Range(range) => range.low,
+        Sizes::Split(shares) => shares.iter().map(|share| share.bytes).min().unwrap_or(0),
+    }
+}
+
+/// The largest op of one kind.
+pub(super) fn largest(sizes: &Sizes) -> u64 {
+    match sizes {
+        Sizes::Fixed(bytes) => *bytes,
+        Sizes::Range(range) => range.high,
+        Sizes::Split(shares) => shares.iter().map(|share| share.bytes).max().unwrap_or(0),
+    }
+}
+
+/// The smallest op of any kind, at least 1.
+pub(super) fn smallest_of_all(work: &Work) -> u64 {
+    let sizes = work.sizes();
+    [&sizes.read, &sizes.write, &sizes.trim].map(smallest).into_iter().min().unwrap_or(1).max(1)
+}
+
+/// A job's ops: drawn, or recorded.
+pub(super) fn ops(copy: &mut Copy<'_>, layout: &Layout) -> JobOps {
+    match copy.job.replay.read_iolog.clone() {
+        Some(path) => JobOps::Recording(recording(copy, &path)),
+        None => JobOps::Stream(Box::new(stream(copy, layout))),
+    }
+}
+
+fn recording(copy: &mut Copy<'_>, path: &str) -> Recording {
+    let replay = &copy.job.replay;
+    let skips = |kind: &str| replay.skip.contains(&kind);
+    let recording = Recording {
+        path: path.into(),
+        speed_percent: (!replay.no_stall).then_some(replay.time_scale_percent.max(1)),
+        scale: replay.scale,
+        align: replay.align.map(|align| Bytes(align.into())),
+        one_file: replay.redirect.is_some(),
+        skip: SkipOps { read: skips("read"), write: skips("write"), trim: skips("trim"), sync: skips("sync") },
+        lead: plumb_workload::Nanos(0),
+    };
+    if replay.merge_file.is_some() {
+        let why =
+            "recordings are merged before a run; merge them with `blkparse`, and name the outcome in `read_iolog`";
+        copy.unsupported("merge_blktrace_file", why);
+    } else if path.contains(':') {
+        copy.unsupported("read_iolog", "several recordings are not merged; name one");
+    }
+    recording
+}
+
+fn stream(copy: &mut Copy<'_>, layout: &Layout) -> Stream {
+    let work = &copy.job.direction;
+    let (read_percent, trims) = match work.rw.ops {
+        Ops::Read => (Some(100), false),
+        Ops::Write => (Some(0), false),
+        Ops::ReadWrite => (Some(work.read_percent), false),
+        Ops::Trim => (None, true),
+        Ops::TrimWrite => (Some(0), true),
+    };
+    let is_random = copy.is_random();
+    let sizes = work.sizes();
+    let aligned = |align: Option<u64>, sizes: &Sizes| {
+        Bytes(align.filter(|align| is_random && *align > 0).unwrap_or_else(|| smallest(sizes)))
+    };
+    let align = ByKind {
+        read: aligned(work.ba.read, &sizes.read),
+        write: aligned(work.ba.write, &sizes.write),
+        trim: aligned(work.ba.trim, &sizes.trim),
+    };
+    let percent = |percent: u32| u8::try_from(percent.min(100)).unwrap_or(100);
+    let opens = copy.job.files.openfiles;
+    let stream = Stream {
+        read_percent,
+        trims,
+        order: match work.rw.order {
+            Said::Sequential { skip_bytes } => Order::Sequential { skip_bytes },
+            Said::Random { ops_per_draw } => Order::Random { ops_per_draw: ops_per_draw.max(1) },
+        },
+        sequencer: match work.sequencer {
+            Words::Sequential => Sequencer::Sequential,
+            Words::Identical => Sequencer::Identical,
+        },
+        sizes: by_kind(sizes.map(size)),
+        unaligned_sizes: work.bs_unaligned,
+        sizes_by_order: work.bs_is_seq_rand,
+        align,
+        random_percent: by_kind(work.percentage_random.map(percent)),
+        law: law(&work.distribution),
+        coverage: Coverage::Again,
+        generator: match work.generator {
+            Generator::Tausworthe64 => RandomGenerator::Taus258,
+            Generator::Tausworthe | Generator::Lfsr => RandomGenerator::Taus88,
+        },
+        seed: copy.seed,
+        worker_number: copy.thread_number,
+        ranges: layout.ranges.clone(),
+        file_choice: file_choice(copy.job.files.service),
+        open_files: opens.filter(|open| (*open as usize) < copy.names.count()),
+        io_bytes: layout.io_bytes,
+        max_ops: work.number_ios,
+        loops: u64::from(copy.job.identity.loops.max(1)),
+        repeat_until_time: copy.job.stop.time_based && copy.job.stop.runtime.is_some(),
+        fill_device: copy.job.files.fill_device,
+        ranges_per_trim: work.num_range,
+        trim_amid: trim_amid(copy),
+        zones: None,
+        no_overlap_in_flight: false,
+    };
+    Stream { coverage: coverage(copy), zones: zones(copy), no_overlap_in_flight: no_overlap(copy), ..stream }
+}
+
+fn size(sizes: Sizes) -> JobSize {
+    match sizes {
+        Sizes::Fixed(bytes) => JobSize::Fixed(Bytes(bytes)),
+        Sizes::Range(range) => JobSize::Range { low: Bytes(range.low), high: Bytes(range.high) },
+        Sizes::Split(shares) => JobSize::Split(
+            shares.iter().map(|share| SizeShare { size: Bytes(share.bytes), percent: share.percent }).collect(),
+        ),
+    }
+}
+
+fn curve(curve: SaidCurve) -> Curve {
+    match curve {
+        SaidCurve::Zipf { theta } => Curve::Zipf { theta },
+        SaidCurve::Pareto { h } => Curve::Pareto { h },
+        SaidCurve::Normal { deviation } => Curve::Normal { deviation },
+    }
+}
+
+fn law(distribution: &Distribution) -> Law {
+    match distribution {
+        Distribution::Uniform => Law::Uniform,
+        Distribution::Curved { curve: shape, center } => Law::Curved { curve: curve(*shape), center: *center },
+        Distribution::Zoned(zones) => Law::Zoned(by_kind(zones.clone().map(|zones| {
+            zones.iter().map(|zone| Zone { access_percent: zone.access_percent, size: zone.size }).collect()
+        }))),
+        Distribution::ZonedBytes(zones) => Law::ZonedBytes(by_kind(zones.clone().map(|zones| {
+            zones.iter().map(|zone| Zone { access_percent: zone.access_percent, size: Bytes(zone.size) }).collect()
+        }))),
+        Distribution::Sequence(blocks) => Law::Sequence(blocks.clone()),
+    }
+}
+
+fn coverage(copy: &mut Copy<'_>) -> Coverage {
+    let work = &copy.job.direction;
+    if !copy.is_random() {
+        return Coverage::default();
+    }
+    if copy.has_own_alignment() && !work.norandommap {
+        copy.fix(
+            "norandommap, because `ba` differs from the block size, and what is done cannot be remembered by blocks",
+        );
+    }
+    if work.distribution != Distribution::Uniform {
+        if !work.norandommap {
+            copy.fix("norandommap, because the offsets are not spread evenly, and blocks must come again");
+        }
+        return Coverage::Again;
+    }
+    match work.generator {
+        Generator::Lfsr => Coverage::OnceByRegister,
+        _ if copy.forgets_blocks() => Coverage::Again,
+        _ => Coverage::Once,
+    }
+}
+
+fn file_choice(service: FileService) -> FileChoice {
+    match service {
+        FileService::RoundRobin { ops } => FileChoice::RoundRobin { ops },
+        FileService::Sequential => FileChoice::Sequential,
+        FileService::Random { ops } => FileChoice::Random { ops },
+        FileService::Curved { curve: shape, center } => FileChoice::Curved { curve: curve(shape), center, ops: 1 },
+    }
+}
+
+fn trim_amid(copy: &Copy<'_>) -> Option<TrimAmid> {
+    let trim = &copy.job.trim;
+    let percent = u8::try_from(trim.percentage.min(100)).ok().filter(|percent| *percent > 0)?;
+    Some(TrimAmid { percent, backlog: trim.backlog, batch: trim.backlog_batch, expects_zeros: trim.verify_zero })
+}
+
+fn zones(copy: &mut Copy<'_>) -> Option<ZoneStride> {
+    let zones = &copy.job.zones;
+    // fio works in strides wherever a zone's size is said and nothing else is.
+    let strides = match zones.mode {
+        ZoneMode::Strided => true,
+        ZoneMode::None if zones.size_bytes.is_some() => {
+            if copy.is_said("zonemode") {
+                let why = "a zone's size has no meaning without zones; leave one of them out";
+                copy.wrong(Wrong::Contradiction { first: "zonemode=none", second: "zonesize", why });
+                return None;
+            }
+            true
+        }
+        ZoneMode::None | ZoneMode::Zoned => false,
+    };
+    if !strides {
+        return None;
+    }
+    let Some(size) = zones.size_bytes else {
+        let why = "a stride goes from zone to zone";
+        copy.wrong(Wrong::Needs { option: "zonemode=strided", needs: "zonesize", why });
+        return None;
+    };
+    let open = copy.job.files.openfiles.map_or(copy.names.count(), |open| (open as usize).min(copy.names.count()));
+    if open > 1 {
+        copy.fix("no zones, because strides are over one file, and several are open");
+        return None;
+    }
+    let skip = match zones.skip {
+        Region::Bytes(bytes) => bytes,
+        Region::Percent(percent) => {
+            copy.unsupported("zoneskip", format!("{percent} % of what, is not said; use bytes"));
+            0
+        }
+        Region::Zones(count) => u64::from(count).saturating_mul(size),
+    };
+    Some(ZoneStride { size: Bytes(size), range: Bytes(zones.range_bytes.unwrap_or(size)), skip: Bytes(skip) })
+}
+
+fn no_overlap(copy: &mut Copy<'_>) -> bool {
+    use crate::fio::job::words::SubmitMode;
+    if !copy.job.direction.serialize_overlap {
+        return false;
+    }
+    let one_reader_or_depth = !(copy.writes() || copy.trims()) || copy.job.queue.iodepth <= 1;
+    if one_reader_or_depth && copy.job.queue.submit_mode == SubmitMode::Inline {
+        copy.fix("no look at overlaps, because ops that only read, or one at a time, never get into one another's way");
+        return false;
+    }
+    true
+}
+
+/// Sizes of ops that say what a job does: `4KiB`, or `4KiB to 64KiB`.
+pub(super) fn span(sizes: &PerDirection<Sizes>, kind: ByKind<bool>) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for (moves, sizes) in [(kind.read, &sizes.read), (kind.write, &sizes.write), (kind.trim, &sizes.trim)] {
+        let text = match (smallest(sizes), largest(sizes)) {
+            (low, high) if low == high => Bytes(low).to_string(),
+            (low, high) => format!("{} to {}", Bytes(low), Bytes(high)),
+        };
+        if moves && !parts.contains(&text) {
+            parts.push(text);
+        }
+    }
+    parts.join(" or ")
+}

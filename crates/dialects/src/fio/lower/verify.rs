@@ -1,0 +1,160 @@
+//! How a job's blocks are stamped and read back.
+
+use super::clone::Copy;
+use super::error::Wrong;
+use super::parts::pattern;
+use super::sizes::Layout;
+use super::stream::{largest, smallest};
+use crate::fio::job::words::VerifyMethod as Said;
+use crate::fio::value::direction::Order;
+use plumb_workload::Bytes;
+use plumb_workload::job::{VerifyMethod, VerifyRules, VerifyState};
+use std::path::PathBuf;
+
+/// Bytes of a stamp without what its method adds. Source: `struct verify_header`, fio's verify.h.
+const STAMP_BYTES: u64 = 48;
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// Stamps and checks, where they are asked for.
+pub(super) fn rules(copy: &mut Copy<'_>, layout: &Layout) -> Option<VerifyRules> {
+    let said = copy.job.verify.clone();
+    let method = match said.method {
+        Said::None => return None,
+        Said::Md5 => VerifyMethod::Md5,
+        Said::Crc64 => VerifyMethod::Crc64,
+        Said::Crc32 => VerifyMethod::Crc32,
+        Said::Crc32c => VerifyMethod::Crc32c,
+        Said::Crc16 => VerifyMethod::Crc16,
+        Said::Crc7 => VerifyMethod::Crc7,
+        Said::Sha1 => VerifyMethod::Sha1,
+        Said::Sha256 => VerifyMethod::Sha256,
+        Said::Sha512 => VerifyMethod::Sha512,
+        Said::Sha3_224 => VerifyMethod::Sha3_224,
+        Said::Sha3_256 => VerifyMethod::Sha3_256,
+        Said::Sha3_384 => VerifyMethod::Sha3_384,
+        Said::Sha3_512 => VerifyMethod::Sha3_512,
+        Said::XxHash => VerifyMethod::XxHash,
+        Said::Meta => VerifyMethod::Meta,
+        Said::Pattern => VerifyMethod::Pattern,
+        Said::PatternHeader => VerifyMethod::PatternHeader,
+        Said::Null => VerifyMethod::Null,
+    };
+    let interval = interval(copy, said.interval.unwrap_or(0).into());
+    if u64::from(said.offset) + STAMP_BYTES > interval {
+        let why = "the stamp does not fit into its interval; use larger blocks, or an earlier place";
+        copy.wrong(Wrong::Contradiction { first: "verify_offset", second: "verify_interval", why });
+    }
+    doubts(copy);
+    let expects_number = said.write_sequence && !forgets_number(copy, layout);
+    let expects_seed = said.header_seed && !forgets_seed(copy, layout);
+    let state = format!("local-{}-{}-verify.state", copy.job.name.replace('/', "."), copy.thread_number - 1);
+    let state = match copy.aux_path {
+        Some(directory) => PathBuf::from(directory).join(state),
+        None => PathBuf::from(state),
+    };
+    Some(VerifyRules {
+        method,
+        read_back: said.do_verify,
+        only: said.only,
+        flushed_only: said.after_fsync,
+        interval: Some(Bytes(interval)),
+        stamp_at: Bytes(said.offset.into()),
+        pattern: pattern(&said.pattern),
+        pattern_interval: said.pattern_interval.map(|bytes| Bytes(bytes.into())),
+        fatal: said.fatal,
+        dump: said.dump,
+        threads: said.async_threads,
+        thread_cpus: said.async_cpus.unwrap_or_default(),
+        backlog: said.backlog,
+        backlog_batch: said.backlog_batch,
+        redraw: said.experimental,
+        expects_number,
+        expects_seed,
+        state: VerifyState { load: said.state_load.then(|| state.clone()), save: said.state_save.then_some(state) },
+    })
+}
+
+/// What one stamp covers: no more than the smallest block, and a divisor of the smallest and the largest.
+fn interval(copy: &mut Copy<'_>, said: u64) -> u64 {
+    let sizes = copy.job.direction.sizes();
+    let (low, high) = (smallest(&sizes.write).max(1), largest(&sizes.write).max(1));
+    let mut interval = if said == 0 && low != high { low } else { said };
+    if interval > low {
+        interval = low;
+    } else if copy.reads() && interval > smallest(&sizes.read) {
+        interval = smallest(&sizes.read);
+    }
+    if interval == 0 || low % interval != 0 || high % interval != 0 {
+        interval = gcd(low, high);
+    }
+    if said != 0 && said != interval {
+        copy.fix(format!("a stamp covers {}, because it must be a divisor of every block", Bytes(interval)));
+    }
+    interval
+}
+
+/// A block may have been written more than once, in an order that nobody knows.
+fn may_overlap(copy: &Copy<'_>, layout: &Layout) -> bool {
+    let work = &copy.job.direction;
+    let moved = layout.io_bytes.map_or(layout.bytes, |bytes| bytes.0);
+    let jumps = match work.rw.order {
+        Order::Sequential { skip_bytes } => skip_bytes != 0,
+        Order::Random { ops_per_draw } => ops_per_draw > 1,
+    };
+    copy.forgets_blocks() || work.softrandommap || jumps || moved > layout.bytes
+}
+
+fn forgets_number(copy: &mut Copy<'_>, layout: &Layout) -> bool {
+    if copy.is_said("verify_write_sequence") {
+        return false;
+    }
+    let out_of_order = copy.forgets_blocks() && copy.depth() > 1;
+    let forgets = copy.job.verify.only || out_of_order || (copy.job.verify.experimental && may_overlap(copy, layout));
+    if forgets {
+        copy.fix(
+            "the number of the write in a stamp is not checked, because it cannot be known (verify_write_sequence)",
+        );
+    }
+    forgets
+}
+
+fn forgets_seed(copy: &mut Copy<'_>, layout: &Layout) -> bool {
+    if copy.is_said("verify_header_seed") {
+        return false;
+    }
+    let forgets =
+        copy.job.verify.only || !copy.writes() || copy.job.verify.backlog.is_some() || may_overlap(copy, layout);
+    if forgets {
+        copy.fix("the seed in a stamp is not checked, because it cannot be known (verify_header_seed)");
+    }
+    forgets
+}
+
+fn doubts(copy: &mut Copy<'_>) {
+    let job = copy.job;
+    let reads_back = copy.writes() && job.verify.do_verify;
+    let names_are_shared =
+        !job.files.filenames.is_empty() || !job.files.filename_format.to_lowercase().contains("$jobnum");
+    if reads_back && job.identity.numjobs > 1 && names_are_shared && copy.number == 0 {
+        copy.warnings
+            .push("several copies write to the same files, and may find one another's blocks wrong".to_owned());
+    }
+    let never_ends = job.stop.time_based && job.stop.runtime.is_some();
+    if reads_back && never_ends && !copy.reads() && job.verify.backlog.is_none() {
+        let text = "nothing is ever read back, because writing takes all of the runtime; leave out `time_based`, or set \
+                    `verify_backlog`";
+        copy.warnings.push(text.to_owned());
+    }
+    let sizes = job.direction.sizes();
+    let one_size = [&sizes.read, &sizes.write, &sizes.trim]
+        .into_iter()
+        .all(|each| smallest(each) == largest(each) && smallest(each) == smallest(&sizes.read));
+    if copy.forgets_blocks() && !one_size {
+        let text = "blocks of several sizes overlap, because nothing remembers what is done (norandommap); verifying may find \
+                    less than it should";
+        copy.warnings.push(text.to_owned());
+    }
+}
