@@ -66,8 +66,12 @@ pub(crate) enum Ends {
     Itself,
     /// All workers of these groups.
     Groups(Vec<usize>),
+    /// All workers of these groups, where it failed.
+    GroupsIfFailed(Vec<usize>),
     /// The whole phase.
     Phase,
+    /// The whole phase, where it failed.
+    PhaseIfFailed,
     /// The whole run.
     Run,
     /// The whole run, where it failed.
@@ -107,7 +111,9 @@ pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError
             ends: match &group.when_done {
                 WhenDone::Itself => Ends::Itself,
                 WhenDone::Groups(names) => Ends::Groups(resolve(number, "when-done", names)?),
+                WhenDone::GroupsIfFailed(names) => Ends::GroupsIfFailed(resolve(number, "when-done", names)?),
                 WhenDone::Phase => Ends::Phase,
+                WhenDone::PhaseIfFailed => Ends::PhaseIfFailed,
                 WhenDone::Run => Ends::Run,
                 WhenDone::RunIfFailed => Ends::RunIfFailed,
             },

@@ -63,6 +63,9 @@ impl BoundBackend {
             Backend::IoUring { .. } => (BoundBackend::IoUring(RingModes::of(backend)), None),
             Backend::Null => (BoundBackend::Null, None),
             Backend::Sim => return Err("the sim backend goes with a `sim` target".to_owned()),
+            Backend::Foreign { engine, .. } => {
+                return Err(format!("Plumb does not have the engine `{engine}`; use one of its own backends"));
+            }
             other => (BoundBackend::Other(other.clone()), None),
         })
     }
@@ -249,6 +252,7 @@ fn calls<'a>(
         | Backend::PosixAio
         | Backend::SeekVectored
         | Backend::Null
+        | Backend::Foreign { .. }
         | Backend::Sim => return Err("it does not do one op at a time; this is a defect of Plumb".to_owned()),
     })
 }

@@ -130,6 +130,7 @@ impl JobWorker {
         let lock_files = files._owned.clone();
         let mut request = BackendRequest::new(backend, self.group.depth, files, access, smallest, self.stream());
         request.drops_pages = self.job.files.direct && self.group.backend == Backend::Mmap;
+        request.atomic_writes = self.job.files.atomic_writes;
         request.hint = self.job.files.hint;
         request.priorities = self.job.process.command_priorities.clone();
         let worker = &*self;

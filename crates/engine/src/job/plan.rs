@@ -9,7 +9,6 @@ use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::run::Setting;
 use crate::targets::{OpenTarget, OpenTargets};
 use plumb_workload::job::{FileRange, JobOps};
-use plumb_workload::phase::RwFlag;
 use plumb_workload::{Backend, Bytes, Job, Nanos, Pace, Target, Workload};
 use std::sync::Arc;
 
@@ -70,8 +69,8 @@ pub(crate) fn worker(
     let plan = plan(seat, &mut job, target)?;
     let (files, backend, note) = match (target, workload.target.get(&group.target)) {
         (OpenTarget::Job(open), Some(Target::JobFiles(files))) => {
-            let backend = with_atomic(&group.backend, &job).map_err(|reason| seat.error(reason))?;
-            let (backend, note) = BoundBackend::of(&backend, group.depth).map_err(|error| seat.error(error))?;
+            refuse_torn(&group.backend, &job).map_err(|reason| seat.error(reason))?;
+            let (backend, note) = BoundBackend::of(&group.backend, group.depth).map_err(|error| seat.error(error))?;
             (WorkerFiles::Of { target: Arc::clone(open), files: files.clone() }, backend, note)
         }
         (OpenTarget::Null { bytes }, _) => {
@@ -131,22 +130,14 @@ fn handing(backend: &Backend, depth: u32) -> Handing {
     }
 }
 
-/// The backend with what makes its writes atomic, where that is asked for.
-fn with_atomic(backend: &Backend, job: &Job) -> Result<Backend, String> {
-    let mut backend = backend.clone();
-    if !job.files.atomic_writes {
-        return Ok(backend);
-    }
-    match &mut backend {
-        Backend::Preadv2 { flags, .. } | Backend::IoUring { flags, .. } => {
-            if !flags.contains(&RwFlag::Atomic) {
-                flags.push(RwFlag::Atomic);
-            }
-            Ok(backend)
-        }
+/// Whether the backend has atomic writes, where they are asked for.
+fn refuse_torn(backend: &Backend, job: &Job) -> Result<(), String> {
+    match backend {
+        Backend::Preadv2 { .. } | Backend::IoUring { .. } | Backend::Libaio { .. } => Ok(()),
+        _ if !job.files.atomic_writes => Ok(()),
         other => Err(format!(
-            "the backend `{}` has no atomic writes; use preadv2 (fio's pvsync2) or io-uring, or leave `atomic-writes` \
-             (fio's atomic) out",
+            "the backend `{}` has no atomic writes; use preadv2 (fio's pvsync2), libaio or io-uring, or leave \
+             `atomic-writes` (fio's atomic) out",
             other.name()
         )),
     }

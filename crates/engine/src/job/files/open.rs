@@ -132,7 +132,13 @@ impl JobOpener {
                 files.fds = owned.iter().map(AsRawFd::as_raw_fd).collect();
                 files._owned = owned.into();
             }
-            FileUse::Called(_) | FileUse::Unused => files.fds = vec![NOT_OPEN; count],
+            // Calls on names open nothing.
+            FileUse::Called(_) => {}
+            FileUse::Unused => files.fds = vec![NOT_OPEN; count],
+        }
+        // All others ask for the few paths that they want to tell of.
+        if matches!(backend, Backend::Files(_) | Backend::Stdio | Backend::Mmap) {
+            files.paths = (0..count).map(|number| self.target.paths.path(number)).collect();
         }
         files.opener = Some(Arc::clone(self) as Arc<dyn Opener>);
         files.flush_at_close = job.moves().write && job.syncs.at_close;
