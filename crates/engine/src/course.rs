@@ -86,12 +86,12 @@ impl Course {
     fn end(&mut self, control: &ControlBlock, group: usize, stands: Standing) {
         match &self.groups[group].ends {
             Ends::Itself => {}
-            Ends::Groups(groups) => {
+            Ends::RunIfFailed | Ends::GroupsIfFailed(_) | Ends::PhaseIfFailed if stands != Standing::Failed => {}
+            Ends::Groups(groups) | Ends::GroupsIfFailed(groups) => {
                 let workers = groups.iter().flat_map(|&group| &self.members[group]);
                 workers.for_each(|&worker| control.stop_worker(worker));
             }
-            Ends::Phase => control.request_stop(),
-            Ends::RunIfFailed if stands != Standing::Failed => {}
+            Ends::Phase | Ends::PhaseIfFailed => control.request_stop(),
             Ends::Run | Ends::RunIfFailed => {
                 self.ends_run = true;
                 control.request_stop();
@@ -149,6 +149,10 @@ mod tests {
             (Ends::Run, Standing::Over, [true, true, true], true),
             (Ends::RunIfFailed, Standing::Over, [false, false, false], false),
             (Ends::RunIfFailed, Standing::Failed, [true, true, true], true),
+            (Ends::GroupsIfFailed(vec![1]), Standing::Over, [false, false, false], false),
+            (Ends::GroupsIfFailed(vec![1]), Standing::Failed, [false, true, false], false),
+            (Ends::PhaseIfFailed, Standing::Over, [false, false, false], false),
+            (Ends::PhaseIfFailed, Standing::Failed, [true, true, true], false),
         ] {
             let groups = [ends(rule.clone()), ends(Ends::Itself), ends(Ends::Itself)];
             let (control, mut course) = course(&groups, &[0, 1, 2]);
