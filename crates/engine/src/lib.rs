@@ -43,8 +43,8 @@ pub mod tree;
 mod worker;
 
 pub use backend::Errno;
-pub use job::replay;
 pub use job::files::JobFilesError;
+pub use job::replay;
 pub use observer::{Nobody, Observer, PhaseNow, TargetView, WorkerNow, WorkerState};
 pub use oplog::LoggedOp;
 pub use phase::{INTERVAL_NS, Live, PhaseError};

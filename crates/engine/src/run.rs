@@ -2,8 +2,8 @@
 
 use crate::control::CommonLimit;
 use crate::guard::{Guard, Permissions, Refusal};
-use crate::job::replay::Recordings;
 use crate::job::files::JobFilesError;
+use crate::job::replay::Recordings;
 use crate::observer::{Observer, PhaseNow, TargetView};
 use crate::oplog::LoggedOp;
 use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
