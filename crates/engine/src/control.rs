@@ -4,16 +4,21 @@
 use crate::clock::Ticks;
 use crate::shared::{Shareable, SharedSlice};
 use std::io;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::ops::Deref;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::time::Duration;
 
 /// The shared words of a phase. Zeroed is "not begun".
 #[repr(C)]
 pub(crate) struct Control {
-    /// Not 0 when workers shall end after the op at hand.
-    stop: AtomicU64,
-    /// When the clock starts; 0 while workers are still being made ready.
-    go_at: AtomicU64,
+    /// Changes whenever there is something new for a worker that waits for its start.
+    news: AtomicU32,
+    _unused: AtomicU32,
+    /// When the phase begins.
+    begins_at: AtomicU64,
+    /// When the phase's ramp is over.
+    ramp_ends_at: AtomicU64,
     /// When the phase's time is over.
     deadline: AtomicU64,
     ready: AtomicU64,
@@ -36,32 +41,131 @@ pub(crate) struct CommonLimit {
     pub(crate) bytes: Option<u64>,
 }
 
-impl Control {
-    /// True when workers shall end: asked to, or past the deadline.
+/// The shared words of one worker, in a cache line of their own.
+#[repr(C, align(64))]
+pub(crate) struct WorkerWords {
+    /// When the worker shall look up: [`STOPPED`], or when its ramp, its own time or the phase's is over. It only falls,
+    /// but for the end of the ramp, which the worker itself exchanges for what comes next.
+    deadline: AtomicU64,
+    /// When it starts; 0 while that is not known.
+    go_at: AtomicU64,
+    /// Where its measured time begins; 0 before.
+    measured_at: AtomicU64,
+}
+
+// SAFETY: repr(C), nothing but AtomicU64.
+unsafe impl Shareable for WorkerWords {}
+
+/// A deadline that is always over.
+const STOPPED: Ticks = 0;
+
+/// Longest sleep of a worker that waits for its start.
+const LONGEST_SLEEP: Duration = Duration::from_millis(100);
+
+/// What one worker sees of its phase, and says to it.
+#[derive(Clone, Copy)]
+pub(crate) struct WorkerControl<'a> {
+    phase: &'a Control,
+    workers: &'a [WorkerWords],
+    own: &'a WorkerWords,
+}
+
+impl Deref for WorkerControl<'_> {
+    type Target = Control;
+
+    fn deref(&self) -> &Control {
+        self.phase
+    }
+}
+
+fn stop_all(phase: &Control, workers: &[WorkerWords]) {
+    for worker in workers {
+        worker.deadline.store(STOPPED, Release);
+    }
+    phase.tell();
+}
+
+impl WorkerControl<'_> {
+    /// True when the worker shall end, or has reached the end of its ramp.
     #[inline(always)]
     pub(crate) fn stops_at(&self, now: Ticks) -> bool {
-        now >= self.deadline.load(Relaxed) || self.stop.load(Relaxed) != 0
+        now >= self.own.deadline.load(Relaxed)
     }
 
-    /// Asks all workers to end after the op at hand.
+    /// Asks all workers of the phase to end after the op at hand.
     pub(crate) fn request_stop(&self) {
-        self.stop.store(1, Release);
+        stop_all(self.phase, self.workers);
     }
 
-    /// True when workers were asked to end.
+    /// True when this worker was asked to end.
     pub(crate) fn stop_requested(&self) -> bool {
-        self.stop.load(Acquire) != 0
+        self.own.deadline.load(Acquire) == STOPPED
     }
 
-    /// Starts the clock at `at`; the deadline is when the phase's time is over.
-    pub(crate) fn release(&self, at: Ticks, deadline: Option<Ticks>) {
-        self.deadline.store(deadline.unwrap_or(Ticks::MAX), Relaxed);
-        self.go_at.store(at.max(1), Release);
+    /// Waits until it is known when the worker starts. `None` when it is stopped before that.
+    pub(crate) fn wait_for_go(&self) -> Option<Ticks> {
+        loop {
+            let news = self.phase.news.load(Acquire);
+            if self.stop_requested() {
+                return None;
+            }
+            match self.own.go_at.load(Acquire) {
+                0 => self.phase.wait_for_news(news),
+                at => return Some(at),
+            }
+        }
     }
 
-    /// When the clock starts, once that is known.
-    pub(crate) fn started_at(&self) -> Option<Ticks> {
-        Some(self.go_at.load(Acquire)).filter(|&at| at != 0)
+    /// Exchanges the deadline at hand for the next. False when the worker was stopped meanwhile.
+    pub(crate) fn move_deadline(&self, from: Ticks, to: Ticks) -> bool {
+        self.own.deadline.compare_exchange(from, to.max(STOPPED + 1), AcqRel, Relaxed).is_ok()
+    }
+
+    /// Says where the worker's measured time begins.
+    pub(crate) fn measures_from(&self, at: Ticks) {
+        self.own.measured_at.store(at.max(1), Release);
+    }
+}
+
+impl Control {
+    /// When the phase's time is over.
+    pub(crate) fn deadline(&self) -> Ticks {
+        self.deadline.load(Relaxed)
+    }
+
+    /// When the phase began.
+    pub(crate) fn began_at(&self) -> Ticks {
+        self.begins_at.load(Relaxed)
+    }
+
+    /// When the phase's ramp is over.
+    pub(crate) fn ramp_ends_at(&self) -> Ticks {
+        self.ramp_ends_at.load(Relaxed)
+    }
+
+    /// Wakes those who wait for their start.
+    fn tell(&self) {
+        self.news.fetch_add(1, Release);
+        #[cfg(target_os = "linux")]
+        // SAFETY: the address is that of a live, aligned 32-bit word; waking touches no memory.
+        unsafe {
+            libc::syscall(libc::SYS_futex, self.news.as_ptr(), libc::FUTEX_WAKE, i32::MAX)
+        };
+    }
+
+    /// Waits until there is other news than `seen`, but not for long.
+    fn wait_for_news(&self, seen: u32) {
+        #[cfg(target_os = "linux")]
+        {
+            let longest = libc::timespec { tv_sec: 0, tv_nsec: LONGEST_SLEEP.subsec_nanos().into() };
+            // SAFETY: a live, aligned 32-bit word in shared memory and a live timespec. That the word has changed, a
+            // signal and the time-out all end in another look.
+            unsafe { libc::syscall(libc::SYS_futex, self.news.as_ptr(), libc::FUTEX_WAIT, seen, &raw const longest) };
+        }
+        #[cfg(not(target_os = "linux"))]
+        if self.news.load(Acquire) == seen {
+            std::thread::sleep(LONGEST_SLEEP / 100);
+        }
     }
 
     /// A worker is ready for the barrier.
@@ -129,19 +233,25 @@ pub(crate) struct FlowWords {
 // SAFETY: repr(C), nothing but AtomicU64.
 unsafe impl Shareable for FlowWords {}
 
-/// The control words of one phase, the numbers of its shared schedules and the words of its flows, each one a worker
-/// group.
+/// The control words of one phase and of its workers, and the numbers of its shared schedules and the words of its flows,
+/// one a worker group.
 pub(crate) struct ControlBlock {
     control: SharedSlice<Control>,
+    workers: SharedSlice<WorkerWords>,
     schedules: SharedSlice<AtomicU64>,
     flows: SharedSlice<FlowWords>,
 }
 
 impl ControlBlock {
-    /// Zeroed words for a phase with so many groups.
-    pub(crate) fn new(groups: usize) -> io::Result<ControlBlock> {
+    /// Words of a phase with so many groups and workers that has not begun.
+    pub(crate) fn new(groups: usize, workers: usize) -> io::Result<ControlBlock> {
+        let workers: SharedSlice<WorkerWords> = SharedSlice::new(workers)?;
+        for worker in workers.iter() {
+            worker.deadline.store(Ticks::MAX, Relaxed);
+        }
         Ok(ControlBlock {
             control: SharedSlice::new(1)?,
+            workers,
             schedules: SharedSlice::new(groups)?,
             flows: SharedSlice::new(groups)?,
         })
@@ -150,6 +260,48 @@ impl ControlBlock {
     /// The phase's words.
     pub(crate) fn control(&self) -> &Control {
         &self.control[0]
+    }
+
+    /// What a worker sees.
+    pub(crate) fn worker(&self, number: usize) -> WorkerControl<'_> {
+        WorkerControl { phase: self.control(), workers: &self.workers, own: &self.workers[number] }
+    }
+
+    /// Sets when the phase begins and ends, before the first worker is released.
+    pub(crate) fn set_times(&self, times: PhaseTimes) {
+        let control = self.control();
+        control.begins_at.store(times.begins_at, Relaxed);
+        control.ramp_ends_at.store(times.ramp_ends_at, Relaxed);
+        control.deadline.store(times.deadline.unwrap_or(Ticks::MAX), Relaxed);
+    }
+
+    /// Starts these workers, each at its time.
+    pub(crate) fn release(&self, workers: impl Iterator<Item = Departure>) {
+        for Departure { worker, at } in workers {
+            self.workers[worker].go_at.store(at.max(1), Release);
+        }
+        self.control().tell();
+    }
+
+    /// Asks all workers to end after the op at hand.
+    pub(crate) fn request_stop(&self) {
+        stop_all(self.control(), &self.workers);
+    }
+
+    /// Asks one worker to end after the op at hand.
+    pub(crate) fn stop_worker(&self, number: usize) {
+        self.workers[number].deadline.store(STOPPED, Release);
+        self.control().tell();
+    }
+
+    /// When a worker starts, once that is known.
+    pub(crate) fn go_at(&self, number: usize) -> Option<Ticks> {
+        Some(self.workers[number].go_at.load(Acquire)).filter(|&at| at != 0)
+    }
+
+    /// Where a worker's measured time begins, once it has.
+    pub(crate) fn measured_at(&self, number: usize) -> Option<Ticks> {
+        Some(self.workers[number].measured_at.load(Acquire)).filter(|&at| at != 0)
     }
 
     /// The number of the next start of a group's shared schedule.
@@ -163,18 +315,62 @@ impl ControlBlock {
     }
 }
 
+/// When a phase begins and ends.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PhaseTimes {
+    pub(crate) begins_at: Ticks,
+    pub(crate) ramp_ends_at: Ticks,
+    /// When its time is over, where it has one.
+    pub(crate) deadline: Option<Ticks>,
+}
+
+/// A worker and when it starts.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Departure {
+    pub(crate) worker: usize,
+    pub(crate) at: Ticks,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_common_limit_is_used_up_exactly() {
-        let block = ControlBlock::new(0).unwrap();
+        let block = ControlBlock::new(0, 0).unwrap();
         block.control().set_limit(CommonLimit { ops: Some(3), bytes: None });
         let claims: Vec<bool> = (0..5).map(|_| block.control().claim(4096)).collect();
         assert_eq!(claims, [true, true, true, false, false]);
         block.control().set_limit(CommonLimit { ops: None, bytes: Some(8192) });
         let claims: Vec<bool> = (0..3).map(|_| block.control().claim(4096)).collect();
         assert_eq!(claims, [true, true, false]);
+    }
+
+    #[test]
+    fn a_stop_outlives_the_end_of_a_ramp() {
+        let block = ControlBlock::new(0, 2).unwrap();
+        let worker = block.worker(1);
+        assert!(worker.move_deadline(Ticks::MAX, 500), "the ramp begins");
+        assert!(worker.move_deadline(500, 900), "and ends");
+        assert!(!worker.stops_at(899) && worker.stops_at(900));
+        block.stop_worker(1);
+        assert!(worker.stops_at(1) && worker.stop_requested());
+        assert!(!worker.move_deadline(900, 1200), "nobody who was stopped goes on");
+        assert!(!block.worker(0).stop_requested(), "which is nobody else's stop");
+        block.worker(0).request_stop();
+        assert!(block.worker(0).stop_requested());
+    }
+
+    #[test]
+    fn a_worker_waits_for_its_own_start_and_notices_a_stop() {
+        let block = ControlBlock::new(0, 2).unwrap();
+        std::thread::scope(|scope| {
+            let (first, second) =
+                (scope.spawn(|| block.worker(0).wait_for_go()), scope.spawn(|| block.worker(1).wait_for_go()));
+            block.release([Departure { worker: 1, at: 7 }].into_iter());
+            assert_eq!(second.join().unwrap(), Some(7));
+            block.request_stop();
+            assert_eq!(first.join().unwrap(), None);
+        });
     }
 }

@@ -1,8 +1,10 @@
 //! The workers of a phase as the threads and processes that they are: started, waited for, and gone in the end.
 #![allow(unsafe_code)]
 
+use crate::course::Standing;
 use crate::gate::{Gate, PhaseMemory, WorkerSpec, worker_main};
 use crate::phase::PhaseError;
+use crate::plan::GroupRun;
 use plumb_workload::RunAs;
 use std::io;
 use std::sync::Arc;
@@ -34,23 +36,30 @@ pub(crate) struct Crew {
     started: u64,
     threads: Vec<Thread>,
     processes: Vec<Process>,
-    died: u64,
+    /// Workers that died without saying so.
+    dead: Vec<usize>,
 }
 
 impl Crew {
     /// Nobody yet.
     pub(crate) fn new(memory: Arc<PhaseMemory>) -> Crew {
-        Crew { memory, started: 0, threads: Vec::new(), processes: Vec::new(), died: 0 }
+        Crew { memory, started: 0, threads: Vec::new(), processes: Vec::new(), dead: Vec::new() }
     }
 
     /// Starts all workers. After an error, those before are running.
-    pub(crate) fn start(&mut self, run_as: &[RunAs], workers: Vec<WorkerSpec>) -> Result<(), PhaseError> {
+    pub(crate) fn start(
+        &mut self,
+        run_as: &[RunAs],
+        groups: &[GroupRun],
+        workers: Vec<WorkerSpec>,
+    ) -> Result<(), PhaseError> {
         // Processes first: a fork copies only the calling thread, so the fewer threads hold locks the better.
         let mut order: Vec<(usize, WorkerSpec)> = workers.into_iter().enumerate().collect();
         order.sort_by_key(|(number, _)| run_as[*number] == RunAs::Thread);
         for (number, spec) in order {
             let name = spec.name.clone();
-            let gate = Gate::new(Arc::clone(&self.memory), number, &spec);
+            let group = &groups[spec.group];
+            let gate = Gate::new(Arc::clone(&self.memory), number, &spec, group, run_as[number]);
             match run_as[number] {
                 RunAs::Thread => {
                     start_thread(number, gate, spec).map(|handle| self.threads.push(Thread { handle, number }))
@@ -64,19 +73,36 @@ impl Crew {
     }
 
     /// Workers that died without saying so.
-    pub(crate) fn died(&self) -> u64 {
-        self.died
+    pub(crate) fn dead(&self) -> &[usize] {
+        &self.dead
+    }
+
+    /// How many workers are over.
+    pub(crate) fn over(&self) -> u64 {
+        self.memory.control.control().done() + self.dead.len() as u64
+    }
+
+    /// How a worker stands.
+    pub(crate) fn standing(&self, number: usize) -> Standing {
+        let report = self.memory.reports.worker(number);
+        if report.said_done.load(Acquire) == 0 && !self.dead.contains(&number) {
+            Standing::Present
+        } else if report.has_failed() {
+            Standing::Failed
+        } else {
+            Standing::Over
+        }
     }
 
     /// Whether every worker is ready for the barrier, or over.
     pub(crate) fn all_ready(&self) -> bool {
         let control = self.memory.control.control();
-        control.ready() + control.done() + self.died >= self.started
+        control.ready() + self.over() >= self.started
     }
 
     /// Whether every worker is over.
     pub(crate) fn all_done(&self) -> bool {
-        self.memory.control.control().done() + self.died >= self.started
+        self.over() >= self.started
     }
 
     /// Waits until something happens, but no longer than that, and reaps processes that have ended.
@@ -94,7 +120,7 @@ impl Crew {
     }
 
     fn reap(&mut self) {
-        let (memory, died) = (&self.memory, &mut self.died);
+        let (memory, dead) = (&self.memory, &mut self.dead);
         self.processes.retain(|process| {
             let mut status = 0;
             // SAFETY: writes into a live int; the child is ours and not yet reaped.
@@ -103,8 +129,8 @@ impl Crew {
             }
             let report = memory.reports.worker(process.number);
             if report.said_done.load(Acquire) == 0 {
-                *died += 1;
-                report.failure.write(way_of_death(status).as_bytes());
+                dead.push(process.number);
+                report.fail(&way_of_death(status));
                 report.ends_at(memory.clock.now());
             }
             false

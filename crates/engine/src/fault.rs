@@ -11,7 +11,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU8, AtomicU64};
 
 const TEXT_BYTES: usize = 512;
@@ -56,7 +56,7 @@ struct FaultCell {
 pub(crate) struct ReportCells {
     faults: [FaultCell; Fault::KEPT],
     kept: AtomicU64,
-    /// Why it could not start, or died.
+    /// Why it could not start, or failed, or died.
     pub(crate) failure: TextCell,
     /// What was asked for and not had, a line each.
     pub(crate) fallbacks: TextCell,
@@ -69,6 +69,16 @@ pub(crate) struct ReportCells {
     pub(crate) cpu_system_ns: AtomicU64,
     /// Voluntary context switches: how often it went to sleep by itself.
     pub(crate) sleeps: AtomicU64,
+    /// Involuntary context switches: how often its processor was taken away.
+    pub(crate) preemptions: AtomicU64,
+    /// Page faults that needed I/O.
+    pub(crate) major_faults: AtomicU64,
+    /// Page faults that needed none.
+    pub(crate) minor_faults: AtomicU64,
+    /// Its process number, or its thread's; 0 until it says so.
+    pub(crate) pid: AtomicU64,
+    /// Not 0 when it ended otherwise than by a limit or a stop.
+    pub(crate) failed: AtomicU64,
     /// Time to make the content of one write, ns.
     pub(crate) fill_cost_ns: AtomicU64,
     /// Time to verify the content of one read, ns.
@@ -146,6 +156,28 @@ impl ReportCells {
         let _ = self.ended_at.compare_exchange(0, now, Release, Relaxed);
     }
 
+    /// Adds a line to what was asked for and not had.
+    pub(crate) fn add_fallback(&self, note: &str) {
+        let mut notes = self.fallbacks.read();
+        if !notes.is_empty() {
+            notes.push(b'\n');
+        }
+        notes.extend_from_slice(note.as_bytes());
+        self.fallbacks.write(&notes);
+    }
+
+    /// Keeps why it failed, unless that is known already.
+    pub(crate) fn fail(&self, reason: &str) {
+        if self.failed.swap(1, AcqRel) == 0 {
+            self.failure.write(reason.as_bytes());
+        }
+    }
+
+    /// Whether it ended otherwise than by a limit or a stop.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed.load(Acquire) != 0
+    }
+
     /// How far its source came; `None` where it never said so, or more was not done than can be remembered.
     pub(crate) fn yielded(&self) -> Option<Yielded> {
         let ops = self.yielded.load(Acquire).checked_sub(1)?;
@@ -163,7 +195,8 @@ impl ReportCells {
         self.yielded.store(yielded.ops + 1, Release);
     }
 
-    fn faults(&self) -> Vec<Fault> {
+    /// Its kept failures.
+    pub(crate) fn faults(&self) -> Vec<Fault> {
         let kept = (self.kept.load(Acquire) as usize).min(Fault::KEPT);
         let text = |cell: &TextCell| String::from_utf8_lossy(&cell.read()).into_owned();
         self.faults[..kept]
@@ -213,6 +246,12 @@ impl<'a> FaultLog<'a> {
         cell.path.write(path.as_os_str().as_bytes());
         cell.message.write(message.as_bytes());
         self.cells.kept.store(kept + 1, Release);
+    }
+
+    /// The worker ends as failed.
+    #[cold]
+    pub(crate) fn fail(&mut self, reason: &str) {
+        self.cells.fail(reason);
     }
 }
 

@@ -3,20 +3,21 @@
 #![allow(unsafe_code)]
 
 use crate::clock::{Clock, Ticks};
-use crate::control::{Control, ControlBlock, FlowWords};
+use crate::control::{ControlBlock, FlowWords, WorkerControl};
 use crate::fault::{FaultLog, ReportCells, Reports};
+use crate::oplog::OpLog;
 use crate::pacer::{Sharing, Waited, wait_until};
-use crate::recorder::{Cells, Recorder};
-use crate::worker::{Budget, Desk, Ended};
-use plumb_workload::OnError;
+use crate::plan::{GroupRun, WorkerRules};
+use crate::queue_cells::QueueCells;
+use crate::recorder::{Cells, Ramps, Recorder};
+use crate::worker::{Budget, Desk, Ended, Ramp};
+use plumb_workload::{OnError, RunAs};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 use std::time::Duration;
-
-/// How often a ready worker looks whether the clock has started.
-const READY_POLL: Duration = Duration::from_micros(50);
 
 /// Wakes the coordinator from any worker, thread or process: an eventfd.
 pub(crate) struct Bell {
@@ -43,9 +44,21 @@ impl Bell {
     /// Waits for a ring, a signal, or the time-out.
     pub(crate) fn wait(&self, timeout: Duration) {
         let mut poll = libc::pollfd { fd: self.fd.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        let timeout_ms = timeout.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as i32;
+        #[cfg(target_os = "linux")]
+        // SAFETY: timespec is plain data, valid when zeroed; one pollfd and a timespec, live for the call.
+        let rung = unsafe {
+            let mut longest: libc::timespec = std::mem::zeroed();
+            longest.tv_sec = timeout.as_secs().min(i32::MAX as u64) as libc::time_t;
+            longest.tv_nsec = timeout.subsec_nanos().into();
+            libc::ppoll(&raw mut poll, 1, &raw const longest, std::ptr::null())
+        };
+        #[cfg(not(target_os = "linux"))]
         // SAFETY: one pollfd, live for the call.
-        if unsafe { libc::poll(&raw mut poll, 1, timeout_ms) } > 0 {
+        let rung = unsafe {
+            let timeout_ms = timeout.as_nanos().div_ceil(1_000_000).min(i32::MAX as u128) as i32;
+            libc::poll(&raw mut poll, 1, timeout_ms)
+        };
+        if rung > 0 {
             let mut count = 0u64;
             // SAFETY: reads 8 bytes into a live u64.
             unsafe { libc::read(self.fd.as_raw_fd(), (&raw mut count).cast(), 8) };
@@ -59,18 +72,48 @@ pub(crate) struct PhaseMemory {
     pub(crate) control: ControlBlock,
     pub(crate) cells: Cells,
     pub(crate) reports: Reports,
+    pub(crate) queues: QueueCells,
+    /// Where single ops are recorded, by worker.
+    pub(crate) logs: Vec<Option<File>>,
     pub(crate) bell: Bell,
 }
 
 impl PhaseMemory {
-    pub(crate) fn new(clock: Clock, workers: usize, groups: usize) -> io::Result<PhaseMemory> {
+    /// What these workers of these groups need, under a phase with this ramp.
+    pub(crate) fn new(
+        clock: Clock,
+        workers: &[WorkerSpec],
+        groups: &[GroupRun],
+        phase_ramp_ns: u64,
+    ) -> io::Result<PhaseMemory> {
+        let ramps = phase_ramp_ns > 0 || groups.iter().any(|group| group.ramp_ns > 0);
+        let logs = workers.iter().map(|spec| spec.rules.keeps.ops.then(crate::oplog::log_file).transpose());
+        let depths: Vec<Option<u32>> = workers.iter().map(|spec| spec.rules.keeps.queue).collect();
         Ok(PhaseMemory {
             clock,
-            control: ControlBlock::new(groups)?,
-            cells: Cells::new(workers)?,
-            reports: Reports::new(workers)?,
+            control: ControlBlock::new(groups.len(), workers.len())?,
+            cells: Cells::new(workers.len(), if ramps { Ramps::Some } else { Ramps::None })?,
+            reports: Reports::new(workers.len())?,
+            queues: QueueCells::new(&depths)?,
+            logs: logs.collect::<io::Result<_>>()?,
             bell: Bell::new()?,
         })
+    }
+}
+
+#[cfg(test)]
+impl PhaseMemory {
+    /// For so many workers without anybody to use it.
+    pub(crate) fn for_tests(clock: Clock, workers: usize) -> PhaseMemory {
+        PhaseMemory {
+            clock,
+            control: ControlBlock::new(1, workers).unwrap(),
+            cells: Cells::new(workers, Ramps::None).unwrap(),
+            reports: Reports::new(workers).unwrap(),
+            queues: QueueCells::new(&[]).unwrap(),
+            logs: Vec::new(),
+            bell: Bell::new().unwrap(),
+        }
     }
 }
 
@@ -79,8 +122,10 @@ pub(crate) struct Gate {
     memory: Arc<PhaseMemory>,
     number: usize,
     pub(crate) group: usize,
-    budget: Budget,
-    on_error: OnError,
+    run_as: RunAs,
+    ramp_ns: u64,
+    time_ns: Option<u64>,
+    rules: WorkerRules,
 }
 
 /// What a worker does: makes its backend ready, passes the gate, runs its loop.
@@ -92,40 +137,80 @@ pub(crate) struct WorkerSpec {
     pub(crate) group: usize,
     pub(crate) depth: u32,
     pub(crate) cpu: Option<u32>,
-    pub(crate) budget: Budget,
-    pub(crate) on_error: OnError,
+    pub(crate) rules: WorkerRules,
     pub(crate) body: Body,
 }
 
-/// What the kernel charged to a thread. Source: getrusage(2).
+/// What the kernel charged to a worker. Source: getrusage(2).
 #[derive(Debug, Clone, Copy, Default)]
-struct CpuTime {
+pub(crate) struct Usage {
     user_ns: u64,
     system_ns: u64,
     /// Voluntary context switches.
     sleeps: u64,
+    /// Involuntary context switches.
+    preemptions: u64,
+    major_faults: u64,
+    minor_faults: u64,
 }
 
-fn thread_cpu_time() -> CpuTime {
-    // SAFETY: rusage is plain data, valid when zeroed.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+impl Usage {
+    /// Of the calling thread, or of its whole process where the worker is one: helpers are then its own.
+    pub(crate) fn now(run_as: RunAs) -> Usage {
+        // SAFETY: rusage is plain data, valid when zeroed.
+        let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+        #[cfg(target_os = "linux")]
+        let who = if run_as == RunAs::Thread { libc::RUSAGE_THREAD } else { libc::RUSAGE_SELF };
+        #[cfg(not(target_os = "linux"))]
+        let who = {
+            let _ = run_as;
+            libc::RUSAGE_SELF
+        };
+        // SAFETY: writes into a live rusage.
+        unsafe { libc::getrusage(who, &raw mut usage) };
+        let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
+        let count = |count: libc::c_long| u64::try_from(count).unwrap_or(0);
+        Usage {
+            user_ns: ns(usage.ru_utime),
+            system_ns: ns(usage.ru_stime),
+            sleeps: count(usage.ru_nvcsw),
+            preemptions: count(usage.ru_nivcsw),
+            major_faults: count(usage.ru_majflt),
+            minor_faults: count(usage.ru_minflt),
+        }
+    }
+}
+
+/// The number of the calling thread, which is its process' where it has no other.
+fn thread_number() -> u64 {
     #[cfg(target_os = "linux")]
-    let who = libc::RUSAGE_THREAD;
+    {
+        rustix::thread::gettid().as_raw_nonzero().get() as u64
+    }
     #[cfg(not(target_os = "linux"))]
-    let who = libc::RUSAGE_SELF;
-    // SAFETY: writes into a live rusage.
-    unsafe { libc::getrusage(who, &raw mut usage) };
-    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1_000;
-    CpuTime {
-        user_ns: ns(usage.ru_utime),
-        system_ns: ns(usage.ru_stime),
-        sleeps: u64::try_from(usage.ru_nvcsw).unwrap_or(0),
+    {
+        u64::from(std::process::id())
     }
 }
 
 impl Gate {
-    pub(crate) fn new(memory: Arc<PhaseMemory>, number: usize, spec: &WorkerSpec) -> Gate {
-        Gate { memory, number, group: spec.group, budget: spec.budget, on_error: spec.on_error }
+    /// The gate of a worker of this group.
+    pub(crate) fn new(
+        memory: Arc<PhaseMemory>,
+        number: usize,
+        spec: &WorkerSpec,
+        group: &GroupRun,
+        run_as: RunAs,
+    ) -> Gate {
+        Gate {
+            memory,
+            number,
+            group: spec.group,
+            run_as,
+            ramp_ns: group.ramp_ns,
+            time_ns: group.time_ns,
+            rules: spec.rules.clone(),
+        }
     }
 
     pub(crate) fn clock(&self) -> &Clock {
@@ -136,8 +221,14 @@ impl Gate {
         self.memory.reports.worker(self.number)
     }
 
-    fn control(&self) -> &Control {
-        self.memory.control.control()
+    /// What the worker sees of its phase.
+    pub(crate) fn control(&self) -> WorkerControl<'_> {
+        self.memory.control.worker(self.number)
+    }
+
+    /// Whether the phase is to end. For backends that wait for somebody else.
+    pub(crate) fn stops(&self) -> bool {
+        self.control().stops_at(self.memory.clock.now())
     }
 
     /// How this worker shares a rate with its group of so many.
@@ -150,31 +241,59 @@ impl Gate {
         self.memory.control.flow(first_group)
     }
 
-    /// Says that the worker is ready and waits for the clock to start. `None` when the phase was stopped before that.
+    /// Says that the worker is ready and waits for its start. `None` when it was stopped before that.
     pub(crate) fn pass(&self) -> Option<Passed<'_>> {
-        self.control().worker_ready();
+        let (clock, control) = (self.memory.clock, self.control());
+        control.worker_ready();
         self.memory.bell.ring();
-        let started_at = loop {
-            if self.control().stop_requested() {
-                return None;
-            }
-            match self.control().started_at() {
-                Some(at) => break at,
-                None => std::thread::sleep(READY_POLL),
-            }
-        };
-        if wait_until(&self.memory.clock, self.control(), started_at) == Waited::Stopped {
+        let started_at = control.wait_for_go()?;
+        let measured_at = started_at.max(control.ramp_ends_at()) + clock.ticks(self.ramp_ns);
+        let ramp = (measured_at > started_at).then_some(Ramp {
+            ends_at: measured_at.min(control.deadline()),
+            // The phase's ramp uses up what a worker may do by itself; its group's does not.
+            budget: (self.ramp_ns > 0).then_some(self.rules.budget),
+            shares_limit: self.rules.budget.shares_limit,
+            time: self.time_ns.map(|ns| clock.ticks(ns)),
+        });
+        let time_ends_at = self.time_ns.map_or(Ticks::MAX, |ns| measured_at.saturating_add(clock.ticks(ns)));
+        let deadline = ramp.map_or(time_ends_at, |ramp| ramp.ends_at).min(control.deadline());
+        if !control.move_deadline(Ticks::MAX, deadline) || wait_until(&clock, control, started_at) == Waited::Stopped {
             return None;
         }
-        let desk = Desk {
-            clock: self.memory.clock,
-            control: self.control(),
-            recorder: Recorder::new(self.memory.cells.worker(self.number)),
-            faults: FaultLog::new(self.report()),
-            budget: self.budget,
-            on_error: self.on_error,
+        let measured = self.memory.cells.worker(self.number);
+        let recorder = match (ramp, self.memory.cells.ramp(self.number)) {
+            (Some(_), Some(cells)) => Recorder::with_ramp(cells, measured),
+            _ => Recorder::new(measured),
         };
-        Some(Passed { desk, started_at, cpu: thread_cpu_time(), gate: self })
+        if ramp.is_none() {
+            control.measures_from(started_at);
+        }
+        let report = self.report();
+        let log = self.memory.logs[self.number].as_ref().map(|file| {
+            let mut log = OpLog::new(file, report, clock, control.began_at());
+            log.set_in_ramp(ramp.is_some());
+            log
+        });
+        let desk = Desk {
+            clock,
+            control,
+            recorder,
+            faults: FaultLog::new(report),
+            budget: match ramp {
+                None => self.rules.budget,
+                Some(Ramp { budget: Some(_), .. }) => Budget::UNLIMITED,
+                Some(_) => Budget { shares_limit: false, ..self.rules.budget },
+            },
+            on_error: self.rules.on_error,
+            errors: &self.rules.errors,
+            fills: self.rules.fills,
+            log,
+            tally: self.memory.queues.tally(self.number),
+            ramp,
+            run_as: self.run_as,
+            usage: Usage::now(self.run_as),
+        };
+        Some(Passed { desk, started_at, gate: self })
     }
 }
 
@@ -182,20 +301,25 @@ impl Gate {
 pub(crate) struct Passed<'a> {
     pub(crate) desk: Desk<'a>,
     pub(crate) started_at: Ticks,
-    cpu: CpuTime,
     gate: &'a Gate,
 }
 
 impl Passed<'_> {
     /// Stops the worker's clock. Called as soon as the loop and the backend's own finish are over, before anything is
     /// taken down.
-    pub(crate) fn stop_clock(&self) {
+    pub(crate) fn stop_clock(&mut self) {
         let report = self.gate.report();
         report.ended_at.store(self.gate.memory.clock.now(), Release);
-        let cpu = thread_cpu_time();
-        report.cpu_user_ns.store(cpu.user_ns - self.cpu.user_ns, Relaxed);
-        report.cpu_system_ns.store(cpu.system_ns - self.cpu.system_ns, Relaxed);
-        report.sleeps.store(cpu.sleeps.saturating_sub(self.cpu.sleeps), Relaxed);
+        let (before, now) = (self.desk.usage, Usage::now(self.gate.run_as));
+        report.cpu_user_ns.store(now.user_ns - before.user_ns, Relaxed);
+        report.cpu_system_ns.store(now.system_ns - before.system_ns, Relaxed);
+        report.sleeps.store(now.sleeps.saturating_sub(before.sleeps), Relaxed);
+        report.preemptions.store(now.preemptions.saturating_sub(before.preemptions), Relaxed);
+        report.major_faults.store(now.major_faults.saturating_sub(before.major_faults), Relaxed);
+        report.minor_faults.store(now.minor_faults.saturating_sub(before.minor_faults), Relaxed);
+        if let Some(log) = &mut self.desk.log {
+            log.write_out();
+        }
     }
 }
 
@@ -236,21 +360,29 @@ fn prepare_thread(cpu: Option<u32>) -> Result<(), String> {
 
 /// A worker's whole life, in its own thread or process.
 pub(crate) fn worker_main(gate: &Gate, cpu: Option<u32>, body: Body) {
+    let report = gate.report();
+    report.pid.store(thread_number(), Relaxed);
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         prepare_thread(cpu)?;
         body(gate)
     }));
     let failure = match outcome {
-        Ok(Ok(_ended)) => None,
+        Ok(Ok(Ended::Failed)) => {
+            report.fail("an op failed");
+            None
+        }
+        Ok(Ok(Ended::Done | Ended::Stopped)) => None,
         Ok(Err(reason)) => Some(reason),
         Err(_panic) => Some("the worker panicked; this is a defect of Plumb".to_owned()),
     };
     if let Some(reason) = failure {
-        gate.report().failure.write(reason.as_bytes());
-        gate.control().request_stop();
+        report.fail(&reason);
+        if gate.rules.on_error != OnError::Leave {
+            gate.control().request_stop();
+        }
     }
-    gate.report().ends_at(gate.memory.clock.now());
+    report.ends_at(gate.memory.clock.now());
     gate.control().worker_done();
-    gate.report().said_done.store(1, Release);
+    report.said_done.store(1, Release);
     gate.memory.bell.ring();
 }

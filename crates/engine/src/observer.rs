@@ -1,8 +1,12 @@
 //! Who looks on while a workload runs: the probe takes its readings here, the live line is drawn here, and every second
 //! is stored here. Called by the coordinator, never by a worker.
 
+use crate::oplog::LoggedOp;
 use crate::phase::Live;
+use plumb_result::measurement::Moved;
 use plumb_result::{PhaseMeasurement, PhaseObservations};
+use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
@@ -15,6 +19,48 @@ pub struct TargetView<'a> {
     pub path: &'a Path,
     /// Its files; empty for a tree.
     pub files: Vec<BorrowedFd<'a>>,
+}
+
+/// A phase at one moment. What is not asked for is not read.
+pub trait PhaseNow {
+    /// The phase's name.
+    fn phase(&self) -> &str;
+
+    /// Since the phase began, ramps included, ns.
+    fn elapsed_ns(&self) -> u64;
+
+    /// How each worker stands, in order. Cheap: only counts and bytes are read.
+    fn workers(&self) -> Vec<WorkerNow>;
+
+    /// What would be measured if the phase ended here. Reads every distribution; what is known only at a worker's end,
+    /// such as its processor time, is left at 0.
+    fn measurement(&self) -> PhaseMeasurement;
+}
+
+/// One worker at one moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorkerNow {
+    /// Its name.
+    pub name: String,
+    /// How it stands.
+    pub state: WorkerState,
+    /// How long it has been measured, ns: since its own start and ramp, and up to its end.
+    pub measured_ns: u64,
+    /// What it has done in that time.
+    pub ops: BTreeMap<OpKind, Moved>,
+}
+
+/// How a worker stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WorkerState {
+    /// It has not started.
+    Waiting,
+    /// It runs, and is not measured yet.
+    Ramp,
+    /// It runs and is measured.
+    Running,
+    /// It has ended.
+    Over,
 }
 
 /// Looks on while a workload runs. Every method has an empty default.
@@ -33,6 +79,18 @@ pub trait Observer {
 
     /// A second of the phase has passed.
     fn interval(&mut self, _live: &Live) {}
+
+    /// How often [`tick`](Observer::tick) is called while a phase runs, ns; never where `None`. Asked once a phase.
+    fn tick_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// So much time has passed again; ramps count. Late where the coordinator was held up, and then once.
+    fn tick(&mut self, _now: &dyn PhaseNow) {}
+
+    /// What one worker of a phase did, op by op in the order of their ends, where its job keeps that. Called after
+    /// [`Observer::clock_stopped`], worker by worker.
+    fn op_log(&mut self, _phase: &str, _worker: &str, _ops: &mut dyn Iterator<Item = LoggedOp>) {}
 
     /// The clock has stopped; what is flushed outside the clock is not flushed yet.
     fn clock_stopped(&mut self, _phase: &str, _targets: &[TargetView<'_>]) {}

@@ -11,7 +11,7 @@ pub trait Operation: Copy {
     /// How much, in bytes; 0 where that means nothing.
     fn length(&self) -> u64;
 
-    /// Whether limits of ops count it. The flushes that a pattern puts behind its writes do not.
+    /// Whether limits of ops count it. The flushes that a pattern puts behind its writes do not, nor what is read back.
     #[inline(always)]
     fn counts(&self) -> bool {
         true
@@ -27,6 +27,18 @@ pub trait Operation: Copy {
     #[inline(always)]
     fn paced(&self) -> bool {
         self.kind().moves_bytes()
+    }
+
+    /// Which of the target's files; 0 where that means nothing.
+    #[inline(always)]
+    fn file(&self) -> u32 {
+        0
+    }
+
+    /// What it is for.
+    #[inline(always)]
+    fn role(&self) -> Role {
+        Role::Load
     }
 
     /// Bytes that limits of bytes count.
@@ -64,6 +76,8 @@ pub enum Role {
     Load,
     /// It reads back what was written, to verify it.
     ReadBack,
+    /// It reads back what was trimmed, where zeros are expected.
+    ReadTrimmed,
 }
 
 impl BlockOp {
@@ -89,7 +103,7 @@ impl Operation for BlockOp {
     }
     #[inline(always)]
     fn counts(&self) -> bool {
-        self.kind.moves_bytes()
+        self.kind.moves_bytes() && self.role == Role::Load
     }
     #[inline(always)]
     fn after_all(&self) -> bool {
@@ -98,5 +112,13 @@ impl Operation for BlockOp {
     #[inline(always)]
     fn paced(&self) -> bool {
         self.kind.moves_bytes() && self.role == Role::Load
+    }
+    #[inline(always)]
+    fn file(&self) -> u32 {
+        self.file
+    }
+    #[inline(always)]
+    fn role(&self) -> Role {
+        self.role
     }
 }

@@ -1,7 +1,7 @@
 //! Pacers decide when the next op may start.
 
 use crate::clock::{Clock, Ticks};
-use crate::control::Control;
+use crate::control::WorkerControl;
 use crate::op::Operation;
 use crate::rng::Rng;
 use crate::worker::Ended;
@@ -200,7 +200,7 @@ pub(crate) enum Waited {
 }
 
 /// Waits until `at`: sleeps while it is far, spins when it is near.
-pub(crate) fn wait_until(clock: &Clock, control: &Control, at: Ticks) -> Waited {
+pub(crate) fn wait_until(clock: &Clock, control: WorkerControl<'_>, at: Ticks) -> Waited {
     loop {
         let now = clock.now();
         // First, so that nothing starts at the instant at which the phase ends.

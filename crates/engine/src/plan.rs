@@ -4,8 +4,11 @@ use crate::bind::Stamping;
 use crate::content::IntervalError;
 use crate::rng::StreamId;
 use crate::source::blocks::{BlockPlan, PlanError, PlanRequest};
-use crate::worker::{Budget, Queue};
-use plumb_workload::{Blocks, CachePolicy, Checksum, Phase, Stop, Work, WorkerGroup, Workload};
+use crate::worker::{Budget, Handover, InFlight, Queue};
+use plumb_workload::job::{ErrorRules, JobOps};
+use plumb_workload::phase::WhenDone;
+use plumb_workload::{Blocks, CachePolicy, Checksum, OnError, Phase, Stop, Work, WorkerGroup, Workload};
+use std::collections::BTreeMap;
 
 /// Offsets, lengths and memory of direct I/O are multiples of this. Source: open(2), NOTES on `O_DIRECT`.
 const DIRECT_ALIGNMENT_BYTES: u64 = 512;
@@ -17,6 +20,113 @@ pub struct WorkerPlanError {
     pub(crate) phase: String,
     pub(crate) group: String,
     pub(crate) reason: String,
+}
+
+/// What a worker may do, and what it is to keep.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WorkerRules {
+    pub(crate) budget: Budget,
+    pub(crate) on_error: OnError,
+    /// Errors that it passes over, whatever `on_error` says.
+    pub(crate) errors: ErrorRules,
+    /// It writes until no space is left, and that is its end.
+    pub(crate) fills: bool,
+    pub(crate) keeps: Keeps,
+}
+
+/// What a worker keeps beside its counters and times.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Keeps {
+    /// A record of every op.
+    pub(crate) ops: bool,
+    /// How full its queue of this depth is, and how ops are gathered.
+    pub(crate) queue: Option<u32>,
+}
+
+/// When the workers of a group start and end, and whom their end ends: a group's rules with names resolved to the numbers
+/// of groups.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct GroupRun {
+    pub(crate) delay_ns: u64,
+    /// Groups whose workers are done before.
+    pub(crate) after: Vec<usize>,
+    pub(crate) ramp_ns: u64,
+    /// From the worker's own start, its ramp not included.
+    pub(crate) time_ns: Option<u64>,
+    pub(crate) ends: Ends,
+    /// Length of a piece of the series of each worker.
+    pub(crate) sample_ns: Option<u64>,
+}
+
+/// Whom the end of a worker ends.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) enum Ends {
+    /// Nobody else.
+    #[default]
+    Itself,
+    /// All workers of these groups.
+    Groups(Vec<usize>),
+    /// The whole phase.
+    Phase,
+    /// The whole run.
+    Run,
+    /// The whole run, where it failed.
+    RunIfFailed,
+}
+
+/// The rules of all groups of a phase. Several groups may share a name, which then means all of them.
+pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError> {
+    let mut numbers: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    let name_of =
+        |number: usize, group: &WorkerGroup| group.name.clone().unwrap_or_else(|| format!("workers.{number}"));
+    for (number, group) in phase.workers.iter().enumerate() {
+        numbers.entry(name_of(number, group)).or_default().push(number);
+    }
+    let error = |number: usize, reason: String| WorkerPlanError {
+        phase: phase.name.clone(),
+        group: name_of(number, &phase.workers[number]),
+        reason,
+    };
+    let resolve = |number: usize, key: &str, names: &[String]| -> Result<Vec<usize>, WorkerPlanError> {
+        let mut found = Vec::new();
+        for name in names {
+            let groups = numbers.get(name).ok_or_else(|| {
+                error(number, format!("`{key}` names `{name}`, which no group of this phase is called"))
+            })?;
+            found.extend_from_slice(groups);
+        }
+        Ok(found)
+    };
+    let mut groups = Vec::with_capacity(phase.workers.len());
+    for (number, group) in phase.workers.iter().enumerate() {
+        groups.push(GroupRun {
+            delay_ns: group.start.delay.0,
+            after: resolve(number, "start.after", &group.start.after)?,
+            ramp_ns: group.ramp.0,
+            time_ns: group.limit.time.map(|time| time.0),
+            ends: match &group.when_done {
+                WhenDone::Itself => Ends::Itself,
+                WhenDone::Groups(names) => Ends::Groups(resolve(number, "when-done", names)?),
+                WhenDone::Phase => Ends::Phase,
+                WhenDone::Run => Ends::Run,
+                WhenDone::RunIfFailed => Ends::RunIfFailed,
+            },
+            sample_ns: group.sample.map(|length| length.0).filter(|&length| length > 0),
+        });
+    }
+    // Groups that could start, were all that can start before them done.
+    let mut starts = vec![false; groups.len()];
+    while let Some(next) =
+        (0..groups.len()).find(|&number| !starts[number] && groups[number].after.iter().all(|&other| starts[other]))
+    {
+        starts[next] = true;
+    }
+    match starts.iter().position(|starts| !starts) {
+        None => Ok(groups),
+        Some(number) => {
+            Err(error(number, "`start.after` goes round in a circle, and nobody in it would ever start".to_owned()))
+        }
+    }
 }
 
 /// The place of a worker in its phase.
@@ -75,13 +185,42 @@ impl WorkerSeat<'_> {
         }
     }
 
+    /// What it may do, and what it is to keep.
+    pub(crate) fn rules(&self) -> WorkerRules {
+        let job = match &self.group.work {
+            Work::Job(job) => Some(job),
+            _ => None,
+        };
+        WorkerRules {
+            budget: self.budget(),
+            on_error: self.group.on_error,
+            errors: job.map_or_else(ErrorRules::default, |job| job.errors.clone()),
+            fills: job.is_some_and(|job| matches!(&job.ops, JobOps::Stream(stream) if stream.fill_device)),
+            keeps: Keeps { ops: job.is_some_and(|job| job.log_ops), queue: job.map(|_| self.group.depth) },
+        }
+    }
+
     /// How it gathers ops.
     pub(crate) fn queue(&self) -> Queue {
         let batch = self.group.batch;
+        let depth = self.group.depth;
+        let plain = Queue {
+            depth,
+            submit: if batch.submit == 0 { depth } else { batch.submit },
+            complete: batch.complete.clamp(1, depth),
+            ..Queue::of(depth)
+        };
+        let Work::Job(job) = &self.group.work else { return plain };
+        let no_overlap = match &job.ops {
+            JobOps::Stream(stream) => stream.no_overlap_in_flight,
+            JobOps::Recording(_) => false,
+        };
         Queue {
-            depth: self.group.depth,
-            submit: if batch.submit == 0 { self.group.depth } else { batch.submit },
-            complete: batch.complete.clamp(1, self.group.depth),
+            refill_at: job.queue.refill_at.unwrap_or(depth).min(depth),
+            most_completions: job.queue.most_completions.unwrap_or(depth).clamp(1, depth),
+            in_flight: if no_overlap { InFlight::Apart } else { InFlight::Anything },
+            handover: if job.time_submission { Handover::Timed } else { Handover::Plain },
+            ..plain
         }
     }
 
@@ -222,4 +361,39 @@ impl Verifiable {
 
 fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn phase(groups: &str) -> Phase {
+        let text =
+            format!("name = \"plan\"\n[target.nothing.null]\nsize = \"1MiB\"\n[[phase]]\nname = \"only\"\n{groups}");
+        plumb_workload::native::parse("plan.toml", &text).unwrap_or_else(|error| panic!("{error}")).phase.remove(0)
+    }
+
+    fn group(name: &str, more: &str) -> String {
+        format!("[[phase.workers]]\nname = \"{name}\"\ntarget = \"nothing\"\nwork.blocks = {{}}\n{more}\n")
+    }
+
+    #[test]
+    fn names_mean_all_groups_of_that_name() {
+        let text = group("a", "ramp = \"2s\"\nsample = \"500ms\"")
+            + &group("b", "start = { delay = \"1s\", after = [\"a\"] }")
+            + &group("c", "when-done = { groups = [\"a\", \"b\"] }\nlimit.time = \"3s\"");
+        let groups = group_runs(&phase(&text)).unwrap();
+        assert_eq!((groups[0].ramp_ns, groups[0].sample_ns), (2_000_000_000, Some(500_000_000)));
+        assert_eq!((groups[1].delay_ns, groups[1].after.as_slice()), (1_000_000_000, [0].as_slice()));
+        assert_eq!((&groups[2].ends, groups[2].time_ns), (&Ends::Groups(vec![0, 1]), Some(3_000_000_000)));
+    }
+
+    #[test]
+    fn a_circle_and_an_unknown_name_are_refused() {
+        let circle = group("a", "start.after = [\"b\"]") + &group("b", "start.after = [\"a\"]");
+        let said = group_runs(&phase(&circle)).unwrap_err().to_string();
+        assert!(said.contains("circle") && said.contains("`only`, a"), "{said}");
+        let said = group_runs(&phase(&group("a", "start.after = [\"z\"]"))).unwrap_err().to_string();
+        assert!(said.contains("`z`"), "{said}");
+    }
 }

@@ -8,40 +8,56 @@
 use crate::shared::{Shareable, SharedSlice};
 use plumb_result::Histogram;
 use plumb_result::histogram::{BUCKETS, bucket};
+use plumb_result::measurement::{Moved, OpMeasurement};
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// One distribution of times.
+/// The counts of one distribution of times.
+type Buckets = [AtomicU64; BUCKETS];
+
+/// What a distribution of times keeps exactly.
 #[repr(C)]
-struct TimeCells {
-    buckets: [AtomicU64; BUCKETS],
+struct Sums {
     sum_ns: AtomicU64,
     /// Smallest value, as its distance from `u64::MAX`, so that zeroed memory means "none yet".
     min_complement: AtomicU64,
     max_ns: AtomicU64,
 }
 
-/// One kind of op.
-#[repr(C)]
-struct KindCells {
-    service: TimeCells,
-    response: TimeCells,
+/// The words of one kind of op, those of every op in one cache line.
+#[repr(C, align(64))]
+struct KindWords {
+    count: AtomicU64,
     bytes: AtomicU64,
+    service: Sums,
+    short: AtomicU64,
+    response: Sums,
+    submission: Sums,
 }
 
-/// Everything that one worker records.
+/// The distributions of one kind of op.
 #[repr(C)]
+struct KindBuckets {
+    service: Buckets,
+    response: Buckets,
+    submission: Buckets,
+}
+
+/// Everything that one worker records. The words come first, together in a page: who only wants to know how much was
+/// done reads nothing else.
+#[repr(C, align(4096))]
 pub(crate) struct WorkerCells {
     /// A bit for each kind that was recorded, and [`RESPONSES`].
     used: AtomicU64,
-    kinds: [KindCells; OpKind::COUNT],
-    start_lag: TimeCells,
     transactions: AtomicU64,
-    short: AtomicU64,
     errors: AtomicU64,
+    start_lag: Sums,
+    kinds: [KindWords; OpKind::COUNT],
+    buckets: [KindBuckets; OpKind::COUNT],
+    start_lag_buckets: Buckets,
 }
 
 // SAFETY: repr(C), nothing but AtomicU64 and arrays of it.
@@ -50,34 +66,41 @@ unsafe impl Shareable for WorkerCells {}
 /// The bit of [`WorkerCells::used`] that says that there are response times.
 const RESPONSES: u64 = 1 << 63;
 
+/// The bit of [`WorkerCells::used`] that says that there are times of handing over.
+const SUBMISSIONS: u64 = 1 << 62;
+
 /// Adds to a cell that only this thread writes: a load and a store, not a locked instruction.
 #[inline(always)]
 fn add(cell: &AtomicU64, amount: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(amount), Relaxed);
 }
 
-impl TimeCells {
-    #[inline(always)]
-    fn record(&self, ns: u64) {
-        // In range by construction: `bucket` maps every u64 below BUCKETS.
-        add(&self.buckets[bucket(ns)], 1);
-        add(&self.sum_ns, ns);
-        if !ns > self.min_complement.load(Relaxed) {
-            self.min_complement.store(!ns, Relaxed);
-        }
-        if ns > self.max_ns.load(Relaxed) {
-            self.max_ns.store(ns, Relaxed);
-        }
+/// Adds a time to a distribution.
+#[inline(always)]
+fn add_time(sums: &Sums, buckets: &Buckets, ns: u64) {
+    // In range by construction: `bucket` maps every u64 below BUCKETS.
+    add(&buckets[bucket(ns)], 1);
+    add(&sums.sum_ns, ns);
+    if !ns > sums.min_complement.load(Relaxed) {
+        sums.min_complement.store(!ns, Relaxed);
     }
+    if ns > sums.max_ns.load(Relaxed) {
+        sums.max_ns.store(ns, Relaxed);
+    }
+}
 
-    fn read(&self) -> Histogram {
-        let max = self.max_ns.load(Relaxed);
-        // A value recorded after this reading of `max` may lie above it; it belongs to the next reading.
-        let used = if self.sum_ns.load(Relaxed) == 0 && max == 0 { 1 } else { bucket(max) + 1 };
-        let counts: Vec<u64> = self.buckets[..used].iter().map(|cell| cell.load(Relaxed)).collect();
-        let min = !self.min_complement.load(Relaxed);
-        Histogram::from_counts(&counts, u128::from(self.sum_ns.load(Relaxed)), min, max)
+fn read_times(sums: &Sums, buckets: &Buckets) -> Histogram {
+    let max = sums.max_ns.load(Relaxed);
+    // A value recorded after this reading of `max` may lie above it; it belongs to the next reading.
+    let used = if sums.sum_ns.load(Relaxed) == 0 && max == 0 { 1 } else { bucket(max) + 1 };
+    let min = !sums.min_complement.load(Relaxed);
+    // Below the smallest value there is nothing, and looking at it would give it memory.
+    let unused = bucket(min.min(max));
+    let mut counts = vec![0; used];
+    for (count, cell) in counts[unused..].iter_mut().zip(&buckets[unused..used]) {
+        *count = cell.load(Relaxed);
     }
+    Histogram::from_counts(&counts, u128::from(sums.sum_ns.load(Relaxed)), min, max)
 }
 
 /// The writing side, held by one worker.
@@ -85,21 +108,40 @@ pub(crate) struct Recorder<'a> {
     cells: &'a WorkerCells,
     /// What is set in [`WorkerCells::used`].
     used: u64,
+    /// Those of the measured time, while its ramp lasts.
+    measured: Option<&'a WorkerCells>,
+    /// Times through the flow in the ramp.
+    ramp_transactions: u64,
 }
 
 impl<'a> Recorder<'a> {
     /// The recorder over a worker's cells. Only one may exist for each.
     pub(crate) fn new(cells: &'a WorkerCells) -> Recorder<'a> {
-        Recorder { cells, used: 0 }
+        Recorder { cells, used: 0, measured: None, ramp_transactions: 0 }
+    }
+
+    /// The recorder of a worker that has a ramp: what is recorded before [`end_ramp`](Recorder::end_ramp) is kept apart.
+    pub(crate) fn with_ramp(ramp: &'a WorkerCells, measured: &'a WorkerCells) -> Recorder<'a> {
+        Recorder { measured: Some(measured), ..Recorder::new(ramp) }
+    }
+
+    /// From here on it is measured.
+    pub(crate) fn end_ramp(&mut self) {
+        if let Some(measured) = self.measured.take() {
+            self.ramp_transactions = self.cells.transactions.load(Relaxed);
+            self.cells = measured;
+            self.used = 0;
+        }
     }
 
     /// An op that completed.
     #[inline(always)]
     pub(crate) fn record(&mut self, kind: OpKind, bytes: u64, service_ns: u64) {
         self.uses(1 << kind as u64);
-        let cells = &self.cells.kinds[kind as usize];
-        cells.service.record(service_ns);
-        add(&cells.bytes, bytes);
+        let words = &self.cells.kinds[kind as usize];
+        add_time(&words.service, &self.cells.buckets[kind as usize].service, service_ns);
+        add(&words.bytes, bytes);
+        add(&words.count, 1);
     }
 
     /// Says which cells are used. Merely looking at the others would give them memory, some hundred KiB a worker.
@@ -115,14 +157,21 @@ impl<'a> Recorder<'a> {
     #[inline(always)]
     pub(crate) fn record_response(&mut self, kind: OpKind, response_ns: u64, lag_ns: u64) {
         self.uses(RESPONSES);
-        self.cells.kinds[kind as usize].response.record(response_ns);
-        self.cells.start_lag.record(lag_ns);
+        add_time(&self.cells.kinds[kind as usize].response, &self.cells.buckets[kind as usize].response, response_ns);
+        add_time(&self.cells.start_lag, &self.cells.start_lag_buckets, lag_ns);
     }
 
-    /// A read or write that moved less than was asked.
+    /// How long it took to hand an op over, apart from waiting for it.
+    pub(crate) fn record_submission(&mut self, kind: OpKind, submission_ns: u64) {
+        self.uses(SUBMISSIONS | 1 << kind as u64);
+        let buckets = &self.cells.buckets[kind as usize].submission;
+        add_time(&self.cells.kinds[kind as usize].submission, buckets, submission_ns);
+    }
+
+    /// A read, write or trim that moved less than was asked.
     #[cold]
-    pub(crate) fn count_short(&mut self) {
-        add(&self.cells.short, 1);
+    pub(crate) fn count_short(&mut self, kind: OpKind) {
+        add(&self.cells.kinds[kind as usize].short, 1);
     }
 
     /// An op that failed.
@@ -131,9 +180,9 @@ impl<'a> Recorder<'a> {
         add(&self.cells.errors, 1);
     }
 
-    /// Times through the flow.
+    /// Times through the flow, since the worker's start.
     pub(crate) fn set_transactions(&mut self, transactions: u64) {
-        self.cells.transactions.store(transactions, Relaxed);
+        self.cells.transactions.store(transactions - self.ramp_transactions, Relaxed);
     }
 }
 
@@ -143,7 +192,7 @@ pub(crate) struct Reading {
     pub(crate) kinds: BTreeMap<OpKind, KindReading>,
     pub(crate) start_lag: Histogram,
     pub(crate) transactions: u64,
-    pub(crate) short: u64,
+    /// Also those in the ramp: what fails there is no measurement, but it is news.
     pub(crate) errors: u64,
 }
 
@@ -152,27 +201,42 @@ pub(crate) struct Reading {
 pub(crate) struct KindReading {
     pub(crate) service: Histogram,
     pub(crate) response: Histogram,
+    pub(crate) submission: Histogram,
     pub(crate) bytes: u64,
+    pub(crate) short: u64,
+}
+
+/// Kinds of op of which a set of used cells speaks.
+fn kinds_of(used: u64) -> impl Iterator<Item = OpKind> {
+    OpKind::ALL.iter().copied().filter(move |kind| used & (1 << *kind as u64) != 0)
 }
 
 impl Reading {
     fn of(cells: &WorkerCells) -> Reading {
         let mut kinds = BTreeMap::new();
         let used = cells.used.load(Relaxed);
-        let responses = |times: &TimeCells| if used & RESPONSES == 0 { Histogram::new() } else { times.read() };
-        for &kind in OpKind::ALL.iter().filter(|kind| used & (1 << **kind as u64) != 0) {
-            let cells = &cells.kinds[kind as usize];
-            let service = cells.service.read();
+        let times = |which: u64, sums: &Sums, buckets: &Buckets| match used & which {
+            0 => Histogram::new(),
+            _ => read_times(sums, buckets),
+        };
+        for kind in kinds_of(used) {
+            let (words, buckets) = (&cells.kinds[kind as usize], &cells.buckets[kind as usize]);
+            let service = read_times(&words.service, &buckets.service);
             if !service.is_empty() {
-                let response = responses(&cells.response);
-                kinds.insert(kind, KindReading { service, response, bytes: cells.bytes.load(Relaxed) });
+                let reading = KindReading {
+                    service,
+                    response: times(RESPONSES, &words.response, &buckets.response),
+                    submission: times(SUBMISSIONS, &words.submission, &buckets.submission),
+                    bytes: words.bytes.load(Relaxed),
+                    short: words.short.load(Relaxed),
+                };
+                kinds.insert(kind, reading);
             }
         }
         Reading {
             kinds,
-            start_lag: responses(&cells.start_lag),
+            start_lag: times(RESPONSES, &cells.start_lag, &cells.start_lag_buckets),
             transactions: cells.transactions.load(Relaxed),
-            short: cells.short.load(Relaxed),
             errors: cells.errors.load(Relaxed),
         }
     }
@@ -186,7 +250,9 @@ impl Reading {
                 Some(before) => KindReading {
                     service: now.service.since(&before.service),
                     response: now.response.since(&before.response),
+                    submission: now.submission.since(&before.submission),
                     bytes: now.bytes - before.bytes,
+                    short: now.short - before.short,
                 },
             };
             kinds.insert(kind, delta);
@@ -199,7 +265,6 @@ impl Reading {
                 false => self.start_lag.since(&earlier.start_lag),
             },
             transactions: self.transactions - earlier.transactions,
-            short: self.short - earlier.short,
             errors: self.errors - earlier.errors,
         }
     }
@@ -210,11 +275,12 @@ impl Reading {
             let own = self.kinds.entry(kind).or_default();
             own.service.merge(&more.service);
             own.response.merge(&more.response);
+            own.submission.merge(&more.submission);
             own.bytes += more.bytes;
+            own.short += more.short;
         }
         self.start_lag.merge(&other.start_lag);
         self.transactions += other.transactions;
-        self.short += other.short;
         self.errors += other.errors;
     }
 
@@ -228,31 +294,91 @@ impl Reading {
         self.kinds.values().map(|kind| kind.bytes).sum()
     }
 
+    /// Reads, writes and trims that moved less than was asked.
+    pub(crate) fn short(&self) -> u64 {
+        self.kinds.values().map(|kind| kind.short).sum()
+    }
+
+    /// By kind of op, as it is told.
+    pub(crate) fn measured(&self) -> BTreeMap<OpKind, OpMeasurement> {
+        let some = |histogram: &Histogram| (!histogram.is_empty()).then(|| histogram.clone());
+        let measured = self.kinds.iter().filter(|(_, reading)| !reading.service.is_empty());
+        measured
+            .map(|(&kind, reading)| {
+                let measurement = OpMeasurement {
+                    count: reading.service.count(),
+                    bytes: reading.bytes,
+                    service: reading.service.clone(),
+                    response: some(&reading.response),
+                    submission: some(&reading.submission),
+                    short_count: reading.short,
+                };
+                (kind, measurement)
+            })
+            .collect()
+    }
+
     /// Sum of all service times, ns.
     pub(crate) fn service_sum_ns(&self) -> u128 {
         self.kinds.values().map(|kind| kind.service.sum()).sum()
     }
 }
 
+/// Whether workers of a phase have a ramp.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ramps {
+    /// None has.
+    None,
+    /// Some have.
+    Some,
+}
+
 /// The cells of all workers of a phase.
 pub(crate) struct Cells {
     workers: SharedSlice<WorkerCells>,
+    /// For what is done in ramps: as many, or none.
+    ramps: SharedSlice<WorkerCells>,
 }
 
 impl Cells {
     /// Zeroed cells for so many workers.
-    pub(crate) fn new(workers: usize) -> io::Result<Cells> {
-        Ok(Cells { workers: SharedSlice::new(workers)? })
+    pub(crate) fn new(workers: usize, ramps: Ramps) -> io::Result<Cells> {
+        let ramps = if ramps == Ramps::Some { workers } else { 0 };
+        Ok(Cells { workers: SharedSlice::new(workers)?, ramps: SharedSlice::new(ramps)? })
     }
 
-    /// The cells of one worker.
+    /// The cells of one worker's measured time.
     pub(crate) fn worker(&self, number: usize) -> &WorkerCells {
         &self.workers[number]
     }
 
+    /// The cells of one worker's ramp; `None` where nobody has one.
+    pub(crate) fn ramp(&self, number: usize) -> Option<&WorkerCells> {
+        self.ramps.get(number)
+    }
+
+    /// Reads one worker's cells.
+    pub(crate) fn read_worker(&self, number: usize) -> Reading {
+        let mut reading = Reading::of(self.worker(number));
+        reading.errors += self.ramp(number).map_or(0, |cells| cells.errors.load(Relaxed));
+        reading
+    }
+
     /// Reads every worker's cells.
     pub(crate) fn read(&self) -> Vec<Reading> {
-        self.workers.iter().map(Reading::of).collect()
+        (0..self.workers.len()).map(|number| self.read_worker(number)).collect()
+    }
+
+    /// What a worker has done in its measured time: a page is read, and no distributions.
+    pub(crate) fn moved(&self, number: usize) -> BTreeMap<OpKind, Moved> {
+        let cells = self.worker(number);
+        kinds_of(cells.used.load(Relaxed))
+            .map(|kind| {
+                let words = &cells.kinds[kind as usize];
+                (kind, Moved { count: words.count.load(Relaxed), bytes: words.bytes.load(Relaxed) })
+            })
+            .filter(|(_, moved)| moved.count > 0)
+            .collect()
     }
 }
 
@@ -262,7 +388,7 @@ mod tests {
 
     #[test]
     fn what_was_recorded_is_read_back_with_exact_extremes() {
-        let cells = Cells::new(2).unwrap();
+        let cells = Cells::new(2, Ramps::None).unwrap();
         let mut recorder = Recorder::new(cells.worker(1));
         recorder.record(OpKind::Read, 4096, 1_234);
         recorder.record(OpKind::Read, 4096, 99_999);
@@ -277,7 +403,7 @@ mod tests {
 
     #[test]
     fn the_difference_of_two_readings_is_what_came_between() {
-        let cells = Cells::new(1).unwrap();
+        let cells = Cells::new(1, Ramps::None).unwrap();
         let mut recorder = Recorder::new(cells.worker(0));
         recorder.record(OpKind::Write, 512, 10);
         let before = cells.read();
@@ -291,8 +417,42 @@ mod tests {
 
     #[test]
     fn a_time_of_zero_counts() {
-        let cells = Cells::new(1).unwrap();
+        let cells = Cells::new(1, Ramps::None).unwrap();
         Recorder::new(cells.worker(0)).record(OpKind::Read, 1, 0);
         assert_eq!(cells.read()[0].count(), 1);
+    }
+
+    // Protects: ops of the ramp are no part of what is measured, and the extremes of what is are exact.
+    #[test]
+    fn what_is_recorded_in_the_ramp_is_kept_apart() {
+        let cells = Cells::new(1, Ramps::Some).unwrap();
+        let mut recorder = Recorder::with_ramp(cells.ramp(0).unwrap(), cells.worker(0));
+        recorder.record(OpKind::Read, 4096, 7);
+        recorder.count_error();
+        recorder.set_transactions(3);
+        assert_eq!((cells.read()[0].count(), cells.read()[0].errors), (0, 1), "an error is news all the same");
+        recorder.end_ramp();
+        recorder.record(OpKind::Read, 4096, 1_000_001);
+        recorder.set_transactions(5);
+        let reading = &cells.read()[0];
+        let service = &reading.kinds[&OpKind::Read].service;
+        assert_eq!((service.count(), service.min(), service.max()), (1, Some(1_000_001), Some(1_000_001)));
+        assert_eq!(reading.transactions, 2);
+        assert_eq!(cells.moved(0), [(OpKind::Read, Moved { count: 1, bytes: 4096 })].into());
+    }
+
+    #[test]
+    fn times_of_handing_over_are_apart_from_service_times() {
+        let cells = Cells::new(1, Ramps::None).unwrap();
+        let mut recorder = Recorder::new(cells.worker(0));
+        recorder.record_submission(OpKind::Write, 300);
+        assert!(cells.moved(0).is_empty(), "handed over is not completed");
+        recorder.record(OpKind::Write, 512, 9_000);
+        recorder.count_short(OpKind::Write);
+        let ops = cells.read()[0].measured();
+        let write = &ops[&OpKind::Write];
+        assert_eq!(write.service.max(), Some(9_000));
+        assert_eq!(write.submission.as_ref().and_then(Histogram::max), Some(300));
+        assert_eq!((write.short_count, write.response.is_none()), (1, true));
     }
 }

@@ -2,9 +2,11 @@
 
 use crate::control::CommonLimit;
 use crate::guard::{Guard, Permissions, Refusal};
-use crate::observer::{Observer, TargetView};
+use crate::job::files::JobFilesError;
+use crate::observer::{Observer, PhaseNow, TargetView};
+use crate::oplog::LoggedOp;
 use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
-use crate::plan::WorkerPlanError;
+use crate::plan::{WorkerPlanError, group_runs};
 use crate::prepare::{DropCaches, MemoryPressure, NotCold, PrepareError, PressureError};
 use crate::signals::StopFlag;
 use crate::sim::SimRun;
@@ -61,6 +63,14 @@ pub enum EngineError {
         /// In words.
         reason: String,
     },
+    /// The files of a job could not be opened or laid out.
+    #[error("target `{target}`: {source}")]
+    JobFiles {
+        /// The target.
+        target: String,
+        /// Why.
+        source: JobFilesError,
+    },
     /// No test directory could be made.
     #[error(transparent)]
     TestDir(TestDirError),
@@ -105,6 +115,7 @@ impl EngineError {
             EngineError::Refused(refusal)
             | EngineError::Prepare(PrepareError::Refused(refusal))
             | EngineError::TestDir(TestDirError::Refused(refusal)) => Some(refusal),
+            EngineError::JobFiles { source, .. } => source.refusal(),
             _ => None,
         }
     }
@@ -114,6 +125,7 @@ impl EngineError {
         match self {
             EngineError::Plan(_) | EngineError::Worker(_) | EngineError::NotCold { .. } => true,
             EngineError::Prepare(error) => error.exit_code() == 2,
+            EngineError::JobFiles { source, .. } => source.is_plan(),
             _ => false,
         }
     }
@@ -182,6 +194,9 @@ fn run_real(
                 measurement.interrupted = outcome.interrupted;
                 observer.phase_ended(&outcome.measurement);
                 measurement.phases.push(outcome.measurement);
+                if outcome.ends_run {
+                    break;
+                }
             }
             Err(error) if error.is_stop() => measurement.interrupted = true,
             Err(error) => {
@@ -231,7 +246,7 @@ fn run_one(
     let run = PhaseRun {
         name: phase.name.clone(),
         workers,
-        groups: phase.workers.len(),
+        groups: group_runs(phase)?,
         run_as,
         ramp_ns: phase.ramp.0,
         time_ns: phase.stop.time.map(|time| time.0),
@@ -271,6 +286,18 @@ impl PhaseWatcher for Watcher<'_> {
 
     fn interval(&mut self, live: &Live) {
         self.observer.interval(live);
+    }
+
+    fn tick_ns(&self) -> Option<u64> {
+        self.observer.tick_ns()
+    }
+
+    fn tick(&mut self, now: &dyn PhaseNow) {
+        self.observer.tick(now);
+    }
+
+    fn op_log(&mut self, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
+        self.observer.op_log(&self.phase.name, worker, ops);
     }
 
     fn clock_stopped(&mut self) {

@@ -5,12 +5,13 @@ use crate::bind::{BlockWorker, BoundBackend};
 use crate::bind_flow::{FlowWorker, Replay, ReturnedState};
 use crate::fault::Yielded;
 use crate::gate::WorkerSpec;
-use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, seats};
+use crate::job::beside::{BusyWorker, ExecWorker};
+use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats};
 use crate::run::{EngineError, Setting};
 use crate::source::flow::{FlowState, Program, TreeState};
 use crate::targets::{OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
-use plumb_workload::{Blocks, Flow, OnError, OpKind, Phase, RunAs, Work, WorkerGroup, Workload};
+use plumb_workload::{Blocks, Flow, OpKind, Phase, RunAs, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -59,6 +60,7 @@ impl FlowGroup {
 /// Finds what would make a later phase impossible, before the first has run.
 pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), EngineError> {
     for (number, phase) in workload.phase.iter().enumerate() {
+        group_runs(phase)?;
         let mut verifiable = phase.workers.iter().any(|group| group.verify.is_some()).then(Verifiable::default);
         for seat in seats(phase, number as u32) {
             match (&seat.group.work, targets.get(&seat.group.target)) {
@@ -67,6 +69,10 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
                     if let Some(verifiable) = &mut verifiable {
                         verifiable.add(&seat, blocks, &plan)?;
                     }
+                }
+                (Work::Job(job), Some(target)) => {
+                    let mut job = job.clone();
+                    crate::job::plan::plan(&seat, &mut job, target)?;
                 }
                 (Work::Flow(flow), _) if seat.number == 0 => {
                     Program::compile(flow).map_err(|error| seat.error(error))?;
@@ -120,7 +126,14 @@ pub(crate) fn staff(
                 let state = states.pop().ok_or_else(|| seat.error("the file set has fewer shares than workers"))?;
                 flow_worker(workload, &seat, flow, state, targets, setting, &mut staffed)?.body()
             }
-            Work::Job(_) | Work::Busy(_) | Work::Exec(_) => return Err(seat.error("jobs are not staffed here").into()),
+            Work::Job(job) => {
+                let worker = crate::job::plan::worker(workload, &seat, job, targets, setting, &mut staffed.notes)?;
+                let target_bytes = worker.target_bytes();
+                working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), target_bytes);
+                worker.body()
+            }
+            Work::Busy(busy) => BusyWorker { busy: *busy, io_workers: io_workers(phase) }.body(),
+            Work::Exec(exec) => ExecWorker { exec: exec.clone(), name: seat.group_name() }.body(),
         };
         let is_null = matches!(targets.get(&seat.group.target), Some(OpenTarget::Null { .. }));
         if writes(seat.group) && !is_null && !staffed.written.contains(&seat.group.target) {
@@ -132,13 +145,18 @@ pub(crate) fn staff(
             group: seat.group_number,
             depth: seat.group.depth,
             cpu: seat.cpu(),
-            budget: seat.budget(),
-            on_error: seat.group.on_error,
+            rules: seat.rules(),
             body,
         });
     }
     staffed.working_set_bytes = working_sets.total();
     Ok(staffed)
+}
+
+/// How many workers of a phase do I/O.
+fn io_workers(phase: &Phase) -> u64 {
+    let io = |group: &&WorkerGroup| !matches!(group.work, Work::Busy(_) | Work::Exec(_));
+    phase.workers.iter().filter(io).map(|group| u64::from(group.count)).sum()
 }
 
 /// Whether a group leaves anything to flush.
@@ -299,8 +317,8 @@ mod ceiling {
     use super::*;
     use crate::control::CommonLimit;
     use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
+    use crate::plan::{GroupRun, WorkerRules};
     use crate::signals::StopFlag;
-    use crate::worker::Budget;
     use plumb_result::measurement::Fault;
     use plumb_workload::{Bytes, Pattern, When};
 
@@ -348,14 +366,12 @@ mod ceiling {
                 stream,
                 content_stream: stream,
             };
-            let budget = Budget { ops: u64::MAX, bytes: u64::MAX, shares_limit: false };
             Ok(WorkerSpec {
                 name: seat.name(),
                 group: 0,
                 depth: 1,
                 cpu: None,
-                budget,
-                on_error: OnError::Stop,
+                rules: WorkerRules::default(),
                 body: worker.body(),
             })
         };
@@ -365,7 +381,7 @@ mod ceiling {
             .map_err(|error| PhaseError::Worker { worker: "null".to_owned(), reason: error.to_string() })?;
         let run = PhaseRun {
             name: phase.name.clone(),
-            groups: 1,
+            groups: vec![GroupRun::default()],
             run_as: vec![RunAs::Thread; workers.len()],
             workers,
             ramp_ns: 0,

@@ -24,7 +24,8 @@ pub struct Measurement {
 pub struct PhaseMeasurement {
     /// The phase's name.
     pub name: String,
-    /// From the end of the ramp to the end of the last worker, with the end policy where that is inside the clock.
+    /// From the end of the ramp (the phase's, with what the ramps of all its groups have in common) to the end of the last
+    /// worker, with the end policy where that is inside the clock.
     pub wall_ns: u64,
     /// When the first worker was done, from the same start.
     pub first_done_ns: Option<u64>,
@@ -120,7 +121,7 @@ pub struct WorkerMeasurement {
     pub count: u64,
     /// Bytes moved.
     pub bytes: u64,
-    /// From the end of the ramp to its end.
+    /// From its measured start to its end.
     pub wall_ns: u64,
     /// Processor time in user mode, ns.
     pub cpu_user_ns: u64,
@@ -137,7 +138,10 @@ pub struct WorkerMeasurement {
     pub fill_ns: u64,
     /// A short text of why it ended, where that was neither its limit nor the phase's stop.
     pub ended_by: Option<String>,
-    /// When it started, from the end of the phase's ramp, and its own ramp over, ns.
+    /// When it began, its ramp included, from the phase's own beginning, ns. Times of single ops count from there too.
+    #[serde(default)]
+    pub began_ns: u64,
+    /// When its measured time began, its own delay and ramp over, from where the phase's begins, ns.
     #[serde(default)]
     pub started_ns: u64,
     /// By kind of op.

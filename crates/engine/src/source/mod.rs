@@ -18,6 +18,14 @@ pub trait Source {
     /// Told when an op has failed or was not done after all, so that a source with state (a flow that believed a file was made) can mend it.
     fn failed(&mut self, _op: &Self::Op) {}
 
+    /// Whether some of its ops start only when nothing else is in flight ([`Operation::after_all`]). Asked once.
+    fn waits_for_all(&self) -> bool {
+        true
+    }
+
+    /// Told when the worker's ramp is over: what limits it from here on begins anew.
+    fn ramp_ended(&mut self) {}
+
     /// Times through the whole flow so far, for sources that count transactions.
     fn transactions(&self) -> Option<u64> {
         None

@@ -110,4 +110,9 @@ impl Source for General {
         }
         Some(BlockOp::load(kind, file, offset, length))
     }
+
+    #[inline(always)]
+    fn waits_for_all(&self) -> bool {
+        false
+    }
 }

@@ -38,6 +38,11 @@ impl<P: Places> Source for Plain<P> {
         let Place { offset, length } = self.places.next()?;
         Some(BlockOp::load(self.kind, self.file, offset, length))
     }
+
+    #[inline(always)]
+    fn waits_for_all(&self) -> bool {
+        false
+    }
 }
 
 /// What plans of the short way have in common.

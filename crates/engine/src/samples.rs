@@ -1,0 +1,158 @@
+//! What each worker did in every piece of time, counted from its own measured start: for groups that ask for it. Only
+//! counts and bytes are read, so that short pieces cost little.
+
+use crate::clock::{Clock, Ticks};
+use crate::gate::PhaseMemory;
+use plumb_result::measurement::{Moved, Sample};
+use plumb_workload::OpKind;
+use std::collections::BTreeMap;
+use std::sync::atomic::Ordering::Acquire;
+
+/// A piece is closed early by at most this part of its length, so that workers that started almost together are read
+/// together.
+const EARLY: u64 = 64;
+
+/// The series of one worker.
+#[derive(Debug, Clone)]
+struct Series {
+    length: Ticks,
+    /// The worker's measured start, once it has started.
+    zero: Option<Ticks>,
+    /// Up to where pieces are closed.
+    covered: Ticks,
+    last: BTreeMap<OpKind, Moved>,
+    samples: Vec<Sample>,
+    over: bool,
+}
+
+/// The series of all workers of a phase that have one.
+#[derive(Debug, Clone)]
+pub(crate) struct Sampler {
+    clock: Clock,
+    series: Vec<Option<Series>>,
+}
+
+impl Sampler {
+    /// For workers with pieces of these lengths, ns.
+    pub(crate) fn new(clock: Clock, lengths_ns: impl Iterator<Item = Option<u64>>) -> Sampler {
+        let series = lengths_ns.map(|length| {
+            length.map(|ns| Series {
+                length: clock.ticks(ns).max(1),
+                zero: None,
+                covered: 0,
+                last: BTreeMap::new(),
+                samples: Vec::new(),
+                over: false,
+            })
+        });
+        Sampler { clock, series: series.collect() }
+    }
+
+    /// When the next piece ends, or a worker that has not started may have.
+    pub(crate) fn next_at(&self, now: Ticks) -> Option<Ticks> {
+        let open = self.series.iter().flatten().filter(|series| !series.over);
+        open.map(|series| series.zero.map_or(now + series.length, |zero| zero + series.due())).min()
+    }
+
+    /// Closes the pieces that have ended.
+    pub(crate) fn look(&mut self, memory: &PhaseMemory, now: Ticks) {
+        for (number, series) in self.series.iter_mut().enumerate() {
+            let Some(series) = series.as_mut().filter(|series| !series.over) else { continue };
+            if series.zero.is_none() {
+                series.zero = memory.control.measured_at(number);
+            }
+            let Some(zero) = series.zero else { continue };
+            let ended_at = memory.reports.worker(number).ended_at.load(Acquire);
+            if ended_at != 0 {
+                series.over = true;
+                series.close(&self.clock, ended_at.saturating_sub(zero), memory.cells.moved(number));
+            } else if now + series.length / EARLY >= zero + series.due() {
+                series.close(&self.clock, now - zero, memory.cells.moved(number));
+            }
+        }
+    }
+
+    /// Closes what is open: the phase is over.
+    pub(crate) fn finish(&mut self, memory: &PhaseMemory, now: Ticks) {
+        self.look(memory, now);
+        for (number, series) in self.series.iter_mut().enumerate() {
+            // One that hangs in an op has not ended.
+            if let Some(series) = series.as_mut().filter(|series| !series.over)
+                && let Some(zero) = series.zero
+            {
+                series.close(&self.clock, now.saturating_sub(zero), memory.cells.moved(number));
+            }
+        }
+    }
+
+    /// The pieces of one worker.
+    pub(crate) fn of(&self, number: usize) -> Vec<Sample> {
+        self.series[number].as_ref().map_or_else(Vec::new, |series| series.samples.clone())
+    }
+}
+
+impl Series {
+    /// When the piece at hand ends, from the worker's start. A reader that was held up makes a longer piece, and no empty
+    /// ones that never were.
+    fn due(&self) -> Ticks {
+        ((self.covered + self.length / EARLY) / self.length + 1) * self.length
+    }
+
+    fn close(&mut self, clock: &Clock, until: Ticks, moved: BTreeMap<OpKind, Moved>) {
+        if until <= self.covered {
+            return;
+        }
+        let before = |kind: &OpKind| self.last.get(kind).copied().unwrap_or_default();
+        let ops = moved
+            .iter()
+            .map(|(kind, now)| {
+                let before = before(kind);
+                (*kind, Moved { count: now.count - before.count, bytes: now.bytes - before.bytes })
+            })
+            .filter(|(_, moved)| moved.count > 0)
+            .collect();
+        let (start_ns, end_ns) = (clock.ns_between(0, self.covered), clock.ns_between(0, until));
+        self.samples.push(Sample { start_ns, length_ns: end_ns - start_ns, ops });
+        self.covered = until;
+        self.last = moved;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::Recorder;
+
+    const LENGTH: u64 = 1_000;
+
+    fn sampler() -> (PhaseMemory, Sampler) {
+        let memory = PhaseMemory::for_tests(Clock::monotonic(), 2);
+        (memory, Sampler::new(Clock::monotonic(), [None, Some(LENGTH)].into_iter()))
+    }
+
+    // Protects: a piece without ops is there, and a late look makes one longer piece.
+    #[test]
+    fn pieces_follow_one_another_without_a_gap() {
+        let (memory, mut sampler) = sampler();
+        sampler.look(&memory, 500);
+        assert_eq!(sampler.next_at(500), Some(500 + LENGTH), "it has not started");
+        memory.control.worker(1).measures_from(5_000);
+        let mut recorder = Recorder::new(memory.cells.worker(1));
+        recorder.record(OpKind::Read, 4096, 10);
+        for now in [5_900, 6_000, 6_995, 9_500, 10_000] {
+            sampler.look(&memory, now);
+        }
+        recorder.record(OpKind::Write, 512, 10);
+        memory.reports.worker(1).ends_at(10_300);
+        sampler.look(&memory, 12_000);
+        sampler.finish(&memory, 13_000);
+        let samples = sampler.of(1);
+        let spans: Vec<[u64; 2]> = samples.iter().map(|sample| [sample.start_ns, sample.length_ns]).collect();
+        assert_eq!(spans, [[0, 1_000], [1_000, 995], [1_995, 2_505], [4_500, 500], [5_000, 300]]);
+        assert_eq!(samples[0].ops, [(OpKind::Read, Moved { count: 1, bytes: 4096 })].into());
+        assert!(samples[1..4].iter().all(|sample| sample.ops.is_empty()));
+        assert_eq!(samples[4].ops, [(OpKind::Write, Moved { count: 1, bytes: 512 })].into());
+        assert_eq!(sampler.next_at(13_000), None, "nobody needs to be woken any more");
+        assert!(sampler.of(0).is_empty());
+    }
+}

@@ -1,0 +1,179 @@
+//! From readings and reports to what is told of a phase.
+
+use crate::clock::Ticks;
+use crate::phase::{Coordinator, PhaseRun};
+use crate::recorder::Reading;
+use plumb_result::{DepthSearched, EndMeasurement, Interval, OpCounts, PhaseMeasurement, WorkerMeasurement};
+use plumb_workload::OpKind;
+use std::sync::atomic::Ordering::{Acquire, Relaxed};
+
+/// All workers' readings as one.
+pub(crate) fn merged(readings: &[Reading]) -> Reading {
+    let mut all = Reading::default();
+    readings.iter().for_each(|reading| all.merge(reading));
+    all
+}
+
+/// What each worker recorded since an earlier reading.
+pub(crate) fn since(now: &[Reading], earlier: &[Reading]) -> Vec<Reading> {
+    now.iter().zip(earlier).map(|(now, earlier)| now.since(earlier)).collect()
+}
+
+/// An entry of the interval series.
+pub(crate) fn interval(start_ns: u64, length_ns: u64, reading: &Reading) -> Interval {
+    let ops = reading
+        .kinds
+        .iter()
+        .map(|(&kind, reading)| {
+            let counts = OpCounts {
+                count: reading.service.count(),
+                bytes: reading.bytes,
+                p50_ns: reading.service.quantile(0.5),
+                p99_ns: reading.service.quantile(0.99),
+                max_ns: reading.service.max(),
+            };
+            (kind, counts)
+        })
+        .collect();
+    Interval { start_ns, length_ns, ops }
+}
+
+/// From where to where a phase is measured.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    /// Where the phase began, its ramp included.
+    pub(crate) begins_at: Ticks,
+    /// Where its measured time began.
+    pub(crate) clock_zero: Ticks,
+    /// For workers that have not said when they ended.
+    pub(crate) over_at: Ticks,
+    pub(crate) ending: Ending,
+}
+
+/// Whether a phase has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// Who has not said that it ended hangs, or died.
+    Over,
+    /// Its workers are at work.
+    NotYet,
+}
+
+impl Coordinator {
+    /// When a worker ended, as far as that is known.
+    fn ended_at(&self, number: usize, span: Span) -> Ticks {
+        let ended_at = self.memory.reports.worker(number).ended_at.load(Acquire);
+        if ended_at == 0 { span.over_at } else { ended_at }
+    }
+
+    /// What was measured of the phase.
+    pub(crate) fn measurement(
+        &self,
+        run: &PhaseRun,
+        span: Span,
+        readings: &[Reading],
+        end: EndMeasurement,
+    ) -> PhaseMeasurement {
+        let reports = &self.memory.reports;
+        let count = self.members.len();
+        let ends_ns: Vec<u64> =
+            (0..count).map(|number| self.clock.ns_between(span.clock_zero, self.ended_at(number, span))).collect();
+        let load_ns = ends_ns.iter().copied().max().unwrap_or(0);
+        let flush_in_clock_ns = if end.inside_clock { end.flush_ns.unwrap_or(0) } else { 0 };
+
+        let mut intervals = self.intervals.clone();
+        if load_ns > self.covered_ns {
+            let delta = merged(&since(readings, &self.previous));
+            intervals.push(interval(self.covered_ns, load_ns - self.covered_ns, &delta));
+        }
+        let total = merged(readings);
+        let workers: Vec<WorkerMeasurement> =
+            readings.iter().enumerate().map(|(number, reading)| self.worker(number, reading, span)).collect();
+        let mut fallbacks: Vec<String> = (0..count)
+            .flat_map(|number| {
+                let text = String::from_utf8_lossy(&reports.worker(number).fallbacks.read()).into_owned();
+                text.lines().map(str::to_owned).collect::<Vec<_>>()
+            })
+            .collect();
+        fallbacks.sort();
+        fallbacks.dedup();
+        let over = ends_ns
+            .iter()
+            .enumerate()
+            .filter(|(number, _)| span.ending == Ending::Over || reports.worker(*number).ended_at.load(Acquire) != 0);
+        PhaseMeasurement {
+            name: run.name.clone(),
+            wall_ns: load_ns + flush_in_clock_ns,
+            first_done_ns: over.map(|(_, &end_ns)| end_ns).min(),
+            ops: total.measured(),
+            transactions: Some(total.transactions).filter(|&count| count > 0),
+            intervals,
+            in_flight_mean: if load_ns == 0 { 0.0 } else { total.service_sum_ns() as f64 / load_ns as f64 },
+            working_set_bytes: run.working_set_bytes,
+            faults: reports.faults(),
+            fault_count: workers.iter().map(|worker| worker.fault_count).sum(),
+            short_count: total.short(),
+            start_lag: (!total.start_lag.is_empty()).then_some(total.start_lag),
+            fallbacks,
+            clock: self.clock.kind().name().to_owned(),
+            clock_cost_ns: self.clock.cost_ns(),
+            cpu_user_ns: workers.iter().map(|worker| worker.cpu_user_ns).sum(),
+            cpu_system_ns: workers.iter().map(|worker| worker.cpu_system_ns).sum(),
+            workers,
+            end,
+            steady: None,
+        }
+    }
+
+    fn worker(&self, number: usize, reading: &Reading, span: Span) -> WorkerMeasurement {
+        let memory = &self.memory;
+        let report = memory.reports.worker(number);
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let count = |kind: OpKind| reading.kinds.get(&kind).map_or(0, |kind| kind.service.count());
+        let fill_ns = report.fill_cost_ns.load(Relaxed) * count(OpKind::Write);
+        let check_ns = report.check_cost_ns.load(Relaxed) * count(OpKind::Read);
+        let failure = text(report.failure.read());
+        let ended_by = match (failure.is_empty(), report.ended_at.load(Acquire)) {
+            (false, _) => Some(failure),
+            (true, 0) if span.ending == Ending::Over => {
+                Some("it did not end when it was asked to: an op hangs in the kernel, or its process died".to_owned())
+            }
+            (true, _) => None,
+        };
+        let ended_at = self.ended_at(number, span);
+        // One that was stopped before it was measured has measured nothing.
+        let measured_at = memory.control.measured_at(number).unwrap_or(ended_at);
+        let began_at = memory.control.go_at(number).unwrap_or(ended_at);
+        let wall_ns = self.clock.ns_between(measured_at, ended_at);
+        // Where there is no count per thread, there is none.
+        let counted = |cell: &std::sync::atomic::AtomicU64| cfg!(target_os = "linux").then(|| cell.load(Relaxed));
+        WorkerMeasurement {
+            name: self.members[number].name.clone(),
+            backend: text(report.backend.read()),
+            count: reading.count(),
+            bytes: reading.bytes(),
+            wall_ns,
+            cpu_user_ns: report.cpu_user_ns.load(Relaxed),
+            cpu_system_ns: report.cpu_system_ns.load(Relaxed),
+            sleeps: counted(&report.sleeps),
+            depth_asked: self.members[number].depth,
+            in_flight_mean: if wall_ns == 0 { 0.0 } else { reading.service_sum_ns() as f64 / wall_ns as f64 },
+            fill_ns: fill_ns + check_ns,
+            ended_by,
+            began_ns: self.clock.ns_between(span.begins_at, began_at),
+            started_ns: self.clock.ns_between(span.clock_zero, measured_at),
+            ops: reading.measured(),
+            samples: self.sampler.of(number),
+            queue: memory.queues.read(number),
+            // Who was killed could count no more.
+            fault_count: reading.errors + u64::from(self.crew.dead().contains(&number)),
+            faults: report.faults(),
+            preemptions: counted(&report.preemptions),
+            major_faults: counted(&report.major_faults),
+            minor_faults: counted(&report.minor_faults),
+            pid: u32::try_from(report.pid.load(Relaxed)).ok().filter(|&pid| pid != 0),
+            depth_search: report.search.depth().map(|depth| DepthSearched { depth, found: report.search.is_over() }),
+            steady: None,
+        }
+    }
+}
