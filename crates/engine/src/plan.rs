@@ -29,6 +29,8 @@ pub(crate) struct WorkerRules {
     pub(crate) on_error: OnError,
     /// Errors that it passes over, whatever `on_error` says.
     pub(crate) errors: ErrorRules,
+    /// It writes until no space is left, and that is its end.
+    pub(crate) fills: bool,
     pub(crate) keeps: Keeps,
 }
 
@@ -193,6 +195,7 @@ impl WorkerSeat<'_> {
             budget: self.budget(),
             on_error: self.group.on_error,
             errors: job.map_or_else(ErrorRules::default, |job| job.errors.clone()),
+            fills: job.is_some_and(|job| matches!(&job.ops, JobOps::Stream(stream) if stream.fill_device)),
             keeps: Keeps { ops: job.is_some_and(|job| job.log_ops), queue: job.map(|_| self.group.depth) },
         }
     }

@@ -73,6 +73,10 @@ impl QueuedBackend for Pretended {
     fn path_of(&self, _op: &BlockOp) -> PathBuf {
         PathBuf::from("pretended")
     }
+
+    fn name(&self) -> &'static str {
+        "pretended"
+    }
 }
 
 struct Room {
@@ -97,6 +101,7 @@ impl Room {
             budget: Budget::UNLIMITED,
             on_error,
             errors: &self.errors,
+            fills: false,
             log: None,
             tally: self.queues.tally(0),
             ramp: None,

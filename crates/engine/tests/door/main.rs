@@ -12,6 +12,8 @@ mod errors;
 mod flows;
 mod flush;
 mod groups;
+mod jobs;
+mod jobs_guard;
 mod kept;
 mod pacing;
 mod seeds;

@@ -13,14 +13,17 @@ mod verify;
 
 pub use content::{DedupeMode, JobContent, PatternPiece};
 pub use files::{AccessHint, Allocation, FileLock, FileRules, JobFiles, Names, OpenMode, PrepareFiles, WriteLife};
-pub use pace::{JobPace, LatencyGoal, MinimumRate, RateProcess, ThinkBasis, ThinkTime, WeightedFlow};
+pub use pace::{
+    JobPace, LatencyGoal, MinimumRate, RateProcess, SteadyFigure, SteadyJudged, SteadyRule, ThinkBasis, ThinkTime,
+    WeightedFlow,
+};
 pub use rules::{
     BufferMemory, BufferRules, CommandPriority, ErrorOrigin, ErrorRules, IgnoredError, IoPriority, JobQueue,
     NodeMemory, OpPriority, ProcessRules,
 };
 pub use stream::{
-    ByKind, Coverage, Curve, FileChoice, FileRange, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Sequencer,
-    SizeShare, SkipOps, Stream, SyncRange, Syncs, TrimAmid, Zone, ZoneStride,
+    ByKind, Coverage, Curve, FileChoice, FileRange, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Seeding,
+    Sequencer, SizeShare, SkipOps, Stream, SyncRange, Syncs, TrimAmid, Zone, ZoneStride,
 };
 pub use verify::{VerifyMethod, VerifyRules, VerifyState};
 

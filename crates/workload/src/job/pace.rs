@@ -34,6 +34,9 @@ pub struct JobPace {
     /// A share among jobs of one flow.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub flow: Option<WeightedFlow>,
+    /// End the job when a figure is steady.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadyRule>,
 }
 
 fn is_unset<T>(by_kind: &ByKind<Option<T>>) -> bool {
@@ -74,15 +77,15 @@ pub struct ThinkTime {
     /// So much of it is spent busy.
     #[serde(default)]
     pub busy: Nanos,
-    /// Busy cycles before each pause.
+    /// Cycles of the processor to be busy for after each op, pauses or not.
     #[serde(default)]
     pub busy_cycles: u32,
-    /// Ops between pauses.
+    /// Ops between pauses; 0 where only `work` counts.
     pub every: u32,
     /// Which ops count.
     #[serde(default)]
     pub counts: ThinkBasis,
-    /// Time of work between pauses, instead of ops.
+    /// Time of work between pauses. With `every` above 0, whichever comes first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Nanos>,
 }
@@ -124,4 +127,53 @@ pub struct WeightedFlow {
     /// Sleep so long when ahead.
     #[serde(default)]
     pub sleep: Nanos,
+}
+
+/// End a job when a figure is steady: the rule of fio. It is judged over the last so many of the figure's values, one for
+/// each piece of time.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SteadyRule {
+    /// Which figure.
+    pub figure: SteadyFigure,
+    /// What of it must be small.
+    pub judged: SteadyJudged,
+    /// How small: per cent of the mean, or in the figure's own unit (ops per second, bytes per second, nanoseconds).
+    pub limit: f64,
+    /// The limit is in per cent of the mean.
+    #[serde(default)]
+    pub limit_is_percent: bool,
+    /// How long it must have been steady; a multiple of `check-every`.
+    pub window: Nanos,
+    /// How often it is looked at, and the length of the pieces of time.
+    pub check_every: Nanos,
+    /// So much of the beginning is left out.
+    #[serde(default)]
+    pub ramp: Nanos,
+    /// The groups whose figures are added up and judged as one, this one among them, and that all end together; only
+    /// this one where there is none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub together: Vec<String>,
+}
+
+/// A figure that can become steady.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SteadyFigure {
+    /// Ops per second.
+    Ops,
+    /// Bytes per second.
+    Bytes,
+    /// Mean completion latency.
+    Latency,
+}
+
+/// What of a figure must be small for it to be steady.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SteadyJudged {
+    /// The largest distance of one value from the mean.
+    Deviation,
+    /// The slope of the line fitted through the values, per piece of time.
+    Slope,
 }
