@@ -286,12 +286,18 @@ where
                     return ended;
                 }
             };
+            let in_ramp = desk.ramp.is_some();
             match desk.wait(source, at) {
                 Waited::Until(at) => now = at,
                 Waited::Stopped => {
                     source.failed(op);
                     return Ended::Stopped;
                 }
+            }
+            // An op that was drawn in the ramp and starts after it is one of those that count.
+            if in_ramp && desk.ramp.is_none() && !desk.budget.take(&desk.control, op) {
+                source.failed(op);
+                return Ended::Done;
             }
         };
         let start = if reads_start { clock.now() } else { now };
@@ -525,15 +531,20 @@ where
     let mut draining = false;
     loop {
         let now = clock.now();
-        if flying.ended.is_none() && desk.control.stops_at(now) && !desk.goes_on(source, now) {
-            flying.ended = Some(Ended::Stopped);
+        if flying.ended.is_none() && desk.control.stops_at(now) {
+            if !desk.goes_on(source, now) {
+                flying.ended = Some(Ended::Stopped);
+            } else if early.is_some_and(|op| !desk.budget.take(&desk.control, &op)) {
+                // It was drawn in the ramp, and starts after it.
+                flying.ended = Some(Ended::Done);
+            }
         }
         let mut wake_at = None;
         // Whether the next op waits for one in flight.
         let mut after_next = false;
         let free_before = flying.free;
-        if drains {
-            draining = free_before == 0 || (draining && depth - free_before > queue.refill_at as usize);
+        if draining && depth - free_before <= queue.refill_at as usize {
+            draining = false;
         }
         while flying.ended.is_none()
             && !draining
@@ -573,6 +584,7 @@ where
             backend.submit(&op, slot);
             flying.flights[slot as usize] = Some(Flight { op, intended, start: now });
         }
+        draining |= drains && flying.free == 0;
         if flying.free == depth {
             match (flying.ended, wake_at) {
                 (Some(ended), _) => return Ok(ended),
@@ -675,3 +687,6 @@ fn reap<B, P>(
         }
     });
 }
+
+#[cfg(test)]
+mod tests;
