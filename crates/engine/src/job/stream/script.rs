@@ -57,7 +57,9 @@ impl Mix {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Way {
     /// One after another, with so many bytes between; wrapping, so that it is backwards where it would be negative.
-    Sequential { skip: u64 },
+    Sequential {
+        skip: u64,
+    },
     Random(Random),
 }
 
@@ -226,6 +228,18 @@ impl Script {
         match &self.way {
             Way::Random(random) => random.cover,
             Way::Sequential { .. } => PlannedCover::Again,
+        }
+    }
+
+    /// Whether a block can come again within a loop although there is a map: by ops in sequence between random ones, or
+    /// because the map begins again.
+    pub(super) fn may_repeat(&self) -> bool {
+        match &self.way {
+            Way::Random(random) => {
+                let in_sequence = random.ops_per_draw > 1 || random.percent.iter().any(|&percent| percent < 100);
+                in_sequence || self.limits.until_time || self.zones.is_some()
+            }
+            Way::Sequential { .. } => true,
         }
     }
 
