@@ -119,6 +119,12 @@ impl Payload {
         unsafe { self.region.pointer().add(usize::from(slot) * self.slot_bytes) }
     }
 
+    /// The memory of a slot.
+    #[cfg(test)]
+    pub(crate) fn memory(&mut self, slot: usize) -> &mut [u8] {
+        &mut self.region.as_mut_slice()[slot * self.slot_bytes..][..self.slot_bytes]
+    }
+
     /// Whether an op's content is made or checked at all.
     pub(crate) fn works_each_op(&self) -> bool {
         self.fills_each_op

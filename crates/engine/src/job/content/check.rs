@@ -11,7 +11,7 @@
 use super::checksum::{Sum, sha512_unfinished, sum, sum_bytes};
 use super::pattern::Pattern;
 use super::rules::{Body, Piece, StampRules, Writers};
-use super::stamp::{self, Header, MOST_BYTES, Unreadable, header_bytes};
+use super::stamp::{self, Header, Unreadable, header_bytes};
 use crate::op::BlockOp;
 use plumb_workload::job::{StampLayout, VerifyMethod};
 

@@ -63,8 +63,16 @@ struct Progress {
     issued: u32,
     /// Those issued before the last flush that completed.
     flushed: u32,
-    /// For each slot, the write in it; or, for a flush, the writes before it.
-    in_flight: Vec<Option<u32>>,
+    /// What is in each slot.
+    in_flight: Vec<Option<Flight>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Flight {
+    /// The write of this number.
+    Write(u32),
+    /// A flush, after so many writes were issued.
+    Flush(u32),
 }
 
 #[derive(Debug)]
@@ -173,10 +181,10 @@ impl Verified {
     #[inline]
     pub(super) fn before(&mut self, op: &BlockOp, slot: usize, memory: &mut [u8]) {
         if op.kind != OpKind::Write {
-            self.progress.note(slot, self.progress.issued);
+            self.progress.note(slot, Flight::Flush(self.progress.issued));
             return;
         }
-        self.progress.note(slot, op.number);
+        self.progress.note(slot, Flight::Write(op.number));
         self.progress.issued = op.number.wrapping_add(1);
         if let Some(writes) = &mut self.writes {
             writes.issue(slot, op);
@@ -234,7 +242,7 @@ impl Verified {
                 Ok(())
             }
             _ => {
-                if let Some(before) = self.progress.completed(slot) {
+                if let Some(Flight::Flush(before)) = self.progress.completed(slot) {
                     self.progress.flushed = before;
                 }
                 Ok(())
@@ -277,7 +285,7 @@ impl Verified {
             Some(_) => self.progress.issued.wrapping_sub(write).wrapping_sub(1),
             None => i32::MAX as u32,
         };
-        Number { write, later, together: self.expects.in_flight_max - 1 }
+        Number { write, later, together: self.expects.in_flight_max.saturating_sub(1) }
     }
 
     fn owns_all(&self, op: &BlockOp) -> bool {
@@ -308,22 +316,25 @@ impl Verified {
 
 impl Progress {
     #[inline]
-    fn note(&mut self, slot: usize, number: u32) {
+    fn note(&mut self, slot: usize, flight: Flight) {
         if slot >= self.in_flight.len() {
             self.in_flight.resize(slot + 1, None);
         }
-        self.in_flight[slot] = Some(number);
+        self.in_flight[slot] = Some(flight);
     }
 
     #[inline]
-    fn completed(&mut self, slot: usize) -> Option<u32> {
+    fn completed(&mut self, slot: usize) -> Option<Flight> {
         self.in_flight.get_mut(slot).and_then(Option::take)
     }
 
     fn state(&self, flushed_only: bool) -> SavedState {
         let issued = if flushed_only { self.flushed } else { self.issued };
-        let unsure = self.in_flight.iter().flatten().map(|&number| u64::from(number)).collect();
-        SavedState { issued: u64::from(issued), unsure }
+        let writes = self.in_flight.iter().flatten().filter_map(|flight| match flight {
+            Flight::Write(number) => Some(u64::from(*number)),
+            Flight::Flush(_) => None,
+        });
+        SavedState { issued: u64::from(issued), unsure: writes.collect() }
     }
 }
 
