@@ -239,3 +239,6 @@ pub(crate) enum FileKind {
     /// Block devices.
     Device,
 }
+
+#[cfg(test)]
+pub(crate) mod tests;
