@@ -5,6 +5,7 @@ use super::content::Writers;
 use super::files::{FileUse, JobTarget};
 use super::pace::flow_home;
 use super::stream::{Handing, JobPlan, JobPlanRequest};
+use crate::backend::FileKind;
 use crate::bind::BoundBackend;
 use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::run::Setting;
@@ -37,7 +38,7 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
                 append(job, files);
             }
             let alignment = if job.files.direct { files.direct_alignment_bytes } else { 1 };
-            (files.lengths.to_vec(), alignment)
+            (reached_lengths(job, files), alignment)
         }
         OpenTarget::Null { bytes } => (null_lengths(job, *bytes), 1),
         OpenTarget::Files(_) | OpenTarget::Tree(_) => {
@@ -119,6 +120,21 @@ fn append(job: &mut Job, files: &JobTarget) {
         Some(FileRange { start: Bytes(range.start.0.saturating_add(length)), length: range.length })
     });
     stream.ranges = shifted.collect();
+}
+
+/// Lengths of files as far as the job may go: those that it writes to without reading grow with it.
+fn reached_lengths(job: &Job, files: &JobTarget) -> Vec<u64> {
+    let mut lengths = files.lengths.to_vec();
+    let JobOps::Stream(stream) = &job.ops else { return lengths };
+    let moves = job.moves();
+    if files.kind == FileKind::Regular && moves.write && !moves.trim && (!moves.read || stream.fill_device) {
+        for (number, length) in lengths.iter_mut().enumerate() {
+            if let Some(range) = stream.ranges.get(number).or(stream.ranges.last()) {
+                *length = (*length).max(range.start.0.saturating_add(range.length.0));
+            }
+        }
+    }
+    lengths
 }
 
 /// Lengths of files that are not there: as far as the job's ranges go.
