@@ -1,5 +1,8 @@
 //! Tests of lowering.
 
+mod examples;
+mod plans;
+
 use super::*;
 use crate::fio::{self, Files, Machine, MissingFile};
 use plumb_workload::job::*;
@@ -105,7 +108,7 @@ fn files<'a>(lowered: &'a Lowered, copy: usize) -> &'a JobFiles {
 }
 
 fn fixes(lowered: &Lowered, copy: usize) -> String {
-    let lines = lowered.plan[copy].lines.iter().filter(|line| line.about == "because");
+    let lines = lowered.plan[copy].lines.iter().filter(|line| line.about == "note");
     lines.map(|line| line.text.clone()).collect::<Vec<_>>().join("\n")
 }
 
