@@ -86,12 +86,12 @@ impl Course {
     fn end(&mut self, control: &ControlBlock, group: usize, stands: Standing) {
         match &self.groups[group].ends {
             Ends::Itself => {}
-            Ends::Groups(groups) => {
+            Ends::RunIfFailed | Ends::GroupsIfFailed(_) | Ends::PhaseIfFailed if stands != Standing::Failed => {}
+            Ends::Groups(groups) | Ends::GroupsIfFailed(groups) => {
                 let workers = groups.iter().flat_map(|&group| &self.members[group]);
                 workers.for_each(|&worker| control.stop_worker(worker));
             }
-            Ends::Phase => control.request_stop(),
-            Ends::RunIfFailed if stands != Standing::Failed => {}
+            Ends::Phase | Ends::PhaseIfFailed => control.request_stop(),
             Ends::Run | Ends::RunIfFailed => {
                 self.ends_run = true;
                 control.request_stop();

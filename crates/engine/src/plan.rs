@@ -70,6 +70,10 @@ pub(crate) enum Ends {
     Run,
     /// The whole run, where it failed.
     RunIfFailed,
+    /// All workers of these groups, where it failed.
+    GroupsIfFailed(Vec<usize>),
+    /// The whole phase, where it failed.
+    PhaseIfFailed,
 }
 
 /// The rules of all groups of a phase. Several groups may share a name, which then means all of them.
@@ -108,6 +112,8 @@ pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError
                 WhenDone::Phase => Ends::Phase,
                 WhenDone::Run => Ends::Run,
                 WhenDone::RunIfFailed => Ends::RunIfFailed,
+                WhenDone::GroupsIfFailed(names) => Ends::GroupsIfFailed(resolve(number, "when-done", names)?),
+                WhenDone::PhaseIfFailed => Ends::PhaseIfFailed,
             },
             sample_ns: group.sample.map(|length| length.0).filter(|&length| length > 0),
         });

@@ -2,6 +2,7 @@
 
 mod disk;
 mod layout;
+mod logs;
 mod output;
 mod progress;
 mod run;
