@@ -1,14 +1,8 @@
 //! Binds a worker's plan to its types: source × backend × pacer, chosen once, before the loop starts.
 
-use crate::backend::blocks::{BlockCalls, SyncBlocks};
-use crate::backend::io_uring::{Ring, RingModes, poller_cpu_ns};
-use crate::backend::mmap::{MapAccess, Mmap};
-use crate::backend::null::Null;
+pub(crate) use crate::backend::bound::{BackendRequest, BoundBackend, Rider, with_backend};
 use crate::backend::payload::{Checking, Payload, SlotUse};
-use crate::backend::preadv2::Preadv2;
-use crate::backend::psync::Psync;
-use crate::backend::stdio::{Stdio, StreamMode};
-use crate::backend::{BlockFiles, SyncBackend};
+use crate::backend::{BlockFiles, FileAccess, QueuedBackend, SyncBackend};
 use crate::content::{Filler, Stamper, Verifier};
 use crate::gate::{Body, Gate};
 use crate::op::BlockOp;
@@ -17,8 +11,7 @@ use crate::rng::{Purpose, StreamId};
 use crate::source::Source;
 use crate::source::blocks::{BlockPlan, BlockVisitor, with_source};
 use crate::worker::{Ended, Queue, run_queued, run_sync};
-use plumb_workload::phase::RwFlag;
-use plumb_workload::{Backend, Checksum, Content, Mix, Pace};
+use plumb_workload::{Checksum, Content, Mix, Pace};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A worker of block I/O, planned.
@@ -47,71 +40,6 @@ pub(crate) struct Stamping {
     /// Tells this run's blocks from those of other runs.
     pub(crate) seed: u64,
     pub(crate) first_sequence: u64,
-}
-
-/// A backend, decided: `auto` is resolved before this.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum BoundBackend {
-    Psync,
-    Preadv2(Vec<RwFlag>),
-    Mmap,
-    Stdio,
-    IoUring(RingModes),
-    Null,
-}
-
-impl BoundBackend {
-    fn name(&self) -> &'static str {
-        match self {
-            BoundBackend::Psync => "psync",
-            BoundBackend::Preadv2(_) => "preadv2",
-            BoundBackend::Mmap => "mmap",
-            BoundBackend::Stdio => "stdio",
-            BoundBackend::IoUring(_) => "io-uring",
-            BoundBackend::Null => "null",
-        }
-    }
-
-    /// What a workload's backend means for a worker of this depth; `auto` where the kernel may lack io_uring says so.
-    pub(crate) fn of(backend: &Backend, depth: u32) -> Result<(BoundBackend, Option<String>), String> {
-        let best =
-            RingModes { poll_completions: false, poll_submissions: false, fixed_buffers: true, fixed_files: true };
-        Ok(match backend {
-            Backend::Auto if depth > 1 => match io_uring_refusal() {
-                None => (BoundBackend::IoUring(best), None),
-                Some(reason) => (BoundBackend::Psync, Some(format!("io_uring: {reason}; psync at depth 1 used"))),
-            },
-            Backend::Auto | Backend::Psync => (BoundBackend::Psync, None),
-            Backend::Preadv2 { flags, .. } => (BoundBackend::Preadv2(flags.clone()), None),
-            Backend::Mmap => (BoundBackend::Mmap, None),
-            Backend::Stdio => (BoundBackend::Stdio, None),
-            &Backend::IoUring { poll_completions, poll_submissions, fixed_buffers, fixed_files, .. } => {
-                let modes = RingModes { poll_completions, poll_submissions, fixed_buffers, fixed_files };
-                (BoundBackend::IoUring(modes), None)
-            }
-            Backend::Null => (BoundBackend::Null, None),
-            Backend::Preadv
-            | Backend::Seek
-            | Backend::SeekVectored
-            | Backend::Libaio { .. }
-            | Backend::PosixAio
-            | Backend::Splice
-            | Backend::Files(_)
-            | Backend::Fallocate
-            | Backend::Truncate
-            | Backend::Socket { .. } => return Err(format!("the backend `{}` goes with jobs", backend.name())),
-            Backend::Foreign { engine, .. } => return Err(format!("the engine `{engine}` is another tool's")),
-            Backend::Sim => return Err("the sim backend goes with a `sim` target".to_owned()),
-        })
-    }
-}
-
-/// Why this kernel gives no ring; `None` where it does.
-fn io_uring_refusal() -> Option<String> {
-    io_uring::IoUring::new(2).err().map(|error| match error.raw_os_error() {
-        Some(libc::EPERM) => format!("{error} (kernel.io_uring_disabled, or a sandbox)"),
-        _ => error.to_string(),
-    })
 }
 
 impl BlockWorker {
@@ -144,70 +72,14 @@ impl BlockWorker {
         Ok(payload)
     }
 
-    fn writes(&self) -> bool {
-        self.mix.write > 0
-    }
-
     fn run(self, gate: &Gate) -> Result<Ended, String> {
-        gate.report().backend.write(self.backend.name().as_bytes());
-        let files = self.files.clone();
-        let named = |error: std::io::Error| format!("{}: {error}", self.backend.name());
-        match &self.backend {
-            BoundBackend::Null => self.run_sync(gate, Null),
-            BoundBackend::IoUring(modes) => self.run_ring(gate, *modes),
-            backend => {
-                let payload = self.payload(gate, 1)?;
-                match backend {
-                    BoundBackend::Preadv2(flags) => self.run_calls(gate, files, payload, Preadv2::new(flags)),
-                    BoundBackend::Mmap => {
-                        let access = if self.writes() { MapAccess::ReadWrite } else { MapAccess::Read };
-                        let calls = Mmap::new(&files, access).map_err(named)?;
-                        self.run_calls(gate, files, payload, calls)
-                    }
-                    BoundBackend::Stdio => {
-                        let mode = if self.writes() { StreamMode::ReadWrite } else { StreamMode::Read };
-                        let calls = Stdio::new(&files, mode).map_err(named)?;
-                        self.run_calls(gate, files, payload, calls)
-                    }
-                    _ => self.run_calls(gate, files, payload, Psync),
-                }
-            }
-        }
-    }
-
-    fn run_calls<C: BlockCalls>(
-        &self,
-        gate: &Gate,
-        files: BlockFiles,
-        payload: Payload,
-        calls: C,
-    ) -> Result<Ended, String> {
-        self.run_sync(gate, SyncBlocks::new(files, payload, calls))
-    }
-
-    fn run_sync<B: SyncBackend<Op = BlockOp>>(&self, gate: &Gate, backend: B) -> Result<Ended, String> {
-        with_source(&self.plan, SyncVisitor { worker: self, gate, backend })
-    }
-
-    fn ring(&self, gate: &Gate, modes: RingModes) -> Result<Ring, String> {
-        let payload = self.payload(gate, self.queue.depth as usize)?;
-        Ring::new(self.queue.depth, modes, self.files.clone(), payload).map_err(|error| {
-            format!("io_uring at depth {}: {error}; use another backend, or lower `depth`", self.queue.depth)
-        })
-    }
-
-    fn run_ring(&self, gate: &Gate, modes: RingModes) -> Result<Ended, String> {
-        let mut ring = self.ring(gate, modes)?;
-        let mut notes = Vec::new();
-        if modes.poll_completions
-            && let Err(error) = ring.try_read(self.plan.smallest_block_bytes())
-        {
-            notes.push(format!("io_uring: completions cannot be polled here: {error}; interrupts used"));
-            ring = self.ring(gate, RingModes { poll_completions: false, ..modes })?;
-        }
-        notes.extend_from_slice(ring.fallbacks());
-        gate.report().fallbacks.write(notes.join("\n").as_bytes());
-        with_source(&self.plan, RingVisitor { worker: self, gate, ring, polls: modes.poll_submissions })
+        let access = if self.mix.write > 0 { FileAccess::ReadWrite } else { FileAccess::Read };
+        let mut worker = self;
+        let files = std::mem::take(&mut worker.files);
+        let backend = std::mem::replace(&mut worker.backend, BoundBackend::Null);
+        let smallest = worker.plan.smallest_block_bytes();
+        let request = BackendRequest::new(backend, worker.queue.depth, files, access, smallest, worker.stream);
+        with_backend(request, gate, |slots| worker.payload(gate, slots), BlockRider { worker: &worker, gate })
     }
 
     fn sharing<'a>(&self, gate: &'a Gate, shared: bool) -> Sharing<'a> {
@@ -237,9 +109,24 @@ macro_rules! with_pacer {
 }
 pub(crate) use with_pacer;
 
-struct SyncVisitor<'a, B> {
+/// Binds a block worker's source and pacer to the backend that it is handed.
+struct BlockRider<'a> {
     worker: &'a BlockWorker,
     gate: &'a Gate,
+}
+
+impl Rider for BlockRider<'_> {
+    fn sync<B: SyncBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
+        with_source(&self.worker.plan, SyncVisitor { rider: self, backend })
+    }
+
+    fn queued<B: QueuedBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
+        with_source(&self.worker.plan, QueuedVisitor { rider: self, backend })
+    }
+}
+
+struct SyncVisitor<'a, B> {
+    rider: BlockRider<'a>,
     backend: B,
 }
 
@@ -247,9 +134,25 @@ impl<B: SyncBackend<Op = BlockOp>> BlockVisitor for SyncVisitor<'_, B> {
     type Out = Result<Ended, String>;
 
     fn visit<S: Source<Op = BlockOp> + 'static>(mut self, mut source: S) -> Result<Ended, String> {
-        let (worker, gate) = (self.worker, self.gate);
+        let BlockRider { worker, gate } = self.rider;
         with_pacer!(worker.pace, gate.clock(), |shared| worker.sharing(gate, shared), worker.stream, |pacer| {
             run_to_end(gate, &mut source, &mut self.backend, &mut pacer)
+        })
+    }
+}
+
+struct QueuedVisitor<'a, B> {
+    rider: BlockRider<'a>,
+    backend: B,
+}
+
+impl<B: QueuedBackend<Op = BlockOp>> BlockVisitor for QueuedVisitor<'_, B> {
+    type Out = Result<Ended, String>;
+
+    fn visit<S: Source<Op = BlockOp> + 'static>(mut self, mut source: S) -> Result<Ended, String> {
+        let BlockRider { worker, gate } = self.rider;
+        with_pacer!(worker.pace, gate.clock(), |shared| worker.sharing(gate, shared), worker.stream, |pacer| {
+            run_queued_to_end(gate, &mut source, &mut self.backend, &mut pacer, worker.queue)
         })
     }
 }
@@ -275,31 +178,26 @@ where
     }
 }
 
-struct RingVisitor<'a> {
-    worker: &'a BlockWorker,
-    gate: &'a Gate,
-    ring: Ring,
-    /// A kernel thread submits.
-    polls: bool,
-}
-
-impl BlockVisitor for RingVisitor<'_> {
-    type Out = Result<Ended, String>;
-
-    fn visit<S: Source<Op = BlockOp> + 'static>(mut self, mut source: S) -> Result<Ended, String> {
-        let (worker, gate) = (self.worker, self.gate);
-        with_pacer!(worker.pace, gate.clock(), |shared| worker.sharing(gate, shared), worker.stream, |pacer| {
-            let Some(mut passed) = gate.pass() else { return Ok(Ended::Stopped) };
-            crate::pacer::Pacer::start(&mut pacer, passed.started_at);
-            let poller_before_ns = if self.polls { poller_cpu_ns() } else { 0 };
-            let ended = run_queued(&mut passed.desk, &mut source, &mut self.ring, &mut pacer, worker.queue);
-            passed.stop_clock();
-            if self.polls {
-                // Polling is not free: the kernel thread that does it is charged to the worker.
-                let polled_ns = poller_cpu_ns().saturating_sub(poller_before_ns);
-                gate.report().cpu_system_ns.fetch_add(polled_ns, Relaxed);
-            }
-            ended.map_err(|error| format!("io_uring_enter: {error}"))
-        })
-    }
+/// Passes the gate, runs the loop of several ops in flight, and stops the clock.
+pub(crate) fn run_queued_to_end<S, B, P>(
+    gate: &Gate,
+    source: &mut S,
+    backend: &mut B,
+    pacer: &mut P,
+    queue: Queue,
+) -> Result<Ended, String>
+where
+    S: Source,
+    B: QueuedBackend<Op = S::Op>,
+    P: crate::pacer::Pacer,
+{
+    let Some(mut passed) = gate.pass() else { return Ok(Ended::Stopped) };
+    pacer.start(passed.started_at);
+    let helped_before_ns = backend.helpers_cpu_ns();
+    let ended = run_queued(&mut passed.desk, source, backend, pacer, queue);
+    passed.stop_clock();
+    // Polling is not free: a kernel thread that does it is charged to the worker.
+    let helped_ns = backend.helpers_cpu_ns().saturating_sub(helped_before_ns);
+    gate.report().cpu_system_ns.fetch_add(helped_ns, Relaxed);
+    ended.map_err(|error| format!("{}: {error}", backend.name()))
 }

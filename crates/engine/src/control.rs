@@ -23,6 +23,8 @@ pub(crate) struct Control {
     deadline: AtomicU64,
     ready: AtomicU64,
     done: AtomicU64,
+    /// Those of them that did no I/O.
+    beside_done: AtomicU64,
     /// Ops left of the phase's common limit.
     ops_left: AtomicU64,
     /// Bytes left of the phase's common limit.
@@ -186,6 +188,18 @@ impl Control {
         self.done.load(Acquire)
     }
 
+    /// A worker that does no I/O is about to be done.
+    pub(crate) fn beside_done(&self) {
+        self.beside_done.fetch_add(1, Release);
+    }
+
+    /// How many workers that do I/O are done; never more than there are, but for a moment perhaps fewer.
+    pub(crate) fn io_done(&self) -> u64 {
+        // In this order: what is among the first is among the second.
+        let done = self.done();
+        done.saturating_sub(self.beside_done.load(Acquire))
+    }
+
     /// Sets the common limit, before the workers start.
     pub(crate) fn set_limit(&self, limit: CommonLimit) {
         self.ops_left.store(limit.ops.unwrap_or(u64::MAX), Relaxed);
@@ -206,11 +220,26 @@ impl Control {
     }
 }
 
-/// The control words of one phase and of its workers, and the numbers of its shared schedules, one a worker group.
+/// What the jobs of a flow share. Zeroed is "nobody is there".
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(crate) struct FlowWords {
+    /// Ops that those who are there have started.
+    pub(crate) started: AtomicU64,
+    /// Sum of their weights.
+    pub(crate) weight: AtomicU64,
+}
+
+// SAFETY: repr(C), nothing but AtomicU64.
+unsafe impl Shareable for FlowWords {}
+
+/// The control words of one phase and of its workers, and the numbers of its shared schedules and the words of its flows,
+/// one a worker group.
 pub(crate) struct ControlBlock {
     control: SharedSlice<Control>,
     workers: SharedSlice<WorkerWords>,
     schedules: SharedSlice<AtomicU64>,
+    flows: SharedSlice<FlowWords>,
 }
 
 impl ControlBlock {
@@ -220,7 +249,12 @@ impl ControlBlock {
         for worker in workers.iter() {
             worker.deadline.store(Ticks::MAX, Relaxed);
         }
-        Ok(ControlBlock { control: SharedSlice::new(1)?, workers, schedules: SharedSlice::new(groups)? })
+        Ok(ControlBlock {
+            control: SharedSlice::new(1)?,
+            workers,
+            schedules: SharedSlice::new(groups)?,
+            flows: SharedSlice::new(groups)?,
+        })
     }
 
     /// The phase's words.
@@ -273,6 +307,11 @@ impl ControlBlock {
     /// The number of the next start of a group's shared schedule.
     pub(crate) fn schedule(&self, group: usize) -> &AtomicU64 {
         &self.schedules[group]
+    }
+
+    /// What the jobs of a flow share; the flow is named by the first group that belongs to it.
+    pub(crate) fn flow(&self, first_group: usize) -> &FlowWords {
+        &self.flows[first_group]
     }
 }
 

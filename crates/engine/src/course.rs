@@ -86,7 +86,7 @@ impl Course {
     fn end(&mut self, control: &ControlBlock, group: usize, stands: Standing) {
         match &self.groups[group].ends {
             Ends::Itself => {}
-            Ends::RunIfFailed | Ends::GroupsIfFailed(_) | Ends::PhaseIfFailed if stands != Standing::Failed => {}
+            Ends::GroupsIfFailed(_) | Ends::PhaseIfFailed | Ends::RunIfFailed if stands != Standing::Failed => {}
             Ends::Groups(groups) | Ends::GroupsIfFailed(groups) => {
                 let workers = groups.iter().flat_map(|&group| &self.members[group]);
                 workers.for_each(|&worker| control.stop_worker(worker));

@@ -3,6 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::clock::Ticks;
+use crate::job::pace::SearchWords;
 use crate::shared::{Shareable, SharedSlice};
 use plumb_result::Fault;
 use plumb_workload::OpKind;
@@ -82,6 +83,8 @@ pub(crate) struct ReportCells {
     pub(crate) fill_cost_ns: AtomicU64,
     /// Time to verify the content of one read, ns.
     pub(crate) check_cost_ns: AtomicU64,
+    /// How far the search for its depth came, where its job has a goal of latency.
+    pub(crate) search: SearchWords,
     /// One more than the ops that its source yielded; 0 until it says so.
     yielded: AtomicU64,
     /// How many of them were not done, kept or not.

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::clock::{Clock, Ticks};
-use crate::control::{ControlBlock, WorkerControl};
+use crate::control::{ControlBlock, FlowWords, WorkerControl};
 use crate::fault::{FaultLog, ReportCells, Reports};
 use crate::oplog::OpLog;
 use crate::pacer::{Sharing, Waited, wait_until};
@@ -226,9 +226,19 @@ impl Gate {
         self.memory.control.worker(self.number)
     }
 
+    /// Whether the phase is to end. For backends that wait for somebody else.
+    pub(crate) fn stops(&self) -> bool {
+        self.control().stops_at(self.memory.clock.now())
+    }
+
     /// How this worker shares a rate with its group of so many.
     pub(crate) fn sharing(&self, workers: u32) -> Sharing<'_> {
         Sharing::Group { workers, numbers: self.memory.control.schedule(self.group) }
+    }
+
+    /// What the jobs of a flow share; the flow is named by the first group that belongs to it.
+    pub(crate) fn flow(&self, first_group: usize) -> &FlowWords {
+        self.memory.control.flow(first_group)
     }
 
     /// Says that the worker is ready and waits for its start. `None` when it was stopped before that.
@@ -276,6 +286,7 @@ impl Gate {
             },
             on_error: self.rules.on_error,
             errors: &self.rules.errors,
+            fills: self.rules.fills,
             log,
             tally: self.memory.queues.tally(self.number),
             ramp,

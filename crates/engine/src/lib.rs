@@ -43,6 +43,7 @@ pub mod tree;
 mod worker;
 
 pub use backend::Errno;
+pub use job::files::JobFilesError;
 pub use observer::{Nobody, Observer, PhaseNow, TargetView, WorkerNow, WorkerState};
 pub use oplog::LoggedOp;
 pub use phase::{INTERVAL_NS, Live, PhaseError};

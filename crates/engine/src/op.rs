@@ -23,6 +23,12 @@ pub trait Operation: Copy {
         false
     }
 
+    /// Whether rates and pauses of a job hold for it: they do for what moves data and is its load.
+    #[inline(always)]
+    fn paced(&self) -> bool {
+        self.kind().moves_bytes()
+    }
+
     /// Which of the target's files; 0 where that means nothing.
     #[inline(always)]
     fn file(&self) -> u32 {
@@ -70,6 +76,8 @@ pub enum Role {
     Load,
     /// It reads back what was written, to verify it.
     ReadBack,
+    /// It reads back what was trimmed, where zeros are expected.
+    ReadTrimmed,
 }
 
 impl BlockOp {
@@ -100,6 +108,10 @@ impl Operation for BlockOp {
     #[inline(always)]
     fn after_all(&self) -> bool {
         self.after_all
+    }
+    #[inline(always)]
+    fn paced(&self) -> bool {
+        self.kind.moves_bytes() && self.role == Role::Load
     }
     #[inline(always)]
     fn file(&self) -> u32 {

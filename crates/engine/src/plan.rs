@@ -29,6 +29,8 @@ pub(crate) struct WorkerRules {
     pub(crate) on_error: OnError,
     /// Errors that it passes over, whatever `on_error` says.
     pub(crate) errors: ErrorRules,
+    /// It writes until no space is left, and that is its end.
+    pub(crate) fills: bool,
     pub(crate) keeps: Keeps,
 }
 
@@ -64,16 +66,16 @@ pub(crate) enum Ends {
     Itself,
     /// All workers of these groups.
     Groups(Vec<usize>),
+    /// All workers of these groups, where it failed.
+    GroupsIfFailed(Vec<usize>),
     /// The whole phase.
     Phase,
+    /// The whole phase, where it failed.
+    PhaseIfFailed,
     /// The whole run.
     Run,
     /// The whole run, where it failed.
     RunIfFailed,
-    /// All workers of these groups, where it failed.
-    GroupsIfFailed(Vec<usize>),
-    /// The whole phase, where it failed.
-    PhaseIfFailed,
 }
 
 /// The rules of all groups of a phase. Several groups may share a name, which then means all of them.
@@ -109,11 +111,11 @@ pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError
             ends: match &group.when_done {
                 WhenDone::Itself => Ends::Itself,
                 WhenDone::Groups(names) => Ends::Groups(resolve(number, "when-done", names)?),
+                WhenDone::GroupsIfFailed(names) => Ends::GroupsIfFailed(resolve(number, "when-done", names)?),
                 WhenDone::Phase => Ends::Phase,
+                WhenDone::PhaseIfFailed => Ends::PhaseIfFailed,
                 WhenDone::Run => Ends::Run,
                 WhenDone::RunIfFailed => Ends::RunIfFailed,
-                WhenDone::GroupsIfFailed(names) => Ends::GroupsIfFailed(resolve(number, "when-done", names)?),
-                WhenDone::PhaseIfFailed => Ends::PhaseIfFailed,
             },
             sample_ns: group.sample.map(|length| length.0).filter(|&length| length > 0),
         });
@@ -199,6 +201,7 @@ impl WorkerSeat<'_> {
             budget: self.budget(),
             on_error: self.group.on_error,
             errors: job.map_or_else(ErrorRules::default, |job| job.errors.clone()),
+            fills: job.is_some_and(|job| matches!(&job.ops, JobOps::Stream(stream) if stream.fill_device)),
             keeps: Keeps { ops: job.is_some_and(|job| job.log_ops), queue: job.map(|_| self.group.depth) },
         }
     }

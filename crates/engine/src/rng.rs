@@ -36,6 +36,8 @@ pub enum Purpose {
     Layout = 6,
     /// The simulated device.
     Device = 7,
+    /// A backend's own choices: which ops are polled for, which have a priority.
+    Backend = 8,
 }
 
 /// Which stream.

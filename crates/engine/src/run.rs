@@ -2,6 +2,7 @@
 
 use crate::control::CommonLimit;
 use crate::guard::{Guard, Permissions, Refusal};
+use crate::job::files::JobFilesError;
 use crate::observer::{Observer, PhaseNow, TargetView};
 use crate::oplog::LoggedOp;
 use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
@@ -62,6 +63,14 @@ pub enum EngineError {
         /// In words.
         reason: String,
     },
+    /// The files of a job could not be opened or laid out.
+    #[error("target `{target}`: {source}")]
+    JobFiles {
+        /// The target.
+        target: String,
+        /// Why.
+        source: JobFilesError,
+    },
     /// No test directory could be made.
     #[error(transparent)]
     TestDir(TestDirError),
@@ -106,6 +115,7 @@ impl EngineError {
             EngineError::Refused(refusal)
             | EngineError::Prepare(PrepareError::Refused(refusal))
             | EngineError::TestDir(TestDirError::Refused(refusal)) => Some(refusal),
+            EngineError::JobFiles { source, .. } => source.refusal(),
             _ => None,
         }
     }
@@ -115,6 +125,7 @@ impl EngineError {
         match self {
             EngineError::Plan(_) | EngineError::Worker(_) | EngineError::NotCold { .. } => true,
             EngineError::Prepare(error) => error.exit_code() == 2,
+            EngineError::JobFiles { source, .. } => source.is_plan(),
             _ => false,
         }
     }

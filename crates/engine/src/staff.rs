@@ -5,6 +5,7 @@ use crate::bind::{BlockWorker, BoundBackend};
 use crate::bind_flow::{FlowWorker, Replay, ReturnedState};
 use crate::fault::Yielded;
 use crate::gate::WorkerSpec;
+use crate::job::beside::{BusyWorker, ExecWorker};
 use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats};
 use crate::run::{EngineError, Setting};
 use crate::source::flow::{FlowState, Program, TreeState};
@@ -69,6 +70,10 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
                         verifiable.add(&seat, blocks, &plan)?;
                     }
                 }
+                (Work::Job(job), Some(target)) => {
+                    let mut job = job.clone();
+                    crate::job::plan::plan(&seat, &mut job, target)?;
+                }
                 (Work::Flow(flow), _) if seat.number == 0 => {
                     Program::compile(flow).map_err(|error| seat.error(error))?;
                 }
@@ -121,7 +126,14 @@ pub(crate) fn staff(
                 let state = states.pop().ok_or_else(|| seat.error("the file set has fewer shares than workers"))?;
                 flow_worker(workload, &seat, flow, state, targets, setting, &mut staffed)?.body()
             }
-            Work::Job(_) | Work::Busy(_) | Work::Exec(_) => return Err(seat.error("jobs are not staffed here").into()),
+            Work::Job(job) => {
+                let worker = crate::job::plan::worker(workload, &seat, job, targets, setting, &mut staffed.notes)?;
+                let target_bytes = worker.target_bytes();
+                working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), target_bytes);
+                worker.body()
+            }
+            Work::Busy(busy) => BusyWorker { busy: *busy, io_workers: io_workers(phase) }.body(),
+            Work::Exec(exec) => ExecWorker { exec: exec.clone(), output: setting.base.join(seat.group_name()) }.body(),
         };
         let is_null = matches!(targets.get(&seat.group.target), Some(OpenTarget::Null { .. }));
         if writes(seat.group) && !is_null && !staffed.written.contains(&seat.group.target) {
@@ -139,6 +151,12 @@ pub(crate) fn staff(
     }
     staffed.working_set_bytes = working_sets.total();
     Ok(staffed)
+}
+
+/// How many workers of a phase do I/O.
+fn io_workers(phase: &Phase) -> u64 {
+    let io = |group: &&WorkerGroup| !matches!(group.work, Work::Busy(_) | Work::Exec(_));
+    phase.workers.iter().filter(io).map(|group| u64::from(group.count)).sum()
 }
 
 /// Whether a group leaves anything to flush.

@@ -172,6 +172,11 @@ impl Coordinator {
             major_faults: counted(&report.major_faults),
             minor_faults: counted(&report.minor_faults),
             pid: u32::try_from(report.pid.load(Relaxed)).ok().filter(|&pid| pid != 0),
+            depth_search: report
+                .search
+                .depth()
+                .map(|depth| plumb_result::measurement::DepthSearched { depth, found: report.search.is_over() }),
+            steady: None,
         }
     }
 }

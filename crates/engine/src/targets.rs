@@ -5,6 +5,8 @@ use crate::backend::{BlockFiles, FileKind};
 use crate::bind::Stamping;
 use crate::content::{Filler, Stamper};
 use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
+use crate::job::files::layout::{JobLayout, Member, lay_out};
+use crate::job::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::observer::{Observer, TargetView};
 use crate::plan::stamping;
 use crate::prepare::cache::refuse_in_memory;
@@ -16,6 +18,7 @@ use crate::testdir::{LaidOut, Source, TestDir};
 use crate::tree::{self, PathBuffer, TreeShape};
 use plumb_probe::stack;
 use plumb_result::measurement::Fault;
+use plumb_workload::job::JobFiles;
 use plumb_workload::{CachePolicy, Content, Flush, OpKind, Phase, Prepare, Size, Target, TreeTarget, Work, Workload};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -42,6 +45,7 @@ pub(crate) struct Surroundings<'a> {
 pub(crate) enum OpenTarget {
     Files(OpenFiles),
     Tree(OpenTree),
+    Job(Arc<JobTarget>),
     Null { bytes: u64 },
 }
 
@@ -51,6 +55,7 @@ impl OpenTarget {
         match self {
             OpenTarget::Files(open) => open.lengths(),
             OpenTarget::Tree(_) => Vec::new(),
+            OpenTarget::Job(target) => target.lengths.to_vec(),
             OpenTarget::Null { bytes } => vec![*bytes],
         }
     }
@@ -88,7 +93,7 @@ impl OpenFiles {
             paths: self.files.iter().map(|file| file.path().to_owned()).collect(),
             lengths: self.lengths(),
             kind: self.kind,
-            _owned: Arc::default(),
+            ..BlockFiles::default()
         }
     }
 
@@ -176,8 +181,12 @@ impl OpenTargets {
             None
         };
         let mut open = OpenTargets { targets: BTreeMap::new(), dir };
+        let mut held = Vec::new();
         for (name, target) in &workload.target {
-            let opened = open.open_one(name, target, surroundings, observer)?;
+            let opened = match target {
+                Target::JobFiles(files) => open_job_files(name, files, surroundings, &mut held, observer)?,
+                target => open.open_one(name, target, surroundings, observer)?,
+            };
             open.targets.insert(name.clone(), opened);
         }
         Ok(open)
@@ -287,7 +296,7 @@ impl OpenTargets {
             match target {
                 OpenTarget::Files(open) => apply_to_files(open, phase, surroundings, observer, &mut fallbacks)?,
                 OpenTarget::Tree(tree) => apply_to_tree(tree, phase, surroundings, observer, &mut fallbacks)?,
-                OpenTarget::Null { .. } => {}
+                OpenTarget::Job(_) | OpenTarget::Null { .. } => {}
             }
         }
         Ok(fallbacks)
@@ -302,6 +311,7 @@ fn view<'a>(name: &'a str, target: &'a OpenTarget) -> TargetView<'a> {
             files: open.files.iter().map(AsFd::as_fd).collect(),
         },
         OpenTarget::Tree(tree) => TargetView { name, path: tree.root.path(), files: Vec::new() },
+        OpenTarget::Job(target) => TargetView { name, path: target.first_path(), files: Vec::new() },
         OpenTarget::Null { .. } => TargetView { name, path: Path::new("null"), files: Vec::new() },
     }
 }
@@ -385,6 +395,49 @@ fn open_files(
         }
     };
     Ok(OpenTarget::Files(OpenFiles { files, kind, mode: IoMode::Buffered, content, stamping }))
+}
+
+/// Lays a target of jobs out, by the rules of all jobs on it.
+fn open_job_files(
+    name: &str,
+    files: &JobFiles,
+    surroundings: &Surroundings<'_>,
+    held: &mut Vec<HeldDevice>,
+    observer: &mut dyn Observer,
+) -> Result<OpenTarget, EngineError> {
+    let Surroundings { guard, setting, workload } = *surroundings;
+    let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
+    let mut members = Vec::new();
+    for group in groups {
+        match &group.work {
+            Work::Job(job) => members.push(Member { group, job }),
+            Work::Busy(_) | Work::Exec(_) => {}
+            Work::Blocks(_) | Work::Flow(_) => {
+                return Err(EngineError::plan(format!(
+                    "target `{name}` is for jobs; use a file target for other work"
+                )));
+            }
+        }
+    }
+    let mut filler = Filler::new(Content::Random, content_stream(workload, setting, LAYOUT_PHASE, 0));
+    let mut layout = JobLayout {
+        guard,
+        made: setting.test_dirs.made_files(),
+        base: setting.base,
+        stop: setting.stop,
+        fill: &mut |job, buffer, _file, _offset| {
+            if job.content.zero { buffer.fill(0) } else { filler.fill(buffer) }
+        },
+        say: &mut |what| observer.preparing(&format!("{name}: {what}")),
+        held,
+    };
+    match lay_out(files, &members, &mut layout) {
+        Ok(target) => Ok(OpenTarget::Job(Arc::new(target))),
+        Err(JobFilesError::Stopped) => {
+            Err(EngineError::Prepare(PrepareError::Stopped { signal: setting.stop.signal() }))
+        }
+        Err(source) => Err(EngineError::JobFiles { target: name.to_owned(), source }),
+    }
 }
 
 fn file_path(target: &Target) -> &Path {

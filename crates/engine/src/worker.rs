@@ -1,6 +1,6 @@
 //! The hot loops: next op, when, start, complete, record. Everything clever is in the types that were chosen before.
 
-use crate::backend::{Completion, QueuedBackend, Slot, SyncBackend, Unfinished, Wait};
+use crate::backend::{Completion, Errno, QueuedBackend, Slot, SyncBackend, Unfinished, Wait};
 use crate::clock::{Clock, Ticks};
 use crate::control::{Control, WorkerControl};
 use crate::fault::FaultLog;
@@ -15,7 +15,7 @@ use plumb_workload::job::{ErrorOrigin, ErrorRules};
 use plumb_workload::{OnError, OpKind, RunAs};
 use std::collections::VecDeque;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a worker ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -88,6 +88,8 @@ pub(crate) struct Desk<'a> {
     pub(crate) budget: Budget,
     pub(crate) on_error: OnError,
     pub(crate) errors: &'a ErrorRules,
+    /// It writes until no space is left.
+    pub(crate) fills: bool,
     /// Where single ops are recorded.
     pub(crate) log: Option<OpLog<'a>>,
     pub(crate) tally: Option<QueueTally<'a>>,
@@ -118,6 +120,12 @@ impl Desk<'_> {
         };
         let number = errno.unwrap_or(libc::EILSEQ);
         goes_on || self.errors.ignore.iter().any(|ignored| ignored.at == origin && ignored.errno == number)
+    }
+
+    /// Whether an error is the worker's natural end and no failure.
+    #[cold]
+    fn is_end<O: Operation>(&self, op: &O, errno: Errno) -> bool {
+        errno == Errno::ENDED || (self.fills && op.kind() == OpKind::Write && errno.0 == libc::ENOSPC)
     }
 
     /// Keeps a failure with its address. True when it ends the worker.
@@ -187,16 +195,22 @@ impl Desk<'_> {
         Ended::Failed
     }
 
-    /// Keeps why the pacer made the worker fail.
+    /// Keeps why the worker fails, where it was no op of its own that failed.
     #[cold]
-    fn paced_out(&mut self, failure: &PaceFailure) -> Ended {
+    pub(crate) fn failed(&mut self, kind: OpKind, path: &Path, errno: Option<i32>, message: &str) -> Ended {
         self.recorder.count_error();
-        self.faults.keep(failure.kind, 0, 0, Some(failure.errno), std::path::Path::new(""), &failure.message);
-        self.faults.fail(&failure.message);
+        self.faults.keep(kind, 0, 0, errno, path, message);
+        self.faults.fail(message);
         if self.on_error == OnError::Stop {
             self.control.request_stop();
         }
         Ended::Failed
+    }
+
+    /// Keeps why the pacer made the worker fail.
+    #[cold]
+    fn paced_out(&mut self, failure: &PaceFailure) -> Ended {
+        self.failed(failure.kind, Path::new(""), Some(failure.errno), &failure.message)
     }
 }
 
@@ -291,6 +305,9 @@ where
             Err(errno) => {
                 source.failed(op);
                 pacer.completed(op.kind(), 0, clock.ns_between(start, now), now);
+                if desk.is_end(op, errno) {
+                    return Ended::Done;
+                }
                 if desk.fault(op, backend.path_of(op), Some(errno.0), errno.text()) {
                     return Ended::Failed;
                 }
@@ -424,7 +441,9 @@ impl<O: Operation> Flights<O> {
             }
             Err(errno) => {
                 pacer.completed(flight.op.kind(), 0, service_ns, end);
-                if desk.fault(&flight.op, backend.path_of(&flight.op), Some(errno.0), errno.text()) {
+                if desk.is_end(&flight.op, errno) {
+                    self.ended.get_or_insert(Ended::Done);
+                } else if desk.fault(&flight.op, backend.path_of(&flight.op), Some(errno.0), errno.text()) {
                     self.ended = Some(Ended::Failed);
                 }
             }

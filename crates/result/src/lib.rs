@@ -25,7 +25,8 @@ pub use histogram::Histogram;
 pub use limiter::{Bound, Limiter};
 pub use limits::{CpuQuota, LimitsSeen, NetworkLink};
 pub use measurement::{
-    EndMeasurement, Fault, Interval, Measurement, OpCounts, OpMeasurement, PhaseMeasurement, WorkerMeasurement,
+    DepthSearched, EndMeasurement, Fault, Interval, Measurement, OpCounts, OpMeasurement, PhaseMeasurement,
+    SteadyOutcome, SteadySample, WorkerMeasurement,
 };
 pub use metric::{Better, Metric, Quantity, Unit};
 pub use noise::{NOISE_SCHEMA, Noise, NoiseFloor};

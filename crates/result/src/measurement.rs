@@ -172,6 +172,13 @@ pub struct WorkerMeasurement {
     /// Its process number, or its thread's.
     #[serde(default)]
     pub pid: Option<u32>,
+    /// How far it came in finding its depth, where its job has a goal of latency.
+    #[serde(default)]
+    pub depth_search: Option<DepthSearched>,
+    /// How steady it was, where its job has a rule for that; of all groups that are judged together, where it is the last
+    /// of them.
+    #[serde(default)]
+    pub steady: Option<SteadyOutcome>,
 }
 
 /// What a worker did in one piece of time.
@@ -203,6 +210,41 @@ pub struct QueueCounts {
     pub submitted: Vec<u64>,
     /// Reapings by how many completions each took.
     pub completed: Vec<u64>,
+}
+
+/// How far the search for a depth came, where a job had a goal of latency.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DepthSearched {
+    /// The depth that was found, or else the one that was tried last.
+    pub depth: u32,
+    /// Whether it is the largest that keeps the goal: it was found, and tried once more from its own beginning.
+    pub found: bool,
+}
+
+/// How steady a job was at its end, where it had a rule for that.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct SteadyOutcome {
+    /// The rule was met, which ended the job.
+    pub attained: bool,
+    /// What was held against the limit, in the limit's unit; `None` before the window was full.
+    pub criterion: Option<f64>,
+    /// The largest distance of a value of the rule's figure from the mean, in the figure's unit.
+    pub max_deviation: Option<f64>,
+    /// The slope of the line through the values of the rule's figure, in the figure's unit, from one value to the next.
+    pub slope: Option<f64>,
+    /// The window's values, in the order of time.
+    pub samples: Vec<SteadySample>,
+}
+
+/// What is looked at of one piece of time to find whether a job is steady.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct SteadySample {
+    /// Ops completed per second.
+    pub ops_per_second: f64,
+    /// Bytes moved per second.
+    pub bytes_per_second: f64,
+    /// Mean latency of the ops that completed, ns; 0 where none did.
+    pub latency_ns: f64,
 }
 
 /// The end policy, measured.

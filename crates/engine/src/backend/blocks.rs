@@ -3,6 +3,7 @@
 
 use crate::backend::payload::Payload;
 use crate::backend::{BlockFiles, Completion, SyncBackend, Unfinished};
+use crate::job::content::JobEnd;
 use crate::op::BlockOp;
 use std::path::PathBuf;
 
@@ -10,11 +11,38 @@ use std::path::PathBuf;
 pub(crate) trait BlockCalls {
     /// Executes one op to its end. `memory` holds at least the largest op that the source yields, and belongs to this
     /// op alone.
-    fn execute(&mut self, files: &BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion;
+    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion;
+
+    /// After the clock was read: what belongs to no op's time.
+    #[inline(always)]
+    fn after(&mut self) {}
+
+    /// Whether [`after`](BlockCalls::after) does anything.
+    fn works_between_ops(&self) -> bool {
+        false
+    }
 
     /// After the last op: writes out what the backend itself holds back.
     fn finish(&mut self, _files: &BlockFiles) -> Result<(), Unfinished> {
         Ok(())
+    }
+}
+
+impl BlockCalls for Box<dyn BlockCalls + '_> {
+    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+        (**self).execute(files, memory, op)
+    }
+
+    fn after(&mut self) {
+        (**self).after();
+    }
+
+    fn works_between_ops(&self) -> bool {
+        (**self).works_between_ops()
+    }
+
+    fn finish(&mut self, files: &BlockFiles) -> Result<(), Unfinished> {
+        (**self).finish(files)
     }
 }
 
@@ -41,20 +69,25 @@ impl<C: BlockCalls> SyncBackend for SyncBlocks<C> {
 
     #[inline(always)]
     fn execute(&mut self, op: &BlockOp) -> Completion {
-        self.calls.execute(&self.files, self.payload.pointer(0), op)
+        self.calls.execute(&mut self.files, self.payload.pointer(0), op)
     }
 
     #[inline(always)]
     fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), String> {
+        self.calls.after();
         self.payload.after(op, 0, moved)
     }
 
     fn works_between_ops(&self) -> bool {
-        self.payload.works_each_op()
+        self.payload.works_each_op() || self.calls.works_between_ops()
     }
 
     fn finish(&mut self) -> Result<(), Unfinished> {
         self.calls.finish(&self.files)
+    }
+
+    fn conclude(&mut self, end: JobEnd) -> Vec<String> {
+        self.payload.finish(end)
     }
 
     fn path_of(&self, op: &BlockOp) -> PathBuf {

@@ -5,25 +5,82 @@
 #![allow(unsafe_code)]
 
 use crate::backend::payload::Payload;
-use crate::backend::{BlockFiles, Completion, Errno, FileKind, QueuedBackend, Slot, Wait};
+use crate::backend::preadv2::RwWords;
+use crate::backend::priorities::Priorities;
+use crate::backend::psync::execute_common;
+use crate::backend::queued::{Done, Inline, still_to_wait};
+use crate::backend::{BlockFiles, Completion, Errno, FileKind, NOT_OPEN, QueuedBackend, Slot, Wait};
+use crate::job::content::JobEnd;
 use crate::op::BlockOp;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
-use plumb_workload::OpKind;
+use plumb_workload::phase::RwFlag;
+use plumb_workload::{Backend, OpKind};
 use std::io;
+use std::num::NonZeroU32;
+use std::os::fd::RawFd;
 use std::path::PathBuf;
 
 /// The modes that a workload may ask for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RingModes {
     pub(crate) poll_completions: bool,
     pub(crate) poll_submissions: bool,
+    /// The CPU of the kernel thread that submits.
+    pub(crate) poll_cpu: Option<u32>,
     pub(crate) fixed_buffers: bool,
     pub(crate) fixed_files: bool,
+    pub(crate) vectored: bool,
+    /// Every so many-th op is done by a kernel thread.
+    pub(crate) async_every: Option<u32>,
+    pub(crate) flags: Vec<RwFlag>,
+}
+
+impl RingModes {
+    /// What is fastest almost everywhere.
+    pub(crate) const BEST: RingModes = RingModes {
+        poll_completions: false,
+        poll_submissions: false,
+        poll_cpu: None,
+        fixed_buffers: true,
+        fixed_files: true,
+        vectored: false,
+        async_every: None,
+        flags: Vec::new(),
+    };
+
+    /// The modes of a workload's backend; the best ones for a backend without any.
+    pub(crate) fn of(backend: &Backend) -> RingModes {
+        match backend {
+            &Backend::IoUring {
+                poll_completions,
+                poll_submissions,
+                fixed_buffers,
+                fixed_files,
+                poll_cpu,
+                vectored,
+                async_every,
+                ref flags,
+            } => RingModes {
+                poll_completions,
+                poll_submissions,
+                poll_cpu,
+                fixed_buffers,
+                fixed_files,
+                vectored,
+                async_every,
+                flags: flags.clone(),
+            },
+            _ => RingModes::BEST,
+        }
+    }
 }
 
 /// How long a polling kernel thread stays awake without work, ms.
 const SUBMISSION_POLL_IDLE_MS: u32 = 1000;
+
+/// `IORING_ENTER_GETEVENTS`. Source: io_uring_enter(2).
+const GET_EVENTS: u32 = 1;
 
 pub(crate) struct Ring {
     ring: IoUring,
@@ -31,16 +88,62 @@ pub(crate) struct Ring {
     payload: Payload,
     fixed_files: bool,
     fixed_buffers: bool,
+    polls_completions: bool,
+    polls_submissions: bool,
+    /// Ops that were submitted since the last enter.
+    submitted: u32,
+    /// What only some rings do; nothing is looked at where there is none of it.
+    extras: Option<Box<Extras>>,
+    inline: Inline,
     fallbacks: Vec<String>,
+}
+
+/// What reads and writes may carry beside their range.
+struct Extras {
+    words: RwWords,
+    /// By slot, where ops are vectored.
+    vectors: Option<Box<[libc::iovec]>>,
+    async_every: Option<NonZeroU32>,
+    /// Ops since the last that went to a kernel thread.
+    since_async: u32,
+    priorities: Option<Box<Priorities>>,
+}
+
+impl Extras {
+    fn new(depth: u32, modes: &RingModes, priorities: Option<Box<Priorities>>) -> Option<Box<Extras>> {
+        let async_every = modes.async_every.and_then(NonZeroU32::new);
+        if modes.flags.is_empty() && !modes.vectored && async_every.is_none() && priorities.is_none() {
+            return None;
+        }
+        let vector = libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 };
+        Some(Box::new(Extras {
+            words: RwWords::of(&modes.flags),
+            vectors: modes.vectored.then(|| vec![vector; depth as usize].into()),
+            async_every,
+            since_async: 0,
+            priorities,
+        }))
+    }
+
+    /// Whether this op goes to a kernel thread: every so many-th.
+    fn goes_async(&mut self) -> bool {
+        let Some(every) = self.async_every else { return false };
+        self.since_async += 1;
+        let goes = self.since_async >= every.get();
+        if goes {
+            self.since_async = 0;
+        }
+        goes
+    }
 }
 
 /// One step down the ladder of set-up flags: what is given up where the kernel refuses it.
 struct Rung {
     lost: &'static str,
-    build: fn(u32, RingModes) -> io::Result<IoUring>,
+    build: fn(u32, &RingModes) -> io::Result<IoUring>,
 }
 
-fn builder(entries: u32, modes: RingModes) -> (io_uring::Builder, u32) {
+fn builder(entries: u32, modes: &RingModes) -> (io_uring::Builder, u32) {
     // A polling kernel thread frees entries late; with twice the depth there is always room.
     let entries = if modes.poll_submissions { entries * 2 } else { entries };
     let mut builder = IoUring::builder();
@@ -50,6 +153,9 @@ fn builder(entries: u32, modes: RingModes) -> (io_uring::Builder, u32) {
     }
     if modes.poll_submissions {
         builder.setup_sqpoll(SUBMISSION_POLL_IDLE_MS);
+        if let Some(cpu) = modes.poll_cpu {
+            builder.setup_sqpoll_cpu(cpu);
+        }
     }
     (builder, entries)
 }
@@ -97,7 +203,7 @@ const LADDER: &[Rung] = &[
     },
 ];
 
-fn build(entries: u32, modes: RingModes, fallbacks: &mut Vec<String>) -> io::Result<IoUring> {
+fn build(entries: u32, modes: &RingModes, fallbacks: &mut Vec<String>) -> io::Result<IoUring> {
     let mut refusal = None;
     for rung in LADDER {
         match (rung.build)(entries, modes) {
@@ -142,7 +248,13 @@ impl Drop for Ring {
 
 impl Ring {
     /// A ring for `depth` ops in flight. Must be made by the thread that will use it.
-    pub(crate) fn new(depth: u32, modes: RingModes, files: BlockFiles, payload: Payload) -> io::Result<Ring> {
+    pub(crate) fn new(
+        depth: u32,
+        modes: &RingModes,
+        files: BlockFiles,
+        payload: Payload,
+        priorities: Option<Box<Priorities>>,
+    ) -> io::Result<Ring> {
         let mut fallbacks = Vec::new();
         let ring = build(depth.next_power_of_two(), modes, &mut fallbacks)?;
         let mut refused = |what: &str, error: io::Error| fallbacks.push(format!("io_uring: {what} refused: {error}"));
@@ -168,12 +280,30 @@ impl Ring {
                 fixed_buffers = false;
             }
         }
-        Ok(Ring { ring, files, payload, fixed_files, fixed_buffers, fallbacks })
+        if modes.vectored && fixed_buffers {
+            fallbacks.push("io_uring: vectored ops: registered buffers used, which have no vectors".to_owned());
+        }
+        Ok(Ring {
+            ring,
+            files,
+            payload,
+            fixed_files,
+            fixed_buffers,
+            polls_completions: modes.poll_completions,
+            polls_submissions: modes.poll_submissions,
+            submitted: 0,
+            extras: Extras::new(depth, modes, priorities),
+            inline: Inline::new(depth as usize),
+            fallbacks,
+        })
     }
 
     /// Reads one block, to see whether files of this kind can be read in this ring's modes at all: that a device or a file
     /// system cannot be polled shows only in the completion.
     pub(crate) fn try_read(&mut self, length: u32) -> io::Result<()> {
+        if self.files.fds.first() == Some(&NOT_OPEN) {
+            return Ok(());
+        }
         self.submit(&BlockOp::load(OpKind::Read, 0, 0, length), 0);
         let mut outcome = None;
         while outcome.is_none() {
@@ -186,42 +316,156 @@ impl Ring {
         }
     }
 
+    /// Its files, for another ring in its place.
+    pub(crate) fn take_files(&mut self) -> BlockFiles {
+        std::mem::take(&mut self.files)
+    }
+
     /// What was asked for and not had.
     pub(crate) fn fallbacks(&self) -> &[String] {
         &self.fallbacks
     }
 
     #[inline(always)]
+    fn target(&self, op: &BlockOp) -> Target {
+        if self.fixed_files { Target::Fixed(Fixed(op.file)) } else { Target::Open(Fd(self.files.fd(op))) }
+    }
+
+    /// The entry of a read or a write without anything particular.
+    #[inline(always)]
     fn entry(&self, op: &BlockOp, slot: Slot) -> squeue::Entry {
-        let target = if self.fixed_files { Target::Fixed(Fixed(op.file)) } else { Target::Open(Fd(self.files.fd(op))) };
+        let target = self.target(op);
         let memory = self.payload.pointer(slot);
         // The region is registered as one buffer, number 0.
-        match op.kind {
-            OpKind::Read if self.fixed_buffers => {
+        match (op.kind, self.fixed_buffers) {
+            (OpKind::Read, true) => {
                 with_target!(target, |fd| opcode::ReadFixed::new(fd, memory, op.length, 0).offset(op.offset).build())
             }
-            OpKind::Read => {
+            (OpKind::Read, false) => {
                 with_target!(target, |fd| opcode::Read::new(fd, memory, op.length).offset(op.offset).build())
             }
-            OpKind::Write if self.fixed_buffers => {
+            (_, true) => {
                 with_target!(target, |fd| opcode::WriteFixed::new(fd, memory, op.length, 0).offset(op.offset).build())
             }
-            OpKind::Write => {
+            (_, false) => {
                 with_target!(target, |fd| opcode::Write::new(fd, memory, op.length).offset(op.offset).build())
             }
+        }
+    }
+
+    /// The entry of a read or a write with flags, a priority, a vector, or all of them.
+    #[inline(never)]
+    fn particular_entry(&mut self, op: &BlockOp, slot: Slot) -> squeue::Entry {
+        let target = self.target(op);
+        let memory = self.payload.pointer(slot);
+        let Some(extras) = &mut self.extras else { return self.entry(op, slot) };
+        let flags = if op.kind == OpKind::Read { extras.words.read } else { extras.words.write };
+        let priority = extras.priorities.as_mut().and_then(|priorities| priorities.draw(op)).unwrap_or(0);
+        macro_rules! finish {
+            ($build:expr) => {
+                $build.offset(op.offset).rw_flags(flags as _).ioprio(priority).build()
+            };
+        }
+        let entry = match (op.kind, self.fixed_buffers, &mut extras.vectors) {
+            (OpKind::Read, true, _) => {
+                with_target!(target, |fd| finish!(opcode::ReadFixed::new(fd, memory, op.length, 0)))
+            }
+            (_, true, _) => with_target!(target, |fd| finish!(opcode::WriteFixed::new(fd, memory, op.length, 0))),
+            (kind, false, Some(vectors)) => {
+                let vector = &mut vectors[usize::from(slot)];
+                *vector = libc::iovec { iov_base: memory.cast(), iov_len: op.length as usize };
+                let vector = std::ptr::from_ref(vector);
+                if kind == OpKind::Read {
+                    with_target!(target, |fd| finish!(opcode::Readv::new(fd, vector, 1)))
+                } else {
+                    with_target!(target, |fd| finish!(opcode::Writev::new(fd, vector, 1)))
+                }
+            }
+            (OpKind::Read, false, None) => {
+                with_target!(target, |fd| finish!(opcode::Read::new(fd, memory, op.length)))
+            }
+            (_, false, None) => with_target!(target, |fd| finish!(opcode::Write::new(fd, memory, op.length))),
+        };
+        if extras.goes_async() { entry.flags(squeue::Flags::ASYNC) } else { entry }
+    }
+
+    /// The entry of anything that is neither read nor write; `None` for what this ring has none for.
+    fn other_entry(&mut self, op: &BlockOp) -> Option<squeue::Entry> {
+        // Nothing else can be polled for.
+        if self.polls_completions {
+            return None;
+        }
+        let target = self.target(op);
+        let entry = match op.kind {
+            OpKind::Fsync => with_target!(target, |fd| opcode::Fsync::new(fd).build()),
             OpKind::Fdatasync => {
                 with_target!(target, |fd| opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build())
             }
-            OpKind::Trim => {
+            OpKind::SyncRange => {
+                let flags = self.files.sync_range.0;
+                with_target!(target, |fd| opcode::SyncFileRange::new(fd, op.length)
+                    .offset(op.offset)
+                    .flags(flags)
+                    .build())
+            }
+            OpKind::Trim if can_trim(self.files.kind) => {
                 let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
                 with_target!(target, |fd| opcode::Fallocate::new(fd, u64::from(op.length))
                     .offset(op.offset)
                     .mode(mode)
                     .build())
             }
-            // Block sources yield nothing else.
-            _ => with_target!(target, |fd| opcode::Fsync::new(fd).build()),
+            _ => return None,
+        };
+        let goes_async = self.extras.as_mut().is_some_and(|extras| extras.goes_async());
+        Some(if goes_async { entry.flags(squeue::Flags::ASYNC) } else { entry })
+    }
+
+    #[inline(always)]
+    fn push(&mut self, entry: &squeue::Entry) {
+        // SAFETY: the entry's memory is a slot of the payload, and its vector one of the extras; both outlive the op:
+        // slots are not reused before completion.
+        while unsafe { self.ring.submission().push(entry) }.is_err() {
+            // There are never more ops in flight than `depth`, the size of the ring; but a polling kernel thread gives
+            // entries back later than it completes them. An error here comes again in `enter`, where it is reported.
+            let _ = self.ring.submitter().squeue_wait();
         }
+        self.submitted += 1;
+    }
+
+    #[inline(never)]
+    fn submit_other(&mut self, op: &BlockOp, slot: Slot) {
+        match self.other_entry(op) {
+            Some(entry) => {
+                // The kernel says 0 to a trim that went well; what it moved comes back with the slot.
+                let trimmed = if op.kind == OpKind::Trim { op.length } else { 0 };
+                self.push(&entry.user_data(u64::from(trimmed) << 32 | u64::from(slot)));
+            }
+            None => self.inline.push(slot, op),
+        }
+    }
+
+    /// Does in this thread what the ring has no entry for. Registered files follow those that are opened and closed.
+    #[cold]
+    fn run_inline(&mut self) {
+        let Ring { inline, files, ring, fixed_files, .. } = self;
+        let register = |file: u32, fd: RawFd| {
+            let updated = if *fixed_files { ring.submitter().register_files_update(file, &[fd]) } else { Ok(0) };
+            updated.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))
+        };
+        inline.run_by(|op| match op.kind {
+            OpKind::Open => {
+                files.open(op.file)?;
+                register(op.file, files.fd(op))?;
+                Ok(0)
+            }
+            OpKind::Close => {
+                // Else the ring would hold the file open.
+                register(op.file, NOT_OPEN)?;
+                files.close(op.file)
+            }
+            _ => execute_common(files, op),
+        });
     }
 }
 
@@ -240,22 +484,30 @@ impl QueuedBackend for Ring {
 
     #[inline(always)]
     fn submit(&mut self, op: &BlockOp, slot: Slot) {
-        // The kernel says 0 to a trim that went well; what it moved comes back with the slot.
-        let trimmed = if op.kind == OpKind::Trim { op.length } else { 0 };
-        let entry = self.entry(op, slot).user_data(u64::from(trimmed) << 32 | u64::from(slot));
-        // SAFETY: the entry's memory is slot `slot` of the payload, which outlives the op: slots are not reused before
-        // completion.
-        while unsafe { self.ring.submission().push(&entry) }.is_err() {
-            // There are never more ops in flight than `depth`, the size of the ring; but a polling kernel thread gives
-            // entries back later than it completes them. An error here comes again in `enter`, where it is reported.
-            let _ = self.ring.submitter().squeue_wait();
+        if !matches!(op.kind, OpKind::Read | OpKind::Write) {
+            return self.submit_other(op, slot);
         }
+        let entry = if self.extras.is_none() { self.entry(op, slot) } else { self.particular_entry(op, slot) };
+        self.push(&entry.user_data(u64::from(slot)));
     }
 
     #[inline(always)]
     fn enter(&mut self, wait: Wait) -> io::Result<()> {
+        let mut wait = wait;
+        if !self.inline.is_idle() {
+            self.run_inline();
+            wait = match still_to_wait(wait, self.inline.ready()) {
+                (wanted, None) => Wait::For(wanted),
+                (_, Some(ns)) => Wait::Timeout(ns),
+            };
+        }
         let submitter = self.ring.submitter();
         let entered = match wait {
+            // Who hands nothing over only looks; and deferred completions come to light only where somebody asks.
+            Wait::For(0) if self.submitted == 0 => {
+                // SAFETY: no memory is passed.
+                unsafe { submitter.enter::<libc::sigset_t>(0, 0, GET_EVENTS, None) }
+            }
             Wait::For(completions) => submitter.submit_and_wait(completions as usize),
             Wait::Timeout(ns) => {
                 let timeout = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
@@ -263,7 +515,10 @@ impl QueuedBackend for Ring {
             }
         };
         match entered {
-            Ok(_) => Ok(()),
+            Ok(taken) => {
+                self.submitted = self.submitted.saturating_sub(taken as u32);
+                Ok(())
+            }
             Err(error)
                 if matches!(error.raw_os_error(), Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN)) =>
             {
@@ -282,17 +537,33 @@ impl QueuedBackend for Ring {
             let completion = if moved < 0 { Err(Errno(-moved)) } else { Ok(moved as u64 + trimmed) };
             done(self, entry.user_data() as Slot, completion);
         }
+        while let Some(Done { slot, completion }) = self.inline.next() {
+            done(self, slot, completion);
+        }
+    }
+
+    fn conclude(&mut self, end: JobEnd) -> Vec<String> {
+        self.payload.finish(end)
     }
 
     fn path_of(&self, op: &BlockOp) -> PathBuf {
         self.files.path_of(op)
+    }
+
+    fn name(&self) -> &'static str {
+        "io_uring_enter"
+    }
+
+    fn helpers_cpu_ns(&self) -> u64 {
+        // With a polling thread only: nothing else works for a ring that is not charged to its thread.
+        if self.polls_submissions { poller_cpu_ns() } else { 0 }
     }
 }
 
 /// Processor time of the kernel thread that polls for this thread's submissions, ns, to the scheduler's tick; 0 where
 /// there is none. The kernel names it after the thread that made the ring, and counts it to nobody. Source:
 /// io_uring/sqpoll.c, proc_pid_stat(5).
-pub(crate) fn poller_cpu_ns() -> u64 {
+fn poller_cpu_ns() -> u64 {
     let name = format!("iou-sqp-{}\n", rustix::thread::gettid().as_raw_nonzero());
     let Ok(tasks) = std::fs::read_dir("/proc/self/task") else { return 0 };
     tasks

@@ -6,12 +6,13 @@
 
 use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, Errno, FileKind, completion};
+use crate::backend::{BlockFiles, Completion, Errno, FileAccess, FileKind, NOT_OPEN, completion};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
+use plumb_workload::job::AccessHint;
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 struct Mapping {
     start: *mut u8,
@@ -27,14 +28,19 @@ impl Drop for Mapping {
 
 /// Mappings of all files of a target.
 pub(crate) struct Mmap {
-    mappings: Vec<Mapping>,
+    /// By number; none of a file that is not open.
+    mappings: Vec<Option<Mapping>>,
+    rules: MapRules,
 }
 
-/// Whether a mapping must be writable.
+/// How files are mapped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum MapAccess {
-    Read,
-    ReadWrite,
+pub(crate) struct MapRules {
+    pub(crate) access: FileAccess,
+    /// What the kernel is told about the pattern.
+    pub(crate) hint: AccessHint,
+    /// Pages are written back and dropped as soon as they were used.
+    pub(crate) drops_pages: bool,
 }
 
 /// Refuses to map what is not there: touching a page behind the end of a file is a SIGBUS.
@@ -52,10 +58,10 @@ fn refuse_short(fd: RawFd, path: &Path, length: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn map(fd: RawFd, length: u64, access: MapAccess) -> io::Result<Mapping> {
-    let protection = match access {
-        MapAccess::Read => libc::PROT_READ,
-        MapAccess::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
+fn map(fd: RawFd, length: u64, rules: MapRules) -> io::Result<Mapping> {
+    let protection = match rules.access {
+        FileAccess::Read => libc::PROT_READ,
+        FileAccess::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
     };
     let bytes = length.max(1) as usize;
     // SAFETY: a new mapping of an open file, no address asked for.
@@ -63,26 +69,80 @@ fn map(fd: RawFd, length: u64, access: MapAccess) -> io::Result<Mapping> {
     if start == libc::MAP_FAILED {
         return Err(io::Error::last_os_error());
     }
-    Ok(Mapping { start: start.cast(), bytes })
+    let mapping = Mapping { start: start.cast(), bytes };
+    let advice = match rules.hint {
+        AccessHint::Sequential => Some(libc::POSIX_MADV_SEQUENTIAL),
+        AccessHint::Random => Some(libc::POSIX_MADV_RANDOM),
+        // There is no such word for mappings.
+        AccessHint::None | AccessHint::NoReuse => None,
+    };
+    if let Some(advice) = advice {
+        // SAFETY: the mapping that was just made, in full.
+        match unsafe { libc::posix_madvise(start, bytes, advice) } {
+            0 => {}
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+    Ok(mapping)
+}
+
+/// Maps one file as it is open.
+fn map_file(files: &BlockFiles, number: usize, rules: MapRules) -> io::Result<Mapping> {
+    let (fd, length) = (files.fds[number], files.lengths[number]);
+    if files.kind == FileKind::Regular {
+        refuse_short(fd, files.paths.get(number).map_or(Path::new(""), PathBuf::as_path), length)?;
+    }
+    map(fd, length, rules)
 }
 
 impl Mmap {
-    pub(crate) fn new(files: &BlockFiles, access: MapAccess) -> io::Result<Mmap> {
-        let mut mappings = Vec::with_capacity(files.fds.len());
-        for ((&fd, &length), path) in files.fds.iter().zip(&files.lengths).zip(&files.paths) {
-            if files.kind == FileKind::Regular {
-                refuse_short(fd, path, length)?;
-            }
-            mappings.push(map(fd, length, access)?);
+    pub(crate) fn new(files: &BlockFiles, rules: MapRules) -> io::Result<Mmap> {
+        let of_file =
+            |(number, &fd): (usize, &RawFd)| (fd != NOT_OPEN).then(|| map_file(files, number, rules)).transpose();
+        Ok(Mmap { mappings: files.fds.iter().enumerate().map(of_file).collect::<Result<_, _>>()?, rules })
+    }
+
+    /// Opens and maps, or unmaps and closes.
+    #[cold]
+    fn change(&mut self, files: &mut BlockFiles, op: &BlockOp) -> Completion {
+        let number = op.file as usize;
+        if op.kind == OpKind::Close {
+            self.mappings[number] = None;
+            return files.close(op.file);
         }
-        Ok(Mmap { mappings })
+        files.open(op.file)?;
+        if self.mappings[number].is_none() {
+            let mapping = map_file(files, number, self.rules);
+            self.mappings[number] = Some(mapping.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EINVAL)))?);
+        }
+        Ok(0)
+    }
+
+    /// Writes back and drops the pages of an op.
+    fn drop_pages(mapping: &Mapping, offset: usize, length: usize) -> Result<(), Errno> {
+        // The calls want whole pages.
+        let first = offset / PAGE_BYTES * PAGE_BYTES;
+        let bytes = offset + length - first;
+        // SAFETY: the range is mapped: the op was checked against the mapping.
+        let start = unsafe { mapping.start.add(first) }.cast();
+        // SAFETY: as above.
+        completion(unsafe { libc::msync(start, bytes, libc::MS_SYNC) } as isize)?;
+        // SAFETY: a shared mapping of a file, whose pages come back from the file.
+        completion(unsafe { libc::madvise(start, bytes, libc::MADV_DONTNEED) } as isize)?;
+        Ok(())
     }
 }
 
+/// Good for every page size up to this one.
+const PAGE_BYTES: usize = 64 << 10;
+
 impl BlockCalls for Mmap {
-    #[inline(always)]
-    fn execute(&mut self, files: &BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
-        let mapping = &self.mappings[op.file as usize];
+    #[inline]
+    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+        if matches!(op.kind, OpKind::Open | OpKind::Close) {
+            return self.change(files, op);
+        }
+        let Some(mapping) = &self.mappings[op.file as usize] else { return Err(Errno(libc::EBADF)) };
         let (offset, length) = (op.offset as usize, op.length as usize);
         if matches!(op.kind, OpKind::Read | OpKind::Write) && offset + length > mapping.bytes {
             return Err(Errno(libc::EFAULT));
@@ -92,18 +152,20 @@ impl BlockCalls for Mmap {
                 // SAFETY: the range is mapped (checked above), `memory` holds `length` bytes, and they do not overlap.
                 unsafe { std::ptr::copy_nonoverlapping(mapping.start.add(offset), memory, length) };
                 std::hint::black_box(memory);
-                Ok(length as u64)
             }
             OpKind::Write => {
                 // SAFETY: as above; the mapping is writable where the source yields writes.
                 unsafe { std::ptr::copy_nonoverlapping(memory, mapping.start.add(offset), length) };
-                Ok(length as u64)
             }
             OpKind::Fsync | OpKind::Fdatasync => {
                 // SAFETY: the whole mapping, as it was made.
-                completion(unsafe { libc::msync(mapping.start.cast(), mapping.bytes, libc::MS_SYNC) } as isize)
+                return completion(unsafe { libc::msync(mapping.start.cast(), mapping.bytes, libc::MS_SYNC) } as isize);
             }
-            _ => execute_common(files.fd(op), files.kind, op),
+            _ => return execute_common(files, op),
         }
+        if self.rules.drops_pages {
+            Mmap::drop_pages(mapping, offset, length)?;
+        }
+        Ok(length as u64)
     }
 }

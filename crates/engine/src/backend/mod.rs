@@ -1,21 +1,35 @@
 //! Backends execute ops. A sync backend executes one at a time in the calling thread; a queued one keeps several in
-//! flight. A new backend is one file here and one arm in [`crate::worker`].
+//! flight. A new backend is one file here and one arm in [`bound`].
 
 pub(crate) mod blocks;
+pub(crate) mod bound;
 pub(crate) mod flow;
+pub(crate) mod gathered;
 pub(crate) mod io_uring;
+pub(crate) mod libaio;
 pub(crate) mod mmap;
 pub(crate) mod null;
 pub(crate) mod payload;
+pub(crate) mod posix_aio;
 pub(crate) mod preadv2;
+pub(crate) mod priorities;
 pub(crate) mod psync;
+pub(crate) mod queued;
+pub(crate) mod region;
+pub(crate) mod seek;
+pub(crate) mod socket;
+pub(crate) mod space;
+pub(crate) mod splice;
 pub(crate) mod stdio;
+pub(crate) mod whole;
 
+use crate::job::content::JobEnd;
 use crate::op::{BlockOp, Operation};
 use plumb_workload::OpKind;
+use plumb_workload::job::SyncRange;
 use std::fs::File;
 use std::io;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -27,6 +41,9 @@ pub(crate) type Completion = Result<u64, Errno>;
 pub struct Errno(pub i32);
 
 impl Errno {
+    /// No error: there is nothing more to do, because the other side has ended. The worker is done.
+    pub(crate) const ENDED: Errno = Errno(0);
+
     /// The calling thread's error number, right after a failed call.
     pub(crate) fn last() -> Errno {
         Errno(io::Error::last_os_error().raw_os_error().unwrap_or(libc::EIO))
@@ -73,6 +90,11 @@ pub(crate) trait SyncBackend {
         Ok(())
     }
 
+    /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
+    fn conclude(&mut self, _end: JobEnd) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The file of an op, for error messages.
     fn path_of(&self, op: &Self::Op) -> PathBuf;
 }
@@ -108,8 +130,21 @@ pub(crate) trait QueuedBackend {
     /// Hands over what has completed.
     fn reap(&mut self, done: &mut impl FnMut(&mut Self, Slot, Completion));
 
+    /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
+    fn conclude(&mut self, _end: JobEnd) -> Vec<String> {
+        Vec::new()
+    }
+
     /// The file of an op, for error messages.
     fn path_of(&self, op: &Self::Op) -> PathBuf;
+
+    /// What it is called where [`enter`](QueuedBackend::enter) fails.
+    fn name(&self) -> &'static str;
+
+    /// Processor time so far of threads that work for this backend and are counted to nobody else, ns.
+    fn helpers_cpu_ns(&self) -> u64 {
+        0
+    }
 }
 
 /// What [`QueuedBackend::enter`] waits for.
@@ -121,15 +156,57 @@ pub(crate) enum Wait {
     Timeout(u64),
 }
 
+/// Whether a worker writes to its files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileAccess {
+    /// It only reads.
+    Read,
+    /// It writes, and may read.
+    ReadWrite,
+}
+
+/// Opens files whose turn comes in the midst of the work.
+pub(crate) trait Opener: Send + Sync {
+    /// Opens the file of this number, with everything that the job wants of an open file.
+    fn open(&self, file: u32) -> io::Result<OwnedFd>;
+
+    /// The path of the file of this number.
+    fn path(&self, file: u32) -> PathBuf;
+}
+
+/// The descriptor of a file that is not open. The kernel answers `EBADF` to it.
+pub(crate) const NOT_OPEN: RawFd = -1;
+
 /// The open files of a block target, as one worker uses them.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub(crate) struct BlockFiles {
+    /// By number; [`NOT_OPEN`] for those whose turn has not come.
     pub(crate) fds: Vec<RawFd>,
     pub(crate) paths: Vec<PathBuf>,
     pub(crate) lengths: Vec<u64>,
     pub(crate) kind: FileKind,
+    /// What `OpKind::SyncRange` asks of sync_file_range(2).
+    pub(crate) sync_range: SyncRangeFlags,
+    /// What `OpKind::Open` does.
+    pub(crate) opener: Option<Arc<dyn Opener>>,
     /// What keeps the descriptors open where they are the worker's own; else they belong to the target.
     pub(crate) _owned: Arc<[File]>,
+    /// `fsync` a file before it is closed in the midst of the work.
+    pub(crate) flush_at_close: bool,
+    /// What the opener has opened, by number.
+    pub(crate) lent: Vec<Option<OwnedFd>>,
+}
+
+/// The steps of sync_file_range(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct SyncRangeFlags(pub(crate) u32);
+
+impl SyncRangeFlags {
+    /// What a job asks for. Source: sync_file_range(2).
+    pub(crate) fn of(range: &SyncRange) -> SyncRangeFlags {
+        let bit = |wanted: bool, bit: u32| if wanted { bit } else { 0 };
+        SyncRangeFlags(bit(range.wait_before, 1) | bit(range.write, 2) | bit(range.wait_after, 4))
+    }
 }
 
 impl BlockFiles {
@@ -141,7 +218,39 @@ impl BlockFiles {
 
     /// The path of an op's file, for messages.
     pub(crate) fn path_of(&self, op: &BlockOp) -> PathBuf {
-        self.paths.get(op.file as usize).cloned().unwrap_or_default()
+        match (self.paths.get(op.file as usize), &self.opener) {
+            (Some(path), _) => path.clone(),
+            (None, Some(opener)) => opener.path(op.file),
+            (None, None) => PathBuf::new(),
+        }
+    }
+
+    /// Opens a file whose turn has come. One that is open stays as it is.
+    pub(crate) fn open(&mut self, file: u32) -> Completion {
+        let number = file as usize;
+        if self.fds[number] != NOT_OPEN {
+            return Ok(0);
+        }
+        let opener = self.opener.as_ref().ok_or(Errno(libc::EBADF))?;
+        let opened = opener.open(file).map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))?;
+        self.fds[number] = opened.as_raw_fd();
+        if self.lent.len() < self.fds.len() {
+            self.lent.resize_with(self.fds.len(), || None);
+        }
+        self.lent[number] = Some(opened);
+        Ok(0)
+    }
+
+    /// Closes a file that [`open`](BlockFiles::open) opened. Those that were open from the start belong to others.
+    pub(crate) fn close(&mut self, file: u32) -> Completion {
+        let number = file as usize;
+        let Some(opened) = self.lent.get_mut(number).and_then(Option::take) else { return Ok(0) };
+        self.fds[number] = NOT_OPEN;
+        if self.flush_at_close {
+            rustix::io::retry_on_intr(|| rustix::fs::fsync(&opened)).map_err(|error| Errno(error.raw_os_error()))?;
+        }
+        drop(opened);
+        Ok(0)
     }
 }
 

@@ -2,68 +2,13 @@
 #![allow(unsafe_code)]
 
 use crate::backend::Slot;
+use crate::backend::region::{Region, SLOT_ALIGN_BYTES, align_bytes};
 use crate::content::{Filler, Stamper, Verifier};
+use crate::job::content::{JobBytes, JobEnd};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
+use plumb_workload::job::BufferRules;
 use std::io;
-use std::ptr::NonNull;
-
-/// A page-aligned region of memory.
-pub(crate) struct Region {
-    start: NonNull<u8>,
-    bytes: usize,
-}
-
-// SAFETY: the region is owned memory without interior sharing.
-unsafe impl Send for Region {}
-
-impl Region {
-    /// Maps a region of zeros and touches every page, so that no op pays for a page fault.
-    pub(crate) fn new(bytes: usize) -> io::Result<Region> {
-        let bytes = bytes.max(1).next_multiple_of(4096);
-        // SAFETY: a fresh anonymous mapping, no address asked for.
-        let start = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                bytes,
-                libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
-                -1,
-                0,
-            )
-        };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        let start = NonNull::new(start.cast::<u8>()).expect("mmap without MAP_FIXED never returns null");
-        let mut region = Region { start, bytes };
-        region.as_mut_slice().iter_mut().step_by(4096).for_each(|byte| {
-            // SAFETY: a valid reference; volatile only so that the store is not optimised away.
-            unsafe { std::ptr::write_volatile(byte, 0) };
-        });
-        Ok(region)
-    }
-
-    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
-        // SAFETY: `start` maps `bytes` initialised bytes, borrowed for as long as `self` is.
-        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
-    }
-
-    pub(crate) fn pointer(&self) -> *mut u8 {
-        self.start.as_ptr()
-    }
-
-    pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-}
-
-impl Drop for Region {
-    fn drop(&mut self) {
-        // SAFETY: mapped by `new` with exactly this length; no reference outlives `self`.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
-    }
-}
 
 /// How a worker's blocks are stamped and verified.
 pub(crate) struct Checking {
@@ -84,10 +29,25 @@ pub(crate) enum SlotUse {
 pub(crate) struct Payload {
     region: Region,
     slot_bytes: usize,
-    filler: Filler,
     /// Content that does not change from op to op is made once, at the start.
     fills_each_op: bool,
-    checking: Option<Checking>,
+    /// Whether completed ops are looked at.
+    looks_after: bool,
+    making: Making,
+    /// Locked while the payload lives, beside the slots.
+    _locked: Option<Region>,
+}
+
+/// Who makes and verifies the content.
+enum Making {
+    Blocks(Filler, Option<Checking>),
+    Job(Box<JobMaking>),
+}
+
+struct JobMaking {
+    bytes: JobBytes,
+    /// Slots that a read filled since they were last filled for a write.
+    read_into: Vec<bool>,
 }
 
 impl Payload {
@@ -100,11 +60,45 @@ impl Payload {
         sharing: SlotUse,
     ) -> io::Result<Payload> {
         // The multiple keeps every slot aligned for O_DIRECT.
-        let slot_bytes = slot_bytes.next_multiple_of(4096);
+        let slot_bytes = slot_bytes.next_multiple_of(SLOT_ALIGN_BYTES);
         let mut region = Region::new(slots * slot_bytes)?;
         let fills_each_op = !filler.is_constant() || checking.is_some() || sharing == SlotUse::ReadsAndWrites;
         region.as_mut_slice().chunks_mut(slot_bytes).for_each(|slot| filler.fill(slot));
-        Ok(Payload { region, slot_bytes, filler, fills_each_op, checking })
+        let looks_after = checking.is_some();
+        let making = Making::Blocks(filler, checking);
+        Ok(Payload { region, slot_bytes, fills_each_op, looks_after, making, _locked: None })
+    }
+
+    /// `slots` slots of at least `slot_bytes` bytes each for a job, in the memory that its rules ask for.
+    pub(crate) fn for_job(
+        slots: usize,
+        slot_bytes: usize,
+        mut bytes: JobBytes,
+        rules: &BufferRules,
+    ) -> io::Result<Payload> {
+        let slot_bytes = slot_bytes.max(1).next_multiple_of(align_bytes(rules)?);
+        let mut region = Region::with_rules(slots * slot_bytes, rules)?;
+        let locked = match rules.lock {
+            Some(lock) if lock.0 > 0 => {
+                let locked = Region::new(usize::try_from(lock.0).unwrap_or(usize::MAX / 2))?;
+                locked.lock()?;
+                Some(locked)
+            }
+            _ => None,
+        };
+        let (fills_each_op, looks_after) = (bytes.works_each_op(), bytes.looks_after());
+        region.as_mut_slice().chunks_exact_mut(slot_bytes).for_each(|slot| bytes.fill_slot(slot));
+        let making = Making::Job(Box::new(JobMaking { bytes, read_into: vec![false; slots] }));
+        Ok(Payload { region, slot_bytes, fills_each_op, looks_after, making, _locked: locked })
+    }
+
+    /// Ends the work on content, when all ops are done: waits for what is still being verified, and returns what no call
+    /// of [`after`](Payload::after) could tell. Nothing for anything but a job.
+    pub(crate) fn finish(&mut self, end: JobEnd) -> Vec<String> {
+        match &mut self.making {
+            Making::Blocks(..) => Vec::new(),
+            Making::Job(making) => making.bytes.finish(end),
+        }
     }
 
     /// Where a slot begins.
@@ -136,29 +130,46 @@ impl Payload {
     #[inline(never)]
     fn fill(&mut self, op: &BlockOp, slot: Slot) {
         let start = usize::from(slot) * self.slot_bytes;
-        let slice = &mut self.region.as_mut_slice()[start..start + op.length as usize];
-        self.filler.fill(slice);
-        if let Some(checking) = &mut self.checking {
-            checking.stamper.stamp(op.file, op.offset, slice);
+        match &mut self.making {
+            Making::Blocks(filler, checking) => {
+                let slice = &mut self.region.as_mut_slice()[start..start + op.length as usize];
+                filler.fill(slice);
+                if let Some(checking) = checking {
+                    checking.stamper.stamp(op.file, op.offset, slice);
+                }
+            }
+            Making::Job(making) => {
+                let memory = &mut self.region.as_mut_slice()[start..start + self.slot_bytes];
+                if std::mem::take(&mut making.read_into[usize::from(slot)]) {
+                    making.bytes.fill_slot(memory);
+                }
+                making.bytes.before_write(op, &mut memory[..op.length as usize]);
+            }
         }
     }
 
     /// Verifies what was read, where that was asked for.
     #[inline(always)]
     pub(crate) fn after(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), String> {
-        if op.kind != OpKind::Read || self.checking.is_none() {
-            return Ok(());
-        }
-        self.verify(op, slot, moved)
+        if self.looks_after { self.look_at(op, slot, moved) } else { Ok(()) }
     }
 
     #[inline(never)]
-    fn verify(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), String> {
-        let Some(checking) = &self.checking else { return Ok(()) };
+    fn look_at(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), String> {
         let start = usize::from(slot) * self.slot_bytes;
-        let length = u64::from(op.length).min(moved) as usize;
+        // A trim is not bound by the slots.
+        let length = if op.kind == OpKind::Read { u64::from(op.length).min(moved) as usize } else { 0 };
         let read = &self.region.as_mut_slice()[start..start + length];
-        checking.verifier.check(op.file, op.offset, read, None).map_err(|mismatch| mismatch.to_string())
+        match &mut self.making {
+            Making::Blocks(_, Some(checking)) if op.kind == OpKind::Read => {
+                checking.verifier.check(op.file, op.offset, read, None).map_err(|mismatch| mismatch.to_string())
+            }
+            Making::Blocks(..) => Ok(()),
+            Making::Job(making) => {
+                making.read_into[usize::from(slot)] |= op.kind == OpKind::Read;
+                making.bytes.after(op, read)
+            }
+        }
     }
 
     /// What making and verifying the content of ops of this size costs.

@@ -1,15 +1,16 @@
-//! `preadv2` and `pwritev2` with `RWF_` flags. Source: preadv2(2).
+//! `preadv` and `pwritev`; `preadv2` and `pwritev2` with `RWF_` flags. Source: preadv2(2).
 #![allow(unsafe_code)]
 
 use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
 use crate::backend::{BlockFiles, Completion, completion};
 use crate::op::BlockOp;
+use crate::rng::Rng;
 use plumb_workload::OpKind;
 use plumb_workload::phase::RwFlag;
 
 /// The kernel's flag word. Values from linux/fs.h, because the C libraries lag behind.
-fn flag_word(flags: &[RwFlag]) -> libc::c_int {
+pub(crate) fn flag_word(flags: &[RwFlag]) -> libc::c_int {
     flags.iter().fold(0, |word, flag| {
         word | match flag {
             RwFlag::Hipri => 0x01,
@@ -23,34 +24,88 @@ fn flag_word(flags: &[RwFlag]) -> libc::c_int {
 }
 
 /// Flags that say something only about writes; the kernel refuses some of them on reads.
-const WRITE_ONLY: &[RwFlag] = &[RwFlag::Dsync, RwFlag::Sync, RwFlag::Atomic];
+pub(crate) const WRITE_ONLY: &[RwFlag] = &[RwFlag::Dsync, RwFlag::Sync, RwFlag::Atomic];
 
-/// `preadv2` and `pwritev2`.
-pub(crate) struct Preadv2 {
-    read_flags: libc::c_int,
-    write_flags: libc::c_int,
+/// The flag words of reads and of writes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RwWords {
+    pub(crate) read: libc::c_int,
+    pub(crate) write: libc::c_int,
 }
 
-impl Preadv2 {
-    pub(crate) fn new(flags: &[RwFlag]) -> Preadv2 {
+impl RwWords {
+    /// The words of these flags.
+    pub(crate) fn of(flags: &[RwFlag]) -> RwWords {
         let for_reads: Vec<RwFlag> = flags.iter().copied().filter(|flag| !WRITE_ONLY.contains(flag)).collect();
-        Preadv2 { read_flags: flag_word(&for_reads), write_flags: flag_word(flags) }
+        RwWords { read: flag_word(&for_reads), write: flag_word(flags) }
     }
 }
 
-#[cfg(target_os = "linux")]
+/// A share of ops that go without `RWF_HIPRI`.
+struct Unpolled {
+    hipri_percent: u8,
+    rng: Rng,
+}
+
+/// `preadv2` and `pwritev2`.
+pub(crate) struct Preadv2 {
+    words: RwWords,
+    /// Where not all ops are polled for.
+    unpolled: Option<Unpolled>,
+}
+
+impl Preadv2 {
+    /// `rng` chooses the ops that are polled for, where `hipri_percent` is below 100.
+    pub(crate) fn new(flags: &[RwFlag], hipri_percent: u8, rng: Rng) -> Preadv2 {
+        let chooses = flags.contains(&RwFlag::Hipri) && hipri_percent < 100;
+        Preadv2 { words: RwWords::of(flags), unpolled: chooses.then_some(Unpolled { hipri_percent, rng }) }
+    }
+}
+
 impl BlockCalls for Preadv2 {
-    #[inline(always)]
-    fn execute(&mut self, files: &BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
-        let fd = files.fd(op);
+    #[inline]
+    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+        let vector = libc::iovec { iov_base: memory.cast(), iov_len: op.length as usize };
+        let offset = op.offset as libc::off_t;
+        let mut words = self.words;
+        if let Some(Unpolled { hipri_percent, rng }) = &mut self.unpolled
+            && rng.below(100) >= u64::from(*hipri_percent)
+        {
+            let polled = flag_word(&[RwFlag::Hipri]);
+            words = RwWords { read: words.read & !polled, write: words.write & !polled };
+        }
+        match op.kind {
+            OpKind::Read => {
+                // SAFETY: the vector points to memory of at least its length that is this op's alone.
+                completion(unsafe { libc::preadv2(files.fd(op), &raw const vector, 1, offset, words.read) })
+            }
+            OpKind::Write => {
+                // SAFETY: as above.
+                completion(unsafe { libc::pwritev2(files.fd(op), &raw const vector, 1, offset, words.write) })
+            }
+            _ => execute_common(files, op),
+        }
+    }
+}
+
+/// `preadv` and `pwritev`.
+pub(crate) struct Preadv;
+
+impl BlockCalls for Preadv {
+    #[inline]
+    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
         let vector = libc::iovec { iov_base: memory.cast(), iov_len: op.length as usize };
         let offset = op.offset as libc::off_t;
         match op.kind {
-            // SAFETY: the vector points to memory of at least its length that is this op's alone.
-            OpKind::Read => completion(unsafe { libc::preadv2(fd, &raw const vector, 1, offset, self.read_flags) }),
-            // SAFETY: as above.
-            OpKind::Write => completion(unsafe { libc::pwritev2(fd, &raw const vector, 1, offset, self.write_flags) }),
-            _ => execute_common(fd, files.kind, op),
+            OpKind::Read => {
+                // SAFETY: the vector points to memory of at least its length that is this op's alone.
+                completion(unsafe { libc::preadv(files.fd(op), &raw const vector, 1, offset) })
+            }
+            OpKind::Write => {
+                // SAFETY: as above.
+                completion(unsafe { libc::pwritev(files.fd(op), &raw const vector, 1, offset) })
+            }
+            _ => execute_common(files, op),
         }
     }
 }

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::backend::blocks::BlockCalls;
-use crate::backend::{BlockFiles, Completion, Errno, FileKind, completion};
+use crate::backend::{BlockFiles, Completion, Errno, FileKind, SyncRangeFlags, completion};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use std::os::fd::RawFd;
@@ -47,14 +47,43 @@ pub(crate) fn fdatasync(fd: RawFd) -> Completion {
     completion(unsafe { libc::fsync(fd) } as isize)
 }
 
-/// The ops that every sync backend does alike.
-#[inline(always)]
-pub(crate) fn execute_common(fd: RawFd, kind: FileKind, op: &BlockOp) -> Completion {
+#[cfg(target_os = "linux")]
+fn sync_range(fd: RawFd, op: &BlockOp, flags: SyncRangeFlags) -> Completion {
+    let (offset, length) = (op.offset as libc::off64_t, i64::from(op.length));
+    // SAFETY: no memory is passed.
+    completion(unsafe { libc::sync_file_range(fd, offset, length, flags.0) } as isize)
+}
+
+/// The range alone cannot be flushed here, so the file is.
+#[cfg(not(target_os = "linux"))]
+fn sync_range(fd: RawFd, _op: &BlockOp, _flags: SyncRangeFlags) -> Completion {
+    fdatasync(fd)
+}
+
+#[cfg(target_os = "linux")]
+fn syncfs(fd: RawFd) -> Completion {
+    // SAFETY: no memory is passed.
+    completion(unsafe { libc::syncfs(fd) } as isize)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn syncfs(_fd: RawFd) -> Completion {
+    Err(Errno(libc::ENOTSUP))
+}
+
+/// The ops that every backend does alike, in the calling thread.
+#[inline]
+pub(crate) fn execute_common(files: &mut BlockFiles, op: &BlockOp) -> Completion {
+    let fd = files.fd(op);
     match op.kind {
-        OpKind::Trim => discard(fd, kind, op.offset, u64::from(op.length)),
+        OpKind::Trim => discard(fd, files.kind, op.offset, u64::from(op.length)),
         // SAFETY: no memory is passed.
         OpKind::Fsync => completion(unsafe { libc::fsync(fd) } as isize),
         OpKind::Fdatasync => fdatasync(fd),
+        OpKind::SyncRange => sync_range(fd, op, files.sync_range),
+        OpKind::Syncfs => syncfs(fd),
+        OpKind::Open => files.open(op.file),
+        OpKind::Close => files.close(op.file),
         _ => Err(Errno(libc::ENOSYS)),
     }
 }
@@ -64,7 +93,7 @@ pub(crate) struct Psync;
 
 impl BlockCalls for Psync {
     #[inline(always)]
-    fn execute(&mut self, files: &BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
         let fd = files.fd(op);
         let (length, offset) = (op.length as usize, op.offset as libc::off_t);
         match op.kind {
@@ -72,7 +101,7 @@ impl BlockCalls for Psync {
             OpKind::Read => completion(unsafe { libc::pread(fd, memory.cast(), length, offset) }),
             // SAFETY: as above.
             OpKind::Write => completion(unsafe { libc::pwrite(fd, memory.cast(), length, offset) }),
-            _ => execute_common(fd, files.kind, op),
+            _ => execute_common(files, op),
         }
     }
 }

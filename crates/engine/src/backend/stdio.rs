@@ -3,11 +3,10 @@
 
 use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, Errno, Unfinished};
+use crate::backend::{BlockFiles, Completion, Errno, FileAccess, Unfinished};
 use crate::guard::{Access, IoMode, open_again};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
-use std::ffi::CStr;
 use std::io;
 use std::os::fd::{BorrowedFd, IntoRawFd};
 
@@ -31,41 +30,21 @@ pub(crate) struct Stdio {
     streams: Vec<Stream>,
 }
 
-/// The mode of `fdopen`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum StreamMode {
-    Read,
-    ReadWrite,
-}
-
-impl StreamMode {
-    fn text(self) -> &'static CStr {
-        match self {
-            StreamMode::Read => c"r",
-            StreamMode::ReadWrite => c"r+",
-        }
-    }
-
-    fn access(self) -> Access {
-        match self {
-            StreamMode::Read => Access::Read,
-            StreamMode::ReadWrite => Access::ReadWrite,
-        }
-    }
-}
-
 impl Stdio {
-    pub(crate) fn new(files: &BlockFiles, mode: StreamMode) -> io::Result<Stdio> {
+    pub(crate) fn new(files: &BlockFiles, access: FileAccess) -> io::Result<Stdio> {
+        let (mode, access) = match access {
+            FileAccess::Read => (c"r", Access::Read),
+            FileAccess::ReadWrite => (c"r+", Access::ReadWrite),
+        };
         let mut streams = Vec::with_capacity(files.fds.len());
         for (&fd, path) in files.fds.iter().zip(&files.paths) {
             // SAFETY: the target's descriptors outlive the phase.
             let target = unsafe { BorrowedFd::borrow_raw(fd) };
             // Opened once more rather than duplicated: duplicates share one offset, and each worker's stream moves its
             // own.
-            let own =
-                open_again(target, path, mode.access(), IoMode::Buffered).map_err(io::Error::other)?.into_raw_fd();
+            let own = open_again(target, path, access, IoMode::Buffered).map_err(io::Error::other)?.into_raw_fd();
             // SAFETY: an open descriptor and a NUL-terminated mode.
-            let file = unsafe { libc::fdopen(own, mode.text().as_ptr()) };
+            let file = unsafe { libc::fdopen(own, mode.as_ptr()) };
             if file.is_null() {
                 let error = io::Error::last_os_error();
                 // SAFETY: `own` is ours and no stream took it over.
@@ -80,7 +59,7 @@ impl Stdio {
 
 impl BlockCalls for Stdio {
     #[inline]
-    fn execute(&mut self, files: &BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
         let stream = &mut self.streams[op.file as usize];
         match op.kind {
             OpKind::Read | OpKind::Write => {
@@ -116,9 +95,9 @@ impl BlockCalls for Stdio {
                 if unsafe { libc::fflush(stream.file) } != 0 {
                     return Err(Errno::last());
                 }
-                execute_common(files.fd(op), files.kind, op)
+                execute_common(files, op)
             }
-            _ => execute_common(files.fd(op), files.kind, op),
+            _ => execute_common(files, op),
         }
     }
 

@@ -29,7 +29,7 @@ impl Number {
     }
 
     /// Of the block device at a path, links followed.
-    fn of_path(path: &Path) -> Option<Number> {
+    pub(crate) fn of_path(path: &Path) -> Option<Number> {
         let meta = fs::metadata(path).ok()?;
         (FileType::from_raw_mode(meta.mode()) == FileType::BlockDevice).then(|| Number::from_rdev(meta.rdev()))
     }
@@ -228,6 +228,16 @@ impl Machine {
             });
         }
         Ok(())
+    }
+
+    /// The files that [`refuse_if_image`](Machine::refuse_if_image) refuses, to ask for many at once.
+    pub(crate) fn images(&self) -> io::Result<Vec<Identity>> {
+        let images = self.loop_devices()?.into_iter().map(|device| device.image);
+        let identity = |path: PathBuf| {
+            let meta = fs::metadata(path).ok()?;
+            Some(Identity { device: meta.dev(), inode: meta.ino() })
+        };
+        Ok(images.chain(self.swaps()).filter_map(identity).collect())
     }
 
     /// Whether the kernel has the device as read-only.

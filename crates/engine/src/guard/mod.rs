@@ -11,18 +11,22 @@
 
 mod beneath;
 mod device;
+mod door;
+mod made;
 mod opened;
 mod permissions;
 mod refusal;
 pub mod signature;
 pub mod space;
 
+pub use door::{Create, Door, Found, Naming, PassedFile};
+pub use made::MadeFiles;
 pub use opened::{Access, GuardedDir, GuardedFile, IoMode, Origin};
 pub use permissions::{Allow, Permissions};
 pub use refusal::Refusal;
 
 pub(crate) use beneath::{Identity, open_entry};
-pub(crate) use opened::{open_again, set_mode};
+pub(crate) use opened::{open_again, open_again_as, set_mode};
 
 use crate::testdir::TestDir;
 use device::{Machine, Number};
@@ -61,6 +65,24 @@ pub struct Opening {
     pub needed_bytes: u64,
 }
 
+/// What may be done with a device that is mounted, once the user has named it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MountedDevice {
+    /// Nothing.
+    Refused,
+    /// It may be written to: the job says so as well.
+    Allowed,
+}
+
+/// By what a device may be named.
+#[derive(Debug, Clone, Copy)]
+enum DeviceNaming<'a> {
+    /// By one of its serials, that the workload may name too.
+    Serial(Option<&'a str>),
+    /// By a serial or its path: the languages of other tools know no serials.
+    SerialOrPath(MountedDevice),
+}
+
 /// The guard. Stateless but for what the user has allowed.
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
@@ -90,7 +112,7 @@ impl Guard {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let dir = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
             .map_err(Refusal::io(path, "open its directory"))?;
-        let place = Place { dir, name, path, within: None };
+        let place = Place { dir, name, path, within: None, made: None };
         self.open_at(place, opening, meanwhile)
     }
 
@@ -121,7 +143,7 @@ impl Guard {
             return Err(outside("it is Plumb's own mark"));
         }
         let parent = beneath::make_dirs(dir.as_fd(), &names).map_err(|error| below(dir, path, error))?;
-        let place = Place { dir: parent, name, path: &dir.path().join(path), within: Some(dir) };
+        let place = Place { dir: parent, name, path: &dir.path().join(path), within: Some(dir), made: None };
         self.open_at(place, opening, meanwhile)
     }
 
@@ -152,14 +174,23 @@ impl Guard {
     /// # Errors
     /// A [`Refusal`] that names what was found and the way out.
     pub fn open_device(&self, path: &Path, destroy_serial: Option<&str>, mode: IoMode) -> Result<GuardedFile, Refusal> {
-        self.open_device_of(&Machine::this(), path, destroy_serial, mode)
+        self.open_device_of(&Machine::this(), path, DeviceNaming::Serial(destroy_serial), mode)
+    }
+
+    /// As [`Guard::open_device`], for the languages of other tools: the user may name the device by its path too, and a
+    /// mounted one is let pass where the user named it and `mounted` allows it.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that names what was found and the way out.
+    pub fn open_said_device(&self, path: &Path, mounted: MountedDevice) -> Result<GuardedFile, Refusal> {
+        self.open_device_of(&Machine::this(), path, DeviceNaming::SerialOrPath(mounted), IoMode::Buffered)
     }
 
     fn open_device_of(
         &self,
         machine: &Machine,
         path: &Path,
-        destroy_serial: Option<&str>,
+        naming: DeviceNaming<'_>,
         mode: IoMode,
     ) -> Result<GuardedFile, Refusal> {
         let stat = rustix::fs::stat(path).map_err(Refusal::io(path, "find it"))?;
@@ -171,14 +202,21 @@ impl Guard {
             });
         }
         let number = Number::from_rdev(stat.st_rdev);
-        machine.refuse_if_used(path, number)?;
+        let is_mounted = match (machine.refuse_if_used(path, number), naming) {
+            (Err(Refusal::Mounted { .. }), DeviceNaming::SerialOrPath(MountedDevice::Allowed)) => true,
+            (outcome, _) => {
+                outcome?;
+                false
+            }
+        };
         if machine.is_read_only(number) {
             return Err(read_only_device(path));
         }
         let attachment = machine.attachment(number);
-        self.refuse_if_not_named(machine, path, number, destroy_serial)?;
+        self.refuse_if_not_named(machine, path, number, naming)?;
 
-        let flags = OFlags::RDWR | OFlags::EXCL | OFlags::CLOEXEC;
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let flags = if is_mounted { flags } else { flags | OFlags::EXCL };
         let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
             Errno::BUSY => Refusal::Held {
                 path: path.to_owned(),
@@ -212,15 +250,19 @@ impl Guard {
         machine: &Machine,
         path: &Path,
         number: Number,
-        destroy_serial: Option<&str>,
+        naming: DeviceNaming<'_>,
     ) -> Result<(), Refusal> {
         let serials = machine.serials(number).map_err(Refusal::io(path, "read its serial"))?;
-        if self.permissions.names_device(&serials) {
+        let by_path = matches!(naming, DeviceNaming::SerialOrPath(_)) && self.permissions.names_device_node(number);
+        if self.permissions.names_device(&serials) || by_path {
             return Ok(());
         }
         let serial = serials.first().cloned().unwrap_or_default();
         let setting = self.permissions.setting_with(&serial);
-        let named_in_file = destroy_serial.map(str::trim);
+        let named_in_file = match naming {
+            DeviceNaming::Serial(serial) => serial.map(str::trim),
+            DeviceNaming::SerialOrPath(_) => None,
+        };
         if let Some(named) = named_in_file.filter(|named| !serials.iter().any(|serial| serial == named)) {
             return Err(Refusal::WrongSerial { path: path.to_owned(), serial, named: named.to_owned(), setting });
         }
@@ -273,8 +315,11 @@ impl Guard {
         }
         if origin == Origin::Made && place.within.is_none() {
             let mark = mark_for(identity);
-            // Best effort: without extended attributes the file is unknown next time, and must be named then.
-            let _ = rustix::fs::fsetxattr(&file.file, MARK, mark.as_bytes(), XattrFlags::empty());
+            let marked = rustix::fs::fsetxattr(&file.file, MARK, mark.as_bytes(), XattrFlags::empty());
+            if let (Err(_), Some(made)) = (marked, place.made) {
+                // Best effort: a file that is neither marked nor registered is unknown next time, and must be named then.
+                let _ = made.add(file.file.as_fd(), path);
+            }
         }
         if let Err(refusal) = file.set_mode(opening.mode) {
             if origin == Origin::Made {
@@ -285,12 +330,12 @@ impl Guard {
         Ok(file)
     }
 
-    /// Why an existing file may be written to; `None` if it may not. The one place for a further reason: a dialect will
-    /// name the files that its tool itself would have made (`iozone.tmp`, fio's `name.0.0`), and those join here. A
-    /// dialect whose output belongs to the user (`dd of=backup.img`) must take the mark off again.
+    /// Why an existing file may be written to; `None` if it may not. Files that the language of another
+    /// tool names by itself (fio's `name.0.0`) pass by a [`Door`] of their own. A dialect whose output belongs to the user (`dd of=backup.img`) must take the mark off again.
     fn claim(&self, place: &Place<'_>, fd: BorrowedFd<'_>, stat: &Stat) -> Option<Origin> {
         let identity = Identity::of(stat);
-        if place.within.is_some() || is_marked(fd, identity) {
+        let is_registered = || place.made.is_some_and(|made| made.knows(fd, place.path));
+        if place.within.is_some() || is_marked(fd, identity) || is_registered() {
             Some(Origin::TestData)
         } else if self.permissions.names_file(identity.device, identity.inode) {
             Some(Origin::Allowed)
@@ -314,6 +359,8 @@ struct Place<'a> {
     path: &'a Path,
     /// The test directory, if it is inside one.
     within: Option<&'a TestDir>,
+    /// Who knows files that were made but could not be marked.
+    made: Option<&'a MadeFiles>,
 }
 
 impl Place<'_> {
@@ -425,6 +472,14 @@ fn kind_name(stat: &Stat) -> &'static str {
         FileType::Socket => "a socket",
         FileType::Symlink => "a symbolic link",
         FileType::Unknown => "of a kind that Plumb does not know",
+    }
+}
+
+/// Something that no file lies under.
+fn wrong_kind(path: &Path, stat: &Stat) -> Refusal {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Symlink => Refusal::Symlink { path: path.to_owned() },
+        _ => Refusal::WrongKind { path: path.to_owned(), found: kind_name(stat), expected: "a file" },
     }
 }
 

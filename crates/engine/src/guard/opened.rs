@@ -163,3 +163,17 @@ pub(crate) fn open_again(fd: BorrowedFd<'_>, path: &Path, access: Access, mode: 
     set_mode(again.as_fd(), path, mode)?;
     Ok(File::from(again))
 }
+
+/// Opens an open file once more, with flags that have to be given when it is opened.
+pub(crate) fn open_again_as(fd: BorrowedFd<'_>, path: &Path, access: Access, flags: OFlags) -> Result<File, Refusal> {
+    let access = match access {
+        Access::Read => OFlags::RDONLY,
+        Access::ReadWrite => OFlags::RDWR,
+    };
+    let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
+    let again = rustix::fs::open(link, access | flags | OFlags::CLOEXEC, Mode::empty());
+    again.map(File::from).map_err(|error| match error {
+        Errno::INVAL if flags.contains(OFlags::DIRECT) => Refusal::NoDirect { path: path.to_owned() },
+        error => Refusal::io(path, "open it once more by /proc/self/fd")(error),
+    })
+}

@@ -1,5 +1,6 @@
 //! What the user has named as theirs to lose: `PLUMB_ALLOW=path-or-serial[,…]`, `--plumb-allow`, `--destroy`.
 
+use super::device::Number;
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -69,6 +70,14 @@ impl Permissions {
         self.allow.iter().any(|allow| match allow {
             Allow::Named(name) => serials.contains(name),
             Allow::Path(_) => false,
+        })
+    }
+
+    /// Whether a block device was named by the path of a node of it; links are followed, as to `/dev/disk/by-id/…`.
+    pub(super) fn names_device_node(&self, number: Number) -> bool {
+        self.allow.iter().any(|allow| match allow {
+            Allow::Path(path) => Number::of_path(path) == Some(number),
+            Allow::Named(_) => false,
         })
     }
 

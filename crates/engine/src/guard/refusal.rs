@@ -141,6 +141,15 @@ pub enum Refusal {
         setting: String,
     },
 
+    /// The directory of a file is not there.
+    #[error("{path} cannot be made: there is no directory {directory}; make it: mkdir -p {directory}", path = path.display(), directory = directory.display())]
+    NoDirectory {
+        /// The file.
+        path: PathBuf,
+        /// Its directory.
+        directory: PathBuf,
+    },
+
     /// Too little space would remain.
     #[error(
         "writing {needed_bytes} bytes to {path} would leave less than {floor_percent} % of its file system free ({free_bytes} of {size_bytes} bytes are free); {way_out}",
@@ -195,7 +204,7 @@ impl Refusal {
     /// Exit code of a program that ends by this: 5 for a refusal, 4 for an error of the system.
     pub fn exit_code(&self) -> u8 {
         match self {
-            Refusal::Io { .. } | Refusal::NoDirect { .. } => 4,
+            Refusal::Io { .. } | Refusal::NoDirect { .. } | Refusal::NoDirectory { .. } => 4,
             _ => 5,
         }
     }

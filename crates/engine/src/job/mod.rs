@@ -3,7 +3,11 @@
 //! else; [`beside`] is what runs beside jobs without any I/O.
 
 pub(crate) mod beside;
+pub(crate) mod bind;
 pub(crate) mod content;
 pub(crate) mod files;
 pub(crate) mod pace;
+pub(crate) mod plan;
+mod process;
 pub mod stream;
+mod tail;

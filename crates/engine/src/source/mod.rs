@@ -2,7 +2,7 @@
 
 pub mod blocks;
 pub mod flow;
-mod zipf;
+pub(crate) mod zipf;
 
 use crate::op::Operation;
 

@@ -5,7 +5,7 @@ use super::marker::Marker;
 use super::owner::Life;
 use super::remove::{self, Leftover};
 use super::{PREFIX, TestDir, TestDirError};
-use crate::guard::{Identity, open_entry};
+use crate::guard::{Identity, MadeFiles, open_entry};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
@@ -71,6 +71,11 @@ impl TestDirs {
     /// As [`TestDir::create`].
     pub fn create(&self, base: &Path, label: &str) -> Result<TestDir, TestDirError> {
         TestDir::create_with(base, label, |id, path| self.register(id, path).ok())
+    }
+
+    /// The registry of files that were made under names of the user's, beside that of directories.
+    pub(crate) fn made_files(&self) -> MadeFiles {
+        MadeFiles::new(self.state_dir.join("made"))
     }
 
     pub(super) fn register(&self, id: &str, path: &Path) -> io::Result<PathBuf> {

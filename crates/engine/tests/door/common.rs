@@ -21,6 +21,7 @@ pub struct Place {
     pub content_seed: u64,
     pub drop_caches: DropCaches,
     pub sim_run: SimRun,
+    pub permissions: Permissions,
 }
 
 impl Place {
@@ -37,18 +38,18 @@ impl Place {
             content_seed: 0,
             drop_caches: DropCaches::Never,
             sim_run: SimRun { seed: 1, run_index: 0, plot_index: 0 },
+            permissions: Permissions::none(),
         }
     }
 
     /// Runs a workload whose text is right, watched by `observer`.
     pub fn try_run(&self, text: &str, observer: &mut dyn Observer) -> Result<Measurement, EngineError> {
         let workload = workload(text);
-        let permissions = Permissions::none();
         let test_dirs = TestDirs::new(self.state.path());
         let setting = Setting {
             kept: None,
             base: self.base.path(),
-            permissions: &permissions,
+            permissions: &self.permissions,
             stop: self.stop,
             test_dirs: &test_dirs,
             drop_caches: self.drop_caches,
@@ -73,6 +74,11 @@ impl Place {
         let mut measurement = self.run(text);
         assert_eq!((measurement.phases.len(), measurement.interrupted), (1, false));
         measurement.phases.remove(0)
+    }
+
+    /// Where relative paths of jobs begin.
+    pub fn base(&self) -> &Path {
+        self.base.path()
     }
 
     /// Test directories that are still there.

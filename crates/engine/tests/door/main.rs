@@ -11,6 +11,8 @@ mod ends;
 mod errors;
 mod flows;
 mod flush;
+mod jobs;
+mod jobs_guard;
 mod kept;
 mod pacing;
 mod seeds;

@@ -22,8 +22,8 @@ pub use rules::{
     NodeMemory, OpPriority, ProcessRules,
 };
 pub use stream::{
-    ByKind, Coverage, Curve, FileChoice, FileRange, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Sequencer,
-    SizeShare, SkipOps, Stream, SyncRange, Syncs, TrimAmid, Zone, ZoneStride,
+    ByKind, Coverage, Curve, FileChoice, FileRange, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Seeding,
+    Sequencer, SizeShare, SkipOps, Stream, SyncRange, Syncs, TrimAmid, Zone, ZoneStride,
 };
 pub use verify::{VerifyMethod, VerifyRules, VerifyState};
 

@@ -77,15 +77,15 @@ pub struct ThinkTime {
     /// So much of it is spent busy.
     #[serde(default)]
     pub busy: Nanos,
-    /// Busy cycles before each pause.
+    /// Cycles of the processor to be busy for after each op, pauses or not.
     #[serde(default)]
     pub busy_cycles: u32,
-    /// Ops between pauses.
+    /// Ops between pauses; 0 where only `work` counts.
     pub every: u32,
     /// Which ops count.
     #[serde(default)]
     pub counts: ThinkBasis,
-    /// Time of work between pauses, instead of ops.
+    /// Time of work between pauses. With `every` above 0, whichever comes first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<Nanos>,
 }

@@ -75,6 +75,12 @@ pub struct Stream {
     /// The job's seed, that all its copies share.
     #[serde(serialize_with = "wide::write", deserialize_with = "wide::read")]
     pub seed: u64,
+    /// Which draws follow from the seed.
+    #[serde(default)]
+    pub seeding: Seeding,
+    /// All draws begin again with each loop, which then does the same ops.
+    #[serde(default = "yes")]
+    pub reseed_each_loop: bool,
     /// Number of the worker among all workers of all jobs, from 1: what makes its draws its own.
     pub worker_number: u32,
     /// The part of each of the target's files that is used; the last one holds for all further files.
@@ -162,6 +168,10 @@ fn one() -> u64 {
 
 fn one_range() -> u32 {
     1
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn all_random() -> ByKind<u8> {
@@ -335,6 +345,19 @@ pub enum RandomGenerator {
     Taus88,
     /// Tausworthe's, 64 bits.
     Taus258,
+}
+
+/// Which draws follow from a job's seed. The others follow from the worker's number alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Seeding {
+    /// All but random offsets.
+    #[default]
+    AllButOffsets,
+    /// All.
+    All,
+    /// None.
+    None,
 }
 
 /// The part of a file that a job uses.

@@ -1,1 +1,208 @@
 //! The files of a job: made, opened, looked after and left as its rules say.
+//!
+//! A target is laid out before the first phase ([`layout`]), by the rules of each job that uses it. Every worker then
+//! opens the files for itself ([`open`]), before its clock starts or as their turn comes. Whatever is written to passes
+//! the guard, each time that it is opened.
+
+pub(crate) mod calls;
+pub(crate) mod layout;
+pub(crate) mod lock;
+pub(crate) mod open;
+pub(crate) mod paths;
+
+use crate::backend::FileKind;
+use crate::guard::{Door, Guard, GuardedFile, MadeFiles, Naming, Refusal};
+use paths::Paths;
+use plumb_workload::{Backend, FileCall, Job, WorkerGroup};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The files of a target of jobs, laid out.
+pub(crate) struct JobTarget {
+    pub(crate) paths: Paths,
+    pub(crate) lengths: Lengths,
+    pub(crate) kind: FileKind,
+    /// Offsets and lengths of direct I/O are multiples of this, bytes.
+    pub(crate) direct_alignment_bytes: u64,
+    /// Devices that are written to, held by the run so that nobody mounts them; by the number of the file.
+    devices: Vec<HeldDevice>,
+    guard: Guard,
+    made: MadeFiles,
+    first_path: PathBuf,
+}
+
+/// A device that a run holds.
+#[derive(Debug, Clone)]
+pub(crate) struct HeldDevice {
+    pub(crate) path: PathBuf,
+    pub(crate) device: Arc<GuardedFile>,
+}
+
+impl JobTarget {
+    /// A door for its files.
+    pub(crate) fn door(&self) -> Door {
+        let naming = if self.paths.are_generated() { Naming::Generated } else { Naming::Said };
+        self.guard.door(naming, Some(self.made.clone()))
+    }
+
+    /// Where its files lie: the first of them, or its directory where that is not there.
+    pub(crate) fn first_path(&self) -> &Path {
+        &self.first_path
+    }
+}
+
+/// Lengths of files, bytes. Most often all are the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Lengths {
+    Same { bytes: u64, count: usize },
+    Each(Vec<u64>),
+}
+
+impl Lengths {
+    pub(crate) fn from_each(mut each: Vec<u64>) -> Lengths {
+        match each.first() {
+            Some(&bytes) if each.iter().all(|&length| length == bytes) => Lengths::Same { bytes, count: each.len() },
+            _ => {
+                each.shrink_to_fit();
+                Lengths::Each(each)
+            }
+        }
+    }
+
+    pub(crate) fn to_vec(&self) -> Vec<u64> {
+        match self {
+            Lengths::Same { bytes, count } => vec![*bytes; *count],
+            Lengths::Each(each) => each.clone(),
+        }
+    }
+
+    fn get(&self, number: usize) -> u64 {
+        match self {
+            Lengths::Same { bytes, .. } => *bytes,
+            Lengths::Each(each) => each.get(number).copied().unwrap_or(0),
+        }
+    }
+}
+
+/// What a job does to the files themselves, whatever it moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FileUse {
+    /// Its ops go to open files.
+    Opened,
+    /// Its ops are calls on names.
+    Called(FileCall),
+    /// Nothing goes to files at all.
+    Unused,
+}
+
+impl FileUse {
+    /// What the group's backend does with files.
+    pub(crate) fn of(backend: &Backend) -> FileUse {
+        match backend {
+            Backend::Files(call) => FileUse::Called(*call),
+            Backend::Null | Backend::Socket { .. } => FileUse::Unused,
+            _ => FileUse::Opened,
+        }
+    }
+}
+
+/// Whether anything that a job does changes a file or its directory, so that each has to pass the guard.
+pub(crate) fn changes(group: &WorkerGroup, job: &Job) -> bool {
+    let moves = job.moves();
+    let by_backend = match &group.backend {
+        Backend::Fallocate | Backend::Truncate => true,
+        Backend::Files(call) => {
+            matches!(call, FileCall::Create | FileCall::Unlink | FileCall::Mkdir | FileCall::Rmdir)
+        }
+        _ => false,
+    };
+    by_backend || moves.write || moves.trim || job.files.unlink || job.files.unlink_each_loop
+}
+
+/// Why a job's files could not be opened or laid out.
+#[derive(Debug, thiserror::Error)]
+pub enum JobFilesError {
+    /// The guard says no, or the system does.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A file is missing, and the job may make none.
+    #[error("{path} does not exist, and the job may make no files (`create = false`, fio's allow_file_create=0)", path = path.display())]
+    Missing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A file is missing, and nothing says how long it is to be.
+    #[error("{path} does not exist, and nothing says how long it is to be; give its length (fio's size or filesize)", path = path.display())]
+    NoLength {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What is there is no file and no device.
+    #[error("{path} is {found}, neither a file nor a device", path = path.display())]
+    WrongKind {
+        /// The path.
+        path: PathBuf,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A file system or device without `O_DIRECT`.
+    #[error("{path}: its file system ({file_system}) has no O_DIRECT; go through the page cache (`direct = false`, fio's direct=0), or use another file system", path = path.display())]
+    NoDirect {
+        /// The file.
+        path: PathBuf,
+        /// The type of its file system.
+        file_system: String,
+    },
+    /// A call on a file failed.
+    #[error("could not {action} {path}: {source}{hint}", path = path.display())]
+    Call {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        source: std::io::Error,
+        /// The way out, with a separator in front; empty if there is none to tell.
+        hint: &'static str,
+    },
+    /// More files than a process may have open.
+    #[error(
+        "{count} files cannot be open at once, the limit is {limit}; let fewer be open (`open-files`, fio's openfiles), or raise it: ulimit -n {needed}"
+    )]
+    TooManyFiles {
+        /// How many files.
+        count: usize,
+        /// The hard limit of this process.
+        limit: u64,
+        /// What would do.
+        needed: u64,
+    },
+    /// The run is to stop.
+    #[error("stopped while files were being laid out")]
+    Stopped,
+}
+
+impl JobFilesError {
+    /// The guard's refusal, where it is one.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            JobFilesError::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// Whether the job, rather than the system, is to blame.
+    pub fn is_plan(&self) -> bool {
+        matches!(self, JobFilesError::Missing { .. } | JobFilesError::NoLength { .. } | JobFilesError::WrongKind { .. })
+    }
+
+    fn call(path: PathBuf, action: &'static str, source: std::io::Error) -> JobFilesError {
+        let hint = match source.raw_os_error() {
+            Some(libc::ENOSPC | libc::EDQUOT) => "; use a smaller size, or another file system",
+            Some(libc::EFBIG) => "; files cannot be that long here (file system, or `ulimit -f`): use a smaller size",
+            Some(libc::EMFILE | libc::ENFILE) => "; let fewer be open (`open-files`, fio's openfiles)",
+            _ => "",
+        };
+        JobFilesError::Call { path, action, source, hint }
+    }
+}

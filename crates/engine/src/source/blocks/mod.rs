@@ -29,7 +29,7 @@
 
 mod draw;
 mod general;
-mod permute;
+pub(crate) mod permute;
 mod plain;
 mod plan;
 mod shape;

@@ -112,7 +112,11 @@ impl<'a> Logs<'a> {
             _ => return Ok(OfWorker { series: Vec::new(), hist: None, recording: None }),
         };
         let directions = || {
-            let all = [(LogDirection::Read, moves.read), (LogDirection::Write, moves.write), (LogDirection::Trim, moves.trim)];
+            let all = [
+                (LogDirection::Read, moves.read),
+                (LogDirection::Write, moves.write),
+                (LogDirection::Trim, moves.trim),
+            ];
             all.into_iter().filter_map(|(direction, moves)| moves.then_some(direction)).collect::<Vec<_>>()
         };
         let told = &job.statistics;

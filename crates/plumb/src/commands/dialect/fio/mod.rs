@@ -5,6 +5,7 @@ mod layout;
 mod logs;
 mod output;
 mod progress;
+mod report;
 mod run;
 mod trigger;
 

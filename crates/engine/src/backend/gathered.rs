@@ -1,0 +1,105 @@
+//! `lseek`, then `readv` or `writev` of ops that follow one another in a file, as many together as were submitted
+//! together. Source: readv(2).
+#![allow(unsafe_code)]
+
+use crate::backend::queued::{Done, Inline, QueueCalls};
+use crate::backend::{BlockFiles, Errno, Slot, Wait, completion};
+use crate::op::BlockOp;
+use plumb_workload::OpKind;
+use std::io;
+
+/// `IOV_MAX`. Source: limits.h, readv(2).
+const MOST_VECTORS: usize = 1024;
+
+/// Ops that wait for their neighbours. Each worker needs descriptors of its own: a descriptor has one position.
+pub(crate) struct Gathered {
+    ops: Vec<(Slot, BlockOp)>,
+    vectors: Vec<libc::iovec>,
+    done: Inline,
+}
+
+impl Gathered {
+    /// Room for so many ops.
+    pub(crate) fn new(depth: u32) -> Gathered {
+        let depth = depth as usize;
+        Gathered { ops: Vec::with_capacity(depth), vectors: Vec::with_capacity(depth), done: Inline::new(depth) }
+    }
+
+    /// How many ops from `first` on one call can do.
+    fn run_length(&self, first: usize) -> usize {
+        let moves = |op: &BlockOp| matches!(op.kind, OpKind::Read | OpKind::Write);
+        let mut last = &self.ops[first].1;
+        if !moves(last) {
+            return 1;
+        }
+        let mut length = 1;
+        for (_, op) in self.ops[first + 1..].iter().take(MOST_VECTORS - 1) {
+            let follows =
+                op.kind == last.kind && op.file == last.file && op.offset == last.offset + u64::from(last.length);
+            if !follows {
+                break;
+            }
+            length += 1;
+            last = op;
+        }
+        length
+    }
+
+    /// Reads or writes a run of ops, and divides what was moved among them.
+    fn transfer(&mut self, files: &BlockFiles, first: usize, length: usize) {
+        let run = &self.ops[first..first + length];
+        let (_, op) = run[0];
+        let fd = files.fd(&op);
+        let vectors = &self.vectors[first..first + length];
+        // SAFETY: no memory is passed.
+        let sought = unsafe { libc::lseek(fd, op.offset as libc::off_t, libc::SEEK_SET) };
+        let moved = if sought < 0 {
+            Err(Errno::last())
+        } else if op.kind == OpKind::Read {
+            // SAFETY: the vectors point to memory of at least their lengths that belongs to these ops alone.
+            completion(unsafe { libc::readv(fd, vectors.as_ptr(), length as libc::c_int) })
+        } else {
+            // SAFETY: as above.
+            completion(unsafe { libc::writev(fd, vectors.as_ptr(), length as libc::c_int) })
+        };
+        let mut left = moved;
+        for &(slot, op) in run {
+            let share = left.map(|left| left.min(u64::from(op.length)));
+            self.done.finish(slot, share);
+            left = left.map(|left| left - left.min(u64::from(op.length)));
+        }
+    }
+}
+
+impl QueueCalls for Gathered {
+    fn submit(&mut self, _files: &mut BlockFiles, memory: *mut u8, op: &BlockOp, slot: Slot) {
+        self.ops.push((slot, *op));
+        self.vectors.push(libc::iovec { iov_base: memory.cast(), iov_len: op.length as usize });
+    }
+
+    fn enter(&mut self, files: &mut BlockFiles, _wait: Wait) -> io::Result<()> {
+        let mut first = 0;
+        while first < self.ops.len() {
+            let length = self.run_length(first);
+            let (slot, op) = self.ops[first];
+            if matches!(op.kind, OpKind::Read | OpKind::Write) {
+                self.transfer(files, first, length);
+            } else {
+                self.done.push(slot, &op);
+                self.done.run(files);
+            }
+            first += length;
+        }
+        self.ops.clear();
+        self.vectors.clear();
+        Ok(())
+    }
+
+    fn completed(&mut self) -> Option<Done> {
+        self.done.next()
+    }
+
+    fn name(&self) -> &'static str {
+        "readv"
+    }
+}

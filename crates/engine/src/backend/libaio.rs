@@ -1,0 +1,298 @@
+//! The kernel's native asynchronous I/O: `io_setup`, `io_submit`, `io_getevents`. Sources: io_submit(2),
+//! io_getevents(2), linux/aio_abi.h.
+//!
+//! Through the page cache, the kernel does such reads and writes while they are handed over; only with `O_DIRECT` are
+//! they in flight afterwards.
+#![allow(unsafe_code)]
+
+use crate::backend::priorities::Priorities;
+use crate::backend::queued::{Done, Inline, QueueCalls, still_to_wait};
+use crate::backend::{BlockFiles, Errno, Slot, Wait};
+use crate::op::BlockOp;
+use plumb_workload::OpKind;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// `struct iocb` of a little-endian machine. Source: linux/aio_abi.h.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct ControlBlock {
+    data: u64,
+    #[cfg(target_endian = "little")]
+    key: u32,
+    rw_flags: i32,
+    #[cfg(target_endian = "big")]
+    key: u32,
+    opcode: u16,
+    priority: i16,
+    fd: u32,
+    buffer: u64,
+    bytes: u64,
+    offset: i64,
+    reserved: u64,
+    flags: u32,
+    result_fd: u32,
+}
+
+/// `struct io_event`. Source: linux/aio_abi.h.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct Event {
+    data: u64,
+    control_block: u64,
+    result: i64,
+    result2: i64,
+}
+
+/// The head of the ring of events that the kernel maps into the process. Source: fs/aio.c, `struct aio_ring`.
+#[repr(C)]
+struct SharedRing {
+    id: u32,
+    events: u32,
+    head: AtomicU32,
+    tail: AtomicU32,
+    magic: u32,
+    compatible_features: u32,
+    incompatible_features: u32,
+    header_bytes: u32,
+}
+
+const RING_MAGIC: u32 = 0xa10a_10a1;
+const PREAD: u16 = 0;
+const PWRITE: u16 = 1;
+const FSYNC: u16 = 2;
+const FDSYNC: u16 = 3;
+const PREADV: u16 = 7;
+const PWRITEV: u16 = 8;
+const FLAG_PRIORITY: u32 = 1 << 1;
+const RWF_NOWAIT: i32 = 0x08;
+const RWF_ATOMIC: i32 = 0x40;
+
+/// How ops are handed over and taken back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct LibaioModes {
+    /// Look for completions in the shared ring, without a system call.
+    pub(crate) userspace_reap: bool,
+    pub(crate) vectored: bool,
+    /// `RWF_NOWAIT`.
+    pub(crate) nowait: bool,
+    /// `RWF_ATOMIC` on writes.
+    pub(crate) atomic: bool,
+}
+
+/// The context of `io_setup`, and everything that the kernel reads or writes through it.
+pub(crate) struct Libaio {
+    context: u64,
+    modes: LibaioModes,
+    /// By slot; their addresses are handed to the kernel.
+    blocks: Box<[ControlBlock]>,
+    vectors: Box<[libc::iovec]>,
+    /// Addresses of control blocks that are ready, in the order of submission.
+    ready: Vec<*mut ControlBlock>,
+    /// How many of those at the front are with the kernel already.
+    handed: usize,
+    in_flight: usize,
+    events: Box<[Event]>,
+    /// The events at hand: those from `next_event` to `last_event` are not handed over.
+    next_event: usize,
+    last_event: usize,
+    inline: Inline,
+    priorities: Option<Box<Priorities>>,
+}
+
+impl Drop for Libaio {
+    fn drop(&mut self) {
+        // SAFETY: the context was made by `io_setup`; this waits for what is in flight.
+        unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
+    }
+}
+
+impl Libaio {
+    /// A context for so many ops in flight.
+    pub(crate) fn new(depth: u32, modes: LibaioModes, priorities: Option<Box<Priorities>>) -> io::Result<Libaio> {
+        let mut context = 0u64;
+        // SAFETY: writes the context's number into a live u64 that is 0, as the kernel demands.
+        if unsafe { libc::syscall(libc::SYS_io_setup, libc::c_long::from(depth as i32), &raw mut context) } < 0 {
+            let error = io::Error::last_os_error();
+            return Err(match error.raw_os_error() {
+                Some(libc::EAGAIN) => io::Error::other(format!(
+                    "io_setup for {depth} ops: {error}; raise /proc/sys/fs/aio-max-nr, or lower `depth`"
+                )),
+                _ => io::Error::other(format!("io_setup for {depth} ops: {error}")),
+            });
+        }
+        let slots = depth as usize;
+        Ok(Libaio {
+            context,
+            modes,
+            blocks: vec![ControlBlock::default(); slots].into(),
+            vectors: vec![libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; slots].into(),
+            ready: Vec::with_capacity(slots),
+            handed: 0,
+            in_flight: 0,
+            events: vec![Event::default(); slots].into(),
+            next_event: 0,
+            last_event: 0,
+            inline: Inline::new(slots),
+            priorities,
+        })
+    }
+
+    /// Hands over what is ready, as far as the kernel takes it.
+    fn hand_over(&mut self) -> io::Result<()> {
+        while self.handed < self.ready.len() {
+            let waiting = &mut self.ready[self.handed..];
+            // SAFETY: pointers to control blocks that live, with their vectors and buffers, until their completion.
+            let taken =
+                unsafe { libc::syscall(libc::SYS_io_submit, self.context, waiting.len(), waiting.as_mut_ptr()) };
+            match taken {
+                1.. => {
+                    self.handed += taken as usize;
+                    self.in_flight += taken as usize;
+                }
+                _ => match io::Error::last_os_error().raw_os_error() {
+                    Some(libc::EINTR) => {}
+                    // The kernel has no room. What is in flight makes room by and by.
+                    Some(libc::EAGAIN | libc::ENOMEM) if self.in_flight > 0 => break,
+                    Some(libc::EAGAIN) => std::thread::sleep(std::time::Duration::from_micros(1)),
+                    // It says so of the first one that is left: that op has failed, the others have not.
+                    Some(errno) => {
+                        // SAFETY: one of our own control blocks, which the kernel did not take.
+                        let slot = unsafe { (*self.ready[self.handed]).data } as Slot;
+                        self.ready.remove(self.handed);
+                        self.inline.finish(slot, Err(Errno(errno)));
+                    }
+                    None => return Err(io::Error::from_raw_os_error(libc::EIO)),
+                },
+            }
+        }
+        self.ready.drain(..self.handed);
+        self.handed = 0;
+        Ok(())
+    }
+
+    /// Takes events from the ring that the kernel shares. 0 also where this kernel's ring is of another form.
+    fn take_from_ring(&mut self) -> usize {
+        // SAFETY: the context's number is the address of the ring, mapped until `io_destroy`.
+        let ring = unsafe { &*(self.context as *const SharedRing) };
+        if ring.magic != RING_MAGIC || ring.incompatible_features != 0 {
+            return 0;
+        }
+        let first = (self.context + u64::from(ring.header_bytes)) as *const Event;
+        let mut taken = 0;
+        let mut head = ring.head.load(Ordering::Relaxed);
+        // Acquire: the events below the tail are written before it.
+        let tail = ring.tail.load(Ordering::Acquire);
+        while head != tail && taken < self.events.len() {
+            // SAFETY: between head and tail the ring holds complete events.
+            self.events[taken] = unsafe { first.add(head as usize).read() };
+            head = (head + 1) % ring.events;
+            taken += 1;
+        }
+        ring.head.store(head, Ordering::Release);
+        taken
+    }
+
+    /// Takes events, waiting for so many of them and no longer than so many ns.
+    fn take(&mut self, wanted: u32, timeout_ns: Option<u64>) -> io::Result<()> {
+        self.next_event = 0;
+        self.last_event = 0;
+        if self.modes.userspace_reap {
+            self.last_event = self.take_from_ring();
+            self.in_flight -= self.last_event;
+        }
+        let wanted = (wanted as usize).saturating_sub(self.last_event).min(self.in_flight);
+        if wanted == 0 && (self.modes.userspace_reap || self.in_flight == 0) {
+            return Ok(());
+        }
+        let timeout = timeout_ns.map(|ns| libc::timespec {
+            tv_sec: (ns / 1_000_000_000) as libc::time_t,
+            tv_nsec: (ns % 1_000_000_000) as _,
+        });
+        let free = &mut self.events[self.last_event..];
+        // SAFETY: as many events as there is room for; a timeout that lives through the call, or none.
+        let taken = unsafe {
+            libc::syscall(
+                libc::SYS_io_getevents,
+                self.context,
+                wanted,
+                free.len(),
+                free.as_mut_ptr(),
+                timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
+            )
+        };
+        if taken < 0 {
+            let error = io::Error::last_os_error();
+            return if error.raw_os_error() == Some(libc::EINTR) { Ok(()) } else { Err(error) };
+        }
+        self.last_event += taken as usize;
+        self.in_flight -= taken as usize;
+        Ok(())
+    }
+}
+
+impl QueueCalls for Libaio {
+    fn submit(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp, slot: Slot) {
+        let number = usize::from(slot);
+        let (opcode, buffer, bytes) = match op.kind {
+            OpKind::Read | OpKind::Write if self.modes.vectored => {
+                let vector = &mut self.vectors[number];
+                *vector = libc::iovec { iov_base: memory.cast(), iov_len: op.length as usize };
+                let opcode = if op.kind == OpKind::Read { PREADV } else { PWRITEV };
+                (opcode, std::ptr::from_ref(vector) as u64, 1)
+            }
+            OpKind::Read => (PREAD, memory as u64, u64::from(op.length)),
+            OpKind::Write => (PWRITE, memory as u64, u64::from(op.length)),
+            OpKind::Fsync => (FSYNC, 0, 0),
+            OpKind::Fdatasync => (FDSYNC, 0, 0),
+            _ => return self.inline.push(slot, op),
+        };
+        let moves = matches!(op.kind, OpKind::Read | OpKind::Write);
+        let nowait = if self.modes.nowait && moves { RWF_NOWAIT } else { 0 };
+        let atomic = if self.modes.atomic && op.kind == OpKind::Write { RWF_ATOMIC } else { 0 };
+        let block = &mut self.blocks[number];
+        *block = ControlBlock {
+            data: u64::from(slot),
+            rw_flags: nowait | atomic,
+            opcode,
+            fd: files.fd(op) as u32,
+            buffer,
+            bytes,
+            offset: if moves { op.offset as i64 } else { 0 },
+            ..ControlBlock::default()
+        };
+        if let Some(priority) = self.priorities.as_mut().and_then(|priorities| priorities.draw(op)) {
+            block.priority = priority as i16;
+            block.flags = FLAG_PRIORITY;
+        }
+        self.ready.push(std::ptr::from_mut(block));
+    }
+
+    fn enter(&mut self, files: &mut BlockFiles, wait: Wait) -> io::Result<()> {
+        let hands_over = !self.ready.is_empty();
+        self.hand_over()?;
+        self.inline.run(files);
+        let (wanted, timeout_ns) = still_to_wait(wait, self.inline.ready());
+        // Handing over alone takes one system call; who only looks gets a look.
+        if wanted == 0 && hands_over && !self.modes.userspace_reap {
+            return Ok(());
+        }
+        // What the kernel did not take would not complete: wait for what makes room.
+        let wanted = if self.ready.is_empty() { wanted } else { 1 };
+        self.take(wanted, timeout_ns)
+    }
+
+    fn completed(&mut self) -> Option<Done> {
+        if self.next_event < self.last_event {
+            let event = self.events[self.next_event];
+            self.next_event += 1;
+            let completion = if event.result < 0 { Err(Errno(-event.result as i32)) } else { Ok(event.result as u64) };
+            return Some(Done { slot: event.data as Slot, completion });
+        }
+        self.inline.next()
+    }
+
+    fn name(&self) -> &'static str {
+        "io_submit"
+    }
+}

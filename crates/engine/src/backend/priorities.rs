@@ -1,0 +1,72 @@
+//! The priority that some of a worker's ops get.
+
+use crate::op::BlockOp;
+use crate::rng::Rng;
+use plumb_workload::OpKind;
+use plumb_workload::job::{CommandPriority, IoPriority, OpPriority};
+
+/// A priority as the kernel writes it: class, hint and level in one word. Source: linux/ioprio.h.
+fn word(priority: IoPriority) -> u16 {
+    (u16::from(priority.class) << 13) | ((priority.hint & 0x3ff) << 3) | u16::from(priority.level & 7)
+}
+
+/// Draws priorities. Shares of one kind and size of op divide the same hundred: with 10 % at one priority and 20 % at
+/// another, 70 % have none.
+#[derive(Debug)]
+pub(crate) struct Priorities {
+    table: Vec<CommandPriority>,
+    rng: Rng,
+}
+
+impl Priorities {
+    /// `None` where no op has a priority of its own.
+    pub(crate) fn new(table: &[CommandPriority], rng: Rng) -> Option<Box<Priorities>> {
+        (!table.is_empty()).then(|| Box::new(Priorities { table: table.to_vec(), rng }))
+    }
+
+    /// The priority word of this op; `None` where it keeps that of its thread. Draws once for each read and write.
+    pub(crate) fn draw(&mut self, op: &BlockOp) -> Option<u16> {
+        let kind = match op.kind {
+            OpKind::Read => OpPriority::Read,
+            OpKind::Write => OpPriority::Write,
+            _ => return None,
+        };
+        let drawn = self.rng.below(100) as u32;
+        let mut reached = 0;
+        self.table
+            .iter()
+            .filter(|entry| entry.of == kind && entry.size.is_none_or(|size| size.0 == u64::from(op.length)))
+            .find(|entry| {
+                reached += u32::from(entry.percent);
+                drawn < reached
+            })
+            .map(|entry| word(entry.priority))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::Bytes;
+
+    fn entry(size: Option<u64>, percent: u8, level: u8) -> CommandPriority {
+        let priority = IoPriority { class: 1, level, hint: 0 };
+        CommandPriority { of: OpPriority::Read, size: size.map(Bytes), percent, priority }
+    }
+
+    /// Shares add up as the job says, ops of other kinds and sizes have none, and the word is the kernel's.
+    #[test]
+    fn shares_of_reads_get_their_priorities() {
+        let table = [entry(Some(4096), 25, 3), entry(Some(4096), 50, 5)];
+        let mut priorities = Priorities::new(&table, Rng::new(7)).unwrap();
+        let read = BlockOp::load(OpKind::Read, 0, 0, 4096);
+        let drawn: Vec<Option<u16>> = (0..10_000).map(|_| priorities.draw(&read)).collect();
+        let share = |wanted: Option<u16>| drawn.iter().filter(|&&found| found == wanted).count();
+        assert!((2300..2700).contains(&share(Some(1 << 13 | 3))), "{}", share(Some(1 << 13 | 3)));
+        assert!((4800..5200).contains(&share(Some(1 << 13 | 5))));
+        assert!((2300..2700).contains(&share(None)));
+        assert_eq!(priorities.draw(&BlockOp { kind: OpKind::Write, ..read }), None);
+        assert_eq!(priorities.draw(&BlockOp { length: 8192, ..read }), None);
+        assert!(Priorities::new(&[], Rng::new(7)).is_none());
+    }
+}

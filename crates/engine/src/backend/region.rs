@@ -1,0 +1,244 @@
+//! The memory that block ops move: an aligned region, of the kind that a workload asks for.
+#![allow(unsafe_code)]
+
+use plumb_workload::job::{BufferMemory, BufferRules};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+use std::ptr::NonNull;
+
+/// Slots begin at multiples of this at least, which every `O_DIRECT` takes.
+pub(crate) const SLOT_ALIGN_BYTES: usize = 4096;
+
+/// Bytes of a huge page where the workload does not say: the usual ones on x86-64 and arm64.
+const HUGE_PAGE_BYTES: usize = 2 << 20;
+
+/// A region of memory, aligned as asked for, all of it present.
+pub(crate) struct Region {
+    start: NonNull<u8>,
+    bytes: usize,
+    _mapping: Mapping,
+}
+
+// SAFETY: the region is owned memory; what is shared with other processes by its kind is never read as anything but bytes.
+unsafe impl Send for Region {}
+
+/// What is given back at the end.
+struct Mapping {
+    start: NonNull<u8>,
+    bytes: usize,
+    kind: Kind,
+}
+
+enum Kind {
+    /// Of mmap(2).
+    Mapped {
+        /// A file that was made for this mapping and goes with it.
+        made: Option<PathBuf>,
+    },
+    /// Of shmat(2).
+    Attached,
+}
+
+impl Region {
+    /// A private mapping of zeros; every page is touched, so that no op pays for a page fault.
+    pub(crate) fn new(bytes: usize) -> io::Result<Region> {
+        Region::with_rules(bytes, &BufferRules::default())
+    }
+
+    /// Memory of the kind and alignment that `rules` ask for. The error says what to do where the kind is not to be had.
+    pub(crate) fn with_rules(bytes: usize, rules: &BufferRules) -> io::Result<Region> {
+        let align = align_bytes(rules)?;
+        let huge = huge_page_bytes(rules)?;
+        // Mappings begin at a page; a larger alignment needs room to move the start.
+        let room = bytes.max(1).next_multiple_of(SLOT_ALIGN_BYTES) + if align > SLOT_ALIGN_BYTES { align } else { 0 };
+        let mapping = match &rules.memory {
+            BufferMemory::Private => map(room, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, None)?,
+            BufferMemory::Shared(None) => map(room, libc::MAP_SHARED | libc::MAP_ANONYMOUS, None)?,
+            BufferMemory::File(path) => map_file(room, libc::MAP_PRIVATE, path)?,
+            BufferMemory::Shared(Some(path)) => map_file(room, libc::MAP_SHARED, path)?,
+            BufferMemory::Huge(None) => {
+                let size = (huge.trailing_zeros() as i32) << libc::MAP_HUGE_SHIFT;
+                let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_HUGETLB | size;
+                map(room.next_multiple_of(huge), flags, None).map_err(|error| no_huge_pages(&error, huge, room))?
+            }
+            BufferMemory::Huge(Some(path)) => map_file(room.next_multiple_of(huge), libc::MAP_SHARED, path)?,
+            BufferMemory::SystemV => attach(room, 0)?,
+            BufferMemory::SystemVHuge => {
+                let size = (huge.trailing_zeros() as i32) << libc::MAP_HUGE_SHIFT;
+                attach(room.next_multiple_of(huge), libc::SHM_HUGETLB | size)
+                    .map_err(|error| no_huge_pages(&error, huge, room))?
+            }
+        };
+        let shift = mapping.start.as_ptr().align_offset(align);
+        // SAFETY: `room` holds `align` bytes more than needed wherever the shift is not 0, so that the start stays inside.
+        let start = unsafe { mapping.start.add(shift) };
+        let mut region = Region { start, bytes: bytes.max(1).next_multiple_of(SLOT_ALIGN_BYTES), _mapping: mapping };
+        region.as_mut_slice().iter_mut().step_by(4096).for_each(|byte| {
+            // SAFETY: a valid reference; volatile only so that the store is not optimised away.
+            unsafe { std::ptr::write_volatile(byte, 0) };
+        });
+        Ok(region)
+    }
+
+    pub(crate) fn as_mut_slice(&mut self) -> &mut [u8] {
+        // SAFETY: `start` maps `bytes` initialised bytes, borrowed for as long as `self` is.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.bytes) }
+    }
+
+    pub(crate) fn pointer(&self) -> *mut u8 {
+        self.start.as_ptr()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Keeps all of it in memory. Source: mlock(2).
+    pub(crate) fn lock(&self) -> io::Result<()> {
+        // SAFETY: the range is this region's own.
+        if unsafe { libc::mlock(self.start.as_ptr().cast(), self.bytes) } == 0 {
+            return Ok(());
+        }
+        let error = io::Error::last_os_error();
+        let text = format!(
+            "cannot lock {} bytes of memory: {error}; raise the limit of locked memory (`ulimit -l`), or lock less",
+            self.bytes
+        );
+        Err(io::Error::new(error.kind(), text))
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        match &self.kind {
+            Kind::Mapped { made } => {
+                // SAFETY: mapped by `map` with exactly this length; no reference outlives the region.
+                unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+                if let Some(made) = made {
+                    // It held nothing but buffers; that it stays where it cannot be removed harms nobody.
+                    drop(std::fs::remove_file(made));
+                }
+            }
+            Kind::Attached => {
+                // SAFETY: attached by `attach`; no reference outlives the region.
+                unsafe { libc::shmdt(self.start.as_ptr().cast()) };
+            }
+        }
+    }
+}
+
+fn invalid(text: String) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, text)
+}
+
+/// The multiple at which slots begin.
+pub(crate) fn align_bytes(rules: &BufferRules) -> io::Result<usize> {
+    let Some(align) = rules.align else { return Ok(SLOT_ALIGN_BYTES) };
+    let bytes = usize::try_from(align.0).unwrap_or(usize::MAX);
+    if !bytes.is_power_of_two() || bytes > 1 << 30 {
+        return Err(invalid(format!(
+            "buffers cannot begin at multiples of {bytes} bytes: give a power of two up to 1 GiB"
+        )));
+    }
+    Ok(bytes.max(SLOT_ALIGN_BYTES))
+}
+
+fn huge_page_bytes(rules: &BufferRules) -> io::Result<usize> {
+    let Some(page) = rules.huge_page else { return Ok(HUGE_PAGE_BYTES) };
+    let bytes = usize::try_from(page.0).unwrap_or(usize::MAX);
+    if !bytes.is_power_of_two() || bytes < SLOT_ALIGN_BYTES || bytes > 1 << 34 {
+        let text = format!("a huge page of {bytes} bytes does not exist: the sizes are in /sys/kernel/mm/hugepages");
+        return Err(invalid(text));
+    }
+    Ok(bytes)
+}
+
+fn no_huge_pages(error: &io::Error, huge: usize, bytes: usize) -> io::Error {
+    let count = bytes.div_ceil(huge);
+    let kib = huge >> 10;
+    let text = format!(
+        "no {count} huge pages of {kib} KiB for the buffers: {error}; reserve them with \
+         `echo {count} > /sys/kernel/mm/hugepages/hugepages-{kib}kB/nr_hugepages`, or use plain memory"
+    );
+    io::Error::new(error.kind(), text)
+}
+
+fn map(bytes: usize, flags: i32, file: Option<RawFd>) -> io::Result<Mapping> {
+    let protection = libc::PROT_READ | libc::PROT_WRITE;
+    // SAFETY: a fresh mapping, no address asked for; the descriptor is open or absent.
+    let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, flags, file.unwrap_or(-1), 0) };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let start = NonNull::new(start.cast::<u8>()).expect("mmap without MAP_FIXED never returns null");
+    Ok(Mapping { start, bytes, kind: Kind::Mapped { made: None } })
+}
+
+/// Maps a file, which is made where it is missing. What it holds is never overwritten: one with content can only be
+/// mapped privately, and only where it is long enough.
+fn map_file(bytes: usize, flags: i32, path: &Path) -> io::Result<Mapping> {
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("buffers in {}: {error}", path.display()));
+    let made = !path.try_exists().map_err(named)?;
+    let open = |new: bool| OpenOptions::new().read(true).write(true).create_new(new).open(path);
+    let file = open(made).map_err(named)?;
+    let mapping =
+        fit(&file, bytes, flags, path).and_then(|()| map(bytes, flags, Some(file.as_raw_fd())).map_err(named));
+    match mapping {
+        Ok(mut mapping) => {
+            mapping.kind = Kind::Mapped { made: made.then(|| path.to_owned()) };
+            Ok(mapping)
+        }
+        Err(error) => {
+            if made {
+                drop(std::fs::remove_file(path));
+            }
+            Err(error)
+        }
+    }
+}
+
+fn fit(file: &File, bytes: usize, flags: i32, path: &Path) -> io::Result<()> {
+    let named = |error: io::Error| io::Error::new(error.kind(), format!("buffers in {}: {error}", path.display()));
+    let meta = file.metadata().map_err(named)?;
+    let kind = meta.file_type();
+    if kind.is_block_device() {
+        return Err(invalid(format!(
+            "buffers in {}: a block device would lose what it holds; name a file",
+            path.display()
+        )));
+    }
+    if !kind.is_file() {
+        return Ok(());
+    }
+    let shared = flags & libc::MAP_SHARED != 0;
+    if meta.len() > 0 && (shared || meta.len() < bytes as u64) {
+        let text = format!(
+            "buffers in {}: the file holds {} bytes of something else; name a new one",
+            path.display(),
+            meta.len()
+        );
+        return Err(invalid(text));
+    }
+    if meta.len() < bytes as u64 { file.set_len(bytes as u64).map_err(named) } else { Ok(()) }
+}
+
+/// A segment of System V's shared memory, marked for removal as soon as it is attached. Source: shmget(2), shmctl(2).
+fn attach(bytes: usize, flags: i32) -> io::Result<Mapping> {
+    // SAFETY: a new segment of its own key.
+    let id = unsafe { libc::shmget(libc::IPC_PRIVATE, bytes, libc::IPC_CREAT | 0o600 | flags) };
+    if id < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the segment was made above; no address asked for.
+    let start = unsafe { libc::shmat(id, std::ptr::null(), 0) };
+    let error = io::Error::last_os_error();
+    // SAFETY: the segment was made above; it lives on until it is detached.
+    unsafe { libc::shmctl(id, libc::IPC_RMID, std::ptr::null_mut()) };
+    match NonNull::new(start.cast::<u8>()) {
+        Some(start) if start.as_ptr() as isize != -1 => Ok(Mapping { start, bytes, kind: Kind::Attached }),
+        _ => Err(error),
+    }
+}

@@ -1,0 +1,116 @@
+//! `splice` between a file and a pipe, `vmsplice` between the pipe and memory. Sources: splice(2), vmsplice(2).
+#![allow(unsafe_code)]
+
+use crate::backend::blocks::BlockCalls;
+use crate::backend::psync::execute_common;
+use crate::backend::{BlockFiles, Completion, Errno};
+use crate::op::BlockOp;
+use plumb_workload::OpKind;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// What a pipe holds unless somebody asks for more. Source: pipe(7).
+const PIPE_BYTES: usize = 64 << 10;
+
+/// The pipe between files and memory.
+pub(crate) struct Splice {
+    out: OwnedFd,
+    into: OwnedFd,
+}
+
+/// A count, or the error number right after the call.
+fn count(returned: isize) -> Result<usize, Errno> {
+    if returned < 0 { Err(Errno::last()) } else { Ok(returned as usize) }
+}
+
+impl Splice {
+    pub(crate) fn new() -> io::Result<Splice> {
+        let mut ends = [0; 2];
+        // SAFETY: writes two descriptors into a live array.
+        if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: fresh descriptors that nothing else owns.
+        unsafe { Ok(Splice { out: OwnedFd::from_raw_fd(ends[0]), into: OwnedFd::from_raw_fd(ends[1]) }) }
+    }
+
+    /// Another pipe in place of one that may still hold bytes of an op that failed.
+    fn renew(&mut self) {
+        if let Ok(pipe) = Splice::new() {
+            *self = pipe;
+        }
+    }
+
+    /// File → pipe → memory.
+    fn read(&self, fd: RawFd, memory: *mut u8, length: usize, offset: u64) -> Result<usize, Errno> {
+        let mut at = offset as libc::loff_t;
+        let mut done = 0;
+        while done < length {
+            let piece = (length - done).min(PIPE_BYTES);
+            let flags = if length - done > piece { libc::SPLICE_F_MORE } else { 0 };
+            let (into, none) = (self.into.as_raw_fd(), std::ptr::null_mut());
+            // SAFETY: the offset lives through the call, which moves it on.
+            let got = count(unsafe { libc::splice(fd, &raw mut at, into, none, piece, flags) })?;
+            if got == 0 {
+                break;
+            }
+            let mut taken = 0;
+            while taken < got {
+                // SAFETY: `memory` holds at least `length` bytes, of which those from `done + taken` on are left.
+                let base = unsafe { memory.add(done + taken) };
+                let vector = libc::iovec { iov_base: base.cast(), iov_len: got - taken };
+                // SAFETY: one vector of memory that is this op's alone.
+                let moved = unsafe { libc::vmsplice(self.out.as_raw_fd(), &raw const vector, 1, libc::SPLICE_F_MOVE) };
+                taken += match count(moved)? {
+                    0 => return Err(Errno(libc::ENODATA)),
+                    moved => moved,
+                };
+            }
+            done += got;
+        }
+        Ok(done)
+    }
+
+    /// Memory → pipe → file.
+    fn write(&self, fd: RawFd, memory: *mut u8, length: usize, offset: u64) -> Result<usize, Errno> {
+        let mut at = offset as libc::loff_t;
+        let mut done = 0;
+        while done < length {
+            let mut poll = libc::pollfd { fd: self.into.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
+            // SAFETY: one pollfd that lives through the call.
+            count(unsafe { libc::poll(&raw mut poll, 1, -1) } as isize)?;
+            // SAFETY: `memory` holds at least `length` bytes, of which those from `done` on are left.
+            let base = unsafe { memory.add(done) };
+            let vector = libc::iovec { iov_base: base.cast(), iov_len: length - done };
+            // SAFETY: one vector of memory that stays as it is until the file has taken it.
+            let lent = unsafe { libc::vmsplice(self.into.as_raw_fd(), &raw const vector, 1, libc::SPLICE_F_NONBLOCK) };
+            let mut left = count(lent)?;
+            while left > 0 {
+                let (out, none) = (self.out.as_raw_fd(), std::ptr::null_mut());
+                // SAFETY: the offset lives through the call, which moves it on.
+                let moved = count(unsafe { libc::splice(out, none, fd, &raw mut at, left, 0) })?;
+                if moved == 0 {
+                    return Err(Errno(libc::EIO));
+                }
+                left -= moved;
+                done += moved;
+            }
+        }
+        Ok(done)
+    }
+}
+
+impl BlockCalls for Splice {
+    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+        let (fd, length) = (files.fd(op), op.length as usize);
+        let done = match op.kind {
+            OpKind::Read => self.read(fd, memory, length, op.offset),
+            OpKind::Write => self.write(fd, memory, length, op.offset),
+            _ => return execute_common(files, op),
+        };
+        if done.is_err() {
+            self.renew();
+        }
+        done.map(|done| done as u64)
+    }
+}

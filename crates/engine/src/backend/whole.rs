@@ -1,0 +1,93 @@
+//! Calls on whole files and directories by name: each read or write is one call on the file of its number, and moves
+//! nothing. Sources: open(2), stat(2), statx(2), unlink(2), mkdir(2), rmdir(2).
+#![allow(unsafe_code)]
+
+use crate::backend::blocks::BlockCalls;
+use crate::backend::psync::execute_common;
+use crate::backend::{BlockFiles, Completion, Errno};
+use crate::op::BlockOp;
+use plumb_workload::OpKind;
+use plumb_workload::phase::FileCall;
+use std::ffi::CString;
+use std::io;
+use std::os::fd::RawFd;
+use std::os::unix::ffi::OsStrExt;
+
+/// New files belong to their owner alone, as fio makes them.
+const FILE_MODE: libc::mode_t = 0o600;
+/// fio before 3.43 asks for a directory that nobody may enter, which fails for all but root; this is what it uses where it
+/// makes directories for other calls.
+const DIRECTORY_MODE: libc::mode_t = 0o700;
+
+/// One call, and the names it is done on.
+pub(crate) struct WholeFiles {
+    call: FileCall,
+    paths: Vec<CString>,
+    /// A file that was made, until it is closed outside the time of its op.
+    made: Option<RawFd>,
+}
+
+impl Drop for WholeFiles {
+    fn drop(&mut self) {
+        self.close_made();
+    }
+}
+
+impl WholeFiles {
+    pub(crate) fn new(call: FileCall, files: &BlockFiles) -> io::Result<WholeFiles> {
+        let c_path = |path: &std::path::PathBuf| {
+            CString::new(path.as_os_str().as_bytes())
+                .map_err(|_| io::Error::other(format!("{}: a path with a zero byte; use another name", path.display())))
+        };
+        Ok(WholeFiles { call, paths: files.paths.iter().map(c_path).collect::<Result<_, _>>()?, made: None })
+    }
+
+    fn close_made(&mut self) {
+        if let Some(fd) = self.made.take() {
+            // SAFETY: opened by `execute`, and closed only here.
+            unsafe { libc::close(fd) };
+        }
+    }
+}
+
+impl BlockCalls for WholeFiles {
+    fn execute(&mut self, files: &mut BlockFiles, _memory: *mut u8, op: &BlockOp) -> Completion {
+        if !matches!(op.kind, OpKind::Read | OpKind::Write | OpKind::Trim) {
+            // There are no open files to flush.
+            return if files.fds.is_empty() { Ok(0) } else { execute_common(files, op) };
+        }
+        let Some(path) = self.paths.get(op.file as usize) else { return Err(Errno(libc::ENOENT)) };
+        let path = path.as_ptr();
+        // SAFETY: stat is plain data, valid when zeroed; so is statx.
+        let mut found: libc::stat = unsafe { std::mem::zeroed() };
+        // SAFETY: as above.
+        let mut found_more: libc::statx = unsafe { std::mem::zeroed() };
+        // SAFETY: a NUL-terminated path, and memory of the size that the call writes.
+        let returned = unsafe {
+            match self.call {
+                FileCall::Create => libc::open(path, libc::O_CREAT | libc::O_RDWR | libc::O_CLOEXEC, FILE_MODE),
+                FileCall::Stat | FileCall::StatDir => libc::stat(path, &raw mut found),
+                FileCall::Lstat => libc::lstat(path, &raw mut found),
+                FileCall::Statx => libc::statx(libc::AT_FDCWD, path, 0, libc::STATX_ALL, &raw mut found_more),
+                FileCall::Unlink => libc::unlink(path),
+                FileCall::Mkdir => libc::mkdir(path, DIRECTORY_MODE),
+                FileCall::Rmdir => libc::rmdir(path),
+            }
+        };
+        if returned < 0 {
+            return Err(Errno::last());
+        }
+        if self.call == FileCall::Create {
+            self.made = Some(returned);
+        }
+        Ok(u64::from(op.length))
+    }
+
+    fn after(&mut self) {
+        self.close_made();
+    }
+
+    fn works_between_ops(&self) -> bool {
+        self.call == FileCall::Create
+    }
+}

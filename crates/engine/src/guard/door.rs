@@ -1,0 +1,260 @@
+//! The door of the guard for files that lie under the names of another tool's language: anywhere, many of one directory,
+//! and opened again by each worker.
+
+use super::beneath::Identity;
+use super::device::Machine;
+use super::made::MadeFiles;
+use super::{Guard, IoMode, Opening, Origin, Place, Refusal, wrong_kind};
+use super::{Intent, kind_name, read_only_file_system};
+use crate::guard::space::Space;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// How files got their names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Naming {
+    /// The language made them up, so that whatever bears them is test data.
+    Generated,
+    /// The user said them: what is there already is the user's.
+    Said,
+}
+
+/// What bears a name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Found {
+    /// Nothing.
+    Nothing,
+    /// A file.
+    File {
+        /// Its length, bytes.
+        length_bytes: u64,
+        /// What it takes of its file system, bytes.
+        occupied_bytes: u64,
+    },
+    /// A block device.
+    Device,
+    /// A character device.
+    Character,
+    /// A directory.
+    Directory,
+    /// Something else, in words.
+    Other(&'static str),
+}
+
+/// Lets files of one naming pass. It keeps the directory at hand open, so that a hundred thousand files of one directory
+/// cost little more than their own making.
+pub struct Door {
+    guard: Guard,
+    naming: Naming,
+    made: Option<MadeFiles>,
+    dir: Option<OpenDir>,
+    /// Files that the system uses as devices now.
+    in_use: Option<Vec<Identity>>,
+}
+
+struct OpenDir {
+    path: PathBuf,
+    fd: OwnedFd,
+    is_read_only: bool,
+}
+
+/// A file that passed the door, readable and writable.
+#[derive(Debug)]
+pub struct PassedFile {
+    /// It, opened through the page cache.
+    pub file: File,
+    /// Why it passed.
+    pub origin: Origin,
+}
+
+impl Guard {
+    /// A door for files of one naming. `made` knows files that bear no mark because their file system has none.
+    pub fn door(&self, naming: Naming, made: Option<MadeFiles>) -> Door {
+        Door { guard: self.clone(), naming, made, dir: None, in_use: None }
+    }
+}
+
+impl Door {
+    /// What bears a name; symbolic links are followed.
+    ///
+    /// # Errors
+    /// [`Refusal::NoDirectory`]; [`Refusal::Io`].
+    pub fn look(&mut self, path: &Path) -> Result<Found, Refusal> {
+        let (dir, name) = self.enter(path)?;
+        match rustix::fs::statat(&dir.fd, name, AtFlags::empty()) {
+            Ok(stat) => Ok(Found::of(&stat)),
+            Err(Errno::NOENT) => Ok(Found::Nothing),
+            Err(error) => Err(Refusal::io(path, "look at it")(error)),
+        }
+    }
+
+    /// Refuses where so many bytes more would leave too little of the file system on which `path` lies or will lie.
+    ///
+    /// # Errors
+    /// [`Refusal::Space`], [`Refusal::NoDirectory`], [`Refusal::Io`].
+    pub fn admit(&mut self, path: &Path, needed_bytes: u64) -> Result<(), Refusal> {
+        let (dir, _) = self.enter(path)?;
+        let space = Space::of(&dir.fd).map_err(Refusal::io(path, "see how much space is free"))?;
+        Space::admit(space, path, needed_bytes)
+    }
+
+    /// Opens a file for reading and writing; it is made if it is missing and `create` says so.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that names what was found and the way out.
+    pub fn open(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
+        match self.naming {
+            Naming::Generated => self.open_generated(path, create),
+            Naming::Said => self.open_said(path, create),
+        }
+    }
+
+    /// Opens a file or device for reading only, which everybody may.
+    ///
+    /// # Errors
+    /// [`Refusal::NoDirectory`], [`Refusal::Io`].
+    pub fn open_to_read(&mut self, path: &Path, flags: OFlags) -> Result<File, Refusal> {
+        let (dir, name) = self.enter(path)?;
+        let fd = rustix::fs::openat(&dir.fd, name, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+        fd.map(File::from).map_err(|error| match error {
+            Errno::INVAL if flags.contains(OFlags::DIRECT) => Refusal::NoDirect { path: path.to_owned() },
+            error => Refusal::io(path, "open it for reading")(error),
+        })
+    }
+
+    /// Removes a file that may be written to, or a directory of a generated name. What is missing is no error.
+    ///
+    /// # Errors
+    /// As [`Door::open`]; a device cannot be removed.
+    pub fn remove(&mut self, path: &Path) -> Result<(), Refusal> {
+        let (dir, name) = self.enter(path)?;
+        let stat = match rustix::fs::statat(&dir.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => stat,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(Refusal::io(path, "look at it")(error)),
+        };
+        let flags = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => AtFlags::empty(),
+            FileType::Directory if self.naming == Naming::Generated => AtFlags::REMOVEDIR,
+            FileType::Directory | FileType::BlockDevice | FileType::CharacterDevice => return Ok(()),
+            _ => return Err(wrong_kind(path, &stat)),
+        };
+        if self.naming == Naming::Said {
+            self.open_said(path, Create::Never)?;
+        }
+        let (dir, name) = self.enter(path)?;
+        match rustix::fs::unlinkat(&dir.fd, name, flags) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(Refusal::io(path, "remove it")(error)),
+        }
+    }
+
+    /// Makes a directory of a generated name; one that is there already stays.
+    ///
+    /// # Errors
+    /// [`Refusal::NoDirectory`], [`Refusal::Io`].
+    pub fn make_dir(&mut self, path: &Path) -> Result<(), Refusal> {
+        let (dir, name) = self.enter(path)?;
+        match rustix::fs::mkdirat(&dir.fd, name, Mode::from_raw_mode(0o755)) {
+            Ok(()) | Err(Errno::EXIST) => Ok(()),
+            Err(error) => Err(Refusal::io(path, "make a directory there")(error)),
+        }
+    }
+
+    /// The directory of a path, opened, and the name in it.
+    fn enter<'p>(&mut self, path: &'p Path) -> Result<(&OpenDir, &'p OsStr), Refusal> {
+        let Some(name) = path.file_name() else {
+            return Err(Refusal::WrongKind { path: path.to_owned(), found: "a directory", expected: "a file" });
+        };
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if self.dir.as_ref().is_none_or(|dir| dir.path != parent) {
+            let fd = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+                .map_err(|error| match error {
+                    Errno::NOENT => Refusal::NoDirectory { path: path.to_owned(), directory: parent.to_owned() },
+                    error => Refusal::io(path, "open its directory")(error),
+                })?;
+            let stat = rustix::fs::fstatvfs(&fd).map_err(Refusal::io(path, "look at its file system"))?;
+            let is_read_only = stat.f_flag.contains(StatVfsMountFlags::RDONLY);
+            self.dir = Some(OpenDir { path: parent.to_owned(), fd, is_read_only });
+        }
+        match &self.dir {
+            Some(dir) => Ok((dir, name)),
+            None => Err(Refusal::NoDirectory { path: path.to_owned(), directory: parent.to_owned() }),
+        }
+    }
+
+    fn open_generated(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
+        let (dir, name) = self.enter(path)?;
+        if dir.is_read_only {
+            return Err(read_only_file_system(path));
+        }
+        // O_NONBLOCK: a pipe of that name must not make the guard wait.
+        let plain = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let flags = if create == Create::IfMissing { plain | OFlags::CREATE } else { plain };
+        let fd = rustix::fs::openat(&dir.fd, name, flags, Mode::from_raw_mode(0o644)).map_err(|error| match error {
+            Errno::LOOP => Refusal::Symlink { path: path.to_owned() },
+            Errno::ISDIR => Refusal::WrongKind { path: path.to_owned(), found: "a directory", expected: "a file" },
+            error => Refusal::io(path, "open it for reading and writing")(error),
+        })?;
+        let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "look at what was opened"))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            return Err(wrong_kind(path, &stat));
+        }
+        self.refuse_in_use(path, Identity::of(&stat))?;
+        // io_uring would take O_NONBLOCK for a wish never to wait.
+        rustix::fs::fcntl_setfl(&fd, OFlags::empty()).map_err(Refusal::io(path, "set its flags"))?;
+        Ok(PassedFile { file: File::from(fd), origin: Origin::TestData })
+    }
+
+    fn refuse_in_use(&mut self, path: &Path, file: Identity) -> Result<(), Refusal> {
+        let machine = Machine::this();
+        if self.in_use.is_none() {
+            self.in_use = Some(machine.images().map_err(Refusal::io(path, "list the loop devices"))?);
+        }
+        match self.in_use.as_ref().is_some_and(|images| images.contains(&file)) {
+            // Looked at once more, for the words.
+            true => machine.refuse_if_image(path, file),
+            false => Ok(()),
+        }
+    }
+
+    fn open_said(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
+        if create == Create::Never && self.look(path)? == Found::Nothing {
+            return Err(Refusal::io(path, "open it for reading and writing")(Errno::NOENT));
+        }
+        let (dir, name) = self.enter(path)?;
+        let dir = dir.fd.try_clone().map_err(Refusal::io(path, "open its directory"))?;
+        let place = Place { dir, name, path, within: None, made: self.made.as_ref() };
+        let opening = Opening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
+        let passed = self.guard.open_at(place, opening, || {})?;
+        Ok(PassedFile { origin: passed.origin(), file: passed.file })
+    }
+}
+
+/// Whether a missing file is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Create {
+    /// It is.
+    IfMissing,
+    /// It is not.
+    Never,
+}
+
+impl Found {
+    fn of(stat: &Stat) -> Found {
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::RegularFile => Found::File {
+                length_bytes: u64::try_from(stat.st_size).unwrap_or(0),
+                occupied_bytes: super::occupied_bytes(stat),
+            },
+            FileType::BlockDevice => Found::Device,
+            FileType::CharacterDevice => Found::Character,
+            FileType::Directory => Found::Directory,
+            _ => Found::Other(kind_name(stat)),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Files that Plumb made under names that the user said, on file systems without extended attributes: one small file each
+//! in a directory of Plumb's own state.
+
+use super::Identity;
+use rustix::fs::{AtFlags, StatxFlags};
+use std::fmt::Write as _;
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// What tells one start of the system from another. Source: proc_sys_kernel(5).
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
+/// Knows files that were made and could not be marked.
+#[derive(Debug, Clone)]
+pub struct MadeFiles {
+    directory: PathBuf,
+}
+
+impl MadeFiles {
+    /// With its entries in a directory, which is made when it is needed.
+    pub(crate) fn new(directory: PathBuf) -> MadeFiles {
+        MadeFiles { directory }
+    }
+
+    /// Remembers a file that was just made. Entries of files that are gone are dropped.
+    ///
+    /// # Errors
+    /// The entry cannot be written.
+    pub(super) fn add(&self, file: BorrowedFd<'_>, path: &Path) -> io::Result<()> {
+        fs::create_dir_all(&self.directory)?;
+        for entry in fs::read_dir(&self.directory)?.flatten() {
+            let is_gone = fs::read(entry.path()).is_ok_and(|text| path_in(&text).is_some_and(|path| !path.exists()));
+            if is_gone {
+                // Another run may have dropped it just now.
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        let path = std::path::absolute(path)?;
+        let mut text = origin_of(file)?.into_bytes();
+        text.push(b'\n');
+        text.extend_from_slice(path.as_os_str().as_bytes());
+        fs::write(self.entry(file)?, text)
+    }
+
+    /// Whether this very file, under this path, was made by Plumb.
+    pub(super) fn knows(&self, file: BorrowedFd<'_>, path: &Path) -> bool {
+        let (Ok(entry), Ok(origin), Ok(path)) = (self.entry(file), origin_of(file), std::path::absolute(path)) else {
+            return false;
+        };
+        fs::read(entry).is_ok_and(|text| {
+            text.strip_prefix(origin.as_bytes()).is_some_and(|rest| rest.first() == Some(&b'\n'))
+                && path_in(&text) == Some(&path)
+        })
+    }
+
+    fn entry(&self, file: BorrowedFd<'_>) -> io::Result<PathBuf> {
+        let identity = Identity::of(&rustix::fs::fstat(file)?);
+        Ok(self.directory.join(format!("{}-{}", identity.device, identity.inode)))
+    }
+}
+
+fn path_in(text: &[u8]) -> Option<&Path> {
+    let at = text.iter().position(|&byte| byte == b'\n')?;
+    Some(Path::new(std::ffi::OsStr::from_bytes(text.get(at + 1..)?)))
+}
+
+/// What a later file of the same number has not got: its time of birth, or where the file system keeps none, this start of
+/// the system.
+fn origin_of(file: BorrowedFd<'_>) -> io::Result<String> {
+    let mut text = String::new();
+    #[cfg(target_os = "linux")]
+    {
+        let seen = rustix::fs::statx(file.as_fd(), "", AtFlags::EMPTY_PATH, StatxFlags::BTIME)?;
+        if StatxFlags::from_bits_retain(seen.stx_mask).contains(StatxFlags::BTIME) {
+            let _ = write!(text, "born {}.{:09}", seen.stx_btime.tv_sec, seen.stx_btime.tv_nsec);
+            return Ok(text);
+        }
+    }
+    let _ = write!(text, "boot {}", fs::read_to_string(BOOT_ID)?.trim());
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs::File;
+
+    #[test]
+    fn a_file_is_known_under_its_path_until_another_takes_its_place() {
+        let place = tempfile::tempdir().unwrap();
+        let made = MadeFiles::new(place.path().join("state/made"));
+        let path = place.path().join("said");
+        let file = File::create(&path).unwrap();
+        assert!(!made.knows(file.as_fd(), &path), "nothing is known at first");
+        made.add(file.as_fd(), &path).unwrap();
+        assert!(made.knows(file.as_fd(), &path));
+        let link = place.path().join("link");
+        fs::hard_link(&path, &link).unwrap();
+        assert!(!made.knows(file.as_fd(), &link), "another name is another word of the user");
+        fs::remove_file(&path).unwrap();
+        let other = File::create(&path).unwrap();
+        assert!(!made.knows(other.as_fd(), &path), "what lies there now was made by somebody else");
+    }
+
+    #[test]
+    fn entries_of_files_that_are_gone_are_dropped() {
+        let place = tempfile::tempdir().unwrap();
+        let made = MadeFiles::new(place.path().join("made"));
+        let (gone, stays) = (place.path().join("gone"), place.path().join("stays"));
+        made.add(File::create(&gone).unwrap().as_fd(), &gone).unwrap();
+        let kept = File::create(&stays).unwrap();
+        fs::remove_file(&gone).unwrap();
+        made.add(kept.as_fd(), &stays).unwrap();
+        assert_eq!(fs::read_dir(place.path().join("made")).unwrap().count(), 1);
+    }
+}

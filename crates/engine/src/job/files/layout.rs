@@ -1,0 +1,350 @@
+//! Making a job's files before the first phase: what is missing is made, what is too short gets its length.
+
+use super::calls::{logical_block_bytes, posix_fallocate};
+use super::paths::Paths;
+use super::{FileUse, HeldDevice, JobFilesError, JobTarget, Lengths, changes};
+use crate::backend::FileKind;
+use crate::guard::{Create, Door, Found, Guard, MadeFiles, MountedDevice, Naming, Refusal};
+use crate::signals::StopFlag;
+use plumb_workload::job::{Allocation, JobFiles, JobOps};
+use plumb_workload::{FileCall, Job, WorkerGroup};
+use rustix::fs::{FallocateFlags, OFlags};
+use rustix::io::Errno;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One write of the layout.
+const WRITE_BYTES: usize = 4 << 20;
+
+/// So many files are looked at between two looks at the stop flag.
+const FILES_A_LOOK: usize = 256;
+
+/// What the layout of a target needs.
+pub(crate) struct JobLayout<'a> {
+    pub(crate) guard: &'a Guard,
+    pub(crate) made: MadeFiles,
+    /// Where relative paths begin.
+    pub(crate) base: &'a Path,
+    pub(crate) stop: StopFlag,
+    /// Makes content for a job, of the file of that number at that offset.
+    pub(crate) fill: &'a mut dyn FnMut(&Job, &mut [u8], u32, u64),
+    /// Is told what is being done.
+    pub(crate) say: &'a mut dyn FnMut(&str),
+    /// Devices that the run holds already.
+    pub(crate) held: &'a mut Vec<HeldDevice>,
+}
+
+/// A job with the group that it is the work of.
+#[derive(Clone, Copy)]
+pub(crate) struct Member<'a> {
+    pub(crate) group: &'a WorkerGroup,
+    pub(crate) job: &'a Job,
+}
+
+/// Lays a target out by the rules of all jobs that use it, in their order.
+///
+/// # Errors
+/// [`JobFilesError`].
+pub(crate) fn lay_out(
+    files: &JobFiles,
+    members: &[Member<'_>],
+    layout: &mut JobLayout<'_>,
+) -> Result<JobTarget, JobFilesError> {
+    let paths = Paths::new(&files.names, layout.base);
+    let naming = if paths.are_generated() { Naming::Generated } else { Naming::Said };
+    let mut laid = LaidOut {
+        door: layout.guard.door(naming, Some(layout.made.clone())),
+        lengths: Vec::with_capacity(paths.count()),
+        kind: FileKind::Regular,
+        direct_alignment_bytes: 512,
+        devices: Vec::new(),
+        paths,
+    };
+    for member in members {
+        laid.lengths.clear();
+        match FileUse::of(&member.group.backend) {
+            FileUse::Unused => laid.unused(files, member),
+            FileUse::Called(call) => laid.called(files, call, layout)?,
+            FileUse::Opened => laid.opened(files, member, layout)?,
+        }
+    }
+    let mut first_path = laid.paths.path(0);
+    if !first_path.exists() {
+        first_path.pop();
+    }
+    Ok(JobTarget {
+        first_path,
+        lengths: Lengths::from_each(laid.lengths),
+        kind: laid.kind,
+        direct_alignment_bytes: laid.direct_alignment_bytes,
+        devices: laid.devices,
+        paths: laid.paths,
+        guard: layout.guard.clone(),
+        made: layout.made.clone(),
+    })
+}
+
+struct LaidOut {
+    paths: Paths,
+    door: Door,
+    /// Of the files so far, for the job at hand.
+    lengths: Vec<u64>,
+    kind: FileKind,
+    direct_alignment_bytes: u64,
+    devices: Vec<HeldDevice>,
+}
+
+/// A file that has to get a length.
+struct Wanting {
+    number: usize,
+    length_bytes: u64,
+}
+
+impl LaidOut {
+    fn unused(&mut self, files: &JobFiles, member: &Member<'_>) {
+        let asked = |number| asked_bytes(files, number).unwrap_or_else(|| range_end(member.job, number));
+        self.lengths.extend((0..self.paths.count()).map(asked));
+    }
+
+    /// What calls on names find: nothing where they make it, files or directories where they do not.
+    fn called(&mut self, files: &JobFiles, call: FileCall, layout: &mut JobLayout<'_>) -> Result<(), JobFilesError> {
+        for number in 0..self.paths.count() {
+            stop_at(layout.stop, number)?;
+            let path = self.paths.path(number);
+            match call {
+                FileCall::Create | FileCall::Mkdir => {
+                    // What cannot be made is found here, and what is the user's own too.
+                    let found = self.door.look(&path)?;
+                    if matches!(found, Found::File { .. }) {
+                        self.door.open(&path, Create::Never)?;
+                    }
+                }
+                FileCall::Stat | FileCall::Lstat | FileCall::Statx | FileCall::Unlink => {
+                    if self.door.look(&path)? == Found::Nothing || call == FileCall::Unlink {
+                        self.door.open(&path, Create::IfMissing)?;
+                    }
+                }
+                FileCall::StatDir | FileCall::Rmdir => self.door.make_dir(&path)?,
+            }
+            self.lengths.push(asked_bytes(files, number).unwrap_or(0));
+        }
+        Ok(())
+    }
+
+    fn opened(
+        &mut self,
+        files: &JobFiles,
+        member: &Member<'_>,
+        layout: &mut JobLayout<'_>,
+    ) -> Result<(), JobFilesError> {
+        let Member { group, job } = *member;
+        let changes = changes(group, job);
+        let mut wanting: Vec<Wanting> = Vec::new();
+        let mut needed_bytes: u64 = 0;
+        let mut path = PathBuf::new();
+        for number in 0..self.paths.count() {
+            stop_at(layout.stop, number)?;
+            path = self.paths.path(number);
+            let asked = asked_bytes(files, number);
+            let length_bytes = match self.door.look(&path)? {
+                Found::Device => self.device(&path, member, layout)?,
+                Found::Character => asked.unwrap_or_else(|| range_end(job, number)),
+                Found::Directory => {
+                    return Err(JobFilesError::WrongKind { path, found: "a directory" });
+                }
+                Found::Other(found) => return Err(JobFilesError::WrongKind { path, found }),
+                Found::Nothing if !job.files.prepare.create => return Err(JobFilesError::Missing { path }),
+                Found::Nothing => {
+                    let Some(length_bytes) = asked.or_else(|| grows(job).then_some(0)) else {
+                        return Err(JobFilesError::NoLength { path });
+                    };
+                    if !job.files.create_on_open {
+                        wanting.push(Wanting { number, length_bytes });
+                    }
+                    needed_bytes = needed_bytes.saturating_add(length_bytes);
+                    length_bytes
+                }
+                Found::File { length_bytes: there, occupied_bytes } => {
+                    let length_bytes = asked.unwrap_or(there).max(there);
+                    if there < length_bytes && !job.files.create_on_open {
+                        wanting.push(Wanting { number, length_bytes });
+                    } else if changes {
+                        // Said to be the user's, if it is, before anything is written.
+                        self.door.open(&path, Create::Never)?;
+                    }
+                    if changes || there < length_bytes {
+                        needed_bytes = needed_bytes.saturating_add(length_bytes.saturating_sub(occupied_bytes));
+                    }
+                    length_bytes
+                }
+            };
+            self.lengths.push(length_bytes);
+        }
+        // Who writes until nothing is left has said so.
+        if needed_bytes > 0 && !fills(job) {
+            self.door.admit(&path, needed_bytes)?;
+        }
+        self.give_lengths(&wanting, job, layout)
+    }
+
+    fn give_lengths(
+        &mut self,
+        wanting: &[Wanting],
+        job: &Job,
+        layout: &mut JobLayout<'_>,
+    ) -> Result<(), JobFilesError> {
+        if let Some(first) = wanting.first() {
+            let bytes: u64 = wanting.iter().map(|file| file.length_bytes).sum();
+            let path = self.paths.path(first.number);
+            let how = if job.files.prepare.write { "writing" } else { "making" };
+            let files = if wanting.len() == 1 { String::new() } else { format!(" and {} more", wanting.len() - 1) };
+            (layout.say)(&format!("{how} {}{files}: {} MiB", path.display(), bytes >> 20));
+        }
+        let mut buffer = Vec::new();
+        for (done, file) in wanting.iter().enumerate() {
+            stop_at(layout.stop, done)?;
+            let path = self.paths.path(file.number);
+            let open = self.door.open(&path, Create::IfMissing)?.file;
+            match give_length(&open, &path, file, job, layout, &mut buffer) {
+                // A file half written is no test data.
+                Err(JobFilesError::Stopped) => {
+                    self.door.remove(&path)?;
+                    return Err(JobFilesError::Stopped);
+                }
+                outcome => outcome?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds a device that is written to; answers how long it is.
+    fn device(&mut self, path: &Path, member: &Member<'_>, layout: &mut JobLayout<'_>) -> Result<u64, JobFilesError> {
+        self.kind = FileKind::Device;
+        let seen = self.door.open_to_read(path, OFlags::empty())?;
+        let failed = |action| move |error: std::io::Error| JobFilesError::call(path.to_owned(), action, error);
+        let length_bytes =
+            rustix::fs::seek(&seen, rustix::fs::SeekFrom::End(0)).map_err(|error| failed("measure")(error.into()))?;
+        let block_bytes = logical_block_bytes(seen.as_fd()).map_err(failed("ask for the block size of"))?;
+        self.direct_alignment_bytes = self.direct_alignment_bytes.max(block_bytes);
+        drop(seen);
+        if changes(member.group, member.job) && !self.devices.iter().any(|held| held.path == path) {
+            let device = match layout.held.iter().find(|held| is_same_device(path, held)) {
+                Some(held) => Arc::clone(&held.device),
+                None => {
+                    let mounted = match member.job.files.allow_mounted {
+                        true => MountedDevice::Allowed,
+                        false => MountedDevice::Refused,
+                    };
+                    Arc::new(layout.guard.open_said_device(path, mounted)?)
+                }
+            };
+            let held = HeldDevice { path: path.to_owned(), device };
+            layout.held.push(held.clone());
+            self.devices.push(held);
+        }
+        Ok(length_bytes)
+    }
+}
+
+fn is_same_device(path: &Path, held: &HeldDevice) -> bool {
+    let number = |stat: rustix::io::Result<rustix::fs::Stat>| stat.ok().map(|stat| stat.st_rdev);
+    number(rustix::fs::stat(path)) == number(rustix::fs::fstat(held.device.as_fd()))
+}
+
+fn stop_at(stop: StopFlag, number: usize) -> Result<(), JobFilesError> {
+    if number.is_multiple_of(FILES_A_LOOK) && stop.requested() { Err(JobFilesError::Stopped) } else { Ok(()) }
+}
+
+/// The length that a target asks of a file.
+fn asked_bytes(files: &JobFiles, number: usize) -> Option<u64> {
+    files.lengths.get(number).or(files.lengths.last()).map(|bytes| bytes.0)
+}
+
+/// Where the part of a file that a job uses ends.
+fn range_end(job: &Job, number: usize) -> u64 {
+    match &job.ops {
+        JobOps::Stream(stream) => {
+            let range = stream.ranges.get(number).or(stream.ranges.last());
+            range.map_or(0, |range| range.start.0.saturating_add(range.length.0))
+        }
+        JobOps::Recording(_) => u64::MAX >> 1,
+    }
+}
+
+/// Whether a job writes until no space is left.
+fn fills(job: &Job) -> bool {
+    matches!(&job.ops, JobOps::Stream(stream) if stream.fill_device)
+}
+
+/// Whether a job can begin with an empty file.
+fn grows(job: &Job) -> bool {
+    fills(job) || (job.moves().write && !job.moves().read) || matches!(job.ops, JobOps::Recording(_))
+}
+
+fn give_length(
+    file: &File,
+    path: &Path,
+    wanting: &Wanting,
+    job: &Job,
+    layout: &mut JobLayout<'_>,
+    buffer: &mut Vec<u8>,
+) -> Result<(), JobFilesError> {
+    let prepare = job.files.prepare;
+    let length_bytes = wanting.length_bytes;
+    // Their end is not known.
+    if fills(job) || length_bytes == 0 {
+        return Ok(());
+    }
+    let failed = |action| move |error: std::io::Error| JobFilesError::call(path.to_owned(), action, error);
+    allocate(file, prepare.allocation, length_bytes).map_err(failed("allocate"))?;
+    if !prepare.write {
+        return Ok(());
+    }
+    rustix::fs::ftruncate(file, length_bytes).map_err(|error| failed("extend")(error.into()))?;
+    buffer.resize(WRITE_BYTES.min(usize::try_from(length_bytes).unwrap_or(WRITE_BYTES)), 0);
+    let mut offset = 0;
+    while offset < length_bytes {
+        if layout.stop.requested() {
+            return Err(JobFilesError::Stopped);
+        }
+        let length = buffer.len().min(usize::try_from(length_bytes - offset).unwrap_or(WRITE_BYTES));
+        let chunk = &mut buffer[..length];
+        (layout.fill)(job, chunk, u32::try_from(wanting.number).unwrap_or(u32::MAX), offset);
+        file.write_all_at(chunk, offset).map_err(failed("write"))?;
+        offset += length as u64;
+    }
+    if prepare.flush {
+        rustix::io::retry_on_intr(|| rustix::fs::fsync(file)).map_err(|error| failed("flush")(error.into()))?;
+    }
+    Ok(())
+}
+
+/// Reserves space; a file system that reserves none is no error.
+fn allocate(file: &File, allocation: Allocation, length_bytes: u64) -> std::io::Result<()> {
+    let quietly = |outcome: rustix::io::Result<()>| match outcome {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+        outcome => outcome.map_err(std::io::Error::from),
+    };
+    let reserve = |flags| rustix::io::retry_on_intr(|| rustix::fs::fallocate(file, flags, 0, length_bytes));
+    match allocation {
+        Allocation::None => Ok(()),
+        Allocation::Native => quietly(reserve(FallocateFlags::empty())),
+        Allocation::Keep => quietly(reserve(FallocateFlags::KEEP_SIZE)),
+        Allocation::Posix => posix_fallocate(file.as_fd(), length_bytes),
+        Allocation::Truncate => Ok(rustix::fs::ftruncate(file, length_bytes)?),
+    }
+}
+
+/// A refusal of direct I/O in the words of jobs.
+pub(super) fn job_words(refusal: Refusal) -> JobFilesError {
+    match refusal {
+        Refusal::NoDirect { path } => {
+            let file_system = super::open::file_system_of(&path);
+            JobFilesError::NoDirect { path, file_system }
+        }
+        refusal => JobFilesError::Refused(refusal),
+    }
+}

@@ -1,0 +1,226 @@
+//! Opening a job's files for one worker, with everything that the job wants of an open file.
+
+use super::calls::{flush_device_cache, set_write_life};
+use super::layout::job_words;
+use super::{FileUse, JobFilesError, JobTarget};
+use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, Opener, SyncRangeFlags};
+use crate::guard::{Access, Create, Door, Found, Refusal, open_again_as};
+use plumb_workload::job::{AccessHint, FileRules, OpenMode};
+use plumb_workload::{Backend, Job};
+use rustix::fs::{Advice, OFlags};
+use rustix::process::{Resource, Rlimit};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Descriptors that the rest of the program needs besides the jobs' files.
+const OTHER_DESCRIPTORS: u64 = 256;
+
+/// One read of the reading before the start.
+const READ_BYTES: usize = 1 << 20;
+
+/// Opens files of a target for one worker.
+pub(crate) struct JobOpener {
+    target: Arc<JobTarget>,
+    rules: FileRules,
+    access: FileAccess,
+    /// Taken by one thread only, but for backends with threads of their own.
+    door: Mutex<Door>,
+}
+
+impl JobOpener {
+    pub(crate) fn new(target: Arc<JobTarget>, rules: FileRules, access: FileAccess) -> JobOpener {
+        let door = Mutex::new(target.door());
+        JobOpener { target, rules, access, door }
+    }
+
+    /// Opens the file of this number.
+    ///
+    /// # Errors
+    /// [`JobFilesError`].
+    pub(crate) fn open_file(&self, number: usize) -> Result<File, JobFilesError> {
+        let path = self.target.paths.path(number);
+        let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = self.open_path(&mut door, &path).map_err(job_words)?;
+        drop(door);
+        self.look_after(&file, &path)?;
+        Ok(file)
+    }
+
+    fn open_path(&self, door: &mut Door, path: &Path) -> Result<File, Refusal> {
+        let flags = self.flags();
+        if self.access == FileAccess::Read {
+            if self.rules.create_on_open && self.rules.prepare.create && door.look(path)? == Found::Nothing {
+                door.open(path, Create::IfMissing)?;
+            }
+            return door.open_to_read(path, flags);
+        }
+        if let Some(held) = self.target.devices.iter().find(|held| held.path == path) {
+            return open_again_as(held.device.as_fd(), path, Access::ReadWrite, flags);
+        }
+        let create = match self.rules.prepare.create {
+            true => Create::IfMissing,
+            false => Create::Never,
+        };
+        let file = door.open(path, create)?.file;
+        if flags.is_empty() {
+            return Ok(file);
+        }
+        // What the flags ask for has to be asked for when it is opened.
+        open_again_as(file.as_fd(), path, Access::ReadWrite, flags)
+    }
+
+    fn flags(&self) -> OFlags {
+        let direct = if self.rules.direct { OFlags::DIRECT } else { OFlags::empty() };
+        direct
+            | match self.rules.open_mode {
+                OpenMode::Plain => OFlags::empty(),
+                OpenMode::Sync => OFlags::SYNC,
+                OpenMode::Dsync => OFlags::DSYNC,
+            }
+    }
+
+    /// Pages dropped or read, hints given.
+    fn look_after(&self, file: &File, path: &Path) -> Result<(), JobFilesError> {
+        let is_device = self.target.devices.iter().any(|held| held.path == path)
+            || self.target.kind == crate::backend::FileKind::Device;
+        let failed = |action| move |error: io::Error| JobFilesError::call(path.to_owned(), action, error);
+        if self.rules.drop_cached {
+            drop_pages(file.as_fd(), is_device).map_err(failed("drop the cached pages of"))?;
+        }
+        if self.rules.read_first {
+            read_through(file).map_err(failed("read"))?;
+        }
+        let advice = match self.rules.hint {
+            AccessHint::None => None,
+            AccessHint::Sequential => Some(Advice::Sequential),
+            AccessHint::Random => Some(Advice::Random),
+            AccessHint::NoReuse => Some(Advice::NoReuse),
+        };
+        // Advice, as its name says: where there is none to take, nothing is lost.
+        if let Some(advice) = advice {
+            let _ = rustix::fs::fadvise(file, 0, None, advice);
+        }
+        if let Some(life) = self.rules.write_life {
+            set_write_life(file.as_fd(), life).map_err(failed("tell how long is written for on"))?;
+        }
+        Ok(())
+    }
+
+    /// All files of a worker: open, but for those whose turn comes later.
+    ///
+    /// # Errors
+    /// [`JobFilesError`].
+    pub(crate) fn block_files(self: &Arc<Self>, job: &Job, backend: &Backend) -> Result<BlockFiles, JobFilesError> {
+        let count = self.target.paths.count();
+        let in_turn = matches!(&job.ops, plumb_workload::job::JobOps::Stream(stream)
+            if stream.open_files.is_some_and(|open| (open as usize) < count));
+        let mut files = BlockFiles {
+            lengths: self.target.lengths.to_vec(),
+            kind: self.target.kind,
+            sync_range: job.syncs.range.as_ref().map(SyncRangeFlags::of).unwrap_or_default(),
+            ..BlockFiles::default()
+        };
+        match FileUse::of(backend) {
+            FileUse::Opened if in_turn || self.rules.create_on_open => files.fds = vec![NOT_OPEN; count],
+            FileUse::Opened => {
+                allow_open_files(count)?;
+                let owned: Vec<File> = (0..count).map(|number| self.open_file(number)).collect::<Result<_, _>>()?;
+                files.fds = owned.iter().map(AsRawFd::as_raw_fd).collect();
+                files._owned = owned.into();
+            }
+            // Calls on names open nothing.
+            FileUse::Called(_) => {}
+            FileUse::Unused => files.fds = vec![NOT_OPEN; count],
+        }
+        // All others ask for the few paths that they want to tell of.
+        if matches!(backend, Backend::Files(_) | Backend::Stdio | Backend::Mmap) {
+            files.paths = (0..count).map(|number| self.target.paths.path(number)).collect();
+        }
+        files.opener = Some(Arc::clone(self) as Arc<dyn Opener>);
+        files.flush_at_close = job.moves().write && job.syncs.at_close;
+        Ok(files)
+    }
+}
+
+impl Opener for JobOpener {
+    fn open(&self, file: u32) -> io::Result<OwnedFd> {
+        match self.open_file(file as usize) {
+            Ok(opened) => Ok(OwnedFd::from(opened)),
+            Err(JobFilesError::Call { source, .. } | JobFilesError::Refused(Refusal::Io { source, .. })) => Err(source),
+            Err(error) => Err(io::Error::other(error.to_string())),
+        }
+    }
+
+    fn path(&self, file: u32) -> PathBuf {
+        self.target.paths.path(file as usize)
+    }
+}
+
+/// Drops a file's clean pages from the page cache, after its dirty ones were written out. A device's go as far as the
+/// kernel lets them.
+fn drop_pages(file: BorrowedFd<'_>, is_device: bool) -> io::Result<()> {
+    // What is written out stays in the cache, clean; only then it can be dropped.
+    match rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file)) {
+        // A character device has nothing to write out.
+        Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::ROFS) => {}
+        Err(error) => return Err(error.into()),
+    }
+    if is_device {
+        return match flush_device_cache(file) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            outcome => outcome,
+        };
+    }
+    match rustix::fs::fadvise(file, 0, None, Advice::DontNeed) {
+        Ok(()) | Err(rustix::io::Errno::SPIPE | rustix::io::Errno::INVAL) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads a file into the page cache.
+fn read_through(file: &File) -> io::Result<()> {
+    let again = File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    let mut buffer = vec![0; READ_BYTES];
+    let mut offset = 0;
+    loop {
+        match again.read_at(&mut buffer, offset) {
+            Ok(0) => return Ok(()),
+            Ok(got) => offset += got as u64,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Raises the limit of open files as far as this process may. Workers of one process share it, so that all that may be
+/// had is asked for.
+fn allow_open_files(count: usize) -> Result<(), JobFilesError> {
+    let needed = (count as u64).saturating_add(OTHER_DESCRIPTORS);
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) && count < 1000 {
+        return Ok(());
+    }
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let hard = limit.maximum.unwrap_or(u64::MAX);
+    if hard < needed || rustix::process::setrlimit(Resource::Nofile, raised).is_err() {
+        return Err(JobFilesError::TooManyFiles { count, limit: hard, needed });
+    }
+    Ok(())
+}
+
+/// The type of the file system on which a path lies, as the table of mounts has it. Source: proc_pid_mountinfo(5).
+pub(super) fn file_system_of(path: &Path) -> String {
+    let unknown = || "of an unknown type".to_owned();
+    let Ok(path) = std::path::absolute(path) else { return unknown() };
+    let Ok(table) = std::fs::read_to_string("/proc/self/mountinfo") else { return unknown() };
+    let mounts = table.lines().filter_map(|line| {
+        let point = line.split(' ').nth(4)?.replace("\\040", " ");
+        let kind = line.split(" - ").nth(1)?.split(' ').next()?;
+        path.starts_with(&point).then(|| (point.len(), kind.to_owned()))
+    });
+    mounts.max_by_key(|(length, _)| *length).map_or_else(unknown, |(_, kind)| kind)
+}

@@ -1,0 +1,99 @@
+//! Flows: jobs that keep to shares of the ops that they start together.
+
+use crate::clock::{Clock, Ticks};
+use crate::control::FlowWords;
+use crate::pacer::Due;
+use plumb_workload::job::WeightedFlow;
+use plumb_workload::{Work, WorkerGroup};
+use std::sync::atomic::Ordering::Relaxed;
+
+/// The first group with the same flow as this one, whose number names it; `None` where this one has no flow.
+pub(crate) fn flow_home(groups: &[WorkerGroup], group: usize) -> Option<usize> {
+    let flow_of = |group: &WorkerGroup| match &group.work {
+        Work::Job(job) => job.pace.flow.map(|flow| flow.flow),
+        _ => None,
+    };
+    let flow = flow_of(groups.get(group)?)?;
+    groups.iter().position(|other| flow_of(other) == Some(flow))
+}
+
+/// The longest wait between two looks, ns, where no sleep is asked for.
+const LONGEST_LOOK_NS: u64 = 200_000;
+
+/// A job's share of its flow: it waits while its part of all started ops is above its part of all weights.
+pub(super) struct FlowShare<'a> {
+    words: &'a FlowWords,
+    weight: u64,
+    /// What it has of `words.started`.
+    started: u64,
+    joined: bool,
+    /// Sleep of each wait; none is to look again soon.
+    sleep: Option<Ticks>,
+    /// The longest wait of those who look again soon.
+    longest_look: Ticks,
+    /// The next of these waits, doubled each time.
+    look: Ticks,
+    resume_at: Ticks,
+}
+
+impl<'a> FlowShare<'a> {
+    pub(super) fn new(flow: WeightedFlow, words: &'a FlowWords, clock: &Clock) -> Result<FlowShare<'a>, String> {
+        if flow.weight == 0 {
+            return Err(format!("a weight of 0 in flow {} starts nothing; use at least 1", flow.flow));
+        }
+        Ok(FlowShare {
+            words,
+            weight: u64::from(flow.weight),
+            started: 0,
+            joined: false,
+            sleep: (flow.sleep.0 > 0).then(|| clock.ticks(flow.sleep.0)),
+            longest_look: clock.ticks(LONGEST_LOOK_NS).max(1),
+            look: 1,
+            resume_at: 0,
+        })
+    }
+
+    /// The job starts. It is given its fair part of what the others have started, so that nobody waits for it to catch
+    /// up.
+    pub(super) fn join(&mut self) {
+        let others = self.words.weight.fetch_add(self.weight, Relaxed);
+        if others > 0 {
+            let started = u128::from(self.words.started.load(Relaxed));
+            self.started = (started * u128::from(self.weight) / u128::from(others)) as u64;
+            self.words.started.fetch_add(self.started, Relaxed);
+        }
+        self.joined = true;
+    }
+
+    /// What keeps the next op from starting at `now`; where nothing does, it starts.
+    pub(super) fn due(&mut self, now: Ticks, in_flight: u32) -> Option<Due> {
+        if now < self.resume_at {
+            return Some(Due::At(self.resume_at));
+        }
+        let all = u128::from(self.words.started.load(Relaxed));
+        let weights = u128::from(self.words.weight.load(Relaxed));
+        if u128::from(self.started) * weights > u128::from(self.weight) * all {
+            if self.sleep.is_some() && in_flight > 0 {
+                return Some(Due::AfterNext);
+            }
+            let wait = self.sleep.unwrap_or(self.look);
+            self.look = (self.look * 2).min(self.longest_look);
+            self.resume_at = now + wait;
+            return Some(Due::At(self.resume_at));
+        }
+        self.look = 1;
+        self.words.started.fetch_add(1, Relaxed);
+        self.started += 1;
+        None
+    }
+}
+
+impl Drop for FlowShare<'_> {
+    fn drop(&mut self) {
+        if self.joined {
+            // The others keep to shares among themselves from now on.
+            self.words.started.fetch_sub(self.started, Relaxed);
+            self.words.weight.fetch_sub(self.weight, Relaxed);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! The search for the largest depth at which latency stays below a goal.
+
+use crate::clock::{Clock, Ticks};
+use crate::pacer::{Due, PaceFailure};
+use crate::worker::Ended;
+use plumb_workload::job::LatencyGoal;
+use plumb_workload::{Nanos, OpKind};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+
+/// How far a search is, in memory that the coordinator reads. Zeroed is "no search".
+#[derive(Debug, Default)]
+#[repr(C)]
+pub(crate) struct SearchWords {
+    /// The depth that is being tried, or was tried last.
+    depth: AtomicU64,
+    /// When the last trial began, of the depth that was found; 0 before that.
+    found_at: AtomicU64,
+    /// Not 0 when that trial is over, and the search with it.
+    over: AtomicU64,
+}
+
+impl SearchWords {
+    /// The depth that is being tried, or was tried last; `None` where nothing is searched.
+    pub(crate) fn depth(&self) -> Option<u32> {
+        Some(self.depth.load(Acquire)).filter(|&depth| depth > 0).map(|depth| depth as u32)
+    }
+
+    /// When the trial began whose ops are the job's result: what was measured before was for finding the depth.
+    pub(crate) fn found_at(&self) -> Option<Ticks> {
+        Some(self.found_at.load(Acquire)).filter(|&at| at > 0)
+    }
+
+    /// Whether the search came to its end.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Acquire) > 0
+    }
+}
+
+/// Tries depths, each for a window: twice the last one until one fails, then halfway between the best that passed and
+/// the lowest that failed. The depth that is found is tried once more, and that trial is the result.
+pub(super) struct DepthSearch<'a> {
+    clock: Clock,
+    words: &'a SearchWords,
+    latency_ns: u64,
+    window: Ticks,
+    percent: f64,
+    keeps_on: bool,
+    most: u32,
+    ramp: Ticks,
+    depth: u32,
+    /// The largest that passed, or 1.
+    passed: u32,
+    /// The smallest that failed.
+    failed: Option<u32>,
+    /// Passes in a row at a depth right below the one that failed.
+    passes_below: u32,
+    stage: Stage,
+    window_began: Ticks,
+    /// Ops of the window.
+    ops: u64,
+    /// Those of them that took too long.
+    slow: u64,
+    /// The first of these, while one is enough to fail.
+    too_slow: Option<TooSlow>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// In the ramp, until then.
+    Ramp(Ticks),
+    Trying,
+    /// Nothing starts until all is done that was started at another depth.
+    Draining {
+        then: AfterDrain,
+    },
+    /// The last trial.
+    Confirming,
+    Over,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum AfterDrain {
+    Try,
+    Confirm,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct TooSlow {
+    kind: OpKind,
+    service_ns: u64,
+}
+
+/// Passes in a row right below a depth that failed, after which that one is tried again.
+const PASSES_BEFORE_RETRY: u32 = 3;
+
+impl<'a> DepthSearch<'a> {
+    pub(super) fn new(goal: &LatencyGoal, depth: u32, ramp: Nanos, clock: Clock, words: &'a SearchWords) -> Self {
+        DepthSearch {
+            clock,
+            words,
+            latency_ns: goal.latency.0,
+            window: clock.ticks(goal.window.0),
+            percent: goal.percent,
+            keeps_on: goal.keep_on,
+            most: depth.max(1),
+            ramp: clock.ticks(ramp.0),
+            depth: 1,
+            passed: 1,
+            failed: None,
+            passes_below: 0,
+            stage: Stage::Ramp(0),
+            window_began: 0,
+            ops: 0,
+            slow: 0,
+            too_slow: None,
+        }
+    }
+
+    pub(super) fn start(&mut self, at: Ticks) {
+        self.stage = Stage::Ramp(at + self.ramp);
+        self.words.depth.store(u64::from(self.depth), Release);
+    }
+
+    /// Whether one slow op is enough for a depth to fail.
+    fn is_strict(&self) -> bool {
+        self.percent >= 100.0
+    }
+
+    /// An op has come to its end.
+    #[inline]
+    pub(super) fn completed(&mut self, kind: OpKind, service_ns: u64) {
+        if !matches!(self.stage, Stage::Trying | Stage::Confirming) {
+            return;
+        }
+        self.ops += 1;
+        if service_ns > self.latency_ns {
+            self.slow += 1;
+            if self.is_strict() && self.too_slow.is_none() {
+                self.too_slow = Some(TooSlow { kind, service_ns });
+            }
+        }
+    }
+
+    /// What keeps the next op from starting at `now`.
+    pub(super) fn due(&mut self, now: Ticks, in_flight: u32) -> Option<Due> {
+        match self.stage {
+            Stage::Ramp(until) if now >= until => self.begin_window(Stage::Trying, now),
+            Stage::Trying | Stage::Confirming => self.judge(now),
+            _ => {}
+        }
+        if let Stage::Draining { then } = self.stage {
+            if in_flight > 0 {
+                return Some(Due::AfterNext);
+            }
+            match then {
+                AfterDrain::Try => self.begin_window(Stage::Trying, now),
+                AfterDrain::Confirm => {
+                    self.begin_window(Stage::Confirming, now);
+                    self.words.found_at.store(now, Release);
+                }
+            }
+        }
+        if self.stage == Stage::Over {
+            return Some(Due::End(Ended::Done));
+        }
+        (in_flight >= self.depth).then_some(Due::AfterNext)
+    }
+
+    /// Why there is no depth that keeps the goal.
+    pub(super) fn failure(&self) -> Option<PaceFailure> {
+        let TooSlow { kind, service_ns } = self.too_slow.filter(|_| self.depth == 1)?;
+        Some(PaceFailure {
+            kind,
+            errno: libc::ETIMEDOUT,
+            message: format!(
+                "a {} took {} at a depth of 1 where the goal of latency is {}; no depth keeps it",
+                kind.name(),
+                Nanos(service_ns),
+                Nanos(self.latency_ns)
+            ),
+        })
+    }
+
+    fn begin_window(&mut self, stage: Stage, now: Ticks) {
+        self.stage = stage;
+        self.window_began = now;
+        (self.ops, self.slow, self.too_slow) = (0, 0, None);
+    }
+
+    fn judge(&mut self, now: Ticks) {
+        if self.too_slow.is_some() {
+            self.fall();
+            return;
+        }
+        // A window in which nothing completed says nothing yet.
+        if now < self.window_began + self.window || self.ops == 0 {
+            return;
+        }
+        let kept_percent = (self.ops - self.slow) as f64 / self.ops as f64 * 100.0;
+        if kept_percent >= self.percent {
+            self.rise(now);
+        } else if self.depth > 1 {
+            self.fall();
+        } else {
+            // There is nothing smaller to try: go on, and the result says how it was.
+            self.begin_window(self.stage, now);
+        }
+    }
+
+    /// The depth failed.
+    fn fall(&mut self) {
+        if self.depth == 1 {
+            return;
+        }
+        self.too_slow = None;
+        self.failed = Some(self.depth);
+        if self.depth == self.passed {
+            self.passed -= 1;
+        }
+        self.passes_below = 0;
+        self.set_depth(u32::midpoint(self.depth, self.passed));
+        self.stage = Stage::Draining { then: AfterDrain::Try };
+        self.words.found_at.store(0, Relaxed);
+    }
+
+    /// The depth passed.
+    fn rise(&mut self, now: Ticks) {
+        let tried = self.depth;
+        self.passed = tried;
+        if let Some(failed) = &mut self.failed
+            && tried + 1 == *failed
+        {
+            self.passes_below += 1;
+            if self.passes_below == PASSES_BEFORE_RETRY {
+                self.passes_below = 0;
+                *failed += 1;
+            }
+        }
+        let next = match self.failed {
+            None => tried * 2,
+            Some(failed) => u32::midpoint(tried, failed),
+        };
+        self.set_depth(next.min(self.most));
+        if self.keeps_on || self.depth != tried {
+            self.begin_window(Stage::Trying, now);
+        } else if self.stage == Stage::Confirming {
+            self.stage = Stage::Over;
+            self.words.over.store(1, Release);
+        } else {
+            self.stage = Stage::Draining { then: AfterDrain::Confirm };
+        }
+    }
+
+    fn set_depth(&mut self, depth: u32) {
+        self.depth = depth;
+        self.words.depth.store(u64::from(depth), Release);
+    }
+}

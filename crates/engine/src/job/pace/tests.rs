@@ -1,0 +1,539 @@
+//! Pacers on a clock of the tests' own: a device is modelled, and time passes only by what it does.
+
+use super::*;
+use crate::op::{BlockOp, Role};
+use plumb_workload::PerSecond;
+use plumb_workload::job::{LatencyGoal, MinimumRate, RateProcess, ThinkBasis, ThinkTime, WeightedFlow};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+const SECOND: u64 = 1_000_000_000;
+const MS: u64 = 1_000_000;
+
+/// Its ticks are nanoseconds. Only busy waiting reads it.
+const CLOCK: Clock = Clock::monotonic();
+
+const ANY_TIME: Ticks = Ticks::MAX / 2;
+
+fn op(kind: OpKind, length: u32) -> BlockOp {
+    BlockOp::load(kind, 0, 0, length)
+}
+
+fn for_all(per_second: f64) -> ByKind<Option<PerSecond>> {
+    ByKind::all(Some(PerSecond(per_second)))
+}
+
+fn request<'a>(pace: &'a JobPace, depth: u32, search: &'a SearchWords) -> JobPacerRequest<'a> {
+    JobPacerRequest {
+        pace,
+        group_pace: Pace::Closed,
+        clock: CLOCK,
+        depth,
+        stream: StreamId { seed: 137, phase: 0, worker: 1 },
+        ramp: Nanos(0),
+        flow: None,
+        search,
+        kinds: None,
+    }
+}
+
+fn rated(pace: &JobPace) -> RatedJob {
+    let mut pacer = RatedJob { rates: Rates::new(&request(pace, 1, &SearchWords::default())) };
+    pacer.start(0);
+    pacer
+}
+
+fn full<'a>(pace: &'a JobPace, depth: u32, search: &'a SearchWords) -> JobPacer<'a, false> {
+    let mut pacer = JobPacer::new(&request(pace, depth, search)).unwrap();
+    pacer.start(0);
+    pacer
+}
+
+/// The intended start of an op that is due however late it is.
+fn intended(pacer: &mut impl Pacer, op: &BlockOp) -> Ticks {
+    match pacer.due(ANY_TIME, op) {
+        Due::Now { intended } => intended,
+        other => panic!("not due at the end of time but {other:?}"),
+    }
+}
+
+/// What a modelled run came to.
+#[derive(Debug, Default)]
+struct Driven {
+    started: Vec<Ticks>,
+    ended: Option<Ended>,
+    now: Ticks,
+}
+
+/// Runs a pacer over a device on which an op takes what `service_ns` says of the number of ops in flight, itself among
+/// them, and of its own number.
+fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn(usize, usize) -> u64) -> Driven {
+    let mut driven = Driven::default();
+    let mut flights: BinaryHeap<Reverse<(Ticks, u64)>> = BinaryHeap::new();
+    let op = op(OpKind::Read, 4096);
+    while driven.now < until {
+        let mut wake_at = Ticks::MAX;
+        while flights.len() < depth && driven.ended.is_none() {
+            match pacer.due(driven.now, &op) {
+                Due::Now { .. } => {
+                    let service = service_ns(flights.len() + 1, driven.started.len());
+                    driven.started.push(driven.now);
+                    flights.push(Reverse((driven.now + service, service)));
+                }
+                Due::At(at) => {
+                    wake_at = at.max(driven.now + 1);
+                    break;
+                }
+                Due::AfterNext => {
+                    assert!(!flights.is_empty(), "waits for nothing");
+                    break;
+                }
+                Due::End(ended) => driven.ended = Some(ended),
+            }
+        }
+        match flights.peek() {
+            Some(&Reverse((at, service))) if at <= wake_at => {
+                flights.pop();
+                driven.now = at;
+                pacer.completed(OpKind::Read, 4096, service, at);
+            }
+            _ if wake_at < Ticks::MAX => driven.now = wake_at,
+            _ => break,
+        }
+    }
+    driven
+}
+
+#[test]
+fn a_rate_of_bytes_holds_to_the_nanosecond_whatever_the_sizes() {
+    let pace = JobPace { bytes_per_second: for_all(300e6), ..JobPace::default() };
+    let mut pacer = rated(&pace);
+    let mut bytes = 0u64;
+    for number in 0..1_000_000u32 {
+        let length = 512 << (number % 9);
+        let exact = (u128::from(bytes) * u128::from(SECOND) / 300_000_000) as u64;
+        let start = intended(&mut pacer, &op(OpKind::Read, length));
+        assert!(start.abs_diff(exact) <= 1, "op {number} behind {bytes} bytes at {start} instead of {exact}");
+        bytes += u64::from(length);
+    }
+}
+
+#[test]
+fn a_rate_of_ops_does_not_drift() {
+    let pace = JobPace { ops_per_second: for_all(300_000.0), ..JobPace::default() };
+    let mut pacer = rated(&pace);
+    let last = (0..=3_000_000).map(|_| intended(&mut pacer, &op(OpKind::Write, 4096))).last();
+    assert_eq!(last, Some(10 * SECOND), "3,000,000 gaps at 300,000/s are 10 s");
+}
+
+#[test]
+fn kinds_keep_their_own_rates_and_flushes_and_readbacks_none() {
+    let ops_per_second = ByKind { read: Some(PerSecond(1000.0)), write: Some(PerSecond(100.0)), trim: None };
+    let pace = JobPace { ops_per_second, ..JobPace::default() };
+    let mut pacer = rated(&pace);
+    let starts = |pacer: &mut RatedJob, kind| (0..3).map(|_| intended(pacer, &op(kind, 512)) / MS).collect::<Vec<_>>();
+    assert_eq!(starts(&mut pacer, OpKind::Read), [0, 1, 2]);
+    assert_eq!(starts(&mut pacer, OpKind::Write), [0, 10, 20]);
+    assert_eq!(pacer.due(5, &op(OpKind::Trim, 512)), Due::Now { intended: 5 });
+    assert_eq!(pacer.due(6, &op(OpKind::Fsync, 0)), Due::Now { intended: 6 });
+    let back = BlockOp { role: Role::ReadBack, ..op(OpKind::Read, 512) };
+    assert_eq!(pacer.due(7, &back), Due::Now { intended: 7 });
+    assert_eq!(pacer.due(7, &op(OpKind::Read, 512)), Due::At(3 * MS));
+}
+
+#[test]
+fn the_narrower_of_two_rates_holds() {
+    let pace = JobPace { ops_per_second: for_all(1000.0), bytes_per_second: for_all(1e6), ..JobPace::default() };
+    let mut pacer = rated(&pace);
+    intended(&mut pacer, &op(OpKind::Read, 100));
+    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 9_900)), MS, "small ops: by their number");
+    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 100)), 10 * MS, "large ones: by their bytes");
+}
+
+/// Largest distance between the distribution of the gaps and an exponential one with this mean: the statistic of
+/// Kolmogorov and Smirnov.
+fn distance_from_exponential(gaps: &mut [f64], mean: f64) -> f64 {
+    gaps.sort_by(f64::total_cmp);
+    let count = gaps.len() as f64;
+    gaps.iter().enumerate().fold(0.0, |largest: f64, (rank, gap)| {
+        let expected = 1.0 - (-gap / mean).exp();
+        largest.max((expected - rank as f64 / count).abs()).max((expected - (rank + 1) as f64 / count).abs())
+    })
+}
+
+#[test]
+fn poisson_gaps_are_exponential_with_the_asked_mean_from_slow_to_fast() {
+    for per_second in [1e3, 1e5, 1e6, 5e6] {
+        const COUNT: usize = 400_000;
+        let pace = JobPace { ops_per_second: for_all(per_second), process: RateProcess::Poisson, ..JobPace::default() };
+        // Fractions of a tick are kept: the schedule is looked at before it is rounded.
+        let mut rates = Rates::new(&request(&pace, 1, &SearchWords::default()));
+        rates.start(0);
+        let mut gaps: Vec<f64> = (0..COUNT)
+            .map(|_| {
+                let before = rates.next_of(OpKind::Read);
+                rates.due(ANY_TIME, OpKind::Read, 4096);
+                rates.next_of(OpKind::Read) - before
+            })
+            .collect();
+        let mean = 1e9 / per_second;
+        let found = gaps.iter().sum::<f64>() / COUNT as f64;
+        // Four standard errors of the mean of so many.
+        assert!((found / mean - 1.0).abs() < 4.0 / (COUNT as f64).sqrt(), "{per_second}/s: mean gap {found} ns");
+        let distance = distance_from_exponential(&mut gaps, mean);
+        // The critical value at 1 %.
+        assert!(distance < 1.63 / (COUNT as f64).sqrt(), "{per_second}/s: KS statistic {distance}");
+    }
+}
+
+#[test]
+fn a_poisson_rate_of_bytes_holds_for_ops_of_mixed_sizes() {
+    let pace = JobPace { bytes_per_second: for_all(1e9), process: RateProcess::Poisson, ..JobPace::default() };
+    let mut pacer = rated(&pace);
+    let (mut bytes, mut last) = (0u64, 0);
+    for number in 0..200_000u32 {
+        let length = if number % 5 == 0 { 65_536 } else { 4096 };
+        last = intended(&mut pacer, &op(OpKind::Read, length));
+        bytes += u64::from(length);
+    }
+    let achieved = bytes as f64 * 1e9 / last as f64;
+    assert!((achieved / 1e9 - 1.0).abs() < 0.02, "{achieved} B/s");
+}
+
+#[test]
+fn the_gaps_of_one_kind_do_not_depend_on_the_rates_of_another_and_the_seed_fixes_them() {
+    let starts = |pace: &JobPace, worker| {
+        let words = SearchWords::default();
+        let stream = StreamId { seed: 137, phase: 0, worker };
+        let mut pacer = RatedJob { rates: Rates::new(&JobPacerRequest { stream, ..request(pace, 1, &words) }) };
+        pacer.start(0);
+        (0..100).map(|_| intended(&mut pacer, &op(OpKind::Write, 4096))).collect::<Vec<_>>()
+    };
+    let both = JobPace { ops_per_second: for_all(1000.0), process: RateProcess::Poisson, ..JobPace::default() };
+    let alone = JobPace { ops_per_second: ByKind { read: None, ..for_all(1000.0) }, ..both.clone() };
+    assert_eq!(starts(&both, 1), starts(&alone, 1));
+    assert_ne!(starts(&both, 1), starts(&both, 2));
+}
+
+#[test]
+fn what_came_late_is_made_up_for_without_bounds() {
+    let pace = JobPace { ops_per_second: for_all(1000.0), ..JobPace::default() };
+    let mut pacer = rated(&pace);
+    for number in 0..10_000 {
+        assert_eq!(pacer.due(10 * SECOND - 1, &op(OpKind::Read, 1)), Due::Now { intended: number * MS });
+    }
+    assert_eq!(pacer.due(10 * SECOND - 1, &op(OpKind::Read, 1)), Due::At(10 * SECOND));
+}
+
+#[test]
+fn rates_decide_over_the_mix() {
+    let ops_per_second = ByKind { read: Some(PerSecond(1000.0)), write: Some(PerSecond(500.0)), trim: None };
+    let pace = JobPace { ops_per_second, ..JobPace::default() };
+    let (words, kinds) = (SearchWords::default(), KindsDue::default());
+    let mut pacer =
+        RatedJob { rates: Rates::new(&JobPacerRequest { kinds: Some(kinds.clone()), ..request(&pace, 1, &words) }) };
+    pacer.start(0);
+    let (mut now, mut count) = (0, [0u32; 2]);
+    // The mix draws nothing but writes, and still gets the reads that are due.
+    while now < 10 * SECOND {
+        let kind = kinds.choose(OpKind::Write, OpKind::Read);
+        match pacer.due(now, &op(kind, 4096)) {
+            Due::Now { .. } => count[(kind == OpKind::Write) as usize] += 1,
+            Due::At(at) => {
+                now = at;
+                let due = pacer.due(now, &op(kind, 4096));
+                assert_eq!(due, Due::Now { intended: at });
+                count[(kind == OpKind::Write) as usize] += 1;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(count[0].abs_diff(10_000) <= 1 && count[1].abs_diff(5_000) <= 1, "reads and writes: {count:?}");
+}
+
+fn think(think: ThinkTime) -> JobPace {
+    JobPace { think: Some(think), ..JobPace::default() }
+}
+
+const PAUSE: ThinkTime = ThinkTime {
+    pause: Nanos(100),
+    busy: Nanos(0),
+    busy_cycles: 0,
+    every: 2,
+    counts: ThinkBasis::Completed,
+    work: None,
+};
+
+#[test]
+fn a_pause_comes_after_every_so_many_ops() {
+    let (pace, words) = (think(PAUSE), SearchWords::default());
+    let driven = drive(&mut full(&pace, 1, &words), 1, 400, |_, _| 10);
+    assert_eq!(driven.started, [0, 10, 120, 130, 240, 250, 360, 370]);
+}
+
+#[test]
+fn a_pause_begins_when_nothing_is_in_flight_any_more() {
+    let pace = think(ThinkTime { counts: ThinkBasis::Started, every: 3, ..PAUSE });
+    let words = SearchWords::default();
+    let driven = drive(&mut full(&pace, 4, &words), 4, 400, |_, number| if number == 1 { 50 } else { 10 });
+    assert_eq!(driven.started, [0, 0, 0, 150, 150, 150, 260, 260, 260, 370, 370, 370]);
+}
+
+#[test]
+fn completions_beyond_the_pause_count_for_the_next() {
+    // Four are in flight when the second completes, at 11. The last of the others ends at 24, and the pause at 124. They
+    // were three, so that one op later the next pause is due.
+    let pace = think(PAUSE);
+    let words = SearchWords::default();
+    let driven = drive(&mut full(&pace, 4, &words), 4, 300, |_, number| 10 + number as u64);
+    assert_eq!(driven.started[..7], [0, 0, 0, 0, 10, 124, 239]);
+}
+
+#[test]
+fn a_pause_comes_after_so_much_time_or_so_many_ops_whichever_is_first() {
+    let words = SearchWords::default();
+    let by_time = think(ThinkTime { every: 0, work: Some(Nanos(25)), ..PAUSE });
+    let driven = drive(&mut full(&by_time, 1, &words), 1, 160, |_, _| 10);
+    assert_eq!(driven.started, [0, 10, 20, 130, 140, 150]);
+    let by_either = think(ThinkTime { every: 2, work: Some(Nanos(25)), ..PAUSE });
+    let driven = drive(&mut full(&by_either, 1, &words), 1, 140, |_, _| 10);
+    assert_eq!(driven.started, [0, 10, 120, 130]);
+}
+
+#[test]
+fn the_busy_part_of_a_pause_is_busy_and_the_rest_sleeps() {
+    let pace = think(ThinkTime { pause: Nanos(500), busy: Nanos(200), every: 1, ..PAUSE });
+    let words = SearchWords::default();
+    let mut pacer = full(&pace, 1, &words);
+    assert_eq!(pacer.due(0, &op(OpKind::Read, 1)), Due::Now { intended: 0 });
+    pacer.completed(OpKind::Read, 1, 10, 10);
+    assert_eq!(pacer.due(10, &op(OpKind::Read, 1)), Due::At(10), "asked again when the busy time is over");
+    assert_eq!(pacer.due(210, &op(OpKind::Read, 1)), Due::At(510), "and then it sleeps");
+    assert_eq!(pacer.due(510, &op(OpKind::Read, 1)), Due::Now { intended: 510 });
+}
+
+#[test]
+fn busy_cycles_come_before_every_op_but_the_first() {
+    let pace = think(ThinkTime { pause: Nanos(0), busy_cycles: 50, every: 1, ..PAUSE });
+    let words = SearchWords::default();
+    let mut pacer = full(&pace, 2, &words);
+    assert_eq!(pacer.due(0, &op(OpKind::Read, 1)), Due::Now { intended: 0 });
+    assert_eq!(pacer.due(0, &op(OpKind::Read, 1)), Due::At(0), "asked again when they are over");
+    assert_eq!(pacer.due(60, &op(OpKind::Read, 1)), Due::Now { intended: 60 });
+}
+
+#[test]
+fn pauses_are_made_up_for_only_where_that_is_asked() {
+    let starts = |catch_up_thinking| {
+        let pace = JobPace {
+            ops_per_second: for_all(1e7),
+            catch_up_thinking,
+            think: Some(ThinkTime { pause: Nanos(1000), every: 3, ..PAUSE }),
+            ..JobPace::default()
+        };
+        let words = SearchWords::default();
+        let mut pacer: JobPacer<'_, true> = JobPacer::new(&request(&pace, 1, &words)).unwrap();
+        pacer.start(0);
+        drive(&mut pacer, 1, 1500, |_, _| 10).started
+    };
+    // One every 100 ns; the third ends at 210, and the pause at 1210.
+    assert_eq!(starts(false), [0, 100, 200, 1210, 1310, 1410]);
+    assert_eq!(starts(true), [0, 100, 200, 1210, 1220, 1230]);
+}
+
+#[test]
+fn a_rate_below_the_minimum_fails_the_job_in_words() {
+    let minimum =
+        MinimumRate { bytes_per_second: ByKind::all(None), ops_per_second: for_all(1000.0), window: Nanos(100 * MS) };
+    let pace = JobPace { minimum: Some(minimum), ..JobPace::default() };
+    let words = SearchWords::default();
+    let mut fast = full(&pace, 1, &words);
+    assert_eq!(drive(&mut fast, 1, 4 * SECOND, |_, _| MS).ended, None, "1000 ops/s are enough");
+    assert_eq!(fast.failure(), None);
+    let mut slow = full(&pace, 1, &words);
+    // Slow from the start, but that is left alone; and again after 3 s.
+    let driven =
+        drive(&mut slow, 1, 10 * SECOND, |_, number| if number < 500 || number > 2500 { 2 * MS } else { MS / 2 });
+    assert_eq!(driven.ended, Some(Ended::Failed));
+    let failure = slow.failure().unwrap();
+    assert_eq!(failure.errno, libc::EIO);
+    assert!(failure.message.contains("below the minimum of 1000 ops/s"), "{}", failure.message);
+    assert!(driven.now < 3 * SECOND, "found at {} ns", driven.now);
+}
+
+#[test]
+fn a_minimum_of_a_kind_that_never_comes_fails_nothing() {
+    let bytes_per_second = ByKind { read: None, write: Some(PerSecond(1e6)), trim: None };
+    let minimum = MinimumRate { bytes_per_second, ops_per_second: ByKind::all(None), window: Nanos(100 * MS) };
+    let pace = JobPace { minimum: Some(minimum), ..JobPace::default() };
+    let words = SearchWords::default();
+    assert_eq!(drive(&mut full(&pace, 1, &words), 1, 4 * SECOND, |_, _| MS).ended, None);
+}
+
+#[test]
+fn an_op_that_takes_too_long_ends_the_job() {
+    let pace = JobPace { longest_op: ByKind::all(Some(Nanos(MS))), ..JobPace::default() };
+    let words = SearchWords::default();
+    let mut pacer = full(&pace, 1, &words);
+    let driven = drive(&mut pacer, 1, SECOND, |_, number| if number == 7 { MS + 1 } else { MS });
+    assert_eq!((driven.ended, driven.started.len()), (Some(Ended::Failed), 8));
+    assert_eq!(pacer.failure().unwrap().errno, libc::ETIMEDOUT);
+}
+
+fn goal(percent: f64, keep_on: bool) -> JobPace {
+    let goal = LatencyGoal { latency: Nanos(1000), window: Nanos(100_000), percent, keep_on };
+    JobPace { latency_goal: Some(goal), ..JobPace::default() }
+}
+
+#[test]
+fn the_largest_depth_that_keeps_the_goal_is_found_tried_once_more_and_ends_the_job() {
+    for best in [1, 2, 3, 7, 12, 31, 64] {
+        let (pace, words) = (goal(100.0, false), SearchWords::default());
+        let mut pacer = full(&pace, 64, &words);
+        // Latency grows with the number in flight, and is above the goal beyond the best.
+        let driven = drive(&mut pacer, 64, SECOND, |in_flight, _| if in_flight <= best { 500 } else { 1500 });
+        assert_eq!(driven.ended, Some(Ended::Done), "best {best}");
+        assert_eq!((words.depth(), words.is_over()), (Some(best as u32), true));
+        let found_at = words.found_at().unwrap();
+        assert!(driven.now - found_at >= 100_000, "the last trial is a whole window");
+        assert_eq!(pacer.failure(), None);
+    }
+}
+
+#[test]
+fn a_goal_of_a_share_lets_the_others_be_slow() {
+    let (pace, words) = (goal(90.0, false), SearchWords::default());
+    let mut pacer = full(&pace, 32, &words);
+    // Every 20th op is slow at any depth, and beyond 10 in flight every second one.
+    let slow = |in_flight, number: usize| number % 20 == 0 || (in_flight > 10 && number % 2 == 0);
+    let driven = drive(&mut pacer, 32, SECOND, |in_flight, number| if slow(in_flight, number) { 1500 } else { 500 });
+    assert_eq!(driven.ended, Some(Ended::Done));
+    let depth = words.depth().unwrap();
+    // The share of ops that were started with more than 10 in flight decides, so somewhat more may pass.
+    assert!((10..=13).contains(&depth), "depth {depth}");
+}
+
+#[test]
+fn a_goal_that_no_depth_keeps_fails_the_job() {
+    let (pace, words) = (goal(100.0, false), SearchWords::default());
+    let mut pacer = full(&pace, 8, &words);
+    let driven = drive(&mut pacer, 8, SECOND, |_, _| 1500);
+    assert_eq!(driven.ended, Some(Ended::Failed));
+    assert_eq!(pacer.failure().unwrap().errno, libc::ETIMEDOUT);
+}
+
+#[test]
+fn a_search_that_keeps_on_follows_the_device() {
+    let (pace, words) = (goal(100.0, true), SearchWords::default());
+    let mut pacer = full(&pace, 64, &words);
+    let driven = drive(&mut pacer, 64, 3_000_000, |in_flight, _| if in_flight <= 20 { 500 } else { 1500 });
+    assert_eq!(driven.ended, None);
+    // From time to time it tries one more.
+    assert!((18..=21).contains(&words.depth().unwrap()), "{words:?}");
+}
+
+/// Lets pacers of one flow ask in turn, each as often as it can, and gives what each has started at every moment.
+fn flow_of(weights: &[u32], rounds: usize) -> Vec<Vec<u64>> {
+    let (words, search) = (FlowWords::default(), SearchWords::default());
+    let paces: Vec<JobPace> = weights
+        .iter()
+        .map(|&weight| JobPace { flow: Some(WeightedFlow { flow: 1, weight, sleep: Nanos(0) }), ..JobPace::default() })
+        .collect();
+    let mut pacers: Vec<JobPacer<'_, false>> = paces
+        .iter()
+        .map(|pace| JobPacer::new(&JobPacerRequest { flow: Some(&words), ..request(pace, 1, &search) }).unwrap())
+        .collect();
+    for pacer in &mut pacers {
+        pacer.start(0);
+    }
+    let mut started = vec![0; weights.len()];
+    let mut history = Vec::new();
+    let mut now = 0;
+    for _ in 0..rounds {
+        now += 1_000_000;
+        for (pacer, started) in pacers.iter_mut().zip(&mut started) {
+            // As far as it gets at once.
+            while let Due::Now { .. } = pacer.due(now, &op(OpKind::Read, 1)) {
+                pacer.completed(OpKind::Read, 1, 1, now);
+                *started += 1;
+            }
+        }
+        history.push(started.clone());
+    }
+    history
+}
+
+#[test]
+fn the_jobs_of_a_flow_keep_to_their_weights_at_every_moment() {
+    let weights = [1, 3, 8];
+    let history = flow_of(&weights, 1000);
+    let total = history.last().unwrap().iter().sum::<u64>();
+    assert!(total > 1000, "they do get on: {total}");
+    for started in &history {
+        let all: u64 = started.iter().sum();
+        for (own, weight) in started.iter().zip(weights) {
+            let fair = all as f64 * f64::from(weight) / 12.0;
+            assert!((*own as f64) <= fair + 1.0, "{started:?}: weight {weight} is ahead");
+        }
+    }
+}
+
+#[test]
+fn who_comes_late_or_goes_early_holds_nobody_up() {
+    let (words, search) = (FlowWords::default(), SearchWords::default());
+    let flow = WeightedFlow { flow: 1, weight: 1, sleep: Nanos(0) };
+    let pace = JobPace { flow: Some(flow), ..JobPace::default() };
+    let new = || JobPacer::<false>::new(&JobPacerRequest { flow: Some(&words), ..request(&pace, 1, &search) }).unwrap();
+    let goes = |pacer: &mut JobPacer<'_, false>, now| matches!(pacer.due(now, &op(OpKind::Read, 1)), Due::Now { .. });
+    let (mut first, mut second) = (new(), new());
+    first.start(0);
+    assert!((0..1000).all(|_| goes(&mut first, 0)), "alone, nobody is ahead of anybody");
+    second.start(0);
+    assert!(goes(&mut first, SECOND) && !goes(&mut first, SECOND), "now it is");
+    assert!(goes(&mut second, SECOND) && goes(&mut first, 2 * SECOND), "but not by what it did alone");
+    drop(second);
+    assert!((0..1000).all(|_| goes(&mut first, 3 * SECOND)), "alone again");
+}
+
+#[test]
+fn a_flow_that_is_ahead_sleeps_when_its_queue_is_empty() {
+    let (words, search) = (FlowWords::default(), SearchWords::default());
+    let flow = WeightedFlow { flow: 1, weight: 1, sleep: Nanos(500) };
+    let pace = JobPace { flow: Some(flow), ..JobPace::default() };
+    let new = || JobPacer::<false>::new(&JobPacerRequest { flow: Some(&words), ..request(&pace, 2, &search) }).unwrap();
+    let (mut first, mut second) = (new(), new());
+    first.start(0);
+    second.start(0);
+    let any = op(OpKind::Read, 1);
+    assert_eq!(first.due(0, &any), Due::Now { intended: 0 });
+    assert_eq!(first.due(0, &any), Due::AfterNext);
+    first.completed(OpKind::Read, 1, 10, 10);
+    assert_eq!(first.due(10, &any), Due::At(510));
+    assert_eq!(second.due(20, &any), Due::Now { intended: 20 });
+    assert_eq!(first.due(20, &any), Due::At(510), "the sleep is slept to its end");
+    assert_eq!(first.due(510, &any), Due::Now { intended: 510 });
+}
+
+/// Says which type of pacer came.
+struct Which;
+
+impl PacerVisitor for Which {
+    type Out = (bool, bool);
+    fn visit<P: Pacer>(self, pacer: P) -> (bool, bool) {
+        (P::OPEN, size_of_val(&pacer) > size_of::<RatedJob>())
+    }
+}
+
+#[test]
+fn a_job_gets_the_pacer_that_it_needs_and_a_paced_group_is_refused() {
+    let words = SearchWords::default();
+    let of = |pace: &JobPace| with_job_pacer(request(pace, 1, &words), Which).unwrap();
+    let rates = JobPace { bytes_per_second: for_all(1.0), ..JobPace::default() };
+    assert_eq!(of(&JobPace::default()), (false, false));
+    assert_eq!(of(&rates), (true, false));
+    assert_eq!(of(&think(PAUSE)), (false, true));
+    assert_eq!(of(&JobPace { think: Some(PAUSE), ..rates }), (true, true));
+    let group_pace = Pace::Think { time: Nanos(1), every: 1 };
+    let refused = with_job_pacer(JobPacerRequest { group_pace, ..request(&JobPace::default(), 1, &words) }, Which);
+    assert!(refused.unwrap_err().contains("its group's `pace`"));
+}

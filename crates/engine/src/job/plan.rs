@@ -1,0 +1,144 @@
+//! From a job's place in its phase to its worker: everything that can be wrong is found here, before anything starts.
+
+use super::bind::{JobWorker, WorkerFiles};
+use super::files::{FileUse, JobTarget};
+use super::pace::flow_home;
+use super::stream::{Handing, JobPlan, JobPlanRequest};
+use crate::bind::BoundBackend;
+use crate::plan::{WorkerPlanError, WorkerSeat};
+use crate::run::Setting;
+use crate::targets::{OpenTarget, OpenTargets};
+use plumb_workload::job::{FileRange, JobOps};
+use plumb_workload::{Backend, Bytes, Job, Nanos, Pace, Target, Workload};
+use std::sync::Arc;
+
+/// Plans a job on an open target. What depends on the files as they are is put into the job: where a job that appends
+/// begins.
+pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) -> Result<JobPlan, WorkerPlanError> {
+    if seat.group.count != 1 {
+        return Err(seat.error("a job is one worker; make a group of each (`count = 1`)"));
+    }
+    if seat.group.pace != Pace::Closed {
+        return Err(seat.error("a job keeps its own pace; leave its group's `pace` out and use the job's `pace`"));
+    }
+    if let JobOps::Stream(stream) = &job.ops
+        && job.files.unlink_each_loop
+        && (stream.loops > 1 || stream.repeat_until_time)
+    {
+        return Err(seat.error(
+            "files are not removed between the loops of one worker yet; do one loop (fio's loops=1, no time_based), or \
+             remove them at the end (fio's unlink=1)",
+        ));
+    }
+    let (lengths, alignment) = match target {
+        OpenTarget::Job(files) => {
+            if job.files.append {
+                append(job, files);
+            }
+            let alignment = if job.files.direct { files.direct_alignment_bytes } else { 1 };
+            (files.lengths.to_vec(), alignment)
+        }
+        OpenTarget::Null { bytes } => (null_lengths(job, *bytes), 1),
+        OpenTarget::Files(_) | OpenTarget::Tree(_) => {
+            return Err(seat.error(format!("`{}` has no files for a job; use a `job-files` target", seat.group.target)));
+        }
+    };
+    let request = JobPlanRequest {
+        job,
+        file_lengths: &lengths,
+        io_alignment_bytes: alignment,
+        handing: handing(&seat.group.backend, seat.group.depth),
+    };
+    JobPlan::new(&request).map_err(|error| seat.error(error))
+}
+
+/// The worker of a job.
+pub(crate) fn worker(
+    workload: &Workload,
+    seat: &WorkerSeat<'_>,
+    job: &Job,
+    targets: &OpenTargets,
+    setting: &Setting<'_>,
+    notes: &mut Vec<String>,
+) -> Result<JobWorker, WorkerPlanError> {
+    let group = seat.group;
+    let Some(target) = targets.get(&group.target) else {
+        return Err(seat.error(format!("`{}` has no files for a job; use a `job-files` target", group.target)));
+    };
+    let mut job = Box::new(job.clone());
+    let plan = plan(seat, &mut job, target)?;
+    let (files, backend, note) = match (target, workload.target.get(&group.target)) {
+        (OpenTarget::Job(open), Some(Target::JobFiles(files))) => {
+            refuse_torn(&group.backend, &job).map_err(|reason| seat.error(reason))?;
+            let (backend, note) = BoundBackend::of(&group.backend, group.depth).map_err(|error| seat.error(error))?;
+            (WorkerFiles::Of { target: Arc::clone(open), files: files.clone() }, backend, note)
+        }
+        (OpenTarget::Null { bytes }, _) => {
+            // A socket needs no files; everything else has nothing to go to.
+            let (backend, note) = match FileUse::of(&group.backend) {
+                FileUse::Unused => BoundBackend::of(&group.backend, group.depth).map_err(|error| seat.error(error))?,
+                _ => (BoundBackend::Null, None),
+            };
+            (WorkerFiles::Nothing { lengths: null_lengths(&job, *bytes) }, backend, note)
+        }
+        _ => return Err(seat.error(format!("`{}` has no files for a job; use a `job-files` target", group.target))),
+    };
+    notes.extend(note.filter(|note| !notes.contains(note)));
+    Ok(JobWorker {
+        name: seat.group_name(),
+        group: group.clone(),
+        plan,
+        files,
+        backend,
+        queue: seat.queue(),
+        base: setting.base.to_owned(),
+        content_seed: workload.seed ^ setting.content_seed,
+        ramp: Nanos(seat.phase.ramp.0.saturating_add(group.ramp.0)),
+        flow_home: flow_home(&seat.phase.workers, seat.group_number),
+        job,
+    })
+}
+
+/// Begins where each file ends.
+fn append(job: &mut Job, files: &JobTarget) {
+    let JobOps::Stream(stream) = &mut job.ops else { return };
+    let lengths = files.lengths.to_vec();
+    let ranges = std::mem::take(&mut stream.ranges);
+    let shifted = lengths.iter().enumerate().filter_map(|(number, &length)| {
+        let range = ranges.get(number).or(ranges.last())?;
+        Some(FileRange { start: Bytes(range.start.0.saturating_add(length)), length: range.length })
+    });
+    stream.ranges = shifted.collect();
+}
+
+/// Lengths of files that are not there: as far as the job's ranges go.
+fn null_lengths(job: &Job, bytes: u64) -> Vec<u64> {
+    match &job.ops {
+        JobOps::Stream(stream) if !stream.ranges.is_empty() => {
+            stream.ranges.iter().map(|range| range.start.0.saturating_add(range.length.0)).collect()
+        }
+        _ => vec![bytes],
+    }
+}
+
+/// How a backend takes ops.
+fn handing(backend: &Backend, depth: u32) -> Handing {
+    match backend {
+        Backend::IoUring { .. } | Backend::Libaio { .. } | Backend::PosixAio | Backend::SeekVectored => Handing::Queued,
+        Backend::Auto | Backend::Null if depth > 1 => Handing::Queued,
+        _ => Handing::Inline,
+    }
+}
+
+/// Whether the backend has atomic writes, where they are asked for.
+fn refuse_torn(backend: &Backend, job: &Job) -> Result<(), String> {
+    match backend {
+        Backend::Preadv2 { .. } | Backend::IoUring { .. } | Backend::Libaio { .. } => Ok(()),
+        _ if !job.files.atomic_writes => Ok(()),
+        other => Err(format!(
+            "the backend `{}` has no atomic writes; use preadv2 (fio's pvsync2), libaio or io-uring, or leave \
+             `atomic-writes` (fio's atomic) out",
+            other.name()
+        )),
+    }
+}

@@ -1,0 +1,281 @@
+//! Whom a worker runs as, and where: applied to the calling thread, before its clock starts.
+#![allow(unsafe_code)]
+
+use plumb_workload::job::{IoPriority, NodeMemory, ProcessRules};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// `IOPRIO_WHO_PROCESS`, and where class and hint begin in a priority. Source: ioprio_set(2), linux/ioprio.h.
+#[cfg(target_os = "linux")]
+const IOPRIO_WHO_PROCESS: libc::c_int = 1;
+const IOPRIO_CLASS_SHIFT: u32 = 13;
+const IOPRIO_HINT_SHIFT: u32 = 3;
+
+/// The unified hierarchy of control groups. Source: cgroups(7).
+const CGROUPS: &str = "/sys/fs/cgroup";
+
+/// Makes the calling thread what the rules ask for. The user comes last: what else is asked for may need the first one's
+/// rights.
+///
+/// # Errors
+/// What could not be had, in words.
+pub(crate) fn apply(rules: &ProcessRules) -> Result<(), String> {
+    if let Some(nice) = rules.nice {
+        outcome(set_nice(nice), || format!("cannot have niceness {nice}"))?;
+    }
+    if let Some(priority) = rules.io_priority {
+        outcome(set_io_priority(priority), || {
+            format!("cannot have I/O priority class {}, level {}", priority.class, priority.level)
+        })?;
+    }
+    if !rules.any_of_cpus.is_empty() {
+        outcome(set_cpus(&rules.any_of_cpus), || format!("cannot run on CPUs {:?}", rules.any_of_cpus))?;
+    }
+    if let Some(nodes) = &rules.memory_nodes {
+        outcome(set_memory_nodes(nodes), || format!("cannot take memory from {nodes:?}"))?;
+    }
+    if let Some(group) = &rules.cgroup {
+        outcome(join_cgroup(group), || format!("cannot join the control group `{group}` below {CGROUPS}"))?;
+    }
+    if let Some(gid) = rules.gid {
+        outcome(set_gid(gid), || format!("cannot run as group {gid}"))?;
+    }
+    if let Some(uid) = rules.uid {
+        outcome(set_uid(uid), || format!("cannot run as user {uid}"))?;
+    }
+    Ok(())
+}
+
+fn outcome(result: io::Result<()>, what: impl FnOnce() -> String) -> Result<(), String> {
+    result.map_err(|error| format!("{}: {error}", what()))
+}
+
+#[cfg(target_os = "linux")]
+fn returned(value: libc::c_long) -> io::Result<()> {
+    if value < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(target_os = "linux")]
+fn set_nice(nice: i32) -> io::Result<()> {
+    // SAFETY: no memory is passed; 0 is the calling thread.
+    returned(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }.into())
+}
+
+#[cfg(target_os = "linux")]
+fn set_io_priority(priority: IoPriority) -> io::Result<()> {
+    // SAFETY: no memory is passed; 0 is the calling thread.
+    returned(unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, priority_value(priority)) })
+}
+
+/// A priority as the kernel has it in one number.
+pub(crate) fn priority_value(priority: IoPriority) -> u32 {
+    u32::from(priority.class) << IOPRIO_CLASS_SHIFT
+        | u32::from(priority.hint) << IOPRIO_HINT_SHIFT
+        | u32::from(priority.level)
+}
+
+#[cfg(target_os = "linux")]
+fn set_cpus(cpus: &[u32]) -> io::Result<()> {
+    // SAFETY: cpu_set_t is plain data, valid when zeroed; CPU_SET checks its range.
+    let set = unsafe {
+        let mut set: libc::cpu_set_t = std::mem::zeroed();
+        for &cpu in cpus {
+            libc::CPU_SET(cpu as usize, &mut set);
+        }
+        set
+    };
+    // SAFETY: a live set of the size given, for the calling thread.
+    returned(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) }.into())
+}
+
+/// Bits of a node mask. Source: set_mempolicy(2), which takes so many bits and one more.
+#[cfg(target_os = "linux")]
+const NODE_BITS: usize = 1024;
+
+#[cfg(target_os = "linux")]
+fn set_memory_nodes(nodes: &NodeMemory) -> io::Result<()> {
+    let mut mask = [0u64; NODE_BITS / 64];
+    let (mode, nodes) = match nodes {
+        NodeMemory::Default => (libc::MPOL_DEFAULT, &[][..]),
+        NodeMemory::Local => (libc::MPOL_LOCAL, &[][..]),
+        NodeMemory::Prefer(node) => (libc::MPOL_PREFERRED, std::slice::from_ref(node)),
+        NodeMemory::Bind(nodes) => (libc::MPOL_BIND, nodes.as_slice()),
+        NodeMemory::Interleave(nodes) => (libc::MPOL_INTERLEAVE, nodes.as_slice()),
+    };
+    for &node in nodes {
+        let word = mask.get_mut(node as usize / 64).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+        *word |= 1 << (node % 64);
+    }
+    let (pointer, bits) = if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), NODE_BITS + 1) };
+    // SAFETY: the kernel reads the mask, which outlives the call and has as many bits as it is told, or none.
+    returned(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) })
+}
+
+// The C library changes all threads of a process together; what is asked for here is one worker's.
+#[cfg(target_os = "linux")]
+fn set_gid(gid: u32) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    returned(unsafe { libc::syscall(libc::SYS_setresgid, gid, gid, gid) })
+}
+
+#[cfg(target_os = "linux")]
+fn set_uid(uid: u32) -> io::Result<()> {
+    // SAFETY: no memory is passed.
+    returned(unsafe { libc::syscall(libc::SYS_setresuid, uid, uid, uid) })
+}
+
+/// Makes the group where it is missing, and joins it: as a thread where the group is threaded, else with the whole process.
+#[cfg(target_os = "linux")]
+fn join_cgroup(group: &str) -> io::Result<()> {
+    let directory = Path::new(CGROUPS).join(group.trim_start_matches('/'));
+    fs::create_dir_all(&directory)?;
+    let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
+    // A group of the older hierarchies has `tasks`, a threaded one `cgroup.threads`.
+    for file in ["tasks", "cgroup.threads"] {
+        if write_into(&directory.join(file), &thread).is_ok() {
+            return Ok(());
+        }
+    }
+    write_into(&directory.join("cgroup.procs"), &rustix::process::getpid().as_raw_nonzero().to_string())
+}
+
+#[cfg(target_os = "linux")]
+fn write_into(path: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
+}
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use super::{IoPriority, NodeMemory};
+    use std::io;
+
+    fn unsupported() -> io::Result<()> {
+        Err(io::Error::from(io::ErrorKind::Unsupported))
+    }
+    pub(super) fn set_nice(_nice: i32) -> io::Result<()> {
+        unsupported()
+    }
+    pub(super) fn set_io_priority(_priority: IoPriority) -> io::Result<()> {
+        unsupported()
+    }
+    pub(super) fn set_cpus(_cpus: &[u32]) -> io::Result<()> {
+        unsupported()
+    }
+    pub(super) fn set_memory_nodes(_nodes: &NodeMemory) -> io::Result<()> {
+        unsupported()
+    }
+    pub(super) fn set_gid(_gid: u32) -> io::Result<()> {
+        unsupported()
+    }
+    pub(super) fn set_uid(_uid: u32) -> io::Result<()> {
+        unsupported()
+    }
+    pub(super) fn join_cgroup(_group: &str) -> io::Result<()> {
+        unsupported()
+    }
+}
+#[cfg(not(target_os = "linux"))]
+use elsewhere::{join_cgroup, set_cpus, set_gid, set_io_priority, set_memory_nodes, set_nice, set_uid};
+
+/// When a command of a job runs; the name is part of the file that keeps its output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// Before the job.
+    Before,
+    /// After it.
+    After,
+}
+
+/// Runs a command line of the shell in `base`, with its output in `JOB.prerun.txt` or `JOB.postrun.txt` there.
+///
+/// # Errors
+/// It could not be run, or said that it failed.
+pub(crate) fn run_command(line: &str, when: When, job: &str, base: &Path) -> Result<(), String> {
+    let name = match when {
+        When::Before => "prerun",
+        When::After => "postrun",
+    };
+    let output: PathBuf = base.join(format!("{}.{name}.txt", job.replace('/', "_")));
+    let failed = |error: io::Error| format!("{name} command `{line}`: {error}");
+    let file = File::create(&output).map_err(failed)?;
+    let errors = file.try_clone().map_err(failed)?;
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(line).current_dir(base).stdin(Stdio::null()).stdout(file).stderr(errors);
+    let status = command.status().map_err(failed)?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(format!("{name} command `{line}` failed: {status}; see {}", output.display())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// In a thread of its own, which is gone with what was done to it.
+    fn in_a_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+        std::thread::spawn(work).join().unwrap()
+    }
+
+    #[test]
+    fn a_worker_can_be_nice_and_idle_on_one_cpu_without_the_others_being_so() {
+        let rules = ProcessRules {
+            nice: Some(5),
+            io_priority: Some(IoPriority { class: 3, level: 0, hint: 0 }),
+            any_of_cpus: vec![0],
+            ..ProcessRules::default()
+        };
+        let seen = in_a_thread(move || {
+            apply(&rules).unwrap();
+            let status = fs::read_to_string("/proc/thread-self/status").unwrap();
+            let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
+            let nice = stat.rsplit(')').next().unwrap().split_whitespace().nth(16).unwrap().to_owned();
+            let cpus = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap().to_owned();
+            // SAFETY: no memory is passed.
+            let priority = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0) };
+            (nice, cpus, priority)
+        });
+        assert_eq!(seen.0, "5");
+        assert!(seen.1.ends_with("\t0"), "{}", seen.1);
+        assert_eq!(seen.2 >> IOPRIO_CLASS_SHIFT, 3);
+        let here = fs::read_to_string("/proc/thread-self/stat").unwrap();
+        assert_eq!(here.rsplit(')').next().unwrap().split_whitespace().nth(16), Some("0"), "this thread is as it was");
+    }
+
+    #[test]
+    fn a_user_is_one_threads_own() {
+        if !rustix::process::geteuid().is_root() {
+            assert!(std::env::var_os("CI").is_none(), "needs root");
+            eprintln!("SKIPPED: another user needs root");
+            return;
+        }
+        let rules = ProcessRules { uid: Some(65534), gid: Some(65534), ..ProcessRules::default() };
+        let owner = |text: &str| text.lines().find(|line| line.starts_with("Uid:")).map(str::to_owned);
+        let seen = in_a_thread(move || {
+            apply(&rules).unwrap();
+            owner(&fs::read_to_string("/proc/thread-self/status").unwrap())
+        });
+        assert_eq!(seen, Some("Uid:\t65534\t65534\t65534\t65534".to_owned()));
+        assert!(rustix::process::geteuid().is_root());
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_named() {
+        let rules = ProcessRules { any_of_cpus: vec![1023], ..ProcessRules::default() };
+        let error = in_a_thread(move || apply(&rules).unwrap_err());
+        assert!(error.contains("1023"), "{error}");
+        let rules = ProcessRules { memory_nodes: Some(NodeMemory::Bind(vec![5000])), ..ProcessRules::default() };
+        assert!(in_a_thread(move || apply(&rules).unwrap_err()).contains("5000"));
+    }
+
+    #[test]
+    fn a_command_leaves_its_output_beside_and_its_failure_is_told() {
+        let place = tempfile::tempdir().unwrap();
+        run_command("echo out; echo err >&2", When::Before, "job", place.path()).unwrap();
+        assert_eq!(fs::read_to_string(place.path().join("job.prerun.txt")).unwrap(), "out\nerr\n");
+        let error = run_command("exit 3", When::After, "job", place.path()).unwrap_err();
+        assert!(error.contains("exit 3") && error.contains("job.postrun.txt"), "{error}");
+    }
+}

@@ -1,0 +1,190 @@
+//! fio's random numbers: which generators, and how each draw of a job gets a seed of its own.
+//!
+//! Facts, found in what fio 3.33 does: the generators are Tausworthe's taus88 and taus258 (L'Ecuyer, "Tables of maximally
+//! equidistributed combined LFSR generators", Mathematics of Computation 68, 1999). A state is filled from a seed by a
+//! multiplicative chain that begins at 53, each word is raised above the number of bits that its step drops, and six
+//! numbers are thrown away. The seed of draw `i` of a worker is `seed * worker + i`, where the seed is multiplied by
+//! a constant four times before the first draw and once after each.
+
+use plumb_workload::job::Seeding;
+
+/// Multiplier between the seeds of one job's draws.
+const SEED_STEP: u64 = 0x9e37_0001;
+/// The seed of draws that do not follow from the job's seed.
+const FIXED_SEED: u64 = 0xb189_9bed;
+/// First word of the chain that fills a generator's state.
+const FIRST_WORD: u64 = 53;
+/// Numbers that are thrown away after a state was filled.
+const WARM_UP: u32 = 6;
+
+/// Tausworthe's generator of 32 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Taus88 {
+    words: [u32; 3],
+}
+
+impl Taus88 {
+    pub(super) fn new(seed: u64) -> Taus88 {
+        let seed = seed as u32;
+        let mut word = FIRST_WORD as u32;
+        let words = [1, 7, 15].map(|least: u32| {
+            word = word.wrapping_mul(69069) ^ seed;
+            if word < least {
+                word += least;
+            }
+            word
+        });
+        let mut taus = Taus88 { words };
+        for _ in 0..WARM_UP {
+            taus.next();
+        }
+        taus
+    }
+
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> u32 {
+        let [a, b, c] = &mut self.words;
+        *a = ((*a & !1) << 12) ^ (((*a << 13) ^ *a) >> 19);
+        *b = ((*b & !7) << 4) ^ (((*b << 2) ^ *b) >> 25);
+        *c = ((*c & !15) << 17) ^ (((*c << 3) ^ *c) >> 11);
+        *a ^ *b ^ *c
+    }
+
+    /// In [0, 1).
+    #[inline(always)]
+    pub(super) fn share(&mut self) -> f64 {
+        f64::from(self.next()) * (1.0 / (1u64 << 32) as f64)
+    }
+
+    /// 1 to 100.
+    #[inline(always)]
+    pub(super) fn percent(&mut self) -> u8 {
+        1 + (100.0 * self.share()) as u8
+    }
+}
+
+/// Tausworthe's generator of 64 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Taus258 {
+    words: [u64; 5],
+}
+
+impl Taus258 {
+    pub(super) fn new(seed: u64) -> Taus258 {
+        let mut word = FIRST_WORD;
+        let words = [1, 7, 15, 33, 49].map(|least: u64| {
+            word = word.wrapping_mul(6_906_969_069) ^ seed;
+            if word < least {
+                word += least;
+            }
+            word
+        });
+        let mut taus = Taus258 { words };
+        for _ in 0..WARM_UP {
+            taus.next();
+        }
+        taus
+    }
+
+    #[inline(always)]
+    pub(super) fn next(&mut self) -> u64 {
+        let [a, b, c, d, e] = &mut self.words;
+        *a = ((*a & !0x1) << 10) ^ (((*a << 1) ^ *a) >> 53);
+        *b = ((*b & !0x1ff) << 5) ^ (((*b << 24) ^ *b) >> 50);
+        *c = ((*c & !0xfff) << 29) ^ (((*c << 3) ^ *c) >> 23);
+        *d = ((*d & !0x1_ffff) << 23) ^ (((*d << 5) ^ *d) >> 24);
+        *e = ((*e & !0x7f_ffff) << 8) ^ (((*e << 3) ^ *e) >> 33);
+        *a ^ *b ^ *c ^ *d ^ *e
+    }
+}
+
+/// One of the two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Taus {
+    Narrow(Taus88),
+    Wide(Taus258),
+}
+
+/// How many bits a generator has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Width {
+    Narrow,
+    Wide,
+}
+
+impl Taus {
+    pub(super) fn new(seed: u64, width: Width) -> Taus {
+        match width {
+            Width::Narrow => Taus::Narrow(Taus88::new(seed)),
+            Width::Wide => Taus::Wide(Taus258::new(seed)),
+        }
+    }
+
+    #[inline]
+    pub(super) fn next(&mut self) -> u64 {
+        match self {
+            Taus::Narrow(taus) => u64::from(taus.next()),
+            Taus::Wide(taus) => taus.next(),
+        }
+    }
+
+    /// The largest number that it gives.
+    #[inline]
+    pub(super) fn largest(&self) -> u64 {
+        match self {
+            Taus::Narrow(_) => u64::from(u32::MAX),
+            Taus::Wide(_) => u64::MAX,
+        }
+    }
+
+    /// In [0, 1); 1 itself for the last 2^10 of 2^64 numbers, which rounding carries there.
+    #[inline]
+    pub(super) fn share(&mut self) -> f64 {
+        match self {
+            Taus::Narrow(taus) => taus.share(),
+            Taus::Wide(taus) => taus.next() as f64 / (u64::MAX as f64 + 1.0),
+        }
+    }
+}
+
+/// The seeds of one worker's draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seeds {
+    /// Sizes of reads, writes and trims.
+    pub(super) sizes: [u64; 3],
+    /// Read or write.
+    pub(super) mix: u64,
+    /// Which file.
+    pub(super) file: u64,
+    /// Where.
+    pub(super) offset: u64,
+    /// Which writes are trimmed later.
+    pub(super) trim: u64,
+    /// In sequence or at random.
+    pub(super) order: u64,
+    /// Which zone.
+    pub(super) zone: u64,
+}
+
+impl Seeds {
+    pub(super) fn new(seed: u64, worker: u32, seeding: Seeding) -> Seeds {
+        let worker = u64::from(worker);
+        let fixed = FIXED_SEED.wrapping_mul(worker);
+        let of = |index: u64| match seeding {
+            Seeding::None => fixed + index,
+            Seeding::All | Seeding::AllButOffsets => {
+                let steps = (0..4 + index).fold(seed, |seed, _| seed.wrapping_mul(SEED_STEP));
+                steps.wrapping_mul(worker).wrapping_add(index)
+            }
+        };
+        Seeds {
+            sizes: [of(0), of(1), of(2)],
+            mix: of(4),
+            file: of(5),
+            offset: if seeding == Seeding::All { of(6) } else { fixed },
+            trim: of(8),
+            order: of(10),
+            zone: of(16),
+        }
+    }
+}

@@ -1,0 +1,540 @@
+//! The long way: any job. Loops, limits, flushes, read-back and trims around the [`Machine`]'s draws.
+
+use super::history::{AfterTrim, History, Keeping, Piece, Trim};
+use super::machine::{Drawn, Machine, Mark};
+use super::plan::Handing;
+use super::script::{Kind, Mix, Opening, PlannedCover, Script};
+use crate::op::{BlockOp, Role};
+use crate::source::Source;
+use plumb_workload::OpKind;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Yields the ops of any job.
+#[derive(Debug, Clone)]
+pub(super) struct General {
+    script: Arc<Script>,
+    machine: Machine,
+    stage: Stage,
+    /// Ops that come before all others.
+    waiting: VecDeque<BlockOp>,
+    /// The next op waits for those in flight.
+    drains: bool,
+    loops_left: u64,
+    /// Ops of all loops together.
+    most_ops: Option<u64>,
+    /// Some op was done in this loop.
+    any_in_loop: bool,
+    /// Bytes handed over in this loop, where handing over is all that is known of an op.
+    handed_bytes: u64,
+    remembers: Remembers,
+    verify_batch: u64,
+    trim_batch: u64,
+    /// Writes of this loop that were not done.
+    failed: Vec<u32>,
+    /// Files whose opening was told, and not yet their closing.
+    shown_open: Box<[bool]>,
+}
+
+/// How it knows what to read back.
+#[derive(Debug, Clone)]
+enum Remembers {
+    Nothing,
+    /// All of it, by drawing it again from here on.
+    Draws(Box<Mark>),
+    Pieces(History),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// Before a loop.
+    Between { first: bool },
+    Load,
+    /// The flushes at the end of a loop.
+    Flush { file: usize },
+    ReadBack,
+    /// Draws again what was written; so many draws of the load are left.
+    Redraw { left: u64 },
+    Over,
+}
+
+enum Step {
+    Op(BlockOp),
+    Again,
+    End,
+}
+
+impl General {
+    pub(super) fn new(script: &Arc<Script>) -> General {
+        let machine = Machine::new(script);
+        let remembers = match script.verifying {
+            Some(verifying) if verifying.read_back && script.mix.has(Kind::Write) => {
+                let on_the_way = (verifying.backlog.is_some() && !verifying.only) || script.amid.is_some();
+                let in_order = script.covers() == PlannedCover::Map;
+                if verifying.redraw || (in_order && !on_the_way) {
+                    Remembers::Draws(Box::new(machine.mark()))
+                } else {
+                    Remembers::Pieces(History::new(if in_order { Keeping::InOrder } else { Keeping::Sorted }))
+                }
+            }
+            _ => Remembers::Nothing,
+        };
+        let limits = &script.limits;
+        General {
+            machine,
+            stage: Stage::Between { first: true },
+            waiting: VecDeque::with_capacity(8),
+            drains: false,
+            loops_left: limits.loops,
+            most_ops: limits.max_ops.map(|ops| ops.saturating_mul(limits.loops)),
+            any_in_loop: false,
+            handed_bytes: 0,
+            remembers,
+            verify_batch: 0,
+            trim_batch: 0,
+            failed: Vec::new(),
+            shown_open: vec![false; script.parts.len()].into(),
+            script: Arc::clone(script),
+        }
+    }
+
+    /// Whether enough bytes or ops were moved, over all loops.
+    fn is_enough(&self) -> bool {
+        let limits = &self.script.limits;
+        let [read, write, trim] = self.machine.counts.bytes;
+        let moved = match self.script.mix {
+            Mix::ReadWrite(_) => read + write,
+            Mix::Only(Kind::Read) => read,
+            Mix::Only(Kind::Write) | Mix::TrimWrite => write,
+            Mix::Only(Kind::Trim) => trim,
+        };
+        limits.bytes().is_some_and(|bytes| moved >= bytes.saturating_mul(limits.loops)) || self.is_enough_ops()
+    }
+
+    fn is_enough_ops(&self) -> bool {
+        self.most_ops.is_some_and(|most| self.machine.counts.all_ops >= most)
+    }
+
+    /// Whether another loop follows: so many as were asked for, and more where fewer bytes were moved than asked for.
+    fn goes_on(&mut self) -> bool {
+        let limits = &self.script.limits;
+        if limits.until_time {
+            return true;
+        }
+        if self.loops_left > 0 {
+            self.loops_left -= 1;
+            return true;
+        }
+        let counts = &self.machine.counts;
+        limits.bytes().is_some_and(|bytes| {
+            !self.is_enough_ops()
+                && bytes.saturating_sub(counts.all_bytes) >= self.script.largest().max(1)
+                && (limits.io_bytes.is_some() || !self.machine.all_done())
+        })
+    }
+
+    fn begin_loop(&mut self, first: bool) {
+        if !self.goes_on() {
+            self.machine.begin_again(&self.script);
+            self.stage = Stage::Over;
+            return;
+        }
+        if !first {
+            self.machine.begin_again(&self.script);
+            self.drains = true;
+        }
+        self.failed.clear();
+        match &mut self.remembers {
+            Remembers::Nothing => {}
+            Remembers::Draws(mark) => **mark = self.machine.mark(),
+            Remembers::Pieces(history) => history.clear(),
+        }
+        if self.script.mix == Mix::TrimWrite {
+            self.most_ops = self.most_ops.map(|most| most.saturating_mul(2));
+        }
+        self.any_in_loop = false;
+        self.handed_bytes = 0;
+        self.stage = Stage::Load;
+    }
+
+    /// Bytes after which a loop ends where ops are handed over.
+    fn loop_bytes(&self) -> u64 {
+        let script = &*self.script;
+        let limits = &script.limits;
+        let mut bytes = limits.size;
+        let writes = script.mix.has(Kind::Write);
+        if writes && script.is_random() && script.covers() == PlannedCover::Again {
+            bytes = bytes.max(limits.io_bytes.unwrap_or_default());
+        }
+        if writes && script.verifying.is_some_and(|verifying| verifying.backlog.is_some()) {
+            bytes = bytes.saturating_add(limits.size);
+        }
+        if script.mix == Mix::TrimWrite {
+            bytes = bytes.saturating_add(limits.bytes().unwrap_or(u64::MAX).saturating_mul(limits.loops));
+        }
+        bytes
+    }
+
+    fn is_dry(&self) -> bool {
+        self.script.verifying.is_some_and(|verifying| verifying.only) && self.script.mix.has(Kind::Write)
+    }
+
+    fn load(&mut self) -> Step {
+        let dry = self.is_dry();
+        let trims_waiting = matches!(&self.remembers, Remembers::Pieces(history) if history.trims_waiting());
+        if !trims_waiting && !(self.script.limits.until_time && !dry) && self.is_enough() {
+            return Step::End;
+        }
+        let by_bytes = !self.script.limits.until_time || self.script.verifying.is_some();
+        if self.script.handing == Handing::Queued && !dry && by_bytes && self.handed_bytes >= self.loop_bytes() {
+            return Step::End;
+        }
+        if let Some(op) = self.on_the_way(dry) {
+            return if dry { Step::Again } else { Step::Op(op) };
+        }
+        match self.machine.draw(&self.script) {
+            Drawn::End => Step::End,
+            Drawn::Busy | Drawn::NoFlush => Step::Again,
+            Drawn::Flush { kind, file, offset, length } => {
+                self.machine.count_flush(file);
+                // A range that does not fit into an op goes on to the end of the file, which sync_file_range(2) is
+                // asked for with a length of 0.
+                let length = u32::try_from(length).unwrap_or(0);
+                let op = BlockOp::load(kind, file as u32, offset, length);
+                if dry { Step::Again } else { Step::Op(op) }
+            }
+            Drawn::Block { kind, file, offset, length } => {
+                let op = self.loaded(kind, file, offset, length);
+                self.any_in_loop = true;
+                if dry { Step::Again } else { Step::Op(op) }
+            }
+        }
+    }
+
+    /// Counts and remembers an op of the load.
+    fn loaded(&mut self, kind: Kind, file: usize, offset: u64, length: u64) -> BlockOp {
+        let number = self.machine.counts.ops[kind as usize] as u32;
+        let verified_read = kind == Kind::Read && self.script.verifying.is_some() && !self.script.mix.has(Kind::Write);
+        if kind == Kind::Write
+            && let Remembers::Pieces(history) = &mut self.remembers
+        {
+            let percent = self.script.amid.map_or(0, |amid| amid.percent);
+            let later = percent > 0 && self.machine.trims_later(percent);
+            let trim = if later { Trim::Waiting } else { Trim::No };
+            history.add(Piece { file: file as u32, length: length as u32, offset, number, trim });
+        }
+        self.machine.count(kind, file, offset, length);
+        self.handed_bytes = self.handed_bytes.saturating_add(length);
+        BlockOp {
+            kind: kind.op(),
+            file: file as u32,
+            offset,
+            length: length as u32,
+            role: if verified_read { Role::ReadBack } else { Role::Load },
+            after_all: false,
+            number: if kind == Kind::Write || verified_read { number } else { 0 },
+        }
+    }
+
+    /// A piece to read back or to trim amid the load.
+    fn on_the_way(&mut self, dry: bool) -> Option<BlockOp> {
+        let Remembers::Pieces(history) = &mut self.remembers else { return None };
+        let verifying = self.script.verifying?;
+        let counts = &mut self.machine.counts;
+        if let Some(backlog) = verifying.backlog
+            && !dry
+            && history.len() > 0
+        {
+            let begins = self.verify_batch == 0 && history.len() % backlog == 0 && counts.last != Kind::Read;
+            if begins {
+                self.verify_batch = verifying.batch;
+            }
+            if self.verify_batch > 0
+                && let Some(piece) = history.next()
+            {
+                self.verify_batch -= 1;
+                // What it reads may still be in flight; and what comes behind it may write there again.
+                self.drains |= begins;
+                let op = self.read_back(&piece);
+                self.any_in_loop = true;
+                self.handed_bytes = self.handed_bytes.saturating_add(u64::from(piece.length));
+                if (self.verify_batch == 0 || self.history_is_empty()) && self.overlaps() {
+                    return Some(self.drained_after(op));
+                }
+                return Some(op);
+            }
+        }
+        let amid = self.script.amid?;
+        let backlog = amid.backlog?;
+        if !history.trims_waiting() {
+            return None;
+        }
+        if self.trim_batch > 0 {
+            self.trim_batch -= 1;
+        } else if history.len() % backlog == 0 && counts.last != Kind::Read {
+            self.trim_batch = amid.batch.map_or(backlog, u64::from);
+            self.drains = true;
+        } else {
+            return None;
+        }
+        let afterwards = if amid.expects_zeros { AfterTrim::ExpectZeros } else { AfterTrim::Forget };
+        let piece = history.next_trim(afterwards)?;
+        self.machine.count(Kind::Trim, piece.file as usize, piece.offset, piece.length.into());
+        self.any_in_loop = true;
+        self.handed_bytes = self.handed_bytes.saturating_add(u64::from(piece.length));
+        let op = self.take_drain(BlockOp::load(OpKind::Trim, piece.file, piece.offset, piece.length));
+        self.drains |= self.overlaps();
+        Some(op)
+    }
+
+    fn overlaps(&self) -> bool {
+        matches!(&self.remembers, Remembers::Pieces(history) if history.keeping() == Keeping::Sorted)
+    }
+
+    fn history_is_empty(&self) -> bool {
+        matches!(&self.remembers, Remembers::Pieces(history) if history.len() == 0)
+    }
+
+    fn take_drain(&mut self, op: BlockOp) -> BlockOp {
+        BlockOp { after_all: op.after_all | std::mem::take(&mut self.drains), ..op }
+    }
+
+    fn drained_after(&mut self, op: BlockOp) -> BlockOp {
+        let op = self.take_drain(op);
+        self.drains = true;
+        op
+    }
+
+    /// Reads a piece back.
+    fn read_back(&mut self, piece: &Piece) -> BlockOp {
+        self.machine.count_any(Kind::Read, piece.length.into());
+        let role = if piece.trim == Trim::Done { Role::ReadTrimmed } else { Role::ReadBack };
+        let Piece { file, offset, length, number, .. } = *piece;
+        BlockOp { kind: OpKind::Read, file, offset, length, role, after_all: false, number }
+    }
+
+    fn end_load(&mut self) {
+        let never_any = self.machine.counts.bytes == [0; 3];
+        if never_any {
+            self.loops_left = 0;
+        }
+        let flushing = &self.script.flushing;
+        let flushes = (flushing.at_end || flushing.at_close || flushing.file_system_at_end)
+            && self.machine.flushes(&self.script)
+            && !self.is_dry();
+        if flushes {
+            self.stage = Stage::Flush { file: 0 };
+        } else {
+            self.after_load();
+        }
+    }
+
+    fn flush(&mut self, file: usize) {
+        if file == self.shown_open.len() {
+            self.machine.count_flush(file - 1);
+            return self.after_load();
+        }
+        let kind = if self.script.flushing.file_system_at_end { OpKind::Syncfs } else { OpKind::Fsync };
+        let told = self.script.opening == Opening::Told && !self.shown_open[file];
+        if told {
+            self.waiting.push_back(BlockOp::load(OpKind::Open, file as u32, 0, 0));
+        }
+        let flush = BlockOp::load(kind, file as u32, 0, 0);
+        self.waiting.push_back(BlockOp { after_all: file == 0, ..flush });
+        if told {
+            let close = BlockOp::load(OpKind::Close, file as u32, 0, 0);
+            self.waiting.push_back(BlockOp { after_all: true, ..close });
+        }
+        self.stage = Stage::Flush { file: file + 1 };
+    }
+
+    fn after_load(&mut self) {
+        if !self.any_in_loop {
+            self.machine.begin_again(&self.script);
+            self.stage = Stage::Over;
+            return;
+        }
+        self.stage = match &self.remembers {
+            Remembers::Nothing => Stage::Between { first: false },
+            Remembers::Pieces(_) => {
+                self.machine.begin_again(&self.script);
+                self.drains = true;
+                Stage::ReadBack
+            }
+            Remembers::Draws(mark) => {
+                let sum = |counts: [u64; 3]| counts.iter().sum::<u64>();
+                let left = sum(self.machine.counts.ops) - sum(mark.counts.ops);
+                self.machine.begin_again(&self.script);
+                self.drains = true;
+                self.machine.muted = true;
+                let mark = **mark;
+                if let Remembers::Draws(end) = &mut self.remembers {
+                    **end = self.machine.mark();
+                }
+                self.machine.go_back(&mark);
+                Stage::Redraw { left }
+            }
+        };
+    }
+
+    /// One draw of what was drawn before; the mark now says where it ended.
+    fn redraw(&mut self, left: u64) -> Option<BlockOp> {
+        if left == 0 {
+            self.machine.begin_again(&self.script);
+            self.machine.muted = false;
+            if let Remembers::Draws(end) = &self.remembers {
+                self.machine.go_back(end);
+            }
+            self.close_shown();
+            self.stage = Stage::Between { first: false };
+            return None;
+        }
+        let (kind, file, offset, length) = match self.machine.draw(&self.script) {
+            Drawn::Block { kind, file, offset, length } => (kind, file, offset, length),
+            Drawn::Flush { file, .. } => {
+                self.machine.count_flush(file);
+                return None;
+            }
+            Drawn::Busy | Drawn::NoFlush => return None,
+            // Cannot be, as all of it was drawn once.
+            Drawn::End => {
+                self.stage = Stage::Redraw { left: 0 };
+                return None;
+            }
+        };
+        self.stage = Stage::Redraw { left: left - 1 };
+        let number = self.machine.counts.ops[kind as usize] as u32;
+        self.machine.count(kind, file, offset, length);
+        let trim = match kind {
+            Kind::Read => return None,
+            Kind::Write if self.failed.contains(&number) => return None,
+            Kind::Write => Trim::No,
+            // Each is written again at once.
+            Kind::Trim if self.script.mix == Mix::TrimWrite => return None,
+            Kind::Trim => Trim::Done,
+        };
+        let op = BlockOp {
+            kind: OpKind::Read,
+            file: file as u32,
+            offset,
+            length: length as u32,
+            role: if trim == Trim::Done { Role::ReadTrimmed } else { Role::ReadBack },
+            after_all: false,
+            number,
+        };
+        if let Remembers::Draws(end) = &mut self.remembers {
+            end.counts.all_ops += 1;
+            end.counts.all_bytes += length;
+            end.counts.last = Kind::Read;
+        }
+        Some(op)
+    }
+
+    /// Opens the file of an op that is read back, where that is told.
+    fn shown(&mut self, op: BlockOp) -> BlockOp {
+        let file = op.file as usize;
+        if self.script.opening == Opening::Told && !self.shown_open[file] {
+            self.shown_open[file] = true;
+            self.waiting.push_back(op);
+            return BlockOp::load(OpKind::Open, op.file, 0, 0);
+        }
+        op
+    }
+
+    fn close_shown(&mut self) {
+        for (file, open) in self.shown_open.iter_mut().enumerate() {
+            if std::mem::take(open) {
+                let close = BlockOp::load(OpKind::Close, file as u32, 0, 0);
+                self.waiting.push_back(BlockOp { after_all: true, ..close });
+            }
+        }
+    }
+
+    /// Puts what the machine told of files before an op.
+    fn tell(&mut self) {
+        while let Some(op) = self.machine.told.pop_front() {
+            match op.kind {
+                OpKind::Open => self.shown_open[op.file as usize] = true,
+                OpKind::Close => self.shown_open[op.file as usize] = false,
+                _ => {}
+            }
+            self.waiting.push_back(op);
+        }
+    }
+}
+
+impl Source for General {
+    type Op = BlockOp;
+
+    #[inline]
+    fn next(&mut self) -> Option<BlockOp> {
+        loop {
+            if let Some(op) = self.waiting.pop_front() {
+                return Some(op);
+            }
+            let op = match self.stage {
+                Stage::Load => match self.load() {
+                    Step::Op(op) => Some(op),
+                    Step::Again => None,
+                    Step::End => {
+                        self.end_load();
+                        None
+                    }
+                },
+                Stage::Between { first } => {
+                    self.begin_loop(first);
+                    None
+                }
+                Stage::Flush { file } => {
+                    self.flush(file);
+                    None
+                }
+                Stage::ReadBack => {
+                    let piece = match &mut self.remembers {
+                        Remembers::Pieces(history) => history.next(),
+                        _ => None,
+                    };
+                    match piece {
+                        Some(piece) => {
+                            let op = self.read_back(&piece);
+                            Some(self.shown(op))
+                        }
+                        None => {
+                            self.close_shown();
+                            self.stage = Stage::Between { first: false };
+                            None
+                        }
+                    }
+                }
+                Stage::Redraw { left } => self.redraw(left).map(|op| self.shown(op)),
+                Stage::Over => {
+                    self.tell();
+                    return self.waiting.pop_front();
+                }
+            };
+            let op = op.map(|op| if self.drains { self.take_drain(op) } else { op });
+            if !self.machine.told.is_empty() {
+                self.tell();
+                if let Some(op) = op {
+                    self.waiting.push_back(op);
+                }
+            } else if op.is_some() {
+                return op;
+            }
+        }
+    }
+
+    fn failed(&mut self, op: &BlockOp) {
+        if op.kind != OpKind::Write || op.role != Role::Load {
+            return;
+        }
+        match &mut self.remembers {
+            Remembers::Nothing => {}
+            Remembers::Draws(_) => self.failed.push(op.number),
+            Remembers::Pieces(history) => {
+                let BlockOp { file, offset, length, number, .. } = *op;
+                history.forget(&Piece { file, length, offset, number, trim: Trim::No });
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What a job's draws depend on, resolved: the fixed part of its sources.
+
+use super::draws::{Seeds, Width};
+use super::plan::Handing;
+use super::sizes::Sizes;
+use plumb_workload::OpKind;
+use plumb_workload::job::{ByKind, Curve, FileChoice, Sequencer, SyncRange, TrimAmid, Zone, ZoneStride};
+use plumb_workload::units::Bytes;
+
+/// A kind of op that moves data; also the place of its value in an array of three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Read = 0,
+    Write = 1,
+    Trim = 2,
+}
+
+impl Kind {
+    pub(super) const ALL: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
+
+    pub(super) fn op(self) -> OpKind {
+        match self {
+            Kind::Read => OpKind::Read,
+            Kind::Write => OpKind::Write,
+            Kind::Trim => OpKind::Trim,
+        }
+    }
+}
+
+/// The three values of a [`ByKind`], in the order of [`Kind`].
+pub(super) fn three<T: Clone>(by_kind: &ByKind<T>) -> [T; 3] {
+    [by_kind.read.clone(), by_kind.write.clone(), by_kind.trim.clone()]
+}
+
+/// Which kinds a job mixes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mix {
+    /// One kind.
+    Only(Kind),
+    /// Reads and writes, with so many per cent of reads.
+    ReadWrite(u8),
+    /// Trims, each followed by a write to the same place.
+    TrimWrite,
+}
+
+impl Mix {
+    pub(super) fn has(self, kind: Kind) -> bool {
+        match self {
+            Mix::Only(only) => only == kind,
+            Mix::ReadWrite(_) => kind != Kind::Trim,
+            Mix::TrimWrite => kind != Kind::Read,
+        }
+    }
+}
+
+/// How offsets follow one another.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Way {
+    /// One after another, with so many bytes between; wrapping, so that it is backwards where it would be negative.
+    Sequential { skip: u64 },
+    Random(Random),
+}
+
+/// Offsets at random.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Random {
+    /// Ops for one draw, 1 or more.
+    pub(super) ops_per_draw: u32,
+    pub(super) sequencer: Sequencer,
+    /// By [`Kind`].
+    pub(super) percent: [u8; 3],
+    pub(super) law: PlannedLaw,
+    pub(super) cover: PlannedCover,
+}
+
+/// How random offsets spread.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum PlannedLaw {
+    Uniform,
+    Curved {
+        curve: Curve,
+        center: Option<f64>,
+    },
+    /// By [`Kind`]; uniform where empty.
+    Zoned([Box<[Zone<u8>]>; 3]),
+    /// By [`Kind`]; uniform where empty.
+    ZonedBytes([Box<[Zone<Bytes>]>; 3]),
+    Sequence(Box<[u64]>),
+}
+
+/// Which blocks may come again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PlannedCover {
+    Map,
+    Register,
+    Again,
+}
+
+/// The part of one file that a job uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Part {
+    /// First byte.
+    pub(super) start: u64,
+    /// Bytes from there from which offsets are taken.
+    pub(super) length: u64,
+    /// Length of the whole file.
+    pub(super) file_length: u64,
+    /// Random blocks there, by [`Kind`].
+    pub(super) blocks: [u64; 3],
+    /// Blocks that the map or the register has.
+    pub(super) mapped: u64,
+}
+
+/// Which writes are read back, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Verifying {
+    pub(super) read_back: bool,
+    /// Nothing is written.
+    pub(super) only: bool,
+    /// Read back after so many writes.
+    pub(super) backlog: Option<u64>,
+    /// So many at a time.
+    pub(super) batch: u64,
+    /// Found by drawing again, whatever the order.
+    pub(super) redraw: bool,
+}
+
+/// Flushes. None is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Flushing {
+    pub(super) fsync_every: u64,
+    pub(super) fdatasync_every: u64,
+    pub(super) range_every: u64,
+    pub(super) at_end: bool,
+    pub(super) at_close: bool,
+    pub(super) file_system_at_end: bool,
+}
+
+impl Flushing {
+    pub(super) fn new(syncs: &plumb_workload::job::Syncs) -> Flushing {
+        Flushing {
+            fsync_every: syncs.fsync_every.into(),
+            fdatasync_every: syncs.fdatasync_every.into(),
+            range_every: syncs.range.map_or(0, |SyncRange { every, .. }| every.into()),
+            at_end: syncs.at_end,
+            at_close: syncs.at_close,
+            file_system_at_end: syncs.file_system_at_end,
+        }
+    }
+
+    pub(super) fn amid(&self) -> bool {
+        self.fsync_every > 0 || self.fdatasync_every > 0 || self.range_every > 0
+    }
+
+    pub(super) fn any(&self) -> bool {
+        self.amid() || self.at_end || self.at_close || self.file_system_at_end
+    }
+}
+
+/// Whether the source says when files are opened and closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// They are open all the time.
+    Before,
+    /// It yields ops that open and close them.
+    Told,
+}
+
+/// When a job ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Bytes of all parts together.
+    pub(super) size: u64,
+    /// Bytes to move, where they were said.
+    pub(super) io_bytes: Option<u64>,
+    /// Ops of one loop.
+    pub(super) max_ops: Option<u64>,
+    pub(super) loops: u64,
+    /// It goes on until its time is over.
+    pub(super) until_time: bool,
+}
+
+impl Limits {
+    /// Bytes of one loop; `None` without end.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        match self.io_bytes {
+            Some(bytes) => Some(bytes),
+            None => (self.size < u64::MAX).then_some(self.size),
+        }
+    }
+}
+
+/// The fixed part of a job's sources.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Script {
+    pub(super) mix: Mix,
+    pub(super) way: Way,
+    /// By [`Kind`].
+    pub(super) sizes: [Sizes; 3],
+    pub(super) sizes_by_order: bool,
+    /// Random offsets are multiples of this, by [`Kind`].
+    pub(super) align: [u64; 3],
+    pub(super) parts: Box<[Part]>,
+    pub(super) choice: FileChoice,
+    pub(super) open_files: usize,
+    pub(super) opening: Opening,
+    pub(super) zones: Option<ZoneStride>,
+    pub(super) limits: Limits,
+    pub(super) flushing: Flushing,
+    pub(super) verifying: Option<Verifying>,
+    pub(super) amid: Option<TrimAmid>,
+    pub(super) handing: Handing,
+    pub(super) width: Width,
+    pub(super) seeds: Seeds,
+    /// The seed itself, which all workers share.
+    pub(super) seed: u64,
+    pub(super) reseeds: bool,
+}
+
+impl Script {
+    pub(super) fn is_random(&self) -> bool {
+        matches!(self.way, Way::Random(_))
+    }
+
+    pub(super) fn covers(&self) -> PlannedCover {
+        match &self.way {
+            Way::Random(random) => random.cover,
+            Way::Sequential { .. } => PlannedCover::Again,
+        }
+    }
+
+    pub(super) fn largest(&self) -> u64 {
+        self.sizes.iter().map(|sizes| sizes.largest).max().unwrap_or_default()
+    }
+}

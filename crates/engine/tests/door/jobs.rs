@@ -1,0 +1,314 @@
+//! Jobs: files under their own names, made, used and left as the rules of each job say.
+
+use super::common::*;
+use plumb_result::PhaseMeasurement;
+use plumb_workload::OpKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+const MIB: u64 = 1 << 20;
+
+/// A job of one worker, in the words that differ.
+pub struct JobText {
+    pub name: &'static str,
+    /// Of its group.
+    pub group: String,
+    /// Of its stream.
+    pub stream: String,
+    /// Of the job.
+    pub job: String,
+}
+
+impl JobText {
+    pub fn reads(name: &'static str) -> JobText {
+        JobText::with(name, "read-percent = 100", "files.prepare.write = true")
+    }
+
+    pub fn writes(name: &'static str) -> JobText {
+        JobText::with(name, "read-percent = 0", "")
+    }
+
+    pub fn with(name: &'static str, stream: &str, job: &str) -> JobText {
+        JobText { name, group: String::new(), stream: stream.to_owned(), job: job.to_owned() }
+    }
+
+    pub fn group(mut self, more: &str) -> JobText {
+        self.group += &format!("\n{more}");
+        self
+    }
+
+    pub fn stream(mut self, more: &str) -> JobText {
+        self.stream += &format!("\n{more}");
+        self
+    }
+
+    pub fn job(mut self, more: &str) -> JobText {
+        self.job += &format!("\n{more}");
+        self
+    }
+}
+
+/// A workload of one phase with these jobs on one target of these names, each file of 1 MiB.
+pub fn jobs(names: &str, jobs: &[JobText]) -> String {
+    let files = format!("[target.data.job-files]\nnames.{names}\nlengths = [\"1MiB\"]\n");
+    on_target(&files, jobs)
+}
+
+/// The same on another target, called `data`.
+pub fn on_target(target: &str, jobs: &[JobText]) -> String {
+    let mut text = format!("name = \"jobs\"\n{target}\n[[phase]]\nname = \"only\"\nend.flush = \"none\"\n");
+    for (number, job) in jobs.iter().enumerate() {
+        let worker = number + 1;
+        let JobText { name, group, stream, job } = job;
+        let order = if stream.contains("order") { "" } else { "order = { sequential = {} }" };
+        let ranges = if stream.contains("ranges") { "" } else { "ranges = [{ start = \"0\", length = \"1MiB\" }]" };
+        text += &format!(
+            r#"
+            [[phase.workers]]
+            name = "{name}"
+            target = "data"
+            on-error = "leave"
+            {group}
+            [phase.workers.work.job]
+            {job}
+            [phase.workers.work.job.ops.stream]
+            {order}
+            sizes = {{ read = "4KiB", write = "4KiB", trim = "4KiB" }}
+            align = {{ read = "4KiB", write = "4KiB", trim = "4KiB" }}
+            seed = 137
+            worker-number = {worker}
+            {ranges}
+            {stream}
+            "#
+        );
+    }
+    text
+}
+
+pub fn fine(phase: &PhaseMeasurement) {
+    consistent(phase);
+    assert_eq!((phase.fault_count, phase.short_count), (0, 0), "{:?}", phase.faults);
+    for worker in &phase.workers {
+        assert_eq!(worker.ended_by, None, "{}", worker.name);
+    }
+}
+
+fn length(path: &Path) -> u64 {
+    path.metadata().unwrap_or_else(|error| panic!("{}: {error}", path.display())).len()
+}
+
+#[test]
+fn a_job_that_reads_finds_its_file_written_in_full_and_the_file_stays() {
+    let place = Place::new();
+    let text = jobs("numbered = { path = \"job.0.{}\", count = 1 }", &[JobText::reads("job")]);
+    for _ in 0..2 {
+        let phase = place.phase(&text);
+        fine(&phase);
+        assert_eq!((count(&phase, OpKind::Read), bytes(&phase, OpKind::Read)), (256, MIB));
+        let path = place.base().join("job.0.0");
+        assert_eq!(length(&path), MIB);
+        let content = std::fs::read(&path).unwrap();
+        assert!(content.chunks(4096).all(|block| block.iter().any(|&byte| byte != 0)), "no block is a hole");
+    }
+}
+
+#[test]
+fn what_is_laid_out_is_not_in_the_result() {
+    let place = Place::new();
+    let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 4 }", &[JobText::reads("job")]));
+    fine(&phase);
+    assert_eq!(count(&phase, OpKind::Write), 0);
+    assert_eq!(count(&phase, OpKind::Fsync), 0);
+    assert_eq!(phase.workers[0].bytes, 4 * MIB);
+    assert_eq!(phase.workers[0].ops[&OpKind::Read].count, 1024, "each worker has its own ops");
+}
+
+#[test]
+fn files_that_are_only_written_are_allocated_as_the_rule_says_and_not_written_before() {
+    let place = Place::new();
+    for (rule, expects) in [
+        ("native", (MIB, true)),
+        ("posix", (MIB, true)),
+        ("keep", (0, true)),
+        ("truncate", (MIB, false)),
+        ("none", (0, false)),
+    ] {
+        let job =
+            JobText::writes("job").job(&format!("files.prepare.allocation = \"{rule}\"\nfiles.create-only = true"));
+        let name = format!("{rule}.0");
+        fine(&place.phase(&jobs(&format!("numbered = {{ path = \"{rule}.{{}}\", count = 1 }}"), &[job])));
+        let meta = place.base().join(name).metadata().unwrap();
+        assert_eq!((meta.len(), meta.blocks() > 0), expects, "{rule}");
+    }
+}
+
+#[test]
+fn a_longer_file_stays_as_it_is() {
+    let place = Place::new();
+    std::fs::write(place.base().join("job.0"), vec![7; 3 << 20]).unwrap();
+    let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[JobText::reads("job")]));
+    fine(&phase);
+    assert_eq!(bytes(&phase, OpKind::Read), MIB, "the job's part of it");
+    assert_eq!(std::fs::read(place.base().join("job.0")).unwrap(), vec![7; 3 << 20]);
+}
+
+#[test]
+fn two_jobs_on_one_file_have_descriptors_of_their_own_and_each_its_part() {
+    let place = Place::new();
+    let part = |start: &str| format!("ranges = [{{ start = \"{start}\", length = \"512KiB\" }}]");
+    let text = jobs(
+        "numbered = { path = \"shared\", count = 1 }",
+        &[
+            JobText::reads("first").stream(&part("0")).job("files.hint = \"sequential\""),
+            JobText::writes("second").stream(&part("512KiB")).group("run-as = \"process\""),
+        ],
+    );
+    let phase = place.phase(&text);
+    fine(&phase);
+    assert_eq!((phase.workers[0].bytes, phase.workers[1].bytes), (MIB / 2, MIB / 2));
+    assert_eq!(phase.workers[1].ops[&OpKind::Write].count, 128);
+    assert!(!phase.workers[1].ops.contains_key(&OpKind::Read));
+}
+
+#[test]
+fn direct_jobs_go_around_the_cache_and_where_there_is_no_way_around_the_file_system_is_named() {
+    let place = Place::new();
+    let text = jobs("numbered = { path = \"job.{}\", count = 1 }", &[JobText::reads("job").job("files.direct = true")]);
+    fine(&place.phase(&text));
+    let Some(memory) = Mounted::tmpfs(64 << 20) else { return };
+    let outcome = Place::on(memory.path()).try_run(&text, &mut plumb_engine::Nobody);
+    // Since Linux 6.6, tmpfs takes O_DIRECT and ignores it.
+    let said = match outcome {
+        Err(error) => error.to_string(),
+        Ok(measurement) => measurement.phases[0].workers[0].ended_by.clone().unwrap_or_default(),
+    };
+    assert!(said.is_empty() || (said.contains("O_DIRECT") && said.contains("tmpfs")), "{said}");
+}
+
+#[test]
+fn files_are_removed_where_the_job_says_so() {
+    let place = Place::new();
+    let text = jobs(
+        "numbered = { path = \"job.{}\", count = 3 }",
+        &[JobText::reads("job").job("files.unlink = true").group("run-as = \"process\"")],
+    );
+    fine(&place.phase(&text));
+    assert_eq!(tree_files(place.base()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_missing_directory_is_named_and_so_is_a_missing_file_that_may_not_be_made() {
+    let place = Place::new();
+    let fails = |names: &str, job: JobText| {
+        place.try_run(&jobs(names, &[job]), &mut plumb_engine::Nobody).unwrap_err().to_string()
+    };
+    let said = fails("numbered = { path = \"nowhere/job.{}\", count = 1 }", JobText::reads("job"));
+    assert!(said.contains("nowhere") && said.contains("mkdir -p"), "{said}");
+    let said = fails("said = [\"absent\"]", JobText::reads("job").job("files.prepare.create = false"));
+    assert!(said.contains("absent") && said.contains("allow_file_create"), "{said}");
+    assert_eq!(tree_files(place.base()), Vec::<std::path::PathBuf>::new(), "nothing was made");
+}
+
+#[test]
+fn many_files_need_only_as_many_descriptors_as_may_be_open() {
+    let place = Place::new();
+    let text = format!(
+        "{}",
+        jobs(
+            "numbered = { path = \"job.{}\", count = 10000 }",
+            &[JobText::reads("job").stream("ranges = [{ start = \"0\", length = \"4KiB\" }]\nopen-files = 10")]
+        )
+    )
+    .replace("lengths = [\"1MiB\"]", "lengths = [\"4KiB\"]");
+    let most = std::cell::Cell::new(0);
+    let phase = {
+        let mut spy = Spy {
+            at_interval: Some(Box::new(|_| {
+                most.set(most.get().max(std::fs::read_dir("/proc/self/fd").unwrap().count()));
+            })),
+            ..Spy::default()
+        };
+        place.watch(&text, &mut spy).phases.remove(0)
+    };
+    fine(&phase);
+    assert_eq!(count(&phase, OpKind::Read), 10_000);
+    assert!(most.get() < 2_000, "{} descriptors", most.get());
+}
+
+#[test]
+fn filling_a_file_system_ends_a_job_without_an_error() {
+    let Some(small) = Mounted::on_loop("ext4", 16 << 20) else { return };
+    let place = Place::on(small.path());
+    let job = JobText::writes("job")
+        .stream("fill-device = true\nranges = [{ start = \"0\", length = \"1GiB\" }]")
+        .job("files.prepare.allocation = \"none\"");
+    let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[job]));
+    assert_eq!(phase.fault_count, 0, "{:?}", phase.faults);
+    assert_eq!(phase.workers[0].ended_by, None);
+    assert!(bytes(&phase, OpKind::Write) > 4 * MIB);
+}
+
+#[test]
+fn flushes_at_the_end_are_the_jobs_own_ops() {
+    let place = Place::new();
+    let names = "numbered = { path = \"job.{}\", count = 2 }";
+    let phase = place.phase(&jobs(names, &[JobText::writes("job").job("syncs.at-end = true")]));
+    fine(&phase);
+    assert_eq!(count(&phase, OpKind::Fsync), 2);
+    let stopped = JobText::writes("job")
+        .stream("repeat-until-time = true")
+        .job("syncs.at-end = true")
+        .group("limit.time = \"200ms\"");
+    let phase = place.phase(&jobs(names, &[stopped]));
+    fine(&phase);
+    assert!(count(&phase, OpKind::Fsync) >= 2, "a job that its time ends flushes too");
+}
+
+#[test]
+fn without_files_there_are_none() {
+    let place = Place::new();
+    let phase = place.phase(&on_target("[target.data.null]\nsize = \"1MiB\"", &[JobText::reads("job")]));
+    fine(&phase);
+    assert_eq!(count(&phase, OpKind::Read), 256);
+    assert_eq!(tree_files(place.base()), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn commands_run_before_and_after_and_one_that_fails_fails_the_job() {
+    let place = Place::new();
+    let names = "numbered = { path = \"job.{}\", count = 1 }";
+    let job = JobText::reads("job").job("process = { run-before = \"echo before\", run-after = \"ls job.0\" }");
+    fine(&place.phase(&jobs(names, &[job])));
+    let text = |name: &str| std::fs::read_to_string(place.base().join(name)).unwrap();
+    assert_eq!((text("job.prerun.txt"), text("job.postrun.txt")), ("before\n".to_owned(), "job.0\n".to_owned()));
+    let job = JobText::reads("job").job("process.run-before = \"exit 7\"");
+    let phase = place.phase(&jobs(names, &[job]));
+    let said = phase.workers[0].ended_by.clone().unwrap_or_default();
+    assert!(said.contains("exit 7"), "{said}");
+}
+
+#[test]
+fn locks_keep_ops_of_two_jobs_apart_without_keeping_either_from_its_end() {
+    let place = Place::new();
+    let lock = "files.lock = \"exclusive\"";
+    let text = jobs(
+        "numbered = { path = \"shared\", count = 1 }",
+        &[JobText::writes("first").job(lock), JobText::reads("second").job(lock).group("run-as = \"process\"")],
+    );
+    let phase = place.phase(&text);
+    fine(&phase);
+    assert_eq!((count(&phase, OpKind::Read), count(&phase, OpKind::Write)), (256, 256));
+}
+
+#[test]
+fn a_worker_process_that_is_killed_is_a_failed_job_and_the_others_go_on() {
+    let place = Place::new();
+    // The shell's parent is the worker.
+    let killed =
+        JobText::reads("killed").group("run-as = \"process\"").job("process.run-before = \"kill -9 $PPID; sleep 60\"");
+    let other = JobText::reads("other").group("run-as = \"process\"");
+    let phase = place.phase(&jobs("numbered = { path = \"shared\", count = 1 }", &[killed, other]));
+    assert!(phase.workers[0].ended_by.clone().unwrap_or_default().contains("kill"), "{:?}", phase.workers[0].ended_by);
+    assert_eq!(phase.workers[1].ended_by, None);
+    assert_eq!(phase.workers[1].ops[&OpKind::Read].count, 256);
+}

@@ -1,0 +1,159 @@
+//! What jobs may write to.
+
+use super::common::*;
+use super::jobs::{JobText, fine, jobs};
+use plumb_engine::Nobody;
+use plumb_engine::guard::Permissions;
+use plumb_workload::OpKind;
+use std::path::Path;
+use std::process::Command;
+
+fn refused(place: &Place, text: &str) -> String {
+    let error = place.try_run(text, &mut Nobody).expect_err(text);
+    let refusal = error.refusal().unwrap_or_else(|| panic!("{error} is no refusal"));
+    assert_eq!(refusal.exit_code(), 5, "{error}");
+    error.to_string()
+}
+
+#[test]
+fn a_file_of_the_users_is_refused_with_the_words_that_allow_it() {
+    let mut place = Place::new();
+    let path = place.base().join("precious");
+    std::fs::write(&path, "do not lose").unwrap();
+    let text = jobs("said = [\"precious\"]", &[JobText::writes("job")]);
+    let said = refused(&place, &text);
+    let setting = format!("PLUMB_ALLOW={}", path.display());
+    assert!(said.contains(&setting), "{said}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "do not lose");
+    place.permissions = Permissions::parse(path.to_str().unwrap());
+    fine(&place.phase(&text));
+    assert_eq!(path.metadata().unwrap().len(), 1 << 20);
+}
+
+#[test]
+fn reading_a_file_of_the_users_needs_no_permission_unless_it_is_too_short_or_to_be_removed() {
+    let place = Place::new();
+    let path = place.base().join("precious");
+    std::fs::write(&path, vec![1; 1 << 20]).unwrap();
+    fine(&place.phase(&jobs("said = [\"precious\"]", &[JobText::reads("job")])));
+    refused(&place, &jobs("said = [\"precious\"]", &[JobText::reads("job").job("files.unlink = true")]));
+    std::fs::write(&path, "short").unwrap();
+    refused(&place, &jobs("said = [\"precious\"]", &[JobText::reads("job")]));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "short");
+}
+
+#[test]
+fn a_second_run_of_the_same_job_works_and_another_file_of_that_name_is_refused() {
+    let mut places = vec![Place::new()];
+    // Before Linux 6.6, a tmpfs bears no marks.
+    let memory = Mounted::tmpfs(64 << 20);
+    places.extend(memory.as_ref().map(|memory| Place::on(memory.path())));
+    for place in places {
+        let text = jobs("said = [\"mine\"]", &[JobText::writes("job")]);
+        fine(&place.phase(&text));
+        fine(&place.phase(&text));
+        let path = place.base().join("mine");
+        std::fs::copy(&path, place.base().join("copy")).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        std::fs::rename(place.base().join("copy"), &path).unwrap();
+        refused(&place, &text);
+    }
+}
+
+#[test]
+fn generated_names_are_test_data_whoever_made_the_files() {
+    let place = Place::new();
+    std::fs::write(place.base().join("job.0.0"), "left by another tool").unwrap();
+    let phase = place.phase(&jobs("numbered = { path = \"job.0.{}\", count = 1 }", &[JobText::writes("job")]));
+    fine(&phase);
+    assert_eq!(count(&phase, OpKind::Write), 256);
+}
+
+#[test]
+fn a_link_is_no_file_to_write_to() {
+    let place = Place::new();
+    let elsewhere = place.base().join("elsewhere");
+    std::fs::write(&elsewhere, "safe").unwrap();
+    std::os::unix::fs::symlink(&elsewhere, place.base().join("job.0")).unwrap();
+    refused(&place, &jobs("numbered = { path = \"job.{}\", count = 1 }", &[JobText::writes("job")]));
+    refused(&place, &jobs("said = [\"job.0\"]", &[JobText::writes("job")]));
+    assert_eq!(std::fs::read_to_string(&elsewhere).unwrap(), "safe");
+}
+
+#[test]
+fn what_everything_may_be_written_to_is_written_to() {
+    let place = Place::new();
+    let phase = place.phase(&jobs("said = [\"/dev/null\"]", &[JobText::writes("job")]));
+    fine(&phase);
+    assert_eq!(count(&phase, OpKind::Write), 256);
+}
+
+/// A loop device that goes away with its image.
+struct Loop {
+    device: String,
+    _image: tempfile::NamedTempFile,
+}
+
+impl Loop {
+    fn new() -> Option<Loop> {
+        let image = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        image.as_file().set_len(4 << 20).unwrap();
+        let output = Command::new("losetup").args(["-f", "--show"]).arg(image.path()).output().ok();
+        match output.filter(|output| output.status.success()) {
+            Some(output) => {
+                Some(Loop { device: String::from_utf8(output.stdout).unwrap().trim().to_owned(), _image: image })
+            }
+            None => {
+                skipped("a loop device needs root");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.device]).output();
+    }
+}
+
+#[test]
+fn a_device_is_read_freely_and_written_only_when_it_was_named() {
+    let Some(device) = Loop::new() else { return };
+    let mut place = Place::new();
+    let names = format!("said = [\"{}\"]", device.device);
+    let phase = place.phase(&jobs(&names, &[JobText::reads("job").job("files.direct = true")]));
+    fine(&phase);
+    assert_eq!(count(&phase, OpKind::Read), 256);
+    let text = jobs(&names, &[JobText::writes("first"), JobText::writes("second").group("run-as = \"process\"")]);
+    let said = refused(&place, &text);
+    assert!(said.contains("PLUMB_ALLOW=loop:"), "{said}");
+    for permission in
+        [device.device.clone(), said.split("PLUMB_ALLOW=").nth(1).unwrap().trim_end_matches(')').to_owned()]
+    {
+        place.permissions = Permissions::parse(&permission);
+        let phase = place.phase(&text);
+        fine(&phase);
+        assert_eq!(count(&phase, OpKind::Write), 512, "{permission}");
+    }
+}
+
+#[test]
+fn a_mounted_device_needs_the_jobs_word_too() {
+    let Some(mounted) = Mounted::on_loop("ext4", 16 << 20) else { return };
+    let mut place = Place::new();
+    place.permissions = Permissions::parse(mounted.device());
+    let names = format!("said = [\"{}\"]", mounted.device());
+    // Beyond what the file system has written so far, so that it is left whole.
+    let job =
+        |more: &str| JobText::writes("job").stream("ranges = [{ start = \"15MiB\", length = \"4KiB\" }]").job(more);
+    let said = refused(&place, &jobs(&names, &[job("")]));
+    assert!(said.contains("mounted"), "{said}");
+    if Path::new("/sys/fs/ext4").exists() {
+        // A kernel may refuse writes to mounted devices altogether (CONFIG_BLK_DEV_WRITE_MOUNTED).
+        match place.try_run(&jobs(&names, &[job("files.allow-mounted = true")]), &mut Nobody) {
+            Ok(measurement) => fine(&measurement.phases[0]),
+            Err(error) => assert!(error.to_string().contains("open it for writing"), "{error}"),
+        }
+    }
+}
