@@ -101,6 +101,20 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
     works("trigger-timeout", 'B', Takes::Value, "Pull the trigger after so long."),
     works("trigger", 'H', Takes::Value, "What the trigger runs."),
     ProgramOption {
+        name: "translate",
+        letter: None,
+        takes: Takes::Nothing,
+        fate: Fate::Works,
+        doc: "Plumb's own: print the jobs as a workload in the native form, which `plumb run` takes.",
+    },
+    ProgramOption {
+        name: "plan",
+        letter: None,
+        takes: Takes::Nothing,
+        fate: Fate::Works,
+        doc: "Plumb's own: print which files the jobs use, how much they do, and when.",
+    },
+    ProgramOption {
         name: "compat",
         letter: None,
         takes: Takes::Value,
@@ -345,6 +359,8 @@ impl<'a> Reader<'a> {
             "help" => invocation.action = Action::Help,
             "cmdhelp" => invocation.action = Action::CommandHelp(value),
             "enghelp" => invocation.action = Action::EngineHelp(value),
+            "translate" => invocation.action = Action::Translate,
+            "plan" => invocation.action = Action::Plan,
             "showcmd" => invocation.action = Action::ShowCommand,
             "parse-only" => {
                 if invocation.action == Action::Run {

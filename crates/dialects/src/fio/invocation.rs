@@ -13,6 +13,10 @@ pub enum Action {
     ParseOnly,
     /// Print the jobs of files as command lines (`--showcmd`).
     ShowCommand,
+    /// Print the jobs as a workload in Plumb's native form (`--translate`).
+    Translate,
+    /// Print what would be done, for people (`--plan`).
+    Plan,
     /// Print the version.
     Version,
     /// Print what can be said.

@@ -7,6 +7,7 @@ mod output;
 mod progress;
 mod report;
 mod run;
+mod translate;
 mod trigger;
 
 use crate::args::Common;
@@ -34,6 +35,8 @@ pub fn as_fio(words: &[String], common: &Common) -> Result<End, Stopped> {
         Action::EngineHelp(engine) => help(fio::help::engine(engine.as_deref())),
         Action::ShowCommand => jobs(&fio, || say(&fio::show::line(&fio))),
         Action::ParseOnly => jobs(&fio, || Ok(End::Done)),
+        Action::Translate => jobs(&fio, || translate::translate(&fio, &mut disk)),
+        Action::Plan => jobs(&fio, || translate::plan(&fio, &mut disk)),
         Action::Run => jobs(&fio, || run::run(&fio, &mut disk, common)),
     }
 }
