@@ -147,6 +147,20 @@ impl Desk<'_> {
     #[cold]
     #[inline(never)]
     fn goes_on<S: Source>(&mut self, source: &mut S, now: Ticks) -> bool {
+        let goes_on = self.ramp_ends(now);
+        if goes_on {
+            source.ramp_ended();
+        }
+        goes_on
+    }
+
+    /// Whether a worker without a source shall end.
+    pub(crate) fn stops_at(&mut self, now: Ticks) -> bool {
+        self.control.stops_at(now) && !self.ramp_ends(now)
+    }
+
+    /// True where the ramp ends with the worker's deadline: what is measured begins now.
+    fn ramp_ends(&mut self, now: Ticks) -> bool {
         let Some(ramp) = self.ramp.take() else { return false };
         let deadline = ramp.time.map_or(Ticks::MAX, |time| now.saturating_add(time)).min(self.control.deadline());
         if now >= self.control.deadline() || !self.control.move_deadline(ramp.ends_at, deadline) {
@@ -154,7 +168,6 @@ impl Desk<'_> {
         }
         self.budget = ramp.budget.unwrap_or(self.budget);
         self.budget.shares_limit = ramp.shares_limit;
-        source.ramp_ended();
         if let Some(log) = &mut self.log {
             log.set_in_ramp(false);
         }
@@ -305,7 +318,7 @@ where
             Err(errno) => {
                 source.failed(op);
                 pacer.completed(op.kind(), 0, clock.ns_between(start, now), now);
-                if desk.is_end(op, errno) {
+                if errno == Errno::ENDED || desk.is_end(op, errno) {
                     return Ended::Done;
                 }
                 if desk.fault(op, backend.path_of(op), Some(errno.0), errno.text()) {

@@ -5,6 +5,7 @@ use crate::fit::{Policies, fit};
 use crate::place::free_bytes;
 use jiff::Timestamp;
 use plumb_engine::guard::{Permissions, Refusal};
+use plumb_engine::replay::Recordings;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::{KeptFiles, TestDirs};
@@ -63,6 +64,8 @@ pub struct Bench {
     pub drop_caches: DropCaches,
     /// Files that runs share while this is set, each laid out once.
     pub kept: Option<KeptFiles>,
+    /// Opens the recordings of jobs that replay one.
+    pub recordings: Option<&'static dyn Recordings>,
     environment: Environment,
     null_ceilings: BTreeMap<u32, Seen<f64>>,
 }
@@ -197,6 +200,7 @@ impl Bench {
             test_dirs,
             drop_caches: DropCaches::Never,
             kept: None,
+            recordings: None,
             environment: plumb_probe::environment(),
             null_ceilings: BTreeMap::new(),
         }
@@ -271,6 +275,7 @@ impl Bench {
             drop_caches: self.drop_caches,
             sim_run: request.sim_run,
             content_seed,
+            recordings: self.recordings,
         };
         let measured = plumb_engine::run(&workload, &setting, &mut evidence);
         let collected = evidence.collected();

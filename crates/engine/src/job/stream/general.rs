@@ -48,13 +48,19 @@ enum Remembers {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Before a loop.
-    Between { first: bool },
+    Between {
+        first: bool,
+    },
     Load,
     /// The flushes at the end of a loop.
-    Flush { file: usize },
+    Flush {
+        file: usize,
+    },
     ReadBack,
     /// Draws again what was written; so many draws of the load are left.
-    Redraw { left: u64 },
+    Redraw {
+        left: u64,
+    },
     Over,
 }
 

@@ -167,9 +167,7 @@ impl History {
                 let at = position(pieces, wanted)?;
                 pieces.get_mut(at)
             }
-            Pieces::Sorted(pieces) => {
-                pieces.get_mut(&wanted.place()).filter(|kept| kept.number == wanted.number)
-            }
+            Pieces::Sorted(pieces) => pieces.get_mut(&wanted.place()).filter(|kept| kept.number == wanted.number),
         }
     }
 

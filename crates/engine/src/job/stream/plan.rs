@@ -91,7 +91,9 @@ pub enum JobPlanError {
     #[error("a shift register goes through all blocks evenly, and follows no other law; use another `coverage`")]
     RegisterWithLaw,
     /// A block of the list is not there.
-    #[error("block {block} of the sequence is not there, as the range has {blocks}; use smaller numbers or a longer range")]
+    #[error(
+        "block {block} of the sequence is not there, as the range has {blocks}; use smaller numbers or a longer range"
+    )]
     SequenceBeyond {
         /// The block.
         block: u64,
@@ -151,11 +153,7 @@ impl JobPlan {
         let JobOps::Stream(stream) = &request.job.ops else { return Err(JobPlanError::Recorded) };
         let script = script(request, stream)?;
         check_alignment(&script, request.io_alignment_bytes)?;
-        Ok(JobPlan {
-            script: Arc::new(script),
-            ends_at_no_space: stream.fill_device,
-            moves: stream.moves(),
-        })
+        Ok(JobPlan { script: Arc::new(script), ends_at_no_space: stream.fill_device, moves: stream.moves() })
     }
 
     /// Bytes of the largest op that moves data: the size of a buffer.
@@ -199,7 +197,10 @@ impl JobPlan {
 
     fn used(&self) -> impl Iterator<Item = &Sizes> {
         let script = &*self.script;
-        Kind::ALL.into_iter().filter(|kind| script.sizes_by_order || uses(script, *kind)).map(|kind| &script.sizes[kind as usize])
+        Kind::ALL
+            .into_iter()
+            .filter(|kind| script.sizes_by_order || uses(script, *kind))
+            .map(|kind| &script.sizes[kind as usize])
     }
 }
 

@@ -57,7 +57,9 @@ impl Mix {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Way {
     /// One after another, with so many bytes between; wrapping, so that it is backwards where it would be negative.
-    Sequential { skip: u64 },
+    Sequential {
+        skip: u64,
+    },
     Random(Random),
 }
 

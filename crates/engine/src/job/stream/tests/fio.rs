@@ -152,7 +152,10 @@ fn one_kind() {
     for (name, does) in KINDS {
         compare(&format!("--rw={name}"), stream(does, sequential()));
         compare(&format!("--rw=rand{name}"), stream(does, random()));
-        compare(&format!("--rw=rand{name} --norandommap"), Stream { coverage: Coverage::Again, ..stream(does, random()) });
+        compare(
+            &format!("--rw=rand{name} --norandommap"),
+            Stream { coverage: Coverage::Again, ..stream(does, random()) },
+        );
     }
 }
 
@@ -290,12 +293,10 @@ fn limits() {
 #[test]
 fn sequences_with_steps() {
     for skip in [4096, 12288, -8192, -4096, 1 << 19] {
-        compare(
-            &format!("--rw=read:{skip}"),
-            stream(Does::Read, Order::Sequential { skip_bytes: skip }),
-        );
+        compare(&format!("--rw=read:{skip}"), stream(Does::Read, Order::Sequential { skip_bytes: skip }));
     }
-    let backwards = Stream { ranges: ranges(&[(128 * KIB, MIB)]), ..stream(Does::Write, Order::Sequential { skip_bytes: -8192 }) };
+    let backwards =
+        Stream { ranges: ranges(&[(128 * KIB, MIB)]), ..stream(Does::Write, Order::Sequential { skip_bytes: -8192 }) };
     compare_job("--rw=write:-8k --offset=128k", job(backwards), &[MIB + 128 * KIB], Handing::Inline);
 }
 
@@ -304,10 +305,7 @@ fn draws_for_several_ops() {
     let order = Order::Random { ops_per_draw: 8 };
     for (does, name) in [(Does::Read, "randread"), (Does::Mix(50), "randrw")] {
         for (sequencer, word) in [(Sequencer::Sequential, "sequential"), (Sequencer::Identical, "identical")] {
-            compare(
-                &format!("--rw={name}:8 --rw_sequencer={word}"),
-                Stream { sequencer, ..stream(does, order) },
-            );
+            compare(&format!("--rw={name}:8 --rw_sequencer={word}"), Stream { sequencer, ..stream(does, order) });
         }
     }
 }
@@ -361,9 +359,18 @@ fn zoned_laws() {
 fn trims_that_are_written_again() {
     compare("--rw=trimwrite", stream(Does::TrimWrite, sequential()));
     compare("--rw=randtrimwrite", stream(Does::TrimWrite, random()));
-    compare("--rw=randtrimwrite --bsrange=4k-16k", Stream { sizes: range(4096, 16384), ..stream(Does::TrimWrite, random()) });
-    compare("--rw=randtrimwrite --norandommap --loops=2", Stream { coverage: Coverage::Again, loops: 2, ..stream(Does::TrimWrite, random()) });
-    compare("--rw=trimwrite --number_ios=10 --loops=2", Stream { max_ops: Some(10), loops: 2, ..stream(Does::TrimWrite, sequential()) });
+    compare(
+        "--rw=randtrimwrite --bsrange=4k-16k",
+        Stream { sizes: range(4096, 16384), ..stream(Does::TrimWrite, random()) },
+    );
+    compare(
+        "--rw=randtrimwrite --norandommap --loops=2",
+        Stream { coverage: Coverage::Again, loops: 2, ..stream(Does::TrimWrite, random()) },
+    );
+    compare(
+        "--rw=trimwrite --number_ios=10 --loops=2",
+        Stream { max_ops: Some(10), loops: 2, ..stream(Does::TrimWrite, sequential()) },
+    );
 }
 
 #[test]
@@ -434,7 +441,12 @@ fn flushes() {
                 let files = Stream { ranges: ranges(&[(0, 256 * KIB)]), ..stream(does, order) };
                 let mut files = job(files);
                 files.syncs = syncs;
-                compare_job(&format!("--rw={name}{kind} --nrfiles=4 {options}"), files, &[256 * KIB; 4], Handing::Inline);
+                compare_job(
+                    &format!("--rw={name}{kind} --nrfiles=4 {options}"),
+                    files,
+                    &[256 * KIB; 4],
+                    Handing::Inline,
+                );
             }
         }
     };
