@@ -149,10 +149,6 @@ mod tests {
             (Ends::Run, Standing::Over, [true, true, true], true),
             (Ends::RunIfFailed, Standing::Over, [false, false, false], false),
             (Ends::RunIfFailed, Standing::Failed, [true, true, true], true),
-            (Ends::GroupsIfFailed(vec![1]), Standing::Over, [false, false, false], false),
-            (Ends::GroupsIfFailed(vec![1]), Standing::Failed, [false, true, false], false),
-            (Ends::PhaseIfFailed, Standing::Over, [false, false, false], false),
-            (Ends::PhaseIfFailed, Standing::Failed, [true, true, true], false),
         ] {
             let groups = [ends(rule.clone()), ends(Ends::Itself), ends(Ends::Itself)];
             let (control, mut course) = course(&groups, &[0, 1, 2]);

@@ -2,7 +2,7 @@
 
 use crate::live::{SeldomOthers, SoFar};
 use crate::run::Progress;
-use plumb_engine::{Live, Observer, TargetView};
+use plumb_engine::{Live, LoggedOp, Observer, PhaseNow, TargetView};
 use plumb_probe::clock::ClockWatch;
 use plumb_probe::conditions::ConditionWatch;
 use plumb_probe::counters::{self, SampleSet};
@@ -241,6 +241,18 @@ impl Observer for Evidence<'_> {
         self.progress.clock_starts(phase);
     }
 
+    fn tick_ns(&self) -> Option<u64> {
+        self.progress.tick_ns()
+    }
+
+    fn tick(&mut self, now: &dyn PhaseNow) {
+        self.progress.tick(now);
+    }
+
+    fn op_log(&mut self, phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
+        self.progress.op_log(phase, worker, ops);
+    }
+
     fn interval(&mut self, live: &Live) {
         let mut tier = Tier::Unknown;
         if let Some(around) = &mut self.around {
@@ -286,5 +298,6 @@ impl Observer for Evidence<'_> {
         let news = self.judge.phase_ended(self.workload, &self.measured, &self.observations);
         news.withdrawn.iter().for_each(|finding| self.progress.withdrawn(finding));
         news.found.iter().for_each(|finding| self.progress.found(finding));
+        self.progress.phase_ended(measured);
     }
 }

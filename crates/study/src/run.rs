@@ -9,10 +9,10 @@ use plumb_engine::replay::Recordings;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::{KeptFiles, TestDirs};
-use plumb_engine::{DropCaches, EngineError, Live, Setting};
+use plumb_engine::{DropCaches, EngineError, Live, LoggedOp, PhaseNow, Setting};
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
-use plumb_result::{Finding, Level, Measurement, Observations, RunResult, Seen, Tier, Tool};
+use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tier, Tool};
 use plumb_store::Store;
 use plumb_workload::validate::{Problem, validate};
 use plumb_workload::{Size, Target, Workload};
@@ -25,6 +25,16 @@ pub trait Progress {
     fn preparing(&mut self, _what: &str) {}
     /// The clock of a phase starts.
     fn clock_starts(&mut self, _phase: &str) {}
+    /// As [`plumb_engine::Observer::tick_ns`].
+    fn tick_ns(&self) -> Option<u64> {
+        None
+    }
+    /// As [`plumb_engine::Observer::tick`].
+    fn tick(&mut self, _now: &dyn PhaseNow) {}
+    /// As [`plumb_engine::Observer::op_log`].
+    fn op_log(&mut self, _phase: &str, _worker: &str, _ops: &mut dyn Iterator<Item = LoggedOp>) {}
+    /// A phase is over.
+    fn phase_ended(&mut self, _measured: &PhaseMeasurement) {}
     /// A second of a phase has passed, in which the bytes came from this tier.
     fn live(&mut self, _live: &Live, _tier: Tier) {}
     /// A finding above `note` has become true. Each is told once for each phase.

@@ -2,8 +2,10 @@
 
 mod disk;
 mod layout;
+mod logs;
 mod output;
 mod progress;
+mod report;
 mod run;
 mod translate;
 mod trigger;

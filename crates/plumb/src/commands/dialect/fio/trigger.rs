@@ -20,6 +20,11 @@ impl Watch {
         Watch { trigger: trigger.clone(), since: Instant::now(), is_pulled: false }
     }
 
+    /// Whether anything can pull it.
+    pub fn is_set(&self) -> bool {
+        self.trigger.file.is_some() || self.trigger.timeout.is_some()
+    }
+
     /// Looks whether it is time. Then the file is taken away, as fio does, the command is run, and the jobs are stopped.
     pub fn look(&mut self, stop: StopFlag) {
         let file = self.trigger.file.as_ref().filter(|path| Path::new(path).exists());
