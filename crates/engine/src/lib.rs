@@ -36,6 +36,7 @@ pub mod sim;
 mod simulate;
 pub mod source;
 mod staff;
+mod steady_groups;
 mod summary;
 mod targets;
 pub mod testdir;

@@ -324,6 +324,35 @@ impl Reading {
     }
 }
 
+/// What was done with data, without distributions.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Work {
+    pub(crate) count: u64,
+    pub(crate) bytes: u64,
+    pub(crate) service_sum_ns: u64,
+}
+
+impl Work {
+    /// What was done since an earlier reading.
+    pub(crate) fn since(&self, earlier: &Work) -> Work {
+        Work {
+            count: self.count - earlier.count,
+            bytes: self.bytes - earlier.bytes,
+            service_sum_ns: self.service_sum_ns.wrapping_sub(earlier.service_sum_ns),
+        }
+    }
+}
+
+impl std::iter::Sum for Work {
+    fn sum<I: Iterator<Item = Work>>(all: I) -> Work {
+        all.fold(Work::default(), |sum, one| Work {
+            count: sum.count + one.count,
+            bytes: sum.bytes + one.bytes,
+            service_sum_ns: sum.service_sum_ns.wrapping_add(one.service_sum_ns),
+        })
+    }
+}
+
 /// Whether workers of a phase have a ramp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ramps {
@@ -367,6 +396,22 @@ impl Cells {
     /// Reads every worker's cells.
     pub(crate) fn read(&self) -> Vec<Reading> {
         (0..self.workers.len()).map(|number| self.read_worker(number)).collect()
+    }
+
+    /// What a worker has done with data in its measured time, of all kinds: a page is read, and no distributions.
+    pub(crate) fn work(&self, number: usize) -> Work {
+        let cells = self.worker(number);
+        let kinds = kinds_of(cells.used.load(Relaxed)).filter(|kind| kind.moves_bytes());
+        kinds
+            .map(|kind| {
+                let words = &cells.kinds[kind as usize];
+                Work {
+                    count: words.count.load(Relaxed),
+                    bytes: words.bytes.load(Relaxed),
+                    service_sum_ns: words.service.sum_ns.load(Relaxed),
+                }
+            })
+            .sum()
     }
 
     /// What a worker has done in its measured time: a page is read, and no distributions.
