@@ -188,7 +188,7 @@ impl General {
     fn load(&mut self) -> Step {
         let dry = self.is_dry();
         let trims_waiting = matches!(&self.remembers, Remembers::Pieces(history) if history.trims_waiting());
-        if !trims_waiting && !(self.script.limits.until_time && !dry) && self.is_enough() {
+        if !trims_waiting && (dry || !self.script.limits.until_time) && self.is_enough() {
             return Step::End;
         }
         let by_bytes = !self.script.limits.until_time || self.script.verifying.is_some();
@@ -252,7 +252,7 @@ impl General {
             && !dry
             && history.len() > 0
         {
-            let begins = self.verify_batch == 0 && history.len() % backlog == 0 && counts.last != Kind::Read;
+            let begins = self.verify_batch == 0 && history.len().is_multiple_of(backlog) && counts.last != Kind::Read;
             if begins {
                 self.verify_batch = verifying.batch;
             }
@@ -278,7 +278,7 @@ impl General {
         }
         if self.trim_batch > 0 {
             self.trim_batch -= 1;
-        } else if history.len() % backlog == 0 && counts.last != Kind::Read {
+        } else if history.len().is_multiple_of(backlog) && counts.last != Kind::Read {
             self.trim_batch = amid.batch.map_or(backlog, u64::from);
             self.drains = true;
         } else {

@@ -53,6 +53,7 @@ mod draws;
 mod general;
 mod history;
 mod machine;
+mod places;
 mod plain;
 mod plan;
 mod script;

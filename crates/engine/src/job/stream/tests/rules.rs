@@ -161,9 +161,9 @@ proptest! {
         }
     }
 
-    /// Each byte that was written last by some write is read back once, with that write's number.
+    /// What is read back carries the number of the last write there.
     #[test]
-    fn all_that_was_written_is_read_back(stream in any_stream(), handing in handing(), backlog in proptest::option::of(1..40u64)) {
+    fn read_back_knows_the_last_write(stream in any_stream(), handing in handing(), backlog in proptest::option::of(1..40u64)) {
         let stream = Stream { loops: 1, ..stream };
         if stream.trims {
             return Ok(());
