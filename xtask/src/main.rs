@@ -12,7 +12,8 @@ const USAGE: &str = "\
 cargo xtask test [ARGS…]   install the Debian packages that the tests need (as root), then run every test;
                            ARGS go to `cargo test`
 cargo xtask bench NAME     time Plumb against its peers, side by side, and print ratios; NAME is
-                           `engine` (the hot loop against fio) or `flows` (file sets against bare system calls);
+                           `engine` (the hot loop against fio), `fio` (fio's command lines through both) or
+                           `flows` (file sets against bare system calls);
                            --rounds N, and --binary FILE instead of a release build
 cargo xtask calibrate      how often Plumb is right and wrong on simulated devices, against its bars;
                            --scale small|full, --seed N, --only SCENARIO, --tell N (of so many trials, in words)
@@ -24,6 +25,7 @@ fn main() -> Result<()> {
     match arguments.as_slice() {
         ["test", rest @ ..] => test(rest),
         ["bench", "engine", rest @ ..] => bench::engine(&bench::Options::parse(rest)?),
+        ["bench", "fio", rest @ ..] => bench::dialect(&bench::Options::parse(rest)?),
         ["bench", "flows", rest @ ..] => bench::flows(&bench::Options::parse(rest)?),
         ["calibrate", rest @ ..] => calibrate::run(&calibrate::Options::parse(rest)?),
         ["musl"] => musl(),

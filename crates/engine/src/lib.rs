@@ -44,6 +44,7 @@ mod worker;
 
 pub use backend::Errno;
 pub use job::files::JobFilesError;
+pub use job::replay;
 pub use observer::{Nobody, Observer, PhaseNow, TargetView, WorkerNow, WorkerState};
 pub use oplog::LoggedOp;
 pub use phase::{INTERVAL_NS, Live, PhaseError};

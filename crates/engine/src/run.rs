@@ -3,6 +3,7 @@
 use crate::control::CommonLimit;
 use crate::guard::{Guard, Permissions, Refusal};
 use crate::job::files::JobFilesError;
+use crate::job::replay::Recordings;
 use crate::observer::{Observer, PhaseNow, TargetView};
 use crate::oplog::LoggedOp;
 use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
@@ -38,6 +39,8 @@ pub struct Setting<'a> {
     pub sim_run: SimRun,
     /// Different in every run, so that no two runs write the same bytes; ops do not depend on it.
     pub content_seed: u64,
+    /// Opens the recordings of jobs that replay one.
+    pub recordings: Option<&'a dyn Recordings>,
 }
 
 /// Why a workload could not be run.

@@ -133,7 +133,7 @@ pub(crate) fn staff(
                 worker.body()
             }
             Work::Busy(busy) => BusyWorker { busy: *busy, io_workers: io_workers(phase) }.body(),
-            Work::Exec(exec) => ExecWorker { exec: exec.clone(), output: setting.base.join(seat.group_name()) }.body(),
+            Work::Exec(exec) => ExecWorker { exec: exec.clone(), name: seat.group_name() }.body(),
         };
         let is_null = matches!(targets.get(&seat.group.target), Some(OpenTarget::Null { .. }));
         if writes(seat.group) && !is_null && !staffed.written.contains(&seat.group.target) {

@@ -3,7 +3,7 @@
 use crate::clock::Ticks;
 use crate::phase::{Coordinator, PhaseRun};
 use crate::recorder::Reading;
-use plumb_result::{EndMeasurement, Interval, OpCounts, PhaseMeasurement, WorkerMeasurement};
+use plumb_result::{DepthSearched, EndMeasurement, Interval, OpCounts, PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
@@ -172,10 +172,7 @@ impl Coordinator {
             major_faults: counted(&report.major_faults),
             minor_faults: counted(&report.minor_faults),
             pid: u32::try_from(report.pid.load(Relaxed)).ok().filter(|&pid| pid != 0),
-            depth_search: report
-                .search
-                .depth()
-                .map(|depth| plumb_result::measurement::DepthSearched { depth, found: report.search.is_over() }),
+            depth_search: report.search.depth().map(|depth| DepthSearched { depth, found: report.search.is_over() }),
             steady: None,
         }
     }

@@ -147,6 +147,20 @@ impl Desk<'_> {
     #[cold]
     #[inline(never)]
     fn goes_on<S: Source>(&mut self, source: &mut S, now: Ticks) -> bool {
+        let goes_on = self.ramp_ends(now);
+        if goes_on {
+            source.ramp_ended();
+        }
+        goes_on
+    }
+
+    /// Whether a worker without a source shall end.
+    pub(crate) fn stops_at(&mut self, now: Ticks) -> bool {
+        self.control.stops_at(now) && !self.ramp_ends(now)
+    }
+
+    /// True where the ramp ends with the worker's deadline: what is measured begins now.
+    fn ramp_ends(&mut self, now: Ticks) -> bool {
         let Some(ramp) = self.ramp.take() else { return false };
         let deadline = ramp.time.map_or(Ticks::MAX, |time| now.saturating_add(time)).min(self.control.deadline());
         if now >= self.control.deadline() || !self.control.move_deadline(ramp.ends_at, deadline) {
@@ -154,7 +168,6 @@ impl Desk<'_> {
         }
         self.budget = ramp.budget.unwrap_or(self.budget);
         self.budget.shares_limit = ramp.shares_limit;
-        source.ramp_ended();
         if let Some(log) = &mut self.log {
             log.set_in_ramp(false);
         }
@@ -273,12 +286,18 @@ where
                     return ended;
                 }
             };
+            let in_ramp = desk.ramp.is_some();
             match desk.wait(source, at) {
                 Waited::Until(at) => now = at,
                 Waited::Stopped => {
                     source.failed(op);
                     return Ended::Stopped;
                 }
+            }
+            // An op that was drawn in the ramp and starts after it is one of those that count.
+            if in_ramp && desk.ramp.is_none() && !desk.budget.take(&desk.control, op) {
+                source.failed(op);
+                return Ended::Done;
             }
         };
         let start = if reads_start { clock.now() } else { now };
@@ -305,7 +324,7 @@ where
             Err(errno) => {
                 source.failed(op);
                 pacer.completed(op.kind(), 0, clock.ns_between(start, now), now);
-                if desk.is_end(op, errno) {
+                if errno == Errno::ENDED || desk.is_end(op, errno) {
                     return Ended::Done;
                 }
                 if desk.fault(op, backend.path_of(op), Some(errno.0), errno.text()) {
@@ -512,15 +531,20 @@ where
     let mut draining = false;
     loop {
         let now = clock.now();
-        if flying.ended.is_none() && desk.control.stops_at(now) && !desk.goes_on(source, now) {
-            flying.ended = Some(Ended::Stopped);
+        if flying.ended.is_none() && desk.control.stops_at(now) {
+            if !desk.goes_on(source, now) {
+                flying.ended = Some(Ended::Stopped);
+            } else if early.is_some_and(|op| !desk.budget.take(&desk.control, &op)) {
+                // It was drawn in the ramp, and starts after it.
+                flying.ended = Some(Ended::Done);
+            }
         }
         let mut wake_at = None;
         // Whether the next op waits for one in flight.
         let mut after_next = false;
         let free_before = flying.free;
-        if drains {
-            draining = free_before == 0 || (draining && depth - free_before > queue.refill_at as usize);
+        if draining && depth - free_before <= queue.refill_at as usize {
+            draining = false;
         }
         while flying.ended.is_none()
             && !draining
@@ -560,6 +584,7 @@ where
             backend.submit(&op, slot);
             flying.flights[slot as usize] = Some(Flight { op, intended, start: now });
         }
+        draining |= drains && flying.free == 0;
         if flying.free == depth {
             match (flying.ended, wake_at) {
                 (Some(ended), _) => return Ok(ended),
@@ -662,3 +687,6 @@ fn reap<B, P>(
         }
     });
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,6 +44,20 @@ pub struct Common {
     pub plumb_allow: Option<String>,
 }
 
+impl Common {
+    /// What the environment says, for words that are not Plumb's own.
+    pub fn of_environment() -> Common {
+        let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        Common {
+            json: false,
+            db: std::env::var_os("PLUMB_DB").filter(|value| !value.is_empty()).map(PathBuf::from),
+            destroy: Vec::new(),
+            no_store: false,
+            plumb_allow: text("PLUMB_ALLOW"),
+        }
+    }
+}
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {

@@ -14,6 +14,8 @@ pub enum End {
     AssertedFalse,
     /// What another tool ends with 1: its words are wrong, or it cannot do what they ask.
     DialectFailed,
+    /// So many jobs of another tool failed, or the code that it ends with.
+    DialectCode(u8),
     /// The command line or the plan is wrong.
     Usage,
     /// Done, but rejected by checks.
@@ -32,6 +34,7 @@ impl End {
         ExitCode::from(match self {
             End::Done => 0,
             End::AssertedFalse | End::DialectFailed => 1,
+            End::DialectCode(code) => code,
             End::Usage => 2,
             End::Rejected => 3,
             End::Io => 4,

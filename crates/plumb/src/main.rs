@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod exit;
 mod progress;
+mod recordings;
 mod room;
 mod session;
 
@@ -18,7 +19,7 @@ fn main() -> ExitCode {
     let called = words.next().map(std::path::PathBuf::from).unwrap_or_default();
     let ended = if called.file_name() == Some("fio".as_ref()) {
         let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
-        commands::dialect::as_fio(&words)
+        commands::dialect::fio::as_fio(&words, &args::Common::of_environment())
     } else {
         run(&Arguments::parse())
     };
@@ -42,7 +43,7 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         Command::Run(arguments) => commands::run::run(arguments, common),
         Command::Sweep(arguments) => commands::sweep::run(arguments, common),
         Command::Audit(arguments) => commands::audit::run(arguments, common),
-        Command::As { tool: Tool::Words(words) } => commands::dialect::run(words),
+        Command::As { tool: Tool::Words(words) } => commands::dialect::run(words, common),
         Command::Check { path } => commands::check::run(path, common),
         Command::Explain { code } => commands::explain::run(code.as_deref(), common),
         Command::List { tag, number } => commands::store::list(tag.as_deref(), *number, common),

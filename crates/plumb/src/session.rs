@@ -62,7 +62,9 @@ pub fn bench(common: &Common) -> Result<Bench, Stopped> {
     let mut permissions = common.plumb_allow.as_deref().map_or_else(Permissions::none, Permissions::parse);
     // A serial is one word as typed; only PLUMB_ALLOW is a list.
     permissions.extend(Permissions { allow: common.destroy.iter().cloned().map(Allow::Named).collect() });
-    Ok(Bench::new(store, stop, permissions, test_dirs()))
+    let mut bench = Bench::new(store, stop, permissions, test_dirs());
+    bench.recordings = Some(&crate::recordings::OnDisk);
+    Ok(bench)
 }
 
 /// How pages on standard output are set: `NO_COLOR`, the terminal's width and pipes respected.

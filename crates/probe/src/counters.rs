@@ -121,6 +121,10 @@ fn parse_stat(text: &str) -> Result<DeviceCounters, String> {
             busy_ms: f[9],
             weighted_ms: f[10],
             discard_bytes: f[13].saturating_mul(SECTOR_BYTES),
+            read_merges: f[1],
+            write_merges: f[5],
+            read_ms: f[3],
+            write_ms: f[7],
         }),
         _ => Err(format!("block statistics have {count} fields, at least 11 were expected")),
     }
@@ -230,6 +234,7 @@ mod tests {
         let new = diskstats(text, "nvme0n1p2").unwrap();
         assert_eq!((new.busy_ms, new.weighted_ms), (3, 4));
         assert_eq!((new.flushes, new.discard_bytes), (Some(9), 24 * 512));
+        assert_eq!((old.read_ms, old.write_ms, old.read_merges, old.write_merges), (5, 7, 0, 0));
         let ancient = diskstats(text, "sda1").unwrap();
         assert_eq!((ancient.read_bytes, ancient.write_bytes), (80 * 512, 160 * 512));
         assert!(diskstats(text, "sda2").unwrap_err().contains("3 fields"));

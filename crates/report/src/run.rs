@@ -191,7 +191,7 @@ fn is_other_op(metric: &Metric, kind: OpKind) -> bool {
 
 fn depth_label(result: &RunResult, phase: &str) -> Option<String> {
     let phase = result.workload.phase.iter().find(|candidate| candidate.name == phase)?;
-    let blocks = phase.workers.iter().filter(|group| matches!(group.work, Work::Blocks(_)));
+    let blocks = phase.workers.iter().filter(|group| matches!(group.work, Work::Blocks(_) | Work::Job(_)));
     let in_flight: u32 = blocks.map(|group| group.depth * group.count).sum();
     (in_flight > 1).then(|| format!("(depth {in_flight})"))
 }

@@ -299,6 +299,18 @@ pub struct DeviceCounters {
     pub weighted_ms: u64,
     /// Bytes discarded.
     pub discard_bytes: u64,
+    /// Reads that were merged into others before they reached the device.
+    #[serde(default)]
+    pub read_merges: u64,
+    /// The same of writes.
+    #[serde(default)]
+    pub write_merges: u64,
+    /// Time that read requests took, added up, ms.
+    #[serde(default)]
+    pub read_ms: u64,
+    /// The same of write requests.
+    #[serde(default)]
+    pub write_ms: u64,
 }
 
 /// `/proc/self/io`, of Plumb's own processes together.

@@ -2,7 +2,7 @@
 
 use crate::live::{SeldomOthers, SoFar};
 use crate::run::Progress;
-use plumb_engine::{Live, Observer, TargetView};
+use plumb_engine::{Live, LoggedOp, Observer, PhaseNow, TargetView};
 use plumb_probe::clock::ClockWatch;
 use plumb_probe::conditions::ConditionWatch;
 use plumb_probe::counters::{self, SampleSet};
@@ -25,6 +25,7 @@ pub(crate) struct Ledger<'a> {
     pub(crate) started_at: &'a str,
     pub(crate) tool: &'a Tool,
     pub(crate) command: &'a str,
+    pub(crate) dialect: Option<&'a str>,
 }
 
 /// Collects the observations of a run.
@@ -199,7 +200,7 @@ impl Observer for Evidence<'_> {
                 started_at: ledger.started_at,
                 tool: ledger.tool,
                 command: ledger.command,
-                dialect: None,
+                dialect: ledger.dialect,
                 workload,
                 environment,
                 targets,
@@ -230,13 +231,26 @@ impl Observer for Evidence<'_> {
         });
     }
 
-    fn clock_starts(&mut self, _phase: &str) {
+    fn clock_starts(&mut self, phase: &str) {
         let remote =
             self.observations.targets.values().any(|facts| facts.filesystem.value().is_some_and(|fs| fs.remote));
         if let Some(around) = &mut self.around {
             around.limits = Some(LimitWatch::start(if remote { Network::Watched } else { Network::Ignored }));
             around.observations.before = counters::sample(&self.samples);
         }
+        self.progress.clock_starts(phase);
+    }
+
+    fn tick_ns(&self) -> Option<u64> {
+        self.progress.tick_ns()
+    }
+
+    fn tick(&mut self, now: &dyn PhaseNow) {
+        self.progress.tick(now);
+    }
+
+    fn op_log(&mut self, phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
+        self.progress.op_log(phase, worker, ops);
     }
 
     fn interval(&mut self, live: &Live) {
@@ -284,5 +298,6 @@ impl Observer for Evidence<'_> {
         let news = self.judge.phase_ended(self.workload, &self.measured, &self.observations);
         news.withdrawn.iter().for_each(|finding| self.progress.withdrawn(finding));
         news.found.iter().for_each(|finding| self.progress.found(finding));
+        self.progress.phase_ended(measured);
     }
 }

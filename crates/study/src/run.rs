@@ -5,13 +5,14 @@ use crate::fit::{Policies, fit};
 use crate::place::free_bytes;
 use jiff::Timestamp;
 use plumb_engine::guard::{Permissions, Refusal};
+use plumb_engine::replay::Recordings;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::{KeptFiles, TestDirs};
-use plumb_engine::{DropCaches, EngineError, Live, Setting};
+use plumb_engine::{DropCaches, EngineError, Live, LoggedOp, PhaseNow, Setting};
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
-use plumb_result::{Finding, Level, Measurement, Observations, RunResult, Seen, Tier, Tool};
+use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tier, Tool};
 use plumb_store::Store;
 use plumb_workload::validate::{Problem, validate};
 use plumb_workload::{Size, Target, Workload};
@@ -22,6 +23,18 @@ use std::path::Path;
 pub trait Progress {
     /// Something slow goes on that is not measured.
     fn preparing(&mut self, _what: &str) {}
+    /// The clock of a phase starts.
+    fn clock_starts(&mut self, _phase: &str) {}
+    /// As [`plumb_engine::Observer::tick_ns`].
+    fn tick_ns(&self) -> Option<u64> {
+        None
+    }
+    /// As [`plumb_engine::Observer::tick`].
+    fn tick(&mut self, _now: &dyn PhaseNow) {}
+    /// As [`plumb_engine::Observer::op_log`].
+    fn op_log(&mut self, _phase: &str, _worker: &str, _ops: &mut dyn Iterator<Item = LoggedOp>) {}
+    /// A phase is over.
+    fn phase_ended(&mut self, _measured: &PhaseMeasurement) {}
     /// A second of a phase has passed, in which the bytes came from this tier.
     fn live(&mut self, _live: &Live, _tier: Tier) {}
     /// A finding above `note` has become true. Each is told once for each phase.
@@ -51,6 +64,8 @@ pub struct Bench {
     pub drop_caches: DropCaches,
     /// Files that runs share while this is set, each laid out once.
     pub kept: Option<KeptFiles>,
+    /// Opens the recordings of jobs that replay one.
+    pub recordings: Option<&'static dyn Recordings>,
     environment: Environment,
     null_ceilings: BTreeMap<u32, Seen<f64>>,
 }
@@ -65,6 +80,8 @@ pub struct RunRequest<'a> {
     pub base: &'a Path,
     /// As typed, for the record.
     pub command: &'a str,
+    /// The tool whose language it was typed in, `fio`; `None` for Plumb's own.
+    pub dialect: Option<&'a str>,
     /// Which run of a comparison this is, for simulated devices.
     pub sim_run: SimRun,
 }
@@ -183,6 +200,7 @@ impl Bench {
             test_dirs,
             drop_caches: DropCaches::Never,
             kept: None,
+            recordings: None,
             environment: plumb_probe::environment(),
             null_ceilings: BTreeMap::new(),
         }
@@ -245,6 +263,7 @@ impl Bench {
             started_at: &started_at,
             tool: &tool,
             command: request.command,
+            dialect: request.dialect,
         });
         let mut evidence = Evidence::new(&workload, &environment, request.base, null_ceiling, ledger, progress);
         let setting = Setting {
@@ -256,6 +275,7 @@ impl Bench {
             drop_caches: self.drop_caches,
             sim_run: request.sim_run,
             content_seed,
+            recordings: self.recordings,
         };
         let measured = plumb_engine::run(&workload, &setting, &mut evidence);
         let collected = evidence.collected();

@@ -29,6 +29,7 @@ fn findings(bench: &mut Bench, workload: &Workload, seed: u64) -> Vec<Finding> {
         policies: Policies::Fitted,
         base: Path::new("/tmp"),
         command: "test",
+        dialect: None,
         sim_run: SimRun { seed, run_index: 0, plot_index: 0 },
     };
     bench.run(&request, &mut Silent).expect("a simulated run").result.checks

@@ -186,6 +186,11 @@ impl<'a> PhaseView<'a> {
     }
 
     /// Time comes from the simulated device, so that the machine's clocks and processors say nothing.
+    /// What the page cache was asked to be.
+    pub(crate) fn cache(&self) -> plumb_workload::CachePolicy {
+        plan::cache(self.plan)
+    }
+
     pub(crate) fn is_virtual_time(&self) -> bool {
         self.measured.clock == "virtual"
     }

@@ -3,6 +3,7 @@
 use crate::evidence::PhaseView;
 use crate::plan;
 use plumb_result::{Interval, PhaseMeasurement};
+use plumb_workload::job::{JobOps, Law};
 use plumb_workload::{CachePolicy, OpKind, Pattern, Work, WorkerGroup};
 
 /// A pass shorter than this has no rate that one-second intervals can show.
@@ -13,7 +14,7 @@ pub(crate) const MIN_PASS_NS: u64 = 2_000_000_000;
 pub(crate) fn within(view: &PhaseView<'_>, kind: OpKind) -> Option<f64> {
     let alone = view.traffic.app_read + view.traffic.app_write == moved(view.measured, kind);
     let even = view.plan.workers.iter().all(goes_over_evenly) && plan::is_closed(view.plan);
-    if view.plan.cache != CachePolicy::Direct || !alone || !even {
+    if view.cache() != CachePolicy::Direct || !alone || !even {
         return None;
     }
     let range = view.measured.working_set_bytes.filter(|range| *range > 0)?;
@@ -40,7 +41,7 @@ pub(crate) fn against_earlier(view: &PhaseView<'_>, kind: OpKind) -> Option<Agai
     let position = view.earlier.iter().position(|measured| {
         let plan = view.workload.phase.iter().find(|plan| plan.name == measured.name);
         plan.is_some_and(|plan| {
-            plan.cache == view.plan.cache && plan.end == view.plan.end && plan.workers == view.plan.workers
+            crate::plan::cache(plan) == view.cache() && plan.end == view.plan.end && plan.workers == view.plan.workers
         })
     })?;
     let alike = &view.earlier[position];
@@ -64,7 +65,12 @@ fn moved(measured: &PhaseMeasurement, kind: OpKind) -> u64 {
 }
 
 fn goes_over_evenly(group: &WorkerGroup) -> bool {
-    plan::covers_once(group) || matches!(&group.work, Work::Blocks(blocks) if blocks.pattern == Pattern::Random)
+    let uniform = match &group.work {
+        Work::Blocks(blocks) => blocks.pattern == Pattern::Random,
+        Work::Job(job) => matches!(&job.ops, JobOps::Stream(stream) if stream.law == Law::Uniform),
+        Work::Flow(_) | Work::Busy(_) | Work::Exec(_) => false,
+    };
+    plan::covers_once(group) || uniform
 }
 
 /// When so many bytes had been moved, by interpolation within the interval.

@@ -1,6 +1,7 @@
 //! What a phase was asked to do, read from the workload.
 
-use plumb_workload::{Backend, OpKind, Pace, Pattern, Phase, Step, Work, WorkerGroup};
+use plumb_workload::job::{ByKind, Coverage, JobOps, JobPace, Order};
+use plumb_workload::{Backend, CachePolicy, Flush, Job, OpKind, Pace, Pattern, Phase, Step, Work, WorkerGroup};
 use std::collections::BTreeSet;
 
 /// The kinds of op that the phase is meant to make; each of them owes a number.
@@ -89,9 +90,19 @@ pub(crate) fn target_names(phase: &Phase) -> Vec<&str> {
 /// Every worker goes as fast as it can, without a rate, think time or delays.
 pub(crate) fn is_closed(phase: &Phase) -> bool {
     phase.workers.iter().all(|group| {
-        let waits = matches!(&group.work, Work::Flow(flow) if delays(&flow.steps));
+        let waits = match &group.work {
+            Work::Flow(flow) => delays(&flow.steps),
+            Work::Job(job) => paces(&job.pace),
+            Work::Blocks(_) | Work::Busy(_) | Work::Exec(_) => false,
+        };
         matches!(group.pace, Pace::Closed) && !waits
     })
+}
+
+/// A job keeps to a rate or pauses.
+fn paces(pace: &JobPace) -> bool {
+    let free = JobPace { longest_op: pace.longest_op, latency_goal: pace.latency_goal, ..JobPace::default() };
+    *pace != free
 }
 
 fn delays(steps: &[Step]) -> bool {
@@ -105,11 +116,18 @@ fn delays(steps: &[Step]) -> bool {
 
 /// The shortest mean gap between the due times of an open load, ns; `None` where no worker has due times.
 pub(crate) fn shortest_interval_ns(phase: &Phase) -> Option<f64> {
+    let of_jobs = phase.workers.iter().filter_map(|group| match &group.work {
+        Work::Job(job) => {
+            let ByKind { read, write, trim } = job.pace.ops_per_second;
+            [read, write, trim].into_iter().flatten().map(|rate| 1e9 / rate.0).reduce(f64::min)
+        }
+        _ => None,
+    });
     let rates = phase.workers.iter().filter_map(|group| match group.pace {
         Pace::Open { rate, .. } if rate.0 > 0.0 => Some(1e9 / rate.0),
         _ => None,
     });
-    rates.reduce(f64::min)
+    rates.chain(of_jobs).reduce(f64::min)
 }
 
 /// A worker that waits by spinning, so that its processor time says nothing.
@@ -130,8 +148,62 @@ pub(crate) fn covers_once(group: &WorkerGroup) -> bool {
                 Pattern::Sequential | Pattern::Reverse | Pattern::Stride { .. } | Pattern::Permutation
             )
         }
-        Work::Flow(_) | Work::Job(_) | Work::Busy(_) | Work::Exec(_) => false,
+        Work::Job(job) => match &job.ops {
+            JobOps::Stream(stream) => {
+                matches!(stream.order, Order::Sequential { skip_bytes: 0 }) || stream.coverage != Coverage::Again
+            }
+            JobOps::Recording(_) => false,
+        },
+        Work::Flow(_) | Work::Busy(_) | Work::Exec(_) => false,
     }
+}
+
+/// What the page cache was asked to be. Jobs open their files by rules of their own: where all of them go around the
+/// cache, so does the phase.
+pub(crate) fn cache(phase: &Phase) -> CachePolicy {
+    let all_direct = has_jobs(phase) && only_jobs(phase) && jobs(phase).all(|job| job.files.direct);
+    if all_direct { CachePolicy::Direct } else { phase.cache }
+}
+
+fn jobs(phase: &Phase) -> impl Iterator<Item = &Job> {
+    phase.workers.iter().filter_map(|group| match &group.work {
+        Work::Job(job) => Some(&**job),
+        _ => None,
+    })
+}
+
+fn only_jobs(phase: &Phase) -> bool {
+    phase.workers.iter().all(|group| matches!(group.work, Work::Job(_) | Work::Busy(_) | Work::Exec(_)))
+}
+
+/// All that moves bytes is block I/O.
+pub(crate) fn is_block_io(phase: &Phase) -> bool {
+    phase.workers.iter().all(|group| !matches!(group.work, Work::Flow(_)))
+}
+
+/// Block I/O that writes.
+pub(crate) fn writes(work: &Work) -> bool {
+    match work {
+        Work::Blocks(blocks) => blocks.mix.write > 0,
+        Work::Job(job) => job.moves().write,
+        Work::Flow(_) | Work::Busy(_) | Work::Exec(_) => false,
+    }
+}
+
+/// Everything that was written is flushed at the end.
+pub(crate) fn flushes_at_end(phase: &Phase) -> bool {
+    let by_jobs = || {
+        let mut writers = jobs(phase).filter(|job| job.moves().write).peekable();
+        let there = writers.peek().is_some();
+        let flush = |job: &Job| job.syncs.at_end || job.syncs.at_close || job.syncs.file_system_at_end;
+        there && only_jobs(phase) && writers.all(flush)
+    };
+    matches!(phase.end.flush, Flush::Fsync | Flush::Fdatasync) || by_jobs()
+}
+
+/// Jobs are among the workers: whoever wrote them speaks fio's language, and remedies should too.
+pub(crate) fn has_jobs(phase: &Phase) -> bool {
+    jobs(phase).next().is_some()
 }
 
 /// Removes or shortens files, so that what it wrote need never reach a device.
@@ -182,6 +254,27 @@ mod tests {
         ];
         let phase = flow(vec![Step::Loop { times: 2, steps: vec![stat, Step::Mix { choices }] }]);
         assert_eq!(expected_kinds(&phase), BTreeSet::from([OpKind::Stat, OpKind::Mkdir]));
+    }
+
+    #[test]
+    fn a_phase_of_direct_jobs_goes_around_the_cache() {
+        let phase = |direct| {
+            let scene = Scene::writing(1000).job(|job| job.files.direct = direct);
+            scene.workload.phase[0].clone()
+        };
+        assert_eq!(cache(&phase(true)), CachePolicy::Direct);
+        assert_eq!(cache(&phase(false)), phase(false).cache);
+    }
+
+    #[test]
+    fn a_job_with_a_rate_does_not_go_as_fast_as_it_can() {
+        let rate = Some(plumb_workload::PerSecond(1000.0));
+        let phase = |pace: JobPace| Scene::writing(1000).job(|job| job.pace = pace).workload.phase[0].clone();
+        let rated =
+            phase(JobPace { ops_per_second: ByKind { write: rate, ..ByKind::default() }, ..JobPace::default() });
+        assert!(!is_closed(&rated));
+        assert_eq!(shortest_interval_ns(&rated), Some(1e6));
+        assert!(is_closed(&phase(JobPace::default())));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use crate::text;
 use plumb_result::Interval;
 use plumb_stats::change::{ChangePoint, History, WITHIN_RUN_MAGNITUDE, history, within_run};
 use plumb_stats::trend::{mann_kendall, theil_sen};
-use plumb_workload::{CachePolicy, Flush, OpKind, Work};
+use plumb_workload::{CachePolicy, OpKind};
 
 /// An interval shorter than this says nothing of a rate: the last one of a phase.
 const MIN_INTERVAL_NS: u64 = 500_000_000;
@@ -34,7 +34,7 @@ impl Series {
     /// Of all kinds of op together: bytes of block I/O, else ops. What follows the first worker's end (others that are
     /// still busy, a flush inside the clock) is no part of it.
     pub(crate) fn of(view: &PhaseView<'_>) -> Series {
-        let is_block_io = view.plan.workers.iter().all(|group| matches!(group.work, Work::Blocks(_)));
+        let is_block_io = plan::is_block_io(view.plan);
         let unit = if is_block_io && view.measured.bytes() > 0 { Unit::Bytes } else { Unit::Ops };
         let amount = |interval: &Interval| -> u64 {
             interval.ops.values().map(|op| if unit == Unit::Bytes { op.bytes } else { op.count }).sum()
@@ -148,12 +148,13 @@ pub(crate) fn mean(rates: &[f64]) -> f64 {
 pub(crate) fn memory_takes_the_writes(view: &PhaseView<'_>) -> bool {
     let flushes = view.ops(OpKind::Fsync) + view.ops(OpKind::Fdatasync);
     let changes = view.ops(OpKind::Write) > 0 || plan::changes_names(view.plan);
-    view.plan.cache != CachePolicy::Direct && changes && flushes == 0
+    view.cache() != CachePolicy::Direct && changes && flushes == 0
 }
 
 /// Nothing made the phase's writes durable while the clock ran.
 pub(crate) fn left_in_memory(view: &PhaseView<'_>) -> bool {
-    let waited = matches!(view.plan.end.flush, Flush::Fsync | Flush::Fdatasync) && view.measured.end.inside_clock;
+    let inside = view.measured.end.inside_clock || plan::has_jobs(view.plan);
+    let waited = plan::flushes_at_end(view.plan) && inside;
     memory_takes_the_writes(view) && !waited
 }
 

@@ -1,16 +1,38 @@
 //! What beneath a target makes bytes smaller, and what content gives way to it.
 
 use plumb_result::observe::{BlockLayer, LayerKind, TargetFacts};
-use plumb_workload::{Content, Target, Workload};
+use plumb_workload::job::JobContent;
+use plumb_workload::{Content, Target, Work, Workload};
 
 /// What is written to a target; what has no content of its own counts as random.
 pub(crate) fn content(workload: &Workload, target: &str) -> Content {
+    let mut groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == target);
+    let job = groups.find_map(|group| match &group.work {
+        Work::Job(job) if job.moves().write => Some(job),
+        _ => None,
+    });
+    if let Some(job) = job {
+        return of_job(&job.content);
+    }
     match workload.target.get(target) {
         Some(Target::File(target)) => target.content,
         Some(Target::Files(target)) => target.content,
         Some(Target::Tree(target)) => target.content,
         Some(Target::Device(target)) => target.content,
         Some(Target::JobFiles(_) | Target::Null(_) | Target::Sim(_)) | None => Content::Random,
+    }
+}
+
+/// What a job's blocks are to something that makes bytes smaller.
+fn of_job(content: &JobContent) -> Content {
+    match (content.zero || content.compress_percent >= 100, content.pattern.is_empty()) {
+        (true, _) => Content::Zero,
+        // A pattern repeats itself within a few bytes.
+        (false, false) => Content::Reducible { compress_percent: 99, duplicate_percent: 99 },
+        (false, true) if content.compress_percent == 0 && content.dedupe_percent == 0 => Content::Random,
+        (false, true) => {
+            Content::Reducible { compress_percent: content.compress_percent, duplicate_percent: content.dedupe_percent }
+        }
     }
 }
 

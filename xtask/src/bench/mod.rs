@@ -3,6 +3,7 @@
 
 mod bare;
 mod callgrind;
+mod dialect;
 mod engine;
 mod fio;
 mod flows;
@@ -10,6 +11,7 @@ mod memory;
 mod plumb;
 mod rounds;
 
+pub use dialect::dialect;
 pub use engine::engine;
 pub use flows::flows;
 
@@ -28,6 +30,10 @@ pub struct Options {
 const ROUNDS: usize = 7;
 
 impl Options {
+    fn rounds(&self) -> usize {
+        self.rounds
+    }
+
     /// From the words after the name of the benchmark.
     pub fn parse(words: &[&str]) -> Result<Options> {
         let mut options = Options { rounds: ROUNDS, binary: None };

@@ -23,6 +23,13 @@ impl Plumb {
         Ok(Plumb { binary: crate::target_directory().join("release/plumb") })
     }
 
+    /// The command that speaks another tool's language.
+    pub fn as_tool(&self, tool: &str) -> Command {
+        let mut command = Command::new(&self.binary);
+        command.args(["as", tool]);
+        command
+    }
+
     /// The command that runs a workload file, with test data below `at`.
     pub fn command(&self, workload: &Path, at: &Path) -> Command {
         let mut command = Command::new(&self.binary);

@@ -101,11 +101,32 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
     works("trigger-timeout", 'B', Takes::Value, "Pull the trigger after so long."),
     works("trigger", 'H', Takes::Value, "What the trigger runs."),
     ProgramOption {
+        name: "translate",
+        letter: None,
+        takes: Takes::Nothing,
+        fate: Fate::Works,
+        doc: "Plumb's own: print the jobs as a workload in the native form, which `plumb run` takes.",
+    },
+    ProgramOption {
+        name: "plan",
+        letter: None,
+        takes: Takes::Nothing,
+        fate: Fate::Works,
+        doc: "Plumb's own: print which files the jobs use, how much they do, and when.",
+    },
+    ProgramOption {
         name: "compat",
         letter: None,
         takes: Takes::Value,
         fate: Fate::Works,
         doc: "Plumb's own: `strict` reads doubtful values as fio does, `meant` as they were meant.",
+    },
+    ProgramOption {
+        name: "plumb-allow",
+        letter: None,
+        takes: Takes::Value,
+        fate: Fate::Works,
+        doc: "Plumb's own: files and serials of devices that may be overwritten, as PLUMB_ALLOW.",
     },
     ProgramOption {
         name: "alloc-size",
@@ -338,6 +359,8 @@ impl<'a> Reader<'a> {
             "help" => invocation.action = Action::Help,
             "cmdhelp" => invocation.action = Action::CommandHelp(value),
             "enghelp" => invocation.action = Action::EngineHelp(value),
+            "translate" => invocation.action = Action::Translate,
+            "plan" => invocation.action = Action::Plan,
             "showcmd" => invocation.action = Action::ShowCommand,
             "parse-only" => {
                 if invocation.action == Action::Run {
@@ -376,6 +399,7 @@ impl<'a> Reader<'a> {
             "debug" => invocation.debug = text.split(',').map(str::to_owned).collect(),
             "aux-path" => invocation.aux_path = value,
             "merge-blktrace-only" => invocation.merge_blktrace_only = true,
+            "plumb-allow" => invocation.allow = value,
             "compat" => match text.as_str() {
                 "strict" => invocation.compat = Compat::Strict,
                 "meant" => invocation.compat = Compat::Meant,

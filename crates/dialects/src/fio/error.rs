@@ -99,26 +99,6 @@ pub enum FioError {
         /// The reason.
         why: &'static str,
     },
-    /// The engine is known, but not supported for now.
-    #[error("{place}: the engine `{engine}` is not supported yet: {why}")]
-    EngineNotYet {
-        /// Where.
-        place: Place,
-        /// The engine.
-        engine: String,
-        /// The reason.
-        why: &'static str,
-    },
-    /// The engine is known, and will not be supported.
-    #[error("{place}: the engine `{engine}` is not supported, because {why}")]
-    EngineNever {
-        /// Where.
-        place: Place,
-        /// The engine.
-        engine: String,
-        /// The reason.
-        why: &'static str,
-    },
     /// There is no such engine.
     #[error("{place}: `{engine}` is no engine of fio{}", .nearest.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default())]
     UnknownEngine {

@@ -13,6 +13,10 @@ pub enum Action {
     ParseOnly,
     /// Print the jobs of files as command lines (`--showcmd`).
     ShowCommand,
+    /// Print the jobs as a workload in Plumb's native form (`--translate`).
+    Translate,
+    /// Print what would be done, for people (`--plan`).
+    Plan,
     /// Print the version.
     Version,
     /// Print what can be said.
@@ -96,6 +100,8 @@ pub struct Invocation {
     pub merge_blktrace_only: bool,
     /// The trigger.
     pub trigger: Trigger,
+    /// What may be overwritten, as `PLUMB_ALLOW` says it.
+    pub allow: Option<String>,
 }
 
 impl Default for Invocation {
@@ -118,6 +124,7 @@ impl Default for Invocation {
             aux_path: None,
             merge_blktrace_only: false,
             trigger: Trigger::default(),
+            allow: None,
         }
     }
 }

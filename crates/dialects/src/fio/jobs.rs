@@ -69,14 +69,14 @@ impl Reader<'_> {
         let errors_before = self.errors.len();
         let (taken, unknown) = self.section(section, globals);
         let engine = engine(globals, &taken);
-        let engine_runs = runs(&engine);
+        let is_engine = is_known(&engine);
         self.unknown(unknown, &engine, errors_before);
-        if engine_runs {
+        if is_engine {
             for taken in &taken {
                 self.known_to(&taken.said, &engine);
             }
         }
-        if !engine_runs || self.errors.len() > errors_before {
+        if !is_engine || self.errors.len() > errors_before {
             return None;
         }
         let mut values = Values::default();
@@ -163,10 +163,10 @@ impl Reader<'_> {
         }
     }
 
-    /// Tells the lines of a section whose names no option has. Where the engine does not run, that alone is told: they
+    /// Tells the lines of a section whose names no option has. Where there is no such engine, that alone is told: they
     /// may be its options, and nothing else of the section matters.
     fn unknown(&mut self, lines: Vec<&Line>, engine: &Engine, errors_before: usize) {
-        if runs(engine) {
+        if is_known(engine) {
             self.errors.extend(lines.into_iter().map(|line| FioError::UnknownOption {
                 place: line.place.clone(),
                 name: line.name.clone(),
@@ -177,7 +177,8 @@ impl Reader<'_> {
         self.errors.truncate(errors_before);
         let Some(place) = engine.place.clone() else { return };
         if !self.refused.contains(&place) {
-            self.errors.push(refusal(engine, place.clone()));
+            let nearest = engines::nearest(&engine.name);
+            self.errors.push(FioError::UnknownEngine { place: place.clone(), engine: engine.name.clone(), nearest });
             self.refused.push(place);
         }
     }
@@ -194,8 +195,11 @@ impl Reader<'_> {
             });
             return;
         }
+        // What an engine knows that is not run anyway, is kept as it was said.
+        let engine_runs = engines::find(&engine.name).is_some_and(|spec| spec.support == Support::Works);
         match option.support {
             Support::Works | Support::Ignored(_) => {}
+            Support::NotYet(_) | Support::Never(_) if !engine_runs => {}
             Support::NotYet(why) => {
                 self.errors.push(FioError::OptionNotYet { place, option: said.name.clone(), why });
             }
@@ -206,22 +210,10 @@ impl Reader<'_> {
     }
 }
 
-/// Whether Plumb runs the engine.
-fn runs(engine: &Engine) -> bool {
-    engines::find(&engine.name).is_some_and(|spec| matches!(spec.support, Support::Works | Support::Ignored(_)))
-}
-
-/// Why it does not.
-fn refusal(engine: &Engine, place: Place) -> FioError {
-    let name = engine.name.clone();
-    match engines::find(&name).map(|spec| spec.support) {
-        Some(Support::NotYet(why) | Support::Ignored(why)) => FioError::EngineNotYet { place, engine: name, why },
-        Some(Support::Never(why)) => FioError::EngineNever { place, engine: name, why },
-        Some(Support::Works) | None => {
-            let nearest = engines::nearest(&name);
-            FioError::UnknownEngine { place, engine: name, nearest }
-        }
-    }
+/// Whether there is such an engine. One that Plumb does not run is read all the same: it can be translated, and is
+/// refused when it shall run.
+fn is_known(engine: &Engine) -> bool {
+    engines::find(&engine.name).is_some()
 }
 
 /// The engine that was said last.

@@ -12,7 +12,7 @@ pub mod commandline;
 pub mod engines;
 mod error;
 pub mod help;
-mod invocation;
+pub mod invocation;
 pub mod job;
 pub mod jobfile;
 mod jobs;

@@ -136,8 +136,10 @@ fn errors_name_place_and_way_out() {
     );
     assert!(refusal("[a\n").contains("no closing bracket"));
     assert!(refusal("[a]\nioengine=libiao\n").ends_with("did you mean `libaio`?"));
-    assert!(refusal("[a]\nioengine=rbd\nrbdname=x\n").contains("the engine `rbd` is not supported, because"));
-    assert!(!refusal("[a]\nioengine=rbd\nrbdname=x\n").contains("rbdname"));
+    assert!(
+        refusal("[a]\nioengine=psync\nrbdname=x\n").contains("`rbdname` is no option of the engine psync, but of rbd")
+    );
+    assert!(refusal("[a]\nioengine=rbd\nrbdnam=x\n").ends_with("did you mean `rbdname`?"));
     assert!(refusal("[a]\nhipri\n").contains("`hipri` is no option of the engine psync, but of pvsync2"));
     assert!(refusal("[a]\nsprandom=1\n").contains("is not supported yet"));
     assert!(refusal("[a]\nioscheduler=none\n").contains("is not supported, because"));
@@ -154,6 +156,16 @@ fn engine_options_of_a_global_section_concern_only_jobs_of_that_engine() {
     // The engine may be named after its options.
     assert!(file("[a]\nhipri\nioengine=io_uring\n").jobs[0].engine.hipri);
     assert_eq!(file("[a]\nioengine=linuxaio\n").jobs[0].queue.ioengine, "libaio");
+}
+
+/// Such jobs are translated, and refused when they shall run.
+#[test]
+fn engines_that_are_not_run_are_read_with_their_options() {
+    let fio = file("[a]\nioengine=rbd\nrbdname=x\npool=p\nbs=8k\n");
+    assert_eq!(fio.jobs[0].direction.bs.read, 8_192);
+    assert_eq!(fio.jobs[0].said[1].text.as_deref(), Some("x"));
+    assert_eq!(file("[a]\nioengine=io_uring_cmd\nmd_per_io_size=8\n").jobs.len(), 1);
+    assert!(refusal("[a]\nioengine=io_uring\nmd_per_io_size=8\n").contains("not supported yet"));
 }
 
 #[test]

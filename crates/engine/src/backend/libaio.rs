@@ -93,7 +93,7 @@ pub(crate) struct Libaio {
     handed: usize,
     in_flight: usize,
     events: Box<[Event]>,
-    /// The events at hand: those from `next_event` to `last_event` are not handed over.
+    /// The events at hand: those from `next_event` to `last_event` are not asked for yet.
     next_event: usize,
     last_event: usize,
     inline: Inline,
@@ -179,13 +179,14 @@ impl Libaio {
             return 0;
         }
         let first = (self.context + u64::from(ring.header_bytes)) as *const Event;
+        let free = &mut self.events[self.last_event..];
         let mut taken = 0;
         let mut head = ring.head.load(Ordering::Relaxed);
         // Acquire: the events below the tail are written before it.
         let tail = ring.tail.load(Ordering::Acquire);
-        while head != tail && taken < self.events.len() {
+        while head != tail && taken < free.len() {
             // SAFETY: between head and tail the ring holds complete events.
-            self.events[taken] = unsafe { first.add(head as usize).read() };
+            free[taken] = unsafe { first.add(head as usize).read() };
             head = (head + 1) % ring.events;
             taken += 1;
         }
@@ -195,13 +196,18 @@ impl Libaio {
 
     /// Takes events, waiting for so many of them and no longer than so many ns.
     fn take(&mut self, wanted: u32, timeout_ns: Option<u64>) -> io::Result<()> {
+        // What nobody has asked for yet stays at the front.
+        self.events.copy_within(self.next_event..self.last_event, 0);
+        self.last_event -= self.next_event;
         self.next_event = 0;
-        self.last_event = 0;
+        let mut wanted = wanted as usize;
         if self.modes.userspace_reap {
-            self.last_event = self.take_from_ring();
-            self.in_flight -= self.last_event;
+            let taken = self.take_from_ring();
+            self.last_event += taken;
+            self.in_flight -= taken;
+            wanted = wanted.saturating_sub(taken);
         }
-        let wanted = (wanted as usize).saturating_sub(self.last_event).min(self.in_flight);
+        let wanted = wanted.min(self.in_flight);
         if wanted == 0 && (self.modes.userspace_reap || self.in_flight == 0) {
             return Ok(());
         }
@@ -272,7 +278,7 @@ impl QueueCalls for Libaio {
         let hands_over = !self.ready.is_empty();
         self.hand_over()?;
         self.inline.run(files);
-        let (wanted, timeout_ns) = still_to_wait(wait, self.inline.ready());
+        let (wanted, timeout_ns) = still_to_wait(wait, self.inline.ready() + self.last_event - self.next_event);
         // Handing over alone takes one system call; who only looks gets a look.
         if wanted == 0 && hands_over && !self.modes.userspace_reap {
             return Ok(());

@@ -263,3 +263,6 @@ pub(crate) enum FileKind {
     /// Block devices.
     Device,
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

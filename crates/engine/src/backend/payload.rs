@@ -33,6 +33,8 @@ pub(crate) struct Payload {
     fills_each_op: bool,
     /// Whether completed ops are looked at.
     looks_after: bool,
+    /// Whether flushes are taken note of.
+    notes_flushes: bool,
     making: Making,
     /// Locked while the payload lives, beside the slots.
     _locked: Option<Region>,
@@ -66,7 +68,7 @@ impl Payload {
         region.as_mut_slice().chunks_mut(slot_bytes).for_each(|slot| filler.fill(slot));
         let looks_after = checking.is_some();
         let making = Making::Blocks(filler, checking);
-        Ok(Payload { region, slot_bytes, fills_each_op, looks_after, making, _locked: None })
+        Ok(Payload { region, slot_bytes, fills_each_op, looks_after, notes_flushes: false, making, _locked: None })
     }
 
     /// `slots` slots of at least `slot_bytes` bytes each for a job, in the memory that its rules ask for.
@@ -89,7 +91,15 @@ impl Payload {
         let (fills_each_op, looks_after) = (bytes.works_each_op(), bytes.looks_after());
         region.as_mut_slice().chunks_exact_mut(slot_bytes).for_each(|slot| bytes.fill_slot(slot));
         let making = Making::Job(Box::new(JobMaking { bytes, read_into: vec![false; slots] }));
-        Ok(Payload { region, slot_bytes, fills_each_op, looks_after, making, _locked: locked })
+        Ok(Payload {
+            region,
+            slot_bytes,
+            fills_each_op,
+            looks_after,
+            notes_flushes: looks_after,
+            making,
+            _locked: locked,
+        })
     }
 
     /// Ends the work on content, when all ops are done: waits for what is still being verified, and returns what no call
@@ -109,6 +119,12 @@ impl Payload {
         unsafe { self.region.pointer().add(usize::from(slot) * self.slot_bytes) }
     }
 
+    /// The memory of a slot.
+    #[cfg(test)]
+    pub(crate) fn memory(&mut self, slot: usize) -> &mut [u8] {
+        &mut self.region.as_mut_slice()[slot * self.slot_bytes..][..self.slot_bytes]
+    }
+
     /// Whether an op's content is made or checked at all.
     pub(crate) fn works_each_op(&self) -> bool {
         self.fills_each_op
@@ -122,7 +138,7 @@ impl Payload {
     /// Makes the content of a write. Everything else needs nothing.
     #[inline(always)]
     pub(crate) fn before(&mut self, op: &BlockOp, slot: Slot) {
-        if op.kind == OpKind::Write && self.fills_each_op {
+        if self.fills_each_op && (op.kind == OpKind::Write || (self.notes_flushes && !op.kind.moves_bytes())) {
             self.fill(op, slot);
         }
     }
@@ -140,10 +156,11 @@ impl Payload {
             }
             Making::Job(making) => {
                 let memory = &mut self.region.as_mut_slice()[start..start + self.slot_bytes];
-                if std::mem::take(&mut making.read_into[usize::from(slot)]) {
+                let length = if op.kind == OpKind::Write { op.length as usize } else { 0 };
+                if length > 0 && std::mem::take(&mut making.read_into[usize::from(slot)]) {
                     making.bytes.fill_slot(memory);
                 }
-                making.bytes.before_write(op, &mut memory[..op.length as usize]);
+                making.bytes.before(op, usize::from(slot), &mut memory[..length]);
             }
         }
     }
@@ -167,7 +184,7 @@ impl Payload {
             Making::Blocks(..) => Ok(()),
             Making::Job(making) => {
                 making.read_into[usize::from(slot)] |= op.kind == OpKind::Read;
-                making.bytes.after(op, read)
+                making.bytes.after(op, usize::from(slot), read)
             }
         }
     }

@@ -43,6 +43,11 @@ impl Filler {
         Filler { kind }
     }
 
+    /// A filler of random content that follows from a key and a number alone: what was filled once can be filled again.
+    pub(crate) fn of_block(key: u64, number: u64) -> Filler {
+        Filler { kind: Kind::Random(Lanes::of_block(key, number)) }
+    }
+
     /// True where every fill is the same, so that a buffer which only writes use needs to be filled once.
     pub fn is_constant(&self) -> bool {
         matches!(self.kind, Kind::Constant(_))

@@ -1,6 +1,6 @@
 //! Binds a job to its types: its stream × a backend × its pacer, chosen once, before the loop starts.
 
-use super::content::{JobBytes, JobBytesRequest, JobEnd};
+use super::content::{JobBytes, JobBytesRequest, JobEnd, Writers};
 use super::files::lock::Locked;
 use super::files::open::JobOpener;
 use super::files::{JobTarget, changes};
@@ -41,6 +41,8 @@ pub(crate) struct JobWorker {
     pub(crate) ramp: Nanos,
     /// The group that names its flow, where it has one.
     pub(crate) flow_home: Option<usize>,
+    /// Whether other workers of the phase write to its files.
+    pub(crate) writers: Writers,
 }
 
 /// What a job works on.
@@ -157,6 +159,7 @@ impl JobWorker {
             smallest_block_bytes: block_bytes(self.plan.smallest_block_bytes())?,
             largest_block_bytes: block_bytes(self.plan.largest_block_bytes())?,
             in_flight_max,
+            writers: self.writers,
             seed: stream.seed,
             worker_number: stream.worker,
             content_seed: self.content_seed,

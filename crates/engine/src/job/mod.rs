@@ -9,5 +9,6 @@ pub(crate) mod files;
 pub(crate) mod pace;
 pub(crate) mod plan;
 mod process;
+pub mod replay;
 pub mod stream;
 mod tail;

@@ -1,6 +1,7 @@
 //! From a job's place in its phase to its worker: everything that can be wrong is found here, before anything starts.
 
 use super::bind::{JobWorker, WorkerFiles};
+use super::content::Writers;
 use super::files::{FileUse, JobTarget};
 use super::pace::flow_home;
 use super::stream::{Handing, JobPlan, JobPlanRequest};
@@ -10,7 +11,7 @@ use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::run::Setting;
 use crate::targets::{OpenTarget, OpenTargets};
 use plumb_workload::job::{FileRange, JobOps};
-use plumb_workload::{Backend, Bytes, Job, Nanos, Pace, Target, Workload};
+use plumb_workload::{Backend, Bytes, Job, Nanos, Pace, Target, Work, WorkerGroup, Workload};
 use std::sync::Arc;
 
 /// Plans a job on an open target. What depends on the files as they are is put into the job: where a job that appends
@@ -96,8 +97,17 @@ pub(crate) fn worker(
         content_seed: workload.seed ^ setting.content_seed,
         ramp: Nanos(seat.phase.ramp.0.saturating_add(group.ramp.0)),
         flow_home: flow_home(&seat.phase.workers, seat.group_number),
+        writers: writers(seat),
         job,
     })
+}
+
+/// Whether other groups of the phase write to the same target.
+fn writers(seat: &WorkerSeat<'_>) -> Writers {
+    let others = seat.phase.workers.iter().enumerate().filter(|(number, _)| *number != seat.group_number);
+    let mut same = others.filter(|(_, group)| group.target == seat.group.target);
+    let write = |group: &WorkerGroup| matches!(&group.work, Work::Job(job) if job.moves().write || job.moves().trim);
+    if same.any(|(_, group)| write(group)) { Writers::Several } else { Writers::One }
 }
 
 /// Begins where each file ends.

@@ -457,6 +457,8 @@ impl Device {
             busy_ms: busy_ns / 1_000_000,
             weighted_ms: (weighted_ns / 1_000_000) as u64,
             discard_bytes: totals.discard_bytes,
+            // Nothing is merged, and the times of requests are not kept apart.
+            ..DeviceCounters::default()
         }
     }
 

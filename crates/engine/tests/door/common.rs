@@ -55,6 +55,7 @@ impl Place {
             drop_caches: self.drop_caches,
             sim_run: self.sim_run,
             content_seed: self.content_seed,
+            recordings: None,
         };
         let outcome = plumb_engine::run(&workload, &setting, observer);
         assert_eq!(self.left_behind(), Vec::<PathBuf>::new(), "test directories are removed, however a run ends");

@@ -11,6 +11,7 @@ mod ends;
 mod errors;
 mod flows;
 mod flush;
+mod groups;
 mod jobs;
 mod jobs_guard;
 mod kept;

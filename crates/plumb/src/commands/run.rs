@@ -53,7 +53,8 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     }
     let sim_run = SimRun { seed: workload.seed, run_index: 0, plot_index: 0 };
     let command = command_line();
-    let request = RunRequest { workload: &workload, policies, base: place.base(), command: &command, sim_run };
+    let request =
+        RunRequest { workload: &workload, policies, base: place.base(), command: &command, dialect: None, sim_run };
     let mut line = LiveLine::new();
     let outcome = bench.run(&request, &mut line);
     line.clear();

@@ -34,8 +34,14 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
     let mut bench = session::bench(common)?;
     let command = command_line();
     let sim_run = SimRun { seed: arguments.seed, run_index: 0, plot_index: 0 };
-    let request =
-        RunRequest { workload: &workload, policies: Policies::Fitted, base: place.base(), command: &command, sim_run };
+    let request = RunRequest {
+        workload: &workload,
+        policies: Policies::Fitted,
+        base: place.base(),
+        command: &command,
+        dialect: None,
+        sim_run,
+    };
     let mut line = LiveLine::new();
     let outcome = bench.run(&request, &mut line);
     line.clear();

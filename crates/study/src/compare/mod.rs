@@ -188,6 +188,7 @@ fn run_block(
                 policies: Policies::Fitted,
                 base: plot.place.base(),
                 command: request.command,
+                dialect: None,
                 sim_run: SimRun { seed: sim_seed(request.seed, plot), run_index, plot_index: plot.number },
             };
             let outcome = bench.run(&run, progress)?;

@@ -358,6 +358,7 @@ impl Sweeper<'_> {
                 policies: request.policies,
                 base: request.base,
                 command: request.command,
+                dialect: None,
                 sim_run: SimRun { seed: request.seed, run_index, plot_index: 0 },
             },
             progress,

@@ -67,7 +67,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let observed = format!("{} from memory ({})", percent(from_memory), moved.witness);
     let Some(level) = grade(from_memory, WARN_SHARE, FAIL_SHARE) else { return Outcome::pass(observed) };
     let message = format!("{} of the bytes that were read came from memory, not from the device", percent(from_memory));
-    match view.plan.cache {
+    match view.cache() {
         CachePolicy::AsIs => Outcome::note(observed, format!("{message}.")),
         CachePolicy::Warm => Outcome::note(observed, format!("{message}, as a warm cache was asked for.")).remedy(""),
         CachePolicy::Cold if view.traffic.app_write > 0 => {

@@ -1,9 +1,10 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::passes;
+use crate::plan;
 use crate::text::short;
 use plumb_result::observe::{BlockLayer, LayerKind};
-use plumb_workload::{CachePolicy, ClockScope, Flush, OpKind, Phase, Prepare, Size, Target, Work};
+use plumb_workload::{CachePolicy, ClockScope, Flush, OpKind, Phase, Prepare, Size, Target};
 
 /// A second pass so many times as fast as the first did not have to allocate what the first did.
 const FASTER: f64 = 1.2;
@@ -32,7 +33,7 @@ pub(crate) static CHECK: Check = Check {
 };
 
 fn look(view: &PhaseView<'_>) -> Outcome {
-    let block_io = view.plan.workers.iter().all(|group| matches!(group.work, Work::Blocks(_)));
+    let block_io = plan::is_block_io(view.plan);
     if view.ops(OpKind::Write) == 0 || !block_io {
         return Outcome::NotApplicable;
     }
@@ -88,13 +89,13 @@ fn passes_of(view: &PhaseView<'_>) -> Option<Passes> {
     let end = view.plan.end;
     let durable = matches!(end.flush, Flush::Fsync | Flush::Fdatasync) && end.clock == ClockScope::Inside;
     let against = passes::against_earlier(view, OpKind::Write)?;
-    (durable || view.plan.cache == CachePolicy::Direct)
+    (durable || view.cache() == CachePolicy::Direct)
         .then(|| Passes { ratio: against.ratio, first_was_new: !written_before(view, against.position) })
 }
 
 /// Every target that the phase writes had been written by its preparation, or by the first so many earlier phases.
 fn written_before(view: &PhaseView<'_>, phases: usize) -> bool {
-    let written = view.plan.workers.iter().filter(|group| writes(&group.work)).map(|group| group.target.as_str());
+    let written = view.plan.workers.iter().filter(|group| plan::writes(&group.work)).map(|group| group.target.as_str());
     written.into_iter().all(|name| {
         let prepared = match view.workload.target.get(name) {
             Some(Target::File(target)) => target.prepare == Prepare::Write,
@@ -110,13 +111,9 @@ fn written_before(view: &PhaseView<'_>, phases: usize) -> bool {
     })
 }
 
-fn writes(work: &Work) -> bool {
-    matches!(work, Work::Blocks(blocks) if blocks.mix.write > 0)
-}
-
 /// A phase that wrote so many bytes wrote nearly all of a target.
 fn fills(plan: &Phase, target: &str, bytes: u64, size: Option<u64>) -> bool {
-    let only = plan.workers.iter().all(|group| group.target == target && writes(&group.work));
+    let only = plan.workers.iter().all(|group| group.target == target && plan::writes(&group.work));
     let whole = size.is_some_and(|size| bytes as f64 >= WRITTEN_BEFORE * size as f64);
     only && whole
 }
@@ -127,7 +124,10 @@ fn size(view: &PhaseView<'_>, name: &str) -> Option<u64> {
         Target::Files(target) => in_bytes(target.size).map(|each| each.saturating_mul(u64::from(target.count))),
         Target::Device(target) => target.size.and_then(in_bytes),
         Target::Sim(target) => Some(target.size.0),
-        Target::Tree(_) | Target::JobFiles(_) | Target::Null(_) => None,
+        Target::JobFiles(files) => {
+            Some((0..files.names.count()).filter_map(|file| files.length(file)).map(|length| length.0).sum())
+        }
+        Target::Tree(_) | Target::Null(_) => None,
     }
 }
 

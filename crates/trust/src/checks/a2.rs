@@ -26,7 +26,7 @@ pub(crate) static CHECK: Check = Check {
 fn look(view: &PhaseView<'_>) -> Outcome {
     // Direct reads go round what is resident; memory file systems are all resident.
     let in_question = matches!(view.ground, Ground::Device | Ground::Remote);
-    if view.traffic.app_read == 0 || view.plan.cache == CachePolicy::Direct || !in_question {
+    if view.traffic.app_read == 0 || view.cache() == CachePolicy::Direct || !in_question {
         return Outcome::NotApplicable;
     }
     let resident = match view.resident() {
@@ -37,7 +37,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::pass("the files were empty");
     };
     let observed = format!("{} of {} resident", percent(share), bytes(resident.total_bytes));
-    match view.plan.cache {
+    match view.cache() {
         CachePolicy::Cold if share > RESIDENT_SHARE => Outcome::warn(
             observed,
             format!(

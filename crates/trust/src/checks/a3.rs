@@ -86,12 +86,13 @@ fn look(view: &PhaseView<'_>) -> Outcome {
 
 /// A flush of everything that was written happened while the clock ran.
 fn flushed_inside(view: &PhaseView<'_>) -> bool {
-    view.measured.end.flush_ns.is_some() && view.measured.end.inside_clock
+    let by_phase = view.measured.end.flush_ns.is_some() && view.measured.end.inside_clock;
+    by_phase || (plan::has_jobs(view.plan) && plan::flushes_at_end(view.plan))
 }
 
 /// The phase says itself that nothing makes its writes durable.
 fn declared_into_cache(view: &PhaseView<'_>) -> bool {
-    matches!(view.plan.end.flush, Flush::None | Flush::Close)
+    matches!(view.plan.end.flush, Flush::None | Flush::Close) && !plan::has_jobs(view.plan)
 }
 
 fn unflushed(view: &PhaseView<'_>, observed: String, message: String) -> Outcome {
@@ -99,7 +100,12 @@ fn unflushed(view: &PhaseView<'_>, observed: String, message: String) -> Outcome
         return Outcome::note(observed, format!("This measures writing into the cache, as asked: {message}."));
     }
     let outcome = Outcome::fail(observed, format!("The write rate is not the device's: {message}."));
-    if view.plan.end.clock == ClockScope::Outside {
+    if plan::has_jobs(view.plan) {
+        outcome.remedy(
+            "Let the clock wait for the flush: `end_fsync=1` in fio's language, `syncs = { at-end = true }` of the job; \
+             or go around the cache with `direct=1`.",
+        )
+    } else if view.plan.end.clock == ClockScope::Outside {
         outcome.remedy(
             "Let the clock wait for the flush: `end.clock = \"inside\"`; or say that the cache is meant: \
              `end.flush = \"none\"`.",
@@ -178,6 +184,17 @@ mod tests {
             assert_eq!(finding.level, Level::Note);
             assert!(finding.message.contains("into the cache"), "{}", finding.message);
         }
+    }
+
+    /// Whoever writes a job without `end_fsync` has not said that the cache is meant.
+    #[test]
+    fn a_job_that_flushes_nothing_fails_and_is_told_how_in_its_language() {
+        let unflushed = |scene: Scene| scene.dirty(1000 * MIB).device_write(0);
+        let finding = unflushed(Scene::writing(1000 * MIB).job(|_| {})).finding("A3").unwrap();
+        assert_eq!(finding.level, Level::Fail);
+        assert!(finding.remedy.contains("end_fsync=1"), "{}", finding.remedy);
+        let flushed = Scene::writing(1000 * MIB).job(|job| job.syncs.at_end = true);
+        assert_eq!(flushed.level("A3"), Some(Level::Pass));
     }
 
     #[test]

@@ -108,7 +108,7 @@ fn too_quick(view: &PhaseView<'_>) -> Option<u64> {
         }
     }
     // Under O_DIRECT the write itself carried the data, so that an fsync over it may have nothing left to do.
-    let each_after_a_write = view.ops(OpKind::Write) >= flushes.count() && view.plan.cache != CachePolicy::Direct;
+    let each_after_a_write = view.ops(OpKind::Write) >= flushes.count() && view.cache() != CachePolicy::Direct;
     let median = flushes.quantile(0.5).filter(|_| flushes.count() >= MIN_FLUSHES && each_after_a_write)?;
     (median < TOO_QUICK_NS).then_some(median)
 }

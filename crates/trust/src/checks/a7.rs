@@ -69,7 +69,7 @@ fn answered_below(view: &PhaseView<'_>) -> Option<f64> {
 
 /// The two rates that a cache below would tell apart.
 fn second_over_first(view: &PhaseView<'_>) -> Option<f64> {
-    if view.plan.cache != CachePolicy::Direct {
+    if view.cache() != CachePolicy::Direct {
         return None;
     }
     let phases = || passes::against_earlier(view, OpKind::Read).map(|against| against.ratio);
@@ -80,7 +80,7 @@ fn second_over_first(view: &PhaseView<'_>) -> Option<f64> {
 fn once_only(view: &PhaseView<'_>) -> String {
     const WAY_OUT: &str = "two direct passes of 2 s or more would show whether something below remembers the data";
     match passes::made(view, OpKind::Read) {
-        _ if view.plan.cache != CachePolicy::Direct => format!("the reads were not direct, and {WAY_OUT}"),
+        _ if view.cache() != CachePolicy::Direct => format!("the reads were not direct, and {WAY_OUT}"),
         Some(made) if made < 2.0 => format!("the range was read {} times, and {WAY_OUT}", times(made)),
         _ => WAY_OUT.to_owned(),
     }

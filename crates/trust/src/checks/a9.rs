@@ -3,7 +3,7 @@ use crate::evidence::{Ground, PhaseView, share};
 use crate::plan;
 use crate::squeeze;
 use crate::text::percent;
-use plumb_workload::{Content, Flush, OpKind, Target};
+use plumb_workload::{Content, OpKind, Target};
 
 /// Below this share of what was written and flushed, something beneath made the bytes fewer.
 const WRITTEN_SHARE: f64 = 0.90;
@@ -128,9 +128,8 @@ fn word(content: Content) -> String {
 fn written_once_and_flushed(view: &PhaseView<'_>) -> bool {
     let once = view.plan.workers.iter().all(plan::covers_once) && !plan::discards(view.plan);
     let within = view.measured.working_set_bytes.is_some_and(|set| view.traffic.app_write <= set);
-    let flushed = matches!(view.plan.end.flush, Flush::Fsync | Flush::Fdatasync)
-        && view.measured.end.inside_clock
-        && view.measured.end.flush_ns.is_some();
+    let by_phase = view.measured.end.inside_clock && view.measured.end.flush_ns.is_some();
+    let flushed = plan::flushes_at_end(view.plan) && (by_phase || plan::has_jobs(view.plan));
     view.ops(OpKind::Write) > 0 && once && within && flushed
 }
 

@@ -30,7 +30,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::pass("this run did not write what it read");
     };
     let resident = view.resident().ok().and_then(|pages| share(pages.resident_bytes, pages.total_bytes));
-    match (view.plan.cache, resident) {
+    match (view.cache(), resident) {
         (CachePolicy::Direct, _) => Outcome::pass("read round this client's memory"),
         (CachePolicy::Cold, Some(resident)) if resident <= RESIDENT_SHARE => {
             Outcome::pass("nothing of it was in this client's memory")

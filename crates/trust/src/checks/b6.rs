@@ -32,7 +32,7 @@ pub(crate) static CHECK: Check = Check {
 fn look(view: &PhaseView<'_>) -> Outcome {
     let moved = view.traffic.app_read + view.traffic.app_write;
     let in_question = matches!(view.ground, Ground::Device | Ground::Remote);
-    if moved == 0 || !in_question || view.plan.cache == CachePolicy::Direct || view.is_virtual_time() {
+    if moved == 0 || !in_question || view.cache() == CachePolicy::Direct || view.is_virtual_time() {
         return Outcome::NotApplicable;
     }
     let Some(set) = view.measured.working_set_bytes else {

@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::bytes;
 use plumb_result::observe::{BlockLayer, LayerKind};
+use plumb_workload::job::JobOps;
 use plumb_workload::{CachePolicy, OpKind, Work};
 
 /// Flash has pages of at least so many bytes, and a file is kept in pages of so many, whatever the device above says of
@@ -96,18 +97,11 @@ fn stripe_or_block(layer: &BlockLayer) -> Option<u64> {
 }
 
 fn small_direct_block(view: &PhaseView<'_>, physical: u64) -> Option<Outcome> {
-    if view.plan.cache != CachePolicy::Direct || view.ops(OpKind::Write) == 0 {
+    if view.cache() != CachePolicy::Direct || view.ops(OpKind::Write) == 0 {
         return None;
     }
     view.plan.workers.iter().find_map(|group| {
-        let Work::Blocks(blocks) = &group.work else { return None };
-        if blocks.mix.write == 0 {
-            return None;
-        }
-        let size = blocks.write_block.as_ref().unwrap_or(&blocks.block).min().0;
-        let step = blocks.align.map_or(size, |align| align.0);
-        let all = [size, step, blocks.offset.0, blocks.offset_increment.0];
-        let worst = all.into_iter().find(|value| value % physical != 0)?;
+        let worst = written_at(&group.work).into_iter().find(|value| value % physical != 0)?;
         Some(
             Outcome::warn(
                 format!("{} against {}", bytes(worst), bytes(physical)),
@@ -120,6 +114,25 @@ fn small_direct_block(view: &PhaseView<'_>, physical: u64) -> Option<Outcome> {
             .remedy(format!("Use blocks and offsets that are multiples of {}.", bytes(physical))),
         )
     })
+}
+
+/// Sizes and places of writes, bytes; none where nothing is written.
+fn written_at(work: &Work) -> Vec<u64> {
+    match work {
+        Work::Blocks(blocks) if blocks.mix.write > 0 => {
+            let size = blocks.write_block.as_ref().unwrap_or(&blocks.block).min().0;
+            let step = blocks.align.map_or(size, |align| align.0);
+            vec![size, step, blocks.offset.0, blocks.offset_increment.0]
+        }
+        Work::Job(job) => match &job.ops {
+            JobOps::Stream(stream) if stream.moves().write => {
+                let starts = stream.ranges.iter().map(|range| range.start.0);
+                [stream.sizes.write.min().0, stream.align.write.0].into_iter().chain(starts).collect()
+            }
+            JobOps::Stream(_) | JobOps::Recording(_) => Vec::new(),
+        },
+        Work::Blocks(_) | Work::Flow(_) | Work::Busy(_) | Work::Exec(_) => Vec::new(),
+    }
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@ use crate::evidence::{Ground, PhaseView};
 use crate::text::{bytes, percent};
 use plumb_result::Level;
 use plumb_result::observe::{DeviceCounters, LayerKind};
+use plumb_workload::job::JobOps;
 use plumb_workload::{CachePolicy, OpKind, Work};
 
 /// Above this share of the device's time, others were part of the number.
@@ -163,13 +164,18 @@ fn others_requests(view: &PhaseView<'_>, direction: Direction) -> f64 {
 }
 
 fn ops_are_requests(view: &PhaseView<'_>) -> bool {
-    view.plan.cache == CachePolicy::Direct
+    view.cache() == CachePolicy::Direct
         && view.plan.workers.iter().all(|group| match &group.work {
             Work::Blocks(blocks) => {
                 let write_block = blocks.write_block.as_ref().unwrap_or(&blocks.block);
                 blocks.block.max().0.max(write_block.max().0) <= UNSPLIT_BYTES
             }
-            Work::Flow(_) | Work::Job(_) | Work::Busy(_) | Work::Exec(_) => false,
+            Work::Job(job) => match &job.ops {
+                JobOps::Stream(stream) => stream.sizes.read.max().0.max(stream.sizes.write.max().0) <= UNSPLIT_BYTES,
+                JobOps::Recording(_) => false,
+            },
+            Work::Busy(_) | Work::Exec(_) => true,
+            Work::Flow(_) => false,
         })
 }
 

@@ -250,7 +250,8 @@ fn largest_file(view: &PhaseView<'_>) -> Option<u64> {
         .filter_map(|target| match target {
             Target::File(file) => size(file.size.as_ref()?),
             Target::Files(files) => size(&files.size),
-            Target::Tree(_) | Target::Device(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_) => None,
+            Target::JobFiles(files) => files.lengths.iter().map(|length| length.0).max(),
+            Target::Tree(_) | Target::Device(_) | Target::Null(_) | Target::Sim(_) => None,
         })
         .max()
 }
@@ -259,6 +260,7 @@ fn largest_file(view: &PhaseView<'_>) -> Option<u64> {
 fn open_files(view: &PhaseView<'_>) -> u64 {
     let files = |name: &str| match view.workload.target.get(name) {
         Some(Target::Files(files)) => u64::from(files.count),
+        Some(Target::JobFiles(files)) => files.names.count() as u64,
         Some(_) => 1,
         None => 0,
     };

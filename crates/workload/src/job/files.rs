@@ -18,6 +18,13 @@ pub struct JobFiles {
     pub lengths: Vec<Bytes>,
 }
 
+impl JobFiles {
+    /// Length to which a file is laid out.
+    pub fn length(&self, number: usize) -> Option<Bytes> {
+        self.lengths.get(number).or(self.lengths.last()).copied()
+    }
+}
+
 /// What files are called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]

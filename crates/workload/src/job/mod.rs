@@ -25,7 +25,7 @@ pub use stream::{
     ByKind, Coverage, Curve, FileChoice, FileRange, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Seeding,
     Sequencer, SizeShare, SkipOps, Stream, SyncRange, Syncs, TrimAmid, Zone, ZoneStride,
 };
-pub use verify::{VerifyMethod, VerifyRules, VerifyState};
+pub use verify::{StampLayout, VerifyMethod, VerifyRules, VerifyState};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

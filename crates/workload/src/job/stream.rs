@@ -1,7 +1,7 @@
 //! What a job's ops are: which kinds, where, in which sizes, for how long.
 
 use crate::short_form::short_form;
-use crate::units::{Bytes, Nanos};
+use crate::units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -480,6 +480,8 @@ pub struct SyncRange {
 pub struct Recording {
     /// The recording, in any form that Plumb reads.
     pub path: PathBuf,
+    /// Bytes of its largest op.
+    pub largest: Bytes,
     /// Keep to the recorded times; as fast as possible where absent. Per cent of the recorded speed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_percent: Option<u32>,
@@ -495,9 +497,6 @@ pub struct Recording {
     /// Leave out ops of these kinds.
     #[serde(default)]
     pub skip: SkipOps,
-    /// Pause before the first op.
-    #[serde(default)]
-    pub lead: Nanos,
 }
 
 /// Kinds of op that a replay leaves out.

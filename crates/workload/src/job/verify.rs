@@ -13,6 +13,9 @@ use std::path::PathBuf;
 pub struct VerifyRules {
     /// What a stamp holds.
     pub method: VerifyMethod,
+    /// Which layout new stamps have; either is read.
+    #[serde(default)]
+    pub layout: StampLayout,
     /// Read back and check after each loop of writes.
     #[serde(default = "yes")]
     pub read_back: bool,
@@ -68,6 +71,17 @@ pub struct VerifyRules {
 
 fn yes() -> bool {
     true
+}
+
+/// The layout of stamps. Source: what fio writes; see the engine's `job/content/stamp.rs`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StampLayout {
+    /// That of fio 3.41 and later.
+    #[default]
+    Versioned,
+    /// That of fio before 3.41. Before 3.39, `sha512` in it is no checksum, but a few bytes of the block.
+    Unversioned,
 }
 
 /// How far the writes came, kept in a file, so that it can be verified after a crash.

@@ -37,7 +37,7 @@ pub(super) struct Copy<'a> {
 impl Copy<'_> {
     /// A change that one option implies for another.
     pub fn fix(&mut self, text: impl Into<String>) {
-        let line = PlanLine::new("because", text);
+        let line = PlanLine::new("note", text);
         if !self.fixes.contains(&line) {
             self.fixes.push(line);
         }

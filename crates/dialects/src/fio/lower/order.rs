@@ -417,7 +417,7 @@ fn work(copy: &mut Copy<'_>, layout: &sizes::Layout, places: &mut dyn Places) ->
         _ => {}
     }
     let mut job = Job::new(stream::ops(copy, layout));
-    job.files = parts::files(copy);
+    job.files = parts::files(copy, layout);
     job.syncs = parts::syncs(copy);
     job.pace = pace::pace(copy);
     job.queue = parts::queue(copy);

@@ -3,6 +3,7 @@
 use super::clone::Copy;
 use super::error::Wrong;
 use super::places::Places;
+use super::sizes::Layout;
 use crate::fio::job::words::{
     Advice, ContinueOnError, CpuPolicy, DedupeMode as SaidDedupe, Fallocate, LockFile, SubmitMode, SyncOpen, WriteHint,
 };
@@ -19,7 +20,7 @@ use plumb_workload::{Batch, Bytes};
 use std::path::PathBuf;
 
 /// How files are made, opened and left.
-pub(super) fn files(copy: &mut Copy<'_>) -> FileRules {
+pub(super) fn files(copy: &mut Copy<'_>, layout: &Layout) -> FileRules {
     if copy.engine.has_no_files && !copy.engine.calls_files {
         return FileRules { drop_cached: false, ..FileRules::default() };
     }
@@ -27,8 +28,10 @@ pub(super) fn files(copy: &mut Copy<'_>) -> FileRules {
     let mut write = said.overwrite;
     let is_mapped = super::backend::name(copy.job) == "mmap";
     let direct = copy.job.queue.direct && !is_mapped;
-    if copy.reads() && !copy.replays() && !write {
-        copy.fix("files are written in full beforehand, because they are read");
+    if copy.reads() && !copy.replays() && !copy.engine.calls_files && !write {
+        if layout.fresh > 0 {
+            copy.fix("files are written in full beforehand, because they are read");
+        }
         write = true;
     }
     if copy.job.queue.direct && is_mapped {

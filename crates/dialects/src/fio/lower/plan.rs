@@ -117,7 +117,7 @@ fn files(copy: &Copy<'_>, layout: &Layout) -> String {
     if copy.engine.has_no_files && !copy.engine.calls_files && !copy.is_foreign() {
         return match count {
             0 | 1 => "none".to_owned(),
-            _ => format!("none, but {count} ranges"),
+            _ => format!("none; {count} ranges of offsets"),
         };
     }
     let fresh = if count == 1 && layout.fresh == 1 { ", to be laid out".to_owned() } else { fresh };
@@ -132,6 +132,7 @@ fn range(layout: &Layout) -> Option<PlanLine> {
     let text = match layout.ranges.as_slice() {
         [] => return None,
         [only] => one(only),
+        [first, rest @ ..] if rest.iter().all(|range| range == first) => format!("{} of each", one(first)),
         [first, .., last] => format!("{}, … {}", one(first), one(last)),
     };
     Some(PlanLine::new("range", text))
@@ -213,6 +214,9 @@ fn ends(copy: &Copy<'_>, layout: &Layout, group: &WorkerGroup) -> String {
     let mut text = ways.join(", or ");
     if repeats && is_job && !layout.ranges.is_empty() {
         text.push_str(", and begins again until then");
+    }
+    if copy.job.durability.end_fsync && is_job {
+        text.push_str(", then flushes");
     }
     if let Some(ramp) = stop.ramp_time {
         let _ = write!(text, "; its first {ramp} are not measured");

@@ -12,8 +12,8 @@ use crate::fio::value::direction::{Ops, Order as Said};
 use crate::fio::value::distribution::{Curve as SaidCurve, Distribution, FileService};
 use plumb_workload::Bytes;
 use plumb_workload::job::{
-    ByKind, Coverage, Curve, FileChoice, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Sequencer, SizeShare,
-    SkipOps, Stream, TrimAmid, Zone, ZoneStride,
+    ByKind, Coverage, Curve, FileChoice, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Seeding, Sequencer,
+    SizeShare, SkipOps, Stream, TrimAmid, Zone, ZoneStride,
 };
 
 /// The smallest op of one kind.
@@ -53,12 +53,12 @@ fn recording(copy: &mut Copy<'_>, path: &str) -> Recording {
     let skips = |kind: &str| replay.skip.contains(&kind);
     let recording = Recording {
         path: path.into(),
+        largest: Bytes(0),
         speed_percent: (!replay.no_stall).then_some(replay.time_scale_percent.max(1)),
         scale: replay.scale,
         align: replay.align.map(|align| Bytes(align.into())),
         one_file: replay.redirect.is_some(),
         skip: SkipOps { read: skips("read"), write: skips("write"), trim: skips("trim"), sync: skips("sync") },
-        lead: plumb_workload::Nanos(0),
     };
     if replay.merge_file.is_some() {
         let why =
@@ -68,6 +68,11 @@ fn recording(copy: &mut Copy<'_>, path: &str) -> Recording {
         copy.unsupported("read_iolog", "several recordings are not merged; name one");
     }
     recording
+}
+
+/// Which draws follow from the seed: all of them where draws are not to repeat.
+fn seeding(work: &Work) -> Seeding {
+    if work.randrepeat { Seeding::AllButOffsets } else { Seeding::All }
 }
 
 fn stream(copy: &mut Copy<'_>, layout: &Layout) -> Stream {
@@ -114,6 +119,9 @@ fn stream(copy: &mut Copy<'_>, layout: &Layout) -> Stream {
             Generator::Tausworthe | Generator::Lfsr => RandomGenerator::Taus88,
         },
         seed: copy.seed,
+        seeding: seeding(work),
+        // A seed that is said holds for the whole job; the default one begins anew with each loop.
+        reseed_each_loop: !work.seed_is_said && work.randrepeat,
         worker_number: copy.thread_number,
         ranges: layout.ranges.clone(),
         file_choice: file_choice(copy.job.files.service),

@@ -1,1 +1,423 @@
 //! Tests of lowering.
+
+mod examples;
+mod plans;
+
+use super::*;
+use crate::fio::{self, Files, Machine, MissingFile};
+use plumb_workload::job::*;
+use plumb_workload::{Backend, Bytes, Nanos, Target, WhenDone, Work, WorkerGroup, native};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+struct NoFiles;
+
+impl Files for NoFiles {
+    fn read(&mut self, path: &str) -> Result<String, MissingFile> {
+        Err(MissingFile { reason: format!("there is no {path}") })
+    }
+}
+
+struct OneFile(String);
+
+impl Files for OneFile {
+    fn read(&mut self, path: &str) -> Result<String, MissingFile> {
+        if path == "a.fio" { Ok(self.0.clone()) } else { NoFiles.read(path) }
+    }
+}
+
+/// A system of a few paths.
+#[derive(Default)]
+pub(super) struct Known(BTreeMap<String, Found>);
+
+impl Places for Known {
+    fn look(&mut self, path: &str) -> Found {
+        self.0.get(path).copied().unwrap_or(Found::Absent)
+    }
+
+    fn free_bytes(&mut self, _path: &str) -> Option<u64> {
+        Some(1 << 30)
+    }
+
+    fn files_below(&mut self, directory: &str) -> Vec<String> {
+        let below = format!("{directory}/");
+        self.0.keys().filter(|path| path.starts_with(&below)).cloned().collect()
+    }
+
+    fn cpus_of_node(&mut self, node: u32) -> Option<Vec<u32>> {
+        (node < 2).then(|| vec![node * 2, node * 2 + 1])
+    }
+}
+
+fn known(paths: &[(&str, Found)]) -> Known {
+    Known(paths.iter().map(|(path, found)| ((*path).to_owned(), *found)).collect())
+}
+
+fn read(text: &str) -> fio::Fio {
+    let words = ["a.fio".to_owned()];
+    fio::read(&words, &Machine::default(), &mut OneFile(text.to_owned())).unwrap_or_else(|errors| panic!("{errors}"))
+}
+
+const GIB: u64 = 1 << 30;
+
+fn on(paths: &[(&str, Found)], text: &str) -> Result<Lowered, LowerErrors> {
+    lower(&read(text), &mut known(paths), Entropy(7))
+}
+
+/// Lowered, and read back from its native form.
+fn lowered(text: &str) -> Lowered {
+    let lowered = on(&[], text).unwrap_or_else(|errors| panic!("{errors}"));
+    round_trip(&lowered);
+    lowered
+}
+
+fn round_trip(lowered: &Lowered) {
+    let toml = native::to_toml(&lowered.workload).unwrap_or_else(|error| panic!("{error}"));
+    let back = native::parse("a.toml", &toml).unwrap_or_else(|error| panic!("{error}\n{toml}"));
+    assert_eq!(back, lowered.workload, "{toml}");
+}
+
+fn refusal(text: &str) -> String {
+    on(&[], text).expect_err("it must be refused").to_string()
+}
+
+fn group(lowered: &Lowered, copy: usize) -> &WorkerGroup {
+    let copy = &lowered.jobs[copy];
+    &lowered.workload.phase[copy.phase].workers[copy.group]
+}
+
+fn job(lowered: &Lowered, copy: usize) -> &Job {
+    match &group(lowered, copy).work {
+        Work::Job(job) => job,
+        other => panic!("{other:?} is no job"),
+    }
+}
+
+fn stream(lowered: &Lowered, copy: usize) -> &Stream {
+    match &job(lowered, copy).ops {
+        JobOps::Stream(stream) => stream,
+        JobOps::Recording(recording) => panic!("{recording:?} is no stream"),
+    }
+}
+
+fn files<'a>(lowered: &'a Lowered, copy: usize) -> &'a JobFiles {
+    match &lowered.workload.target[&lowered.jobs[copy].target] {
+        Target::JobFiles(files) => files,
+        other => panic!("{other:?} are no files"),
+    }
+}
+
+fn fixes(lowered: &Lowered, copy: usize) -> String {
+    let lines = lowered.plan[copy].lines.iter().filter(|line| line.about == "note");
+    lines.map(|line| line.text.clone()).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn copies_have_files_offsets_and_numbers_of_their_own() {
+    let all = lowered("[a]\nnumjobs=3\nsize=1m\noffset_increment=2m\ndirectory=x:y\n[b]\nsize=1m\n");
+    let copies: Vec<(u32, u32)> = all.jobs.iter().map(|copy| (copy.copy, copy.thread_number)).collect();
+    // fio makes the copies after the first from the last one down.
+    assert_eq!(copies, [(0, 1), (2, 2), (1, 3), (0, 4)]);
+    let names: Vec<String> =
+        (0..4).map(|copy| files(&all, copy).names.path(0).unwrap().display().to_string()).collect();
+    assert_eq!(names, ["x/a.0.0", "x/a.2.0", "y/a.1.0", "b.0.0"]);
+    assert_eq!(stream(&all, 1).ranges, [FileRange { start: Bytes(4 << 20), length: Bytes(1 << 20) }]);
+    assert_eq!((stream(&all, 1).seed, stream(&all, 1).worker_number), (0x89, 2));
+    let labels: Vec<&str> = all.jobs.iter().map(|copy| copy.group_name.as_str()).collect();
+    assert_eq!(labels, ["a.0", "a.2", "a.1", "b"]);
+    assert_eq!(all.workload.phase.len(), 1);
+}
+
+#[test]
+fn a_stonewall_is_a_phase_and_groups_are_numbered() {
+    let all = lowered("[global]\nsize=1m\n[a]\nstonewall\n[b]\n[c]\nnew_group\n[d]\nstonewall\nnumjobs=2\n[e]\n");
+    let places: Vec<(usize, u32)> = all.jobs.iter().map(|copy| (copy.phase, copy.group_id)).collect();
+    assert_eq!(places, [(0, 0), (0, 0), (0, 1), (1, 2), (1, 2), (1, 2)]);
+}
+
+#[test]
+fn waits_are_for_groups_of_the_same_phase() {
+    let all = lowered("[global]\nsize=1m\n[a]\nnumjobs=2\n[b]\nwait_for=a\n[c]\nstonewall\nwait_for=a\n");
+    assert_eq!(group(&all, 2).start.after, ["a.0", "a.1"]);
+    assert!(group(&all, 3).start.after.is_empty(), "what it waits for is over");
+    assert!(refusal("[global]\nsize=1m\n[a]\nwait_for=b\n[b]\n").contains("no earlier job has this name"));
+    assert!(refusal("[a]\nsize=1m\nwait_for=a\n").contains("cannot wait for itself"));
+    assert!(refusal("[global]\nsize=1m\n[a]\n[a]\n[b]\nwait_for=a\n").contains("several earlier jobs"));
+}
+
+#[test]
+fn the_end_of_a_job_ends_whom_it_should() {
+    let end = |text: &str, copy: usize| group(&lowered(&format!("[global]\nsize=1m\n{text}")), copy).when_done.clone();
+    // One `exitall` holds for all jobs.
+    assert_eq!(end("[a]\nexitall\n[b]\n", 1), WhenDone::Phase);
+    assert_eq!(end("[a]\nexitall\n[b]\nnew_group\n", 0), WhenDone::Groups(vec!["a".to_owned()]));
+    assert_eq!(end("[a]\nexitall\nexit_what=all\n", 0), WhenDone::Run);
+    assert_eq!(end("[a]\nexitall_on_error\nexit_what=all\n[b]\n", 0), WhenDone::RunIfFailed);
+    assert_eq!(end("[a]\nexitall_on_error\nexit_what=all\n[b]\n", 1), WhenDone::Itself);
+    assert_eq!(end("[a]\nexitall_on_error\n[b]\nnew_group\n", 0), WhenDone::GroupsIfFailed(vec!["a".to_owned()]));
+}
+
+#[test]
+fn size_is_of_the_job_and_filesize_of_each_file() {
+    let all = lowered("[a]\nsize=1m\nnrfiles=3\nbs=4k\n");
+    // 256 blocks over 3 files: what does not divide goes to the first ones.
+    let lengths: Vec<u64> = stream(&all, 0).ranges.iter().map(|range| range.length.0 / 4_096).collect();
+    let all_of_them: u64 = lengths[0] + 2 * lengths[lengths.len() - 1];
+    assert!(all_of_them <= 256 && all_of_them >= 254, "{lengths:?}");
+    let each = lowered("[a]\nfilesize=1m\nnrfiles=3\n");
+    assert_eq!(stream(&each, 0).ranges, [FileRange { start: Bytes(0), length: Bytes(1 << 20) }]);
+    assert_eq!(files(&each, 0).names, Names::Numbered { path: "a.0.{}".into(), count: 3 });
+    assert_eq!(files(&each, 0).lengths, [Bytes(1 << 20)]);
+    let more = lowered("[a]\nsize=1m\nio_size=3m\n");
+    assert_eq!(stream(&more, 0).io_bytes, Some(Bytes(3 << 20)));
+    assert_eq!(stream(&lowered("[a]\nsize=1m\nio_size=50%\n"), 0).io_bytes, Some(Bytes(1 << 19)));
+    assert!(refusal("[a]\nrw=read\n").contains("set `size` or `filesize`"));
+    assert!(refusal("[a]\nsize=1k\nbs=4k\n").contains("smaller than one op"));
+}
+
+#[test]
+fn per_cent_are_of_what_is_there() {
+    let disk = [("/dev/x", Found::Block { bytes: GIB }), ("f", Found::Regular { bytes: 10_000 })];
+    let part = on(&disk, "[a]\nfilename=/dev/x\nsize=25%\noffset=50%\nrw=randwrite\n").unwrap();
+    assert_eq!(stream(&part, 0).ranges, [FileRange { start: Bytes(GIB / 2), length: Bytes(GIB / 4) }]);
+    assert!(files(&part, 0).lengths.is_empty(), "devices are not laid out");
+    let whole = on(&disk, "[a]\nfilename=f\n").unwrap();
+    assert_eq!(stream(&whole, 0).ranges, [FileRange { start: Bytes(0), length: Bytes(10_000) }]);
+    let behind = on(&disk, "[a]\nfilename=f\noffset=20k\n").unwrap_err().to_string();
+    assert!(behind.contains("lies behind the end of `f` at 10000"), "{behind}");
+    // A job that is named like a device works on it.
+    assert_eq!(files(&on(&disk, "[/dev/x]\nrw=read\n").unwrap(), 0).names, Names::Said(vec!["/dev/x".into()]));
+}
+
+#[test]
+fn sizes_and_delays_are_drawn_as_fio_draws_them() {
+    let all = lowered("[a]\nfilesize=4k-1m\nnrfiles=4\nstartdelay=1-10\n");
+    let again = lowered("[a]\nfilesize=4k-1m\nnrfiles=4\nstartdelay=1-10\n");
+    assert_eq!(all.workload, again.workload);
+    let lengths: Vec<u64> = stream(&all, 0).ranges.iter().map(|range| range.length.0).collect();
+    assert!(lengths.iter().all(|length| length % 4_096 == 0 && (4_096..=1 << 20).contains(length)), "{lengths:?}");
+    let delay = group(&all, 0).start.delay;
+    assert!((Nanos(1_000_000_000)..=Nanos(10_000_000_000)).contains(&delay), "{delay}");
+    assert_ne!(lowered("[a]\nfilesize=4k-1m\nnrfiles=4\nrandseed=5\n").workload.target, all.workload.target);
+}
+
+#[test]
+fn a_seed_that_is_said_holds_and_otherwise_randrepeat_decides() {
+    let seed = |text: &str| lowered(&format!("[a]\nsize=1m\n{text}")).jobs[0].seed;
+    assert_eq!(seed(""), 0x89);
+    assert_eq!(seed("randrepeat=0\n"), 7);
+    assert_eq!(seed("randrepeat=0\nrandseed=5\n"), 5);
+    assert_eq!(seed("randseed=18446744073709551615\n"), u64::MAX);
+}
+
+#[test]
+fn fix_ups_follow_from_what_is_said() {
+    let one = |text: &str| lowered(&format!("[a]\nsize=1m\n{text}"));
+    assert!(job(&one("rw=read\n"), 0).files.prepare.write);
+    assert!(!job(&one("rw=write\n"), 0).files.prepare.write);
+    let aligned = one("rw=randread\nba=8k\n");
+    assert_eq!(stream(&aligned, 0).coverage, Coverage::Again);
+    assert!(fixes(&aligned, 0).contains("norandommap, because `ba`"));
+    assert_eq!(stream(&one("rw=read\nba=8k\n"), 0).align.read, Bytes(4_096));
+    assert_eq!(stream(&one("rw=randread\nrandom_distribution=zipf:1.2\n"), 0).coverage, Coverage::Again);
+    assert_eq!(stream(&one("rw=randread\n"), 0).coverage, Coverage::Once);
+    assert_eq!(stream(&one("rw=randread\nrandom_generator=lfsr\n"), 0).coverage, Coverage::OnceByRegister);
+    let verified = one("rw=write\nverify=crc32c\nbs=3k-6k\nbsrange=3k-6k\n");
+    assert!(job(&verified, 0).content.refill);
+    assert_eq!(job(&verified, 0).verify.as_ref().unwrap().interval, Some(Bytes(3_072)));
+    assert!(!job(&one("rw=write\nverify=crc32c\nrefill_buffers=0\n"), 0).content.refill);
+    assert!(!job(&one("pre_read=1\n"), 0).files.drop_cached);
+    let zero = one("rw=write\nbuffer_compress_percentage=100\n");
+    assert!(job(&zero, 0).content.zero && job(&zero, 0).content.compress_percent == 0);
+    assert!(job(&one("rw=write\nbuffer_compress_percentage=50\n"), 0).content.refill);
+    assert_eq!(job(&one("rw=randread\n"), 0).files.hint, AccessHint::Random);
+    assert_eq!(job(&one("rw=read\nfadvise_hint=0\n"), 0).files.hint, AccessHint::None);
+    assert!(job(&one("buffered=0\n"), 0).files.direct);
+}
+
+#[test]
+fn only_engines_with_a_queue_have_a_depth() {
+    let one = |text: &str| lowered(&format!("[a]\nsize=1m\niodepth=16\n{text}"));
+    let sync = one("ioengine=psync\n");
+    assert_eq!((group(&sync, 0).depth, job(&sync, 0).time_submission), (1, false));
+    assert!(fixes(&sync, 0).contains("one op in flight rather than 16"));
+    assert_eq!(group(&one("ioengine=vsync\n"), 0).depth, 16);
+    let queued = one("ioengine=libaio\niodepth_batch=32\niodepth_batch_complete_min=8\niodepth_low=4\n");
+    let group = group(&queued, 0);
+    assert_eq!((group.depth, group.batch.submit, group.batch.complete), (16, 16, 8));
+    assert_eq!(job(&queued, 0).queue.refill_at, Some(4));
+    assert!(job(&queued, 0).time_submission);
+    assert!(!job(&one("ioengine=libaio\ngtod_reduce=1\n"), 0).time_submission);
+    assert!(job(&one("ioengine=libaio\niodepth_batch_complete_min=0\n"), 0).queue.never_wait);
+}
+
+#[test]
+fn options_that_contradict_one_another_are_refused() {
+    let wrong = |text: &str, says: &str| {
+        let told = refusal(&format!("[a]\nsize=1m\n{text}"));
+        assert!(told.contains(says), "{told}");
+    };
+    wrong("rate=1m\nrate_iops=10\n", "`rate` and `rate_iops` do not go together");
+    wrong("rate=1m\nrate_min=2m\n", "the smallest rate is above the largest");
+    wrong("zonemode=strided\n", "needs `zonesize`");
+    wrong("zonemode=none\nzonesize=64k\n", "do not go together");
+    wrong("rw=write\nverify=md5\nbs=512\nverify_offset=500\n", "the stamp does not fit");
+    wrong("ioengine=psync\natomic=1\nrw=write\n", "`atomic` needs");
+    wrong("ioengine=net\nport=1\nrw=randread\n", "a socket has an order");
+    wrong("ioengine=net\n", "needs `port`");
+    wrong("ioengine=cpuio\n", "needs `cpuload`");
+    wrong("rw=randtrim\nnum_range=8\nioengine=libaio\n", "needs `ioengine=io_uring_cmd`");
+    wrong("ramp_size=1m\n", "use `ramp_time`");
+    wrong("ss=iops:1%\nss_dur=3\nss_interval=2\n", "a multiple of the interval");
+    wrong("numa_cpu_nodes=9\n", "no memory node 9");
+    wrong("offset=5z\n", "needs `zonemode=zbd`");
+    let read_only = fio::read(
+        &["--readonly".to_owned(), "a.fio".to_owned()],
+        &Machine::default(),
+        &mut OneFile("[a]\nsize=1m\nrw=write\n".to_owned()),
+    );
+    let refused = lower(&read_only.unwrap(), &mut known(&[]), Entropy(1)).unwrap_err().to_string();
+    assert!(refused.contains("--readonly forbids"), "{refused}");
+}
+
+#[test]
+fn what_is_no_job_has_no_files() {
+    let all = lowered(
+        "[c]\nioengine=cpuio\ncpuload=50\n[e]\nioengine=exec\nprogram=/bin/true\n[n]\nioengine=null\nsize=1g\n",
+    );
+    assert!(matches!(&group(&all, 0).work, Work::Busy(busy) if busy.percent == 50));
+    assert!(matches!(&group(&all, 1).work, Work::Exec(exec) if exec.program == "/bin/true"));
+    assert_eq!(all.jobs[0].target, "none");
+    assert!(matches!(&all.workload.target[&all.jobs[2].target], Target::Null(null) if null.size == Bytes(GIB)));
+    let net = lowered("[n]\nioengine=net\nhostname=h\nport=8000\nnumjobs=2\nsize=1m\nrw=write\n");
+    assert!(matches!(&group(&net, 1).backend, Backend::Socket { port: Some(8_001), listens: false, .. }));
+}
+
+#[test]
+fn each_file_is_one_op_of_an_engine_that_calls_files() {
+    let all = lowered("[a]\nioengine=filecreate\nnrfiles=200\nfilesize=16k\nbs=4k\nfallocate=none\n");
+    let stream = stream(&all, 0);
+    assert_eq!(stream.ranges, [FileRange { start: Bytes(0), length: Bytes(4_096) }]);
+    assert_eq!(files(&all, 0).names.count(), 200);
+    assert!(files(&all, 0).lengths.is_empty());
+    assert!(fixes(&all, 0).contains("fio counts 4 ops"));
+}
+
+#[test]
+fn engines_that_are_not_run_are_translated_and_told() {
+    let all = lowered("[a]\nioengine=rbd\nrbdname=x\npool=p\nbs=8k\niodepth=4\nrw=randwrite\n");
+    let Backend::Foreign { engine, options } = &group(&all, 0).backend else { panic!("it is foreign") };
+    assert_eq!((engine.as_str(), options["rbdname"].as_str(), options["pool"].as_str()), ("rbd", "x", "p"));
+    assert!(all.unrunnable[0].why.contains("library of its own"), "{:?}", all.unrunnable);
+    let zoned = lowered("[a]\nfilename=/dev/x\nzonemode=zbd\nsize=4z\nrw=write\n");
+    assert_eq!(zoned.unrunnable[0].what, "zonemode=zbd");
+    assert!(matches!(&group(&zoned, 0).backend, Backend::Foreign { engine, .. } if engine == "psync"));
+}
+
+#[test]
+fn every_engine_that_works_has_a_backend() {
+    for engine in fio::engines::ENGINES.iter().filter(|engine| engine.support == fio::options::Support::Works) {
+        let text = format!(
+            "[a]\nsize=1m\nioengine={}\n{}",
+            engine.name,
+            match engine.name {
+                "net" => "port=1\nhostname=h\n",
+                "cpuio" => "cpuload=1\n",
+                "exec" => "program=x\n",
+                _ => "",
+            }
+        );
+        let all = lowered(&text);
+        assert!(all.unrunnable.is_empty(), "{}", engine.name);
+        assert!(!matches!(group(&all, 0).backend, Backend::Foreign { .. }), "{}", engine.name);
+    }
+}
+
+#[test]
+fn steadiness_is_judged_over_what_is_reported_as_one() {
+    let all =
+        lowered("[a]\nsize=1m\nss=bw_slope:0.5%\nss_dur=10\nnumjobs=2\ngroup_reporting\ntime_based\nruntime=60\n");
+    let steady = job(&all, 0).pace.steady.as_ref().unwrap();
+    assert_eq!((steady.figure, steady.judged), (SteadyFigure::Bytes, SteadyJudged::Slope));
+    assert_eq!(steady.together, ["a.0", "a.1"]);
+    assert_eq!(group(&all, 0).limit.time, Some(Nanos(60_000_000_000)));
+    assert!(stream(&all, 0).repeat_until_time);
+}
+
+#[test]
+fn cpus_and_nodes() {
+    let split = lowered("[a]\nsize=1m\nnumjobs=3\ncpus_allowed=4-5\ncpus_allowed_policy=split\n");
+    let cpus: Vec<&[u32]> = (0..3).map(|copy| group(&split, copy).cpus.as_slice()).collect();
+    assert_eq!(cpus, [&[4][..], &[5], &[4]]);
+    assert_eq!(job(&lowered("[a]\nsize=1m\nnuma_cpu_nodes=1\n"), 0).process.any_of_cpus, [2, 3]);
+}
+
+#[test]
+fn names_are_made_by_the_format() {
+    assert_eq!(names::generated("$JobName-$filenum.$jobnum$clientuid", "a", 2, "7"), "a-7.2");
+    assert_eq!(names::generated("", "a", 0, "1"), "a.0.1");
+    assert_eq!(names::generated("é$jobname$", "$jobnum", 0, "1"), "é$jobnum$");
+    let explicit = lowered("[a]\nfilename=x:y\ndirectory=/d/\nsize=1m\n");
+    assert_eq!(files(&explicit, 0).names, Names::Said(vec!["/d/x".into(), "/d/y".into()]));
+    assert_eq!(names::plain("  /dev/sda 1"), "dev-sda-1");
+}
+
+proptest! {
+    /// Whatever is read, lowering gives a workload that can be printed and read, or says what is wrong.
+    #[test]
+    fn lowering_never_panics(text in job_texts()) {
+        let words = ["a.fio".to_owned()];
+        if let Ok(fio) = fio::read(&words, &Machine::default(), &mut OneFile(text)) {
+            let disk = known(&[("/dev/x", Found::Block { bytes: GIB }), ("f", Found::Regular { bytes: 5_000 })]);
+            let mut disk = disk;
+            if let Ok(lowered) = lower(&fio, &mut disk, Entropy(u64::MAX)) {
+                round_trip(&lowered);
+                prop_assert!(!plan(&lowered.plan).is_empty());
+            }
+        }
+    }
+}
+
+/// Job files of options with all sorts of values.
+fn job_texts() -> impl Strategy<Value = String> {
+    use fio::options;
+    let works: Vec<&'static options::OptionSpec> =
+        options::all().filter(|option| option.support == options::Support::Works).collect();
+    let value = prop_oneof![
+        Just("0".to_owned()),
+        Just("1".to_owned()),
+        Just("7".to_owned()),
+        Just("4k".to_owned()),
+        Just("1m".to_owned()),
+        Just("50%".to_owned()),
+        Just("3z".to_owned()),
+        Just("/dev/x".to_owned()),
+        Just("f:g".to_owned()),
+        Just("18446744073709551615".to_owned()),
+        Just("9223372036854775807".to_owned()),
+        Just("4k-1m".to_owned()),
+        Just("randrw:8".to_owned()),
+        Just("zipf:1.2".to_owned()),
+        Just("md5".to_owned()),
+        Just("strided".to_owned()),
+        Just("0-3".to_owned()),
+        Just("iops:1%".to_owned()),
+        Just("split".to_owned()),
+        Just("a".to_owned()),
+    ];
+    let option = (proptest::sample::select(works), value, any::<proptest::sample::Index>()).prop_map(
+        |(option, value, choice)| match option.kind.choices() {
+            [] if option.name == "numjobs" || option.name == "nrfiles" => format!("{}=3", option.name),
+            [] if option.kind == options::kind::Kind::Flag => option.name.to_owned(),
+            [] => format!("{}={value}", option.name),
+            words => format!("{}={}", option.name, choice.get(words)),
+        },
+    );
+    let engine = proptest::sample::select(vec!["psync", "libaio", "io_uring", "null", "mmap", "filecreate", "rbd"]);
+    let job = (engine, proptest::collection::vec(option, 0..6));
+    proptest::collection::vec(job, 1..3).prop_map(|jobs| {
+        jobs.iter().fold(String::new(), |text, (engine, options)| {
+            format!("{text}[a]\nsize=1m\nioengine={engine}\n{}\n", options.join("\n"))
+        })
+    })
+}

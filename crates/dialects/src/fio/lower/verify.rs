@@ -8,7 +8,7 @@ use super::stream::{largest, smallest};
 use crate::fio::job::words::VerifyMethod as Said;
 use crate::fio::value::direction::Order;
 use plumb_workload::Bytes;
-use plumb_workload::job::{VerifyMethod, VerifyRules, VerifyState};
+use plumb_workload::job::{StampLayout, VerifyMethod, VerifyRules, VerifyState};
 use std::path::PathBuf;
 
 /// Bytes of a stamp without what its method adds. Source: `struct verify_header`, fio's verify.h.
@@ -57,6 +57,7 @@ pub(super) fn rules(copy: &mut Copy<'_>, layout: &Layout) -> Option<VerifyRules>
     };
     Some(VerifyRules {
         method,
+        layout: StampLayout::default(),
         read_back: said.do_verify,
         only: said.only,
         flushed_only: said.after_fsync,

@@ -8,7 +8,7 @@ pub(super) static SHELF: Shelf = Shelf {
     category: Category::Engine,
     options: &[
         row("hipri", Tier::One, Kind::Flag)
-            .only(&["pvsync2", "sg", "io_uring", "io_uring_cmd"])
+            .only(&["pvsync2", "sg", "io_uring", "io_uring_cmd", "libblkio", "xnvme"])
             .doc("Poll for completions instead of waiting for interrupts."),
         row("hipri_percentage", Tier::Two, Kind::Whole(Slots::One, at_most(100)))
             .default("100")
@@ -27,7 +27,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .only(&["io_uring", "io_uring_cmd"])
             .doc("Register the files with the ring once."),
         row("sqthread_poll", Tier::Two, Kind::Flag)
-            .only(&["io_uring", "io_uring_cmd"])
+            .only(&["io_uring", "io_uring_cmd", "xnvme"])
             .doc("Let a kernel thread pick ops up."),
         row("sqthread_poll_cpu", Tier::Two, Kind::Whole(Slots::One, ANY))
             .only(&["io_uring", "io_uring_cmd"])
@@ -72,10 +72,10 @@ pub(super) static SHELF: Shelf = Shelf {
             .only(&["cpuio"])
             .doc("End when the jobs that do I/O have ended."),
         row("hostname", Tier::Two, Kind::Text)
-            .only(&["net", "netsplice"])
+            .only(&["net", "netsplice", "rdma", "libhdfs"])
             .doc("The other host, or the group of a multicast."),
         row("port", Tier::Two, Kind::Whole(Slots::One, between(1, 65535)))
-            .only(&["net", "netsplice"])
+            .only(&["net", "netsplice", "rdma", "libhdfs"])
             .doc("The port to listen at or connect to."),
         row("protocol", Tier::Two, Kind::Choice(&["tcp", "tcpv6", "udp", "udpv6", "unix", "vsock"]))
             .or("proto")

@@ -50,6 +50,6 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("The clock that a job's start is told in."),
         row("block_error_percentiles", Tier::Three, Kind::Switch)
             .default("0")
-            .not_yet("Percentiles of errors per block are not told."),
+            .ignored("Percentiles of errors per block are not told."),
     ],
 };

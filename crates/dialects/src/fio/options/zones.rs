@@ -3,6 +3,9 @@
 use super::kind::{ANY, Kind, Slots, at_most};
 use super::{Category, Shelf, Tier, row};
 
+/// Engines that tell a device where to place data.
+const PLACING: &[&str] = &["io_uring_cmd", "xnvme"];
+
 /// Devices and files in zones.
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Zones,
@@ -37,19 +40,24 @@ pub(super) static SHELF: Shelf = Shelf {
         row("write_zone_remainder", Tier::Three, Kind::Switch).not_yet("Filling the rest of a zone is not translated."),
         row("fdp", Tier::Three, Kind::Switch)
             .default("0")
+            .only(PLACING)
             .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
         row("dataplacement", Tier::Three, Kind::Choice(&["none", "fdp", "streams"]))
             .or("data_placement")
             .default("none")
+            .only(PLACING)
             .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
         row("plid_select", Tier::Three, Kind::Choice(&["random", "roundrobin", "scheme"]))
             .or("fdp_pli_select")
             .default("roundrobin")
+            .only(PLACING)
             .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
         row("plids", Tier::Three, Kind::Text)
             .or("fdp_pli")
+            .only(PLACING)
             .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
         row("dp_scheme", Tier::Three, Kind::Text)
+            .only(PLACING)
             .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
     ],
 };

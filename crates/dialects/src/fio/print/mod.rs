@@ -16,7 +16,6 @@
 //! against its outputs. [`report_of()`] makes a [`Report`] of what Plumb measured.
 
 mod build;
-mod build_disks;
 mod direction;
 mod disk;
 mod display;
@@ -32,12 +31,14 @@ mod normal;
 mod number;
 mod opening;
 mod report;
+mod series_log;
+mod source;
 mod steady;
 mod terse;
 #[cfg(test)]
 mod tests;
 
-pub use build::{BuildError, DiskStats, Heading, JobSource, Kept, Latencies, Share, report_of};
+pub use build::{BuildError, DiskStats, Heading, JobSource, Kept, Latencies, Member, Stage, report_of};
 pub use eta::{Eta, RateLimit, Remaining, eta_line};
 pub use format::{Format, print};
 pub use grid::{BucketShares, LOG_COLUMNS};
@@ -49,4 +50,6 @@ pub use logs::{
 pub use normal::normal;
 pub use opening::{BlockRange, JobLine, Layout, Opening, opening};
 pub use report::*;
+pub use series_log::{HistLog, JobLog, LogForm, LogQuantity, LoggedIo, Window};
+pub use source::{Grouping, JobCopy, given, group_numbers, opening_of, sources};
 pub use terse::{TerseVersion, terse};

@@ -253,6 +253,10 @@ pub fn read(option: &OptionSpec, text: Option<&str>, reading: &mut Reading<'_>) 
     match option.kind {
         Kind::Flag => return switch(text.filter(|text| !text.is_empty()), u32::MAX),
         Kind::Special(Special::LogName) => return Ok(Value::LogName(choice::log_name(text))),
+        // Keys and names that come from variables that are not set; the engine knows what that means.
+        Kind::Text if !option.engines.is_empty() && text.is_some_and(|text| text.trim().is_empty()) => {
+            return Ok(Value::Text(String::new()));
+        }
         _ => {}
     }
     let text = text.map(str::trim).filter(|text| !text.is_empty()).ok_or(ValueError::Missing)?;

@@ -26,6 +26,8 @@ pub(crate) struct Socket<'a> {
     /// Small messages may wait for more of them to come.
     gathers: bool,
     stops: StopCheck<'a>,
+    /// The other side has said that no more will come.
+    ended: bool,
 }
 
 impl<'a> Socket<'a> {
@@ -38,6 +40,7 @@ impl<'a> Socket<'a> {
             ping_pong: request.ping_pong,
             writes: request.access == FileAccess::ReadWrite,
             stops,
+            ended: false,
         })
     }
 
@@ -57,7 +60,10 @@ impl<'a> Socket<'a> {
         Ok(sent as u64)
     }
 
-    fn receive(&self, memory: *mut u8, length: usize) -> Completion {
+    fn receive(&mut self, memory: *mut u8, length: usize) -> Completion {
+        if self.ended {
+            return Err(Errno::ENDED);
+        }
         let mut got = 0;
         while got < length {
             // SAFETY: `memory` holds at least `length` bytes, of which those from `got` on are free.
@@ -76,7 +82,8 @@ impl<'a> Socket<'a> {
         }
         // SAFETY: `got` bytes have been received into it.
         let received = unsafe { std::slice::from_raw_parts(memory, got) };
-        if got == 0 || Message::of(received) == Some(Message::Close) { Err(Errno::ENDED) } else { Ok(got as u64) }
+        self.ended = got == 0 || Message::of(received) == Some(Message::Close);
+        if self.ended { Err(Errno::ENDED) } else { Ok(got as u64) }
     }
 }
 

@@ -1,1 +1,215 @@
+//! Two ends on this machine: Plumb with itself, and Plumb with fio's net engine in both directions.
 
+use super::*;
+use crate::backend::tests::{gate, op, request, run_at, skip};
+use plumb_workload::Backend;
+use plumb_workload::phase::SocketKind;
+use std::process::{Command, Stdio};
+
+/// A port that was free a moment ago.
+fn free_port(kind: SocketKind) -> u16 {
+    match kind {
+        SocketKind::Udp | SocketKind::Udp6 => {
+            std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+        }
+        _ => std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port(),
+    }
+}
+
+struct Ends {
+    kind: SocketKind,
+    host: Option<String>,
+    port: Option<u16>,
+    ping_pong: bool,
+}
+
+impl Ends {
+    fn backend(&self, listens: bool) -> Backend {
+        let by_name = matches!(self.kind, SocketKind::Unix);
+        Backend::Socket {
+            kind: self.kind,
+            host: if listens && !by_name { None } else { self.host.clone() },
+            port: self.port,
+            listens,
+            ping_pong: self.ping_pong,
+            no_delay: true,
+            window: Some(plumb_workload::Bytes(128 << 10)),
+            segment: None,
+        }
+    }
+
+    fn run(&self, listens: bool, kind: OpKind, ops: u32, length: u32) -> Result<Vec<Completion>, String> {
+        let ops: Vec<BlockOp> =
+            (0..ops).map(|number| op(kind, u64::from(number) * u64::from(length), length)).collect();
+        let mut asked = request(self.backend(listens), 1, BlockFiles::default());
+        asked.access = if kind == OpKind::Write { FileAccess::ReadWrite } else { FileAccess::Read };
+        let outcomes = run_at(&gate(), asked, &ops)?;
+        for outcome in &outcomes {
+            if outcome.completion.is_ok_and(|moved| moved > 0) && kind == OpKind::Read {
+                assert!(outcome.memory.iter().all(|&byte| byte == 1), "what was sent is what comes");
+            }
+        }
+        Ok(outcomes.into_iter().map(|outcome| outcome.completion).collect())
+    }
+
+    /// So many messages fit into every buffer: datagrams that find no room are lost.
+    fn messages(&self) -> u32 {
+        if matches!(self.kind, SocketKind::Udp | SocketKind::Udp6) { 8 } else { 32 }
+    }
+
+    /// Both ends at once; answers what became of the reads, of which there are two more than there are writes.
+    fn meet(&self) -> Result<Vec<Completion>, String> {
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| self.run(true, OpKind::Read, self.messages() + 2, 4096));
+            // Datagrams that nobody waits for are lost; and a stream's other end may well be late.
+            std::thread::sleep(std::time::Duration::from_millis(200));
+            let written = self.run(false, OpKind::Write, self.messages(), 4096)?;
+            assert_eq!(written, vec![Ok(4096); self.messages() as usize]);
+            reader.join().unwrap()
+        })
+    }
+}
+
+fn internet(kind: SocketKind, ping_pong: bool) -> Ends {
+    let host = if matches!(kind, SocketKind::Tcp6 | SocketKind::Udp6) { "::1" } else { "127.0.0.1" };
+    Ends { kind, host: Some(host.to_owned()), port: Some(free_port(kind)), ping_pong }
+}
+
+fn all_and_the_end(messages: u32) -> Vec<Completion> {
+    let mut reads = vec![Ok(4096); messages as usize];
+    reads.extend([Err(Errno::ENDED); 2]);
+    reads
+}
+
+/// All that was written is read, and the reader knows that the writer has ended.
+#[test]
+fn streams_arrive_whole_and_end() {
+    assert_eq!(internet(SocketKind::Tcp, false).meet().unwrap(), all_and_the_end(32));
+    assert_eq!(internet(SocketKind::Tcp, true).meet().unwrap(), all_and_the_end(32));
+    if std::net::TcpListener::bind("[::1]:0").is_ok() {
+        assert_eq!(internet(SocketKind::Tcp6, false).meet().unwrap(), all_and_the_end(32));
+    } else {
+        skip("no IPv6 here");
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
+    let host = Some(path.to_str().unwrap().to_owned());
+    let unix = Ends { kind: SocketKind::Unix, host, port: None, ping_pong: false };
+    assert_eq!(unix.meet().unwrap(), all_and_the_end(32));
+    assert!(!path.exists(), "the listener takes its socket away");
+}
+
+/// Datagrams are announced, arrive one an op, and end with a message.
+#[test]
+fn datagrams_arrive_one_by_one_and_end() {
+    let Ok(reads) = internet(SocketKind::Udp, false).meet() else { panic!("no datagrams on the loopback") };
+    assert_eq!(reads, all_and_the_end(8));
+}
+
+/// To and from a virtual machine; this machine's own loopback stands for one.
+#[test]
+fn virtual_sockets_reach_the_other_side() {
+    let ends = Ends { kind: SocketKind::Vsock, host: Some("1".to_owned()), port: Some(5201), ping_pong: false };
+    // Bound to the loopback's own number, which fails at once where there is none.
+    let loopback = |listens| match ends.backend(listens) {
+        Backend::Socket { .. } if std::path::Path::new("/sys/module/vsock_loopback").exists() => Some(()),
+        _ => None,
+    };
+    if loopback(true).is_none() {
+        return eprintln!("SKIPPED: the kernel has no loopback of virtual sockets (vsock_loopback)");
+    }
+    assert_eq!(ends.meet().unwrap(), all_and_the_end(32));
+}
+
+/// Waiting for somebody who never comes ends when the phase does.
+#[test]
+fn waiting_ends_with_the_phase() {
+    let asked = LinkRequest {
+        kind: SocketKind::Tcp,
+        host: None,
+        port: Some(free_port(SocketKind::Tcp)),
+        listens: true,
+        ping_pong: false,
+        no_delay: false,
+        window_bytes: None,
+        segment_bytes: None,
+        access: FileAccess::Read,
+    };
+    assert!(matches!(Socket::new(&asked, &|| true), Err(LinkError::Stopped)));
+    let nobody = LinkRequest { listens: false, ..asked };
+    assert!(matches!(Socket::new(&nobody, &|| true), Err(LinkError::NoHost)));
+    let refused = LinkRequest { host: Some("127.0.0.1".to_owned()), ..nobody };
+    assert!(matches!(Socket::new(&refused, &|| true), Err(LinkError::Stopped)));
+    let portless = LinkRequest { port: None, ..refused };
+    assert!(matches!(Socket::new(&portless, &|| true), Err(LinkError::NoPort)));
+}
+
+fn has_fio() -> bool {
+    Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+fn fio(words: &[String]) -> std::process::Child {
+    Command::new("timeout")
+        .arg("30")
+        .arg("fio")
+        .args(["--name=a", "--ioengine=net", "--bs=4k", "--thread", "--zero_buffers"])
+        .args(words)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+/// What fio's net engine writes, Plumb reads, and the other way round; both come to their end without an error.
+#[test]
+fn both_directions_work_with_fio() {
+    if !has_fio() {
+        return skip("fio is missing");
+    }
+    for (kind, protocol) in [(SocketKind::Tcp, "tcp"), (SocketKind::Udp, "udp")] {
+        let ends = internet(kind, false);
+        let size = format!("--size={}", ends.messages() * 4096);
+        let common = [size.clone(), format!("--protocol={protocol}"), format!("--port={}", ends.port.unwrap())];
+        let listens = |words: &mut Vec<String>| {
+            if kind == SocketKind::Tcp {
+                words.push("--listen".to_owned());
+            }
+        };
+        // fio reads.
+        let mut words = common.to_vec();
+        words.push("--rw=read".to_owned());
+        listens(&mut words);
+        let reader = fio(&words);
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        let messages = ends.messages();
+        let written = ends.run(false, OpKind::Write, messages, 4096).unwrap();
+        assert_eq!(written, vec![Ok(4096); messages as usize]);
+        let output = reader.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{protocol}: {text}");
+        assert!(text.contains("err= 0") && text.contains(&format!("total={messages},")), "{protocol}: {text}");
+        // fio writes.
+        let ends = internet(kind, false);
+        let reads = std::thread::scope(|scope| {
+            let reader = scope.spawn(|| ends.run_unmarked(ends.messages() + 2));
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            let mut words =
+                vec![size.clone(), format!("--protocol={protocol}"), format!("--port={}", ends.port.unwrap())];
+            words.extend(["--rw=write".to_owned(), "--hostname=127.0.0.1".to_owned()]);
+            let output = fio(&words).wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            reader.join().unwrap()
+        });
+        assert_eq!(reads, all_and_the_end(messages), "{protocol}");
+    }
+}
+
+impl Ends {
+    /// Reads whose content is fio's.
+    fn run_unmarked(&self, ops: u32) -> Vec<Completion> {
+        let ops: Vec<BlockOp> = (0..ops).map(|number| op(OpKind::Read, u64::from(number) * 4096, 4096)).collect();
+        let mut asked = request(self.backend(true), 1, BlockFiles::default());
+        asked.access = FileAccess::Read;
+        run_at(&gate(), asked, &ops).unwrap().into_iter().map(|outcome| outcome.completion).collect()
+    }
+}

@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
 use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 /// A worker that runs a program.
@@ -16,8 +16,8 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 pub(crate) struct ExecWorker {
     /// Which, and how.
     pub(crate) exec: Exec,
-    /// Where its output goes, without `.stdout` and `.stderr`.
-    pub(crate) output: PathBuf,
+    /// The name of its group: its output goes to files of that name.
+    pub(crate) name: String,
 }
 
 /// What went wrong with a program.
@@ -76,12 +76,9 @@ impl ExecWorker {
     }
 
     fn output_file(&self, stream: &str) -> Result<File, String> {
-        let mut path = self.output.clone().into_os_string();
-        path.push(".");
-        path.push(stream);
-        File::create(&path).map_err(|error| {
-            format!("cannot write the output of {} into {}: {error}", self.exec.program, Path::new(&path).display())
-        })
+        let path = format!("{}.{stream}", self.name);
+        File::create(&path)
+            .map_err(|error| format!("cannot write the output of {} into {path}: {error}", self.exec.program))
     }
 
     /// Runs the program until it or the worker's time ends.

@@ -43,20 +43,16 @@ impl Beside<'_> {
     }
 }
 
-/// Passes the gate, does `work`, and says so to those that wait only for workers that do I/O. `None` from the work is
-/// that it was stopped.
+/// Passes the gate, does `work`, and says to those that wait only for workers that do I/O that this one was none.
 fn run_beside<T>(
     gate: &Gate,
     work: impl FnOnce(&mut Beside<'_>) -> T,
     conclude: impl FnOnce(&mut Passed<'_>, T) -> Ended,
 ) -> Ended {
     let Some(mut passed) = gate.pass() else { return Ended::Stopped };
-    let control = passed.desk.control;
-    let worked = work(&mut Beside {
-        clock: passed.desk.clock,
-        stops_at: &mut |now| control.stops_at(now),
-        io_done: &|| control.io_done(),
-    });
+    let (clock, control) = (passed.desk.clock, passed.desk.control);
+    let worked =
+        work(&mut Beside { clock, stops_at: &mut |now| passed.desk.stops_at(now), io_done: &|| control.io_done() });
     passed.stop_clock();
     let ended = conclude(&mut passed, worked);
     control.beside_done();

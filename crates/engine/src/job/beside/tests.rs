@@ -83,7 +83,7 @@ fn a_busy_worker_ends_with_the_last_worker_that_does_io() {
 fn program(program: &str, arguments: &str, output: &Path) -> ExecWorker {
     let (program, arguments) = (program.to_owned(), arguments.to_owned());
     let exec = Exec { program, arguments, grace: Nanos(60_000 * MS), keeps_output: true };
-    ExecWorker { exec, output: output.to_owned() }
+    ExecWorker { exec, name: output.display().to_string() }
 }
 
 fn run(worker: &ExecWorker, stops: impl Fn() -> bool) -> Result<Ended, exec::ExecFault> {

@@ -1,10 +1,39 @@
 //! What a job writes, how it is stamped, and how it is read back.
+//!
+//! A job that is not verified writes what [`buffers`] make. One that is writes blocks with stamps in fio's own layout
+//! ([`stamp`], [`checksum`]), whose content follows from the seed in the stamp ([`random`]) or is a [`pattern`]; [`check`]
+//! holds what was read back against them, in the worker or in threads of its own ([`pool`]), and [`tell`] says what is
+//! wrong. [`writes`] knows whose bytes lie where, for jobs whose writes overlap in ways that stamps cannot explain;
+//! [`state`] keeps how far the writes came.
 
-use crate::op::BlockOp;
-use plumb_workload::job::{Job, Names};
+mod buffers;
+mod check;
+mod checksum;
+mod pattern;
+mod pool;
+mod random;
+mod rules;
+mod seeds;
+mod stamp;
+mod state;
+mod taus;
+mod tell;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod writes;
+
+pub(crate) use rules::Writers;
+
+use crate::op::{BlockOp, Role};
+use buffers::{BufferRequest, Buffers};
+use plumb_workload::OpKind;
+use plumb_workload::job::{Job, JobOps, Names, Stream, VerifyMethod};
 use std::path::Path;
+use verify::Verified;
 
 /// What the bytes of a job's ops depend on.
+#[derive(Clone, Copy)]
 pub(crate) struct JobBytesRequest<'a> {
     /// The job.
     pub(crate) job: &'a Job,
@@ -12,12 +41,14 @@ pub(crate) struct JobBytesRequest<'a> {
     pub(crate) name: &'a str,
     /// What its files are called, for messages and dumps; absent for a null target.
     pub(crate) names: Option<&'a Names>,
-    /// Bytes of its smallest write.
+    /// Bytes of its smallest write; of its smallest read, where it does not write.
     pub(crate) smallest_block_bytes: u32,
     /// Bytes of its largest op.
     pub(crate) largest_block_bytes: u32,
     /// Ops that may be in flight at once.
     pub(crate) in_flight_max: usize,
+    /// Whether workers beside this one write to its files.
+    pub(crate) writers: Writers,
     /// The seed of the job, from which the seeds in its stamps follow.
     pub(crate) seed: u64,
     /// Number of the worker among all workers of all jobs, from 1.
@@ -25,8 +56,27 @@ pub(crate) struct JobBytesRequest<'a> {
     /// Content that nobody verifies follows from this; another one in every run, so that no run writes duplicates of the
     /// last.
     pub(crate) content_seed: u64,
-    /// Where blocks that differ are kept.
+    /// What relative paths of patterns begin at, and where blocks that differ are kept.
     pub(crate) base: &'a Path,
+}
+
+impl<'a> JobBytesRequest<'a> {
+    /// The draws of the job, where it draws.
+    fn stream(&self) -> Option<&'a Stream> {
+        match &self.job.ops {
+            JobOps::Stream(stream) => Some(stream),
+            JobOps::Recording(_) => None,
+        }
+    }
+
+    /// Bytes that the job's files hold, as far as the workload says.
+    fn total_bytes(&self) -> u64 {
+        let Some(stream) = self.stream() else { return 0 };
+        let files = self.names.map_or(stream.ranges.len(), Names::count);
+        let said: u64 = stream.ranges.iter().take(files).map(|range| range.length.0).sum();
+        let more = files.saturating_sub(stream.ranges.len()) as u64;
+        said.saturating_add(more.saturating_mul(stream.ranges.last().map_or(0, |range| range.length.0)))
+    }
 }
 
 /// How a job's ops came to their end.
@@ -39,43 +89,91 @@ pub(crate) enum JobEnd {
 }
 
 /// The bytes of a job's ops: what its writes hold, and what its reads should.
+#[derive(Debug)]
 pub(crate) struct JobBytes {
-    fills_each_op: bool,
+    kind: Kind,
+    writes: bool,
+    reads: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Plain(Buffers),
+    Verified(Box<Verified>),
 }
 
 impl JobBytes {
     /// What the job asks for; what is wrong with it, in words, where that cannot be done.
-    pub(crate) fn new(_request: &JobBytesRequest<'_>) -> Result<JobBytes, String> {
-        Ok(JobBytes { fills_each_op: false })
+    pub(crate) fn new(request: &JobBytesRequest<'_>) -> Result<JobBytes, String> {
+        let job = request.job;
+        let kind = match &job.verify {
+            Some(rules) if rules.method != VerifyMethod::Null => {
+                Kind::Verified(Box::new(Verified::new(request, rules)?))
+            }
+            _ => Kind::Plain(Buffers::new(&BufferRequest {
+                content: &job.content,
+                seed: request.content_seed,
+                worker: request.worker_number,
+                smallest: request.smallest_block_bytes,
+                total_bytes: request.total_bytes(),
+                base: request.base,
+            })?),
+        };
+        let moves = job.moves();
+        Ok(JobBytes { kind, writes: moves.write, reads: moves.read || job.verify.is_some() })
     }
 
     /// Whether anything is done for each op; without, a slot keeps what [`fill_slot`](JobBytes::fill_slot) put there.
     pub(crate) fn works_each_op(&self) -> bool {
-        self.fills_each_op
+        match &self.kind {
+            Kind::Plain(buffers) => self.writes && (self.reads || buffers.works_each_op()),
+            Kind::Verified(_) => true,
+        }
     }
-
-    /// Fills a slot, once, before the clock runs.
-    pub(crate) fn fill_slot(&mut self, memory: &mut [u8]) {
-        memory.fill(0);
-    }
-
-    /// Makes the content of a write, in the order of issue.
-    pub(crate) fn before_write(&mut self, _op: &BlockOp, _memory: &mut [u8]) {}
 
     /// Whether completed ops are looked at: to verify them, or to know which slots reads overwrote.
     pub(crate) fn looks_after(&self) -> bool {
-        false
+        match &self.kind {
+            Kind::Plain(_) => self.writes && self.reads,
+            Kind::Verified(_) => true,
+        }
+    }
+
+    /// Fills a slot, before the clock runs, and again where a read overwrote it.
+    pub(crate) fn fill_slot(&mut self, memory: &mut [u8]) {
+        match &mut self.kind {
+            Kind::Plain(buffers) => buffers.fill(memory),
+            Kind::Verified(verified) => verified.fill_slot(memory),
+        }
+    }
+
+    /// Makes the content of a write, and takes note of a flush, in the order of issue. `memory` is empty for a flush.
+    #[inline]
+    pub(crate) fn before(&mut self, op: &BlockOp, slot: usize, memory: &mut [u8]) {
+        match &mut self.kind {
+            Kind::Plain(buffers) if op.kind == OpKind::Write => buffers.before_write(op, memory),
+            Kind::Plain(_) => {}
+            Kind::Verified(verified) => verified.before(op, slot, memory),
+        }
     }
 
     /// Takes note of a completed op, and verifies what it read back; `read` is what came, less than the op asked for at
     /// the end of a file, and empty for ops that do not read.
-    pub(crate) fn after(&mut self, _op: &BlockOp, _read: &[u8]) -> Result<(), String> {
-        Ok(())
+    #[inline]
+    pub(crate) fn after(&mut self, op: &BlockOp, slot: usize, read: &[u8]) -> Result<(), String> {
+        match &mut self.kind {
+            Kind::Plain(_) => Ok(()),
+            Kind::Verified(_) if op.kind == OpKind::Read && op.role == Role::Load => Ok(()),
+            Kind::Verified(verified) => verified.after(op, slot, read),
+        }
     }
 
     /// Waits for what is still being verified, and leaves what should be kept: the mismatches that no call of
     /// [`after`](JobBytes::after) told, and what could not be kept.
-    pub(crate) fn finish(&mut self, _end: JobEnd) -> Vec<String> {
-        Vec::new()
+    pub(crate) fn finish(&mut self, end: JobEnd) -> Vec<String> {
+        match &mut self.kind {
+            Kind::Plain(_) => Vec::new(),
+            Kind::Verified(verified) => verified.finish(end),
+        }
     }
 }

@@ -40,7 +40,6 @@ impl SearchWords {
 /// Tries depths, each for a window: twice the last one until one fails, then halfway between the best that passed and
 /// the lowest that failed. The depth that is found is tried once more, and that trial is the result.
 pub(super) struct DepthSearch<'a> {
-    clock: Clock,
     words: &'a SearchWords,
     latency_ns: u64,
     window: Ticks,
@@ -97,7 +96,6 @@ const PASSES_BEFORE_RETRY: u32 = 3;
 impl<'a> DepthSearch<'a> {
     pub(super) fn new(goal: &LatencyGoal, depth: u32, ramp: Nanos, clock: Clock, words: &'a SearchWords) -> Self {
         DepthSearch {
-            clock,
             words,
             latency_ns: goal.latency.0,
             window: clock.ticks(goal.window.0),

@@ -192,7 +192,7 @@ fn a_poisson_rate_of_bytes_holds_for_ops_of_mixed_sizes() {
     let mut pacer = rated(&pace);
     let (mut bytes, mut last) = (0u64, 0);
     for number in 0..200_000u32 {
-        let length = if number % 5 == 0 { 65_536 } else { 4096 };
+        let length = if number.is_multiple_of(5) { 65_536 } else { 4096 };
         last = intended(&mut pacer, &op(OpKind::Read, length));
         bytes += u64::from(length);
     }
@@ -353,7 +353,7 @@ fn a_rate_below_the_minimum_fails_the_job_in_words() {
     let mut slow = full(&pace, 1, &words);
     // Slow from the start, but that is left alone; and again after 3 s.
     let driven =
-        drive(&mut slow, 1, 10 * SECOND, |_, number| if number < 500 || number > 2500 { 2 * MS } else { MS / 2 });
+        drive(&mut slow, 1, 10 * SECOND, |_, number| if (500..=2500).contains(&number) { MS / 2 } else { 2 * MS });
     assert_eq!(driven.ended, Some(Ended::Failed));
     let failure = slow.failure().unwrap();
     assert_eq!(failure.errno, libc::EIO);
@@ -405,7 +405,7 @@ fn a_goal_of_a_share_lets_the_others_be_slow() {
     let (pace, words) = (goal(90.0, false), SearchWords::default());
     let mut pacer = full(&pace, 32, &words);
     // Every 20th op is slow at any depth, and beyond 10 in flight every second one.
-    let slow = |in_flight, number: usize| number % 20 == 0 || (in_flight > 10 && number % 2 == 0);
+    let slow = |in_flight, number: usize| number.is_multiple_of(20) || (in_flight > 10 && number.is_multiple_of(2));
     let driven = drive(&mut pacer, 32, SECOND, |in_flight, number| if slow(in_flight, number) { 1500 } else { 500 });
     assert_eq!(driven.ended, Some(Ended::Done));
     let depth = words.depth().unwrap();

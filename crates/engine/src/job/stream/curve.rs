@@ -47,8 +47,8 @@ impl Peaked {
         let count = kinds.map(|kind| part.blocks[kind as usize]).min().filter(|count| *count > 0)?;
         let law = match *curve {
             Curve::Zipf { theta } => Ranks::Zipf(Zipf::new(theta, count)),
-            // u^k falls below 1-h with probability h for k = ln(1-h) / ln h, and so on inside that share.
-            Curve::Pareto { h } => Ranks::Pareto { exponent: ln(1.0 - h) / ln(h) },
+            // u^k falls below h with probability 1-h for k = ln h / ln(1-h), and so on inside that share.
+            Curve::Pareto { h } => Ranks::Pareto { exponent: ln(h) / ln(1.0 - h) },
             Curve::Normal { deviation } => {
                 Ranks::Normal { center: center.unwrap_or(0.5), deviation: deviation / 100.0 }
             }

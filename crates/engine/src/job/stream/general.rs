@@ -76,7 +76,7 @@ impl General {
         let remembers = match script.verifying {
             Some(verifying) if verifying.read_back && script.mix.has(Kind::Write) => {
                 let on_the_way = (verifying.backlog.is_some() && !verifying.only) || script.amid.is_some();
-                let in_order = script.covers() == PlannedCover::Map;
+                let in_order = script.covers() == PlannedCover::Map && !script.may_repeat();
                 if verifying.redraw || (in_order && !on_the_way) {
                     Remembers::Draws(Box::new(machine.mark()))
                 } else {
@@ -220,7 +220,8 @@ impl General {
     /// Counts and remembers an op of the load.
     fn loaded(&mut self, kind: Kind, file: usize, offset: u64, length: u64) -> BlockOp {
         let number = self.machine.counts.ops[kind as usize] as u32;
-        let verified_read = kind == Kind::Read && self.script.verifying.is_some() && !self.script.mix.has(Kind::Write);
+        let verified = self.script.verifying.is_some();
+        let verified_read = verified && kind == Kind::Read && !self.script.mix.has(Kind::Write);
         if kind == Kind::Write
             && let Remembers::Pieces(history) = &mut self.remembers
         {
@@ -238,7 +239,7 @@ impl General {
             length: length as u32,
             role: if verified_read { Role::ReadBack } else { Role::Load },
             after_all: false,
-            number: if kind == Kind::Write || verified_read { number } else { 0 },
+            number: if verified_read || (verified && kind == Kind::Write) { number } else { 0 },
         }
     }
 
@@ -287,7 +288,6 @@ impl General {
         let piece = history.next_trim(afterwards)?;
         self.machine.count(Kind::Trim, piece.file as usize, piece.offset, piece.length.into());
         self.any_in_loop = true;
-        self.handed_bytes = self.handed_bytes.saturating_add(u64::from(piece.length));
         let op = self.take_drain(BlockOp::load(OpKind::Trim, piece.file, piece.offset, piece.length));
         self.drains |= self.overlaps();
         Some(op)

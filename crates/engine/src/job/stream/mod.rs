@@ -1,5 +1,50 @@
 //! The ops of a job, drawn as fio draws them.
-#![cfg_attr(not(test), expect(dead_code, reason = "the binding of jobs comes with their files"))]
+//!
+//! A [`JobPlan`] says what the worker of a [`Job`](plumb_workload::Job) does; [`with_job_source`] turns it into the
+//! source of its ops. For the same seed, kinds, files, offsets, sizes, flushes, trims and read-back come in the order in
+//! which fio 3.33 issues them; the tests compare with what it logs, op by op. All of this is written from what fio does.
+//!
+//! # What a job means
+//!
+//! * **Positions.** Each file keeps a position of its own for reads, writes and trims. A file is done when an op would
+//!   start behind its part, or end behind the file; a rest shorter than an op is not touched. A sequential op that starts
+//!   within the part may end behind it.
+//! * **Random blocks** are drawn as `blocks * r / 2^32`. With coverage `once`, the next free block from the drawn one is
+//!   taken, beginning again at the first; a block counts as the smallest size, an op of a larger size ends before the
+//!   first used block. Alignment apart from the smallest size, and every law but the uniform, switch the map off.
+//! * **A mix** draws a read or a write; after a change the new kind goes on without draws until it has had its share of
+//!   what the other had.
+//! * **Flushes** come when the number of writes is a multiple of the interval, on the file that is *next*, and come again
+//!   after each read until the next write. They do not wait for ops in flight, as fio's do not (under libaio and
+//!   io_uring); those at the end of a loop do. `sync_file_range` of a file in which nothing was written since its last
+//!   flush is left out; a range of 4 GiB or more has length 0, which means "to the end of the file".
+//! * **Loops.** Each begins with all files closed and nothing in flight, with the draws begun again where the job says
+//!   so; the turn of files and the count of writes go on. A loop ends when all files are done. Limits of bytes and ops
+//!   count over all loops together. Without a map nothing is ever done, so that with [`Handing::Inline`] one loop takes
+//!   all; with [`Handing::Queued`] each ends after as many bytes as the parts have. More loops follow until `io-bytes`
+//!   are moved. Ops that are read back count against `max-ops`.
+//! * **Trims with writes**: the limit of ops counts both, and doubles with each loop.
+//! * **Read-back** comes behind each loop, or in batches behind so many writes; see `history.rs` for its order. A batch
+//!   waits for the writes in flight. With `verify.only` the writes are drawn and not done. Reads of a job that only reads
+//!   have [`Role::ReadBack`](crate::op::Role::ReadBack) at once. Writes and what reads them back carry the number of the
+//!   write, counted over all loops.
+//! * **Files** are opened and closed by ops where fewer may be open than there are, or where they are made when they are
+//!   opened. Reading back opens what it needs, beyond that limit, as fio does.
+//!
+//! # Where it is not fio's, on purpose
+//!
+//! * zipf, pareto and normal reach every block, see `curve.rs`.
+//! * More than 2^32 blocks are drawn with 64 bits from the first loop on; fio keeps 32 for the first.
+//! * A job that only reads and verifies does all its loops; fio ends it after the first.
+//! * Blocks that come again in spite of a map (by ops in sequence between random ones, or in a job that ends by time) are
+//!   read back once, as the last write left them; fio reads each write back and finds the earlier ones overwritten.
+//! * Trims amid writes count against no limit. (fio 3.33 ends at the first by an assertion.)
+//! * A flush is not repeated while it is in flight; fio's io_uring engine fills its queue with flushes.
+//! * With `verify.redraw` and seeds that go on from loop to loop, what was drawn is drawn again; fio draws other ops.
+//! * `verify.only` reads back at the end, whatever the backlog; fio passes over what its backlog took.
+//! * Rates switch no mix between reads and writes: what is drawn depends on no clock.
+//! * A list of zones or blocks that does not fit its file is refused before the start.
+#![cfg_attr(not(test), expect(dead_code, unused_imports, reason = "the binding of jobs comes with their files"))]
 
 mod choice;
 mod cover;
@@ -8,6 +53,7 @@ mod draws;
 mod general;
 mod history;
 mod machine;
+mod plain;
 mod plan;
 mod script;
 mod sizes;
@@ -15,10 +61,20 @@ mod sizes;
 pub use plan::{Handing, JobPlan, JobPlanError, JobPlanRequest};
 
 use crate::source::blocks::BlockVisitor;
+use general::General;
+use plain::Shortcut;
 
 /// Makes the source of a plan and hands it to `visitor`.
+///
+/// The visitor is compiled four times: for sequential, random and covering ops of one size and kind on one file, which
+/// are what the fastest storage is measured with; and for everything else.
 pub fn with_job_source<V: BlockVisitor>(plan: &JobPlan, visitor: V) -> V::Out {
-    visitor.visit(general::General::new(&plan.script))
+    match Shortcut::of(&plan.script) {
+        Some(Shortcut::Upwards(short)) => visitor.visit(short.source(short.upwards())),
+        Some(Shortcut::Anywhere(short)) => visitor.visit(short.source(short.anywhere())),
+        Some(Shortcut::Once(short)) => visitor.visit(short.source(short.once())),
+        None => visitor.visit(General::new(&plan.script)),
+    }
 }
 
 #[cfg(test)]

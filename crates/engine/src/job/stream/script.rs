@@ -231,6 +231,18 @@ impl Script {
         }
     }
 
+    /// Whether a block can come again within a loop although there is a map: by ops in sequence between random ones, or
+    /// because the map begins again.
+    pub(super) fn may_repeat(&self) -> bool {
+        match &self.way {
+            Way::Random(random) => {
+                let in_sequence = random.ops_per_draw > 1 || random.percent.iter().any(|&percent| percent < 100);
+                in_sequence || self.limits.until_time || self.zones.is_some()
+            }
+            Way::Sequential { .. } => true,
+        }
+    }
+
     pub(super) fn largest(&self) -> u64 {
         self.sizes.iter().map(|sizes| sizes.largest).max().unwrap_or_default()
     }

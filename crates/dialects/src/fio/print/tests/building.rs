@@ -2,10 +2,10 @@
 
 use crate::fio::Compat;
 use crate::fio::print::*;
+use plumb_result::measurement::{Moved, Sample};
 use plumb_result::observe::{Counters, DeviceCounters, LayerKind, PhaseObservations, TargetFacts};
 use plumb_result::{
-    Fault, Histogram, Interval, Measurement, Observations, OpCounts, OpMeasurement, PhaseMeasurement, Seen,
-    WorkerMeasurement,
+    Fault, Histogram, Measurement, Observations, OpMeasurement, PhaseMeasurement, Seen, WorkerMeasurement,
 };
 use plumb_workload::OpKind;
 
@@ -17,33 +17,39 @@ fn ops(count: u64, each_ns: u64) -> OpMeasurement {
     OpMeasurement { count, bytes: count * 4096, service, response: None, ..OpMeasurement::default() }
 }
 
-fn worker(name: &str, count: u64, depth_asked: u32) -> WorkerMeasurement {
+/// A worker that read.
+fn worker(name: &str, reads: u64) -> WorkerMeasurement {
+    let sample = |number: u64, length_ns, count| Sample {
+        start_ns: number * SECOND_NS / 2,
+        length_ns,
+        ops: if count > 0 { [(OpKind::Read, Moved { count, bytes: count * 4096 })].into() } else { [].into() },
+    };
     WorkerMeasurement {
         name: name.to_owned(),
-        count,
-        bytes: count * 4096,
+        count: reads,
+        bytes: reads * 4096,
         wall_ns: 2 * SECOND_NS,
         cpu_user_ns: SECOND_NS / 10,
         cpu_system_ns: SECOND_NS / 5,
-        sleeps: Some(count),
-        depth_asked,
+        sleeps: Some(reads),
+        preemptions: Some(5),
+        major_faults: Some(1),
+        minor_faults: Some(20),
+        pid: Some(77),
+        depth_asked: 1,
+        ops: [(OpKind::Read, ops(reads, 100_000)), (OpKind::Fsync, ops(0, 0))].into(),
+        // Half a second of work, half a second of stall, and a stub.
+        samples: vec![sample(0, SECOND_NS / 2, reads), sample(1, SECOND_NS / 2, 0), sample(2, 1_000_000, 0)],
         ..WorkerMeasurement::default()
     }
 }
 
-fn second(start: u64, length_ns: u64, reads: u64) -> Interval {
-    let counts = OpCounts { count: reads, bytes: reads * 4096, ..OpCounts::default() };
-    Interval { start_ns: start * SECOND_NS, length_ns, ops: [(OpKind::Read, counts)].into() }
-}
-
-/// Two readers of one op at a time: a second of work, a second of stall, and a stub of a third.
+/// Two readers of one op at a time.
 fn readers() -> PhaseMeasurement {
     PhaseMeasurement {
         name: "main".to_owned(),
         wall_ns: 2 * SECOND_NS + 1_000_000,
-        ops: [(OpKind::Read, ops(1000, 100_000)), (OpKind::Fsync, ops(0, 0))].into(),
-        intervals: vec![second(0, SECOND_NS, 1000), second(1, SECOND_NS, 0), second(2, 1_000_000, 0)],
-        workers: vec![worker("a/0", 600, 1), worker("b/0", 400, 1)],
+        workers: vec![worker("a/0", 600), worker("b/0", 400)],
         ..PhaseMeasurement::default()
     }
 }
@@ -51,20 +57,29 @@ fn readers() -> PhaseMeasurement {
 fn heading() -> Heading {
     Heading {
         version: "fio-3.42".to_owned(),
-        at: Moment::at_offset(0, 0),
+        at: Moment::at_offset(9_000, 0),
         global_options: Vec::new(),
         compat: Compat::Meant,
         disks: DiskStats::Shown,
+        stage: Stage::Final,
+        phase_starts_unix_ms: vec![5_000],
+        elapsed_s: 4,
     }
 }
 
-fn source(name: &str, phase: usize, share: Share) -> JobSource {
-    JobSource { job: Job { name: name.to_owned(), ..Job::default() }, phase, share, ..JobSource::default() }
+fn source(groups: &[&str]) -> JobSource {
+    let member = |group: &&str| Member { phase: 0, group: (*group).to_owned() };
+    let job = Job { name: "r".to_owned(), ..Job::default() };
+    JobSource { job, members: groups.iter().map(member).collect(), ..JobSource::default() }
 }
 
-fn built(source: JobSource, phases: Vec<PhaseMeasurement>) -> Job {
-    let measurement = Measurement { phases, ..Measurement::default() };
-    report_of(heading(), vec![source], &measurement, None).unwrap().jobs.remove(0)
+fn report(source: JobSource, phase: PhaseMeasurement) -> Report {
+    let measurement = Measurement { phases: vec![phase], ..Measurement::default() };
+    report_of(heading(), vec![source], &measurement, None).unwrap()
+}
+
+fn built(source: JobSource, phase: PhaseMeasurement) -> Job {
+    report(source, phase).jobs.remove(0)
 }
 
 fn split(job: &Job) -> &Split {
@@ -75,40 +90,71 @@ fn split(job: &Job) -> &Split {
 }
 
 #[test]
-fn a_whole_phase_gives_everything_that_was_measured() {
-    let job = built(source("r", 0, Share::Whole), vec![readers()]);
+fn each_job_has_its_own_numbers() {
+    let job = built(source(&["b"]), readers());
     let read = &split(&job).read;
-    assert_eq!((read.ios, read.bytes, read.runtime_ms), (1000, 4_096_000, 2000));
-    assert_eq!(read.bytes_per_second(), 2_048_000);
+    assert_eq!((read.ios, read.bytes, read.runtime_ms), (400, 400 * 4096, 2000));
+    assert_eq!(read.bytes_per_second(), 400 * 4096 / 2);
     let clat = read.clat.value().unwrap();
-    assert_eq!((clat.count, clat.min_ns, clat.max_ns, clat.mean_ns), (1000, 100_000, 100_000, 100_000.0));
+    assert_eq!((clat.count, clat.min_ns, clat.max_ns, clat.mean_ns), (400, 100_000, 100_000, 100_000.0));
     assert_eq!(clat.stddev_ns, 0.0, "equal values do not spread, however wide their bucket");
+    assert_eq!((split(&job).write.ios, split(&job).write.runtime_ms), (0, 0));
     assert_eq!(job.latency_shares.us[6], 100.0);
-    assert_eq!((job.runtime_ms, job.cpu.user_ns), (4000, SECOND_NS / 5), "both workers");
+    assert_eq!((job.pid, job.started_unix_ms, job.elapsed_s), (77, 5_000, 4));
+    assert_eq!(job.cpu.context_switches, Figure::Is(405));
+    assert_eq!((&job.cpu.major_faults, &job.cpu.minor_faults), (&Figure::Is(1), &Figure::Is(20)));
     assert_eq!(job.depths.level, Figure::Is([100.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0]));
     assert_eq!(read.slat, Figure::Off, "an op that completes in its call has no submission");
 }
 
-/// fio leaves the empty second out and reports twice the rate (defect 7 of its list).
+#[test]
+fn a_group_is_the_sum_of_its_jobs() {
+    let mut phase = readers();
+    phase.workers[1].wall_ns = SECOND_NS;
+    let job = built(source(&["a", "b"]), phase);
+    let read = &split(&job).read;
+    assert_eq!((read.ios, read.runtime_ms), (1000, 2000), "rates are over the longest run time");
+    assert_eq!(read.lat.value().unwrap().count, 1000);
+    assert_eq!((job.runtime_ms, job.cpu.user_ns), (3000, SECOND_NS / 5), "both workers");
+    assert_eq!(job.cpu.context_switches, Figure::Is(1010));
+}
+
+/// fio leaves the empty piece out and reports twice the rate (defect 7 of its list).
 #[test]
 fn a_stall_counts_among_the_samples() {
-    let job = built(source("r", 0, Share::Whole), vec![readers()]);
+    let job = built(source(&["a", "b"]), readers());
     let samples = *split(&job).read.bandwidth.value().unwrap();
-    assert_eq!((samples.count, samples.min, samples.max, samples.mean), (2, 0, 4000, 2000.0));
+    assert_eq!((samples.min, samples.max, samples.mean), (0, 8000, 4000.0), "of both jobs together");
+    assert_eq!(samples.count, 4, "fio counts those of each job");
+}
+
+#[test]
+fn submission_is_told_apart_where_it_was_timed() {
+    let mut phase = readers();
+    let mut submission = Histogram::new();
+    submission.record_n(2_000, 600);
+    phase.workers[0].ops.get_mut(&OpKind::Read).unwrap().submission = Some(submission);
+    let mut asked = source(&["a"]);
+    let slat = |job: &Job| split(job).read.slat.value().map(|one| one.mean_ns);
+    assert_eq!(slat(&built(asked.clone(), phase.clone())), Some(2_000.0));
+    asked.latencies.slat = Kept::No;
+    assert_eq!(slat(&built(asked, phase)), None);
 }
 
 #[test]
 fn what_the_engine_does_not_measure_is_zero_and_is_named() {
     let mut phase = readers();
-    phase.workers.iter_mut().for_each(|worker| worker.depth_asked = 32);
-    let measurement = Measurement { phases: vec![phase], ..Measurement::default() };
-    let report = report_of(heading(), vec![source("r", 0, Share::Whole)], &measurement, None).unwrap();
+    phase.workers.iter_mut().for_each(|worker| {
+        worker.depth_asked = 32;
+        worker.preemptions = None;
+        worker.minor_faults = None;
+    });
+    let report = report(source(&["a"]), phase);
     let root: serde_json::Value = serde_json::from_str(&json(&report, JsonFormat::Plain)).unwrap();
     let job = &root["jobs"][0];
     for (value, name) in [
         (&job["ctx"], "ctx"),
         (&job["minf"], "minf"),
-        (&job["read"]["slat_ns"]["N"], "read.slat_ns"),
         (&job["iodepth_submit"]["4"], "iodepth_submit"),
         (&job["iodepth_level"]["32"], "iodepth_level"),
     ] {
@@ -116,31 +162,14 @@ fn what_the_engine_does_not_measure_is_zero_and_is_named() {
         assert!(job["not_measured"][name].is_string(), "{name}");
     }
     assert!(job["not_measured"].get("read.clat_ns").is_none());
-    assert!(normal(&report).contains("\n  not measured : read.slat_ns, ctx, majf, minf, iodepth_level"));
+    assert!(normal(&report).contains("\n  not measured : ctx, minf, iodepth_level"));
 }
 
 #[test]
-fn jobs_that_ran_at_once_have_their_counts_where_they_did_one_kind_of_op() {
-    let job = built(source("b", 0, Share::Groups(vec!["b".to_owned()])), vec![readers()]);
-    let read = &split(&job).read;
-    assert_eq!((read.ios, read.bytes, job.runtime_ms), (400, 400 * 4096, 2000));
-    assert!(matches!(read.clat, Figure::Unknown(_)), "the distribution is of both jobs");
+fn a_failed_op_and_a_dead_worker_fail_their_job_and_no_other() {
     let mut phase = readers();
-    phase.ops.insert(OpKind::Write, ops(10, 5));
-    let measurement = Measurement { phases: vec![phase], ..Measurement::default() };
-    let error = report_of(heading(), vec![source("b", 0, Share::Groups(vec!["b".to_owned()]))], &measurement, None);
-    let error = error.unwrap_err().to_string();
-    assert!(
-        error.contains("job `b`") && error.contains("read and write") && error.contains("group_reporting"),
-        "{error}"
-    );
-}
-
-#[test]
-fn a_failed_op_and_a_dead_worker_fail_their_job() {
-    let mut phase = readers();
-    phase.fault_count = 3;
-    phase.faults = vec![Fault {
+    phase.workers[1].fault_count = 3;
+    phase.workers[1].faults = vec![Fault {
         op: OpKind::Read,
         path: "f".into(),
         offset: 0,
@@ -148,44 +177,75 @@ fn a_failed_op_and_a_dead_worker_fail_their_job() {
         errno: None,
         message: "other bytes than were written".to_owned(),
     }];
-    let job = built(source("r", 0, Share::Whole), vec![phase.clone()]);
+    let job = built(source(&["b"]), phase.clone());
     assert_eq!(job.error.as_ref().map(|error| error.code), Some(84));
-    assert!(job.error.unwrap().text.contains("read of f: other bytes"));
-    let mut source_with = source("r", 0, Share::Whole);
-    source_with.job.continued = Some(ContinuedErrors { total: 0, first_code: 0, first_text: String::new() });
-    assert_eq!(built(source_with, vec![phase]).continued.unwrap().total, 3);
+    assert!(job.error.unwrap().text.contains("file:f, func=read, error=other bytes"));
+    assert_eq!(built(source(&["a"]), phase.clone()).error, None);
+    assert_eq!(built(source(&["a", "b"]), phase.clone()).error.map(|error| error.code), Some(84));
+    let mut passes_over = source(&["b"]);
+    passes_over.job.continued = Some(ContinuedErrors { total: 0, first_code: 0, first_text: String::new() });
+    let job = built(passes_over, phase);
+    assert_eq!((job.error, job.continued.map(|one| (one.total, one.first_code))), (None, Some((3, 84))));
     let mut killed = readers();
     killed.workers[1].ended_by = Some("its process was killed by signal 9".to_owned());
-    let only_b = built(source("b", 0, Share::Groups(vec!["b".to_owned()])), vec![killed.clone()]);
-    assert_eq!(only_b.error.unwrap().code, 5);
-    assert_eq!(built(source("a", 0, Share::Groups(vec!["a".to_owned()])), vec![killed]).error, None);
+    assert_eq!(built(source(&["b"]), killed.clone()).error.unwrap().code, 5);
+    assert_eq!(built(source(&["a"]), killed.clone()).error, None);
+    killed.workers[1].ended_by = Some("interrupted".to_owned());
+    assert_eq!(built(source(&["b"]), killed).error, None, "what was stopped did not fail");
 }
 
 #[test]
 fn a_job_that_was_never_started_is_reported_or_refused() {
     let mut measurement = Measurement { phases: vec![readers()], ..Measurement::default() };
-    let late = || vec![source("late", 1, Share::Whole)];
-    assert!(matches!(
-        report_of(heading(), late(), &measurement, None),
-        Err(BuildError::NoPhase { phase: 1, phases: 1, .. })
-    ));
+    let late = || {
+        let mut late = source(&["late"]);
+        late.members[0].phase = 1;
+        vec![late]
+    };
+    let built = |heading, measurement: &Measurement| report_of(heading, late(), measurement, None);
+    assert!(matches!(built(heading(), &measurement), Err(BuildError::NotMeasured { phase: 1, .. })));
+    let so_far = built(Heading { stage: Stage::SoFar, ..heading() }, &measurement).unwrap().jobs.remove(0);
+    assert_eq!((so_far.error, so_far.io), (None, Io::default()));
     measurement.error = Some("no space left".to_owned());
-    let job = report_of(heading(), late(), &measurement, None).unwrap().jobs.remove(0);
+    let job = built(heading(), &measurement).unwrap().jobs.remove(0);
     assert!(job.error.unwrap().text.contains("no space left"));
 }
 
 #[test]
 fn directions_are_mixed_where_that_is_asked_for() {
     let mut phase = readers();
-    phase.ops.insert(OpKind::Write, ops(500, 400_000));
-    phase.ops.insert(OpKind::Fdatasync, ops(7, 1_000_000));
-    let mut asked = source("m", 0, Share::Whole);
+    phase.workers[0].ops.insert(OpKind::Write, ops(300, 400_000));
+    phase.workers[0].ops.insert(OpKind::Fdatasync, ops(5, 1_000_000));
+    phase.workers[0].ops.insert(OpKind::Syncfs, ops(2, 1_000_000));
+    let mut asked = source(&["a"]);
     asked.job.io = Io::Both(Split::default(), Box::default());
-    let job = built(asked, vec![phase]);
+    let job = built(asked, phase);
     let Io::Both(split, mixed) = &job.io else { panic!("{:?}", job.io) };
-    assert_eq!((split.read.ios, split.write.ios, mixed.ios), (1000, 500, 1500));
+    assert_eq!((split.read.ios, split.write.ios, mixed.ios), (600, 300, 900));
     assert_eq!(mixed.lat.value().unwrap().mean_ns, 200_000.0);
     assert_eq!((job.sync.count, job.sync.latency.value().unwrap().count), (7, 7));
+}
+
+#[test]
+fn steadiness_is_looked_at_by_the_second() {
+    let mut asked = source(&["a", "b"]);
+    asked.job.steady = Some(SteadyState {
+        of: SteadyOf::Iops,
+        by: SteadyBy::Slope,
+        limit: 5.0,
+        scale: SteadyScale::Percent,
+        duration_s: 3,
+        attained: false,
+        criterion: 0.0,
+        max_deviation: 0.0,
+        slope: 0.0,
+        bytes_per_second: Vec::new(),
+        iops: Vec::new(),
+        latency_ns: Vec::new(),
+    });
+    let job = built(asked, PhaseMeasurement { steady: Some(true), ..readers() });
+    let state = job.steady.unwrap();
+    assert_eq!((state.iops, state.attained), (vec![1000], true), "two pieces of half a second of two jobs");
 }
 
 #[test]
@@ -194,7 +254,13 @@ fn disks_are_what_the_counters_say() {
         at_ns,
         devices: ["vda", "vdb", "md0"]
             .map(|name| {
-                let counted = DeviceCounters { reads, read_bytes: reads * 4096, busy_ms: reads, ..Default::default() };
+                let counted = DeviceCounters {
+                    reads,
+                    read_bytes: reads * 4096,
+                    busy_ms: reads,
+                    read_ms: 2 * reads,
+                    ..Default::default()
+                };
                 (name.to_owned(), Seen::Yes(counted))
             })
             .into(),
@@ -217,13 +283,13 @@ fn disks_are_what_the_counters_say() {
         ..Observations::default()
     };
     let measurement = Measurement { phases: vec![readers()], ..Measurement::default() };
-    let report = report_of(heading(), vec![source("r", 0, Share::Whole)], &measurement, Some(&observations)).unwrap();
+    let report = report_of(heading(), vec![source(&["a"])], &measurement, Some(&observations)).unwrap();
     let disks = report.disks.as_ref().unwrap();
     let names: Vec<&str> = disks.iter().map(|disk| disk.name.as_str()).collect();
     assert_eq!(names, ["md0", "vda", "vdb"], "each once, however many targets lie on it");
     assert_eq!(disks[0].counters.sectors.read, 8000);
     assert_eq!(disks[0].counters.util_percent, 50.0);
     assert_eq!(disks[0].below.as_ref().unwrap().ios.read, 1000, "the mean of two that did 1000 each");
-    assert!(normal(&report).contains("\n    md0: ios=1000/0, sectors=8000/0"));
+    assert!(normal(&report).contains("\n    md0: ios=1000/0, sectors=8000/0, merge=0/0, ticks=2000/0"));
     assert!(json(&report, JsonFormat::Plain).contains("\"aggr_read_ios\" : 1000"));
 }

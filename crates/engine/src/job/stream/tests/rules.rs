@@ -1,1 +1,332 @@
-//! placeholder
+//! What holds for every stream, without fio.
+
+use super::super::with_job_source;
+use super::*;
+use crate::op::Role;
+use crate::source::blocks::BlockVisitor;
+use plumb_workload::OpKind;
+use plumb_workload::job::{Curve, FileChoice, Syncs, TrimAmid, Zone};
+use proptest::prelude::*;
+
+/// Takes so many ops of a source, whichever it is.
+struct Take(usize);
+
+impl BlockVisitor for Take {
+    type Out = Vec<BlockOp>;
+
+    fn visit<S: Source<Op = BlockOp> + 'static>(self, mut source: S) -> Vec<BlockOp> {
+        std::iter::from_fn(|| source.next()).take(self.0).collect()
+    }
+}
+
+fn does() -> impl Strategy<Value = Does> {
+    prop_oneof![
+        Just(Does::Read),
+        Just(Does::Write),
+        (1..100u8).prop_map(Does::Mix),
+        Just(Does::Trim),
+        Just(Does::TrimWrite)
+    ]
+}
+
+fn order() -> impl Strategy<Value = Order> {
+    prop_oneof![
+        4 => Just(sequential()),
+        1 => (-20_000..20_000i64).prop_map(|skip_bytes| Order::Sequential { skip_bytes }),
+        4 => Just(random()),
+        1 => (2..9u32).prop_map(|ops_per_draw| Order::Random { ops_per_draw }),
+    ]
+}
+
+fn handing() -> impl Strategy<Value = Handing> {
+    prop_oneof![Just(Handing::Inline), Just(Handing::Queued)]
+}
+
+prop_compose! {
+    /// One size, one file, any limits.
+    fn simple()(
+        kind in prop_oneof![Just(Does::Read), Just(Does::Write), Just(Does::Trim)],
+        is_random in any::<bool>(),
+        again in any::<bool>(),
+        size in 1..20u64,
+        length in 20..700u64,
+        start in 0..50u64,
+        io_bytes in proptest::option::of(1..3000u64),
+        max_ops in proptest::option::of(1..200u64),
+        loops in 1..4u64,
+        repeat_until_time in prop::bool::weighted(0.2),
+        reseed_each_loop in any::<bool>(),
+    ) -> Stream {
+        Stream {
+            sizes: ByKind::all(JobSize::Fixed(Bytes(size))),
+            coverage: if again { Coverage::Again } else { Coverage::Once },
+            ranges: vec![FileRange { start: Bytes(start), length: Bytes(length) }],
+            io_bytes: io_bytes.map(Bytes),
+            max_ops,
+            loops,
+            repeat_until_time,
+            reseed_each_loop,
+            ..stream(kind, if is_random { random() } else { sequential() })
+        }
+    }
+}
+
+prop_compose! {
+    fn any_stream()(
+        does in does(),
+        order in order(),
+        coverage in prop_oneof![Just(Coverage::Once), Just(Coverage::Again), Just(Coverage::OnceByRegister)],
+        low in 1..16u64,
+        more in 0..16u64,
+        files in 1..4usize,
+        choice in prop_oneof![
+            (1..4u32).prop_map(|ops| FileChoice::RoundRobin { ops }),
+            Just(FileChoice::Sequential),
+            (1..4u32).prop_map(|ops| FileChoice::Random { ops }),
+        ],
+        open_files in proptest::option::of(1..4u32),
+        length in 40..900u64,
+        start in 0..100u64,
+        percent in 0..=100u8,
+        loops in 1..3u64,
+        wide in any::<bool>(),
+        worker_number in 1..100u32,
+        seed in any::<u64>(),
+    ) -> Stream {
+        Stream {
+            sizes: ByKind::all(JobSize::Range { low: Bytes(low), high: Bytes(low + more) }),
+            coverage,
+            ranges: vec![FileRange { start: Bytes(start), length: Bytes(length) }; files],
+            file_choice: choice,
+            open_files,
+            random_percent: ByKind::all(percent),
+            loops,
+            generator: if wide { RandomGenerator::Taus258 } else { RandomGenerator::Taus88 },
+            worker_number,
+            seed,
+            ..stream(does, order)
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// The short way gives the ops of the long way, and waits where it waits.
+    #[test]
+    fn the_short_way_is_the_long_way(stream in simple(), handing in handing(), behind in 0..40u64) {
+        let file = stream.ranges[0].start.0 + stream.ranges[0].length.0 + behind;
+        let plan = plan(&job(stream), &[file], handing);
+        let plan = plan.expect("a plan");
+        prop_assert_eq!(with_job_source(&plan, Take(3000)), ops(&plan, 3000));
+    }
+
+    /// No op lies outside its file or before its part, and the same plan gives the same ops.
+    #[test]
+    fn ops_stay_in_their_files(stream in any_stream(), handing in handing(), verified in any::<bool>()) {
+        let (start, length) = (stream.ranges[0].start.0, stream.ranges[0].length.0);
+        let lengths = vec![start + length; stream.ranges.len()];
+        let mut job = job(stream);
+        job.verify = verified.then(fio::verify);
+        if let Ok(plan) = plan(&job, &lengths, handing) {
+            let found = ops(&plan, 5000);
+            for op in found.iter().filter(|op| op.kind.moves_bytes()) {
+                prop_assert!(op.offset >= start, "{:?} is before {}", op, start);
+                prop_assert!(op.length > 0 && op.offset + u64::from(op.length) <= start + length, "{:?}", op);
+            }
+            prop_assert_eq!(&found, &ops(&plan, 5000));
+        }
+    }
+
+    /// With coverage once, a loop of one file touches each whole block once, by map and by register.
+    #[test]
+    fn once_is_once(blocks in 1..2000u64, register in any::<bool>(), loops in 1..3u64) {
+        let coverage = if register { Coverage::OnceByRegister } else { Coverage::Once };
+        let stream = Stream {
+            coverage,
+            loops,
+            ranges: vec![FileRange { start: Bytes(0), length: Bytes(blocks * 4096) }],
+            ..stream(Does::Write, random())
+        };
+        let plan = plan(&job(stream), &[blocks * 4096], Handing::Inline);
+        // Some seeds are the one state that a register cannot leave.
+        if let Ok(plan) = plan {
+            let found = with_job_source(&plan, Take(usize::MAX));
+            prop_assert_eq!(found.len() as u64, blocks * loops);
+            for pass in found.chunks(blocks as usize) {
+                let mut seen = vec![false; blocks as usize];
+                pass.iter().for_each(|op| seen[(op.offset / 4096) as usize] = true);
+                prop_assert!(seen.iter().all(|&seen| seen));
+            }
+        }
+    }
+
+    /// Each byte that was written last by some write is read back once, with that write's number.
+    #[test]
+    fn all_that_was_written_is_read_back(stream in any_stream(), handing in handing(), backlog in proptest::option::of(1..40u64)) {
+        let stream = Stream { loops: 1, ..stream };
+        if stream.trims {
+            return Ok(());
+        }
+        let lengths = vec![1000; stream.ranges.len()];
+        let mut job = job(stream);
+        job.verify = Some(plumb_workload::job::VerifyRules { backlog, ..fio::verify() });
+        let Ok(plan) = plan(&job, &lengths, handing) else { return Ok(()) };
+        let mut written = std::collections::HashMap::new();
+        for op in ops(&plan, 20_000) {
+            let bytes = (op.offset..op.offset + u64::from(op.length)).map(|byte| (op.file, byte));
+            match (op.kind, op.role) {
+                (OpKind::Write, _) => written.extend(bytes.map(|byte| (byte, op.number))),
+                (OpKind::Read, Role::ReadBack) if plan.moves().write => {
+                    for byte in bytes {
+                        prop_assert_eq!(written.get(&byte), Some(&op.number));
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+#[test]
+fn curves_reach_every_block() {
+    for (curve, center) in [
+        (Curve::Zipf { theta: 0.6 }, None),
+        (Curve::Zipf { theta: 0.6 }, Some(0.5)),
+        (Curve::Pareto { h: 0.3 }, None),
+        (Curve::Normal { deviation: 20.0 }, None),
+    ] {
+        let stream = Stream { law: Law::Curved { curve, center }, ..stream(Does::Read, random()) };
+        let stream = Stream { io_bytes: Some(Bytes(400 * MIB)), ..stream };
+        let plan = plan(&job(stream), &[MIB], Handing::Inline).expect("a plan");
+        let mut counts = [0u32; 256];
+        ops(&plan, usize::MAX).iter().for_each(|op| counts[(op.offset / 4096) as usize] += 1);
+        assert!(counts.iter().all(|&count| count > 0), "{curve:?} leaves blocks out");
+        if let Some(center) = center {
+            let most = (0..256).max_by_key(|&block| counts[block]);
+            assert_eq!(most, Some((256.0 * center) as usize), "the peak lies at the centre");
+        }
+    }
+}
+
+#[test]
+fn a_list_of_blocks_comes_again_and_again() {
+    let listed = Stream { law: Law::Sequence(vec![3, 0, 200]), max_ops: Some(5), ..stream(Does::Read, random()) };
+    let plan = plan(&job(listed), &[MIB], Handing::Inline).expect("a plan");
+    let blocks: Vec<u64> = ops(&plan, 100).iter().map(|op| op.offset / 4096).collect();
+    assert_eq!(blocks, [3, 0, 200, 3, 0]);
+}
+
+#[test]
+fn trimmed_blocks_are_forgotten_or_read_as_zeros() {
+    for expects_zeros in [false, true] {
+        let amid = TrimAmid { percent: 40, backlog: Some(8), batch: Some(3), expects_zeros };
+        let mut trimming = job(Stream { trim_amid: Some(amid), ..stream(Does::Write, random()) });
+        trimming.verify = Some(fio::verify());
+        let plan = plan(&trimming, &[MIB], Handing::Inline).expect("a plan");
+        let found = ops(&plan, 10_000);
+        let trimmed: Vec<u64> = found.iter().filter(|op| op.kind == OpKind::Trim).map(|op| op.offset).collect();
+        assert!(trimmed.len() > 50, "{} trims", trimmed.len());
+        let read: Vec<&BlockOp> = found.iter().filter(|op| op.kind == OpKind::Read).collect();
+        assert_eq!(read.len(), if expects_zeros { 256 } else { 256 - trimmed.len() });
+        for op in read {
+            let expected = if trimmed.contains(&op.offset) { Role::ReadTrimmed } else { Role::ReadBack };
+            assert_eq!(op.role, expected, "of {op:?}");
+        }
+    }
+}
+
+#[test]
+fn a_write_that_failed_is_not_read_back() {
+    for coverage in [Coverage::Once, Coverage::Again] {
+        let mut verified = job(Stream { coverage, ..stream(Does::Write, random()) });
+        verified.verify = Some(fio::verify());
+        let plan = plan(&verified, &[MIB], Handing::Inline).expect("a plan");
+        let mut source = General::new(&plan.script);
+        let lost = source.next().expect("a write");
+        source.failed(&lost);
+        let rest: Vec<BlockOp> = std::iter::from_fn(|| source.next()).collect();
+        let reads = rest.iter().filter(|op| op.role == Role::ReadBack);
+        assert!(reads.clone().count() > 100 && reads.clone().all(|op| op.number != lost.number), "{coverage:?}");
+    }
+}
+
+#[test]
+fn ops_wait_at_the_seams() {
+    let mut flushed = job(Stream { loops: 2, ..stream(Does::Write, random()) });
+    flushed.verify = Some(fio::verify());
+    flushed.syncs = Syncs { at_end: true, ..Syncs::default() };
+    let plan = plan(&flushed, &[MIB], Handing::Queued).expect("a plan");
+    let waits: Vec<usize> =
+        ops(&plan, 10_000).iter().enumerate().filter(|(_, op)| op.after_all).map(|(at, _)| at).collect();
+    // The flush, the first read-back, the next loop, and the same there.
+    assert_eq!(waits, [256, 257, 513, 769, 770]);
+}
+
+#[test]
+fn files_are_opened_before_they_are_used_and_closed_in_the_end() {
+    for order in [sequential(), random()] {
+        for verified in [false, true] {
+            let ranges = vec![FileRange { start: Bytes(0), length: Bytes(256 * KIB) }];
+            let few = Stream { open_files: Some(2), loops: 2, ranges, ..stream(Does::Write, order) };
+            let mut few = job(few);
+            few.verify = verified.then(fio::verify);
+            let plan = plan(&few, &[256 * KIB; 5], Handing::Queued).expect("a plan");
+            assert!(plan.tells_of_opening());
+            let mut open = [false; 5];
+            for op in ops(&plan, 100_000) {
+                let open = &mut open[op.file as usize];
+                match op.kind {
+                    OpKind::Open => assert!(!std::mem::replace(open, true), "file {} is open", op.file),
+                    OpKind::Close => assert!(std::mem::replace(open, false), "file {} is not open", op.file),
+                    _ => assert!(*open, "{op:?} on a file that is not open"),
+                }
+            }
+            assert_eq!(open, [false; 5], "all are closed in the end");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_drawn_is_refused_by_name() {
+    let refused = |stream: Stream| plan(&job(stream), &[MIB], Handing::Inline).expect_err("no plan");
+    let base = || stream(Does::Read, random());
+    assert_eq!(refused(Stream { ranges_per_trim: 2, ..base() }), JobPlanError::RangesPerTrim { ranges: 2 });
+    let beyond = Law::Sequence(vec![256]);
+    assert_eq!(refused(Stream { law: beyond, ..base() }), JobPlanError::SequenceBeyond { block: 256, blocks: 256 });
+    let zones = vec![Zone { access_percent: 90, size: 50 }];
+    assert_eq!(
+        refused(Stream { law: Law::Zoned(ByKind::all(zones)), ..base() }),
+        JobPlanError::ZoneShares { percent: 90 }
+    );
+    let curve = Law::Curved { curve: Curve::Pareto { h: 1.0 }, center: None };
+    assert!(matches!(refused(Stream { law: curve, ..base() }), JobPlanError::Curve { .. }));
+    let wide = Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(2 * MIB))), ..base() };
+    assert_eq!(refused(wide), JobPlanError::NoRoom { smallest: 2 * MIB });
+    let direct = job(Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(1000))), ..base() });
+    let request =
+        JobPlanRequest { job: &direct, file_lengths: &[MIB], io_alignment_bytes: 512, handing: Handing::Inline };
+    let unaligned = JobPlan::new(&request).expect_err("no plan");
+    assert_eq!(unaligned, JobPlanError::Unaligned { what: "a size", bytes: 1000, alignment: 512 });
+}
+
+#[test]
+fn a_plan_tells_what_it_needs() {
+    let sizes = ByKind {
+        read: JobSize::Fixed(Bytes(8192)),
+        write: JobSize::Range { low: Bytes(4096), high: Bytes(16384) },
+        trim: JobSize::Fixed(Bytes(MIB)),
+    };
+    let ranges = vec![FileRange { start: Bytes(0), length: Bytes(MIB) }];
+    let mixed = Stream { sizes, ranges, fill_device: false, ..stream(Does::Mix(50), random()) };
+    let told = plan(&job(mixed.clone()), &[MIB, MIB], Handing::Inline).expect("a plan");
+    assert_eq!((told.smallest_block_bytes(), told.largest_block_bytes()), (4096, 16384));
+    assert_eq!((told.working_set_bytes(), told.pass_bytes()), (2 * MIB, 2 * MIB));
+    assert!(!told.ends_at_no_space() && !told.tells_of_opening());
+    let limited = Stream { max_ops: Some(2), ..mixed.clone() };
+    let limited = plan(&job(limited), &[MIB, MIB], Handing::Inline).expect("a plan");
+    assert_eq!(limited.pass_bytes(), 2 * 16384);
+    let filling = Stream { fill_device: true, ..mixed };
+    let filling = plan(&job(filling), &[MIB, MIB], Handing::Inline).expect("a plan");
+    assert!(filling.ends_at_no_space() && filling.pass_bytes() == u64::MAX);
+}

@@ -1,6 +1,6 @@
 //! The disks of a report, from counters that the probe read.
 
-use super::report::{Disk, DiskUse, Figure, ReadWrite};
+use crate::fio::print::report::{Disk, DiskUse, Figure, ReadWrite};
 use plumb_result::Observations;
 use plumb_result::observe::{DeviceCounters, LayerKind};
 use std::collections::BTreeSet;
@@ -34,12 +34,11 @@ fn use_of(observations: &Observations, name: &str) -> Option<DiskUse> {
     let (before, after) = (counters(first)?, counters(last)?);
     let time_ms = last.at_ns.saturating_sub(first.at_ns) as f64 / 1e6;
     let since = |pick: fn(&DeviceCounters) -> u64| pick(&after).saturating_sub(pick(&before));
-    let unread = |what: &str| Figure::Unknown(format!("{what} are not read"));
     Some(DiskUse {
         ios: ReadWrite { read: since(|one| one.reads), write: since(|one| one.writes) },
         sectors: ReadWrite { read: since(|one| one.read_bytes) / 512, write: since(|one| one.write_bytes) / 512 },
-        merges: unread("merged requests"),
-        ticks_ms: unread("times of requests"),
+        merges: Figure::Is(ReadWrite { read: since(|one| one.read_merges), write: since(|one| one.write_merges) }),
+        ticks_ms: Figure::Is(ReadWrite { read: since(|one| one.read_ms), write: since(|one| one.write_ms) }),
         in_queue_ms: since(|one| one.weighted_ms),
         util_percent: if time_ms > 0.0 { (since(|one| one.busy_ms) as f64 / time_ms * 100.0).min(100.0) } else { 0.0 },
     })
@@ -51,10 +50,15 @@ fn mean(below: &[DiskUse]) -> Option<DiskUse> {
     Some(DiskUse {
         ios: ReadWrite { read: sum(|one| one.ios.read), write: sum(|one| one.ios.write) },
         sectors: ReadWrite { read: sum(|one| one.sectors.read), write: sum(|one| one.sectors.write) },
-        merges: below[0].merges.clone(),
-        ticks_ms: below[0].ticks_ms.clone(),
+        merges: mean_pair(below, |one| &one.merges, count),
+        ticks_ms: mean_pair(below, |one| &one.ticks_ms, count),
         in_queue_ms: sum(|one| one.in_queue_ms),
         // Of several disks, the busiest one's.
         util_percent: below.iter().map(|one| one.util_percent).fold(0.0, f64::max),
     })
+}
+
+fn mean_pair(below: &[DiskUse], pick: fn(&DiskUse) -> &Figure<ReadWrite>, count: u64) -> Figure<ReadWrite> {
+    let sum = |part: fn(&ReadWrite) -> u64| below.iter().filter_map(|one| pick(one).value()).map(part).sum::<u64>();
+    Figure::Is(ReadWrite { read: sum(|one| one.read) / count, write: sum(|one| one.write) / count })
 }

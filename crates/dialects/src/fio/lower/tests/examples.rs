@@ -1,0 +1,120 @@
+//! fio's own example jobs, where its source is at hand: `FIO_SOURCE` names the folder.
+
+use crate::fio::lower::{Entropy, Found, Lowered, Places, lower};
+use crate::fio::{self, Files, Machine, MissingFile};
+use plumb_workload::native;
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+
+/// The table of what becomes of each.
+const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/fio-examples.md");
+
+struct Folder(PathBuf);
+
+impl Files for Folder {
+    fn read(&mut self, path: &str) -> Result<String, MissingFile> {
+        let bytes = std::fs::read(self.0.join(path)).map_err(|error| MissingFile { reason: error.to_string() })?;
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+/// A machine that has every device, and every file that is named in full.
+struct Everything;
+
+impl Places for Everything {
+    fn look(&mut self, path: &str) -> Found {
+        match path {
+            _ if path.starts_with("/dev/") => Found::Block { bytes: 1 << 43 },
+            _ if path.starts_with('/') => Found::Regular { bytes: 1 << 30 },
+            _ => Found::Absent,
+        }
+    }
+
+    fn free_bytes(&mut self, _path: &str) -> Option<u64> {
+        Some(1 << 40)
+    }
+
+    fn files_below(&mut self, directory: &str) -> Vec<String> {
+        vec![format!("{directory}/a"), format!("{directory}/b")]
+    }
+
+    fn cpus_of_node(&mut self, node: u32) -> Option<Vec<u32>> {
+        Some(vec![2 * node, 2 * node + 1])
+    }
+}
+
+/// What some of them take from the environment.
+fn environment() -> BTreeMap<String, String> {
+    let said = [
+        ("FIO_RW", "randread"),
+        ("FIO_IODEPTH", "4"),
+        ("FIO_BS", "4k"),
+        ("FIO_DIR", "data"),
+        ("GPU_DEV_IDS", "0"),
+        ("SIZE", "1g"),
+    ];
+    said.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+fn translated(folder: &Path, name: &str) -> Result<Lowered, String> {
+    let machine = Machine { environment: environment(), ..Machine::default() };
+    let read = fio::read(&[name.to_owned()], &machine, &mut Folder(folder.to_owned()));
+    let read = read.map_err(|errors| errors.0.first().map(ToString::to_string).unwrap_or_default())?;
+    let lowered = lower(&read, &mut Everything, Entropy(1));
+    lowered.map_err(|errors| errors.0.first().map(ToString::to_string).unwrap_or_default())
+}
+
+fn jobs_of(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let names = entries.filter_map(Result::ok).map(|entry| entry.file_name().to_string_lossy().into_owned());
+    let mut names: Vec<String> = names.filter(|name| name.ends_with(".fio")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_examples_of_fio_are_translated() {
+    let Ok(source) = std::env::var("FIO_SOURCE") else {
+        eprintln!("SKIPPED: FIO_SOURCE does not say where fio's source is");
+        return;
+    };
+    let mut table = String::from(
+        "# fio's example jobs\n\nWhat `plumb as fio` makes of the jobs that come with fio 3.42. *Runs*: as it is. \
+         *Translated*: `--translate` and `--plan` tell what it would do, and running it is refused for the reason \
+         beside. A test of the crate `dialects` writes this table where `FIO_SOURCE` names a folder with fio's source.\n",
+    );
+    let mut counts = Vec::new();
+    for (title, folder) in [("examples", "examples"), ("t/jobs", "t/jobs")] {
+        let folder = Path::new(&source).join(folder);
+        let _ = write!(table, "\n## {title}\n\n| job | fate | why |\n|---|---|---|\n");
+        let mut good = 0;
+        for name in jobs_of(&folder) {
+            let (fate, why) = match translated(&folder, &name) {
+                Ok(lowered) => {
+                    good += 1;
+                    let toml = native::to_toml(&lowered.workload).unwrap_or_else(|error| panic!("{name}: {error}"));
+                    let back = native::parse(&name, &toml).unwrap_or_else(|error| panic!("{name}: {error}\n{toml}"));
+                    assert_eq!(back, lowered.workload, "{name}");
+                    assert!(!super::super::plan(&lowered.plan).is_empty(), "{name}");
+                    match lowered.unrunnable.first() {
+                        None => ("runs", String::new()),
+                        Some(one) => ("translated", format!("{}: {}", one.what, one.why)),
+                    }
+                }
+                Err(why) => {
+                    let why = why.split_once(": ").map_or(why.as_str(), |(_, why)| why).replace('|', "/");
+                    ("refused", why)
+                }
+            };
+            let _ = writeln!(table, "| {name} | {fate} | {why} |");
+        }
+        counts.push((title, good));
+    }
+    if std::env::var_os("FIO_EXAMPLES_WRITE").is_some() {
+        std::fs::write(TABLE, &table).unwrap_or_else(|error| panic!("{TABLE}: {error}"));
+    }
+    assert!(counts[0].1 >= 100 && counts[1].1 >= 43, "{counts:?} are translated");
+    let committed = std::fs::read_to_string(TABLE).unwrap_or_default();
+    assert_eq!(committed, table, "set FIO_EXAMPLES_WRITE=1 to write the table anew");
+}

@@ -1,0 +1,260 @@
+//! A [`Report`] of what Plumb measured: every number of a job is of the workers that did it.
+//!
+//! What fio calls total latency (`lat`) is the time of an op from its start to its completion. Where submission was timed
+//! apart, `slat` is what that took, and `clat` the rest. Where an op completes inside the call that submits it, there is
+//! no submission to speak of: `clat` is `lat`, and `slat` is absent, as with fio.
+
+mod disks;
+mod part;
+mod queue;
+mod series;
+
+use super::grid::BucketShares;
+use super::report::*;
+use crate::fio::Compat;
+use part::Part;
+use plumb_result::{Measurement, Observations, WorkerMeasurement};
+use plumb_workload::OpKind;
+
+/// What a report says apart from what was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Heading {
+    /// As [`Report::version`].
+    pub version: String,
+    /// As [`Report::at`].
+    pub at: Moment,
+    /// As [`Report::global_options`].
+    pub global_options: Vec<GivenOption>,
+    /// As [`Report::compat`].
+    pub compat: Compat,
+    /// `disk_util`.
+    pub disks: DiskStats,
+    /// Whether more is to come.
+    pub stage: Stage,
+    /// When the clock of each phase started, milliseconds since 1970. A phase that is not here started at the report's
+    /// own time.
+    pub phase_starts_unix_ms: Vec<u64>,
+    /// As [`Job::elapsed_s`].
+    pub elapsed_s: u64,
+}
+
+/// Whether a report is the last word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Stage {
+    /// Results so far, of a run that goes on.
+    SoFar,
+    /// The run is over.
+    #[default]
+    Final,
+}
+
+/// `disk_util`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum DiskStats {
+    /// Shown.
+    #[default]
+    Shown,
+    /// Not shown.
+    Off,
+}
+
+/// A fio job, or a group of them that is reported as one, and where in the measurement its numbers are.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct JobSource {
+    /// All that is known without measuring: names, options, how numbers are shown. The variant of `io` says how
+    /// directions are grouped, `continued` whether errors are passed over, `steady` which rule was asked for; an `error`
+    /// that is there stays. All other numbers are replaced.
+    pub job: Job,
+    /// Who did it.
+    pub members: Vec<Member>,
+    /// Which latencies are kept.
+    pub latencies: Latencies,
+}
+
+/// A worker group: one copy of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Member {
+    /// Its phase in [`Measurement::phases`].
+    pub phase: usize,
+    /// Its name; a group without a name is `workers.` and its place in the phase's list.
+    pub group: String,
+}
+
+/// `disable_slat`, `disable_clat`, `disable_lat`, `disable_bw_measurement`: what is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Latencies {
+    /// Submission latency.
+    pub slat: Kept,
+    /// Completion latency.
+    pub clat: Kept,
+    /// Total latency.
+    pub lat: Kept,
+    /// Samples of rates.
+    pub samples: Kept,
+}
+
+impl Default for Latencies {
+    fn default() -> Latencies {
+        Latencies { slat: Kept::Yes, clat: Kept::Yes, lat: Kept::Yes, samples: Kept::Yes }
+    }
+}
+
+/// Whether something is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Kept {
+    /// It is.
+    #[default]
+    Yes,
+    /// Switched off.
+    No,
+}
+
+/// Why there is no report.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// A job was not measured although the run came to its end.
+    #[error(
+        "job `{job}` should be worker group `{group}` of phase {phase} of the measurement, which has none; the job was lowered to another workload than the one that ran"
+    )]
+    NotMeasured {
+        /// The job.
+        job: String,
+        /// Its phase.
+        phase: usize,
+        /// Its group.
+        group: String,
+    },
+}
+
+/// The report of a run. `observations` yield the disks.
+///
+/// # Errors
+/// [`BuildError`], where measurement and jobs do not belong together.
+pub fn report_of(
+    heading: Heading,
+    jobs: Vec<JobSource>,
+    measurement: &Measurement,
+    observations: Option<&Observations>,
+) -> Result<Report, BuildError> {
+    let build = |source: JobSource| job_of(source, &heading, measurement);
+    let jobs = jobs.into_iter().map(build).collect::<Result<Vec<Job>, BuildError>>()?;
+    let disks = match heading.disks {
+        DiskStats::Shown => Some(observations.map(disks::disks_of).unwrap_or_default()),
+        DiskStats::Off => None,
+    };
+    let Heading { version, at, global_options, compat, .. } = heading;
+    Ok(Report { version, at, global_options, jobs, disks, compat })
+}
+
+/// The workers of a job that were measured, with their phases.
+fn workers<'a>(
+    source: &JobSource,
+    heading: &Heading,
+    measurement: &'a Measurement,
+) -> Result<Vec<Measured<'a>>, BuildError> {
+    let may_be_missing = heading.stage == Stage::SoFar || measurement.interrupted || measurement.error.is_some();
+    let mut found = Vec::new();
+    for member in &source.members {
+        let phase = measurement.phases.get(member.phase);
+        let group_of = |one: &WorkerMeasurement| {
+            one.name.rsplit_once('/').map_or(one.name == member.group, |(group, _)| group == member.group)
+        };
+        let before = found.len();
+        let of_phase = phase.into_iter().flat_map(|phase| &phase.workers).filter(|one| group_of(one));
+        found.extend(of_phase.map(|worker| Measured { phase: member.phase, worker }));
+        if found.len() == before && !may_be_missing {
+            return Err(BuildError::NotMeasured {
+                job: source.job.name.clone(),
+                phase: member.phase,
+                group: member.group.clone(),
+            });
+        }
+    }
+    Ok(found)
+}
+
+/// A worker, and the place of its phase.
+#[derive(Debug, Clone, Copy)]
+struct Measured<'a> {
+    phase: usize,
+    worker: &'a WorkerMeasurement,
+}
+
+fn job_of(source: JobSource, heading: &Heading, measurement: &Measurement) -> Result<Job, BuildError> {
+    let found = workers(&source, heading, measurement)?;
+    let JobSource { mut job, latencies, .. } = source;
+    job.elapsed_s = heading.elapsed_s;
+    job.started_unix_ms = heading.at.unix_ms;
+    let Some(first) = found.first() else {
+        if let Some(error) = &measurement.error {
+            job.error.get_or_insert(JobError { code: ECANCELED, text: format!("not started: {error}") });
+        }
+        return Ok(job);
+    };
+    let phase_start_ms = heading.phase_starts_unix_ms.get(first.phase).copied();
+    job.started_unix_ms = phase_start_ms.map_or(heading.at.unix_ms, |ms| ms + first.worker.started_ns / 1_000_000);
+    let part = Part { workers: found.iter().map(|one| one.worker).collect(), latencies };
+    let read = part.direction(&[OpKind::Read]);
+    let write = part.direction(&[OpKind::Write]);
+    let trim = part.direction(&[OpKind::Trim]);
+    let shapes = [&read, &write, &trim].map(|one| one.lat.value().or(one.clat.value()).cloned());
+    let ios = read.ios + write.ios + trim.ios;
+    let split = Split { read, write, trim };
+    let mixed = || Box::new(part.direction(&[OpKind::Read, OpKind::Write, OpKind::Trim]));
+    job.io = match job.io {
+        Io::Separate(_) => Io::Separate(split),
+        Io::Mixed(_) => Io::Mixed(mixed()),
+        Io::Both(..) => Io::Both(split, mixed()),
+    };
+    job.latency_shares = match latencies.clat {
+        Kept::Yes => BucketShares::of(shapes.iter().flatten().filter_map(|one| one.histogram.as_ref()), ios),
+        Kept::No => BucketShares::default(),
+    };
+    job.sync = part.sync();
+    job.runtime_ms = part.workers.iter().map(|one| part::whole_ms(one.wall_ns)).sum();
+    job.pid = part.workers.iter().find_map(|one| one.pid).unwrap_or(0);
+    job.cpu = part.cpu();
+    job.depths = queue::depths(&part.workers);
+    errors(&mut job, &part.workers);
+    if let Some(state) = &mut job.steady {
+        let seconds = series::seconds(&part.workers);
+        let kept = usize::try_from(state.duration_s).unwrap_or(usize::MAX);
+        let seconds = &seconds[seconds.len().saturating_sub(kept)..];
+        state.bytes_per_second = seconds.iter().map(|one| one.per_second(one.bytes()).round() as u64).collect();
+        state.iops = seconds.iter().map(|one| one.per_second(one.count()).round() as u64).collect();
+        let phase = &measurement.phases[first.phase];
+        state.attained = phase.steady.unwrap_or(false);
+        state.look();
+    }
+    Ok(job)
+}
+
+/// The error number of a job that was never started.
+const ECANCELED: i32 = 125;
+/// The error number that fio gives to data that is not what was written.
+const EILSEQ: i32 = 84;
+/// The error number of a worker that ended for a reason without one.
+const EIO: i32 = 5;
+
+/// How a worker that a signal stopped says so.
+const INTERRUPTED: &str = "interrupted";
+
+fn errors(job: &mut Job, workers: &[&WorkerMeasurement]) {
+    let first = workers.iter().find_map(|one| one.faults.first());
+    let code = first.map_or(EIO, |fault| fault.errno.unwrap_or(EILSEQ));
+    let told =
+        first.map(|fault| format!("file:{}, func={}, error={}", fault.path.display(), fault.op.name(), fault.message));
+    let count: u64 = workers.iter().map(|one| one.fault_count).sum();
+    let ended = workers.iter().filter_map(|one| one.ended_by.as_ref()).find(|reason| *reason != INTERRUPTED);
+    if let Some(continued) = &mut job.continued {
+        continued.total = count;
+        continued.first_code = if count > 0 { code } else { 0 };
+        continued.first_text = told.clone().unwrap_or_default();
+    }
+    // Errors that are passed over fail nobody.
+    let failed = ended.is_some() || (count > 0 && job.continued.is_none());
+    if failed && job.error.is_none() {
+        let text = told.or_else(|| ended.cloned()).unwrap_or_else(|| "failed".to_owned());
+        job.error = Some(JobError { code, text });
+    }
+}

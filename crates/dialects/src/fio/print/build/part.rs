@@ -1,0 +1,94 @@
+//! What the workers of a job did, in fio's terms.
+
+use super::{Kept, Latencies, series};
+use crate::fio::print::report::*;
+use plumb_result::{Histogram, OpMeasurement, WorkerMeasurement};
+use plumb_workload::OpKind;
+
+/// The ops that make data last.
+const SYNCS: [OpKind; 4] = [OpKind::Fsync, OpKind::Fdatasync, OpKind::SyncRange, OpKind::Syncfs];
+
+/// The workers of a job.
+pub(super) struct Part<'a> {
+    pub(super) workers: Vec<&'a WorkerMeasurement>,
+    pub(super) latencies: Latencies,
+}
+
+/// Whole milliseconds, rounded.
+pub(super) fn whole_ms(ns: u64) -> u64 {
+    ns.saturating_add(500_000) / 1_000_000
+}
+
+impl Part<'_> {
+    /// Every worker's ops of these kinds.
+    fn ops(&self, kinds: &[OpKind]) -> Vec<&OpMeasurement> {
+        self.workers.iter().flat_map(|worker| kinds.iter().filter_map(|kind| worker.ops.get(kind))).collect()
+    }
+
+    /// The ops of these kinds as one direction.
+    pub(super) fn direction(&self, kinds: &[OpKind]) -> Direction {
+        let ops = self.ops(kinds);
+        let ios: u64 = ops.iter().map(|op| op.count).sum();
+        // Plumb never gives an op up: it completes, or it fails.
+        let dropped = Figure::Is(0);
+        if ios == 0 {
+            return Direction { short: Figure::Is(0), dropped, ..Direction::default() };
+        }
+        let lat = merged(ops.iter().map(|op| &op.service));
+        let slat = merged(ops.iter().filter_map(|op| op.submission.as_ref()));
+        let longest_ns = self.workers.iter().map(|one| one.wall_ns).max().unwrap_or(0);
+        let latencies = self.latencies;
+        let kept = |kept: Kept, histogram: &Histogram| match (kept, histogram.is_empty()) {
+            // An op that completes in the call that submits it has no submission of its own; fio keeps none either.
+            (Kept::No, _) | (_, true) => Figure::Off,
+            (Kept::Yes, false) => Figure::Is(Latency::of(histogram)),
+        };
+        let series = match latencies.samples {
+            Kept::Yes => series::sum(&self.workers),
+            Kept::No => Vec::new(),
+        };
+        Direction {
+            bytes: ops.iter().map(|op| op.bytes).sum(),
+            ios,
+            short: Figure::Is(ops.iter().map(|op| op.short_count).sum()),
+            dropped,
+            // A job that did something took time, be it less than fio can tell.
+            runtime_ms: whole_ms(longest_ns).max(1),
+            slat: kept(latencies.slat, &slat),
+            clat: kept(latencies.clat, &lat),
+            lat: kept(latencies.lat, &lat),
+            bandwidth: series::samples(&series, kinds, |moved| moved.bytes as f64 / 1024.0),
+            iops: series::samples(&series, kinds, |moved| moved.count as f64),
+        }
+    }
+
+    /// Flushes.
+    pub(super) fn sync(&self) -> Sync {
+        let ops = self.ops(&SYNCS);
+        match ops.iter().map(|op| op.count).sum() {
+            0 => Sync::default(),
+            count => Sync { count, latency: Figure::Is(Latency::of(&merged(ops.iter().map(|op| &op.service)))) },
+        }
+    }
+
+    /// Processor time and its kin.
+    pub(super) fn cpu(&self) -> Cpu {
+        let sum = |pick: fn(&WorkerMeasurement) -> Option<u64>, what: &str| {
+            let counted: Option<u64> = self.workers.iter().map(|one| pick(one)).sum();
+            counted.map_or_else(|| Figure::Unknown(format!("{what} of its workers were not counted")), Figure::Is)
+        };
+        Cpu {
+            user_ns: self.workers.iter().map(|one| one.cpu_user_ns).sum(),
+            system_ns: self.workers.iter().map(|one| one.cpu_system_ns).sum(),
+            context_switches: sum(|one| Some(one.sleeps? + one.preemptions?), "context switches"),
+            major_faults: sum(|one| one.major_faults, "page faults"),
+            minor_faults: sum(|one| one.minor_faults, "page faults"),
+        }
+    }
+}
+
+fn merged<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {
+    let mut all = Histogram::new();
+    histograms.for_each(|one| all.merge(one));
+    all
+}

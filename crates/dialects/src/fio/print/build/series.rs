@@ -1,0 +1,88 @@
+//! What workers did over time, piece by piece.
+
+use crate::fio::print::report::{Figure, Samples};
+use plumb_result::WorkerMeasurement;
+use plumb_result::measurement::Moved;
+use plumb_workload::OpKind;
+use std::collections::BTreeMap;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// What several workers did in one piece of time.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(super) struct Piece {
+    /// Its length; the longest of those of its workers.
+    length_ns: u64,
+    ops: BTreeMap<OpKind, Moved>,
+    /// Samples of single workers that it was made of.
+    parts: u64,
+}
+
+impl Piece {
+    pub(super) fn bytes(&self) -> f64 {
+        self.ops.values().map(|one| one.bytes as f64).sum()
+    }
+
+    pub(super) fn count(&self) -> f64 {
+        self.ops.values().map(|one| one.count as f64).sum()
+    }
+
+    pub(super) fn per_second(&self, amount: f64) -> f64 {
+        amount * 1e9 / self.length_ns.max(1) as f64
+    }
+
+    fn add(&mut self, ops: &BTreeMap<OpKind, Moved>) {
+        for (kind, moved) in ops {
+            let all = self.ops.entry(*kind).or_default();
+            all.count += moved.count;
+            all.bytes += moved.bytes;
+        }
+    }
+}
+
+/// The samples of all workers, those of the same time added up. The rest of a piece at a worker's end is left out: its
+/// rate says more about the clock than about the disk.
+pub(super) fn sum(workers: &[&WorkerMeasurement]) -> Vec<Piece> {
+    let all = || workers.iter().flat_map(|worker| worker.samples.iter().map(move |sample| (worker.started_ns, sample)));
+    let longest = all().map(|(_, sample)| sample.length_ns).max().unwrap_or(0);
+    let first_start = workers.iter().map(|worker| worker.started_ns).min().unwrap_or(0);
+    let mut pieces: BTreeMap<u64, Piece> = BTreeMap::new();
+    for (started_ns, sample) in all().filter(|(_, sample)| sample.length_ns > 0 && sample.length_ns >= longest / 2) {
+        let since = started_ns - first_start + sample.start_ns;
+        let piece = pieces.entry((since + longest / 2) / longest).or_default();
+        piece.length_ns = piece.length_ns.max(sample.length_ns);
+        piece.parts += 1;
+        piece.add(&sample.ops);
+    }
+    pieces.into_values().collect()
+}
+
+/// The same in whole seconds.
+pub(super) fn seconds(workers: &[&WorkerMeasurement]) -> Vec<Piece> {
+    let mut seconds = Vec::new();
+    let mut open = Piece::default();
+    for piece in sum(workers) {
+        open.length_ns += piece.length_ns;
+        open.parts += piece.parts;
+        open.add(&piece.ops);
+        // A piece may be a little shorter than was asked for.
+        if open.length_ns >= SECOND_NS - SECOND_NS / 50 {
+            seconds.push(std::mem::take(&mut open));
+        }
+    }
+    seconds
+}
+
+/// The rates of these kinds of op, pieces without an op among them. Those of several workers are counted as often as
+/// there are workers, as fio does.
+pub(super) fn samples(pieces: &[Piece], kinds: &[OpKind], amount: impl Fn(Moved) -> f64) -> Figure<Samples> {
+    let rates: Vec<f64> = pieces
+        .iter()
+        .map(|piece| {
+            let moved = kinds.iter().filter_map(|kind| piece.ops.get(kind));
+            piece.per_second(moved.map(|one| amount(*one)).sum())
+        })
+        .collect();
+    let count = pieces.iter().map(|piece| piece.parts).sum();
+    Samples::of(&rates).map_or(Figure::Off, |samples| Figure::Is(Samples { count, ..samples }))
+}

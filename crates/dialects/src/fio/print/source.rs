@@ -1,0 +1,227 @@
+//! Jobs as they are reported: what their options say of names, groups and how numbers are shown.
+
+use super::build::{JobSource, Kept, Latencies, Member};
+use super::opening::{BlockRange, JobLine, Layout, Opening};
+use super::report::*;
+use crate::fio::job::words::{ContinueOnError, Unified, UnitBase as UnitWord};
+use crate::fio::job::{FioJob, Said, Sizes};
+use crate::fio::value::choice::{SteadyFigure, SteadyLimit, SteadyTest};
+use crate::fio::value::direction::{Ops, Order};
+use crate::fio::{Fio, VERSION};
+
+/// One copy of a job, and the worker group that does it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobCopy {
+    /// The job's place in [`Fio::jobs`].
+    pub job: usize,
+    /// Where it is measured.
+    pub member: Member,
+}
+
+/// The number of each job's reporting group: `stonewall` and `new_group` open a new one.
+pub fn group_numbers(jobs: &[FioJob]) -> Vec<u32> {
+    let mut number = 0;
+    let opens = |job: &FioJob| job.identity.stonewall || job.identity.new_group;
+    let of = |(place, job): (usize, &FioJob)| {
+        number += u32::from(place > 0 && opens(job));
+        number
+    };
+    jobs.iter().enumerate().map(of).collect()
+}
+
+/// Whether `group_reporting` is heeded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Grouping {
+    /// Copies of a group are one entry, where that is asked for, and jobs without statistics (`stats=0`) are left out.
+    AsAsked,
+    /// Every copy is an entry.
+    Apart,
+}
+
+/// The entries of a report. Copies come in the order of their jobs.
+pub fn sources(fio: &Fio, copies: &[JobCopy], grouping: Grouping) -> Vec<JobSource> {
+    let groups = group_numbers(&fio.jobs);
+    let mut sources: Vec<JobSource> = Vec::new();
+    let asked = grouping == Grouping::AsAsked;
+    let reported = |copy: &&JobCopy| fio.jobs.get(copy.job).is_some_and(|job| job.statistics.stats || !asked);
+    for copy in copies.iter().filter(reported) {
+        let (job, group) = (&fio.jobs[copy.job], groups[copy.job]);
+        match sources.last_mut().filter(|last| asked && job.identity.group_reporting && last.job.group == group) {
+            Some(last) => {
+                last.job.members += 1;
+                last.members.push(copy.member.clone());
+            }
+            None => sources.push(JobSource {
+                job: template(job, group),
+                members: vec![copy.member.clone()],
+                latencies: latencies(job),
+            }),
+        }
+    }
+    sources
+}
+
+/// All that is known before the run.
+pub fn opening_of(fio: &Fio, layouts: Vec<Layout>) -> Opening {
+    let groups = group_numbers(&fio.jobs);
+    let workers = |thread: bool| {
+        let copies = fio.jobs.iter().filter(|job| job.identity.thread == thread).map(|job| job.identity.numjobs);
+        copies.fold(0, u32::saturating_add)
+    };
+    Opening {
+        version: VERSION.to_owned(),
+        jobs: fio.jobs.iter().zip(groups).map(|(job, group)| line(job, group)).collect(),
+        threads: workers(true),
+        processes: workers(false),
+        layouts,
+        compat: fio.invocation.compat,
+    }
+}
+
+/// Options as they are printed: by their own names.
+pub fn given(said: &[Said]) -> Vec<GivenOption> {
+    let one =
+        |said: &Said| GivenOption { name: said.option.name.to_owned(), value: said.text.clone().unwrap_or_default() };
+    let mut given: Vec<GivenOption> = Vec::new();
+    for option in said.iter().map(one) {
+        // A name twice would be read once: what was said last holds.
+        given.retain(|before| before.name != option.name);
+        given.push(option);
+    }
+    given
+}
+
+fn template(job: &FioJob, group: u32) -> Job {
+    let io = match job.statistics.unified {
+        Unified::None => Io::default(),
+        Unified::Mixed => Io::Mixed(Box::default()),
+        Unified::Both => Io::Both(Split::default(), Box::default()),
+    };
+    let passes_over = job.stop.continue_on_error != ContinueOnError::None;
+    Job {
+        name: job.name.clone(),
+        description: job.identity.description.clone(),
+        group,
+        members: 1,
+        options: given(&job.said),
+        display: display(job),
+        io,
+        continued: passes_over.then(|| ContinuedErrors { total: 0, first_code: 0, first_text: "Success".to_owned() }),
+        latency_target: Some(LatencyTarget {
+            depth: job.queue.iodepth,
+            target_ns: job.pace.latency_target.map_or(0, |target| target.0),
+            window_us: job.pace.latency_window.map_or(0, |window| window.0 / 1000),
+            percentile: job.pace.latency_percentile,
+        }),
+        steady: steady(job),
+        ..Job::default()
+    }
+}
+
+fn latencies(job: &FioJob) -> Latencies {
+    let kept = |measured: bool| if measured { Kept::Yes } else { Kept::No };
+    let told = &job.statistics;
+    Latencies {
+        slat: kept(told.measure_slat),
+        clat: kept(told.measure_clat),
+        lat: kept(told.measure_lat),
+        samples: kept(told.measure_bw),
+    }
+}
+
+fn display(job: &FioJob) -> Display {
+    let told = &job.statistics;
+    let decimals = |text: &str| text.trim().split_once('.').map_or(0, |(_, decimals)| decimals.len());
+    let list = job.from_global.iter().chain(&job.said).rfind(|said| said.option.name == "percentile_list");
+    let precision = list.and_then(|said| said.text.as_ref()).map(|text| {
+        let longest = text.split([':', ',']).map(decimals).max().unwrap_or(0);
+        u8::try_from(longest).unwrap_or(u8::MAX)
+    });
+    let defaults = Display::default();
+    Display {
+        significant_figures: u8::try_from(told.significant_figures).unwrap_or(defaults.significant_figures),
+        kb_base: if told.kb_base == 1000 { KbBase::Decimal } else { KbBase::Binary },
+        unit_base: if told.unit_base == UnitWord::Bits { UnitBase::Bits } else { UnitBase::Bytes },
+        percentiles: if told.percentiles.is_empty() { defaults.percentiles } else { told.percentiles.clone() },
+        percentile_precision: precision.unwrap_or(defaults.percentile_precision),
+        percentiles_of: PercentilesOf {
+            slat: told.slat_percentiles,
+            clat: told.clat_percentiles,
+            lat: told.lat_percentiles,
+        },
+    }
+}
+
+fn steady(job: &FioJob) -> Option<SteadyState> {
+    let stop = job.stop.steady.as_ref()?;
+    let criterion = stop.criterion;
+    let (limit, scale) = match criterion.limit {
+        SteadyLimit::Percent(limit) => (limit, SteadyScale::Percent),
+        SteadyLimit::Iops(limit) => (limit, SteadyScale::Absolute),
+        SteadyLimit::BytesPerSecond(limit) => (limit as f64, SteadyScale::Absolute),
+        SteadyLimit::Time(limit) => (limit.0 as f64, SteadyScale::Absolute),
+    };
+    Some(SteadyState {
+        of: match criterion.figure {
+            SteadyFigure::Iops => SteadyOf::Iops,
+            SteadyFigure::Bandwidth => SteadyOf::Bandwidth,
+            SteadyFigure::Latency => SteadyOf::Latency,
+        },
+        by: match criterion.test {
+            SteadyTest::Deviation => SteadyBy::MeanDeviation,
+            SteadyTest::Slope => SteadyBy::Slope,
+        },
+        limit,
+        scale,
+        duration_s: stop.duration.0 / 1_000_000_000,
+        attained: false,
+        criterion: 0.0,
+        max_deviation: 0.0,
+        slope: 0.0,
+        bytes_per_second: Vec::new(),
+        iops: Vec::new(),
+        latency_ns: Vec::new(),
+    })
+}
+
+fn line(job: &FioJob, group: u32) -> JobLine {
+    let range = |sizes: &Sizes| {
+        let (min_bytes, max_bytes) = match sizes {
+            Sizes::Fixed(bytes) => (*bytes, *bytes),
+            Sizes::Range(range) => (range.low, range.high),
+            Sizes::Split(shares) => {
+                let bytes = || shares.iter().map(|share| share.bytes);
+                (bytes().min().unwrap_or(0), bytes().max().unwrap_or(0))
+            }
+        };
+        BlockRange { min_bytes, max_bytes }
+    };
+    let sizes = job.direction.sizes();
+    JobLine {
+        name: job.name.clone(),
+        group,
+        rw: rw(job.direction.rw.ops, job.direction.rw.order).to_owned(),
+        blocks: [range(&sizes.read), range(&sizes.write), range(&sizes.trim)],
+        blocks_are_seq_rand: job.direction.bs_is_seq_rand,
+        engine: job.queue.ioengine.clone(),
+        depth: job.queue.iodepth,
+        copies: job.identity.numjobs,
+        display: display(job),
+    }
+}
+
+/// The name that fio prints for `rw`.
+fn rw(ops: Ops, order: Order) -> &'static str {
+    match (ops, order) {
+        (Ops::Read, Order::Sequential { .. }) => "read",
+        (Ops::Write, Order::Sequential { .. }) => "write",
+        (Ops::Trim, Order::Sequential { .. }) => "trim",
+        (Ops::ReadWrite, Order::Sequential { .. }) => "rw",
+        (Ops::TrimWrite, Order::Sequential { .. }) => "trimwrite",
+        (Ops::Read, Order::Random { .. }) => "randread",
+        (Ops::Write, Order::Random { .. }) => "randwrite",
+        (Ops::Trim, Order::Random { .. }) => "randtrim",
+        (Ops::ReadWrite, Order::Random { .. }) => "randrw",
+        (Ops::TrimWrite, Order::Random { .. }) => "randtrimwrite",
+    }
+}

@@ -1,0 +1,192 @@
+//! Every backend of block I/O on real files, through the one door that builds them.
+#![allow(unsafe_code)]
+
+mod calls;
+mod queues;
+mod traced;
+
+use super::bound::{BackendRequest, BoundBackend, Rider, with_backend};
+use super::payload::{Payload, SlotUse};
+use super::{BlockFiles, Completion, FileAccess, FileKind, QueuedBackend, SyncBackend, Wait};
+use crate::clock::Clock;
+use crate::content::Filler;
+use crate::gate::{Gate, PhaseMemory, WorkerSpec};
+use crate::op::BlockOp;
+use crate::rng::StreamId;
+use crate::worker::{Budget, Ended};
+use plumb_workload::{Backend, Content, OnError, OpKind};
+use std::cell::{Cell, RefCell};
+use std::fs::{File, OpenOptions};
+use std::os::fd::AsRawFd;
+use std::path::Path;
+use std::sync::Arc;
+
+pub(crate) const STREAM: StreamId = StreamId { seed: 11, phase: 0, worker: 0 };
+/// Room for an op, bytes.
+pub(crate) const SLOT_BYTES: usize = 256 << 10;
+
+/// A gate that nothing stops.
+pub(crate) fn gate() -> Gate {
+    let memory = Arc::new(PhaseMemory::new(Clock::best(), 1, 1).unwrap());
+    let spec = WorkerSpec {
+        name: "test".to_owned(),
+        group: 0,
+        depth: 1,
+        cpu: None,
+        budget: Budget { ops: u64::MAX, bytes: u64::MAX, shares_limit: false },
+        on_error: OnError::Stop,
+        body: Box::new(|_| Ok(Ended::Done)),
+    };
+    Gate::new(memory, 0, &spec)
+}
+
+/// The open file of a test, as a worker has it.
+pub(crate) fn block_files(file: &File, path: &Path) -> BlockFiles {
+    BlockFiles {
+        fds: vec![file.as_raw_fd()],
+        paths: vec![path.to_owned()],
+        lengths: vec![file.metadata().unwrap().len()],
+        kind: FileKind::Regular,
+        ..BlockFiles::default()
+    }
+}
+
+pub(crate) fn open(path: &Path) -> File {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).unwrap()
+}
+
+pub(crate) fn request(backend: Backend, depth: u32, files: BlockFiles) -> BackendRequest {
+    let (bound, _) = BoundBackend::of(&backend, depth).unwrap();
+    BackendRequest::new(bound, depth, files, FileAccess::ReadWrite, 4096, STREAM)
+}
+
+/// What became of an op, and what its memory held then.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) op: BlockOp,
+    pub(crate) completion: Completion,
+    pub(crate) memory: Vec<u8>,
+}
+
+/// Does these ops and keeps what becomes of each: one after another, or in batches of the depth.
+struct Script<'a> {
+    ops: &'a [BlockOp],
+    depth: usize,
+    memory: &'a Cell<*mut u8>,
+    outcomes: &'a RefCell<Vec<Outcome>>,
+}
+
+impl Script<'_> {
+    fn keep(&self, op: BlockOp, slot: usize, completion: Completion) {
+        let length = op.length as usize;
+        // SAFETY: the payload's slot, which nothing else uses now.
+        let memory = unsafe { std::slice::from_raw_parts(self.memory.get().add(slot * SLOT_BYTES), length) }.to_vec();
+        self.outcomes.borrow_mut().push(Outcome { op, completion, memory });
+    }
+}
+
+impl Rider for Script<'_> {
+    fn sync<B: SyncBackend<Op = BlockOp>>(self, mut backend: B) -> Result<Ended, String> {
+        for op in self.ops {
+            backend.before(op);
+            let completion = backend.execute(op);
+            let _ = backend.after(op, completion.unwrap_or(0));
+            self.keep(*op, 0, completion);
+        }
+        backend.finish().map_err(|unfinished| format!("{unfinished:?}"))?;
+        Ok(Ended::Done)
+    }
+
+    fn queued<B: QueuedBackend<Op = BlockOp>>(self, mut backend: B) -> Result<Ended, String> {
+        for batch in self.ops.chunks(self.depth) {
+            for (slot, op) in batch.iter().enumerate() {
+                backend.before(op, slot as u16);
+                backend.submit(op, slot as u16);
+            }
+            let mut left = batch.len();
+            while left > 0 {
+                backend.enter(Wait::For(left as u32)).map_err(|error| error.to_string())?;
+                backend.reap(&mut |_, slot, completion| {
+                    self.keep(batch[usize::from(slot)], usize::from(slot), completion);
+                    left -= 1;
+                });
+            }
+        }
+        Ok(Ended::Done)
+    }
+}
+
+/// Runs ops on a backend. Before that, every byte of slot `n` is `n + 1`.
+pub(crate) fn run(request: BackendRequest, ops: &[BlockOp]) -> Result<Vec<Outcome>, String> {
+    run_at(&gate(), request, ops)
+}
+
+/// As [`run`], behind a gate of the test's own.
+pub(crate) fn run_at(gate: &Gate, request: BackendRequest, ops: &[BlockOp]) -> Result<Vec<Outcome>, String> {
+    let memory = Cell::new(std::ptr::null_mut());
+    let outcomes = RefCell::new(Vec::new());
+    let depth = request.depth as usize;
+    let payload = |slots: usize| {
+        let payload = marked_payload(slots);
+        memory.set(payload.pointer(0));
+        Ok(payload)
+    };
+    let script = Script { ops, depth, memory: &memory, outcomes: &outcomes };
+    // The null backends have no memory.
+    memory.set(Box::leak(vec![0u8; SLOT_BYTES * depth].into_boxed_slice()).as_mut_ptr());
+    with_backend(request, gate, payload, script)?;
+    Ok(outcomes.into_inner())
+}
+
+/// Memory whose slot `n` is full of `n + 1`.
+pub(crate) fn marked_payload(slots: usize) -> Payload {
+    let filler = Filler::new(Content::Zero, STREAM);
+    let payload = Payload::new(slots, SLOT_BYTES, filler, None, SlotUse::OneDirection).unwrap();
+    for slot in 0..slots {
+        // SAFETY: the slot is as long as that.
+        unsafe { payload.pointer(slot as u16).write_bytes(slot as u8 + 1, SLOT_BYTES) };
+    }
+    payload
+}
+
+pub(crate) fn op(kind: OpKind, offset: u64, length: u32) -> BlockOp {
+    BlockOp::load(kind, 0, offset, length)
+}
+
+/// Says that a test did not run, and why; in CI that is a failure.
+pub(crate) fn skip(why: &str) {
+    assert!(std::env::var_os("CI").is_none(), "not to be skipped in CI: {why}");
+    eprintln!("SKIPPED: {why}");
+}
+
+/// Every form of every backend that reads and writes files.
+pub(crate) fn file_backends() -> Vec<(&'static str, Backend, u32)> {
+    let libaio = |userspace_reap, vectored| Backend::Libaio { userspace_reap, vectored, nowait: false };
+    let ring = |fixed_buffers, fixed_files, vectored, async_every| Backend::IoUring {
+        poll_completions: false,
+        poll_submissions: false,
+        fixed_buffers,
+        fixed_files,
+        poll_cpu: None,
+        vectored,
+        async_every,
+        flags: Vec::new(),
+    };
+    vec![
+        ("psync", Backend::Psync, 1),
+        ("preadv2", Backend::Preadv2 { flags: Vec::new(), hipri_percent: 100 }, 1),
+        ("preadv", Backend::Preadv, 1),
+        ("seek", Backend::Seek, 1),
+        ("gathered", Backend::SeekVectored, 4),
+        ("libaio", libaio(false, false), 4),
+        ("libaio, vectored", libaio(false, true), 4),
+        ("libaio, userspace", libaio(true, false), 4),
+        ("posix-aio", Backend::PosixAio, 4),
+        ("splice", Backend::Splice, 1),
+        ("mmap", Backend::Mmap, 1),
+        ("stdio", Backend::Stdio, 1),
+        ("io-uring", ring(true, true, false, None), 4),
+        ("io-uring, vectored", ring(false, true, true, None), 4),
+        ("io-uring, async", ring(false, false, false, Some(2)), 4),
+    ]
+}

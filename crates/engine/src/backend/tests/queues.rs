@@ -1,0 +1,161 @@
+//! What queues promise to the loop: as many in flight as were handed over, and no waiting unless that was asked for.
+#![allow(unsafe_code)]
+
+use super::*;
+use plumb_workload::job::{CommandPriority, IoPriority, OpPriority};
+use std::io::Write as _;
+use std::os::fd::{FromRawFd, OwnedFd, RawFd};
+
+fn pipe() -> (OwnedFd, File) {
+    let mut ends = [0 as RawFd; 2];
+    // SAFETY: writes two descriptors into a live array; they are fresh, and nothing else owns them.
+    unsafe {
+        assert_eq!(libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC), 0);
+        (OwnedFd::from_raw_fd(ends[0]), File::from_raw_fd(ends[1]))
+    }
+}
+
+/// Reads of an empty pipe stay in flight until somebody writes.
+struct ReadsOfAPipe(File);
+
+impl Rider for ReadsOfAPipe {
+    fn sync<B: SyncBackend<Op = BlockOp>>(self, _: B) -> Result<Ended, String> {
+        unreachable!("io_uring is queued");
+    }
+
+    fn queued<B: QueuedBackend<Op = BlockOp>>(mut self, mut backend: B) -> Result<Ended, String> {
+        let reaped = |backend: &mut B| {
+            let mut done = Vec::new();
+            backend.reap(&mut |_, slot, completion| done.push((slot, completion)));
+            done
+        };
+        for slot in 0..8 {
+            backend.submit(&op(OpKind::Read, 0, 16), slot);
+        }
+        backend.enter(Wait::For(0)).unwrap();
+        assert!(reaped(&mut backend).is_empty(), "all are in flight");
+        backend.enter(Wait::Timeout(1_000_000)).unwrap();
+        assert!(reaped(&mut backend).is_empty(), "the time is over, and nobody has written");
+        for _ in 0..5 {
+            self.0.write_all(&[7; 16]).unwrap();
+        }
+        let mut done = Vec::new();
+        while done.len() < 5 {
+            // Without waiting: whoever only looks must come to see them.
+            backend.enter(Wait::For(0)).unwrap();
+            done.extend(reaped(&mut backend));
+        }
+        self.0.write_all(&[7; 48]).unwrap();
+        while done.len() < 8 {
+            backend.enter(Wait::For(1)).unwrap();
+            done.extend(reaped(&mut backend));
+        }
+        let mut slots: Vec<u16> = done.iter().map(|&(slot, _)| slot).collect();
+        slots.sort_unstable();
+        assert_eq!(slots, (0..8).collect::<Vec<u16>>(), "each comes back once");
+        assert!(done.iter().all(|&(_, completion)| completion == Ok(16)), "{done:?}");
+        Ok(Ended::Done)
+    }
+}
+
+#[test]
+fn a_ring_keeps_ops_in_flight_and_waits_only_when_asked() {
+    let (read_end, write_end) = pipe();
+    let files = BlockFiles { fds: vec![read_end.as_raw_fd()], lengths: vec![0], ..BlockFiles::default() };
+    let asked = request(Backend::IO_URING, 8, files);
+    with_backend(asked, &gate(), |slots| Ok(marked_payload(slots)), ReadsOfAPipe(write_end)).unwrap();
+}
+
+/// Handing over without waiting, looking without waiting, and waiting for one: in this order all ops come back.
+struct HandsOverFirst;
+
+impl Rider for HandsOverFirst {
+    fn sync<B: SyncBackend<Op = BlockOp>>(self, _: B) -> Result<Ended, String> {
+        unreachable!("queued backends only");
+    }
+
+    fn queued<B: QueuedBackend<Op = BlockOp>>(self, mut backend: B) -> Result<Ended, String> {
+        let mut seen = [0; 16];
+        let mut count = 0;
+        let mut reap = |backend: &mut B| {
+            backend.reap(&mut |_, slot, completion| {
+                assert_eq!(completion.map(|_| ()), Ok(()), "slot {slot}");
+                seen[usize::from(slot)] += 1;
+                count += 1;
+            });
+            count
+        };
+        for slot in 0..16u16 {
+            // Of all kinds, so that what the calling thread does itself is among them.
+            let kind = if slot % 5 == 4 { OpKind::Syncfs } else { OpKind::Read };
+            backend.submit(&op(kind, u64::from(slot) * 4096, 4096), slot);
+            backend.enter(Wait::For(0)).unwrap();
+        }
+        while reap(&mut backend) < 8 {
+            backend.enter(Wait::For(0)).unwrap();
+        }
+        while reap(&mut backend) < 16 {
+            backend.enter(Wait::For(1)).unwrap();
+        }
+        // With nothing in flight, nothing is waited for.
+        backend.enter(Wait::For(0)).unwrap();
+        assert_eq!(reap(&mut backend), 16);
+        assert_eq!(seen, [1; 16]);
+        Ok(Ended::Done)
+    }
+}
+
+#[test]
+fn handing_over_and_waiting_are_two_steps() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    std::fs::write(&path, vec![3; 1 << 20]).unwrap();
+    let file = open(&path);
+    for (_, backend, depth) in file_backends() {
+        if depth > 1 {
+            let asked = request(backend, 16, block_files(&file, &path));
+            with_backend(asked, &gate(), |slots| Ok(marked_payload(slots)), HandsOverFirst).unwrap();
+        }
+    }
+    let asked = request(Backend::Null, 16, BlockFiles::default());
+    with_backend(asked, &gate(), |slots| Ok(marked_payload(slots)), HandsOverFirst).unwrap();
+}
+
+/// The kernel refuses a priority class that there is none of, and real time to who may not: that shows that the word
+/// reaches it.
+#[test]
+fn priorities_reach_the_kernel() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    std::fs::write(&path, vec![3; 1 << 20]).unwrap();
+    let file = open(&path);
+    let libaio = Backend::Libaio { userspace_reap: false, vectored: false, nowait: false };
+    for backend in [libaio, Backend::IO_URING] {
+        for (class, expected) in [(2, Ok(4096)), (7, Err(crate::backend::Errno(libc::EINVAL)))] {
+            let mut asked = request(backend.clone(), 4, block_files(&file, &path));
+            let priority = IoPriority { class, level: 3, hint: 0 };
+            asked.priorities = vec![CommandPriority { of: OpPriority::Read, size: None, percent: 100, priority }];
+            let outcomes = run(asked, &[op(OpKind::Read, 0, 4096), op(OpKind::Write, 8192, 4096)]).unwrap();
+            let of = |kind| outcomes.iter().find(|outcome| outcome.op.kind == kind).unwrap().completion;
+            assert_eq!(of(OpKind::Read), expected, "{} class {class}", backend.name());
+            assert_eq!(of(OpKind::Write), Ok(4096), "writes have none");
+        }
+    }
+}
+
+/// More ops than the system has contexts for is refused with the way out, not with a crash.
+#[test]
+fn a_depth_beyond_the_system_is_refused_in_words() {
+    let libaio = Backend::Libaio { userspace_reap: false, vectored: false, nowait: false };
+    let limit: u32 = std::fs::read_to_string("/proc/sys/fs/aio-max-nr").unwrap().trim().parse().unwrap();
+    let Some(depth) = limit.checked_add(1).filter(|&depth| depth < 1 << 24) else {
+        return skip("the limit of asynchronous ops is too high to be passed");
+    };
+    let refusal = with_backend(
+        request(libaio, depth, BlockFiles::default()),
+        &gate(),
+        |_| unreachable!("no memory for what is refused"),
+        HandsOverFirst,
+    );
+    assert!(refusal.unwrap_err().contains("aio-max-nr"));
+}

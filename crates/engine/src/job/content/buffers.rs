@@ -1,0 +1,367 @@
+//! What writes hold that nobody verifies.
+//!
+//! A buffer is made once and written again and again, changed a little before each write, or made anew for each. All of
+//! it goes at the speed of memory: content comes from the vectorised generators of [`crate::content`].
+
+use super::pattern::Pattern;
+use super::random::repeat;
+use crate::clock::Clock;
+use crate::content::Filler;
+use crate::op::BlockOp;
+use crate::rng::{Purpose, Rng, StreamId, splitmix64};
+use plumb_workload::Content;
+use plumb_workload::job::{DedupeMode, JobContent};
+use std::path::Path;
+
+/// What sets the blocks of a job's writes apart from those of others.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BufferRequest<'a> {
+    pub(super) content: &'a JobContent,
+    /// Another one in every run.
+    pub(super) seed: u64,
+    pub(super) worker: u32,
+    /// Bytes of the smallest write.
+    pub(super) smallest: u32,
+    /// Bytes that the job's files hold.
+    pub(super) total_bytes: u64,
+    pub(super) base: &'a Path,
+}
+
+/// Makes what writes hold.
+#[derive(Debug)]
+pub(super) struct Buffers {
+    kind: Kind,
+    /// Made anew for each write.
+    refills: bool,
+    scramble: Option<Scramble>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Zero,
+    Pattern(Pattern),
+    Random(Filler),
+    Reducible(Reducible),
+}
+
+impl Buffers {
+    pub(super) fn new(request: &BufferRequest<'_>) -> Result<Buffers, String> {
+        let BufferRequest { content, seed, worker, .. } = *request;
+        let pattern = Pattern::new(&content.pattern, None, request.base)?;
+        let stream = StreamId { seed, phase: 0, worker };
+        let kind = if content.compress_percent > 0 || content.dedupe_percent > 0 {
+            Kind::Reducible(Reducible::new(request, pattern.map_or(Vec::new(), |pattern| pattern.bytes().to_vec())))
+        } else if let Some(pattern) = pattern {
+            Kind::Pattern(pattern)
+        } else if content.zero {
+            Kind::Zero
+        } else {
+            Kind::Random(Filler::new(Content::Random, stream))
+        };
+        let refills = match &kind {
+            Kind::Zero => false,
+            Kind::Pattern(pattern) => !pattern.is_constant(),
+            Kind::Random(_) => content.refill,
+            Kind::Reducible(_) => true,
+        };
+        let scrambles = content.scramble && matches!(kind, Kind::Random(_)) && !refills;
+        Ok(Buffers { kind, refills, scramble: scrambles.then(Scramble::new) })
+    }
+
+    /// Whether anything is done for each write.
+    pub(super) fn works_each_op(&self) -> bool {
+        self.refills || self.scramble.is_some()
+    }
+
+    /// Fills a buffer whatever it is used for.
+    pub(super) fn fill(&mut self, buffer: &mut [u8]) {
+        match &mut self.kind {
+            Kind::Zero => buffer.fill(0),
+            Kind::Pattern(pattern) => repeat(pattern.bytes(), buffer),
+            Kind::Random(filler) => filler.fill(buffer),
+            Kind::Reducible(reducible) => reducible.fill_anew(buffer),
+        }
+    }
+
+    /// Makes what a write holds.
+    #[inline]
+    pub(super) fn before_write(&mut self, op: &BlockOp, buffer: &mut [u8]) {
+        if let Some(scramble) = &mut self.scramble {
+            return scramble.change(op.offset, buffer);
+        }
+        match &mut self.kind {
+            Kind::Zero => {}
+            Kind::Pattern(pattern) if self.refills => pattern.fill(op.offset, buffer),
+            Kind::Pattern(_) => {}
+            Kind::Random(filler) if self.refills => filler.fill(buffer),
+            Kind::Random(_) => {}
+            Kind::Reducible(reducible) => reducible.fill(buffer),
+        }
+    }
+}
+
+/// Bytes of which each is changed.
+const SECTOR_BYTES: usize = 512;
+
+/// A little change in each 512 bytes, so that no two blocks are alike: where they go, in the first word of one of the
+/// eight lines of 64 bytes, and when, in the last two of the first line. That is what fio changes.
+#[derive(Debug)]
+struct Scramble {
+    clock: Clock,
+    /// So that two blocks to one place at one reading of the clock differ, too.
+    count: u64,
+}
+
+impl Scramble {
+    fn new() -> Scramble {
+        Scramble { clock: Clock::best(), count: 0 }
+    }
+
+    #[inline]
+    fn change(&mut self, offset: u64, buffer: &mut [u8]) {
+        self.count += 1;
+        let (now, count) = (self.clock.now(), self.count);
+        let line = ((now ^ offset) & 7) as usize * 64;
+        let (sectors, _) = buffer.as_chunks_mut::<SECTOR_BYTES>();
+        for (number, sector) in sectors.iter_mut().enumerate() {
+            let place = offset + (number * SECTOR_BYTES) as u64;
+            sector[line..line + 8].copy_from_slice(&place.to_le_bytes());
+            sector[48..56].copy_from_slice(&count.to_le_bytes());
+            sector[56..64].copy_from_slice(&now.to_le_bytes());
+        }
+    }
+}
+
+/// Content that can be compressed, or that repeats, in part.
+///
+/// Each buffer is one of a numbered row, and follows from its number; a shorter buffer is the start of a longer one.
+/// Within each chunk, the first bytes are random and the others a pattern, or zeros.
+#[derive(Debug)]
+struct Reducible {
+    chunk: usize,
+    /// Random bytes of each chunk.
+    random: usize,
+    tail: Vec<u8>,
+    repeats_percent: u64,
+    set: Option<Set>,
+    /// Sets this worker's row apart.
+    key: u64,
+    /// Buffers of the row made so far.
+    made: u64,
+    picks: Rng,
+}
+
+/// Buffers of which some are repeated.
+#[derive(Debug, Clone, Copy)]
+struct Set {
+    key: u64,
+    count: u64,
+}
+
+impl Reducible {
+    fn new(request: &BufferRequest<'_>, tail: Vec<u8>) -> Reducible {
+        let BufferRequest { content, seed, worker, smallest, total_bytes, .. } = *request;
+        let smallest = smallest.max(1) as usize;
+        let chunk = match usize::try_from(content.compress_chunk.0).unwrap_or(usize::MAX) {
+            0 => smallest,
+            chunk => chunk.min(smallest),
+        };
+        let stream = StreamId { seed, phase: 0, worker };
+        let key = stream.rng(Purpose::Content).next_u64();
+        let set = (content.dedupe_mode == DedupeMode::WorkingSet).then(|| Set {
+            key: if content.dedupe_globally { splitmix64(seed) } else { key },
+            count: (total_bytes / smallest as u64 * u64::from(content.dedupe_set_percent) / 100).max(1),
+        });
+        Reducible {
+            chunk,
+            random: chunk * (100 - usize::from(content.compress_percent.min(100))) / 100,
+            tail,
+            repeats_percent: u64::from(content.dedupe_percent.min(100)),
+            set,
+            key,
+            made: 0,
+            picks: stream.rng(Purpose::Mix),
+        }
+    }
+
+    fn fill(&mut self, buffer: &mut [u8]) {
+        // The first has nothing to repeat, unless there is a set that is there from the start.
+        let repeats = self.repeats_percent > 0
+            && (self.made > 0 || self.set.is_some())
+            && self.picks.below(100) < self.repeats_percent;
+        let (key, number) = match (repeats, self.set) {
+            (true, Some(set)) => (set.key, self.picks.below(set.count)),
+            (true, None) => (self.key, self.made - 1),
+            (false, _) => {
+                self.made += 1;
+                (self.key, self.made - 1)
+            }
+        };
+        self.make(key, number, buffer);
+    }
+
+    /// Fills a buffer without any part in the row.
+    fn fill_anew(&mut self, buffer: &mut [u8]) {
+        let number = self.picks.next_u64();
+        self.make(splitmix64(self.key), number, buffer);
+    }
+
+    fn make(&self, key: u64, number: u64, buffer: &mut [u8]) {
+        if self.random == self.chunk {
+            return Filler::of_block(key, number).fill(buffer);
+        }
+        let mut filler = Filler::of_block(key, number);
+        for chunk in buffer.chunks_mut(self.chunk) {
+            let (random, rest) = chunk.split_at_mut(self.random.min(chunk.len()));
+            filler.fill(random);
+            repeat(&self.tail, rest);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::job::PatternPiece;
+    use plumb_workload::{Bytes, OpKind};
+    use std::collections::HashSet;
+    use std::io::Write;
+
+    const BLOCK: u32 = 4096;
+
+    fn request(content: &JobContent) -> BufferRequest<'_> {
+        BufferRequest { content, seed: 7, worker: 1, smallest: BLOCK, total_bytes: 64 << 20, base: Path::new("") }
+    }
+
+    /// The bytes of so many writes, one after another.
+    fn written(buffers: &mut Buffers, count: u64) -> Vec<Vec<u8>> {
+        let mut slot = vec![0xee; BLOCK as usize];
+        buffers.fill(&mut slot);
+        (0..count)
+            .map(|number| {
+                let op = BlockOp::load(OpKind::Write, 0, number * u64::from(BLOCK), BLOCK);
+                buffers.before_write(&op, &mut slot);
+                slot.clone()
+            })
+            .collect()
+    }
+
+    fn of(content: JobContent, count: u64) -> Vec<Vec<u8>> {
+        written(&mut Buffers::new(&request(&content)).unwrap(), count)
+    }
+
+    fn compressed(bytes: &[u8]) -> f64 {
+        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::new(6));
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap().len() as f64 / bytes.len() as f64
+    }
+
+    #[test]
+    fn zeros_and_patterns_stay_and_cost_nothing() {
+        let zero = JobContent { zero: true, ..JobContent::default() };
+        assert!(!Buffers::new(&request(&zero)).unwrap().works_each_op());
+        assert!(of(zero, 3).iter().flatten().all(|&byte| byte == 0));
+        let pattern = JobContent { pattern: vec![PatternPiece::Hex("a1b2c3".into())], ..JobContent::default() };
+        assert!(!Buffers::new(&request(&pattern)).unwrap().works_each_op());
+        assert!(
+            of(pattern, 3).iter().all(|block| block.chunks(3).all(|three| *three == [0xa1, 0xb2, 0xc3][..three.len()]))
+        );
+    }
+
+    #[test]
+    fn a_pattern_with_offsets_follows_each_write() {
+        let content = JobContent { pattern: vec![PatternPiece::Offset], ..JobContent::default() };
+        let blocks = of(content, 3);
+        assert_eq!(blocks[2][..16], [0, 32, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0]);
+    }
+
+    #[test]
+    fn scrambling_changes_every_sector_of_every_write_and_little_else() {
+        let blocks = of(JobContent::default(), 200);
+        let sectors: HashSet<&[u8]> = blocks.iter().flat_map(|block| block.chunks(512)).collect();
+        assert_eq!(sectors.len(), 200 * 8);
+        let changed = blocks[0].iter().zip(&blocks[1]).filter(|(a, b)| a != b).count();
+        assert!(changed <= 8 * 48, "{changed} bytes changed");
+        let still = of(JobContent { scramble: false, ..JobContent::default() }, 3);
+        assert_eq!(still[0], still[2]);
+    }
+
+    #[test]
+    fn refilled_content_never_repeats_and_does_not_compress() {
+        let blocks = of(JobContent { refill: true, ..JobContent::default() }, 200);
+        assert_eq!(blocks.iter().collect::<HashSet<_>>().len(), 200);
+        assert!(compressed(&blocks.concat()) > 0.99);
+    }
+
+    #[test]
+    fn content_compresses_by_its_share() {
+        for percent in [10, 30, 50, 75, 90, 100] {
+            for chunk in [512, 4096, 0] {
+                let content =
+                    JobContent { compress_percent: percent, compress_chunk: Bytes(chunk), ..JobContent::default() };
+                let size = compressed(&of(content, 256).concat());
+                let expected = 1.0 - f64::from(percent) / 100.0;
+                assert!((size - expected).abs() < 0.02, "{percent} % in chunks of {chunk}: compressed to {size}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_tail_is_the_pattern() {
+        let content = JobContent {
+            compress_percent: 50,
+            pattern: vec![PatternPiece::Hex("aabb".into())],
+            ..JobContent::default()
+        };
+        let block = &of(content, 1)[0];
+        assert!(block.chunks(512).all(|chunk| chunk[256..].chunks(2).all(|two| two == [0xaa, 0xbb])));
+    }
+
+    #[test]
+    fn buffers_repeat_in_their_share() {
+        for percent in [0, 20, 60, 90] {
+            let content = JobContent { dedupe_percent: percent, ..JobContent::default() };
+            let blocks = of(JobContent { refill: true, ..content }, 4000);
+            let distinct = blocks.iter().collect::<HashSet<_>>().len() as f64 / 4000.0;
+            assert!((1.0 - distinct - f64::from(percent) / 100.0).abs() < 0.03, "{distinct} distinct of {percent} %");
+        }
+        let same = of(JobContent { dedupe_percent: 100, ..JobContent::default() }, 50);
+        assert_eq!(same.iter().collect::<HashSet<_>>().len(), 1);
+    }
+
+    #[test]
+    fn a_working_set_holds_what_repeats() {
+        let content = JobContent {
+            dedupe_percent: 80,
+            dedupe_mode: DedupeMode::WorkingSet,
+            dedupe_set_percent: 1,
+            ..JobContent::default()
+        };
+        // 1 % of 16,384 blocks.
+        let blocks = of(content.clone(), 8000);
+        let mut counts = std::collections::HashMap::new();
+        blocks.iter().for_each(|block| *counts.entry(block).or_insert(0) += 1);
+        let repeated = counts.values().filter(|&&count| count > 1).count();
+        assert!((150..=163).contains(&repeated), "{repeated} of 163 repeat");
+        let distinct = counts.len() as f64 / 8000.0;
+        assert!((0.18..0.24).contains(&distinct), "{distinct} distinct");
+
+        let global = JobContent { dedupe_globally: true, dedupe_percent: 100, ..content };
+        let of_worker = |worker| {
+            let request = BufferRequest { worker, ..request(&global) };
+            written(&mut Buffers::new(&request).unwrap(), 2000).into_iter().collect::<HashSet<_>>()
+        };
+        let (one, other) = (of_worker(1), of_worker(2));
+        assert_eq!(one, other, "all workers repeat the same set");
+    }
+
+    #[test]
+    fn no_two_workers_or_runs_write_the_same() {
+        let content = JobContent { refill: true, ..JobContent::default() };
+        let mut seen = HashSet::new();
+        for (seed, worker) in [(7, 1), (7, 2), (8, 1)] {
+            let request = BufferRequest { seed, worker, ..request(&content) };
+            assert!(written(&mut Buffers::new(&request).unwrap(), 20).into_iter().all(|block| seen.insert(block)));
+        }
+    }
+}

@@ -1,0 +1,320 @@
+//! What was read, held against what should be there.
+//!
+//! # What explains a block that is not the one expected
+//!
+//! A read-back names the write that it reads. On its place lies, with the same number: that write; with a later number:
+//! a later write of the same worker, where its writes may come to one place twice; with an earlier one: what should have
+//! been overwritten, so a write was lost. The number is not compared with that of another worker. What was issued before
+//! the worker began is always an error. Where writes may overlap off the grid of stamps, only such blocks are verified
+//! as no later write touched.
+
+use super::checksum::{Sum, sha512_unfinished, sum, sum_bytes};
+use super::pattern::Pattern;
+use super::rules::{Body, Piece, StampRules, Writers};
+use super::stamp::{self, Header, Unreadable, header_bytes};
+use crate::op::BlockOp;
+use plumb_workload::job::{StampLayout, VerifyMethod};
+
+/// What the stamps of an op should say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Expected {
+    /// Number of the write; none where it is not known.
+    pub(super) number: Option<Number>,
+    /// Seed of the content; none where it is not known.
+    pub(super) seed: Option<u64>,
+    /// Nothing was issued before, ns from the system's start.
+    pub(super) not_before_ns: Option<u64>,
+}
+
+/// Which write is expected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Number {
+    pub(super) write: u32,
+    /// Writes of the worker up to now that may have come to the same place later.
+    pub(super) later: u32,
+    /// Writes before it that may have come to the same place at the same time.
+    pub(super) together: u32,
+}
+
+/// A block that is not what it should be.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mismatch {
+    /// Where it begins in the op.
+    pub(super) piece: Piece,
+    pub(super) difference: Difference,
+    /// The seed of what should be there, where that is known.
+    pub(super) seed: Option<u64>,
+    /// Blocks of the same op that are wrong, too.
+    pub(super) more: usize,
+}
+
+/// How a block differs.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum Difference {
+    #[error("nothing but zeros; a stamp was expected")]
+    NeverWritten,
+    #[error("no stamp: expected the magic number acca, found {found:04x}")]
+    NoStamp { found: u16 },
+    #[error("a stamp of version {found:#04x}; expected 0x81: another version of fio wrote it")]
+    OtherVersion { found: u8 },
+    #[error("a damaged stamp: expected header checksum {expected:08x}, found {found:08x}")]
+    DamagedStamp { expected: u32, found: u32 },
+    #[error("a block that belongs elsewhere: expected offset {expected}, found {found}")]
+    OtherOffset { expected: u64, found: u64 },
+    #[error("a block of another length: expected {expected} bytes, found {found}")]
+    OtherLength { expected: u32, found: u32 },
+    #[error("a block with another checksum: expected {expected}, found {found}")]
+    OtherMethod { expected: &'static str, found: &'static str },
+    #[error("an older block, a write was lost: expected write {expected}, found {found}")]
+    Stale { expected: u32, found: u64 },
+    #[error("a block of another write: expected write {expected}, found {found}")]
+    OtherWrite { expected: u32, found: u64 },
+    #[error("a block of another worker, whose file this is not: expected worker {expected}, found {found}")]
+    OtherWorker { expected: u16, found: u16 },
+    #[error(
+        "what was there before this run, a write was lost: found write {found} of worker {worker}, issued {seconds} s too early"
+    )]
+    FromBefore { found: u64, worker: u16, seconds: u64 },
+    #[error("a block with other content: expected seed {expected:#x}, found {found:#x}")]
+    OtherSeed { expected: u64, found: u64 },
+    #[error("damaged: expected {method} {expected}, found {found}")]
+    Damaged { method: &'static str, expected: Sum, found: Sum },
+    #[error("damaged at byte {at} of the block: expected {expected:02x} of the pattern, found {found:02x}")]
+    NotPattern { at: usize, expected: u8, found: u8 },
+    #[error("not zeros after a trim: found {found:02x} at byte {at}")]
+    NotZero { at: usize, found: u8 },
+    #[error("the file ends early: expected {expected} bytes, found {found}")]
+    Short { expected: u32, found: usize },
+}
+
+/// Memory that checks use.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    block: Vec<u8>,
+    pattern: Vec<u8>,
+}
+
+/// Puts a stamp where it was moved to and back: it changes places with what lies at its place in the block.
+pub(super) fn swap(block: &mut [u8], stamp_at: usize, stamp_bytes: usize) {
+    if stamp_at > 0 {
+        let (front, back) = block.split_at_mut(stamp_at);
+        front[..stamp_bytes].swap_with_slice(&mut back[..stamp_bytes]);
+    }
+}
+
+/// Checks that a trimmed range reads as zeros.
+pub(super) fn zeros(op: &BlockOp, read: &[u8]) -> Result<(), Mismatch> {
+    let piece = Piece { start: 0, length: read.len() };
+    let wrong = |difference| Err(Mismatch { piece, difference, seed: None, more: 0 });
+    if read.len() < op.length as usize {
+        return wrong(Difference::Short { expected: op.length, found: read.len() });
+    }
+    match read.iter().position(|&byte| byte != 0) {
+        None => Ok(()),
+        Some(at) => wrong(Difference::NotZero { at, found: read[at] }),
+    }
+}
+
+/// Checks the blocks of an op that `wanted` names.
+pub(super) fn check(
+    rules: &StampRules,
+    op: &BlockOp,
+    read: &[u8],
+    expected: &Expected,
+    scratch: &mut Scratch,
+    wanted: impl Fn(Piece) -> bool,
+) -> Result<(), Mismatch> {
+    if rules.method == VerifyMethod::Null {
+        return Ok(());
+    }
+    let mut first: Option<Mismatch> = None;
+    for piece in rules.pieces(op.length).filter(|&piece| wanted(piece)) {
+        let checked = match read.get(piece.start..piece.start + piece.length) {
+            Some(block) => check_piece(rules, op, piece, block, read, expected, scratch),
+            None => Err((Difference::Short { expected: op.length, found: read.len() }, expected.seed)),
+        };
+        if let Err((difference, seed)) = checked {
+            match &mut first {
+                Some(first) => first.more += 1,
+                None => first = Some(Mismatch { piece, difference, seed, more: 0 }),
+            }
+        }
+    }
+    first.map_or(Ok(()), Err)
+}
+
+/// How a block differs, and the seed of what should be there.
+type Wrong = (Difference, Option<u64>);
+
+fn check_piece(
+    rules: &StampRules,
+    op: &BlockOp,
+    piece: Piece,
+    block: &[u8],
+    read: &[u8],
+    expected: &Expected,
+    scratch: &mut Scratch,
+) -> Result<(), Wrong> {
+    let offset = op.offset + piece.start as u64;
+    let pattern = match &rules.body {
+        Body::Pattern(pattern) => Some(pattern),
+        Body::Random { .. } => None,
+    };
+    let stamp_bytes = rules.stamp_bytes();
+    if stamp_bytes == 0 {
+        return check_pattern(rules, pattern, op, piece, block, 0, &mut scratch.pattern).map_err(|wrong| (wrong, None));
+    }
+    let Scratch { block: copy, pattern: tile } = scratch;
+    let block = if rules.stamp_at > 0 {
+        copy.clear();
+        copy.extend_from_slice(block);
+        // The place of a stamp follows from what wrote it, which is what reads it; its layout may be another.
+        let found = Header::read(&block[rules.stamp_at..]).map_or(rules.layout, |header| header.layout);
+        swap(copy, rules.stamp_at, header_bytes(found) + sum_bytes(rules.method));
+        copy.as_slice()
+    } else {
+        block
+    };
+    let header = Header::read(block).map_err(|unreadable| (unreadable_as(unreadable, block), expected.seed))?;
+    let seed = Some(header.seed);
+    // A later write may have had a block of another length here; that one is verified as far as it was read.
+    let length = header.length as usize;
+    let explained = check_header(rules, &header, offset, piece, expected).map_err(|wrong| (wrong, seed))?;
+    let block = match explained {
+        _ if length == block.len() => block,
+        _ if rules.stamp_at > 0 => return Ok(()),
+        _ => match read.get(piece.start..piece.start + length) {
+            Some(block) => block,
+            // The rest of it lies behind what was read; its own read-back verifies it.
+            None => return Ok(()),
+        },
+    };
+    let stamp = header_bytes(header.layout) + sum_bytes(rules.method);
+    if block.len() <= stamp {
+        return Ok(());
+    }
+    check_sum(rules.method, &header, block).map_err(|wrong| (wrong, seed))?;
+    match rules.method {
+        VerifyMethod::Meta | VerifyMethod::PatternHeader if pattern.is_some() => {
+            check_pattern(rules, pattern, op, piece, block, stamp, tile).map_err(|wrong| (wrong, seed))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn unreadable_as(unreadable: Unreadable, block: &[u8]) -> Difference {
+    match unreadable {
+        Unreadable::NoMagic { .. } if block.iter().all(|&byte| byte == 0) => Difference::NeverWritten,
+        Unreadable::NoMagic { found } => Difference::NoStamp { found },
+        Unreadable::Version { found } => Difference::OtherVersion { found },
+        Unreadable::Damaged { expected, found } => Difference::DamagedStamp { expected, found },
+    }
+}
+
+/// Whose block it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// That of the write which is expected, for all that is known.
+    Expected,
+    /// That of another write, which may be there.
+    Another,
+}
+
+fn check_header(
+    rules: &StampRules,
+    header: &Header,
+    offset: u64,
+    piece: Piece,
+    expected: &Expected,
+) -> Result<Whose, Difference> {
+    if header.offset != offset {
+        return Err(Difference::OtherOffset { expected: offset, found: header.offset });
+    }
+    if let Some(not_before_ns) = expected.not_before_ns
+        && header.issued_ns() < not_before_ns
+    {
+        let seconds = (not_before_ns - header.issued_ns()).div_ceil(1_000_000_000);
+        return Err(Difference::FromBefore { found: header.number, worker: header.worker, seconds });
+    }
+    if !stamp::means(header.method, rules.method) {
+        let (expected, found) = (stamp::name(stamp::code(rules.method)), stamp::name(header.method));
+        return Err(Difference::OtherMethod { expected, found });
+    }
+    let whose = match expected.number {
+        None => Whose::Expected,
+        Some(_) if header.worker != rules.worker => match rules.writers {
+            Writers::Several => Whose::Another,
+            Writers::One => {
+                return Err(Difference::OtherWorker { expected: rules.worker, found: header.worker });
+            }
+        },
+        Some(number) => match header.writes_after(number.write) {
+            0 => Whose::Expected,
+            after if after > 0 && after <= i64::from(number.later) => Whose::Another,
+            after if after < 0 && -after <= i64::from(number.together) => Whose::Another,
+            after if after < 0 => return Err(Difference::Stale { expected: number.write, found: header.number }),
+            _ => return Err(Difference::OtherWrite { expected: number.write, found: header.number }),
+        },
+    };
+    if whose == Whose::Another {
+        return Ok(whose);
+    }
+    if let Some(seed) = expected.seed
+        && header.seed != seed
+    {
+        return Err(Difference::OtherSeed { expected: seed, found: header.seed });
+    }
+    if header.length as usize != piece.length {
+        return Err(Difference::OtherLength { expected: piece.length as u32, found: header.length });
+    }
+    Ok(whose)
+}
+
+fn check_sum(method: VerifyMethod, header: &Header, block: &[u8]) -> Result<(), Difference> {
+    let start = header_bytes(header.layout);
+    let bytes = sum_bytes(method);
+    if bytes == 0 {
+        return Ok(());
+    }
+    let (expected, data) = (&block[start..start + bytes], &block[start + bytes..]);
+    let found = sum(method, data);
+    if found.bytes() == expected {
+        return Ok(());
+    }
+    // Old fio left its SHA-512 unfinished.
+    let old = method == VerifyMethod::Sha512 && header.layout == StampLayout::Unversioned;
+    if old && sha512_unfinished(data).is_none_or(|unfinished| unfinished.bytes() == expected) {
+        return Ok(());
+    }
+    Err(Difference::Damaged { method: stamp::name(stamp::code(method)), expected: Sum::found(expected), found })
+}
+
+/// Checks the pattern behind the first `skip` bytes of a block. It began where a write began: with this op, or with
+/// another that came to the same place, which may have begun at any block of the grid before.
+fn check_pattern(
+    rules: &StampRules,
+    pattern: Option<&Pattern>,
+    op: &BlockOp,
+    piece: Piece,
+    block: &[u8],
+    skip: usize,
+    tile: &mut Vec<u8>,
+) -> Result<(), Difference> {
+    let Some(pattern) = pattern else { return Ok(()) };
+    let found = &block[skip..];
+    let Some(at) = pattern.differs(op.offset, piece.start + skip, found, tile) else { return Ok(()) };
+    let offset = op.offset + piece.start as u64;
+    let step = u64::from(rules.grid().unwrap_or(rules.smallest)).max(1);
+    let others = if rules.smallest == rules.largest { 0 } else { u64::from(rules.largest) / step };
+    let explained = (0..others).filter_map(|back| offset.checked_sub(back * step)).any(|start| {
+        let from = (offset - start) as usize + skip;
+        start != op.offset && pattern.differs(start, from, found, tile).is_none()
+    });
+    if explained {
+        return Ok(());
+    }
+    let mut right = vec![0; piece.start + block.len()];
+    pattern.fill(op.offset, &mut right);
+    let at = skip + at;
+    Err(Difference::NotPattern { at, expected: right[piece.start + at], found: block[at] })
+}

@@ -1,0 +1,147 @@
+//! Verifying in threads of its own: what was read is copied and handed over, so that the loop goes on.
+
+use super::check::{Expected, Scratch, check};
+use super::rules::StampRules;
+use super::tell::Teller;
+use crate::op::BlockOp;
+use rustix::thread::{CpuSet, sched_setaffinity};
+use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+/// Threads that verify.
+#[derive(Debug)]
+pub(super) struct Pool {
+    tasks: Option<SyncSender<Task>>,
+    /// Buffers that are free again, and what was found.
+    done: Receiver<Done>,
+    free: Vec<Vec<u8>>,
+    /// Buffers that may still be made.
+    unmade: usize,
+    threads: Vec<JoinHandle<()>>,
+    found: Vec<String>,
+}
+
+struct Task {
+    op: BlockOp,
+    expected: Expected,
+    read: Vec<u8>,
+}
+
+struct Done {
+    buffer: Vec<u8>,
+    found: Option<String>,
+}
+
+impl Pool {
+    /// Starts `count` threads on these CPUs; on those of the caller where there are none. `ahead`: how many reads may wait.
+    pub(super) fn start(
+        count: u32,
+        cpus: &[u32],
+        ahead: usize,
+        rules: &Arc<StampRules>,
+        teller: &Arc<Teller>,
+    ) -> Result<Pool, String> {
+        let (tasks, waiting) = sync_channel::<Task>(ahead);
+        let waiting = Arc::new(Mutex::new(waiting));
+        let (report, done) = channel();
+        let (ready, started) = channel();
+        let mut threads = Vec::new();
+        for number in 0..count.max(1) {
+            let (waiting, report, ready) = (Arc::clone(&waiting), report.clone(), ready.clone());
+            let (rules, teller, cpus) = (Arc::clone(rules), Arc::clone(teller), cpus.to_vec());
+            let thread = std::thread::Builder::new().name(format!("plumb-verify-{number}")).spawn(move || {
+                let pinned = pin(&cpus);
+                let failed = pinned.is_err();
+                // Nobody listens any more where another thread failed to start.
+                let told = ready.send(pinned);
+                drop(ready);
+                if !failed && told.is_ok() {
+                    work(&waiting, &report, &rules, &teller);
+                }
+            });
+            threads.push(thread.map_err(|error| format!("cannot start a thread that verifies: {error}"))?);
+        }
+        drop(ready);
+        for pinned in started {
+            pinned?;
+        }
+        let unmade = ahead + count.max(1) as usize;
+        Ok(Pool { tasks: Some(tasks), done, free: Vec::new(), unmade, threads, found: Vec::new() })
+    }
+
+    /// Hands a read over. Waits where too many are waiting already; returns a mismatch of an earlier read, if there is one.
+    pub(super) fn check(&mut self, op: &BlockOp, expected: Expected, read: &[u8]) -> Result<(), String> {
+        while let Ok(done) = self.done.try_recv() {
+            self.take(done);
+        }
+        while self.free.is_empty() && self.unmade == 0 {
+            match self.done.recv() {
+                Ok(done) => self.take(done),
+                Err(_) => return Err("the threads that verify are gone: a check in them failed".to_owned()),
+            }
+        }
+        let mut buffer = self.free.pop().unwrap_or_else(|| {
+            self.unmade -= 1;
+            Vec::new()
+        });
+        buffer.clear();
+        buffer.extend_from_slice(read);
+        let sent =
+            self.tasks.as_ref().is_some_and(|tasks| tasks.send(Task { op: *op, expected, read: buffer }).is_ok());
+        match self.found.pop() {
+            Some(found) => Err(found),
+            None if sent => Ok(()),
+            None => Err("the threads that verify are gone: a check in them failed".to_owned()),
+        }
+    }
+
+    fn take(&mut self, done: Done) {
+        self.free.push(done.buffer);
+        self.found.extend(done.found);
+    }
+
+    /// Waits for all checks and returns the mismatches that were not told yet.
+    pub(super) fn finish(mut self) -> Vec<String> {
+        self.tasks = None;
+        while let Ok(done) = self.done.recv() {
+            self.take(done);
+        }
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                self.found.push("a thread that verifies ended early; not all reads were verified".to_owned());
+            }
+        }
+        self.found
+    }
+}
+
+fn pin(cpus: &[u32]) -> Result<(), String> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        if cpu as usize >= CpuSet::MAX_CPU {
+            return Err(format!("there is no CPU {cpu} to verify on"));
+        }
+        set.set(cpu as usize);
+    }
+    let list = || cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+    sched_setaffinity(None, &set)
+        .map_err(|error| format!("cannot verify on CPUs {}: {error}; see verify_async_cpus", list()))
+}
+
+fn work(waiting: &Mutex<Receiver<Task>>, report: &Sender<Done>, rules: &StampRules, teller: &Teller) {
+    let mut scratch = Scratch::default();
+    loop {
+        let task = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
+        let Ok(Task { op, expected, read }) = task else { return };
+        let found = check(rules, &op, &read, &expected, &mut scratch, |_| true)
+            .err()
+            .map(|mismatch| teller.tell(Some(rules), &op, &read, &mismatch));
+        if report.send(Done { buffer: read, found }).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! The seeds of a worker's writes, as fio draws them: two numbers of the generator for each write, multiplied.
+
+use super::taus::Taus;
+
+/// Writes between two states that are kept.
+const STRIDE: u32 = 16;
+/// States that are made room for at once, so that the hot loop allocates hardly ever.
+const CHUNK: usize = 4096;
+
+/// The seed of every write of a worker, in any order.
+#[derive(Debug, Clone)]
+pub(super) struct WriteSeeds {
+    /// The generator before every sixteenth write.
+    kept: Vec<Vec<Taus>>,
+    /// The generator before all writes: numbers wrap, and their seeds with them.
+    first: Taus,
+    /// Ahead of all writes so far.
+    newest: Cursor,
+    /// Where the last seed was asked for.
+    recent: Cursor,
+}
+
+#[derive(Debug, Clone)]
+struct Cursor {
+    taus: Taus,
+    /// The write whose seed comes next.
+    next: u32,
+}
+
+impl Cursor {
+    #[inline]
+    fn step(&mut self) -> u64 {
+        self.next = self.next.wrapping_add(1);
+        // Two draws, though one would do where the generator has 64 bits: as fio does.
+        self.taus.next().wrapping_mul(self.taus.next())
+    }
+}
+
+impl WriteSeeds {
+    /// Seeds from a generator in its first state.
+    pub(super) fn new(taus: Taus) -> WriteSeeds {
+        let start = Cursor { taus, next: 0 };
+        WriteSeeds { kept: Vec::new(), first: taus, newest: start.clone(), recent: start }
+    }
+
+    /// The seed of write `number`.
+    #[inline]
+    pub(super) fn of(&mut self, number: u32) -> u64 {
+        if number != self.recent.next {
+            self.seek(number);
+        }
+        if self.recent.next == self.newest.next { self.advance() } else { self.recent.step() }
+    }
+
+    /// One step of what is ahead of all.
+    #[inline]
+    fn advance(&mut self) -> u64 {
+        if self.newest.next.is_multiple_of(STRIDE) {
+            self.keep();
+        }
+        let seed = self.newest.step();
+        if self.newest.next == 0 {
+            self.newest.taus = self.first;
+        }
+        self.recent = self.newest.clone();
+        seed
+    }
+
+    #[cold]
+    fn keep(&mut self) {
+        if (self.newest.next / STRIDE) as usize / CHUNK + 1 < self.kept.len() {
+            return;
+        }
+        if self.kept.last().is_none_or(|chunk| chunk.len() == CHUNK) {
+            self.kept.push(Vec::with_capacity(CHUNK));
+        }
+        if let Some(chunk) = self.kept.last_mut() {
+            chunk.push(self.newest.taus);
+        }
+    }
+
+    /// Brings `recent` to `number`.
+    fn seek(&mut self, number: u32) {
+        if number >= self.newest.next {
+            while self.newest.next < number {
+                self.advance();
+            }
+            self.recent = self.newest.clone();
+            return;
+        }
+        if !(self.recent.next <= number && number - self.recent.next < STRIDE) {
+            let place = (number / STRIDE) as usize;
+            let taus = self.kept[place / CHUNK][place % CHUNK];
+            self.recent = Cursor { taus, next: number / STRIDE * STRIDE };
+        }
+        while self.recent.next < number {
+            self.recent.step();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::job::content::taus::Width;
+
+    #[test]
+    fn seeds_come_in_any_order() {
+        let taus = Taus::new(99, Width::Narrow);
+        let mut drawn = taus;
+        let expected: Vec<u64> = (0..70_000).map(|_| drawn.next().wrapping_mul(drawn.next())).collect();
+        let mut seeds = WriteSeeds::new(taus);
+        for number in [0, 1, 2, 40, 41, 3, 69_999, 65_535, 65_536, 16, 15, 17, 31, 32, 69_999] {
+            assert_eq!(seeds.of(number), expected[number as usize], "write {number}");
+        }
+        assert!((0..70_000).all(|number| seeds.of(number) == expected[number as usize]));
+    }
+}

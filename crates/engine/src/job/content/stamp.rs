@@ -1,0 +1,273 @@
+//! The header of a stamp, in fio's own layout.
+//!
+//! Facts, found in what fio writes and checked against it in the tests. Numbers have their least significant byte first.
+//!
+//! | since fio 3.41 | before | what |
+//! |---|---|---|
+//! | 0–1 | 0–1 | 0xacca |
+//! | 2 | – | version, 0x81 |
+//! | 3 | 2–3 | the method |
+//! | 4–7 | 4–7 | length of the block with its stamp, bytes |
+//! | 8–15 | 8–15 | seed of the content |
+//! | 16–23 | 16–23 | offset in the file, bytes |
+//! | 24–27 | 24–27 | when it was issued: seconds |
+//! | 28–31 | 28–31 | and nanoseconds |
+//! | 32–39 | 34–35 | which write of its worker it was, from 0 |
+//! | 40–41 | 32–33 | the worker's number, from 1 |
+//! | 44–47 | 36–39 | CRC-32C, not inverted, of what is before it |
+//!
+//! The older layout never has its highest bit of byte 2 set, so that a reader can tell. The checksum follows.
+
+use super::checksum::crc32c;
+use plumb_workload::job::{StampLayout, VerifyMethod};
+
+const MAGIC: u16 = 0xacca;
+const VERSION: u8 = 0x81;
+
+/// Room for either layout.
+pub(super) const MOST_BYTES: usize = 48;
+
+/// Bytes of the header in a layout.
+pub(super) const fn header_bytes(layout: StampLayout) -> usize {
+    match layout {
+        StampLayout::Versioned => 48,
+        StampLayout::Unversioned => 40,
+    }
+}
+
+/// What a header says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Header {
+    pub(super) layout: StampLayout,
+    /// The method's code, which need not be one that is known.
+    pub(super) method: u16,
+    pub(super) length: u32,
+    pub(super) seed: u64,
+    pub(super) offset: u64,
+    pub(super) seconds: u32,
+    pub(super) nanoseconds: u32,
+    pub(super) number: u64,
+    pub(super) worker: u16,
+}
+
+/// Why there is no header to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unreadable {
+    /// Something else begins here.
+    NoMagic { found: u16 },
+    /// A version that is not known.
+    Version { found: u8 },
+    /// It was changed after it was written.
+    Damaged { expected: u32, found: u32 },
+}
+
+/// The code of a method; that of CRC-32C in hardware is another, and means the same.
+pub(super) const fn code(method: VerifyMethod) -> u16 {
+    match method {
+        VerifyMethod::Meta => 1,
+        VerifyMethod::Md5 => 2,
+        VerifyMethod::Crc64 => 3,
+        VerifyMethod::Crc32 => 4,
+        VerifyMethod::Crc32c => 5,
+        VerifyMethod::Crc16 => 7,
+        VerifyMethod::Crc7 => 8,
+        VerifyMethod::Sha256 => 9,
+        VerifyMethod::Sha512 => 10,
+        VerifyMethod::Sha3_224 => 11,
+        VerifyMethod::Sha3_256 => 12,
+        VerifyMethod::Sha3_384 => 13,
+        VerifyMethod::Sha3_512 => 14,
+        VerifyMethod::XxHash => 15,
+        VerifyMethod::Sha1 => 16,
+        VerifyMethod::PatternHeader => 17,
+        VerifyMethod::Pattern => 18,
+        VerifyMethod::Null => 19,
+    }
+}
+
+/// Whether a header's code means this method.
+pub(super) const fn means(found: u16, method: VerifyMethod) -> bool {
+    found == code(method) || (found == 6 && matches!(method, VerifyMethod::Crc32c))
+}
+
+/// A method in words, from its code.
+pub(super) fn name(code: u16) -> &'static str {
+    const NAMES: [&str; 20] = [
+        "none",
+        "meta",
+        "md5",
+        "crc64",
+        "crc32",
+        "crc32c",
+        "crc32c-intel",
+        "crc16",
+        "crc7",
+        "sha256",
+        "sha512",
+        "sha3-224",
+        "sha3-256",
+        "sha3-384",
+        "sha3-512",
+        "xxhash",
+        "sha1",
+        "pattern_hdr",
+        "pattern",
+        "null",
+    ];
+    NAMES.get(usize::from(code)).copied().unwrap_or("unknown")
+}
+
+fn put<const N: usize>(bytes: &mut [u8], at: usize, value: [u8; N]) {
+    bytes[at..at + N].copy_from_slice(&value);
+}
+
+fn get<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    let mut value = [0; N];
+    value.copy_from_slice(&bytes[at..at + N]);
+    value
+}
+
+impl Header {
+    /// Writes it to the start of `bytes`, which must hold as much as its layout has.
+    #[inline]
+    pub(super) fn write(&self, bytes: &mut [u8]) {
+        put(bytes, 0, MAGIC.to_le_bytes());
+        put(bytes, 4, self.length.to_le_bytes());
+        put(bytes, 8, self.seed.to_le_bytes());
+        put(bytes, 16, self.offset.to_le_bytes());
+        put(bytes, 24, self.seconds.to_le_bytes());
+        put(bytes, 28, self.nanoseconds.to_le_bytes());
+        let end = match self.layout {
+            StampLayout::Versioned => {
+                put(bytes, 2, [VERSION, self.method as u8]);
+                put(bytes, 32, self.number.to_le_bytes());
+                put(bytes, 40, self.worker.to_le_bytes());
+                put(bytes, 42, [0, 0]);
+                44
+            }
+            StampLayout::Unversioned => {
+                put(bytes, 2, self.method.to_le_bytes());
+                put(bytes, 32, self.worker.to_le_bytes());
+                put(bytes, 34, (self.number as u16).to_le_bytes());
+                36
+            }
+        };
+        let sum = crc32c(&bytes[..end]);
+        put(bytes, end, sum.to_le_bytes());
+    }
+
+    /// Reads one from the start of `bytes`, at least [`MOST_BYTES`] of them or as many as the older layout has.
+    #[inline]
+    pub(super) fn read(bytes: &[u8]) -> Result<Header, Unreadable> {
+        let found = u16::from_le_bytes(get(bytes, 0));
+        if found != MAGIC {
+            return Err(Unreadable::NoMagic { found });
+        }
+        let layout = if bytes[2] & 0x80 != 0 { StampLayout::Versioned } else { StampLayout::Unversioned };
+        if layout == StampLayout::Versioned && (bytes[2] != VERSION || bytes.len() < MOST_BYTES) {
+            return Err(Unreadable::Version { found: bytes[2] });
+        }
+        let end = header_bytes(layout) - 4;
+        let (expected, found) = (u32::from_le_bytes(get(bytes, end)), crc32c(&bytes[..end]));
+        if expected != found {
+            return Err(Unreadable::Damaged { expected, found });
+        }
+        let (method, number, worker) = match layout {
+            StampLayout::Versioned => {
+                (u16::from(bytes[3]), u64::from_le_bytes(get(bytes, 32)), u16::from_le_bytes(get(bytes, 40)))
+            }
+            StampLayout::Unversioned => {
+                let number = u64::from(u16::from_le_bytes(get(bytes, 34)));
+                (u16::from_le_bytes(get(bytes, 2)), number, u16::from_le_bytes(get(bytes, 32)))
+            }
+        };
+        Ok(Header {
+            layout,
+            method,
+            length: u32::from_le_bytes(get(bytes, 4)),
+            seed: u64::from_le_bytes(get(bytes, 8)),
+            offset: u64::from_le_bytes(get(bytes, 16)),
+            seconds: u32::from_le_bytes(get(bytes, 24)),
+            nanoseconds: u32::from_le_bytes(get(bytes, 28)),
+            number,
+            worker,
+        })
+    }
+
+    /// How many writes later than write `number` of the same worker it was; negative where it was earlier. As many bits
+    /// are compared as both have.
+    pub(super) fn writes_after(&self, number: u32) -> i64 {
+        match self.layout {
+            StampLayout::Versioned => i64::from((self.number as u32).wrapping_sub(number) as i32),
+            StampLayout::Unversioned => i64::from((self.number as u16).wrapping_sub(number as u16) as i16),
+        }
+    }
+
+    /// When it was issued, ns of the clock that counts from the system's start.
+    pub(super) fn issued_ns(&self) -> u64 {
+        u64::from(self.seconds) * 1_000_000_000 + u64::from(self.nanoseconds)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: Header = Header {
+        layout: StampLayout::Versioned,
+        method: 5,
+        length: 4096,
+        seed: 0x1122_3344_5566_7788,
+        offset: 0x1_0000_0000,
+        seconds: 7,
+        nanoseconds: 8,
+        number: 70_000,
+        worker: 3,
+    };
+
+    #[test]
+    fn the_layout_never_changes() {
+        let mut bytes = [0xee; 48];
+        HEADER.write(&mut bytes);
+        assert_eq!(bytes[..4], [0xca, 0xac, 0x81, 5]);
+        assert_eq!(bytes[4..24], [0, 16, 0, 0, 0x88, 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0, 0, 0, 0, 1, 0, 0, 0]);
+        assert_eq!(bytes[32..44], [0x70, 0x11, 1, 0, 0, 0, 0, 0, 3, 0, 0, 0]);
+        assert_eq!(Header::read(&bytes), Ok(HEADER));
+    }
+
+    #[test]
+    fn the_older_layout_is_told_apart_and_keeps_16_bits_of_the_number() {
+        let older = Header { layout: StampLayout::Unversioned, number: 70_000, ..HEADER };
+        let mut bytes = [0; 40];
+        older.write(&mut bytes);
+        assert_eq!(Header::read(&bytes), Ok(Header { number: 70_000 & 0xffff, ..older }));
+        assert_eq!(Header::read(&bytes).unwrap().writes_after(70_000), 0);
+        assert_eq!(Header::read(&bytes).unwrap().writes_after(69_000), 1000);
+    }
+
+    #[test]
+    fn any_changed_bit_is_found() {
+        for (layout, length) in [(StampLayout::Versioned, 48), (StampLayout::Unversioned, 40)] {
+            let mut bytes = vec![0; length];
+            Header { layout, number: 9, ..HEADER }.write(&mut bytes);
+            let read = Header::read(&bytes);
+            for bit in 0..length * 8 {
+                let mut changed = bytes.clone();
+                changed[bit / 8] ^= 1 << (bit % 8);
+                assert!(Header::read(&changed).is_err(), "{layout:?}, bit {bit}: {read:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_code_has_the_name_that_users_write() {
+        for (method, expected) in [
+            (VerifyMethod::Meta, "meta"),
+            (VerifyMethod::Sha3_384, "sha3-384"),
+            (VerifyMethod::PatternHeader, "pattern_hdr"),
+        ] {
+            assert_eq!(name(code(method)), expected);
+        }
+        assert!(means(6, VerifyMethod::Crc32c) && !means(6, VerifyMethod::Crc32));
+    }
+}

@@ -1,0 +1,138 @@
+//! How far the writes of a worker came, in fio's own file.
+//!
+//! Facts, found in what fio 3.42 writes, version 7. Numbers have their least significant byte first.
+//!
+//! | bytes | what |
+//! |---|---|
+//! | 0–7 | version, 7 |
+//! | 8–15 | bytes behind this head |
+//! | 16–23 | CRC-32C, not inverted, of them |
+//! | 24–27 | numbers at the end |
+//! | 32–39 | writes issued: those from this number on were not |
+//! | 40–47 | number of the worker, from 0 |
+//! | 48–103 | state of a generator, which nobody reads |
+//! | 104–167 | the job's name, cut to 63 bytes |
+//! | 168– | numbers of writes that were in flight, 8 bytes each; all ones where there was none |
+//!
+//! Files of version 3, of fio before 3.41, say which offsets were written last in place of numbers; they are refused.
+
+use super::checksum::crc32c;
+use std::path::Path;
+
+const VERSION: u64 = 7;
+const HEAD_BYTES: usize = 24;
+const BODY_BYTES: usize = 144;
+const NAME_BYTES: usize = 64;
+const NONE: u64 = u64::MAX;
+
+/// How far the writes came.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SavedState {
+    /// Writes issued.
+    pub(super) issued: u64,
+    /// Those of them that had not completed, or failed.
+    pub(super) unsure: Vec<u64>,
+}
+
+impl SavedState {
+    /// Whether the write is known to have completed.
+    pub(super) fn holds(&self, number: u32) -> bool {
+        let number = u64::from(number);
+        number < self.issued && !self.unsure.contains(&number)
+    }
+
+    /// Reads a file.
+    pub(super) fn load(path: &Path) -> Result<SavedState, String> {
+        let bytes = std::fs::read(path).map_err(|error| format!("the verify state in {}: {error}", path.display()))?;
+        SavedState::parse(&bytes).map_err(|why| format!("the verify state in {}: {why}", path.display()))
+    }
+
+    fn parse(bytes: &[u8]) -> Result<SavedState, String> {
+        let word = |at: usize| bytes.get(at..at + 8).and_then(|word| word.try_into().ok()).map(u64::from_le_bytes);
+        let cut = || "it is cut off".to_owned();
+        let version = word(0).ok_or_else(cut)?;
+        if version != VERSION {
+            return Err(format!(
+                "it has version {version}, and only 7 can be read (fio 3.41 and later): write it again, or verify without it"
+            ));
+        }
+        let body = bytes.get(HEAD_BYTES..).ok_or_else(cut)?;
+        if word(8) != Some(body.len() as u64) || body.len() < BODY_BYTES {
+            return Err(cut());
+        }
+        if word(16) != Some(u64::from(crc32c(body))) {
+            return Err("its checksum is wrong: it is damaged".to_owned());
+        }
+        let count = u32::from_le_bytes([body[0], body[1], body[2], body[3]]) as usize;
+        if body.len() != BODY_BYTES + count * 8 {
+            return Err(cut());
+        }
+        let issued = word(HEAD_BYTES + 8).ok_or_else(cut)?;
+        let unsure =
+            (0..count).filter_map(|at| word(HEAD_BYTES + BODY_BYTES + at * 8)).filter(|&number| number != NONE);
+        Ok(SavedState { issued, unsure: unsure.collect() })
+    }
+
+    /// Writes a file, whole or not at all.
+    pub(super) fn save(&self, path: &Path, name: &str, worker: u32) -> Result<(), String> {
+        let why = |error: std::io::Error| format!("cannot save the verify state in {}: {error}", path.display());
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".new");
+        std::fs::write(&beside, self.bytes(name, worker)).map_err(why)?;
+        std::fs::rename(&beside, path).map_err(why)
+    }
+
+    fn bytes(&self, name: &str, worker: u32) -> Vec<u8> {
+        // Always one number, as fio's smallest queue has.
+        let count = self.unsure.len().max(1);
+        let mut body = vec![0; BODY_BYTES];
+        body[..4].copy_from_slice(&(count as u32).to_le_bytes());
+        body[8..16].copy_from_slice(&self.issued.to_le_bytes());
+        body[16..24].copy_from_slice(&u64::from(worker.saturating_sub(1)).to_le_bytes());
+        let name = &name.as_bytes()[..name.len().min(NAME_BYTES - 1)];
+        body[BODY_BYTES - NAME_BYTES..][..name.len()].copy_from_slice(name);
+        for place in 0..count {
+            body.extend(self.unsure.get(place).copied().unwrap_or(NONE).to_le_bytes());
+        }
+        let mut bytes = VERSION.to_le_bytes().to_vec();
+        bytes.extend((body.len() as u64).to_le_bytes());
+        bytes.extend(u64::from(crc32c(&body)).to_le_bytes());
+        bytes.extend(body);
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_saved_is_loaded() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("local-job-0-verify.state");
+        let state = SavedState { issued: 100, unsure: vec![99, 97] };
+        state.save(&path, "job", 1).unwrap();
+        let loaded = SavedState::load(&path).unwrap();
+        assert_eq!(loaded, state);
+        let held: Vec<u32> = (94..103).filter(|&number| loaded.holds(number)).collect();
+        assert_eq!(held, [94, 95, 96, 98]);
+        let whole = std::fs::read(&path).unwrap();
+        assert_eq!((whole.len(), &whole[104..108]), (24 + 144 + 16, &b"job\0"[..]));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_by_name() {
+        let good = SavedState { issued: 1, unsure: vec![] }.bytes("x", 1);
+        let refused = |bytes: &[u8]| SavedState::parse(bytes).unwrap_err();
+        let mut old = good.clone();
+        old[0] = 3;
+        assert!(refused(&old).contains("version 3"));
+        assert!(refused(&good[..100]).contains("cut off"));
+        assert!(refused(&[]).contains("cut off"));
+        let mut damaged = good.clone();
+        damaged[40] ^= 1;
+        assert!(refused(&damaged).contains("checksum"));
+        assert!(SavedState::load(Path::new("no-such-state")).unwrap_err().contains("no-such-state"));
+        assert!(SavedState::parse(&good).is_ok());
+    }
+}

@@ -1,0 +1,687 @@
+//! What a job writes is read back by itself and by fio, and what is damaged is told. The stamps are moved with plain
+//! `pread` and `pwrite`: the backends are tested elsewhere.
+
+use super::*;
+use crate::backend::payload::Payload;
+use plumb_workload::Bytes;
+use plumb_workload::job::{
+    BufferRules, ByKind, Coverage, DedupeMode, FileRange, JobSize, Order, PatternPiece, RandomGenerator, SizeShare,
+    StampLayout, Stream, VerifyRules, VerifyState,
+};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+const METHODS: [(VerifyMethod, &str); 17] = [
+    (VerifyMethod::Md5, "md5"),
+    (VerifyMethod::Crc64, "crc64"),
+    (VerifyMethod::Crc32, "crc32"),
+    (VerifyMethod::Crc32c, "crc32c"),
+    (VerifyMethod::Crc16, "crc16"),
+    (VerifyMethod::Crc7, "crc7"),
+    (VerifyMethod::Sha1, "sha1"),
+    (VerifyMethod::Sha256, "sha256"),
+    (VerifyMethod::Sha512, "sha512"),
+    (VerifyMethod::Sha3_224, "sha3-224"),
+    (VerifyMethod::Sha3_256, "sha3-256"),
+    (VerifyMethod::Sha3_384, "sha3-384"),
+    (VerifyMethod::Sha3_512, "sha3-512"),
+    (VerifyMethod::XxHash, "xxhash"),
+    (VerifyMethod::Meta, "meta"),
+    (VerifyMethod::Pattern, "pattern"),
+    (VerifyMethod::PatternHeader, "pattern_hdr"),
+];
+
+fn rules(method: VerifyMethod) -> VerifyRules {
+    let needs_pattern = matches!(method, VerifyMethod::Pattern | VerifyMethod::PatternHeader);
+    VerifyRules {
+        method,
+        layout: StampLayout::Unversioned,
+        read_back: true,
+        only: false,
+        flushed_only: false,
+        interval: None,
+        stamp_at: Bytes(0),
+        pattern: if needs_pattern { vec![PatternPiece::Hex("deadbeef42".into())] } else { Vec::new() },
+        pattern_interval: None,
+        fatal: false,
+        dump: false,
+        threads: 0,
+        thread_cpus: Vec::new(),
+        backlog: None,
+        backlog_batch: None,
+        redraw: false,
+        expects_number: true,
+        expects_seed: true,
+        state: VerifyState::default(),
+    }
+}
+
+/// Writes of 4 KiB in sequence over 256 KiB.
+fn stream() -> Stream {
+    Stream {
+        read_percent: Some(0),
+        trims: false,
+        order: Order::Sequential { skip_bytes: 0 },
+        sequencer: Default::default(),
+        sizes: ByKind::all(JobSize::Fixed(Bytes(4096))),
+        unaligned_sizes: false,
+        sizes_by_order: false,
+        align: ByKind::all(Bytes(4096)),
+        random_percent: ByKind::all(100),
+        law: Default::default(),
+        coverage: Coverage::Once,
+        generator: RandomGenerator::Taus88,
+        seed: 0x89,
+        seeding: Default::default(),
+        reseed_each_loop: true,
+        worker_number: 1,
+        ranges: vec![FileRange { start: Bytes(0), length: Bytes(256 << 10) }],
+        file_choice: Default::default(),
+        open_files: None,
+        io_bytes: None,
+        max_ops: None,
+        loops: 1,
+        repeat_until_time: false,
+        fill_device: false,
+        ranges_per_trim: 1,
+        trim_amid: None,
+        zones: None,
+        no_overlap_in_flight: false,
+    }
+}
+
+/// A job over one file, whose ops are made by hand.
+struct Bench {
+    job: Job,
+    dir: tempfile::TempDir,
+    names: Names,
+    sizes: (u32, u32),
+    depth: usize,
+    writers: Writers,
+    worker: u32,
+}
+
+impl Bench {
+    fn new(stream: Stream, verify: VerifyRules) -> Bench {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        File::create(&path).unwrap();
+        let write = &stream.sizes.write;
+        let sizes = (write.min().0 as u32, write.max().0 as u32);
+        let mut job = Job::new(JobOps::Stream(Box::new(stream)));
+        job.verify = Some(verify);
+        Bench { job, names: Names::Said(vec![path]), dir, sizes, depth: 1, writers: Writers::One, worker: 1 }
+    }
+
+    fn of(method: VerifyMethod) -> Bench {
+        Bench::new(stream(), rules(method))
+    }
+
+    fn rules(&mut self) -> &mut VerifyRules {
+        self.job.verify.as_mut().unwrap()
+    }
+
+    fn path(&self) -> PathBuf {
+        self.names.path(0).unwrap()
+    }
+
+    fn bytes(&self) -> Result<JobBytes, String> {
+        JobBytes::new(&JobBytesRequest {
+            job: &self.job,
+            name: "job",
+            names: Some(&self.names),
+            smallest_block_bytes: self.sizes.0,
+            largest_block_bytes: self.sizes.1,
+            in_flight_max: self.depth,
+            writers: self.writers,
+            seed: 0x89,
+            worker_number: self.worker,
+            content_seed: 99,
+            base: self.dir.path(),
+        })
+    }
+
+    fn start(&self) -> Run {
+        let file = File::options().read(true).write(true).open(self.path()).unwrap();
+        let bytes = self.bytes().unwrap();
+        let payload = Payload::for_job(self.depth, self.sizes.1 as usize, bytes, &BufferRules::default()).unwrap();
+        Run { payload, file, written: 0 }
+    }
+
+    /// The file with one change.
+    fn change(&self, change: impl FnOnce(&mut Vec<u8>)) {
+        let mut bytes = std::fs::read(self.path()).unwrap();
+        change(&mut bytes);
+        std::fs::write(self.path(), bytes).unwrap();
+    }
+}
+
+/// A worker's ops, done one after another.
+struct Run {
+    payload: Payload,
+    file: File,
+    written: u32,
+}
+
+impl Run {
+    fn memory(&mut self, slot: usize, length: u32) -> &mut [u8] {
+        &mut self.payload.memory(slot)[..length as usize]
+    }
+
+    fn issue(&mut self, slot: u16, offset: u64, length: u32) -> BlockOp {
+        let op = BlockOp { number: self.written, ..BlockOp::load(OpKind::Write, 0, offset, length) };
+        self.written += 1;
+        self.payload.before(&op, slot);
+        op
+    }
+
+    fn land(&mut self, slot: u16, op: &BlockOp) {
+        let bytes = self.memory(slot.into(), op.length).to_vec();
+        self.file.write_all_at(&bytes, op.offset).unwrap();
+        self.payload.after(op, slot, op.length.into()).unwrap();
+    }
+
+    fn write(&mut self, offset: u64, length: u32) -> BlockOp {
+        let op = self.issue(0, offset, length);
+        self.land(0, &op);
+        op
+    }
+
+    fn fill(&mut self, length: u32) -> Vec<BlockOp> {
+        (0..(256 << 10) / length).map(|number| self.write(u64::from(number * length), length)).collect()
+    }
+
+    fn read(&mut self, op: &BlockOp) -> Result<(), String> {
+        let op =
+            BlockOp { kind: OpKind::Read, role: if op.role == Role::Load { Role::ReadBack } else { op.role }, ..*op };
+        self.payload.before(&op, 0);
+        let mut read = vec![0; op.length as usize];
+        let moved = self.file.read_at(&mut read, op.offset).unwrap();
+        self.memory(0, op.length).copy_from_slice(&read);
+        self.payload.after(&op, 0, moved as u64)
+    }
+
+    fn read_all(&mut self, ops: &[BlockOp]) -> Vec<String> {
+        ops.iter().filter_map(|op| self.read(op).err()).collect()
+    }
+}
+
+/// Runs fio; nothing where it is not there, out loud.
+fn fio(bench: &Bench, words: &[&str]) -> Option<(bool, String)> {
+    let mut command = std::process::Command::new("fio");
+    command.current_dir(bench.dir.path()).args(["--name=job", "--size=256k", "--bs=4k", "--randseed=137"]);
+    command.arg(format!("--filename={}", bench.path().display())).args(words);
+    match command.output() {
+        Ok(output) => {
+            let text = [output.stdout, output.stderr].concat();
+            Some((output.status.success(), String::from_utf8_lossy(&text).into_owned()))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            assert!(std::env::var_os("CI").is_none(), "fio is not installed");
+            eprintln!("SKIPPED: fio is not installed");
+            None
+        }
+        Err(error) => panic!("fio: {error}"),
+    }
+}
+
+/// The words that make fio do what the bench's rules say.
+fn fio_words(name: &str, rules: &VerifyRules) -> Vec<String> {
+    let mut words = vec![format!("--verify={name}")];
+    if matches!(rules.method, VerifyMethod::Pattern | VerifyMethod::PatternHeader) {
+        words.push("--verify_pattern=0xdeadbeef42".to_owned());
+    }
+    if let Some(interval) = rules.interval {
+        words.push(format!("--verify_interval={}", interval.0));
+    }
+    if rules.stamp_at.0 > 0 {
+        words.push(format!("--verify_offset={}", rules.stamp_at.0));
+    }
+    words
+}
+
+/// What fio wrote verifies here, and what is written here verifies with fio. Methods that this fio does not have are
+/// told.
+fn both_ways(change: impl Fn(&mut VerifyRules)) {
+    let mut checked = 0;
+    for (method, name) in METHODS {
+        let mut bench = Bench::of(method);
+        change(bench.rules());
+        let words = fio_words(name, bench.rules());
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let Some((wrote, text)) = fio(&bench, &[&words[..], &["--rw=write", "--do_verify=0"]].concat()) else { return };
+        if text.contains("failed parsing verify") {
+            eprintln!("SKIPPED: this fio has no verify={name}");
+            continue;
+        }
+        assert!(wrote, "{name}: {text}");
+        // Not what this worker wrote itself: what fio wrote is older than it.
+        bench.rules().only = true;
+        let ops: Vec<BlockOp> = (0..64u32)
+            .map(|number| BlockOp { number, ..BlockOp::load(OpKind::Read, 0, u64::from(number) * 4096, 4096) })
+            .collect();
+        assert_eq!(bench.start().read_all(&ops), [""; 0], "{name}, written by fio");
+        bench.change(|bytes| bytes[5 * 4096 + 3000] ^= 4);
+        let weak = method == VerifyMethod::Sha512 || method == VerifyMethod::Meta;
+        assert_eq!(bench.start().read_all(&ops).len(), usize::from(!weak), "{name}, damaged");
+
+        bench.rules().only = false;
+        let mut run = bench.start();
+        let ops = run.fill(4096);
+        assert_eq!(run.read_all(&ops), [""; 0], "{name}, written and read here");
+        for rw in ["--rw=read", "--rw=randread"] {
+            let (verified, text) = fio(&bench, &[&words[..], &[rw]].concat()).unwrap();
+            assert!(verified, "{name}, written here, {rw}: {text}");
+        }
+        let (verified, text) = fio(&bench, &[&words[..], &["--rw=write", "--verify_only"]].concat()).unwrap();
+        assert!(verified, "{name}, written here, verify_only: {text}");
+        bench.change(|bytes| bytes[7 * 4096 + 3500] ^= 4);
+        if !weak {
+            let (verified, _) = fio(&bench, &[&words[..], &["--rw=read"]].concat()).unwrap();
+            assert!(!verified, "{name}, damaged, and fio does not see it");
+        }
+        checked += 1;
+    }
+    assert!(checked >= 15, "only {checked} methods");
+}
+
+#[test]
+fn fio_verifies_what_is_written_here_and_the_other_way_round() {
+    both_ways(|_| {});
+}
+
+#[test]
+fn fio_agrees_about_intervals() {
+    both_ways(|rules| rules.interval = Some(Bytes(1024)));
+}
+
+#[test]
+fn fio_agrees_about_where_stamps_lie() {
+    both_ways(|rules| rules.stamp_at = Bytes(512));
+}
+
+#[test]
+fn seeds_are_those_that_fio_draws() {
+    let mut bench = Bench::of(VerifyMethod::Crc32c);
+    let Some((wrote, text)) = fio(&bench, &["--verify=crc32c", "--rw=write", "--do_verify=0"]) else { return };
+    assert!(wrote, "{text}");
+    let theirs = std::fs::read(bench.path()).unwrap();
+    bench.rules().layout = StampLayout::Unversioned;
+    bench.start().fill(4096);
+    let ours = std::fs::read(bench.path()).unwrap();
+    for (number, (ours, theirs)) in ours.chunks(4096).zip(theirs.chunks(4096)).enumerate() {
+        assert_eq!(ours[..24], theirs[..24], "block {number}: method, length, seed, offset");
+        assert_eq!(ours[32..36], theirs[32..36], "block {number}: worker and number");
+        assert_eq!(ours[40..], theirs[40..], "block {number}: checksum and content");
+    }
+}
+
+#[test]
+fn both_layouts_are_read() {
+    for (method, name) in METHODS {
+        for layout in [StampLayout::Versioned, StampLayout::Unversioned] {
+            let mut bench = Bench::of(method);
+            bench.rules().layout = layout;
+            let mut run = bench.start();
+            let ops = run.fill(4096);
+            assert_eq!(run.read_all(&ops), [""; 0], "{name}, {layout:?}");
+            // The reader need not know which.
+            bench.rules().layout = StampLayout::Versioned;
+            bench.rules().only = true;
+            assert_eq!(bench.start().read_all(&ops), [""; 0], "{name}, {layout:?}");
+        }
+    }
+}
+
+/// What is told of block 5 after a change of the file.
+fn told(bench: &Bench, run: &mut Run, ops: &[BlockOp], change: impl FnOnce(&mut Vec<u8>)) -> String {
+    bench.change(change);
+    let told = run.read_all(ops);
+    assert_eq!(told.len(), 1, "{told:?}");
+    let place = format!("{}, offset {}, 4096 bytes: ", bench.path().display(), 5 * 4096);
+    assert!(told[0].starts_with(&place), "{}", told[0]);
+    told[0][place.len()..].to_owned()
+}
+
+const BLOCK: usize = 4096;
+
+#[test]
+fn every_kind_of_damage_is_told_with_what_was_expected_and_found() {
+    let bench = Bench::of(VerifyMethod::Crc32c);
+    let mut run = bench.start();
+    let ops = run.fill(4096);
+    let good = std::fs::read(bench.path()).unwrap();
+    let mut tell = |change: &dyn Fn(&mut Vec<u8>)| {
+        std::fs::write(bench.path(), &good).unwrap();
+        told(&bench, &mut run, &ops, change)
+    };
+    let flipped = tell(&|bytes| bytes[5 * BLOCK + 2000] ^= 1);
+    assert!(flipped.starts_with("damaged: expected crc32c ") && flipped.contains(", found "), "{flipped}");
+    let torn = tell(&|bytes| bytes[5 * BLOCK + 512..6 * BLOCK].fill(0xaa));
+    assert!(torn.starts_with("damaged: expected crc32c "), "{torn}");
+    let header = tell(&|bytes| bytes[5 * BLOCK + 10] ^= 1);
+    assert!(header.starts_with("a damaged stamp: expected header checksum "), "{header}");
+    let moved = tell(&|bytes| bytes.copy_within(9 * BLOCK..10 * BLOCK, 5 * BLOCK));
+    assert_eq!(moved, "a block that belongs elsewhere: expected offset 20480, found 36864");
+    assert_eq!(tell(&|bytes| bytes[5 * BLOCK..6 * BLOCK].fill(0)), "nothing but zeros; a stamp was expected");
+    let garbage = tell(&|bytes| bytes[5 * BLOCK..6 * BLOCK].fill(0x11));
+    assert_eq!(garbage, "no stamp: expected the magic number acca, found 1111");
+    let half = tell(&|bytes| {
+        bytes[5 * BLOCK..5 * BLOCK + 512].fill(0);
+    });
+    assert_eq!(half, "no stamp: expected the magic number acca, found 0000");
+}
+
+#[test]
+fn swapped_blocks_are_both_told() {
+    let bench = Bench::of(VerifyMethod::XxHash);
+    let mut run = bench.start();
+    let ops = run.fill(4096);
+    bench.change(|bytes| {
+        let (front, back) = bytes.split_at_mut(8 * BLOCK);
+        front[2 * BLOCK..3 * BLOCK].swap_with_slice(&mut back[..BLOCK]);
+    });
+    let told = run.read_all(&ops);
+    assert_eq!(told.len(), 2);
+    assert!(told[0].ends_with("expected offset 8192, found 32768"), "{}", told[0]);
+    assert!(told[1].ends_with("expected offset 32768, found 8192"), "{}", told[1]);
+}
+
+#[test]
+fn a_file_that_ends_early_is_told() {
+    let bench = Bench::of(VerifyMethod::Crc32c);
+    let mut run = bench.start();
+    let ops = run.fill(4096);
+    bench.change(|bytes| bytes.truncate(63 * BLOCK + 100));
+    let told = run.read_all(&ops);
+    assert_eq!(told.len(), 1);
+    assert!(told[0].ends_with("the file ends early: expected 4096 bytes, found 100"), "{}", told[0]);
+}
+
+#[test]
+fn a_lost_write_is_told_whether_this_run_or_an_earlier_one_left_what_is_there() {
+    let mut bench = Bench::of(VerifyMethod::Crc32c);
+    if let JobOps::Stream(stream) = &mut bench.job.ops {
+        stream.loops = 2;
+    }
+    let mut run = bench.start();
+    run.fill(4096);
+    let first = std::fs::read(bench.path()).unwrap();
+    let ops = run.fill(4096);
+    let lost = |bytes: &mut Vec<u8>| bytes[5 * BLOCK..6 * BLOCK].copy_from_slice(&first[5 * BLOCK..6 * BLOCK]);
+    let stale = told(&bench, &mut run, &ops, lost);
+    assert_eq!(stale, "an older block, a write was lost: expected write 69, found 5");
+
+    // The next run writes the same content with the same seeds and numbers; when it was written tells.
+    let before = std::fs::read(bench.path()).unwrap();
+    let mut run = bench.start();
+    let ops = run.fill(4096);
+    let lost = |bytes: &mut Vec<u8>| bytes[5 * BLOCK..6 * BLOCK].copy_from_slice(&before[5 * BLOCK..6 * BLOCK]);
+    let stale = told(&bench, &mut run, &ops, lost);
+    assert!(stale.starts_with("what was there before this run, a write was lost"), "{stale}");
+}
+
+#[test]
+fn another_workers_block_is_an_error_unless_it_may_write_there() {
+    let mut bench = Bench::of(VerifyMethod::Crc32c);
+    let mut run = bench.start();
+    let ops = run.fill(4096);
+    bench.worker = 2;
+    bench.start().write(5 * 4096, 4096);
+    assert_eq!(
+        told(&bench, &mut run, &ops, |_| {}),
+        "a block of another worker, whose file this is not: expected worker 1, found 2"
+    );
+    bench.worker = 1;
+    bench.writers = Writers::Several;
+    let mut run = bench.start();
+    let ops = run.fill(4096);
+    bench.worker = 2;
+    bench.start().write(5 * 4096, 4096);
+    assert_eq!(run.read_all(&ops), [""; 0]);
+}
+
+#[test]
+fn seeds_and_numbers_are_compared_only_where_they_are_expected() {
+    let mut bench = Bench::of(VerifyMethod::Crc32c);
+    bench.start().fill(4096);
+    bench.rules().only = true;
+    // In another order than they were written in.
+    let op =
+        |number: u32, block: u32| BlockOp { number, ..BlockOp::load(OpKind::Read, 0, u64::from(block) * 4096, 4096) };
+    let number = bench.start().read(&op(3, 4)).unwrap_err();
+    assert!(number.ends_with("a block of another write: expected write 3, found 4"), "{number}");
+    bench.rules().expects_number = false;
+    let seed = bench.start().read(&op(3, 4)).unwrap_err();
+    assert!(seed.contains("a block with other content: expected seed 0x"), "{seed}");
+    bench.rules().expects_seed = false;
+    assert_eq!(bench.start().read(&op(3, 4)), Ok(()));
+}
+
+#[test]
+fn patterns_are_told_to_the_byte_and_may_hold_offsets() {
+    for method in [VerifyMethod::Pattern, VerifyMethod::PatternHeader, VerifyMethod::Meta] {
+        for interval in [None, Some(Bytes(1024))] {
+            let mut bench = Bench::of(method);
+            bench.rules().pattern = vec![PatternPiece::Hex("abcd".into()), PatternPiece::Offset];
+            bench.rules().pattern_interval = Some(Bytes(512));
+            bench.rules().interval = interval;
+            let mut run = bench.start();
+            let ops = run.fill(4096);
+            assert_eq!(run.read_all(&ops), [""; 0], "{method:?}");
+            bench.change(|bytes| bytes[5 * BLOCK + 1000] = 0x77);
+            let told = run.read_all(&ops);
+            assert_eq!(told.len(), 1);
+            assert!(
+                told[0].contains("damaged at byte 1000 of the block") && told[0].ends_with("found 77"),
+                "{}",
+                told[0]
+            );
+        }
+    }
+}
+
+#[test]
+fn trimmed_blocks_must_be_zeros() {
+    let bench = Bench::of(VerifyMethod::Crc32c);
+    let mut run = bench.start();
+    run.fill(4096);
+    let op = BlockOp { role: Role::ReadTrimmed, ..BlockOp::load(OpKind::Read, 0, 4096, 4096) };
+    assert!(run.read(&op).unwrap_err().contains("not zeros after a trim: found ca at byte 0"));
+    bench.change(|bytes| bytes[4096..8192].fill(0));
+    assert_eq!(run.read(&op), Ok(()));
+}
+
+#[test]
+fn the_load_of_a_mix_is_not_verified() {
+    let bench = Bench::of(VerifyMethod::Crc32c);
+    let mut run = bench.start();
+    run.write(0, 4096);
+    let op = BlockOp::load(OpKind::Read, 0, 0, 4096);
+    run.memory(0, 4096).fill(0);
+    assert_eq!(run.payload.after(&op, 0, 4096), Ok(()));
+    // And what it left in the slot does not get into the next write.
+    let op = run.write(4096, 4096);
+    assert_eq!(run.read(&op), Ok(()));
+}
+
+#[test]
+fn blocks_that_differ_are_kept_as_they_were_and_as_they_should_be() {
+    for stamp_at in [0, 1024] {
+        let mut bench = Bench::of(VerifyMethod::Md5);
+        bench.rules().dump = true;
+        bench.rules().stamp_at = Bytes(stamp_at);
+        bench.job.content.compress_percent = 30;
+        let mut run = bench.start();
+        let ops = run.fill(4096);
+        let good = std::fs::read(bench.path()).unwrap();
+        bench.change(|bytes| bytes[5 * BLOCK + 2000] ^= 1);
+        let told = run.read_all(&ops);
+        let kept = bench.dir.path().join("data.20480.received");
+        assert!(told[0].contains(&format!("kept as {}", kept.display())), "{}", told[0]);
+        let bad = std::fs::read(bench.path()).unwrap();
+        assert_eq!(std::fs::read(&kept).unwrap(), bad[5 * BLOCK..6 * BLOCK]);
+        let expected = std::fs::read(kept.with_extension("expected")).unwrap();
+        assert!(expected == good[5 * BLOCK..6 * BLOCK], "the block is made again to the last byte");
+    }
+}
+
+#[test]
+fn threads_find_the_same() {
+    let mut bench = Bench::of(VerifyMethod::Sha1);
+    bench.rules().threads = 2;
+    bench.rules().thread_cpus = vec![0];
+    let mut run = bench.start();
+    let ops = run.fill(4096);
+    bench.change(|bytes| [5, 17, 63].iter().for_each(|block| bytes[block * BLOCK + 99] ^= 1));
+    let mut told = run.read_all(&ops);
+    told.extend(run.payload.finish(JobEnd::Complete));
+    told.sort();
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told.iter().all(|told| told.contains("damaged: expected sha1 ")), "{told:?}");
+    bench.rules().thread_cpus = vec![1_000_000];
+    let mut run = bench.start();
+    let op = run.write(0, 4096);
+    assert!(run.read(&op).unwrap_err().contains("no CPU 1000000"));
+}
+
+#[test]
+fn a_run_that_ended_early_says_how_far_it_came_and_no_more_is_verified() {
+    let mut bench = Bench::of(VerifyMethod::Crc32c);
+    bench.depth = 3;
+    let state = bench.dir.path().join("local-job-0-verify.state");
+    bench.rules().state.save = Some(state.clone());
+    let mut run = bench.start();
+    let mut ops: Vec<BlockOp> = (0..10).map(|number| run.write(number * 4096, 4096)).collect();
+    ops.push(run.issue(1, 10 * 4096, 4096));
+    ops.push(run.issue(2, 11 * 4096, 4096));
+    run.land(2, &ops[11]);
+    assert_eq!(run.payload.finish(JobEnd::Early), [""; 0]);
+    ops.extend(
+        (12..14).map(|number| BlockOp { number, ..BlockOp::load(OpKind::Write, 0, u64::from(number) * 4096, 4096) }),
+    );
+
+    bench.rules().only = true;
+    assert_eq!(bench.start().read_all(&ops).len(), 3, "one was in flight, and two were never issued");
+    bench.rules().state = VerifyState { load: Some(state), save: None };
+    assert_eq!(bench.start().read_all(&ops), [""; 0]);
+    bench.change(|bytes| bytes[11 * BLOCK + 99] ^= 1);
+    assert_eq!(bench.start().read_all(&ops).len(), 1, "what completed is verified");
+    bench.rules().state.load = Some("no-such-state".into());
+    assert!(bench.bytes().unwrap_err().contains("no-such-state"));
+}
+
+#[test]
+fn only_what_was_flushed_is_verified_where_that_is_asked_for() {
+    let mut bench = Bench::of(VerifyMethod::Crc32c);
+    bench.rules().flushed_only = true;
+    let mut run = bench.start();
+    let mut ops: Vec<BlockOp> = (0..4).map(|number| run.write(number * 4096, 4096)).collect();
+    let flush = BlockOp::load(OpKind::Fsync, 0, 0, 0);
+    run.payload.before(&flush, 0);
+    run.payload.after(&flush, 0, 0).unwrap();
+    ops.extend((4..8).map(|number| run.write(number * 4096, 4096)));
+    bench.change(|bytes| [1, 6].iter().for_each(|block| bytes[block * BLOCK + 99] ^= 1));
+    assert_eq!(run.read_all(&ops).len(), 1);
+}
+
+fn random_again(sizes: JobSize, align: u64) -> Stream {
+    Stream {
+        order: Order::Random { ops_per_draw: 1 },
+        coverage: Coverage::Again,
+        sizes: ByKind::all(sizes),
+        align: ByKind::all(Bytes(align)),
+        ..stream()
+    }
+}
+
+/// Many writes over one another, then all of them read back; nothing may be told. Then a byte is changed, and it must be.
+fn overlapping(mut bench: Bench, step: u64, sizes: &[u32]) {
+    bench.rules().layout = StampLayout::Versioned;
+    let mut rng = crate::rng::Rng::new(5);
+    let mut run = bench.start();
+    let mut ops = Vec::new();
+    for _ in 0..400 {
+        let length = sizes[rng.below(sizes.len() as u64) as usize];
+        let places = ((256 << 10) - u64::from(length)) / step + 1;
+        ops.push(run.write(rng.below(places) * step, length));
+    }
+    assert_eq!(run.read_all(&ops), [""; 0]);
+    // The last write is whole, and so is no byte of it anybody's else.
+    let last = ops[ops.len() - 1];
+    bench.change(|bytes| bytes[last.offset as usize + last.length as usize / 2] ^= 1);
+    assert!(!run.read_all(&ops).is_empty(), "the damage to the last write is told");
+}
+
+#[test]
+fn writes_over_one_another_are_no_failures() {
+    let range = JobSize::Range { low: Bytes(4096), high: Bytes(16384) };
+    for method in [VerifyMethod::Crc32c, VerifyMethod::Pattern, VerifyMethod::PatternHeader] {
+        let mut bench = Bench::new(random_again(range.clone(), 4096), rules(method));
+        if method != VerifyMethod::Crc32c {
+            bench.rules().pattern = vec![PatternPiece::Hex("0102030405060708".into()), PatternPiece::Offset];
+        }
+        overlapping(bench, 4096, &[4096, 8192, 12288, 16384]);
+    }
+    // Sizes that have no grid in common, and offsets off it.
+    let split = JobSize::Split([4096, 6144, 8192].map(|size| SizeShare { size: Bytes(size), percent: 33 }).to_vec());
+    overlapping(Bench::new(random_again(split, 2048), rules(VerifyMethod::Crc32c)), 2048, &[4096, 6144, 8192]);
+    let off = random_again(range.clone(), 512);
+    overlapping(Bench::new(off, rules(VerifyMethod::Crc32c)), 512, &[4096, 8192, 16384]);
+    let any = Stream { unaligned_sizes: true, ..random_again(range, 512) };
+    overlapping(Bench::new(any, rules(VerifyMethod::Md5)), 512, &[4096, 5000, 6001, 16384]);
+}
+
+#[test]
+fn writes_under_way_at_once_to_one_place_are_no_failures() {
+    let mut bench = Bench::new(random_again(JobSize::Fixed(Bytes(4096)), 4096), rules(VerifyMethod::Crc32c));
+    bench.depth = 4;
+    let mut run = bench.start();
+    let (first, second) = (run.issue(0, 0, 4096), run.issue(1, 0, 4096));
+    run.land(1, &second);
+    run.land(0, &first);
+    assert_eq!(run.read_all(&[first, second]), [""; 0], "either may be there");
+    let third = run.write(0, 4096);
+    bench.change(|bytes| bytes[999] ^= 1);
+    assert_eq!(run.read_all(&[first, second, third]).len(), 1);
+}
+
+#[test]
+fn what_cannot_be_is_refused_with_the_way_out() {
+    let refused = |change: &dyn Fn(&mut Bench)| {
+        let mut bench = Bench::of(VerifyMethod::Sha512);
+        change(&mut bench);
+        bench.bytes().unwrap_err()
+    };
+    let small = refused(&|bench| bench.sizes = (128, 128));
+    assert!(small.contains("verify=sha512 needs 168 bytes") && small.contains("larger"), "{small}");
+    let at = refused(&|bench| bench.rules().stamp_at = Bytes(100));
+    assert!(at.contains("verify_offset=100") && at.contains("168 to 3928"), "{at}");
+    let pattern = refused(&|bench| bench.rules().method = VerifyMethod::Pattern);
+    assert!(pattern.contains("verify_pattern"), "{pattern}");
+}
+
+#[test]
+fn null_stamps_and_checks_nothing() {
+    let bench = Bench::of(VerifyMethod::Null);
+    let mut run = bench.start();
+    let ops = run.fill(4096);
+    bench.change(|bytes| bytes.fill(3));
+    assert_eq!(run.read_all(&ops), [""; 0]);
+}
+
+#[test]
+fn what_nobody_verifies_is_refilled_after_a_read() {
+    let mut mixed = stream();
+    mixed.read_percent = Some(50);
+    let mut bench = Bench::new(mixed, rules(VerifyMethod::Null));
+    bench.job.verify = None;
+    bench.job.content.zero = true;
+    bench.job.content.dedupe_mode = DedupeMode::Repeat;
+    let mut run = bench.start();
+    run.memory(0, 4096).fill(7);
+    run.payload.after(&BlockOp::load(OpKind::Read, 0, 0, 4096), 0, 4096).unwrap();
+    run.write(0, 4096);
+    assert!(std::fs::read(bench.path()).unwrap().iter().all(|&byte| byte == 0), "what was read is not written");
+}

@@ -1,0 +1,373 @@
+//! The bytes of a job that is verified.
+
+use super::check::{Expected, Number, Scratch, check, zeros};
+use super::pool::Pool;
+use super::random::fill as fill_random;
+use super::rules::{Blocks, Body, Piece, StampRules, WhoWrites, Writers};
+use super::seeds::WriteSeeds;
+use super::stamp::{Header, code};
+use super::state::SavedState;
+use super::taus::{Taus, Width, stamp_seed};
+use super::tell::{Teller, fill_body, stamp};
+use super::writes::Writes;
+use super::{JobBytesRequest, JobEnd};
+use crate::clock::{Clock, Ticks, monotonic_ns};
+use crate::op::{BlockOp, Role};
+use plumb_workload::OpKind;
+use plumb_workload::job::{Coverage, JobOps, JobSize, Order, RandomGenerator, Sequencer, Stream, VerifyRules};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What writes of other workers may be issued before this one began and still be no error: their clocks are compared with
+/// ours, and were calibrated apart.
+const CLOCKS_DIFFER_NS: u64 = 1_000_000_000;
+
+/// Stamps what a job writes, and checks what it reads back.
+#[derive(Debug)]
+pub(super) struct Verified {
+    rules: Arc<StampRules>,
+    teller: Arc<Teller>,
+    seeds: WriteSeeds,
+    time: StampTime,
+    content_seed: u64,
+    /// What stamps are held against.
+    expects: Expects,
+    /// Whose bytes lie where, if stamps alone cannot tell.
+    writes: Option<Writes>,
+    progress: Progress,
+    /// Only what it holds is verified.
+    loaded: Option<SavedState>,
+    save: Option<Save>,
+    threads: Option<Threads>,
+    pool: Option<Pool>,
+    scratch: Scratch,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Expects {
+    number: bool,
+    seed: bool,
+    /// A place may be written more than once.
+    revisits: bool,
+    /// Writes that may be under way together.
+    in_flight_max: u32,
+    not_before_ns: Option<u64>,
+    /// Only what was flushed is verified.
+    flushed_only: bool,
+}
+
+/// How far the writes came.
+#[derive(Debug)]
+struct Progress {
+    /// Writes issued.
+    issued: u32,
+    /// Those issued before the last flush that completed.
+    flushed: u32,
+    /// What is in each slot.
+    in_flight: Vec<Option<Flight>>,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Flight {
+    /// The write of this number.
+    Write(u32),
+    /// A flush, after so many writes were issued.
+    Flush(u32),
+}
+
+#[derive(Debug)]
+struct Save {
+    path: PathBuf,
+    name: String,
+    worker: u32,
+}
+
+#[derive(Debug)]
+struct Threads {
+    count: u32,
+    cpus: Vec<u32>,
+    ahead: usize,
+}
+
+/// The time in stamps: that of the clock of the loops, counted from the system's start.
+#[derive(Debug, Clone, Copy)]
+struct StampTime {
+    clock: Clock,
+    start: Ticks,
+    start_ns: u64,
+}
+
+impl StampTime {
+    fn new() -> StampTime {
+        let clock = Clock::best();
+        StampTime { clock, start: clock.now(), start_ns: monotonic_ns() }
+    }
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.start_ns + self.clock.ns_between(self.start, self.clock.now())
+    }
+}
+
+impl Verified {
+    pub(super) fn new(request: &JobBytesRequest<'_>, verify: &VerifyRules) -> Result<Verified, String> {
+        let job = request.job;
+        let stream = request.stream();
+        let blocks = Blocks {
+            smallest: request.smallest_block_bytes,
+            largest: request.largest_block_bytes,
+            whole_writes: stream.is_some_and(|stream| stream.unaligned_sizes),
+        };
+        let who = WhoWrites { worker: request.worker_number, writers: request.writers };
+        let rules = StampRules::new(verify, &job.content, blocks, who, request.base)?;
+        let width = match stream.map(|stream| stream.generator) {
+            Some(RandomGenerator::Taus258) => Width::Wide,
+            _ => Width::Narrow,
+        };
+        // Reads back what it writes itself, and does not only check what is there.
+        let own = job.moves().write && !verify.only;
+        let revisits = stream.is_none_or(|stream| revisits(stream, request.total_bytes()));
+        let overlaps = own && overlaps(&job.ops, &rules, request.in_flight_max);
+        let time = StampTime::new();
+        let not_before_ns = match request.writers {
+            _ if !own => None,
+            Writers::One => Some(time.start_ns),
+            Writers::Several => Some(time.start_ns.saturating_sub(CLOCKS_DIFFER_NS)),
+        };
+        let random = matches!(rules.body, Body::Random { .. });
+        Ok(Verified {
+            rules: Arc::new(rules),
+            teller: Arc::new(Teller {
+                names: request.names.cloned(),
+                dumps: verify.dump.then(|| request.base.to_owned()),
+            }),
+            seeds: WriteSeeds::new(Taus::new(stamp_seed(request.seed, request.worker_number), width)),
+            time,
+            content_seed: request.content_seed,
+            expects: Expects {
+                number: verify.expects_number && job.moves().write,
+                seed: verify.expects_seed && random,
+                revisits,
+                in_flight_max: u32::try_from(request.in_flight_max).unwrap_or(u32::MAX),
+                not_before_ns,
+                flushed_only: verify.flushed_only && own,
+            },
+            writes: overlaps.then(|| Writes::new(request.in_flight_max)),
+            progress: Progress { issued: 0, flushed: 0, in_flight: vec![None; request.in_flight_max.max(1)] },
+            loaded: verify.state.load.as_deref().map(SavedState::load).transpose()?,
+            save: verify.state.save.as_ref().map(|path| Save {
+                path: path.clone(),
+                name: request.name.to_owned(),
+                worker: request.worker_number,
+            }),
+            threads: (verify.threads > 0).then(|| Threads {
+                count: verify.threads,
+                cpus: verify.thread_cpus.clone(),
+                ahead: request.in_flight_max.max(verify.threads as usize),
+            }),
+            pool: None,
+            scratch: Scratch::default(),
+        })
+    }
+
+    pub(super) fn fill_slot(&mut self, memory: &mut [u8]) {
+        match &self.rules.body {
+            Body::Pattern(pattern) => pattern.fill(0, memory),
+            Body::Random { .. } => fill_random(self.content_seed | 1, memory),
+        }
+    }
+
+    /// Stamps a write, or takes note of a flush.
+    #[inline]
+    pub(super) fn before(&mut self, op: &BlockOp, slot: usize, memory: &mut [u8]) {
+        if op.kind != OpKind::Write {
+            self.progress.note(slot, Flight::Flush(self.progress.issued));
+            return;
+        }
+        self.progress.note(slot, Flight::Write(op.number));
+        self.progress.issued = op.number.wrapping_add(1);
+        if let Some(writes) = &mut self.writes {
+            writes.issue(slot, op);
+        }
+        let rules = &*self.rules;
+        let seed = match &rules.body {
+            Body::Random { .. } => self.seeds.of(op.number),
+            Body::Pattern(_) => 0,
+        };
+        // A pattern that is the same for every write already lies in the slot, but for what stamps moved.
+        let lies_there = rules.stamp_at == 0 && matches!(&rules.body, Body::Pattern(pattern) if pattern.is_the_same());
+        if !lies_there {
+            fill_body(rules, op.offset, seed, memory);
+        }
+        if rules.stamp_bytes() == 0 {
+            return;
+        }
+        let now_ns = self.time.now_ns();
+        let mut header = Header {
+            layout: rules.layout,
+            method: code(rules.method),
+            length: 0,
+            seed,
+            offset: 0,
+            seconds: (now_ns / 1_000_000_000) as u32,
+            nanoseconds: (now_ns % 1_000_000_000) as u32,
+            number: u64::from(op.number),
+            worker: rules.worker,
+        };
+        for Piece { start, length } in rules.pieces(op.length) {
+            header.length = length as u32;
+            header.offset = op.offset + start as u64;
+            stamp(rules, &header, &mut memory[start..start + length]);
+        }
+    }
+
+    #[inline]
+    pub(super) fn after(&mut self, op: &BlockOp, slot: usize, read: &[u8]) -> Result<(), String> {
+        match op.kind {
+            OpKind::Read if op.role == Role::ReadTrimmed => {
+                zeros(op, read).map_err(|mismatch| self.teller.tell(None, op, read, &mismatch))
+            }
+            OpKind::Read => self.read_back(op, read),
+            OpKind::Write => {
+                self.progress.completed(slot);
+                if let Some(writes) = &mut self.writes {
+                    writes.complete(slot);
+                }
+                Ok(())
+            }
+            OpKind::Trim => {
+                if let Some(writes) = &mut self.writes {
+                    writes.forget(op);
+                }
+                Ok(())
+            }
+            _ => {
+                if let Some(Flight::Flush(before)) = self.progress.completed(slot) {
+                    self.progress.flushed = before;
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn read_back(&mut self, op: &BlockOp, read: &[u8]) -> Result<(), String> {
+        let flushed = !self.expects.flushed_only || op.number < self.progress.flushed;
+        if !flushed || self.loaded.as_ref().is_some_and(|state| !state.holds(op.number)) {
+            return Ok(());
+        }
+        let expected = Expected {
+            number: self.expects.number.then(|| self.number(op.number)),
+            seed: self.expects.seed.then(|| self.seeds.of(op.number)),
+            not_before_ns: self.expects.not_before_ns,
+        };
+        if self.threads.is_some() && self.owns_all(op) {
+            return self.check_aside(op, expected, read);
+        }
+        let writes = &self.writes;
+        let wanted = |piece: Piece| match writes {
+            None => true,
+            Some(writes) => {
+                let start = op.offset + piece.start as u64;
+                writes.owns(op.file, start, start + piece.length as u64, op.number)
+            }
+        };
+        check(&self.rules, op, read, &expected, &mut self.scratch, wanted)
+            .map_err(|mismatch| self.teller.tell(Some(&self.rules), op, read, &mismatch))
+    }
+
+    /// Which writes may have come to the place of write `write`.
+    fn number(&self, write: u32) -> Number {
+        // Where it is known whose bytes are there, or no place is written twice, only that one may.
+        if self.writes.is_some() || !self.expects.revisits {
+            return Number { write, later: 0, together: 0 };
+        }
+        let later = match self.expects.not_before_ns {
+            Some(_) => self.progress.issued.wrapping_sub(write).wrapping_sub(1),
+            None => i32::MAX as u32,
+        };
+        Number { write, later, together: self.expects.in_flight_max.saturating_sub(1) }
+    }
+
+    fn owns_all(&self, op: &BlockOp) -> bool {
+        let end = op.offset + u64::from(op.length);
+        self.writes.as_ref().is_none_or(|writes| writes.owns(op.file, op.offset, end, op.number))
+    }
+
+    /// Hands a check to the threads, which start with the first one: where they start before, a worker that is a process
+    /// of its own would not have them.
+    fn check_aside(&mut self, op: &BlockOp, expected: Expected, read: &[u8]) -> Result<(), String> {
+        if self.pool.is_none()
+            && let Some(Threads { count, cpus, ahead }) = &self.threads
+        {
+            self.pool = Some(Pool::start(*count, cpus, *ahead, &self.rules, &self.teller)?);
+        }
+        self.pool.as_mut().map_or(Ok(()), |pool| pool.check(op, expected, read))
+    }
+
+    pub(super) fn finish(&mut self, end: JobEnd) -> Vec<String> {
+        let mut told = self.pool.take().map_or(Vec::new(), Pool::finish);
+        if let (Some(Save { path, name, worker }), JobEnd::Early) = (&self.save, end) {
+            let state = self.progress.state(self.expects.flushed_only);
+            told.extend(state.save(path, name, *worker).err());
+        }
+        told
+    }
+}
+
+impl Progress {
+    #[inline]
+    fn note(&mut self, slot: usize, flight: Flight) {
+        if slot >= self.in_flight.len() {
+            self.in_flight.resize(slot + 1, None);
+        }
+        self.in_flight[slot] = Some(flight);
+    }
+
+    #[inline]
+    fn completed(&mut self, slot: usize) -> Option<Flight> {
+        self.in_flight.get_mut(slot).and_then(Option::take)
+    }
+
+    fn state(&self, flushed_only: bool) -> SavedState {
+        let issued = if flushed_only { self.flushed } else { self.issued };
+        let writes = self.in_flight.iter().flatten().filter_map(|flight| match flight {
+            Flight::Write(number) => Some(u64::from(*number)),
+            Flight::Flush(_) => None,
+        });
+        SavedState { issued: u64::from(issued), unsure: writes.collect() }
+    }
+}
+
+/// Whether a place may be written more than once.
+fn revisits(stream: &Stream, total_bytes: u64) -> bool {
+    let again = match stream.order {
+        Order::Sequential { skip_bytes } => skip_bytes < 0,
+        Order::Random { ops_per_draw } => {
+            stream.coverage == Coverage::Again || (ops_per_draw > 1 && stream.sequencer == Sequencer::Identical)
+        }
+    };
+    again
+        || stream.loops > 1
+        || stream.repeat_until_time
+        || stream.random_percent.write != 100
+        || stream.io_bytes.is_some_and(|bytes| bytes.0 > total_bytes)
+}
+
+/// Whether writes may overlap so that stamps do not tell: off the grid of stamps, or under way at once.
+fn overlaps(ops: &JobOps, rules: &StampRules, in_flight_max: usize) -> bool {
+    let JobOps::Stream(stream) = ops else { return true };
+    let Some(grid) = rules.grid() else { return true };
+    let off_grid = |bytes: u64| !bytes.is_multiple_of(u64::from(grid.max(1)));
+    let sizes = match &stream.sizes.write {
+        JobSize::Split(shares) => shares.iter().any(|share| off_grid(share.size.0)),
+        JobSize::Fixed(size) => off_grid(size.0),
+        JobSize::Range { low, high } => off_grid(low.0) || off_grid(high.0),
+    };
+    let offsets = match stream.order {
+        Order::Sequential { skip_bytes } => off_grid(skip_bytes.unsigned_abs()),
+        Order::Random { .. } => off_grid(stream.align.write.0),
+    };
+    let together =
+        in_flight_max > 1 && stream.coverage == Coverage::Again && matches!(stream.order, Order::Random { .. });
+    sizes || offsets || (together && !stream.no_overlap_in_flight)
+}

@@ -1,0 +1,179 @@
+//! Whose bytes lie where: for jobs whose writes may overlap in ways that stamps alone cannot explain.
+
+use crate::op::BlockOp;
+use std::collections::{BTreeMap, HashMap};
+
+/// Which write every byte of the files belongs to.
+#[derive(Debug, Default)]
+pub(super) struct Writes {
+    files: HashMap<u32, BTreeMap<u64, Extent>>,
+    /// The write in each slot, while it is in flight.
+    in_flight: Vec<Option<Flight>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Extent {
+    end: u64,
+    owner: Owner,
+}
+
+/// Whose bytes are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Owner {
+    /// Those of the write with this number.
+    Write(u32),
+    /// Nobody can say: two writes were under way at once, or one failed.
+    Unknown,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Flight {
+    file: u32,
+    start: u64,
+    end: u64,
+}
+
+impl Writes {
+    pub(super) fn new(in_flight_max: usize) -> Writes {
+        Writes { files: HashMap::new(), in_flight: vec![None; in_flight_max.max(1)] }
+    }
+
+    /// A write is about to be issued in `slot`.
+    pub(super) fn issue(&mut self, slot: usize, op: &BlockOp) {
+        let flight = Flight { file: op.file, start: op.offset, end: op.offset + u64::from(op.length) };
+        if slot >= self.in_flight.len() {
+            self.in_flight.resize(slot + 1, None);
+        }
+        // A slot is used again without its last write having completed: that write failed.
+        if let Some(failed) = self.in_flight[slot].take() {
+            self.claim(failed, Owner::Unknown);
+        }
+        self.claim(flight, Owner::Write(op.number));
+        for other in 0..self.in_flight.len() {
+            let Some(other) = self.in_flight[other] else { continue };
+            let (start, end) = (other.start.max(flight.start), other.end.min(flight.end));
+            if other.file == flight.file && start < end {
+                self.claim(Flight { start, end, ..flight }, Owner::Unknown);
+            }
+        }
+        self.in_flight[slot] = Some(flight);
+    }
+
+    /// The write in `slot` completed.
+    pub(super) fn complete(&mut self, slot: usize) {
+        if let Some(flight) = self.in_flight.get_mut(slot) {
+            *flight = None;
+        }
+    }
+
+    /// Whatever was there is no more: it was trimmed.
+    pub(super) fn forget(&mut self, op: &BlockOp) {
+        let flight = Flight { file: op.file, start: op.offset, end: op.offset + u64::from(op.length) };
+        self.claim(flight, Owner::Unknown);
+    }
+
+    /// Whether all of these bytes are those of write `number`.
+    pub(super) fn owns(&self, file: u32, start: u64, end: u64, number: u32) -> bool {
+        let Some(extents) = self.files.get(&file) else { return false };
+        let first = extents.range(..=start).next_back().map(|(at, _)| *at).unwrap_or(start);
+        let mut at = start;
+        for (from, extent) in extents.range(first..end).filter(|(_, extent)| extent.end > start) {
+            if *from > at || extent.owner != Owner::Write(number) {
+                return at >= end;
+            }
+            at = at.max(extent.end);
+        }
+        at >= end
+    }
+
+    fn claim(&mut self, flight: Flight, owner: Owner) {
+        let Flight { file, start, end } = flight;
+        if start >= end {
+            return;
+        }
+        let extents = self.files.entry(file).or_default();
+        // One that begins before and reaches in.
+        if let Some((_, before)) = extents.range_mut(..start).next_back()
+            && before.end > start
+        {
+            let rest = *before;
+            before.end = start;
+            if rest.end > end {
+                extents.insert(end, rest);
+            }
+        }
+        while let Some((&from, &extent)) = extents.range(start..end).next() {
+            extents.remove(&from);
+            if extent.end > end {
+                extents.insert(end, extent);
+            }
+        }
+        extents.insert(start, Extent { end, owner });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::op::BlockOp;
+    use plumb_workload::OpKind;
+    use proptest::prelude::*;
+
+    fn write(file: u32, offset: u64, length: u32, number: u32) -> BlockOp {
+        BlockOp { number, ..BlockOp::load(OpKind::Write, file, offset, length) }
+    }
+
+    fn done(writes: &mut Writes, op: BlockOp) {
+        writes.issue(0, &op);
+        writes.complete(0);
+    }
+
+    #[test]
+    fn later_writes_take_what_they_cover_and_no_more() {
+        let mut writes = Writes::new(1);
+        done(&mut writes, write(0, 0, 100, 0));
+        done(&mut writes, write(0, 40, 20, 1));
+        assert!(writes.owns(0, 0, 40, 0) && writes.owns(0, 40, 60, 1) && writes.owns(0, 60, 100, 0));
+        assert!(!writes.owns(0, 0, 100, 0) && !writes.owns(0, 0, 41, 0) && !writes.owns(0, 59, 61, 0));
+        assert!(!writes.owns(1, 0, 40, 0), "another file");
+        done(&mut writes, write(0, 30, 200, 2));
+        assert!(writes.owns(0, 30, 230, 2) && !writes.owns(0, 30, 231, 2));
+    }
+
+    #[test]
+    fn nobody_knows_what_two_writes_at_once_left() {
+        let mut writes = Writes::new(2);
+        writes.issue(0, &write(0, 0, 100, 0));
+        writes.issue(1, &write(0, 50, 100, 1));
+        writes.complete(0);
+        writes.complete(1);
+        assert!(writes.owns(0, 0, 50, 0) && writes.owns(0, 100, 150, 1));
+        assert!(!writes.owns(0, 50, 100, 0) && !writes.owns(0, 50, 100, 1));
+    }
+
+    #[test]
+    fn a_failed_write_leaves_nothing_that_could_be_verified() {
+        let mut writes = Writes::new(1);
+        done(&mut writes, write(0, 0, 100, 0));
+        writes.issue(0, &write(0, 0, 50, 1));
+        done(&mut writes, write(0, 500, 50, 2));
+        assert!(!writes.owns(0, 0, 50, 0) && !writes.owns(0, 0, 50, 1) && writes.owns(0, 50, 100, 0));
+    }
+
+    proptest! {
+        #[test]
+        fn every_byte_belongs_to_its_last_write(ops in prop::collection::vec((0u64..300, 1u32..80), 1..60)) {
+            let mut writes = Writes::new(1);
+            let mut bytes = [None; 400];
+            for (number, &(offset, length)) in ops.iter().enumerate() {
+                done(&mut writes, write(0, offset, length, number as u32));
+                bytes[offset as usize..][..length as usize].fill(Some(number as u32));
+            }
+            for (number, &(offset, length)) in ops.iter().enumerate() {
+                let range = offset as usize..offset as usize + length as usize;
+                let all = bytes[range].iter().all(|owner| *owner == Some(number as u32));
+                prop_assert_eq!(writes.owns(0, offset, offset + u64::from(length), number as u32), all);
+            }
+        }
+    }
+}

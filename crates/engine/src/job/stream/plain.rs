@@ -1,0 +1,347 @@
+//! The short way: one file, one size, one kind of op, no flushes, no read-back. The loop spends a few nanoseconds on an
+//! op against nothing, so these sources branch on nothing that is known before they start.
+//!
+//! They give what [`General`](super::general::General) gives for the same plan.
+
+use super::cover::Map;
+use super::draws::Taus88;
+use super::draws::Width;
+use super::plan::Handing;
+use super::script::{Kind, Mix, Opening, PlannedCover, PlannedLaw, Script, Way};
+use crate::op::BlockOp;
+use crate::source::Source;
+use plumb_workload::OpKind;
+
+/// Where the ops of a [`Plain`] source start.
+pub(super) trait Places: Clone + 'static {
+    /// Blocks of one loop, `None` without end.
+    fn blocks(&self) -> Option<u64>;
+
+    /// The place of the next block.
+    fn next(&mut self) -> u64;
+
+    /// A loop begins; the one before came to the end of its blocks, or was ended.
+    fn begin(&mut self, ended: Ended);
+}
+
+/// How the loop before ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ended {
+    /// By the end of its blocks.
+    AtTheEnd,
+    /// By a limit.
+    Early,
+}
+
+/// Yields ops of one kind on one file.
+#[derive(Debug, Clone)]
+pub(super) struct Plain<P> {
+    kind: OpKind,
+    start: u64,
+    size: u32,
+    places: P,
+    /// Ops that are left of this loop.
+    left: u64,
+    loops: Loops,
+}
+
+/// How many ops each loop has.
+#[derive(Debug, Clone)]
+struct Loops {
+    size: u64,
+    blocks: Option<u64>,
+    /// Loops that are left of those asked for; `None` without end.
+    left: Option<u64>,
+    /// Ops of all loops after which no more is drawn.
+    enough_ops: u64,
+    /// Ops of all loops by their number alone.
+    most_ops: u64,
+    /// Ops after which a loop ends where ops are handed over.
+    handed_ops: u64,
+    /// Bytes below which further loops follow.
+    bytes: Option<u64>,
+    /// Further loops follow even where a loop came to its end.
+    beyond_end: bool,
+    done_ops: u64,
+    ended: Ended,
+    first: bool,
+}
+
+impl Loops {
+    /// Ops of the next loop; `None` after the last one.
+    fn next(&mut self) -> Option<u64> {
+        match &mut self.left {
+            None => {}
+            Some(0) => {
+                let done = self.done_ops * self.size;
+                let more = self.bytes.is_some_and(|bytes| bytes.saturating_sub(done) >= self.size);
+                let more = more && self.done_ops < self.most_ops;
+                if !more || (self.ended == Ended::AtTheEnd && !self.beyond_end) {
+                    return None;
+                }
+            }
+            Some(left) => *left -= 1,
+        }
+        let by_limits = (self.enough_ops - self.done_ops).min(self.handed_ops);
+        let blocks = self.blocks.unwrap_or(u64::MAX);
+        // At the end of its blocks, a loop finds out by asking for one more.
+        self.ended = if blocks < by_limits { Ended::AtTheEnd } else { Ended::Early };
+        let ops = blocks.min(by_limits);
+        self.done_ops += ops;
+        (ops > 0).then_some(ops)
+    }
+}
+
+impl<P: Places> Plain<P> {
+    /// The first op of the next loop, which waits for those of the loop before.
+    #[cold]
+    fn turn(&mut self) -> Option<BlockOp> {
+        let ended = self.loops.ended;
+        self.left = self.loops.next()?;
+        let first = std::mem::take(&mut self.loops.first);
+        if !first {
+            self.places.begin(ended);
+        }
+        self.next().map(|op| BlockOp { after_all: !first, ..op })
+    }
+}
+
+impl<P: Places> Source for Plain<P> {
+    type Op = BlockOp;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<BlockOp> {
+        if self.left == 0 {
+            return self.turn();
+        }
+        self.left -= 1;
+        let place = self.places.next();
+        Some(BlockOp::load(self.kind, 0, self.start + place, self.size))
+    }
+}
+
+/// What plans of the short way have in common.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Short<'a> {
+    script: &'a Script,
+    kind: Kind,
+    size: u64,
+}
+
+/// A plan of the short way.
+pub(super) enum Shortcut<'a> {
+    Upwards(Short<'a>),
+    Anywhere(Short<'a>),
+    Once(Short<'a>),
+}
+
+impl<'a> Shortcut<'a> {
+    /// `None` for a plan that goes the long way.
+    pub(super) fn of(script: &'a Script) -> Option<Shortcut<'a>> {
+        let Mix::Only(kind) = script.mix else { return None };
+        let sizes = &script.sizes[kind as usize];
+        let [part] = &*script.parts else { return None };
+        let simple = sizes.is_fixed()
+            && !script.sizes_by_order
+            && script.zones.is_none()
+            && script.amid.is_none()
+            && script.verifying.is_none()
+            && !(script.flushing.any() && kind == Kind::Write)
+            && script.opening == Opening::Before;
+        if !simple {
+            return None;
+        }
+        let short = Short { script, kind, size: sizes.smallest };
+        match &script.way {
+            Way::Sequential { skip: 0 } => Some(Shortcut::Upwards(short)),
+            Way::Random(random)
+                if random.ops_per_draw == 1
+                    && random.percent[kind as usize] == 100
+                    && random.law == PlannedLaw::Uniform
+                    && script.width == Width::Narrow
+                    && part.blocks[kind as usize] > 0
+                    // Otherwise an op can reach behind the end of the file, and is the end of the loop.
+                    && part.start.saturating_add(part.length) <= part.file_length =>
+            {
+                match random.cover {
+                    PlannedCover::Again => Some(Shortcut::Anywhere(short)),
+                    PlannedCover::Map if part.mapped == part.blocks[kind as usize] => Some(Shortcut::Once(short)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Short<'_> {
+    pub(super) fn source<P: Places>(self, places: P) -> Plain<P> {
+        let limits = &self.script.limits;
+        let ops_of = |bytes: u64| bytes.div_ceil(self.size);
+        let by_bytes = limits.bytes().map_or(u64::MAX, |bytes| ops_of(bytes.saturating_mul(limits.loops)));
+        let most_ops = limits.max_ops.map_or(u64::MAX, |ops| ops.saturating_mul(limits.loops));
+        let until_time = limits.until_time;
+        let again = self.script.covers() == PlannedCover::Again && self.script.is_random();
+        let mut loop_bytes = limits.size;
+        if self.kind == Kind::Write && again {
+            loop_bytes = loop_bytes.max(limits.io_bytes.unwrap_or_default());
+        }
+        let handed = self.script.handing == Handing::Queued && !until_time;
+        let loops = Loops {
+            size: self.size,
+            blocks: places.blocks(),
+            left: (!until_time).then_some(limits.loops),
+            enough_ops: if until_time { u64::MAX } else { by_bytes.min(most_ops) },
+            most_ops,
+            handed_ops: if handed { ops_of(loop_bytes) } else { u64::MAX },
+            bytes: limits.bytes(),
+            beyond_end: limits.io_bytes.is_some(),
+            done_ops: 0,
+            ended: Ended::Early,
+            first: true,
+        };
+        let part = &self.script.parts[0];
+        Plain { kind: self.kind.op(), start: part.start, size: self.size as u32, places, left: 0, loops }
+    }
+
+    pub(super) fn upwards(self) -> Upwards {
+        let part = &self.script.parts[0];
+        let starts = part.length.div_ceil(self.size);
+        let whole = part.file_length.saturating_sub(part.start) / self.size;
+        // The file may go on behind the part, so that the last op there is whole.
+        let blocks = starts.min(whole);
+        let endless = self.script.limits.until_time && starts <= whole;
+        Upwards { at: 0, end: blocks * self.size, step: self.size, blocks: (!endless).then_some(blocks) }
+    }
+
+    fn draws(&self) -> Draws {
+        let seed = self.script.seeds.offset;
+        Draws { taus: Taus88::new(seed), again: self.script.reseeds.then(|| Taus88::new(seed)) }
+    }
+
+    pub(super) fn anywhere(self) -> Anywhere {
+        let blocks = self.script.parts[0].blocks[self.kind as usize];
+        Anywhere { draws: self.draws(), blocks: blocks as f64, step: self.script.align[self.kind as usize] }
+    }
+
+    pub(super) fn once(self) -> Once {
+        let blocks = self.script.parts[0].blocks[self.kind as usize];
+        let endless = self.script.limits.until_time;
+        Once { draws: self.draws(), map: Map::new(blocks), blocks, step: self.size, endless }
+    }
+}
+
+/// From the first byte to the last, and again.
+#[derive(Debug, Clone)]
+pub(super) struct Upwards {
+    at: u64,
+    end: u64,
+    step: u64,
+    /// `None` where it is one loop without end.
+    blocks: Option<u64>,
+}
+
+impl Places for Upwards {
+    fn blocks(&self) -> Option<u64> {
+        self.blocks
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> u64 {
+        let at = self.at;
+        self.at += self.step;
+        if self.at == self.end {
+            self.at = 0;
+        }
+        at
+    }
+
+    fn begin(&mut self, _ended: Ended) {
+        self.at = 0;
+    }
+}
+
+/// The numbers of random places.
+#[derive(Debug, Clone)]
+struct Draws {
+    taus: Taus88,
+    /// What each loop begins with again.
+    again: Option<Taus88>,
+}
+
+/// Uniform, with replacement.
+#[derive(Debug, Clone)]
+pub(super) struct Anywhere {
+    draws: Draws,
+    blocks: f64,
+    step: u64,
+}
+
+impl Places for Anywhere {
+    fn blocks(&self) -> Option<u64> {
+        None
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> u64 {
+        (self.blocks * self.draws.taus.share()) as u64 * self.step
+    }
+
+    fn begin(&mut self, _ended: Ended) {
+        if let Some(again) = self.draws.again {
+            self.draws.taus = again;
+        }
+    }
+}
+
+/// Every block once a loop.
+#[derive(Debug, Clone)]
+pub(super) struct Once {
+    draws: Draws,
+    map: Map,
+    blocks: u64,
+    step: u64,
+    /// One loop without end, in which the map begins again when it is full.
+    endless: bool,
+}
+
+impl Once {
+    #[inline(always)]
+    fn draw(&mut self) -> u64 {
+        (self.blocks as f64 * self.draws.taus.share()) as u64
+    }
+
+    #[cold]
+    fn turn(&mut self) -> u64 {
+        self.map.clear();
+        let block = self.draw();
+        self.map.take_from(block).unwrap_or(block)
+    }
+}
+
+impl Places for Once {
+    fn blocks(&self) -> Option<u64> {
+        (!self.endless).then_some(self.blocks)
+    }
+
+    #[inline(always)]
+    fn next(&mut self) -> u64 {
+        let drawn = self.draw();
+        let block = match self.map.take_from(drawn) {
+            Some(block) => block,
+            None => self.turn(),
+        };
+        block * self.step
+    }
+
+    fn begin(&mut self, ended: Ended) {
+        self.map.clear();
+        match self.draws.again {
+            Some(again) => self.draws.taus = again,
+            None if ended == Ended::AtTheEnd => {
+                self.draws.taus.next();
+            }
+            None => {}
+        }
+    }
+}

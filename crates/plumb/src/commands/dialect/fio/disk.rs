@@ -1,0 +1,105 @@
+//! What fio's words ask of this machine: its size, its files.
+
+use plumb_dialects::fio::lower::{Found, Places};
+use plumb_dialects::fio::{self, Files, Machine, MissingFile};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// What job files may ask of this machine.
+pub fn this_machine() -> Machine {
+    let environment = std::env::vars_os()
+        .map(|(name, value)| (name.to_string_lossy().into_owned(), value.to_string_lossy().into_owned()))
+        .collect();
+    let memory = rustix::system::sysinfo();
+    let memory_bytes = u128::from(memory.totalram) * u128::from(memory.mem_unit);
+    Machine {
+        environment,
+        cpus: configured_cpus(),
+        page_bytes: rustix::param::page_size() as u64,
+        memory_mib: u64::try_from(memory_bytes >> 20).unwrap_or(u64::MAX),
+    }
+}
+
+/// CPUs that the system is configured for, as `sysconf(_SC_NPROCESSORS_CONF)` tells.
+fn configured_cpus() -> u32 {
+    let listed = std::fs::read_to_string("/sys/devices/system/cpu/possible").ok();
+    let listed = listed.and_then(|text| fio::value::lists::cpus(text.trim()).ok()).map(|cpus| cpus.len());
+    let count = listed.or_else(|| std::thread::available_parallelism().ok().map(usize::from)).unwrap_or(1);
+    u32::try_from(count).unwrap_or(u32::MAX)
+}
+
+/// Files of the disk; standard input can be read once.
+#[derive(Debug, Default)]
+pub struct Disk {
+    stdin_taken: bool,
+}
+
+impl Files for Disk {
+    fn read(&mut self, path: &str) -> Result<String, MissingFile> {
+        let missing = |reason: String| MissingFile { reason };
+        let mut bytes = Vec::new();
+        if path == "-" {
+            if std::mem::replace(&mut self.stdin_taken, true) {
+                return Err(missing("standard input was read already".to_owned()));
+            }
+            std::io::stdin().read_to_end(&mut bytes).map_err(|error| missing(error.to_string()))?;
+        } else {
+            bytes = std::fs::read(path).map_err(|error| missing(error.to_string()))?;
+        }
+        // Comments may be in any encoding.
+        Ok(String::from_utf8_lossy(&bytes).into_owned())
+    }
+}
+
+impl Places for Disk {
+    fn look(&mut self, path: &str) -> Found {
+        let Ok(metadata) = std::fs::metadata(path) else {
+            return if Path::new(path).symlink_metadata().is_ok() { Found::Unreadable } else { Found::Absent };
+        };
+        let kind = metadata.file_type();
+        if kind.is_file() {
+            Found::Regular { bytes: metadata.len() }
+        } else if kind.is_dir() {
+            Found::Directory
+        } else if kind.is_block_device() {
+            // The end of a block device is its size.
+            let end = File::open(path).and_then(|mut device| device.seek(SeekFrom::End(0)));
+            end.map_or(Found::Unreadable, |bytes| Found::Block { bytes })
+        } else {
+            Found::Character
+        }
+    }
+
+    fn free_bytes(&mut self, path: &str) -> Option<u64> {
+        let mut place = Path::new(path);
+        while !place.exists() {
+            place = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        }
+        plumb_study::place::free_bytes(place).ok()
+    }
+
+    fn files_below(&mut self, directory: &str) -> Vec<String> {
+        let mut files = Vec::new();
+        below(Path::new(directory), &mut files);
+        files
+    }
+
+    fn cpus_of_node(&mut self, node: u32) -> Option<Vec<u32>> {
+        let list = std::fs::read_to_string(format!("/sys/devices/system/node/node{node}/cpulist")).ok()?;
+        fio::value::lists::cpus(list.trim()).ok()
+    }
+}
+
+fn below(directory: &Path, files: &mut Vec<String>) {
+    let Ok(entries) = std::fs::read_dir(directory) else { return };
+    for entry in entries.flatten() {
+        let Ok(kind) = entry.file_type() else { continue };
+        if kind.is_dir() {
+            below(&entry.path(), files);
+        } else if kind.is_file() {
+            files.push(entry.path().to_string_lossy().into_owned());
+        }
+    }
+}

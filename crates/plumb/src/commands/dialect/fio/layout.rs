@@ -1,0 +1,50 @@
+//! Which files are laid out before the run, as the first lines of normal output tell.
+
+use plumb_dialects::fio::Fio;
+use plumb_dialects::fio::lower::{Found, Lowered, Places};
+use plumb_dialects::fio::print::Layout;
+use plumb_workload::{Backend, Target, Work};
+use std::collections::BTreeSet;
+
+/// The files of each copy of a job that are shorter than they should be, and not laid out by a copy before it.
+pub fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> Vec<Layout> {
+    let mut seen = BTreeSet::new();
+    let mut layouts = Vec::new();
+    for copy in &lowered.jobs {
+        let group = &lowered.workload.phase[copy.phase].workers[copy.group];
+        let (Some(Target::JobFiles(target)), Work::Job(job)) = (lowered.workload.target.get(&copy.target), &group.work)
+        else {
+            continue;
+        };
+        if job.files.create_on_open || !has_files(&group.backend) {
+            continue;
+        }
+        let mut layout = Layout { job: fio.jobs[copy.job].name.clone(), files: 0, bytes: 0 };
+        for number in 0..target.names.count() {
+            let (Some(path), Some(length)) =
+                (target.names.path(number), target.lengths.get(number).or(target.lengths.last()))
+            else {
+                continue;
+            };
+            let present = match places.look(&path.to_string_lossy()) {
+                Found::Absent => 0,
+                Found::Regular { bytes } => bytes,
+                // Devices have the length that they have.
+                _ => continue,
+            };
+            if present < length.0 && seen.insert(path) {
+                layout.files += 1;
+                layout.bytes += length.0;
+            }
+        }
+        if layout.files > 0 {
+            layouts.push(layout);
+        }
+    }
+    layouts
+}
+
+/// Whether a backend works within files, so that they need a length.
+fn has_files(backend: &Backend) -> bool {
+    !matches!(backend, Backend::Null | Backend::Sim | Backend::Files(_) | Backend::Socket { .. } | Backend::Truncate)
+}

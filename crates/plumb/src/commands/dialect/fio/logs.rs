@@ -1,0 +1,259 @@
+//! The files of `write_bw_log` and its kin, and of `write_iolog`: written from each worker's record of single ops.
+
+use plumb_dialects::fio::Fio;
+use plumb_dialects::fio::job::report::Logs as Asked;
+use plumb_dialects::fio::lower::{Lowered, LoweredJob};
+use plumb_dialects::fio::print::{
+    Extent, HistLog, IologAction, JobLog, LogDirection, LogForm, LogPriority, LogQuantity, LoggedIo, Window,
+    iolog_header, iolog_line,
+};
+use plumb_dialects::fio::value::choice::LogName;
+use plumb_engine::LoggedOp;
+use plumb_workload::{OpKind, Target, Work, WorkerGroup};
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::PathBuf;
+
+/// Linux's place of the class in a priority (`IOPRIO_CLASS_SHIFT` of linux/ioprio.h).
+const PRIORITY_CLASS_SHIFT: u32 = 13;
+/// The real-time class.
+const REALTIME: u32 = 1;
+
+/// The logs of all jobs.
+pub struct Logs<'a> {
+    fio: &'a Fio,
+    lowered: &'a Lowered,
+    /// Files that this run has begun: what more comes for them is added.
+    begun: BTreeSet<PathBuf>,
+    /// The first thing that went wrong.
+    pub error: Option<String>,
+}
+
+/// What is written of one worker.
+struct OfWorker {
+    series: Vec<JobLog<BufWriter<File>>>,
+    hist: Option<HistLog<BufWriter<File>>>,
+    /// `write_iolog`: the file, and its lines before they are put in order.
+    recording: Option<Recording>,
+}
+
+struct Recording {
+    out: BufWriter<File>,
+    ops: Vec<LoggedOp>,
+}
+
+impl<'a> Logs<'a> {
+    /// None yet.
+    pub fn new(fio: &'a Fio, lowered: &'a Lowered) -> Logs<'a> {
+        Logs { fio, lowered, begun: BTreeSet::new(), error: None }
+    }
+
+    /// Writes all logs of a worker, whose phase began at this time, milliseconds since 1970.
+    pub fn write(&mut self, worker: &str, phase_start_unix_ms: u64, ops: &mut dyn Iterator<Item = LoggedOp>) {
+        let group = worker.rsplit_once('/').map_or(worker, |(group, _)| group);
+        let lowered = self.lowered;
+        let Some(copy) = lowered.jobs.iter().find(|copy| copy.group_name == group) else { return };
+        if let Err(error) = self.write_of(copy, phase_start_unix_ms, ops) {
+            self.error.get_or_insert(error);
+        }
+    }
+
+    fn write_of(
+        &mut self,
+        copy: &LoweredJob,
+        phase_start_unix_ms: u64,
+        ops: &mut dyn Iterator<Item = LoggedOp>,
+    ) -> Result<(), String> {
+        let group = &self.lowered.workload.phase[copy.phase].workers[copy.group];
+        let mut logs = self.open(copy, group, phase_start_unix_ms)?;
+        let failed = |error: io::Error| format!("log of job `{}`: {error}", self.fio.jobs[copy.job].name);
+        // Times of logs count from the job's own start. One that waits for others starts with its first op.
+        let mut start_ns = group.start.after.is_empty().then_some(group.start.delay.0);
+        let mut end_ns = 0;
+        for op in ops {
+            if let Some(recording) = &mut logs.recording {
+                recording.ops.push(op);
+            }
+            let start_ns = *start_ns.get_or_insert(op.submit_ns);
+            let (Some(direction), Ok(bytes), false) = (direction(op.kind), op.result, op.in_ramp) else { continue };
+            let one = LoggedIo {
+                direction,
+                issue_ns: op.submit_ns.saturating_sub(start_ns),
+                complete_ns: op.complete_ns.saturating_sub(start_ns),
+                submission_ns: op.submission_ns,
+                offset: op.offset,
+                bytes,
+            };
+            end_ns = end_ns.max(one.complete_ns);
+            for log in &mut logs.series {
+                log.op(&one).map_err(failed)?;
+            }
+            if let Some(log) = &mut logs.hist {
+                log.op(&one).map_err(failed)?;
+            }
+        }
+        for log in logs.series {
+            log.end(end_ns).map_err(failed)?;
+        }
+        if let Some(log) = logs.hist {
+            log.end(end_ns).map_err(failed)?;
+        }
+        logs.recording.map_or(Ok(()), |recording| self.record(copy, start_ns.unwrap_or(0), recording).map_err(failed))
+    }
+
+    /// The logs that a job asks for, opened.
+    fn open(&mut self, copy: &LoweredJob, group: &WorkerGroup, phase_start_unix_ms: u64) -> Result<OfWorker, String> {
+        let job = &self.fio.jobs[copy.job];
+        let asked = &job.logs;
+        let form = form(asked, job, phase_start_unix_ms + group.start.delay.0 / 1_000_000);
+        let moves = match &group.work {
+            Work::Job(job) => job.moves(),
+            _ => return Ok(OfWorker { series: Vec::new(), hist: None, recording: None }),
+        };
+        let directions = || {
+            let all = [
+                (LogDirection::Read, moves.read),
+                (LogDirection::Write, moves.write),
+                (LogDirection::Trim, moves.trim),
+            ];
+            all.into_iter().filter_map(|(direction, moves)| moves.then_some(direction)).collect::<Vec<_>>()
+        };
+        let told = &job.statistics;
+        let latencies = [
+            (LogQuantity::Slat, told.measure_slat),
+            (LogQuantity::Clat, told.measure_clat),
+            (LogQuantity::Lat, told.measure_lat),
+        ];
+        let latencies = latencies.into_iter().filter(|(_, measured)| *measured).map(|(one, _)| one);
+        let wanted = asked.bw.iter().map(|name| (LogQuantity::Bandwidth, name));
+        let wanted = wanted.chain(asked.iops.iter().map(|name| (LogQuantity::Iops, name)));
+        let lat = asked.lat.as_ref();
+        let wanted: Vec<(LogQuantity, &LogName)> =
+            wanted.chain(lat.into_iter().flat_map(|name| latencies.clone().map(move |one| (one, name)))).collect();
+        let name = |name: &LogName, suffix: &str| {
+            let base = match name {
+                LogName::OfJob => &job.name,
+                LogName::Named(base) => base,
+            };
+            match asked.per_job {
+                true => PathBuf::from(format!("{base}_{suffix}.{}.log", copy.thread_number)),
+                false => PathBuf::from(format!("{base}_{suffix}.log")),
+            }
+        };
+        let mut series = Vec::new();
+        for (quantity, base) in wanted {
+            let out = self.file(name(base, quantity.suffix()))?.out;
+            series.push(JobLog::new(out, quantity, form, directions()));
+        }
+        let hist = match &asked.hist {
+            None => None,
+            Some(base) => {
+                let out = self.file(name(base, "clat_hist"))?.out;
+                let window_ms = u64::from(asked.hist_ms.or(asked.avg_ms).unwrap_or(1));
+                Some(HistLog::new(out, window_ms, asked.hist_coarseness, form.epoch_ms))
+            }
+        };
+        let recording = match &job.replay.write_iolog {
+            None => None,
+            Some(path) => {
+                let Opened { mut out, is_new } = self.file(PathBuf::from(path))?;
+                if is_new {
+                    out.write_all(iolog_header().as_bytes()).map_err(|error| format!("{path}: {error}"))?;
+                }
+                Some(Recording { out, ops: Vec::new() })
+            }
+        };
+        Ok(OfWorker { series, hist, recording })
+    }
+
+    /// A log's file: empty where this run has not begun it.
+    fn file(&mut self, path: PathBuf) -> Result<Opened, String> {
+        let is_new = self.begun.insert(path.clone());
+        let mut options = OpenOptions::new();
+        let options = if is_new { options.write(true).create(true).truncate(true) } else { options.append(true) };
+        let file = options.open(&path).map_err(|error| format!("log {}: {error}", path.display()))?;
+        Ok(Opened { out: BufWriter::new(file), is_new })
+    }
+
+    /// The recording of a worker: files are added and opened, ops come in the order in which they were handed over, and
+    /// files are closed.
+    fn record(&self, copy: &LoweredJob, start_ns: u64, recording: Recording) -> io::Result<()> {
+        let Recording { mut out, mut ops } = recording;
+        let paths: Vec<String> = match self.lowered.workload.target.get(&copy.target) {
+            Some(Target::JobFiles(files)) => (0..files.names.count())
+                .filter_map(|number| files.names.path(number))
+                .map(|path| path.to_string_lossy().into_owned())
+                .collect(),
+            _ => Vec::new(),
+        };
+        // A null target has one file without a name; fio calls it by the job.
+        let unnamed = format!("{}.{}.0", self.fio.jobs[copy.job].name, copy.copy);
+        let path = |file: u32| paths.get(file as usize).unwrap_or(&unnamed);
+        let us = |at_ns: u64| at_ns.saturating_sub(start_ns) / 1000;
+        ops.sort_by_key(|op| op.submit_ns);
+        let used: BTreeSet<u32> = ops.iter().map(|op| op.file).collect();
+        let last_us = ops.iter().map(|op| us(op.complete_ns)).max().unwrap_or(0);
+        for file in &used {
+            out.write_all(iolog_line(0, path(*file), IologAction::Add).as_bytes())?;
+        }
+        for file in &used {
+            out.write_all(iolog_line(0, path(*file), IologAction::Open).as_bytes())?;
+        }
+        for op in &ops {
+            let extent = Extent { offset: op.offset, length: op.length };
+            let action = match op.kind {
+                OpKind::Read => IologAction::Read(extent),
+                OpKind::Write => IologAction::Write(extent),
+                OpKind::Trim => IologAction::Trim(extent),
+                OpKind::Fsync => IologAction::Sync(Extent::default()),
+                OpKind::Fdatasync => IologAction::Datasync(Extent::default()),
+                _ => continue,
+            };
+            out.write_all(iolog_line(us(op.submit_ns), path(op.file), action).as_bytes())?;
+        }
+        for file in &used {
+            out.write_all(iolog_line(last_us, path(*file), IologAction::Close).as_bytes())?;
+        }
+        out.flush()
+    }
+}
+
+/// A file that is open for writing.
+struct Opened {
+    out: BufWriter<File>,
+    is_new: bool,
+}
+
+/// The columns that a job asks for.
+fn form(asked: &Asked, job: &plumb_dialects::fio::FioJob, start_unix_ms: u64) -> LogForm {
+    let told = &job.statistics;
+    let window = asked.avg_ms.map(|length_ms| Window {
+        length_ms: u64::from(length_ms),
+        value: asked.window_value,
+        piece_ms: u64::from(told.bw_avg_ms.min(told.iops_avg_ms).clamp(1, length_ms)),
+    });
+    let class = job.memory.prio_class.unwrap_or(0);
+    let priority = if asked.prio {
+        let value = class << PRIORITY_CLASS_SHIFT | job.memory.prio.unwrap_or(0);
+        LogPriority::Value(u16::try_from(value).unwrap_or(0))
+    } else {
+        LogPriority::Class { realtime: class == REALTIME }
+    };
+    LogForm {
+        window,
+        offset: asked.offset,
+        issue_time: asked.issue_time,
+        priority,
+        epoch_ms: if asked.alternate_epoch { start_unix_ms } else { 0 },
+    }
+}
+
+fn direction(kind: OpKind) -> Option<LogDirection> {
+    match kind {
+        OpKind::Read => Some(LogDirection::Read),
+        OpKind::Write => Some(LogDirection::Write),
+        OpKind::Trim => Some(LogDirection::Trim),
+        _ => None,
+    }
+}

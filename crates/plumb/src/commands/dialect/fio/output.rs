@@ -1,0 +1,76 @@
+//! Where results go, and in which forms.
+
+use super::complain;
+use crate::exit::Stopped;
+use crate::session;
+use plumb_dialects::fio::invocation::{Invocation, OutputFormat};
+use plumb_dialects::fio::print::{Format, JsonFormat, Report, TerseVersion, print};
+use std::fs::File;
+use std::io::Write;
+
+/// Standard output, or the file of `--output`.
+pub struct Output {
+    file: Option<File>,
+    path: String,
+    formats: Vec<Format>,
+}
+
+impl Output {
+    /// Opens what the invocation names.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub fn open(invocation: &Invocation) -> Result<Output, String> {
+        let path = invocation.output.clone().unwrap_or_default();
+        let file = match &invocation.output {
+            None => None,
+            Some(path) => Some(File::create(path).map_err(|error| format!("--output: cannot write {path}: {error}"))?),
+        };
+        let version = match invocation.terse_version {
+            2 => TerseVersion::V2,
+            4 => TerseVersion::V4,
+            5 => TerseVersion::V5,
+            _ => TerseVersion::V3,
+        };
+        let format = |one: &OutputFormat| match one {
+            OutputFormat::Normal => Format::Normal,
+            OutputFormat::Terse => Format::Terse(version),
+            OutputFormat::Json => Format::Json(JsonFormat::Plain),
+            OutputFormat::JsonPlus => Format::Json(JsonFormat::Bins),
+        };
+        Ok(Output { file, path, formats: invocation.formats.iter().map(format).collect() })
+    }
+
+    /// Whether people read along.
+    pub fn is_normal(&self) -> bool {
+        self.formats.contains(&Format::Normal)
+    }
+
+    /// Whether it goes to a file.
+    pub fn is_file(&self) -> bool {
+        self.file.is_some()
+    }
+
+    /// A report in every form.
+    ///
+    /// # Errors
+    /// Nothing can be written.
+    pub fn report(&mut self, report: &Report) -> Result<(), Stopped> {
+        let text = print(report, &self.formats);
+        self.write(&text)
+    }
+
+    /// Text as it is.
+    ///
+    /// # Errors
+    /// Nothing can be written.
+    pub fn write(&mut self, text: &str) -> Result<(), Stopped> {
+        match &mut self.file {
+            None => session::print(text),
+            Some(file) => file.write_all(text.as_bytes()).and_then(|()| file.flush()).map_err(|error| {
+                complain(format!("{}: {error}", self.path));
+                Stopped::io(format!("{}: {error}", self.path))
+            }),
+        }
+    }
+}

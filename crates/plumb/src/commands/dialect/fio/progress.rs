@@ -1,0 +1,366 @@
+//! What is told while a run goes on: the line of `--eta`, `--status-interval`, triggers, the log of all bandwidth, the
+//! logs of jobs.
+
+use super::complain;
+use super::logs::Logs;
+use super::report::Reporter;
+use super::trigger::Watch;
+use plumb_dialects::fio::Fio;
+use plumb_dialects::fio::invocation::Eta as When;
+use plumb_dialects::fio::lower::{Lowered, LoweredJob};
+use plumb_dialects::fio::print::{Eta, LogDirection, LogPriority, LogSample, LogValue, Remaining, eta_line, log_line};
+use plumb_dialects::fio::value::direction::{Ops, Order};
+use plumb_engine::signals::StopFlag;
+use plumb_engine::{LoggedOp, PhaseNow, WorkerNow, WorkerState};
+use plumb_result::measurement::Moved;
+use plumb_result::{Measurement, PhaseMeasurement};
+use plumb_study::Progress;
+use plumb_workload::{Nanos, OpKind, Phase};
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+/// How often the clock is looked at.
+const TICK_NS: u64 = 250_000_000;
+/// Between two looks at the clock an interval may be this much shorter than it should be.
+const SLACK: Duration = Duration::from_millis(60);
+/// How often the line is rewritten where nothing else is said.
+const ETA_INTERVAL: Nanos = Nanos(1_000_000_000);
+/// A piece of the log of all bandwidth.
+const AGGREGATE_INTERVAL: Nanos = Nanos(500_000_000);
+
+/// Kinds that move data, in fio's order.
+const KINDS: [OpKind; 3] = [OpKind::Read, OpKind::Write, OpKind::Trim];
+
+/// Every so often.
+#[derive(Debug)]
+struct Every {
+    length: Duration,
+    last: Instant,
+}
+
+impl Every {
+    fn new(length: Nanos) -> Every {
+        Every { length: Duration::from_nanos(length.0), last: Instant::now() }
+    }
+
+    fn is_due(&mut self) -> bool {
+        let due = self.last.elapsed() + SLACK >= self.length;
+        if due {
+            self.last = Instant::now();
+        }
+        due
+    }
+}
+
+/// Where the line of progress goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    Nowhere,
+    /// Rewritten on standard error.
+    Error,
+    /// Rewritten on standard output, where results go to a file.
+    Output,
+}
+
+/// What all workers together have moved by a moment.
+#[derive(Debug, Clone, Copy)]
+struct Total {
+    at: Instant,
+    moved: [Moved; 3],
+}
+
+impl Total {
+    fn nothing() -> Total {
+        Total { at: Instant::now(), moved: [Moved::default(); 3] }
+    }
+
+    fn of(workers: &[WorkerNow]) -> Total {
+        let mut total = Total::nothing();
+        for (sum, kind) in total.moved.iter_mut().zip(KINDS) {
+            for moved in workers.iter().filter_map(|worker| worker.ops.get(&kind)) {
+                sum.count += moved.count;
+                sum.bytes += moved.bytes;
+            }
+        }
+        total
+    }
+
+    /// Per second since another moment.
+    fn rates(&self, before: &Total, pick: fn(&Moved) -> u64) -> [u64; 3] {
+        let seconds = self.at.duration_since(before.at).as_secs_f64().max(1e-3);
+        std::array::from_fn(|place| {
+            (pick(&self.moved[place]).saturating_sub(pick(&before.moved[place])) as f64 / seconds).round() as u64
+        })
+    }
+}
+
+/// Looks on while the jobs run.
+pub struct Watching<'a> {
+    fio: &'a Fio,
+    lowered: &'a Lowered,
+    stop: StopFlag,
+    trigger: Watch,
+    shown: Shown,
+    interval: Every,
+    new_line: Option<Every>,
+    status: Option<Every>,
+    /// Characters of the line that stands.
+    width: usize,
+    last_shown: Total,
+    aggregate: Option<Aggregate>,
+    /// The phases that are over.
+    done: Measurement,
+    /// Tells results.
+    pub reporter: Reporter<'a>,
+    /// The logs of jobs.
+    pub logs: Logs<'a>,
+}
+
+/// Milliseconds since 1970.
+pub fn unix_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+impl<'a> Watching<'a> {
+    /// Looks on from now.
+    ///
+    /// # Errors
+    /// A log cannot be made.
+    pub fn new(fio: &'a Fio, lowered: &'a Lowered, reporter: Reporter<'a>, stop: StopFlag) -> io::Result<Watching<'a>> {
+        let invocation = &fio.invocation;
+        let shown = match invocation.eta {
+            When::Never => Shown::Nowhere,
+            When::Always if reporter.output.is_file() => Shown::Output,
+            When::Always => Shown::Error,
+            When::Auto if reporter.output.is_normal() && io::stderr().is_terminal() => Shown::Error,
+            When::Auto => Shown::Nowhere,
+        };
+        Ok(Watching {
+            fio,
+            lowered,
+            stop,
+            trigger: Watch::new(&invocation.trigger),
+            shown,
+            interval: Every::new(invocation.eta_interval.unwrap_or(ETA_INTERVAL)),
+            new_line: invocation.eta_newline.map(Every::new),
+            status: invocation.status_interval.map(Every::new),
+            width: 0,
+            last_shown: Total::nothing(),
+            aggregate: invocation.bandwidth_log.as_deref().map(Aggregate::new).transpose()?,
+            done: Measurement::default(),
+            reporter,
+            logs: Logs::new(fio, lowered),
+        })
+    }
+
+    /// Takes the line away.
+    pub fn clear(&mut self) {
+        if self.width > 0 {
+            self.write(&format!("\r{:width$}\r", "", width = self.width));
+            self.width = 0;
+        }
+    }
+
+    fn write(&self, text: &str) {
+        // A reader that went away is no reason to end a measurement.
+        let _ = match self.shown {
+            Shown::Nowhere => Ok(()),
+            Shown::Error => io::stderr().write_all(text.as_bytes()),
+            Shown::Output => {
+                let mut stdout = io::stdout();
+                stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush())
+            }
+        };
+    }
+
+    fn show(&mut self, now: &dyn PhaseNow) {
+        if self.shown == Shown::Nowhere || !self.interval.is_due() {
+            return;
+        }
+        let workers = now.workers();
+        let total = Total::of(&workers);
+        let line = eta_line(&self.eta(now, &workers, &total));
+        self.last_shown = total;
+        let text = format!("\r{line:width$}", width = self.width);
+        self.width = line.chars().count();
+        self.write(&text);
+        if self.new_line.as_mut().is_some_and(Every::is_due) {
+            self.write("\n");
+            self.width = 0;
+        }
+    }
+
+    fn eta(&self, now: &dyn PhaseNow, workers: &[WorkerNow], total: &Total) -> Eta {
+        let at = self.done.phases.len();
+        let is_running = |worker: &&WorkerNow| matches!(worker.state, WorkerState::Running | WorkerState::Ramp);
+        let running = u32::try_from(workers.iter().filter(is_running).count()).unwrap_or(u32::MAX);
+        let phases = &self.lowered.workload.phase;
+        let left_ns = |phase: &Phase, elapsed_ns| longest_ns(phase).map(|ns| ns.saturating_sub(elapsed_ns));
+        let left: Option<u64> = phases
+            .iter()
+            .skip(at)
+            .enumerate()
+            .map(|(place, phase)| left_ns(phase, if place == 0 { now.elapsed_ns() } else { 0 }))
+            .sum();
+        let starts = &self.reporter.phase_starts_unix_ms;
+        let elapsed_s = starts.first().map_or(0, |start| unix_ms().saturating_sub(*start) / 1000);
+        let left_s = left.map(|ns| ns.div_ceil(1_000_000_000));
+        let ramps = running > 0 && workers.iter().filter(is_running).all(|one| one.state == WorkerState::Ramp);
+        Eta {
+            running,
+            files_open: running,
+            limit: None,
+            states: condensed(&self.states(at, workers)),
+            remaining: match left_s {
+                Some(left_s) if ramps => Remaining::Ramp { left_s },
+                Some(left_s) => Remaining::Known { elapsed_s, left_s },
+                None => Remaining::Unknown,
+            },
+            bytes_per_second: total.rates(&self.last_shown, |moved| moved.bytes),
+            iops: total.rates(&self.last_shown, |moved| moved.count),
+            ..Eta::default()
+        }
+    }
+
+    /// A letter for each copy, as fio has them.
+    fn states(&self, at: usize, workers: &[WorkerNow]) -> Vec<char> {
+        let state_of = |copy: &LoweredJob| {
+            let is_of = |one: &&WorkerNow| one.name.rsplit_once('/').is_some_and(|(group, _)| group == copy.group_name);
+            workers.iter().find(is_of).map(|one| one.state)
+        };
+        let letter = |copy: &LoweredJob| match copy.phase.cmp(&at) {
+            std::cmp::Ordering::Less => '_',
+            std::cmp::Ordering::Greater => 'P',
+            std::cmp::Ordering::Equal => match state_of(copy) {
+                Some(WorkerState::Waiting) | None => 'P',
+                Some(WorkerState::Ramp) => '/',
+                Some(WorkerState::Running) => running_letter(self.fio, copy),
+                Some(WorkerState::Over) => '_',
+            },
+        };
+        self.lowered.jobs.iter().map(letter).collect()
+    }
+}
+
+/// The letter of a copy that runs: what it does, large in sequence and small at random.
+fn running_letter(fio: &Fio, copy: &LoweredJob) -> char {
+    let rw = fio.jobs[copy.job].direction.rw;
+    let letter = match rw.ops {
+        Ops::Read => 'r',
+        Ops::Write => 'w',
+        Ops::Trim => 'd',
+        Ops::ReadWrite | Ops::TrimWrite => 'm',
+    };
+    if matches!(rw.order, Order::Sequential { .. }) { letter.to_ascii_uppercase() } else { letter }
+}
+
+/// How long a phase lasts by time, where all of its workers have a time.
+fn longest_ns(phase: &Phase) -> Option<u64> {
+    let time =
+        |group: &plumb_workload::WorkerGroup| group.limit.time.map(|time| time.0 + group.ramp.0 + group.start.delay.0);
+    phase.workers.iter().map(time).collect::<Option<Vec<u64>>>()?.into_iter().max()
+}
+
+/// `R(2),_(1)`.
+fn condensed(states: &[char]) -> String {
+    let runs = states.chunk_by(|a, b| a == b).map(|run| format!("{}({})", run[0], run.len()));
+    runs.collect::<Vec<String>>().join(",")
+}
+
+/// `--bandwidth-log`: what all jobs together move, a file a direction.
+struct Aggregate {
+    files: [File; 3],
+    every: Every,
+    last: Total,
+    began: Instant,
+}
+
+impl Aggregate {
+    fn new(name: &str) -> io::Result<Aggregate> {
+        let file = |direction: &str| File::create(format!("{name}-{direction}_bw.log"));
+        Ok(Aggregate {
+            files: [file("read")?, file("write")?, file("trim")?],
+            every: Every::new(AGGREGATE_INTERVAL),
+            last: Total::nothing(),
+            began: Instant::now(),
+        })
+    }
+
+    fn look(&mut self, workers: &[WorkerNow]) -> io::Result<()> {
+        let now = Total::of(workers);
+        let time = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let directions = [LogDirection::Read, LogDirection::Write, LogDirection::Trim];
+        let rates = now.rates(&self.last, |moved| moved.bytes);
+        for ((file, direction), rate) in self.files.iter_mut().zip(directions).zip(rates) {
+            let sample = LogSample {
+                time,
+                value: LogValue::One(rate / 1024),
+                direction,
+                block_bytes: 0,
+                offset: None,
+                priority: LogPriority::default(),
+                issue_ns: None,
+            };
+            file.write_all(log_line(&sample).as_bytes())?;
+        }
+        self.last = now;
+        Ok(())
+    }
+}
+
+impl Progress for Watching<'_> {
+    fn clock_starts(&mut self, _phase: &str) {
+        self.reporter.phase_starts_unix_ms.push(unix_ms());
+        self.last_shown = Total::nothing();
+        if let Some(aggregate) = &mut self.aggregate {
+            aggregate.last = Total::nothing();
+        }
+    }
+
+    fn tick_ns(&self) -> Option<u64> {
+        let wanted =
+            self.shown != Shown::Nowhere || self.status.is_some() || self.aggregate.is_some() || self.trigger.is_set();
+        wanted.then_some(TICK_NS)
+    }
+
+    fn tick(&mut self, now: &dyn PhaseNow) {
+        self.trigger.look(self.stop);
+        self.show(now);
+        if let Some(aggregate) = self.aggregate.as_mut().filter(|aggregate| aggregate.every.is_due())
+            && let Err(error) = aggregate.look(&now.workers())
+        {
+            complain(format!("--bandwidth-log: {error}"));
+            self.aggregate = None;
+        }
+        if self.status.as_mut().is_some_and(Every::is_due) {
+            let mut so_far = self.done.clone();
+            so_far.phases.push(now.measurement());
+            self.clear();
+            if self.reporter.so_far(&so_far).is_err() {
+                // It was said why; what cannot be told once is not tried again.
+                self.status = None;
+            }
+        }
+    }
+
+    fn op_log(&mut self, _phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
+        let start_unix_ms = self.reporter.phase_starts_unix_ms.last().copied().unwrap_or_else(unix_ms);
+        self.logs.write(worker, start_unix_ms, ops);
+    }
+
+    fn phase_ended(&mut self, measured: &PhaseMeasurement) {
+        self.done.phases.push(measured.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_states_are_counted() {
+        assert_eq!(condensed(&['R', 'R', '_', 'P']), "R(2),_(1),P(1)");
+    }
+}

@@ -1,0 +1,51 @@
+//! `--trigger`: when a file appears or a time is over, the run ends and a command is run.
+
+use super::complain;
+use plumb_dialects::fio::invocation::Trigger;
+use plumb_engine::signals::StopFlag;
+use std::path::Path;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+/// A trigger that may be pulled once.
+pub struct Watch {
+    trigger: Trigger,
+    since: Instant,
+    is_pulled: bool,
+}
+
+impl Watch {
+    /// Watches from now on.
+    pub fn new(trigger: &Trigger) -> Watch {
+        Watch { trigger: trigger.clone(), since: Instant::now(), is_pulled: false }
+    }
+
+    /// Whether anything can pull it.
+    pub fn is_set(&self) -> bool {
+        self.trigger.file.is_some() || self.trigger.timeout.is_some()
+    }
+
+    /// Looks whether it is time. Then the file is taken away, as fio does, the command is run, and the jobs are stopped.
+    pub fn look(&mut self, stop: StopFlag) {
+        let file = self.trigger.file.as_ref().filter(|path| Path::new(path).exists());
+        let timeout = self.trigger.timeout.filter(|time| time.0 > 0);
+        let is_over = timeout.is_some_and(|time| self.since.elapsed() >= Duration::from_nanos(time.0));
+        if self.is_pulled || (file.is_none() && !is_over) {
+            return;
+        }
+        self.is_pulled = true;
+        if let Some(path) = file
+            && let Err(error) = std::fs::remove_file(path)
+        {
+            complain(format!("trigger file {path} cannot be removed: {error}"));
+        }
+        if let Some(command) = &self.trigger.command {
+            match Command::new("/bin/sh").args(["-c", command]).status() {
+                Ok(status) if status.success() => {}
+                Ok(status) => complain(format!("trigger `{command}`: {status}")),
+                Err(error) => complain(format!("trigger `{command}`: {error}")),
+            }
+        }
+        stop.request();
+    }
+}

@@ -1,0 +1,17 @@
+//! Recordings of I/O, read as streams: one record after another, in constant memory, however long they are.
+//!
+//! [`open`] finds out what a file is and reads it: fio's [`iolog`] of versions 2 and 3, and the binary [`blktrace`] of
+//! versions 7 and 8 in either byte order. [`merge`] makes one stream of several. Nothing here knows what a replay is.
+
+pub mod blktrace;
+mod error;
+pub mod iolog;
+pub mod merge;
+mod open;
+mod outline;
+mod record;
+
+pub use error::TraceError;
+pub use open::{Format, Reader, Records, open, read};
+pub use outline::{FileOutline, Outline, outline};
+pub use record::{Act, FileName, Record};

@@ -1,0 +1,64 @@
+//! Several recordings as one, in the order of their times.
+
+use crate::error::TraceError;
+use crate::record::Record;
+
+/// One recording of a merge.
+pub struct Source<I> {
+    /// Its records.
+    pub records: I,
+    /// Its times are multiplied by so many per cent.
+    pub percent: f64,
+    /// Added to the numbers of its files.
+    pub first_file: u32,
+}
+
+/// Merges recordings, each in the order of its own times.
+///
+/// # Errors
+/// [`TraceError::Merge`] where a speed is no number above 0.
+pub fn merge<I>(sources: Vec<Source<I>>) -> Result<Merged<I>, TraceError>
+where
+    I: Iterator<Item = Result<Record, TraceError>>,
+{
+    for source in &sources {
+        if !(source.percent.is_finite() && source.percent > 0.0) {
+            return Err(TraceError::Merge(format!("{} % is no stretch of time; use a number above 0", source.percent)));
+        }
+    }
+    let streams = sources.into_iter().map(|source| Stream { source, next: None, ended: false }).collect();
+    Ok(Merged { streams })
+}
+
+struct Stream<I> {
+    source: Source<I>,
+    next: Option<Record>,
+    ended: bool,
+}
+
+/// The records of all streams of [`merge`].
+pub struct Merged<I> {
+    streams: Vec<Stream<I>>,
+}
+
+impl<I: Iterator<Item = Result<Record, TraceError>>> Iterator for Merged<I> {
+    type Item = Result<Record, TraceError>;
+
+    fn next(&mut self) -> Option<Result<Record, TraceError>> {
+        for stream in self.streams.iter_mut().filter(|stream| stream.next.is_none() && !stream.ended) {
+            match stream.source.records.next() {
+                None => stream.ended = true,
+                Some(Err(error)) => return Some(Err(error)),
+                Some(Ok(record)) => {
+                    let at_ns = (record.at_ns as f64 * stream.source.percent / 100.0) as u64;
+                    let file = record.file + stream.source.first_file;
+                    stream.next = Some(Record { at_ns, file, ..record });
+                }
+            }
+        }
+        // Of equal times, the earlier recording's comes first.
+        let waiting = self.streams.iter_mut().filter(|stream| stream.next.is_some());
+        let first = waiting.min_by_key(|stream| stream.next.map_or(u64::MAX, |record| record.at_ns))?;
+        first.next.take().map(Ok)
+    }
+}

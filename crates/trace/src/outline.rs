@@ -1,0 +1,103 @@
+//! What a recording needs before it can be replayed: its files, how far they reach, its largest op.
+
+use crate::error::TraceError;
+use crate::open::Reader;
+use crate::record::{Act, FileName};
+
+/// What a whole recording touches.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Outline {
+    /// Its files, in the order of their first mention.
+    pub files: Vec<FileOutline>,
+    /// Bytes of its largest op.
+    pub largest_bytes: u64,
+    /// Reads, writes, trims and flushes.
+    pub ops: u64,
+    /// From the first record to the last, ns.
+    pub length_ns: u64,
+}
+
+/// What a recording does to one file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileOutline {
+    /// Which.
+    pub name: FileName,
+    /// The end of the op that reaches furthest, bytes.
+    pub end_bytes: u64,
+    /// Reads of it.
+    pub reads: u64,
+    /// Writes and trims of it.
+    pub writes: u64,
+}
+
+/// Reads a recording to its end.
+///
+/// # Errors
+/// What is wrong with the recording.
+pub fn outline(mut reader: Reader) -> Result<Outline, TraceError> {
+    let mut outline = Outline::default();
+    let mut touched: Vec<Touched> = Vec::new();
+    while let Some(record) = reader.next() {
+        let record = record?;
+        let number = record.file as usize;
+        if touched.len() <= number {
+            touched.resize(number + 1, Touched::default());
+        }
+        let file = &mut touched[number];
+        match record.act {
+            Act::Add | Act::Open | Act::Close => continue,
+            Act::Read => file.reads += 1,
+            Act::Write | Act::Trim => file.writes += 1,
+            Act::Sync | Act::Datasync => {}
+        }
+        file.end_bytes = file.end_bytes.max(record.offset.saturating_add(record.length));
+        if record.act != Act::Trim {
+            outline.largest_bytes = outline.largest_bytes.max(record.length);
+        }
+        outline.ops += 1;
+        outline.length_ns = outline.length_ns.max(record.at_ns);
+    }
+    outline.files = reader
+        .files()
+        .iter()
+        .zip(touched)
+        .map(|(name, Touched { end_bytes, reads, writes })| FileOutline {
+            name: name.clone(),
+            end_bytes,
+            reads,
+            writes,
+        })
+        .collect();
+    Ok(outline)
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Touched {
+    end_bytes: u64,
+    reads: u64,
+    writes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::iolog::Waits;
+    use std::io::Cursor;
+    use std::path::Path;
+
+    #[test]
+    fn an_outline_tells_what_must_be_there_before_a_replay() {
+        let text =
+            "fio version 3 iolog\n0 a add\n0 b add\n1 a open\n2 a read 4096 512\n3 b write 0 8192\n9 b sync 0 0\n";
+        let input = Box::new(Cursor::new(text.as_bytes()));
+        let outline = outline(crate::read(input, Path::new("r"), Waits::Manual).unwrap()).unwrap();
+        let file = |name: &str, end_bytes, reads, writes| FileOutline {
+            name: FileName::Path(name.to_owned()),
+            end_bytes,
+            reads,
+            writes,
+        };
+        assert_eq!(outline.files, [file("a", 4608, 1, 0), file("b", 8192, 0, 1)]);
+        assert_eq!((outline.largest_bytes, outline.ops, outline.length_ns), (8192, 3, 9_000));
+    }
+}

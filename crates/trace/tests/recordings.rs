@@ -1,0 +1,183 @@
+//! Recordings of real tools, and broken ones, through the crate's door.
+
+use plumb_trace::iolog::Waits;
+use plumb_trace::merge::{Source, merge};
+use plumb_trace::{Act, FileName, Format, Reader, Record, TraceError, open, read};
+use proptest::prelude::*;
+use std::io::Cursor;
+use std::path::Path;
+
+fn golden(name: &str) -> Reader {
+    open(&Path::new(env!("CARGO_MANIFEST_DIR")).join("golden").join(name), Waits::Manual).unwrap()
+}
+
+fn of_bytes(bytes: &[u8], waits: Waits) -> Result<Reader, TraceError> {
+    read(Box::new(Cursor::new(bytes.to_vec())), Path::new("recording"), waits)
+}
+
+fn of_text(text: &str) -> Vec<Record> {
+    of_bytes(text.as_bytes(), Waits::Manual).unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+fn failure(bytes: &[u8]) -> String {
+    match of_bytes(bytes, Waits::Manual) {
+        Err(error) => error.to_string(),
+        Ok(mut reader) => match reader.find_map(Result::err) {
+            Some(error) => error.to_string(),
+            None => panic!("nothing was wrong"),
+        },
+    }
+}
+
+/// Every queued op of blktrace, as blkparse tells them.
+#[test]
+fn a_blktrace_yields_what_blkparse_says_was_queued() {
+    let mut reader = golden("loop.blktrace");
+    assert_eq!(reader.format(), Format::Blktrace);
+    let records: Vec<Record> = reader.by_ref().collect::<Result<_, _>>().unwrap();
+    let told = include_str!("../golden/loop.queued.csv");
+    // blkparse shows a flush without bytes as well.
+    let told: Vec<Vec<&str>> =
+        told.lines().map(|line| line.split(',').collect()).filter(|line: &Vec<&str>| line[4] != "0").collect();
+    assert_eq!(records.iter().filter(|record| record.length > 0).count(), told.len());
+    let first_ns = nanos(told[0][0]);
+    for (record, told) in records.iter().filter(|record| record.length > 0).zip(&told) {
+        assert_eq!(record.at_ns, nanos(told[0]) - first_ns, "{told:?}");
+        let act = match told[2].chars().find(|letter| "RWD".contains(*letter)) {
+            Some('R') => Act::Read,
+            Some('D') => Act::Trim,
+            _ => Act::Write,
+        };
+        assert_eq!(record.act, act, "{told:?}");
+        assert_eq!((record.offset, record.length), (told[3].parse::<u64>().unwrap() * 512, told[4].parse().unwrap()));
+    }
+    assert_eq!(reader.files(), [FileName::Device { major: 7, minor: 7 }]);
+}
+
+fn nanos(time: &str) -> u64 {
+    let (seconds, rest) = time.split_once('.').unwrap();
+    seconds.parse::<u64>().unwrap() * 1_000_000_000 + rest.parse::<u64>().unwrap()
+}
+
+#[test]
+fn an_iolog_of_version_3_has_times_in_microseconds_and_flushes_without_a_place() {
+    let mut reader = golden("fio_v3_fsync.iolog");
+    let records: Vec<Record> = reader.by_ref().collect::<Result<_, _>>().unwrap();
+    assert_eq!(reader.files(), [FileName::Path("ff".to_owned())]);
+    let acts: Vec<Act> = records.iter().map(|record| record.act).collect();
+    use Act::{Add, Close, Open, Sync, Write};
+    assert_eq!(acts, [Add, Open, Write, Write, Write, Write, Sync, Write, Write, Write, Write, Close]);
+    assert_eq!(records[2], Record { at_ns: 112_000, file: 0, act: Write, offset: 0, length: 4096 });
+    assert_eq!(records[6], Record { at_ns: 149_000, file: 0, act: Sync, offset: 0, length: 0 });
+}
+
+/// The manual and fio differ; both are known.
+#[test]
+fn a_wait_of_version_2_is_what_one_asks_for() {
+    let text = "fio version 2 iolog\nf add\nf open\nf wait 200\nf read 0 4096\nf wait 300\nf write 4096 512\nf close\n";
+    let times =
+        |waits| -> Vec<u64> { of_bytes(text.as_bytes(), waits).unwrap().map(|record| record.unwrap().at_ns).collect() };
+    assert_eq!(times(Waits::Manual), [0, 0, 200_000, 500_000, 500_000]);
+    assert_eq!(times(Waits::Fio), [0, 0, 200_000_000, 300_000_000, 300_000_000]);
+}
+
+#[test]
+fn several_files_are_numbered_as_they_come() {
+    let records = of_text("fio version 3 iolog\n5 a add\n5 b add\n9 b read 1 2\n12 a trim 3 4\n");
+    let found: Vec<(u32, Act)> = records.iter().map(|record| (record.file, record.act)).collect();
+    assert_eq!(found, [(0, Act::Add), (1, Act::Add), (1, Act::Read), (0, Act::Trim)]);
+    assert_eq!(records[3].at_ns, 7_000);
+}
+
+/// What is wrong is told with its place, and what would be right.
+#[test]
+fn broken_recordings_are_told_with_their_place() {
+    assert!(failure(b"hello\n").contains("no recording"), "{}", failure(b"hello\n"));
+    assert!(failure(b"").contains("no recording"));
+    assert!(failure(b"fio version 1 iolog\n").contains("version 1"));
+    let line = failure(b"fio version 3 iolog\n1 f add\n2 f reed 0 1\n");
+    assert!(line.contains("line 3") && line.contains("`reed`"), "{line}");
+    assert!(failure(b"fio version 3 iolog\n1 f read 0\n").contains("length is missing"));
+    assert!(failure(b"fio version 3 iolog\n1 my file read 0 4096\n").contains("`file`"));
+    assert!(failure(b"fio version 2 iolog\nf read x 1\n").contains("`x` is no offset"));
+    let whole = include_bytes!("../golden/loop.blktrace");
+    assert!(failure(&whole[..whole.len() - 3]).contains("cut off"));
+    let mut other = whole.to_vec();
+    other[0] = 9;
+    assert!(failure(&other).contains("version 9"));
+    let garbled = [whole.as_slice(), &[0xee; 48]].concat();
+    assert!(failure(&garbled).contains("no magic number"), "{}", failure(&garbled));
+}
+
+/// Both byte orders, and both lengths of records, say the same.
+#[test]
+fn byte_order_and_version_make_no_difference() {
+    // READ and QUEUE categories, action Q; one sector at sector 5.
+    let action: u64 = (1 | 0x10) << 16 | 1;
+    let v7 = |big: bool| -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut put = |value: u64, width: usize| {
+            let all = if big { value.to_be_bytes() } else { value.to_le_bytes() };
+            bytes.extend_from_slice(if big { &all[8 - width..] } else { &all[..width] });
+        };
+        put(0x6561_7407, 4);
+        put(1, 4);
+        put(77, 8);
+        put(5, 8);
+        put(512, 4);
+        put(action, 4);
+        put(1234, 4);
+        put(7 << 20 | 3, 4);
+        put(0, 4);
+        put(0, 2);
+        put(0, 2);
+        bytes
+    };
+    let mut v8 = Vec::new();
+    v8.extend_from_slice(&0x6561_7408_u32.to_le_bytes());
+    v8.extend_from_slice(&1_u32.to_le_bytes());
+    v8.extend_from_slice(&77_u64.to_le_bytes());
+    v8.extend_from_slice(&5_u64.to_le_bytes());
+    v8.extend_from_slice(&512_u32.to_le_bytes());
+    v8.extend_from_slice(&1234_u32.to_le_bytes());
+    v8.extend_from_slice(&action.to_le_bytes());
+    v8.extend_from_slice(&(7_u32 << 20 | 3).to_le_bytes());
+    v8.extend_from_slice(&[0; 4 + 2 + 2 + 12]);
+    assert_eq!(v8.len(), 64);
+    for bytes in [v7(false), v7(true), v8] {
+        let mut reader = of_bytes(&bytes, Waits::Manual).unwrap();
+        let record = reader.next().unwrap().unwrap();
+        assert_eq!(record, Record { at_ns: 0, file: 0, act: Act::Read, offset: 2560, length: 512 });
+        assert_eq!(reader.files(), [FileName::Device { major: 7, minor: 3 }]);
+    }
+}
+
+#[test]
+fn merged_recordings_come_in_the_order_of_their_stretched_times() {
+    let one = of_text("fio version 3 iolog\n0 a add\n10 a read 0 1\n20 a read 1 1\n");
+    let two = of_text("fio version 3 iolog\n0 b add\n8 b write 0 1\n9 b write 1 1\n");
+    let source = |records: Vec<Record>, percent, first_file| Source {
+        records: records.into_iter().map(Ok),
+        percent,
+        first_file,
+    };
+    // The second at half its speed.
+    let merged: Vec<(u64, u32)> = merge(vec![source(one, 100.0, 0), source(two, 200.0, 1)])
+        .unwrap()
+        .map(|record| record.map(|record| (record.at_ns, record.file)).unwrap())
+        .collect();
+    assert_eq!(merged, [(0, 0), (0, 1), (10_000, 0), (16_000, 1), (18_000, 1), (20_000, 0)]);
+    assert!(merge(vec![source(Vec::new(), 0.0, 0)]).is_err());
+}
+
+proptest! {
+    /// No bytes panic, and none are read for ever.
+    #[test]
+    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..400), start in 0usize..4) {
+        let starts: [&[u8]; 4] = [b"", b"fio version 3 iolog\n", b"fio version 2 iolog\n", b"\x07\x74\x61\x65"];
+        let whole = [starts[start], &bytes].concat();
+        if let Ok(reader) = of_bytes(&whole, Waits::Fio) {
+            prop_assert!(reader.take(1000).take_while(Result::is_ok).count() < 1000);
+        }
+    }
+}
