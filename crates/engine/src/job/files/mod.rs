@@ -75,13 +75,6 @@ impl Lengths {
             Lengths::Each(each) => each.clone(),
         }
     }
-
-    fn get(&self, number: usize) -> u64 {
-        match self {
-            Lengths::Same { bytes, .. } => *bytes,
-            Lengths::Each(each) => each.get(number).copied().unwrap_or(0),
-        }
-    }
 }
 
 /// What a job does to the files themselves, whatever it moves.
