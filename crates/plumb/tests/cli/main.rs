@@ -7,6 +7,7 @@ mod audit;
 mod commands;
 mod compare;
 mod dialect;
+mod dialect_translate;
 mod documents;
 mod ends;
 mod interrupted;
