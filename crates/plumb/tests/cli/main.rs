@@ -9,6 +9,7 @@ mod compare;
 mod dialect;
 mod documents;
 mod ends;
+mod fio_runs;
 mod interrupted;
 mod noise;
 mod pages;
