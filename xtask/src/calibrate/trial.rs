@@ -124,6 +124,7 @@ fn one_run(bench: &mut Bench, single: &Single, seed: u64) -> Result<Yield> {
         policies: Policies::Fitted,
         base: place.base(),
         command: "",
+        dialect: None,
         sim_run: SimRun { seed, run_index: 0, plot_index: 0 },
     };
     let outcome = bench.run(&request, &mut Silent)?;

@@ -222,7 +222,7 @@ mod tests {
             let next = source.next().unwrap();
             match pacer.due(500, &next) {
                 Due::At(at) => clock.ns_between(500, at),
-                Due::Now { .. } => panic!("it is due in a millisecond"),
+                other => panic!("it is due in a millisecond, not {other:?}"),
             }
         };
         let near = |found: u64, expected: u64| assert!(found.abs_diff(expected) <= expected / 1_000, "{found}");
