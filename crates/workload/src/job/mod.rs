@@ -104,7 +104,7 @@ impl Job {
                 SweepOps::Mix { read_percent, .. } => {
                     ByKind { read: read_percent > 0, write: read_percent < 100, trim: false }
                 }
-                SweepOps::Call(_) => ByKind::all(false),
+                SweepOps::Call { .. } => ByKind::all(false),
             },
         }
     }

@@ -51,8 +51,14 @@ pub enum SweepOps {
         /// Where the count begins.
         first: u32,
     },
-    /// A call on the name of each file, with a backend of such calls. It is counted as an op of this kind.
-    Call(OpKind),
+    /// A call on the name of each file, with a backend of such calls.
+    Call {
+        /// As what it is counted.
+        kind: OpKind,
+        /// This error number, of errno(3), is no error.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        passes_over_errno: Option<i32>,
+    },
 }
 
 /// What follows each write.

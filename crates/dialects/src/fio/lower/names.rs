@@ -34,7 +34,7 @@ pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
     let is_free = pattern.matches("{}").count() == 1;
     if is_free || files.nrfiles == 1 {
         let path = if files.nrfiles == 1 && !pattern_is_ambiguous(&name("0")) { name("0") } else { pattern };
-        return Names::Numbered { path: PathBuf::from(path), count: files.nrfiles };
+        return Names::Numbered { path: PathBuf::from(path), count: files.nrfiles, per_directory: None };
     }
     Names::Said((0..files.nrfiles).map(|number| PathBuf::from(name(&number.to_string()))).collect())
 }
