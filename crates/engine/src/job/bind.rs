@@ -6,7 +6,7 @@ use super::files::open::JobOpener;
 use super::files::{JobTarget, changes};
 use super::pace::{JobPacerRequest, PacerVisitor, with_job_pacer};
 use super::process::{self, When};
-use super::stream::{JobPlan, with_job_source};
+use super::plan::OpsPlan;
 use super::tail::Tail;
 use crate::backend::payload::Payload;
 use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, QueuedBackend, SyncBackend};
@@ -30,7 +30,7 @@ pub(crate) struct JobWorker {
     pub(crate) name: String,
     pub(crate) group: WorkerGroup,
     pub(crate) job: Box<Job>,
-    pub(crate) plan: JobPlan,
+    pub(crate) plan: OpsPlan,
     pub(crate) files: WorkerFiles,
     pub(crate) backend: BoundBackend,
     pub(crate) queue: Queue,
@@ -144,6 +144,7 @@ impl JobWorker {
         match &self.job.ops {
             JobOps::Stream(stream) => StreamId { seed: stream.seed, phase: 0, worker: stream.worker_number },
             JobOps::Recording(_) => StreamId { seed: self.content_seed, phase: 0, worker: 0 },
+            JobOps::Sweep(sweep) => StreamId { seed: sweep.seed, phase: 0, worker: sweep.worker_number },
         }
     }
 
@@ -198,7 +199,7 @@ struct JobRider<'a> {
 impl Rider for JobRider<'_> {
     fn sync<B: SyncBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
         let worker = self.worker;
-        with_job_source(&worker.plan, SyncVisitor { rider: self, backend })
+        worker.plan.with_source(SyncVisitor { rider: self, backend })
     }
 
     fn queued<B: QueuedBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
@@ -210,7 +211,7 @@ impl Rider for JobRider<'_> {
                     .to_owned(),
             );
         }
-        with_job_source(&worker.plan, QueuedVisitor { rider: self, backend })
+        worker.plan.with_source(QueuedVisitor { rider: self, backend })
     }
 }
 
