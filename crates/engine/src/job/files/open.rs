@@ -96,7 +96,7 @@ impl JobOpener {
         let failed = |action| move |error: io::Error| JobFilesError::call(path.to_owned(), action, error);
         let is_file = self.target.kind == crate::backend::FileKind::Regular;
         if self.access == FileAccess::ReadWrite && is_file {
-            let length_bytes = self.target.lengths.get(number);
+            let length_bytes = self.target.lengths.of(number);
             if rules.empty {
                 file.set_len(0).map_err(failed("empty"))?;
             }
