@@ -96,7 +96,7 @@ fn job(lowered: &Lowered, copy: usize) -> &Job {
 fn stream(lowered: &Lowered, copy: usize) -> &Stream {
     match &job(lowered, copy).ops {
         JobOps::Stream(stream) => stream,
-        JobOps::Recording(recording) => panic!("{recording:?} is no stream"),
+        other => panic!("{other:?} is no stream"),
     }
 }
 
