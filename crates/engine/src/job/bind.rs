@@ -4,7 +4,7 @@ use super::content::{JobBytes, JobBytesRequest, JobEnd, Writers};
 use super::files::lock::Locked;
 use super::files::open::JobOpener;
 use super::files::{JobTarget, changes};
-use super::pace::{JobPacerRequest, PacerVisitor, with_job_pacer};
+use super::pace::{JobPacerRequest, KindsDue, PacerVisitor, with_job_pacer};
 use super::process::{self, When};
 use super::stream::{JobPlan, with_job_source};
 use super::tail::Tail;
@@ -136,7 +136,8 @@ impl JobWorker {
         request.hint = self.job.files.hint;
         request.priorities = self.job.process.command_priorities.clone();
         let worker = &*self;
-        with_backend(request, gate, |slots| worker.payload(gate, slots), JobRider { worker, gate, tail, lock_files })
+        let kinds = KindsDue::of(&worker.job);
+        with_backend(request, gate, |slots| worker.payload(gate, slots), JobRider { worker, gate, tail, lock_files, kinds })
     }
 
     /// Where draws come from that are not the stream's own.
@@ -193,12 +194,14 @@ struct JobRider<'a> {
     gate: &'a Gate,
     tail: Tail,
     lock_files: Arc<[std::fs::File]>,
+    /// Said by the pacer and asked by the source, where rates decide over a mix.
+    kinds: Option<KindsDue>,
 }
 
 impl Rider for JobRider<'_> {
     fn sync<B: SyncBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
         let worker = self.worker;
-        with_job_source(&worker.plan, SyncVisitor { rider: self, backend })
+        with_job_source(&worker.plan, self.kinds.clone(), SyncVisitor { rider: self, backend })
     }
 
     fn queued<B: QueuedBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
@@ -210,7 +213,7 @@ impl Rider for JobRider<'_> {
                     .to_owned(),
             );
         }
-        with_job_source(&worker.plan, QueuedVisitor { rider: self, backend })
+        with_job_source(&worker.plan, self.kinds.clone(), QueuedVisitor { rider: self, backend })
     }
 }
 
@@ -226,7 +229,7 @@ impl JobRider<'_> {
             ramp: worker.ramp,
             flow: worker.flow_home.map(|home| self.gate.flow(home)),
             search: &self.gate.report().search,
-            kinds: None,
+            kinds: self.kinds.clone(),
         }
     }
 
