@@ -23,7 +23,7 @@ pub use rules::{
 };
 pub use stream::{
     ByKind, Coverage, Curve, FileChoice, FileRange, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Seeding,
-    Sequencer, SizeShare, SkipOps, Stream, SyncRange, Syncs, TrimAmid, Zone, ZoneStride,
+    Sequencer, SizeShare, SkipOps, Stream, SyncRange, Syncs, TrimAmid, Waits, Zone, ZoneStride,
 };
 pub use verify::{StampLayout, VerifyMethod, VerifyRules, VerifyState};
 
@@ -90,11 +90,11 @@ impl Job {
         }
     }
 
-    /// The kinds of op among its own: reads, writes and trims; those of verifying are not counted. All for a recording.
+    /// The kinds of op among its own: reads, writes and trims; those of verifying are not counted.
     pub fn moves(&self) -> ByKind<bool> {
         match &self.ops {
             JobOps::Stream(stream) => stream.moves(),
-            JobOps::Recording(_) => ByKind { read: true, write: true, trim: true },
+            JobOps::Recording(recording) => recording.moves,
         }
     }
 }
