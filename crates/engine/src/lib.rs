@@ -37,6 +37,7 @@ pub mod sim;
 mod simulate;
 pub mod source;
 mod staff;
+mod steady_groups;
 mod summary;
 mod targets;
 pub mod testdir;

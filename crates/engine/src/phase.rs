@@ -13,6 +13,7 @@ use crate::recorder::Reading;
 use crate::rounds::{SteadyRounds, SteadyState};
 use crate::samples::Sampler;
 use crate::signals::StopFlag;
+use crate::steady_groups::SteadyGroups;
 use crate::summary::{Ending, Span, interval, merged, since};
 use plumb_result::measurement::Fault;
 use plumb_result::{EndMeasurement, Interval, PhaseMeasurement};
@@ -158,6 +159,7 @@ pub(crate) struct Coordinator {
     /// Readings at the end of the last interval.
     pub(crate) previous: Vec<Reading>,
     pub(crate) sampler: Sampler,
+    pub(crate) steady: SteadyGroups,
     course: Course,
 }
 
@@ -226,6 +228,7 @@ impl Coordinator {
     fn new(clock: Clock, memory: Arc<PhaseMemory>, run: &PhaseRun) -> Coordinator {
         let member =
             |spec: &WorkerSpec| Member { name: spec.name.clone(), depth: spec.depth, on_error: spec.rules.on_error };
+        let group_of: Vec<usize> = run.workers.iter().map(|spec| spec.group).collect();
         Coordinator {
             clock,
             crew: Crew::new(Arc::clone(&memory)),
@@ -235,7 +238,8 @@ impl Coordinator {
             covered_ns: 0,
             previous: vec![Reading::default(); run.workers.len()],
             sampler: Sampler::new(clock, run.workers.iter().map(|spec| run.groups[spec.group].sample_ns)),
-            course: Course::new(clock, &run.groups, run.workers.iter().map(|spec| spec.group).collect()),
+            steady: SteadyGroups::new(clock, &run.groups, &group_of),
+            course: Course::new(clock, &run.groups, group_of),
         }
     }
 
@@ -369,7 +373,8 @@ impl Coordinator {
                 true => zero + clock.ticks(self.covered_ns + INTERVAL_NS),
             };
             let now = clock.now();
-            let look_at = self.sampler.next_at(now).map_or(next_at, |at| at.min(next_at)).min(next_tick_at);
+            let others = [self.sampler.next_at(now), self.steady.next_at(now)];
+            let look_at = others.into_iter().flatten().fold(next_at.min(next_tick_at), Ticks::min);
             self.crew.wait(Duration::from_nanos(clock.ns_between(now, look_at)).min(LONGEST_WAIT));
             over = self.look_at_workers(run, over);
             if self.crew.all_done() {
@@ -383,6 +388,7 @@ impl Coordinator {
             }
             let now = clock.now();
             self.sampler.look(&memory, now);
+            self.steady.look(&memory, now);
             if let Some(tick) = tick.filter(|_| now >= next_tick_at) {
                 next_tick_at += ((now - next_tick_at) / tick + 1) * tick;
                 watcher.tick(&Now { coordinator: self, run, times, now });

@@ -5,7 +5,7 @@ use crate::content::IntervalError;
 use crate::rng::StreamId;
 use crate::source::blocks::{BlockPlan, PlanError, PlanRequest};
 use crate::worker::{Budget, Handover, InFlight, Queue};
-use plumb_workload::job::{ErrorRules, JobOps};
+use plumb_workload::job::{ErrorRules, JobOps, SteadyRule};
 use plumb_workload::phase::WhenDone;
 use plumb_workload::{Blocks, CachePolicy, Checksum, OnError, Phase, Stop, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
@@ -45,7 +45,7 @@ pub(crate) struct Keeps {
 
 /// When the workers of a group start and end, and whom their end ends: a group's rules with names resolved to the numbers
 /// of groups.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct GroupRun {
     pub(crate) delay_ns: u64,
     /// Groups whose workers are done before.
@@ -56,6 +56,15 @@ pub(crate) struct GroupRun {
     pub(crate) ends: Ends,
     /// Length of a piece of the series of each worker.
     pub(crate) sample_ns: Option<u64>,
+    /// When it is steady, and ends.
+    pub(crate) steady: Option<SteadyTogether>,
+}
+
+/// A rule of a steady state, and the groups that are judged as one.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SteadyTogether {
+    pub(crate) rule: SteadyRule,
+    pub(crate) together: Vec<usize>,
 }
 
 /// Whom the end of a worker ends.
@@ -116,6 +125,21 @@ pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError
                 WhenDone::PhaseIfFailed => Ends::PhaseIfFailed,
                 WhenDone::Run => Ends::Run,
                 WhenDone::RunIfFailed => Ends::RunIfFailed,
+            },
+            steady: match &group.work {
+                Work::Job(job) => job
+                    .pace
+                    .steady
+                    .as_ref()
+                    .map(|rule| -> Result<SteadyTogether, WorkerPlanError> {
+                        let mut together = resolve(number, "steady.together", &rule.together)?;
+                        if together.is_empty() {
+                            together.push(number);
+                        }
+                        Ok(SteadyTogether { rule: rule.clone(), together })
+                    })
+                    .transpose()?,
+                _ => None,
             },
             sample_ns: group.sample.map(|length| length.0).filter(|&length| length > 0),
         });

@@ -174,7 +174,7 @@ impl Coordinator {
             minor_faults: counted(&report.minor_faults),
             pid: u32::try_from(report.pid.load(Relaxed)).ok().filter(|&pid| pid != 0),
             depth_search: report.search.depth().map(|depth| DepthSearched { depth, found: report.search.is_over() }),
-            steady: None,
+            steady: self.steady.outcome(number),
         }
     }
 }

@@ -5,6 +5,7 @@ use crate::backend::{BlockFiles, FileKind};
 use crate::bind::Stamping;
 use crate::content::{Filler, Stamper};
 use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
+use crate::job::content::{JobBytes, JobBytesRequest, Writers};
 use crate::job::files::layout::{JobLayout, Member, lay_out};
 use crate::job::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::observer::{Observer, TargetView};
@@ -19,7 +20,9 @@ use crate::tree::{self, PathBuffer, TreeShape};
 use plumb_probe::stack;
 use plumb_result::measurement::Fault;
 use plumb_workload::job::JobFiles;
-use plumb_workload::{CachePolicy, Content, Flush, OpKind, Phase, Prepare, Size, Target, TreeTarget, Work, Workload};
+use plumb_workload::{
+    CachePolicy, Content, Flush, Job, OpKind, Phase, Prepare, Size, Target, TreeTarget, Work, Workload,
+};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -419,14 +422,24 @@ fn open_job_files(
             }
         }
     }
-    let mut filler = Filler::new(Content::Random, content_stream(workload, setting, LAYOUT_PHASE, 0));
+    let stream = content_stream(workload, setting, LAYOUT_PHASE, 0);
+    let mut filler = Filler::new(Content::Random, stream);
+    let mut special = members
+        .iter()
+        .map(|member| special_content(member.job, setting, stream.seed))
+        .collect::<Result<Vec<_>, String>>()
+        .map_err(|reason| EngineError::plan(format!("target `{name}`: {reason}")))?;
     let mut layout = JobLayout {
         guard,
         made: setting.test_dirs.made_files(),
         base: setting.base,
         stop: setting.stop,
         fill: &mut |job, buffer, _file, _offset| {
-            if job.content.zero { buffer.fill(0) } else { filler.fill(buffer) }
+            let of_job = members.iter().position(|member| std::ptr::eq(member.job, job));
+            match of_job.and_then(|number| special.get_mut(number)?.as_mut()) {
+                Some(bytes) => bytes.fill_slot(buffer),
+                None => filler.fill(buffer),
+            }
         },
         say: &mut |what| observer.preparing(&format!("{name}: {what}")),
         held,
@@ -438,6 +451,33 @@ fn open_job_files(
         }
         Err(source) => Err(EngineError::JobFiles { target: name.to_owned(), source }),
     }
+}
+
+/// What a job's own writes hold, where that is anything but random bytes: files that it reads are laid out with it.
+fn special_content(job: &Job, setting: &Setting<'_>, content_seed: u64) -> Result<Option<JobBytes>, String> {
+    let content = &job.content;
+    let is_special =
+        content.zero || !content.pattern.is_empty() || content.compress_percent > 0 || content.dedupe_percent > 0;
+    if !is_special || !job.files.prepare.write {
+        return Ok(None);
+    }
+    // Nothing is verified here.
+    let job = Job { verify: None, ..job.clone() };
+    let block_bytes = 4096;
+    JobBytes::new(&JobBytesRequest {
+        job: &job,
+        name: "layout",
+        names: None,
+        smallest_block_bytes: block_bytes,
+        largest_block_bytes: block_bytes,
+        in_flight_max: 1,
+        writers: Writers::One,
+        seed: content_seed,
+        worker_number: 1,
+        content_seed,
+        base: setting.base,
+    })
+    .map(Some)
 }
 
 fn file_path(target: &Target) -> &Path {

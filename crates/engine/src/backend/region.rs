@@ -149,7 +149,7 @@ pub(crate) fn align_bytes(rules: &BufferRules) -> io::Result<usize> {
 fn huge_page_bytes(rules: &BufferRules) -> io::Result<usize> {
     let Some(page) = rules.huge_page else { return Ok(HUGE_PAGE_BYTES) };
     let bytes = usize::try_from(page.0).unwrap_or(usize::MAX);
-    if !bytes.is_power_of_two() || bytes < SLOT_ALIGN_BYTES || bytes > 1 << 34 {
+    if !bytes.is_power_of_two() || !(SLOT_ALIGN_BYTES..=1 << 34).contains(&bytes) {
         let text = format!("a huge page of {bytes} bytes does not exist: the sizes are in /sys/kernel/mm/hugepages");
         return Err(invalid(text));
     }

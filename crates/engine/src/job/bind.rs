@@ -4,7 +4,7 @@ use super::content::{JobBytes, JobBytesRequest, JobEnd, Writers};
 use super::files::lock::Locked;
 use super::files::open::JobOpener;
 use super::files::{JobTarget, changes};
-use super::pace::{JobPacerRequest, PacerVisitor, with_job_pacer};
+use super::pace::{JobPacerRequest, KindsDue, PacerVisitor, with_job_pacer};
 use super::process::{self, When};
 use super::plan::OpsPlan;
 use super::tail::Tail;
@@ -136,7 +136,8 @@ impl JobWorker {
         request.hint = self.job.files.hint;
         request.priorities = self.job.process.command_priorities.clone();
         let worker = &*self;
-        with_backend(request, gate, |slots| worker.payload(gate, slots), JobRider { worker, gate, tail, lock_files })
+        let kinds = KindsDue::of(&worker.job);
+        with_backend(request, gate, |slots| worker.payload(gate, slots), JobRider { worker, gate, tail, lock_files, kinds })
     }
 
     /// Where draws come from that are not the stream's own.
@@ -194,12 +195,14 @@ struct JobRider<'a> {
     gate: &'a Gate,
     tail: Tail,
     lock_files: Arc<[std::fs::File]>,
+    /// Said by the pacer and asked by the source, where rates decide over a mix.
+    kinds: Option<KindsDue>,
 }
 
 impl Rider for JobRider<'_> {
     fn sync<B: SyncBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
         let worker = self.worker;
-        worker.plan.with_source(SyncVisitor { rider: self, backend })
+        worker.plan.with_source(self.kinds.clone(), SyncVisitor { rider: self, backend })
     }
 
     fn queued<B: QueuedBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
@@ -211,7 +214,7 @@ impl Rider for JobRider<'_> {
                     .to_owned(),
             );
         }
-        worker.plan.with_source(QueuedVisitor { rider: self, backend })
+        worker.plan.with_source(self.kinds.clone(), QueuedVisitor { rider: self, backend })
     }
 }
 
@@ -227,7 +230,7 @@ impl JobRider<'_> {
             ramp: worker.ramp,
             flow: worker.flow_home.map(|home| self.gate.flow(home)),
             search: &self.gate.report().search,
-            kinds: None,
+            kinds: self.kinds.clone(),
         }
     }
 

@@ -3,7 +3,7 @@
 use super::bind::{JobWorker, WorkerFiles};
 use super::content::Writers;
 use super::files::{FileUse, JobTarget};
-use super::pace::flow_home;
+use super::pace::{KindsDue, flow_home};
 use super::stream::{Handing, JobPlan, JobPlanRequest, with_job_source};
 use super::sweep::{SweepPlan, SweepRequest, SweepSource};
 use crate::backend::FileKind;
@@ -51,9 +51,9 @@ impl OpsPlan {
     }
 
     /// Makes the source and hands it to `visitor`.
-    pub(crate) fn with_source<V: BlockVisitor>(&self, visitor: V) -> V::Out {
+    pub(crate) fn with_source<V: BlockVisitor>(&self, kinds: Option<KindsDue>, visitor: V) -> V::Out {
         match self {
-            OpsPlan::Drawn(plan) => with_job_source(plan, visitor),
+            OpsPlan::Drawn(plan) => with_job_source(plan, kinds, visitor),
             OpsPlan::Swept(plan) => visitor.visit(SweepSource::new(plan)),
         }
     }

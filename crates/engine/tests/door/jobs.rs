@@ -113,6 +113,18 @@ fn a_job_that_reads_finds_its_file_written_in_full_and_the_file_stays() {
 }
 
 #[test]
+fn what_is_laid_out_holds_what_the_job_would_write() {
+    let place = Place::new();
+    let job = JobText::reads("job").job("content.pattern = [{ hex = \"c0ffee\" }]");
+    fine(&place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[job])));
+    let content = std::fs::read(place.base().join("job.0")).unwrap();
+    assert!(content.starts_with(&[0xc0, 0xff, 0xee, 0xc0]), "{:x?}", &content[..8]);
+    let job = JobText::reads("job").job("content.zero = true");
+    fine(&place.phase(&jobs("numbered = { path = \"zero.{}\", count = 1 }", &[job])));
+    assert!(std::fs::read(place.base().join("zero.0")).unwrap().iter().all(|&byte| byte == 0));
+}
+
+#[test]
 fn what_is_laid_out_is_not_in_the_result() {
     let place = Place::new();
     let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 4 }", &[JobText::reads("job")]));

@@ -96,7 +96,7 @@ fn every_error_underlines_what_it_is_about() {
         ("depth = 32", "depth = 0", "0", "the queue depth is 0", "use at least 1"),
         ("depth = 32", "depth = 32\ndepth = 3", "depth", "duplicate key", ""),
         ("\"io-uring\"", "\"io_uring\"", "\"io_uring\"", "not one of the choices", "did you mean `io-uring`?"),
-        ("\"io-uring\"", "{ io-uring = { poll = true } }", "poll", "unknown key `poll`", "`poll-completions`"),
+        ("\"io-uring\"", "{ io-uring = { poll = true } }", "poll", "unknown key `poll`", "`poll-cpu`"),
         ("\"io-uring\"", "\"psync\"", "32", "`psync` is synchronous and cannot hold 32 requests", "io-uring"),
         ("\"io-uring\"", "3", "3", "expected one of `auto`", ""),
         ("\"4KiB\"", "\"4 parsecs\"", "\"4 parsecs\"", "`4 parsecs` is not a size", ""),

@@ -30,18 +30,15 @@ pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
         return Names::Said(vec![PathBuf::from(in_directory(directory, &job.section))]);
     }
     let name = |number: &str| in_directory(directory, &generated(&files.filename_format, &job.section, copy, number));
-    let pattern = name("{}");
-    let is_free = pattern.matches("{}").count() == 1;
-    if is_free || files.nrfiles == 1 {
-        let path = if files.nrfiles == 1 && !pattern_is_ambiguous(&name("0")) { name("0") } else { pattern };
+    // Braces in a job's own name would be read as the place of a number.
+    let (path, has_one_place) = match files.nrfiles {
+        1 => (name("0"), !name("0").contains("{}")),
+        _ => (name("{}"), name("{}").matches("{}").count() == 1),
+    };
+    if has_one_place {
         return Names::Numbered { path: PathBuf::from(path), count: files.nrfiles, per_directory: None };
     }
     Names::Said((0..files.nrfiles).map(|number| PathBuf::from(name(&number.to_string()))).collect())
-}
-
-/// A single file's own name would be read as one with a number in it.
-fn pattern_is_ambiguous(path: &str) -> bool {
-    path.contains("{}")
 }
 
 /// The two are joined as they are: an absolute name below a directory stays below it.

@@ -70,11 +70,6 @@ fn recording(copy: &mut Copy<'_>, path: &str) -> Recording {
     recording
 }
 
-/// Which draws follow from the seed: all of them where draws are not to repeat.
-fn seeding(work: &Work) -> Seeding {
-    if work.randrepeat { Seeding::AllButOffsets } else { Seeding::All }
-}
-
 fn stream(copy: &mut Copy<'_>, layout: &Layout) -> Stream {
     let work = &copy.job.direction;
     let (read_percent, trims) = match work.rw.ops {
@@ -119,7 +114,8 @@ fn stream(copy: &mut Copy<'_>, layout: &Layout) -> Stream {
             Generator::Tausworthe | Generator::Lfsr => RandomGenerator::Taus88,
         },
         seed: copy.seed,
-        seeding: seeding(work),
+        // As in fio 3.42; in earlier versions offsets did not follow from a seed unless `randrepeat` was off.
+        seeding: Seeding::All,
         // A seed that is said holds for the whole job; the default one begins anew with each loop.
         reseed_each_loop: !work.seed_is_said && work.randrepeat,
         worker_number: copy.thread_number,

@@ -96,11 +96,11 @@ fn job(lowered: &Lowered, copy: usize) -> &Job {
 fn stream(lowered: &Lowered, copy: usize) -> &Stream {
     match &job(lowered, copy).ops {
         JobOps::Stream(stream) => stream,
-        JobOps::Recording(recording) => panic!("{recording:?} is no stream"),
+        other => panic!("{other:?} is no stream"),
     }
 }
 
-fn files<'a>(lowered: &'a Lowered, copy: usize) -> &'a JobFiles {
+fn files(lowered: &Lowered, copy: usize) -> &JobFiles {
     match &lowered.workload.target[&lowered.jobs[copy].target] {
         Target::JobFiles(files) => files,
         other => panic!("{other:?} are no files"),
@@ -160,10 +160,13 @@ fn the_end_of_a_job_ends_whom_it_should() {
 #[test]
 fn size_is_of_the_job_and_filesize_of_each_file() {
     let all = lowered("[a]\nsize=1m\nnrfiles=3\nbs=4k\n");
-    // 256 blocks over 3 files: what does not divide goes to the first ones.
-    let lengths: Vec<u64> = stream(&all, 0).ranges.iter().map(|range| range.length.0 / 4_096).collect();
-    let all_of_them: u64 = lengths[0] + 2 * lengths[lengths.len() - 1];
-    assert!(all_of_them <= 256 && all_of_them >= 254, "{lengths:?}");
+    // What does not make up a block is left over.
+    assert_eq!(stream(&all, 0).ranges, [FileRange { start: Bytes(0), length: Bytes(349_525) }]);
+    assert_eq!(stream(&all, 0).io_bytes, None);
+    // What makes up blocks goes to the first files.
+    let uneven = lowered("[a]\nsize=1040k\nnrfiles=1000\nbs=512\n");
+    let lengths: Vec<u64> = stream(&uneven, 0).ranges.iter().map(|range| range.length.0).collect();
+    assert_eq!(lengths, [1_064 + 512, 1_064]);
     let each = lowered("[a]\nfilesize=1m\nnrfiles=3\n");
     assert_eq!(stream(&each, 0).ranges, [FileRange { start: Bytes(0), length: Bytes(1 << 20) }]);
     assert_eq!(files(&each, 0).names, Names::Numbered { path: "a.0.{}".into(), count: 3, per_directory: None });
@@ -195,7 +198,11 @@ fn sizes_and_delays_are_drawn_as_fio_draws_them() {
     let again = lowered("[a]\nfilesize=4k-1m\nnrfiles=4\nstartdelay=1-10\n");
     assert_eq!(all.workload, again.workload);
     let lengths: Vec<u64> = stream(&all, 0).ranges.iter().map(|range| range.length.0).collect();
-    assert!(lengths.iter().all(|length| length % 4_096 == 0 && (4_096..=1 << 20).contains(length)), "{lengths:?}");
+    // What fio 3.33 lays out.
+    assert_eq!(lengths, [151_552, 327_680, 311_296, 937_984]);
+    let two = lowered("[x]\nsize=1m\n[b]\nfilesize=8k-64k\nnrfiles=3\nrandom_generator=tausworthe64\nrandseed=77\n");
+    let lengths: Vec<u64> = stream(&two, 1).ranges.iter().map(|range| range.length.0).collect();
+    assert_eq!(lengths, [40_960, 8_192, 28_672]);
     let delay = group(&all, 0).start.delay;
     assert!((Nanos(1_000_000_000)..=Nanos(10_000_000_000)).contains(&delay), "{delay}");
     assert_ne!(lowered("[a]\nfilesize=4k-1m\nnrfiles=4\nrandseed=5\n").workload.target, all.workload.target);

@@ -78,7 +78,7 @@ pub(super) enum Difference {
     #[error("a block with other content: expected seed {expected:#x}, found {found:#x}")]
     OtherSeed { expected: u64, found: u64 },
     #[error("damaged: expected {method} {expected}, found {found}")]
-    Damaged { method: &'static str, expected: Sum, found: Sum },
+    Damaged { method: &'static str, expected: Box<Sum>, found: Box<Sum> },
     #[error("damaged at byte {at} of the block: expected {expected:02x} of the pattern, found {found:02x}")]
     NotPattern { at: usize, expected: u8, found: u8 },
     #[error("not zeros after a trim: found {found:02x} at byte {at}")]
@@ -286,7 +286,8 @@ fn check_sum(method: VerifyMethod, header: &Header, block: &[u8]) -> Result<(), 
     if old && sha512_unfinished(data).is_none_or(|unfinished| unfinished.bytes() == expected) {
         return Ok(());
     }
-    Err(Difference::Damaged { method: stamp::name(stamp::code(method)), expected: Sum::found(expected), found })
+    let (expected, found) = (Box::new(Sum::found(expected)), Box::new(found));
+    Err(Difference::Damaged { method: stamp::name(stamp::code(method)), expected, found })
 }
 
 /// Checks the pattern behind the first `skip` bytes of a block. It began where a write began: with this op, or with

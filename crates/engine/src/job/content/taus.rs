@@ -41,7 +41,9 @@ impl Taus {
                 }))
             }
         };
-        (0..6).for_each(|_| drop(taus.next()));
+        for _ in 0..6 {
+            taus.next();
+        }
         taus
     }
 

@@ -10,6 +10,7 @@ use plumb_workload::job::{Allocation, JobFiles, JobOps};
 use plumb_workload::{FileCall, Job, WorkerGroup};
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
@@ -19,8 +20,14 @@ use std::sync::Arc;
 /// One write of the layout.
 const WRITE_BYTES: usize = 4 << 20;
 
+/// More files than this are flushed together, by flushing their file systems: one by one, each would wait for the device.
+const FLUSHED_ALONE_MAX: usize = 64;
+
 /// So many files are looked at between two looks at the stop flag.
 const FILES_A_LOOK: usize = 256;
+
+/// Makes content for a job, of the file of that number at that offset.
+pub(crate) type JobFill<'a> = dyn FnMut(&Job, &mut [u8], u32, u64) + 'a;
 
 /// What the layout of a target needs.
 pub(crate) struct JobLayout<'a> {
@@ -29,8 +36,7 @@ pub(crate) struct JobLayout<'a> {
     /// Where relative paths begin.
     pub(crate) base: &'a Path,
     pub(crate) stop: StopFlag,
-    /// Makes content for a job, of the file of that number at that offset.
-    pub(crate) fill: &'a mut dyn FnMut(&Job, &mut [u8], u32, u64),
+    pub(crate) fill: &'a mut JobFill<'a>,
     /// Is told what is being done.
     pub(crate) say: &'a mut dyn FnMut(&str),
     /// Devices that the run holds already.
@@ -245,6 +251,9 @@ impl LaidOut {
             (layout.say)(&format!("{how} {}{files}: {} MiB", path.display(), bytes >> 20));
         }
         let mut buffer = Vec::new();
+        let together = wanting.len() > FLUSHED_ALONE_MAX;
+        // A file of each file system.
+        let mut unflushed: BTreeMap<u64, File> = BTreeMap::new();
         for (done, file) in wanting.iter().enumerate() {
             stop_at(layout.stop, done)?;
             let path = self.paths.path(file.number);
@@ -257,6 +266,20 @@ impl LaidOut {
                 }
                 outcome => outcome?,
             }
+            if job.files.prepare.write && job.files.prepare.flush && file.length_bytes > 0 {
+                let failed = |error: Errno| JobFilesError::call(path.clone(), "flush", error.into());
+                if together {
+                    let stat = rustix::fs::fstat(&open).map_err(failed)?;
+                    unflushed.entry(stat.st_dev).or_insert(open);
+                } else {
+                    rustix::io::retry_on_intr(|| rustix::fs::fsync(&open)).map_err(failed)?;
+                }
+            }
+        }
+        for file in unflushed.values() {
+            let path = || wanting.first().map(|first| self.paths.path(first.number)).unwrap_or_default();
+            rustix::io::retry_on_intr(|| rustix::fs::syncfs(file))
+                .map_err(|error| JobFilesError::call(path(), "flush the file system of", error.into()))?;
         }
         Ok(())
     }
@@ -357,9 +380,6 @@ fn give_length(
         (layout.fill)(job, chunk, u32::try_from(wanting.number).unwrap_or(u32::MAX), offset);
         file.write_all_at(chunk, offset).map_err(failed("write"))?;
         offset += length as u64;
-    }
-    if prepare.flush {
-        rustix::io::retry_on_intr(|| rustix::fs::fsync(file)).map_err(|error| failed("flush")(error.into()))?;
     }
     Ok(())
 }

@@ -19,6 +19,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Descriptors that the rest of the program needs besides the jobs' files.
 const OTHER_DESCRIPTORS: u64 = 256;
 
+/// Of more files than this, only what is clean is dropped from the page cache: each would wait for the device. Those that
+/// were just laid out are clean.
+const WRITTEN_OUT_MAX: usize = 1024;
+
 /// One read of the reading before the start.
 const READ_BYTES: usize = 1 << 20;
 
@@ -92,7 +96,7 @@ impl JobOpener {
         let failed = |action| move |error: io::Error| JobFilesError::call(path.to_owned(), action, error);
         let is_file = self.target.kind == crate::backend::FileKind::Regular;
         if self.access == FileAccess::ReadWrite && is_file {
-            let length_bytes = self.target.lengths.get(number);
+            let length_bytes = self.target.lengths.of(number);
             if rules.empty {
                 file.set_len(0).map_err(failed("empty"))?;
             }
@@ -115,6 +119,9 @@ impl JobOpener {
             || self.target.kind == crate::backend::FileKind::Device;
         let failed = |action| move |error: io::Error| JobFilesError::call(path.to_owned(), action, error);
         if self.rules.drop_cached {
+            if self.target.paths.count() <= WRITTEN_OUT_MAX {
+                write_out(file.as_fd()).map_err(failed("write out the cached pages of"))?;
+            }
             drop_pages(file.as_fd(), is_device).map_err(failed("drop the cached pages of"))?;
         }
         if self.rules.read_first {
@@ -191,15 +198,17 @@ impl Opener for JobOpener {
     }
 }
 
-/// Drops a file's clean pages from the page cache, after its dirty ones were written out. A device's go as far as the
-/// kernel lets them.
-fn drop_pages(file: BorrowedFd<'_>, is_device: bool) -> io::Result<()> {
-    // What is written out stays in the cache, clean; only then it can be dropped.
+/// Writes a file's dirty pages out; only clean ones can be dropped.
+fn write_out(file: BorrowedFd<'_>) -> io::Result<()> {
     match rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file)) {
         // A character device has nothing to write out.
-        Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::ROFS) => {}
-        Err(error) => return Err(error.into()),
+        Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::ROFS) => Ok(()),
+        Err(error) => Err(error.into()),
     }
+}
+
+/// Drops a file's clean pages from the page cache. A device's go as far as the kernel lets them.
+fn drop_pages(file: BorrowedFd<'_>, is_device: bool) -> io::Result<()> {
     if is_device {
         return match flush_device_cache(file) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),

@@ -87,6 +87,6 @@ impl FileCurve {
                 middle.wrapping_add_signed(shift)
             }
         };
-        (place.wrapping_add(self.turn) % places >> PLACES_SHIFT) as usize
+        ((place.wrapping_add(self.turn) % places) >> PLACES_SHIFT) as usize
     }
 }

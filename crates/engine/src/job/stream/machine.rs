@@ -6,25 +6,26 @@ use super::choice::FileCurve;
 use super::cover::{Map, Register};
 use super::curve::Peaked;
 use super::draws::{Taus, Taus88};
-use super::script::{Kind, Mix, Opening, Part, PlannedCover, PlannedLaw, Random, Script, Way};
+use super::script::{Kind, Mix, Opening, Part, PlannedCover, Script};
+use crate::job::pace::KindsDue;
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
-use plumb_workload::job::{FileChoice, Sequencer};
+use plumb_workload::job::FileChoice;
 use std::collections::VecDeque;
 
 /// The random numbers of a worker.
 #[derive(Debug, Clone, Copy)]
-struct Draws {
+pub(super) struct Draws {
     /// By [`Kind`].
     sizes: [Taus; 3],
     mix: Taus88,
     file: Taus,
     file_curve: Option<FileCurve>,
-    offset: Taus,
+    pub(super) offset: Taus,
     trim: Taus,
     /// By [`Kind`].
-    order: [Taus88; 3],
-    zone: Taus88,
+    pub(super) order: [Taus88; 3],
+    pub(super) zone: Taus88,
 }
 
 impl Draws {
@@ -76,8 +77,8 @@ pub(super) struct Counts {
     mix_kind: Kind,
     mix_until: u64,
     /// Ops until the next draw of an offset.
-    until_draw: u32,
-    zone_bytes: u64,
+    pub(super) until_draw: u32,
+    pub(super) zone_bytes: u64,
     next_file: usize,
     current_file: Option<usize>,
     current_left: u32,
@@ -94,7 +95,7 @@ pub(super) struct Mark {
 
 /// Which blocks of a file were used.
 #[derive(Debug, Clone)]
-enum Cover {
+pub(super) enum Cover {
     Map(Map),
     Register(Register),
     Again,
@@ -109,26 +110,26 @@ struct Span {
 
 /// A file and where its ops are.
 #[derive(Debug, Clone)]
-struct File {
-    part: Part,
+pub(super) struct File {
+    pub(super) part: Part,
     /// First byte now; zones move it.
-    start: u64,
+    pub(super) start: u64,
     /// Ends of the last ops, by [`Kind`].
-    ends: [u64; 3],
+    pub(super) ends: [u64; 3],
     /// Starts of the last ops, by [`Kind`].
-    starts: [Option<u64>; 3],
+    pub(super) starts: [Option<u64>; 3],
     open: bool,
     done: bool,
-    cover: Cover,
+    pub(super) cover: Cover,
     /// Places along a curve.
-    curve: Option<Peaked>,
+    pub(super) curve: Option<Peaked>,
     /// What was written since the last flush.
     written: Option<Span>,
 }
 
 impl File {
     /// As it is after it was opened.
-    fn reset(&mut self) {
+    pub(super) fn reset(&mut self) {
         self.ends = [self.start; 3];
         self.starts = [None; 3];
         match &mut self.cover {
@@ -161,27 +162,29 @@ enum Chosen {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Drawing {
+pub(super) enum Drawing {
     Sequential,
     Random,
 }
 
 /// Where an op starts.
-struct Start {
+pub(super) struct Start {
     /// From the start of the file's part.
-    at: u64,
-    by: Drawing,
+    pub(super) at: u64,
+    pub(super) by: Drawing,
     /// The block may have been used before, and is not marked.
-    may_repeat: bool,
+    pub(super) may_repeat: bool,
 }
 
 /// Draws ops.
 #[derive(Debug, Clone)]
 pub(super) struct Machine {
-    draws: Draws,
+    pub(super) draws: Draws,
     pub(super) counts: Counts,
-    files: Box<[File]>,
+    pub(super) files: Box<[File]>,
     opening: Opening,
+    /// Which kind of a mix is due, where rates decide over it.
+    kinds: Option<KindsDue>,
     /// Nothing is told: what is drawn was done before.
     pub(super) muted: bool,
     /// Files opened and closed since this was last emptied.
@@ -189,7 +192,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(script: &Script) -> Machine {
+    pub(super) fn new(script: &Script, kinds: Option<KindsDue>) -> Machine {
         let files = script.parts.iter().enumerate().map(|(number, part)| File {
             part: *part,
             start: part.start,
@@ -229,6 +232,7 @@ impl Machine {
             },
             files: files.collect(),
             opening: script.opening,
+            kinds: kinds.filter(|_| matches!(script.mix, Mix::ReadWrite(percent) if (1..100).contains(&percent))),
             muted: false,
             told: VecDeque::new(),
         }
@@ -490,7 +494,7 @@ impl Machine {
                 (flushing.fdatasync_every, OpKind::Fdatasync),
                 (flushing.range_every, OpKind::SyncRange),
             ] {
-                if every > 0 && writes % every == 0 {
+                if every > 0 && writes.is_multiple_of(every) {
                     return Err(kind);
                 }
             }
@@ -516,160 +520,13 @@ impl Machine {
             }
             counts.mix_kind = drawn;
         }
+        if let Some(kinds) = &self.kinds {
+            let due = match counts.mix_kind {
+                Kind::Read => kinds.choose(OpKind::Read, OpKind::Write),
+                _ => kinds.choose(OpKind::Write, OpKind::Read),
+            };
+            counts.mix_kind = if due == OpKind::Read { Kind::Read } else { Kind::Write };
+        }
         counts.mix_kind
-    }
-
-    fn change_zone(&mut self, script: &Script, file: usize, kind: Kind) {
-        let Some(zones) = script.zones else { return };
-        let part = script.parts[file];
-        let file = &mut self.files[file];
-        let end = &mut file.ends[kind as usize];
-        if self.counts.zone_bytes >= zones.size.0 {
-            self.counts.zone_bytes = 0;
-            file.start = file.start.saturating_add(zones.range.0).saturating_add(zones.skip.0);
-            if file.start >= part.file_length {
-                file.start = part.start;
-            }
-            *end = file.start;
-        }
-        if *end >= file.start.saturating_add(zones.range.0) {
-            *end = file.start;
-        }
-        if self.counts.zone_bytes % zones.range.0.max(1) == 0 {
-            file.reset();
-        }
-    }
-
-    /// Where the next op of this kind starts.
-    #[inline]
-    fn start(&mut self, script: &Script, file: usize, kind: Kind) -> Option<Start> {
-        let random = match &script.way {
-            Way::Sequential { skip } => {
-                let at = self.next_in_sequence(script, file, kind, *skip)?;
-                return Some(Start { at, by: Drawing::Sequential, may_repeat: false });
-            }
-            Way::Random(random) => random,
-        };
-        let align = script.align[kind as usize];
-        self.counts.until_draw -= 1;
-        let draws = self.counts.until_draw == 0;
-        if draws {
-            self.counts.until_draw = random.ops_per_draw;
-        }
-        if script.mix == Mix::TrimWrite && kind == Kind::Write {
-            let at = self.files[file].starts[Kind::Trim as usize]?;
-            return Some(Start { at, by: Drawing::Random, may_repeat: true });
-        }
-        if draws {
-            let percent = random.percent[kind as usize];
-            if percent == 100 || self.draws.order[kind as usize].percent() <= percent {
-                let at = self.random_block(script, file, kind, random)?.wrapping_mul(align);
-                return Some(Start { at, by: Drawing::Random, may_repeat: false });
-            }
-        } else if random.sequencer == Sequencer::Identical {
-            let file = &self.files[file];
-            let at = file.starts[kind as usize].map_or(0, |start| start.wrapping_sub(file.start));
-            return Some(Start { at, by: Drawing::Sequential, may_repeat: true });
-        }
-        let at = match self.next_in_sequence(script, file, kind, 0) {
-            Some(at) => at,
-            None => self.random_block(script, file, kind, random)?.wrapping_mul(align),
-        };
-        Some(Start { at, by: Drawing::Sequential, may_repeat: true })
-    }
-
-    /// Where the last op of this kind ended, and a skip further on.
-    #[inline]
-    fn next_in_sequence(&mut self, script: &Script, file: usize, kind: Kind, skip: u64) -> Option<u64> {
-        let alone = script.parts.len() == 1;
-        let File { part, start, ends, .. } = &mut self.files[file];
-        let end = &mut ends[kind as usize];
-        if script.limits.until_time && alone && *end >= part.start.saturating_add(part.length) {
-            *end = *start;
-        }
-        if *end >= part.file_length {
-            return None;
-        }
-        let backwards = (skip as i64) < 0;
-        let last = part.length.min(part.file_length);
-        if backwards && *end == *start && *start > 0 {
-            *end = last;
-        }
-        let mut at = end.wrapping_sub(*start);
-        if at != 0 && skip != 0 {
-            at = at.wrapping_add(skip);
-            if at >= part.file_length {
-                at = if backwards { last.wrapping_add(skip) } else { *start };
-            }
-        }
-        Some(at)
-    }
-
-    fn random_block(&mut self, script: &Script, file: usize, kind: Kind, random: &Random) -> Option<u64> {
-        if let Some(block) = self.try_random_block(script, file, kind, random) {
-            return Some(block);
-        }
-        if !script.limits.until_time && !matches!(script.choice, FileChoice::Curved { .. }) {
-            return None;
-        }
-        self.files[file].reset();
-        self.try_random_block(script, file, kind, random)
-    }
-
-    #[inline]
-    fn try_random_block(&mut self, script: &Script, file: usize, kind: Kind, random: &Random) -> Option<u64> {
-        let blocks = self.files[file].part.blocks[kind as usize];
-        if blocks == 0 {
-            return None;
-        }
-        match &random.law {
-            PlannedLaw::Uniform => self.uniform_block(file, blocks),
-            PlannedLaw::Curved { .. } => self.files[file].curve.as_mut().map(|draw| draw.next()),
-            PlannedLaw::Zoned(zones) if !zones[kind as usize].is_empty() => {
-                let drawn = self.draws.zone.percent();
-                let (mut access, mut from) = (0, 0);
-                let mut zone = (0, 100);
-                for next in &zones[kind as usize] {
-                    zone = (from, u64::from(next.size));
-                    access += next.access_percent;
-                    from += zone.1;
-                    if drawn <= access {
-                        break;
-                    }
-                }
-                let count = (u128::from(blocks) * u128::from(zone.1) / 100) as u64;
-                let first = (u128::from(blocks) * u128::from(zone.0) / 100) as u64;
-                Some(self.uniform_block(file, count)? + first)
-            }
-            PlannedLaw::ZonedBytes(zones) if !zones[kind as usize].is_empty() => {
-                let drawn = self.draws.zone.percent();
-                let align = script.align[kind as usize];
-                let (mut access, mut from) = (0, 0);
-                let mut zone = (0, 0);
-                for next in &zones[kind as usize] {
-                    zone = (from, from + next.size.0);
-                    access += next.access_percent;
-                    from = zone.1;
-                    if drawn <= access {
-                        break;
-                    }
-                }
-                let first = zone.0 / align;
-                Some(self.uniform_block(file, zone.1 / align - first)? + first)
-            }
-            PlannedLaw::Zoned(_) | PlannedLaw::ZonedBytes(_) => self.uniform_block(file, blocks),
-            PlannedLaw::Sequence(sequence) => {
-                Some(sequence[(self.counts.ops[kind as usize] % sequence.len() as u64) as usize])
-            }
-        }
-    }
-
-    #[inline]
-    fn uniform_block(&mut self, file: usize, blocks: u64) -> Option<u64> {
-        match &mut self.files[file].cover {
-            Cover::Register(register) => register.next(),
-            Cover::Map(map) => map.free_from((blocks as f64 * self.draws.offset.share()) as u64),
-            Cover::Again => Some((blocks as f64 * self.draws.offset.share()) as u64),
-        }
     }
 }

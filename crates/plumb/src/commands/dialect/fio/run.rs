@@ -48,7 +48,7 @@ pub fn run(fio: &Fio, disk: &mut Disk, common: &Common) -> Result<End, Stopped> 
             return Ok(End::DialectFailed);
         }
     }
-    let mut output = match Output::open(&fio.invocation) {
+    let output = match Output::open(&fio.invocation) {
         Ok(output) => output,
         Err(error) => {
             complain(error);

@@ -1,0 +1,161 @@
+//! Where the next op of a [`Machine`] starts: in sequence, at random, in zones.
+
+use super::machine::{Cover, Drawing, File, Machine, Start};
+use super::script::{Kind, Mix, PlannedLaw, Random, Script, Way};
+use plumb_workload::job::{FileChoice, Sequencer};
+
+impl Machine {
+    pub(super) fn change_zone(&mut self, script: &Script, file: usize, kind: Kind) {
+        let Some(zones) = script.zones else { return };
+        let part = script.parts[file];
+        let file = &mut self.files[file];
+        let end = &mut file.ends[kind as usize];
+        if self.counts.zone_bytes >= zones.size.0 {
+            self.counts.zone_bytes = 0;
+            file.start = file.start.saturating_add(zones.range.0).saturating_add(zones.skip.0);
+            if file.start >= part.file_length {
+                file.start = part.start;
+            }
+            *end = file.start;
+        }
+        if *end >= file.start.saturating_add(zones.range.0) {
+            *end = file.start;
+        }
+        if self.counts.zone_bytes.is_multiple_of(zones.range.0.max(1)) {
+            file.reset();
+        }
+    }
+
+    /// Where the next op of this kind starts.
+    #[inline]
+    pub(super) fn start(&mut self, script: &Script, file: usize, kind: Kind) -> Option<Start> {
+        let random = match &script.way {
+            Way::Sequential { skip } => {
+                let at = self.next_in_sequence(script, file, kind, *skip)?;
+                return Some(Start { at, by: Drawing::Sequential, may_repeat: false });
+            }
+            Way::Random(random) => random,
+        };
+        let align = script.align[kind as usize];
+        self.counts.until_draw -= 1;
+        let draws = self.counts.until_draw == 0;
+        if draws {
+            self.counts.until_draw = random.ops_per_draw;
+        }
+        if script.mix == Mix::TrimWrite && kind == Kind::Write {
+            let at = self.files[file].starts[Kind::Trim as usize]?;
+            return Some(Start { at, by: Drawing::Random, may_repeat: true });
+        }
+        if draws {
+            let percent = random.percent[kind as usize];
+            if percent == 100 || self.draws.order[kind as usize].percent() <= percent {
+                let at = self.random_block(script, file, kind, random)?.wrapping_mul(align);
+                return Some(Start { at, by: Drawing::Random, may_repeat: false });
+            }
+        } else if random.sequencer == Sequencer::Identical {
+            let file = &self.files[file];
+            let at = file.starts[kind as usize].map_or(0, |start| start.wrapping_sub(file.start));
+            return Some(Start { at, by: Drawing::Sequential, may_repeat: true });
+        }
+        let at = match self.next_in_sequence(script, file, kind, 0) {
+            Some(at) => at,
+            None => self.random_block(script, file, kind, random)?.wrapping_mul(align),
+        };
+        Some(Start { at, by: Drawing::Sequential, may_repeat: true })
+    }
+
+    /// Where the last op of this kind ended, and a skip further on.
+    #[inline]
+    fn next_in_sequence(&mut self, script: &Script, file: usize, kind: Kind, skip: u64) -> Option<u64> {
+        let alone = script.parts.len() == 1;
+        let File { part, start, ends, .. } = &mut self.files[file];
+        let end = &mut ends[kind as usize];
+        if script.limits.until_time && alone && *end >= part.start.saturating_add(part.length) {
+            *end = *start;
+        }
+        if *end >= part.file_length {
+            return None;
+        }
+        let backwards = (skip as i64) < 0;
+        let last = part.length.min(part.file_length);
+        if backwards && *end == *start && *start > 0 {
+            *end = last;
+        }
+        let mut at = end.wrapping_sub(*start);
+        if at != 0 && skip != 0 {
+            at = at.wrapping_add(skip);
+            if at >= part.file_length {
+                at = if backwards { last.wrapping_add(skip) } else { *start };
+            }
+        }
+        Some(at)
+    }
+
+    fn random_block(&mut self, script: &Script, file: usize, kind: Kind, random: &Random) -> Option<u64> {
+        if let Some(block) = self.try_random_block(script, file, kind, random) {
+            return Some(block);
+        }
+        if !script.limits.until_time && !matches!(script.choice, FileChoice::Curved { .. }) {
+            return None;
+        }
+        self.files[file].reset();
+        self.try_random_block(script, file, kind, random)
+    }
+
+    #[inline]
+    fn try_random_block(&mut self, script: &Script, file: usize, kind: Kind, random: &Random) -> Option<u64> {
+        let blocks = self.files[file].part.blocks[kind as usize];
+        if blocks == 0 {
+            return None;
+        }
+        match &random.law {
+            PlannedLaw::Uniform => self.uniform_block(file, blocks),
+            PlannedLaw::Curved { .. } => self.files[file].curve.as_mut().map(|draw| draw.next()),
+            PlannedLaw::Zoned(zones) if !zones[kind as usize].is_empty() => {
+                let drawn = self.draws.zone.percent();
+                let (mut access, mut from) = (0, 0);
+                let mut zone = (0, 100);
+                for next in &zones[kind as usize] {
+                    zone = (from, u64::from(next.size));
+                    access += next.access_percent;
+                    from += zone.1;
+                    if drawn <= access {
+                        break;
+                    }
+                }
+                let count = (u128::from(blocks) * u128::from(zone.1) / 100) as u64;
+                let first = (u128::from(blocks) * u128::from(zone.0) / 100) as u64;
+                Some(self.uniform_block(file, count)? + first)
+            }
+            PlannedLaw::ZonedBytes(zones) if !zones[kind as usize].is_empty() => {
+                let drawn = self.draws.zone.percent();
+                let align = script.align[kind as usize];
+                let (mut access, mut from) = (0, 0);
+                let mut zone = (0, 0);
+                for next in &zones[kind as usize] {
+                    zone = (from, from + next.size.0);
+                    access += next.access_percent;
+                    from = zone.1;
+                    if drawn <= access {
+                        break;
+                    }
+                }
+                let first = zone.0 / align;
+                Some(self.uniform_block(file, zone.1 / align - first)? + first)
+            }
+            PlannedLaw::Zoned(_) | PlannedLaw::ZonedBytes(_) => self.uniform_block(file, blocks),
+            PlannedLaw::Sequence(sequence) => {
+                Some(sequence[(self.counts.ops[kind as usize] % sequence.len() as u64) as usize])
+            }
+        }
+    }
+
+    #[inline]
+    fn uniform_block(&mut self, file: usize, blocks: u64) -> Option<u64> {
+        match &mut self.files[file].cover {
+            Cover::Register(register) => register.next(),
+            Cover::Map(map) => map.free_from((blocks as f64 * self.draws.offset.share()) as u64),
+            Cover::Again => Some((blocks as f64 * self.draws.offset.share()) as u64),
+        }
+    }
+}

@@ -1,0 +1,26 @@
+//! `plumb as fio --translate` and `--plan` from outside.
+
+use crate::common::Home;
+
+const JOB: &str = "[global]\nsize=1m\nrw=randread\n[a]\nnumjobs=2\n[b]\nstonewall\nioengine=rbd\nrbdname=image\n";
+
+/// The jobs become a workload in the native form, and what cannot be run says so.
+#[test]
+fn jobs_are_translated() {
+    let home = Home::new();
+    home.file("a.fio", JOB);
+    let said = home.plumb("as fio --translate a.fio").expect(0);
+    let said = said.says(&["[target.\"a.0\".job-files]", "name = \"2-b\"", "engine = \"rbd\"", "rbdname = \"image\""]);
+    said.says(&["# The job b cannot be run here: the engine `rbd`: it needs a library of its own"]);
+    home.plumb("as fio --translate --name=a --wait_for=b --size=1m").expect(1).complains(&["no earlier job"]);
+}
+
+/// The plan says what is done, and makes nothing.
+#[test]
+fn jobs_are_planned() {
+    let home = Home::new();
+    home.file("a.fio", JOB);
+    let plan = home.plumb("as fio --plan a.fio").expect(0);
+    plan.says(&["Phase 2", "reads of 4KiB at random", "a.0.0, to be laid out", "1MiB in 256 ops"]);
+    assert!(!home.work().join("a.0.0").exists());
+}
