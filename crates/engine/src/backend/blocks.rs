@@ -3,7 +3,6 @@
 
 use crate::backend::payload::Payload;
 use crate::backend::{BlockFiles, Completion, SyncBackend, Unfinished};
-use crate::job::content::JobEnd;
 use crate::op::BlockOp;
 use std::path::PathBuf;
 
@@ -86,8 +85,8 @@ impl<C: BlockCalls> SyncBackend for SyncBlocks<C> {
         self.calls.finish(&self.files)
     }
 
-    fn conclude(&mut self, end: JobEnd) -> Vec<String> {
-        self.payload.finish(end)
+    fn conclude(&mut self) -> Vec<String> {
+        self.payload.finish()
     }
 
     fn path_of(&self, op: &BlockOp) -> PathBuf {

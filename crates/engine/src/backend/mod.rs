@@ -23,7 +23,6 @@ pub(crate) mod splice;
 pub(crate) mod stdio;
 pub(crate) mod whole;
 
-use crate::job::content::JobEnd;
 use crate::op::{BlockOp, Operation};
 use plumb_workload::OpKind;
 use plumb_workload::job::SyncRange;
@@ -91,7 +90,7 @@ pub(crate) trait SyncBackend {
     }
 
     /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
-    fn conclude(&mut self, _end: JobEnd) -> Vec<String> {
+    fn conclude(&mut self) -> Vec<String> {
         Vec::new()
     }
 
@@ -131,7 +130,7 @@ pub(crate) trait QueuedBackend {
     fn reap(&mut self, done: &mut impl FnMut(&mut Self, Slot, Completion));
 
     /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
-    fn conclude(&mut self, _end: JobEnd) -> Vec<String> {
+    fn conclude(&mut self) -> Vec<String> {
         Vec::new()
     }
 

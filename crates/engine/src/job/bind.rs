@@ -1,10 +1,10 @@
 //! Binds a job to its types: its stream × a backend × its pacer, chosen once, before the loop starts.
 
-use super::content::{JobBytes, JobBytesRequest, JobEnd, Writers};
+use super::content::{JobBytes, JobBytesRequest, Writers};
 use super::files::lock::Locked;
 use super::files::open::JobOpener;
 use super::files::{JobTarget, changes};
-use super::pace::{JobPacerRequest, KindsDue, PacerVisitor, with_job_pacer};
+use super::pace::{FlowEntry, JobPacerRequest, KindsDue, PacerVisitor, with_job_pacer};
 use super::plan::{OpsPlan, RecordedPlan};
 use super::process::{self, When};
 use super::replay::{self, ReadingError, Recordings, Replay, ReplayFiles, ReplayOps};
@@ -286,6 +286,7 @@ impl JobRider<'_> {
             stream: worker.stream(),
             ramp: worker.ramp,
             flow: worker.flow_home.map(|home| self.gate.flow(home)),
+            flow_entry: FlowEntry::of(&worker.group),
             search: &self.gate.report().search,
             kinds: self.kinds.clone(),
         }
@@ -302,16 +303,15 @@ impl JobRider<'_> {
     }
 
     /// What comes behind the last op: flushes inside the worker's time, then what was still being verified.
-    fn conclude(&self, mut passed: Passed<'_>, ended: Ended, finish: impl FnOnce(JobEnd) -> Vec<String>) -> Ended {
+    fn conclude(&self, mut passed: Passed<'_>, ended: Ended, finish: impl FnOnce() -> Vec<String>) -> Ended {
         let ended = match ended {
             // The stream has yielded its last flushes by itself.
             Ended::Failed | Ended::Done => ended,
             Ended::Stopped => self.tail.run(&mut passed.desk, ended),
         };
         passed.stop_clock();
-        let end = if ended == Ended::Done { JobEnd::Complete } else { JobEnd::Early };
         let mut wrong = false;
-        for mismatch in finish(end) {
+        for mismatch in finish() {
             wrong = true;
             passed.desk.recorder.count_error();
             passed.desk.faults.keep(OpKind::Read, 0, 0, None, std::path::Path::new(""), &mismatch);
@@ -360,7 +360,7 @@ impl<S: Source<Op = BlockOp>, B: SyncBackend<Op = BlockOp>> PacerVisitor for Run
             Err(unfinished) => passed.desk.unfinished(&unfinished),
         };
         let ended = self.rider.read_through(&mut passed, ended, self.reading.as_ref());
-        Ok(self.rider.conclude(passed, ended, |end| self.backend.conclude(end)))
+        Ok(self.rider.conclude(passed, ended, || self.backend.conclude()))
     }
 }
 
@@ -397,7 +397,7 @@ impl<S: Source<Op = BlockOp>, B: QueuedBackend<Op = BlockOp>> PacerVisitor for R
         let ended = run_queued(&mut passed.desk, &mut self.source, &mut self.backend, &mut pacer, queue)
             .map_err(|error| format!("{}: {error}", self.backend.name()))?;
         let ended = self.rider.read_through(&mut passed, ended, self.reading.as_ref());
-        let ended = self.rider.conclude(passed, ended, |end| self.backend.conclude(end));
+        let ended = self.rider.conclude(passed, ended, || self.backend.conclude());
         // Polling is not free: a kernel thread that does it is charged to the worker.
         let helped_ns = self.backend.helpers_cpu_ns().saturating_sub(helped_before_ns);
         self.rider.gate.report().cpu_system_ns.fetch_add(helped_ns, Relaxed);

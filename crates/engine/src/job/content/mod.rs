@@ -79,15 +79,6 @@ impl<'a> JobBytesRequest<'a> {
     }
 }
 
-/// How a job's ops came to their end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum JobEnd {
-    /// All of them were done.
-    Complete,
-    /// Something ended them before.
-    Early,
-}
-
 /// The bytes of a job's ops: what its writes hold, and what its reads should.
 #[derive(Debug)]
 pub(crate) struct JobBytes {
@@ -170,10 +161,10 @@ impl JobBytes {
 
     /// Waits for what is still being verified, and leaves what should be kept: the mismatches that no call of
     /// [`after`](JobBytes::after) told, and what could not be kept.
-    pub(crate) fn finish(&mut self, end: JobEnd) -> Vec<String> {
+    pub(crate) fn finish(&mut self) -> Vec<String> {
         match &mut self.kind {
             Kind::Plain(_) => Vec::new(),
-            Kind::Verified(verified) => verified.finish(end),
+            Kind::Verified(verified) => verified.finish(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The bytes of a job that is verified.
 
+use super::JobBytesRequest;
 use super::check::{Expected, Number, Scratch, check, zeros};
 use super::pool::Pool;
 use super::random::fill as fill_random;
@@ -10,7 +11,6 @@ use super::state::SavedState;
 use super::taus::{Taus, Width, stamp_seed};
 use super::tell::{Teller, fill_body, stamp};
 use super::writes::Writes;
-use super::{JobBytesRequest, JobEnd};
 use crate::clock::{Clock, Ticks, monotonic_ns};
 use crate::op::{BlockOp, Role};
 use plumb_workload::OpKind;
@@ -304,9 +304,9 @@ impl Verified {
         self.pool.as_mut().map_or(Ok(()), |pool| pool.check(op, expected, read))
     }
 
-    pub(super) fn finish(&mut self, end: JobEnd) -> Vec<String> {
+    pub(super) fn finish(&mut self) -> Vec<String> {
         let mut told = self.pool.take().map_or(Vec::new(), Pool::finish);
-        if let (Some(Save { path, name, worker }), JobEnd::Early) = (&self.save, end) {
+        if let Some(Save { path, name, worker }) = &self.save {
             let state = self.progress.state(self.expects.flushed_only);
             told.extend(state.save(path, name, *worker).err());
         }

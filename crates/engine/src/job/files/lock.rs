@@ -1,7 +1,6 @@
 //! Locks around single ops: a backend that holds its file locked while it executes.
 
 use crate::backend::{Completion, Errno, SyncBackend, Unfinished};
-use crate::job::content::JobEnd;
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::job::FileLock;
@@ -60,8 +59,8 @@ impl SyncBackend for Locked<'_> {
         self.inner.finish()
     }
 
-    fn conclude(&mut self, end: JobEnd) -> Vec<String> {
-        self.inner.conclude(end)
+    fn conclude(&mut self) -> Vec<String> {
+        self.inner.conclude()
     }
 
     fn path_of(&self, op: &BlockOp) -> PathBuf {

@@ -32,6 +32,7 @@ fn request<'a>(pace: &'a JobPace, depth: u32, search: &'a SearchWords) -> JobPac
         stream: StreamId { seed: 137, phase: 0, worker: 1 },
         ramp: Nanos(0),
         flow: None,
+        flow_entry: FlowEntry::WithPhase,
         search,
         kinds: None,
     }
@@ -483,7 +484,11 @@ fn who_comes_late_or_goes_early_holds_nobody_up() {
     let (words, search) = (FlowWords::default(), SearchWords::default());
     let flow = WeightedFlow { flow: 1, weight: 1, sleep: Nanos(0) };
     let pace = JobPace { flow: Some(flow), ..JobPace::default() };
-    let new = || JobPacer::<false>::new(&JobPacerRequest { flow: Some(&words), ..request(&pace, 1, &search) }).unwrap();
+    let new = || {
+        let request =
+            JobPacerRequest { flow: Some(&words), flow_entry: FlowEntry::AtStart, ..request(&pace, 1, &search) };
+        JobPacer::<false>::new(&request).unwrap()
+    };
     let goes = |pacer: &mut JobPacer<'_, false>, now| matches!(pacer.due(now, &op(OpKind::Read, 1)), Due::Now { .. });
     let (mut first, mut second) = (new(), new());
     first.start(0);
@@ -493,6 +498,19 @@ fn who_comes_late_or_goes_early_holds_nobody_up() {
     assert!(goes(&mut second, SECOND) && goes(&mut first, 2 * SECOND), "but not by what it did alone");
     drop(second);
     assert!((0..1000).all(|_| goes(&mut first, 3 * SECOND)), "alone again");
+}
+
+#[test]
+fn who_starts_a_moment_before_the_others_of_its_phase_does_not_run_ahead() {
+    let (words, search) = (FlowWords::default(), SearchWords::default());
+    let pace = |weight| JobPace { flow: Some(WeightedFlow { flow: 1, weight, sleep: Nanos(0) }), ..JobPace::default() };
+    let paces = [pace(1), pace(9)];
+    let new = |pace| JobPacer::<false>::new(&JobPacerRequest { flow: Some(&words), ..request(pace, 1, &search) });
+    let (mut first, _second) = (new(&paces[0]).unwrap(), new(&paces[1]).unwrap());
+    first.start(0);
+    let any = op(OpKind::Read, 1);
+    let begun = (0..100).filter(|now| matches!(first.due(now * SECOND, &any), Due::Now { .. })).count();
+    assert_eq!(begun, 1, "the other has nine parts of ten, and has not begun");
 }
 
 #[test]
