@@ -3,7 +3,7 @@
 
 use crate::backend::payload::Payload;
 use crate::backend::{BlockFiles, Completion, SyncBackend, Unfinished};
-use crate::job::content::JobEnd;
+use crate::job::content::{Concluded, JobEnd};
 use crate::op::BlockOp;
 use std::path::PathBuf;
 
@@ -86,7 +86,7 @@ impl<C: BlockCalls> SyncBackend for SyncBlocks<C> {
         self.calls.finish(&self.files)
     }
 
-    fn conclude(&mut self, end: JobEnd) -> Vec<String> {
+    fn conclude(&mut self, end: JobEnd) -> Concluded {
         self.payload.finish(end)
     }
 

@@ -1,7 +1,7 @@
 //! Locks around single ops: a backend that holds its file locked while it executes.
 
 use crate::backend::{Completion, Errno, SyncBackend, Unfinished};
-use crate::job::content::JobEnd;
+use crate::job::content::{Concluded, JobEnd};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::job::FileLock;
@@ -60,7 +60,7 @@ impl SyncBackend for Locked<'_> {
         self.inner.finish()
     }
 
-    fn conclude(&mut self, end: JobEnd) -> Vec<String> {
+    fn conclude(&mut self, end: JobEnd) -> Concluded {
         self.inner.conclude(end)
     }
 
