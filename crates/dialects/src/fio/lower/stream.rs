@@ -52,13 +52,12 @@ fn recording(copy: &mut Copy<'_>, path: &str) -> Recording {
     let replay = &copy.job.replay;
     let skips = |kind: &str| replay.skip.contains(&kind);
     let recording = Recording {
-        path: path.into(),
-        largest: Bytes(0),
         speed_percent: (!replay.no_stall).then_some(replay.time_scale_percent.max(1)),
         scale: replay.scale,
         align: replay.align.map(|align| Bytes(align.into())),
         one_file: replay.redirect.is_some(),
         skip: SkipOps { read: skips("read"), write: skips("write"), trim: skips("trim"), sync: skips("sync") },
+        ..Recording::new(path.into(), Bytes(0))
     };
     if replay.merge_file.is_some() {
         let why =
@@ -68,11 +67,6 @@ fn recording(copy: &mut Copy<'_>, path: &str) -> Recording {
         copy.unsupported("read_iolog", "several recordings are not merged; name one");
     }
     recording
-}
-
-/// Which draws follow from the seed: all of them where draws are not to repeat.
-fn seeding(work: &Work) -> Seeding {
-    if work.randrepeat { Seeding::AllButOffsets } else { Seeding::All }
 }
 
 fn stream(copy: &mut Copy<'_>, layout: &Layout) -> Stream {
@@ -119,7 +113,8 @@ fn stream(copy: &mut Copy<'_>, layout: &Layout) -> Stream {
             Generator::Tausworthe | Generator::Lfsr => RandomGenerator::Taus88,
         },
         seed: copy.seed,
-        seeding: seeding(work),
+        // As in fio 3.42; in earlier versions offsets did not follow from a seed unless `randrepeat` was off.
+        seeding: Seeding::All,
         // A seed that is said holds for the whole job; the default one begins anew with each loop.
         reseed_each_loop: !work.seed_is_said && work.randrepeat,
         worker_number: copy.thread_number,
