@@ -182,6 +182,10 @@ pub struct WorkerMeasurement {
     /// of them.
     #[serde(default)]
     pub steady: Option<SteadyOutcome>,
+    /// Time of the parts of its work that have ops of this kind, ns; all of its time for a kind that is absent. A job that
+    /// is verified writes first, and reads back then.
+    #[serde(default)]
+    pub spent_ns: BTreeMap<OpKind, u64>,
 }
 
 /// What a worker did in one piece of time.

@@ -3,6 +3,7 @@
 
 use crate::backend::payload::Payload;
 use crate::backend::{BlockFiles, Completion, SyncBackend, Unfinished};
+use crate::job::content::Concluded;
 use crate::op::BlockOp;
 use std::path::PathBuf;
 
@@ -85,7 +86,7 @@ impl<C: BlockCalls> SyncBackend for SyncBlocks<C> {
         self.calls.finish(&self.files)
     }
 
-    fn conclude(&mut self) -> Vec<String> {
+    fn conclude(&mut self) -> Concluded {
         self.payload.finish()
     }
 

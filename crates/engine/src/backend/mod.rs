@@ -23,6 +23,7 @@ pub(crate) mod splice;
 pub(crate) mod stdio;
 pub(crate) mod whole;
 
+use crate::job::content::Concluded;
 use crate::op::{BlockOp, Operation};
 use plumb_workload::OpKind;
 use plumb_workload::job::SyncRange;
@@ -90,8 +91,8 @@ pub(crate) trait SyncBackend {
     }
 
     /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
-    fn conclude(&mut self) -> Vec<String> {
-        Vec::new()
+    fn conclude(&mut self) -> Concluded {
+        Concluded::default()
     }
 
     /// The file of an op, for error messages.
@@ -130,8 +131,8 @@ pub(crate) trait QueuedBackend {
     fn reap(&mut self, done: &mut impl FnMut(&mut Self, Slot, Completion));
 
     /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
-    fn conclude(&mut self) -> Vec<String> {
-        Vec::new()
+    fn conclude(&mut self) -> Concluded {
+        Concluded::default()
     }
 
     /// The file of an op, for error messages.

@@ -1,6 +1,6 @@
 //! Binds a job to its types: its stream × a backend × its pacer, chosen once, before the loop starts.
 
-use super::content::{JobBytes, JobBytesRequest, Writers};
+use super::content::{Concluded, JobBytes, JobBytesRequest, Writers};
 use super::files::lock::Locked;
 use super::files::open::JobOpener;
 use super::files::{JobTarget, changes};
@@ -303,7 +303,7 @@ impl JobRider<'_> {
     }
 
     /// What comes behind the last op: flushes inside the worker's time, then what was still being verified.
-    fn conclude(&self, mut passed: Passed<'_>, ended: Ended, finish: impl FnOnce() -> Vec<String>) -> Ended {
+    fn conclude(&self, mut passed: Passed<'_>, ended: Ended, finish: impl FnOnce() -> Concluded) -> Ended {
         let ended = match ended {
             // The stream has yielded its last flushes by itself.
             Ended::Failed | Ended::Done => ended,
@@ -311,7 +311,13 @@ impl JobRider<'_> {
         };
         passed.stop_clock();
         let mut wrong = false;
-        for mismatch in finish() {
+        let concluded = finish();
+        if let Some(read_back_ns) = concluded.read_back_ns {
+            let report = self.gate.report();
+            report.read_back_ns.store(read_back_ns, Relaxed);
+            report.load_reads.store(u64::from(self.worker.job.moves().read), Relaxed);
+        }
+        for mismatch in concluded.wrong {
             wrong = true;
             passed.desk.recorder.count_error();
             passed.desk.faults.keep(OpKind::Read, 0, 0, None, std::path::Path::new(""), &mismatch);

@@ -176,6 +176,8 @@ impl LaidOut {
     ) -> Result<(), JobFilesError> {
         let Member { group, job } = *member;
         let changes = changes(group, job);
+        // What is there is evidence: a file that is too short is told of by its reads, and not written anew.
+        let checks = job.verify.as_ref().is_some_and(|verify| verify.only || !job.moves().write);
         let mut wanting: Vec<Wanting> = Vec::new();
         let mut needed_bytes: u64 = 0;
         let mut path = PathBuf::new();
@@ -212,6 +214,10 @@ impl LaidOut {
                 }
                 Found::File { length_bytes: there, occupied_bytes } => {
                     let length_bytes = asked.unwrap_or(there).max(there);
+                    if there < length_bytes && checks {
+                        self.lengths.push(length_bytes);
+                        continue;
+                    }
                     if there < length_bytes && !job.files.create_on_open && !later {
                         wanting.push(Wanting { number, length_bytes });
                     } else if changes {

@@ -36,7 +36,11 @@ impl Part<'_> {
         }
         let lat = merged(ops.iter().map(|op| &op.service));
         let slat = merged(ops.iter().filter_map(|op| op.submission.as_ref()));
-        let longest_ns = self.workers.iter().map(|one| one.wall_ns).max().unwrap_or(0);
+        let spent_ns = |one: &WorkerMeasurement| {
+            let each = kinds.iter().map(|kind| one.spent_ns.get(kind).copied().unwrap_or(one.wall_ns));
+            each.max().unwrap_or(one.wall_ns)
+        };
+        let longest_ns = self.workers.iter().map(|one| spent_ns(one)).max().unwrap_or(0);
         let latencies = self.latencies;
         let kept = |kept: Kept, histogram: &Histogram| match (kept, histogram.is_empty()) {
             // An op that completes in the call that submits it has no submission of its own; fio keeps none either.
