@@ -87,7 +87,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("spr_cs", Tier::Three, Kind::Wide(Slots::One, ANY))
             .default("0")
             .not_yet("Preconditioning with sprandom is not translated."),
-        row("percentage_sequential", Tier::Gone, Kind::Flag).never("Superseded by percentage_random."),
-        row("rwmixcycle", Tier::Gone, Kind::Flag).never("Dropped by fio; a mix is drawn op by op."),
+        row("percentage_sequential", Tier::Gone, Kind::Flag).never("it was superseded by percentage_random."),
+        row("rwmixcycle", Tier::Gone, Kind::Flag).never("fio dropped it; a mix is drawn op by op."),
     ],
 };
