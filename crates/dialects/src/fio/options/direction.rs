@@ -25,7 +25,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .or("io_limit")
             .doc("How much it transfers in all; the size when absent."),
         row("ramp_size", Tier::Two, Kind::Wide(Slots::One, at_least(1)))
-            .doc("Transfer so much before measuring begins."),
+            .doc("Transfer so much before measuring begins; refused for now, `ramp_time` does it by time."),
         row("offset", Tier::One, Kind::Region).or("fileoffset").default("0").doc("Where in the file the job begins."),
         row("offset_align", Tier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
