@@ -85,7 +85,9 @@ fn engines(page: &mut String) {
         let (word, sentence) = told(engine.support, engine.doc);
         let aliases: Vec<String> = engine.aliases.iter().map(|alias| format!("`{alias}`")).collect();
         let aliases = if aliases.is_empty() { String::new() } else { format!(" ({})", aliases.join(", ")) };
-        let _ = writeln!(page, "| `{}`{aliases} | {word} | {} |", engine.name, cell(&sentence_case(sentence)));
+        // What works is told with the names of calls, which stay small.
+        let sentence = if engine.support == Support::Works { sentence.to_owned() } else { sentence_case(sentence) };
+        let _ = writeln!(page, "| `{}`{aliases} | {word} | {} |", engine.name, cell(&sentence));
     }
 }
 
