@@ -275,6 +275,7 @@ impl Coordinator {
         let times = PhaseTimes { ramp_ends_at: clock_zero, ..times };
         let watched = self.watch(&run, times, stop, watcher);
         let over_at = self.clock.now();
+        self.crew.wait_gone();
         if !watched.measures {
             watcher.clock_starts();
         }
