@@ -56,6 +56,7 @@ impl Place {
             sim_run: self.sim_run,
             content_seed: self.content_seed,
             recordings: None,
+            unopened: Default::default(),
         };
         let outcome = plumb_engine::run(&workload, &setting, observer);
         assert_eq!(self.left_behind(), Vec::<PathBuf>::new(), "test directories are removed, however a run ends");
