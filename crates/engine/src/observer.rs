@@ -1,6 +1,7 @@
 //! Who looks on while a workload runs: the probe takes its readings here, the live line is drawn here, and every second
 //! is stored here. Called by the coordinator, never by a worker.
 
+use crate::job::files::JobFilesError;
 use crate::oplog::LoggedOp;
 use crate::phase::Live;
 use plumb_result::measurement::Moved;
@@ -67,6 +68,9 @@ pub enum WorkerState {
 pub trait Observer {
     /// Something slow goes on that is not measured: laying out files, evicting, warming.
     fn preparing(&mut self, _what: &str) {}
+
+    /// The files of a job cannot be had; it fails when its turn comes, and the others run.
+    fn job_failed(&mut self, _target: &str, _why: &JobFilesError) {}
 
     /// The targets exist; none of the phases has begun.
     fn targets_ready(&mut self, _targets: &[TargetView<'_>]) {}

@@ -2,6 +2,7 @@
 
 use crate::control::CommonLimit;
 use crate::guard::{Guard, Permissions, Refusal};
+use crate::job::failed::Unopened;
 use crate::job::files::JobFilesError;
 use crate::job::replay::Recordings;
 use crate::observer::{Observer, PhaseNow, TargetView};
@@ -41,6 +42,8 @@ pub struct Setting<'a> {
     pub content_seed: u64,
     /// Opens the recordings of jobs that replay one.
     pub recordings: Option<&'static dyn Recordings>,
+    /// Whom it ends when the files of a job cannot be had.
+    pub unopened: Unopened,
 }
 
 /// Why a workload could not be run.

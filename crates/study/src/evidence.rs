@@ -2,7 +2,7 @@
 
 use crate::live::{SeldomOthers, SoFar};
 use crate::run::Progress;
-use plumb_engine::{Live, LoggedOp, Observer, PhaseNow, TargetView};
+use plumb_engine::{JobFilesError, Live, LoggedOp, Observer, PhaseNow, TargetView};
 use plumb_probe::clock::ClockWatch;
 use plumb_probe::conditions::ConditionWatch;
 use plumb_probe::counters::{self, SampleSet};
@@ -186,6 +186,10 @@ fn of_files<T>(targets: &[TargetView<'_>], look: impl Fn(&TargetView<'_>) -> See
 impl Observer for Evidence<'_> {
     fn preparing(&mut self, what: &str) {
         self.progress.preparing(what);
+    }
+
+    fn job_failed(&mut self, _target: &str, why: &JobFilesError) {
+        self.progress.job_failed(why);
     }
 
     fn targets_ready(&mut self, targets: &[TargetView<'_>]) {

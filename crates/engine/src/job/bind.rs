@@ -1,6 +1,7 @@
 //! Binds a job to its types: its stream × a backend × its pacer, chosen once, before the loop starts.
 
 use super::content::{Concluded, JobBytes, JobBytesRequest, Writers};
+use super::failed::JobFault;
 use super::files::lock::Locked;
 use super::files::open::JobOpener;
 use super::files::{JobTarget, changes};
@@ -22,7 +23,7 @@ use crate::source::Source;
 use crate::source::blocks::BlockVisitor;
 use crate::worker::{Ended, Queue, run_queued, run_sync};
 use plumb_workload::job::{FileLock, JobFiles, JobOps};
-use plumb_workload::{Backend, Job, Nanos, OpKind, WorkerGroup};
+use plumb_workload::{Backend, Job, Nanos, OnError, OpKind, WorkerGroup};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -116,7 +117,11 @@ impl JobWorker {
         let (files, tail) = match &self.files {
             WorkerFiles::Of { target, .. } => {
                 let opener = Arc::new(JobOpener::new(Arc::clone(target), self.job.files.clone(), access));
-                let files = opener.block_files(&self.job, &self.group.backend).map_err(|error| error.to_string())?;
+                let files = match opener.block_files(&self.job, &self.group.backend) {
+                    Ok(files) => files,
+                    Err(error) if self.group.on_error == OnError::Leave => return Ok(JobFault::of(&error).fail(gate)),
+                    Err(error) => return Err(error.to_string()),
+                };
                 if self.job.files.lock != FileLock::None && files._owned.is_empty() {
                     return Err(
                         "files that are opened in turn cannot be locked; let all be open (fio's openfiles and \

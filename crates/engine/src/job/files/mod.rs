@@ -201,6 +201,31 @@ impl JobFilesError {
         matches!(self, JobFilesError::Missing { .. } | JobFilesError::NoLength { .. } | JobFilesError::WrongKind { .. })
     }
 
+    /// The file that it is about, where it is about one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            JobFilesError::Refused(refusal) => Some(refusal.path()),
+            JobFilesError::Missing { path }
+            | JobFilesError::NoLength { path }
+            | JobFilesError::WrongKind { path, .. }
+            | JobFilesError::NoDirect { path, .. }
+            | JobFilesError::Call { path, .. } => Some(path),
+            JobFilesError::TooManyFiles { .. } | JobFilesError::Stopped => None,
+        }
+    }
+
+    /// The number of the system's error, or the one that comes closest. Source: errno(3).
+    pub fn errno(&self) -> i32 {
+        match self {
+            JobFilesError::Refused(refusal) => refusal.errno(),
+            JobFilesError::Missing { .. } | JobFilesError::NoLength { .. } => libc::ENOENT,
+            JobFilesError::WrongKind { .. } | JobFilesError::NoDirect { .. } => libc::EINVAL,
+            JobFilesError::Call { source, .. } => source.raw_os_error().unwrap_or(libc::EIO),
+            JobFilesError::TooManyFiles { .. } => libc::EMFILE,
+            JobFilesError::Stopped => libc::EINTR,
+        }
+    }
+
     fn call(path: PathBuf, action: &'static str, source: std::io::Error) -> JobFilesError {
         let hint = match source.raw_os_error() {
             Some(libc::ENOSPC | libc::EDQUOT) => "; use a smaller size, or another file system",

@@ -192,8 +192,7 @@ impl Opener for JobOpener {
     fn open(&self, file: u32) -> io::Result<OwnedFd> {
         match self.open_file(file as usize) {
             Ok(opened) => Ok(OwnedFd::from(opened)),
-            Err(JobFilesError::Call { source, .. } | JobFilesError::Refused(Refusal::Io { source, .. })) => Err(source),
-            Err(error) => Err(io::Error::other(error.to_string())),
+            Err(error) => Err(io::Error::from_raw_os_error(error.errno())),
         }
     }
 

@@ -241,11 +241,20 @@ const EIO: i32 = 5;
 /// How a worker that a signal stopped says so.
 const INTERRUPTED: &str = "interrupted";
 
+/// What the system calls an error, without its number.
+fn name_of(errno: i32) -> String {
+    let name = std::io::Error::from_raw_os_error(errno).to_string();
+    name.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
 fn errors(job: &mut Job, workers: &[&WorkerMeasurement]) {
     let first = workers.iter().find_map(|one| one.faults.first());
     let code = first.map_or(EIO, |fault| fault.errno.unwrap_or(EILSEQ));
-    let told =
-        first.map(|fault| format!("file:{}, func={}, error={}", fault.path.display(), fault.op.name(), fault.message));
+    let told = first.map(|fault| {
+        // What keeps a file from being opened may be a long story; the number has a short name.
+        let error = fault.errno.filter(|_| fault.op == OpKind::Open).map_or_else(|| fault.message.clone(), name_of);
+        format!("file:{}, func={}, error={error}", fault.path.display(), fault.op.name())
+    });
     let count: u64 = workers.iter().map(|one| one.fault_count).sum();
     let ended = workers.iter().filter_map(|one| one.ended_by.as_ref()).find(|reason| *reason != INTERRUPTED);
     if let Some(continued) = &mut job.continued {

@@ -12,6 +12,7 @@ use crate::session;
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::lower::{Entropy, lower};
 use plumb_dialects::fio::print::{self, Job, opening_of};
+use plumb_engine::Unopened;
 use plumb_engine::guard::Permissions;
 use plumb_engine::signals::StopSignal;
 use plumb_engine::sim::SimRun;
@@ -64,6 +65,7 @@ pub fn run(fio: &Fio, disk: &mut Disk, common: &Common) -> Result<End, Stopped> 
     if let Some(allow) = &fio.invocation.allow {
         bench.permissions.extend(Permissions::parse(allow));
     }
+    bench.unopened = Unopened::FailsItsJobs;
     let stop = bench.stop;
     let command = command_line();
     let request = RunRequest {
