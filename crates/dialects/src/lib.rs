@@ -22,4 +22,5 @@
 //! assert_eq!(said.jobs[0].direction.bs.read, 4096);
 //! ```
 
+pub mod elbencho;
 pub mod fio;

@@ -4,8 +4,8 @@
 
 use crate::clock::{Clock, Ticks};
 use crate::control::{ControlBlock, FlowWords, WorkerControl};
-use crate::first_done::FirstDone;
 use crate::fault::{FaultLog, ReportCells, Reports};
+use crate::first_done::FirstDone;
 use crate::oplog::OpLog;
 use crate::pacer::{Sharing, Waited, wait_until};
 use crate::plan::{GroupRun, WorkerRules};

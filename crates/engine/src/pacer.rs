@@ -48,6 +48,12 @@ pub(crate) trait Pacer {
     #[inline(always)]
     fn completed(&mut self, _kind: OpKind, _moved: u64, _service_ns: u64, _now: Ticks) {}
 
+    /// Whether what is measured begins anew with the op that is due now. Asked after each [`Due::Now`], and true once.
+    #[inline(always)]
+    fn begins_anew(&mut self) -> bool {
+        false
+    }
+
     /// Why the worker has failed, where the pacer found it so. Asked when its loop is over, however it ended.
     fn failure(&self) -> Option<PaceFailure> {
         None

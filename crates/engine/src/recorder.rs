@@ -12,8 +12,8 @@ use plumb_result::measurement::{Moved, OpMeasurement};
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
+use std::sync::atomic::{AtomicU64, fence};
 
 /// The counts of one distribution of times.
 type Buckets = [AtomicU64; BUCKETS];
@@ -56,6 +56,8 @@ pub(crate) struct WorkerCells {
     used: AtomicU64,
     transactions: AtomicU64,
     errors: AtomicU64,
+    /// How often recording began and ended to begin anew: odd while it is being forgotten what was recorded.
+    edition: AtomicU64,
     start_lag: Sums,
     kinds: [KindWords; OpKind::COUNT],
     buckets: [KindBuckets; OpKind::COUNT],
@@ -64,6 +66,49 @@ pub(crate) struct WorkerCells {
 
 // SAFETY: repr(C), nothing but AtomicU64 and arrays of it.
 unsafe impl Shareable for WorkerCells {}
+
+impl Sums {
+    fn forget(&self) {
+        for cell in [&self.sum_ns, &self.min_complement, &self.max_ns] {
+            cell.store(0, Relaxed);
+        }
+    }
+}
+
+/// Forgets a distribution of times.
+fn forget_times(sums: &Sums, buckets: &Buckets) {
+    // Behind the largest there is nothing, and writing there would give it memory.
+    let used = bucket(sums.max_ns.load(Relaxed));
+    buckets[..=used].iter().for_each(|cell| cell.store(0, Relaxed));
+    sums.forget();
+}
+
+impl WorkerCells {
+    /// Forgets what was recorded, but for errors.
+    fn forget(&self) {
+        self.edition.fetch_add(1, AcqRel);
+        let used = self.used.load(Relaxed);
+        for kind in kinds_of(used) {
+            let (words, buckets) = (&self.kinds[kind as usize], &self.buckets[kind as usize]);
+            forget_times(&words.service, &buckets.service);
+            if used & RESPONSES != 0 {
+                forget_times(&words.response, &buckets.response);
+            }
+            if used & SUBMISSIONS != 0 {
+                forget_times(&words.submission, &buckets.submission);
+                forget_times(&words.completion, &buckets.completion);
+            }
+            for cell in [&words.count, &words.bytes, &words.short] {
+                cell.store(0, Relaxed);
+            }
+        }
+        if used & RESPONSES != 0 {
+            forget_times(&self.start_lag, &self.start_lag_buckets);
+        }
+        self.transactions.store(0, Relaxed);
+        self.edition.fetch_add(1, Release);
+    }
+}
 
 /// The bit of [`WorkerCells::used`] that says that there are response times.
 const RESPONSES: u64 = 1 << 63;
@@ -136,6 +181,12 @@ impl<'a> Recorder<'a> {
         }
     }
 
+    /// What was recorded so far is no part of what is measured.
+    pub(crate) fn begin_anew(&mut self) {
+        self.ramp_transactions += self.cells.transactions.load(Relaxed);
+        self.cells.forget();
+    }
+
     /// An op that completed.
     #[inline(always)]
     pub(crate) fn record(&mut self, kind: OpKind, bytes: u64, service_ns: u64) {
@@ -197,6 +248,8 @@ pub(crate) struct Reading {
     pub(crate) transactions: u64,
     /// Also those in the ramp: what fails there is no measurement, but it is news.
     pub(crate) errors: u64,
+    /// Of another edition, all but the errors was recorded anew.
+    edition: u64,
 }
 
 /// One kind of op in a [`Reading`].
@@ -215,8 +268,24 @@ fn kinds_of(used: u64) -> impl Iterator<Item = OpKind> {
     OpKind::ALL.iter().copied().filter(move |kind| used & (1 << *kind as u64) != 0)
 }
 
+/// So often cells are read that are being forgotten meanwhile. Who forgets may have been killed amid it.
+const READING_TRIALS: u32 = 1000;
+
 impl Reading {
     fn of(cells: &WorkerCells) -> Reading {
+        for _ in 0..READING_TRIALS {
+            let edition = cells.edition.load(Acquire);
+            let reading = Reading::of_edition(cells, edition);
+            fence(Acquire);
+            if edition.is_multiple_of(2) && cells.edition.load(Relaxed) == edition {
+                return reading;
+            }
+            std::thread::yield_now();
+        }
+        Reading::of_edition(cells, cells.edition.load(Acquire))
+    }
+
+    fn of_edition(cells: &WorkerCells, edition: u64) -> Reading {
         let mut kinds = BTreeMap::new();
         let used = cells.used.load(Relaxed);
         let times = |which: u64, sums: &Sums, buckets: &Buckets| match used & which {
@@ -243,11 +312,15 @@ impl Reading {
             start_lag: times(RESPONSES, &cells.start_lag, &cells.start_lag_buckets),
             transactions: cells.transactions.load(Relaxed),
             errors: cells.errors.load(Relaxed),
+            edition,
         }
     }
 
     /// What was recorded since an earlier reading of the same worker.
     pub(crate) fn since(&self, earlier: &Reading) -> Reading {
+        if self.edition != earlier.edition {
+            return Reading { errors: self.errors - earlier.errors, ..self.clone() };
+        }
         let mut kinds = BTreeMap::new();
         for (&kind, now) in &self.kinds {
             let delta = match earlier.kinds.get(&kind) {
@@ -272,6 +345,7 @@ impl Reading {
             },
             transactions: self.transactions - earlier.transactions,
             errors: self.errors - earlier.errors,
+            edition: self.edition,
         }
     }
 
@@ -344,8 +418,9 @@ impl Work {
     /// What was done since an earlier reading.
     pub(crate) fn since(&self, earlier: &Work) -> Work {
         Work {
-            count: self.count - earlier.count,
-            bytes: self.bytes - earlier.bytes,
+            // Less than before: what is measured has begun anew.
+            count: self.count.saturating_sub(earlier.count),
+            bytes: self.bytes.saturating_sub(earlier.bytes),
             service_sum_ns: self.service_sum_ns.wrapping_sub(earlier.service_sum_ns),
         }
     }
@@ -492,6 +567,28 @@ mod tests {
         assert_eq!((service.count(), service.min(), service.max()), (1, Some(1_000_001), Some(1_000_001)));
         assert_eq!(reading.transactions, 2);
         assert_eq!(cells.moved(0), [(OpKind::Read, Moved { count: 1, bytes: 4096 })].into());
+    }
+
+    // Protects: what was recorded for a search is no part of the result, whatever was read of it meanwhile.
+    #[test]
+    fn what_was_recorded_before_it_begins_anew_is_forgotten() {
+        let cells = Cells::new(1, Ramps::None).unwrap();
+        let mut recorder = Recorder::new(cells.worker(0));
+        recorder.record(OpKind::Read, 4096, 1_000_000);
+        recorder.record_response(OpKind::Read, 2_000_000, 1_000);
+        recorder.record_parts(OpKind::Read, 500, 999_500);
+        recorder.count_error();
+        let search = cells.read();
+        recorder.begin_anew();
+        assert_eq!((cells.read()[0].count(), cells.read()[0].errors), (0, 1), "an error is news all the same");
+        recorder.record(OpKind::Read, 512, 77);
+        let reading = &cells.read()[0];
+        let ops = reading.measured();
+        let read = &ops[&OpKind::Read];
+        assert_eq!((read.count, read.bytes, read.service.min(), read.service.max()), (1, 512, Some(77), Some(77)));
+        assert!(read.response.is_none() && read.completion.is_none() && reading.start_lag.is_empty());
+        let since = reading.since(&search[0]);
+        assert_eq!((since.count(), since.bytes(), since.errors), (1, 512, 0));
     }
 
     #[test]

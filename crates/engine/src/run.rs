@@ -40,7 +40,7 @@ pub struct Setting<'a> {
     /// Different in every run, so that no two runs write the same bytes; ops do not depend on it.
     pub content_seed: u64,
     /// Opens the recordings of jobs that replay one.
-    pub recordings: Option<&'a dyn Recordings>,
+    pub recordings: Option<&'static dyn Recordings>,
 }
 
 /// Why a workload could not be run.

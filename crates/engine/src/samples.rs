@@ -58,8 +58,9 @@ impl Sampler {
     pub(crate) fn look(&mut self, memory: &PhaseMemory, now: Ticks) {
         for (number, series) in self.series.iter_mut().enumerate() {
             let Some(series) = series.as_mut().filter(|series| !series.over) else { continue };
-            if series.zero.is_none() {
-                series.zero = memory.control.measured_at(number);
+            let measured_at = memory.control.measured_at(number);
+            if series.zero != measured_at {
+                series.begin(measured_at);
             }
             let Some(zero) = series.zero else { continue };
             let ended_at = memory.reports.worker(number).ended_at.load(Acquire);
@@ -92,6 +93,14 @@ impl Sampler {
 }
 
 impl Series {
+    /// The worker's measured time begins, perhaps anew.
+    fn begin(&mut self, zero: Option<Ticks>) {
+        self.zero = zero;
+        self.covered = 0;
+        self.last.clear();
+        self.samples.clear();
+    }
+
     /// When the piece at hand ends, from the worker's start. A reader that was held up makes a longer piece, and no empty
     /// ones that never were.
     fn due(&self) -> Ticks {
@@ -107,7 +116,14 @@ impl Series {
             .iter()
             .map(|(kind, now)| {
                 let before = before(kind);
-                (*kind, Moved { count: now.count - before.count, bytes: now.bytes - before.bytes })
+                (
+                    *kind,
+                    Moved {
+                        // Less than before: it is about to begin anew.
+                        count: now.count.saturating_sub(before.count),
+                        bytes: now.bytes.saturating_sub(before.bytes),
+                    },
+                )
             })
             .filter(|(_, moved)| moved.count > 0)
             .collect();
@@ -154,5 +170,26 @@ mod tests {
         assert_eq!(samples[4].ops, [(OpKind::Write, Moved { count: 1, bytes: 512 })].into());
         assert_eq!(sampler.next_at(13_000), None, "nobody needs to be woken any more");
         assert!(sampler.of(0).is_empty());
+    }
+
+    // Protects: a worker that begins anew has a series of what it did from then on.
+    #[test]
+    fn a_series_begins_anew_with_what_is_measured() {
+        let (memory, mut sampler) = sampler();
+        memory.control.worker(1).measures_from(5_000);
+        let mut recorder = Recorder::new(memory.cells.worker(1));
+        recorder.record(OpKind::Read, 4096, 10);
+        for now in [5_100, 6_000, 7_000] {
+            sampler.look(&memory, now);
+        }
+        recorder.begin_anew();
+        memory.control.worker(1).measures_from(7_500);
+        recorder.record(OpKind::Read, 512, 10);
+        memory.reports.worker(1).ends_at(8_000);
+        sampler.finish(&memory, 9_000);
+        let samples = sampler.of(1);
+        assert_eq!(samples.len(), 1, "{samples:?}");
+        assert_eq!((samples[0].start_ns, samples[0].length_ns), (0, 500));
+        assert_eq!(samples[0].ops, [(OpKind::Read, Moved { count: 1, bytes: 512 })].into());
     }
 }

@@ -14,14 +14,18 @@ use exit::{End, Stopped};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A link of the name `fio` is fio.
+    // A link of a tool's name is that tool.
     let mut words = std::env::args_os();
     let called = words.next().map(std::path::PathBuf::from).unwrap_or_default();
-    let ended = if called.file_name() == Some("fio".as_ref()) {
-        let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
-        commands::dialect::fio::as_fio(&words, &args::Common::of_environment())
-    } else {
-        run(&Arguments::parse())
+    let words = words.map(|word| word.to_string_lossy().into_owned());
+    let common = args::Common::of_environment;
+    let ended = match called.file_name().and_then(|name| name.to_str()) {
+        Some("fio") => commands::dialect::fio::as_fio(&words.collect::<Vec<_>>(), &common()),
+        Some("elbencho") => {
+            let called = called.to_string_lossy();
+            commands::dialect::elbencho::as_elbencho(&called, &words.collect::<Vec<_>>(), &common())
+        }
+        _ => run(&Arguments::parse()),
     };
     match ended {
         Ok(end) => end.code(),

@@ -4,9 +4,12 @@ use super::content::{JobBytes, JobBytesRequest, JobEnd, Writers};
 use super::files::lock::Locked;
 use super::files::open::JobOpener;
 use super::files::{JobTarget, changes};
-use super::pace::{JobPacerRequest, PacerVisitor, with_job_pacer};
+use super::pace::{JobPacerRequest, KindsDue, PacerVisitor, with_job_pacer};
+use super::plan::{OpsPlan, RecordedPlan};
 use super::process::{self, When};
-use super::plan::OpsPlan;
+use super::replay::{self, ReadingError, Recordings, Replay, ReplayFiles, ReplayOps};
+use super::stream::with_job_source;
+use super::sweep::SweepSource;
 use super::tail::Tail;
 use crate::backend::payload::Payload;
 use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, QueuedBackend, SyncBackend};
@@ -43,6 +46,8 @@ pub(crate) struct JobWorker {
     pub(crate) flow_home: Option<usize>,
     /// Whether other workers of the phase write to its files.
     pub(crate) writers: Writers,
+    /// Opens its recording, where it replays one.
+    pub(crate) recordings: Option<&'static dyn Recordings>,
 }
 
 /// What a job works on.
@@ -136,7 +141,13 @@ impl JobWorker {
         request.hint = self.job.files.hint;
         request.priorities = self.job.process.command_priorities.clone();
         let worker = &*self;
-        with_backend(request, gate, |slots| worker.payload(gate, slots), JobRider { worker, gate, tail, lock_files })
+        let kinds = KindsDue::of(&worker.job);
+        with_backend(
+            request,
+            gate,
+            |slots| worker.payload(gate, slots),
+            JobRider { worker, gate, tail, lock_files, kinds },
+        )
     }
 
     /// Where draws come from that are not the stream's own.
@@ -146,6 +157,25 @@ impl JobWorker {
             JobOps::Recording(_) => StreamId { seed: self.content_seed, phase: 0, worker: 0 },
             JobOps::Sweep(sweep) => StreamId { seed: sweep.seed, phase: 0, worker: sweep.worker_number },
         }
+    }
+
+    /// Opens the recording, and begins to read it.
+    fn replay(&self, plan: &RecordedPlan, gate: &Gate) -> Result<Replay, String> {
+        let recording = &plan.recording;
+        let Some(recordings) = self.recordings else {
+            return Err(format!("{}: nobody here reads recordings", recording.path.display()));
+        };
+        let files = match &self.files {
+            WorkerFiles::Of { target, files } => Some(ReplayFiles {
+                names: files.names.clone(),
+                lengths: target.lengths.to_vec(),
+                kind: target.kind,
+                alignment_bytes: plan.alignment_bytes,
+            }),
+            WorkerFiles::Nothing { .. } => None,
+        };
+        let ops = ReplayOps::open(recordings, recording, files)?;
+        Ok(replay::replay(ops, gate.clock(), recording.speed_percent))
     }
 
     fn bytes(&self, in_flight_max: usize) -> Result<JobBytes, String> {
@@ -194,12 +224,28 @@ struct JobRider<'a> {
     gate: &'a Gate,
     tail: Tail,
     lock_files: Arc<[std::fs::File]>,
+    /// Said by the pacer and asked by the source, where rates decide over a mix.
+    kinds: Option<KindsDue>,
 }
 
 impl Rider for JobRider<'_> {
     fn sync<B: SyncBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
         let worker = self.worker;
-        worker.plan.with_source(SyncVisitor { rider: self, backend })
+        match &worker.plan {
+            OpsPlan::Drawn(plan) => {
+                let kinds = self.kinds.clone();
+                with_job_source(plan, kinds, SyncVisitor { rider: self, backend })
+            }
+            OpsPlan::Swept(plan) => SyncVisitor { rider: self, backend }.visit(SweepSource::new(plan)),
+            OpsPlan::Recorded(plan) => {
+                let Replay { source, pacer, error } = worker.replay(plan, self.gate)?;
+                let run = RunSync { rider: &self, source, backend, reading: Some(error) };
+                match pacer {
+                    Some(pacer) => run.visit(pacer),
+                    None => with_job_pacer(self.pacer_request(), run)?,
+                }
+            }
+        }
     }
 
     fn queued<B: QueuedBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
@@ -211,7 +257,21 @@ impl Rider for JobRider<'_> {
                     .to_owned(),
             );
         }
-        worker.plan.with_source(QueuedVisitor { rider: self, backend })
+        match &worker.plan {
+            OpsPlan::Drawn(plan) => {
+                let kinds = self.kinds.clone();
+                with_job_source(plan, kinds, QueuedVisitor { rider: self, backend })
+            }
+            OpsPlan::Swept(plan) => QueuedVisitor { rider: self, backend }.visit(SweepSource::new(plan)),
+            OpsPlan::Recorded(plan) => {
+                let Replay { source, pacer, error } = worker.replay(plan, self.gate)?;
+                let run = RunQueued { rider: &self, source, backend, reading: Some(error) };
+                match pacer {
+                    Some(pacer) => run.visit(pacer),
+                    None => with_job_pacer(self.pacer_request(), run)?,
+                }
+            }
+        }
     }
 }
 
@@ -227,8 +287,18 @@ impl JobRider<'_> {
             ramp: worker.ramp,
             flow: worker.flow_home.map(|home| self.gate.flow(home)),
             search: &self.gate.report().search,
-            kinds: None,
+            kinds: self.kinds.clone(),
         }
+    }
+
+    /// How the ops ended where they were read: what was wrong with the recording fails the job that came so far.
+    fn read_through(&self, passed: &mut Passed<'_>, ended: Ended, reading: Option<&ReadingError>) -> Ended {
+        let (Ended::Done, Some(text), JobOps::Recording(recording)) =
+            (ended, reading.and_then(ReadingError::text), &self.worker.job.ops)
+        else {
+            return ended;
+        };
+        passed.desk.failed(OpKind::Read, &recording.path, None, &text)
     }
 
     /// What comes behind the last op: flushes inside the worker's time, then what was still being verified.
@@ -264,9 +334,9 @@ impl<B: SyncBackend<Op = BlockOp>> BlockVisitor for SyncVisitor<'_, B> {
         if job.files.lock != FileLock::None {
             let mut inner = self.backend;
             let backend = Locked::new(&mut inner, job.files.lock, rider.lock_files.clone());
-            return with_job_pacer(rider.pacer_request(), RunSync { rider, source, backend })?;
+            return with_job_pacer(rider.pacer_request(), RunSync { rider, source, backend, reading: None })?;
         }
-        with_job_pacer(rider.pacer_request(), RunSync { rider, source, backend: self.backend })?
+        with_job_pacer(rider.pacer_request(), RunSync { rider, source, backend: self.backend, reading: None })?
     }
 }
 
@@ -274,6 +344,8 @@ struct RunSync<'a, S, B> {
     rider: &'a JobRider<'a>,
     source: S,
     backend: B,
+    /// Where errors of reading the ops go, where they are read.
+    reading: Option<ReadingError>,
 }
 
 impl<S: Source<Op = BlockOp>, B: SyncBackend<Op = BlockOp>> PacerVisitor for RunSync<'_, S, B> {
@@ -287,6 +359,7 @@ impl<S: Source<Op = BlockOp>, B: SyncBackend<Op = BlockOp>> PacerVisitor for Run
             Ok(()) => ended,
             Err(unfinished) => passed.desk.unfinished(&unfinished),
         };
+        let ended = self.rider.read_through(&mut passed, ended, self.reading.as_ref());
         Ok(self.rider.conclude(passed, ended, |end| self.backend.conclude(end)))
     }
 }
@@ -301,7 +374,7 @@ impl<B: QueuedBackend<Op = BlockOp>> BlockVisitor for QueuedVisitor<'_, B> {
 
     fn visit<S: Source<Op = BlockOp> + 'static>(self, source: S) -> Result<Ended, String> {
         let rider = &self.rider;
-        with_job_pacer(rider.pacer_request(), RunQueued { rider, source, backend: self.backend })?
+        with_job_pacer(rider.pacer_request(), RunQueued { rider, source, backend: self.backend, reading: None })?
     }
 }
 
@@ -309,6 +382,8 @@ struct RunQueued<'a, S, B> {
     rider: &'a JobRider<'a>,
     source: S,
     backend: B,
+    /// Where errors of reading the ops go, where they are read.
+    reading: Option<ReadingError>,
 }
 
 impl<S: Source<Op = BlockOp>, B: QueuedBackend<Op = BlockOp>> PacerVisitor for RunQueued<'_, S, B> {
@@ -321,6 +396,7 @@ impl<S: Source<Op = BlockOp>, B: QueuedBackend<Op = BlockOp>> PacerVisitor for R
         let queue = self.rider.worker.queue;
         let ended = run_queued(&mut passed.desk, &mut self.source, &mut self.backend, &mut pacer, queue)
             .map_err(|error| format!("{}: {error}", self.backend.name()))?;
+        let ended = self.rider.read_through(&mut passed, ended, self.reading.as_ref());
         let ended = self.rider.conclude(passed, ended, |end| self.backend.conclude(end));
         // Polling is not free: a kernel thread that does it is charged to the worker.
         let helped_ns = self.backend.helpers_cpu_ns().saturating_sub(helped_before_ns);

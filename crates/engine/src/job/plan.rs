@@ -4,26 +4,40 @@ use super::bind::{JobWorker, WorkerFiles};
 use super::content::Writers;
 use super::files::{FileUse, JobTarget};
 use super::pace::flow_home;
-use super::stream::{Handing, JobPlan, JobPlanRequest, with_job_source};
-use super::sweep::{SweepPlan, SweepRequest, SweepSource};
+use super::stream::{Handing, JobPlan, JobPlanRequest};
+use super::sweep::{SweepPlan, SweepRequest};
 use crate::backend::FileKind;
 use crate::bind::BoundBackend;
 use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::run::Setting;
-use crate::source::blocks::BlockVisitor;
 use crate::targets::{OpenTarget, OpenTargets};
-use plumb_workload::job::{FileRange, JobOps, SweepParts};
+use plumb_workload::job::{FileLock, FileRange, JobOps, JobPace, Recording, SweepParts};
 use plumb_workload::{Backend, Bytes, Job, Nanos, Pace, Target, Work, WorkerGroup, Workload};
 use std::sync::Arc;
 
-/// The ops of a job, ready.
+/// The ops of a job, planned.
 #[derive(Debug, Clone)]
 pub(crate) enum OpsPlan {
     /// Drawn as fio draws them.
     Drawn(JobPlan),
     /// Part after part.
     Swept(SweepPlan),
+    /// Read from a recording.
+    Recorded(RecordedPlan),
 }
+
+/// The replay of a recording, planned.
+#[derive(Debug, Clone)]
+pub(crate) struct RecordedPlan {
+    pub(crate) recording: Recording,
+    /// Of the files as they are laid out.
+    lengths: Vec<u64>,
+    /// Offsets and lengths of reads and writes are multiples of this, bytes.
+    pub(crate) alignment_bytes: u64,
+}
+
+/// What is asked of content by the smallest op is asked by a sector where nobody knows the smallest.
+const SECTOR_BYTES: u64 = 512;
 
 impl OpsPlan {
     /// Bytes of the largest op that moves data: the size of a buffer.
@@ -31,14 +45,16 @@ impl OpsPlan {
         match self {
             OpsPlan::Drawn(plan) => plan.largest_block_bytes(),
             OpsPlan::Swept(plan) => plan.block_bytes(),
+            OpsPlan::Recorded(plan) => plan.recording.largest.0.max(1),
         }
     }
 
-    /// Bytes of the smallest op that moves data; what is left at the end of a part may be less.
+    /// Bytes of the smallest op that moves data, as far as that is known; what is left at the end of a part may be less.
     pub(crate) fn smallest_block_bytes(&self) -> u64 {
         match self {
             OpsPlan::Drawn(plan) => plan.smallest_block_bytes(),
             OpsPlan::Swept(plan) => plan.block_bytes(),
+            OpsPlan::Recorded(plan) => plan.recording.largest.0.clamp(1, SECTOR_BYTES.max(plan.alignment_bytes)),
         }
     }
 
@@ -47,16 +63,31 @@ impl OpsPlan {
         match self {
             OpsPlan::Drawn(plan) => plan.working_set_bytes(),
             OpsPlan::Swept(plan) => plan.working_set_bytes(),
+            OpsPlan::Recorded(plan) => plan.lengths.iter().fold(0, |sum: u64, &length| sum.saturating_add(length)),
         }
     }
+}
 
-    /// Makes the source and hands it to `visitor`.
-    pub(crate) fn with_source<V: BlockVisitor>(&self, visitor: V) -> V::Out {
-        match self {
-            OpsPlan::Drawn(plan) => with_job_source(plan, visitor),
-            OpsPlan::Swept(plan) => visitor.visit(SweepSource::new(plan)),
-        }
+/// What a recording cannot be replayed with.
+fn refuse_with_recording(job: &Job, recording: &Recording) -> Result<(), &'static str> {
+    let paced = JobPace { steady: None, ..job.pace.clone() } != JobPace::default();
+    if recording.speed_percent.is_some() && paced {
+        return Err(
+            "recorded times and rates, pauses or goals (`pace`) cannot both be kept; replay as fast as possible \
+                    (`speed-percent` left out, fio's replay_no_stall=1), or leave `pace` out",
+        );
     }
+    if job.verify.is_some() {
+        return Err("what is read in a replay was not written by it, and is not verified; leave `verify` out");
+    }
+    if job.files.lock != FileLock::None {
+        return Err("files are not locked in a replay; leave `lock` (fio's lockfile) out");
+    }
+    if job.files.create_on_open || job.files.unlink_each_loop || job.files.append {
+        return Err("the files of a replay are there from the start to the end; leave `create-on-open`, \
+                    `unlink-each-loop` and `append` out");
+    }
+    Ok(())
 }
 
 /// Plans a job on an open target. What depends on the files as they are is put into the job: where a job that appends
@@ -93,6 +124,11 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
     if let JobOps::Sweep(sweep) = &job.ops {
         let request = SweepRequest { job, sweep, files: lengths.len(), alignment_bytes: alignment };
         return SweepPlan::new(&request).map(OpsPlan::Swept).map_err(|error| seat.error(error));
+    }
+    if let JobOps::Recording(recording) = &job.ops {
+        refuse_with_recording(job, recording).map_err(|reason| seat.error(reason))?;
+        let recording = recording.clone();
+        return Ok(OpsPlan::Recorded(RecordedPlan { recording, lengths, alignment_bytes: alignment }));
     }
     let request = JobPlanRequest {
         job,
@@ -134,6 +170,13 @@ pub(crate) fn worker(
         }
         _ => return Err(seat.error(format!("`{}` has no files for a job; use a `job-files` target", group.target))),
     };
+    let recordings = match (&plan, setting.recordings) {
+        (OpsPlan::Recorded(plan), None) => {
+            let path = plan.recording.path.display();
+            return Err(seat.error(format!("{path}: nobody here reads recordings; use the `plumb` command")));
+        }
+        (_, recordings) => recordings,
+    };
     notes.extend(note.filter(|note| !notes.contains(note)));
     Ok(JobWorker {
         name: seat.group_name(),
@@ -147,6 +190,7 @@ pub(crate) fn worker(
         ramp: Nanos(seat.phase.ramp.0.saturating_add(group.ramp.0)),
         flow_home: flow_home(&seat.phase.workers, seat.group_number),
         writers: writers(seat),
+        recordings,
         job,
     })
 }

@@ -23,8 +23,9 @@ pub trait Source {
         true
     }
 
-    /// Told when the worker's ramp is over: what limits it from here on begins anew.
-    fn ramp_ended(&mut self) {}
+    /// Told when what is measured begins anew, at the end of the worker's ramp or of a search: so do its own limits. The
+    /// op at hand was yielded already and starts afterwards, so that it counts.
+    fn begins_anew(&mut self, _at_hand: Option<&Self::Op>) {}
 
     /// Times through the whole flow so far, for sources that count transactions.
     fn transactions(&self) -> Option<u64> {

@@ -1,6 +1,7 @@
 //! The loops on backends that only pretend.
 
 use super::*;
+use crate::backend::{Completion, QueuedBackend, Slot, Wait};
 use crate::gate::PhaseMemory;
 use crate::op::BlockOp;
 use crate::pacer::Closed;
@@ -20,7 +21,7 @@ impl<I: Iterator<Item = BlockOp>> Source for Given<I> {
         self.ops.next()
     }
 
-    fn ramp_ended(&mut self) {
+    fn begins_anew(&mut self, _at_hand: Option<&BlockOp>) {
         self.ramps_ended += 1;
     }
 }

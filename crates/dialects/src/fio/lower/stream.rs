@@ -52,13 +52,12 @@ fn recording(copy: &mut Copy<'_>, path: &str) -> Recording {
     let replay = &copy.job.replay;
     let skips = |kind: &str| replay.skip.contains(&kind);
     let recording = Recording {
-        path: path.into(),
-        largest: Bytes(0),
         speed_percent: (!replay.no_stall).then_some(replay.time_scale_percent.max(1)),
         scale: replay.scale,
         align: replay.align.map(|align| Bytes(align.into())),
         one_file: replay.redirect.is_some(),
         skip: SkipOps { read: skips("read"), write: skips("write"), trim: skips("trim"), sync: skips("sync") },
+        ..Recording::new(path.into(), Bytes(0))
     };
     if replay.merge_file.is_some() {
         let why =

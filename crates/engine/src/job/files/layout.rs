@@ -128,7 +128,7 @@ impl LaidOut {
             let path = self.paths.path(number);
             if member.job.files.prepare.later {
                 self.called_later(&path, call)?;
-                self.lengths.push(0);
+                self.lengths.push(asked_bytes(files, number).unwrap_or(0));
                 continue;
             }
             match call {

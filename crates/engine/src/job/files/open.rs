@@ -60,7 +60,11 @@ impl JobOpener {
     fn open_path(&self, door: &mut Door, path: &Path) -> Result<File, Refusal> {
         let flags = self.flags();
         if self.access == FileAccess::Read {
-            if self.rules.create_on_open && self.rules.prepare.create && !self.rules.prepare.later && door.look(path)? == Found::Nothing {
+            if self.rules.create_on_open
+                && self.rules.prepare.create
+                && !self.rules.prepare.later
+                && door.look(path)? == Found::Nothing
+            {
                 door.open(path, Create::IfMissing)?;
             }
             return door.open_to_read(path, flags);

@@ -122,6 +122,11 @@ impl Pacer for RatedJob {
     fn due<O: Operation>(&mut self, now: Ticks, op: &O) -> Due {
         if op.paced() { self.rates.due(now, op.kind(), op.length()) } else { Due::Now { intended: now } }
     }
+
+    #[inline(always)]
+    fn completed(&mut self, _kind: OpKind, _moved: u64, _service_ns: u64, now: Ticks) {
+        self.rates.saw(now);
+    }
 }
 
 /// A job with anything that a job can have. `RATED`: it has rates, so that its ops have intended starts.
@@ -241,6 +246,7 @@ impl<const RATED: bool> Pacer for JobPacer<'_, RATED> {
 
     fn completed(&mut self, kind: OpKind, moved: u64, service_ns: u64, now: Ticks) {
         self.in_flight = self.in_flight.saturating_sub(1);
+        self.rates.saw(now);
         let Some(place) = place(kind) else { return };
         if let Some(think) = &mut self.think {
             think.completed();
@@ -267,6 +273,11 @@ impl<const RATED: bool> Pacer for JobPacer<'_, RATED> {
         {
             self.fail(failure);
         }
+    }
+
+    #[inline]
+    fn begins_anew(&mut self) -> bool {
+        self.search.as_mut().is_some_and(DepthSearch::begins_anew)
     }
 
     fn failure(&self) -> Option<PaceFailure> {

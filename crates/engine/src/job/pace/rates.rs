@@ -109,6 +109,14 @@ impl Rates {
         }
     }
 
+    /// It is `now`: the source may ask which kind is due.
+    #[inline]
+    pub(super) fn saw(&self, now: Ticks) {
+        if let Some(kinds) = &self.kinds {
+            kinds.saw(now);
+        }
+    }
+
     /// When the next op of a kind is due, from the origin, in ticks and their fractions.
     #[cfg(test)]
     pub(super) fn next_of(&self, kind: OpKind) -> f64 {
@@ -125,9 +133,7 @@ impl Rates {
     /// Whether an op of this kind may start at `now`; if so, it does.
     #[inline]
     pub(super) fn due(&mut self, now: Ticks, kind: OpKind, length: u64) -> Due {
-        if let Some(kinds) = &self.kinds {
-            kinds.saw(now);
-        }
+        self.saw(now);
         let Some(place) = place(kind) else { return Due::Now { intended: now } };
         let Some(schedule) = &mut self.schedules[place] else { return Due::Now { intended: now } };
         let intended = schedule.next_at();

@@ -62,6 +62,8 @@ pub(super) struct DepthSearch<'a> {
     slow: u64,
     /// The first of these, while one is enough to fail.
     too_slow: Option<TooSlow>,
+    /// The last trial begins with the next op.
+    begins_anew: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +114,14 @@ impl<'a> DepthSearch<'a> {
             ops: 0,
             slow: 0,
             too_slow: None,
+            begins_anew: false,
         }
+    }
+
+    /// Whether the last trial has begun since this was asked last.
+    #[inline]
+    pub(super) fn begins_anew(&mut self) -> bool {
+        std::mem::take(&mut self.begins_anew)
     }
 
     pub(super) fn start(&mut self, at: Ticks) {
@@ -156,6 +165,7 @@ impl<'a> DepthSearch<'a> {
                 AfterDrain::Confirm => {
                     self.begin_window(Stage::Confirming, now);
                     self.words.found_at.store(now, Release);
+                    self.begins_anew = true;
                 }
             }
         }

@@ -4,6 +4,7 @@ use super::history::{AfterTrim, History, Keeping, Piece, Trim};
 use super::machine::{Drawn, Machine, Mark};
 use super::plan::Handing;
 use super::script::{Kind, Mix, Opening, PlannedCover, Script};
+use crate::job::pace::KindsDue;
 use crate::op::{BlockOp, Role};
 use crate::source::Source;
 use plumb_workload::OpKind;
@@ -21,6 +22,8 @@ pub(super) struct General {
     /// The next op waits for those in flight.
     drains: bool,
     loops_left: u64,
+    /// What was done before its limits began.
+    before: Before,
     /// Ops of all loops together.
     most_ops: Option<u64>,
     /// Some op was done in this loop.
@@ -64,6 +67,15 @@ enum Stage {
     Over,
 }
 
+/// What was done when limits began anew.
+#[derive(Debug, Clone, Copy, Default)]
+struct Before {
+    /// Bytes by [`Kind`], read-back left out.
+    bytes: [u64; 3],
+    all_ops: u64,
+    all_bytes: u64,
+}
+
 enum Step {
     Op(BlockOp),
     Again,
@@ -71,13 +83,16 @@ enum Step {
 }
 
 impl General {
-    pub(super) fn new(script: &Arc<Script>) -> General {
-        let machine = Machine::new(script);
+    pub(super) fn new(script: &Arc<Script>, kinds: Option<KindsDue>) -> General {
+        // Draws that depend on the clock cannot be drawn again.
+        let draws_again = kinds.is_none();
+        let dry = script.verifying.is_some_and(|verifying| verifying.only) && script.mix.has(Kind::Write);
+        let machine = Machine::new(script, kinds.filter(|_| !dry));
         let remembers = match script.verifying {
             Some(verifying) if verifying.read_back && script.mix.has(Kind::Write) => {
                 let on_the_way = (verifying.backlog.is_some() && !verifying.only) || script.amid.is_some();
                 let in_order = script.covers() == PlannedCover::Map && !script.may_repeat();
-                if verifying.redraw || (in_order && !on_the_way) {
+                if (draws_again || dry) && (verifying.redraw || (in_order && !on_the_way)) {
                     Remembers::Draws(Box::new(machine.mark()))
                 } else {
                     Remembers::Pieces(History::new(if in_order { Keeping::InOrder } else { Keeping::Sorted }))
@@ -92,7 +107,8 @@ impl General {
             waiting: VecDeque::with_capacity(8),
             drains: false,
             loops_left: limits.loops,
-            most_ops: limits.max_ops.map(|ops| ops.saturating_mul(limits.loops)),
+            before: Before::default(),
+            most_ops: limits.most_ops(),
             any_in_loop: false,
             handed_bytes: 0,
             remembers,
@@ -107,7 +123,8 @@ impl General {
     /// Whether enough bytes or ops were moved, over all loops.
     fn is_enough(&self) -> bool {
         let limits = &self.script.limits;
-        let [read, write, trim] = self.machine.counts.bytes;
+        let done = self.machine.counts.bytes;
+        let [read, write, trim] = std::array::from_fn(|kind: usize| done[kind].saturating_sub(self.before.bytes[kind]));
         let moved = match self.script.mix {
             Mix::ReadWrite(_) => read + write,
             Mix::Only(Kind::Read) => read,
@@ -118,7 +135,7 @@ impl General {
     }
 
     fn is_enough_ops(&self) -> bool {
-        self.most_ops.is_some_and(|most| self.machine.counts.all_ops >= most)
+        self.most_ops.is_some_and(|most| self.machine.counts.all_ops.saturating_sub(self.before.all_ops) >= most)
     }
 
     /// Whether another loop follows: so many as were asked for, and more where fewer bytes were moved than asked for.
@@ -134,7 +151,8 @@ impl General {
         let counts = &self.machine.counts;
         limits.bytes().is_some_and(|bytes| {
             !self.is_enough_ops()
-                && bytes.saturating_sub(counts.all_bytes) >= self.script.largest().max(1)
+                && bytes.saturating_sub(counts.all_bytes.saturating_sub(self.before.all_bytes))
+                    >= self.script.largest().max(1)
                 && (limits.io_bytes.is_some() || !self.machine.all_done())
         })
     }
@@ -528,6 +546,30 @@ impl Source for General {
                 return op;
             }
         }
+    }
+
+    fn begins_anew(&mut self, at_hand: Option<&BlockOp>) {
+        let counts = match (self.stage, &self.remembers) {
+            // The machine's own are those of long ago.
+            (Stage::Redraw { .. }, Remembers::Draws(end)) => &end.counts,
+            _ => &self.machine.counts,
+        };
+        self.before = Before { bytes: counts.bytes, all_ops: counts.all_ops, all_bytes: counts.all_bytes };
+        self.handed_bytes = 0;
+        if let Some(op) = at_hand
+            && let Some(kind) = Kind::of(op.kind)
+        {
+            let length = u64::from(op.length);
+            self.before.all_ops = self.before.all_ops.saturating_sub(1);
+            self.before.all_bytes = self.before.all_bytes.saturating_sub(length);
+            self.handed_bytes = length;
+            if op.role == Role::Load || !self.script.mix.has(Kind::Write) {
+                let bytes = &mut self.before.bytes[kind as usize];
+                *bytes = bytes.saturating_sub(length);
+            }
+        }
+        self.loops_left = self.script.limits.loops;
+        self.most_ops = self.script.limits.most_ops();
     }
 
     fn failed(&mut self, op: &BlockOp) {

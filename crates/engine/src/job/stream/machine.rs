@@ -7,6 +7,7 @@ use super::cover::{Map, Register};
 use super::curve::Peaked;
 use super::draws::{Taus, Taus88};
 use super::script::{Kind, Mix, Opening, Part, PlannedCover, Script};
+use crate::job::pace::KindsDue;
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::job::FileChoice;
@@ -182,6 +183,8 @@ pub(super) struct Machine {
     pub(super) counts: Counts,
     pub(super) files: Box<[File]>,
     opening: Opening,
+    /// Which kind of a mix is due, where rates decide over it.
+    kinds: Option<KindsDue>,
     /// Nothing is told: what is drawn was done before.
     pub(super) muted: bool,
     /// Files opened and closed since this was last emptied.
@@ -189,7 +192,7 @@ pub(super) struct Machine {
 }
 
 impl Machine {
-    pub(super) fn new(script: &Script) -> Machine {
+    pub(super) fn new(script: &Script, kinds: Option<KindsDue>) -> Machine {
         let files = script.parts.iter().enumerate().map(|(number, part)| File {
             part: *part,
             start: part.start,
@@ -229,6 +232,7 @@ impl Machine {
             },
             files: files.collect(),
             opening: script.opening,
+            kinds: kinds.filter(|_| matches!(script.mix, Mix::ReadWrite(percent) if (1..100).contains(&percent))),
             muted: false,
             told: VecDeque::new(),
         }
@@ -515,6 +519,13 @@ impl Machine {
                 counts.mix_until = counts.ops[counts.mix_kind as usize].wrapping_mul(others) / 100;
             }
             counts.mix_kind = drawn;
+        }
+        if let Some(kinds) = &self.kinds {
+            let due = match counts.mix_kind {
+                Kind::Read => kinds.choose(OpKind::Read, OpKind::Write),
+                _ => kinds.choose(OpKind::Write, OpKind::Read),
+            };
+            counts.mix_kind = if due == OpKind::Read { Kind::Read } else { Kind::Write };
         }
         counts.mix_kind
     }

@@ -13,7 +13,8 @@
 //!   taken, beginning again at the first; a block counts as the smallest size, an op of a larger size ends before the
 //!   first used block. Alignment apart from the smallest size, and every law but the uniform, switch the map off.
 //! * **A mix** draws a read or a write; after a change the new kind goes on without draws until it has had its share of
-//!   what the other had.
+//!   what the other had. Where one of them has a rate, the kind that is due comes in place of one that is not, and draws
+//!   depend on the clock.
 //! * **Flushes** come when the number of writes is a multiple of the interval, on the file that is *next*, and come again
 //!   after each read until the next write. They do not wait for ops in flight, as fio's do not (under libaio and
 //!   io_uring); those at the end of a loop do. `sync_file_range` of a file in which nothing was written since its last
@@ -42,7 +43,7 @@
 //! * A flush is not repeated while it is in flight; fio's io_uring engine fills its queue with flushes.
 //! * With `verify.redraw` and seeds that go on from loop to loop, what was drawn is drawn again; fio draws other ops.
 //! * `verify.only` reads back at the end, whatever the backlog; fio passes over what its backlog took.
-//! * Rates switch no mix between reads and writes: what is drawn depends on no clock.
+//! * `verify.only` draws a mix without a look at its rates, since what it draws is not done.
 //! * A list of zones or blocks that does not fit its file is refused before the start.
 #![cfg_attr(not(test), expect(dead_code, unused_imports, reason = "the binding of jobs comes with their files"))]
 
@@ -61,6 +62,7 @@ mod sizes;
 
 pub use plan::{Handing, JobPlan, JobPlanError, JobPlanRequest};
 
+use super::pace::KindsDue;
 use crate::source::blocks::BlockVisitor;
 use general::General;
 use plain::Shortcut;
@@ -69,12 +71,14 @@ use plain::Shortcut;
 ///
 /// The visitor is compiled four times: for sequential, random and covering ops of one size and kind on one file, which
 /// are what the fastest storage is measured with; and for everything else.
-pub fn with_job_source<V: BlockVisitor>(plan: &JobPlan, visitor: V) -> V::Out {
+///
+/// Where rates decide over a mix of reads and writes, `kinds` says which kind is due.
+pub(crate) fn with_job_source<V: BlockVisitor>(plan: &JobPlan, kinds: Option<KindsDue>, visitor: V) -> V::Out {
     match Shortcut::of(&plan.script) {
         Some(Shortcut::Upwards(short)) => visitor.visit(short.source(short.upwards())),
         Some(Shortcut::Anywhere(short)) => visitor.visit(short.source(short.anywhere())),
         Some(Shortcut::Once(short)) => visitor.visit(short.source(short.once())),
-        None => visitor.visit(General::new(&plan.script)),
+        None => visitor.visit(General::new(&plan.script, kinds)),
     }
 }
 

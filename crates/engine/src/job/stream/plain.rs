@@ -63,6 +63,12 @@ struct Loops {
     /// Further loops follow even where a loop came to its end.
     beyond_end: bool,
     done_ops: u64,
+    /// Ops of the loop at hand, but for those before the limits began anew.
+    ops: u64,
+    /// These.
+    ops_before: u64,
+    /// Loops that were asked for; `None` without end.
+    asked: Option<u64>,
     ended: Ended,
     first: bool,
 }
@@ -82,13 +88,31 @@ impl Loops {
             }
             Some(left) => *left -= 1,
         }
+        self.ops_before = 0;
+        self.lasts();
+        (self.ops > 0).then_some(self.ops)
+    }
+
+    /// How long the loop at hand lasts.
+    fn lasts(&mut self) {
         let by_limits = (self.enough_ops - self.done_ops).min(self.handed_ops);
-        let blocks = self.blocks.unwrap_or(u64::MAX);
+        let blocks = self.blocks.map_or(u64::MAX, |blocks| blocks - self.ops_before);
         // At the end of its blocks, a loop finds out by asking for one more.
         self.ended = if blocks < by_limits { Ended::AtTheEnd } else { Ended::Early };
-        let ops = blocks.min(by_limits);
-        self.done_ops += ops;
-        (ops > 0).then_some(ops)
+        self.ops = blocks.min(by_limits);
+        self.done_ops += self.ops;
+    }
+
+    /// The limits begin anew amid a loop of which so many ops are left to be yielded; so many are left from now on.
+    fn begin_anew(&mut self, left: u64, at_hand: u64) -> u64 {
+        if self.first {
+            return left;
+        }
+        self.ops_before += self.ops - left - at_hand;
+        self.left = self.asked;
+        self.done_ops = 0;
+        self.lasts();
+        self.ops.saturating_sub(at_hand)
     }
 }
 
@@ -117,6 +141,10 @@ impl<P: Places> Source for Plain<P> {
         self.left -= 1;
         let place = self.places.next();
         Some(BlockOp::load(self.kind, 0, self.start + place, self.size))
+    }
+
+    fn begins_anew(&mut self, at_hand: Option<&BlockOp>) {
+        self.left = self.loops.begin_anew(self.left, u64::from(at_hand.is_some()));
     }
 }
 
@@ -197,6 +225,9 @@ impl Short<'_> {
             bytes: limits.bytes(),
             beyond_end: limits.io_bytes.is_some(),
             done_ops: 0,
+            ops: 0,
+            ops_before: 0,
+            asked: (!until_time).then_some(limits.loops),
             ended: Ended::Early,
             first: true,
         };

@@ -25,6 +25,11 @@ impl Kind {
             Kind::Trim => OpKind::Trim,
         }
     }
+
+    /// `None` for ops that move no data.
+    pub(super) fn of(op: OpKind) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.op() == op)
+    }
 }
 
 /// The three values of a [`ByKind`], in the order of [`Kind`].
@@ -183,6 +188,11 @@ pub(super) struct Limits {
 }
 
 impl Limits {
+    /// Ops of all loops; `None` without end.
+    pub(super) fn most_ops(&self) -> Option<u64> {
+        self.max_ops.map(|ops| ops.saturating_mul(self.loops))
+    }
+
     /// Bytes of one loop; `None` without end.
     pub(super) fn bytes(&self) -> Option<u64> {
         match self.io_bytes {

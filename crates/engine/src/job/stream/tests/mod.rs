@@ -84,6 +84,6 @@ pub(super) fn plan(job: &Job, file_lengths: &[u64], handing: Handing) -> Result<
 
 /// The first ops of a plan, at most so many, by the long way.
 pub(super) fn ops(plan: &JobPlan, most: usize) -> Vec<BlockOp> {
-    let mut source = General::new(&plan.script);
+    let mut source = General::new(&plan.script, None);
     std::iter::from_fn(|| source.next()).take(most).collect()
 }

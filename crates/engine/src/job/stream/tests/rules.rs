@@ -19,6 +19,25 @@ impl BlockVisitor for Take {
     }
 }
 
+/// Takes ops of a source whose limits begin anew after so many, of which the last may still wait for its start.
+struct TakeAnew {
+    at: usize,
+    waits: bool,
+}
+
+impl BlockVisitor for TakeAnew {
+    type Out = Vec<BlockOp>;
+
+    fn visit<S: Source<Op = BlockOp> + 'static>(self, mut source: S) -> Vec<BlockOp> {
+        let mut ops: Vec<BlockOp> = std::iter::from_fn(|| source.next()).take(self.at).collect();
+        if ops.len() == self.at {
+            source.begins_anew(ops.last().filter(|_| self.waits));
+            ops.extend(std::iter::from_fn(|| source.next()).take(2000));
+        }
+        ops
+    }
+}
+
 fn does() -> impl Strategy<Value = Does> {
     prop_oneof![
         Just(Does::Read),
@@ -118,7 +137,31 @@ proptest! {
         let file = stream.ranges[0].start.0 + stream.ranges[0].length.0 + behind;
         let plan = plan(&job(stream), &[file], handing);
         let plan = plan.expect("a plan");
-        prop_assert_eq!(with_job_source(&plan, Take(3000)), ops(&plan, 3000));
+        prop_assert_eq!(with_job_source(&plan, None, Take(3000)), ops(&plan, 3000));
+    }
+
+    /// Limits that begin anew amid a loop leave the draws alone, and the short way is the long way then too.
+    #[test]
+    fn limits_begin_anew(stream in simple(), handing in handing(), at in 1..400usize, waits in any::<bool>()) {
+        let file = stream.ranges[0].start.0 + stream.ranges[0].length.0;
+        let (size, is_trim) = (stream.sizes.read.largest().0, stream.trims);
+        let bytes = stream.io_bytes;
+        let plan = plan(&job(stream.clone()), &[file], handing).expect("a plan");
+        let whole = with_job_source(&plan, None, Take(3000));
+        let anew = with_job_source(&plan, None, TakeAnew { at, waits });
+        prop_assert_eq!(&anew, &TakeAnew { at, waits }.visit(General::new(&plan.script, None)));
+        let before = at.min(whole.len());
+        prop_assert_eq!(&anew[..before], &whole[..before]);
+        let counted = anew.len() - before + usize::from(waits && before == at);
+        if let (Some(bytes), false, false) = (bytes, stream.repeat_until_time, is_trim)
+            && before == at && whole.len() > at && stream.max_ops.is_none() && counted < 2000
+        {
+            prop_assert!(counted as u64 * size + size > bytes.0, "{counted} ops of {size} of {bytes:?}");
+            prop_assert!((counted as u64 - 1) * size < bytes.0 * stream.loops, "{counted} ops of {size} of {bytes:?}");
+        }
+        if let (Some(ops), false) = (stream.max_ops, stream.repeat_until_time) {
+            prop_assert!(before < at || counted as u64 <= ops * stream.loops);
+        }
     }
 
     /// No op lies outside its file or before its part, and the same plan gives the same ops.
@@ -151,7 +194,7 @@ proptest! {
         let plan = plan(&job(stream), &[blocks * 4096], Handing::Inline);
         // Some seeds are the one state that a register cannot leave.
         if let Ok(plan) = plan {
-            let found = with_job_source(&plan, Take(usize::MAX));
+            let found = with_job_source(&plan, None, Take(usize::MAX));
             prop_assert_eq!(found.len() as u64, blocks * loops);
             for pass in found.chunks(blocks as usize) {
                 let mut seen = vec![false; blocks as usize];
@@ -242,7 +285,7 @@ fn a_write_that_failed_is_not_read_back() {
         let mut verified = job(Stream { coverage, ..stream(Does::Write, random()) });
         verified.verify = Some(fio::verify());
         let plan = plan(&verified, &[MIB], Handing::Inline).expect("a plan");
-        let mut source = General::new(&plan.script);
+        let mut source = General::new(&plan.script, None);
         let lost = source.next().expect("a write");
         source.failed(&lost);
         let rest: Vec<BlockOp> = std::iter::from_fn(|| source.next()).collect();

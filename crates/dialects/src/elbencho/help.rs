@@ -1,0 +1,53 @@
+//! `--help` and `--help-all`, from the table of options.
+
+use super::VERSION;
+use super::options::{OPTIONS, Opt, Support, Takes};
+
+/// What most people want.
+const FIRST: &[&str] = &[
+    "block", "csvfile", "deldirs", "delfiles", "direct", "dirs", "files", "iodepth", "lat", "mkdirs", "rand", "read",
+    "size", "stat", "threads", "timelimit", "verify", "write",
+];
+
+const USAGE: &str = "Usage: elbencho [OPTIONS] PATH [MORE_PATHS]\n\n";
+
+/// The most important options.
+pub fn short() -> String {
+    let chosen = OPTIONS.iter().filter(|option| FIRST.contains(&option.name));
+    format!("{USAGE}{}\n--help-all tells all options.\n", lines(chosen))
+}
+
+/// All options; those that cannot be used with the reason.
+pub fn all() -> String {
+    let (works, not): (Vec<&Opt>, Vec<&Opt>) = OPTIONS.iter().partition(|option| option.support == Support::Works);
+    let (s3, rest): (Vec<&Opt>, Vec<&Opt>) = not.into_iter().partition(|option| option.name.starts_with("s3"));
+    let s3_names: Vec<String> = s3.iter().map(|option| format!("--{}", option.name)).collect();
+    format!(
+        "{USAGE}{}\nNot here, and refused by name:\n{}\n  And, because object storage is not what Plumb measures:\n  {}\n",
+        lines(works.into_iter()),
+        lines(rest.into_iter()),
+        s3_names.join(" "),
+    )
+}
+
+/// The version.
+pub fn version() -> String {
+    format!("elbencho's language {VERSION}, as Plumb speaks it\n")
+}
+
+fn lines<'a>(options: impl Iterator<Item = &'a Opt>) -> String {
+    let mut text = String::new();
+    for option in options {
+        let letter = option.letter.map_or(String::new(), |letter| format!("-{letter} [ --{} ]", option.name));
+        let name = if letter.is_empty() { format!("--{}", option.name) } else { letter };
+        let value = if option.takes == Takes::Nothing { "" } else { " VALUE" };
+        let default = if option.default.is_empty() { String::new() } else { format!(" (Default: {})", option.default) };
+        let why = match option.support {
+            Support::Works => String::new(),
+            Support::NotYet(why) => format!(" Not yet: {why}."),
+            Support::Never(why) => format!(" Never, because {why}."),
+        };
+        text.push_str(&format!("  {:<24}{}{default}{why}\n", format!("{name}{value}"), option.what));
+    }
+    text
+}

@@ -1,0 +1,187 @@
+//! Sizes and kinds of paths: what is resolved before any thread has its share.
+
+use super::{Found, LowerError, Places, error};
+use crate::elbencho::settings::Settings;
+
+/// What the paths are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PathType {
+    /// Directories.
+    Directory,
+    /// Files.
+    File,
+    /// Block devices.
+    Device,
+}
+
+impl PathType {
+    /// As elbencho prints it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            PathType::Directory => "dir",
+            PathType::File => "file",
+            PathType::Device => "blockdev",
+        }
+    }
+}
+
+/// Sizes and kinds, resolved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Geometry {
+    /// What all paths are.
+    pub path_type: PathType,
+    /// Bytes of each file or device.
+    pub file_bytes: u64,
+    /// Bytes of an op.
+    pub block_bytes: u64,
+    /// Bytes at random offsets, of all threads together.
+    pub random_bytes: u64,
+    /// Random offsets are no multiples of the block.
+    pub unaligned: bool,
+}
+
+/// The smallest alignment of direct I/O, bytes.
+const SECTOR: u64 = 512;
+
+pub(super) fn geometry(
+    settings: &Settings,
+    places: &mut dyn Places,
+    notes: &mut Vec<String>,
+) -> Result<Geometry, LowerError> {
+    let found: Vec<Found> = settings.paths.iter().map(|path| places.look(path)).collect();
+    let path_type = path_type(settings, &found)?;
+    let phases = settings.phases;
+    let moves = phases.write || phases.read;
+    let mut file_bytes = settings.size;
+    if path_type != PathType::Directory {
+        for (path, found) in settings.paths.iter().zip(&found) {
+            check_size(settings, path, *found, &mut file_bytes, notes)?;
+        }
+    }
+    if path_type == PathType::Directory && settings.mmap && moves {
+        return error("--mmap: not yet in directories; name files or devices");
+    }
+    if settings.block == 0 && file_bytes > 0 && moves {
+        return error("--block is 0; give the bytes of one op, such as -b 1m");
+    }
+    let block_bytes = settings.block.min(file_bytes);
+    if (settings.direct || settings.rand || settings.strided)
+        && moves
+        && block_bytes > 0
+        && !file_bytes.is_multiple_of(block_bytes)
+    {
+        let whole = file_bytes - file_bytes % block_bytes;
+        notes.push(format!(
+            "direct, random and strided I/O need whole blocks: the file size of {file_bytes} becomes {whole}"
+        ));
+        file_bytes = whole;
+    }
+    let unaligned = settings.rand_unaligned && settings.rand && !settings.direct;
+    if settings.direct && moves && !block_bytes.is_multiple_of(SECTOR) {
+        return error(format!(
+            "direct I/O needs blocks that are multiples of {SECTOR} bytes, and {block_bytes} is none; use another --block"
+        ));
+    }
+    let mut random_bytes = settings.rand_amount;
+    if path_type == PathType::Directory {
+        if settings.strided {
+            return error("--strided shares the blocks of files or devices; name those rather than a directory");
+        }
+    } else if moves {
+        let threads = u64::from(settings.threads);
+        let blocks = file_bytes.div_ceil(block_bytes.max(1)).saturating_mul(settings.paths.len() as u64);
+        if blocks < threads {
+            return error(format!(
+                "{blocks} blocks of {block_bytes} bytes are not enough for {threads} threads; use a larger --size, smaller \
+                 blocks or fewer threads"
+            ));
+        }
+        if settings.rand {
+            if random_bytes == 0 {
+                random_bytes = file_bytes.saturating_mul(settings.paths.len() as u64);
+            }
+            let round = block_bytes.saturating_mul(threads);
+            if random_bytes < round && !settings.infinite {
+                return error(format!(
+                    "--randamount of {random_bytes} bytes is less than one block for each thread; use {round} at least"
+                ));
+            }
+            if !unaligned && !random_bytes.is_multiple_of(round) {
+                let whole = random_bytes - random_bytes % round;
+                notes.push(format!(
+                    "threads move whole blocks at random offsets: the amount of {random_bytes} bytes becomes {whole}"
+                ));
+                random_bytes = whole;
+            }
+        }
+    }
+    Ok(Geometry { path_type, file_bytes, block_bytes, random_bytes, unaligned })
+}
+
+fn path_type(settings: &Settings, found: &[Found]) -> Result<PathType, LowerError> {
+    let phases = settings.phases;
+    let of = |found: &Found| match found {
+        Found::Directory => PathType::Directory,
+        Found::Device { .. } => PathType::Device,
+        Found::Absent | Found::File { .. } | Found::Other => PathType::File,
+    };
+    let Some(first) = found.first().map(of) else { return error("no benchmark path is given") };
+    for (path, found) in settings.paths.iter().zip(found) {
+        if of(found) != first {
+            return error(format!(
+                "{path} is another kind of path than {}; name only directories, only files or only devices",
+                settings.paths[0]
+            ));
+        }
+        if path.starts_with("/dev/") && matches!(found, Found::Absent | Found::Directory) {
+            return error(format!("{path} is no device that is there; nothing is made below /dev"));
+        }
+    }
+    if first != PathType::Directory && (phases.mkdirs || phases.deldirs) {
+        return error(
+            "--mkdirs and --deldirs need a directory as benchmark path; make it first, or leave the options out",
+        );
+    }
+    if first != PathType::Directory && phases.stat {
+        return error("--stat needs a directory as benchmark path; make it first, or leave the option out");
+    }
+    if first == PathType::Device && phases.delfiles {
+        return error("--delfiles: a block device cannot be removed; leave the option out");
+    }
+    Ok(first)
+}
+
+/// The size of a file or device: as said, or as it is.
+fn check_size(
+    settings: &Settings,
+    path: &str,
+    found: Found,
+    file_bytes: &mut u64,
+    notes: &mut Vec<String>,
+) -> Result<(), LowerError> {
+    let phases = settings.phases;
+    let there = match found {
+        Found::File { bytes } | Found::Device { bytes } => bytes,
+        _ => 0,
+    };
+    if !phases.read && !phases.write {
+        return Ok(());
+    }
+    if *file_bytes == 0 {
+        if there == 0 {
+            return error(format!("{path} has no bytes, and nothing says how many it is to have; give --size"));
+        }
+        notes.push(format!("the size is that of {path}: {there} bytes"));
+        *file_bytes = there;
+    }
+    let short = there < *file_bytes;
+    match found {
+        Found::Device { .. } if short => {
+            error(format!("{path} has {there} bytes, fewer than the {file_bytes} of --size; use a smaller --size"))
+        }
+        Found::File { .. } | Found::Absent if short && !phases.write => error(format!(
+            "{path} has {there} bytes, fewer than the {file_bytes} of --size; write it first (-w), or use a smaller --size"
+        )),
+        _ => Ok(()),
+    }
+}

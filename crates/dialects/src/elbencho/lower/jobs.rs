@@ -1,0 +1,385 @@
+//! The share of one thread in one phase.
+
+use super::geometry::{Geometry, PathType};
+use super::{LowerError, PhaseKind, Places, error, names};
+use crate::elbencho::settings::{Rwmix, Settings};
+use plumb_workload::job::{
+    AccessHint, AfterWrite, Allocation, AtOpen, ByKind, FilePart, FileRules, JobContent, JobFiles, JobOps, JobPace, Names,
+    NodeMemory, PatternPiece, PrepareFiles, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts, VerifyMethod, VerifyRules,
+    VerifyState,
+};
+use plumb_workload::{Backend, Bytes, FileCall, Job, OpKind, PerSecond, WorkerGroup};
+use std::path::PathBuf;
+
+/// Error numbers of errno(3), the same on all Linux systems.
+const ENOENT: i32 = 2;
+const EEXIST: i32 = 17;
+
+/// What one thread does in one phase.
+pub(super) struct Share {
+    /// Nothing where it has nothing to do.
+    pub(super) work: Option<ShareWork>,
+    pub(super) rank_dirs: u32,
+    pub(super) entries: u64,
+    pub(super) bytes: u64,
+}
+
+pub(super) struct ShareWork {
+    pub(super) target_name: String,
+    pub(super) files: JobFiles,
+    pub(super) job: Job,
+    pub(super) backend: Backend,
+    pub(super) depth: u32,
+}
+
+/// The share of a thread, counted from 0.
+pub(super) fn share(settings: &Settings, geometry: &Geometry, kind: PhaseKind, thread: u32) -> Share {
+    let rank = settings.rank_offset + thread;
+    match (geometry.path_type, kind) {
+        (PathType::Directory, PhaseKind::MkDirs | PhaseKind::RmDirs) => directories(settings, kind, rank),
+        (PathType::Directory, PhaseKind::Stat | PhaseKind::RmFiles) => calls(settings, geometry, kind, rank),
+        (PathType::Directory, _) => own_files(settings, geometry, kind, rank, thread),
+        (_, PhaseKind::RmFiles) => remove_files(settings, geometry, rank),
+        _ => shared_files(settings, geometry, kind, rank, thread),
+    }
+}
+
+const NOTHING: Share = Share { work: None, rank_dirs: 0, entries: 0, bytes: 0 };
+
+fn directories(settings: &Settings, kind: PhaseKind, rank: u32) -> Share {
+    if settings.dirs == 0 {
+        return NOTHING;
+    }
+    let (ranks, own) = names::directories(settings, rank);
+    let (rank_dirs, entries) = (ranks.len() as u32, own.len() as u64);
+    let makes = kind == PhaseKind::MkDirs;
+    let (target, paths): (_, Vec<PathBuf>) = if makes {
+        (format!("new-directories-of-r{rank}"), ranks.into_iter().chain(own).collect())
+    } else {
+        (format!("directories-of-r{rank}"), own.into_iter().chain(ranks).collect())
+    };
+    let call = if makes { FileCall::Mkdir } else { FileCall::Rmdir };
+    // Threads that share directories find some of them made, or removed, already.
+    let passes_over = match makes {
+        true => Some(EEXIST),
+        false => (settings.dirsharing || settings.no_delete_errors).then_some(ENOENT),
+    };
+    let op = if makes { OpKind::Mkdir } else { OpKind::Rmdir };
+    let mut work = call_work(settings, Names::Made(paths), target, call, op, passes_over, rank);
+    // So that directories of ranks can be told from the others.
+    work.job.log_ops = true;
+    Share { work: Some(work), rank_dirs, entries, bytes: 0 }
+}
+
+fn calls(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u32) -> Share {
+    let Some(files) = names::files(settings, rank) else { return NOTHING };
+    let entries = files.count() as u64;
+    let (call, op, passes_over) = match kind {
+        PhaseKind::Stat => (FileCall::Stat, OpKind::Stat, None),
+        _ => (FileCall::Unlink, OpKind::Unlink, settings.no_delete_errors.then_some(ENOENT)),
+    };
+    let mut work = call_work(settings, files, format!("files-of-r{rank}"), call, op, passes_over, rank);
+    work.files.lengths = vec![Bytes(geometry.file_bytes)];
+    Share { work: Some(work), rank_dirs: 0, entries, bytes: 0 }
+}
+
+/// All threads remove all files, each from another one on.
+fn remove_files(settings: &Settings, geometry: &Geometry, rank: u32) -> Share {
+    let count = settings.paths.len();
+    let said = Names::Said(settings.paths.iter().map(PathBuf::from).collect());
+    let mut work =
+        call_work(settings, said, "paths".to_owned(), FileCall::Unlink, OpKind::Unlink, Some(ENOENT), rank);
+    work.files.lengths = vec![Bytes(geometry.file_bytes)];
+    let part = |at: usize| FilePart {
+        file: ((rank as usize + at) % count) as u32,
+        start: Bytes(0),
+        length: Bytes(0),
+    };
+    if let JobOps::Sweep(sweep) = &mut work.job.ops {
+        sweep.parts = SweepParts::Said((0..count).map(part).collect());
+    }
+    Share { work: Some(work), rank_dirs: 0, entries: count as u64, bytes: 0 }
+}
+
+fn call_work(
+    settings: &Settings,
+    names: Names,
+    target_name: String,
+    call: FileCall,
+    kind: OpKind,
+    passes_over_errno: Option<i32>,
+    rank: u32,
+) -> ShareWork {
+    let sweep = Sweep {
+        does: SweepOps::Call { kind, passes_over_errno },
+        parts: SweepParts::Files { lengths: vec![Bytes(0)] },
+        order: SweepOrder::Forward,
+        block: Bytes(512),
+        random_bytes: None,
+        repeat: settings.infinite,
+        seed: 0,
+        worker_number: rank + 1,
+    };
+    let mut job = Job::new(JobOps::Sweep(Box::new(sweep)));
+    job.files = FileRules { prepare: LATER, drop_cached: false, ..FileRules::default() };
+    job.log_ops = settings.output.ops_log.is_some();
+    ShareWork { target_name, files: JobFiles { names, lengths: Vec::new() }, job, backend: Backend::Files(call), depth: 1 }
+}
+
+/// What an earlier phase makes is not there yet.
+const LATER: PrepareFiles = PrepareFiles {
+    create: false,
+    write: false,
+    allocation: Allocation::None,
+    flush: false,
+    one_at_a_time: true,
+    later: true,
+};
+
+/// Whether a thread reads, where others write.
+fn reads_instead(settings: &Settings, kind: PhaseKind, thread: u32) -> bool {
+    kind == PhaseKind::Write && matches!(settings.rwmix, Rwmix::Threads(threads) if thread < threads)
+}
+
+/// The files of one thread, one after another.
+fn own_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u32, thread: u32) -> Share {
+    let Some(files) = names::files(settings, rank) else { return NOTHING };
+    let entries = files.count() as u64;
+    let parts = SweepParts::Files { lengths: vec![Bytes(geometry.file_bytes)] };
+    let order = match (settings.rand, settings.backward) {
+        (true, _) => SweepOrder::Random(draw(settings, geometry, kind)),
+        (_, true) => SweepOrder::Backward,
+        _ => SweepOrder::Forward,
+    };
+    let lengths = vec![Bytes(geometry.file_bytes)];
+    let mut work = data_work(settings, geometry, kind, rank, thread, parts, order, JobFiles { names: files, lengths });
+    work.target_name = format!("files-of-r{rank}");
+    let writes = !matches!(sweep_does(settings, kind, rank, thread), SweepOps::Read);
+    work.job.files.create_on_open = true;
+    work.job.files.prepare = PrepareFiles { create: writes, ..LATER };
+    // An entry's time is that from opening a file to closing it.
+    let output = &settings.output;
+    work.job.log_ops |= output.latency || output.histogram || output.percentiles.is_some();
+    // Entries that are read are told from those that are written by their threads.
+    work.job.log_ops |= matches!(settings.rwmix, Rwmix::Threads(_)) && kind == PhaseKind::Write;
+    Share { work: Some(work), rank_dirs: 0, entries, bytes: entries.saturating_mul(geometry.file_bytes) }
+}
+
+fn draw(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> SweepDraw {
+    match kind {
+        _ if geometry.unaligned => SweepDraw::Unaligned,
+        PhaseKind::Write if !settings.rand_algo_said => SweepDraw::Once,
+        _ => SweepDraw::Again,
+    }
+}
+
+/// The blocks of all files as one row, of which each thread has a part.
+fn shared_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u32, thread: u32) -> Share {
+    let Geometry { file_bytes, block_bytes, .. } = *geometry;
+    let threads = u64::from(settings.threads);
+    let share = u64::from(thread);
+    let count = settings.paths.len() as u64;
+    let blocks_per_file = file_bytes.div_ceil(block_bytes.max(1));
+    let blocks = blocks_per_file * count;
+    let each = blocks / threads;
+    let (parts, order, bytes) = if settings.strided {
+        let whole = |file| FilePart { file, start: Bytes(0), length: Bytes(file_bytes) };
+        let order = SweepOrder::Strided { first: share, step: threads };
+        ((0..settings.paths.len() as u32).map(whole).collect(), order, each * block_bytes)
+    } else {
+        // The last one does what is left.
+        let last = if share + 1 == threads && !settings.rand { blocks } else { (share + 1) * each };
+        let parts = parts_of(share * each, last, blocks_per_file, geometry);
+        let bytes: u64 = parts.iter().map(|part| part.length.0).sum();
+        match (settings.rand, settings.backward) {
+            (true, _) => {
+                let draw = draw(settings, geometry, kind);
+                (parts, SweepOrder::Random(draw), geometry.random_bytes / threads)
+            }
+            (_, true) => (parts, SweepOrder::Backward, bytes),
+            _ => (parts, SweepOrder::Forward, bytes),
+        }
+    };
+    let files = JobFiles {
+        names: Names::Said(settings.paths.iter().map(PathBuf::from).collect()),
+        lengths: if geometry.path_type == PathType::File { vec![Bytes(file_bytes)] } else { Vec::new() },
+    };
+    let mut work = data_work(settings, geometry, kind, rank, thread, SweepParts::Said(parts), order, files);
+    if let JobOps::Sweep(sweep) = &mut work.job.ops
+        && settings.rand
+    {
+        sweep.random_bytes = Some(Bytes(bytes));
+    }
+    work.target_name = "paths".to_owned();
+    work.job.files.prepare = PrepareFiles {
+        create: settings.phases.write,
+        later: false,
+        allocation: if settings.rand && settings.phases.write { Allocation::Truncate } else { Allocation::None },
+        ..LATER
+    };
+    Share { work: Some(work), rank_dirs: 0, entries: 0, bytes }
+}
+
+/// A stretch of the row of all blocks, file by file.
+fn parts_of(first: u64, end: u64, blocks_per_file: u64, geometry: &Geometry) -> Vec<FilePart> {
+    let Geometry { file_bytes, block_bytes, .. } = *geometry;
+    let mut parts = Vec::new();
+    let mut block = first;
+    while block < end {
+        let file = block / blocks_per_file;
+        let within = block % blocks_per_file;
+        let blocks = (end - block).min(blocks_per_file - within);
+        let start = within * block_bytes;
+        let length = (blocks * block_bytes).min(file_bytes - start);
+        parts.push(FilePart { file: file as u32, start: Bytes(start), length: Bytes(length) });
+        block += blocks;
+    }
+    parts
+}
+
+fn sweep_does(settings: &Settings, kind: PhaseKind, rank: u32, thread: u32) -> SweepOps {
+    if kind == PhaseKind::Read || reads_instead(settings, kind, thread) {
+        return SweepOps::Read;
+    }
+    match settings.rwmix {
+        Rwmix::Percent(100..) => SweepOps::Read,
+        Rwmix::Percent(read_percent) => SweepOps::Mix { read_percent, first: rank % 100 },
+        _ if settings.verify_direct || settings.read_inline => SweepOps::Write { then: AfterWrite::ReadBack },
+        _ => SweepOps::Write { then: AfterWrite::Nothing },
+    }
+}
+
+#[allow(clippy::too_many_arguments, reason = "all of it is one command line's, and goes into one job")]
+fn data_work(
+    settings: &Settings,
+    geometry: &Geometry,
+    kind: PhaseKind,
+    rank: u32,
+    thread: u32,
+    parts: SweepParts,
+    order: SweepOrder,
+    files: JobFiles,
+) -> ShareWork {
+    let does = sweep_does(settings, kind, rank, thread);
+    let writes = !matches!(does, SweepOps::Read);
+    let sweep = Sweep {
+        does,
+        parts,
+        order,
+        block: Bytes(geometry.block_bytes.max(1)),
+        random_bytes: None,
+        repeat: settings.infinite,
+        seed: plumb_workload::Workload::DEFAULT_SEED ^ u64::from(kind == PhaseKind::Read) << 32,
+        worker_number: rank + 1,
+    };
+    let mut job = Job::new(JobOps::Sweep(Box::new(sweep)));
+    job.files = FileRules {
+        direct: settings.direct,
+        drop_cached: false,
+        hint: match settings.fadvise.as_deref() {
+            Some("seq") => AccessHint::Sequential,
+            Some("rand") => AccessHint::Random,
+            Some("noreuse") => AccessHint::NoReuse,
+            _ => AccessHint::None,
+        },
+        at_open: AtOpen {
+            empty: settings.trunc && writes,
+            to_length: settings.trunc_to_size && writes,
+            allocate: settings.preallocate && writes,
+            stat: settings.stat_inline && geometry.path_type == PathType::Directory,
+        },
+        ..FileRules::default()
+    };
+    job.pace = JobPace { bytes_per_second: limits(settings), ..JobPace::default() };
+    job.content = JobContent { refill: settings.new_content && settings.verify == 0, scramble: false, ..JobContent::default() };
+    job.verify = (settings.verify > 0 && (writes || kind == PhaseKind::Read)).then(|| verify(settings.verify));
+    job.log_ops = settings.output.ops_log.is_some();
+    let backend = match (settings.mmap, settings.iodepth) {
+        (true, _) => Backend::Mmap,
+        (_, 2..) => Backend::Libaio { userspace_reap: false, vectored: false, nowait: false },
+        _ => Backend::Psync,
+    };
+    ShareWork { target_name: String::new(), files, job, backend, depth: settings.iodepth }
+}
+
+fn limits(settings: &Settings) -> ByKind<Option<PerSecond>> {
+    let limit = |bytes: u64| (bytes > 0).then(|| PerSecond(bytes as f64));
+    ByKind { read: limit(settings.limit_read), write: limit(settings.limit_write), trim: None }
+}
+
+/// Words of 8 bytes that hold their offset plus the salt.
+fn verify(salt: u64) -> VerifyRules {
+    VerifyRules {
+        method: VerifyMethod::Pattern,
+        layout: plumb_workload::job::StampLayout::default(),
+        read_back: false,
+        only: false,
+        flushed_only: false,
+        interval: None,
+        stamp_at: Bytes(0),
+        pattern: vec![PatternPiece::OffsetPlus(salt)],
+        pattern_interval: Some(Bytes(8)),
+        fatal: true,
+        dump: false,
+        threads: 0,
+        thread_cpus: Vec::new(),
+        backlog: None,
+        backlog_batch: None,
+        redraw: false,
+        expects_number: false,
+        expects_seed: false,
+        state: VerifyState::default(),
+    }
+}
+
+/// Where threads run.
+pub(super) struct Bindings {
+    cores: Vec<u32>,
+    /// The CPUs of each memory node, with its number.
+    zones: Vec<(u32, Vec<u32>)>,
+}
+
+impl Bindings {
+    pub(super) fn bind(&self, thread: u32, group: &mut WorkerGroup) {
+        if !self.cores.is_empty() {
+            group.cpus = vec![self.cores[thread as usize % self.cores.len()]];
+        } else if !self.zones.is_empty()
+            && let plumb_workload::Work::Job(job) = &mut group.work
+        {
+            let (node, cpus) = &self.zones[thread as usize % self.zones.len()];
+            job.process.any_of_cpus.clone_from(cpus);
+            job.process.memory_nodes = Some(NodeMemory::Bind(vec![*node]));
+        }
+    }
+}
+
+pub(super) fn bindings(settings: &Settings, places: &mut dyn Places) -> Result<Bindings, LowerError> {
+    let list = |name: &str, text: &str| -> Result<Vec<u32>, LowerError> {
+        let numbers = text.split(',').filter(|number| !number.trim().is_empty());
+        numbers
+            .map(|number| {
+                number.trim().parse().map_err(|_| {
+                    LowerError(format!("--{name}: `{number}` is no number; write numbers with commas, or all"))
+                })
+            })
+            .collect()
+    };
+    let cores = match settings.cores.as_deref() {
+        None => Vec::new(),
+        Some("all") => places.cpus(),
+        Some(text) => list("cores", text)?,
+    };
+    let nodes = match settings.zones.as_deref() {
+        None => Vec::new(),
+        Some("all") => places.nodes(),
+        Some(text) => list("zones", text)?,
+    };
+    let mut zones = Vec::new();
+    for node in nodes {
+        match places.cpus_of_node(node) {
+            Some(cpus) => zones.push((node, cpus)),
+            None => return error(format!("--zones: there is no memory node {node}")),
+        }
+    }
+    Ok(Bindings { cores, zones })
+}

@@ -1,0 +1,52 @@
+//! The names of files and directories, as elbencho makes them.
+
+use crate::elbencho::settings::Settings;
+use plumb_workload::job::Names;
+use std::path::PathBuf;
+
+fn below(path: &str, name: &str) -> PathBuf {
+    PathBuf::from(path).join(name)
+}
+
+/// The directory of a rank: its own, or the first one's.
+fn rank_dir(settings: &Settings, rank: u32) -> String {
+    format!("r{}", if settings.dirsharing { 0 } else { rank })
+}
+
+/// The directories of one thread: first those of its rank in each path, then its own.
+pub(super) fn directories(settings: &Settings, rank: u32) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    let of_rank = rank_dir(settings, rank);
+    let paths = &settings.paths;
+    let ranks = paths.iter().map(|path| below(path, &of_rank)).collect();
+    let own = (0..settings.dirs).map(|dir| {
+        let path = &paths[(rank as usize + dir as usize) % paths.len()];
+        below(path, &format!("{of_rank}/d{dir}"))
+    });
+    (ranks, own.collect())
+}
+
+/// The files of one thread; nothing where it has none.
+pub(super) fn files(settings: &Settings, rank: u32) -> Option<Names> {
+    let paths = &settings.paths;
+    let dirs = settings.dirs.max(1);
+    let count = dirs.checked_mul(settings.files).filter(|count| *count > 0)?;
+    let of_rank = rank_dir(settings, rank);
+    let flat = settings.dirs == 0;
+    if flat {
+        let path = &paths[rank as usize % paths.len()];
+        return Some(Names::Numbered { path: below(path, &format!("r{rank}-f{{}}")), count, per_directory: None });
+    }
+    // A brace in the path itself would be taken for a number.
+    if let [path] = paths.as_slice()
+        && !path.contains('{')
+    {
+        let path = below(path, &format!("{of_rank}/d{{dir}}/r{rank}-f{{}}"));
+        return Some(Names::Numbered { path, count, per_directory: Some(settings.files) });
+    }
+    let all = (0..dirs).flat_map(|dir| {
+        let path = &paths[(rank as usize + dir as usize) % paths.len()];
+        let of_rank = &of_rank;
+        (0..settings.files).map(move |file| below(path, &format!("{of_rank}/d{dir}/r{rank}-f{file}")))
+    });
+    Some(Names::Made(all.collect()))
+}

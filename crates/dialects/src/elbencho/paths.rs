@@ -1,0 +1,85 @@
+//! Paths that stand for several: `disk[1-4]`, `d[1,3,05-07]`, `{a,b}`.
+
+/// The paths of a word; the word itself where it has no brackets.
+///
+/// # Errors
+/// In words, where a range is none.
+pub(super) fn expand(word: &str) -> Result<Vec<String>, String> {
+    let mut done = Vec::new();
+    let mut open = vec![word.to_owned()];
+    while let Some(path) = open.pop() {
+        match once(&path)? {
+            None => done.push(path),
+            // The first one is next.
+            Some(paths) => open.extend(paths.into_iter().rev()),
+        }
+        if done.len() + open.len() > MOST {
+            return Err(format!("`{word}` stands for more than {MOST} paths"));
+        }
+    }
+    Ok(done)
+}
+
+/// More paths than this are a slip of the pen.
+const MOST: usize = 1 << 20;
+
+/// The first bracket of a path, resolved.
+fn once(path: &str) -> Result<Option<Vec<String>>, String> {
+    for (at, open) in path.char_indices() {
+        let (close, numbers) = match open {
+            '[' => (']', true),
+            '{' => ('}', false),
+            _ => continue,
+        };
+        let rest = &path[at + 1..];
+        let Some(end) = rest.find(close) else { continue };
+        let inner = &rest[..end];
+        let is_list = match numbers {
+            true => !inner.is_empty() && inner.chars().all(|c| c.is_ascii_digit() || c == ',' || c == '-'),
+            false => inner.contains(','),
+        };
+        if !is_list {
+            continue;
+        }
+        let (before, behind) = (&path[..at], &rest[end + 1..]);
+        let mut paths = Vec::new();
+        for element in inner.split(',').filter(|element| !element.is_empty()) {
+            match element.split_once('-') {
+                Some((from, to)) if numbers => {
+                    let number = |text: &str| text.parse::<u64>().ok();
+                    let (Some(first), Some(last)) = (number(from), number(to)) else {
+                        return Err(format!("`{element}` in `{path}` is no range; write it as 1-4"));
+                    };
+                    if last.saturating_sub(first) > MOST as u64 {
+                        return Err(format!("`{path}` stands for more than {MOST} paths"));
+                    }
+                    let width = from.len();
+                    paths.extend((first..=last).map(|number| format!("{before}{number:0width$}{behind}")));
+                }
+                _ => paths.push(format!("{before}{element}{behind}")),
+            }
+        }
+        if paths.is_empty() {
+            return Err(format!("there is nothing between the brackets of `{path}`"));
+        }
+        return Ok(Some(paths));
+    }
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brackets_stand_for_numbers_and_words() {
+        assert_eq!(expand("/mnt/f").unwrap(), ["/mnt/f"]);
+        assert_eq!(expand("f[1-3]").unwrap(), ["f1", "f2", "f3"]);
+        assert_eq!(expand("f[08-10,x]").unwrap(), ["f[08-10,x]"], "words in square brackets are no list");
+        assert_eq!(expand("f[08-10,12]").unwrap(), ["f08", "f09", "f10", "f12"]);
+        assert_eq!(expand("d[1-2]/f{a,b}").unwrap(), ["d1/fa", "d1/fb", "d2/fa", "d2/fb"]);
+        assert_eq!(expand("[::1]").unwrap(), ["[::1]"]);
+        assert!(expand("f[1-2-3]").unwrap_err().contains("1-2-3"));
+        assert!(expand("f[,]").unwrap_err().contains("nothing"));
+    }
+}

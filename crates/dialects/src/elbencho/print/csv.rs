@@ -1,0 +1,98 @@
+//! Results as CSV: a line of 55 values for each phase.
+
+use super::latency::Latencies;
+use super::report::{Both, Done, PhaseReport};
+use super::table::quoted;
+use crate::elbencho::VERSION;
+use crate::elbencho::lower::{Geometry, PathType};
+use crate::elbencho::settings::Settings;
+
+const MIB: u64 = 1 << 20;
+
+/// A column of one phase.
+struct Column {
+    label: String,
+    value: String,
+}
+
+/// The line of labels.
+pub fn labels(settings: &Settings, geometry: &Geometry) -> String {
+    let nothing = PhaseReport::timed(crate::elbencho::lower::PhaseKind::Sync, super::Seen::default(), 0);
+    let labels: Vec<String> =
+        columns(&nothing, settings, geometry, &[]).into_iter().map(|column| column.label).collect();
+    labels.join(",") + "\n"
+}
+
+/// The line of a phase.
+pub fn line(report: &PhaseReport, settings: &Settings, geometry: &Geometry, command: &[String]) -> String {
+    let values: Vec<String> =
+        columns(report, settings, geometry, command).into_iter().map(|column| column.value).collect();
+    values.join(",") + "\n"
+}
+
+fn columns(report: &PhaseReport, settings: &Settings, geometry: &Geometry, command: &[String]) -> Vec<Column> {
+    let mut all = Vec::new();
+    let mut add = |label: &str, value: String| all.push(Column { label: label.to_owned(), value });
+    let dirs = geometry.path_type == PathType::Directory;
+    let number = |number: u64| number.to_string();
+    let switch = |on: bool| u8::from(on).to_string();
+    let only = |when: bool, text: String| if when { text } else { String::new() };
+    add("ISO date", report.seen.date.clone());
+    add("label", settings.output.label.clone().unwrap_or_default().replace(',', " "));
+    add("path type", geometry.path_type.name().to_owned());
+    add("paths", settings.paths.len().to_string());
+    add("hosts", "1".to_owned());
+    add("threads", number(settings.threads.into()));
+    add("dirs", only(dirs, number(settings.dirs.into())));
+    add("files", only(dirs, number(settings.files.into())));
+    add("file size", number(geometry.file_bytes));
+    add("block size", number(geometry.block_bytes));
+    add("direct IO", switch(settings.direct));
+    add("random", switch(settings.rand));
+    add("random aligned", only(settings.rand, switch(!geometry.unaligned)));
+    add("IO depth", number(settings.iodepth.into()));
+    add("shared paths", String::new());
+    add("truncate", only(geometry.path_type != PathType::Device, switch(settings.trunc)));
+    add("operation", report.kind.name().to_owned());
+    add("time ms [first]", number(report.elapsed_us.first / 1000));
+    add("time ms [last]", number(report.elapsed_us.last / 1000));
+    let (done, rates) = (report.done, report.rates(report.done));
+    let mut pair = |label: &str, shown: bool, values: Both<u64>| {
+        add(&format!("{label} [first]"), only(shown, number(values.first)));
+        add(&format!("{label} [last]"), only(shown, number(values.last)));
+    };
+    let of = |done: Both<Done>, pick: fn(Done) -> u64| Both { first: pick(done.first), last: pick(done.last) };
+    pair("entries/s", done.last.entries > 0, of(rates, |done| done.entries));
+    pair("IOPS", done.last.ios > 0, of(rates, |done| done.ios));
+    pair("MiB/s", done.last.bytes > 0, of(rates, |done| done.bytes / MIB));
+    pair("CPU%", true, Both { first: report.seen.cpu.first.into(), last: report.seen.cpu.last.into() });
+    pair("entries", done.last.entries > 0, of(done, |done| done.entries));
+    pair("MiB", done.last.bytes > 0, of(done, |done| done.bytes / MIB));
+    latencies(&mut all, "Ent", &report.entries);
+    latencies(&mut all, "IO", &report.ios);
+    let (done, rates) = (report.mixed, report.rates(report.mixed));
+    let mut add = |label: &str, value: String| all.push(Column { label: label.to_owned(), value });
+    let mut pair = |label: &str, shown: bool, values: Both<u64>| {
+        add(&format!("rwmix read {label} [first]"), only(shown, number(values.first)));
+        add(&format!("rwmix read {label} [last]"), only(shown, number(values.last)));
+    };
+    pair("entries/s", done.last.entries > 0, of(rates, |done| done.entries));
+    pair("IOPS", done.last.ios > 0, of(rates, |done| done.ios));
+    pair("MiB/s", done.last.bytes > 0, of(rates, |done| done.bytes / MIB));
+    pair("entries", done.last.entries > 0, of(done, |done| done.entries));
+    pair("MiB", done.last.bytes > 0, of(done, |done| done.bytes / MIB));
+    latencies(&mut all, "rwmix read Ent", &report.entries_mixed);
+    latencies(&mut all, "rwmix read IO", &report.ios_mixed);
+    let mut add = |label: &str, value: String| all.push(Column { label: label.to_owned(), value });
+    add("version", VERSION.to_owned());
+    add("command", quoted(command).replace(',', " "));
+    all
+}
+
+fn latencies(all: &mut Vec<Column>, what: &str, latencies: &Latencies) {
+    let summary = latencies.summary_us();
+    for (at, name) in ["min", "avg", "max"].into_iter().enumerate() {
+        let value = summary.map_or(String::new(), |summary| summary[at].to_string());
+        all.push(Column { label: format!("{what} lat us [{name}]"), value });
+    }
+}

@@ -1,0 +1,124 @@
+//! Latencies in elbencho's buckets: four to each doubling of microseconds.
+
+use super::format::edge;
+use plumb_result::Histogram;
+
+/// Buckets to each doubling.
+const EACH_DOUBLING: usize = 4;
+/// Doublings: up to 2^28 µs, 268 s.
+const DOUBLINGS: usize = 28;
+const BUCKETS: usize = EACH_DOUBLING * DOUBLINGS;
+
+/// Latencies of one kind of work, microseconds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Latencies {
+    count: u64,
+    sum_ns: u128,
+    min_us: u64,
+    max_us: u64,
+    buckets: Vec<u64>,
+}
+
+impl Default for Latencies {
+    fn default() -> Latencies {
+        Latencies { count: 0, sum_ns: 0, min_us: u64::MAX, max_us: 0, buckets: vec![0; BUCKETS] }
+    }
+}
+
+fn bucket(us: u64) -> usize {
+    match us {
+        0 => 0,
+        us => (((us as f64).log2() * EACH_DOUBLING as f64) as usize).min(BUCKETS - 1),
+    }
+}
+
+/// Where a bucket ends, µs.
+fn end(bucket: usize) -> f64 {
+    ((bucket + 1) as f64 / EACH_DOUBLING as f64).exp2()
+}
+
+impl Latencies {
+    /// From a histogram of nanoseconds.
+    pub fn of(histogram: &Histogram) -> Latencies {
+        let mut all = Latencies::default();
+        for used in histogram.buckets() {
+            all.buckets[bucket(used.lowest.midpoint(used.highest) / 1000)] += used.count;
+        }
+        all.count = histogram.count();
+        all.sum_ns = histogram.sum();
+        all.min_us = histogram.min().map_or(u64::MAX, |ns| ns / 1000);
+        all.max_us = histogram.max().unwrap_or(0) / 1000;
+        all
+    }
+
+    /// One more, ns.
+    pub fn add(&mut self, ns: u64) {
+        let us = ns / 1000;
+        self.count += 1;
+        self.sum_ns += u128::from(ns);
+        self.min_us = self.min_us.min(us);
+        self.max_us = self.max_us.max(us);
+        self.buckets[bucket(us)] += 1;
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// The smallest, the mean and the largest, µs; nothing where there is none.
+    pub fn summary_us(&self) -> Option<[u64; 3]> {
+        (self.count > 0).then(|| {
+            let mean = self.sum_ns / 1000 / u128::from(self.count);
+            [self.min_us, u64::try_from(mean).unwrap_or(u64::MAX), self.max_us]
+        })
+    }
+
+    /// Some are beyond the last bucket, so that neither histogram nor percentiles can be told.
+    pub(super) fn is_exceeded(&self) -> bool {
+        self.buckets[BUCKETS - 1] > 0
+    }
+
+    /// The end of the bucket that reaches this percentage.
+    pub(super) fn percentile(&self, percent: f64) -> String {
+        let mut seen = 0;
+        for (number, count) in self.buckets.iter().enumerate() {
+            seen += count;
+            if seen as f64 / self.count as f64 >= percent / 100.0 {
+                return edge(end(number));
+            }
+        }
+        edge(0.0)
+    }
+
+    /// Used buckets with where they begin and end, and how many they hold.
+    pub(super) fn used(&self) -> impl Iterator<Item = (String, String, u64)> + '_ {
+        let used = self.buckets.iter().enumerate().filter(|(_, count)| **count > 0);
+        used.map(|(number, count)| {
+            let begin = if number == 0 { 0.0 } else { end(number - 1) };
+            (edge(begin), edge(end(number)), *count)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Golden: `8.0-9.5us`, `9.5-11us`, `11-13us` of elbencho's own JSON.
+    #[test]
+    fn edges_are_elbencho_s() {
+        let mut all = Latencies::default();
+        [8_100, 10_000, 11_700, 13_100].map(|ns| all.add(ns));
+        let used: Vec<_> = all.used().collect();
+        let text = |a: &str, b: &str, count| (a.to_owned(), b.to_owned(), count);
+        assert_eq!(used, [text("8.0", "9.5", 1), text("9.5", "11", 1), text("11", "13", 2)]);
+        assert_eq!(all.summary_us(), Some([8, 10, 13]));
+        assert_eq!([1.0, 50.0, 75.0, 99.0].map(|percent| all.percentile(percent)), ["9.5", "11", "13", "13"]);
+    }
+}

@@ -1,0 +1,232 @@
+//! A phase as elbencho tells it, from what was measured.
+
+use super::format::per_second;
+use super::latency::Latencies;
+use crate::elbencho::lower::{LoweredPhase, PhaseKind};
+use plumb_result::measurement::Moved;
+use plumb_result::{Histogram, PhaseMeasurement};
+use plumb_workload::OpKind;
+use std::collections::BTreeMap;
+
+/// Amounts of work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Done {
+    /// Directories or files.
+    pub entries: u64,
+    /// Reads or writes.
+    pub ios: u64,
+    /// Bytes of them.
+    pub bytes: u64,
+}
+
+impl Done {
+    /// The same a second, over so many microseconds.
+    pub fn per_second(self, us: u64) -> Done {
+        Done {
+            entries: per_second(self.entries, us),
+            ios: per_second(self.ios, us),
+            bytes: per_second(self.bytes, us),
+        }
+    }
+}
+
+/// When the first thread was done, and when the last one was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Both<T> {
+    /// By the first one's end.
+    pub first: T,
+    /// By the last one's.
+    pub last: T,
+}
+
+/// How busy all processors were, per cent.
+pub type Processors = Both<u32>;
+
+/// What is known beside the measurement.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Seen {
+    /// When the phase began, local time: `2026-11-20T18:59:43.011+0000`.
+    pub date: String,
+    /// A UUID.
+    pub id: String,
+    /// The processors.
+    pub cpu: Processors,
+}
+
+/// A phase as elbencho tells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PhaseReport {
+    /// Which.
+    pub kind: PhaseKind,
+    /// What is known beside.
+    pub seen: Seen,
+    /// Microseconds.
+    pub elapsed_us: Both<u64>,
+    /// Of each thread, milliseconds.
+    pub each_ms: Vec<u64>,
+    /// The work; without the reads of a mix.
+    pub done: Both<Done>,
+    /// Reads of a mix.
+    pub mixed: Both<Done>,
+    /// Of directories or files.
+    pub entries: Latencies,
+    /// Of files that are read in a mix.
+    pub entries_mixed: Latencies,
+    /// Of reads or writes.
+    pub ios: Latencies,
+    /// Of reads of a mix.
+    pub ios_mixed: Latencies,
+}
+
+/// One op, as a record of single ops has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct EntryOp {
+    /// What it did.
+    pub kind: OpKind,
+    /// Which of the thread's files.
+    pub file: u32,
+    /// Began, ns from the phase's start.
+    pub submit_ns: u64,
+    /// Ended, ns from the same start.
+    pub complete_ns: u64,
+    /// Without an error.
+    pub ok: bool,
+}
+
+/// Entries of a phase, out of the record of its ops.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Entries {
+    write: Side,
+    read: Side,
+    logged: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Side {
+    latencies: Latencies,
+    /// When each was done, ns.
+    done_at: Vec<u64>,
+}
+
+impl Entries {
+    /// The ops of a thread, counted from 0, in the order of their ends.
+    pub fn take(&mut self, phase: &LoweredPhase, thread: u32, ops: impl Iterator<Item = EntryOp>) {
+        self.logged = true;
+        let side = if thread < phase.reading_threads { &mut self.read } else { &mut self.write };
+        let own = match phase.kind {
+            PhaseKind::MkDirs => u64::from(phase.rank_dirs)..u64::MAX,
+            PhaseKind::RmDirs => 0..phase.entries_per_thread,
+            _ => 0..u64::MAX,
+        };
+        let mut opened_ns = None;
+        for op in ops.filter(|op| op.ok) {
+            let began_ns = match op.kind {
+                OpKind::Open => {
+                    opened_ns = Some(op.submit_ns);
+                    continue;
+                }
+                OpKind::Close => opened_ns.take(),
+                OpKind::Mkdir | OpKind::Rmdir | OpKind::Stat | OpKind::Unlink if own.contains(&u64::from(op.file)) => {
+                    Some(op.submit_ns)
+                }
+                _ => None,
+            };
+            if let Some(began_ns) = began_ns {
+                side.latencies.add(op.complete_ns.saturating_sub(began_ns));
+                side.done_at.push(op.complete_ns);
+            }
+        }
+    }
+}
+
+impl Side {
+    fn counts(&self, first_ns: u64) -> Both<u64> {
+        let by_then = self.done_at.iter().filter(|at| **at <= first_ns).count();
+        Both { first: by_then as u64, last: self.done_at.len() as u64 }
+    }
+}
+
+/// The op that ends an entry of a phase.
+fn entry_op(kind: PhaseKind) -> OpKind {
+    match kind {
+        PhaseKind::MkDirs => OpKind::Mkdir,
+        PhaseKind::RmDirs => OpKind::Rmdir,
+        PhaseKind::Stat => OpKind::Stat,
+        PhaseKind::RmFiles => OpKind::Unlink,
+        _ => OpKind::Close,
+    }
+}
+
+/// A phase as elbencho tells it.
+pub fn report(phase: &LoweredPhase, measured: &PhaseMeasurement, entries: &Entries, seen: Seen) -> PhaseReport {
+    let ends = measured.workers.iter().map(|worker| worker.started_ns.saturating_add(worker.wall_ns));
+    let last_ns = ends.clone().max().unwrap_or(measured.wall_ns);
+    let first_ns = measured.first_done_ns.or_else(|| ends.min()).unwrap_or(last_ns);
+    // Alone, the first one is the last one.
+    let alone = measured.workers.len() < 2 || measured.until_first_done.is_empty();
+    let total: BTreeMap<OpKind, Moved> =
+        measured.ops.iter().map(|(kind, op)| (*kind, Moved { count: op.count, bytes: op.bytes })).collect();
+    let by_first = if alone { &total } else { &measured.until_first_done };
+    let of = |moved: &BTreeMap<OpKind, Moved>, kind: OpKind| moved.get(&kind).copied().unwrap_or_default();
+    let ended_by = entry_op(phase.kind);
+    let counted = if entries.logged {
+        entries.write.counts(if alone { u64::MAX } else { first_ns })
+    } else {
+        Both { first: of(by_first, ended_by).count, last: of(&total, ended_by).count }
+    };
+    let counted_mixed = entries.read.counts(if alone { u64::MAX } else { first_ns });
+    let own = if phase.kind == PhaseKind::Write { OpKind::Write } else { OpKind::Read };
+    let done = |entries: u64, moved: Moved| Done { entries, ios: moved.count, bytes: moved.bytes };
+    let reads_apart = phase.kind == PhaseKind::Write;
+    let mixed = |moved| if reads_apart { of(moved, OpKind::Read) } else { Moved::default() };
+    let service = |kind: OpKind| measured.ops.get(&kind).map_or_else(Histogram::new, |op| op.service.clone());
+    let of_entries = if entries.logged {
+        entries.write.latencies.clone()
+    } else if ended_by == OpKind::Close {
+        Latencies::default()
+    } else {
+        Latencies::of(&service(ended_by))
+    };
+    PhaseReport {
+        kind: phase.kind,
+        seen,
+        elapsed_us: Both { first: first_ns / 1000, last: last_ns / 1000 },
+        each_ms: measured.workers.iter().map(|worker| (worker.started_ns + worker.wall_ns) / 1_000_000).collect(),
+        done: Both { first: done(counted.first, of(by_first, own)), last: done(counted.last, of(&total, own)) },
+        mixed: Both {
+            first: done(counted_mixed.first, mixed(by_first)),
+            last: done(counted_mixed.last, mixed(&total)),
+        },
+        entries: of_entries,
+        entries_mixed: entries.read.latencies.clone(),
+        ios: if phase.kind.moves_data() { Latencies::of(&service(own)) } else { Latencies::default() },
+        ios_mixed: if reads_apart { Latencies::of(&service(OpKind::Read)) } else { Latencies::default() },
+    }
+}
+
+impl PhaseReport {
+    /// A phase of which only its time is known: elbencho's own between the others.
+    pub fn timed(kind: PhaseKind, seen: Seen, us: u64) -> PhaseReport {
+        PhaseReport {
+            kind,
+            seen,
+            elapsed_us: Both { first: us, last: us },
+            each_ms: vec![us / 1000],
+            done: Both::default(),
+            mixed: Both::default(),
+            entries: Latencies::default(),
+            entries_mixed: Latencies::default(),
+            ios: Latencies::default(),
+            ios_mixed: Latencies::default(),
+        }
+    }
+
+    /// Whether some of its ops were reads amid writes.
+    pub(super) fn is_mixed(&self) -> bool {
+        self.mixed.last.bytes > 0 || self.mixed.last.entries > 0
+    }
+
+    pub(super) fn rates(&self, done: Both<Done>) -> Both<Done> {
+        Both { first: done.first.per_second(self.elapsed_us.first), last: done.last.per_second(self.elapsed_us.last) }
+    }
+}

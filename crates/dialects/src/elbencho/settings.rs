@@ -1,0 +1,472 @@
+//! The options' meaning, as far as it depends on nothing but themselves.
+
+use super::Wrong;
+use super::said::Said;
+
+/// What is to be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// The benchmark.
+    Run,
+    /// Only tell how much it would do.
+    DryRun,
+    /// Tell the most important options.
+    Help,
+    /// Tell all options.
+    HelpAll,
+    /// Tell the version.
+    Version,
+}
+
+/// Which phases are done.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Phases {
+    /// Directories are made.
+    pub mkdirs: bool,
+    /// Files are written.
+    pub write: bool,
+    /// Files are asked about.
+    pub stat: bool,
+    /// Files are read.
+    pub read: bool,
+    /// Files are removed.
+    pub delfiles: bool,
+    /// Directories are removed.
+    pub deldirs: bool,
+    /// The page cache is written out around each phase.
+    pub sync: bool,
+    /// The caches are dropped around each phase.
+    pub dropcache: bool,
+}
+
+/// Reads in the write phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Rwmix {
+    /// None.
+    #[default]
+    None,
+    /// Per cent of the ops of every thread.
+    Percent(u8),
+    /// The first so many threads.
+    Threads(u32),
+}
+
+/// What is shown while a phase runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Live {
+    /// One line, rewritten, where somebody looks on.
+    #[default]
+    Auto,
+    /// One line, rewritten.
+    OneLine,
+    /// A line each time.
+    Lines,
+    /// Nothing.
+    Off,
+}
+
+/// Progress as CSV.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LiveCsv {
+    /// Where it goes; nothing for standard output.
+    pub path: Option<String>,
+    /// Each thread as well.
+    pub each_thread: bool,
+}
+
+/// What is told, and where.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Output {
+    /// When each thread was done.
+    pub all_elapsed: bool,
+    /// How busy the processors were.
+    pub cpu: bool,
+    /// Smallest, mean and largest latency.
+    pub latency: bool,
+    /// Histograms of latency.
+    pub histogram: bool,
+    /// Percentiles of latency, with so many nines behind 99.
+    pub percentiles: Option<u8>,
+    /// Directories as well as files.
+    pub dir_stats: bool,
+    /// MB rather than MiB.
+    pub base10: bool,
+    /// Numbers of I/Os.
+    pub verbose: bool,
+    /// No warning of phases that took no time.
+    pub no_zero_warning: bool,
+    /// A word that results carry.
+    pub label: Option<String>,
+    /// Results as CSV.
+    pub csv: Option<String>,
+    /// Without a line of labels.
+    pub no_csv_labels: bool,
+    /// Results as JSON.
+    pub json: Option<String>,
+    /// Results as text.
+    pub text: Option<String>,
+    /// Each op as JSON.
+    pub ops_log: Option<String>,
+    /// Progress as CSV.
+    pub live_csv: Option<LiveCsv>,
+    /// What is shown.
+    pub live: Live,
+    /// How often, milliseconds.
+    pub live_interval_ms: u64,
+}
+
+/// A command line, understood.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// What is to be done.
+    pub action: Action,
+    /// Which phases.
+    pub phases: Phases,
+    /// On what.
+    pub paths: Vec<String>,
+    /// Threads.
+    pub threads: u32,
+    /// Directories of each; 0 for none.
+    pub dirs: u32,
+    /// Files of each directory and thread.
+    pub files: u32,
+    /// Bytes of a file; 0 for those that it has.
+    pub size: u64,
+    /// Bytes of an op.
+    pub block: u64,
+    /// Ops in flight.
+    pub iodepth: u32,
+    /// All threads use the directories of the first one.
+    pub dirsharing: bool,
+    /// Around the page cache.
+    pub direct: bool,
+    /// Through a mapping.
+    pub mmap: bool,
+    /// At random offsets.
+    pub rand: bool,
+    /// By a generator that was named, so that writes too are independent draws.
+    pub rand_algo_said: bool,
+    /// Bytes at random offsets; 0 for those that files have.
+    pub rand_amount: u64,
+    /// Random offsets are no multiples of the block.
+    pub rand_unaligned: bool,
+    /// Threads take blocks in turn.
+    pub strided: bool,
+    /// From the end to the beginning.
+    pub backward: bool,
+    /// Reads in the write phase.
+    pub rwmix: Rwmix,
+    /// Bytes a second; 0 for all there are.
+    pub limit_read: u64,
+    /// The same of writes.
+    pub limit_write: u64,
+    /// New random bytes for every write; else the same block again and again.
+    pub new_content: bool,
+    /// Offset plus this number; 0 for none.
+    pub verify: u64,
+    /// Each block is verified as soon as it is written.
+    pub verify_direct: bool,
+    /// Each block is read as soon as it is written.
+    pub read_inline: bool,
+    /// Each file is asked about as it is opened.
+    pub stat_inline: bool,
+    /// Files are emptied as they are opened.
+    pub trunc: bool,
+    /// Files get their size as they are opened.
+    pub trunc_to_size: bool,
+    /// Blocks are reserved.
+    pub preallocate: bool,
+    /// What the kernel is told: `seq`, `rand`, `noreuse`.
+    pub fadvise: Option<String>,
+    /// What is missing when it is to be removed is no error.
+    pub no_delete_errors: bool,
+    /// Seconds of a phase; 0 for no limit.
+    pub time_limit_s: u64,
+    /// Threads begin again at their end.
+    pub infinite: bool,
+    /// How often all phases are done.
+    pub iterations: u32,
+    /// Seconds between phases.
+    pub phase_delay_s: u64,
+    /// When to begin, seconds since 1970; 0 for now.
+    pub start_s: u64,
+    /// The rank of the first thread.
+    pub rank_offset: u32,
+    /// Memory nodes, in turn; `all` for each.
+    pub zones: Option<String>,
+    /// CPUs, in turn; `all` for each.
+    pub cores: Option<String>,
+    /// What is told.
+    pub output: Output,
+}
+
+/// What the options mean.
+pub(super) fn settings(said: &Said) -> Result<Settings, Vec<Wrong>> {
+    let mut wrong: Vec<Wrong> = said.refusals().collect();
+    let action = if said.is_on("version") {
+        Action::Version
+    } else if said.is_on("help") || said.is_on("help-multi") || said.is_on("help-large") || said.is_on("help-bdev") {
+        Action::Help
+    } else if said.is_on("help-all") {
+        Action::HelpAll
+    } else if said.is_on("dryrun") {
+        Action::DryRun
+    } else {
+        Action::Run
+    };
+    let mut numbers = Numbers { said, wrong: &mut wrong };
+    let settings = Settings {
+        phases: Phases {
+            mkdirs: said.is_on("mkdirs"),
+            write: said.is_on("write"),
+            stat: said.is_on("stat"),
+            read: said.is_on("read"),
+            delfiles: said.is_on("delfiles"),
+            deldirs: said.is_on("deldirs"),
+            sync: said.is_on("sync"),
+            dropcache: said.is_on("dropcache"),
+        },
+        paths: numbers.paths(),
+        threads: numbers.small("threads", 1),
+        dirs: numbers.small("dirs", 0),
+        files: numbers.small("files", 0),
+        size: numbers.number("size"),
+        block: numbers.number("block"),
+        iodepth: numbers.small("iodepth", 1),
+        dirsharing: said.is_on("dirsharing"),
+        direct: said.is_on("direct"),
+        mmap: said.is_on("mmap"),
+        rand: said.is_on("rand"),
+        rand_algo_said: numbers.word("randalgo", &["fast", "balanced", "balanced_single", "strong"]).is_some(),
+        rand_amount: numbers.number("randamount"),
+        rand_unaligned: said.is_on("norandalign"),
+        strided: said.is_on("strided"),
+        backward: said.is_on("backward"),
+        rwmix: numbers.rwmix(),
+        limit_read: numbers.number("limitread"),
+        limit_write: numbers.number("limitwrite"),
+        new_content: numbers.new_content(),
+        verify: numbers.number("verify"),
+        verify_direct: said.is_on("verifydirect"),
+        read_inline: said.is_on("readinline"),
+        stat_inline: said.is_on("statinline"),
+        trunc: said.is_on("trunc"),
+        trunc_to_size: said.is_on("trunctosize"),
+        preallocate: said.is_on("preallocfile"),
+        fadvise: numbers.word("fadv", &["seq", "rand", "noreuse"]),
+        no_delete_errors: said.is_on("nodelerr"),
+        time_limit_s: numbers.number("timelimit"),
+        infinite: said.is_on("infloop"),
+        iterations: numbers.small("iterations", 1),
+        phase_delay_s: numbers.number("phasedelay"),
+        start_s: numbers.number("start"),
+        rank_offset: numbers.small("rankoffset", 0),
+        zones: said.text("zones").map(str::to_owned),
+        cores: said.text("cores").map(str::to_owned),
+        output: numbers.output(),
+        action,
+    };
+    numbers.word("blockvaralgo", &["fast", "balanced", "strong"]);
+    if matches!(settings.action, Action::Run | Action::DryRun) {
+        together(&settings, &mut wrong);
+    }
+    if wrong.is_empty() { Ok(settings) } else { Err(wrong) }
+}
+
+/// Reads values, and keeps what is wrong with them.
+struct Numbers<'a> {
+    said: &'a Said,
+    wrong: &'a mut Vec<Wrong>,
+}
+
+impl Numbers<'_> {
+    fn complain(&mut self, name: &'static str, found: &'static str, way_out: &'static str) {
+        let value = self.said.value(name).to_owned();
+        self.wrong.push(Wrong::Value { name, value, found, way_out });
+    }
+
+    /// A number, with a suffix of powers of 1024 where the option takes bytes.
+    fn number(&mut self, name: &'static str) -> u64 {
+        let text = self.said.value(name).trim();
+        let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+        let suffix = &text[digits.len()..];
+        let bytes = super::options::named(name).is_some_and(|option| option.takes == super::options::Takes::Bytes);
+        let shift = match suffix.to_ascii_lowercase().as_str() {
+            "" => Some(0),
+            _ if !bytes => None,
+            "k" => Some(10),
+            "m" => Some(20),
+            "g" => Some(30),
+            "t" => Some(40),
+            "p" => Some(50),
+            "e" => Some(60),
+            _ => None,
+        };
+        let value = digits.parse::<u64>().ok().zip(shift).and_then(|(number, shift)| number.checked_mul(1 << shift));
+        value.unwrap_or_else(|| {
+            let way_out = if bytes {
+                "write a whole number, with k, m, g, t, p or e for powers of 1024, such as 128k"
+            } else {
+                "write a whole number"
+            };
+            self.complain(name, "no such number", way_out);
+            0
+        })
+    }
+
+    /// A number that fits 32 bits and is not below `least`.
+    fn small(&mut self, name: &'static str, least: u32) -> u32 {
+        match u32::try_from(self.number(name)) {
+            Ok(number) if number >= least => number,
+            Ok(_) => {
+                self.complain(name, "too small", "write 1 at least");
+                least
+            }
+            Err(_) => {
+                self.complain(name, "too large", "write less than 4 g");
+                least
+            }
+        }
+    }
+
+    fn word(&mut self, name: &'static str, words: &[&str]) -> Option<String> {
+        let word = self.said.text(name)?;
+        if words.contains(&word) {
+            return Some(word.to_owned());
+        }
+        let way_out = match name {
+            "fadv" => "not yet more than one of seq, rand and noreuse",
+            "blockvaralgo" => "write fast, balanced or strong",
+            _ => "write fast, balanced_single or strong",
+        };
+        self.complain(name, "none of its words", way_out);
+        None
+    }
+
+    fn paths(&mut self) -> Vec<String> {
+        let mut paths = Vec::new();
+        for word in &self.said.paths {
+            if self.said.is_on("nopathexp") {
+                paths.push(word.clone());
+                continue;
+            }
+            match super::paths::expand(word) {
+                Ok(expanded) => paths.extend(expanded),
+                Err(error) => self.wrong.push(Wrong::Together(error)),
+            }
+        }
+        // `file://` is how elbencho marks paths of file systems.
+        paths.into_iter().map(|path| path.strip_prefix("file://").map_or(path.clone(), str::to_owned)).collect()
+    }
+
+    fn rwmix(&mut self) -> Rwmix {
+        let percent = self.number("rwmixpct");
+        let threads = self.small("rwmixthr", 0);
+        if self.said.text("rwmixpct").is_some() && self.said.text("rwmixthr").is_some() {
+            let text = "--rwmixpct and --rwmixthr exclude one another; give one of them".to_owned();
+            self.wrong.push(Wrong::Together(text));
+        }
+        match (u8::try_from(percent).ok().filter(|percent| *percent <= 100), threads) {
+            (None, _) => {
+                self.complain("rwmixpct", "no percentage", "write 0 to 100");
+                Rwmix::None
+            }
+            (Some(0), 0) => Rwmix::None,
+            (Some(0), threads) => Rwmix::Threads(threads),
+            (Some(percent), _) => Rwmix::Percent(percent),
+        }
+    }
+
+    fn new_content(&mut self) -> bool {
+        match self.number("blockvarpct") {
+            0 => false,
+            100 => true,
+            _ => {
+                self.complain("blockvarpct", "in between", "not yet: write 0 or 100");
+                true
+            }
+        }
+    }
+
+    fn output(&mut self) -> Output {
+        let said = self.said;
+        let path = |name: &'static str| said.text(name).filter(|path| !path.is_empty()).map(str::to_owned);
+        let nines = self.small("latpercent9s", 0);
+        if nines > 9 {
+            self.complain("latpercent9s", "more than a number holds", "write 0 to 9");
+        }
+        Output {
+            all_elapsed: said.is_on("allelapsed"),
+            cpu: said.is_on("cpu"),
+            latency: said.is_on("lat"),
+            histogram: said.is_on("lathisto"),
+            percentiles: said.is_on("latpercent").then(|| u8::try_from(nines.min(9)).unwrap_or(9)),
+            dir_stats: said.is_on("dirstats"),
+            base10: said.is_on("base10"),
+            verbose: self.number("log") > 0,
+            no_zero_warning: said.is_on("no0usecerr"),
+            label: path("label"),
+            csv: path("csvfile"),
+            no_csv_labels: said.is_on("nocsvlabels"),
+            json: path("jsonfile"),
+            text: path("resfile"),
+            ops_log: path("opslog"),
+            live_csv: path("livecsv").map(|path| LiveCsv {
+                path: (path != "stdout").then_some(path),
+                each_thread: said.is_on("livecsvex"),
+            }),
+            live: match () {
+                () if said.is_on("nolive") => Live::Off,
+                () if said.is_on("live1n") => Live::Lines,
+                () if said.is_on("live1") => Live::OneLine,
+                () => Live::Auto,
+            },
+            live_interval_ms: self.number("liveint").max(1),
+        }
+    }
+}
+
+/// What excludes one another, or needs another.
+fn together(settings: &Settings, wrong: &mut Vec<Wrong>) {
+    let mut say = |text: &str| wrong.push(Wrong::Together(text.to_owned()));
+    let phases = settings.phases;
+    if settings.paths.is_empty() {
+        say("no benchmark path is given; name directories, files or block devices behind the options");
+    }
+    if u32::from(settings.rand) + u32::from(settings.strided) + u32::from(settings.backward) > 1 {
+        say("--rand, --strided and --backward exclude one another; give one of them");
+    }
+    if settings.iodepth > 1 && settings.mmap {
+        say("--mmap does one op at a time; leave --iodepth out");
+    }
+    if settings.iodepth > 1 && (settings.verify_direct || settings.read_inline) {
+        say("--verifydirect and --readinline do one op at a time; leave --iodepth out");
+    }
+    if settings.verify > 0 && matches!(settings.rwmix, Rwmix::Percent(_)) {
+        say("--verify and --rwmixpct exclude one another; give one of them");
+    }
+    if settings.verify > 0 && phases.write && settings.rand {
+        say("--verify needs every block, and --rand may leave some out when writing; write in order");
+    }
+    if settings.verify_direct && (settings.verify == 0 || !phases.write) {
+        say("--verifydirect needs --verify SALT and --write");
+    }
+    if settings.verify > i64::MAX as u64 {
+        say("--verify: not yet above 9223372036854775807; use a smaller salt");
+    }
+    if settings.verify > 0 && settings.block % 8 != 0 {
+        say("--verify: not yet with blocks that are no multiple of 8 bytes; use another --block");
+    }
+    if settings.verify > 0 && settings.limit_read > 0 && phases.read {
+        say("--limitread: not yet for reads that are verified; leave one of them out");
+    }
+    if settings.limit_write > 0 && matches!(settings.rwmix, Rwmix::Percent(_)) {
+        say("--limitwrite: not yet for reads and writes of a mix together; use --rwmixthr, or leave it out");
+    }
+    if settings.infinite && settings.phases == Phases::default() {
+        say("--infloop needs a phase to repeat, such as --read");
+    }
+    if settings.read_inline && settings.verify > 0 {
+        say("--readinline reads what it writes without a check; use --verifydirect with --verify");
+    }
+}

@@ -1,0 +1,59 @@
+//! What elbencho does between phases: the page cache written out, the caches dropped, a rest.
+
+use plumb_dialects::elbencho::lower::{Between, PhaseKind};
+use plumb_engine::signals::StopFlag;
+use std::fs::File;
+use std::time::{Duration, Instant};
+
+/// One of them, done.
+pub struct Step {
+    /// Which.
+    pub kind: PhaseKind,
+    /// How long it took, µs.
+    pub us: u64,
+}
+
+/// Does what is asked for, in order.
+///
+/// # Errors
+/// In words, with the way out.
+pub fn steps(between: Between, paths: &[String]) -> Result<Vec<Step>, String> {
+    let mut done = Vec::new();
+    if between.sync {
+        done.push(timed(PhaseKind::Sync, || paths.iter().try_for_each(|path| sync(path)))?);
+    }
+    if between.drop_caches {
+        done.push(timed(PhaseKind::DropCache, drop_caches)?);
+    }
+    Ok(done)
+}
+
+/// Rests, unless a signal comes.
+pub fn rest(between: Between, stop: StopFlag) {
+    if between.delay_s > 0 {
+        stop.sleep(Duration::from_secs(between.delay_s));
+    }
+}
+
+fn timed(kind: PhaseKind, work: impl FnOnce() -> Result<(), String>) -> Result<Step, String> {
+    let began = Instant::now();
+    work()?;
+    Ok(Step { kind, us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX) })
+}
+
+/// The file system under a path; that of its directory where it is not there.
+fn sync(path: &str) -> Result<(), String> {
+    let mut place = std::path::Path::new(path);
+    while !place.exists() {
+        place = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
+    }
+    let failed = |error: std::io::Error| format!("--sync: {}: {error}", place.display());
+    let file = File::open(place).map_err(failed)?;
+    rustix::fs::syncfs(&file).map_err(|error| failed(error.into()))
+}
+
+/// Source: proc_sys_vm(5), `drop_caches`: 1 is the page cache, 2 are dentries and inodes.
+fn drop_caches() -> Result<(), String> {
+    std::fs::write("/proc/sys/vm/drop_caches", "3")
+        .map_err(|error| format!("--dropcache: /proc/sys/vm/drop_caches: {error}; run as root, or leave the option out"))
+}

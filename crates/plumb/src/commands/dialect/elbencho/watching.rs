@@ -1,0 +1,442 @@
+//! Looks on while the phases run: each is told as soon as it is over, and what elbencho does between phases is done.
+
+use super::between;
+use super::complain;
+use super::outputs::{CpuTimes, Outputs, Target, date, uuid};
+use crate::session;
+use jiff::{SignedDuration, Timestamp};
+use plumb_dialects::elbencho::lower::{Lowered, LoweredPhase, PhaseKind};
+use plumb_dialects::elbencho::print::live::{self, Moment, Side, Thread};
+use plumb_dialects::elbencho::print::ops::{self, LoggedCall, Moment as OpMoment};
+use plumb_dialects::elbencho::print::{Both, Done, Entries, EntryOp, PhaseReport, Seen, report, table};
+use plumb_dialects::elbencho::{Live, Settings};
+use plumb_engine::signals::StopFlag;
+use plumb_engine::{LoggedOp, PhaseNow, WorkerNow, WorkerState};
+use plumb_result::PhaseMeasurement;
+use plumb_study::Progress;
+use plumb_workload::{OpKind, Target as WorkloadTarget, Work};
+use std::io::{IsTerminal, Write};
+
+/// How often the processors are looked at, ns.
+const LOOK_NS: u64 = 100_000_000;
+
+/// Looks on while the phases run.
+pub struct Watching<'a> {
+    settings: &'a Settings,
+    lowered: &'a Lowered,
+    command: &'a [String],
+    outputs: Outputs,
+    ops_log: Option<Target>,
+    live_csv: Option<LiveRows>,
+    shown: Live,
+    stop: StopFlag,
+    /// The phase at hand.
+    number: usize,
+    began: Timestamp,
+    entries: Entries,
+    cpu: CpuWatch,
+    /// What the last look at the work saw.
+    last: Last,
+    /// Characters of the line that stands.
+    width: usize,
+    failed: bool,
+    time_is_over: bool,
+}
+
+/// Where rows of progress go.
+struct LiveRows {
+    file: Option<Target>,
+    each_thread: bool,
+}
+
+/// The processors over a phase.
+#[derive(Default)]
+struct CpuWatch {
+    start: CpuTimes,
+    /// With the time since the phase began, ns.
+    looks: Vec<(u64, CpuTimes)>,
+}
+
+#[derive(Default)]
+struct Last {
+    at_ns: u64,
+    done: Done,
+    mixed: Done,
+    cpu: CpuTimes,
+}
+
+impl<'a> Watching<'a> {
+    /// Looks on from now.
+    ///
+    /// # Errors
+    /// A file cannot be made.
+    pub fn new(
+        settings: &'a Settings,
+        lowered: &'a Lowered,
+        command: &'a [String],
+        outputs: Outputs,
+        stop: StopFlag,
+    ) -> Result<Watching<'a>, String> {
+        let output = &settings.output;
+        let ops_log = output.ops_log.as_deref().map(|path| Target::open("opslog", path)).transpose()?;
+        let live_csv = match &output.live_csv {
+            None => None,
+            Some(said) => {
+                let file = said.path.as_deref().map(|path| Target::open("livecsv", path)).transpose()?;
+                let mut rows = LiveRows { file, each_thread: said.each_thread };
+                if rows.file.as_ref().is_none_or(Target::is_empty) {
+                    rows.add(live::LABELS)?;
+                }
+                Some(rows)
+            }
+        };
+        let shown = match output.live {
+            Live::Auto if std::io::stderr().is_terminal() => Live::OneLine,
+            Live::Auto => Live::Off,
+            said => said,
+        };
+        Ok(Watching {
+            settings,
+            lowered,
+            command,
+            outputs,
+            ops_log,
+            live_csv,
+            shown,
+            stop,
+            number: 0,
+            began: Timestamp::now(),
+            entries: Entries::default(),
+            cpu: CpuWatch::default(),
+            last: Last::default(),
+            width: 0,
+            failed: false,
+            time_is_over: false,
+        })
+    }
+
+    /// What comes before the first phase.
+    ///
+    /// # Errors
+    /// In words.
+    pub fn begin(&mut self) -> Result<(), String> {
+        self.open_iteration(0)?;
+        if self.lowered.phases.is_empty() {
+            for iteration in 1..self.settings.iterations {
+                self.open_iteration(iteration)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn open_iteration(&mut self, iteration: u32) -> Result<(), String> {
+        if self.settings.iterations > 1 {
+            let line = format!("[Starting iteration {} of {}...]\n", iteration + 1, self.settings.iterations);
+            self.say(&line)?;
+        }
+        self.outputs.head(self.settings, self.command)?;
+        self.say(&table::head())?;
+        self.between()
+    }
+
+    /// Whether the time limit ended a phase.
+    pub fn time_is_over(&self) -> bool {
+        self.time_is_over
+    }
+
+    /// Whether anything failed.
+    pub fn has_failed(&self) -> bool {
+        self.failed
+    }
+
+    /// Something failed.
+    pub fn fail(&mut self) {
+        self.failed = true;
+    }
+
+    /// Takes the line of progress away.
+    pub fn clear(&mut self) {
+        if self.width > 0 {
+            eprint!("\r{:width$}\r", "", width = self.width);
+            self.width = 0;
+        }
+    }
+
+    /// Results; on standard error where progress has taken standard output.
+    fn say(&mut self, text: &str) -> Result<(), String> {
+        self.clear();
+        if self.live_csv.as_ref().is_some_and(|rows| rows.file.is_none()) {
+            eprint!("{text}");
+            return Ok(());
+        }
+        session::print(text).map_err(|stopped| stopped.message)
+    }
+
+    fn tell(&mut self, report: &PhaseReport) -> Result<(), String> {
+        self.say(&table::phase(report, self.settings, &self.lowered.geometry))?;
+        self.outputs.phase(report, self.settings, &self.lowered.geometry, self.command)
+    }
+
+    /// What elbencho does between phases.
+    fn between(&mut self) -> Result<(), String> {
+        let began = Timestamp::now();
+        for step in between::steps(self.lowered.between, &self.settings.paths)? {
+            let seen = Seen { date: date(began), id: uuid(), ..Seen::default() };
+            self.tell(&PhaseReport::timed(step.kind, seen, step.us))?;
+        }
+        Ok(())
+    }
+
+    fn phase(&self) -> Option<&'a LoweredPhase> {
+        self.lowered.phases.get(self.number)
+    }
+
+    /// The thread of a worker, counted from 0.
+    fn thread(&self, worker: &str) -> u32 {
+        let rank: String = worker.trim_start_matches('r').chars().take_while(char::is_ascii_digit).collect();
+        rank.parse::<u32>().unwrap_or(0).saturating_sub(self.settings.rank_offset)
+    }
+
+    fn after_phase(&mut self, measured: &PhaseMeasurement) -> Result<(), String> {
+        let Some(phase) = self.phase() else { return Ok(()) };
+        let entries = std::mem::take(&mut self.entries);
+        let seen =
+            Seen { date: date(self.began), id: uuid(), cpu: self.cpu.over(measured.first_done_ns.unwrap_or(u64::MAX)) };
+        let told = report(phase, measured, &entries, seen);
+        if measured.fault_count > 0 {
+            self.failed = true;
+            self.clear();
+            for fault in &measured.faults {
+                complain(format!("{} of {} at byte {}: {}", fault.op.name(), fault.path.display(), fault.offset, fault.message));
+            }
+            return Ok(());
+        }
+        self.tell(&told)?;
+        if measured.short_count > 0 {
+            self.failed = true;
+            let what = if phase.kind == PhaseKind::Read { "read" } else { "write" };
+            return Err(format!(
+                "{} times a {what} moved less than a block: files are shorter than {} bytes; write them first, or use \
+                 --trunctosize",
+                measured.short_count, self.lowered.geometry.file_bytes
+            ));
+        }
+        self.between()?;
+        self.number += 1;
+        let limit_ns = self.settings.time_limit_s.saturating_mul(1_000_000_000);
+        if limit_ns > 0 && measured.wall_ns >= limit_ns {
+            self.time_is_over = true;
+            if self.number < self.lowered.phases.len() {
+                self.stop.request();
+            }
+            return Ok(());
+        }
+        if let Some(next) = self.phase() {
+            if next.opens_iteration {
+                self.open_iteration(next.iteration)?;
+            } else {
+                between::rest(self.lowered.between, self.stop);
+            }
+        }
+        Ok(())
+    }
+
+    fn live(&mut self, now: &dyn PhaseNow) -> Option<Moment> {
+        let phase = self.phase()?;
+        let workers = now.workers();
+        let elapsed_ns = now.elapsed_ns();
+        let writes = phase.kind == PhaseKind::Write;
+        let own = if writes { OpKind::Write } else { OpKind::Read };
+        let mixes = writes && self.settings.rwmix != plumb_dialects::elbencho::Rwmix::None;
+        let amount = |worker: &WorkerNow, kind: OpKind, entries: bool| {
+            let moved = worker.ops.get(&kind).copied().unwrap_or_default();
+            let ended_by = if entries { entries_of(phase.kind, worker) } else { 0 };
+            Done { entries: ended_by, ios: moved.count, bytes: moved.bytes }
+        };
+        let add = |a: Done, b: Done| Done { entries: a.entries + b.entries, ios: a.ios + b.ios, bytes: a.bytes + b.bytes };
+        let less = |a: Done, b: Done| Done {
+            entries: a.entries.saturating_sub(b.entries),
+            ios: a.ios.saturating_sub(b.ios),
+            bytes: a.bytes.saturating_sub(b.bytes),
+        };
+        let done = workers.iter().map(|worker| amount(worker, own, true)).fold(Done::default(), add);
+        let mixed = workers.iter().map(|worker| amount(worker, OpKind::Read, false)).fold(Done::default(), add);
+        let us = elapsed_ns.saturating_sub(self.last.at_ns) / 1000;
+        let percent = |done: Done, threads: u64| {
+            let (so_far, all) = match phase.bytes_per_thread {
+                0 => (done.entries, phase.entries_per_thread),
+                bytes => (done.bytes, bytes),
+            };
+            so_far.saturating_mul(100).checked_div(all.saturating_mul(threads)).unwrap_or(0).min(100)
+        };
+        let cpu = CpuTimes::now();
+        let threads = u64::from(self.settings.threads);
+        let each_thread = self.live_csv.as_ref().is_some_and(|rows| rows.each_thread);
+        let of_thread = |worker: &WorkerNow| {
+            let (own, read) = (amount(worker, own, true), amount(worker, OpKind::Read, false));
+            Thread { done: own, mixed: mixes.then_some(read), percent: percent(own, 1) }
+        };
+        let side = |done: Done, before: Done| Side {
+            done,
+            rates: less(done, before).per_second(us),
+            percent: percent(done, threads),
+            ..Side::default()
+        };
+        let moment = Moment {
+            date: date(Timestamp::now()),
+            label: self.settings.output.label.clone().unwrap_or_default(),
+            phase: phase.kind.name(),
+            runtime_ms: elapsed_ns / 1_000_000,
+            total: side(done, self.last.done),
+            mixed: mixes.then(|| side(mixed, self.last.mixed)),
+            active: workers.iter().filter(|worker| worker.state != WorkerState::Over).count(),
+            cpu: cpu.percent_since(self.last.cpu),
+            threads: if each_thread { workers.iter().map(of_thread).collect() } else { Vec::new() },
+        };
+        self.last = Last { at_ns: elapsed_ns, done, mixed, cpu };
+        Some(moment)
+    }
+
+    fn show(&mut self, moment: &Moment) {
+        let line = live::line(moment);
+        match self.shown {
+            Live::Lines => eprintln!("{line}"),
+            Live::OneLine => {
+                let mut stderr = std::io::stderr();
+                // A reader that went away is no reason to end a measurement.
+                let _ = write!(stderr, "\r{line:width$}", width = self.width);
+                self.width = line.chars().count();
+            }
+            Live::Auto | Live::Off => {}
+        }
+    }
+}
+
+/// Entries that a worker has done.
+fn entries_of(kind: PhaseKind, worker: &WorkerNow) -> u64 {
+    let op = match kind {
+        PhaseKind::MkDirs => OpKind::Mkdir,
+        PhaseKind::RmDirs => OpKind::Rmdir,
+        PhaseKind::Stat => OpKind::Stat,
+        PhaseKind::RmFiles => OpKind::Unlink,
+        _ => OpKind::Close,
+    };
+    worker.ops.get(&op).map_or(0, |moved| moved.count)
+}
+
+impl LiveRows {
+    fn add(&mut self, text: &str) -> Result<(), String> {
+        match &mut self.file {
+            Some(file) => file.add(text),
+            None => session::print(text).map_err(|stopped| stopped.message),
+        }
+    }
+}
+
+impl CpuWatch {
+    /// Until the first thread was done, and over all.
+    fn over(&self, first_done_ns: u64) -> Both<u32> {
+        let last = CpuTimes::now().percent_since(self.start);
+        let by_first = self.looks.iter().take_while(|(at_ns, _)| *at_ns <= first_done_ns).last();
+        Both { first: by_first.map_or(last, |(_, times)| times.percent_since(self.start)), last }
+    }
+}
+
+/// The system call of an op.
+fn call_name(kind: OpKind) -> &'static str {
+    match kind {
+        OpKind::Read => "pread",
+        OpKind::Write => "pwrite",
+        OpKind::Open => "openat",
+        OpKind::Stat => "fstatat",
+        OpKind::Mkdir => "mkdirat",
+        OpKind::Unlink | OpKind::Rmdir => "unlinkat",
+        other => other.name(),
+    }
+}
+
+impl Progress for Watching<'_> {
+    fn clock_starts(&mut self, _phase: &str) {
+        self.began = Timestamp::now();
+        let start = CpuTimes::now();
+        self.cpu = CpuWatch { start, looks: Vec::new() };
+        self.last = Last { cpu: start, ..Last::default() };
+    }
+
+    fn tick_ns(&self) -> Option<u64> {
+        Some(LOOK_NS.min(self.settings.output.live_interval_ms.saturating_mul(1_000_000)))
+    }
+
+    fn tick(&mut self, now: &dyn PhaseNow) {
+        let at_ns = now.elapsed_ns();
+        self.cpu.looks.push((at_ns, CpuTimes::now()));
+        let every_ns = self.settings.output.live_interval_ms.saturating_mul(1_000_000);
+        // A look may be a little early.
+        if at_ns.saturating_sub(self.last.at_ns) + LOOK_NS / 10 < every_ns {
+            return;
+        }
+        if self.live_csv.is_none() && matches!(self.shown, Live::Off | Live::Auto) {
+            return;
+        }
+        let Some(moment) = self.live(now) else { return };
+        if let Some(rows) = &mut self.live_csv
+            && let Err(error) = rows.add(&live::rows(&moment))
+        {
+            complain(error);
+            self.live_csv = None;
+        }
+        self.show(&moment);
+    }
+
+    fn op_log(&mut self, _phase: &str, worker: &str, logged: &mut dyn Iterator<Item = LoggedOp>) {
+        let Some(phase) = self.phase() else { return };
+        let thread = self.thread(worker);
+        let lowered = &self.lowered.workload;
+        let group = lowered.phase.get(self.number).and_then(|phase| phase.workers.get(thread as usize));
+        let names = group.and_then(|group| match (lowered.target.get(&group.target), &group.work) {
+            (Some(WorkloadTarget::JobFiles(files)), Work::Job(_)) => Some(&files.names),
+            _ => None,
+        });
+        let rank = thread + self.settings.rank_offset;
+        let began = self.began;
+        let mut failure = None;
+        let log = &mut self.ops_log;
+        let entries = logged.inspect(|op| {
+            let Some(log) = log.as_mut() else { return };
+            let path = names.and_then(|names| names.path(op.file as usize)).unwrap_or_default();
+            let entry = path.to_string_lossy();
+            let call =
+                LoggedCall { rank, name: call_name(op.kind), entry: &entry, offset: op.offset, length: op.length };
+            let at = |ns: u64| {
+                let ns = i64::try_from(ns).unwrap_or(i64::MAX);
+                date(began.checked_add(SignedDuration::from_nanos(ns)).unwrap_or(began))
+            };
+            let end = if op.result.is_ok() { OpMoment::Done } else { OpMoment::Failed };
+            let both = ops::line(&at(op.submit_ns), &call, OpMoment::Begin) + &ops::line(&at(op.complete_ns), &call, end);
+            if let Err(error) = log.add(&both) {
+                failure = Some(error);
+            }
+        });
+        let entries = entries.map(|op| EntryOp {
+            kind: op.kind,
+            file: op.file,
+            submit_ns: op.submit_ns,
+            complete_ns: op.complete_ns,
+            ok: op.result.is_ok(),
+        });
+        self.entries.take(phase, thread, entries);
+        if let Some(error) = failure {
+            complain(error);
+            self.ops_log = None;
+        }
+    }
+
+    fn phase_ended(&mut self, measured: &PhaseMeasurement) {
+        if let Err(error) = self.after_phase(measured) {
+            self.clear();
+            complain(error);
+            self.failed = true;
+            self.stop.request();
+        }
+    }
+}
