@@ -82,6 +82,9 @@ pub struct OpMeasurement {
     /// Start to the return of the call that handed it over, ns; only where that was asked for and is apart from waiting.
     #[serde(default)]
     pub submission: Option<Histogram>,
+    /// From that return to completion, ns: with `submission` of the same op, its service time. Only where that is.
+    #[serde(default)]
+    pub completion: Option<Histogram>,
     /// Reads, writes and trims that moved fewer bytes than asked.
     #[serde(default)]
     pub short_count: u64,

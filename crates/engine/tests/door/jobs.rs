@@ -324,3 +324,18 @@ fn a_worker_process_that_is_killed_is_a_failed_job_and_the_others_go_on() {
     assert_eq!(phase.workers[1].ended_by, None);
     assert_eq!(phase.workers[1].ops[&OpKind::Read].count, 256);
 }
+
+// Protects: handing over and what comes after are the whole time of the same ops, so that reports of the three agree.
+#[test]
+fn parts_of_service_times_add_up() {
+    let place = Place::new();
+    let job = JobText::reads("job").group("backend.libaio = {}\ndepth = 8").job("time-submission = true");
+    let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[job]));
+    fine(&phase);
+    let read = &phase.workers[0].ops[&OpKind::Read];
+    let (submission, completion) = (read.submission.as_ref().unwrap(), read.completion.as_ref().unwrap());
+    assert_eq!([submission.count(), completion.count(), read.count], [256; 3]);
+    let parts = submission.sum() + completion.sum();
+    assert!(read.service.sum().abs_diff(parts) <= 256, "{parts} of {}", read.service.sum());
+    assert!(completion.max() <= read.service.max());
+}
