@@ -5,6 +5,7 @@
 use crate::clock::{Clock, Ticks};
 use crate::control::{ControlBlock, FlowWords, WorkerControl};
 use crate::fault::{FaultLog, ReportCells, Reports};
+use crate::first_done::FirstDone;
 use crate::oplog::OpLog;
 use crate::pacer::{Sharing, Waited, wait_until};
 use crate::plan::{GroupRun, WorkerRules};
@@ -75,6 +76,7 @@ pub(crate) struct PhaseMemory {
     pub(crate) queues: QueueCells,
     /// Where single ops are recorded, by worker.
     pub(crate) logs: Vec<Option<File>>,
+    pub(crate) first_done: FirstDone,
     pub(crate) bell: Bell,
 }
 
@@ -96,6 +98,7 @@ impl PhaseMemory {
             reports: Reports::new(workers.len())?,
             queues: QueueCells::new(&depths)?,
             logs: logs.collect::<io::Result<_>>()?,
+            first_done: FirstDone::new(workers.len())?,
             bell: Bell::new()?,
         })
     }
@@ -112,6 +115,7 @@ impl PhaseMemory {
             reports: Reports::new(workers).unwrap(),
             queues: QueueCells::new(&[]).unwrap(),
             logs: Vec::new(),
+            first_done: FirstDone::new(workers).unwrap(),
             bell: Bell::new().unwrap(),
         }
     }
@@ -226,9 +230,22 @@ impl Gate {
         self.memory.control.worker(self.number)
     }
 
-    /// Whether the phase is to end. For backends that wait for somebody else.
+    /// Whether the worker is to end, and not only its ramp. For backends that wait for somebody else.
     pub(crate) fn stops(&self) -> bool {
-        self.control().stops_at(self.memory.clock.now())
+        let (control, now) = (self.control(), self.memory.clock.now());
+        control.stop_requested() || (control.stops_at(now) && now >= self.ends_at(&control))
+    }
+
+    /// When the worker's measured time begins, where it starts then.
+    fn measured_at(&self, control: &WorkerControl<'_>, started_at: Ticks) -> Ticks {
+        started_at.max(control.ramp_ends_at()) + self.memory.clock.ticks(self.ramp_ns)
+    }
+
+    /// When the worker's time is over, as far as it is known when it starts.
+    fn ends_at(&self, control: &WorkerControl<'_>) -> Ticks {
+        let (Some(time_ns), Some(started_at)) = (self.time_ns, control.go_at()) else { return control.deadline() };
+        let measured_at = self.measured_at(control, started_at);
+        measured_at.saturating_add(self.memory.clock.ticks(time_ns)).min(control.deadline())
     }
 
     /// How this worker shares a rate with its group of so many.
@@ -247,7 +264,7 @@ impl Gate {
         control.worker_ready();
         self.memory.bell.ring();
         let started_at = control.wait_for_go()?;
-        let measured_at = started_at.max(control.ramp_ends_at()) + clock.ticks(self.ramp_ns);
+        let measured_at = self.measured_at(&control, started_at);
         let ramp = (measured_at > started_at).then_some(Ramp {
             ends_at: measured_at.min(control.deadline()),
             // The phase's ramp uses up what a worker may do by itself; its group's does not.
@@ -310,6 +327,7 @@ impl Passed<'_> {
     pub(crate) fn stop_clock(&mut self) {
         let report = self.gate.report();
         report.ended_at.store(self.gate.memory.clock.now(), Release);
+        self.gate.memory.first_done.take(&self.gate.memory.cells);
         let (before, now) = (self.desk.usage, Usage::now(self.gate.run_as));
         report.cpu_user_ns.store(now.user_ns - before.user_ns, Relaxed);
         report.cpu_system_ns.store(now.system_ns - before.system_ns, Relaxed);

@@ -5,11 +5,11 @@ use super::files::lock::Locked;
 use super::files::open::JobOpener;
 use super::files::{JobTarget, changes};
 use super::pace::{JobPacerRequest, KindsDue, PacerVisitor, with_job_pacer};
+use super::plan::OpsPlan;
 use super::process::{self, When};
-use super::stream::{JobPlan, with_job_source};
 use super::tail::Tail;
 use crate::backend::payload::Payload;
-use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, QueuedBackend, SyncBackend};
+use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, NotBegun, QueuedBackend, SyncBackend};
 use crate::bind::{BackendRequest, BoundBackend, Rider, with_backend};
 use crate::gate::{Body, Gate, Passed};
 use crate::op::BlockOp;
@@ -20,7 +20,7 @@ use crate::source::blocks::BlockVisitor;
 use crate::worker::{Ended, Queue, run_queued, run_sync};
 use plumb_workload::job::{FileLock, JobFiles, JobOps};
 use plumb_workload::{Backend, Job, Nanos, OpKind, WorkerGroup};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -30,7 +30,7 @@ pub(crate) struct JobWorker {
     pub(crate) name: String,
     pub(crate) group: WorkerGroup,
     pub(crate) job: Box<Job>,
-    pub(crate) plan: JobPlan,
+    pub(crate) plan: OpsPlan,
     pub(crate) files: WorkerFiles,
     pub(crate) backend: BoundBackend,
     pub(crate) queue: Queue,
@@ -137,7 +137,12 @@ impl JobWorker {
         request.priorities = self.job.process.command_priorities.clone();
         let worker = &*self;
         let kinds = KindsDue::of(&worker.job);
-        with_backend(request, gate, |slots| worker.payload(gate, slots), JobRider { worker, gate, tail, lock_files, kinds })
+        with_backend(
+            request,
+            gate,
+            |slots| worker.payload(gate, slots),
+            JobRider { worker, gate, tail, lock_files, kinds },
+        )
     }
 
     /// Where draws come from that are not the stream's own.
@@ -145,6 +150,7 @@ impl JobWorker {
         match &self.job.ops {
             JobOps::Stream(stream) => StreamId { seed: stream.seed, phase: 0, worker: stream.worker_number },
             JobOps::Recording(_) => StreamId { seed: self.content_seed, phase: 0, worker: 0 },
+            JobOps::Sweep(sweep) => StreamId { seed: sweep.seed, phase: 0, worker: sweep.worker_number },
         }
     }
 
@@ -201,7 +207,7 @@ struct JobRider<'a> {
 impl Rider for JobRider<'_> {
     fn sync<B: SyncBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
         let worker = self.worker;
-        with_job_source(&worker.plan, self.kinds.clone(), SyncVisitor { rider: self, backend })
+        worker.plan.with_source(self.kinds.clone(), SyncVisitor { rider: self, backend })
     }
 
     fn queued<B: QueuedBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
@@ -213,7 +219,7 @@ impl Rider for JobRider<'_> {
                     .to_owned(),
             );
         }
-        with_job_source(&worker.plan, self.kinds.clone(), QueuedVisitor { rider: self, backend })
+        worker.plan.with_source(self.kinds.clone(), QueuedVisitor { rider: self, backend })
     }
 }
 
@@ -284,7 +290,11 @@ impl<S: Source<Op = BlockOp>, B: SyncBackend<Op = BlockOp>> PacerVisitor for Run
     fn visit<P: Pacer>(mut self, mut pacer: P) -> Result<Ended, String> {
         let Some(mut passed) = self.rider.gate.pass() else { return Ok(Ended::Stopped) };
         pacer.start(passed.started_at);
-        let ended = run_sync(&mut passed.desk, &mut self.source, &mut self.backend, &mut pacer);
+        let ended = match self.backend.begin() {
+            Ok(()) => run_sync(&mut passed.desk, &mut self.source, &mut self.backend, &mut pacer),
+            Err(NotBegun::Stopped) => Ended::Stopped,
+            Err(NotBegun::Failed(reason)) => passed.desk.failed(OpKind::Open, Path::new(""), None, &reason),
+        };
         let ended = match self.backend.finish() {
             Ok(()) => ended,
             Err(unfinished) => passed.desk.unfinished(&unfinished),

@@ -3,20 +3,66 @@
 use super::bind::{JobWorker, WorkerFiles};
 use super::content::Writers;
 use super::files::{FileUse, JobTarget};
-use super::pace::flow_home;
-use super::stream::{Handing, JobPlan, JobPlanRequest};
+use super::pace::{KindsDue, flow_home};
+use super::stream::{Handing, JobPlan, JobPlanRequest, with_job_source};
+use super::sweep::{SweepPlan, SweepRequest, SweepSource};
 use crate::backend::FileKind;
 use crate::bind::BoundBackend;
 use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::run::Setting;
+use crate::source::blocks::BlockVisitor;
 use crate::targets::{OpenTarget, OpenTargets};
-use plumb_workload::job::{FileRange, JobOps};
+use plumb_workload::job::{FileRange, JobOps, SweepParts};
 use plumb_workload::{Backend, Bytes, Job, Nanos, Pace, Target, Work, WorkerGroup, Workload};
 use std::sync::Arc;
 
+/// The ops of a job, ready.
+#[derive(Debug, Clone)]
+pub(crate) enum OpsPlan {
+    /// Drawn as fio draws them.
+    Drawn(JobPlan),
+    /// Part after part.
+    Swept(SweepPlan),
+}
+
+impl OpsPlan {
+    /// Bytes of the largest op that moves data: the size of a buffer.
+    pub(crate) fn largest_block_bytes(&self) -> u64 {
+        match self {
+            OpsPlan::Drawn(plan) => plan.largest_block_bytes(),
+            OpsPlan::Swept(plan) => plan.block_bytes(),
+        }
+    }
+
+    /// Bytes of the smallest op that moves data; what is left at the end of a part may be less.
+    pub(crate) fn smallest_block_bytes(&self) -> u64 {
+        match self {
+            OpsPlan::Drawn(plan) => plan.smallest_block_bytes(),
+            OpsPlan::Swept(plan) => plan.block_bytes(),
+        }
+    }
+
+    /// Distinct bytes that its ops can touch.
+    pub(crate) fn working_set_bytes(&self) -> u64 {
+        match self {
+            OpsPlan::Drawn(plan) => plan.working_set_bytes(),
+            OpsPlan::Swept(plan) => plan.working_set_bytes(),
+        }
+    }
+
+    /// Makes the source and hands it to `visitor`. Where rates decide over a mix, `kinds` says which kind is due; what is
+    /// swept has an order of its own.
+    pub(crate) fn with_source<V: BlockVisitor>(&self, kinds: Option<KindsDue>, visitor: V) -> V::Out {
+        match self {
+            OpsPlan::Drawn(plan) => with_job_source(plan, kinds, visitor),
+            OpsPlan::Swept(plan) => visitor.visit(SweepSource::new(plan)),
+        }
+    }
+}
+
 /// Plans a job on an open target. What depends on the files as they are is put into the job: where a job that appends
 /// begins.
-pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) -> Result<JobPlan, WorkerPlanError> {
+pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) -> Result<OpsPlan, WorkerPlanError> {
     if seat.group.count != 1 {
         return Err(seat.error("a job is one worker; make a group of each (`count = 1`)"));
     }
@@ -45,13 +91,17 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
             return Err(seat.error(format!("`{}` has no files for a job; use a `job-files` target", seat.group.target)));
         }
     };
+    if let JobOps::Sweep(sweep) = &job.ops {
+        let request = SweepRequest { job, sweep, files: lengths.len(), alignment_bytes: alignment };
+        return SweepPlan::new(&request).map(OpsPlan::Swept).map_err(|error| seat.error(error));
+    }
     let request = JobPlanRequest {
         job,
         file_lengths: &lengths,
         io_alignment_bytes: alignment,
         handing: handing(&seat.group.backend, seat.group.depth),
     };
-    JobPlan::new(&request).map_err(|error| seat.error(error))
+    JobPlan::new(&request).map(OpsPlan::Drawn).map_err(|error| seat.error(error))
 }
 
 /// The worker of a job.
@@ -142,6 +192,13 @@ fn null_lengths(job: &Job, bytes: u64) -> Vec<u64> {
     match &job.ops {
         JobOps::Stream(stream) if !stream.ranges.is_empty() => {
             stream.ranges.iter().map(|range| range.start.0.saturating_add(range.length.0)).collect()
+        }
+        JobOps::Sweep(sweep) => {
+            let files = match &sweep.parts {
+                SweepParts::Files { lengths } => lengths.len(),
+                SweepParts::Said(parts) => parts.iter().map(|part| part.file as usize + 1).max().unwrap_or(1),
+            };
+            (0..files).map(|file| sweep.end_in(file)).collect()
         }
         _ => vec![bytes],
     }

@@ -124,8 +124,7 @@ impl General {
     fn is_enough(&self) -> bool {
         let limits = &self.script.limits;
         let done = self.machine.counts.bytes;
-        let [read, write, trim] =
-            std::array::from_fn(|kind: usize| done[kind].saturating_sub(self.before.bytes[kind]));
+        let [read, write, trim] = std::array::from_fn(|kind: usize| done[kind].saturating_sub(self.before.bytes[kind]));
         let moved = match self.script.mix {
             Mix::ReadWrite(_) => read + write,
             Mix::Only(Kind::Read) => read,
@@ -152,7 +151,8 @@ impl General {
         let counts = &self.machine.counts;
         limits.bytes().is_some_and(|bytes| {
             !self.is_enough_ops()
-                && bytes.saturating_sub(counts.all_bytes.saturating_sub(self.before.all_bytes)) >= self.script.largest().max(1)
+                && bytes.saturating_sub(counts.all_bytes.saturating_sub(self.before.all_bytes))
+                    >= self.script.largest().max(1)
                 && (limits.io_bytes.is_some() || !self.machine.all_done())
         })
     }
