@@ -1,6 +1,7 @@
 //! Open loads keep to their schedule: never an op before its time, whatever the machine does; late ones are seen.
 
 use super::common::*;
+use super::jobs::fine;
 use plumb_engine::rng::{Purpose, StreamId};
 use plumb_result::PhaseMeasurement;
 use plumb_workload::OpKind;
