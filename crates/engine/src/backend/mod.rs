@@ -69,6 +69,12 @@ pub(crate) trait SyncBackend {
     /// Executes one op to its end. Between the two readings of the clock: nothing but the I/O.
     fn execute(&mut self, op: &Self::Op) -> Completion;
 
+    /// Behind the gate and before the first op, in the worker's time and in no op's: what may have to wait for another
+    /// worker.
+    fn begin(&mut self) -> Result<(), NotBegun> {
+        Ok(())
+    }
+
     /// Before the clock is read: content and paths are made here.
     #[inline(always)]
     fn before(&mut self, _op: &Self::Op) {}
@@ -97,6 +103,15 @@ pub(crate) trait SyncBackend {
 
     /// The file of an op, for error messages.
     fn path_of(&self, op: &Self::Op) -> PathBuf;
+}
+
+/// Why a backend could not begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NotBegun {
+    /// The worker is to end.
+    Stopped,
+    /// In words.
+    Failed(String),
 }
 
 /// What a backend held back and could not bring to its end.

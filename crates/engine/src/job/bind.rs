@@ -13,7 +13,7 @@ use super::stream::with_job_source;
 use super::sweep::SweepSource;
 use super::tail::Tail;
 use crate::backend::payload::Payload;
-use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, QueuedBackend, SyncBackend};
+use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, NotBegun, QueuedBackend, SyncBackend};
 use crate::bind::{BackendRequest, BoundBackend, Rider, with_backend};
 use crate::gate::{Body, Gate, Passed};
 use crate::op::BlockOp;
@@ -24,7 +24,7 @@ use crate::source::blocks::BlockVisitor;
 use crate::worker::{Ended, Queue, run_queued, run_sync};
 use plumb_workload::job::{FileLock, JobFiles, JobOps};
 use plumb_workload::{Backend, Job, Nanos, OnError, OpKind, WorkerGroup};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -365,7 +365,11 @@ impl<S: Source<Op = BlockOp>, B: SyncBackend<Op = BlockOp>> PacerVisitor for Run
     fn visit<P: Pacer>(mut self, mut pacer: P) -> Result<Ended, String> {
         let Some(mut passed) = self.rider.gate.pass() else { return Ok(Ended::Stopped) };
         pacer.start(passed.started_at);
-        let ended = run_sync(&mut passed.desk, &mut self.source, &mut self.backend, &mut pacer);
+        let ended = match self.backend.begin() {
+            Ok(()) => run_sync(&mut passed.desk, &mut self.source, &mut self.backend, &mut pacer),
+            Err(NotBegun::Stopped) => Ended::Stopped,
+            Err(NotBegun::Failed(reason)) => passed.desk.failed(OpKind::Open, Path::new(""), None, &reason),
+        };
         let ended = match self.backend.finish() {
             Ok(()) => ended,
             Err(unfinished) => passed.desk.unfinished(&unfinished),

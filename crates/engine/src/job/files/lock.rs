@@ -1,6 +1,6 @@
 //! Locks around single ops: a backend that holds its file locked while it executes.
 
-use crate::backend::{Completion, Errno, SyncBackend, Unfinished};
+use crate::backend::{Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::job::content::Concluded;
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
@@ -46,6 +46,10 @@ impl SyncBackend for Locked<'_> {
         let done = self.inner.execute(op);
         self.flock(op, FlockOperation::Unlock)?;
         done
+    }
+
+    fn begin(&mut self) -> Result<(), NotBegun> {
+        self.inner.begin()
     }
 
     fn works_between_ops(&self) -> bool {
