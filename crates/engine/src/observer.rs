@@ -18,8 +18,10 @@ pub struct TargetView<'a> {
     pub name: &'a str,
     /// Where it lies: the file, the first of several files, the root of a tree, or the device.
     pub path: &'a Path,
-    /// Its files; empty for a tree.
+    /// Its files; empty for a tree, and for the files of jobs until workers have opened them.
     pub files: Vec<BorrowedFd<'a>>,
+    /// How many files it has: `files` holds some of them, evenly spread, where they are too many.
+    pub file_count: usize,
 }
 
 /// A phase at one moment. What is not asked for is not read.
@@ -77,6 +79,9 @@ pub trait Observer {
 
     /// The cache is as the phase wants it; workers are about to be made.
     fn phase_begins(&mut self, _phase: &str, _targets: &[TargetView<'_>]) {}
+
+    /// The workers have opened and prepared their files; none has begun.
+    fn workers_ready(&mut self, _phase: &str, _targets: &[TargetView<'_>]) {}
 
     /// The clock starts as this returns; with a ramp, at its end.
     fn clock_starts(&mut self, _phase: &str) {}

@@ -8,6 +8,7 @@ use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
 use crate::job::content::{JobBytes, JobBytesRequest, Writers};
 use crate::job::failed::JobFault;
 use crate::job::files::layout::{FailedMember, JobLayout, Laid, Member, lay_out};
+use crate::job::files::look::{self, Look};
 use crate::job::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::observer::{Observer, TargetView};
 use crate::plan::{WorkerSeat, stamping};
@@ -260,6 +261,26 @@ impl OpenTargets {
         self.targets.iter().filter(|(name, _)| wanted(name)).map(|(name, target)| view(name, target)).collect()
     }
 
+    /// The targets of a phase, with the files of its jobs.
+    pub(crate) fn views_with<'a>(&'a self, looks: &'a [Look], phase: &Phase) -> Vec<TargetView<'a>> {
+        let mut views = self.views(|name| phase.workers.iter().any(|group| group.target == name));
+        for view in &mut views {
+            if let Some(look) = looks.iter().find(|look| look.name == view.name) {
+                look.fill(view);
+            }
+        }
+        views
+    }
+
+    /// Descriptors of the files of a phase's jobs.
+    pub(crate) fn look(&self, phase: &Phase) -> Vec<Look> {
+        let jobs = self.targets.iter().filter_map(|(name, target)| match target {
+            OpenTarget::Job(target) => Some((name.as_str(), &**target)),
+            _ => None,
+        });
+        look::look(phase, jobs)
+    }
+
     /// Makes what a phase wrote to a target durable.
     pub(crate) fn flush(&self, name: &str, flush: Flush) -> Result<(), Box<Fault>> {
         let op = match flush {
@@ -339,10 +360,11 @@ fn view<'a>(name: &'a str, target: &'a OpenTarget) -> TargetView<'a> {
             name,
             path: open.files.iter().next().map_or(Path::new(""), |file| file.path()),
             files: open.files.iter().map(AsFd::as_fd).collect(),
+            file_count: open.files.len(),
         },
-        OpenTarget::Tree(tree) => TargetView { name, path: tree.root.path(), files: Vec::new() },
-        OpenTarget::Job(target) => TargetView { name, path: target.first_path(), files: Vec::new() },
-        OpenTarget::Null { .. } => TargetView { name, path: Path::new("null"), files: Vec::new() },
+        OpenTarget::Tree(tree) => TargetView { name, path: tree.root.path(), files: Vec::new(), file_count: 0 },
+        OpenTarget::Job(target) => TargetView { name, path: target.first_path(), files: Vec::new(), file_count: 0 },
+        OpenTarget::Null { .. } => TargetView { name, path: Path::new("null"), files: Vec::new(), file_count: 0 },
     }
 }
 

@@ -7,6 +7,7 @@
 pub(crate) mod calls;
 pub(crate) mod layout;
 pub(crate) mod lock;
+pub(crate) mod look;
 pub(crate) mod open;
 pub(crate) mod paths;
 
