@@ -144,7 +144,7 @@ proptest! {
     #[test]
     fn limits_begin_anew(stream in simple(), handing in handing(), at in 1..400usize, waits in any::<bool>()) {
         let file = stream.ranges[0].start.0 + stream.ranges[0].length.0;
-        let (size, is_trim) = (stream.sizes.read.largest().0, stream.trims);
+        let (size, is_trim) = (stream.sizes.read.max().0, stream.trims);
         let bytes = stream.io_bytes;
         let plan = plan(&job(stream.clone()), &[file], handing).expect("a plan");
         let whole = with_job_source(&plan, None, Take(3000));
