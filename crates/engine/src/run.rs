@@ -6,7 +6,7 @@ use crate::job::failed::Unopened;
 use crate::job::files::JobFilesError;
 use crate::job::files::look::Look;
 use crate::job::replay::Recordings;
-use crate::observer::{Observer, PhaseNow, TargetView};
+use crate::observer::{Observer, PhaseNow};
 use crate::oplog::LoggedOp;
 use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
 use crate::plan::{WorkerPlanError, group_runs};

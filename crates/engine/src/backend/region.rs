@@ -311,8 +311,7 @@ mod tests {
     fn a_shared_mapping_is_the_file_and_a_private_one_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("buffers");
-        for (memory, expected) in
-            [(BufferMemory::Shared(Some(path.clone())), 7), (BufferMemory::File(path.clone()), 0)]
+        for (memory, expected) in [(BufferMemory::Shared(Some(path.clone())), 7), (BufferMemory::File(path.clone()), 0)]
         {
             let mut region = Region::with_rules(BYTES, &rules(memory)).unwrap();
             region.as_mut_slice().fill(7);

@@ -12,9 +12,9 @@ use crate::fio::value::lists::NumaPolicy;
 use crate::fio::value::pattern::Piece;
 use crate::fio::value::split::PriorityShare;
 use plumb_workload::job::{
-    AccessHint, AtOpen, Allocation, BufferMemory, BufferRules, CommandPriority, DedupeMode, ErrorOrigin, ErrorRules, FileLock,
-    FileRules, IgnoredError, IoPriority, JobContent, JobQueue, NodeMemory, OpPriority, OpenMode, PatternPiece,
-    PrepareFiles, ProcessRules, SyncRange, Syncs, WriteLife,
+    AccessHint, Allocation, AtOpen, BufferMemory, BufferRules, CommandPriority, DedupeMode, ErrorOrigin, ErrorRules,
+    FileLock, FileRules, IgnoredError, IoPriority, JobContent, JobQueue, NodeMemory, OpPriority, OpenMode,
+    PatternPiece, PrepareFiles, ProcessRules, SyncRange, Syncs, WriteLife,
 };
 use plumb_workload::{Batch, Bytes};
 use std::path::PathBuf;
