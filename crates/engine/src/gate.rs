@@ -5,6 +5,7 @@
 use crate::clock::{Clock, Ticks};
 use crate::control::{ControlBlock, FlowWords, WorkerControl};
 use crate::fault::{FaultLog, ReportCells, Reports};
+use crate::first_done::FirstDone;
 use crate::oplog::OpLog;
 use crate::pacer::{Sharing, Waited, wait_until};
 use crate::plan::{GroupRun, WorkerRules};
@@ -75,6 +76,7 @@ pub(crate) struct PhaseMemory {
     pub(crate) queues: QueueCells,
     /// Where single ops are recorded, by worker.
     pub(crate) logs: Vec<Option<File>>,
+    pub(crate) first_done: FirstDone,
     pub(crate) bell: Bell,
 }
 
@@ -96,6 +98,7 @@ impl PhaseMemory {
             reports: Reports::new(workers.len())?,
             queues: QueueCells::new(&depths)?,
             logs: logs.collect::<io::Result<_>>()?,
+            first_done: FirstDone::new(workers.len())?,
             bell: Bell::new()?,
         })
     }
@@ -112,6 +115,7 @@ impl PhaseMemory {
             reports: Reports::new(workers).unwrap(),
             queues: QueueCells::new(&[]).unwrap(),
             logs: Vec::new(),
+            first_done: FirstDone::new(workers).unwrap(),
             bell: Bell::new().unwrap(),
         }
     }
@@ -310,6 +314,7 @@ impl Passed<'_> {
     pub(crate) fn stop_clock(&mut self) {
         let report = self.gate.report();
         report.ended_at.store(self.gate.memory.clock.now(), Release);
+        self.gate.memory.first_done.take(&self.gate.memory.cells);
         let (before, now) = (self.desk.usage, Usage::now(self.gate.run_as));
         report.cpu_user_ns.store(now.user_ns - before.user_ns, Relaxed);
         report.cpu_system_ns.store(now.system_ns - before.system_ns, Relaxed);

@@ -13,6 +13,7 @@ mod control;
 mod course;
 mod crew;
 mod fault;
+mod first_done;
 mod gate;
 pub mod guard;
 mod job;

@@ -243,7 +243,7 @@ impl WorkerSeat<'_> {
         let Work::Job(job) = &self.group.work else { return plain };
         let no_overlap = match &job.ops {
             JobOps::Stream(stream) => stream.no_overlap_in_flight,
-            JobOps::Recording(_) => false,
+            JobOps::Recording(_) | JobOps::Sweep(_) => false,
         };
         Queue {
             refill_at: job.queue.refill_at.unwrap_or(depth).min(depth),

@@ -105,6 +105,7 @@ impl Coordinator {
             name: run.name.clone(),
             wall_ns: load_ns + flush_in_clock_ns,
             first_done_ns: over.map(|(_, &end_ns)| end_ns).min(),
+            until_first_done: self.memory.first_done.read(),
             ops: total.measured(),
             transactions: Some(total.transactions).filter(|&count| count > 0),
             intervals,

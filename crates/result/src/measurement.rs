@@ -29,6 +29,9 @@ pub struct PhaseMeasurement {
     pub wall_ns: u64,
     /// When the first worker was done, from the same start.
     pub first_done_ns: Option<u64>,
+    /// What all workers together had done by then, where there were several.
+    #[serde(default)]
+    pub until_first_done: BTreeMap<OpKind, Moved>,
     /// By kind of op, all workers merged.
     pub ops: BTreeMap<OpKind, OpMeasurement>,
     /// Times through the flow, where it counts them.

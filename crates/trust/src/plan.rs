@@ -1,6 +1,6 @@
 //! What a phase was asked to do, read from the workload.
 
-use plumb_workload::job::{ByKind, Coverage, JobOps, JobPace, Order};
+use plumb_workload::job::{ByKind, Coverage, JobOps, JobPace, Order, SweepDraw, SweepOrder};
 use plumb_workload::{Backend, CachePolicy, Flush, Job, OpKind, Pace, Pattern, Phase, Step, Work, WorkerGroup};
 use std::collections::BTreeSet;
 
@@ -151,6 +151,10 @@ pub(crate) fn covers_once(group: &WorkerGroup) -> bool {
         Work::Job(job) => match &job.ops {
             JobOps::Stream(stream) => {
                 matches!(stream.order, Order::Sequential { skip_bytes: 0 }) || stream.coverage != Coverage::Again
+            }
+            JobOps::Sweep(sweep) => {
+                !sweep.repeat
+                    && !matches!(sweep.order, SweepOrder::Random(SweepDraw::Again | SweepDraw::Unaligned))
             }
             JobOps::Recording(_) => false,
         },

@@ -193,6 +193,8 @@ pub(crate) struct BlockFiles {
     pub(crate) _owned: Arc<[File]>,
     /// `fsync` a file before it is closed in the midst of the work.
     pub(crate) flush_at_close: bool,
+    /// An error number of calls on names that is no error.
+    pub(crate) passes_over_errno: Option<i32>,
     /// What the opener has opened, by number.
     pub(crate) lent: Vec<Option<OwnedFd>>,
 }

@@ -5,10 +5,11 @@ use super::files::lock::Locked;
 use super::files::open::JobOpener;
 use super::files::{JobTarget, changes};
 use super::pace::{JobPacerRequest, PacerVisitor, with_job_pacer};
-use super::plan::{OpsPlan, RecordedPlan};
+use super::plan::OpsPlan;
 use super::process::{self, When};
-use super::replay::{self, ReadingError, Recordings, Replay, ReplayFiles, ReplayOps};
+use super::replay::{self, ReadingError, RecordedPlan, Recordings, Replay, ReplayFiles, ReplayOps};
 use super::stream::with_job_source;
+use super::sweep::SweepSource;
 use super::tail::Tail;
 use crate::backend::payload::Payload;
 use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, QueuedBackend, SyncBackend};
@@ -148,6 +149,7 @@ impl JobWorker {
         match &self.job.ops {
             JobOps::Stream(stream) => StreamId { seed: stream.seed, phase: 0, worker: stream.worker_number },
             JobOps::Recording(_) => StreamId { seed: self.content_seed, phase: 0, worker: 0 },
+            JobOps::Sweep(sweep) => StreamId { seed: sweep.seed, phase: 0, worker: sweep.worker_number },
         }
     }
 
@@ -223,6 +225,7 @@ impl Rider for JobRider<'_> {
         let worker = self.worker;
         match &worker.plan {
             OpsPlan::Drawn(plan) => with_job_source(plan, SyncVisitor { rider: self, backend }),
+            OpsPlan::Swept(plan) => SyncVisitor { rider: self, backend }.visit(SweepSource::new(plan)),
             OpsPlan::Recorded(plan) => {
                 let Replay { source, pacer, error } = worker.replay(plan, self.gate)?;
                 let run = RunSync { rider: &self, source, backend, reading: Some(error) };
@@ -245,6 +248,7 @@ impl Rider for JobRider<'_> {
         }
         match &worker.plan {
             OpsPlan::Drawn(plan) => with_job_source(plan, QueuedVisitor { rider: self, backend }),
+            OpsPlan::Swept(plan) => QueuedVisitor { rider: self, backend }.visit(SweepSource::new(plan)),
             OpsPlan::Recorded(plan) => {
                 let Replay { source, pacer, error } = worker.replay(plan, self.gate)?;
                 let run = RunQueued { rider: &self, source, backend, reading: Some(error) };

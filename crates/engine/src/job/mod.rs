@@ -11,4 +11,5 @@ pub(crate) mod plan;
 mod process;
 pub mod replay;
 pub mod stream;
+pub(crate) mod sweep;
 mod tail;

@@ -4,52 +4,45 @@ use super::bind::{JobWorker, WorkerFiles};
 use super::content::Writers;
 use super::files::{FileUse, JobTarget};
 use super::pace::flow_home;
+use super::replay::RecordedPlan;
 use super::stream::{Handing, JobPlan, JobPlanRequest};
+use super::sweep::{SweepPlan, SweepRequest};
 use crate::backend::FileKind;
 use crate::bind::BoundBackend;
 use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::run::Setting;
 use crate::targets::{OpenTarget, OpenTargets};
-use plumb_workload::job::{FileLock, FileRange, JobOps, JobPace, Recording};
+use plumb_workload::job::{FileRange, JobOps, SweepParts};
 use plumb_workload::{Backend, Bytes, Job, Nanos, Pace, Target, Work, WorkerGroup, Workload};
 use std::sync::Arc;
 
-/// What a job does, planned.
+/// The ops of a job, ready.
 #[derive(Debug, Clone)]
 pub(crate) enum OpsPlan {
-    /// Its ops are drawn.
+    /// Drawn as fio draws them.
     Drawn(JobPlan),
-    /// They are read.
+    /// Part after part.
+    Swept(SweepPlan),
+    /// Read from a recording.
     Recorded(RecordedPlan),
 }
-
-/// The replay of a recording, planned.
-#[derive(Debug, Clone)]
-pub(crate) struct RecordedPlan {
-    pub(crate) recording: Recording,
-    /// Of the files as they are laid out.
-    lengths: Vec<u64>,
-    /// Offsets and lengths of reads and writes are multiples of this, bytes.
-    pub(crate) alignment_bytes: u64,
-}
-
-/// What is asked of content by the smallest op is asked by a sector where nobody knows the smallest.
-const SECTOR_BYTES: u64 = 512;
 
 impl OpsPlan {
     /// Bytes of the largest op that moves data: the size of a buffer.
     pub(crate) fn largest_block_bytes(&self) -> u64 {
         match self {
             OpsPlan::Drawn(plan) => plan.largest_block_bytes(),
-            OpsPlan::Recorded(plan) => plan.recording.largest.0.max(1),
+            OpsPlan::Swept(plan) => plan.block_bytes(),
+            OpsPlan::Recorded(plan) => plan.largest_block_bytes(),
         }
     }
 
-    /// Bytes of the smallest op that moves data, as far as that is known.
+    /// Bytes of the smallest op that moves data; what is left at the end of a part may be less.
     pub(crate) fn smallest_block_bytes(&self) -> u64 {
         match self {
             OpsPlan::Drawn(plan) => plan.smallest_block_bytes(),
-            OpsPlan::Recorded(plan) => plan.recording.largest.0.clamp(1, SECTOR_BYTES.max(plan.alignment_bytes)),
+            OpsPlan::Swept(plan) => plan.block_bytes(),
+            OpsPlan::Recorded(plan) => plan.smallest_block_bytes(),
         }
     }
 
@@ -57,31 +50,10 @@ impl OpsPlan {
     pub(crate) fn working_set_bytes(&self) -> u64 {
         match self {
             OpsPlan::Drawn(plan) => plan.working_set_bytes(),
-            OpsPlan::Recorded(plan) => plan.lengths.iter().fold(0, |sum: u64, &length| sum.saturating_add(length)),
+            OpsPlan::Swept(plan) => plan.working_set_bytes(),
+            OpsPlan::Recorded(plan) => plan.reached_bytes(),
         }
     }
-}
-
-/// What a recording cannot be replayed with.
-fn refuse_with_recording(job: &Job, recording: &Recording) -> Result<(), &'static str> {
-    let paced = JobPace { steady: None, ..job.pace.clone() } != JobPace::default();
-    if recording.speed_percent.is_some() && paced {
-        return Err(
-            "recorded times and rates, pauses or goals (`pace`) cannot both be kept; replay as fast as possible \
-                    (`speed-percent` left out, fio's replay_no_stall=1), or leave `pace` out",
-        );
-    }
-    if job.verify.is_some() {
-        return Err("what is read in a replay was not written by it, and is not verified; leave `verify` out");
-    }
-    if job.files.lock != FileLock::None {
-        return Err("files are not locked in a replay; leave `lock` (fio's lockfile) out");
-    }
-    if job.files.create_on_open || job.files.unlink_each_loop || job.files.append {
-        return Err("the files of a replay are there from the start to the end; leave `create-on-open`, \
-                    `unlink-each-loop` and `append` out");
-    }
-    Ok(())
 }
 
 /// Plans a job on an open target. What depends on the files as they are is put into the job: where a job that appends
@@ -115,10 +87,14 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
             return Err(seat.error(format!("`{}` has no files for a job; use a `job-files` target", seat.group.target)));
         }
     };
+    if let JobOps::Sweep(sweep) = &job.ops {
+        let request = SweepRequest { job, sweep, files: lengths.len(), alignment_bytes: alignment };
+        return SweepPlan::new(&request).map(OpsPlan::Swept).map_err(|error| seat.error(error));
+    }
     if let JobOps::Recording(recording) = &job.ops {
-        refuse_with_recording(job, recording).map_err(|reason| seat.error(reason))?;
-        let recording = recording.clone();
-        return Ok(OpsPlan::Recorded(RecordedPlan { recording, lengths, alignment_bytes: alignment }));
+        return RecordedPlan::new(job, recording, lengths, alignment)
+            .map(OpsPlan::Recorded)
+            .map_err(|reason| seat.error(reason));
     }
     let request = JobPlanRequest {
         job,
@@ -225,6 +201,13 @@ fn null_lengths(job: &Job, bytes: u64) -> Vec<u64> {
     match &job.ops {
         JobOps::Stream(stream) if !stream.ranges.is_empty() => {
             stream.ranges.iter().map(|range| range.start.0.saturating_add(range.length.0)).collect()
+        }
+        JobOps::Sweep(sweep) => {
+            let files = match &sweep.parts {
+                SweepParts::Files { lengths } => lengths.len(),
+                SweepParts::Said(parts) => parts.iter().map(|part| part.file as usize + 1).max().unwrap_or(1),
+            };
+            (0..files).map(|file| sweep.end_in(file)).collect()
         }
         _ => vec![bytes],
     }

@@ -43,7 +43,9 @@ impl Recordings for MadeUp {
 }
 
 fn place() -> Place {
-    Place { recordings: Some(&MadeUp), ..Place::new() }
+    let mut place = Place::new();
+    place.recordings = Some(&MadeUp);
+    place
 }
 
 /// A job that replays `path`, with more words of the recording and of its group.

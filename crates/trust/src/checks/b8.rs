@@ -129,7 +129,8 @@ fn written_at(work: &Work) -> Vec<u64> {
                 let starts = stream.ranges.iter().map(|range| range.start.0);
                 [stream.sizes.write.min().0, stream.align.write.0].into_iter().chain(starts).collect()
             }
-            JobOps::Stream(_) | JobOps::Recording(_) => Vec::new(),
+            JobOps::Sweep(sweep) if job.moves().write => vec![sweep.block.0],
+            JobOps::Stream(_) | JobOps::Recording(_) | JobOps::Sweep(_) => Vec::new(),
         },
         Work::Blocks(_) | Work::Flow(_) | Work::Busy(_) | Work::Exec(_) => Vec::new(),
     }

@@ -172,6 +172,7 @@ fn ops_are_requests(view: &PhaseView<'_>) -> bool {
             }
             Work::Job(job) => match &job.ops {
                 JobOps::Stream(stream) => stream.sizes.read.max().0.max(stream.sizes.write.max().0) <= UNSPLIT_BYTES,
+                JobOps::Sweep(sweep) => sweep.block.0 <= UNSPLIT_BYTES,
                 JobOps::Recording(_) => false,
             },
             Work::Busy(_) | Work::Exec(_) => true,

@@ -70,4 +70,6 @@ pub enum PatternPiece {
     File(PathBuf),
     /// The offset of the block, 8 bytes with the least significant first.
     Offset,
+    /// The same plus this number, wrapping.
+    OffsetPlus(u64),
 }

@@ -37,14 +37,20 @@ pub enum Names {
         path: PathBuf,
         /// How many.
         count: u32,
+        /// So many files of a directory: `{dir}` then stands for the number of the directory, and `{}` for that of the
+        /// file in it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        per_directory: Option<u32>,
     },
+    /// Made up by another tool's rules, one by one. Files of such names are test data.
+    Made(Vec<PathBuf>),
 }
 
 impl Names {
     /// How many files.
     pub fn count(&self) -> usize {
         match self {
-            Names::Said(paths) => paths.len(),
+            Names::Said(paths) | Names::Made(paths) => paths.len(),
             Names::Numbered { count, .. } => *count as usize,
         }
     }
@@ -52,9 +58,16 @@ impl Names {
     /// The path of a file.
     pub fn path(&self, number: usize) -> Option<PathBuf> {
         match self {
-            Names::Said(paths) => paths.get(number).cloned(),
-            Names::Numbered { path, count } if number < *count as usize => {
-                Some(PathBuf::from(path.to_string_lossy().replace("{}", &number.to_string())))
+            Names::Said(paths) | Names::Made(paths) => paths.get(number).cloned(),
+            Names::Numbered { path, count, per_directory } if number < *count as usize => {
+                let path = path.to_string_lossy();
+                Some(PathBuf::from(match per_directory {
+                    None => path.replace("{}", &number.to_string()),
+                    Some(each) => {
+                        let each = (*each).max(1) as usize;
+                        path.replace("{dir}", &(number / each).to_string()).replace("{}", &(number % each).to_string())
+                    }
+                }))
             }
             Names::Numbered { .. } => None,
         }
@@ -96,6 +109,30 @@ pub struct FileRules {
     pub unlink_each_loop: bool,
     /// Writes that no crash tears (`RWF_ATOMIC`).
     pub atomic_writes: bool,
+    /// What else is done to a file as it is opened.
+    #[serde(skip_serializing_if = "AtOpen::is_nothing")]
+    pub at_open: AtOpen,
+}
+
+/// What else is done to a file as it is opened, in this order; to a device, nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct AtOpen {
+    /// It loses its content, where it is opened to be written to.
+    pub empty: bool,
+    /// It gets the target's length (`ftruncate`), where it is opened to be written to.
+    pub to_length: bool,
+    /// Blocks for that length are reserved (`posix_fallocate`), where it is opened to be written to.
+    pub allocate: bool,
+    /// It is asked about (`fstat`).
+    pub stat: bool,
+}
+
+impl AtOpen {
+    /// Whether nothing is done.
+    pub fn is_nothing(&self) -> bool {
+        *self == AtOpen::default()
+    }
 }
 
 impl Default for FileRules {
@@ -116,6 +153,7 @@ impl Default for FileRules {
             unlink: false,
             unlink_each_loop: false,
             atomic_writes: false,
+            at_open: AtOpen::default(),
         }
     }
 }
@@ -134,11 +172,14 @@ pub struct PrepareFiles {
     pub flush: bool,
     /// Lay out the files of one job at a time.
     pub one_at_a_time: bool,
+    /// What is missing is left to an earlier phase, or to the ops themselves.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub later: bool,
 }
 
 impl Default for PrepareFiles {
     fn default() -> PrepareFiles {
-        PrepareFiles { create: true, write: false, allocation: Allocation::default(), flush: true, one_at_a_time: true }
+        PrepareFiles { create: true, write: false, allocation: Allocation::default(), flush: true, one_at_a_time: true, later: false }
     }
 }
 

@@ -9,10 +9,11 @@ mod files;
 mod pace;
 mod rules;
 mod stream;
+mod sweep;
 mod verify;
 
 pub use content::{DedupeMode, JobContent, PatternPiece};
-pub use files::{AccessHint, Allocation, FileLock, FileRules, JobFiles, Names, OpenMode, PrepareFiles, WriteLife};
+pub use files::{AccessHint, AtOpen, Allocation, FileLock, FileRules, JobFiles, Names, OpenMode, PrepareFiles, WriteLife};
 pub use pace::{
     JobPace, LatencyGoal, MinimumRate, RateProcess, SteadyFigure, SteadyJudged, SteadyRule, ThinkBasis, ThinkTime,
     WeightedFlow,
@@ -25,6 +26,7 @@ pub use stream::{
     ByKind, Coverage, Curve, FileChoice, FileRange, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Seeding,
     Sequencer, SizeShare, SkipOps, Stream, SyncRange, Syncs, TrimAmid, Waits, Zone, ZoneStride,
 };
+pub use sweep::{AfterWrite, FilePart, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts};
 pub use verify::{StampLayout, VerifyMethod, VerifyRules, VerifyState};
 
 use schemars::JsonSchema;
@@ -90,11 +92,19 @@ impl Job {
         }
     }
 
-    /// The kinds of op among its own: reads, writes and trims; those of verifying are not counted.
+    /// The kinds of op among its own: reads, writes and trims; those of verifying are not counted. None for calls on names.
     pub fn moves(&self) -> ByKind<bool> {
         match &self.ops {
             JobOps::Stream(stream) => stream.moves(),
             JobOps::Recording(recording) => recording.moves,
+            JobOps::Sweep(sweep) => match sweep.does {
+                SweepOps::Read => ByKind { read: true, write: false, trim: false },
+                SweepOps::Write { .. } => ByKind { read: false, write: true, trim: false },
+                SweepOps::Mix { read_percent, .. } => {
+                    ByKind { read: read_percent > 0, write: read_percent < 100, trim: false }
+                }
+                SweepOps::Call { .. } => ByKind::all(false),
+            },
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What a job's ops are: which kinds, where, in which sizes, for how long.
 
+use super::sweep::Sweep;
 use crate::short_form::short_form;
 use crate::units::Bytes;
 use schemars::JsonSchema;
@@ -33,6 +34,8 @@ pub enum JobOps {
     Stream(Box<Stream>),
     /// Read from a recording.
     Recording(Recording),
+    /// Part after part.
+    Sweep(Box<Sweep>),
 }
 
 /// Ops drawn as fio draws them.

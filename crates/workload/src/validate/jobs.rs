@@ -7,20 +7,20 @@ use crate::phase::{Backend, Busy, Exec, Phase, WorkerGroup};
 /// Names and lengths of a job's files.
 pub(super) fn files(check: &mut Checker, files: &JobFiles) {
     match &files.names {
-        Names::Said(paths) if paths.is_empty() => {
+        Names::Said(paths) | Names::Made(paths) if paths.is_empty() => {
             check.problem(["names", "said"], "there is no file", "name at least one");
         }
         Names::Numbered { count: 0, .. } => {
             check.problem(["names", "numbered", "count"], "there is no file", "use at least 1");
         }
-        Names::Numbered { path, count } if *count > 1 && !path.to_string_lossy().contains("{}") => {
+        Names::Numbered { path, count, .. } if *count > 1 && !path.to_string_lossy().contains("{}") => {
             check.problem(
                 ["names", "numbered", "path"],
                 format!("{count} files would have the one name `{}`", path.display()),
                 "put `{}` where the file's number belongs",
             );
         }
-        Names::Said(_) | Names::Numbered { .. } => {}
+        Names::Said(_) | Names::Made(_) | Names::Numbered { .. } => {}
     }
 }
 

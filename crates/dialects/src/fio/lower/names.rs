@@ -36,7 +36,7 @@ pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
         _ => (name("{}"), name("{}").matches("{}").count() == 1),
     };
     if has_one_place {
-        return Names::Numbered { path: PathBuf::from(path), count: files.nrfiles };
+        return Names::Numbered { path: PathBuf::from(path), count: files.nrfiles, per_directory: None };
     }
     Names::Said((0..files.nrfiles).map(|number| PathBuf::from(name(&number.to_string()))).collect())
 }

@@ -12,7 +12,7 @@ use crate::fio::value::lists::NumaPolicy;
 use crate::fio::value::pattern::Piece;
 use crate::fio::value::split::PriorityShare;
 use plumb_workload::job::{
-    AccessHint, Allocation, BufferMemory, BufferRules, CommandPriority, DedupeMode, ErrorOrigin, ErrorRules, FileLock,
+    AccessHint, AtOpen, Allocation, BufferMemory, BufferRules, CommandPriority, DedupeMode, ErrorOrigin, ErrorRules, FileLock,
     FileRules, IgnoredError, IoPriority, JobContent, JobQueue, NodeMemory, OpPriority, OpenMode, PatternPiece,
     PrepareFiles, ProcessRules, SyncRange, Syncs, WriteLife,
 };
@@ -61,6 +61,7 @@ pub(super) fn files(copy: &mut Copy<'_>, layout: &Layout) -> FileRules {
             },
             flush: said.create_fsync,
             one_at_a_time: said.create_serialize,
+            later: false,
         },
         direct,
         open_mode: match copy.job.durability.sync {
@@ -97,6 +98,7 @@ pub(super) fn files(copy: &mut Copy<'_>, layout: &Layout) -> FileRules {
         unlink: said.unlink,
         unlink_each_loop: said.unlink_each_loop,
         atomic_writes: atomic && copy.writes(),
+        at_open: AtOpen::default(),
     }
 }
 

@@ -96,7 +96,7 @@ fn job(lowered: &Lowered, copy: usize) -> &Job {
 fn stream(lowered: &Lowered, copy: usize) -> &Stream {
     match &job(lowered, copy).ops {
         JobOps::Stream(stream) => stream,
-        JobOps::Recording(recording) => panic!("{recording:?} is no stream"),
+        other => panic!("{other:?} is no stream"),
     }
 }
 
@@ -169,7 +169,7 @@ fn size_is_of_the_job_and_filesize_of_each_file() {
     assert_eq!(lengths, [1_064 + 512, 1_064]);
     let each = lowered("[a]\nfilesize=1m\nnrfiles=3\n");
     assert_eq!(stream(&each, 0).ranges, [FileRange { start: Bytes(0), length: Bytes(1 << 20) }]);
-    assert_eq!(files(&each, 0).names, Names::Numbered { path: "a.0.{}".into(), count: 3 });
+    assert_eq!(files(&each, 0).names, Names::Numbered { path: "a.0.{}".into(), count: 3, per_directory: None });
     assert_eq!(files(&each, 0).lengths, [Bytes(1 << 20)]);
     let more = lowered("[a]\nsize=1m\nio_size=3m\n");
     assert_eq!(stream(&more, 0).io_bytes, Some(Bytes(3 << 20)));

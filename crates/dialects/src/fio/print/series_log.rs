@@ -63,7 +63,7 @@ impl LogQuantity {
             LogQuantity::Bandwidth => {
                 // fio's clock for this has steps of a microsecond.
                 let us = lat_ns / 1000;
-                Some(if us == 0 { 0 } else { op.bytes.saturating_mul(1_000_000) / us / 1024 })
+                Some(op.bytes.saturating_mul(1_000_000).checked_div(us).unwrap_or(0) / 1024)
             }
             LogQuantity::Iops => Some(1),
             LogQuantity::Slat => op.submission_ns,

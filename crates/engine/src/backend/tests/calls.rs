@@ -134,6 +134,10 @@ impl Opener for OpensPath {
     fn open(&self, _file: u32) -> io::Result<OwnedFd> {
         OpenOptions::new().read(true).write(true).open(&self.0).map(OwnedFd::from)
     }
+
+    fn path(&self, _file: u32) -> std::path::PathBuf {
+        self.0.clone()
+    }
 }
 
 /// A job may have more files than descriptors: what is not open is opened in its turn, and let go.

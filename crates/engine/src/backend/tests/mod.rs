@@ -12,9 +12,10 @@ use crate::clock::Clock;
 use crate::content::Filler;
 use crate::gate::{Gate, PhaseMemory, WorkerSpec};
 use crate::op::BlockOp;
+use crate::plan::{GroupRun, WorkerRules};
 use crate::rng::StreamId;
-use crate::worker::{Budget, Ended};
-use plumb_workload::{Backend, Content, OnError, OpKind};
+use crate::worker::Ended;
+use plumb_workload::{Backend, Content, OpKind, RunAs};
 use std::cell::{Cell, RefCell};
 use std::fs::{File, OpenOptions};
 use std::os::fd::AsRawFd;
@@ -27,17 +28,17 @@ pub(crate) const SLOT_BYTES: usize = 256 << 10;
 
 /// A gate that nothing stops.
 pub(crate) fn gate() -> Gate {
-    let memory = Arc::new(PhaseMemory::new(Clock::best(), 1, 1).unwrap());
     let spec = WorkerSpec {
         name: "test".to_owned(),
         group: 0,
         depth: 1,
         cpu: None,
-        budget: Budget { ops: u64::MAX, bytes: u64::MAX, shares_limit: false },
-        on_error: OnError::Stop,
+        rules: WorkerRules::default(),
         body: Box::new(|_| Ok(Ended::Done)),
     };
-    Gate::new(memory, 0, &spec)
+    let group = GroupRun::default();
+    let memory = PhaseMemory::new(Clock::best(), std::slice::from_ref(&spec), std::slice::from_ref(&group), 0).unwrap();
+    Gate::new(Arc::new(memory), 0, &spec, &group, RunAs::Thread)
 }
 
 /// The open file of a test, as a worker has it.

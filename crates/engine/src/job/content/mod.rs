@@ -65,7 +65,7 @@ impl<'a> JobBytesRequest<'a> {
     fn stream(&self) -> Option<&'a Stream> {
         match &self.job.ops {
             JobOps::Stream(stream) => Some(stream),
-            JobOps::Recording(_) => None,
+            JobOps::Recording(_) | JobOps::Sweep(_) => None,
         }
     }
 

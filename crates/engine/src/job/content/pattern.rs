@@ -14,9 +14,17 @@ const OFFSET_BYTES: usize = 8;
 pub(super) struct Pattern {
     bytes: Vec<u8>,
     /// Where in it offsets go.
-    offsets_at: Vec<usize>,
+    offsets_at: Vec<OffsetAt>,
     /// It starts anew every so many bytes.
     interval: Option<usize>,
+}
+
+/// An offset in a pattern.
+#[derive(Debug, Clone, Copy)]
+struct OffsetAt {
+    at: usize,
+    /// Is added to it.
+    plus: u64,
 }
 
 impl Pattern {
@@ -32,8 +40,9 @@ impl Pattern {
                         std::fs::read(&path).map_err(|error| format!("the pattern in {}: {error}", path.display()))?;
                     bytes.extend(content);
                 }
-                PatternPiece::Offset => {
-                    offsets_at.push(bytes.len());
+                PatternPiece::Offset | PatternPiece::OffsetPlus(_) => {
+                    let plus = if let PatternPiece::OffsetPlus(plus) = piece { *plus } else { 0 };
+                    offsets_at.push(OffsetAt { at: bytes.len(), plus });
                     bytes.extend([0; OFFSET_BYTES]);
                 }
             }
@@ -73,8 +82,9 @@ impl Pattern {
             }
             let first = self.bytes.len().min(part.len());
             part[..first].copy_from_slice(&self.bytes[..first]);
-            let value = (offset + (number * interval) as u64).to_le_bytes();
-            for &at in self.offsets_at.iter().take_while(|&&at| at < first) {
+            let offset = offset + (number * interval) as u64;
+            for &OffsetAt { at, plus } in self.offsets_at.iter().take_while(|offset| offset.at < first) {
+                let value = offset.wrapping_add(plus).to_le_bytes();
                 let end = first.min(at + OFFSET_BYTES);
                 part[at..end].copy_from_slice(&value[..end - at]);
             }
@@ -108,8 +118,8 @@ impl Pattern {
         let first = period.min(found.len());
         scratch.clear();
         scratch.extend_from_slice(&self.bytes);
-        for &at in &self.offsets_at {
-            scratch[at..at + OFFSET_BYTES].copy_from_slice(&offset.to_le_bytes());
+        for &OffsetAt { at, plus } in &self.offsets_at {
+            scratch[at..at + OFFSET_BYTES].copy_from_slice(&offset.wrapping_add(plus).to_le_bytes());
         }
         scratch.rotate_left(skip % period);
         if found[..first] == scratch[..first] && found[first..] == found[..found.len() - first] {

@@ -73,7 +73,7 @@ pub(crate) fn lay_out(
         laid.lengths.clear();
         match FileUse::of(&member.group.backend) {
             FileUse::Unused => laid.unused(files, member),
-            FileUse::Called(call) => laid.called(files, call, layout)?,
+            FileUse::Called(call) => laid.called(files, call, member, layout)?,
             FileUse::Opened => laid.opened(files, member, layout)?,
         }
     }
@@ -116,10 +116,21 @@ impl LaidOut {
     }
 
     /// What calls on names find: nothing where they make it, files or directories where they do not.
-    fn called(&mut self, files: &JobFiles, call: FileCall, layout: &mut JobLayout<'_>) -> Result<(), JobFilesError> {
+    fn called(
+        &mut self,
+        files: &JobFiles,
+        call: FileCall,
+        member: &Member<'_>,
+        layout: &mut JobLayout<'_>,
+    ) -> Result<(), JobFilesError> {
         for number in 0..self.paths.count() {
             stop_at(layout.stop, number)?;
             let path = self.paths.path(number);
+            if member.job.files.prepare.later {
+                self.called_later(&path, call)?;
+                self.lengths.push(0);
+                continue;
+            }
             match call {
                 FileCall::Create | FileCall::Mkdir => {
                     // What cannot be made is found here, and what is the user's own too.
@@ -140,6 +151,23 @@ impl LaidOut {
         Ok(())
     }
 
+    /// What bears a name; nothing where its directory is still to be made.
+    fn look_later(&mut self, path: &Path) -> Result<Found, JobFilesError> {
+        match self.door.look(path) {
+            Err(Refusal::NoDirectory { .. }) => Ok(Found::Nothing),
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// A call on what an earlier phase makes: what is there already must be test data, where the call changes it.
+    fn called_later(&mut self, path: &Path, call: FileCall) -> Result<(), JobFilesError> {
+        let changes = matches!(call, FileCall::Create | FileCall::Unlink);
+        if changes && matches!(self.look_later(path)?, Found::File { .. }) {
+            self.door.open(path, Create::Never)?;
+        }
+        Ok(())
+    }
+
     fn opened(
         &mut self,
         files: &JobFiles,
@@ -155,13 +183,22 @@ impl LaidOut {
             stop_at(layout.stop, number)?;
             path = self.paths.path(number);
             let asked = asked_bytes(files, number);
-            let length_bytes = match self.door.look(&path)? {
+            let later = job.files.prepare.later;
+            let found = if later { self.look_later(&path)? } else { self.door.look(&path)? };
+            let length_bytes = match found {
                 Found::Device => self.device(&path, member, layout)?,
                 Found::Character => asked.unwrap_or_else(|| range_end(job, number)),
                 Found::Directory => {
                     return Err(JobFilesError::WrongKind { path, found: "a directory" });
                 }
                 Found::Other(found) => return Err(JobFilesError::WrongKind { path, found }),
+                Found::Nothing if later => {
+                    let length_bytes = asked.unwrap_or_else(|| range_end(job, number));
+                    if changes {
+                        needed_bytes = needed_bytes.saturating_add(length_bytes);
+                    }
+                    length_bytes
+                }
                 Found::Nothing if !job.files.prepare.create => return Err(JobFilesError::Missing { path }),
                 Found::Nothing => {
                     let Some(length_bytes) = asked.or_else(|| grows(job).then_some(0)) else {
@@ -175,7 +212,7 @@ impl LaidOut {
                 }
                 Found::File { length_bytes: there, occupied_bytes } => {
                     let length_bytes = asked.unwrap_or(there).max(there);
-                    if there < length_bytes && !job.files.create_on_open {
+                    if there < length_bytes && !job.files.create_on_open && !later {
                         wanting.push(Wanting { number, length_bytes });
                     } else if changes {
                         // Said to be the user's, if it is, before anything is written.
@@ -191,6 +228,10 @@ impl LaidOut {
         }
         // Who writes until nothing is left has said so.
         if needed_bytes > 0 && !fills(job) {
+            // Its directory may be still to be made.
+            while path.parent().is_some_and(|parent| !parent.as_os_str().is_empty() && !parent.exists()) {
+                path.pop();
+            }
             self.door.admit(&path, needed_bytes)?;
         }
         self.give_lengths(&wanting, job, layout)
@@ -294,6 +335,7 @@ fn range_end(job: &Job, number: usize) -> u64 {
             range.map_or(0, |range| range.start.0.saturating_add(range.length.0))
         }
         JobOps::Recording(_) => u64::MAX >> 1,
+        JobOps::Sweep(sweep) => sweep.end_in(number),
     }
 }
 

@@ -69,6 +69,14 @@ impl Lengths {
         }
     }
 
+    /// Of one file.
+    pub(crate) fn of(&self, number: usize) -> u64 {
+        match self {
+            Lengths::Same { bytes, .. } => *bytes,
+            Lengths::Each(each) => each.get(number).copied().unwrap_or(0),
+        }
+    }
+
     pub(crate) fn to_vec(&self) -> Vec<u64> {
         match self {
             Lengths::Same { bytes, count } => vec![*bytes; *count],

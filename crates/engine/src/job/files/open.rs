@@ -1,11 +1,11 @@
 //! Opening a job's files for one worker, with everything that the job wants of an open file.
 
-use super::calls::{flush_device_cache, set_write_life};
+use super::calls::{flush_device_cache, posix_fallocate, set_write_life};
 use super::layout::job_words;
 use super::{FileUse, JobFilesError, JobTarget};
 use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, Opener, SyncRangeFlags};
 use crate::guard::{Access, Create, Door, Found, Refusal, open_again_as};
-use plumb_workload::job::{AccessHint, FileRules, OpenMode};
+use plumb_workload::job::{AccessHint, FileRules, JobOps, OpenMode, SweepOps};
 use plumb_workload::{Backend, Job};
 use rustix::fs::{Advice, OFlags};
 use rustix::process::{Resource, Rlimit};
@@ -50,6 +50,9 @@ impl JobOpener {
         let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
         let file = self.open_path(&mut door, &path).map_err(job_words)?;
         drop(door);
+        if !self.rules.at_open.is_nothing() {
+            self.at_open(&file, &path, number)?;
+        }
         self.look_after(&file, &path)?;
         Ok(file)
     }
@@ -57,7 +60,11 @@ impl JobOpener {
     fn open_path(&self, door: &mut Door, path: &Path) -> Result<File, Refusal> {
         let flags = self.flags();
         if self.access == FileAccess::Read {
-            if self.rules.create_on_open && self.rules.prepare.create && door.look(path)? == Found::Nothing {
+            if self.rules.create_on_open
+                && self.rules.prepare.create
+                && !self.rules.prepare.later
+                && door.look(path)? == Found::Nothing
+            {
                 door.open(path, Create::IfMissing)?;
             }
             return door.open_to_read(path, flags);
@@ -85,6 +92,29 @@ impl JobOpener {
                 OpenMode::Sync => OFlags::SYNC,
                 OpenMode::Dsync => OFlags::DSYNC,
             }
+    }
+
+    /// Emptied, given its length, allocated, asked about: as the rules say.
+    fn at_open(&self, file: &File, path: &Path, number: usize) -> Result<(), JobFilesError> {
+        let rules = self.rules.at_open;
+        let failed = |action| move |error: io::Error| JobFilesError::call(path.to_owned(), action, error);
+        let is_file = self.target.kind == crate::backend::FileKind::Regular;
+        if self.access == FileAccess::ReadWrite && is_file {
+            let length_bytes = self.target.lengths.of(number);
+            if rules.empty {
+                file.set_len(0).map_err(failed("empty"))?;
+            }
+            if rules.to_length {
+                file.set_len(length_bytes).map_err(failed("set the length of"))?;
+            }
+            if rules.allocate && length_bytes > 0 {
+                posix_fallocate(file.as_fd(), length_bytes).map_err(failed("reserve the blocks of"))?;
+            }
+        }
+        if rules.stat {
+            rustix::fs::fstat(file).map_err(|error| failed("ask about")(error.into()))?;
+        }
+        Ok(())
     }
 
     /// Pages dropped or read, hints given.
@@ -149,6 +179,11 @@ impl JobOpener {
         }
         files.opener = Some(Arc::clone(self) as Arc<dyn Opener>);
         files.flush_at_close = job.moves().write && job.syncs.at_close;
+        if let JobOps::Sweep(sweep) = &job.ops
+            && let SweepOps::Call { passes_over_errno, .. } = sweep.does
+        {
+            files.passes_over_errno = passes_over_errno;
+        }
         Ok(files)
     }
 }

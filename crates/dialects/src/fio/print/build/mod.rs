@@ -1,8 +1,10 @@
 //! A [`Report`] of what Plumb measured: every number of a job is of the workers that did it.
 //!
-//! What fio calls total latency (`lat`) is the time of an op from its start to its completion. Where submission was timed
-//! apart, `slat` is what that took, and `clat` the rest. Where an op completes inside the call that submits it, there is
-//! no submission to speak of: `clat` is `lat`, and `slat` is absent, as with fio.
+//! What fio calls total latency (`lat`) is the time of an op from its start to its completion, and `slat`, where it was
+//! timed, what handing it over took. `clat` is the same distribution as `lat`: the engine keeps no distribution of the
+//! time between handing an op over and its completion, and the difference of two distributions is not one of
+//! differences. So `clat` contains `slat` here. Where an op completes inside the call that submits it, fio's own `clat` is
+//! its `lat` as well, and `slat` is absent.
 
 mod disks;
 mod part;

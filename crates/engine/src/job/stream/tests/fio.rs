@@ -124,6 +124,7 @@ fn range(low: u64, high: u64) -> ByKind<JobSize> {
 
 pub(super) fn verify() -> VerifyRules {
     VerifyRules {
+        layout: Default::default(),
         method: VerifyMethod::Null,
         read_back: true,
         only: false,

@@ -329,7 +329,8 @@ impl Progress for Watching<'_> {
     fn tick(&mut self, now: &dyn PhaseNow) {
         self.trigger.look(self.stop);
         self.show(now);
-        if let Some(aggregate) = self.aggregate.as_mut().filter(|one| one.every.length <= one.every.last.elapsed() + SLACK)
+        if let Some(aggregate) =
+            self.aggregate.as_mut().filter(|one| one.every.length <= one.every.last.elapsed() + SLACK)
             && let Err(error) = aggregate.look(&now.workers())
         {
             complain(format!("--bandwidth-log: {error}"));

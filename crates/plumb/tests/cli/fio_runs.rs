@@ -1,0 +1,125 @@
+//! `plumb as fio` runs jobs: what it prints, what it leaves behind, and how it ends.
+
+use crate::common::{Home, Said};
+use serde_json::Value;
+
+fn fio(home: &Home, words: &str) -> Said {
+    home.plumb(&format!("as fio {words}"))
+}
+
+/// Standard output as one JSON document: nothing else may be there.
+fn document(said: &Said) -> Value {
+    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out))
+}
+
+/// Numbers differ from run to run; the words around them do not.
+fn masked(text: &str) -> String {
+    let mut masked = String::new();
+    for c in text.chars() {
+        match c {
+            '0'..='9' if masked.ends_with('#') => {}
+            '0'..='9' => masked.push('#'),
+            c => masked.push(c),
+        }
+    }
+    masked
+}
+
+/// Scripts look at the code, at standard error, and cut the text apart.
+#[test]
+fn a_job_runs_and_is_told_as_fio_tells_it() {
+    let home = Home::new();
+    let said = fio(&home, "--name=x --size=1m --rw=randread --bs=4k").expect(0);
+    assert_eq!(said.err, "", "bench_fio takes words on standard error for a failure");
+    let lines: Vec<String> = said.out.lines().map(masked).collect();
+    let opening = [
+        "x: (g=#): rw=randread, bs=(R) #B-#B, (W) #B-#B, (T) #B-#B, ioengine=psync, iodepth=#",
+        "fio-#.#",
+        "Starting # process",
+        "x: Laying out IO file (# file / #MiB)",
+        "",
+    ];
+    assert_eq!(lines[..5], opening);
+    assert!(lines[5].starts_with("x: (groupid=#, jobs=#): err= #: pid=#: "), "{}", lines[5]);
+    assert!(lines.iter().any(|line| line == "     issued rwts: total=#,#,#,# short=#,#,#,# dropped=#,#,#,#"));
+    assert!(said.out.contains("issued rwts: total=256,0,0,0"), "{}", said.out);
+    assert!(said.out.contains("\nRun status group 0 (all jobs):\n   READ: bw="), "{}", said.out);
+    assert_eq!(std::fs::metadata(home.work().join("x.0.0")).unwrap().len(), 1 << 20, "fio's name, and it stays");
+}
+
+#[test]
+fn machine_formats_hold_nothing_else() {
+    let home = Home::new();
+    let said = fio(&home, "--output-format=json --name=x --ioengine=null --size=1m --rw=write").expect(0);
+    let root = document(&said);
+    let job = &root["jobs"][0];
+    assert_eq!((job["jobname"].as_str(), job["error"].as_i64()), (Some("x"), Some(0)));
+    assert_eq!((job["write"]["total_ios"].as_u64(), job["read"]["total_ios"].as_u64()), (Some(256), Some(0)));
+    assert_eq!(job["job options"]["rw"], "write");
+    let terse = fio(&home, "--minimal --name=x --ioengine=null --size=1m").expect(0);
+    assert_eq!((terse.out.lines().count(), terse.out.split(';').nth(2)), (1, Some("x")), "{}", terse.out);
+    let both = fio(&home, "--output-format=json+ --output=o.json --name=x --ioengine=null --size=1m").expect(0);
+    assert_eq!((both.out.as_str(), both.err.as_str()), ("", ""));
+    let written = std::fs::read_to_string(home.work().join("o.json")).unwrap();
+    let root: Value = serde_json::from_str(&written).unwrap();
+    assert!(root["jobs"][0]["read"]["clat_ns"]["bins"].is_object());
+}
+
+#[test]
+fn copies_and_groups_are_told_as_asked() {
+    let home = Home::new();
+    let of = |words: &str| document(&fio(&home, &format!("--output-format=json {words}")).expect(0));
+    let apart = of("--ioengine=null --size=1m --name=a --numjobs=2 --name=b --stonewall");
+    let names: Vec<&str> = apart["jobs"].as_array().unwrap().iter().filter_map(|job| job["jobname"].as_str()).collect();
+    let groups: Vec<u64> = apart["jobs"].as_array().unwrap().iter().filter_map(|job| job["groupid"].as_u64()).collect();
+    assert_eq!((names, groups), (vec!["a", "a", "b"], vec![0, 0, 1]));
+    let together = of("--ioengine=null --size=1m --name=a --numjobs=3 --group_reporting");
+    let jobs = together["jobs"].as_array().unwrap();
+    assert_eq!((jobs.len(), jobs[0]["read"]["total_ios"].as_u64()), (1, Some(768)));
+}
+
+/// Results so far are documents of their own.
+#[test]
+fn results_so_far_are_valid() {
+    let home = Home::new();
+    let words = "--output-format=json --status-interval=1 --name=a --ioengine=null --size=1g --rate_iops=100 \
+                 --time_based --runtime=3";
+    let said = fio(&home, words).expect(0);
+    let documents: Vec<Value> =
+        serde_json::Deserializer::from_str(&said.out).into_iter().collect::<Result<_, _>>().unwrap();
+    let done: Vec<u64> = documents.iter().filter_map(|one| one["jobs"][0]["read"]["total_ios"].as_u64()).collect();
+    assert!(done.len() >= 2 && done.is_sorted() && done[0] > 0, "{done:?}");
+}
+
+#[test]
+fn logs_have_fio_s_names_and_columns() {
+    let home = Home::new();
+    let words = "--name=l --size=1m --rw=randrw --write_bw_log=w --write_lat_log=w --write_iops_log=w --write_hist_log=w \
+                 --write_iolog=io.log";
+    fio(&home, words).expect(0);
+    let columns = |name: &str| {
+        let text = std::fs::read_to_string(home.work().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let widths: Vec<usize> = text.lines().map(|line| line.split(", ").count()).collect();
+        (widths.len(), widths.first().copied())
+    };
+    for name in ["w_bw.1.log", "w_iops.1.log", "w_lat.1.log", "w_clat.1.log"] {
+        assert_eq!(columns(name), (256, Some(5)), "{name}");
+    }
+    assert_eq!(columns("w_clat_hist.1.log").1, Some(1859));
+    let recording = std::fs::read_to_string(home.work().join("io.log")).unwrap();
+    let mut lines = recording.lines();
+    assert_eq!(lines.next(), Some("fio version 3 iolog"));
+    assert_eq!((lines.next(), lines.next()), (Some("0 l.0.0 add"), Some("0 l.0.0 open")));
+    assert_eq!(lines.filter(|line| line.contains(" read ") || line.contains(" write ")).count(), 256);
+}
+
+/// A trigger ends the run, and what was done is told.
+#[test]
+fn a_trigger_runs_its_command_and_ends_the_jobs() {
+    let home = Home::new();
+    let words = ["as", "fio", "--name=a", "--ioengine=null", "--size=1g", "--rate_iops=50", "--runtime=30"];
+    let more = ["--time_based", "--trigger-timeout=1", "--trigger=touch pulled", "--output-format=json"];
+    let said = home.with(words.into_iter().chain(more)).expect(0);
+    assert!(home.work().join("pulled").exists());
+    assert!(document(&said)["jobs"][0]["read"]["runtime"].as_u64().unwrap() < 20_000);
+}
