@@ -2,6 +2,7 @@
 
 mod examples;
 mod plans;
+mod replays;
 
 use super::*;
 use crate::fio::{self, Files, Machine, MissingFile};
