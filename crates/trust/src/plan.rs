@@ -153,8 +153,7 @@ pub(crate) fn covers_once(group: &WorkerGroup) -> bool {
                 matches!(stream.order, Order::Sequential { skip_bytes: 0 }) || stream.coverage != Coverage::Again
             }
             JobOps::Sweep(sweep) => {
-                !sweep.repeat
-                    && !matches!(sweep.order, SweepOrder::Random(SweepDraw::Again | SweepDraw::Unaligned))
+                !sweep.repeat && !matches!(sweep.order, SweepOrder::Random(SweepDraw::Again | SweepDraw::Unaligned))
             }
             JobOps::Recording(_) => false,
         },
