@@ -2,7 +2,7 @@
 
 use super::content::{JobBytes, JobBytesRequest, Writers};
 use super::files::lock::Locked;
-use super::files::open::JobOpener;
+use super::files::open::{DeviceHandle, JobOpener};
 use super::files::{JobTarget, changes};
 use super::pace::{FlowEntry, JobPacerRequest, KindsDue, PacerVisitor, with_job_pacer};
 use super::plan::{OpsPlan, RecordedPlan};
@@ -115,7 +115,8 @@ impl JobWorker {
         }
         let (files, tail) = match &self.files {
             WorkerFiles::Of { target, .. } => {
-                let opener = Arc::new(JobOpener::new(Arc::clone(target), self.job.files.clone(), access));
+                let devices = DeviceHandle::of(&self.job, &self.group.backend);
+                let opener = Arc::new(JobOpener::new(Arc::clone(target), self.job.files.clone(), access, devices));
                 let files = opener.block_files(&self.job, &self.group.backend).map_err(|error| error.to_string())?;
                 if self.job.files.lock != FileLock::None && files._owned.is_empty() {
                     return Err(

@@ -10,6 +10,7 @@ mod dialect;
 mod dialect_translate;
 mod documents;
 mod ends;
+mod fio_jobs;
 mod fio_runs;
 mod interrupted;
 mod noise;
