@@ -10,6 +10,7 @@ use crate::backend::priorities::Priorities;
 use crate::backend::psync::execute_common;
 use crate::backend::queued::{Done, Inline, still_to_wait};
 use crate::backend::{BlockFiles, Completion, Errno, FileKind, NOT_OPEN, QueuedBackend, Slot, Wait};
+use crate::job::content::Concluded;
 use crate::op::BlockOp;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
@@ -541,7 +542,7 @@ impl QueuedBackend for Ring {
         }
     }
 
-    fn conclude(&mut self) -> Vec<String> {
+    fn conclude(&mut self) -> Concluded {
         self.payload.finish()
     }
 

@@ -1,18 +1,19 @@
 //! Binds a job to its types: its stream × a backend × its pacer, chosen once, before the loop starts.
 
-use super::content::{JobBytes, JobBytesRequest, Writers};
+use super::content::{Concluded, JobBytes, JobBytesRequest, Writers};
+use super::failed::JobFault;
 use super::files::lock::Locked;
 use super::files::open::{DeviceHandle, JobOpener};
 use super::files::{JobTarget, changes};
 use super::pace::{FlowEntry, JobPacerRequest, KindsDue, PacerVisitor, with_job_pacer};
-use super::plan::{OpsPlan, RecordedPlan};
+use super::plan::OpsPlan;
 use super::process::{self, When};
-use super::replay::{self, ReadingError, Recordings, Replay, ReplayFiles, ReplayOps};
+use super::replay::{self, ReadingError, RecordedPlan, Recordings, Replay, ReplayFiles, ReplayOps};
 use super::stream::with_job_source;
 use super::sweep::SweepSource;
 use super::tail::Tail;
 use crate::backend::payload::Payload;
-use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, QueuedBackend, SyncBackend};
+use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, NotBegun, QueuedBackend, SyncBackend};
 use crate::bind::{BackendRequest, BoundBackend, Rider, with_backend};
 use crate::gate::{Body, Gate, Passed};
 use crate::op::BlockOp;
@@ -22,8 +23,8 @@ use crate::source::Source;
 use crate::source::blocks::BlockVisitor;
 use crate::worker::{Ended, Queue, run_queued, run_sync};
 use plumb_workload::job::{FileLock, JobFiles, JobOps};
-use plumb_workload::{Backend, Job, Nanos, OpKind, WorkerGroup};
-use std::path::PathBuf;
+use plumb_workload::{Backend, Job, Nanos, OnError, OpKind, WorkerGroup};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -117,7 +118,11 @@ impl JobWorker {
             WorkerFiles::Of { target, .. } => {
                 let devices = DeviceHandle::of(&self.job, &self.group.backend);
                 let opener = Arc::new(JobOpener::new(Arc::clone(target), self.job.files.clone(), access, devices));
-                let files = opener.block_files(&self.job, &self.group.backend).map_err(|error| error.to_string())?;
+                let files = match opener.block_files(&self.job, &self.group.backend) {
+                    Ok(files) => files,
+                    Err(error) if self.group.on_error == OnError::Leave => return Ok(JobFault::of(&error).fail(gate)),
+                    Err(error) => return Err(error.to_string()),
+                };
                 if self.job.files.lock != FileLock::None && files._owned.is_empty() {
                     return Err(
                         "files that are opened in turn cannot be locked; let all be open (fio's openfiles and \
@@ -304,7 +309,7 @@ impl JobRider<'_> {
     }
 
     /// What comes behind the last op: flushes inside the worker's time, then what was still being verified.
-    fn conclude(&self, mut passed: Passed<'_>, ended: Ended, finish: impl FnOnce() -> Vec<String>) -> Ended {
+    fn conclude(&self, mut passed: Passed<'_>, ended: Ended, finish: impl FnOnce() -> Concluded) -> Ended {
         let ended = match ended {
             // The stream has yielded its last flushes by itself.
             Ended::Failed | Ended::Done => ended,
@@ -312,7 +317,13 @@ impl JobRider<'_> {
         };
         passed.stop_clock();
         let mut wrong = false;
-        for mismatch in finish() {
+        let concluded = finish();
+        if let Some(read_back_ns) = concluded.read_back_ns {
+            let report = self.gate.report();
+            report.read_back_ns.store(read_back_ns, Relaxed);
+            report.load_reads.store(u64::from(self.worker.job.moves().read), Relaxed);
+        }
+        for mismatch in concluded.wrong {
             wrong = true;
             passed.desk.recorder.count_error();
             passed.desk.faults.keep(OpKind::Read, 0, 0, None, std::path::Path::new(""), &mismatch);
@@ -355,7 +366,11 @@ impl<S: Source<Op = BlockOp>, B: SyncBackend<Op = BlockOp>> PacerVisitor for Run
     fn visit<P: Pacer>(mut self, mut pacer: P) -> Result<Ended, String> {
         let Some(mut passed) = self.rider.gate.pass() else { return Ok(Ended::Stopped) };
         pacer.start(passed.started_at);
-        let ended = run_sync(&mut passed.desk, &mut self.source, &mut self.backend, &mut pacer);
+        let ended = match self.backend.begin() {
+            Ok(()) => run_sync(&mut passed.desk, &mut self.source, &mut self.backend, &mut pacer),
+            Err(NotBegun::Stopped) => Ended::Stopped,
+            Err(NotBegun::Failed(reason)) => passed.desk.failed(OpKind::Open, Path::new(""), None, &reason),
+        };
         let ended = match self.backend.finish() {
             Ok(()) => ended,
             Err(unfinished) => passed.desk.unfinished(&unfinished),

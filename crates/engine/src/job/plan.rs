@@ -4,6 +4,7 @@ use super::bind::{JobWorker, WorkerFiles};
 use super::content::Writers;
 use super::files::{FileUse, JobTarget};
 use super::pace::flow_home;
+use super::replay::RecordedPlan;
 use super::stream::{Handing, JobPlan, JobPlanRequest};
 use super::sweep::{SweepPlan, SweepRequest};
 use crate::backend::FileKind;
@@ -11,7 +12,7 @@ use crate::bind::BoundBackend;
 use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::run::Setting;
 use crate::targets::{OpenTarget, OpenTargets};
-use plumb_workload::job::{FileLock, FileRange, JobOps, JobPace, Recording, SweepParts};
+use plumb_workload::job::{FileRange, JobOps, SweepParts};
 use plumb_workload::{Backend, Bytes, Job, Nanos, Pace, Target, Work, WorkerGroup, Workload};
 use std::sync::Arc;
 
@@ -26,35 +27,22 @@ pub(crate) enum OpsPlan {
     Recorded(RecordedPlan),
 }
 
-/// The replay of a recording, planned.
-#[derive(Debug, Clone)]
-pub(crate) struct RecordedPlan {
-    pub(crate) recording: Recording,
-    /// Of the files as they are laid out.
-    lengths: Vec<u64>,
-    /// Offsets and lengths of reads and writes are multiples of this, bytes.
-    pub(crate) alignment_bytes: u64,
-}
-
-/// What is asked of content by the smallest op is asked by a sector where nobody knows the smallest.
-const SECTOR_BYTES: u64 = 512;
-
 impl OpsPlan {
     /// Bytes of the largest op that moves data: the size of a buffer.
     pub(crate) fn largest_block_bytes(&self) -> u64 {
         match self {
             OpsPlan::Drawn(plan) => plan.largest_block_bytes(),
             OpsPlan::Swept(plan) => plan.block_bytes(),
-            OpsPlan::Recorded(plan) => plan.recording.largest.0.max(1),
+            OpsPlan::Recorded(plan) => plan.largest_block_bytes(),
         }
     }
 
-    /// Bytes of the smallest op that moves data, as far as that is known; what is left at the end of a part may be less.
+    /// Bytes of the smallest op that moves data; what is left at the end of a part may be less.
     pub(crate) fn smallest_block_bytes(&self) -> u64 {
         match self {
             OpsPlan::Drawn(plan) => plan.smallest_block_bytes(),
             OpsPlan::Swept(plan) => plan.block_bytes(),
-            OpsPlan::Recorded(plan) => plan.recording.largest.0.clamp(1, SECTOR_BYTES.max(plan.alignment_bytes)),
+            OpsPlan::Recorded(plan) => plan.smallest_block_bytes(),
         }
     }
 
@@ -63,31 +51,9 @@ impl OpsPlan {
         match self {
             OpsPlan::Drawn(plan) => plan.working_set_bytes(),
             OpsPlan::Swept(plan) => plan.working_set_bytes(),
-            OpsPlan::Recorded(plan) => plan.lengths.iter().fold(0, |sum: u64, &length| sum.saturating_add(length)),
+            OpsPlan::Recorded(plan) => plan.reached_bytes(),
         }
     }
-}
-
-/// What a recording cannot be replayed with.
-fn refuse_with_recording(job: &Job, recording: &Recording) -> Result<(), &'static str> {
-    let paced = JobPace { steady: None, ..job.pace.clone() } != JobPace::default();
-    if recording.speed_percent.is_some() && paced {
-        return Err(
-            "recorded times and rates, pauses or goals (`pace`) cannot both be kept; replay as fast as possible \
-                    (`speed-percent` left out, fio's replay_no_stall=1), or leave `pace` out",
-        );
-    }
-    if job.verify.is_some() {
-        return Err("what is read in a replay was not written by it, and is not verified; leave `verify` out");
-    }
-    if job.files.lock != FileLock::None {
-        return Err("files are not locked in a replay; leave `lock` (fio's lockfile) out");
-    }
-    if job.files.create_on_open || job.files.unlink_each_loop || job.files.append {
-        return Err("the files of a replay are there from the start to the end; leave `create-on-open`, \
-                    `unlink-each-loop` and `append` out");
-    }
-    Ok(())
 }
 
 /// Plans a job on an open target. What depends on the files as they are is put into the job: where a job that appends
@@ -126,9 +92,9 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
         return SweepPlan::new(&request).map(OpsPlan::Swept).map_err(|error| seat.error(error));
     }
     if let JobOps::Recording(recording) = &job.ops {
-        refuse_with_recording(job, recording).map_err(|reason| seat.error(reason))?;
-        let recording = recording.clone();
-        return Ok(OpsPlan::Recorded(RecordedPlan { recording, lengths, alignment_bytes: alignment }));
+        return RecordedPlan::new(job, recording, lengths, alignment)
+            .map(OpsPlan::Recorded)
+            .map_err(|reason| seat.error(reason));
     }
     let request = JobPlanRequest {
         job,

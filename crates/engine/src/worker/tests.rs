@@ -3,10 +3,13 @@
 use super::*;
 use crate::backend::{Completion, QueuedBackend, Slot, Wait};
 use crate::gate::PhaseMemory;
+use crate::job::content::Concluded;
 use crate::op::BlockOp;
 use crate::pacer::Closed;
 use crate::queue_cells::QueueCells;
 use plumb_workload::job::IgnoredError;
+use std::collections::VecDeque;
+use std::io;
 
 /// Yields what it was given.
 struct Given<I> {
@@ -69,6 +72,10 @@ impl QueuedBackend for Pretended {
             let outcome = self.errno.map_or(Ok(u64::from(op.length)), |errno| Err(crate::backend::Errno(errno)));
             done(self, slot, outcome);
         }
+    }
+
+    fn conclude(&mut self) -> Concluded {
+        Concluded::default()
     }
 
     fn path_of(&self, _op: &BlockOp) -> PathBuf {

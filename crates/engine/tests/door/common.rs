@@ -59,6 +59,7 @@ impl Place {
             sim_run: self.sim_run,
             content_seed: self.content_seed,
             recordings: self.recordings,
+            unopened: Default::default(),
         };
         let outcome = plumb_engine::run(&workload, &setting, observer);
         assert_eq!(self.left_behind(), Vec::<PathBuf>::new(), "test directories are removed, however a run ends");

@@ -125,7 +125,8 @@ fn recorded_times_are_kept_and_lags_are_measured() {
     for (number, op) in ops.iter().enumerate() {
         // The last op of a loop and the first of the next are due at the same time.
         let due_ns = (number as u64 - u64::from(number >= 7)) * 400_000;
-        assert!(op.submit_ns - ops[0].submit_ns + 300_000 >= due_ns, "{number} at {}", op.submit_ns);
+        // A microsecond for rounding from ticks and back.
+        assert!(op.submit_ns + 1_000 >= due_ns, "{number} at {}", op.submit_ns);
     }
     let lag = phase.start_lag.as_ref().expect("there are times to be late for");
     assert_eq!(lag.count(), 14);
@@ -153,8 +154,9 @@ fn what_is_wrong_with_a_recording_fails_the_job_in_its_words() {
     let (phase, _) = replayed("behind", "", "");
     let why = phase.workers[0].ended_by.clone().unwrap_or_default();
     assert!(why.contains("1048576 in data.0, which ends at 65536"), "{why}");
-    let error = place().try_run(&text("none", "", ""), &mut plumb_engine::Nobody).expect_err("there is none");
-    assert!(error.to_string().contains("none: No such file"), "{error}");
+    let (phase, ops) = replayed("none", "", "");
+    assert_eq!(ops, [], "there is none");
+    assert_eq!(phase.workers[0].ended_by.as_deref(), Some("none: No such file or directory"));
 }
 
 #[test]

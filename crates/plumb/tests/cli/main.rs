@@ -9,6 +9,7 @@ mod compare;
 mod dialect;
 mod dialect_translate;
 mod documents;
+mod elbencho;
 mod ends;
 mod fio_jobs;
 mod fio_runs;

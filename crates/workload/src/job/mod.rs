@@ -92,8 +92,7 @@ impl Job {
         }
     }
 
-    /// The kinds of op among its own: reads, writes and trims; those of verifying are not counted. None for calls on
-    /// names.
+    /// The kinds of op among its own: reads, writes and trims; those of verifying are not counted. None for calls on names.
     pub fn moves(&self) -> ByKind<bool> {
         match &self.ops {
             JobOps::Stream(stream) => stream.moves(),

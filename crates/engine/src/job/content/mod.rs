@@ -16,7 +16,6 @@ mod rules;
 mod seeds;
 mod stamp;
 mod state;
-mod taus;
 mod tell;
 #[cfg(test)]
 mod tests;
@@ -77,6 +76,15 @@ impl<'a> JobBytesRequest<'a> {
         let more = files.saturating_sub(stream.ranges.len()) as u64;
         said.saturating_add(more.saturating_mul(stream.ranges.last().map_or(0, |range| range.length.0)))
     }
+}
+
+/// What is known of a job's bytes when all of its ops are done.
+#[derive(Debug, Default)]
+pub(crate) struct Concluded {
+    /// Mismatches that were not told before, and what could not be kept, in words.
+    pub(crate) wrong: Vec<String>,
+    /// Time of reading back, ns, where that is a part of its own: not amid the load.
+    pub(crate) read_back_ns: Option<u64>,
 }
 
 /// The bytes of a job's ops: what its writes hold, and what its reads should.
@@ -161,9 +169,9 @@ impl JobBytes {
 
     /// Waits for what is still being verified, and leaves what should be kept: the mismatches that no call of
     /// [`after`](JobBytes::after) told, and what could not be kept.
-    pub(crate) fn finish(&mut self) -> Vec<String> {
+    pub(crate) fn finish(&mut self) -> Concluded {
         match &mut self.kind {
-            Kind::Plain(_) => Vec::new(),
+            Kind::Plain(_) => Concluded::default(),
             Kind::Verified(verified) => verified.finish(),
         }
     }

@@ -1,6 +1,7 @@
 //! Locks around single ops: a backend that holds its file locked while it executes.
 
-use crate::backend::{Completion, Errno, SyncBackend, Unfinished};
+use crate::backend::{Completion, Errno, NotBegun, SyncBackend, Unfinished};
+use crate::job::content::Concluded;
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::job::FileLock;
@@ -47,6 +48,10 @@ impl SyncBackend for Locked<'_> {
         done
     }
 
+    fn begin(&mut self) -> Result<(), NotBegun> {
+        self.inner.begin()
+    }
+
     fn works_between_ops(&self) -> bool {
         self.inner.works_between_ops()
     }
@@ -59,7 +64,7 @@ impl SyncBackend for Locked<'_> {
         self.inner.finish()
     }
 
-    fn conclude(&mut self) -> Vec<String> {
+    fn conclude(&mut self) -> Concluded {
         self.inner.conclude()
     }
 

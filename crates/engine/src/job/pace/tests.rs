@@ -64,6 +64,8 @@ struct Driven {
     started: Vec<Ticks>,
     ended: Option<Ended>,
     now: Ticks,
+    /// When what is measured began anew.
+    began_anew: Option<Ticks>,
 }
 
 /// Runs a pacer over a device on which an op takes what `service_ns` says of the number of ops in flight, itself among
@@ -77,6 +79,10 @@ fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn
         while flights.len() < depth && driven.ended.is_none() {
             match pacer.due(driven.now, &op) {
                 Due::Now { .. } => {
+                    if pacer.begins_anew() {
+                        assert!(flights.is_empty(), "nothing of the search is in flight");
+                        driven.began_anew = Some(driven.now);
+                    }
                     let service = service_ns(flights.len() + 1, driven.started.len());
                     driven.started.push(driven.now);
                     flights.push(Reverse((driven.now + service, service)));
@@ -395,7 +401,7 @@ fn the_largest_depth_that_keeps_the_goal_is_found_tried_once_more_and_ends_the_j
         let driven = drive(&mut pacer, 64, SECOND, |in_flight, _| if in_flight <= best { 500 } else { 1500 });
         assert_eq!(driven.ended, Some(Ended::Done), "best {best}");
         assert_eq!((words.depth(), words.is_over()), (Some(best as u32), true));
-        let found_at = words.found_at().unwrap();
+        let found_at = driven.began_anew.unwrap();
         assert!(driven.now - found_at >= 100_000, "the last trial is a whole window");
         assert_eq!(pacer.failure(), None);
     }

@@ -3,8 +3,10 @@
 //! The engine knows no format. Whoever runs a workload with recordings gives it [`Recordings`], which open them.
 
 mod ops;
+mod plan;
 
 pub(crate) use ops::{ReplayFiles, ReplayOps};
+pub(crate) use plan::RecordedPlan;
 
 use crate::clock::{Clock, Ticks};
 use crate::op::{BlockOp, Operation};

@@ -1,0 +1,166 @@
+//! `plumb as elbencho` from outside.
+
+use crate::common::Home;
+use std::process::Command;
+
+/// What is printed of one phase.
+fn phase<'a>(out: &'a str, name: &str) -> &'a str {
+    let from = out.find(&format!("\n{name} ")).unwrap_or_else(|| panic!("no {name}: {out}")) + 1;
+    let length = out[from..].find("---").unwrap_or_else(|| panic!("{name} does not end: {out}"));
+    &out[from..from + length]
+}
+
+/// The two numbers of a row.
+fn numbers(phase: &str, what: &str) -> Vec<u64> {
+    let row = phase.lines().find(|line| line.contains(&format!(" {what} "))).unwrap_or_else(|| panic!("{what}: {phase}"));
+    let (_, numbers) = row.split_once(':').unwrap();
+    numbers.split_whitespace().map(|number| number.parse().unwrap()).collect()
+}
+
+#[test]
+fn help_and_version_answer() {
+    let home = Home::new();
+    home.plumb("as elbencho --version").expect(0).says(&["3.1-10"]);
+    home.plumb("as elbencho --help").expect(0).says(&["-w [ --write ]", "--help-all"]);
+    home.plumb("as elbencho --help-all").expect(0).says(&["--s3key", "MPI replaces services"]);
+    home.plumb("as elbencho --blokc 4k f").expect(1).complains(&["did you mean `--block`?"]);
+    home.plumb("as elbencho -w --hosts a,b f").expect(1).complains(&["--hosts", "never"]);
+}
+
+/// A name that scripts call works as a link.
+#[test]
+fn a_link_named_elbencho_is_elbencho() {
+    let home = Home::new();
+    let link = home.work().join("elbencho");
+    std::os::unix::fs::symlink(home.command([""]).get_program(), &link).unwrap();
+    let output = Command::new(&link).arg("--version").output().unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().contains("3.1-10"));
+}
+
+/// All phases in a directory: each has its entries, files are there between, and nothing is left.
+#[test]
+fn a_directory_is_filled_asked_about_read_and_emptied() {
+    let home = Home::new();
+    std::fs::create_dir(home.work().join("d")).unwrap();
+    let all = home.plumb(
+        "as elbencho -d -w --stat -r -F -D -t 2 -n 2 -N 5 -s 10k -b 4k --lat --latpercent --lathisto --cpu --nolive \
+         --csvfile r.csv --jsonfile r.json --resfile r.txt --opslog ops d",
+    );
+    let out = all.expect(0).out;
+    for (name, rate, total) in [
+        ("MKDIRS", "Dirs/s", 4),
+        ("WRITE", "Files/s", 20),
+        ("STAT", "Files/s", 20),
+        ("READ", "Files/s", 20),
+        ("RMFILES", "Files/s", 20),
+        ("RMDIRS", "Dirs/s", 4),
+    ] {
+        let told = phase(&out, name);
+        let what = if rate == "Dirs/s" { "Dirs total" } else { "Files total" };
+        let found = numbers(told, what);
+        assert_eq!(found[1], total, "{told}");
+        assert!(found[0] <= total && found[0] > 0, "{told}");
+        assert_eq!(numbers(told, rate).len(), 2);
+        assert!(told.contains("latency ") && told.contains("lat hist"), "{told}");
+    }
+    assert_eq!(std::fs::read_dir(home.work().join("d")).unwrap().count(), 0, "nothing is left");
+    let csv = std::fs::read_to_string(home.work().join("r.csv")).unwrap();
+    assert_eq!(csv.lines().count(), 7);
+    assert!(csv.lines().all(|line| line.matches(',').count() == 54), "{csv}");
+    let json = std::fs::read_to_string(home.work().join("r.json")).unwrap();
+    let phases: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(phases.len(), 6);
+    assert_eq!(phases[1]["last_done"]["bytes"], "204800", "with the short block at the end of each file");
+    assert!(std::fs::read_to_string(home.work().join("r.txt")).unwrap().contains("COMMAND LINE: \"elbencho\" \"-d\""));
+    let ops = std::fs::read_to_string(home.work().join("ops")).unwrap();
+    let ops: Vec<serde_json::Value> = ops.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let written = ops.iter().filter(|op| op["op_name"] == "pwrite" && op["is_finished"] == true).count();
+    assert_eq!(written, 60, "three blocks of each of twenty files");
+}
+
+/// What one command line leaves, the next one finds.
+#[test]
+fn files_stay_for_the_next_command_line() {
+    let home = Home::new();
+    std::fs::create_dir(home.work().join("d")).unwrap();
+    home.plumb("as elbencho -d -w -t 2 -N 3 -s 8k -b 4k --nolive d").expect(0);
+    assert_eq!(std::fs::metadata(home.work().join("d/r1/d0/r1-f2")).unwrap().len(), 8192);
+    home.plumb("as elbencho -w -t 2 -N 3 -s 8k -b 4k --nolive d").expect(0);
+    let read = home.plumb("as elbencho -r -t 2 -N 3 -s 8k -b 4k --nolive d").expect(0);
+    assert_eq!(numbers(phase(&read.out, "READ"), "Files total")[1], 6);
+    home.plumb("as elbencho -r -t 2 -N 4 -s 8k -b 4k --nolive d").expect(1).complains(&["r1-f3"]);
+    home.plumb("as elbencho -F -D -t 2 -N 3 --nolive d").expect(0);
+    assert_eq!(std::fs::read_dir(home.work().join("d")).unwrap().count(), 0);
+    home.plumb("as elbencho -F -t 2 -N 3 --nolive d").expect(1).complains(&["r0-f0"]);
+    home.plumb("as elbencho -F -t 2 -N 3 --nodelerr --nolive d").expect(0);
+}
+
+/// Two threads write all of a file; a byte that is changed afterwards is found.
+#[test]
+fn a_flipped_byte_is_found() {
+    let home = Home::new();
+    let write = home.plumb("as elbencho -w -t 2 -b 4k -s 50k --verify 1 --blockvarpct 0 --nolive f").expect(0);
+    assert_eq!(numbers(phase(&write.out, "WRITE"), "Total MiB").len(), 2);
+    let path = home.work().join("f");
+    let mut content = std::fs::read(&path).unwrap();
+    assert_eq!(content.len(), 51_200);
+    let words = content.chunks_exact(8).enumerate();
+    assert!(words.into_iter().all(|(at, word)| u64::from_le_bytes(word.try_into().unwrap()) == at as u64 * 8 + 1));
+    home.plumb("as elbencho -r -t 2 -b 4k --verify 1 --nolive f").expect(0);
+    home.plumb("as elbencho -r -t 2 -b 4k --verify 2 --nolive f").expect(1);
+    content[20_000] ^= 1;
+    std::fs::write(&path, content).unwrap();
+    home.plumb("as elbencho -r -t 2 -b 4k --verify 1 --nolive f").expect(1).complains(&["f"]);
+}
+
+/// Every way through a file moves what it should.
+#[test]
+fn files_are_gone_through_in_every_order() {
+    let home = Home::new();
+    home.plumb("as elbencho -w -t 2 -b 4k -s 1m --nolive f g").expect(0);
+    for way in ["", "--backward", "--strided", "--rand", "--rand --norandalign", "--rand --randamount 2m", "--iodepth 4"] {
+        let read = home.plumb(&format!("as elbencho -r -t 2 -b 4k --nolive {way} f g")).expect(0);
+        assert_eq!(numbers(phase(&read.out, "READ"), "Total MiB")[1], 2, "{way}");
+    }
+    let mix = home.plumb("as elbencho -w -t 2 -b 4k -s 1m --rwmixpct 25 --nolive --log 1 f g").expect(0);
+    let told = phase(&mix.out, "WRITE");
+    assert_eq!((numbers(told, "IOs write")[1], numbers(told, "IOs read")[1]), (363, 149), "{told}");
+    let threads = home.plumb("as elbencho -w -t 2 -b 4k -s 1m --rwmixthr 1 --nolive f g").expect(0);
+    let told = phase(&threads.out, "WRITE");
+    assert_eq!((numbers(told, "MiB write")[1], numbers(told, "MiB read")[1]), (1, 1), "{told}");
+    home.plumb("as elbencho -F --nolive f g").expect(0);
+    assert!(!home.work().join("f").exists());
+}
+
+/// A phase that takes too long ends, with a note, and no further one begins.
+#[test]
+fn a_time_limit_is_a_note() {
+    let home = Home::new();
+    home.plumb("as elbencho -w -b 4k -s 1m --nolive f").expect(0);
+    let limited = home.plumb("as elbencho -r -F -b 4k --infloop --timelimit 1 --nolive --livecsv l.csv --liveint 200 f");
+    let limited = limited.expect(0).says(&["Terminating due to phase time limit."]);
+    assert!(phase(&limited.out, "READ").contains("1.0"), "{}", limited.out);
+    assert!(!limited.out.contains("RMFILES") && home.work().join("f").exists());
+    let rows = std::fs::read_to_string(home.work().join("l.csv")).unwrap();
+    assert!(rows.lines().count() >= 3 && rows.starts_with("ISO Date,Label,Phase"), "{rows}");
+}
+
+/// The user's own files are safe.
+#[test]
+fn files_that_plumb_did_not_make_are_not_overwritten() {
+    let home = Home::new();
+    home.file("mine", "what I wrote");
+    home.plumb("as elbencho -w -b 4k -s 8k --nolive mine").expect(1).complains(&["mine"]);
+    assert_eq!(std::fs::read_to_string(home.work().join("mine")).unwrap(), "what I wrote");
+    home.plumb("as elbencho -F --nolive mine").expect(1);
+    assert!(home.work().join("mine").exists());
+}
+
+#[test]
+fn a_dry_run_tells_how_much() {
+    let home = Home::new();
+    std::fs::create_dir(home.work().join("d")).unwrap();
+    let told = home.plumb("as elbencho --dryrun -w -t 2 -n 3 -N 4 -s 1m d").expect(0);
+    told.says(&["Phase: WRITE", "* Entries total:      24 |", "* Bytes total:        25165824 | 24 MiB"]);
+    assert_eq!(std::fs::read_dir(home.work().join("d")).unwrap().count(), 0);
+}
