@@ -53,6 +53,7 @@ pub(super) fn read(
             SectionKind::Job => jobs.extend(reader.job(section, &globals)),
         }
     }
+    reader.of_no_job(&globals, &jobs);
     Jobs { jobs, globals: globals.into_iter().map(|taken| taken.said).collect() }
 }
 
@@ -72,8 +73,11 @@ impl Reader<'_> {
         let is_engine = is_known(&engine);
         self.unknown(unknown, &engine, errors_before);
         if is_engine {
-            for taken in &taken {
-                self.known_to(&taken.said, &engine);
+            for Taken { said, .. } in &taken {
+                self.known_to(said, &engine);
+            }
+            for Taken { said, .. } in globals.iter().filter(|taken| taken.said.option.known_to(&engine.name)) {
+                self.supported(said, &engine);
             }
         }
         if !is_engine || self.errors.len() > errors_before {
@@ -195,17 +199,49 @@ impl Reader<'_> {
             });
             return;
         }
+        self.supported(said, engine);
+    }
+
+    /// Tells of options of an engine that no job below uses: nobody would do what they say.
+    fn of_no_job(&mut self, globals: &[Taken], jobs: &[FioJob]) {
+        if jobs.is_empty() {
+            return;
+        }
+        for Taken { said, .. } in globals.iter().filter(|taken| !taken.said.option.engines.is_empty()) {
+            let name = |job: &FioJob| match job.queue.ioengine.as_str() {
+                "" => DEFAULT_ENGINE,
+                said => engines::find(said).map_or("external", |spec| spec.name),
+            };
+            if !jobs.iter().any(|job| said.option.known_to(name(job))) {
+                let engine = Engine { name: jobs.first().map(name).unwrap_or(DEFAULT_ENGINE).to_owned(), place: None };
+                self.known_to(said, &engine);
+            }
+        }
+    }
+
+    fn supported(&mut self, said: &Said, engine: &Engine) {
+        let place = said.place.clone();
+        let option = said.option;
+        // What is so anyway, is no wish.
+        let is_default = said.text.as_deref().map(str::trim) == option.default;
         // What an engine knows that is not run anyway, is kept as it was said.
         let engine_runs = engines::find(&engine.name).is_some_and(|spec| spec.support == Support::Works);
         match option.support {
             Support::Works | Support::Ignored(_) => {}
-            Support::NotYet(_) | Support::Never(_) if !engine_runs => {}
+            Support::NotYet(_) | Support::Never(_) if !engine_runs || is_default => {}
             Support::NotYet(why) => {
-                self.errors.push(FioError::OptionNotYet { place, option: said.name.clone(), why });
+                self.once(FioError::OptionNotYet { place, option: said.name.clone(), why });
             }
             Support::Never(why) => {
-                self.errors.push(FioError::OptionNever { place, option: said.name.clone(), why });
+                self.once(FioError::OptionNever { place, option: said.name.clone(), why });
             }
+        }
+    }
+
+    /// All jobs below a global section would say the same of it.
+    fn once(&mut self, error: FioError) {
+        if !self.errors.contains(&error) {
+            self.errors.push(error);
         }
     }
 }

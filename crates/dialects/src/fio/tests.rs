@@ -153,6 +153,11 @@ fn engine_options_of_a_global_section_concern_only_jobs_of_that_engine() {
     let fio = file("[global]\nioengine=io_uring\nfixedbufs\n[a]\n[b]\nioengine=psync\n");
     assert!(fio.jobs[0].engine.fixed_buffers);
     assert!(!fio.jobs[1].engine.fixed_buffers);
+    // Somebody has to be concerned, and what cannot be done is told here as in a job, once.
+    assert!(refusal("[global]\nfixedbufs\n[a]\n[b]\n").contains("`fixedbufs` is no option of the engine psync"));
+    let unsupported = refusal("[global]\nioengine=net\nttl=3\n[a]\n[b]\n");
+    assert!(unsupported.contains("`ttl` is not supported yet") && unsupported.lines().count() == 1, "{unsupported}");
+    assert_eq!(file("[global]\nioengine=net\nttl=1\n[a]\n").jobs.len(), 1, "it is so anyway");
     // The engine may be named after its options.
     assert!(file("[a]\nhipri\nioengine=io_uring\n").jobs[0].engine.hipri);
     assert_eq!(file("[a]\nioengine=linuxaio\n").jobs[0].queue.ioengine, "libaio");

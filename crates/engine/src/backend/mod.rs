@@ -146,9 +146,7 @@ pub(crate) trait QueuedBackend {
     fn reap(&mut self, done: &mut impl FnMut(&mut Self, Slot, Completion));
 
     /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
-    fn conclude(&mut self) -> Concluded {
-        Concluded::default()
-    }
+    fn conclude(&mut self) -> Concluded;
 
     /// The file of an op, for error messages.
     fn path_of(&self, op: &Self::Op) -> PathBuf;

@@ -4,6 +4,7 @@
 use crate::backend::payload::Payload;
 use crate::backend::psync::execute_common;
 use crate::backend::{BlockFiles, Completion, QueuedBackend, Slot, Wait};
+use crate::job::content::Concluded;
 use crate::op::BlockOp;
 use std::collections::VecDeque;
 use std::io;
@@ -74,6 +75,10 @@ impl QueuedBackend for QueuedBlocks {
         while let Some(Done { slot, completion }) = self.calls.completed() {
             done(self, slot, completion);
         }
+    }
+
+    fn conclude(&mut self) -> Concluded {
+        self.payload.finish()
     }
 
     fn path_of(&self, op: &BlockOp) -> PathBuf {

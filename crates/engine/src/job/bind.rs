@@ -3,7 +3,7 @@
 use super::content::{Concluded, JobBytes, JobBytesRequest, Writers};
 use super::failed::JobFault;
 use super::files::lock::Locked;
-use super::files::open::JobOpener;
+use super::files::open::{DeviceHandle, JobOpener};
 use super::files::{JobTarget, changes};
 use super::pace::{FlowEntry, JobPacerRequest, KindsDue, PacerVisitor, with_job_pacer};
 use super::plan::OpsPlan;
@@ -116,7 +116,8 @@ impl JobWorker {
         }
         let (files, tail) = match &self.files {
             WorkerFiles::Of { target, .. } => {
-                let opener = Arc::new(JobOpener::new(Arc::clone(target), self.job.files.clone(), access));
+                let devices = DeviceHandle::of(&self.job, &self.group.backend);
+                let opener = Arc::new(JobOpener::new(Arc::clone(target), self.job.files.clone(), access, devices));
                 let files = match opener.block_files(&self.job, &self.group.backend) {
                     Ok(files) => files,
                     Err(error) if self.group.on_error == OnError::Leave => return Ok(JobFault::of(&error).fail(gate)),

@@ -3,6 +3,7 @@
 use super::*;
 use crate::backend::{Completion, QueuedBackend, Slot, Wait};
 use crate::gate::PhaseMemory;
+use crate::job::content::Concluded;
 use crate::op::BlockOp;
 use crate::pacer::Closed;
 use crate::queue_cells::QueueCells;
@@ -71,6 +72,10 @@ impl QueuedBackend for Pretended {
             let outcome = self.errno.map_or(Ok(u64::from(op.length)), |errno| Err(crate::backend::Errno(errno)));
             done(self, slot, outcome);
         }
+    }
+
+    fn conclude(&mut self) -> Concluded {
+        Concluded::default()
     }
 
     fn path_of(&self, _op: &BlockOp) -> PathBuf {

@@ -11,6 +11,7 @@ mod dialect_translate;
 mod documents;
 mod elbencho;
 mod ends;
+mod fio_jobs;
 mod fio_runs;
 mod interrupted;
 mod noise;

@@ -297,6 +297,9 @@ pub enum Law {
     ZonedBytes(ByKind<Vec<Zone<Bytes>>>),
     /// These blocks, one after another, again and again.
     Sequence(Vec<u64>),
+    /// These blocks, one after another, and then again behind as many blocks as they are: block numbers grow by the
+    /// length of the list each time. Ends at the end of the range.
+    SequenceOnward(Vec<u64>),
 }
 
 /// A curve over a range of places.

@@ -55,6 +55,8 @@ pub struct Work {
     pub percentage_random: PerDirection<u32>,
     /// How random offsets spread.
     pub distribution: Distribution,
+    /// A listed sequence goes on behind itself.
+    pub sequence_goes_on: bool,
     /// Which generator gives random offsets.
     pub generator: Generator,
     /// The seed.
@@ -93,6 +95,7 @@ impl Work {
             atomic: values.switch("atomic"),
             percentage_random: values.counts("percentage_random").or(PerDirection::all(100)),
             distribution: values.distribution("random_distribution").unwrap_or(Distribution::Uniform),
+            sequence_goes_on: values.switch("random_sequence_stride"),
             generator: Generator::of(values),
             randseed: values.wide("randseed").unwrap_or(0),
             randrepeat: values.switch("randrepeat"),

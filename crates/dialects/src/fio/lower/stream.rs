@@ -85,7 +85,7 @@ fn stream(copy: &mut Copy<'_>, layout: &Layout) -> Stream {
         sizes_by_order: work.bs_is_seq_rand,
         align,
         random_percent: by_kind(work.percentage_random.map(percent)),
-        law: law(&work.distribution),
+        law: law(work),
         coverage: Coverage::Again,
         generator: match work.generator {
             Generator::Tausworthe64 => RandomGenerator::Taus258,
@@ -131,8 +131,8 @@ fn curve(curve: SaidCurve) -> Curve {
     }
 }
 
-fn law(distribution: &Distribution) -> Law {
-    match distribution {
+fn law(work: &Work) -> Law {
+    match &work.distribution {
         Distribution::Uniform => Law::Uniform,
         Distribution::Curved { curve: shape, center } => Law::Curved { curve: curve(*shape), center: *center },
         Distribution::Zoned(zones) => Law::Zoned(by_kind(zones.clone().map(|zones| {
@@ -141,6 +141,7 @@ fn law(distribution: &Distribution) -> Law {
         Distribution::ZonedBytes(zones) => Law::ZonedBytes(by_kind(zones.clone().map(|zones| {
             zones.iter().map(|zone| Zone { access_percent: zone.access_percent, size: Bytes(zone.size) }).collect()
         }))),
+        Distribution::Sequence(blocks) if work.sequence_goes_on => Law::SequenceOnward(blocks.clone()),
         Distribution::Sequence(blocks) => Law::Sequence(blocks.clone()),
     }
 }

@@ -277,6 +277,19 @@ fn only_engines_with_a_queue_have_a_depth() {
 }
 
 #[test]
+fn errors_are_passed_over_by_number() {
+    let passed = |said: &str| {
+        let lowered = lowered(&format!("[a]\nsize=4k\n{said}\n"));
+        let ignored = job(&lowered, 0).errors.ignore.clone();
+        ignored.into_iter().map(|ignored| (ignored.at, ignored.errno)).collect::<Vec<_>>()
+    };
+    assert_eq!(passed(""), []);
+    assert_eq!(passed("continue_on_error=write"), [(ErrorOrigin::Write, 5), (ErrorOrigin::Write, 84)]);
+    assert_eq!(passed("continue_on_error=write\nignore_error=,ENOSPC"), [(ErrorOrigin::Write, 28)]);
+    assert_eq!(passed("ignore_error=EINVAL:5"), [(ErrorOrigin::Read, 22), (ErrorOrigin::Read, 5)]);
+}
+
+#[test]
 fn options_that_contradict_one_another_are_refused() {
     let wrong = |text: &str, says: &str| {
         let told = refusal(&format!("[a]\nsize=1m\n{text}"));

@@ -74,7 +74,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("Go on without the memory of done blocks where there is no room for it."),
         row("random_sequence_stride", Tier::Three, Kind::Switch)
             .default("0")
-            .not_yet("Strides of a sequence distribution are not translated."),
+            .doc("Go on behind a listed sequence of blocks, rather than begin it anew."),
         row("sprandom", Tier::Three, Kind::Switch)
             .default("0")
             .not_yet("Preconditioning with sprandom is not translated; `plumb run --precondition` is the native way."),

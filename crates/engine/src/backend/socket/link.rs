@@ -5,7 +5,7 @@ use crate::backend::socket::StopCheck;
 use crate::backend::{Errno, FileAccess};
 use plumb_workload::phase::SocketKind;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -224,28 +224,29 @@ impl LinkRequest {
         let socket = unsafe { OwnedFd::from_raw_fd(fd) };
         let word = |bytes: u64| bytes.min(i32::MAX as u64) as libc::c_int;
         if let Some(window) = self.window_bytes.map(word) {
-            set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, window, "SO_RCVBUF")?;
-            set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, window, "SO_SNDBUF")?;
+            set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, window, &format!("SO_RCVBUF {window}"))?;
+            set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, window, &format!("SO_SNDBUF {window}"))?;
         }
         if let Some(segment) = self.segment_bytes.filter(|_| self.is_tcp()).map(word) {
-            set(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, segment, "TCP_MAXSEG")?;
+            set(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, segment, &format!("TCP_MAXSEG {segment}"))?;
         }
         Ok(socket)
     }
 }
 
-fn set(
+/// Sets an option whose value is a `T` of the C library.
+fn set<T: Copy>(
     socket: &OwnedFd,
     level: libc::c_int,
     option: libc::c_int,
-    value: libc::c_int,
-    name: &str,
+    value: T,
+    what: &str,
 ) -> Result<(), LinkError> {
-    let (pointer, length) = (std::ptr::from_ref(&value).cast(), size_of::<libc::c_int>() as libc::socklen_t);
-    // SAFETY: an option of the size of an int, which lives through the call.
+    let (pointer, length) = (std::ptr::from_ref(&value).cast(), size_of::<T>() as libc::socklen_t);
+    // SAFETY: an option of this size, which lives through the call.
     match unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, pointer, length) } {
         0 => Ok(()),
-        _ => Err(failed(format!("{name} {value}"))),
+        _ => Err(failed(what)),
     }
 }
 
@@ -303,7 +304,7 @@ impl Link {
     fn opened(self, request: &LinkRequest, stops: StopCheck<'_>) -> Result<Link, LinkError> {
         let mut link = self;
         if request.no_delay && request.is_tcp() {
-            set(&link.socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1, "TCP_NODELAY")?;
+            set(&link.socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1 as libc::c_int, "TCP_NODELAY")?;
         }
         link.look_up_now_and_then()?;
         if request.is_datagram() {
@@ -405,7 +406,7 @@ fn listen(request: &LinkRequest, address: &Address) -> Result<Listening, LinkErr
     if request.kind == SocketKind::Unix {
         remove_stale(&address.words)?;
     } else {
-        set(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1, "SO_REUSEADDR")?;
+        set(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1 as libc::c_int, "SO_REUSEADDR")?;
     }
     // SAFETY: an address of this length.
     if unsafe { libc::bind(socket.as_raw_fd(), address.pointer(), address.length) } < 0 {
@@ -413,6 +414,9 @@ fn listen(request: &LinkRequest, address: &Address) -> Result<Listening, LinkErr
     }
     if request.kind == SocketKind::Unix {
         made = Some(Made(address.words.clone()));
+    }
+    if request.is_datagram() {
+        join_group(&socket, request)?;
     }
     // SAFETY: no memory is passed.
     if !request.is_datagram() && unsafe { libc::listen(socket.as_raw_fd(), 1) } < 0 {
@@ -445,6 +449,27 @@ impl Listening {
         }
         // SAFETY: a fresh descriptor that nothing else owns.
         Ok(Link { socket: unsafe { OwnedFd::from_raw_fd(fd) }, stream: true, peer: None, _made: made })
+    }
+}
+
+/// Joins the group whose address was said, on the interface that the system chooses. Source: ip(7), ipv6(7).
+fn join_group(socket: &OwnedFd, request: &LinkRequest) -> Result<(), LinkError> {
+    let Some(host) = &request.host else { return Ok(()) };
+    let what = format!("joining the group {host}");
+    match host.parse() {
+        Ok(IpAddr::V4(group)) if group.is_multicast() => {
+            let membership = libc::ip_mreq {
+                imr_multiaddr: libc::in_addr { s_addr: u32::from_ne_bytes(group.octets()) },
+                imr_interface: libc::in_addr { s_addr: libc::INADDR_ANY },
+            };
+            set(socket, libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP, membership, &what)
+        }
+        Ok(IpAddr::V6(group)) if group.is_multicast() => {
+            let membership =
+                libc::ipv6_mreq { ipv6mr_multiaddr: libc::in6_addr { s6_addr: group.octets() }, ipv6mr_interface: 0 };
+            set(socket, libc::IPPROTO_IPV6, libc::IPV6_ADD_MEMBERSHIP, membership, &what)
+        }
+        _ => Ok(()),
     }
 }
 

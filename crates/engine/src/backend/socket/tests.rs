@@ -25,7 +25,8 @@ struct Ends {
 
 impl Ends {
     fn backend(&self, listens: bool) -> Backend {
-        let by_name = matches!(self.kind, SocketKind::Unix);
+        let is_group = self.host.as_ref().and_then(|host| host.parse::<std::net::IpAddr>().ok());
+        let by_name = matches!(self.kind, SocketKind::Unix) || is_group.is_some_and(|host| host.is_multicast());
         Backend::Socket {
             kind: self.kind,
             host: if listens && !by_name { None } else { self.host.clone() },
@@ -104,6 +105,19 @@ fn streams_arrive_whole_and_end() {
 fn datagrams_arrive_one_by_one_and_end() {
     let Ok(reads) = internet(SocketKind::Udp, false).meet() else { panic!("no datagrams on the loopback") };
     assert_eq!(reads, all_and_the_end(8));
+}
+
+/// Datagrams to a group reach whoever joined it.
+#[test]
+fn datagrams_to_a_group_reach_its_members() {
+    let port = Some(free_port(SocketKind::Udp));
+    let group = Ends { kind: SocketKind::Udp, host: Some("239.255.77.77".to_owned()), port, ping_pong: false };
+    let probe = std::net::UdpSocket::bind("0.0.0.0:0").unwrap();
+    let member = "239.255.77.77".parse().unwrap();
+    if probe.join_multicast_v4(&member, &std::net::Ipv4Addr::UNSPECIFIED).is_err() {
+        return skip("no interface with multicast here");
+    }
+    assert_eq!(group.meet().unwrap(), all_and_the_end(8));
 }
 
 /// To and from a virtual machine; this machine's own loopback stands for one.

@@ -159,7 +159,7 @@ impl LaidOut {
             let path = self.paths.path(number);
             if member.job.files.prepare.later {
                 self.called_later(&path, call)?;
-                self.lengths.push(asked_bytes(files, number).unwrap_or(0));
+                self.lengths.push(called_bytes(files, member, number));
                 continue;
             }
             match call {
@@ -177,7 +177,7 @@ impl LaidOut {
                 }
                 FileCall::StatDir | FileCall::Rmdir => self.door.make_dir(&path)?,
             }
-            self.lengths.push(asked_bytes(files, number).unwrap_or(0));
+            self.lengths.push(called_bytes(files, member, number));
         }
         Ok(())
     }
@@ -362,6 +362,11 @@ fn stop_at(stop: StopFlag, number: usize) -> Result<(), JobFilesError> {
 /// The length that a target asks of a file.
 fn asked_bytes(files: &JobFiles, number: usize) -> Option<u64> {
     files.lengths.get(number).or(files.lengths.last()).map(|bytes| bytes.0)
+}
+
+/// Bytes of a file that is called by name: where nobody asks for a length, what the ops of the calls count for.
+fn called_bytes(files: &JobFiles, member: &Member<'_>, number: usize) -> u64 {
+    asked_bytes(files, number).filter(|&bytes| bytes > 0).unwrap_or_else(|| range_end(member.job, number))
 }
 
 /// Where the part of a file that a job uses ends.

@@ -26,19 +26,42 @@ const WRITTEN_OUT_MAX: usize = 1024;
 /// One read of the reading before the start.
 const READ_BYTES: usize = 1 << 20;
 
+/// Through which handle a job works on a device that the run holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeviceHandle {
+    /// One of its own, with a position of its own.
+    Own,
+    /// The run's, which is exclusive: while it is held, Linux lets no other trim blocks whose pages are not written out.
+    Held,
+}
+
+impl DeviceHandle {
+    /// Which one a job needs.
+    pub(crate) fn of(job: &Job, backend: &Backend) -> DeviceHandle {
+        let has_position = matches!(backend, Backend::Seek | Backend::SeekVectored | Backend::Stdio);
+        if job.moves().trim && !has_position { DeviceHandle::Held } else { DeviceHandle::Own }
+    }
+}
+
 /// Opens files of a target for one worker.
 pub(crate) struct JobOpener {
     target: Arc<JobTarget>,
     rules: FileRules,
     access: FileAccess,
+    devices: DeviceHandle,
     /// Taken by one thread only, but for backends with threads of their own.
     door: Mutex<Door>,
 }
 
 impl JobOpener {
-    pub(crate) fn new(target: Arc<JobTarget>, rules: FileRules, access: FileAccess) -> JobOpener {
+    pub(crate) fn new(
+        target: Arc<JobTarget>,
+        rules: FileRules,
+        access: FileAccess,
+        devices: DeviceHandle,
+    ) -> JobOpener {
         let door = Mutex::new(target.door());
-        JobOpener { target, rules, access, door }
+        JobOpener { target, rules, access, devices, door }
     }
 
     /// Opens the file of this number.
@@ -70,7 +93,12 @@ impl JobOpener {
             return door.open_to_read(path, flags);
         }
         if let Some(held) = self.target.devices.iter().find(|held| held.path == path) {
-            return open_again_as(held.device.as_fd(), path, Access::ReadWrite, flags);
+            return match self.devices {
+                DeviceHandle::Held if flags.is_empty() => {
+                    held.device.as_fd().try_clone_to_owned().map(File::from).map_err(Refusal::io(path, "share"))
+                }
+                _ => open_again_as(held.device.as_fd(), path, Access::ReadWrite, flags),
+            };
         }
         let create = match self.rules.prepare.create {
             true => Create::IfMissing,

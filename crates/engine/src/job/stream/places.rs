@@ -144,8 +144,12 @@ impl Machine {
                 Some(self.uniform_block(file, zone.1 / align - first)? + first)
             }
             PlannedLaw::Zoned(_) | PlannedLaw::ZonedBytes(_) => self.uniform_block(file, blocks),
-            PlannedLaw::Sequence(sequence) => {
-                Some(sequence[(self.counts.ops[kind as usize] % sequence.len() as u64) as usize])
+            PlannedLaw::Sequence { listed, step } => {
+                let (round, place) = {
+                    let (count, length) = (self.counts.ops[kind as usize], listed.len() as u64);
+                    (count / length, (count % length) as usize)
+                };
+                Some(listed[place].saturating_add(round.saturating_mul(*step))).filter(|&block| block < blocks)
             }
         }
     }

@@ -426,9 +426,9 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &[Part]) -> Result<
             }
             Ok(PlannedLaw::ZonedBytes(zones.map(Into::into)))
         }
-        Law::Sequence(sequence) if sequence.is_empty() => Err(JobPlanError::EmptySequence),
-        Law::Sequence(sequence) => {
-            let block = sequence.iter().copied().max().unwrap_or_default();
+        Law::Sequence(listed) | Law::SequenceOnward(listed) if listed.is_empty() => Err(JobPlanError::EmptySequence),
+        Law::Sequence(listed) | Law::SequenceOnward(listed) => {
+            let block = listed.iter().copied().max().unwrap_or_default();
             for kind in used() {
                 let smallest = sizes[kind as usize].smallest;
                 let blocks = parts.iter().map(|part| part.length.min(part.file_length) / smallest).min();
@@ -437,7 +437,8 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &[Part]) -> Result<
                     return Err(JobPlanError::SequenceBeyond { block, blocks });
                 }
             }
-            Ok(PlannedLaw::Sequence(sequence.as_slice().into()))
+            let step = if matches!(stream.law, Law::SequenceOnward(_)) { listed.len() as u64 } else { 0 };
+            Ok(PlannedLaw::Sequence { listed: listed.as_slice().into(), step })
         }
     }
 }

@@ -92,7 +92,11 @@ pub(super) enum PlannedLaw {
     Zoned([Box<[Zone<u8>]>; 3]),
     /// By [`Kind`]; uniform where empty.
     ZonedBytes([Box<[Zone<Bytes>]>; 3]),
-    Sequence(Box<[u64]>),
+    Sequence {
+        listed: Box<[u64]>,
+        /// Added to each block with every time through the list.
+        step: u64,
+    },
 }
 
 /// Which blocks may come again.

@@ -261,6 +261,14 @@ fn a_list_of_blocks_comes_again_and_again() {
 }
 
 #[test]
+fn a_list_of_blocks_goes_on_behind_itself_and_ends_with_the_range() {
+    let listed = Stream { law: Law::SequenceOnward(vec![2, 0, 1]), ..stream(Does::Read, random()) };
+    let plan = plan(&job(listed), &[8 * 4096], Handing::Inline).expect("a plan");
+    let blocks: Vec<u64> = ops(&plan, 100).iter().map(|op| op.offset / 4096).collect();
+    assert_eq!(blocks, [2, 0, 1, 5, 3, 4], "block 8 is not there");
+}
+
+#[test]
 fn trimmed_blocks_are_forgotten_or_read_as_zeros() {
     for expects_zeros in [false, true] {
         let amid = TrimAmid { percent: 40, backlog: Some(8), batch: Some(3), expects_zeros };

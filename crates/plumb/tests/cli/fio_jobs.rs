@@ -1,0 +1,58 @@
+//! Jobs of fio as they are written, run from the job file to the result: each shows what one kind of job must do.
+
+use crate::common::{Home, Said};
+use serde_json::Value;
+
+/// Runs a job file of this text, and gives its JSON.
+fn run(home: &Home, text: &str, code: i32) -> (Value, Said) {
+    std::fs::write(home.work().join("job.fio"), text).unwrap();
+    let said = home.plumb("as fio job.fio --output-format=json --output=out.json").expect(code);
+    let written = std::fs::read_to_string(home.work().join("out.json")).unwrap();
+    (serde_json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}")), said)
+}
+
+/// Ops of each job in one direction.
+fn ops(root: &Value, direction: &str) -> Vec<u64> {
+    let jobs = root["jobs"].as_array().unwrap();
+    jobs.iter().map(|job| job[direction]["total_ios"].as_u64().unwrap()).collect()
+}
+
+/// Nobody lays such files out: what makes them has no other length than its ops count for.
+#[test]
+fn calls_on_names_are_one_op_a_file() {
+    let home = Home::new();
+    let text = "[global]\nfilesize=4k\nnrfiles=3\n[a]\nioengine=filecreate\n[b]\nioengine=dircreate\n\
+                [c]\nioengine=filestat\n[d]\nioengine=dirstat\n[e]\nioengine=filedelete\n[f]\nioengine=dirdelete\n\
+                [g]\nstonewall\nioengine=filecreate\ncreate_on_open=1\nopenfiles=1\nfallocate=none\n";
+    let (root, _) = run(&home, text, 0);
+    assert_eq!(ops(&root, "read"), [3; 7]);
+    let there = |name: &str| home.work().join(name).exists();
+    assert!(there("a.0.2") && there("b.0.2") && there("g.0.2"), "what is made stays");
+    assert!(!there("e.0.0") && !there("f.0.0"), "what is deleted is gone");
+}
+
+/// Whoever writes leaves how far it came, also when all went well: another job verifies by it.
+#[test]
+fn a_verify_state_is_kept_by_the_writer_and_loaded_by_the_reader() {
+    let home = Home::new();
+    let both = "[global]\nfilename=shared\nsize=256k\nverify=crc32c\n[job]\n";
+    let (written, _) = run(&home, &format!("{both}rw=write\ndo_verify=0\n"), 0);
+    assert_eq!(ops(&written, "write"), [64]);
+    assert!(home.work().join("local-job-0-verify.state").exists());
+    let (read, _) = run(&home, &format!("{both}rw=read\nverify_state_load=1\n"), 0);
+    assert_eq!(ops(&read, "read"), [64]);
+    let _ = std::fs::remove_file(home.work().join("local-job-0-verify.state"));
+    let _ = run(&home, &format!("{both}rw=write\nverify_state_save=0\n"), 0);
+    assert!(!home.work().join("local-job-0-verify.state").exists(), "not where it is not wanted");
+}
+
+/// Shares are kept from the first op on: a job that is ready a moment before the others does not run ahead.
+#[test]
+fn the_jobs_of_a_flow_keep_to_their_weights() {
+    let home = Home::new();
+    let text = "[global]\nioengine=null\nsize=100g\nruntime=1\nflow_id=1\nthread\n[a]\nflow=1\n[b]\nflow=9\n";
+    let (root, _) = run(&home, text, 0);
+    let started = ops(&root, "read");
+    let share = started[0] as f64 / started.iter().sum::<u64>() as f64;
+    assert!((0.08..0.12).contains(&share), "{started:?}");
+}
