@@ -2,7 +2,7 @@
 
 pub(crate) use crate::backend::bound::{BackendRequest, BoundBackend, Rider, with_backend};
 use crate::backend::payload::{Checking, Payload, SlotUse};
-use crate::backend::{BlockFiles, FileAccess, QueuedBackend, SyncBackend};
+use crate::backend::{BlockFiles, FileAccess, NotBegun, QueuedBackend, SyncBackend};
 use crate::content::{Filler, Stamper, Verifier};
 use crate::gate::{Body, Gate};
 use crate::op::BlockOp;
@@ -11,7 +11,8 @@ use crate::rng::{Purpose, StreamId};
 use crate::source::Source;
 use crate::source::blocks::{BlockPlan, BlockVisitor, with_source};
 use crate::worker::{Ended, Queue, run_queued, run_sync};
-use plumb_workload::{Checksum, Content, Mix, Pace};
+use plumb_workload::{Checksum, Content, Mix, OpKind, Pace};
+use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A worker of block I/O, planned.
@@ -166,7 +167,11 @@ where
 {
     let Some(mut passed) = gate.pass() else { return Ok(Ended::Stopped) };
     pacer.start(passed.started_at);
-    let ended = run_sync(&mut passed.desk, source, backend, pacer);
+    let ended = match backend.begin() {
+        Ok(()) => run_sync(&mut passed.desk, source, backend, pacer),
+        Err(NotBegun::Stopped) => Ended::Stopped,
+        Err(NotBegun::Failed(reason)) => passed.desk.failed(OpKind::Open, Path::new(""), None, &reason),
+    };
     let finished = backend.finish();
     if let Some(transactions) = source.transactions() {
         passed.desk.recorder.set_transactions(transactions);

@@ -97,6 +97,11 @@ impl WorkerControl<'_> {
         stop_all(self.phase, self.workers);
     }
 
+    /// When this worker starts, once that is known.
+    pub(crate) fn go_at(&self) -> Option<Ticks> {
+        Some(self.own.go_at.load(Acquire)).filter(|&at| at != 0)
+    }
+
     /// True when this worker was asked to end.
     pub(crate) fn stop_requested(&self) -> bool {
         self.own.deadline.load(Acquire) == STOPPED

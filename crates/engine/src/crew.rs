@@ -15,6 +15,12 @@ use std::time::{Duration, Instant};
 /// Between two looks at processes while the end is waited for.
 const LOOK: Duration = Duration::from_millis(10);
 
+/// Between two looks at processes that have said that they are done, and are taking down what was theirs.
+const GONE_LOOK: Duration = Duration::from_micros(200);
+
+/// Processes that are done may take so long to go away.
+const GONE_PATIENCE: Duration = Duration::from_secs(1);
+
 /// A worker process that has not been reaped.
 struct Process {
     pid: libc::pid_t,
@@ -116,6 +122,17 @@ impl Crew {
         let give_up = Instant::now() + patience;
         while !self.all_done() && Instant::now() < give_up {
             self.wait(LOOK);
+        }
+    }
+
+    /// Once all are over: waits until their processes are gone. What a process read and wrote is counted with ours
+    /// (`/proc/self/io`) from the moment at which it is reaped, and not before.
+    pub(crate) fn wait_gone(&mut self) {
+        let give_up = Instant::now() + GONE_PATIENCE;
+        self.reap();
+        while self.all_done() && !self.processes.is_empty() && Instant::now() < give_up {
+            std::thread::sleep(GONE_LOOK);
+            self.reap();
         }
     }
 

@@ -83,6 +83,10 @@ pub(crate) struct ReportCells {
     pub(crate) fill_cost_ns: AtomicU64,
     /// Time to verify the content of one read, ns.
     pub(crate) check_cost_ns: AtomicU64,
+    /// Time of reading back behind its load, ns.
+    pub(crate) read_back_ns: AtomicU64,
+    /// Not 0 when its load reads, too.
+    pub(crate) load_reads: AtomicU64,
     /// How far the search for its depth came, where its job has a goal of latency.
     pub(crate) search: SearchWords,
     /// One more than the ops that its source yielded; 0 until it says so.

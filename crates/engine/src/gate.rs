@@ -4,8 +4,8 @@
 
 use crate::clock::{Clock, Ticks};
 use crate::control::{ControlBlock, FlowWords, WorkerControl};
-use crate::first_done::FirstDone;
 use crate::fault::{FaultLog, ReportCells, Reports};
+use crate::first_done::FirstDone;
 use crate::oplog::OpLog;
 use crate::pacer::{Sharing, Waited, wait_until};
 use crate::plan::{GroupRun, WorkerRules};
@@ -230,9 +230,22 @@ impl Gate {
         self.memory.control.worker(self.number)
     }
 
-    /// Whether the phase is to end. For backends that wait for somebody else.
+    /// Whether the worker is to end, and not only its ramp. For backends that wait for somebody else.
     pub(crate) fn stops(&self) -> bool {
-        self.control().stops_at(self.memory.clock.now())
+        let (control, now) = (self.control(), self.memory.clock.now());
+        control.stop_requested() || (control.stops_at(now) && now >= self.ends_at(&control))
+    }
+
+    /// When the worker's measured time begins, where it starts then.
+    fn measured_at(&self, control: &WorkerControl<'_>, started_at: Ticks) -> Ticks {
+        started_at.max(control.ramp_ends_at()) + self.memory.clock.ticks(self.ramp_ns)
+    }
+
+    /// When the worker's time is over, as far as it is known when it starts.
+    fn ends_at(&self, control: &WorkerControl<'_>) -> Ticks {
+        let (Some(time_ns), Some(started_at)) = (self.time_ns, control.go_at()) else { return control.deadline() };
+        let measured_at = self.measured_at(control, started_at);
+        measured_at.saturating_add(self.memory.clock.ticks(time_ns)).min(control.deadline())
     }
 
     /// How this worker shares a rate with its group of so many.
@@ -251,7 +264,7 @@ impl Gate {
         control.worker_ready();
         self.memory.bell.ring();
         let started_at = control.wait_for_go()?;
-        let measured_at = started_at.max(control.ramp_ends_at()) + clock.ticks(self.ramp_ns);
+        let measured_at = self.measured_at(&control, started_at);
         let ramp = (measured_at > started_at).then_some(Ramp {
             ends_at: measured_at.min(control.deadline()),
             // The phase's ramp uses up what a worker may do by itself; its group's does not.

@@ -45,6 +45,7 @@ pub mod tree;
 mod worker;
 
 pub use backend::Errno;
+pub use job::failed::Unopened;
 pub use job::files::JobFilesError;
 pub use job::replay;
 pub use observer::{Nobody, Observer, PhaseNow, TargetView, WorkerNow, WorkerState};

@@ -1,6 +1,7 @@
 //! Who looks on while a workload runs: the probe takes its readings here, the live line is drawn here, and every second
 //! is stored here. Called by the coordinator, never by a worker.
 
+use crate::job::files::JobFilesError;
 use crate::oplog::LoggedOp;
 use crate::phase::Live;
 use plumb_result::measurement::Moved;
@@ -17,8 +18,10 @@ pub struct TargetView<'a> {
     pub name: &'a str,
     /// Where it lies: the file, the first of several files, the root of a tree, or the device.
     pub path: &'a Path,
-    /// Its files; empty for a tree.
+    /// Its files; empty for a tree, and for the files of jobs until workers have opened them.
     pub files: Vec<BorrowedFd<'a>>,
+    /// How many files it has: `files` holds some of them, evenly spread, where they are too many.
+    pub file_count: usize,
 }
 
 /// A phase at one moment. What is not asked for is not read.
@@ -68,11 +71,17 @@ pub trait Observer {
     /// Something slow goes on that is not measured: laying out files, evicting, warming.
     fn preparing(&mut self, _what: &str) {}
 
+    /// The files of a job cannot be had; it fails when its turn comes, and the others run.
+    fn job_failed(&mut self, _target: &str, _why: &JobFilesError) {}
+
     /// The targets exist; none of the phases has begun.
     fn targets_ready(&mut self, _targets: &[TargetView<'_>]) {}
 
     /// The cache is as the phase wants it; workers are about to be made.
     fn phase_begins(&mut self, _phase: &str, _targets: &[TargetView<'_>]) {}
+
+    /// The workers have opened and prepared their files; none has begun.
+    fn workers_ready(&mut self, _phase: &str, _targets: &[TargetView<'_>]) {}
 
     /// The clock starts as this returns; with a ramp, at its end.
     fn clock_starts(&mut self, _phase: &str) {}

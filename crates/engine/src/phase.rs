@@ -78,6 +78,8 @@ pub struct Live {
 
 /// Looks on while a phase runs. Called by the coordinator, never by a worker.
 pub(crate) trait PhaseWatcher {
+    /// The workers are ready; none has begun.
+    fn workers_ready(&mut self) {}
     /// The workers are ready; the clock starts as this returns. With a ramp: at its end.
     fn clock_starts(&mut self);
     /// A second has passed.
@@ -260,6 +262,7 @@ impl Coordinator {
             return Err(error);
         }
 
+        watcher.workers_ready();
         // Nothing is measured before the first group's ramp is over.
         let ramp_ns = run.ramp_ns + run.groups.iter().map(|group| group.ramp_ns).min().unwrap_or(0);
         if ramp_ns == 0 {
@@ -275,6 +278,7 @@ impl Coordinator {
         let times = PhaseTimes { ramp_ends_at: clock_zero, ..times };
         let watched = self.watch(&run, times, stop, watcher);
         let over_at = self.clock.now();
+        self.crew.wait_gone();
         if !watched.measures {
             watcher.clock_starts();
         }

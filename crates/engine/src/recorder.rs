@@ -36,6 +36,7 @@ struct KindWords {
     short: AtomicU64,
     response: Sums,
     submission: Sums,
+    completion: Sums,
 }
 
 /// The distributions of one kind of op.
@@ -44,6 +45,7 @@ struct KindBuckets {
     service: Buckets,
     response: Buckets,
     submission: Buckets,
+    completion: Buckets,
 }
 
 /// Everything that one worker records. The words come first, together in a page: who only wants to know how much was
@@ -94,6 +96,7 @@ impl WorkerCells {
             }
             if used & SUBMISSIONS != 0 {
                 forget_times(&words.submission, &buckets.submission);
+                forget_times(&words.completion, &buckets.completion);
             }
             for cell in [&words.count, &words.bytes, &words.short] {
                 cell.store(0, Relaxed);
@@ -110,7 +113,7 @@ impl WorkerCells {
 /// The bit of [`WorkerCells::used`] that says that there are response times.
 const RESPONSES: u64 = 1 << 63;
 
-/// The bit of [`WorkerCells::used`] that says that there are times of handing over.
+/// The bit of [`WorkerCells::used`] that says that service times were recorded in two parts as well.
 const SUBMISSIONS: u64 = 1 << 62;
 
 /// Adds to a cell that only this thread writes: a load and a store, not a locked instruction.
@@ -211,11 +214,12 @@ impl<'a> Recorder<'a> {
         add_time(&self.cells.start_lag, &self.cells.start_lag_buckets, lag_ns);
     }
 
-    /// How long it took to hand an op over, apart from waiting for it.
-    pub(crate) fn record_submission(&mut self, kind: OpKind, submission_ns: u64) {
-        self.uses(SUBMISSIONS | 1 << kind as u64);
-        let buckets = &self.cells.buckets[kind as usize].submission;
-        add_time(&self.cells.kinds[kind as usize].submission, buckets, submission_ns);
+    /// The two parts of a recorded op's service time: handing it over, and from then on.
+    pub(crate) fn record_parts(&mut self, kind: OpKind, submission_ns: u64, completion_ns: u64) {
+        self.uses(SUBMISSIONS);
+        let (words, buckets) = (&self.cells.kinds[kind as usize], &self.cells.buckets[kind as usize]);
+        add_time(&words.submission, &buckets.submission, submission_ns);
+        add_time(&words.completion, &buckets.completion, completion_ns);
     }
 
     /// A read, write or trim that moved less than was asked.
@@ -254,6 +258,7 @@ pub(crate) struct KindReading {
     pub(crate) service: Histogram,
     pub(crate) response: Histogram,
     pub(crate) submission: Histogram,
+    pub(crate) completion: Histogram,
     pub(crate) bytes: u64,
     pub(crate) short: u64,
 }
@@ -295,6 +300,7 @@ impl Reading {
                     service,
                     response: times(RESPONSES, &words.response, &buckets.response),
                     submission: times(SUBMISSIONS, &words.submission, &buckets.submission),
+                    completion: times(SUBMISSIONS, &words.completion, &buckets.completion),
                     bytes: words.bytes.load(Relaxed),
                     short: words.short.load(Relaxed),
                 };
@@ -323,6 +329,7 @@ impl Reading {
                     service: now.service.since(&before.service),
                     response: now.response.since(&before.response),
                     submission: now.submission.since(&before.submission),
+                    completion: now.completion.since(&before.completion),
                     bytes: now.bytes - before.bytes,
                     short: now.short - before.short,
                 },
@@ -349,6 +356,7 @@ impl Reading {
             own.service.merge(&more.service);
             own.response.merge(&more.response);
             own.submission.merge(&more.submission);
+            own.completion.merge(&more.completion);
             own.bytes += more.bytes;
             own.short += more.short;
         }
@@ -384,6 +392,7 @@ impl Reading {
                     service: reading.service.clone(),
                     response: some(&reading.response),
                     submission: some(&reading.submission),
+                    completion: some(&reading.completion),
                     short_count: reading.short,
                 };
                 (kind, measurement)
@@ -567,7 +576,7 @@ mod tests {
         let mut recorder = Recorder::new(cells.worker(0));
         recorder.record(OpKind::Read, 4096, 1_000_000);
         recorder.record_response(OpKind::Read, 2_000_000, 1_000);
-        recorder.record_submission(OpKind::Read, 500);
+        recorder.record_parts(OpKind::Read, 500, 999_500);
         recorder.count_error();
         let search = cells.read();
         recorder.begin_anew();
@@ -577,23 +586,23 @@ mod tests {
         let ops = reading.measured();
         let read = &ops[&OpKind::Read];
         assert_eq!((read.count, read.bytes, read.service.min(), read.service.max()), (1, 512, Some(77), Some(77)));
-        assert!(read.response.is_none() && read.submission.is_none() && reading.start_lag.is_empty());
+        assert!(read.response.is_none() && read.completion.is_none() && reading.start_lag.is_empty());
         let since = reading.since(&search[0]);
         assert_eq!((since.count(), since.bytes(), since.errors), (1, 512, 0));
     }
 
     #[test]
-    fn times_of_handing_over_are_apart_from_service_times() {
+    fn parts_of_service_times_are_kept_beside_them() {
         let cells = Cells::new(1, Ramps::None).unwrap();
         let mut recorder = Recorder::new(cells.worker(0));
-        recorder.record_submission(OpKind::Write, 300);
-        assert!(cells.moved(0).is_empty(), "handed over is not completed");
         recorder.record(OpKind::Write, 512, 9_000);
+        recorder.record_parts(OpKind::Write, 300, 8_700);
         recorder.count_short(OpKind::Write);
         let ops = cells.read()[0].measured();
         let write = &ops[&OpKind::Write];
         assert_eq!(write.service.max(), Some(9_000));
         assert_eq!(write.submission.as_ref().and_then(Histogram::max), Some(300));
+        assert_eq!(write.completion.as_ref().and_then(Histogram::max), Some(8_700));
         assert_eq!((write.short_count, write.response.is_none()), (1, true));
     }
 }

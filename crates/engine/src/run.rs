@@ -2,9 +2,11 @@
 
 use crate::control::CommonLimit;
 use crate::guard::{Guard, Permissions, Refusal};
+use crate::job::failed::Unopened;
 use crate::job::files::JobFilesError;
+use crate::job::files::look::Look;
 use crate::job::replay::Recordings;
-use crate::observer::{Observer, PhaseNow, TargetView};
+use crate::observer::{Observer, PhaseNow};
 use crate::oplog::LoggedOp;
 use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
 use crate::plan::{WorkerPlanError, group_runs};
@@ -40,7 +42,9 @@ pub struct Setting<'a> {
     /// Different in every run, so that no two runs write the same bytes; ops do not depend on it.
     pub content_seed: u64,
     /// Opens the recordings of jobs that replay one.
-    pub recordings: Option<&'a dyn Recordings>,
+    pub recordings: Option<&'static dyn Recordings>,
+    /// Whom it ends when the files of a job cannot be had.
+    pub unopened: Unopened,
 }
 
 /// Why a workload could not be run.
@@ -259,11 +263,11 @@ fn run_one(
         working_set_bytes,
         flush_inside_clock: phase.end.clock == ClockScope::Inside,
     };
-    let views = targets.views(of_phase);
-    observer.phase_begins(&phase.name, &views);
-    let mut watcher = Watcher { phase, targets, views: &views, written: &written, observer };
+    observer.phase_begins(&phase.name, &targets.views(of_phase));
+    let mut watcher = Watcher { phase, targets, looks: Vec::new(), written: &written, observer };
     let mut outcome = run_phase(run, stop, &mut watcher)?;
-    drop(views);
+    fallbacks.extend(watcher.looks.iter().filter_map(Look::note));
+    drop(watcher);
     outcome.measurement.fallbacks.extend(fallbacks);
     for flow in flows {
         let target = flow.target.clone();
@@ -277,12 +281,19 @@ fn run_one(
 struct Watcher<'a> {
     phase: &'a Phase,
     targets: &'a OpenTargets,
-    views: &'a [TargetView<'a>],
+    /// Files of jobs, from when they are open.
+    looks: Vec<Look>,
     written: &'a [String],
     observer: &'a mut dyn Observer,
 }
 
 impl PhaseWatcher for Watcher<'_> {
+    fn workers_ready(&mut self) {
+        self.looks = self.targets.look(self.phase);
+        let views = self.targets.views_with(&self.looks, self.phase);
+        self.observer.workers_ready(&self.phase.name, &views);
+    }
+
     fn clock_starts(&mut self) {
         self.observer.clock_starts(&self.phase.name);
     }
@@ -304,7 +315,8 @@ impl PhaseWatcher for Watcher<'_> {
     }
 
     fn clock_stopped(&mut self) {
-        self.observer.clock_stopped(&self.phase.name, self.views);
+        let views = self.targets.views_with(&self.looks, self.phase);
+        self.observer.clock_stopped(&self.phase.name, &views);
     }
 
     fn flush(&mut self) -> Result<Option<u64>, Box<Fault>> {

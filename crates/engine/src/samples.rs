@@ -116,11 +116,14 @@ impl Series {
             .iter()
             .map(|(kind, now)| {
                 let before = before(kind);
-                (*kind, Moved {
-                    // Less than before: it is about to begin anew.
-                    count: now.count.saturating_sub(before.count),
-                    bytes: now.bytes.saturating_sub(before.bytes),
-                })
+                (
+                    *kind,
+                    Moved {
+                        // Less than before: it is about to begin anew.
+                        count: now.count.saturating_sub(before.count),
+                        bytes: now.bytes.saturating_sub(before.bytes),
+                    },
+                )
             })
             .filter(|(_, moved)| moved.count > 0)
             .collect();

@@ -93,8 +93,10 @@ pub(crate) fn run(
             _ => None,
         })
         .collect();
-    let views: Vec<TargetView<'_>> =
-        sims.iter().map(|(name, _)| TargetView { name, path: Path::new("sim"), files: Vec::new() }).collect();
+    let views: Vec<TargetView<'_>> = sims
+        .iter()
+        .map(|(name, _)| TargetView { name, path: Path::new("sim"), files: Vec::new(), file_count: 0 })
+        .collect();
     observer.targets_ready(&views);
     let mut simulation = Simulation::new(sims.iter().copied(), setting.sim_run);
     let mut trees: BTreeMap<&str, TreeState> = BTreeMap::new();

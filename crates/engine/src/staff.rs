@@ -70,7 +70,7 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
                         verifiable.add(&seat, blocks, &plan)?;
                     }
                 }
-                (Work::Job(job), Some(target)) => {
+                (Work::Job(job), Some(target)) if targets.fault_of(&seat).is_none() => {
                     let mut job = job.clone();
                     crate::job::plan::plan(&seat, &mut job, target)?;
                 }
@@ -126,12 +126,15 @@ pub(crate) fn staff(
                 let state = states.pop().ok_or_else(|| seat.error("the file set has fewer shares than workers"))?;
                 flow_worker(workload, &seat, flow, state, targets, setting, &mut staffed)?.body()
             }
-            Work::Job(job) => {
-                let worker = crate::job::plan::worker(workload, &seat, job, targets, setting, &mut staffed.notes)?;
-                let target_bytes = worker.target_bytes();
-                working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), target_bytes);
-                worker.body()
-            }
+            Work::Job(job) => match targets.fault_of(&seat) {
+                Some(fault) => fault.clone().body(),
+                None => {
+                    let worker = crate::job::plan::worker(workload, &seat, job, targets, setting, &mut staffed.notes)?;
+                    let target_bytes = worker.target_bytes();
+                    working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), target_bytes);
+                    worker.body()
+                }
+            },
             Work::Busy(busy) => BusyWorker { busy: *busy, io_workers: io_workers(phase) }.body(),
             Work::Exec(exec) => ExecWorker { exec: exec.clone(), name: seat.group_name() }.body(),
         };

@@ -1,10 +1,12 @@
 //! From readings and reports to what is told of a phase.
 
 use crate::clock::Ticks;
+use crate::fault::ReportCells;
 use crate::phase::{Coordinator, PhaseRun};
 use crate::recorder::Reading;
 use plumb_result::{DepthSearched, EndMeasurement, Interval, OpCounts, PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 
 /// All workers' readings as one.
@@ -175,6 +177,20 @@ impl Coordinator {
             pid: u32::try_from(report.pid.load(Relaxed)).ok().filter(|&pid| pid != 0),
             depth_search: report.search.depth().map(|depth| DepthSearched { depth, found: report.search.is_over() }),
             steady: self.steady.outcome(number),
+            spent_ns: spent_ns(report, wall_ns),
         }
     }
+}
+
+/// Time by kind of op, where reading back is a part of its own.
+fn spent_ns(report: &ReportCells, wall_ns: u64) -> BTreeMap<OpKind, u64> {
+    let read_back_ns = report.read_back_ns.load(Relaxed).min(wall_ns);
+    let mut spent_ns = BTreeMap::new();
+    if read_back_ns > 0 {
+        spent_ns.insert(OpKind::Write, wall_ns - read_back_ns);
+        if report.load_reads.load(Relaxed) == 0 {
+            spent_ns.insert(OpKind::Read, read_back_ns);
+        }
+    }
+    spent_ns
 }

@@ -6,10 +6,12 @@ use crate::bind::Stamping;
 use crate::content::{Filler, Stamper};
 use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
 use crate::job::content::{JobBytes, JobBytesRequest, Writers};
-use crate::job::files::layout::{JobLayout, Member, lay_out};
+use crate::job::failed::JobFault;
+use crate::job::files::layout::{FailedMember, JobLayout, Laid, Member, lay_out};
+use crate::job::files::look::{self, Look};
 use crate::job::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::observer::{Observer, TargetView};
-use crate::plan::stamping;
+use crate::plan::{WorkerSeat, stamping};
 use crate::prepare::cache::refuse_in_memory;
 use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, evict, open_target, warm};
 use crate::rng::StreamId;
@@ -85,7 +87,22 @@ pub(crate) struct OpenTree {
 pub(crate) struct OpenTargets {
     // Before the directory, so that files are closed when it is removed.
     targets: BTreeMap<String, OpenTarget>,
+    /// Jobs that cannot have their files.
+    failed: Vec<FailedJob>,
     dir: Option<TestDir>,
+}
+
+/// Where a group stands in the workload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct GroupSeat {
+    phase: u32,
+    group: usize,
+}
+
+/// A job that cannot have its files.
+struct FailedJob {
+    seat: GroupSeat,
+    fault: JobFault,
 }
 
 impl OpenFiles {
@@ -183,11 +200,16 @@ impl OpenTargets {
         } else {
             None
         };
-        let mut open = OpenTargets { targets: BTreeMap::new(), dir };
+        let mut open = OpenTargets { targets: BTreeMap::new(), failed: Vec::new(), dir };
         let mut held = Vec::new();
         for (name, target) in &workload.target {
             let opened = match target {
-                Target::JobFiles(files) => open_job_files(name, files, surroundings, &mut held, observer)?,
+                Target::JobFiles(files) => {
+                    let OpenedJobFiles { target, failed } =
+                        open_job_files(name, files, surroundings, &mut held, observer)?;
+                    open.failed.extend(failed);
+                    target
+                }
                 target => open.open_one(name, target, surroundings, observer)?,
             };
             open.targets.insert(name.clone(), opened);
@@ -214,6 +236,12 @@ impl OpenTargets {
         self.targets.get(name)
     }
 
+    /// Why the job of a seat cannot have its files, where it cannot.
+    pub(crate) fn fault_of(&self, seat: &WorkerSeat<'_>) -> Option<&JobFault> {
+        let seat = GroupSeat { phase: seat.phase_number, group: seat.group_number };
+        self.failed.iter().find(|job| job.seat == seat).map(|job| &job.fault)
+    }
+
     pub(crate) fn tree_mut(&mut self, name: &str) -> Option<&mut OpenTree> {
         match self.targets.get_mut(name) {
             Some(OpenTarget::Tree(tree)) => Some(tree),
@@ -231,6 +259,26 @@ impl OpenTargets {
     /// The targets that `wanted` names, for looking at.
     pub(crate) fn views(&self, wanted: impl Fn(&str) -> bool) -> Vec<TargetView<'_>> {
         self.targets.iter().filter(|(name, _)| wanted(name)).map(|(name, target)| view(name, target)).collect()
+    }
+
+    /// The targets of a phase, with the files of its jobs.
+    pub(crate) fn views_with<'a>(&'a self, looks: &'a [Look], phase: &Phase) -> Vec<TargetView<'a>> {
+        let mut views = self.views(|name| phase.workers.iter().any(|group| group.target == name));
+        for view in &mut views {
+            if let Some(look) = looks.iter().find(|look| look.name == view.name) {
+                look.fill(view);
+            }
+        }
+        views
+    }
+
+    /// Descriptors of the files of a phase's jobs.
+    pub(crate) fn look(&self, phase: &Phase) -> Vec<Look> {
+        let jobs = self.targets.iter().filter_map(|(name, target)| match target {
+            OpenTarget::Job(target) => Some((name.as_str(), &**target)),
+            _ => None,
+        });
+        look::look(phase, jobs)
     }
 
     /// Makes what a phase wrote to a target durable.
@@ -312,10 +360,11 @@ fn view<'a>(name: &'a str, target: &'a OpenTarget) -> TargetView<'a> {
             name,
             path: open.files.iter().next().map_or(Path::new(""), |file| file.path()),
             files: open.files.iter().map(AsFd::as_fd).collect(),
+            file_count: open.files.len(),
         },
-        OpenTarget::Tree(tree) => TargetView { name, path: tree.root.path(), files: Vec::new() },
-        OpenTarget::Job(target) => TargetView { name, path: target.first_path(), files: Vec::new() },
-        OpenTarget::Null { .. } => TargetView { name, path: Path::new("null"), files: Vec::new() },
+        OpenTarget::Tree(tree) => TargetView { name, path: tree.root.path(), files: Vec::new(), file_count: 0 },
+        OpenTarget::Job(target) => TargetView { name, path: target.first_path(), files: Vec::new(), file_count: 0 },
+        OpenTarget::Null { .. } => TargetView { name, path: Path::new("null"), files: Vec::new(), file_count: 0 },
     }
 }
 
@@ -400,6 +449,12 @@ fn open_files(
     Ok(OpenTarget::Files(OpenFiles { files, kind, mode: IoMode::Buffered, content, stamping }))
 }
 
+/// A target of jobs, and those that cannot use it.
+struct OpenedJobFiles {
+    target: OpenTarget,
+    failed: Vec<FailedJob>,
+}
+
 /// Lays a target of jobs out, by the rules of all jobs on it.
 fn open_job_files(
     name: &str,
@@ -407,13 +462,19 @@ fn open_job_files(
     surroundings: &Surroundings<'_>,
     held: &mut Vec<HeldDevice>,
     observer: &mut dyn Observer,
-) -> Result<OpenTarget, EngineError> {
+) -> Result<OpenedJobFiles, EngineError> {
     let Surroundings { guard, setting, workload } = *surroundings;
-    let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
+    let numbered = (0..).zip(&workload.phase);
+    let groups =
+        numbered.flat_map(|(phase, of)| of.workers.iter().enumerate().map(move |(place, group)| (phase, place, group)));
     let mut members = Vec::new();
-    for group in groups {
+    let mut seats: Vec<GroupSeat> = Vec::new();
+    for (phase, place, group) in groups.filter(|(_, _, group)| group.target == name) {
         match &group.work {
-            Work::Job(job) => members.push(Member { group, job }),
+            Work::Job(job) => {
+                members.push(Member { group, job });
+                seats.push(GroupSeat { phase, group: place });
+            }
             Work::Busy(_) | Work::Exec(_) => {}
             Work::Blocks(_) | Work::Flow(_) => {
                 return Err(EngineError::plan(format!(
@@ -443,9 +504,18 @@ fn open_job_files(
         },
         say: &mut |what| observer.preparing(&format!("{name}: {what}")),
         held,
+        unopened: setting.unopened,
     };
-    match lay_out(files, &members, &mut layout) {
-        Ok(target) => Ok(OpenTarget::Job(Arc::new(target))),
+    let laid = lay_out(files, &members, &mut layout);
+    match laid {
+        Ok(Laid { target, failed }) => {
+            let failed = failed.into_iter().map(|FailedMember { place, error }| {
+                observer.job_failed(name, &error);
+                FailedJob { seat: seats[place], fault: JobFault::of(&error) }
+            });
+            let failed = failed.collect();
+            Ok(OpenedJobFiles { target: OpenTarget::Job(Arc::new(target)), failed })
+        }
         Err(JobFilesError::Stopped) => {
             Err(EngineError::Prepare(PrepareError::Stopped { signal: setting.stop.signal() }))
         }

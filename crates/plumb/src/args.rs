@@ -73,7 +73,7 @@ pub enum Command {
     Sweep(SweepArguments),
     /// Recompute published numbers: rates, units, directions, sizes against memory, claims. No load.
     Audit(AuditArguments),
-    /// Read another tool's command line: fio's jobs and options are understood and explained, and not run yet.
+    /// Run another tool's command line: fio's jobs or elbencho's phases, told as that tool tells them, judged as all runs are.
     As {
         /// The tool, and its words as they are.
         #[command(subcommand)]

@@ -1,19 +1,27 @@
 //! Recordings, as the engine wants them: opened by `plumb-trace`, scaled, aligned and filtered as a replay asks.
 
 use plumb_engine::replay::{RecordedOp, RecordedOps, Recordings};
-use plumb_trace::iolog::Waits;
 use plumb_trace::{Act, Record, TraceError};
 use plumb_workload::OpKind;
-use plumb_workload::job::{Recording, SkipOps};
+use plumb_workload::job::{Recording, SkipOps, Waits};
 
 /// Recordings in files.
 pub struct OnDisk;
 
 impl Recordings for OnDisk {
     fn open(&self, recording: &Recording) -> Result<RecordedOps, String> {
-        let reader = plumb_trace::open(&recording.path, Waits::Manual).map_err(|error| error.to_string())?;
+        let waits = waits(recording.waits);
+        let reader = plumb_trace::open(&recording.path, waits).map_err(|error| error.to_string())?;
         let recording = recording.clone();
         Ok(Box::new(reader.filter_map(move |record| op(record, &recording))))
+    }
+}
+
+/// The same for the reader.
+pub fn waits(waits: Waits) -> plumb_trace::iolog::Waits {
+    match waits {
+        Waits::Manual => plumb_trace::iolog::Waits::Manual,
+        Waits::Fio => plumb_trace::iolog::Waits::Fio,
     }
 }
 
@@ -61,15 +69,7 @@ mod tests {
     use std::path::PathBuf;
 
     fn recording(change: impl FnOnce(&mut Recording)) -> Recording {
-        let mut recording = Recording {
-            path: PathBuf::from("r"),
-            largest: Bytes(4096),
-            speed_percent: None,
-            scale: 1,
-            align: None,
-            one_file: false,
-            skip: SkipOps::default(),
-        };
+        let mut recording = Recording::new(PathBuf::from("r"), Bytes(4096));
         change(&mut recording);
         recording
     }

@@ -57,7 +57,7 @@ impl IoWatch {
         }
     }
 
-    /// The processes that did I/O since, apart from `own` and from kernel threads that work on behalf of others (writeback,
+    /// The processes that did I/O since, apart from `own`, their children, and kernel threads that work on behalf of others (writeback,
     /// journals, loop devices): the largest first, at most five.
     ///
     /// # Errors as values
@@ -74,7 +74,7 @@ impl IoWatch {
             .by_pid
             .iter()
             .filter(|(pid, _)| !own.contains(pid) && **pid != std::process::id())
-            .filter_map(|(pid, now)| self.since(*pid, *now))
+            .filter_map(|(pid, now)| self.since(*pid, *now, own))
             .collect();
         others.sort_by_key(|one| std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes)));
         others.truncate(NAMED_MAX);
@@ -89,13 +89,17 @@ impl IoWatch {
         Seen::Yes(others)
     }
 
-    fn since(&self, pid: u32, now: Bytes) -> Option<ProcessIo> {
+    fn since(&self, pid: u32, now: Bytes, own: &[u32]) -> Option<ProcessIo> {
         let before = self.before.by_pid.get(&pid).copied().unwrap_or(Bytes { read: 0, written: 0 });
         if now == before {
             return None;
         }
         let stat = parse_stat(&self.sys.read(format!("/proc/{pid}/stat")).ok()?)?;
         if stat.is_kernel_thread && !BACKGROUND.iter().any(|word| stat.command.contains(word)) {
+            return None;
+        }
+        // Workers may be processes of their own.
+        if own.contains(&stat.parent) || stat.parent == std::process::id() {
             return None;
         }
         let is_new = self.started_ticks.is_some_and(|started| stat.start_ticks > started);
@@ -125,6 +129,7 @@ fn snapshot(sys: &Sysroot) -> Snapshot {
 #[derive(Debug, PartialEq)]
 struct Stat {
     command: String,
+    parent: u32,
     is_kernel_thread: bool,
     start_ticks: u64,
 }
@@ -134,10 +139,12 @@ struct Stat {
 fn parse_stat(text: &str) -> Option<Stat> {
     let (head, rest) = text.rsplit_once(')')?;
     let command = head.split_once('(')?.1.to_owned();
-    let mut fields = rest.split_whitespace().skip(6);
+    let mut fields = rest.split_whitespace().skip(1);
+    let parent = fields.next()?.parse().ok()?;
+    let mut fields = fields.skip(4);
     let flags: u64 = fields.next()?.parse().ok()?;
     let start_ticks = fields.nth(12)?.parse().ok()?;
-    Some(Stat { command, is_kernel_thread: flags & KERNEL_THREAD != 0, start_ticks })
+    Some(Stat { command, parent, is_kernel_thread: flags & KERNEL_THREAD != 0, start_ticks })
 }
 
 #[cfg(test)]
@@ -182,6 +189,19 @@ mod tests {
             named,
             [("md0_resync", 8016), ("backup (nightly) x", 8010), ("reused", 2500), ("new", 40), ("small", 1)]
         );
+    }
+
+    // Protects: workers that are processes are not taken for somebody else.
+    #[test]
+    fn children_of_our_own_are_our_own() {
+        let tree = Tree::new();
+        tree.file("/proc/uptime", "100.00 1.0\n");
+        let child = "21 (plumb) S 12 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 5 1000 100\n";
+        tree.file("/proc/21/stat", child).file("/proc/21/io", &io(0, 0));
+        let watch = IoWatch::start_in(&tree.sys());
+        tree.file("/proc/21/io", &io(1 << 20, 0));
+        assert_eq!(watch.so_far(&[12]), Seen::Yes(Vec::new()));
+        assert_eq!(watch.so_far(&[13]).value().map(Vec::len), Some(1));
     }
 
     // Protects: an ordinary user who sees only idle processes of their own does not get "nobody did anything".

@@ -82,6 +82,9 @@ pub struct OpMeasurement {
     /// Start to the return of the call that handed it over, ns; only where that was asked for and is apart from waiting.
     #[serde(default)]
     pub submission: Option<Histogram>,
+    /// From that return to completion, ns: with `submission` of the same op, its service time. Only where that is.
+    #[serde(default)]
+    pub completion: Option<Histogram>,
     /// Reads, writes and trims that moved fewer bytes than asked.
     #[serde(default)]
     pub short_count: u64,
@@ -182,6 +185,10 @@ pub struct WorkerMeasurement {
     /// of them.
     #[serde(default)]
     pub steady: Option<SteadyOutcome>,
+    /// Time of the parts of its work that have ops of this kind, ns; all of its time for a kind that is absent. A job that
+    /// is verified writes first, and reads back then.
+    #[serde(default)]
+    pub spent_ns: BTreeMap<OpKind, u64>,
 }
 
 /// What a worker did in one piece of time.

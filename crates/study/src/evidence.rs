@@ -2,7 +2,7 @@
 
 use crate::live::{SeldomOthers, SoFar};
 use crate::run::Progress;
-use plumb_engine::{Live, LoggedOp, Observer, PhaseNow, TargetView};
+use plumb_engine::{JobFilesError, Live, LoggedOp, Observer, PhaseNow, TargetView};
 use plumb_probe::clock::ClockWatch;
 use plumb_probe::conditions::ConditionWatch;
 use plumb_probe::counters::{self, SampleSet};
@@ -169,11 +169,36 @@ fn read_on(log: &mut KernelLog, lines: &mut Seen<Vec<String>>) {
 }
 
 fn residency_of(targets: &[TargetView<'_>]) -> BTreeMap<String, Seen<Residency>> {
-    of_files(targets, |target| residency::sum(target.files.iter().map(|&file| residency::of_fd(file))))
+    of_files(targets, |target| {
+        let seen = residency::sum(target.files.iter().map(|&file| residency::of_fd(file)));
+        seen.map(|seen| Residency {
+            total_bytes: of_all(target, seen.total_bytes),
+            resident_bytes: of_all(target, seen.resident_bytes),
+            dirty_bytes: of_all(target, seen.dirty_bytes),
+            writeback_bytes: of_all(target, seen.writeback_bytes),
+            ..seen
+        })
+    })
 }
 
 fn extents_of(targets: &[TargetView<'_>]) -> BTreeMap<String, Seen<Extents>> {
-    of_files(targets, |target| extents::sum(target.files.iter().map(|&file| extents::of_fd(file))))
+    of_files(targets, |target| {
+        let seen = extents::sum(target.files.iter().map(|&file| extents::of_fd(file)));
+        seen.map(|seen| Extents {
+            total_bytes: of_all(target, seen.total_bytes),
+            hole_bytes: of_all(target, seen.hole_bytes),
+            unwritten_bytes: of_all(target, seen.unwritten_bytes),
+            extents: of_all(target, seen.extents),
+            encoded_bytes: of_all(target, seen.encoded_bytes),
+            ..seen
+        })
+    })
+}
+
+/// What the files that were looked at say of all files of the target.
+fn of_all(target: &TargetView<'_>, seen: u64) -> u64 {
+    let (all, looked_at) = (target.file_count.max(target.files.len()) as u128, target.files.len().max(1) as u128);
+    u64::try_from(u128::from(seen) * all / looked_at).unwrap_or(u64::MAX)
 }
 
 fn of_files<T>(targets: &[TargetView<'_>], look: impl Fn(&TargetView<'_>) -> Seen<T>) -> BTreeMap<String, Seen<T>> {
@@ -186,6 +211,10 @@ fn of_files<T>(targets: &[TargetView<'_>], look: impl Fn(&TargetView<'_>) -> See
 impl Observer for Evidence<'_> {
     fn preparing(&mut self, what: &str) {
         self.progress.preparing(what);
+    }
+
+    fn job_failed(&mut self, _target: &str, why: &JobFilesError) {
+        self.progress.job_failed(why);
     }
 
     fn targets_ready(&mut self, targets: &[TargetView<'_>]) {
@@ -229,6 +258,16 @@ impl Observer for Evidence<'_> {
             so_far: SoFar::new(phase),
             last_second: None,
         });
+    }
+
+    fn workers_ready(&mut self, _phase: &str, targets: &[TargetView<'_>]) {
+        // Jobs drop or fill the cache as they open their files.
+        let of_jobs = |view: &&TargetView<'_>| matches!(self.workload.target.get(view.name), Some(Target::JobFiles(_)));
+        let views: Vec<TargetView<'_>> = targets.iter().filter(of_jobs).cloned().collect();
+        if let Some(around) = &mut self.around {
+            around.observations.resident_before.extend(residency_of(&views));
+            around.observations.extents_before.extend(extents_of(&views));
+        }
     }
 
     fn clock_starts(&mut self, phase: &str) {

@@ -9,7 +9,7 @@ use plumb_engine::replay::Recordings;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::{KeptFiles, TestDirs};
-use plumb_engine::{DropCaches, EngineError, Live, LoggedOp, PhaseNow, Setting};
+use plumb_engine::{DropCaches, EngineError, JobFilesError, Live, LoggedOp, PhaseNow, Setting, Unopened};
 use plumb_result::observe::Environment;
 use plumb_result::run::RESULT_SCHEMA;
 use plumb_result::{Finding, Level, Measurement, Observations, PhaseMeasurement, RunResult, Seen, Tier, Tool};
@@ -23,6 +23,8 @@ use std::path::Path;
 pub trait Progress {
     /// Something slow goes on that is not measured.
     fn preparing(&mut self, _what: &str) {}
+    /// The guard or the system keeps a job from its files: it fails, and others run.
+    fn job_failed(&mut self, _why: &JobFilesError) {}
     /// The clock of a phase starts.
     fn clock_starts(&mut self, _phase: &str) {}
     /// As [`plumb_engine::Observer::tick_ns`].
@@ -66,6 +68,8 @@ pub struct Bench {
     pub kept: Option<KeptFiles>,
     /// Opens the recordings of jobs that replay one.
     pub recordings: Option<&'static dyn Recordings>,
+    /// Whom it ends when the files of a job cannot be had.
+    pub unopened: Unopened,
     environment: Environment,
     null_ceilings: BTreeMap<u32, Seen<f64>>,
 }
@@ -201,6 +205,7 @@ impl Bench {
             drop_caches: DropCaches::Never,
             kept: None,
             recordings: None,
+            unopened: Unopened::EndsRun,
             environment: plumb_probe::environment(),
             null_ceilings: BTreeMap::new(),
         }
@@ -276,6 +281,7 @@ impl Bench {
             sim_run: request.sim_run,
             content_seed,
             recordings: self.recordings,
+            unopened: self.unopened,
         };
         let measured = plumb_engine::run(&workload, &setting, &mut evidence);
         let collected = evidence.collected();

@@ -50,6 +50,7 @@ pub struct Iolog<R> {
     path: PathBuf,
     version: Version,
     waits: Waits,
+    waits_seen: u64,
     line: u64,
     /// Where version 2 is by its waits, ns.
     now_ns: u64,
@@ -68,6 +69,7 @@ impl<R: BufRead> Iolog<R> {
             path: path.to_owned(),
             version,
             waits,
+            waits_seen: 0,
             line: 1,
             now_ns: 0,
             first_us: None,
@@ -80,6 +82,11 @@ impl<R: BufRead> Iolog<R> {
     /// The files that were mentioned so far.
     pub(crate) fn files(&self) -> &[FileName] {
         &self.files
+    }
+
+    /// Waits of version 2 so far.
+    pub(crate) fn waits_seen(&self) -> u64 {
+        self.waits_seen
     }
 
     fn wrong(&self, reason: impl Into<String>) -> TraceError {
@@ -143,6 +150,7 @@ impl<R: BufRead> Iolog<R> {
         if act == "wait" {
             let amount = number(words.next(), "time to wait")?;
             if self.version == Version::Two {
+                self.waits_seen += 1;
                 self.now_ns = match self.waits {
                     Waits::Manual => self.now_ns.saturating_add(amount.saturating_mul(1_000)),
                     Waits::Fio => amount.saturating_mul(1_000_000),

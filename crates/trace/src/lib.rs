@@ -7,11 +7,15 @@ pub mod blktrace;
 mod error;
 pub mod iolog;
 pub mod merge;
+mod merged;
 mod open;
 mod outline;
 mod record;
+mod write;
 
 pub use error::TraceError;
+pub use merged::{MergedRecording, Part};
 pub use open::{Format, Reader, Records, open, read};
-pub use outline::{FileOutline, Outline, outline};
+pub use outline::{FileOutline, Outline, Recorded, outline};
 pub use record::{Act, FileName, Record};
+pub use write::write;

@@ -51,6 +51,16 @@ impl Reader {
     }
 }
 
+impl Reader {
+    /// Waits of fio's version 2 so far, about which its manual and fio itself differ.
+    pub fn waits(&self) -> u64 {
+        match &self.records {
+            Form::Iolog(iolog) => iolog.waits_seen(),
+            Form::Blktrace(_) => 0,
+        }
+    }
+}
+
 impl Iterator for Reader {
     type Item = Result<Record, TraceError>;
 

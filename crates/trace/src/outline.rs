@@ -2,7 +2,26 @@
 
 use crate::error::TraceError;
 use crate::open::Reader;
-use crate::record::{Act, FileName};
+use crate::record::{Act, FileName, Record};
+
+/// Records with the files that they are about.
+pub trait Recorded: Iterator<Item = Result<Record, TraceError>> {
+    /// The files that were mentioned so far; [`Record::file`] counts them.
+    fn files(&self) -> &[FileName];
+
+    /// Waits of fio's version 2 so far, about which its manual and fio itself differ.
+    fn waits(&self) -> u64;
+}
+
+impl Recorded for Reader {
+    fn files(&self) -> &[FileName] {
+        Reader::files(self)
+    }
+
+    fn waits(&self) -> u64 {
+        Reader::waits(self)
+    }
+}
 
 /// What a whole recording touches.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -15,6 +34,8 @@ pub struct Outline {
     pub ops: u64,
     /// From the first record to the last, ns.
     pub length_ns: u64,
+    /// Waits of fio's version 2, about which its manual and fio itself differ.
+    pub waits: u64,
 }
 
 /// What a recording does to one file.
@@ -26,15 +47,17 @@ pub struct FileOutline {
     pub end_bytes: u64,
     /// Reads of it.
     pub reads: u64,
-    /// Writes and trims of it.
+    /// Writes of it.
     pub writes: u64,
+    /// Trims of it.
+    pub trims: u64,
 }
 
 /// Reads a recording to its end.
 ///
 /// # Errors
 /// What is wrong with the recording.
-pub fn outline(mut reader: Reader) -> Result<Outline, TraceError> {
+pub fn outline(mut reader: impl Recorded) -> Result<Outline, TraceError> {
     let mut outline = Outline::default();
     let mut touched: Vec<Touched> = Vec::new();
     while let Some(record) = reader.next() {
@@ -47,7 +70,8 @@ pub fn outline(mut reader: Reader) -> Result<Outline, TraceError> {
         match record.act {
             Act::Add | Act::Open | Act::Close => continue,
             Act::Read => file.reads += 1,
-            Act::Write | Act::Trim => file.writes += 1,
+            Act::Write => file.writes += 1,
+            Act::Trim => file.trims += 1,
             Act::Sync | Act::Datasync => {}
         }
         file.end_bytes = file.end_bytes.max(record.offset.saturating_add(record.length));
@@ -57,15 +81,17 @@ pub fn outline(mut reader: Reader) -> Result<Outline, TraceError> {
         outline.ops += 1;
         outline.length_ns = outline.length_ns.max(record.at_ns);
     }
+    outline.waits = reader.waits();
     outline.files = reader
         .files()
         .iter()
         .zip(touched)
-        .map(|(name, Touched { end_bytes, reads, writes })| FileOutline {
+        .map(|(name, Touched { end_bytes, reads, writes, trims })| FileOutline {
             name: name.clone(),
             end_bytes,
             reads,
             writes,
+            trims,
         })
         .collect();
     Ok(outline)
@@ -76,6 +102,7 @@ struct Touched {
     end_bytes: u64,
     reads: u64,
     writes: u64,
+    trims: u64,
 }
 
 #[cfg(test)]
@@ -96,6 +123,7 @@ mod tests {
             end_bytes,
             reads,
             writes,
+            trims: 0,
         };
         assert_eq!(outline.files, [file("a", 4608, 1, 0), file("b", 8192, 0, 1)]);
         assert_eq!((outline.largest_bytes, outline.ops, outline.length_ns), (8192, 3, 9_000));

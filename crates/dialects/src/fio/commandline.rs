@@ -76,7 +76,7 @@ const OWN_CODE: Fate = Fate::Never("it measures fio's own code.");
 /// Every option of the program as a whole.
 pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
     works("output", 'o', Takes::Value, "Write results into this file."),
-    works("output-format", 'F', Takes::Value, "normal, terse, json, json+; several with commas."),
+    works("output-format", 'F', Takes::Value, "normal, terse (or minimal, csv), json, json+; several with commas."),
     works("minimal", 'm', Takes::Nothing, "The same as --output-format=terse."),
     works("append-terse", 'f', Takes::Perhaps, "Print a terse line as well."),
     works("terse-version", 'V', Takes::Value, "The form of terse lines: 2, 3, 4 or 5."),
@@ -94,7 +94,6 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
     works("status-interval", 'L', Takes::Value, "How often results so far are printed."),
     works("warnings-fatal", 'w', Takes::Nothing, "A warning stops the run."),
     works("bandwidth-log", 'b', Takes::Perhaps, "Log the bandwidth of all jobs together."),
-    works("debug", 'd', Takes::Value, "Say more; areas between commas."),
     works("aux-path", 'K', Takes::Value, "Where files of state go."),
     works("merge-blktrace-only", 'A', Takes::Nothing, "Stop after recordings are merged."),
     works("trigger-file", 'W', Takes::Value, "Pull the trigger when this file appears."),
@@ -127,6 +126,13 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
         takes: Takes::Value,
         fate: Fate::Works,
         doc: "Plumb's own: files and serials of devices that may be overwritten, as PLUMB_ALLOW.",
+    },
+    ProgramOption {
+        name: "debug",
+        letter: Some('d'),
+        takes: Takes::Value,
+        fate: Fate::Ignored("there are no areas of debugging; --plan and --translate tell what is made of the jobs."),
+        doc: "",
     },
     ProgramOption {
         name: "alloc-size",
@@ -396,7 +402,6 @@ impl<'a> Reader<'a> {
             "trigger" => invocation.trigger.command = value,
             "warnings-fatal" => invocation.warnings_fatal = true,
             "bandwidth-log" => invocation.bandwidth_log = Some(value.unwrap_or_else(|| "agg".to_owned())),
-            "debug" => invocation.debug = text.split(',').map(str::to_owned).collect(),
             "aux-path" => invocation.aux_path = value,
             "merge-blktrace-only" => invocation.merge_blktrace_only = true,
             "plumb-allow" => invocation.allow = value,

@@ -53,7 +53,7 @@ pub fn command(name: Option<&str>) -> Result<String, NoSuch> {
         None => {
             let mut page = String::new();
             for shelf in SHELVES {
-                let _ = writeln!(page, "{:?}", shelf.category);
+                let _ = writeln!(page, "{}", shelf.category.title());
                 for option in shelf.options {
                     line(&mut page, &format!("  {}", option.name), &sentence(option));
                 }

@@ -88,8 +88,6 @@ pub struct Invocation {
     pub status_interval: Option<Nanos>,
     /// Only these sections are read; all where there are none.
     pub sections: Vec<String>,
-    /// The areas of `--debug`.
-    pub debug: Vec<String>,
     /// Log the bandwidth of all jobs together into files that begin with this.
     pub bandwidth_log: Option<String>,
     /// A warning stops the run.
@@ -118,7 +116,6 @@ impl Default for Invocation {
             eta_newline: None,
             status_interval: None,
             sections: Vec::new(),
-            debug: Vec::new(),
             bandwidth_log: None,
             warnings_fatal: false,
             aux_path: None,

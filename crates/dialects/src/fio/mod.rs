@@ -19,6 +19,8 @@ mod jobs;
 pub mod lower;
 mod machine;
 pub mod options;
+#[cfg(test)]
+mod page;
 pub mod print;
 pub mod show;
 pub mod value;

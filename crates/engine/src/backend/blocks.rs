@@ -2,13 +2,18 @@
 //! are the calls in between.
 
 use crate::backend::payload::Payload;
-use crate::backend::{BlockFiles, Completion, SyncBackend, Unfinished};
-use crate::job::content::JobEnd;
+use crate::backend::{BlockFiles, Completion, NotBegun, SyncBackend, Unfinished};
+use crate::job::content::Concluded;
 use crate::op::BlockOp;
 use std::path::PathBuf;
 
 /// The calls of a backend.
 pub(crate) trait BlockCalls {
+    /// Before the first op: see [`SyncBackend::begin`].
+    fn begin(&mut self) -> Result<(), NotBegun> {
+        Ok(())
+    }
+
     /// Executes one op to its end. `memory` holds at least the largest op that the source yields, and belongs to this
     /// op alone.
     fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion;
@@ -29,6 +34,10 @@ pub(crate) trait BlockCalls {
 }
 
 impl BlockCalls for Box<dyn BlockCalls + '_> {
+    fn begin(&mut self) -> Result<(), NotBegun> {
+        (**self).begin()
+    }
+
     fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
         (**self).execute(files, memory, op)
     }
@@ -62,6 +71,10 @@ impl<C: BlockCalls> SyncBlocks<C> {
 impl<C: BlockCalls> SyncBackend for SyncBlocks<C> {
     type Op = BlockOp;
 
+    fn begin(&mut self) -> Result<(), NotBegun> {
+        self.calls.begin()
+    }
+
     #[inline(always)]
     fn before(&mut self, op: &BlockOp) {
         self.payload.before(op, 0);
@@ -86,8 +99,8 @@ impl<C: BlockCalls> SyncBackend for SyncBlocks<C> {
         self.calls.finish(&self.files)
     }
 
-    fn conclude(&mut self, end: JobEnd) -> Vec<String> {
-        self.payload.finish(end)
+    fn conclude(&mut self) -> Concluded {
+        self.payload.finish()
     }
 
     fn path_of(&self, op: &BlockOp) -> PathBuf {

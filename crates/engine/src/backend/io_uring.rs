@@ -10,7 +10,7 @@ use crate::backend::priorities::Priorities;
 use crate::backend::psync::execute_common;
 use crate::backend::queued::{Done, Inline, still_to_wait};
 use crate::backend::{BlockFiles, Completion, Errno, FileKind, NOT_OPEN, QueuedBackend, Slot, Wait};
-use crate::job::content::JobEnd;
+use crate::job::content::Concluded;
 use crate::op::BlockOp;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
@@ -542,8 +542,8 @@ impl QueuedBackend for Ring {
         }
     }
 
-    fn conclude(&mut self, end: JobEnd) -> Vec<String> {
-        self.payload.finish(end)
+    fn conclude(&mut self) -> Concluded {
+        self.payload.finish()
     }
 
     fn path_of(&self, op: &BlockOp) -> PathBuf {

@@ -23,7 +23,7 @@ pub(crate) mod splice;
 pub(crate) mod stdio;
 pub(crate) mod whole;
 
-use crate::job::content::JobEnd;
+use crate::job::content::Concluded;
 use crate::op::{BlockOp, Operation};
 use plumb_workload::OpKind;
 use plumb_workload::job::SyncRange;
@@ -69,6 +69,12 @@ pub(crate) trait SyncBackend {
     /// Executes one op to its end. Between the two readings of the clock: nothing but the I/O.
     fn execute(&mut self, op: &Self::Op) -> Completion;
 
+    /// Behind the gate and before the first op, in the worker's time and in no op's: what may have to wait for another
+    /// worker.
+    fn begin(&mut self) -> Result<(), NotBegun> {
+        Ok(())
+    }
+
     /// Before the clock is read: content and paths are made here.
     #[inline(always)]
     fn before(&mut self, _op: &Self::Op) {}
@@ -91,12 +97,21 @@ pub(crate) trait SyncBackend {
     }
 
     /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
-    fn conclude(&mut self, _end: JobEnd) -> Vec<String> {
-        Vec::new()
+    fn conclude(&mut self) -> Concluded {
+        Concluded::default()
     }
 
     /// The file of an op, for error messages.
     fn path_of(&self, op: &Self::Op) -> PathBuf;
+}
+
+/// Why a backend could not begin.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NotBegun {
+    /// The worker is to end.
+    Stopped,
+    /// In words.
+    Failed(String),
 }
 
 /// What a backend held back and could not bring to its end.
@@ -131,8 +146,8 @@ pub(crate) trait QueuedBackend {
     fn reap(&mut self, done: &mut impl FnMut(&mut Self, Slot, Completion));
 
     /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
-    fn conclude(&mut self, _end: JobEnd) -> Vec<String> {
-        Vec::new()
+    fn conclude(&mut self) -> Concluded {
+        Concluded::default()
     }
 
     /// The file of an op, for error messages.

@@ -4,7 +4,7 @@
 use crate::backend::Slot;
 use crate::backend::region::{Region, SLOT_ALIGN_BYTES, align_bytes};
 use crate::content::{Filler, Stamper, Verifier};
-use crate::job::content::{JobBytes, JobEnd};
+use crate::job::content::{Concluded, JobBytes};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::job::BufferRules;
@@ -104,10 +104,10 @@ impl Payload {
 
     /// Ends the work on content, when all ops are done: waits for what is still being verified, and returns what no call
     /// of [`after`](Payload::after) could tell. Nothing for anything but a job.
-    pub(crate) fn finish(&mut self, end: JobEnd) -> Vec<String> {
+    pub(crate) fn finish(&mut self) -> Concluded {
         match &mut self.making {
-            Making::Blocks(..) => Vec::new(),
-            Making::Job(making) => making.bytes.finish(end),
+            Making::Blocks(..) => Concluded::default(),
+            Making::Job(making) => making.bytes.finish(),
         }
     }
 

@@ -242,3 +242,185 @@ fn attach(bytes: usize, flags: i32) -> io::Result<Mapping> {
         _ => Err(error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_workload::Bytes;
+    use std::process::Command;
+
+    const BYTES: usize = 256 << 10;
+
+    fn rules(memory: BufferMemory) -> BufferRules {
+        BufferRules { memory, ..BufferRules::default() }
+    }
+
+    fn refusal(bytes: usize, rules: &BufferRules) -> String {
+        Region::with_rules(bytes, rules).err().expect("a refusal").to_string()
+    }
+
+    /// Says aloud that a test cannot run here; in CI it must.
+    fn skip(why: &str) {
+        assert!(std::env::var_os("CI").is_none(), "{why}");
+        eprintln!("SKIPPED: {why}");
+    }
+
+    /// Zeros at a multiple of the alignment that hold what is put into them.
+    #[track_caller]
+    fn holds(region: &mut Region, align: usize) {
+        assert!(region.pointer().addr().is_multiple_of(align) && region.bytes() >= BYTES);
+        let memory = region.as_mut_slice();
+        assert!(memory.iter().all(|&byte| byte == 0), "not zeros");
+        memory.iter_mut().enumerate().for_each(|(at, byte)| *byte = (at >> 8) as u8 ^ at as u8);
+        assert!(memory.iter().enumerate().all(|(at, &byte)| byte == (at >> 8) as u8 ^ at as u8));
+    }
+
+    #[test]
+    fn every_kind_of_memory_is_aligned_and_holds_bytes() {
+        let dir = tempfile::tempdir().unwrap();
+        for align in [None, Some(512), Some(1 << 16), Some(4 << 20)] {
+            let kinds = [
+                BufferMemory::Private,
+                BufferMemory::Shared(None),
+                BufferMemory::Shared(Some(dir.path().join("shared"))),
+                BufferMemory::File(dir.path().join("file")),
+                BufferMemory::SystemV,
+            ];
+            for memory in kinds {
+                let rules = BufferRules { align: align.map(Bytes), ..rules(memory) };
+                let align = align.map_or(SLOT_ALIGN_BYTES, |align| (align as usize).max(SLOT_ALIGN_BYTES));
+                holds(&mut Region::with_rules(BYTES, &rules).unwrap(), align);
+            }
+        }
+        assert_eq!(dir.path().read_dir().unwrap().count(), 0, "files that were made for buffers stay behind");
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        for align in [0, 3, 6000, 2 << 30] {
+            let text = refusal(BYTES, &BufferRules { align: Some(Bytes(align)), ..BufferRules::default() });
+            assert!(text.contains("power of two"), "{text}");
+        }
+        let page = BufferRules { huge_page: Some(Bytes(12345)), ..rules(BufferMemory::Huge(None)) };
+        assert!(refusal(BYTES, &page).contains("/sys/kernel/mm/hugepages"));
+        let nowhere = rules(BufferMemory::File("no-such-directory/buffers".into()));
+        assert!(refusal(BYTES, &nowhere).contains("no-such-directory/buffers"));
+    }
+
+    #[test]
+    fn a_shared_mapping_is_the_file_and_a_private_one_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("buffers");
+        for (memory, expected) in [(BufferMemory::Shared(Some(path.clone())), 7), (BufferMemory::File(path.clone()), 0)]
+        {
+            let mut region = Region::with_rules(BYTES, &rules(memory)).unwrap();
+            region.as_mut_slice().fill(7);
+            assert_eq!(std::fs::read(&path).unwrap()[100], expected);
+        }
+    }
+
+    #[test]
+    fn the_content_of_a_file_is_never_lost() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("precious");
+        std::fs::write(&path, [5; 2 * BYTES]).unwrap();
+        assert!(refusal(BYTES, &rules(BufferMemory::Shared(Some(path.clone())))).contains("name a new one"));
+        assert!(refusal(4 * BYTES, &rules(BufferMemory::File(path.clone()))).contains("name a new one"));
+        let mut region = Region::with_rules(BYTES, &rules(BufferMemory::File(path.clone()))).unwrap();
+        region.as_mut_slice().fill(9);
+        drop(region);
+        assert_eq!(std::fs::read(&path).unwrap(), [5; 2 * BYTES]);
+    }
+
+    #[test]
+    fn a_segment_of_system_v_goes_with_its_region() {
+        let ours = || {
+            let segments = std::fs::read_to_string("/proc/sysvipc/shm").unwrap();
+            let maker = std::process::id().to_string();
+            let of_this_size = (BYTES + (3 << 12)).to_string();
+            segments
+                .lines()
+                .map(|line| line.split_whitespace().collect::<Vec<_>>())
+                .filter(|words| words.get(3) == Some(&of_this_size.as_str()) && words.get(4) == Some(&maker.as_str()))
+                .count()
+        };
+        let region = Region::with_rules(BYTES + (3 << 12), &rules(BufferMemory::SystemV)).unwrap();
+        assert_eq!(ours(), 1);
+        drop(region);
+        assert_eq!(ours(), 0);
+    }
+
+    #[test]
+    fn locked_memory_is_locked() {
+        let locked_kib = || {
+            let status = std::fs::read_to_string("/proc/self/status").unwrap();
+            let line = status.lines().find(|line| line.starts_with("VmLck:")).unwrap().to_owned();
+            line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap()
+        };
+        let region = Region::new(BYTES).unwrap();
+        region.lock().unwrap();
+        assert!(locked_kib() >= BYTES >> 10);
+    }
+
+    /// Reserved huge pages, for as long as a test runs.
+    struct Reserved {
+        before: String,
+    }
+
+    const RESERVED: &str = "/proc/sys/vm/nr_hugepages";
+
+    impl Drop for Reserved {
+        fn drop(&mut self) {
+            std::fs::write(RESERVED, &self.before).unwrap();
+        }
+    }
+
+    fn page_counts() -> Option<(u64, u64)> {
+        let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+        let of = |name: &str| {
+            let line = text.lines().find(|line| line.starts_with(name))?;
+            line.split_whitespace().nth(1)?.parse().ok()
+        };
+        Some((of("HugePages_Free:")?, of("Hugepagesize:")?))
+    }
+
+    #[test]
+    fn huge_pages_are_had_where_they_are_reserved_and_refused_with_a_way_out_where_not() {
+        let Some((free, 2048)) = page_counts() else { return skip("this system has no huge pages of 2 MiB") };
+        if free == 0 {
+            for memory in [BufferMemory::Huge(None), BufferMemory::SystemVHuge] {
+                let text = refusal(3 << 20, &rules(memory));
+                assert!(text.contains("echo 2 > /sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"), "{text}");
+            }
+        }
+        let before = std::fs::read_to_string(RESERVED).unwrap();
+        let wanted = before.trim().parse::<u64>().unwrap() + 4;
+        if std::fs::write(RESERVED, wanted.to_string()).is_err() {
+            return skip("huge pages can be reserved by root alone");
+        }
+        let _reserved = Reserved { before };
+        if page_counts().is_none_or(|(free, _)| free < 2) {
+            return skip("the system has no memory for huge pages");
+        }
+        for memory in [BufferMemory::Huge(None), BufferMemory::SystemVHuge] {
+            let mut region = Region::with_rules(BYTES, &rules(memory)).unwrap();
+            holds(&mut region, 2 << 20);
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let mount = |program: &str, words: &[&str]| {
+            Command::new(program).args(words).arg(dir.path()).status().is_ok_and(|status| status.success())
+        };
+        if !mount("mount", &["-t", "hugetlbfs", "none"]) {
+            return skip("hugetlbfs cannot be mounted");
+        }
+        let path = dir.path().join("buffers");
+        let had = Region::with_rules(BYTES, &rules(BufferMemory::Huge(Some(path.clone()))));
+        let text = had.as_ref().err().map(|error| error.to_string());
+        if let Ok(mut region) = had {
+            holds(&mut region, 2 << 20);
+        }
+        let left = path.exists();
+        assert!(mount("umount", &[]));
+        assert_eq!((text, left), (None, false));
+    }
+}

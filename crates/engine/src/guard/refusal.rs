@@ -3,7 +3,7 @@
 use crate::guard::permissions::shell_quoted;
 use crate::guard::signature::Signature;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 /// Why a path was not opened for writing. Each message names the path, what was found, and the way out.
@@ -206,6 +206,47 @@ impl Refusal {
         match self {
             Refusal::Io { .. } | Refusal::NoDirect { .. } | Refusal::NoDirectory { .. } => 4,
             _ => 5,
+        }
+    }
+
+    /// What it is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            Refusal::ExistingFile { path, .. }
+            | Refusal::FileInUse { path, .. }
+            | Refusal::Symlink { path }
+            | Refusal::Swapped { path, .. }
+            | Refusal::Outside { path, .. }
+            | Refusal::WrongKind { path, .. }
+            | Refusal::Mounted { path, .. }
+            | Refusal::Held { path, .. }
+            | Refusal::Signed { path, .. }
+            | Refusal::Unnamed { path, .. }
+            | Refusal::WrongSerial { path, .. }
+            | Refusal::NoDirectory { path, .. }
+            | Refusal::Space { path, .. }
+            | Refusal::ReadOnly { path, .. }
+            | Refusal::NoDirect { path }
+            | Refusal::Io { path, .. } => path,
+        }
+    }
+
+    /// The number of the system's error that comes closest, for those who read numbers only. Source: errno(3).
+    pub fn errno(&self) -> i32 {
+        match self {
+            Refusal::ExistingFile { .. } => libc::EEXIST,
+            Refusal::FileInUse { .. } | Refusal::Mounted { .. } | Refusal::Held { .. } => libc::EBUSY,
+            Refusal::Symlink { .. } => libc::ELOOP,
+            Refusal::Swapped { .. } => libc::ESTALE,
+            Refusal::WrongKind { .. } | Refusal::NoDirect { .. } => libc::EINVAL,
+            Refusal::NoDirectory { .. } => libc::ENOENT,
+            Refusal::Space { .. } => libc::ENOSPC,
+            Refusal::ReadOnly { .. } => libc::EROFS,
+            Refusal::Outside { .. }
+            | Refusal::Signed { .. }
+            | Refusal::Unnamed { .. }
+            | Refusal::WrongSerial { .. } => libc::EPERM,
+            Refusal::Io { source, .. } => source.raw_os_error().unwrap_or(libc::EIO),
         }
     }
 

@@ -1,15 +1,19 @@
 //! Binds a job to its types: its stream × a backend × its pacer, chosen once, before the loop starts.
 
-use super::content::{JobBytes, JobBytesRequest, JobEnd, Writers};
+use super::content::{Concluded, JobBytes, JobBytesRequest, Writers};
+use super::failed::JobFault;
 use super::files::lock::Locked;
 use super::files::open::JobOpener;
 use super::files::{JobTarget, changes};
-use super::pace::{JobPacerRequest, KindsDue, PacerVisitor, with_job_pacer};
-use super::process::{self, When};
+use super::pace::{FlowEntry, JobPacerRequest, KindsDue, PacerVisitor, with_job_pacer};
 use super::plan::OpsPlan;
+use super::process::{self, When};
+use super::replay::{self, ReadingError, RecordedPlan, Recordings, Replay, ReplayFiles, ReplayOps};
+use super::stream::with_job_source;
+use super::sweep::SweepSource;
 use super::tail::Tail;
 use crate::backend::payload::Payload;
-use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, QueuedBackend, SyncBackend};
+use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, NotBegun, QueuedBackend, SyncBackend};
 use crate::bind::{BackendRequest, BoundBackend, Rider, with_backend};
 use crate::gate::{Body, Gate, Passed};
 use crate::op::BlockOp;
@@ -19,8 +23,8 @@ use crate::source::Source;
 use crate::source::blocks::BlockVisitor;
 use crate::worker::{Ended, Queue, run_queued, run_sync};
 use plumb_workload::job::{FileLock, JobFiles, JobOps};
-use plumb_workload::{Backend, Job, Nanos, OpKind, WorkerGroup};
-use std::path::PathBuf;
+use plumb_workload::{Backend, Job, Nanos, OnError, OpKind, WorkerGroup};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -43,6 +47,8 @@ pub(crate) struct JobWorker {
     pub(crate) flow_home: Option<usize>,
     /// Whether other workers of the phase write to its files.
     pub(crate) writers: Writers,
+    /// Opens its recording, where it replays one.
+    pub(crate) recordings: Option<&'static dyn Recordings>,
 }
 
 /// What a job works on.
@@ -111,7 +117,11 @@ impl JobWorker {
         let (files, tail) = match &self.files {
             WorkerFiles::Of { target, .. } => {
                 let opener = Arc::new(JobOpener::new(Arc::clone(target), self.job.files.clone(), access));
-                let files = opener.block_files(&self.job, &self.group.backend).map_err(|error| error.to_string())?;
+                let files = match opener.block_files(&self.job, &self.group.backend) {
+                    Ok(files) => files,
+                    Err(error) if self.group.on_error == OnError::Leave => return Ok(JobFault::of(&error).fail(gate)),
+                    Err(error) => return Err(error.to_string()),
+                };
                 if self.job.files.lock != FileLock::None && files._owned.is_empty() {
                     return Err(
                         "files that are opened in turn cannot be locked; let all be open (fio's openfiles and \
@@ -137,7 +147,12 @@ impl JobWorker {
         request.priorities = self.job.process.command_priorities.clone();
         let worker = &*self;
         let kinds = KindsDue::of(&worker.job);
-        with_backend(request, gate, |slots| worker.payload(gate, slots), JobRider { worker, gate, tail, lock_files, kinds })
+        with_backend(
+            request,
+            gate,
+            |slots| worker.payload(gate, slots),
+            JobRider { worker, gate, tail, lock_files, kinds },
+        )
     }
 
     /// Where draws come from that are not the stream's own.
@@ -147,6 +162,25 @@ impl JobWorker {
             JobOps::Recording(_) => StreamId { seed: self.content_seed, phase: 0, worker: 0 },
             JobOps::Sweep(sweep) => StreamId { seed: sweep.seed, phase: 0, worker: sweep.worker_number },
         }
+    }
+
+    /// Opens the recording, and begins to read it.
+    fn replay(&self, plan: &RecordedPlan, gate: &Gate) -> Result<Replay, String> {
+        let recording = &plan.recording;
+        let Some(recordings) = self.recordings else {
+            return Err(format!("{}: nobody here reads recordings", recording.path.display()));
+        };
+        let files = match &self.files {
+            WorkerFiles::Of { target, files } => Some(ReplayFiles {
+                names: files.names.clone(),
+                lengths: target.lengths.to_vec(),
+                kind: target.kind,
+                alignment_bytes: plan.alignment_bytes,
+            }),
+            WorkerFiles::Nothing { .. } => None,
+        };
+        let ops = ReplayOps::open(recordings, recording, files)?;
+        Ok(replay::replay(ops, gate.clock(), recording.speed_percent))
     }
 
     fn bytes(&self, in_flight_max: usize) -> Result<JobBytes, String> {
@@ -202,7 +236,21 @@ struct JobRider<'a> {
 impl Rider for JobRider<'_> {
     fn sync<B: SyncBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
         let worker = self.worker;
-        worker.plan.with_source(self.kinds.clone(), SyncVisitor { rider: self, backend })
+        match &worker.plan {
+            OpsPlan::Drawn(plan) => {
+                let kinds = self.kinds.clone();
+                with_job_source(plan, kinds, SyncVisitor { rider: self, backend })
+            }
+            OpsPlan::Swept(plan) => SyncVisitor { rider: self, backend }.visit(SweepSource::new(plan)),
+            OpsPlan::Recorded(plan) => {
+                let Replay { source, pacer, error } = worker.replay(plan, self.gate)?;
+                let run = RunSync { rider: &self, source, backend, reading: Some(error) };
+                match pacer {
+                    Some(pacer) => run.visit(pacer),
+                    None => with_job_pacer(self.pacer_request(), run)?,
+                }
+            }
+        }
     }
 
     fn queued<B: QueuedBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
@@ -214,7 +262,21 @@ impl Rider for JobRider<'_> {
                     .to_owned(),
             );
         }
-        worker.plan.with_source(self.kinds.clone(), QueuedVisitor { rider: self, backend })
+        match &worker.plan {
+            OpsPlan::Drawn(plan) => {
+                let kinds = self.kinds.clone();
+                with_job_source(plan, kinds, QueuedVisitor { rider: self, backend })
+            }
+            OpsPlan::Swept(plan) => QueuedVisitor { rider: self, backend }.visit(SweepSource::new(plan)),
+            OpsPlan::Recorded(plan) => {
+                let Replay { source, pacer, error } = worker.replay(plan, self.gate)?;
+                let run = RunQueued { rider: &self, source, backend, reading: Some(error) };
+                match pacer {
+                    Some(pacer) => run.visit(pacer),
+                    None => with_job_pacer(self.pacer_request(), run)?,
+                }
+            }
+        }
     }
 }
 
@@ -229,22 +291,38 @@ impl JobRider<'_> {
             stream: worker.stream(),
             ramp: worker.ramp,
             flow: worker.flow_home.map(|home| self.gate.flow(home)),
+            flow_entry: FlowEntry::of(&worker.group),
             search: &self.gate.report().search,
             kinds: self.kinds.clone(),
         }
     }
 
+    /// How the ops ended where they were read: what was wrong with the recording fails the job that came so far.
+    fn read_through(&self, passed: &mut Passed<'_>, ended: Ended, reading: Option<&ReadingError>) -> Ended {
+        let (Ended::Done, Some(text), JobOps::Recording(recording)) =
+            (ended, reading.and_then(ReadingError::text), &self.worker.job.ops)
+        else {
+            return ended;
+        };
+        passed.desk.failed(OpKind::Read, &recording.path, None, &text)
+    }
+
     /// What comes behind the last op: flushes inside the worker's time, then what was still being verified.
-    fn conclude(&self, mut passed: Passed<'_>, ended: Ended, finish: impl FnOnce(JobEnd) -> Vec<String>) -> Ended {
+    fn conclude(&self, mut passed: Passed<'_>, ended: Ended, finish: impl FnOnce() -> Concluded) -> Ended {
         let ended = match ended {
             // The stream has yielded its last flushes by itself.
             Ended::Failed | Ended::Done => ended,
             Ended::Stopped => self.tail.run(&mut passed.desk, ended),
         };
         passed.stop_clock();
-        let end = if ended == Ended::Done { JobEnd::Complete } else { JobEnd::Early };
         let mut wrong = false;
-        for mismatch in finish(end) {
+        let concluded = finish();
+        if let Some(read_back_ns) = concluded.read_back_ns {
+            let report = self.gate.report();
+            report.read_back_ns.store(read_back_ns, Relaxed);
+            report.load_reads.store(u64::from(self.worker.job.moves().read), Relaxed);
+        }
+        for mismatch in concluded.wrong {
             wrong = true;
             passed.desk.recorder.count_error();
             passed.desk.faults.keep(OpKind::Read, 0, 0, None, std::path::Path::new(""), &mismatch);
@@ -267,9 +345,9 @@ impl<B: SyncBackend<Op = BlockOp>> BlockVisitor for SyncVisitor<'_, B> {
         if job.files.lock != FileLock::None {
             let mut inner = self.backend;
             let backend = Locked::new(&mut inner, job.files.lock, rider.lock_files.clone());
-            return with_job_pacer(rider.pacer_request(), RunSync { rider, source, backend })?;
+            return with_job_pacer(rider.pacer_request(), RunSync { rider, source, backend, reading: None })?;
         }
-        with_job_pacer(rider.pacer_request(), RunSync { rider, source, backend: self.backend })?
+        with_job_pacer(rider.pacer_request(), RunSync { rider, source, backend: self.backend, reading: None })?
     }
 }
 
@@ -277,6 +355,8 @@ struct RunSync<'a, S, B> {
     rider: &'a JobRider<'a>,
     source: S,
     backend: B,
+    /// Where errors of reading the ops go, where they are read.
+    reading: Option<ReadingError>,
 }
 
 impl<S: Source<Op = BlockOp>, B: SyncBackend<Op = BlockOp>> PacerVisitor for RunSync<'_, S, B> {
@@ -285,12 +365,17 @@ impl<S: Source<Op = BlockOp>, B: SyncBackend<Op = BlockOp>> PacerVisitor for Run
     fn visit<P: Pacer>(mut self, mut pacer: P) -> Result<Ended, String> {
         let Some(mut passed) = self.rider.gate.pass() else { return Ok(Ended::Stopped) };
         pacer.start(passed.started_at);
-        let ended = run_sync(&mut passed.desk, &mut self.source, &mut self.backend, &mut pacer);
+        let ended = match self.backend.begin() {
+            Ok(()) => run_sync(&mut passed.desk, &mut self.source, &mut self.backend, &mut pacer),
+            Err(NotBegun::Stopped) => Ended::Stopped,
+            Err(NotBegun::Failed(reason)) => passed.desk.failed(OpKind::Open, Path::new(""), None, &reason),
+        };
         let ended = match self.backend.finish() {
             Ok(()) => ended,
             Err(unfinished) => passed.desk.unfinished(&unfinished),
         };
-        Ok(self.rider.conclude(passed, ended, |end| self.backend.conclude(end)))
+        let ended = self.rider.read_through(&mut passed, ended, self.reading.as_ref());
+        Ok(self.rider.conclude(passed, ended, || self.backend.conclude()))
     }
 }
 
@@ -304,7 +389,7 @@ impl<B: QueuedBackend<Op = BlockOp>> BlockVisitor for QueuedVisitor<'_, B> {
 
     fn visit<S: Source<Op = BlockOp> + 'static>(self, source: S) -> Result<Ended, String> {
         let rider = &self.rider;
-        with_job_pacer(rider.pacer_request(), RunQueued { rider, source, backend: self.backend })?
+        with_job_pacer(rider.pacer_request(), RunQueued { rider, source, backend: self.backend, reading: None })?
     }
 }
 
@@ -312,6 +397,8 @@ struct RunQueued<'a, S, B> {
     rider: &'a JobRider<'a>,
     source: S,
     backend: B,
+    /// Where errors of reading the ops go, where they are read.
+    reading: Option<ReadingError>,
 }
 
 impl<S: Source<Op = BlockOp>, B: QueuedBackend<Op = BlockOp>> PacerVisitor for RunQueued<'_, S, B> {
@@ -324,7 +411,8 @@ impl<S: Source<Op = BlockOp>, B: QueuedBackend<Op = BlockOp>> PacerVisitor for R
         let queue = self.rider.worker.queue;
         let ended = run_queued(&mut passed.desk, &mut self.source, &mut self.backend, &mut pacer, queue)
             .map_err(|error| format!("{}: {error}", self.backend.name()))?;
-        let ended = self.rider.conclude(passed, ended, |end| self.backend.conclude(end));
+        let ended = self.rider.read_through(&mut passed, ended, self.reading.as_ref());
+        let ended = self.rider.conclude(passed, ended, || self.backend.conclude());
         // Polling is not free: a kernel thread that does it is charged to the worker.
         let helped_ns = self.backend.helpers_cpu_ns().saturating_sub(helped_before_ns);
         self.rider.gate.report().cpu_system_ns.fetch_add(helped_ns, Relaxed);

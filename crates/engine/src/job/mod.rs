@@ -5,6 +5,7 @@
 pub(crate) mod beside;
 pub(crate) mod bind;
 pub(crate) mod content;
+pub(crate) mod failed;
 pub(crate) mod files;
 pub(crate) mod pace;
 pub(crate) mod plan;

@@ -3,26 +3,28 @@
 use super::bind::{JobWorker, WorkerFiles};
 use super::content::Writers;
 use super::files::{FileUse, JobTarget};
-use super::pace::{KindsDue, flow_home};
-use super::stream::{Handing, JobPlan, JobPlanRequest, with_job_source};
-use super::sweep::{SweepPlan, SweepRequest, SweepSource};
+use super::pace::flow_home;
+use super::replay::RecordedPlan;
+use super::stream::{Handing, JobPlan, JobPlanRequest};
+use super::sweep::{SweepPlan, SweepRequest};
 use crate::backend::FileKind;
 use crate::bind::BoundBackend;
 use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::run::Setting;
-use crate::source::blocks::BlockVisitor;
 use crate::targets::{OpenTarget, OpenTargets};
 use plumb_workload::job::{FileRange, JobOps, SweepParts};
 use plumb_workload::{Backend, Bytes, Job, Nanos, Pace, Target, Work, WorkerGroup, Workload};
 use std::sync::Arc;
 
-/// The ops of a job, ready.
+/// The ops of a job, planned.
 #[derive(Debug, Clone)]
 pub(crate) enum OpsPlan {
     /// Drawn as fio draws them.
     Drawn(JobPlan),
     /// Part after part.
     Swept(SweepPlan),
+    /// Read from a recording.
+    Recorded(RecordedPlan),
 }
 
 impl OpsPlan {
@@ -31,6 +33,7 @@ impl OpsPlan {
         match self {
             OpsPlan::Drawn(plan) => plan.largest_block_bytes(),
             OpsPlan::Swept(plan) => plan.block_bytes(),
+            OpsPlan::Recorded(plan) => plan.largest_block_bytes(),
         }
     }
 
@@ -39,6 +42,7 @@ impl OpsPlan {
         match self {
             OpsPlan::Drawn(plan) => plan.smallest_block_bytes(),
             OpsPlan::Swept(plan) => plan.block_bytes(),
+            OpsPlan::Recorded(plan) => plan.smallest_block_bytes(),
         }
     }
 
@@ -47,14 +51,7 @@ impl OpsPlan {
         match self {
             OpsPlan::Drawn(plan) => plan.working_set_bytes(),
             OpsPlan::Swept(plan) => plan.working_set_bytes(),
-        }
-    }
-
-    /// Makes the source and hands it to `visitor`.
-    pub(crate) fn with_source<V: BlockVisitor>(&self, kinds: Option<KindsDue>, visitor: V) -> V::Out {
-        match self {
-            OpsPlan::Drawn(plan) => with_job_source(plan, kinds, visitor),
-            OpsPlan::Swept(plan) => visitor.visit(SweepSource::new(plan)),
+            OpsPlan::Recorded(plan) => plan.reached_bytes(),
         }
     }
 }
@@ -93,6 +90,11 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
     if let JobOps::Sweep(sweep) = &job.ops {
         let request = SweepRequest { job, sweep, files: lengths.len(), alignment_bytes: alignment };
         return SweepPlan::new(&request).map(OpsPlan::Swept).map_err(|error| seat.error(error));
+    }
+    if let JobOps::Recording(recording) = &job.ops {
+        return RecordedPlan::new(job, recording, lengths, alignment)
+            .map(OpsPlan::Recorded)
+            .map_err(|reason| seat.error(reason));
     }
     let request = JobPlanRequest {
         job,
@@ -134,6 +136,13 @@ pub(crate) fn worker(
         }
         _ => return Err(seat.error(format!("`{}` has no files for a job; use a `job-files` target", group.target))),
     };
+    let recordings = match (&plan, setting.recordings) {
+        (OpsPlan::Recorded(plan), None) => {
+            let path = plan.recording.path.display();
+            return Err(seat.error(format!("{path}: nobody here reads recordings; use the `plumb` command")));
+        }
+        (_, recordings) => recordings,
+    };
     notes.extend(note.filter(|note| !notes.contains(note)));
     Ok(JobWorker {
         name: seat.group_name(),
@@ -147,6 +156,7 @@ pub(crate) fn worker(
         ramp: Nanos(seat.phase.ramp.0.saturating_add(group.ramp.0)),
         flow_home: flow_home(&seat.phase.workers, seat.group_number),
         writers: writers(seat),
+        recordings,
         job,
     })
 }

@@ -34,7 +34,9 @@ pub(crate) enum SweepError {
          such a multiple, or leave `direct` out"
     )]
     Unaligned { what: &'static str, bytes: u64, alignment: u64 },
-    #[error("a sweep in strides or at random over several parts needs all of its files open (`create-on-open = false`)")]
+    #[error(
+        "a sweep in strides or at random over several parts needs all of its files open (`create-on-open = false`)"
+    )]
     Opening,
 }
 
@@ -114,11 +116,23 @@ fn is_across(sweep: &Sweep) -> bool {
 
 /// Where the blocks of one stretch come from: of one part, or of all of them.
 enum Places {
-    Forward { next: u64, blocks: u64 },
-    Backward { left: u64 },
-    Strided { next: u64, step: u64, left: u64 },
+    Forward {
+        next: u64,
+        blocks: u64,
+    },
+    Backward {
+        left: u64,
+    },
+    Strided {
+        next: u64,
+        step: u64,
+        left: u64,
+    },
     /// The last one is shorter where the bytes are no multiple of a block.
-    Drawn { draw: Draw, left_bytes: u64 },
+    Drawn {
+        draw: Draw,
+        left_bytes: u64,
+    },
 }
 
 enum Draw {

@@ -119,6 +119,12 @@ impl<O: Operation> Flights<O> {
         match done {
             Ok(moved) => {
                 desk.settle(&flight.op, moved, service_ns);
+                // Empty where handing over is not timed.
+                if let Some(&handed_at) = self.handed_at.get(slot as usize) {
+                    let submission_ns = clock.ns_between(flight.start, handed_at);
+                    let completion_ns = service_ns.saturating_sub(submission_ns);
+                    desk.recorder.record_parts(flight.op.kind(), submission_ns, completion_ns);
+                }
                 pacer.completed(flight.op.kind(), moved, service_ns, end);
                 if P::OPEN {
                     desk.recorder.record_response(
@@ -302,9 +308,6 @@ where
             backend.enter(Wait::For(0))?;
             let handed_at = clock.now();
             for &slot in &flying.slots[flying.free..flying.free + submitted] {
-                if let Some(flight) = &flying.flights[slot as usize] {
-                    desk.recorder.record_submission(flight.op.kind(), clock.ns_between(start, handed_at));
-                }
                 flying.handed_at[slot as usize] = handed_at;
             }
             // What is done by now is taken at once; only where nothing is, there is something to wait for.

@@ -7,6 +7,8 @@ use crate::op::BlockOp;
 use crate::pacer::Closed;
 use crate::queue_cells::QueueCells;
 use plumb_workload::job::IgnoredError;
+use std::collections::VecDeque;
+use std::io;
 
 /// Yields what it was given.
 struct Given<I> {

@@ -1,6 +1,7 @@
 //! What the tests share: a place to run in, somebody who looks on, and small file systems.
 
 use plumb_engine::guard::Permissions;
+use plumb_engine::replay::Recordings;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
@@ -22,6 +23,7 @@ pub struct Place {
     pub drop_caches: DropCaches,
     pub sim_run: SimRun,
     pub permissions: Permissions,
+    pub recordings: Option<&'static dyn Recordings>,
 }
 
 impl Place {
@@ -39,6 +41,7 @@ impl Place {
             drop_caches: DropCaches::Never,
             sim_run: SimRun { seed: 1, run_index: 0, plot_index: 0 },
             permissions: Permissions::none(),
+            recordings: None,
         }
     }
 
@@ -55,7 +58,8 @@ impl Place {
             drop_caches: self.drop_caches,
             sim_run: self.sim_run,
             content_seed: self.content_seed,
-            recordings: None,
+            recordings: self.recordings,
+            unopened: Default::default(),
         };
         let outcome = plumb_engine::run(&workload, &setting, observer);
         assert_eq!(self.left_behind(), Vec::<PathBuf>::new(), "test directories are removed, however a run ends");

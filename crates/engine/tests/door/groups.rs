@@ -257,3 +257,35 @@ fn who_looks_on_sees_every_worker_at_every_tick() {
     assert!(*keeper.so_far.last().unwrap() <= phase.phases[0].count());
     assert!(keeper.logs.is_empty(), "nobody asked for single ops");
 }
+
+// Protects: what a job is asked to keep of its single ops and of its queue is kept, whole, by threads and processes.
+#[test]
+fn a_job_keeps_its_single_ops_and_its_queue() {
+    use super::jobs::{JobText, jobs};
+    for run_as in RUN_AS {
+        for group in
+            [format!("run-as = \"{run_as}\""), format!("run-as = \"{run_as}\"\ndepth = 4\nbackend = \"io-uring\"")]
+        {
+            let job = JobText::reads("job").group(&group).job("log-ops = true\ntime-submission = true");
+            let text = jobs("numbered = { path = \"job.{}\", count = 1 }", &[job]);
+            let mut keeper = Keeper::default();
+            let measurement = Place::new().watch(&text, &mut keeper);
+            let worker = &measurement.phases[0].workers[0];
+            let ops = &keeper.logs[&worker.name];
+            assert_eq!((worker.count, ops.len()), (256, 256), "{group}");
+            let mut offsets: Vec<u64> = ops.iter().map(|op| op.offset).collect();
+            offsets.sort_unstable();
+            assert!(offsets.iter().zip(0..).all(|(&offset, number)| offset == number * 4096));
+            assert!(ops.iter().all(|op| op.kind == OpKind::Read && op.result == Ok(4096) && !op.in_ramp));
+            assert!(ops.iter().all(|op| op.submit_ns >= worker.began_ns && op.submit_ns <= op.complete_ns));
+            assert!(ops.is_sorted_by_key(|op| op.complete_ns));
+            if group.contains("depth") && worker.backend == "io-uring" {
+                let queue = worker.queue.as_ref().unwrap();
+                assert_eq!((queue.depth.iter().sum::<u64>(), queue.depth.len()), (256, 5), "{queue:?}");
+                let submission = worker.ops[&OpKind::Read].submission.as_ref().unwrap();
+                assert_eq!(submission.count(), 256);
+                assert!(ops.iter().all(|op| op.submission_ns.is_some_and(|ns| ns <= op.complete_ns - op.submit_ns)));
+            }
+        }
+    }
+}

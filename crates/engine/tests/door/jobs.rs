@@ -324,3 +324,51 @@ fn a_worker_process_that_is_killed_is_a_failed_job_and_the_others_go_on() {
     assert_eq!(phase.workers[1].ended_by, None);
     assert_eq!(phase.workers[1].ops[&OpKind::Read].count, 256);
 }
+
+// Protects: handing over and what comes after are the whole time of the same ops, so that reports of the three agree.
+#[test]
+fn parts_of_service_times_add_up() {
+    let place = Place::new();
+    let job = JobText::reads("job").group("backend.libaio = {}\ndepth = 8").job("time-submission = true");
+    let phase = place.phase(&jobs("numbered = { path = \"job.{}\", count = 1 }", &[job]));
+    fine(&phase);
+    let read = &phase.workers[0].ops[&OpKind::Read];
+    let (submission, completion) = (read.submission.as_ref().unwrap(), read.completion.as_ref().unwrap());
+    assert_eq!([submission.count(), completion.count(), read.count], [256; 3]);
+    let parts = submission.sum() + completion.sum();
+    assert!(read.service.sum().abs_diff(parts) <= 256, "{parts} of {}", read.service.sum());
+    assert!(completion.max() <= read.service.max());
+}
+
+// Protects: two ends of a link in one phase find each other, though the sender starts later, and neither ends with its
+// ramp.
+#[test]
+fn both_ends_of_a_link_can_be_jobs_of_one_phase() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let end = |name, stream: &str, more: &str, link: &str| {
+        let group = format!("{more}\nbackend.socket = {{ kind = \"tcp\", port = {port}, {link} }}");
+        JobText::with(name, stream, "").group(&group)
+    };
+    for ramp in ["", "\nramp = \"150ms\""] {
+        let sender = end("sender", "read-percent = 0", "start.delay = \"300ms\"", "host = \"127.0.0.1\"");
+        let jobs = [end("receiver", "read-percent = 100", ramp, "listens = true"), sender];
+        let text = on_target("[target.data.null]\nsize = \"1MiB\"", &jobs);
+        let phase = within(WATCHDOG, move || Place::new().phase(&text));
+        fine(&phase);
+        assert_eq!(count(&phase, OpKind::Write), 256);
+        // What is received in the ramp is not measured; that is nothing, or the first read.
+        assert!(count(&phase, OpKind::Read) >= 255, "{}", count(&phase, OpKind::Read));
+        let longest = phase.ops[&OpKind::Write].service.max().unwrap();
+        assert!(longest < 200_000_000, "waiting for the other side is in no op's time: {longest}");
+    }
+}
+
+#[test]
+fn a_link_that_nobody_makes_ends_with_its_job() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let group = format!("limit.time = \"200ms\"\nbackend.socket = {{ kind = \"tcp\", port = {port}, listens = true }}");
+    let job = JobText::with("receiver", "read-percent = 100", "").group(&group);
+    let text = on_target("[target.data.null]\nsize = \"1MiB\"", &[job]);
+    let phase = within(WATCHDOG, move || Place::new().phase(&text));
+    assert_eq!((phase.fault_count, phase.count()), (0, 0));
+}

@@ -43,6 +43,23 @@ fn reading_a_file_of_the_users_needs_no_permission_unless_it_is_too_short_or_to_
 }
 
 #[test]
+fn what_is_only_verified_is_never_written_not_even_where_it_is_too_short() {
+    let place = Place::new();
+    let path = place.base().join("precious");
+    for content in [vec![1; 1 << 20], vec![0; 5000], Vec::new()] {
+        std::fs::write(&path, &content).unwrap();
+        for job in [
+            JobText::writes("job").job("verify = { method = \"crc32c\", only = true }"),
+            JobText::reads("job").job("verify = { method = \"crc32c\" }"),
+        ] {
+            let phase = place.phase(&jobs("said = [\"precious\"]", &[job]));
+            assert!(phase.fault_count > 0, "{} bytes that nobody stamped passed", content.len());
+            assert!(std::fs::read(&path).unwrap() == content, "the file was changed");
+        }
+    }
+}
+
+#[test]
 fn a_second_run_of_the_same_job_works_and_another_file_of_that_name_is_refused() {
     let mut places = vec![Place::new()];
     // Before Linux 6.6, a tmpfs bears no marks.

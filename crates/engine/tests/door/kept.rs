@@ -39,6 +39,7 @@ fn run(texts: &[&str]) -> Vec<(bool, u64)> {
             sim_run: SimRun { seed: 1, run_index: 0, plot_index: 0 },
             content_seed: number as u64,
             recordings: None,
+            unopened: Default::default(),
         };
         let mut spy = Spy::default();
         let measured = plumb_engine::run(&workload(text), &setting, &mut spy).unwrap();

@@ -16,6 +16,7 @@ mod jobs;
 mod jobs_guard;
 mod kept;
 mod pacing;
+mod replays;
 mod seeds;
 mod series;
 mod simulated;

@@ -1,6 +1,7 @@
 //! Open loads keep to their schedule: never an op before its time, whatever the machine does; late ones are seen.
 
 use super::common::*;
+use super::jobs::fine;
 use plumb_engine::rng::{Purpose, StreamId};
 use plumb_result::PhaseMeasurement;
 use plumb_workload::OpKind;
@@ -172,4 +173,66 @@ fn a_flow_is_paced_op_by_op() {
     consistent(&phase);
     assert!((1..=100).contains(&phase.count()), "{}", phase.count());
     assert!(phase.ops[&OpKind::Stat].response.is_some());
+}
+
+/// A job on nothing, with this stream and job besides.
+fn paced_job(group: &str, stream: &str, job: &str) -> String {
+    use super::jobs::{JobText, on_target};
+    on_target("[target.data.null]\nsize = \"1GiB\"", &[JobText::with("job", stream, job).group(group)])
+}
+
+// Protects: each kind of a mix keeps to its own rate, whatever share of the draws it has.
+#[test]
+fn the_rates_of_a_mix_decide_over_the_mix() {
+    for group in ["", "\ndepth = 4"] {
+        let group = format!("limit.time = \"600ms\"{group}");
+        let stream = "read-percent = 50\nrepeat-until-time = true\norder = { random = {} }";
+        let text = paced_job(&group, stream, "pace.ops-per-second = { read = 1000, write = 250 }");
+        let phase = Place::new().phase(&text);
+        fine(&phase);
+        let (reads, writes) = (count(&phase, OpKind::Read), count(&phase, OpKind::Write));
+        // Never ahead of its rate; on a machine that does much else perhaps behind, but then by the same time.
+        let seconds = phase.workers[0].wall_ns as f64 / 1e9;
+        assert!(reads as f64 <= seconds * 1000.0 + 2.0 && writes as f64 <= seconds * 250.0 + 2.0);
+        assert!((reads as f64 / writes as f64 - 4.0).abs() < 0.25, "{reads} reads, {writes} writes");
+    }
+}
+
+// Protects: the limits of a job are those of its measured time, whatever was done in its ramp.
+#[test]
+fn what_a_job_does_in_its_ramp_uses_nothing_up() {
+    for (stream, group) in [
+        ("max-ops = 150", ""),
+        ("io-bytes = \"600KiB\"\norder = { random = {} }", ""),
+        ("io-bytes = \"600KiB\"\norder = { random = {} }", "\ndepth = 4"),
+        ("ranges = [{ start = \"0\", length = \"600KiB\" }]\nloops = 1", ""),
+    ] {
+        let group = format!("ramp = \"100ms\"{group}");
+        let stream = format!("read-percent = 100\n{stream}");
+        let text = paced_job(&group, &stream, "pace.ops-per-second = { read = 1000 }");
+        let phase = Place::new().phase(&text);
+        fine(&phase);
+        assert_eq!(count(&phase, OpKind::Read), 150, "{stream}");
+    }
+}
+
+// Protects: the result of a job with a goal of latency is that of the depth that was found, and not of the search.
+#[test]
+fn a_search_for_a_depth_is_no_part_of_the_result() {
+    let text = paced_job(
+        "depth = 8\nsample = \"20ms\"",
+        "read-percent = 100\nrepeat-until-time = true",
+        "pace.latency-goal = { latency = \"1h\", window = \"60ms\", percent = 100.0 }",
+    );
+    let phase = Place::new().phase(&text);
+    let job = &phase.workers[0];
+    let found = job.depth_search.as_ref().unwrap();
+    assert_eq!((found.depth, found.found), (8, true));
+    // Four depths were tried before, each for a window.
+    assert!(job.started_ns >= 240_000_000, "{}", job.started_ns);
+    assert!(job.wall_ns >= 60_000_000 && job.wall_ns + job.started_ns <= phase.wall_ns + 1_000_000);
+    assert_eq!(job.ops[&OpKind::Read].count, job.ops[&OpKind::Read].service.count());
+    let sampled: u64 = job.samples.iter().flat_map(|sample| sample.ops.values()).map(|moved| moved.count).sum();
+    assert_eq!(sampled, job.count, "the series is that of the last trial");
+    assert_eq!(job.samples.first().map(|sample| sample.start_ns), Some(0));
 }

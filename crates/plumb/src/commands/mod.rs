@@ -4,6 +4,7 @@ pub mod audit;
 pub mod check;
 pub mod clean;
 pub mod compare;
+pub mod completion;
 pub mod dialect;
 pub mod explain;
 pub mod noise;

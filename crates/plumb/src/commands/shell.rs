@@ -1,5 +1,6 @@
 //! `plumb completions` and `plumb man`.
 
+use super::completion;
 use crate::args::Arguments;
 use crate::exit::{End, Stopped};
 use crate::session;
@@ -10,7 +11,7 @@ use clap_complete::Shell;
 pub fn completions(shell: Shell) -> Result<End, Stopped> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "plumb", &mut script);
-    session::print(&String::from_utf8_lossy(&script))?;
+    session::print(&format!("{}{}", String::from_utf8_lossy(&script), completion::of_fio(shell)))?;
     Ok(End::Done)
 }
 

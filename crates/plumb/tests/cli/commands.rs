@@ -75,6 +75,31 @@ fn completions_know_every_command() {
     }
 }
 
+/// Behind `plumb as fio` bash knows fio's options and their words, and Plumb's own everywhere else.
+#[test]
+fn completions_know_the_options_of_fio() {
+    if !needs::tools(&["bash"]) {
+        return;
+    }
+    let home = Home::new();
+    let script = home.plumb("completions bash").expect(0).out;
+    home.file("script", &script);
+    let completed = |words: &str| {
+        let line = format!(
+            "source ./script; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
+             _plumb_or_fio plumb \"${{COMP_WORDS[COMP_CWORD]}}\" \"${{COMP_WORDS[COMP_CWORD-1]}}\"; echo \"${{COMPREPLY[@]}}\""
+        );
+        let output = Command::new("bash").args(["--norc", "-c", &line]).current_dir(home.work()).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    assert_eq!(completed("plumb as fio --iodepth_b").split(' ').count(), 3);
+    assert_eq!(completed("plumb as fio --ioengine = io_"), "io_uring");
+    assert_eq!(completed("plumb as fio --name=a --rw = randr"), "randread randrw");
+    assert_eq!(completed("plumb as fio --rbdn"), "", "what is refused is not offered");
+    assert_eq!(completed("plumb compl"), "completions");
+}
+
 #[track_caller]
 pub(crate) fn fits(home: &Home, form: &str, document: &Value) {
     let schema = home.plumb(&format!("schema {form}")).expect(0).json();

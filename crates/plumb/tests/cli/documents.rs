@@ -1,9 +1,10 @@
 //! What the documents show is true: every block that can run is run.
 //!
-//! The rule: in `README.md` and `docs/*.md`, a block marked `console` holds command lines that begin with `$ ` and, below
+//! The rule: in `README.md`, `docs/*.md` and `docs/*/*.md`, a block marked `console` holds command lines that begin with `$ ` and, below
 //! each, what it prints. Lines that begin with `$ plumb` and use only simulated devices or the working directory are run,
 //! in order, in one fresh directory for each document. Anything else must be marked `text`. A block marked `toml` is a whole workload file, and `toml
 //! workers` is the inside of a `[[phase.workers]]`; both must be read without an error. Other TOML is marked `toml part`.
+//! A block marked `ini FILE` is a file of that name, for the commands below it.
 
 use crate::common::Home;
 use std::path::{Path, PathBuf};
@@ -17,9 +18,10 @@ struct Block {
 
 fn documents() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap();
-    let mut found: Vec<PathBuf> =
-        std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    found.push(root.join("README.md"));
+    let mut found = vec![root.join("README.md")];
+    for folder in ["docs", "docs/dialects"] {
+        found.extend(std::fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path()));
+    }
     found.retain(|path| path.extension().is_some_and(|extension| extension == "md") && path.is_file());
     found.sort();
     found
@@ -94,7 +96,13 @@ fn every_workload_that_is_shown_is_one() {
 fn every_command_that_is_shown_runs() {
     for file in documents() {
         let home = Home::new();
-        for block in blocks(&file).iter().filter(|block| block.mark == "console") {
+        for block in blocks(&file) {
+            if let Some(name) = block.mark.strip_prefix("ini ") {
+                home.file(name, &block.text);
+            }
+            if block.mark != "console" {
+                continue;
+            }
             for line in block.commands() {
                 let words = words(line);
                 assert_eq!(
@@ -122,7 +130,7 @@ fn every_block_says_what_it_is() {
     const MARKS: &[&str] = &["console", "text", "toml", "toml workers", "toml part", "sh", "json", "sql", "rust"];
     for block in all_blocks() {
         assert!(
-            MARKS.contains(&block.mark.as_str()),
+            MARKS.contains(&block.mark.as_str()) || block.mark.starts_with("ini "),
             "{}: marked `{}`, and not one of {MARKS:?}",
             block.place(),
             block.mark

@@ -24,7 +24,7 @@ pub use rules::{
 };
 pub use stream::{
     ByKind, Coverage, Curve, FileChoice, FileRange, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Seeding,
-    Sequencer, SizeShare, SkipOps, Stream, SyncRange, Syncs, TrimAmid, Zone, ZoneStride,
+    Sequencer, SizeShare, SkipOps, Stream, SyncRange, Syncs, TrimAmid, Waits, Zone, ZoneStride,
 };
 pub use sweep::{AfterWrite, FilePart, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts};
 pub use verify::{StampLayout, VerifyMethod, VerifyRules, VerifyState};
@@ -92,12 +92,11 @@ impl Job {
         }
     }
 
-    /// The kinds of op among its own: reads, writes and trims; those of verifying are not counted. All for a recording, none
-    /// for calls on names.
+    /// The kinds of op among its own: reads, writes and trims; those of verifying are not counted. None for calls on names.
     pub fn moves(&self) -> ByKind<bool> {
         match &self.ops {
             JobOps::Stream(stream) => stream.moves(),
-            JobOps::Recording(_) => ByKind { read: true, write: true, trim: true },
+            JobOps::Recording(recording) => recording.moves,
             JobOps::Sweep(sweep) => match sweep.does {
                 SweepOps::Read => ByKind { read: true, write: false, trim: false },
                 SweepOps::Write { .. } => ByKind { read: false, write: true, trim: false },

@@ -114,7 +114,9 @@ mod tests {
     #[test]
     fn edges_are_elbencho_s() {
         let mut all = Latencies::default();
-        [8_100, 10_000, 11_700, 13_100].map(|ns| all.add(ns));
+        for ns in [8_100, 10_000, 11_700, 13_100] {
+            all.add(ns);
+        }
         let used: Vec<_> = all.used().collect();
         let text = |a: &str, b: &str, count| (a.to_owned(), b.to_owned(), count);
         assert_eq!(used, [text("8.0", "9.5", 1), text("9.5", "11", 1), text("11", "13", 2)]);

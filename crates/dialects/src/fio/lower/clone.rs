@@ -4,6 +4,7 @@ use super::backend::{self, Traits};
 use super::error::Wrong;
 use super::plan::PlanLine;
 use super::random::Width;
+use super::replay::{self, Recorded};
 use crate::fio::job::FioJob;
 use crate::fio::job::words::{Generator, RateProcess, ZoneMode};
 use crate::fio::value::direction::{Ops, Order};
@@ -24,6 +25,8 @@ pub(super) struct Copy<'a> {
     /// Why its engine cannot be asked.
     pub refusal: Option<String>,
     pub names: Names,
+    /// What it repeats, where its ops come from a recording.
+    pub recorded: Option<Recorded>,
     /// Where verify states are kept.
     pub aux_path: Option<&'a str>,
     /// What was put in or changed, for the plan.
@@ -57,15 +60,24 @@ impl Copy<'_> {
     }
 
     pub fn reads(&self) -> bool {
-        matches!(self.job.direction.rw.ops, Ops::Read | Ops::ReadWrite) || self.replays()
+        match &self.recorded {
+            Some(recorded) => replay::moves(self.job, recorded).read,
+            None => matches!(self.job.direction.rw.ops, Ops::Read | Ops::ReadWrite),
+        }
     }
 
     pub fn writes(&self) -> bool {
-        matches!(self.job.direction.rw.ops, Ops::Write | Ops::ReadWrite | Ops::TrimWrite) || self.replays()
+        match &self.recorded {
+            Some(recorded) => replay::moves(self.job, recorded).write,
+            None => matches!(self.job.direction.rw.ops, Ops::Write | Ops::ReadWrite | Ops::TrimWrite),
+        }
     }
 
     pub fn trims(&self) -> bool {
-        matches!(self.job.direction.rw.ops, Ops::Trim | Ops::TrimWrite) || self.replays()
+        match &self.recorded {
+            Some(recorded) => replay::moves(self.job, recorded).trim,
+            None => matches!(self.job.direction.rw.ops, Ops::Trim | Ops::TrimWrite),
+        }
     }
 
     pub fn is_random(&self) -> bool {
@@ -74,7 +86,7 @@ impl Copy<'_> {
 
     /// Its ops come from a recording.
     pub fn replays(&self) -> bool {
-        self.job.replay.read_iolog.is_some()
+        self.job.replay.read_iolog.is_some() || self.job.replay.merge_file.is_some()
     }
 
     pub fn is_foreign(&self) -> bool {

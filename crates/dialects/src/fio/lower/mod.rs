@@ -15,6 +15,7 @@ mod parts;
 mod places;
 mod plan;
 mod random;
+mod replay;
 mod sizes;
 mod stream;
 mod verify;
@@ -23,8 +24,9 @@ mod verify;
 mod tests;
 
 pub use error::{LowerError, LowerErrors, Wrong};
-pub use places::{Found, Places};
+pub use places::{AskedRecording, Found, Places, RecordedFile, RecordedFiles, RecordedName, RecordingPart};
 pub use plan::{PlanLine, PlannedJob, plan};
+pub use replay::{Merge, merges};
 
 use super::Fio;
 use plumb_workload::Workload;

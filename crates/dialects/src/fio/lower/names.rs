@@ -17,10 +17,6 @@ pub(super) fn files(job: &FioJob, copy: u32, places: &mut dyn Places) -> Names {
     if !files.filenames.is_empty() || !files.opendirs.is_empty() {
         return Names::Said(said.into_iter().map(PathBuf::from).collect());
     }
-    // Recorded ops name their files themselves, unless they are all sent to one.
-    if let Some(to) = &job.replay.redirect {
-        return Names::Said(vec![PathBuf::from(to)]);
-    }
     let directory = match files.directories.len() {
         0 => None,
         count => files.directories.get(copy as usize % count),

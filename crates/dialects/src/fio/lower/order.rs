@@ -6,11 +6,11 @@ use super::error::{LowerError, LowerErrors, Wrong};
 use super::names::{self, Labels};
 use super::places::Places;
 use super::plan::{self, PlannedJob};
-use super::{Entropy, Lowered, LoweredJob, Unrunnable, pace, parts, sizes, stream, verify};
+use super::{Entropy, Lowered, LoweredJob, Unrunnable, pace, parts, replay, sizes, stream, verify};
 use crate::fio::Fio;
 use crate::fio::job::FioJob;
 use crate::fio::job::words::{CpuMode, ExitWhat};
-use plumb_workload::job::{Job, JobFiles};
+use plumb_workload::job::{Job, JobFiles, Names};
 use plumb_workload::phase::{Limit, OnError, RunAs};
 use plumb_workload::validate::validate;
 use plumb_workload::{
@@ -109,6 +109,19 @@ impl Lowering<'_> {
         } else {
             self.entropy.0
         };
+        let compat = self.fio.invocation.compat;
+        let mut wrongs = Vec::new();
+        let recorded = replay::recorded(job, number, compat, self.places).unwrap_or_else(|wrong| {
+            wrongs.push(wrong);
+            None
+        });
+        let names = match &recorded {
+            Some(recorded) => replay::names(job, recorded, self.places).unwrap_or_else(|wrong| {
+                wrongs.push(wrong);
+                Names::Said(Vec::new())
+            }),
+            None => names::files(job, number, self.places),
+        };
         let mut copy = Copy {
             job,
             number,
@@ -116,11 +129,12 @@ impl Lowering<'_> {
             seed,
             engine: backend::traits(backend::name(job)),
             refusal: backend::refusal(job),
-            names: names::files(job, number, self.places),
+            names,
+            recorded,
             aux_path: self.fio.invocation.aux_path.as_deref(),
             fixes: Vec::new(),
             warnings: Vec::new(),
-            wrongs: Vec::new(),
+            wrongs,
         };
         if let (Some(why), 0) = (&copy.refusal, number) {
             let what = format!("the engine `{}`", backend::name(job));
@@ -199,8 +213,13 @@ impl Lowering<'_> {
             let why = "the time of issue is a column of the log of latencies, behind the offset";
             copy.wrong(Wrong::Needs { option: "log_issue_time", needs: "write_lat_log and log_offset", why });
         }
-        if job.replay.write_iolog.is_some() && copy.replays() {
-            copy.warnings.push("write_iolog has no effect beside `read_iolog`".to_owned());
+        if job.direction.softrandommap {
+            copy.fix(
+                "the map of blocks is kept, as there is memory for it or an error: softrandommap has nothing to do",
+            );
+        }
+        if job.stop.error_dump {
+            copy.warnings.push("error_dump has no effect: ops that end in an error are always told".to_owned());
         }
         let unused = copy.engine.one_at_a_time && job.queue.iodepth > 1 && copy.depth() == 1;
         if unused && !copy.engine.does_no_io {
@@ -427,7 +446,7 @@ fn work(copy: &mut Copy<'_>, layout: &sizes::Layout, places: &mut dyn Places) ->
     job.process = parts::process(copy, places);
     job.errors = parts::errors(copy);
     let logs = &said.logs;
-    job.log_ops = said.replay.write_iolog.is_some() && !copy.replays()
+    job.log_ops = said.replay.write_iolog.is_some()
         || logs.bw.is_some()
         || logs.lat.is_some()
         || logs.iops.is_some()

@@ -12,9 +12,9 @@ use crate::fio::value::lists::NumaPolicy;
 use crate::fio::value::pattern::Piece;
 use crate::fio::value::split::PriorityShare;
 use plumb_workload::job::{
-    AccessHint, AtOpen, Allocation, BufferMemory, BufferRules, CommandPriority, DedupeMode, ErrorOrigin, ErrorRules, FileLock,
-    FileRules, IgnoredError, IoPriority, JobContent, JobQueue, NodeMemory, OpPriority, OpenMode, PatternPiece,
-    PrepareFiles, ProcessRules, SyncRange, Syncs, WriteLife,
+    AccessHint, Allocation, AtOpen, BufferMemory, BufferRules, CommandPriority, DedupeMode, ErrorOrigin, ErrorRules,
+    FileLock, FileRules, IgnoredError, IoPriority, JobContent, JobQueue, NodeMemory, OpPriority, OpenMode,
+    PatternPiece, PrepareFiles, ProcessRules, SyncRange, Syncs, WriteLife,
 };
 use plumb_workload::{Batch, Bytes};
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub(super) fn files(copy: &mut Copy<'_>, layout: &Layout) -> FileRules {
     let mut write = said.overwrite;
     let is_mapped = super::backend::name(copy.job) == "mmap";
     let direct = copy.job.queue.direct && !is_mapped;
-    if copy.reads() && !copy.replays() && !copy.engine.calls_files && !write {
+    if copy.reads() && !copy.engine.calls_files && !write {
         if layout.fresh > 0 {
             copy.fix("files are written in full beforehand, because they are read");
         }

@@ -97,8 +97,11 @@ fn start(copy: &Copy<'_>, file: &File) -> Result<u64, Wrong> {
 
 /// Sizes and parts of a copy's files.
 pub(super) fn layout(copy: &mut Copy<'_>, places: &mut dyn Places) -> Layout {
-    if copy.replays() || copy.engine.does_no_io {
+    if copy.engine.does_no_io {
         return Layout::default();
+    }
+    if copy.replays() {
+        return super::replay::layout(copy, places);
     }
     match resolve(copy, places) {
         Ok(layout) => layout,

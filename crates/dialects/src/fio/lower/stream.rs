@@ -12,8 +12,8 @@ use crate::fio::value::direction::{Ops, Order as Said};
 use crate::fio::value::distribution::{Curve as SaidCurve, Distribution, FileService};
 use plumb_workload::Bytes;
 use plumb_workload::job::{
-    ByKind, Coverage, Curve, FileChoice, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Seeding, Sequencer,
-    SizeShare, SkipOps, Stream, TrimAmid, Zone, ZoneStride,
+    ByKind, Coverage, Curve, FileChoice, JobOps, JobSize, Law, Order, RandomGenerator, Seeding, Sequencer, SizeShare,
+    Stream, TrimAmid, Zone, ZoneStride,
 };
 
 /// The smallest op of one kind.
@@ -42,32 +42,10 @@ pub(super) fn smallest_of_all(work: &Work) -> u64 {
 
 /// A job's ops: drawn, or recorded.
 pub(super) fn ops(copy: &mut Copy<'_>, layout: &Layout) -> JobOps {
-    match copy.job.replay.read_iolog.clone() {
-        Some(path) => JobOps::Recording(recording(copy, &path)),
+    match copy.recorded.clone() {
+        Some(recorded) => JobOps::Recording(super::replay::recording(copy, &recorded)),
         None => JobOps::Stream(Box::new(stream(copy, layout))),
     }
-}
-
-fn recording(copy: &mut Copy<'_>, path: &str) -> Recording {
-    let replay = &copy.job.replay;
-    let skips = |kind: &str| replay.skip.contains(&kind);
-    let recording = Recording {
-        path: path.into(),
-        largest: Bytes(0),
-        speed_percent: (!replay.no_stall).then_some(replay.time_scale_percent.max(1)),
-        scale: replay.scale,
-        align: replay.align.map(|align| Bytes(align.into())),
-        one_file: replay.redirect.is_some(),
-        skip: SkipOps { read: skips("read"), write: skips("write"), trim: skips("trim"), sync: skips("sync") },
-    };
-    if replay.merge_file.is_some() {
-        let why =
-            "recordings are merged before a run; merge them with `blkparse`, and name the outcome in `read_iolog`";
-        copy.unsupported("merge_blktrace_file", why);
-    } else if path.contains(':') {
-        copy.unsupported("read_iolog", "several recordings are not merged; name one");
-    }
-    recording
 }
 
 fn stream(copy: &mut Copy<'_>, layout: &Layout) -> Stream {

@@ -25,7 +25,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .or("io_limit")
             .doc("How much it transfers in all; the size when absent."),
         row("ramp_size", Tier::Two, Kind::Wide(Slots::One, at_least(1)))
-            .doc("Transfer so much before measuring begins."),
+            .doc("Transfer so much before measuring begins; refused for now, `ramp_time` does it by time."),
         row("offset", Tier::One, Kind::Region).or("fileoffset").default("0").doc("Where in the file the job begins."),
         row("offset_align", Tier::Two, Kind::Whole(Slots::One, ANY))
             .default("0")
@@ -87,7 +87,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("spr_cs", Tier::Three, Kind::Wide(Slots::One, ANY))
             .default("0")
             .not_yet("Preconditioning with sprandom is not translated."),
-        row("percentage_sequential", Tier::Gone, Kind::Flag).never("Superseded by percentage_random."),
-        row("rwmixcycle", Tier::Gone, Kind::Flag).never("Dropped by fio; a mix is drawn op by op."),
+        row("percentage_sequential", Tier::Gone, Kind::Flag).never("it was superseded by percentage_random."),
+        row("rwmixcycle", Tier::Gone, Kind::Flag).never("fio dropped it; a mix is drawn op by op."),
     ],
 };

@@ -68,6 +68,56 @@ pub enum Category {
     Profiles,
 }
 
+impl Category {
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Category::Job => "The job",
+            Category::Files => "Files",
+            Category::Direction => "What is done",
+            Category::Queue => "The queue",
+            Category::Pace => "Pace",
+            Category::Stop => "The end, and errors",
+            Category::Durability => "Durability",
+            Category::Verify => "Verification",
+            Category::Trim => "Trims",
+            Category::Replay => "Recordings",
+            Category::Content => "Content",
+            Category::Memory => "Memory, CPUs and priorities",
+            Category::Logs => "Logs",
+            Category::Statistics => "Statistics",
+            Category::Zones => "Zones",
+            Category::Engine => "Options of engines",
+            Category::Passthrough => "Options of engines that are not run, or of parts of them",
+            Category::Profiles => "Profiles",
+        }
+    }
+
+    /// What its options are about, in a sentence.
+    pub fn about(self) -> &'static str {
+        match self {
+            Category::Job => "The job itself: its name, copies, order and group.",
+            Category::Files => "Which files and devices, how they are made, opened and left.",
+            Category::Direction => "Reads, writes and trims, where, and in which sizes.",
+            Category::Queue => "How ops are handed over and how many are in flight.",
+            Category::Pace => "How fast: rates, pauses and latency goals.",
+            Category::Stop => "When it ends, and what errors do.",
+            Category::Durability => "When data is made to last.",
+            Category::Verify => "Is what comes back what was written?",
+            Category::Trim => "Trims amid other work.",
+            Category::Replay => "Ops from a recording, and recordings of ops.",
+            Category::Content => "What is written.",
+            Category::Memory => "Buffers, CPUs, memory nodes and priorities.",
+            Category::Logs => "Series over time, in files.",
+            Category::Statistics => "What is measured and how it is told.",
+            Category::Zones => "Devices and files in zones.",
+            Category::Engine => "What only some engines know.",
+            Category::Passthrough => "What is kept by `--translate`, and refused when it is to be run.",
+            Category::Profiles => "What fio's built-in profiles ask.",
+        }
+    }
+}
+
 /// How often an option is used in the wild, and so how soon it must work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {

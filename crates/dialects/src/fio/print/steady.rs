@@ -1,5 +1,7 @@
 //! `steadystate`: what a steady-state rule found.
 
+use plumb_result::{SteadyOutcome, SteadySample};
+
 /// `steadystate`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SteadyState {
@@ -15,11 +17,11 @@ pub struct SteadyState {
     pub duration_s: u64,
     /// Whether it was reached.
     pub attained: bool,
-    /// What was found, in the limit's unit.
+    /// What was held against the limit, in the limit's unit; 0 before the time was full, and so are the next two.
     pub criterion: f64,
-    /// Largest distance from the mean.
+    /// Largest distance from the mean, in the unit of what was watched.
     pub max_deviation: f64,
-    /// Slope of the fitted line.
+    /// Slope of the fitted line, in the unit of what was watched, an interval.
     pub slope: f64,
     /// Bytes a second in each interval.
     pub bytes_per_second: Vec<u64>,
@@ -65,34 +67,16 @@ impl SteadyState {
         u64::try_from(sum / values.len().max(1) as u128).unwrap_or(u64::MAX)
     }
 
-    /// Works out slope, largest deviation and criterion from the intervals' values of what is watched, in the limit's unit:
-    /// the least-squares line over the interval's number, and the distance from the mean. Zeros where there are none.
-    pub(super) fn look(&mut self) {
-        let watched = match self.of {
-            SteadyOf::Iops => &self.iops,
-            SteadyOf::Bandwidth => &self.bytes_per_second,
-            SteadyOf::Latency => &self.latency_ns,
-        };
-        let count = watched.len() as f64;
-        let mean = watched.iter().map(|one| *one as f64).sum::<f64>() / count.max(1.0);
-        let middle = (count - 1.0) / 2.0;
-        let (mut product, mut square, mut furthest) = (0.0, 0.0, 0.0f64);
-        for (place, one) in watched.iter().enumerate() {
-            let (x, y) = (place as f64 - middle, *one as f64 - mean);
-            product += x * y;
-            square += x * x;
-            furthest = furthest.max(y.abs());
-        }
-        let scale = match self.scale {
-            SteadyScale::Percent if mean > 0.0 => 100.0 / mean,
-            SteadyScale::Percent => 0.0,
-            SteadyScale::Absolute => 1.0,
-        };
-        self.slope = if square > 0.0 { product / square * scale } else { 0.0 };
-        self.max_deviation = furthest * scale;
-        self.criterion = match self.by {
-            SteadyBy::Slope => self.slope.abs(),
-            SteadyBy::MeanDeviation => self.max_deviation,
-        };
+    /// Takes what was found.
+    pub(super) fn take(&mut self, outcome: &SteadyOutcome) {
+        let whole =
+            |pick: fn(&SteadySample) -> f64| outcome.samples.iter().map(|one| pick(one).round() as u64).collect();
+        self.attained = outcome.attained;
+        self.criterion = outcome.criterion.unwrap_or(0.0);
+        self.max_deviation = outcome.max_deviation.unwrap_or(0.0);
+        self.slope = outcome.slope.unwrap_or(0.0);
+        self.bytes_per_second = whole(|one| one.bytes_per_second);
+        self.iops = whole(|one| one.ops_per_second);
+        self.latency_ns = whole(|one| one.latency_ns);
     }
 }

@@ -273,11 +273,35 @@ impl AsRawFd for Link {
     }
 }
 
-impl Link {
-    pub(crate) fn new(request: &LinkRequest, stops: StopCheck<'_>) -> Result<Link, LinkError> {
+/// This side of a link: it knows whom to connect to, or listens.
+pub(crate) struct Side {
+    request: LinkRequest,
+    address: Address,
+    listening: Option<Listening>,
+}
+
+impl Side {
+    pub(crate) fn new(request: &LinkRequest) -> Result<Side, LinkError> {
         let address = Address::of(request)?;
-        let mut link =
-            if request.listens { listen(request, address, stops)? } else { connect(request, address, stops)? };
+        let listening = request.listens.then(|| listen(request, &address)).transpose()?;
+        Ok(Side { request: request.clone(), address, listening })
+    }
+
+    /// Connects, or waits for a connection.
+    pub(crate) fn meet(self, stops: StopCheck<'_>) -> Result<Link, LinkError> {
+        let Side { request, address, listening } = self;
+        let link = match listening {
+            Some(listening) => listening.accept(&request, &address, stops)?,
+            None => connect(&request, address, stops)?,
+        };
+        link.opened(&request, stops)
+    }
+}
+
+impl Link {
+    /// Sets what is to be set, and announces datagrams.
+    fn opened(self, request: &LinkRequest, stops: StopCheck<'_>) -> Result<Link, LinkError> {
+        let mut link = self;
         if request.no_delay && request.is_tcp() {
             set(&link.socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1, "TCP_NODELAY")?;
         }
@@ -369,7 +393,13 @@ impl Link {
     }
 }
 
-fn listen(request: &LinkRequest, address: Address, stops: StopCheck<'_>) -> Result<Link, LinkError> {
+/// A socket that can be found.
+struct Listening {
+    socket: OwnedFd,
+    made: Option<Made>,
+}
+
+fn listen(request: &LinkRequest, address: &Address) -> Result<Listening, LinkError> {
     let socket = request.socket()?;
     let mut made = None;
     if request.kind == SocketKind::Unix {
@@ -384,31 +414,38 @@ fn listen(request: &LinkRequest, address: Address, stops: StopCheck<'_>) -> Resu
     if request.kind == SocketKind::Unix {
         made = Some(Made(address.words.clone()));
     }
-    if request.is_datagram() {
-        return Ok(Link { socket, stream: false, peer: None, _made: made });
-    }
     // SAFETY: no memory is passed.
-    if unsafe { libc::listen(socket.as_raw_fd(), 1) } < 0 {
+    if !request.is_datagram() && unsafe { libc::listen(socket.as_raw_fd(), 1) } < 0 {
         return Err(failed(format!("listen at {}", address.words)));
     }
-    loop {
-        if stops() {
-            return Err(LinkError::Stopped);
+    Ok(Listening { socket, made })
+}
+
+impl Listening {
+    fn accept(self, request: &LinkRequest, address: &Address, stops: StopCheck<'_>) -> Result<Link, LinkError> {
+        let Listening { socket, made } = self;
+        if request.is_datagram() {
+            return Ok(Link { socket, stream: false, peer: None, _made: made });
         }
-        let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one pollfd that lives through the call.
-        if unsafe { libc::poll(&raw mut poll, 1, LOOK_AGAIN.as_millis() as libc::c_int) } > 0 {
-            break;
+        loop {
+            if stops() {
+                return Err(LinkError::Stopped);
+            }
+            let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+            // SAFETY: one pollfd that lives through the call.
+            if unsafe { libc::poll(&raw mut poll, 1, LOOK_AGAIN.as_millis() as libc::c_int) } > 0 {
+                break;
+            }
         }
+        let none = std::ptr::null_mut();
+        // SAFETY: nobody wants the address.
+        let fd = unsafe { libc::accept4(socket.as_raw_fd(), none, std::ptr::null_mut(), libc::SOCK_CLOEXEC) };
+        if fd < 0 {
+            return Err(failed(format!("accept at {}", address.words)));
+        }
+        // SAFETY: a fresh descriptor that nothing else owns.
+        Ok(Link { socket: unsafe { OwnedFd::from_raw_fd(fd) }, stream: true, peer: None, _made: made })
     }
-    let none = std::ptr::null_mut();
-    // SAFETY: nobody wants the address.
-    let fd = unsafe { libc::accept4(socket.as_raw_fd(), none, std::ptr::null_mut(), libc::SOCK_CLOEXEC) };
-    if fd < 0 {
-        return Err(failed(format!("accept at {}", address.words)));
-    }
-    // SAFETY: a fresh descriptor that nothing else owns.
-    Ok(Link { socket: unsafe { OwnedFd::from_raw_fd(fd) }, stream: true, peer: None, _made: made })
 }
 
 /// Removes a socket that an earlier run left. Anything else of this name stays, and is an error.

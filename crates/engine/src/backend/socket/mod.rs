@@ -8,9 +8,9 @@
 mod link;
 
 use crate::backend::blocks::BlockCalls;
-use crate::backend::{BlockFiles, Completion, Errno, FileAccess, Unfinished};
+use crate::backend::{BlockFiles, Completion, Errno, FileAccess, NotBegun, Unfinished};
 use crate::op::BlockOp;
-use link::{Link, Message};
+use link::{Link, Message, Side};
 pub(crate) use link::{LinkError, LinkRequest};
 use plumb_workload::OpKind;
 use std::os::fd::AsRawFd;
@@ -18,9 +18,18 @@ use std::os::fd::AsRawFd;
 /// Whether the worker is to end. Sockets wait for others, who may never come.
 pub(crate) type StopCheck<'a> = &'a dyn Fn() -> bool;
 
+/// What there is of a link.
+enum Ends {
+    /// This side of it, until the other side is waited for.
+    One(Option<Side>),
+    Both(Link),
+}
+
 /// A connection, or a socket of datagrams.
 pub(crate) struct Socket<'a> {
-    link: Link,
+    ends: Ends,
+    /// Small messages need not wait for more of them to come.
+    no_delay: bool,
     ping_pong: bool,
     writes: bool,
     /// Small messages may wait for more of them to come.
@@ -31,12 +40,13 @@ pub(crate) struct Socket<'a> {
 }
 
 impl<'a> Socket<'a> {
-    /// Connects, or waits for a connection. Returns when the other side is there.
+    /// Listens where it is to listen, so that the other side finds it. The other side may be of the same phase: it is
+    /// waited for in [`begin`](BlockCalls::begin).
     pub(crate) fn new(request: &LinkRequest, stops: StopCheck<'a>) -> Result<Socket<'a>, LinkError> {
-        let link = Link::new(request, stops)?;
         Ok(Socket {
-            gathers: link.is_stream() && !request.ping_pong && !request.no_delay,
-            link,
+            ends: Ends::One(Some(Side::new(request)?)),
+            gathers: false,
+            no_delay: request.no_delay,
             ping_pong: request.ping_pong,
             writes: request.access == FileAccess::ReadWrite,
             stops,
@@ -44,13 +54,33 @@ impl<'a> Socket<'a> {
         })
     }
 
+    /// Connects, or waits for a connection. Returns when the other side is there.
+    fn meet(&mut self) -> Result<(), LinkError> {
+        if let Ends::One(side) = &mut self.ends
+            && let Some(side) = side.take()
+        {
+            let link = side.meet(self.stops)?;
+            self.gathers = link.is_stream() && !self.ping_pong && !self.no_delay;
+            self.ends = Ends::Both(link);
+        }
+        Ok(())
+    }
+
+    fn link(&self) -> Result<&Link, Errno> {
+        match &self.ends {
+            Ends::Both(link) => Ok(link),
+            Ends::One(_) => Err(Errno(libc::ENOTCONN)),
+        }
+    }
+
     fn send(&self, memory: *const u8, length: usize) -> Completion {
+        let link = self.link()?;
         let gathers = if self.gathers { libc::MSG_MORE } else { 0 };
         let mut sent = 0;
         while sent < length {
             // SAFETY: `memory` holds at least `length` bytes, of which those from `sent` on are left.
             let rest = unsafe { memory.add(sent) };
-            match self.link.send(rest, length - sent, gathers) {
+            match link.send(rest, length - sent, gathers) {
                 Ok(count) => sent += count,
                 Err(Errno(libc::EAGAIN | libc::EINTR)) if !(self.stops)() => {}
                 Err(Errno(libc::EAGAIN | libc::EINTR)) => return Err(Errno::ENDED),
@@ -64,19 +94,20 @@ impl<'a> Socket<'a> {
         if self.ended {
             return Err(Errno::ENDED);
         }
+        let link = self.link()?;
         let mut got = 0;
         while got < length {
             // SAFETY: `memory` holds at least `length` bytes, of which those from `got` on are free.
             let rest = unsafe { memory.add(got) };
-            match self.link.receive(rest, length - got) {
+            match link.receive(rest, length - got) {
                 // The other side has closed.
-                Ok(0) if self.link.is_stream() => break,
+                Ok(0) if link.is_stream() => break,
                 Ok(count) => got += count,
                 Err(Errno(libc::EAGAIN | libc::EINTR)) if !(self.stops)() => continue,
                 Err(Errno(libc::EAGAIN | libc::EINTR)) => break,
                 Err(errno) => return Err(errno),
             }
-            if !self.link.is_stream() {
+            if !link.is_stream() {
                 break;
             }
         }
@@ -88,6 +119,13 @@ impl<'a> Socket<'a> {
 }
 
 impl BlockCalls for Socket<'_> {
+    fn begin(&mut self) -> Result<(), NotBegun> {
+        self.meet().map_err(|error| match error {
+            LinkError::Stopped => NotBegun::Stopped,
+            other => NotBegun::Failed(other.to_string()),
+        })
+    }
+
     fn execute(&mut self, _files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
         let length = op.length as usize;
         match op.kind {
@@ -113,10 +151,12 @@ impl BlockCalls for Socket<'_> {
 
     /// Tells the other side that no more will come.
     fn finish(&mut self, _files: &BlockFiles) -> Result<(), Unfinished> {
-        if self.writes {
+        if self.writes
+            && let Ok(link) = self.link()
+        {
             let message = Message::Close.bytes();
             // Who has gone already need not be told.
-            let _ = self.link.send(message.as_ptr(), message.len(), 0);
+            let _ = link.send(message.as_ptr(), message.len(), 0);
         }
         Ok(())
     }
@@ -124,9 +164,11 @@ impl BlockCalls for Socket<'_> {
 
 impl Drop for Socket<'_> {
     fn drop(&mut self) {
-        if self.link.is_stream() {
+        if let Ok(link) = self.link()
+            && link.is_stream()
+        {
             // SAFETY: no memory is passed; what is queued still goes out.
-            unsafe { libc::shutdown(self.link.as_raw_fd(), libc::SHUT_WR) };
+            unsafe { libc::shutdown(link.as_raw_fd(), libc::SHUT_WR) };
         }
     }
 }

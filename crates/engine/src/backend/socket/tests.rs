@@ -135,13 +135,14 @@ fn waiting_ends_with_the_phase() {
         segment_bytes: None,
         access: FileAccess::Read,
     };
-    assert!(matches!(Socket::new(&asked, &|| true), Err(LinkError::Stopped)));
+    let met = |request: &LinkRequest| Socket::new(request, &|| true).and_then(|mut socket| socket.meet());
+    assert!(matches!(met(&asked), Err(LinkError::Stopped)));
     let nobody = LinkRequest { listens: false, ..asked };
-    assert!(matches!(Socket::new(&nobody, &|| true), Err(LinkError::NoHost)));
+    assert!(matches!(met(&nobody), Err(LinkError::NoHost)));
     let refused = LinkRequest { host: Some("127.0.0.1".to_owned()), ..nobody };
-    assert!(matches!(Socket::new(&refused, &|| true), Err(LinkError::Stopped)));
+    assert!(matches!(met(&refused), Err(LinkError::Stopped)));
     let portless = LinkRequest { port: None, ..refused };
-    assert!(matches!(Socket::new(&portless, &|| true), Err(LinkError::NoPort)));
+    assert!(matches!(met(&portless), Err(LinkError::NoPort)));
 }
 
 fn has_fio() -> bool {

@@ -88,6 +88,7 @@ impl Script<'_> {
 
 impl Rider for Script<'_> {
     fn sync<B: SyncBackend<Op = BlockOp>>(self, mut backend: B) -> Result<Ended, String> {
+        backend.begin().map_err(|reason| format!("{reason:?}"))?;
         for op in self.ops {
             backend.before(op);
             let completion = backend.execute(op);

@@ -16,7 +16,6 @@ mod rules;
 mod seeds;
 mod stamp;
 mod state;
-mod taus;
 mod tell;
 #[cfg(test)]
 mod tests;
@@ -79,13 +78,13 @@ impl<'a> JobBytesRequest<'a> {
     }
 }
 
-/// How a job's ops came to their end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum JobEnd {
-    /// All of them were done.
-    Complete,
-    /// Something ended them before.
-    Early,
+/// What is known of a job's bytes when all of its ops are done.
+#[derive(Debug, Default)]
+pub(crate) struct Concluded {
+    /// Mismatches that were not told before, and what could not be kept, in words.
+    pub(crate) wrong: Vec<String>,
+    /// Time of reading back, ns, where that is a part of its own: not amid the load.
+    pub(crate) read_back_ns: Option<u64>,
 }
 
 /// The bytes of a job's ops: what its writes hold, and what its reads should.
@@ -170,10 +169,10 @@ impl JobBytes {
 
     /// Waits for what is still being verified, and leaves what should be kept: the mismatches that no call of
     /// [`after`](JobBytes::after) told, and what could not be kept.
-    pub(crate) fn finish(&mut self, end: JobEnd) -> Vec<String> {
+    pub(crate) fn finish(&mut self) -> Concluded {
         match &mut self.kind {
-            Kind::Plain(_) => Vec::new(),
-            Kind::Verified(verified) => verified.finish(end),
+            Kind::Plain(_) => Concluded::default(),
+            Kind::Verified(verified) => verified.finish(),
         }
     }
 }

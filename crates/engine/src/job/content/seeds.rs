@@ -1,6 +1,6 @@
 //! The seeds of a worker's writes, as fio draws them: two numbers of the generator for each write, multiplied.
 
-use super::taus::Taus;
+use crate::job::stream::Taus;
 
 /// Writes between two states that are kept.
 const STRIDE: u32 = 16;
@@ -102,7 +102,16 @@ impl WriteSeeds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::content::taus::Width;
+    use crate::job::stream::{Seeds, Width};
+    use plumb_workload::job::Seeding;
+
+    #[test]
+    fn the_first_seed_is_that_of_fio() {
+        // The header of the first block that fio 3.33 writes with `verify=crc32c` and its own seed, 0x89, holds it.
+        let seeds = Seeds::new(0x89, 1, Seeding::AllButOffsets);
+        let mut seeds = WriteSeeds::new(Taus::new(seeds.stamps, Width::Narrow));
+        assert_eq!(seeds.of(0), 0x00a4_cc01_c509_543c);
+    }
 
     #[test]
     fn seeds_come_in_any_order() {

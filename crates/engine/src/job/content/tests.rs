@@ -552,7 +552,7 @@ fn threads_find_the_same() {
     let ops = run.fill(4096);
     bench.change(|bytes| [5, 17, 63].iter().for_each(|block| bytes[block * BLOCK + 99] ^= 1));
     let mut told = run.read_all(&ops);
-    told.extend(run.payload.finish(JobEnd::Complete));
+    told.extend(run.payload.finish().wrong);
     told.sort();
     assert_eq!(told.len(), 3, "{told:?}");
     assert!(told.iter().all(|told| told.contains("damaged: expected sha1 ")), "{told:?}");
@@ -573,7 +573,7 @@ fn a_run_that_ended_early_says_how_far_it_came_and_no_more_is_verified() {
     ops.push(run.issue(1, 10 * 4096, 4096));
     ops.push(run.issue(2, 11 * 4096, 4096));
     run.land(2, &ops[11]);
-    assert_eq!(run.payload.finish(JobEnd::Early), [""; 0]);
+    assert_eq!(run.payload.finish().wrong, [""; 0]);
     ops.extend(
         (12..14).map(|number| BlockOp { number, ..BlockOp::load(OpKind::Write, 0, u64::from(number) * 4096, 4096) }),
     );

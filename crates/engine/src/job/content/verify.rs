@@ -7,11 +7,11 @@ use super::rules::{Blocks, Body, Piece, StampRules, WhoWrites, Writers};
 use super::seeds::WriteSeeds;
 use super::stamp::{Header, code};
 use super::state::SavedState;
-use super::taus::{Taus, Width, stamp_seed};
 use super::tell::{Teller, fill_body, stamp};
 use super::writes::Writes;
-use super::{JobBytesRequest, JobEnd};
+use super::{Concluded, JobBytesRequest};
 use crate::clock::{Clock, Ticks, monotonic_ns};
+use crate::job::stream::{Seeds, Taus, Width};
 use crate::op::{BlockOp, Role};
 use plumb_workload::OpKind;
 use plumb_workload::job::{Coverage, JobOps, JobSize, Order, RandomGenerator, Sequencer, Stream, VerifyRules};
@@ -29,6 +29,7 @@ pub(super) struct Verified {
     teller: Arc<Teller>,
     seeds: WriteSeeds,
     time: StampTime,
+    reading: Option<Reading>,
     content_seed: u64,
     /// What stamps are held against.
     expects: Expects,
@@ -54,6 +55,15 @@ struct Expects {
     not_before_ns: Option<u64>,
     /// Only what was flushed is verified.
     flushed_only: bool,
+}
+
+/// How long it read back.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reading {
+    /// Since when it does, while it does.
+    since: Option<Ticks>,
+    /// The parts before, ns.
+    ns: u64,
 }
 
 /// How far the writes came.
@@ -105,7 +115,12 @@ impl StampTime {
 
     #[inline]
     fn now_ns(&self) -> u64 {
-        self.start_ns + self.clock.ns_between(self.start, self.clock.now())
+        self.start_ns + self.ns_since(self.start)
+    }
+
+    #[inline]
+    fn ns_since(&self, since: Ticks) -> u64 {
+        self.clock.ns_between(since, self.clock.now())
     }
 }
 
@@ -124,6 +139,8 @@ impl Verified {
             Some(RandomGenerator::Taus258) => Width::Wide,
             _ => Width::Narrow,
         };
+        let seeding = stream.map(|stream| stream.seeding).unwrap_or_default();
+        let seeds = Seeds::new(request.seed, request.worker_number, seeding);
         // Reads back what it writes itself, and does not only check what is there.
         let own = job.moves().write && !verify.only;
         let revisits = stream.is_none_or(|stream| revisits(stream, request.total_bytes()));
@@ -141,8 +158,9 @@ impl Verified {
                 names: request.names.cloned(),
                 dumps: verify.dump.then(|| request.base.to_owned()),
             }),
-            seeds: WriteSeeds::new(Taus::new(stamp_seed(request.seed, request.worker_number), width)),
+            seeds: WriteSeeds::new(Taus::new(seeds.stamps, width)),
             time,
+            reading: (own && verify.read_back && verify.backlog.is_none()).then(Reading::default),
             content_seed: request.content_seed,
             expects: Expects {
                 number: verify.expects_number && job.moves().write,
@@ -184,6 +202,11 @@ impl Verified {
             self.progress.note(slot, Flight::Flush(self.progress.issued));
             return;
         }
+        if let Some(reading) = &mut self.reading
+            && let Some(since) = reading.since.take()
+        {
+            reading.ns += self.time.ns_since(since);
+        }
         self.progress.note(slot, Flight::Write(op.number));
         self.progress.issued = op.number.wrapping_add(1);
         if let Some(writes) = &mut self.writes {
@@ -223,6 +246,12 @@ impl Verified {
 
     #[inline]
     pub(super) fn after(&mut self, op: &BlockOp, slot: usize, read: &[u8]) -> Result<(), String> {
+        if op.kind == OpKind::Read
+            && let Some(reading) = &mut self.reading
+            && reading.since.is_none()
+        {
+            reading.since = Some(self.time.clock.now());
+        }
         match op.kind {
             OpKind::Read if op.role == Role::ReadTrimmed => {
                 zeros(op, read).map_err(|mismatch| self.teller.tell(None, op, read, &mismatch))
@@ -304,13 +333,15 @@ impl Verified {
         self.pool.as_mut().map_or(Ok(()), |pool| pool.check(op, expected, read))
     }
 
-    pub(super) fn finish(&mut self, end: JobEnd) -> Vec<String> {
+    pub(super) fn finish(&mut self) -> Concluded {
+        let read_back_ns =
+            self.reading.map(|Reading { since, ns }| ns + since.map_or(0, |since| self.time.ns_since(since)));
         let mut told = self.pool.take().map_or(Vec::new(), Pool::finish);
-        if let (Some(Save { path, name, worker }), JobEnd::Early) = (&self.save, end) {
+        if let Some(Save { path, name, worker }) = &self.save {
             let state = self.progress.state(self.expects.flushed_only);
             told.extend(state.save(path, name, *worker).err());
         }
-        told
+        Concluded { wrong: told, read_back_ns }
     }
 }
 

@@ -5,6 +5,7 @@ use super::paths::Paths;
 use super::{FileUse, HeldDevice, JobFilesError, JobTarget, Lengths, changes};
 use crate::backend::FileKind;
 use crate::guard::{Create, Door, Found, Guard, MadeFiles, MountedDevice, Naming, Refusal};
+use crate::job::failed::Unopened;
 use crate::signals::StopFlag;
 use plumb_workload::job::{Allocation, JobFiles, JobOps};
 use plumb_workload::{FileCall, Job, WorkerGroup};
@@ -41,6 +42,7 @@ pub(crate) struct JobLayout<'a> {
     pub(crate) say: &'a mut dyn FnMut(&str),
     /// Devices that the run holds already.
     pub(crate) held: &'a mut Vec<HeldDevice>,
+    pub(crate) unopened: Unopened,
 }
 
 /// A job with the group that it is the work of.
@@ -50,38 +52,66 @@ pub(crate) struct Member<'a> {
     pub(crate) job: &'a Job,
 }
 
+/// A target as far as it could be laid out.
+pub(crate) struct Laid {
+    pub(crate) target: JobTarget,
+    /// Why members cannot use it.
+    pub(crate) failed: Vec<FailedMember>,
+}
+
+/// A member that cannot use its target.
+pub(crate) struct FailedMember {
+    /// Its place among the members.
+    pub(crate) place: usize,
+    pub(crate) error: JobFilesError,
+}
+
 /// Lays a target out by the rules of all jobs that use it, in their order.
 ///
 /// # Errors
-/// [`JobFilesError`].
+/// [`JobFilesError`]: only that the run is to stop, where a job may fail by itself.
 pub(crate) fn lay_out(
     files: &JobFiles,
     members: &[Member<'_>],
     layout: &mut JobLayout<'_>,
-) -> Result<JobTarget, JobFilesError> {
+) -> Result<Laid, JobFilesError> {
     let paths = Paths::new(&files.names, layout.base);
     let naming = if paths.are_generated() { Naming::Generated } else { Naming::Said };
     let mut laid = LaidOut {
         door: layout.guard.door(naming, Some(layout.made.clone())),
-        lengths: Vec::with_capacity(paths.count()),
+        lengths: Vec::new(),
         kind: FileKind::Regular,
         direct_alignment_bytes: 512,
         devices: Vec::new(),
         paths,
     };
-    for member in members {
-        laid.lengths.clear();
-        match FileUse::of(&member.group.backend) {
-            FileUse::Unused => laid.unused(files, member),
-            FileUse::Called(call) => laid.called(files, call, member, layout)?,
-            FileUse::Opened => laid.opened(files, member, layout)?,
+    let mut failed = Vec::new();
+    for (place, member) in members.iter().enumerate() {
+        let before = std::mem::take(&mut laid.lengths);
+        laid.lengths.reserve_exact(laid.paths.count());
+        let done = match FileUse::of(&member.group.backend) {
+            FileUse::Unused => {
+                laid.unused(files, member);
+                Ok(())
+            }
+            FileUse::Called(call) => laid.called(files, call, member, layout),
+            FileUse::Opened => laid.opened(files, member, layout),
+        };
+        match done {
+            Ok(()) => {}
+            Err(JobFilesError::Stopped) => return Err(JobFilesError::Stopped),
+            Err(error) if layout.unopened == Unopened::EndsRun => return Err(error),
+            Err(error) => {
+                laid.lengths = before;
+                failed.push(FailedMember { place, error });
+            }
         }
     }
     let mut first_path = laid.paths.path(0);
     if !first_path.exists() {
         first_path.pop();
     }
-    Ok(JobTarget {
+    let target = JobTarget {
         first_path,
         lengths: Lengths::from_each(laid.lengths),
         kind: laid.kind,
@@ -90,7 +120,8 @@ pub(crate) fn lay_out(
         paths: laid.paths,
         guard: layout.guard.clone(),
         made: layout.made.clone(),
-    })
+    };
+    Ok(Laid { target, failed })
 }
 
 struct LaidOut {
@@ -176,6 +207,8 @@ impl LaidOut {
     ) -> Result<(), JobFilesError> {
         let Member { group, job } = *member;
         let changes = changes(group, job);
+        // What is there is evidence: a file that is too short is told of by its reads, and not written anew.
+        let checks = job.verify.as_ref().is_some_and(|verify| verify.only || !job.moves().write);
         let mut wanting: Vec<Wanting> = Vec::new();
         let mut needed_bytes: u64 = 0;
         let mut path = PathBuf::new();
@@ -212,6 +245,10 @@ impl LaidOut {
                 }
                 Found::File { length_bytes: there, occupied_bytes } => {
                     let length_bytes = asked.unwrap_or(there).max(there);
+                    if there < length_bytes && checks {
+                        self.lengths.push(length_bytes);
+                        continue;
+                    }
                     if there < length_bytes && !job.files.create_on_open && !later {
                         wanting.push(Wanting { number, length_bytes });
                     } else if changes {

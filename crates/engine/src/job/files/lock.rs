@@ -1,7 +1,7 @@
 //! Locks around single ops: a backend that holds its file locked while it executes.
 
-use crate::backend::{Completion, Errno, SyncBackend, Unfinished};
-use crate::job::content::JobEnd;
+use crate::backend::{Completion, Errno, NotBegun, SyncBackend, Unfinished};
+use crate::job::content::Concluded;
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::job::FileLock;
@@ -48,6 +48,10 @@ impl SyncBackend for Locked<'_> {
         done
     }
 
+    fn begin(&mut self) -> Result<(), NotBegun> {
+        self.inner.begin()
+    }
+
     fn works_between_ops(&self) -> bool {
         self.inner.works_between_ops()
     }
@@ -60,8 +64,8 @@ impl SyncBackend for Locked<'_> {
         self.inner.finish()
     }
 
-    fn conclude(&mut self, end: JobEnd) -> Vec<String> {
-        self.inner.conclude(end)
+    fn conclude(&mut self) -> Concluded {
+        self.inner.conclude()
     }
 
     fn path_of(&self, op: &BlockOp) -> PathBuf {

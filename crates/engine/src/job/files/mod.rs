@@ -7,6 +7,7 @@
 pub(crate) mod calls;
 pub(crate) mod layout;
 pub(crate) mod lock;
+pub(crate) mod look;
 pub(crate) mod open;
 pub(crate) mod paths;
 
@@ -117,7 +118,9 @@ pub(crate) fn changes(group: &WorkerGroup, job: &Job) -> bool {
         }
         _ => false,
     };
-    by_backend || moves.write || moves.trim || job.files.unlink || job.files.unlink_each_loop
+    // What only verifies draws its writes and does none.
+    let only_reads = job.verify.as_ref().is_some_and(|verify| verify.only);
+    by_backend || (!only_reads && (moves.write || moves.trim)) || job.files.unlink || job.files.unlink_each_loop
 }
 
 /// Why a job's files could not be opened or laid out.
@@ -195,6 +198,31 @@ impl JobFilesError {
     /// Whether the job, rather than the system, is to blame.
     pub fn is_plan(&self) -> bool {
         matches!(self, JobFilesError::Missing { .. } | JobFilesError::NoLength { .. } | JobFilesError::WrongKind { .. })
+    }
+
+    /// The file that it is about, where it is about one.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            JobFilesError::Refused(refusal) => Some(refusal.path()),
+            JobFilesError::Missing { path }
+            | JobFilesError::NoLength { path }
+            | JobFilesError::WrongKind { path, .. }
+            | JobFilesError::NoDirect { path, .. }
+            | JobFilesError::Call { path, .. } => Some(path),
+            JobFilesError::TooManyFiles { .. } | JobFilesError::Stopped => None,
+        }
+    }
+
+    /// The number of the system's error, or the one that comes closest. Source: errno(3).
+    pub fn errno(&self) -> i32 {
+        match self {
+            JobFilesError::Refused(refusal) => refusal.errno(),
+            JobFilesError::Missing { .. } | JobFilesError::NoLength { .. } => libc::ENOENT,
+            JobFilesError::WrongKind { .. } | JobFilesError::NoDirect { .. } => libc::EINVAL,
+            JobFilesError::Call { source, .. } => source.raw_os_error().unwrap_or(libc::EIO),
+            JobFilesError::TooManyFiles { .. } => libc::EMFILE,
+            JobFilesError::Stopped => libc::EINTR,
+        }
     }
 
     fn call(path: PathBuf, action: &'static str, source: std::io::Error) -> JobFilesError {

@@ -60,7 +60,11 @@ impl JobOpener {
     fn open_path(&self, door: &mut Door, path: &Path) -> Result<File, Refusal> {
         let flags = self.flags();
         if self.access == FileAccess::Read {
-            if self.rules.create_on_open && self.rules.prepare.create && !self.rules.prepare.later && door.look(path)? == Found::Nothing {
+            if self.rules.create_on_open
+                && self.rules.prepare.create
+                && !self.rules.prepare.later
+                && door.look(path)? == Found::Nothing
+            {
                 door.open(path, Create::IfMissing)?;
             }
             return door.open_to_read(path, flags);
@@ -188,8 +192,7 @@ impl Opener for JobOpener {
     fn open(&self, file: u32) -> io::Result<OwnedFd> {
         match self.open_file(file as usize) {
             Ok(opened) => Ok(OwnedFd::from(opened)),
-            Err(JobFilesError::Call { source, .. } | JobFilesError::Refused(Refusal::Io { source, .. })) => Err(source),
-            Err(error) => Err(io::Error::other(error.to_string())),
+            Err(error) => Err(io::Error::from_raw_os_error(error.errno())),
         }
     }
 
@@ -238,7 +241,7 @@ fn read_through(file: &File) -> io::Result<()> {
 
 /// Raises the limit of open files as far as this process may. Workers of one process share it, so that all that may be
 /// had is asked for.
-fn allow_open_files(count: usize) -> Result<(), JobFilesError> {
+pub(super) fn allow_open_files(count: usize) -> Result<(), JobFilesError> {
     let needed = (count as u64).saturating_add(OTHER_DESCRIPTORS);
     let limit = rustix::process::getrlimit(Resource::Nofile);
     if limit.current.is_none_or(|current| current >= needed) && count < 1000 {

@@ -17,6 +17,22 @@ pub(crate) fn flow_home(groups: &[WorkerGroup], group: usize) -> Option<usize> {
     groups.iter().position(|other| flow_of(other) == Some(flow))
 }
 
+/// When a job's weight begins to count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FlowEntry {
+    /// At once, before the phase starts: whoever starts a moment earlier does not run ahead of those who start with it.
+    WithPhase,
+    /// When the job starts: it has a delay, or waits for others, which must not wait for it.
+    AtStart,
+}
+
+impl FlowEntry {
+    /// How a job of this group enters its flow.
+    pub(crate) fn of(group: &WorkerGroup) -> FlowEntry {
+        if group.start.is_with_phase() { FlowEntry::WithPhase } else { FlowEntry::AtStart }
+    }
+}
+
 /// The longest wait between two looks, ns, where no sleep is asked for.
 const LONGEST_LOOK_NS: u64 = 200_000;
 
@@ -37,15 +53,24 @@ pub(super) struct FlowShare<'a> {
 }
 
 impl<'a> FlowShare<'a> {
-    pub(super) fn new(flow: WeightedFlow, words: &'a FlowWords, clock: &Clock) -> Result<FlowShare<'a>, String> {
+    pub(super) fn new(
+        flow: WeightedFlow,
+        words: &'a FlowWords,
+        entry: FlowEntry,
+        clock: &Clock,
+    ) -> Result<FlowShare<'a>, String> {
         if flow.weight == 0 {
             return Err(format!("a weight of 0 in flow {} starts nothing; use at least 1", flow.flow));
+        }
+        let joined = entry == FlowEntry::WithPhase;
+        if joined {
+            words.weight.fetch_add(flow.weight.into(), Relaxed);
         }
         Ok(FlowShare {
             words,
             weight: u64::from(flow.weight),
             started: 0,
-            joined: false,
+            joined,
             sleep: (flow.sleep.0 > 0).then(|| clock.ticks(flow.sleep.0)),
             longest_look: clock.ticks(LONGEST_LOOK_NS).max(1),
             look: 1,
@@ -53,9 +78,12 @@ impl<'a> FlowShare<'a> {
         })
     }
 
-    /// The job starts. It is given its fair part of what the others have started, so that nobody waits for it to catch
-    /// up.
+    /// The job starts. One that comes late is given its fair part of what the others have started, so that nobody waits
+    /// for it to catch up.
     pub(super) fn join(&mut self) {
+        if self.joined {
+            return;
+        }
         let others = self.words.weight.fetch_add(self.weight, Relaxed);
         if others > 0 {
             let started = u128::from(self.words.started.load(Relaxed));

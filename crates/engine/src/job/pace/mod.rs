@@ -14,7 +14,7 @@ mod think;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use flow::flow_home;
+pub(crate) use flow::{FlowEntry, flow_home};
 pub(crate) use kinds::KindsDue;
 pub(crate) use search::SearchWords;
 
@@ -48,6 +48,8 @@ pub(crate) struct JobPacerRequest<'a> {
     pub(crate) ramp: Nanos,
     /// What it shares with the other jobs of its flow, where it has one: `gate.flow(flow_home(..))`.
     pub(crate) flow: Option<&'a FlowWords>,
+    /// When it begins to count there.
+    pub(crate) flow_entry: FlowEntry,
     /// Where the search for a depth writes how far it is: `&gate.report().search`.
     pub(crate) search: &'a SearchWords,
     /// What the job's source asks which kind of op is due, where it does ([`KindsDue::of`]).
@@ -148,7 +150,7 @@ impl<'a, const RATED: bool> JobPacer<'a, RATED> {
     fn new(request: &JobPacerRequest<'a>) -> Result<JobPacer<'a, RATED>, String> {
         let pace = request.pace;
         let flow = match (pace.flow, request.flow) {
-            (Some(flow), Some(words)) => Some(FlowShare::new(flow, words, &request.clock)?),
+            (Some(flow), Some(words)) => Some(FlowShare::new(flow, words, request.flow_entry, &request.clock)?),
             (Some(flow), None) => {
                 return Err(format!("flow {} has no shared memory; this is a defect of Plumb", flow.flow));
             }

@@ -6,7 +6,7 @@ use crate::worker::Ended;
 use plumb_workload::job::LatencyGoal;
 use plumb_workload::{Nanos, OpKind};
 use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Release};
 
 /// How far a search is, in memory that the coordinator reads. Zeroed is "no search".
 #[derive(Debug, Default)]
@@ -14,8 +14,6 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 pub(crate) struct SearchWords {
     /// The depth that is being tried, or was tried last.
     depth: AtomicU64,
-    /// When the last trial began, of the depth that was found; 0 before that.
-    found_at: AtomicU64,
     /// Not 0 when that trial is over, and the search with it.
     over: AtomicU64,
 }
@@ -24,11 +22,6 @@ impl SearchWords {
     /// The depth that is being tried, or was tried last; `None` where nothing is searched.
     pub(crate) fn depth(&self) -> Option<u32> {
         Some(self.depth.load(Acquire)).filter(|&depth| depth > 0).map(|depth| depth as u32)
-    }
-
-    /// When the trial began whose ops are the job's result: what was measured before was for finding the depth.
-    pub(crate) fn found_at(&self) -> Option<Ticks> {
-        Some(self.found_at.load(Acquire)).filter(|&at| at > 0)
     }
 
     /// Whether the search came to its end.
@@ -164,7 +157,7 @@ impl<'a> DepthSearch<'a> {
                 AfterDrain::Try => self.begin_window(Stage::Trying, now),
                 AfterDrain::Confirm => {
                     self.begin_window(Stage::Confirming, now);
-                    self.words.found_at.store(now, Release);
+                    // What was measured before was for finding the depth.
                     self.begins_anew = true;
                 }
             }
@@ -229,7 +222,6 @@ impl<'a> DepthSearch<'a> {
         self.passes_below = 0;
         self.set_depth(u32::midpoint(self.depth, self.passed));
         self.stage = Stage::Draining { then: AfterDrain::Try };
-        self.words.found_at.store(0, Relaxed);
     }
 
     /// The depth passed.

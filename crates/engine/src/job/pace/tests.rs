@@ -32,6 +32,7 @@ fn request<'a>(pace: &'a JobPace, depth: u32, search: &'a SearchWords) -> JobPac
         stream: StreamId { seed: 137, phase: 0, worker: 1 },
         ramp: Nanos(0),
         flow: None,
+        flow_entry: FlowEntry::WithPhase,
         search,
         kinds: None,
     }
@@ -63,6 +64,8 @@ struct Driven {
     started: Vec<Ticks>,
     ended: Option<Ended>,
     now: Ticks,
+    /// When what is measured began anew.
+    began_anew: Option<Ticks>,
 }
 
 /// Runs a pacer over a device on which an op takes what `service_ns` says of the number of ops in flight, itself among
@@ -76,6 +79,10 @@ fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn
         while flights.len() < depth && driven.ended.is_none() {
             match pacer.due(driven.now, &op) {
                 Due::Now { .. } => {
+                    if pacer.begins_anew() {
+                        assert!(flights.is_empty(), "nothing of the search is in flight");
+                        driven.began_anew = Some(driven.now);
+                    }
                     let service = service_ns(flights.len() + 1, driven.started.len());
                     driven.started.push(driven.now);
                     flights.push(Reverse((driven.now + service, service)));
@@ -394,7 +401,7 @@ fn the_largest_depth_that_keeps_the_goal_is_found_tried_once_more_and_ends_the_j
         let driven = drive(&mut pacer, 64, SECOND, |in_flight, _| if in_flight <= best { 500 } else { 1500 });
         assert_eq!(driven.ended, Some(Ended::Done), "best {best}");
         assert_eq!((words.depth(), words.is_over()), (Some(best as u32), true));
-        let found_at = words.found_at().unwrap();
+        let found_at = driven.began_anew.unwrap();
         assert!(driven.now - found_at >= 100_000, "the last trial is a whole window");
         assert_eq!(pacer.failure(), None);
     }
@@ -483,7 +490,11 @@ fn who_comes_late_or_goes_early_holds_nobody_up() {
     let (words, search) = (FlowWords::default(), SearchWords::default());
     let flow = WeightedFlow { flow: 1, weight: 1, sleep: Nanos(0) };
     let pace = JobPace { flow: Some(flow), ..JobPace::default() };
-    let new = || JobPacer::<false>::new(&JobPacerRequest { flow: Some(&words), ..request(&pace, 1, &search) }).unwrap();
+    let new = || {
+        let request =
+            JobPacerRequest { flow: Some(&words), flow_entry: FlowEntry::AtStart, ..request(&pace, 1, &search) };
+        JobPacer::<false>::new(&request).unwrap()
+    };
     let goes = |pacer: &mut JobPacer<'_, false>, now| matches!(pacer.due(now, &op(OpKind::Read, 1)), Due::Now { .. });
     let (mut first, mut second) = (new(), new());
     first.start(0);
@@ -493,6 +504,19 @@ fn who_comes_late_or_goes_early_holds_nobody_up() {
     assert!(goes(&mut second, SECOND) && goes(&mut first, 2 * SECOND), "but not by what it did alone");
     drop(second);
     assert!((0..1000).all(|_| goes(&mut first, 3 * SECOND)), "alone again");
+}
+
+#[test]
+fn who_starts_a_moment_before_the_others_of_its_phase_does_not_run_ahead() {
+    let (words, search) = (FlowWords::default(), SearchWords::default());
+    let pace = |weight| JobPace { flow: Some(WeightedFlow { flow: 1, weight, sleep: Nanos(0) }), ..JobPace::default() };
+    let paces = [pace(1), pace(9)];
+    let new = |pace| JobPacer::<false>::new(&JobPacerRequest { flow: Some(&words), ..request(pace, 1, &search) });
+    let (mut first, _second) = (new(&paces[0]).unwrap(), new(&paces[1]).unwrap());
+    first.start(0);
+    let any = op(OpKind::Read, 1);
+    let begun = (0..100).filter(|now| matches!(first.due(now * SECOND, &any), Due::Now { .. })).count();
+    assert_eq!(begun, 1, "the other has nine parts of ten, and has not begun");
 }
 
 #[test]

@@ -2,6 +2,12 @@
 //!
 //! The engine knows no format. Whoever runs a workload with recordings gives it [`Recordings`], which open them.
 
+mod ops;
+mod plan;
+
+pub(crate) use ops::{ReplayFiles, ReplayOps};
+pub(crate) use plan::RecordedPlan;
+
 use crate::clock::{Clock, Ticks};
 use crate::op::{BlockOp, Operation};
 use crate::pacer::{Due, Pacer};
@@ -70,9 +76,23 @@ pub(crate) struct ReplaySource {
     due_ns: Rc<Cell<u64>>,
 }
 
-/// Starts reading, and gives the source, its pacer at this share of the recorded speed, and where errors of reading go.
-/// Called in the worker itself: what is read belongs to it.
-pub(crate) fn replay(ops: RecordedOps, clock: &Clock, speed_percent: u32) -> (ReplaySource, Recorded, ReadingError) {
+/// A recording that is being read.
+pub(crate) struct Replay {
+    /// Its ops.
+    pub(crate) source: ReplaySource,
+    /// Their times, where they are kept.
+    pub(crate) pacer: Option<Recorded>,
+    /// Where errors of reading go.
+    pub(crate) error: ReadingError,
+}
+
+/// Starts reading; the recorded times are kept at this share of the recorded speed, where one is given. Called in the
+/// worker itself: what is read belongs to it.
+pub(crate) fn replay(
+    ops: impl Iterator<Item = Result<RecordedOp, String>> + Send + 'static,
+    clock: &Clock,
+    speed_percent: Option<u32>,
+) -> Replay {
     let (to_worker, full) = sync_channel(BATCHES);
     let (empty, from_worker) = sync_channel(BATCHES + 1);
     for _ in 0..BATCHES {
@@ -83,16 +103,16 @@ pub(crate) fn replay(ops: RecordedOps, clock: &Clock, speed_percent: u32) -> (Re
     let told = error.clone();
     std::thread::spawn(move || read_ahead(ops, &to_worker, &from_worker, &told));
     let due_ns = Rc::new(Cell::new(0));
-    let pacer = Recorded {
+    let pacer = speed_percent.map(|speed_percent| Recorded {
         ticks_per_ns: clock.fractional_ticks(1.0) * 100.0 / f64::from(speed_percent.max(1)),
         started_at: 0,
         due_ns: Rc::clone(&due_ns),
-    };
-    (ReplaySource { full, empty, batch: Batch::new(), at: 0, writes: 0, due_ns }, pacer, error)
+    });
+    Replay { source: ReplaySource { full, empty, batch: Batch::new(), at: 0, writes: 0, due_ns }, pacer, error }
 }
 
 fn read_ahead(
-    mut ops: RecordedOps,
+    mut ops: impl Iterator<Item = Result<RecordedOp, String>>,
     to_worker: &SyncSender<Batch>,
     from_worker: &Receiver<Batch>,
     error: &ReadingError,
@@ -188,7 +208,7 @@ mod tests {
     #[test]
     fn a_recording_longer_than_what_is_read_ahead_comes_whole_and_in_order() {
         let many = (BATCH_OPS * (BATCHES + 3) + 7) as u64;
-        let (mut source, _, error) = replay(Box::new((0..many).map(|n| Ok(op(n)))), &Clock::best(), 100);
+        let Replay { mut source, error, .. } = replay((0..many).map(|n| Ok(op(n))), &Clock::best(), None);
         for number in 0..many {
             let next = source.next().unwrap();
             assert_eq!((next.offset, u64::from(next.number)), (number * 512, number));
@@ -200,14 +220,14 @@ mod tests {
     /// A recording of exactly one batch ends, and is not taken for one that goes on.
     #[test]
     fn whole_batches_end_too() {
-        let (mut source, ..) = replay(Box::new((0..BATCH_OPS as u64).map(|n| Ok(op(n)))), &Clock::best(), 100);
+        let Replay { mut source, .. } = replay((0..BATCH_OPS as u64).map(|n| Ok(op(n))), &Clock::best(), None);
         assert_eq!(std::iter::from_fn(|| source.next()).count(), BATCH_OPS);
     }
 
     #[test]
     fn what_is_wrong_in_the_midst_ends_the_replay_and_is_told() {
         let ops = [Ok(op(0)), Err("line 7: `x` is no offset".to_owned()), Ok(op(1))];
-        let (mut source, _, error) = replay(Box::new(ops.into_iter()), &Clock::best(), 100);
+        let Replay { mut source, error, .. } = replay(ops.into_iter(), &Clock::best(), None);
         assert!(source.next().is_some());
         assert_eq!(source.next(), None);
         assert_eq!(error.text().as_deref(), Some("line 7: `x` is no offset"));
@@ -217,7 +237,8 @@ mod tests {
     fn ops_are_due_at_their_times_at_the_asked_speed() {
         let clock = Clock::best();
         let due = |speed| {
-            let (mut source, mut pacer, _) = replay(Box::new([op(1_000)].into_iter().map(Ok)), &clock, speed);
+            let Replay { mut source, pacer, .. } = replay([op(1_000)].into_iter().map(Ok), &clock, Some(speed));
+            let mut pacer = pacer.unwrap();
             pacer.start(500);
             let next = source.next().unwrap();
             match pacer.due(500, &next) {

@@ -19,7 +19,7 @@ const WARM_UP: u32 = 6;
 
 /// Tausworthe's generator of 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Taus88 {
+pub(in crate::job) struct Taus88 {
     words: [u32; 3],
 }
 
@@ -65,7 +65,7 @@ impl Taus88 {
 
 /// Tausworthe's generator of 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Taus258 {
+pub(in crate::job) struct Taus258 {
     words: [u64; 5],
 }
 
@@ -100,20 +100,20 @@ impl Taus258 {
 
 /// One of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Taus {
+pub(in crate::job) enum Taus {
     Narrow(Taus88),
     Wide(Taus258),
 }
 
 /// How many bits a generator has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Width {
+pub(in crate::job) enum Width {
     Narrow,
     Wide,
 }
 
 impl Taus {
-    pub(super) fn new(seed: u64, width: Width) -> Taus {
+    pub(in crate::job) fn new(seed: u64, width: Width) -> Taus {
         match width {
             Width::Narrow => Taus::Narrow(Taus88::new(seed)),
             Width::Wide => Taus::Wide(Taus258::new(seed)),
@@ -121,7 +121,7 @@ impl Taus {
     }
 
     #[inline]
-    pub(super) fn next(&mut self) -> u64 {
+    pub(in crate::job) fn next(&mut self) -> u64 {
         match self {
             Taus::Narrow(taus) => u64::from(taus.next()),
             Taus::Wide(taus) => taus.next(),
@@ -149,9 +149,11 @@ impl Taus {
 
 /// The seeds of one worker's draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Seeds {
+pub(in crate::job) struct Seeds {
     /// Sizes of reads, writes and trims.
     pub(super) sizes: [u64; 3],
+    /// Content of blocks that are verified.
+    pub(in crate::job) stamps: u64,
     /// Read or write.
     pub(super) mix: u64,
     /// Which file.
@@ -167,7 +169,7 @@ pub(super) struct Seeds {
 }
 
 impl Seeds {
-    pub(super) fn new(seed: u64, worker: u32, seeding: Seeding) -> Seeds {
+    pub(in crate::job) fn new(seed: u64, worker: u32, seeding: Seeding) -> Seeds {
         let worker = u64::from(worker);
         let fixed = FIXED_SEED.wrapping_mul(worker);
         let of = |index: u64| match seeding {
@@ -179,6 +181,7 @@ impl Seeds {
         };
         Seeds {
             sizes: [of(0), of(1), of(2)],
+            stamps: of(3),
             mix: of(4),
             file: of(5),
             offset: if seeding == Seeding::All { of(6) } else { fixed },

@@ -92,7 +92,10 @@ impl General {
             Some(verifying) if verifying.read_back && script.mix.has(Kind::Write) => {
                 let on_the_way = (verifying.backlog.is_some() && !verifying.only) || script.amid.is_some();
                 let in_order = script.covers() == PlannedCover::Map && !script.may_repeat();
-                if (draws_again || dry) && (verifying.redraw || (in_order && !on_the_way)) {
+                // Curves and registers go on from where they are, and cannot be gone back to.
+                let returns = script.covers() != PlannedCover::Register && !script.is_curved();
+                let again = (verifying.redraw && returns) || (in_order && !on_the_way);
+                if (draws_again || dry) && again {
                     Remembers::Draws(Box::new(machine.mark()))
                 } else {
                     Remembers::Pieces(History::new(if in_order { Keeping::InOrder } else { Keeping::Sorted }))
@@ -124,8 +127,7 @@ impl General {
     fn is_enough(&self) -> bool {
         let limits = &self.script.limits;
         let done = self.machine.counts.bytes;
-        let [read, write, trim] =
-            std::array::from_fn(|kind: usize| done[kind].saturating_sub(self.before.bytes[kind]));
+        let [read, write, trim] = std::array::from_fn(|kind: usize| done[kind].saturating_sub(self.before.bytes[kind]));
         let moved = match self.script.mix {
             Mix::ReadWrite(_) => read + write,
             Mix::Only(Kind::Read) => read,
@@ -152,7 +154,8 @@ impl General {
         let counts = &self.machine.counts;
         limits.bytes().is_some_and(|bytes| {
             !self.is_enough_ops()
-                && bytes.saturating_sub(counts.all_bytes.saturating_sub(self.before.all_bytes)) >= self.script.largest().max(1)
+                && bytes.saturating_sub(counts.all_bytes.saturating_sub(self.before.all_bytes))
+                    >= self.script.largest().max(1)
                 && (limits.io_bytes.is_some() || !self.machine.all_done())
         })
     }
@@ -210,7 +213,7 @@ impl General {
             return Step::End;
         }
         let by_bytes = !self.script.limits.until_time || self.script.verifying.is_some();
-        if self.script.handing == Handing::Queued && !dry && by_bytes && self.handed_bytes >= self.loop_bytes() {
+        if self.script.handing == Handing::Queued && by_bytes && self.handed_bytes >= self.loop_bytes() {
             return Step::End;
         }
         if let Some(op) = self.on_the_way(dry) {

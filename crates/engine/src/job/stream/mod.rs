@@ -60,6 +60,7 @@ mod plan;
 mod script;
 mod sizes;
 
+pub(in crate::job) use draws::{Seeds, Taus, Width};
 pub use plan::{Handing, JobPlan, JobPlanError, JobPlanRequest};
 
 use super::pace::KindsDue;

@@ -234,6 +234,11 @@ impl Script {
         matches!(self.way, Way::Random(_))
     }
 
+    /// Whether offsets follow a curve.
+    pub(super) fn is_curved(&self) -> bool {
+        matches!(&self.way, Way::Random(Random { law: PlannedLaw::Curved { .. }, .. }))
+    }
+
     pub(super) fn covers(&self) -> PlannedCover {
         match &self.way {
             Way::Random(random) => random.cover,

@@ -1,6 +1,8 @@
 //! fio's own example jobs, where its source is at hand: `FIO_SOURCE` names the folder.
 
-use crate::fio::lower::{Entropy, Found, Lowered, Places, lower};
+use crate::fio::lower::{
+    AskedRecording, Entropy, Found, Lowered, Places, RecordedFile, RecordedFiles, RecordedName, lower,
+};
 use crate::fio::{self, Files, Machine, MissingFile};
 use plumb_workload::native;
 use std::collections::BTreeMap;
@@ -37,6 +39,16 @@ impl Places for Everything {
 
     fn files_below(&mut self, directory: &str) -> Vec<String> {
         vec![format!("{directory}/a"), format!("{directory}/b")]
+    }
+
+    fn recording(&mut self, _asked: &AskedRecording) -> Result<RecordedFiles, String> {
+        let name = RecordedName::Path("recorded".to_owned());
+        let file = RecordedFile { name, end_bytes: 1 << 20, reads: 1, writes: 1, trims: 0 };
+        Ok(RecordedFiles { files: vec![file], largest_bytes: 65_536, waits: 0 })
+    }
+
+    fn device_node(&mut self, major: u32, minor: u32) -> Option<String> {
+        Some(format!("/dev/block/{major}:{minor}"))
     }
 
     fn cpus_of_node(&mut self, node: u32) -> Option<Vec<u32>> {

@@ -1,10 +1,8 @@
 //! A [`Report`] of what Plumb measured: every number of a job is of the workers that did it.
 //!
-//! What fio calls total latency (`lat`) is the time of an op from its start to its completion, and `slat`, where it was
-//! timed, what handing it over took. `clat` is the same distribution as `lat`: the engine keeps no distribution of the
-//! time between handing an op over and its completion, and the difference of two distributions is not one of
-//! differences. So `clat` contains `slat` here. Where an op completes inside the call that submits it, fio's own `clat` is
-//! its `lat` as well, and `slat` is absent.
+//! What fio calls total latency (`lat`) is the time of an op from its start to its completion. Where handing over was
+//! timed, its parts are `slat`, what handing it over took, and `clat`, the time from then on. Where an op completes inside
+//! the call that submits it, `clat` is `lat`, as in fio, and `slat` is absent.
 
 mod disks;
 mod part;
@@ -199,7 +197,7 @@ fn job_of(source: JobSource, heading: &Heading, measurement: &Measurement) -> Re
     let read = part.direction(&[OpKind::Read]);
     let write = part.direction(&[OpKind::Write]);
     let trim = part.direction(&[OpKind::Trim]);
-    let shapes = [&read, &write, &trim].map(|one| one.lat.value().or(one.clat.value()).cloned());
+    let shapes = [&read, &write, &trim].map(|one| one.clat.value().cloned());
     let ios = read.ios + write.ios + trim.ios;
     let split = Split { read, write, trim };
     let mixed = || Box::new(part.direction(&[OpKind::Read, OpKind::Write, OpKind::Trim]));
@@ -218,15 +216,15 @@ fn job_of(source: JobSource, heading: &Heading, measurement: &Measurement) -> Re
     job.cpu = part.cpu();
     job.depths = queue::depths(&part.workers);
     errors(&mut job, &part.workers);
-    if let Some(state) = &mut job.steady {
-        let seconds = series::seconds(&part.workers);
-        let kept = usize::try_from(state.duration_s).unwrap_or(usize::MAX);
-        let seconds = &seconds[seconds.len().saturating_sub(kept)..];
-        state.bytes_per_second = seconds.iter().map(|one| one.per_second(one.bytes()).round() as u64).collect();
-        state.iops = seconds.iter().map(|one| one.per_second(one.count()).round() as u64).collect();
-        let phase = &measurement.phases[first.phase];
-        state.attained = phase.steady.unwrap_or(false);
-        state.look();
+    if let Some(state) = &mut job.steady
+        && let Some(outcome) = part.workers.iter().find_map(|one| one.steady.as_ref())
+    {
+        state.take(outcome);
+    }
+    if let Some(target) = &mut job.latency_target
+        && let Some(search) = part.workers.iter().find_map(|one| one.depth_search)
+    {
+        target.depth = search.depth;
     }
     Ok(job)
 }
@@ -241,11 +239,20 @@ const EIO: i32 = 5;
 /// How a worker that a signal stopped says so.
 const INTERRUPTED: &str = "interrupted";
 
+/// What the system calls an error, without its number.
+fn name_of(errno: i32) -> String {
+    let name = std::io::Error::from_raw_os_error(errno).to_string();
+    name.split(" (os error").next().unwrap_or_default().to_owned()
+}
+
 fn errors(job: &mut Job, workers: &[&WorkerMeasurement]) {
     let first = workers.iter().find_map(|one| one.faults.first());
     let code = first.map_or(EIO, |fault| fault.errno.unwrap_or(EILSEQ));
-    let told =
-        first.map(|fault| format!("file:{}, func={}, error={}", fault.path.display(), fault.op.name(), fault.message));
+    let told = first.map(|fault| {
+        // What keeps a file from being opened may be a long story; the number has a short name.
+        let error = fault.errno.filter(|_| fault.op == OpKind::Open).map_or_else(|| fault.message.clone(), name_of);
+        format!("file:{}, func={}, error={error}", fault.path.display(), fault.op.name())
+    });
     let count: u64 = workers.iter().map(|one| one.fault_count).sum();
     let ended = workers.iter().filter_map(|one| one.ended_by.as_ref()).find(|reason| *reason != INTERRUPTED);
     if let Some(continued) = &mut job.continued {

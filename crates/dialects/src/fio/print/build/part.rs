@@ -36,7 +36,13 @@ impl Part<'_> {
         }
         let lat = merged(ops.iter().map(|op| &op.service));
         let slat = merged(ops.iter().filter_map(|op| op.submission.as_ref()));
-        let longest_ns = self.workers.iter().map(|one| one.wall_ns).max().unwrap_or(0);
+        // What completes in the call that hands it over has no parts: its completion takes as long as all of it.
+        let clat = merged(ops.iter().map(|op| op.completion.as_ref().unwrap_or(&op.service)));
+        let spent_ns = |one: &WorkerMeasurement| {
+            let each = kinds.iter().map(|kind| one.spent_ns.get(kind).copied().unwrap_or(one.wall_ns));
+            each.max().unwrap_or(one.wall_ns)
+        };
+        let longest_ns = self.workers.iter().map(|one| spent_ns(one)).max().unwrap_or(0);
         let latencies = self.latencies;
         let kept = |kept: Kept, histogram: &Histogram| match (kept, histogram.is_empty()) {
             // An op that completes in the call that submits it has no submission of its own; fio keeps none either.
@@ -55,7 +61,7 @@ impl Part<'_> {
             // A job that did something took time, be it less than fio can tell.
             runtime_ms: whole_ms(longest_ns).max(1),
             slat: kept(latencies.slat, &slat),
-            clat: kept(latencies.clat, &lat),
+            clat: kept(latencies.clat, &clat),
             lat: kept(latencies.lat, &lat),
             bandwidth: series::samples(&series, kinds, |moved| moved.bytes as f64 / 1024.0),
             iops: series::samples(&series, kinds, |moved| moved.count as f64),

@@ -6,8 +6,6 @@ use plumb_result::measurement::Moved;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 
-const SECOND_NS: u64 = 1_000_000_000;
-
 /// What several workers did in one piece of time.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub(super) struct Piece {
@@ -19,14 +17,6 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    pub(super) fn bytes(&self) -> f64 {
-        self.ops.values().map(|one| one.bytes as f64).sum()
-    }
-
-    pub(super) fn count(&self) -> f64 {
-        self.ops.values().map(|one| one.count as f64).sum()
-    }
-
     pub(super) fn per_second(&self, amount: f64) -> f64 {
         amount * 1e9 / self.length_ns.max(1) as f64
     }
@@ -55,22 +45,6 @@ pub(super) fn sum(workers: &[&WorkerMeasurement]) -> Vec<Piece> {
         piece.add(&sample.ops);
     }
     pieces.into_values().collect()
-}
-
-/// The same in whole seconds.
-pub(super) fn seconds(workers: &[&WorkerMeasurement]) -> Vec<Piece> {
-    let mut seconds = Vec::new();
-    let mut open = Piece::default();
-    for piece in sum(workers) {
-        open.length_ns += piece.length_ns;
-        open.parts += piece.parts;
-        open.add(&piece.ops);
-        // A piece may be a little shorter than was asked for.
-        if open.length_ns >= SECOND_NS - SECOND_NS / 50 {
-            seconds.push(std::mem::take(&mut open));
-        }
-    }
-    seconds
 }
 
 /// The rates of these kinds of op, pieces without an op among them. Those of several workers are counted as often as

@@ -5,7 +5,8 @@ use crate::fio::print::*;
 use plumb_result::measurement::{Moved, Sample};
 use plumb_result::observe::{Counters, DeviceCounters, LayerKind, PhaseObservations, TargetFacts};
 use plumb_result::{
-    Fault, Histogram, Measurement, Observations, OpMeasurement, PhaseMeasurement, Seen, WorkerMeasurement,
+    DepthSearched, Fault, Histogram, Measurement, Observations, OpMeasurement, PhaseMeasurement, Seen, SteadyOutcome,
+    SteadySample, WorkerMeasurement,
 };
 use plumb_workload::OpKind;
 
@@ -133,10 +134,16 @@ fn submission_is_told_apart_where_it_was_timed() {
     let mut phase = readers();
     let mut submission = Histogram::new();
     submission.record_n(2_000, 600);
-    phase.workers[0].ops.get_mut(&OpKind::Read).unwrap().submission = Some(submission);
+    let mut completion = Histogram::new();
+    completion.record_n(98_000, 600);
+    let read = phase.workers[0].ops.get_mut(&OpKind::Read).unwrap();
+    (read.submission, read.completion) = (Some(submission), Some(completion));
     let mut asked = source(&["a"]);
     let slat = |job: &Job| split(job).read.slat.value().map(|one| one.mean_ns);
-    assert_eq!(slat(&built(asked.clone(), phase.clone())), Some(2_000.0));
+    let job = built(asked.clone(), phase.clone());
+    assert_eq!(slat(&job), Some(2_000.0));
+    let [clat, lat] = [&split(&job).read.clat, &split(&job).read.lat].map(|one| one.value().unwrap().mean_ns);
+    assert_eq!((clat, lat), (98_000.0, 100_000.0), "the parts add up");
     asked.latencies.slat = Kept::No;
     assert_eq!(slat(&built(asked, phase)), None);
 }
@@ -227,7 +234,7 @@ fn directions_are_mixed_where_that_is_asked_for() {
 }
 
 #[test]
-fn steadiness_is_looked_at_by_the_second() {
+fn steadiness_and_the_depth_are_what_the_engine_found() {
     let mut asked = source(&["a", "b"]);
     asked.job.steady = Some(SteadyState {
         of: SteadyOf::Iops,
@@ -243,9 +250,23 @@ fn steadiness_is_looked_at_by_the_second() {
         iops: Vec::new(),
         latency_ns: Vec::new(),
     });
-    let job = built(asked, PhaseMeasurement { steady: Some(true), ..readers() });
+    asked.job.latency_target = Some(LatencyTarget { depth: 32, target_ns: 9_000, window_us: 5, percentile: 99.0 });
+    let mut phase = readers();
+    let sample = |ops_per_second| SteadySample { ops_per_second, bytes_per_second: 5e5, latency_ns: 70.4 };
+    phase.workers[1].steady = Some(SteadyOutcome {
+        attained: true,
+        criterion: Some(-1.5),
+        max_deviation: Some(20.0),
+        slope: Some(-15.0),
+        samples: vec![sample(1_010.0), sample(990.0)],
+    });
+    phase.workers[1].depth_search = Some(DepthSearched { depth: 7, found: true });
+    let job = built(asked, phase);
+    assert_eq!(job.latency_target.unwrap().depth, 7);
     let state = job.steady.unwrap();
-    assert_eq!((state.iops, state.attained), (vec![1000], true), "two pieces of half a second of two jobs");
+    assert_eq!((&state.iops, state.attained, state.criterion), (&vec![1_010, 990], true, -1.5));
+    assert_eq!((state.max_deviation, state.slope), (20.0, -15.0), "not in percent, as the criterion is");
+    assert_eq!((state.bytes_per_second, state.latency_ns), (vec![500_000; 2], vec![70; 2]));
 }
 
 #[test]

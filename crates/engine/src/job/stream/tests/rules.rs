@@ -5,7 +5,7 @@ use super::*;
 use crate::op::Role;
 use crate::source::blocks::BlockVisitor;
 use plumb_workload::OpKind;
-use plumb_workload::job::{Curve, FileChoice, Syncs, TrimAmid, Zone};
+use plumb_workload::job::{Curve, FileChoice, Syncs, TrimAmid, VerifyRules, Zone};
 use proptest::prelude::*;
 
 /// Takes so many ops of a source, whichever it is.
@@ -144,7 +144,7 @@ proptest! {
     #[test]
     fn limits_begin_anew(stream in simple(), handing in handing(), at in 1..400usize, waits in any::<bool>()) {
         let file = stream.ranges[0].start.0 + stream.ranges[0].length.0;
-        let (size, is_trim) = (stream.sizes.read.largest().0, stream.trims);
+        let (size, is_trim) = (stream.sizes.read.max().0, stream.trims);
         let bytes = stream.io_bytes;
         let plan = plan(&job(stream.clone()), &[file], handing).expect("a plan");
         let whole = with_job_source(&plan, None, Take(3000));
@@ -372,4 +372,29 @@ fn a_plan_tells_what_it_needs() {
     let filling = Stream { fill_device: true, ..mixed };
     let filling = plan(&job(filling), &[MIB, MIB], Handing::Inline).expect("a plan");
     assert!(filling.ends_at_no_space() && filling.pass_bytes() == u64::MAX);
+}
+
+#[test]
+fn what_is_drawn_again_was_written_whatever_it_was_drawn_by() {
+    let curves = [Curve::Zipf { theta: 1.2 }, Curve::Pareto { h: 0.3 }, Curve::Normal { deviation: 20.0 }];
+    let curved = curves.map(|curve| Stream {
+        law: Law::Curved { curve, center: None },
+        coverage: Coverage::Again,
+        ..stream(Does::Write, random())
+    });
+    let register = Stream { coverage: Coverage::OnceByRegister, ..stream(Does::Write, random()) };
+    for stream in curved.into_iter().chain([register]) {
+        for loops in [1, 2] {
+            let mut verified = job(Stream { loops, reseed_each_loop: false, ..stream.clone() });
+            verified.verify = Some(VerifyRules { redraw: true, ..fio::verify() });
+            let plan = plan(&verified, &[MIB], Handing::Inline).expect("a plan");
+            let mut written = std::collections::HashSet::new();
+            for op in ops(&plan, 10_000) {
+                match op.role {
+                    Role::Load => drop(written.insert(op.offset)),
+                    _ => assert!(written.contains(&op.offset), "{} was never written ({:?})", op.offset, stream.law),
+                }
+            }
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! What fio's words ask of this machine: its size, its files.
 
-use plumb_dialects::fio::lower::{Found, Places};
+use super::recorded;
+use plumb_dialects::fio::lower::{AskedRecording, Found, Places, RecordedFiles};
 use plumb_dialects::fio::{self, Files, Machine, MissingFile};
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -84,6 +85,14 @@ impl Places for Disk {
         let mut files = Vec::new();
         below(Path::new(directory), &mut files);
         files
+    }
+
+    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, String> {
+        recorded::files(asked)
+    }
+
+    fn device_node(&mut self, major: u32, minor: u32) -> Option<String> {
+        recorded::device_node(major, minor)
     }
 
     fn cpus_of_node(&mut self, node: u32) -> Option<Vec<u32>> {

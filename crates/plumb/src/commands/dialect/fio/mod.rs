@@ -5,6 +5,7 @@ mod layout;
 mod logs;
 mod output;
 mod progress;
+mod recorded;
 mod report;
 mod run;
 mod translate;

@@ -11,7 +11,7 @@ use plumb_dialects::fio::lower::{Lowered, LoweredJob};
 use plumb_dialects::fio::print::{Eta, LogDirection, LogPriority, LogSample, LogValue, Remaining, eta_line, log_line};
 use plumb_dialects::fio::value::direction::{Ops, Order};
 use plumb_engine::signals::StopFlag;
-use plumb_engine::{LoggedOp, PhaseNow, WorkerNow, WorkerState};
+use plumb_engine::{JobFilesError, LoggedOp, PhaseNow, WorkerNow, WorkerState};
 use plumb_result::measurement::Moved;
 use plumb_result::{Measurement, PhaseMeasurement};
 use plumb_study::Progress;
@@ -109,6 +109,8 @@ pub struct Watching<'a> {
     width: usize,
     last_shown: Total,
     aggregate: Option<Aggregate>,
+    /// Why jobs have no files, as far as it was said.
+    told: Vec<String>,
     /// The phases that are over.
     done: Measurement,
     /// Tells results.
@@ -149,6 +151,7 @@ impl<'a> Watching<'a> {
             width: 0,
             last_shown: Total::nothing(),
             aggregate: invocation.bandwidth_log.as_deref().map(Aggregate::new).transpose()?,
+            told: Vec::new(),
             done: Measurement::default(),
             reporter,
             logs: Logs::new(fio, lowered),
@@ -312,6 +315,16 @@ impl Aggregate {
 }
 
 impl Progress for Watching<'_> {
+    fn job_failed(&mut self, why: &JobFilesError) {
+        // Jobs that share a file share the reason.
+        let why = why.to_string();
+        if !self.told.contains(&why) {
+            self.clear();
+            complain(&why);
+            self.told.push(why);
+        }
+    }
+
     fn clock_starts(&mut self, _phase: &str) {
         self.reporter.phase_starts_unix_ms.push(unix_ms());
         self.last_shown = Total::nothing();

@@ -3,6 +3,7 @@
 use super::disk::Disk;
 use super::output::Output;
 use super::progress::{Watching, unix_ms};
+use super::recorded;
 use super::report::Reporter;
 use super::{complain, layout, warning};
 use crate::args::Common;
@@ -10,8 +11,9 @@ use crate::commands::run::command_line;
 use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_dialects::fio::Fio;
-use plumb_dialects::fio::lower::{Entropy, lower};
+use plumb_dialects::fio::lower::{Entropy, lower, merges};
 use plumb_dialects::fio::print::{self, Job, opening_of};
+use plumb_engine::Unopened;
 use plumb_engine::guard::Permissions;
 use plumb_engine::signals::StopSignal;
 use plumb_engine::sim::SimRun;
@@ -27,6 +29,22 @@ const STOPPED_BY_SIGNAL: u8 = 128;
 
 /// Runs the jobs.
 pub fn run(fio: &Fio, disk: &mut Disk, common: &Common) -> Result<End, Stopped> {
+    let merges = match merges(fio) {
+        Ok(merges) => merges,
+        Err(errors) => {
+            errors.0.iter().for_each(complain);
+            return Ok(End::DialectFailed);
+        }
+    };
+    for merge in &merges {
+        if let Err(error) = recorded::write(merge) {
+            complain(format!("merge_blktrace_file={}: {error}", merge.path));
+            return Ok(End::DialectFailed);
+        }
+    }
+    if fio.invocation.merge_blktrace_only {
+        return Ok(End::Done);
+    }
     // `randrepeat=0` wants numbers that nobody can tell.
     let entropy = Entropy(RandomState::new().hash_one(unix_ms()));
     let lowered = match lower(fio, disk, entropy) {
@@ -64,6 +82,7 @@ pub fn run(fio: &Fio, disk: &mut Disk, common: &Common) -> Result<End, Stopped> 
     if let Some(allow) = &fio.invocation.allow {
         bench.permissions.extend(Permissions::parse(allow));
     }
+    bench.unopened = Unopened::FailsItsJobs;
     let stop = bench.stop;
     let command = command_line();
     let request = RunRequest {

@@ -1,0 +1,237 @@
+//! Recordings that jobs repeat: which, on which files, and what is merged beforehand.
+
+use super::clone::Copy;
+use super::error::{LowerError, LowerErrors, Wrong};
+use super::places::{AskedRecording, Found, Places, RecordedFiles, RecordedName, RecordingPart};
+use super::sizes::Layout;
+use crate::fio::Fio;
+use crate::fio::job::FioJob;
+use crate::fio::value::Compat;
+use plumb_workload::Bytes;
+use plumb_workload::job::{ByKind, Names, Recording, SkipOps, Waits};
+use std::path::{Path, PathBuf};
+
+/// A recording that is written before the jobs begin (`merge_blktrace_file`).
+#[derive(Debug, Clone, PartialEq)]
+pub struct Merge {
+    /// Where to.
+    pub path: String,
+    /// From what.
+    pub from: AskedRecording,
+}
+
+/// What a copy of a job repeats.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Recorded {
+    /// What the engine reads.
+    path: String,
+    waits: Waits,
+    files: RecordedFiles,
+}
+
+/// All recordings that are merged before the jobs begin.
+///
+/// # Errors
+/// Options that do not fit one another.
+pub fn merges(fio: &Fio) -> Result<Vec<Merge>, LowerErrors> {
+    let mut merges: Vec<Merge> = Vec::new();
+    for job in &fio.jobs {
+        let Some(path) = &job.replay.merge_file else { continue };
+        let merge =
+            asked(job, 0, fio.invocation.compat).map(|from| Merge { path: path.clone(), from }).map_err(|wrong| {
+                LowerErrors(vec![LowerError { name: job.name.clone(), place: job.place.clone(), wrong }])
+            })?;
+        if !merges.contains(&merge) {
+            merges.push(merge);
+        }
+    }
+    Ok(merges)
+}
+
+/// What `read_iolog` asks for: the file of this copy, or all of them where they are merged.
+fn asked(job: &FioJob, copy: u32, compat: Compat) -> Result<AskedRecording, Wrong> {
+    let replay = &job.replay;
+    let waits = if compat == Compat::Strict { Waits::Fio } else { Waits::Manual };
+    let paths = replay.read_iolog.as_deref().map(listed).unwrap_or_default();
+    let Some(first) = paths.first() else {
+        let why = "it says what is repeated or merged";
+        return Err(Wrong::Needs { option: "merge_blktrace_file", needs: "read_iolog", why });
+    };
+    if replay.merge_file.is_none() {
+        let path = paths.get(copy as usize % paths.len()).unwrap_or(first).clone();
+        return Ok(AskedRecording { parts: vec![RecordingPart { path, percent: 100.0, times: 1 }], waits });
+    }
+    for (option, given) in
+        [("merge_blktrace_scalars", replay.merge_scalars.len()), ("merge_blktrace_iters", replay.merge_iters.len())]
+    {
+        if given > 0 && given != paths.len() {
+            let why =
+                format!("it has {given} numbers for {} recordings; give one for each of `read_iolog`", paths.len());
+            return Err(Wrong::Unsupported { option: option.to_owned(), why });
+        }
+    }
+    let mut parts = Vec::with_capacity(paths.len());
+    for (number, path) in paths.into_iter().enumerate() {
+        let percent = replay.merge_scalars.get(number).copied().unwrap_or(100.0);
+        let times = replay.merge_iters.get(number).copied().unwrap_or(1.0);
+        if !(times >= 1.0 && times.fract() == 0.0 && times <= f64::from(u32::MAX)) {
+            let why = format!("{times} times is no number of repetitions; use a whole number from 1");
+            return Err(Wrong::Unsupported { option: "merge_blktrace_iters".to_owned(), why });
+        }
+        parts.push(RecordingPart { path, percent, times: times as u32 });
+    }
+    Ok(AskedRecording { parts, waits })
+}
+
+/// The names of a list with colons, where `\:` is a colon of a name.
+fn listed(text: &str) -> Vec<String> {
+    let mut names = vec![String::new()];
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        let letter = match letter {
+            '\\' if letters.peek() == Some(&':') => {
+                letters.next();
+                ':'
+            }
+            ':' => {
+                names.push(String::new());
+                continue;
+            }
+            letter => letter,
+        };
+        if let Some(name) = names.last_mut() {
+            name.push(letter);
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+/// Looks at the recording of a copy; nothing where it repeats none.
+pub(super) fn recorded(
+    job: &FioJob,
+    copy: u32,
+    compat: Compat,
+    places: &mut dyn Places,
+) -> Result<Option<Recorded>, Wrong> {
+    if job.replay.read_iolog.is_none() && job.replay.merge_file.is_none() {
+        return Ok(None);
+    }
+    let asked = asked(job, copy, compat)?;
+    if let Some(part) = asked.parts.iter().find(|part| part.path == "-") {
+        let why = format!("`{}` can be read once, and a recording is read twice; name a file", part.path);
+        return Err(Wrong::Unsupported { option: "read_iolog".to_owned(), why });
+    }
+    let files = places.recording(&asked).map_err(|why| Wrong::Unsupported { option: "read_iolog".to_owned(), why })?;
+    let path = match (&job.replay.merge_file, asked.parts.first()) {
+        (Some(path), _) => path.clone(),
+        (None, Some(part)) => part.path.clone(),
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(Recorded { path, waits: asked.waits, files }))
+}
+
+/// The files of a replay: those of the recording, or the one to which all ops go.
+pub(super) fn names(job: &FioJob, recorded: &Recorded, places: &mut dyn Places) -> Result<Names, Wrong> {
+    let directory = job.files.directories.first();
+    let placed = |name: &str| match directory {
+        // A recording made in a directory has names that are whole already.
+        Some(directory) if !name.starts_with('/') => Path::new(directory).join(name),
+        _ => PathBuf::from(name),
+    };
+    if let Some(to) = &job.replay.redirect {
+        return Ok(Names::Said(vec![placed(to)]));
+    }
+    let mut names = Vec::with_capacity(recorded.files.files.len());
+    for file in &recorded.files.files {
+        names.push(match &file.name {
+            RecordedName::Path(path) => placed(path),
+            RecordedName::Device { major, minor } => match places.device_node(*major, *minor) {
+                Some(path) => PathBuf::from(path),
+                None => {
+                    let why = format!(
+                        "{} is of the device {major}:{minor}, which this machine has not; send it to another one with \
+                         `replay_redirect`",
+                        recorded.path
+                    );
+                    return Err(Wrong::Unsupported { option: "read_iolog".to_owned(), why });
+                }
+            },
+        });
+    }
+    Ok(Names::Said(names))
+}
+
+/// How long the files have to be.
+pub(super) fn layout(copy: &Copy<'_>, places: &mut dyn Places) -> Layout {
+    let Some(recorded) = &copy.recorded else { return Layout::default() };
+    let scale = u64::from(copy.job.replay.scale.max(1));
+    let end = |end_bytes: u64| match scale {
+        1 => end_bytes,
+        // Offsets are divided, and lengths are not.
+        _ => end_bytes.min((end_bytes / scale).saturating_add(recorded.files.largest_bytes)),
+    };
+    let mut ends: Vec<u64> = recorded.files.files.iter().map(|file| end(file.end_bytes)).collect();
+    if copy.job.replay.redirect.is_some() {
+        ends = vec![ends.into_iter().max().unwrap_or(0)];
+    }
+    let mut layout = Layout::default();
+    for (number, end) in ends.into_iter().enumerate() {
+        let path = copy.names.path(number).unwrap_or_default();
+        let found = places.look(&path.to_string_lossy());
+        let is_laid_out = matches!(found, Found::Absent | Found::Regular { .. });
+        layout.lengths.push(Bytes(if is_laid_out { end } else { 0 }));
+        layout.fresh += usize::from(match found {
+            Found::Absent => true,
+            Found::Regular { bytes } => bytes < end,
+            _ => false,
+        });
+    }
+    if layout.lengths.iter().all(|length| length.0 == 0) {
+        layout.lengths.clear();
+    }
+    layout
+}
+
+/// Kinds of op that a replay has.
+pub(super) fn moves(job: &FioJob, recorded: &Recorded) -> ByKind<bool> {
+    let has = |count: fn(&super::places::RecordedFile) -> u64| recorded.files.files.iter().any(|file| count(file) > 0);
+    let skips = |kind: &str| job.replay.skip.contains(&kind);
+    ByKind {
+        read: has(|file| file.reads) && !skips("read"),
+        write: has(|file| file.writes) && !skips("write"),
+        trim: has(|file| file.trims) && !skips("trim"),
+    }
+}
+
+/// The ops of a replay.
+pub(super) fn recording(copy: &mut Copy<'_>, recorded: &Recorded) -> Recording {
+    let replay = &copy.job.replay;
+    let skips = |kind: &str| replay.skip.contains(&kind);
+    let stop = &copy.job.stop;
+    let recording = Recording {
+        speed_percent: (!replay.no_stall).then_some(replay.time_scale_percent.max(1)),
+        scale: replay.scale.max(1),
+        align: replay.align.map(|align| Bytes(align.into())),
+        one_file: replay.redirect.is_some(),
+        skip: SkipOps { read: skips("read"), write: skips("write"), trim: skips("trim"), sync: skips("sync") },
+        moves: moves(copy.job, recorded),
+        waits: recorded.waits,
+        loops: u64::from(copy.job.identity.loops.max(1)),
+        repeat_until_time: stop.time_based && stop.runtime.is_some(),
+        io_bytes: match copy.job.direction.io_size {
+            Some(crate::fio::value::Region::Bytes(bytes)) if bytes > 0 => Some(Bytes(bytes)),
+            _ => None,
+        },
+        max_ops: copy.job.direction.number_ios,
+        ..Recording::new(PathBuf::from(&recorded.path), Bytes(recorded.files.largest_bytes.max(1)))
+    };
+    if recorded.files.waits > 0 && recorded.waits == Waits::Manual && !replay.no_stall {
+        copy.warnings.push(format!(
+            "{}: its waits are taken for microseconds after the wait before, as fio's manual says; fio itself takes them \
+             for milliseconds since its start (--compat=strict)",
+            recorded.path
+        ));
+    }
+    recording
+}

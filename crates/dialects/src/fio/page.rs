@@ -1,0 +1,162 @@
+//! `docs/dialects/fio-options.md`: the tables of options and engines, for people.
+
+use super::commandline::{Fate, PROGRAM_OPTIONS, Takes};
+use super::engines::ENGINES;
+use super::options::kind::{Bounds, Kind};
+use super::options::{OptionSpec, SHELVES, Support};
+use std::fmt::Write;
+
+const HEAD: &str = "\
+# fio's options and engines in Plumb
+
+<!-- Generated from crates/dialects; `PLUMB_BLESS=1 cargo test -p plumb-dialects page` writes it anew. -->
+
+Every option that fio 3.42 knows, and what `plumb as fio` does with it; `plumb as fio --cmdhelp=NAME` says the same of one.
+How it differs from fio is told in [fio.md](fio.md).
+
+- **works**: it does what the sentence says.
+- *does nothing*: it may be said and changes nothing, for the reason beside it.
+- **not yet**, **never**: a job that says it is refused by name, for the reason beside it. An option of an engine that is not
+  run is kept by `--translate`.
+
+A time takes `us`, `ms`, `s`, `m`, `h`, `d`; a size takes `k`, `m`, `g`, `t`, `p`. A second name is in brackets.
+";
+
+/// The page.
+fn page() -> String {
+    let mut page = String::from(HEAD);
+    counts(&mut page);
+    program(&mut page);
+    engines(&mut page);
+    for shelf in SHELVES {
+        let _ = write!(
+            page,
+            "\n## {}\n\n{}\n\n| option | takes | default | | what it does |\n|---|---|---|---|---|\n",
+            shelf.category.title(),
+            shelf.category.about()
+        );
+        for option in shelf.options {
+            row(&mut page, option);
+        }
+    }
+    page
+}
+
+fn counts(page: &mut String) {
+    let mut all = [0_usize; 4];
+    for option in SHELVES.iter().flat_map(|shelf| shelf.options) {
+        all[match option.support {
+            Support::Works => 0,
+            Support::Ignored(_) => 1,
+            Support::NotYet(_) => 2,
+            Support::Never(_) => 3,
+        }] += 1;
+    }
+    let [works, nothing, not_yet, never] = all;
+    let _ = writeln!(
+        page,
+        "\nOf {} options, {works} work, {nothing} do nothing, {not_yet} are not done yet, and {never} will not be.",
+        all.iter().sum::<usize>()
+    );
+}
+
+fn program(page: &mut String) {
+    page.push_str("\n## The program\n\n| option | | what it does |\n|---|---|---|\n");
+    for option in PROGRAM_OPTIONS {
+        let value = match option.takes {
+            Takes::Nothing => "",
+            Takes::Perhaps => "[=VALUE]",
+            Takes::Value => "=VALUE",
+        };
+        let letter = option.letter.map(|letter| format!(" (`-{letter}`)")).unwrap_or_default();
+        let (word, sentence) = match option.fate {
+            Fate::Works => ("works", option.doc),
+            Fate::Ignored(why) => ("*does nothing*", why),
+            Fate::NotYet(why) => ("**not yet**", why),
+            Fate::Never(why) => ("**never**", why),
+        };
+        let _ = writeln!(page, "| `--{}{value}`{letter} | {word} | {} |", option.name, cell(&sentence_case(sentence)));
+    }
+}
+
+fn engines(page: &mut String) {
+    page.push_str("\n## Engines\n\n| engine | | what it does |\n|---|---|---|\n");
+    for engine in ENGINES {
+        let (word, sentence) = told(engine.support, engine.doc);
+        let aliases: Vec<String> = engine.aliases.iter().map(|alias| format!("`{alias}`")).collect();
+        let aliases = if aliases.is_empty() { String::new() } else { format!(" ({})", aliases.join(", ")) };
+        // What works is told with the names of calls, which stay small.
+        let sentence = if engine.support == Support::Works { sentence.to_owned() } else { sentence_case(sentence) };
+        let _ = writeln!(page, "| `{}`{aliases} | {word} | {} |", engine.name, cell(&sentence));
+    }
+}
+
+fn row(page: &mut String, option: &OptionSpec) {
+    let (word, sentence) = told(option.support, option.doc);
+    let alias = option.alias.map(|alias| format!(" (`{alias}`)")).unwrap_or_default();
+    let mut sentence = sentence_case(sentence);
+    if matches!(option.support, Support::Works) && !option.engines.is_empty() {
+        let _ = write!(sentence, " Of {}.", option.engines.join(", "));
+    }
+    let default = option.default.filter(|text| !text.is_empty()).map(|text| format!("`{text}`")).unwrap_or_default();
+    let _ = writeln!(
+        page,
+        "| `{}`{alias} | {} | {} | {word} | {} |",
+        option.name,
+        cell(&takes(option)),
+        cell(&default),
+        cell(&sentence)
+    );
+}
+
+fn told(support: Support, doc: &'static str) -> (&'static str, &'static str) {
+    match support {
+        Support::Works => ("works", doc),
+        Support::Ignored(why) => ("*does nothing*", why),
+        Support::NotYet(why) => ("**not yet**", why),
+        Support::Never(why) => ("**never**", why),
+    }
+}
+
+/// What kind of value, in as few words as say it.
+fn takes(option: &OptionSpec) -> String {
+    let choices = option.kind.choices();
+    let words = match option.kind {
+        Kind::Choice(_) => choices.join(", "),
+        Kind::Choices(_) => format!("some of {}", choices.join(", ")),
+        Kind::Special(_) if !choices.is_empty() => format!("{}: {}", option.kind.words(), choices.join(", ")),
+        _ => option.kind.words().to_owned(),
+    };
+    match option.kind {
+        Kind::Whole(_, Bounds { least: Some(least), most: Some(most) })
+        | Kind::Wide(_, Bounds { least: Some(least), most: Some(most) }) => format!("{words}, {least} to {most}"),
+        Kind::Whole(_, Bounds { least: None, most: Some(most) })
+        | Kind::Wide(_, Bounds { least: None, most: Some(most) }) => format!("{words}, 0 to {most}"),
+        _ => words,
+    }
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+/// Reasons begin small in the middle of a line of help, and large here.
+fn sentence_case(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// The page that people read is the table that decides.
+#[test]
+fn the_page_of_options_is_the_table() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/dialects/fio-options.md");
+    let wanted = page();
+    if std::env::var_os("PLUMB_BLESS").is_some() {
+        std::fs::write(&path, &wanted).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        written == wanted,
+        "docs/dialects/fio-options.md is out of date; run `PLUMB_BLESS=1 cargo test -p plumb-dialects page`"
+    );
+}

@@ -1,0 +1,58 @@
+//! A job that cannot have its files: it fails by itself, and tells why.
+
+use super::files::JobFilesError;
+use crate::fault::FaultLog;
+use crate::gate::{Body, Gate};
+use crate::worker::Ended;
+use plumb_workload::OpKind;
+use std::path::PathBuf;
+
+/// Whom it ends when the files of a job cannot be opened or laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unopened {
+    /// The run, before anything of it has started.
+    #[default]
+    EndsRun,
+    /// The jobs that need them. Others run, and the measurement names the fault.
+    FailsItsJobs,
+}
+
+/// Why a job cannot have its files.
+#[derive(Debug, Clone)]
+pub(crate) struct JobFault {
+    path: PathBuf,
+    errno: i32,
+    message: String,
+}
+
+impl JobFault {
+    pub(crate) fn of(error: &JobFilesError) -> JobFault {
+        JobFault {
+            path: error.path().map(PathBuf::from).unwrap_or_default(),
+            errno: error.errno(),
+            message: error.to_string(),
+        }
+    }
+
+    /// The body of a worker that does nothing but fail, when its turn has come.
+    pub(crate) fn body(self) -> Body {
+        Box::new(move |gate: &Gate| Ok(self.fail(gate)))
+    }
+
+    /// Fails behind the gate: the others start together, and none of them waits for this one.
+    pub(crate) fn fail(&self, gate: &Gate) -> Ended {
+        match gate.pass() {
+            Some(mut passed) => {
+                passed.stop_clock();
+                passed.desk.failed(OpKind::Open, &self.path, Some(self.errno), &self.message)
+            }
+            // Stopped before its turn: its files are missing all the same.
+            None => {
+                let mut faults = FaultLog::new(gate.report());
+                faults.keep(OpKind::Open, 0, 0, Some(self.errno), &self.path, &self.message);
+                faults.fail(&self.message);
+                Ended::Failed
+            }
+        }
+    }
+}

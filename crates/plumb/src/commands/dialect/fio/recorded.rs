@@ -1,0 +1,49 @@
+//! Recordings that fio's jobs repeat: looked at before a run, and merged where that is asked for.
+
+use crate::recordings::waits;
+use plumb_dialects::fio::lower::{AskedRecording, Merge, RecordedFile, RecordedFiles, RecordedName};
+use plumb_trace::{FileName, MergedRecording, Part, outline};
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+/// What a recording touches.
+pub fn files(asked: &AskedRecording) -> Result<RecordedFiles, String> {
+    let outline = open(asked).and_then(|merged| outline(merged).map_err(|error| error.to_string()))?;
+    let files = outline.files.into_iter().map(|file| RecordedFile {
+        name: match file.name {
+            FileName::Path(path) => RecordedName::Path(path),
+            FileName::Device { major, minor } => RecordedName::Device { major, minor },
+        },
+        end_bytes: file.end_bytes,
+        reads: file.reads,
+        writes: file.writes,
+        trims: file.trims,
+    });
+    Ok(RecordedFiles { files: files.collect(), largest_bytes: outline.largest_bytes, waits: outline.waits })
+}
+
+/// Writes a merged recording.
+pub fn write(merge: &Merge) -> Result<(), String> {
+    let path = Path::new(&merge.path);
+    let merged = open(&merge.from)?;
+    let file = File::create(path).map_err(|error| format!("{}: {error}", merge.path))?;
+    plumb_trace::write(merged, &mut BufWriter::new(file), path).map_err(|error| error.to_string())
+}
+
+/// The device file of a block device.
+pub fn device_node(major: u32, minor: u32) -> Option<String> {
+    let link = std::fs::read_link(format!("/sys/dev/block/{major}:{minor}")).ok()?;
+    let node = Path::new("/dev").join(link.file_name()?);
+    node.exists().then(|| node.to_string_lossy().into_owned())
+}
+
+fn open(asked: &AskedRecording) -> Result<MergedRecording, String> {
+    let part = |part: &plumb_dialects::fio::lower::RecordingPart| Part {
+        path: PathBuf::from(&part.path),
+        percent: part.percent,
+        times: part.times,
+    };
+    let parts: Vec<Part> = asked.parts.iter().map(part).collect();
+    MergedRecording::open(&parts, waits(asked.waits)).map_err(|error| error.to_string())
+}
