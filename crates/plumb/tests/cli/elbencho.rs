@@ -89,10 +89,10 @@ fn files_stay_for_the_next_command_line() {
     home.plumb("as elbencho -w -t 2 -N 3 -s 8k -b 4k --nolive d").expect(0);
     let read = home.plumb("as elbencho -r -t 2 -N 3 -s 8k -b 4k --nolive d").expect(0);
     assert_eq!(numbers(phase(&read.out, "READ"), "Files total")[1], 6);
-    home.plumb("as elbencho -r -t 2 -N 4 -s 8k -b 4k --nolive d").expect(1).complains(&["r1-f3"]);
+    home.plumb("as elbencho -r -t 2 -N 4 -s 8k -b 4k --nolive d").expect(1).complains(&["-f3"]);
     home.plumb("as elbencho -F -D -t 2 -N 3 --nolive d").expect(0);
     assert_eq!(std::fs::read_dir(home.work().join("d")).unwrap().count(), 0);
-    home.plumb("as elbencho -F -t 2 -N 3 --nolive d").expect(1).complains(&["r0-f0"]);
+    home.plumb("as elbencho -F -t 2 -N 3 --nolive d").expect(1).complains(&["-f0"]);
     home.plumb("as elbencho -F -t 2 -N 3 --nodelerr --nolive d").expect(0);
 }
 
