@@ -7,7 +7,7 @@ use super::made::MadeFiles;
 use super::{Guard, IoMode, Opening, Origin, Place, Refusal, wrong_kind};
 use super::{Intent, kind_name, read_only_file_system};
 use crate::guard::space::Space;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags, XattrFlags};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
@@ -205,6 +205,12 @@ impl Door {
             return Err(wrong_kind(path, &stat));
         }
         self.refuse_in_use(path, Identity::of(&stat))?;
+        if create == Create::IfMissing && stat.st_size == 0 {
+            // It is new, or holds nothing: known again where its name is said. Where the file system keeps no marks, the
+            // name alone tells.
+            let mark = super::mark_for(Identity::of(&stat));
+            let _ = rustix::fs::fsetxattr(&fd, super::MARK, mark.as_bytes(), XattrFlags::empty());
+        }
         // io_uring would take O_NONBLOCK for a wish never to wait.
         rustix::fs::fcntl_setfl(&fd, OFlags::empty()).map_err(Refusal::io(path, "set its flags"))?;
         Ok(PassedFile { file: File::from(fd), origin: Origin::TestData })

@@ -165,6 +165,6 @@ fn a_dry_run_tells_how_much() {
     let home = Home::new();
     std::fs::create_dir(home.work().join("d")).unwrap();
     let told = home.plumb("as elbencho --dryrun -w -t 2 -n 3 -N 4 -s 1m d").expect(0);
-    told.says(&["Phase: WRITE", "* Entries total:      24 |", "* Bytes total:        25165824 | 24 MiB"]);
+    told.says(&["Phase: WRITE", "* Entries total: 24 |", "* Bytes total: 25165824 | 24 MiB"]);
     assert_eq!(std::fs::read_dir(home.work().join("d")).unwrap().count(), 0);
 }
