@@ -76,7 +76,7 @@ pub enum EngineError {
         /// The target.
         target: String,
         /// Why.
-        source: JobFilesError,
+        source: Box<JobFilesError>,
     },
     /// No test directory could be made.
     #[error(transparent)]

@@ -519,7 +519,7 @@ fn open_job_files(
         Err(JobFilesError::Stopped) => {
             Err(EngineError::Prepare(PrepareError::Stopped { signal: setting.stop.signal() }))
         }
-        Err(source) => Err(EngineError::JobFiles { target: name.to_owned(), source }),
+        Err(source) => Err(EngineError::JobFiles { target: name.to_owned(), source: Box::new(source) }),
     }
 }
 

@@ -161,7 +161,8 @@ fn rows(result: &RunResult) -> Vec<Row> {
                 Some(depth) if !label.contains("depth") => format!("{label} {depth}"),
                 _ => label,
             };
-            rows.push(row(phase, kind, label));
+            rows.push(row(phase, kind, label.clone()));
+            rows.extend(until_first_done(phase, kind, &label));
         }
         if let Some(value) = phase.metrics.get(&Metric { subject: Subject::Transaction, quantity: Quantity::Rate }) {
             let rate = value.value.map_or(MISSING.to_owned(), format::per_second);
@@ -176,6 +177,22 @@ fn rows(result: &RunResult) -> Vec<Row> {
         }
     }
     rows
+}
+
+/// Where a worker was done this much before the last one, as a share of the time, its rate has a line of its own.
+const MUCH_EARLIER: f64 = 0.05;
+
+/// The rate until the first worker was done, where the others went on for long enough to make it another one.
+fn until_first_done(phase: &PhaseResult, kind: OpKind, label: &str) -> Option<Row> {
+    let first = phase.first_done.as_ref()?;
+    if phase.wall_ns.saturating_sub(first.at_ns) as f64 <= MUCH_EARLIER * phase.wall_ns as f64 {
+        return None;
+    }
+    first.metrics.get(&Metric::rate(kind))?.value?;
+    let blank = || String::new();
+    let so_far = PhaseResult { metrics: first.metrics.clone(), first_done: None, ..phase.clone() };
+    let row = row(&so_far, kind, format!("{label}, until the first was done"));
+    Some(Row { times: [blank(), blank(), blank()], ..row })
 }
 
 /// Opening and closing accompany other ops; they have their numbers in `--json`, not a line of the page.
@@ -470,4 +487,34 @@ fn last_line(result: &RunResult, kept: Kept, style: &Style) -> String {
 /// its last block is random.
 pub fn short_id(id: &str) -> &str {
     id.get(..13).unwrap_or(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_result::run::FirstDone;
+    use plumb_result::metric::Unit;
+
+    fn phase(first_at_ns: u64) -> PhaseResult {
+        let value = |value| MetricValue { value: Some(value), unit: Unit::OpsPerSecond, tier: None, device_share: None };
+        let rate = Metric::rate(OpKind::Stat);
+        PhaseResult {
+            name: "stat".to_owned(),
+            wall_ns: 1_000_000_000,
+            metrics: [(rate, value(1000.0))].into(),
+            first_done: Some(FirstDone { at_ns: first_at_ns, metrics: [(rate, value(1500.0))].into() }),
+            notes: Vec::new(),
+            limiter: None,
+        }
+    }
+
+    // Protects readers from a rate in which half of the workers had nothing to do any more.
+    #[test]
+    fn a_first_worker_that_was_done_early_has_a_line() {
+        let early = until_first_done(&phase(500_000_000), OpKind::Stat, "stat").unwrap();
+        assert_eq!(early.label, "stat, until the first was done");
+        assert_eq!(early.rate, format::per_second(1500.0));
+        assert!(until_first_done(&phase(990_000_000), OpKind::Stat, "stat").is_none());
+        assert!(until_first_done(&phase(500_000_000), OpKind::Unlink, "unlink").is_none());
+    }
 }

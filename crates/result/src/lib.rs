@@ -31,5 +31,5 @@ pub use measurement::{
 pub use metric::{Better, Metric, Quantity, Unit};
 pub use noise::{NOISE_SCHEMA, Noise, NoiseFloor};
 pub use observe::{Observations, PhaseObservations, Seen};
-pub use run::{MetricValue, PhaseResult, RunResult, Tool};
+pub use run::{FirstDone, MetricValue, PhaseResult, RunResult, Tool};
 pub use sweep::{Sweep, SweepKey};

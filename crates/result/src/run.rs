@@ -60,12 +60,25 @@ pub struct PhaseResult {
     pub wall_ns: u64,
     /// By metric. A metric that was not measured is absent, or has a `null` value with the reason in a finding.
     pub metrics: BTreeMap<Metric, MetricValue>,
+    /// What all workers together did until the first of them was done, where there were several. From then on the load
+    /// was another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_done: Option<FirstDone>,
     /// What was asked for and not had, each with the reason and with what was done instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
     /// What bounded it; absent in results of versions that did not look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limiter: Option<Limiter>,
+}
+
+/// The rates of a phase until the first of its workers was done.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FirstDone {
+    /// When that was, from the phase's start, the ramp left out.
+    pub at_ns: u64,
+    /// Byte rates and rates of ops up to then, of all workers together.
+    pub metrics: BTreeMap<Metric, MetricValue>,
 }
 
 /// One number.

@@ -60,7 +60,7 @@ pub struct FileOutline {
 pub fn outline(mut reader: impl Recorded) -> Result<Outline, TraceError> {
     let mut outline = Outline::default();
     let mut touched: Vec<Touched> = Vec::new();
-    while let Some(record) = reader.next() {
+    for record in reader.by_ref() {
         let record = record?;
         let number = record.file as usize;
         if touched.len() <= number {

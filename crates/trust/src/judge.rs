@@ -4,7 +4,7 @@ use crate::check::Judge;
 use crate::checks::CHECKS;
 use crate::evidence::{ComparisonView, RunView};
 use crate::limiter::limiter;
-use crate::metrics::metrics;
+use crate::metrics::{first_done, metrics};
 use crate::tier::{PhaseTiers, phase_tiers};
 use plumb_result::{Finding, Level, Limiter, Measurement, Observations, PhaseResult, RunVerdict};
 use plumb_workload::Workload;
@@ -77,6 +77,7 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
             name: measured.name.clone(),
             wall_ns: measured.wall_ns,
             metrics: metrics(plan, measured, tiers),
+            first_done: first_done(measured, tiers),
             notes: measured.fallbacks.clone(),
             limiter: Some(limiter.clone()),
         })

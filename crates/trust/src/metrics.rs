@@ -3,7 +3,7 @@
 use crate::plan::expected_kinds;
 use crate::tier::PhaseTiers;
 use plumb_result::metric::{Quantity, Stat, Subject};
-use plumb_result::run::TierName;
+use plumb_result::run::{FirstDone, TierName};
 use plumb_result::{Histogram, Metric, MetricValue, PhaseMeasurement};
 use plumb_workload::{OpKind, Phase};
 use std::collections::BTreeMap;
@@ -58,6 +58,23 @@ pub fn metrics(plan: &Phase, measured: &PhaseMeasurement, tiers: &PhaseTiers) ->
     all
 }
 
+/// The rates until the first worker was done, where several worked and not all of them were done at once.
+pub fn first_done(measured: &PhaseMeasurement, tiers: &PhaseTiers) -> Option<FirstDone> {
+    let at_ns = measured.first_done_ns.filter(|at_ns| *at_ns > 0)?;
+    if measured.until_first_done.is_empty() {
+        return None;
+    }
+    let mut all = BTreeMap::new();
+    for (&kind, moved) in &measured.until_first_done {
+        let rate = |amount: u64| Some(amount as f64 * 1e9 / at_ns as f64);
+        if kind.moves_bytes() {
+            all.insert(Metric::bandwidth(kind), tiered(Metric::bandwidth(kind), rate(moved.bytes), kind, tiers));
+        }
+        all.insert(Metric::rate(kind), tiered(Metric::rate(kind), rate(moved.count), kind, tiers));
+    }
+    Some(FirstDone { at_ns, metrics: all })
+}
+
 /// A number of a distribution; `None` where the sample does not carry it.
 fn number(histogram: &Histogram, stat: Stat) -> Option<f64> {
     match (stat, stat.quantile()) {
@@ -94,6 +111,22 @@ mod tests {
         let tiers = &scene.judge().tiers[0];
         let all = metrics(&scene.workload.phase[0], &scene.measurement.phases[0], tiers);
         all.into_iter().map(|(metric, value)| (metric.to_string(), value)).collect()
+    }
+
+    // Protects the rates of a phase whose workers were not done together: what came until the first was done counts
+    // against that time, and nothing is said where nobody was first.
+    #[test]
+    fn rates_until_the_first_was_done_have_its_time() {
+        let mut scene = Scene::reading(1000 * MIB);
+        let tiers = scene.judge().tiers[0].clone();
+        assert_eq!(first_done(scene.measured(), &tiers), None);
+        scene.measured().first_done_ns = Some(500_000_000);
+        let moved = plumb_result::measurement::Moved { count: 100, bytes: 400 };
+        scene.measured().until_first_done = [(OpKind::Read, moved)].into();
+        let found = first_done(scene.measured(), &tiers).unwrap();
+        assert_eq!(found.at_ns, 500_000_000);
+        assert_eq!(found.metrics[&Metric::rate(OpKind::Read)].value, Some(200.0));
+        assert_eq!(found.metrics[&Metric::bandwidth(OpKind::Read)].value, Some(800.0));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What a phase was asked to do, read from the workload.
 
-use plumb_workload::job::{ByKind, Coverage, JobOps, JobPace, Order, SweepDraw, SweepOrder};
+use plumb_workload::job::{ByKind, Coverage, JobOps, JobPace, Order, SweepDraw, SweepOps, SweepOrder};
 use plumb_workload::{Backend, CachePolicy, Flush, Job, OpKind, Pace, Pattern, Phase, Step, Work, WorkerGroup};
 use std::collections::BTreeSet;
 
@@ -28,6 +28,11 @@ pub(crate) fn expected_kinds(phase: &Phase) -> BTreeSet<OpKind> {
                 let moves = job.moves();
                 let said = [(moves.read, OpKind::Read), (moves.write, OpKind::Write), (moves.trim, OpKind::Trim)];
                 kinds.extend(said.into_iter().filter(|(moves, _)| *moves).map(|(_, kind)| kind));
+                if let JobOps::Sweep(sweep) = &job.ops
+                    && let SweepOps::Call { kind, .. } = sweep.does
+                {
+                    kinds.insert(kind);
+                }
             }
             Work::Busy(_) | Work::Exec(_) => {}
         }
@@ -153,8 +158,7 @@ pub(crate) fn covers_once(group: &WorkerGroup) -> bool {
                 matches!(stream.order, Order::Sequential { skip_bytes: 0 }) || stream.coverage != Coverage::Again
             }
             JobOps::Sweep(sweep) => {
-                !sweep.repeat
-                    && !matches!(sweep.order, SweepOrder::Random(SweepDraw::Again | SweepDraw::Unaligned))
+                !sweep.repeat && !matches!(sweep.order, SweepOrder::Random(SweepDraw::Again | SweepDraw::Unaligned))
             }
             JobOps::Recording(_) => false,
         },

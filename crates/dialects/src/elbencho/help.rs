@@ -5,8 +5,24 @@ use super::options::{OPTIONS, Opt, Support, Takes};
 
 /// What most people want.
 const FIRST: &[&str] = &[
-    "block", "csvfile", "deldirs", "delfiles", "direct", "dirs", "files", "iodepth", "lat", "mkdirs", "rand", "read",
-    "size", "stat", "threads", "timelimit", "verify", "write",
+    "block",
+    "csvfile",
+    "deldirs",
+    "delfiles",
+    "direct",
+    "dirs",
+    "files",
+    "iodepth",
+    "lat",
+    "mkdirs",
+    "rand",
+    "read",
+    "size",
+    "stat",
+    "threads",
+    "timelimit",
+    "verify",
+    "write",
 ];
 
 const USAGE: &str = "Usage: elbencho [OPTIONS] PATH [MORE_PATHS]\n\n";

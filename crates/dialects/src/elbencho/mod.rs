@@ -108,10 +108,7 @@ fn hint(nearest: &Option<&'static str>) -> String {
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn read(
-    words: &[String],
-    file: &mut dyn FnMut(&str) -> Result<String, String>,
-) -> Result<Settings, Vec<Wrong>> {
+pub fn read(words: &[String], file: &mut dyn FnMut(&str) -> Result<String, String>) -> Result<Settings, Vec<Wrong>> {
     let said = Said::read(words, file).map_err(|wrong| vec![wrong])?;
     settings::settings(&said)
 }

@@ -110,8 +110,8 @@ impl Said {
                 return Err(Wrong::ConfigFile(format!("{}: `{line}` is not NAME=VALUE", place())));
             };
             let (name, value) = (name.trim(), value.trim());
-            let option = named(name)
-                .ok_or_else(|| Wrong::ConfigFile(format!("{}: there is no option `{name}`", place())))?;
+            let option =
+                named(name).ok_or_else(|| Wrong::ConfigFile(format!("{}: there is no option `{name}`", place())))?;
             if off.contains(&option.name) || self.given.contains_key(option.name) {
                 continue;
             }
@@ -170,7 +170,8 @@ fn find(given: &str) -> Result<&'static Opt, Wrong> {
     if let Some(option) = named(given) {
         return Ok(option);
     }
-    let begin: Vec<&Opt> = OPTIONS.iter().filter(|option| option.name.starts_with(given) && !given.is_empty()).collect();
+    let begin: Vec<&Opt> =
+        OPTIONS.iter().filter(|option| option.name.starts_with(given) && !given.is_empty()).collect();
     match begin.as_slice() {
         [one] => Ok(one),
         [] => Err(Wrong::Unknown {

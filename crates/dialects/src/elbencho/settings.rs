@@ -411,10 +411,8 @@ impl Numbers<'_> {
             json: path("jsonfile"),
             text: path("resfile"),
             ops_log: path("opslog"),
-            live_csv: path("livecsv").map(|path| LiveCsv {
-                path: (path != "stdout").then_some(path),
-                each_thread: said.is_on("livecsvex"),
-            }),
+            live_csv: path("livecsv")
+                .map(|path| LiveCsv { path: (path != "stdout").then_some(path), each_thread: said.is_on("livecsvex") }),
             live: match () {
                 () if said.is_on("nolive") => Live::Off,
                 () if said.is_on("live1n") => Live::Lines,
@@ -454,7 +452,7 @@ fn together(settings: &Settings, wrong: &mut Vec<Wrong>) {
     if settings.verify > i64::MAX as u64 {
         say("--verify: not yet above 9223372036854775807; use a smaller salt");
     }
-    if settings.verify > 0 && settings.block % 8 != 0 {
+    if settings.verify > 0 && !settings.block.is_multiple_of(8) {
         say("--verify: not yet with blocks that are no multiple of 8 bytes; use another --block");
     }
     if settings.verify > 0 && settings.limit_read > 0 && phases.read {

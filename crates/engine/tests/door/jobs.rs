@@ -224,12 +224,9 @@ fn a_missing_directory_is_named_and_so_is_a_missing_file_that_may_not_be_made() 
 #[test]
 fn many_files_need_only_as_many_descriptors_as_may_be_open() {
     let place = Place::new();
-    let text = format!(
-        "{}",
-        jobs(
-            "numbered = { path = \"job.{}\", count = 10000 }",
-            &[JobText::reads("job").stream("ranges = [{ start = \"0\", length = \"4KiB\" }]\nopen-files = 10")]
-        )
+    let text = jobs(
+        "numbered = { path = \"job.{}\", count = 10000 }",
+        &[JobText::reads("job").stream("ranges = [{ start = \"0\", length = \"4KiB\" }]\nopen-files = 10")],
     )
     .replace("lengths = [\"1MiB\"]", "lengths = [\"4KiB\"]");
     let most = std::cell::Cell::new(0);

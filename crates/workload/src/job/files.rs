@@ -179,7 +179,14 @@ pub struct PrepareFiles {
 
 impl Default for PrepareFiles {
     fn default() -> PrepareFiles {
-        PrepareFiles { create: true, write: false, allocation: Allocation::default(), flush: true, one_at_a_time: true, later: false }
+        PrepareFiles {
+            create: true,
+            write: false,
+            allocation: Allocation::default(),
+            flush: true,
+            one_at_a_time: true,
+            later: false,
+        }
     }
 }
 

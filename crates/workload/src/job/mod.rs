@@ -13,7 +13,9 @@ mod sweep;
 mod verify;
 
 pub use content::{DedupeMode, JobContent, PatternPiece};
-pub use files::{AccessHint, AtOpen, Allocation, FileLock, FileRules, JobFiles, Names, OpenMode, PrepareFiles, WriteLife};
+pub use files::{
+    AccessHint, Allocation, AtOpen, FileLock, FileRules, JobFiles, Names, OpenMode, PrepareFiles, WriteLife,
+};
 pub use pace::{
     JobPace, LatencyGoal, MinimumRate, RateProcess, SteadyFigure, SteadyJudged, SteadyRule, ThinkBasis, ThinkTime,
     WeightedFlow,

@@ -4,9 +4,9 @@ use super::geometry::{Geometry, PathType};
 use super::{LowerError, PhaseKind, Places, error, names};
 use crate::elbencho::settings::{Rwmix, Settings};
 use plumb_workload::job::{
-    AccessHint, AfterWrite, Allocation, AtOpen, ByKind, FilePart, FileRules, JobContent, JobFiles, JobOps, JobPace, Names,
-    NodeMemory, PatternPiece, PrepareFiles, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts, VerifyMethod, VerifyRules,
-    VerifyState,
+    AccessHint, AfterWrite, Allocation, AtOpen, ByKind, FilePart, FileRules, JobContent, JobFiles, JobOps, JobPace,
+    Names, NodeMemory, PatternPiece, PrepareFiles, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts, VerifyMethod,
+    VerifyRules, VerifyState,
 };
 use plumb_workload::{Backend, Bytes, FileCall, Job, OpKind, PerSecond, WorkerGroup};
 use std::path::PathBuf;
@@ -87,14 +87,9 @@ fn calls(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u32) -
 fn remove_files(settings: &Settings, geometry: &Geometry, rank: u32) -> Share {
     let count = settings.paths.len();
     let said = Names::Said(settings.paths.iter().map(PathBuf::from).collect());
-    let mut work =
-        call_work(settings, said, "paths".to_owned(), FileCall::Unlink, OpKind::Unlink, Some(ENOENT), rank);
+    let mut work = call_work(settings, said, "paths".to_owned(), FileCall::Unlink, OpKind::Unlink, Some(ENOENT), rank);
     work.files.lengths = vec![Bytes(geometry.file_bytes)];
-    let part = |at: usize| FilePart {
-        file: ((rank as usize + at) % count) as u32,
-        start: Bytes(0),
-        length: Bytes(0),
-    };
+    let part = |at: usize| FilePart { file: ((rank as usize + at) % count) as u32, start: Bytes(0), length: Bytes(0) };
     if let JobOps::Sweep(sweep) = &mut work.job.ops {
         sweep.parts = SweepParts::Said((0..count).map(part).collect());
     }
@@ -123,7 +118,13 @@ fn call_work(
     let mut job = Job::new(JobOps::Sweep(Box::new(sweep)));
     job.files = FileRules { prepare: LATER, drop_cached: false, ..FileRules::default() };
     job.log_ops = settings.output.ops_log.is_some();
-    ShareWork { target_name, files: JobFiles { names, lengths: Vec::new() }, job, backend: Backend::Files(call), depth: 1 }
+    ShareWork {
+        target_name,
+        files: JobFiles { names, lengths: Vec::new() },
+        job,
+        backend: Backend::Files(call),
+        depth: 1,
+    }
 }
 
 /// What an earlier phase makes is not there yet.
@@ -291,7 +292,8 @@ fn data_work(
         ..FileRules::default()
     };
     job.pace = JobPace { bytes_per_second: limits(settings), ..JobPace::default() };
-    job.content = JobContent { refill: settings.new_content && settings.verify == 0, scramble: false, ..JobContent::default() };
+    job.content =
+        JobContent { refill: settings.new_content && settings.verify == 0, scramble: false, ..JobContent::default() };
     job.verify = (settings.verify > 0 && (writes || kind == PhaseKind::Read)).then(|| verify(settings.verify));
     job.log_ops = settings.output.ops_log.is_some();
     let backend = match (settings.mmap, settings.iodepth) {
@@ -303,7 +305,7 @@ fn data_work(
 }
 
 fn limits(settings: &Settings) -> ByKind<Option<PerSecond>> {
-    let limit = |bytes: u64| (bytes > 0).then(|| PerSecond(bytes as f64));
+    let limit = |bytes: u64| (bytes > 0).then_some(PerSecond(bytes as f64));
     ByKind { read: limit(settings.limit_read), write: limit(settings.limit_write), trim: None }
 }
 

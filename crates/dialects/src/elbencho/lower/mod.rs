@@ -187,9 +187,13 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
             for (share, thread) in shares.iter().zip(0..) {
                 let Some(share_work) = &share.work else { continue };
                 let name = format!("r{}", settings.rank_offset + thread);
-                target.entry(share_work.target_name.clone()).or_insert_with(|| Target::JobFiles(share_work.files.clone()));
-                let mut group =
-                    plumb_workload::WorkerGroup::new(&share_work.target_name, Work::Job(Box::new(share_work.job.clone())));
+                target
+                    .entry(share_work.target_name.clone())
+                    .or_insert_with(|| Target::JobFiles(share_work.files.clone()));
+                let mut group = plumb_workload::WorkerGroup::new(
+                    &share_work.target_name,
+                    Work::Job(Box::new(share_work.job.clone())),
+                );
                 group.name = Some(name);
                 group.backend = share_work.backend.clone();
                 group.depth = share_work.depth;

@@ -140,7 +140,10 @@ fn mixes_limits_and_checks_are_put_in() {
     assert_eq!(job(&limits, 0, 0).pace.bytes_per_second.read.unwrap().0, 1_048_576.0);
     let verify = lowered("-r --verify 7 -b 4k f");
     let rules = job(&verify, 0, 0).verify.as_ref().unwrap();
-    assert_eq!((rules.pattern.as_slice(), rules.pattern_interval), (&[PatternPiece::OffsetPlus(7)][..], Some(Bytes(8))));
+    assert_eq!(
+        (rules.pattern.as_slice(), rules.pattern_interval),
+        (&[PatternPiece::OffsetPlus(7)][..], Some(Bytes(8)))
+    );
     let zones = lowered("-r --zones all -t 2 f");
     assert_eq!(job(&zones, 0, 1).process.any_of_cpus, [2, 3]);
     assert_eq!(lowered("-r --cores 3,1 -t 2 f").workload.phase[0].workers[1].cpus, [1]);

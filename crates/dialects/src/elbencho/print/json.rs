@@ -81,10 +81,9 @@ pub fn line(report: &PhaseReport, settings: &Settings, geometry: &Geometry, comm
     let (rates, mixed_rates) = (report.rates(report.done), report.rates(report.mixed));
     amounts(&mut first, total, rates.first, report.done.first);
     amounts(&mut last, total, rates.last, report.done.last);
-    for (object, rates, done) in [
-        (&mut first, mixed_rates.first, report.mixed.first),
-        (&mut last, mixed_rates.last, report.mixed.last),
-    ] {
+    for (object, rates, done) in
+        [(&mut first, mixed_rates.first, report.mixed.first), (&mut last, mixed_rates.last, report.mixed.last)]
+    {
         let mut reads = Object::default();
         amounts(&mut reads, mixed, rates, done);
         object.object("rwmix_read", reads);

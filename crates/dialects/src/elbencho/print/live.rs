@@ -59,13 +59,7 @@ pub struct Thread {
 /// Rows of CSV.
 pub fn rows(moment: &Moment) -> String {
     let mut text = String::new();
-    let begin = format!(
-        "{},{},{},{}",
-        moment.date,
-        moment.label.replace(',', " "),
-        moment.phase,
-        moment.runtime_ms
-    );
+    let begin = format!("{},{},{},{}", moment.date, moment.label.replace(',', " "), moment.phase, moment.runtime_ms);
     let is_mixed = moment.mixed.is_some();
     let sides = [(if is_mixed { "Write" } else { "" }, Some(moment.total)), ("Read", moment.mixed)];
     for (kind, side) in sides {

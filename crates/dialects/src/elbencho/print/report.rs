@@ -22,11 +22,7 @@ pub struct Done {
 impl Done {
     /// The same a second, over so many microseconds.
     pub fn per_second(self, us: u64) -> Done {
-        Done {
-            entries: per_second(self.entries, us),
-            ios: per_second(self.ios, us),
-            bytes: per_second(self.bytes, us),
-        }
+        Done { entries: per_second(self.entries, us), ios: per_second(self.ios, us), bytes: per_second(self.bytes, us) }
     }
 }
 

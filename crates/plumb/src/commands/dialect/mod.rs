@@ -20,7 +20,9 @@ pub fn run(words: &[OsString], common: &Common) -> Result<End, Stopped> {
         other => {
             let hint = plumb_workload::suggest::nearest(other, TOOLS.iter().copied());
             let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-            Err(Stopped::usage(format!("`{other}` is no tool whose language is spoken here, only elbencho and fio are{hint}")))
+            Err(Stopped::usage(format!(
+                "`{other}` is no tool whose language is spoken here, only elbencho and fio are{hint}"
+            )))
         }
     }
 }

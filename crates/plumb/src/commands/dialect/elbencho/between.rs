@@ -54,6 +54,7 @@ fn sync(path: &str) -> Result<(), String> {
 
 /// Source: proc_sys_vm(5), `drop_caches`: 1 is the page cache, 2 are dentries and inodes.
 fn drop_caches() -> Result<(), String> {
-    std::fs::write("/proc/sys/vm/drop_caches", "3")
-        .map_err(|error| format!("--dropcache: /proc/sys/vm/drop_caches: {error}; run as root, or leave the option out"))
+    std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(|error| {
+        format!("--dropcache: /proc/sys/vm/drop_caches: {error}; run as root, or leave the option out")
+    })
 }

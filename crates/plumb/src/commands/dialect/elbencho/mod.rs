@@ -9,8 +9,8 @@ mod watching;
 use crate::args::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
-use plumb_dialects::elbencho::{self, Action, Settings, help};
 use places::Disk;
+use plumb_dialects::elbencho::{self, Action, Settings, help};
 
 /// As elbencho: what is wrong goes to standard error, and the code is then 1. `called` is the program's own name.
 pub fn as_elbencho(called: &str, words: &[String], common: &Common) -> Result<End, Stopped> {

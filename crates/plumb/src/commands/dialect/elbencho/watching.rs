@@ -207,7 +207,13 @@ impl<'a> Watching<'a> {
             self.failed = true;
             self.clear();
             for fault in &measured.faults {
-                complain(format!("{} of {} at byte {}: {}", fault.op.name(), fault.path.display(), fault.offset, fault.message));
+                complain(format!(
+                    "{} of {} at byte {}: {}",
+                    fault.op.name(),
+                    fault.path.display(),
+                    fault.offset,
+                    fault.message
+                ));
             }
             return Ok(());
         }
@@ -253,7 +259,8 @@ impl<'a> Watching<'a> {
             let ended_by = if entries { entries_of(phase.kind, worker) } else { 0 };
             Done { entries: ended_by, ios: moved.count, bytes: moved.bytes }
         };
-        let add = |a: Done, b: Done| Done { entries: a.entries + b.entries, ios: a.ios + b.ios, bytes: a.bytes + b.bytes };
+        let add =
+            |a: Done, b: Done| Done { entries: a.entries + b.entries, ios: a.ios + b.ios, bytes: a.bytes + b.bytes };
         let less = |a: Done, b: Done| Done {
             entries: a.entries.saturating_sub(b.entries),
             ios: a.ios.saturating_sub(b.ios),
@@ -412,7 +419,8 @@ impl Progress for Watching<'_> {
                 date(began.checked_add(SignedDuration::from_nanos(ns)).unwrap_or(began))
             };
             let end = if op.result.is_ok() { OpMoment::Done } else { OpMoment::Failed };
-            let both = ops::line(&at(op.submit_ns), &call, OpMoment::Begin) + &ops::line(&at(op.complete_ns), &call, end);
+            let both =
+                ops::line(&at(op.submit_ns), &call, OpMoment::Begin) + &ops::line(&at(op.complete_ns), &call, end);
             if let Err(error) = log.add(&both) {
                 failure = Some(error);
             }
