@@ -152,3 +152,22 @@ fn a_read_only_file_system_is_refused() {
     let line = format!("run random-read --at {} --set size=1MiB", memory.as_str());
     home.plumb(&line).expect(5).complains(&["mounted read-only", "mount -o remount,rw"]);
 }
+
+/// While the run holds a device, Linux trims no blocks whose pages are not written out through any handle but that one.
+#[test]
+fn a_job_trims_what_it_has_just_written_through_the_page_cache() {
+    let _alone = alone();
+    if !needs::root_and(&["losetup"]) {
+        return;
+    }
+    let (disk, home) = (Loop::new(16 * MIB), Home::new());
+    let job = "--name=a --size=1m --bs=64k --rw=write --trim_percentage=50 --trim_backlog=2 --verify=crc32c";
+    let line = format!("as fio --output-format=json --filename={} {job}", disk.device());
+    let mut command = home.command(line.split(' '));
+    command.env("PLUMB_ALLOW", disk.device());
+    let said = Said::of(command).expect(0);
+    let root: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let ops = |direction: &str| root["jobs"][0][direction]["total_ios"].as_u64().unwrap();
+    assert_eq!(ops("write"), 16);
+    assert!(ops("trim") > 0, "{}", said.out);
+}
