@@ -24,6 +24,6 @@ fn a_plan_tells_what_is_no_io_and_what_is_not_run() {
     insta::assert_snapshot!(told(
         "[burn]\nioengine=cpuio\ncpuload=30\nexit_on_io_done=1\n[image]\nioengine=rbd\nrbdname=i\nrw=randwrite\nverify=md5\n\
          [null]\nioengine=null\nsize=1g\nnrfiles=2\nloops=3\n[make]\nioengine=filecreate\nnrfiles=100\nfilesize=4k\n\
-         [again]\nread_iolog=trace.log\nreplay_redirect=/dev/x\n"
+         [again]\nread_iolog=recorded.log\nreplay_redirect=/dev/x\n"
     ));
 }
