@@ -492,11 +492,12 @@ pub fn short_id(id: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_result::run::FirstDone;
     use plumb_result::metric::Unit;
+    use plumb_result::run::FirstDone;
 
     fn phase(first_at_ns: u64) -> PhaseResult {
-        let value = |value| MetricValue { value: Some(value), unit: Unit::OpsPerSecond, tier: None, device_share: None };
+        let value =
+            |value| MetricValue { value: Some(value), unit: Unit::OpsPerSecond, tier: None, device_share: None };
         let rate = Metric::rate(OpKind::Stat);
         PhaseResult {
             name: "stat".to_owned(),

@@ -136,5 +136,9 @@ fn the_examples_of_fio_are_translated() {
         std::fs::write(TABLE, &table).unwrap_or_else(|error| panic!("{TABLE}: {error}"));
     }
     assert!(counts[0].1 >= 100 && counts[1].1 >= 43, "{counts:?} are translated");
-    assert_eq!(std::fs::read_to_string(TABLE).unwrap_or_default(), table, "set FIO_EXAMPLES_WRITE=1 to write the table anew");
+    assert_eq!(
+        std::fs::read_to_string(TABLE).unwrap_or_default(),
+        table,
+        "set FIO_EXAMPLES_WRITE=1 to write the table anew"
+    );
 }
