@@ -27,6 +27,7 @@ const PACKAGES: &[Package] = &[
     Package { name: "fish", purpose: "completions under test" },
     Package { name: "groff", purpose: "manual page under test" },
     Package { name: "valgrind", purpose: "instructions per op" },
+    Package { name: "strace", purpose: "calls of backends beside those of fio" },
     Package { name: "musl-tools", purpose: "static build" },
 ];
 
