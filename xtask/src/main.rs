@@ -2,6 +2,7 @@
 
 mod bench;
 mod calibrate;
+mod kernels;
 mod packages;
 
 use anyhow::{Context, Result, bail};
@@ -12,9 +13,10 @@ const USAGE: &str = "\
 cargo xtask test [ARGS…]   install the Debian packages that the tests need (as root), then run every test;
                            ARGS go to `cargo test`
 cargo xtask bench NAME     time Plumb against its peers, side by side, and print ratios; NAME is
-                           `engine` (the hot loop against fio), `fio` (fio's command lines through both) or
-                           `flows` (file sets against bare system calls);
-                           --rounds N, and --binary FILE instead of a release build
+                           `engine` (the hot loop against fio), `fio` (fio's command lines through both),
+                           `classic` (those of dd, IOzone, Bonnie++ and PostMark), `fidelity` (whether both
+                           measure the same) or `flows` (file sets against bare calls); --rounds N, --binary FILE
+                           instead of a release build; of `classic` and `fidelity`, --only TEXT in a case's name
 cargo xtask calibrate      how often Plumb is right and wrong on simulated devices, against its bars;
                            --scale small|full, --seed N, --only SCENARIO, --tell N (of so many trials, in words)
 cargo xtask musl           build the static binary";
@@ -25,7 +27,9 @@ fn main() -> Result<()> {
     match arguments.as_slice() {
         ["test", rest @ ..] => test(rest),
         ["bench", "engine", rest @ ..] => bench::engine(&bench::Options::parse(rest)?),
+        ["bench", "classic", rest @ ..] => bench::classic(&bench::Options::parse(rest)?),
         ["bench", "fio", rest @ ..] => bench::dialect(&bench::Options::parse(rest)?),
+        ["bench", "fidelity", rest @ ..] => bench::fidelity(&bench::Options::parse(rest)?),
         ["bench", "flows", rest @ ..] => bench::flows(&bench::Options::parse(rest)?),
         ["calibrate", rest @ ..] => calibrate::run(&calibrate::Options::parse(rest)?),
         ["musl"] => musl(),
@@ -61,7 +65,9 @@ fn target_directory() -> PathBuf {
 
 fn test(arguments: &[&str]) -> Result<()> {
     packages::provide()?;
-    run(cargo().args(["test", "--workspace", "--locked"]).args(arguments))
+    kernels::provide();
+    // One failure must not hide another in a crate that comes later.
+    run(cargo().args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(arguments))
 }
 
 /// Builds the binary that runs on any Linux. SQLite is C, so a compiler for musl is needed: Debian's musl-tools.

@@ -22,7 +22,17 @@ const PACKAGES: &[Package] = &[
     Package { name: "e2fsprogs", purpose: "file systems under test" },
     Package { name: "xfsprogs", purpose: "file systems under test" },
     Package { name: "btrfs-progs", purpose: "file systems under test" },
+    Package { name: "f2fs-tools", purpose: "file systems under test" },
     Package { name: "fdisk", purpose: "partitions under test" },
+    Package { name: "mdadm", purpose: "arrays under test" },
+    Package { name: "lvm2", purpose: "volumes under test" },
+    Package { name: "dmsetup", purpose: "mapped devices under test" },
+    Package { name: "thin-provisioning-tools", purpose: "volumes under test" },
+    Package { name: "qemu-system-x86", purpose: "virtual machines" },
+    Package { name: "openssh-client", purpose: "remote hosts under test" },
+    Package { name: "openssh-server", purpose: "remote hosts under test" },
+    Package { name: "iproute2", purpose: "links that tests cut" },
+    Package { name: "cpio", purpose: "images of virtual machines under test" },
     Package { name: "zsh", purpose: "completions under test" },
     Package { name: "fish", purpose: "completions under test" },
     Package { name: "groff", purpose: "manual page under test" },
@@ -71,7 +81,7 @@ fn install(packages: &[&str]) -> Result<()> {
     apt(&options.into_iter().chain(packages.iter().copied()).collect::<Vec<_>>())
 }
 
-fn apt(arguments: &[&str]) -> Result<()> {
+pub(crate) fn apt(arguments: &[&str]) -> Result<()> {
     run(Command::new("apt-get").args(arguments).env("DEBIAN_FRONTEND", "noninteractive").stdout(Stdio::null()))
 }
 
@@ -79,7 +89,7 @@ fn names<'a>(packages: impl Iterator<Item = &'a Package>) -> String {
     packages.map(|package| package.name).collect::<Vec<_>>().join(" ")
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     Command::new("id").arg("-u").output().is_ok_and(|output| output.stdout.trim_ascii() == b"0")
 }
 

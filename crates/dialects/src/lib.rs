@@ -22,5 +22,10 @@
 //! assert_eq!(said.jobs[0].direction.bs.read, 4096);
 //! ```
 
+pub mod bonnie;
+pub mod dd;
 pub mod elbencho;
 pub mod fio;
+pub mod iostat;
+pub mod iozone;
+pub mod postmark;

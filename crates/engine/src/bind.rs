@@ -2,9 +2,9 @@
 
 pub(crate) use crate::backend::bound::{BackendRequest, BoundBackend, Rider, with_backend};
 use crate::backend::payload::{Checking, Payload, SlotUse};
-use crate::backend::{BlockFiles, FileAccess, NotBegun, QueuedBackend, SyncBackend};
+use crate::backend::{Begun, BlockFiles, FileAccess, NotBegun, QueuedBackend, SyncBackend};
 use crate::content::{Filler, Stamper, Verifier};
-use crate::gate::{Body, Gate};
+use crate::gate::{Body, Gate, Passed};
 use crate::op::BlockOp;
 use crate::pacer::{Closed, Open, Sharing, Think};
 use crate::rng::{Purpose, StreamId};
@@ -166,11 +166,9 @@ where
     P: crate::pacer::Pacer,
 {
     let Some(mut passed) = gate.pass() else { return Ok(Ended::Stopped) };
-    pacer.start(passed.started_at);
-    let ended = match backend.begin() {
+    let ended = match begin(&mut passed, backend, pacer) {
         Ok(()) => run_sync(&mut passed.desk, source, backend, pacer),
-        Err(NotBegun::Stopped) => Ended::Stopped,
-        Err(NotBegun::Failed(reason)) => passed.desk.failed(OpKind::Open, Path::new(""), None, &reason),
+        Err(ended) => ended,
     };
     let finished = backend.finish();
     if let Some(transactions) = source.transactions() {
@@ -181,6 +179,24 @@ where
         Ok(()) => Ok(ended),
         Err(unfinished) => Ok(passed.desk.unfinished(&unfinished)),
     }
+}
+
+/// Behind the gate: begins with the backend, and starts the pacer where the worker's time begins.
+pub(crate) fn begin<B: SyncBackend, P: crate::pacer::Pacer>(
+    passed: &mut Passed<'_>,
+    backend: &mut B,
+    pacer: &mut P,
+) -> Result<(), Ended> {
+    match backend.begin() {
+        Ok(Begun::AtOnce) => {}
+        Ok(Begun::BehindOther) => passed.start_over(),
+        Err(NotBegun::Stopped) => return Err(Ended::Stopped),
+        Err(NotBegun::Failed { errno, reason }) => {
+            return Err(passed.desk.failed(OpKind::Open, Path::new(""), errno, &reason));
+        }
+    }
+    pacer.start(passed.started_at);
+    Ok(())
 }
 
 /// Passes the gate, runs the loop of several ops in flight, and stops the clock.

@@ -121,6 +121,11 @@ impl WorkerControl<'_> {
         }
     }
 
+    /// When the worker is to look up.
+    pub(crate) fn own_deadline(&self) -> Ticks {
+        self.own.deadline.load(Acquire)
+    }
+
     /// Exchanges the deadline at hand for the next. False when the worker was stopped meanwhile.
     pub(crate) fn move_deadline(&self, from: Ticks, to: Ticks) -> bool {
         self.own.deadline.compare_exchange(from, to.max(STOPPED + 1), AcqRel, Relaxed).is_ok()
@@ -297,6 +302,12 @@ impl ControlBlock {
     pub(crate) fn stop_worker(&self, number: usize) {
         self.workers[number].deadline.store(STOPPED, Release);
         self.control().tell();
+    }
+
+    /// Ends the ramp of a worker that has begun and whose ramp has no time of its own. False where it has not begun.
+    pub(crate) fn end_ramp(&self, number: usize) -> bool {
+        let of_ramp = |deadline: Ticks| (deadline != STOPPED && deadline != Ticks::MAX).then_some(STOPPED + 1);
+        self.workers[number].deadline.fetch_update(AcqRel, Acquire, of_ramp).is_ok()
     }
 
     /// When a worker starts, once that is known.

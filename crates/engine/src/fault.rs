@@ -79,12 +79,16 @@ pub(crate) struct ReportCells {
     pub(crate) pid: AtomicU64,
     /// Not 0 when it ended otherwise than by a limit or a stop.
     pub(crate) failed: AtomicU64,
+    /// Longest time of all calls that were made of one record, ns; 0 where one call is all.
+    pub(crate) longest_record_ns: AtomicU64,
     /// Time to make the content of one write, ns.
     pub(crate) fill_cost_ns: AtomicU64,
     /// Time to verify the content of one read, ns.
     pub(crate) check_cost_ns: AtomicU64,
     /// Time of reading back behind its load, ns.
     pub(crate) read_back_ns: AtomicU64,
+    /// From the first step of a script to behind its last, ns; 0 for other work.
+    pub(crate) steps_ns: AtomicU64,
     /// Not 0 when its load reads, too.
     pub(crate) load_reads: AtomicU64,
     /// How far the search for its depth came, where its job has a goal of latency.

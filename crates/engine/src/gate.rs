@@ -78,6 +78,7 @@ pub(crate) struct PhaseMemory {
     pub(crate) logs: Vec<Option<File>>,
     pub(crate) first_done: FirstDone,
     pub(crate) bell: Bell,
+    workers: usize,
 }
 
 impl PhaseMemory {
@@ -88,7 +89,7 @@ impl PhaseMemory {
         groups: &[GroupRun],
         phase_ramp_ns: u64,
     ) -> io::Result<PhaseMemory> {
-        let ramps = phase_ramp_ns > 0 || groups.iter().any(|group| group.ramp_ns > 0);
+        let ramps = phase_ramp_ns > 0 || groups.iter().any(|group| group.ramp_ns > 0 || group.ramp_until.is_some());
         let logs = workers.iter().map(|spec| spec.rules.keeps.ops.then(crate::oplog::log_file).transpose());
         let depths: Vec<Option<u32>> = workers.iter().map(|spec| spec.rules.keeps.queue).collect();
         Ok(PhaseMemory {
@@ -100,6 +101,7 @@ impl PhaseMemory {
             logs: logs.collect::<io::Result<_>>()?,
             first_done: FirstDone::new(workers.len())?,
             bell: Bell::new()?,
+            workers: workers.len(),
         })
     }
 }
@@ -117,6 +119,7 @@ impl PhaseMemory {
             logs: Vec::new(),
             first_done: FirstDone::new(workers).unwrap(),
             bell: Bell::new().unwrap(),
+            workers,
         }
     }
 }
@@ -128,6 +131,8 @@ pub(crate) struct Gate {
     pub(crate) group: usize,
     run_as: RunAs,
     ramp_ns: u64,
+    /// The coordinator says when the ramp is over.
+    ramps_until_told: bool,
     time_ns: Option<u64>,
     rules: WorkerRules,
 }
@@ -212,6 +217,7 @@ impl Gate {
             group: spec.group,
             run_as,
             ramp_ns: group.ramp_ns,
+            ramps_until_told: group.ramp_until.is_some(),
             time_ns: group.time_ns,
             rules: spec.rules.clone(),
         }
@@ -219,6 +225,11 @@ impl Gate {
 
     pub(crate) fn clock(&self) -> &Clock {
         &self.memory.clock
+    }
+
+    /// Whether the worker is the only one of its phase.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.memory.workers == 1
     }
 
     pub(crate) fn report(&self) -> &ReportCells {
@@ -236,6 +247,12 @@ impl Gate {
         control.stop_requested() || (control.stops_at(now) && now >= self.ends_at(&control))
     }
 
+    /// Whether the phase is to end, or the worker was told to. For backends that wait before their worker's time begins.
+    pub(crate) fn phase_stops(&self) -> bool {
+        let (control, now) = (self.control(), self.memory.clock.now());
+        control.stop_requested() || (control.stops_at(now) && now >= control.deadline())
+    }
+
     /// When the worker's measured time begins, where it starts then.
     fn measured_at(&self, control: &WorkerControl<'_>, started_at: Ticks) -> Ticks {
         started_at.max(control.ramp_ends_at()) + self.memory.clock.ticks(self.ramp_ns)
@@ -244,7 +261,10 @@ impl Gate {
     /// When the worker's time is over, as far as it is known when it starts.
     fn ends_at(&self, control: &WorkerControl<'_>) -> Ticks {
         let (Some(time_ns), Some(started_at)) = (self.time_ns, control.go_at()) else { return control.deadline() };
-        let measured_at = self.measured_at(control, started_at);
+        let measured_at = match self.ramps_until_told {
+            false => self.measured_at(control, started_at),
+            true => self.memory.control.measured_at(self.number).unwrap_or(Ticks::MAX),
+        };
         measured_at.saturating_add(self.memory.clock.ticks(time_ns)).min(control.deadline())
     }
 
@@ -265,10 +285,13 @@ impl Gate {
         self.memory.bell.ring();
         let started_at = control.wait_for_go()?;
         let measured_at = self.measured_at(&control, started_at);
-        let ramp = (measured_at > started_at).then_some(Ramp {
-            ends_at: measured_at.min(control.deadline()),
+        let ramps = measured_at > started_at || self.ramps_until_told;
+        // One that is told of its end has begun, and so has another deadline than none.
+        let ends_at = if self.ramps_until_told { Ticks::MAX - 1 } else { measured_at };
+        let ramp = ramps.then_some(Ramp {
+            ends_at: ends_at.min(control.deadline()),
             // The phase's ramp uses up what a worker may do by itself; its group's does not.
-            budget: (self.ramp_ns > 0).then_some(self.rules.budget),
+            budget: (self.ramp_ns > 0 || self.ramps_until_told).then_some(self.rules.budget),
             shares_limit: self.rules.budget.shares_limit,
             time: self.time_ns.map(|ns| clock.ticks(ns)),
         });
@@ -322,6 +345,23 @@ pub(crate) struct Passed<'a> {
 }
 
 impl Passed<'_> {
+    /// What came before was waiting for somebody else: the worker's time begins now. A ramp counts from the start, and
+    /// leaves out what was waited by itself.
+    pub(crate) fn start_over(&mut self) {
+        if self.desk.ramp.is_some() {
+            return;
+        }
+        let (now, control) = (self.desk.clock.now(), self.desk.control);
+        if let Some(time_ns) = self.gate.time_ns {
+            let ends_at = |start: Ticks| start.saturating_add(self.desk.clock.ticks(time_ns)).min(control.deadline());
+            let (from, to) = (ends_at(self.started_at), ends_at(now));
+            // One who was stopped meanwhile stays so.
+            control.move_deadline(from, to);
+        }
+        self.started_at = now;
+        self.desk.measure_from(now);
+    }
+
     /// Stops the worker's clock. Called as soon as the loop and the backend's own finish are over, before anything is
     /// taken down.
     pub(crate) fn stop_clock(&mut self) {

@@ -74,10 +74,20 @@ pub enum Role {
     /// It is the load.
     #[default]
     Load,
+    /// It is the load, and what it reads is verified.
+    LoadVerified,
     /// It reads back what was written, to verify it.
     ReadBack,
     /// It reads back what was trimmed, where zeros are expected.
     ReadTrimmed,
+}
+
+impl Role {
+    /// Whether it is the load, rather than what is done to verify it.
+    #[inline(always)]
+    pub const fn is_load(self) -> bool {
+        matches!(self, Role::Load | Role::LoadVerified)
+    }
 }
 
 impl BlockOp {
@@ -103,7 +113,7 @@ impl Operation for BlockOp {
     }
     #[inline(always)]
     fn counts(&self) -> bool {
-        self.kind.moves_bytes() && self.role == Role::Load
+        self.kind.moves_bytes() && self.role.is_load()
     }
     #[inline(always)]
     fn after_all(&self) -> bool {
@@ -111,7 +121,7 @@ impl Operation for BlockOp {
     }
     #[inline(always)]
     fn paced(&self) -> bool {
-        self.kind.moves_bytes() && self.role == Role::Load
+        self.kind.moves_bytes() && self.role.is_load()
     }
     #[inline(always)]
     fn file(&self) -> u32 {

@@ -1,5 +1,6 @@
 //! The coordinator of one phase: starts the workers, releases them together, watches, stops and reads them.
 
+use crate::byte_ramps::ByteRamps;
 use crate::clock::{Clock, Ticks};
 use crate::control::{CommonLimit, PhaseTimes};
 use crate::course::{Course, RELEASE_DELAY_NS, Standing};
@@ -162,6 +163,7 @@ pub(crate) struct Coordinator {
     pub(crate) previous: Vec<Reading>,
     pub(crate) sampler: Sampler,
     pub(crate) steady: SteadyGroups,
+    byte_ramps: ByteRamps,
     course: Course,
 }
 
@@ -241,6 +243,7 @@ impl Coordinator {
             previous: vec![Reading::default(); run.workers.len()],
             sampler: Sampler::new(clock, run.workers.iter().map(|spec| run.groups[spec.group].sample_ns)),
             steady: SteadyGroups::new(clock, &run.groups, &group_of),
+            byte_ramps: ByteRamps::new(clock, &run.groups, &group_of),
             course: Course::new(clock, &run.groups, group_of),
         }
     }
@@ -377,7 +380,7 @@ impl Coordinator {
                 true => zero + clock.ticks(self.covered_ns + INTERVAL_NS),
             };
             let now = clock.now();
-            let others = [self.sampler.next_at(now), self.steady.next_at(now)];
+            let others = [self.sampler.next_at(now), self.steady.next_at(now), self.byte_ramps.next_at(now)];
             let look_at = others.into_iter().flatten().fold(next_at.min(next_tick_at), Ticks::min);
             self.crew.wait(Duration::from_nanos(clock.ns_between(now, look_at)).min(LONGEST_WAIT));
             over = self.look_at_workers(run, over);
@@ -393,6 +396,7 @@ impl Coordinator {
             let now = clock.now();
             self.sampler.look(&memory, now);
             self.steady.look(&memory, now);
+            self.byte_ramps.look(&memory, now);
             if let Some(tick) = tick.filter(|_| now >= next_tick_at) {
                 next_tick_at += ((now - next_tick_at) / tick + 1) * tick;
                 watcher.tick(&Now { coordinator: self, run, times, now });

@@ -51,6 +51,8 @@ pub(crate) struct GroupRun {
     /// Groups whose workers are done before.
     pub(crate) after: Vec<usize>,
     pub(crate) ramp_ns: u64,
+    /// What ends the ramp before its time, or without one.
+    pub(crate) ramp_until: Option<RampTogether>,
     /// From the worker's own start, its ramp not included.
     pub(crate) time_ns: Option<u64>,
     pub(crate) ends: Ends,
@@ -58,6 +60,13 @@ pub(crate) struct GroupRun {
     pub(crate) sample_ns: Option<u64>,
     /// When it is steady, and ends.
     pub(crate) steady: Option<SteadyTogether>,
+}
+
+/// A ramp that lasts until so many bytes are moved by all workers of some groups.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RampTogether {
+    pub(crate) bytes: u64,
+    pub(crate) together: Vec<usize>,
 }
 
 /// A rule of a steady state, and the groups that are judged as one.
@@ -116,6 +125,16 @@ pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError
             delay_ns: group.start.delay.0,
             after: resolve(number, "start.after", &group.start.after)?,
             ramp_ns: group.ramp.0,
+            ramp_until: match &group.ramp_until {
+                None => None,
+                Some(until) => {
+                    let mut together = resolve(number, "ramp-until.together", &until.together)?;
+                    if together.is_empty() {
+                        together.push(number);
+                    }
+                    Some(RampTogether { bytes: until.bytes.0, together })
+                }
+            },
             time_ns: group.limit.time.map(|time| time.0),
             ends: match &group.when_done {
                 WhenDone::Itself => Ends::Itself,
@@ -226,7 +245,11 @@ impl WorkerSeat<'_> {
             on_error: self.group.on_error,
             errors: job.map_or_else(ErrorRules::default, |job| job.errors.clone()),
             fills: job.is_some_and(|job| matches!(&job.ops, JobOps::Stream(stream) if stream.fill_device)),
-            keeps: Keeps { ops: job.is_some_and(|job| job.log_ops), queue: job.map(|_| self.group.depth) },
+            keeps: Keeps {
+                ops: job.is_some_and(|job| job.log_ops)
+                    || matches!(&self.group.work, Work::Script(script) if script.log_ops),
+                queue: job.map(|_| self.group.depth),
+            },
         }
     }
 

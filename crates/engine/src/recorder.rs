@@ -197,6 +197,18 @@ impl<'a> Recorder<'a> {
         add(&words.count, 1);
     }
 
+    /// So many ops of one length of time.
+    pub(crate) fn record_many(&mut self, kind: OpKind, ops: u64, bytes: u64, service_ns: u64) {
+        if ops == 0 {
+            return;
+        }
+        self.record(kind, bytes, service_ns);
+        let words = &self.cells.kinds[kind as usize];
+        add(&self.cells.buckets[kind as usize].service[bucket(service_ns)], ops - 1);
+        add(&words.service.sum_ns, service_ns.saturating_mul(ops - 1));
+        add(&words.count, ops - 1);
+    }
+
     /// Says which cells are used. Merely looking at the others would give them memory, some hundred KiB a worker.
     #[inline(always)]
     fn uses(&mut self, bit: u64) {
@@ -499,15 +511,24 @@ impl Cells {
 
     /// What a worker has done in its measured time: a page is read, and no distributions.
     pub(crate) fn moved(&self, number: usize) -> BTreeMap<OpKind, Moved> {
-        let cells = self.worker(number);
-        kinds_of(cells.used.load(Relaxed))
-            .map(|kind| {
-                let words = &cells.kinds[kind as usize];
-                (kind, Moved { count: words.count.load(Relaxed), bytes: words.bytes.load(Relaxed) })
-            })
-            .filter(|(_, moved)| moved.count > 0)
-            .collect()
+        moved_in(self.worker(number))
     }
+
+    /// Bytes that a worker has moved in its ramp.
+    pub(crate) fn ramp_bytes(&self, number: usize) -> u64 {
+        let moved = self.ramp(number).map(moved_in).unwrap_or_default();
+        moved.iter().filter(|(kind, _)| kind.moves_bytes()).map(|(_, moved)| moved.bytes).sum()
+    }
+}
+
+fn moved_in(cells: &WorkerCells) -> BTreeMap<OpKind, Moved> {
+    kinds_of(cells.used.load(Relaxed))
+        .map(|kind| {
+            let words = &cells.kinds[kind as usize];
+            (kind, Moved { count: words.count.load(Relaxed), bytes: words.bytes.load(Relaxed) })
+        })
+        .filter(|(_, moved)| moved.count > 0)
+        .collect()
 }
 
 #[cfg(test)]
@@ -604,5 +625,19 @@ mod tests {
         assert_eq!(write.submission.as_ref().and_then(Histogram::max), Some(300));
         assert_eq!(write.completion.as_ref().and_then(Histogram::max), Some(8_700));
         assert_eq!((write.short_count, write.response.is_none()), (1, true));
+    }
+
+    #[test]
+    fn ops_of_a_group_count_one_by_one() {
+        let cells = Cells::new(1, Ramps::None).unwrap();
+        let mut recorder = Recorder::new(cells.worker(0));
+        recorder.record_many(OpKind::Write, 16, 16 * 512, 100);
+        recorder.record_many(OpKind::Read, 0, 0, 100);
+        recorder.record(OpKind::Write, 512, 900);
+        let ops = cells.read()[0].measured();
+        assert_eq!(ops.len(), 1, "of reads there are none");
+        let write = &ops[&OpKind::Write];
+        assert_eq!((write.count, write.bytes), (17, 17 * 512));
+        assert_eq!((write.service.count(), write.service.sum()), (17, 16 * 100 + 900));
     }
 }

@@ -1,10 +1,11 @@
 //! The engine's door: runs a workload, phase by phase, on real storage or on simulated devices.
 
 use crate::control::CommonLimit;
+use crate::copy::{CopyError, SharedListener};
 use crate::guard::{Guard, Permissions, Refusal};
 use crate::job::failed::Unopened;
 use crate::job::files::JobFilesError;
-use crate::job::files::look::Look;
+use crate::job::files::look::{self, Look};
 use crate::job::replay::Recordings;
 use crate::observer::{Observer, PhaseNow};
 use crate::oplog::LoggedOp;
@@ -45,6 +46,8 @@ pub struct Setting<'a> {
     pub recordings: Option<&'static dyn Recordings>,
     /// Whom it ends when the files of a job cannot be had.
     pub unopened: Unopened,
+    /// Hears at once what happens in copies.
+    pub copy_listener: Option<SharedListener>,
 }
 
 /// Why a workload could not be run.
@@ -105,6 +108,9 @@ pub enum EngineError {
         /// Why.
         source: PressureError,
     },
+    /// A copy could not begin.
+    #[error(transparent)]
+    Copy(#[from] CopyError),
     /// A phase could not run.
     #[error(transparent)]
     Phase(#[from] PhaseError),
@@ -123,6 +129,7 @@ impl EngineError {
             | EngineError::Prepare(PrepareError::Refused(refusal))
             | EngineError::TestDir(TestDirError::Refused(refusal)) => Some(refusal),
             EngineError::JobFiles { source, .. } => source.refusal(),
+            EngineError::Copy(error) => error.refusal(),
             _ => None,
         }
     }
@@ -239,7 +246,7 @@ fn run_one(
     observer: &mut dyn Observer,
 ) -> Result<crate::phase::PhaseOutcome, EngineError> {
     let stop = surroundings.setting.stop;
-    let of_phase = |name: &str| phase.workers.iter().any(|group| group.target == name);
+    let of_phase = |name: &str| phase.workers.iter().any(|group| group.targets().any(|target| target == name));
     let pressure = phase.memory_pressure.and_then(Size::fixed);
     // Held until the phase has ended.
     let _pressure = pressure
@@ -266,7 +273,7 @@ fn run_one(
     observer.phase_begins(&phase.name, &targets.views(of_phase));
     let mut watcher = Watcher { phase, targets, looks: Vec::new(), written: &written, observer };
     let mut outcome = run_phase(run, stop, &mut watcher)?;
-    fallbacks.extend(watcher.looks.iter().filter_map(Look::note));
+    fallbacks.extend(watcher.looks.iter().filter_map(Look::note).chain(look::note(&watcher.looks)));
     drop(watcher);
     outcome.measurement.fallbacks.extend(fallbacks);
     for flow in flows {

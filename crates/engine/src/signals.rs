@@ -22,7 +22,7 @@
 
 use std::io;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Why to stop.
@@ -34,6 +34,8 @@ pub enum StopSignal {
     Terminate,
     /// SIGHUP: the terminal went away.
     Hangup,
+    /// SIGPIPE: whoever read the output went away. Nothing raises it but [`die_by`].
+    BrokenPipe,
     /// The program itself asks, by [`StopFlag::request`].
     Program,
 }
@@ -111,16 +113,118 @@ fn raise(flag: &AtomicI32, reason: i32) {
     let _ = flag.compare_exchange(0, reason, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// Async-signal-safe: one load and one compare-and-exchange; errno is not touched.
+/// Async-signal-safe: one load, one compare-and-exchange, and a system call that leaves errno as it was.
 extern "C" fn on_stop(signal: libc::c_int) {
     let flag = FLAG.load(Ordering::Relaxed);
     if !flag.is_null() {
         // SAFETY: a non-null FLAG points to the flag's page, which is never unmapped.
         raise(unsafe { &*flag }, signal);
     }
+    wake_waiting();
 }
 
 extern "C" fn on_wake(_: libc::c_int) {}
+
+/// How often somebody asked how far it is.
+static ASKED: AtomicU32 = AtomicU32::new(0);
+
+/// The thread that a signal is to wake; 0 while there is none.
+static WOKEN: AtomicI32 = AtomicI32::new(0);
+
+/// Async-signal-safe: one addition and one system call that passes numbers only.
+extern "C" fn on_ask(_: libc::c_int) {
+    ASKED.fetch_add(1, Ordering::Relaxed);
+    wake_waiting();
+}
+
+/// Async-signal-safe; errno is as it was before.
+fn wake_waiting() {
+    let thread = WOKEN.load(Ordering::Relaxed);
+    if thread != 0 {
+        // SAFETY: errno is this thread's own; the calls pass numbers only.
+        unsafe {
+            let errno = *errno_place();
+            libc::syscall(libc::SYS_tgkill, libc::getpid(), thread, WAKE_SIGNAL);
+            *errno_place() = errno;
+        }
+    }
+}
+
+/// Where this thread keeps errno.
+///
+/// # Safety
+/// The pointer is this thread's only.
+unsafe fn errno_place() -> *mut libc::c_int {
+    #[cfg(target_os = "linux")]
+    // SAFETY: always a valid pointer for the calling thread.
+    unsafe {
+        libc::__errno_location()
+    }
+    #[cfg(not(target_os = "linux"))]
+    // SAFETY: as above.
+    unsafe {
+        libc::__error()
+    }
+}
+
+/// Who asks a running program how far it is sends SIGUSR1, and on the BSDs SIGINFO (Ctrl-T) as well.
+///
+/// # Errors
+/// The system's, from `sigaction`.
+pub fn hear_questions() -> io::Result<()> {
+    let handler = on_ask as extern "C" fn(libc::c_int) as libc::sighandler_t;
+    #[cfg(not(target_os = "linux"))]
+    handle(libc::SIGINFO, handler)?;
+    handle(libc::SIGUSR1, handler)
+}
+
+/// How often somebody has asked.
+#[inline(always)]
+pub(crate) fn questions() -> u32 {
+    ASKED.load(Ordering::Relaxed)
+}
+
+/// Ends the program as a signal ends it, so that whoever waits for it sees that.
+pub fn die_by(signal: StopSignal) -> ! {
+    let number = match signal {
+        StopSignal::Interrupt => libc::SIGINT,
+        StopSignal::Terminate => libc::SIGTERM,
+        StopSignal::Hangup => libc::SIGHUP,
+        StopSignal::BrokenPipe => libc::SIGPIPE,
+        StopSignal::Program => libc::SIGABRT,
+    };
+    // SAFETY: numbers only; the default action of these signals ends the process.
+    unsafe {
+        libc::signal(number, libc::SIG_DFL);
+        libc::raise(number);
+    }
+    // Only where the signal is blocked.
+    std::process::exit(128 + number)
+}
+
+/// While it lives, signals that the program hears also end blocking system calls of the thread that made it.
+pub(crate) struct WokenBySignals(());
+
+impl WokenBySignals {
+    /// For the calling thread.
+    pub(crate) fn this_thread() -> WokenBySignals {
+        // SAFETY: sigset_t is plain data that sigemptyset initialises; the mask of this thread only.
+        unsafe {
+            let mut set: libc::sigset_t = std::mem::zeroed();
+            libc::sigemptyset(&raw mut set);
+            libc::sigaddset(&raw mut set, WAKE_SIGNAL);
+            libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
+        }
+        WOKEN.store(rustix::thread::gettid().as_raw_nonzero().get(), Ordering::Relaxed);
+        WokenBySignals(())
+    }
+}
+
+impl Drop for WokenBySignals {
+    fn drop(&mut self) {
+        WOKEN.store(0, Ordering::Relaxed);
+    }
+}
 
 /// Installs the handlers, once for the process, before any thread or worker process starts: the flag lies in memory that
 /// forked processes share. Further calls give the same flag.

@@ -214,8 +214,10 @@ fn plan_phase<'a>(
                 let source = FlowSource::new(&program, state, seat.stream(workload.seed), seat.passes());
                 Either::Right(KeptFlow { source: Some(source), returned })
             }
-            Work::Job(_) | Work::Busy(_) | Work::Exec(_) => {
-                return Err(seat.error("a simulated device takes `work.blocks` and `work.flow`, no jobs").into());
+            Work::Job(_) | Work::Copy(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => {
+                return Err(seat
+                    .error("a simulated device takes `work.blocks` and `work.flow`, no jobs and no scripts")
+                    .into());
             }
         };
         planned.workers.push(sim_worker(seat, device, workload.seed, source));

@@ -74,6 +74,11 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
                     let mut job = job.clone();
                     crate::job::plan::plan(&seat, &mut job, target)?;
                 }
+                (Work::Script(script), Some(OpenTarget::Scratch(files))) if seat.number == 0 => {
+                    let stream = crate::rng::StreamId { seed: workload.seed, phase: 0, worker: 0 };
+                    crate::script::plan(&seat, script, files, stream)?;
+                }
+                (Work::Script(_), _) if seat.number == 0 => return Err(no_scratch(&seat).into()),
                 (Work::Flow(flow), _) if seat.number == 0 => {
                     Program::compile(flow).map_err(|error| seat.error(error))?;
                 }
@@ -135,6 +140,19 @@ pub(crate) fn staff(
                     worker.body()
                 }
             },
+            Work::Copy(copy) => {
+                working_sets.unbounded = true;
+                crate::copy::plan::worker(copy, targets, setting)?.body()
+            }
+            Work::Script(script) => {
+                let Some(OpenTarget::Scratch(files)) = targets.get(&seat.group.target) else {
+                    return Err(no_scratch(&seat).into());
+                };
+                let stream = content_stream(workload, setting, seat.phase_number, seat.worker);
+                let worker = crate::script::plan(&seat, script, files, stream)?;
+                working_sets.add(&seat.group.target, worker.working_set_bytes, worker.target_bytes);
+                worker.body()
+            }
             Work::Busy(busy) => BusyWorker { busy: *busy, io_workers: io_workers(phase) }.body(),
             Work::Exec(exec) => ExecWorker { exec: exec.clone(), name: seat.group_name() }.body(),
         };
@@ -146,7 +164,8 @@ pub(crate) fn staff(
         staffed.workers.push(WorkerSpec {
             name: seat.name(),
             group: seat.group_number,
-            depth: seat.group.depth,
+            // Load on processors and programs of others have no ops in flight.
+            depth: if is_io(seat.group) { seat.group.depth } else { 0 },
             cpu: seat.cpu(),
             rules: seat.rules(),
             body,
@@ -156,10 +175,18 @@ pub(crate) fn staff(
     Ok(staffed)
 }
 
+/// Whether the workers of a group do I/O.
+fn is_io(group: &WorkerGroup) -> bool {
+    !matches!(group.work, Work::Busy(_) | Work::Exec(_))
+}
+
+fn no_scratch(seat: &WorkerSeat<'_>) -> WorkerPlanError {
+    seat.error(format!("`{}` has no names for a script's files; use a `scratch` target", seat.group.target))
+}
+
 /// How many workers of a phase do I/O.
 fn io_workers(phase: &Phase) -> u64 {
-    let io = |group: &&WorkerGroup| !matches!(group.work, Work::Busy(_) | Work::Exec(_));
-    phase.workers.iter().filter(io).map(|group| u64::from(group.count)).sum()
+    phase.workers.iter().filter(|group| is_io(group)).map(|group| u64::from(group.count)).sum()
 }
 
 /// Whether a group leaves anything to flush.
@@ -167,8 +194,8 @@ fn writes(group: &WorkerGroup) -> bool {
     match &group.work {
         Work::Blocks(blocks) => blocks.mix.write > 0,
         Work::Flow(_) => true,
-        // A job flushes what it is asked to, by itself.
-        Work::Job(_) | Work::Busy(_) | Work::Exec(_) => false,
+        // A job, a copy or a script flushes what it is asked to, by itself.
+        Work::Job(_) | Work::Copy(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => false,
     }
 }
 

@@ -68,6 +68,19 @@ impl Coordinator {
         if ended_at == 0 { span.over_at } else { ended_at }
     }
 
+    /// Where the measured time of the phase begins: with its clock, or where its jobs began by searching for a depth, with
+    /// the first of them whose search was over.
+    fn load_began_at(&self, span: Span) -> Ticks {
+        let reports = &self.memory.reports;
+        if !(0..self.members.len()).any(|number| reports.worker(number).search.is_over()) {
+            return span.clock_zero;
+        }
+        // What runs beside the I/O has no depth.
+        let io = (0..self.members.len()).filter(|&number| self.members[number].depth > 0);
+        let began = io.filter_map(|number| self.memory.control.measured_at(number)).min();
+        began.unwrap_or(span.clock_zero).clamp(span.clock_zero, span.over_at.max(span.clock_zero))
+    }
+
     /// What was measured of the phase.
     pub(crate) fn measurement(
         &self,
@@ -78,15 +91,24 @@ impl Coordinator {
     ) -> PhaseMeasurement {
         let reports = &self.memory.reports;
         let count = self.members.len();
+        let began_at = self.load_began_at(span);
+        let searched_ns = self.clock.ns_between(span.clock_zero, began_at);
+        let span = Span { clock_zero: began_at, ..span };
         let ends_ns: Vec<u64> =
             (0..count).map(|number| self.clock.ns_between(span.clock_zero, self.ended_at(number, span))).collect();
         let load_ns = ends_ns.iter().copied().max().unwrap_or(0);
         let flush_in_clock_ns = if end.inside_clock { end.flush_ns.unwrap_or(0) } else { 0 };
 
         let mut intervals = self.intervals.clone();
-        if load_ns > self.covered_ns {
+        let all_ns = searched_ns + load_ns;
+        if all_ns > self.covered_ns {
             let delta = merged(&since(readings, &self.previous));
-            intervals.push(interval(self.covered_ns, load_ns - self.covered_ns, &delta));
+            intervals.push(interval(self.covered_ns, all_ns - self.covered_ns, &delta));
+        }
+        if searched_ns > 0 {
+            // The second in which the search ended has ops of both.
+            intervals.retain(|one| one.start_ns >= searched_ns);
+            intervals.iter_mut().for_each(|one| one.start_ns -= searched_ns);
         }
         let total = merged(readings);
         let workers: Vec<WorkerMeasurement> =
@@ -106,6 +128,7 @@ impl Coordinator {
         PhaseMeasurement {
             name: run.name.clone(),
             wall_ns: load_ns + flush_in_clock_ns,
+            searched_ns,
             first_done_ns: over.map(|(_, &end_ns)| end_ns).min(),
             until_first_done: self.memory.first_done.read(),
             ops: total.measured(),
@@ -171,6 +194,7 @@ impl Coordinator {
             // Who was killed could count no more.
             fault_count: reading.errors + u64::from(self.crew.dead().contains(&number)),
             faults: report.faults(),
+            longest_record_ns: Some(report.longest_record_ns.load(Relaxed)).filter(|&longest_ns| longest_ns > 0),
             preemptions: counted(&report.preemptions),
             major_faults: counted(&report.major_faults),
             minor_faults: counted(&report.minor_faults),
@@ -182,10 +206,14 @@ impl Coordinator {
     }
 }
 
-/// Time by kind of op, where reading back is a part of its own.
+/// Time by kind of op, where reading back is a part of its own, or a script has more of it than its steps.
 fn spent_ns(report: &ReportCells, wall_ns: u64) -> BTreeMap<OpKind, u64> {
     let read_back_ns = report.read_back_ns.load(Relaxed).min(wall_ns);
     let mut spent_ns = BTreeMap::new();
+    let steps_ns = report.steps_ns.load(Relaxed).min(wall_ns);
+    if steps_ns > 0 {
+        spent_ns.extend([OpKind::Read, OpKind::Write].map(|kind| (kind, steps_ns)));
+    }
     if read_back_ns > 0 {
         spent_ns.insert(OpKind::Write, wall_ns - read_back_ns);
         if report.load_reads.load(Relaxed) == 0 {

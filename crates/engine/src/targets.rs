@@ -1,6 +1,8 @@
 //! The targets of a run while it lasts: opened through the guard, laid out, and brought into the cache state that each
 //! phase asks for.
 
+mod cache;
+
 use crate::backend::{BlockFiles, FileKind};
 use crate::bind::Stamping;
 use crate::content::{Filler, Stamper};
@@ -8,23 +10,20 @@ use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
 use crate::job::content::{JobBytes, JobBytesRequest, Writers};
 use crate::job::failed::JobFault;
 use crate::job::files::layout::{FailedMember, JobLayout, Laid, Member, lay_out};
-use crate::job::files::look::{self, Look};
+use crate::job::files::look::{self, Look, Named};
 use crate::job::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::observer::{Observer, TargetView};
 use crate::plan::{WorkerSeat, stamping};
-use crate::prepare::cache::refuse_in_memory;
-use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, evict, open_target, warm};
+use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, open_target};
 use crate::rng::StreamId;
 use crate::run::{EngineError, Setting};
+use crate::script::ScratchFiles;
 use crate::source::flow::TreeState;
 use crate::testdir::{LaidOut, Source, TestDir};
-use crate::tree::{self, PathBuffer, TreeShape};
-use plumb_probe::stack;
+use crate::tree::{self, TreeShape};
 use plumb_result::measurement::Fault;
 use plumb_workload::job::JobFiles;
-use plumb_workload::{
-    CachePolicy, Content, Flush, Job, OpKind, Phase, Prepare, Size, Target, TreeTarget, Work, Workload,
-};
+use plumb_workload::{Content, Flush, Job, OpKind, Phase, Prepare, Size, Target, TreeTarget, Work, Workload};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -35,9 +34,6 @@ use std::sync::Arc;
 /// Workers share the descriptors of targets with more files than this: a process has only so many, and with so many
 /// files two workers seldom stream through the same one.
 const OWN_FILES_MAX: usize = 16;
-
-/// Files of a tree that are open at once while it is evicted.
-const TREE_BATCH: u64 = 256;
 
 /// What opening and preparing need.
 pub(crate) struct Surroundings<'a> {
@@ -51,7 +47,14 @@ pub(crate) enum OpenTarget {
     Files(OpenFiles),
     Tree(OpenTree),
     Job(Arc<JobTarget>),
-    Null { bytes: u64 },
+    /// What a copy opens by itself, when its turn has come.
+    Copy {
+        path: PathBuf,
+    },
+    Scratch(ScratchFiles),
+    Null {
+        bytes: u64,
+    },
 }
 
 impl OpenTarget {
@@ -59,7 +62,7 @@ impl OpenTarget {
     pub(crate) fn lengths(&self) -> Vec<u64> {
         match self {
             OpenTarget::Files(open) => open.lengths(),
-            OpenTarget::Tree(_) => Vec::new(),
+            OpenTarget::Tree(_) | OpenTarget::Copy { .. } | OpenTarget::Scratch(_) => Vec::new(),
             OpenTarget::Job(target) => target.lengths.to_vec(),
             OpenTarget::Null { bytes } => vec![*bytes],
         }
@@ -162,7 +165,8 @@ fn access(workload: &Workload, target: &str) -> Access {
                 }
                 Work::Flow(_) => true,
                 Work::Job(job) => job.moves().write || job.moves().trim,
-                Work::Busy(_) | Work::Exec(_) => false,
+                Work::Script(script) => script.changes(),
+                Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
             }
     });
     if writes { Access::ReadWrite } else { Access::Read }
@@ -187,7 +191,7 @@ impl OpenTargets {
             Target::File(file) => file.path.is_relative(),
             Target::Files(files) => files.path.is_relative(),
             Target::Tree(_) => true,
-            Target::Device(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_) => false,
+            Target::Device(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_) => false,
         });
         // A device's and an absolute file's layout need no directory, but the door asks for one.
         let needs_door = workload
@@ -204,11 +208,21 @@ impl OpenTargets {
         let mut held = Vec::new();
         for (name, target) in &workload.target {
             let opened = match target {
+                Target::JobFiles(files) if is_copied(workload, name) => OpenTarget::Copy {
+                    path: files
+                        .names
+                        .path(0)
+                        .ok_or_else(|| EngineError::plan(format!("target `{name}` has no name")))?,
+                },
                 Target::JobFiles(files) => {
                     let OpenedJobFiles { target, failed } =
                         open_job_files(name, files, surroundings, &mut held, observer)?;
                     open.failed.extend(failed);
                     target
+                }
+                Target::Scratch(scratch) => {
+                    let Surroundings { guard, setting, workload } = *surroundings;
+                    OpenTarget::Scratch(crate::script::open(name, scratch, workload, guard, setting)?)
                 }
                 target => open.open_one(name, target, surroundings, observer)?,
             };
@@ -263,22 +277,30 @@ impl OpenTargets {
 
     /// The targets of a phase, with the files of its jobs.
     pub(crate) fn views_with<'a>(&'a self, looks: &'a [Look], phase: &Phase) -> Vec<TargetView<'a>> {
-        let mut views = self.views(|name| phase.workers.iter().any(|group| group.target == name));
+        let mut views =
+            self.views(|name| phase.workers.iter().any(|group| group.targets().any(|target| target == name)));
         for view in &mut views {
-            if let Some(look) = looks.iter().find(|look| look.name == view.name) {
-                look.fill(view);
+            // Both stand in the order of names.
+            if let Ok(at) = looks.binary_search_by(|look| look.name.as_str().cmp(view.name)) {
+                looks[at].fill(view);
             }
         }
         views
     }
 
-    /// Descriptors of the files of a phase's jobs.
+    /// Descriptors of the files of a phase's jobs and scripts.
     pub(crate) fn look(&self, phase: &Phase) -> Vec<Look> {
         let jobs = self.targets.iter().filter_map(|(name, target)| match target {
-            OpenTarget::Job(target) => Some((name.as_str(), &**target)),
+            OpenTarget::Job(target) => Some((name.as_str(), Named::Job(target))),
+            OpenTarget::Scratch(files) => Some((name.as_str(), Named::Scratch(files))),
             _ => None,
         });
-        look::look(phase, jobs)
+        let mut looks = look::look(phase, jobs);
+        looks.extend(self.targets.iter().filter_map(|(name, target)| match target {
+            OpenTarget::Copy { path } => Look::of_file(name, path),
+            _ => None,
+        }));
+        looks
     }
 
     /// Makes what a phase wrote to a target durable.
@@ -315,43 +337,6 @@ impl OpenTargets {
         drop(self.targets);
         self.dir.map_or(Ok(()), TestDir::remove)
     }
-
-    /// Refuses a phase that wants something cold that lives in memory.
-    pub(crate) fn refuse_never_cold(&self, phase: &Phase) -> Result<(), EngineError> {
-        if phase.cache != CachePolicy::Cold {
-            return Ok(());
-        }
-        let not_cold = |source| EngineError::NotCold { phase: phase.name.clone(), source };
-        for (name, target) in &self.targets {
-            if let OpenTarget::Files(open) = target
-                && phase.workers.iter().any(|group| group.target == *name)
-            {
-                refuse_in_memory(&open.files).map_err(not_cold)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Brings the phase's targets into the cache state that it asks for. Answers what could not be had, with the reason.
-    pub(crate) fn apply_cache_policy(
-        &mut self,
-        phase: &Phase,
-        surroundings: &Surroundings<'_>,
-        observer: &mut dyn Observer,
-    ) -> Result<Vec<String>, EngineError> {
-        let mut fallbacks = Vec::new();
-        for (name, target) in &mut self.targets {
-            if !phase.workers.iter().any(|group| group.target == *name) {
-                continue;
-            }
-            match target {
-                OpenTarget::Files(open) => apply_to_files(open, phase, surroundings, observer, &mut fallbacks)?,
-                OpenTarget::Tree(tree) => apply_to_tree(tree, phase, surroundings, observer, &mut fallbacks)?,
-                OpenTarget::Job(_) | OpenTarget::Null { .. } => {}
-            }
-        }
-        Ok(fallbacks)
-    }
 }
 
 fn view<'a>(name: &'a str, target: &'a OpenTarget) -> TargetView<'a> {
@@ -364,6 +349,8 @@ fn view<'a>(name: &'a str, target: &'a OpenTarget) -> TargetView<'a> {
         },
         OpenTarget::Tree(tree) => TargetView { name, path: tree.root.path(), files: Vec::new(), file_count: 0 },
         OpenTarget::Job(target) => TargetView { name, path: target.first_path(), files: Vec::new(), file_count: 0 },
+        OpenTarget::Copy { path } => TargetView { name, path, files: Vec::new(), file_count: 0 },
+        OpenTarget::Scratch(target) => TargetView { name, path: target.first_path(), files: Vec::new(), file_count: 0 },
         OpenTarget::Null { .. } => TargetView { name, path: Path::new("null"), files: Vec::new(), file_count: 0 },
     }
 }
@@ -388,7 +375,7 @@ fn open_files(
         Target::File(file) => (file.size, 1, file.content, file.prepare, FileKind::Regular),
         Target::Files(files) => (Some(files.size), files.count, files.content, files.prepare, FileKind::Regular),
         Target::Device(device) => (device.size, 1, device.content, Prepare::Nothing, FileKind::Device),
-        Target::Tree(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_) => {
+        Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_) => {
             return Err(EngineError::plan(format!("target `{name}` has no files")));
         }
     };
@@ -449,6 +436,14 @@ fn open_files(
     Ok(OpenTarget::Files(OpenFiles { files, kind, mode: IoMode::Buffered, content, stamping }))
 }
 
+/// Whether a target is an end of a copy.
+fn is_copied(workload: &Workload, target: &str) -> bool {
+    workload.phase.iter().flat_map(|phase| &phase.workers).any(|group| match &group.work {
+        Work::Copy(copy) => copy.targets().any(|end| end == target),
+        _ => false,
+    })
+}
+
 /// A target of jobs, and those that cannot use it.
 struct OpenedJobFiles {
     target: OpenTarget,
@@ -476,7 +471,7 @@ fn open_job_files(
                 seats.push(GroupSeat { phase, group: place });
             }
             Work::Busy(_) | Work::Exec(_) => {}
-            Work::Blocks(_) | Work::Flow(_) => {
+            Work::Blocks(_) | Work::Flow(_) | Work::Copy(_) | Work::Script(_) => {
                 return Err(EngineError::plan(format!(
                     "target `{name}` is for jobs; use a file target for other work"
                 )));
@@ -556,7 +551,7 @@ fn file_path(target: &Target) -> &Path {
         Target::Files(files) => &files.path,
         Target::Device(device) => &device.path,
         Target::Tree(tree) => &tree.path,
-        Target::JobFiles(_) | Target::Null(_) | Target::Sim(_) => Path::new(""),
+        Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_) => Path::new(""),
     }
 }
 
@@ -572,7 +567,12 @@ fn unprepared(target: &Target) -> Target {
     match &mut target {
         Target::File(file) => file.prepare = Prepare::Nothing,
         Target::Files(files) => files.prepare = Prepare::Nothing,
-        Target::Tree(_) | Target::Device(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_) => {}
+        Target::Tree(_)
+        | Target::Device(_)
+        | Target::JobFiles(_)
+        | Target::Scratch(_)
+        | Target::Null(_)
+        | Target::Sim(_) => {}
     }
     target
 }
@@ -599,112 +599,4 @@ fn open_tree(
     let shape = Arc::new(shape);
     let state = Some(TreeState::new(Arc::clone(&shape)));
     Ok(OpenTarget::Tree(OpenTree { root, shape, state, content: target.content }))
-}
-
-fn apply_to_files(
-    open: &mut OpenFiles,
-    phase: &Phase,
-    surroundings: &Surroundings<'_>,
-    observer: &mut dyn Observer,
-    fallbacks: &mut Vec<String>,
-) -> Result<(), EngineError> {
-    let setting = surroundings.setting;
-    open.mode = if phase.cache == CachePolicy::Direct { IoMode::Direct } else { IoMode::Buffered };
-    let mut policy = phase.cache;
-    match open.files.set_mode(open.mode) {
-        Ok(()) => {}
-        Err(refusal @ Refusal::NoDirect { .. }) => {
-            fallbacks.push(format!("direct: {refusal}; a cold page cache used instead"));
-            policy = CachePolicy::Cold;
-            open.mode = IoMode::Buffered;
-        }
-        Err(refusal) => return Err(refusal.into()),
-    }
-    let not_cold = |source| EngineError::NotCold { phase: phase.name.clone(), source };
-    let first = open.files.iter().next().map(|file| file.path().to_owned());
-    match policy {
-        CachePolicy::AsIs => {}
-        CachePolicy::Direct => {
-            // What lies dirty in the cache would be written back in the midst of the phase.
-            open.files.iter().try_for_each(|file| file.file().sync_data()).map_err(|source| {
-                EngineError::plan(format!("phase `{}`: flushing before direct I/O: {source}", phase.name))
-            })?;
-            first.iter().for_each(|path| evict_images_under(path, setting, observer));
-        }
-        CachePolicy::Cold => {
-            observer.preparing(&format!("{}: emptying the page cache", phase.name));
-            evict(&open.files, setting.drop_caches, setting.stop).map_err(not_cold)?;
-            first.iter().for_each(|path| evict_images_under(path, setting, observer));
-        }
-        CachePolicy::Warm => {
-            observer.preparing(&format!("{}: filling the page cache", phase.name));
-            let warmth = warm(&open.files, setting.stop)
-                .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
-            if warmth.left_out_bytes > 0 {
-                fallbacks.push(format!(
-                    "warm: {} of {} bytes stay out of the page cache, since memory would not hold them",
-                    warmth.left_out_bytes,
-                    open.files.total_bytes()
-                ));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// A file on a loop device is cached twice; the image below it is to be as cold as the file. What cannot be (an image in
-/// memory, or one that somebody uses) is left: the checks see what the devices did.
-fn evict_images_under(path: &Path, setting: &Setting<'_>, observer: &mut dyn Observer) {
-    let images: Vec<PathBuf> =
-        stack::of_path(path).stack.iter().filter_map(|layer| layer.backing_file.clone()).map(PathBuf::from).collect();
-    if images.is_empty() {
-        return;
-    }
-    observer.preparing("emptying the page cache of the image below");
-    if let Ok(images) = TargetFiles::open_read_only(images.iter().map(PathBuf::as_path)) {
-        let _ = evict(&images, setting.drop_caches, setting.stop);
-    }
-}
-
-fn apply_to_tree(
-    tree: &OpenTree,
-    phase: &Phase,
-    surroundings: &Surroundings<'_>,
-    observer: &mut dyn Observer,
-    fallbacks: &mut Vec<String>,
-) -> Result<(), EngineError> {
-    let setting = surroundings.setting;
-    let Some(state) = &tree.state else { return Ok(()) };
-    match phase.cache {
-        CachePolicy::AsIs => return Ok(()),
-        CachePolicy::Direct => {
-            fallbacks.push("direct: flows go through the page cache; a cold page cache used instead".to_owned());
-        }
-        CachePolicy::Cold | CachePolicy::Warm => {}
-    }
-    observer.preparing(&format!("{}: preparing the page cache of the file set", phase.name));
-    let existing = |file: &u64| state.entry(tree::FileId(*file)).is_some();
-    let mut files = (0..tree.shape.files()).filter(existing).peekable();
-    while files.peek().is_some() {
-        let paths: Vec<PathBuf> = files.by_ref().take(TREE_BATCH as usize).map(|file| path_of(tree, file)).collect();
-        let batch = TargetFiles::open_read_only(paths.iter().map(PathBuf::as_path))?;
-        if phase.cache == CachePolicy::Warm {
-            warm(&batch, setting.stop)
-                .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
-        } else {
-            evict(&batch, setting.drop_caches, setting.stop)
-                .map_err(|source| EngineError::NotCold { phase: phase.name.clone(), source })?;
-        }
-    }
-    if phase.cache != CachePolicy::Warm {
-        evict_images_under(tree.root.path(), setting, observer);
-        fallbacks.push("cold: the files' data; names and inodes may still be in memory".to_owned());
-    }
-    Ok(())
-}
-
-fn path_of(tree: &OpenTree, file: u64) -> PathBuf {
-    let mut buffer = PathBuffer::new();
-    tree.shape.write_path(tree::FileId(file), &mut buffer);
-    tree.root.path().join(buffer.as_path())
 }

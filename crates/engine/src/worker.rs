@@ -179,7 +179,9 @@ impl Desk<'_> {
     fn ramp_ends(&mut self, now: Ticks) -> bool {
         let Some(ramp) = self.ramp.take() else { return false };
         let deadline = ramp.time.map_or(Ticks::MAX, |time| now.saturating_add(time)).min(self.control.deadline());
-        if now >= self.control.deadline() || !self.control.move_deadline(ramp.ends_at, deadline) {
+        let from = self.control.own_deadline();
+        let is_over = now >= self.control.deadline() || self.control.stop_requested();
+        if is_over || !self.control.move_deadline(from, deadline) {
             return false;
         }
         self.budget = ramp.budget.unwrap_or(self.budget);
@@ -192,7 +194,7 @@ impl Desk<'_> {
         true
     }
 
-    fn measure_from(&mut self, now: Ticks) {
+    pub(crate) fn measure_from(&mut self, now: Ticks) {
         if let Some(tally) = &self.tally {
             tally.forget();
         }

@@ -71,9 +71,15 @@ pub enum Command {
     Run(RunArguments),
     /// Take a setting through its levels: curves of load, block size and working set, with what they say.
     Sweep(SweepArguments),
+    /// A whole comparison from one file: build each system, measure it in a sound order, answer in words.
+    Study {
+        /// What to do with it.
+        #[command(subcommand)]
+        command: crate::commands::study::StudyCommand,
+    },
     /// Recompute published numbers: rates, units, directions, sizes against memory, claims. No load.
     Audit(AuditArguments),
-    /// Run another tool's command line: fio's jobs or elbencho's phases, told as that tool tells them, judged as all runs are.
+    /// Run another tool's command line: fio, elbencho, dd, IOzone, PostMark or iostat, told as that tool tells it; runs are judged as all are.
     As {
         /// The tool, and its words as they are.
         #[command(subcommand)]
@@ -85,6 +91,8 @@ pub enum Command {
         #[arg(default_value = ".")]
         path: PathBuf,
     },
+    /// What the devices do now, live: rates, latency, queue, use, and who makes them. No load.
+    Watch(WatchArguments),
     /// What a check means, why it matters, and what to do about it.
     Explain {
         /// The check, such as A3; all of them when absent.
@@ -148,6 +156,35 @@ pub enum Command {
     },
     /// The manual page, in roff.
     Man,
+    /// The far end of a host: answers a study's requests. Studies start it themselves.
+    #[command(hide = true)]
+    Agent(AgentArguments),
+}
+
+/// Arguments of `plumb agent`.
+#[derive(Debug, Args)]
+pub struct AgentArguments {
+    /// The device over which it is asked [default: standard input and output].
+    #[arg(long, value_name = "DEVICE")]
+    pub port: Option<PathBuf>,
+    /// Where it keeps what it needs, with the journal of what it built [default: the user's state directory].
+    #[arg(long, value_name = "DIR")]
+    pub state: Option<PathBuf>,
+    /// The link counts as broken after so many seconds of silence.
+    #[arg(long, value_name = "SECONDS")]
+    pub silence: Option<u64>,
+    /// Boot this virtual machine (a table of a study's `hosts`, in TOML) and pass on to it what is asked.
+    #[arg(long, value_name = "FILE", conflicts_with = "port")]
+    pub vm: Option<PathBuf>,
+    /// Become the program behind `--`, and end with this process, which must be the parent.
+    #[arg(long, value_name = "PID", requires = "program")]
+    pub with_parent: Option<u32>,
+    /// With --with-parent: it is asked to end, and not killed.
+    #[arg(long, requires = "with_parent")]
+    pub gently: bool,
+    /// The program, and its words.
+    #[arg(last = true)]
+    pub program: Vec<OsString>,
 }
 
 /// Arguments of `plumb try`.
@@ -271,6 +308,9 @@ pub struct RunArguments {
     /// Allow dropping the whole page cache of the machine where files cannot be made cold otherwise (root only).
     #[arg(long)]
     pub drop_caches: bool,
+    /// Which run of a study this is, for simulated devices; studies give it.
+    #[arg(long, hide = true, value_name = "RUN,PLOT")]
+    pub sim_run: Option<plumb_lab::protocol::SimPlace>,
 }
 
 /// Arguments of `plumb sweep`.
@@ -331,6 +371,37 @@ pub struct AuditArguments {
     pub notes: bool,
 }
 
+/// Arguments of `plumb watch`.
+#[derive(Debug, Args)]
+#[command(after_long_help = WATCH_WORDS)]
+pub struct WatchArguments {
+    /// Devices (`sda`, `/dev/nvme0n1`), or paths whose devices are meant [default: all whole devices that were ever used].
+    #[arg(value_name = "DEV")]
+    pub devices: Vec<String>,
+    /// Time between pictures, 100ms at least.
+    #[arg(long, short, default_value = "1s", value_name = "TIME")]
+    pub interval: plumb_workload::Nanos,
+    /// So many intervals, then end.
+    #[arg(long, short = 'n', value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub count: Option<u64>,
+    /// Lines instead of a screen, as where standard output is no terminal.
+    #[arg(long)]
+    pub plain: bool,
+}
+
+/// What the words and numbers of the live view are.
+const WATCH_WORDS: &str = "\
+Keys: q, Escape or Ctrl-C ends it, p or the space bar holds the picture.
+
+  a read, a write  mean time of a request, waiting in the kernel included
+  queue            mean number of requests in flight
+  busy             time with a request in flight; a device that works in parallel may be
+                   100 % busy and have room
+  written          dirtied in memory or written directly; it may reach a device later
+
+The kernel counts each process's I/O, but not on which device; that of other users is open to root only. With --json each \
+interval is a JSON object on a line of its own (`plumb schema watch`).";
+
 /// The tool whose language is spoken; its words are not looked at here.
 #[derive(Debug, Subcommand)]
 pub enum Tool {
@@ -352,8 +423,14 @@ pub enum Form {
     Noise,
     /// The result of a sweep.
     Sweep,
+    /// An interval of `plumb watch`.
+    Watch,
     /// A published study, for `plumb audit`.
     Audit,
     /// What an audit says.
     AuditResult,
+    /// A study file.
+    Study,
+    /// The report of a study.
+    StudyReport,
 }

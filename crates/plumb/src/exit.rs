@@ -88,6 +88,8 @@ impl From<plumb_store::StoreError> for Stopped {
         let asked_wrongly = matches!(
             error,
             StoreError::NotFound { .. }
+                | StoreError::NoStudy { .. }
+                | StoreError::StudyRuns { .. }
                 | StoreError::Ambiguous { .. }
                 | StoreError::NoResult { .. }
                 | StoreError::WouldWrite { .. }

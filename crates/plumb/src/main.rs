@@ -20,11 +20,36 @@ fn main() -> ExitCode {
     let words = words.map(|word| word.to_string_lossy().into_owned());
     let common = args::Common::of_environment;
     let ended = match called.file_name().and_then(|name| name.to_str()) {
+        Some("dd") => {
+            let called = called.to_string_lossy();
+            commands::dialect::dd::as_dd(&called, &words.collect::<Vec<_>>(), &common())
+        }
         Some("fio") => commands::dialect::fio::as_fio(&words.collect::<Vec<_>>(), &common()),
+        Some("bonnie++" | "bonnie") => {
+            let called = called.to_string_lossy();
+            commands::dialect::bonnie::as_bonnie(&called, &words.collect::<Vec<_>>(), &common())
+        }
+        Some("getc_putc") => {
+            let called = called.to_string_lossy();
+            commands::dialect::bonnie::as_getc_putc(&called, &words.collect::<Vec<_>>(), &common())
+        }
+        Some("bon_csv2html") => commands::dialect::bonnie::as_csv2html(&words.collect::<Vec<_>>()),
+        Some("bon_csv2txt") => commands::dialect::bonnie::as_csv2txt(),
         Some("elbencho") => {
             let called = called.to_string_lossy();
             commands::dialect::elbencho::as_elbencho(&called, &words.collect::<Vec<_>>(), &common())
         }
+        Some("iostat") => commands::dialect::iostat::as_iostat(&words.collect::<Vec<_>>()),
+        Some("iozone") => {
+            let called = called.to_string_lossy();
+            commands::dialect::iozone::as_iozone(&called, &words.collect::<Vec<_>>(), &common())
+        }
+        Some("postmark") => commands::dialect::postmark::as_postmark(&words.collect::<Vec<_>>(), &common()),
+        Some("zcav") => {
+            let called = called.to_string_lossy();
+            commands::dialect::bonnie::as_zcav(&called, &words.collect::<Vec<_>>(), &common())
+        }
+        Some("init") if std::process::id() == 1 => commands::agent::init(),
         _ => run(&Arguments::parse()),
     };
     match ended {
@@ -46,9 +71,11 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         Command::Noise(arguments) => commands::noise::run(arguments, common),
         Command::Run(arguments) => commands::run::run(arguments, common),
         Command::Sweep(arguments) => commands::sweep::run(arguments, common),
+        Command::Study { command } => commands::study::run(command, common),
         Command::Audit(arguments) => commands::audit::run(arguments, common),
         Command::As { tool: Tool::Words(words) } => commands::dialect::run(words, common),
         Command::Check { path } => commands::check::run(path, common),
+        Command::Watch(arguments) => commands::watch::run(arguments, common),
         Command::Explain { code } => commands::explain::run(code.as_deref(), common),
         Command::List { tag, number } => commands::store::list(tag.as_deref(), *number, common),
         Command::Show { run, diff } => commands::store::show(run, diff.as_deref(), common),
@@ -59,5 +86,6 @@ fn run(arguments: &Arguments) -> Result<End, Stopped> {
         Command::Clean { paths } => commands::clean::run(paths, common),
         Command::Completions { shell } => commands::shell::completions(*shell),
         Command::Man => commands::shell::man(),
+        Command::Agent(arguments) => commands::agent::run(arguments),
     }
 }

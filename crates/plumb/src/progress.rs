@@ -70,14 +70,6 @@ impl Drop for LiveLine {
     }
 }
 
-fn sparkline(values: &[f64]) -> String {
-    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-    let top = values.iter().copied().fold(0.0, f64::max);
-    let bar =
-        |value: &f64| if top > 0.0 { BARS[((value / top) * 7.0).round().clamp(0.0, 7.0) as usize] } else { BARS[0] };
-    values.iter().map(bar).collect()
-}
-
 impl Progress for LiveLine {
     fn preparing(&mut self, what: &str) {
         self.history.clear();
@@ -135,7 +127,7 @@ impl Progress for LiveLine {
         self.say(&format!(
             "{}  {verb}{speed} {} p99 {p99} · in flight {:.1} · {}{left}",
             live.phase,
-            sparkline(&self.history),
+            format::sparkline(self.history.iter().copied().map(Some)),
             live.in_flight,
             match tier {
                 Tier::Mixed { device_share } => format!("device {}", format::percent(device_share)),

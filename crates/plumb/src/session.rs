@@ -55,14 +55,19 @@ pub fn recovered_store(common: &Common) -> Result<RecoveredStore, Stopped> {
     Ok(RecoveredStore { store, recovered })
 }
 
+/// What the user has typed that may be overwritten.
+pub fn permissions(common: &Common) -> Permissions {
+    let mut permissions = common.plumb_allow.as_deref().map_or_else(Permissions::none, Permissions::parse);
+    // A serial is one word as typed; only PLUMB_ALLOW is a list.
+    permissions.extend(Permissions { allow: common.destroy.iter().cloned().map(Allow::Named).collect() });
+    permissions
+}
+
 /// Everything that a measuring command needs.
 pub fn bench(common: &Common) -> Result<Bench, Stopped> {
     let store = if common.no_store { None } else { Some(store(common)?) };
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
-    let mut permissions = common.plumb_allow.as_deref().map_or_else(Permissions::none, Permissions::parse);
-    // A serial is one word as typed; only PLUMB_ALLOW is a list.
-    permissions.extend(Permissions { allow: common.destroy.iter().cloned().map(Allow::Named).collect() });
-    let mut bench = Bench::new(store, stop, permissions, test_dirs());
+    let mut bench = Bench::new(store, stop, permissions(common), test_dirs());
     bench.recordings = Some(&crate::recordings::OnDisk);
     Ok(bench)
 }

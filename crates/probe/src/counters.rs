@@ -5,6 +5,7 @@
 use crate::platform;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
+use plumb_result::blocks::CpuTicks;
 use plumb_result::observe::{Counters, CpuTimes, DeviceCounters, MemoryCounters, OwnIo, TargetFacts};
 use std::collections::BTreeMap;
 
@@ -84,50 +85,72 @@ fn device(sys: &Sysroot, name: &str, counted: &Seen<()>) -> Seen<DeviceCounters>
     }
 }
 
-/// The line of one device in `/proc/diskstats`: major, minor, name, then what `stat` has.
+/// The line of one device in `/proc/diskstats`.
 fn diskstats(text: &str, name: &str) -> Result<DeviceCounters, String> {
-    let fields = text.lines().find_map(|line| {
-        let rest = line.trim_start().split_once(char::is_whitespace)?.1;
-        let rest = rest.trim_start().split_once(char::is_whitespace)?.1;
-        let (found, fields) = rest.trim_start().split_once(char::is_whitespace)?;
-        (found == name).then_some(fields)
-    });
-    parse_stat(fields.ok_or_else(|| format!("/proc/diskstats has no line for {name}"))?)
+    let line = text.lines().filter_map(DiskstatsLine::read).find(|line| line.name == name);
+    parse_stat(line.ok_or_else(|| format!("/proc/diskstats has no line for {name}"))?.fields)
 }
 
-/// Eleven fields before Linux 4.18, fifteen with discards, seventeen with flushes (5.5). Partitions had four before 2.6.25.
-fn parse_stat(text: &str) -> Result<DeviceCounters, String> {
-    let mut fields = [0u64; 17];
+/// A line of `/proc/diskstats`: major, minor, name, then what `stat` has.
+pub(crate) struct DiskstatsLine<'a> {
+    pub(crate) major: &'a str,
+    pub(crate) minor: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) fields: &'a str,
+}
+
+impl<'a> DiskstatsLine<'a> {
+    pub(crate) fn read(line: &'a str) -> Option<DiskstatsLine<'a>> {
+        let (major, rest) = line.trim_start().split_once(char::is_whitespace)?;
+        let (minor, rest) = rest.trim_start().split_once(char::is_whitespace)?;
+        let (name, fields) = rest.trim_start().split_once(char::is_whitespace)?;
+        Some(DiskstatsLine { major, minor, name, fields })
+    }
+}
+
+/// Block statistics as the kernel writes them.
+pub(crate) struct StatFields {
+    pub(crate) values: [u64; 17],
+    /// How many there are.
+    pub(crate) count: usize,
+}
+
+/// Eleven fields before Linux 4.18, fifteen with discards, seventeen with flushes (5.5). Partitions had four before 2.6.25:
+/// these are put where they belong among the eleven.
+pub(crate) fn stat_fields(text: &str) -> Result<StatFields, String> {
+    let mut values = [0u64; 17];
     let mut count = 0;
-    for word in text.split_whitespace().take(fields.len()) {
-        fields[count] = word.parse().map_err(|_| format!("block statistics have {word:?} where a number belongs"))?;
+    for word in text.split_whitespace().take(values.len()) {
+        values[count] = word.parse().map_err(|_| format!("block statistics have {word:?} where a number belongs"))?;
         count += 1;
     }
-    let f = &fields;
+    if count == 4 {
+        let [reads, read_sectors, writes, write_sectors] = [values[0], values[1], values[2], values[3]];
+        values = [0; 17];
+        (values[0], values[2], values[4], values[6]) = (reads, read_sectors, writes, write_sectors);
+    }
     match count {
-        4 => Ok(DeviceCounters {
-            reads: f[0],
-            read_bytes: f[1].saturating_mul(SECTOR_BYTES),
-            writes: f[2],
-            write_bytes: f[3].saturating_mul(SECTOR_BYTES),
-            ..DeviceCounters::default()
-        }),
-        11.. => Ok(DeviceCounters {
-            reads: f[0],
-            read_bytes: f[2].saturating_mul(SECTOR_BYTES),
-            writes: f[4],
-            write_bytes: f[6].saturating_mul(SECTOR_BYTES),
-            flushes: (count >= 17).then_some(f[15]),
-            busy_ms: f[9],
-            weighted_ms: f[10],
-            discard_bytes: f[13].saturating_mul(SECTOR_BYTES),
-            read_merges: f[1],
-            write_merges: f[5],
-            read_ms: f[3],
-            write_ms: f[7],
-        }),
+        4 | 11.. => Ok(StatFields { values, count }),
         _ => Err(format!("block statistics have {count} fields, at least 11 were expected")),
     }
+}
+
+fn parse_stat(text: &str) -> Result<DeviceCounters, String> {
+    let StatFields { values: f, count } = stat_fields(text)?;
+    Ok(DeviceCounters {
+        reads: f[0],
+        read_bytes: f[2].saturating_mul(SECTOR_BYTES),
+        writes: f[4],
+        write_bytes: f[6].saturating_mul(SECTOR_BYTES),
+        flushes: (count >= 17).then_some(f[15]),
+        busy_ms: f[9],
+        weighted_ms: f[10],
+        discard_bytes: f[13].saturating_mul(SECTOR_BYTES),
+        read_merges: f[1],
+        write_merges: f[5],
+        read_ms: f[3],
+        write_ms: f[7],
+    })
 }
 
 fn own_io(sys: &Sysroot, workers: &[u32]) -> Result<OwnIo, String> {
@@ -165,19 +188,25 @@ fn cpu_times(sys: &Sysroot, ticks_per_second: u64) -> Result<CpuTimes, String> {
     parse_cpu(&sys.read("/proc/stat")?, ticks_per_second)
 }
 
-/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`, in ticks. Guests are in user already.
 fn parse_cpu(text: &str, ticks_per_second: u64) -> Result<CpuTimes, String> {
+    let ticks = cpu_ticks(text)?;
+    let seconds = |ticks: u64| ticks as f64 / ticks_per_second as f64;
+    Ok(CpuTimes {
+        total_s: seconds(ticks.total()),
+        idle_s: seconds(ticks.idle.saturating_add(ticks.iowait)),
+        steal_s: seconds(ticks.steal),
+    })
+}
+
+/// `cpu user nice system idle iowait irq softirq steal guest guest_nice`, in ticks. Guests are in user already.
+pub(crate) fn cpu_ticks(text: &str) -> Result<CpuTicks, String> {
     let line = text.lines().find_map(|line| line.strip_prefix("cpu ")).ok_or("/proc/stat has no line cpu")?;
     let mut ticks = [0u64; 8];
     for (tick, word) in ticks.iter_mut().zip(line.split_whitespace()) {
         *tick = word.parse().map_err(|_| format!("/proc/stat has {word:?} where a number belongs"))?;
     }
-    let seconds = |ticks: u64| ticks as f64 / ticks_per_second as f64;
-    Ok(CpuTimes {
-        total_s: seconds(ticks.iter().sum()),
-        idle_s: seconds(ticks[3].saturating_add(ticks[4])),
-        steal_s: seconds(ticks[7]),
-    })
+    let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks;
+    Ok(CpuTicks { user, nice, system, idle, iowait, irq, softirq, steal })
 }
 
 fn memory(sys: &Sysroot, workers: &[u32]) -> Result<MemoryCounters, String> {

@@ -6,6 +6,7 @@
 //! tree of files that describes another machine. System calls that only the running machine can answer are in one
 //! private module per platform, and elsewhere answer "not on this platform".
 
+pub mod blocks;
 mod cgroup;
 pub mod clock;
 pub mod conditions;

@@ -38,6 +38,8 @@ pub struct IoWatch {
     before: Snapshot,
     /// In ticks since boot, as the start times of processes are.
     started_ticks: Option<u64>,
+    /// Parents, by their children.
+    parents: BTreeMap<u32, u32>,
 }
 
 impl IoWatch {
@@ -48,12 +50,66 @@ impl IoWatch {
 
     /// As [`IoWatch::start`], on the machine that a tree of files describes.
     pub fn start_in(sys: &Sysroot) -> IoWatch {
-        let uptime_s = sys.line("/proc/uptime").and_then(|line| line.split(' ').next()?.parse::<f64>().ok());
-        let ticks_per_second = platform::ticks_per_second() as f64;
-        IoWatch {
-            sys: sys.clone(),
-            before: snapshot(sys),
-            started_ticks: uptime_s.map(|seconds| (seconds * ticks_per_second) as u64),
+        IoWatch { sys: sys.clone(), before: snapshot(sys), started_ticks: uptime_ticks(sys), parents: BTreeMap::new() }
+    }
+
+    /// Who did I/O since the last such call, or since the start; the next counts from here. Everybody is named, Plumb and the
+    /// kernel's threads (in brackets, as `ps` has them) too: the largest first.
+    ///
+    /// When a parent has waited for a child, the kernel counts the child's I/O to the parent. What was told of the child
+    /// already is not told again; what remains is of children that nobody saw.
+    pub fn advance(&mut self) -> Everyone {
+        let now_ticks = uptime_ticks(&self.sys);
+        let after = snapshot(&self.sys);
+        let inherited = self.inherited(&after);
+        let mut processes: Vec<ProcessIo> = after
+            .by_pid
+            .iter()
+            .filter_map(|(pid, now)| {
+                let Moved { stat, mut io } = self.moved(*pid, *now)?;
+                if let Some(told) = inherited.get(pid)
+                    && io.read_bytes >= told.read
+                    && io.write_bytes >= told.written
+                {
+                    io.read_bytes -= told.read;
+                    io.write_bytes -= told.written;
+                }
+                if stat.is_kernel_thread {
+                    io.command = format!("[{}]", io.command);
+                }
+                (io.read_bytes + io.write_bytes > 0).then_some(io)
+            })
+            .collect();
+        processes.sort_by_key(|one| std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes)));
+        let seen = Everyone { processes, readable: after.by_pid.len(), closed: after.unreadable };
+        (self.before, self.started_ticks) = (after, now_ticks);
+        self.learn_parents();
+        seen
+    }
+
+    /// What ended children had done when they were last seen, by their parents.
+    fn inherited(&self, after: &Snapshot) -> BTreeMap<u32, Bytes> {
+        let mut inherited: BTreeMap<u32, Bytes> = BTreeMap::new();
+        for (pid, before) in self.before.by_pid.iter().filter(|(pid, _)| !after.by_pid.contains_key(pid)) {
+            if let Some(parent) = self.parents.get(pid) {
+                let sum = inherited.entry(*parent).or_insert(Bytes { read: 0, written: 0 });
+                sum.read = sum.read.saturating_add(before.read);
+                sum.written = sum.written.saturating_add(before.written);
+            }
+        }
+        inherited
+    }
+
+    /// Whose children those are that did any I/O: asked once of each, while it is there.
+    fn learn_parents(&mut self) {
+        let before = &self.before.by_pid;
+        self.parents.retain(|pid, _| before.contains_key(pid));
+        for (pid, _) in before.iter().filter(|(_, bytes)| bytes.read.saturating_add(bytes.written) > 0) {
+            if !self.parents.contains_key(pid)
+                && let Some(stat) = self.sys.read(format!("/proc/{pid}/stat")).ok().and_then(|text| parse_stat(&text))
+            {
+                self.parents.insert(*pid, stat.parent);
+            }
         }
     }
 
@@ -90,11 +146,7 @@ impl IoWatch {
     }
 
     fn since(&self, pid: u32, now: Bytes, own: &[u32]) -> Option<ProcessIo> {
-        let before = self.before.by_pid.get(&pid).copied().unwrap_or(Bytes { read: 0, written: 0 });
-        if now == before {
-            return None;
-        }
-        let stat = parse_stat(&self.sys.read(format!("/proc/{pid}/stat")).ok()?)?;
+        let Moved { stat, io } = self.moved(pid, now)?;
         if stat.is_kernel_thread && !BACKGROUND.iter().any(|word| stat.command.contains(word)) {
             return None;
         }
@@ -102,13 +154,48 @@ impl IoWatch {
         if own.contains(&stat.parent) || stat.parent == std::process::id() {
             return None;
         }
+        Some(io)
+    }
+
+    /// What a process moved since, if anything.
+    fn moved(&self, pid: u32, now: Bytes) -> Option<Moved> {
+        let before = self.before.by_pid.get(&pid).copied().unwrap_or(Bytes { read: 0, written: 0 });
+        if now == before {
+            return None;
+        }
+        let stat = parse_stat(&self.sys.read(format!("/proc/{pid}/stat")).ok()?)?;
         let is_new = self.started_ticks.is_some_and(|started| stat.start_ticks > started);
         let shrank = now.read < before.read || now.written < before.written;
         let before = if is_new || shrank { Bytes { read: 0, written: 0 } } else { before };
         let (read_bytes, write_bytes) =
             (now.read.saturating_sub(before.read), now.written.saturating_sub(before.written));
-        (read_bytes + write_bytes > 0).then_some(ProcessIo { pid, command: stat.command, read_bytes, write_bytes })
+        let command = stat.command.clone();
+        (read_bytes + write_bytes > 0)
+            .then_some(Moved { stat, io: ProcessIo { pid, command, read_bytes, write_bytes } })
     }
+}
+
+/// A process that did I/O.
+struct Moved {
+    stat: Stat,
+    io: ProcessIo,
+}
+
+/// Everybody's I/O between two looks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Everyone {
+    /// Who did any, the largest first.
+    pub processes: Vec<ProcessIo>,
+    /// How many processes could be looked at.
+    pub readable: usize,
+    /// How many are closed to this user.
+    pub closed: usize,
+}
+
+/// Time since boot, in the ticks of processes' start times.
+fn uptime_ticks(sys: &Sysroot) -> Option<u64> {
+    let seconds = sys.line("/proc/uptime").and_then(|line| line.split(' ').next()?.parse::<f64>().ok())?;
+    Some((seconds * platform::ticks_per_second() as f64) as u64)
 }
 
 fn snapshot(sys: &Sysroot) -> Snapshot {
@@ -189,6 +276,45 @@ mod tests {
             named,
             [("md0_resync", 8016), ("backup (nightly) x", 8010), ("reused", 2500), ("new", 40), ("small", 1)]
         );
+    }
+
+    // Protects: looks follow one another, each counts from the last, and the kernel's threads are told from programs.
+    #[test]
+    fn everyone_again_and_again() {
+        let tree = Tree::new();
+        tree.file("/proc/uptime", "100.00 1.0\n");
+        process(&tree, 10, "dd", 0, 5);
+        process(&tree, 11, "loop0", KERNEL_THREAD, 5);
+        tree.file("/proc/12/stat", &stat("closed", 0, 5));
+        let mut watch = IoWatch::start_in(&tree.sys());
+        tree.file("/proc/10/io", &io(1000, 1500)).file("/proc/11/io", &io(1000, 9000));
+        let named = |seen: Everyone| -> Vec<(String, u64, u64)> {
+            assert_eq!((seen.readable, seen.closed), (2, 1));
+            seen.processes.into_iter().map(|one| (one.command, one.read_bytes, one.write_bytes)).collect()
+        };
+        assert_eq!(named(watch.advance()), [("[loop0]".to_owned(), 0, 8000), ("dd".to_owned(), 0, 500)]);
+        tree.file("/proc/10/io", &io(1007, 1500));
+        assert_eq!(named(watch.advance()), [("dd".to_owned(), 7, 0)]);
+        assert_eq!(named(watch.advance()), []);
+    }
+
+    // Protects: when a child has ended, what it did is not told a second time as its parent's.
+    #[test]
+    fn what_a_child_did_is_told_once() {
+        let tree = Tree::new();
+        tree.file("/proc/uptime", "100.00 1.0\n");
+        process(&tree, 30, "bash", 0, 5);
+        process(&tree, 31, "dd", 0, 5);
+        tree.file("/proc/31/stat", "31 (dd) S 30 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 5 1000 100\n");
+        let mut watch = IoWatch::start_in(&tree.sys());
+        tree.file("/proc/31/io", &io(1000, 51_000));
+        assert_eq!(watch.advance().processes[0].write_bytes, 50_000);
+        // It wrote 7000 bytes more before it ended, which nobody saw.
+        std::fs::remove_dir_all(tree.sys().locate("/proc/31")).unwrap();
+        tree.file("/proc/30/io", &io(2000, 59_000));
+        let seen = watch.advance().processes;
+        assert_eq!((seen.len(), seen[0].command.as_str()), (1, "bash"));
+        assert_eq!((seen[0].read_bytes, seen[0].write_bytes), (0, 7000));
     }
 
     // Protects: workers that are processes are not taken for somebody else.

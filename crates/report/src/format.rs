@@ -68,7 +68,24 @@ pub fn value(value: f64, unit: Unit) -> String {
         Unit::OpsPerSecond => per_second(value),
         Unit::Nanoseconds => time(value),
         Unit::Cpus => format!("{} CPUs", Digits::Three.set(value)),
+        // Counts are exact, and are not rounded.
+        Unit::Ops if value.fract() == 0.0 => format!("{value:.0}"),
+        Unit::Ops => format!("{value:.1}"),
+        Unit::Bytes => bytes_iec(value),
+        Unit::BytesPerOp => format!("{}/op", bytes_iec(value)),
+        Unit::BytesPerByte => format!("{value:.3} B/B"),
     }
+}
+
+/// A line of bars, the highest value full height; a gap where there is no value.
+pub fn sparkline(values: impl IntoIterator<Item = Option<f64>> + Clone) -> String {
+    const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+    let top = values.clone().into_iter().flatten().fold(0.0, f64::max);
+    let bar = |value: f64| match top > 0.0 {
+        true => BARS[((value / top) * 7.0).round().clamp(0.0, 7.0) as usize],
+        false => BARS[0],
+    };
+    values.into_iter().map(|value| value.map_or(' ', bar)).collect()
 }
 
 /// Missing is missing, never 0.
@@ -92,6 +109,8 @@ mod tests {
         assert_eq!(percent(0.624), "62 %");
         assert_eq!(percent(0.015), "1.5 %");
         assert_eq!(count(999.0), "999");
+        assert_eq!(sparkline([Some(0.0), Some(5.0), None, Some(10.0)]), "▁▅ █");
+        assert_eq!(sparkline([Some(0.0), None]), "▁ ");
         assert_eq!([0.4, 1.311, 9.999, 12.44, 1708.05].map(ratio), ["0.40", "1.31", "10.0", "12.4", "1708"]);
     }
 }

@@ -3,13 +3,17 @@
 mod assertion;
 pub mod audit;
 pub mod compare;
+mod document;
 pub mod facts;
 pub mod format;
 pub mod list;
 pub mod noise;
 pub mod run;
+pub mod study;
+pub mod study_plan;
 pub mod style;
 pub mod sweep;
 mod table;
+pub mod watch;
 
 pub use style::Style;

@@ -8,6 +8,7 @@ use crate::table::{self, Align, Column};
 use plumb_result::assertion::{Asserted, PRECONDITIONING, Steadiness};
 use plumb_result::limiter::{Bound, Limiter};
 use plumb_result::metric::{Stat, Subject};
+use plumb_result::observe::TargetFacts;
 use plumb_result::run::TierName;
 use plumb_result::{Finding, Level, Metric, MetricValue, PhaseResult, Quantity, RunResult, RunVerdict};
 use plumb_workload::{OpKind, Work};
@@ -92,7 +93,10 @@ pub fn sentence(result: &RunResult) -> String {
             }
         }
     }
-    let name = result.target.values().next().map_or("This run", |target| target.path.as_str());
+    // One end of a copy may be something that keeps nothing.
+    let is_storage = |target: &&TargetFacts| target.filesystem.value().is_some() || !target.leaves.is_empty();
+    let named = result.target.values().find(is_storage).or_else(|| result.target.values().next());
+    let name = named.map_or("This run", |target| target.path.as_str());
     let said = match parts.as_slice() {
         [] => "measured nothing".to_owned(),
         [one] => one.clone(),
@@ -195,15 +199,17 @@ fn until_first_done(phase: &PhaseResult, kind: OpKind, label: &str) -> Option<Ro
     Some(Row { times: [blank(), blank(), blank()], ..row })
 }
 
-/// Opening and closing accompany other ops; they have their numbers in `--json`, not a line of the page.
+/// They accompany other ops, and have their numbers in `--json`, not a line of the page.
+const ACCOMPANY: [OpKind; 3] = [OpKind::Open, OpKind::Close, OpKind::Evict];
+
 fn worth_a_line(phase: &PhaseResult, kind: OpKind) -> bool {
     let present = phase.metrics.contains_key(&Metric::rate(kind));
-    let accompanies = matches!(kind, OpKind::Open | OpKind::Close);
+    let accompanies = ACCOMPANY.contains(&kind);
     present && (!accompanies || phase.metrics.keys().all(|metric| !is_other_op(metric, kind)))
 }
 
 fn is_other_op(metric: &Metric, kind: OpKind) -> bool {
-    matches!(metric.subject, Subject::Op(other) if other != kind && !matches!(other, OpKind::Open | OpKind::Close))
+    matches!(metric.subject, Subject::Op(other) if other != kind && !ACCOMPANY.contains(&other))
 }
 
 fn depth_label(result: &RunResult, phase: &str) -> Option<String> {
@@ -503,6 +509,7 @@ mod tests {
             name: "stat".to_owned(),
             wall_ns: 1_000_000_000,
             metrics: [(rate, value(1000.0))].into(),
+            done: [].into(),
             first_done: Some(FirstDone { at_ns: first_at_ns, metrics: [(rate, value(1500.0))].into() }),
             notes: Vec::new(),
             limiter: None,

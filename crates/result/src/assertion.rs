@@ -120,13 +120,18 @@ impl FromStr for Assertion {
         }
         let metric_name = text.get(metric_start..name_end).unwrap_or_default();
         let metric: Metric = metric_name.parse().map_err(|_| {
-            let names: Vec<String> = Metric::all().iter().map(ToString::to_string).collect();
+            let of_runs = Metric::all().into_iter().filter(|metric| metric.device_count().is_none());
+            let names: Vec<String> = of_runs.map(|metric| metric.to_string()).collect();
             let help = match nearest(metric_name, names.iter().map(String::as_str)) {
                 Some(name) => format!("did you mean `{name}`?"),
                 None => "metrics are such as `read.bw`, `write.iops`, `fsync.lat.p99`, `read.resp.p99`".to_owned(),
             };
             error(metric_start..name_end.max(metric_start), format!("`{metric_name}` is no metric"), help)
         })?;
+        if metric.device_count().is_some() {
+            let message = format!("a run alone has no `{metric}`: devices are counted in studies");
+            return Err(error(metric_start..name_end, message, "put it into a study's `metrics`".to_owned()));
+        }
         let value_text = &text[at + length..];
         let value_start = at + length + (value_text.len() - value_text.trim_start().len());
         let value = value_of(value_text.trim(), metric.unit()).ok_or_else(|| {
@@ -153,6 +158,8 @@ const fn wanted(unit: Unit) -> (&'static str, &'static str) {
         Unit::OpsPerSecond => ("a rate", "it such as `10000/s` or `10k`"),
         Unit::Nanoseconds => ("a time", "it with its unit, such as `5ms` or `200us`"),
         Unit::Cpus => ("a number of processors", "it such as `0.5` or `50%`"),
+        // No assertion has these: see `from_str`.
+        Unit::Bytes | Unit::Ops | Unit::BytesPerOp | Unit::BytesPerByte => ("a number", "it such as `512`"),
     }
 }
 
@@ -162,6 +169,7 @@ fn value_of(text: &str, unit: Unit) -> Option<f64> {
         Unit::Nanoseconds => text.parse::<Nanos>().ok().map(|time| time.0 as f64),
         Unit::BytesPerSecond => text.strip_suffix("/s")?.parse::<Bytes>().ok().map(|bytes| bytes.0 as f64),
         Unit::OpsPerSecond => text.parse::<PerSecond>().ok().map(|rate| rate.0),
+        Unit::Bytes | Unit::Ops | Unit::BytesPerOp | Unit::BytesPerByte => None,
         Unit::Cpus => {
             let (number, scale) = text.strip_suffix('%').map_or((text, 1.0), |number| (number.trim_end(), 0.01));
             number
@@ -324,6 +332,8 @@ mod tests {
         assert!(near.contains("did you mean `read.lat.p9"), "{near}");
         let unit = said("read.lat.p99 < 5MB/s");
         assert!(unit.contains("`5MB/s` is not a time") && unit.contains("  |                ^^^^^\n"), "{unit}");
+        let of_studies = said("device.reads < 5");
+        assert!(of_studies.contains("devices are counted in studies"), "{of_studies}");
         assert!(said("read.bw > 5MB").contains("is not a byte rate"));
         assert!(said("read.bw == 5MB/s").contains("use <, <=, > or >="));
         assert!(said("read.bw").contains("no comparison"));
@@ -375,6 +385,7 @@ mod tests {
             Unit::BytesPerSecond => (1u64..1_000_000).prop_map(|n| (format!("{n}MB/s"), n as f64 * 1e6)).boxed(),
             Unit::OpsPerSecond => (1u64..1_000_000).prop_map(|n| (format!("{n}/s"), n as f64)).boxed(),
             Unit::Cpus => (0u32..64).prop_map(|n| (n.to_string(), f64::from(n))).boxed(),
+            other => panic!("no number of a run is in {other:?}"),
         }
     }
 
@@ -383,6 +394,7 @@ mod tests {
         #[test]
         fn what_is_written_is_what_is_read(
             (metric, (text, number)) in prop::sample::select(Metric::all())
+                .prop_filter("of runs", |metric| metric.device_count().is_none())
                 .prop_flat_map(|metric| (Just(metric), value(metric.unit()))),
             (name, op) in prop::sample::select(Op::ALL.to_vec()),
             phase in prop::option::of("[a-z][a-z0-9-]{0,8}"),

@@ -93,7 +93,7 @@ impl Difference {
 pub struct Contrast {
     /// Which number.
     pub metric: Metric,
-    /// Of which phase.
+    /// Of which phase; the work's name where the number is of the whole run.
     pub phase: String,
     /// Name of the baseline.
     pub baseline: String,
@@ -246,6 +246,17 @@ pub enum ContrastVerdict {
     CannotTell,
     /// The t test and the permutation test disagree.
     Fragile,
+}
+
+impl Contrast {
+    /// The verdict's word for people: what devices count is not faster or slower, but fewer or more.
+    pub const fn word(&self) -> &'static str {
+        match (self.metric.device_count(), self.verdict) {
+            (Some(_), ContrastVerdict::Faster) => "fewer",
+            (Some(_), ContrastVerdict::Slower) => "more",
+            (_, verdict) => verdict.name(),
+        }
+    }
 }
 
 impl ContrastVerdict {

@@ -4,8 +4,10 @@
 
 pub mod assertion;
 pub mod audit;
+pub mod blocks;
 pub mod compare;
 pub mod conditions;
+pub mod copy;
 pub mod finding;
 pub mod histogram;
 pub mod limiter;
@@ -16,7 +18,9 @@ pub mod noise;
 pub mod number;
 pub mod observe;
 pub mod run;
+pub mod study;
 pub mod sweep;
+pub mod watch;
 
 pub use audit::{Audit, AuditFinding, AuditedClaim, ClaimVerdict};
 pub use compare::{Comparison, Contrast, ContrastVerdict};
@@ -32,4 +36,5 @@ pub use metric::{Better, Metric, Quantity, Unit};
 pub use noise::{NOISE_SCHEMA, Noise, NoiseFloor};
 pub use observe::{Observations, PhaseObservations, Seen};
 pub use run::{FirstDone, MetricValue, PhaseResult, RunResult, Tool};
+pub use study::{STUDY_SCHEMA, StudyReport};
 pub use sweep::{Sweep, SweepKey};

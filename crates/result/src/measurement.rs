@@ -27,6 +27,9 @@ pub struct PhaseMeasurement {
     /// From the end of the ramp (the phase's, with what the ramps of all its groups have in common) to the end of the last
     /// worker, with the end policy where that is inside the clock.
     pub wall_ns: u64,
+    /// Before that, time in which its jobs searched for a depth, which is no part of what is measured, ns.
+    #[serde(default)]
+    pub searched_ns: u64,
     /// When the first worker was done, from the same start.
     pub first_done_ns: Option<u64>,
     /// What all workers together had done by then, where there were several.
@@ -136,7 +139,7 @@ pub struct WorkerMeasurement {
     /// How often it went to sleep by itself, to wait for something; `None` where that is not counted.
     #[serde(default)]
     pub sleeps: Option<u64>,
-    /// Asked ops in flight.
+    /// Asked ops in flight; 0 of a worker that does no I/O.
     pub depth_asked: u32,
     /// Mean ops in flight.
     pub in_flight_mean: f64,
@@ -166,6 +169,10 @@ pub struct WorkerMeasurement {
     /// The first of them.
     #[serde(default)]
     pub faults: Vec<Fault>,
+    /// Longest time of all calls that were made of one record, from the first to the last, ns; `None` where one call is
+    /// all that is made of each.
+    #[serde(default)]
+    pub longest_record_ns: Option<u64>,
     /// How often the kernel took its processor away; with `sleeps`, all its context switches.
     #[serde(default)]
     pub preemptions: Option<u64>,
@@ -288,6 +295,10 @@ impl Fault {
     pub const KEPT: usize = 16;
 }
 
+fn over(amount: u64, ns: u64) -> Option<f64> {
+    (ns > 0).then(|| amount as f64 * 1e9 / ns as f64)
+}
+
 impl PhaseMeasurement {
     /// Bytes moved by ops that move bytes, of all kinds.
     pub fn bytes(&self) -> u64 {
@@ -301,6 +312,30 @@ impl PhaseMeasurement {
 
     /// Per second of the phase's wall time; `None` for an empty clock.
     pub fn per_second(&self, amount: u64) -> Option<f64> {
-        (self.wall_ns > 0).then(|| amount as f64 * 1e9 / self.wall_ns as f64)
+        over(amount, self.wall_ns)
+    }
+
+    /// Per second of the time in which ops of this kind were done; `None` for an empty clock.
+    pub fn per_second_of(&self, kind: OpKind, amount: u64) -> Option<f64> {
+        over(amount, self.time_of_ns(kind))
+    }
+
+    /// The time in which ops of a kind were done, ns: that of the parts that have them, where each worker that did some
+    /// tells its parts apart; else until the last worker was done that does I/O at all. Who only keeps processors busy, or
+    /// runs another program, takes nothing away from anybody's rate.
+    pub fn time_of_ns(&self, kind: OpKind) -> u64 {
+        let did = |worker: &&WorkerMeasurement| worker.ops.get(&kind).is_some_and(|op| op.count > 0);
+        let parts: Option<Vec<u64>> =
+            self.workers.iter().filter(did).map(|worker| worker.spent_ns.get(&kind).copied()).collect();
+        if let Some(longest_ns) = parts.and_then(|parts| parts.into_iter().max()) {
+            return longest_ns;
+        }
+        if self.workers.iter().all(|worker| worker.depth_asked > 0) {
+            return self.wall_ns;
+        }
+        let ends = self.workers.iter().filter(|worker| worker.depth_asked > 0);
+        let flush_ns = self.end.flush_ns.filter(|_| self.end.inside_clock).unwrap_or(0);
+        let io_ns = ends.map(|worker| worker.started_ns.saturating_add(worker.wall_ns)).max();
+        io_ns.map_or(self.wall_ns, |io_ns| io_ns.saturating_add(flush_ns).min(self.wall_ns))
     }
 }

@@ -7,7 +7,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
-/// A metric: what was counted, and which number of it. Written `read.bw`, `fsync.lat.p99`, `txn.ops`, `cpu.user`.
+/// A metric: what was counted, and which number of it. Written `read.bw`, `fsync.lat.p99`, `txn.ops`, `cpu.user`,
+/// `device.written-bytes`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Metric {
     /// What was counted.
@@ -25,6 +26,8 @@ pub enum Subject {
     Transaction,
     /// The processors, as seen by Plumb's own processes.
     Cpu,
+    /// The leaf devices under the work, together, over the whole run; counted in studies.
+    Device,
 }
 
 /// Which number of a subject.
@@ -42,6 +45,67 @@ pub enum Quantity {
     User,
     /// Share of one processor, in the kernel.
     System,
+    /// What devices did.
+    Count(DeviceCount),
+}
+
+/// What devices did in a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DeviceCount {
+    /// Reads completed.
+    Reads,
+    /// Bytes read.
+    ReadBytes,
+    /// Writes completed.
+    Writes,
+    /// Bytes written.
+    WrittenBytes,
+    /// Flushes completed.
+    Flushes,
+    /// Bytes read and written for each transaction of the work; for each op, where the work has no transactions.
+    BytesPerTransaction,
+    /// Bytes written for each byte that the work wrote.
+    WrittenPerByte,
+}
+
+impl DeviceCount {
+    /// All, in the order in which they are shown.
+    pub const ALL: [DeviceCount; 7] = [
+        DeviceCount::Reads,
+        DeviceCount::ReadBytes,
+        DeviceCount::Writes,
+        DeviceCount::WrittenBytes,
+        DeviceCount::Flushes,
+        DeviceCount::BytesPerTransaction,
+        DeviceCount::WrittenPerByte,
+    ];
+
+    /// As part of a metric's name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            DeviceCount::Reads => "reads",
+            DeviceCount::ReadBytes => "read-bytes",
+            DeviceCount::Writes => "writes",
+            DeviceCount::WrittenBytes => "written-bytes",
+            DeviceCount::Flushes => "flushes",
+            DeviceCount::BytesPerTransaction => "bytes-per-transaction",
+            DeviceCount::WrittenPerByte => "written-per-byte",
+        }
+    }
+
+    const fn doc(self) -> &'static str {
+        match self {
+            DeviceCount::Reads => "reads completed",
+            DeviceCount::ReadBytes => "bytes read",
+            DeviceCount::Writes => "writes completed",
+            DeviceCount::WrittenBytes => "bytes written",
+            DeviceCount::Flushes => "flushes completed",
+            DeviceCount::BytesPerTransaction => {
+                "bytes read and written for each transaction of the work, or for each op where it has none"
+            }
+            DeviceCount::WrittenPerByte => "bytes written for each byte that the work wrote",
+        }
+    }
 }
 
 /// A number of a distribution of times.
@@ -112,6 +176,18 @@ pub enum Unit {
     /// Share of one processor; 1 is a whole one.
     #[serde(rename = "cpus")]
     Cpus,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Bytes,
+    /// Operations.
+    #[serde(rename = "ops")]
+    Ops,
+    /// Bytes for each operation.
+    #[serde(rename = "B/op")]
+    BytesPerOp,
+    /// Bytes for each byte.
+    #[serde(rename = "B/B")]
+    BytesPerByte,
 }
 
 impl Unit {
@@ -122,6 +198,10 @@ impl Unit {
             Unit::OpsPerSecond => "ops/s",
             Unit::Nanoseconds => "ns",
             Unit::Cpus => "cpus",
+            Unit::Bytes => "B",
+            Unit::Ops => "ops",
+            Unit::BytesPerOp => "B/op",
+            Unit::BytesPerByte => "B/B",
         }
     }
 }
@@ -157,6 +237,19 @@ impl Metric {
         Metric { subject: Subject::Op(kind), quantity: Quantity::Response(stat) }
     }
 
+    /// What the leaf devices under a run did.
+    pub const fn device(count: DeviceCount) -> Metric {
+        Metric { subject: Subject::Device, quantity: Quantity::Count(count) }
+    }
+
+    /// What of the leaf devices it counts, where it does. Counts depend on no clock: they are exact under emulation too.
+    pub const fn device_count(self) -> Option<DeviceCount> {
+        match self.quantity {
+            Quantity::Count(count) => Some(count),
+            _ => None,
+        }
+    }
+
     /// Its unit.
     pub const fn unit(self) -> Unit {
         match self.quantity {
@@ -164,6 +257,10 @@ impl Metric {
             Quantity::Rate => Unit::OpsPerSecond,
             Quantity::Latency(_) | Quantity::Response(_) => Unit::Nanoseconds,
             Quantity::User | Quantity::System => Unit::Cpus,
+            Quantity::Count(DeviceCount::Reads | DeviceCount::Writes | DeviceCount::Flushes) => Unit::Ops,
+            Quantity::Count(DeviceCount::ReadBytes | DeviceCount::WrittenBytes) => Unit::Bytes,
+            Quantity::Count(DeviceCount::BytesPerTransaction) => Unit::BytesPerOp,
+            Quantity::Count(DeviceCount::WrittenPerByte) => Unit::BytesPerByte,
         }
     }
 
@@ -171,7 +268,9 @@ impl Metric {
     pub const fn better(self) -> Better {
         match self.quantity {
             Quantity::Bandwidth | Quantity::Rate => Better::Higher,
-            Quantity::Latency(_) | Quantity::Response(_) | Quantity::User | Quantity::System => Better::Lower,
+            Quantity::Latency(_) | Quantity::Response(_) | Quantity::User | Quantity::System | Quantity::Count(_) => {
+                Better::Lower
+            }
         }
     }
 
@@ -189,6 +288,7 @@ impl Metric {
         all.push(Metric { subject: Subject::Transaction, quantity: Quantity::Rate });
         all.push(Metric { subject: Subject::Cpu, quantity: Quantity::User });
         all.push(Metric { subject: Subject::Cpu, quantity: Quantity::System });
+        all.extend(DeviceCount::ALL.map(Metric::device));
         all
     }
 
@@ -198,6 +298,7 @@ impl Metric {
             Subject::Op(kind) => kind.name(),
             Subject::Transaction => "transactions (times through the flow)",
             Subject::Cpu => "Plumb's own processes",
+            Subject::Device => "the leaf devices under the work",
         };
         match self.quantity {
             Quantity::Bandwidth => format!("{subject}: bytes per second"),
@@ -208,6 +309,7 @@ impl Metric {
             }
             Quantity::User => format!("{subject}: processors used in user mode"),
             Quantity::System => format!("{subject}: processors used in the kernel"),
+            Quantity::Count(count) => format!("{subject}: {} in a run", count.doc()),
         }
     }
 }
@@ -218,6 +320,7 @@ impl fmt::Display for Metric {
             Subject::Op(kind) => kind.name(),
             Subject::Transaction => "txn",
             Subject::Cpu => "cpu",
+            Subject::Device => "device",
         };
         match self.quantity {
             Quantity::Bandwidth => write!(f, "{subject}.bw"),
@@ -229,6 +332,7 @@ impl fmt::Display for Metric {
             Quantity::Response(stat) => write!(f, "{subject}.resp.{}", stat.name()),
             Quantity::User => write!(f, "{subject}.user"),
             Quantity::System => write!(f, "{subject}.system"),
+            Quantity::Count(count) => write!(f, "{subject}.{}", count.name()),
         }
     }
 }
@@ -290,6 +394,7 @@ mod tests {
             ("create.ops", Better::Higher),
             ("txn.ops", Better::Higher),
             ("cpu.user", Better::Lower),
+            ("device.bytes-per-transaction", Better::Lower),
         ] {
             assert_eq!(name.parse::<Metric>().unwrap().better(), better, "{name}");
         }

@@ -4,7 +4,7 @@ use crate::finding::{Finding, RunVerdict, Tier};
 use crate::limiter::Limiter;
 use crate::metric::{Metric, Unit};
 use crate::observe::{Environment, TargetFacts};
-use plumb_workload::Workload;
+use plumb_workload::{OpKind, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -60,6 +60,9 @@ pub struct PhaseResult {
     pub wall_ns: u64,
     /// By metric. A metric that was not measured is absent, or has a `null` value with the reason in a finding.
     pub metrics: BTreeMap<Metric, MetricValue>,
+    /// What was done, by kind of op; absent in results of versions that did not keep it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub done: BTreeMap<OpKind, Done>,
     /// What all workers together did until the first of them was done, where there were several. From then on the load
     /// was another one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -70,6 +73,15 @@ pub struct PhaseResult {
     /// What bounded it; absent in results of versions that did not look.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limiter: Option<Limiter>,
+}
+
+/// Ops of one kind in a phase, counted: a rate may be over less than the phase's wall time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Done {
+    /// Ops that completed without error.
+    pub ops: u64,
+    /// Bytes that they moved.
+    pub bytes: u64,
 }
 
 /// The rates of a phase until the first of its workers was done.

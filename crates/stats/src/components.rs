@@ -45,11 +45,22 @@ pub struct PlotsRunsIntervals {
 /// Source: Searle, Casella and McCulloch, "Variance components", 1992, §3.5; Kalibera and Jones, "Rigorous benchmarking in
 /// reasonable time", ISMM 2013, §7.
 pub fn plots_and_runs(plots: &[Vec<f64>]) -> Result<PlotsAndRuns, StatsError> {
-    let plots: Vec<Vec<f64>> = plots.iter().map(|runs| logs(runs)).collect::<Result<_, _>>()?;
-    let size = balanced(plots.iter().map(Vec::len))?;
-    let within = Pooled::of(plots.iter())?;
-    let means: Vec<f64> = plots.iter().map(|runs| mean(runs)).collect();
-    let top = Pooled { mean_square: Moments::of(&means)?.variance * size, freedom: means.len() as f64 - 1.0 };
+    plots_and_runs_of_cells(&[plots.to_vec()])
+}
+
+/// The same of several cells of a design together, `cells[i][j]` the runs of plot `j` of cell `i`: each cell is held against
+/// its own mean, and the squares of all are pooled over their degrees of freedom. Cells may have different numbers of plots,
+/// at least two; all plots have the same number of runs, at least two.
+pub fn plots_and_runs_of_cells(cells: &[Vec<Vec<f64>>]) -> Result<PlotsAndRuns, StatsError> {
+    let size = balanced(cells.iter().flatten().map(Vec::len))?;
+    let (mut within, mut top) = (Pooled { mean_square: 0.0, freedom: 0.0 }, Pooled { mean_square: 0.0, freedom: 0.0 });
+    for plots in cells {
+        let plots: Vec<Vec<f64>> = plots.iter().map(|runs| logs(runs)).collect::<Result<_, _>>()?;
+        balanced(plots.iter().map(Vec::len))?;
+        let means: Vec<f64> = plots.iter().map(|runs| mean(runs)).collect();
+        within = within.with(Pooled::of(plots.iter())?);
+        top = top.with(Pooled { mean_square: Moments::of(&means)?.variance * size, freedom: means.len() as f64 - 1.0 });
+    }
     let [plots, runs] = levels([(top, size), (within, 1.0)]);
     Ok(PlotsAndRuns { plots, runs })
 }
@@ -136,6 +147,13 @@ impl Pooled {
         Ok(Pooled { mean_square: sum / groups_seen, freedom })
     }
 
+    /// Both together, each weighing as much as it has degrees of freedom.
+    fn with(self, other: Pooled) -> Pooled {
+        let freedom = self.freedom + other.freedom;
+        let squares = self.mean_square * self.freedom + other.mean_square * other.freedom;
+        Pooled { mean_square: if freedom > 0.0 { squares / freedom } else { 0.0 }, freedom }
+    }
+
     fn times(self, factor: f64) -> Pooled {
         Pooled { mean_square: self.mean_square * factor, ..self }
     }
@@ -183,6 +201,19 @@ mod tests {
         assert_close(found.plots.variance, (0.01115295596224296 - 0.00032032505375794216) / 3.0);
         assert_eq!((found.plots.freedom, found.runs.freedom, found.runs.p), (3.0, 8.0, None));
         assert_close(found.plots.share + found.runs.share, 1.0);
+    }
+
+    /// Protects: what cells differ by is no spread of their plots.
+    #[test]
+    fn cells_are_held_against_their_own_means() {
+        let one = vec![vec![102.0, 105.0], vec![95.0, 97.0], vec![110.0, 108.0]];
+        let other: Vec<Vec<f64>> = one.iter().map(|runs| runs.iter().map(|run| run * 7.0).collect()).collect();
+        let alone = plots_and_runs(&one).unwrap();
+        let both = plots_and_runs_of_cells(&[one, other]).unwrap();
+        assert_close(both.plots.variance, alone.plots.variance);
+        assert_close(both.runs.variance, alone.runs.variance);
+        assert_eq!((both.plots.freedom, both.runs.freedom), (4.0, 6.0));
+        assert!(plots_and_runs_of_cells(&[]).is_err());
     }
 
     #[test]

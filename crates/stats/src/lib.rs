@@ -35,7 +35,10 @@ pub use permutation::{SignFlip, sign_flip};
 pub use schedule::{Block, Side, blocked_order};
 pub use stop::{Budget, Decision, Precision, Statistic, StopReason, StopRule, Stopper};
 pub use summary::{coefficient_of_variation, geometric_mean, median, median_absolute_deviation};
-pub use verdict::{Assessment, Better, Compared, Note, Rule, Sides, Unit, Verdict, assess, assess_all, assess_plots};
+pub use verdict::{
+    Assessment, Better, Compared, Family, Note, Rule, Sides, Unit, Verdict, assess, assess_all, assess_family,
+    assess_plots,
+};
 
 /// Why no number can be had from these values.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

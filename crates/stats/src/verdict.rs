@@ -5,7 +5,7 @@
 //! swaps the verdict.
 
 use crate::StatsError;
-use crate::correct::holm;
+use crate::correct::{benjamini_hochberg, holm};
 use crate::equivalence::tost;
 use crate::estimate::{Estimate, Ratio, log_ratios, paired, t_quantile, welch};
 use crate::permutation::sign_flip;
@@ -167,7 +167,7 @@ pub struct Assessment {
     pub narrow: Option<Ratio>,
     /// Two-sided p of Student's t; `None` below two units.
     pub p_t: Option<f64>,
-    /// `p_t` after Holm's correction over the contrasts that were assessed together; the same where there was but one.
+    /// `p_t` after correction over the contrasts that were assessed together; the same where there was but one.
     pub p_adjusted: Option<f64>,
     /// Two-sided p of the sign-flip test; `None` below two units, and for plots that are fewer than six or do not pair.
     pub p_sign_flip: Option<f64>,
@@ -222,6 +222,22 @@ fn assess_one(sides: Sides<'_>, better: Better, rule: &Rule) -> Result<Assessmen
 /// Fewer than two units are no error: one run of each side is what people have, and nothing can be told from it.
 /// Errors: unequal numbers of blocks, an empty plot, values not above 0, a setting out of range.
 pub fn assess_all(contrasts: &[Compared<'_>], rule: &Rule) -> Result<Vec<Assessment>, StatsError> {
+    assess_family(contrasts, rule, Family::Holm)
+}
+
+/// How p is corrected for the number of contrasts that are looked at together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Family {
+    /// Holm's: the chance of any false claim among them stays at the level.
+    Holm,
+    /// Benjamini and Hochberg's: the share of false claims among the claims does; for grids of hundreds of cells.
+    BenjaminiHochberg,
+    /// Each is held against the level by itself.
+    Uncorrected,
+}
+
+/// [`assess_all`] with another correction than Holm's.
+pub fn assess_family(contrasts: &[Compared<'_>], rule: &Rule, family: Family) -> Result<Vec<Assessment>, StatsError> {
     check(rule)?;
     let evidence = contrasts.iter().map(|contrast| Evidence::of(contrast, rule)).collect::<Result<Vec<_>, _>>()?;
     // A contrast without a p, or with too few units to claim anything, is no test, and costs the others nothing.
@@ -229,10 +245,16 @@ pub fn assess_all(contrasts: &[Compared<'_>], rule: &Rule) -> Result<Vec<Assessm
     let p: Vec<f64> = tested.iter().filter_map(|&i| evidence[i].estimate.map(|estimate| estimate.p())).collect();
     let mut adjusted: Vec<Option<f64>> =
         evidence.iter().map(|evidence| evidence.estimate.map(|estimate| estimate.p())).collect();
-    for (&i, p) in tested.iter().zip(holm(&p)?) {
+    let corrected = match family {
+        Family::Holm => holm(&p)?,
+        Family::BenjaminiHochberg => benjamini_hochberg(&p)?,
+        Family::Uncorrected => p,
+    };
+    for (&i, p) in tested.iter().zip(corrected) {
         adjusted[i] = Some(p);
     }
-    evidence.iter().zip(adjusted).map(|(evidence, adjusted)| evidence.judge(adjusted, tested.len(), rule)).collect()
+    let shared_by = if family == Family::Uncorrected { 1 } else { tested.len() };
+    evidence.iter().zip(adjusted).map(|(evidence, adjusted)| evidence.judge(adjusted, shared_by, rule)).collect()
 }
 
 fn check(rule: &Rule) -> Result<(), StatsError> {

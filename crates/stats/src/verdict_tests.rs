@@ -319,3 +319,29 @@ proptest! {
         prop_assert!(matches!(verdict, Verdict::CannotTell { .. }), "{:?}", verdict);
     }
 }
+
+/// Protects: the correction that was asked for is the one that is made.
+#[test]
+fn a_family_is_corrected_as_asked() {
+    let baseline: Vec<f64> = vec![100.0, 101.0, 99.0, 100.5, 99.5, 100.2];
+    let candidates: Vec<Vec<f64>> = (1..=4)
+        .map(|i| {
+            baseline.iter().enumerate().map(|(j, b)| b * (1.0 + 0.002 * f64::from(i) * (1.0 + j as f64))).collect()
+        })
+        .collect();
+    let contrasts: Vec<Compared<'_>> = candidates
+        .iter()
+        .map(|candidate| Compared { sides: Sides::Blocks { baseline: &baseline, candidate }, better: Better::Higher })
+        .collect();
+    let p = |family: Family| -> Vec<f64> {
+        let all = assess_family(&contrasts, &Rule::default(), family).unwrap();
+        all.iter().map(|one| one.p_adjusted.unwrap()).collect()
+    };
+    let raw = p(Family::Uncorrected);
+    assert_eq!(p(Family::Holm), crate::correct::holm(&raw).unwrap());
+    assert_eq!(p(Family::BenjaminiHochberg), crate::correct::benjamini_hochberg(&raw).unwrap());
+    assert_eq!(
+        assess_all(&contrasts, &Rule::default()).unwrap(),
+        assess_family(&contrasts, &Rule::default(), Family::Holm).unwrap()
+    );
+}

@@ -80,6 +80,20 @@ pub enum StoreError {
         /// The newest runs that match, at most [`crate::CANDIDATES_MAX`].
         candidates: Vec<String>,
     },
+    /// No study has this id or name.
+    #[error("no study {text:?} in {}; `plumb study list` shows what is there", path.display())]
+    NoStudy {
+        /// The file.
+        path: PathBuf,
+        /// What was looked for.
+        text: String,
+    },
+    /// A living process conducts the study.
+    #[error("study {id} is being conducted by another process; wait for it, or end it")]
+    StudyRuns {
+        /// The study.
+        id: String,
+    },
     /// The run has been begun before.
     #[error("run {id} is {status} already and cannot begin again; a run needs a new id")]
     Begun {
@@ -147,4 +161,12 @@ pub enum StoreError {
         /// What was given.
         tag: String,
     },
+}
+
+impl StoreError {
+    /// Whether the storage that the database lies on has no room left.
+    pub fn is_full(&self) -> bool {
+        let StoreError::Sqlite { source, .. } = self else { return false };
+        source.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+    }
 }

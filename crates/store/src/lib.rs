@@ -16,6 +16,7 @@ mod query;
 mod read;
 mod recover;
 mod series;
+mod study;
 mod write;
 
 pub use diff::FactDifference;
@@ -25,4 +26,7 @@ pub use open::{BUSY_TIMEOUT, SCHEMA_VERSION, Store};
 pub use query::{Cell, Table};
 pub use read::{CANDIDATES_MAX, Filter, PhaseIntervals, RunRow, RunStatus};
 pub use recover::Recovered;
+pub use study::{
+    StoredStudy, StudyIn, StudyPlotRow, StudyPlotState, StudyRow, StudyRunEnd, StudyRunRow, StudyRunStatus,
+};
 pub use write::{Partial, RunStart, TagChange};

@@ -14,7 +14,11 @@ pub const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 const APPLICATION_ID: i64 = 0x504c_554d;
 
 /// One after another; a released one is never changed. `PRAGMA user_version` says how many have been applied.
-const MIGRATIONS: &[&str] = &[include_str!("migrations/0001_first.sql"), include_str!("migrations/0002_noise.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("migrations/0001_first.sql"),
+    include_str!("migrations/0002_noise.sql"),
+    include_str!("migrations/0003_study.sql"),
+];
 
 /// The schema that this program writes.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
@@ -63,6 +67,15 @@ impl Store {
     /// Where it is; `:memory:` where there is no file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Lets the file grow by at most so many pages from now on, as a full disk would; for tests of what happens then.
+    #[doc(hidden)]
+    pub fn limit_growth(&self, pages: u32) -> Result<(), StoreError> {
+        let failed = self.failed("limiting its size");
+        let now: u32 = self.connection.query_row("PRAGMA page_count", [], |row| row.get(0)).map_err(&failed)?;
+        let limit = format!("PRAGMA max_page_count = {}", now.saturating_add(pages));
+        self.connection.query_row(&limit, [], |_| Ok(())).map_err(&failed)
     }
 
     fn prepare(mut store: Store) -> Result<Store, StoreError> {
@@ -209,7 +222,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked))
 }
 
-/// A metric's family, for queries: `bandwidth`, `rate`, `latency`, `response`, `cpu`.
+/// A metric's family, for queries: `bandwidth`, `rate`, `latency`, `response`, `cpu`, `device`.
 fn kind(metric: Metric) -> &'static str {
     use plumb_result::Quantity;
     match metric.quantity {
@@ -218,5 +231,6 @@ fn kind(metric: Metric) -> &'static str {
         Quantity::Latency(_) => "latency",
         Quantity::Response(_) => "response",
         Quantity::User | Quantity::System => "cpu",
+        Quantity::Count(_) => "device",
     }
 }

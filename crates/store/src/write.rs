@@ -96,31 +96,8 @@ impl Store {
     /// Stores a run's result and measurement in one transaction, flushed to the storage. Status becomes `ok`, or
     /// `aborted` for a result that a signal ended, `failed` for one that an error ended. A run that was never begun is inserted; one that is there is replaced.
     pub fn finish_run(&mut self, result: &RunResult, measurement: &Measurement) -> Result<(), StoreError> {
-        let row = RunRowIn::of(&result.id, &result.started_at, &result.tool, &result.workload)?;
-        let facts = Facts::of(&result.environment, &result.target)?;
-        let phases = measurement.phases.iter().map(PhaseIn::of).collect::<Result<Vec<_>, StoreError>>()?;
-        let body = serde_json::to_vec(result).map_err(|source| StoreError::Json { what: "the result", source })?;
-        let (status, reason) = match (&result.error, result.partial) {
-            (Some(error), _) => ("failed", Some(error.as_str())),
-            (None, true) => ("aborted", Some("ended early by a signal")),
-            (None, false) => ("ok", None),
-        };
-        let wall_ns: u64 = result.phases.iter().map(|phase| phase.wall_ns).sum();
-        self.write("storing a result", Durability::Power, |transaction| {
-            row.insert(&facts, transaction)?;
-            forget_measured(&result.id, transaction)?;
-            transaction.execute(
-                "UPDATE run SET status = ?2, reason = ?3, verdict = ?4, wall_ns = ?5, owner = NULL WHERE id = ?1",
-                params![result.id, status, reason, result.verdict.name(), i64::try_from(wall_ns).ok()],
-            )?;
-            write_phases(result, &phases, transaction)?;
-            write_checks(&result.id, &result.checks, transaction)?;
-            transaction.execute(
-                "INSERT INTO artifact (run_id, name, media_type, blake3, body) VALUES (?1, ?2, ?3, ?4, ?5)",
-                params![result.id, RESULT_ARTIFACT, "application/json", blake3::hash(&body).to_hex().as_str(), body],
-            )?;
-            Ok(())
-        })
+        let result = ResultIn::of(result, measurement)?;
+        self.write("storing a result", Durability::Power, |transaction| result.write(transaction))
     }
 
     /// Marks a run as `failed`, with the reason; what its heartbeats brought is kept as series.
@@ -190,6 +167,55 @@ impl Store {
 
 /// Name of the artifact that holds the whole result, exactly as it was.
 pub(crate) const RESULT_ARTIFACT: &str = "result.json";
+
+/// A result with everything that is written of it, made before the write lock is taken.
+pub(crate) struct ResultIn<'a> {
+    result: &'a RunResult,
+    row: RunRowIn<'a>,
+    facts: Facts,
+    phases: Vec<PhaseIn<'a>>,
+    body: Vec<u8>,
+}
+
+impl<'a> ResultIn<'a> {
+    /// Of a result from elsewhere, the measurement is empty: it has no histograms and no series.
+    pub(crate) fn of(result: &'a RunResult, measurement: &'a Measurement) -> Result<ResultIn<'a>, StoreError> {
+        Ok(ResultIn {
+            result,
+            row: RunRowIn::of(&result.id, &result.started_at, &result.tool, &result.workload)?,
+            facts: Facts::of(&result.environment, &result.target)?,
+            phases: measurement.phases.iter().map(PhaseIn::of).collect::<Result<Vec<_>, StoreError>>()?,
+            body: serde_json::to_vec(result).map_err(|source| StoreError::Json { what: "the result", source })?,
+        })
+    }
+
+    pub(crate) fn id(&self) -> &str {
+        &self.result.id
+    }
+
+    pub(crate) fn write(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        let ResultIn { result, row, facts, phases, body } = self;
+        let (status, reason) = match (&result.error, result.partial) {
+            (Some(error), _) => ("failed", Some(error.as_str())),
+            (None, true) => ("aborted", Some("ended early by a signal")),
+            (None, false) => ("ok", None),
+        };
+        let wall_ns: u64 = result.phases.iter().map(|phase| phase.wall_ns).sum();
+        row.insert(facts, transaction)?;
+        forget_measured(&result.id, transaction)?;
+        transaction.execute(
+            "UPDATE run SET status = ?2, reason = ?3, verdict = ?4, wall_ns = ?5, owner = NULL WHERE id = ?1",
+            params![result.id, status, reason, result.verdict.name(), i64::try_from(wall_ns).ok()],
+        )?;
+        write_phases(result, phases, transaction)?;
+        write_checks(&result.id, &result.checks, transaction)?;
+        transaction.execute(
+            "INSERT INTO artifact (run_id, name, media_type, blake3, body) VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![result.id, RESULT_ARTIFACT, "application/json", blake3::hash(body).to_hex().as_str(), body],
+        )?;
+        Ok(())
+    }
+}
 
 /// The columns of `run` that are known from the beginning.
 struct RunRowIn<'a> {

@@ -412,18 +412,23 @@ fn the_newest_noise_floor_of_this_work_at_this_place_is_found() {
 
 /// Whoever has results keeps them: a database of the first schema gains the tables and loses nothing.
 #[test]
-fn a_database_without_noise_floors_gains_them() {
+fn a_database_without_noise_floors_and_studies_gains_them() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("old.db");
     let mut store = Store::open(&path).unwrap();
     store.finish_run(&result(FIRST, 1), &measurement()).unwrap();
     drop(store);
     let raw = rusqlite::Connection::open(&path).unwrap();
-    raw.execute_batch("DROP TABLE noise_floor; DROP TABLE noise; PRAGMA user_version = 1;").unwrap();
+    raw.execute_batch(
+        "DROP TABLE study_run; DROP TABLE study_plot; DROP TABLE study; DROP TABLE noise_floor; DROP TABLE noise;
+         PRAGMA user_version = 1;",
+    )
+    .unwrap();
     drop(raw);
     let store = Store::open(&path).unwrap();
     assert_eq!(number(&store, "SELECT user_version FROM pragma_user_version"), SCHEMA_VERSION);
     assert_eq!(number(&store, "SELECT count(*) FROM noise_floor"), 0);
+    assert_eq!(number(&store, "SELECT count(*) FROM study_run"), 0);
     assert_eq!(store.get(FIRST).unwrap(), result(FIRST, 1));
 }
 

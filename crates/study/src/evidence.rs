@@ -202,8 +202,10 @@ fn of_all(target: &TargetView<'_>, seen: u64) -> u64 {
 }
 
 fn of_files<T>(targets: &[TargetView<'_>], look: impl Fn(&TargetView<'_>) -> Seen<T>) -> BTreeMap<String, Seen<T>> {
-    let seen = |target: &TargetView<'_>| {
-        if target.files.is_empty() { Seen::no("it has no files that are open all the time") } else { look(target) }
+    let seen = |target: &TargetView<'_>| match (target.files.is_empty(), target.file_count) {
+        (false, _) => look(target),
+        (true, 0) => Seen::no("it has no files that are open all the time"),
+        (true, count) => Seen::no(format!("of its files, {count} in number, none was opened to be looked at")),
     };
     targets.iter().map(|target| (target.name.to_owned(), seen(target))).collect()
 }
@@ -239,6 +241,7 @@ impl Observer for Evidence<'_> {
     }
 
     fn phase_begins(&mut self, phase: &str, targets: &[TargetView<'_>]) {
+        self.progress.phase_begins(phase);
         let observations = PhaseObservations {
             name: phase.to_owned(),
             resident_before: residency_of(targets),
@@ -261,8 +264,10 @@ impl Observer for Evidence<'_> {
     }
 
     fn workers_ready(&mut self, _phase: &str, targets: &[TargetView<'_>]) {
-        // Jobs drop or fill the cache as they open their files.
-        let of_jobs = |view: &&TargetView<'_>| matches!(self.workload.target.get(view.name), Some(Target::JobFiles(_)));
+        // Jobs drop or fill the cache as they open their files, and scripts make theirs.
+        let of_jobs = |view: &&TargetView<'_>| {
+            matches!(self.workload.target.get(view.name), Some(Target::JobFiles(_) | Target::Scratch(_)))
+        };
         let views: Vec<TargetView<'_>> = targets.iter().filter(of_jobs).cloned().collect();
         if let Some(around) = &mut self.around {
             around.observations.resident_before.extend(residency_of(&views));

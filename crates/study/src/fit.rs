@@ -25,8 +25,7 @@ pub(crate) struct NotHad {
 /// Takes `cold` and `direct` as `as-is` where test data lies in memory: there is no cache to empty, or to go round.
 pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
     // To look at a stack takes longer than a whole simulated run, so only where it matters.
-    let in_directory =
-        |target: &Target| !matches!(target, Target::Device(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_));
+    let in_directory = |target: &Target| matches!(target, Target::File(_) | Target::Files(_) | Target::Tree(_));
     if !workload.target.values().any(in_directory) {
         return Vec::new();
     }
@@ -42,7 +41,8 @@ pub(crate) fn fit(workload: &mut Workload, base: &Path) -> Vec<NotHad> {
             Some(Target::File(file)) => file.path.is_relative(),
             Some(Target::Files(files)) => files.path.is_relative(),
             Some(Target::Tree(_)) => true,
-            Some(Target::Device(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_)) | None => false,
+            Some(Target::Device(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_))
+            | None => false,
         };
         if !phase.workers.iter().all(|group| in_test_directory(&group.target)) {
             continue;

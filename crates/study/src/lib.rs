@@ -1,13 +1,17 @@
-//! One run with its evidence, and interleaved comparisons of runs. Studies from files will be built on both.
+//! One run with its evidence; interleaved comparisons of runs; studies, conducted on hosts and answered.
 
+pub mod answer;
 pub mod check;
 pub mod compare;
+pub mod conduct;
 mod evidence;
+pub mod file;
 mod fit;
 mod floors;
 mod live;
 pub mod noise;
 pub mod place;
+pub mod plan;
 pub mod precondition;
 pub mod run;
 pub mod sweep;

@@ -4,6 +4,7 @@ use crate::evidence::{Evidence, Ledger};
 use crate::fit::{Policies, fit};
 use crate::place::free_bytes;
 use jiff::Timestamp;
+use plumb_engine::copy::SharedListener;
 use plumb_engine::guard::{Permissions, Refusal};
 use plumb_engine::replay::Recordings;
 use plumb_engine::signals::StopFlag;
@@ -25,6 +26,8 @@ pub trait Progress {
     fn preparing(&mut self, _what: &str) {}
     /// The guard or the system keeps a job from its files: it fails, and others run.
     fn job_failed(&mut self, _why: &JobFilesError) {}
+    /// A phase is about to begin: its workers are not made yet.
+    fn phase_begins(&mut self, _phase: &str) {}
     /// The clock of a phase starts.
     fn clock_starts(&mut self, _phase: &str) {}
     /// As [`plumb_engine::Observer::tick_ns`].
@@ -70,6 +73,8 @@ pub struct Bench {
     pub recordings: Option<&'static dyn Recordings>,
     /// Whom it ends when the files of a job cannot be had.
     pub unopened: Unopened,
+    /// Hears at once what happens in copies.
+    pub copy_listener: Option<SharedListener>,
     environment: Environment,
     null_ceilings: BTreeMap<u32, Seen<f64>>,
 }
@@ -206,6 +211,7 @@ impl Bench {
             kept: None,
             recordings: None,
             unopened: Unopened::EndsRun,
+            copy_listener: None,
             environment: plumb_probe::environment(),
             null_ceilings: BTreeMap::new(),
         }
@@ -282,6 +288,7 @@ impl Bench {
             content_seed,
             recordings: self.recordings,
             unopened: self.unopened,
+            copy_listener: self.copy_listener.clone(),
         };
         let measured = plumb_engine::run(&workload, &setting, &mut evidence);
         let collected = evidence.collected();
@@ -336,7 +343,7 @@ fn resolved(workload: &Workload, ram_bytes: u64, base: &Path) -> Result<Workload
             Target::File(file) => file.size.iter_mut().collect(),
             Target::Files(files) => vec![&mut files.size],
             Target::Device(device) => device.size.iter_mut().collect(),
-            Target::Tree(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_) => Vec::new(),
+            Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_) => Vec::new(),
         };
         for size in sizes {
             let free = match size {

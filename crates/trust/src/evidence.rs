@@ -5,7 +5,7 @@ use crate::squeeze;
 use plumb_result::observe::{
     BlockLayer, DeviceCounters, Environment, Extents, LayerKind, OwnIo, PhaseObservations, Residency, Seen, TargetFacts,
 };
-use plumb_result::{Measurement, Observations, PhaseMeasurement};
+use plumb_result::{Measurement, Observations, PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::{CachePolicy, Content, OpKind, Phase, Target, Workload};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -169,7 +169,7 @@ impl<'a> PhaseView<'a> {
             .or_else(|| observations.phases.iter().find(same_name))
             .cloned()
             .unwrap_or_default();
-        let names = plan::target_names(plan);
+        let names = storage_names(workload, plan, &observations.targets);
         let ground = ground(workload, &observations.targets, &names);
         let traffic = traffic(measured, &seen, &observations.targets, &names);
         PhaseView {
@@ -185,12 +185,27 @@ impl<'a> PhaseView<'a> {
         }
     }
 
-    /// Time comes from the simulated device, so that the machine's clocks and processors say nothing.
     /// What the page cache was asked to be.
     pub(crate) fn cache(&self) -> plumb_workload::CachePolicy {
         plan::cache(self.plan)
     }
 
+    /// Ops in flight that were asked for, of all workers: of a search for a depth, what it found. `None` where one has
+    /// found none.
+    pub(crate) fn depth_asked(&self) -> Option<u64> {
+        let searches = plan::searches_depth(self.plan);
+        let of_worker = |worker: &WorkerMeasurement| match worker.depth_search {
+            Some(search) => search.found.then_some(u64::from(search.depth)),
+            None => Some(u64::from(worker.depth_asked)),
+        };
+        let workers = &self.measured.workers;
+        if searches && workers.iter().all(|worker| worker.depth_search.is_none()) {
+            return None;
+        }
+        workers.iter().map(of_worker).sum()
+    }
+
+    /// Time comes from the simulated device, so that the machine's clocks and processors say nothing.
     pub(crate) fn is_virtual_time(&self) -> bool {
         self.measured.clock == "virtual"
     }
@@ -201,7 +216,7 @@ impl<'a> PhaseView<'a> {
     }
 
     pub(crate) fn target_names(&self) -> Vec<&'a str> {
-        plan::target_names(self.plan)
+        storage_names(self.workload, self.plan, self.targets)
     }
 
     /// Facts of the phase's targets that were looked at.
@@ -321,6 +336,19 @@ fn seen_of<T: Copy>(by_target: &BTreeMap<String, Seen<T>>, name: &str) -> Result
         Some(Seen::No(reason)) => Err(format!("{name}: {reason}")),
         None => Err(format!("{name}: not looked at")),
     }
+}
+
+/// The phase's targets; one end of a copy may be something that keeps nothing, and says nothing of the other.
+fn storage_names<'a>(workload: &Workload, plan: &'a Phase, targets: &BTreeMap<String, TargetFacts>) -> Vec<&'a str> {
+    let keeps_nothing = |name: &str| {
+        matches!(workload.target.get(name), Some(Target::JobFiles(_)))
+            && targets.get(name).is_some_and(|facts| {
+                facts.filesystem.value().is_none() && facts.leaves.is_empty() && facts.unseen.is_empty()
+            })
+    };
+    let all = plan::target_names(plan);
+    let kept: Vec<&str> = all.iter().copied().filter(|name| !keeps_nothing(name)).collect();
+    if kept.is_empty() { all } else { kept }
 }
 
 fn ground(workload: &Workload, targets: &BTreeMap<String, TargetFacts>, names: &[&str]) -> Ground {

@@ -27,7 +27,7 @@ pub fn metrics(plan: &Phase, measured: &PhaseMeasurement, tiers: &PhaseTiers) ->
     let mut all = BTreeMap::new();
     for kind in kinds {
         let op = measured.ops.get(&kind).filter(|op| op.count > 0);
-        let rate = |amount: Option<u64>| amount.and_then(|amount| measured.per_second(amount));
+        let rate = |amount: Option<u64>| amount.and_then(|amount| measured.per_second_of(kind, amount));
         if kind.moves_bytes() {
             let value = rate(op.map(|op| op.bytes));
             all.insert(Metric::bandwidth(kind), tiered(Metric::bandwidth(kind), value, kind, tiers));
@@ -106,6 +106,7 @@ fn tiered(metric: Metric, value: Option<f64>, kind: OpKind, tiers: &PhaseTiers) 
 mod tests {
     use super::*;
     use crate::fixture::{MIB, Scene};
+    use plumb_result::WorkerMeasurement;
 
     fn metrics_of(scene: &Scene) -> BTreeMap<String, MetricValue> {
         let tiers = &scene.judge().tiers[0];
@@ -127,6 +128,34 @@ mod tests {
         assert_eq!(found.at_ns, 500_000_000);
         assert_eq!(found.metrics[&Metric::rate(OpKind::Read)].value, Some(200.0));
         assert_eq!(found.metrics[&Metric::bandwidth(OpKind::Read)].value, Some(800.0));
+    }
+
+    // Protects rates from time in which nobody was there to do such ops: busy processors that outlast the load, and the
+    // part of a job that reads back what the other part wrote.
+    #[test]
+    fn rates_have_the_time_of_their_own_ops() {
+        let second = 1_000_000_000;
+        let op = |count| plumb_result::OpMeasurement { count, bytes: count * 4096, ..Default::default() };
+        let mut measured = PhaseMeasurement { wall_ns: 4 * second, ..PhaseMeasurement::default() };
+        measured.ops = [(OpKind::Write, op(100)), (OpKind::Read, op(100))].into();
+        let worker =
+            WorkerMeasurement { depth_asked: 1, wall_ns: 2 * second, ops: measured.ops.clone(), ..Default::default() };
+        measured.workers = vec![worker.clone()];
+        let rate = |measured: &PhaseMeasurement, kind| measured.per_second_of(kind, measured.ops[&kind].count);
+        assert_eq!(rate(&measured, OpKind::Read), Some(25.0), "who does I/O was there to the end");
+        let busy = WorkerMeasurement { depth_asked: 0, wall_ns: 4 * second, ..Default::default() };
+        measured.workers.push(busy);
+        assert_eq!(rate(&measured, OpKind::Read), Some(50.0));
+        measured.end = plumb_result::measurement::EndMeasurement { flush_ns: Some(second), inside_clock: true };
+        assert_eq!(rate(&measured, OpKind::Write), Some(100.0 / 3.0), "the flush belongs to it");
+        measured.workers[0].spent_ns = [(OpKind::Write, second), (OpKind::Read, second / 2)].into();
+        assert_eq!((rate(&measured, OpKind::Write), rate(&measured, OpKind::Read)), (Some(100.0), Some(200.0)));
+        measured.workers.push(worker);
+        assert_eq!(
+            rate(&measured, OpKind::Read),
+            Some(100.0 / 3.0),
+            "one that tells nothing apart did both all the time"
+        );
     }
 
     #[test]

@@ -68,7 +68,7 @@ fn goes_over_evenly(group: &WorkerGroup) -> bool {
     let uniform = match &group.work {
         Work::Blocks(blocks) => blocks.pattern == Pattern::Random,
         Work::Job(job) => matches!(&job.ops, JobOps::Stream(stream) if stream.law == Law::Uniform),
-        Work::Flow(_) | Work::Busy(_) | Work::Exec(_) => false,
+        Work::Flow(_) | Work::Copy(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => false,
     };
     plan::covers_once(group) || uniform
 }

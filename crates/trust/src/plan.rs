@@ -1,7 +1,8 @@
 //! What a phase was asked to do, read from the workload.
 
 use plumb_workload::job::{ByKind, Coverage, JobOps, JobPace, Order, SweepDraw, SweepOps, SweepOrder};
-use plumb_workload::{Backend, CachePolicy, Flush, Job, OpKind, Pace, Pattern, Phase, Step, Work, WorkerGroup};
+use plumb_workload::script::{ScriptStep, Transfer, walk};
+use plumb_workload::{Backend, CachePolicy, Flush, Job, OpKind, Pace, Pattern, Phase, Script, Step, Work, WorkerGroup};
 use std::collections::BTreeSet;
 
 /// The kinds of op that the phase is meant to make; each of them owes a number.
@@ -34,6 +35,9 @@ pub(crate) fn expected_kinds(phase: &Phase) -> BTreeSet<OpKind> {
                     kinds.insert(kind);
                 }
             }
+            // Which ops a copy makes follows from what its ends are, which shows only when they are opened.
+            Work::Copy(_) => {}
+            Work::Script(script) => kinds.extend(script.kinds()),
             Work::Busy(_) | Work::Exec(_) => {}
         }
     }
@@ -81,12 +85,16 @@ fn steps_kinds(steps: &[Step], kinds: &mut BTreeSet<OpKind>) {
     }
 }
 
-/// Names of the phase's targets, each once, in the order of its worker groups.
+/// Names of the phase's targets, each once, in the order of its worker groups. Groups beside the I/O, which load processors
+/// or run programs, have theirs for form's sake: it counts only where nothing else is there.
 pub(crate) fn target_names(phase: &Phase) -> Vec<&str> {
+    let is_beside = |group: &&WorkerGroup| matches!(group.work, Work::Busy(_) | Work::Exec(_));
+    let all_beside = phase.workers.iter().all(|group| is_beside(&group));
     let mut names: Vec<&str> = Vec::new();
-    for group in &phase.workers {
-        if !names.contains(&group.target.as_str()) {
-            names.push(&group.target);
+    let counted = phase.workers.iter().filter(|group| all_beside || !is_beside(group));
+    for name in counted.flat_map(WorkerGroup::targets) {
+        if !names.contains(&name) {
+            names.push(name);
         }
     }
     names
@@ -98,7 +106,8 @@ pub(crate) fn is_closed(phase: &Phase) -> bool {
         let waits = match &group.work {
             Work::Flow(flow) => delays(&flow.steps),
             Work::Job(job) => paces(&job.pace),
-            Work::Blocks(_) | Work::Busy(_) | Work::Exec(_) => false,
+            Work::Script(script) => pauses(script),
+            Work::Blocks(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
         };
         matches!(group.pace, Pace::Closed) && !waits
     })
@@ -108,6 +117,16 @@ pub(crate) fn is_closed(phase: &Phase) -> bool {
 fn paces(pace: &JobPace) -> bool {
     let free = JobPace { longest_op: pace.longest_op, latency_goal: pace.latency_goal, ..JobPace::default() };
     *pace != free
+}
+
+/// A job looks for the largest depth that keeps a goal of latency.
+pub(crate) fn searches_depth(phase: &Phase) -> bool {
+    jobs(phase).any(|job| job.pace.latency_goal.is_some())
+}
+
+/// A script waits in its clock.
+fn pauses(script: &Script) -> bool {
+    walk(&script.steps).any(|step| matches!(step, ScriptStep::Pause { .. })) || script.transfers().any(Transfer::waits)
 }
 
 fn delays(steps: &[Step]) -> bool {
@@ -162,6 +181,11 @@ pub(crate) fn covers_once(group: &WorkerGroup) -> bool {
             }
             JobOps::Recording(_) => false,
         },
+        Work::Copy(_) => true,
+        Work::Script(script) => {
+            let mut transfers = script.transfers().peekable();
+            transfers.peek().is_some() && transfers.all(Transfer::covers_once)
+        }
         Work::Flow(_) | Work::Busy(_) | Work::Exec(_) => false,
     }
 }
@@ -170,7 +194,8 @@ pub(crate) fn covers_once(group: &WorkerGroup) -> bool {
 /// cache, so does the phase.
 pub(crate) fn cache(phase: &Phase) -> CachePolicy {
     let all_direct = has_jobs(phase) && only_jobs(phase) && jobs(phase).all(|job| job.files.direct);
-    if all_direct { CachePolicy::Direct } else { phase.cache }
+    let scripts_direct = only_scripts(phase) && scripts(phase).all(Script::is_direct);
+    if all_direct || scripts_direct { CachePolicy::Direct } else { phase.cache }
 }
 
 fn jobs(phase: &Phase) -> impl Iterator<Item = &Job> {
@@ -180,13 +205,28 @@ fn jobs(phase: &Phase) -> impl Iterator<Item = &Job> {
     })
 }
 
+fn scripts(phase: &Phase) -> impl Iterator<Item = &Script> {
+    phase.workers.iter().filter_map(|group| match &group.work {
+        Work::Script(script) => Some(&**script),
+        _ => None,
+    })
+}
+
+fn only_scripts(phase: &Phase) -> bool {
+    !phase.workers.is_empty() && phase.workers.iter().all(|group| matches!(group.work, Work::Script(_)))
+}
+
 fn only_jobs(phase: &Phase) -> bool {
     phase.workers.iter().all(|group| matches!(group.work, Work::Job(_) | Work::Busy(_) | Work::Exec(_)))
 }
 
 /// All that moves bytes is block I/O.
 pub(crate) fn is_block_io(phase: &Phase) -> bool {
-    phase.workers.iter().all(|group| !matches!(group.work, Work::Flow(_)))
+    phase.workers.iter().all(|group| match &group.work {
+        Work::Flow(_) => false,
+        Work::Script(script) => script.transfers().next().is_some(),
+        Work::Blocks(_) | Work::Job(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => true,
+    })
 }
 
 /// Block I/O that writes.
@@ -194,6 +234,8 @@ pub(crate) fn writes(work: &Work) -> bool {
     match work {
         Work::Blocks(blocks) => blocks.mix.write > 0,
         Work::Job(job) => job.moves().write,
+        Work::Copy(copy) => copy.to.is_some(),
+        Work::Script(script) => script.writes(),
         Work::Flow(_) | Work::Busy(_) | Work::Exec(_) => false,
     }
 }
@@ -206,12 +248,29 @@ pub(crate) fn flushes_at_end(phase: &Phase) -> bool {
         let flush = |job: &Job| job.syncs.at_end || job.syncs.at_close || job.syncs.file_system_at_end;
         there && only_jobs(phase) && writers.all(flush)
     };
-    matches!(phase.end.flush, Flush::Fsync | Flush::Fdatasync) || by_jobs()
+    let by_copies = || {
+        let flushes = |group: &WorkerGroup| matches!(&group.work, Work::Copy(copy) if copy.fsync || copy.fdatasync);
+        !phase.workers.is_empty() && phase.workers.iter().all(flushes)
+    };
+    let by_scripts = || {
+        let mut writers = scripts(phase).filter(|script| script.writes());
+        writers.all(Script::flushes)
+    };
+    match only_scripts(phase) {
+        // What a script writes, only its own steps flush.
+        true => by_scripts(),
+        false => matches!(phase.end.flush, Flush::Fsync | Flush::Fdatasync) || by_jobs() || by_copies(),
+    }
 }
 
-/// Jobs are among the workers: whoever wrote them speaks fio's language, and remedies should too.
+/// Jobs are among the workers: whoever wrote them speaks fio's language or elbencho's, and remedies should too.
 pub(crate) fn has_jobs(phase: &Phase) -> bool {
     jobs(phase).next().is_some()
+}
+
+/// Its jobs go part by part, as only elbencho's do.
+pub(crate) fn sweeps(phase: &Phase) -> bool {
+    has_jobs(phase) && jobs(phase).all(|job| matches!(job.ops, JobOps::Sweep(_)))
 }
 
 /// Removes or shortens files, so that what it wrote need never reach a device.
@@ -262,6 +321,22 @@ mod tests {
         ];
         let phase = flow(vec![Step::Loop { times: 2, steps: vec![stat, Step::Mix { choices }] }]);
         assert_eq!(expected_kinds(&phase), BTreeSet::from([OpKind::Stat, OpKind::Mkdir]));
+    }
+
+    /// A load on processors beside the I/O has a null target, which is no storage that is measured.
+    #[test]
+    fn targets_of_groups_beside_the_io_count_only_alone() {
+        let mut phase = flow(Vec::new());
+        let beside = |target: &str| {
+            let busy =
+                plumb_workload::Busy { percent: 10, piece: Nanos(1_000_000), sorts: false, ends_with_others: false };
+            WorkerGroup::new(target, Work::Busy(busy))
+        };
+        let measured = phase.workers[0].target.clone();
+        phase.workers.push(beside("nothing"));
+        assert_eq!(target_names(&phase), [measured]);
+        phase.workers.remove(0);
+        assert_eq!(target_names(&phase), ["nothing"]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) enum Unit {
     Ops,
 }
 
-/// One rate for each second in which every worker was at work.
+/// One rate for each second in which every worker was at work, and measured.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Series {
     /// Per second.
@@ -32,19 +32,26 @@ pub(crate) struct Series {
 
 impl Series {
     /// Of all kinds of op together: bytes of block I/O, else ops. What follows the first worker's end (others that are
-    /// still busy, a flush inside the clock) is no part of it.
+    /// still busy, a flush inside the clock) is no part of it; nor is what comes before the last one's measured time: its
+    /// delay, its ramp, its search for a depth. Where a search goes on to the end there is none: its steps are no levels.
     pub(crate) fn of(view: &PhaseView<'_>) -> Series {
         let is_block_io = plan::is_block_io(view.plan);
         let unit = if is_block_io && view.measured.bytes() > 0 { Unit::Bytes } else { Unit::Ops };
         let amount = |interval: &Interval| -> u64 {
             interval.ops.values().map(|op| if unit == Unit::Bytes { op.bytes } else { op.count }).sum()
         };
-        let end_ns = view.measured.first_done_ns.unwrap_or(view.measured.wall_ns);
+        let measured = view.measured.workers.iter().filter(|worker| worker.wall_ns > 0);
+        let start_ns = measured.map(|worker| worker.started_ns).max().unwrap_or(0);
+        let end_ns = match view.depth_asked() {
+            Some(_) => view.measured.first_done_ns.unwrap_or(view.measured.wall_ns) + TOLERATED_NS,
+            None => 0,
+        };
         let rates = view
             .measured
             .intervals
             .iter()
-            .filter(|one| one.length_ns >= MIN_INTERVAL_NS && one.start_ns + one.length_ns <= end_ns + TOLERATED_NS)
+            .filter(|one| one.length_ns >= MIN_INTERVAL_NS)
+            .filter(|one| one.start_ns + TOLERATED_NS >= start_ns && one.start_ns + one.length_ns <= end_ns)
             .map(|one| amount(one) as f64 * 1e9 / one.length_ns as f64)
             .collect();
         Series { rates, unit }
@@ -163,6 +170,8 @@ mod tests {
     use super::*;
     use crate::evidence::RunView;
     use crate::fixture::{MIB, Scene, resembling};
+    use plumb_result::WorkerMeasurement;
+    use plumb_result::measurement::DepthSearched;
 
     fn found(seconds: usize, noise: f64, resemblance: f64, level: impl Fn(usize) -> f64 + Copy) -> usize {
         let changed = |seed| level_change(&resembling(seconds, noise, resemblance, seed, level)).is_some();
@@ -214,6 +223,29 @@ mod tests {
         let mut scene = Scene::reading(MIB).rates(&[4096.0, 8192.0, 0.0]);
         scene.measured().first_done_ns = Some(2_000_000_000);
         assert_eq!(rates(&scene), [4096.0, 8192.0]);
+    }
+
+    /// A worker's delay, ramp and search for a depth are before the load.
+    #[test]
+    fn the_series_begins_with_the_last_worker() {
+        let mut scene = Scene::reading(MIB).rates(&[1024.0, 4096.0, 8192.0]);
+        scene.measured().workers[0].started_ns = 1_000_000_000;
+        assert_eq!(rates(&scene), [4096.0, 8192.0]);
+        // One that was stopped before it was measured says nothing of where the load begins.
+        let never = WorkerMeasurement { started_ns: 3_000_000_000, ..WorkerMeasurement::default() };
+        scene.measured().workers.push(never);
+        assert_eq!(rates(&scene), [4096.0, 8192.0]);
+    }
+
+    /// Depths that are tried one after another are no levels of a rate.
+    #[test]
+    fn a_search_that_does_not_end_has_no_series() {
+        let mut scene = Scene::reading(MIB).rates(&[1024.0, 4096.0, 8192.0]);
+        let searched = |found| Some(DepthSearched { depth: 4, found });
+        scene.measured().workers[0].depth_search = searched(false);
+        assert!(rates(&scene).is_empty());
+        scene.measured().workers[0].depth_search = searched(true);
+        assert_eq!(rates(&scene).len(), 3);
     }
 
     #[test]

@@ -105,6 +105,10 @@ const fn of_unit(unit: Unit) -> &'static str {
         Unit::OpsPerSecond => "ops a second (ops/s, IOPS …)",
         Unit::Nanoseconds => "time (ns, µs, ms, s)",
         Unit::Cpus => "processors (cpus, %)",
+        Unit::Bytes => "bytes (B)",
+        Unit::Ops => "a number of ops (ops)",
+        Unit::BytesPerOp => "bytes an op (B/op)",
+        Unit::BytesPerByte => "bytes a byte (B/B)",
     }
 }
 

@@ -5,8 +5,10 @@
 //! the system. The types *are* the native file format: field names are TOML keys, and [`validate`] reports
 //! problems by path (`phase[0].workers[1].depth`), which [`native`] turns into a line and a caret.
 
+pub mod backend;
 pub mod blocks;
 pub mod content;
+pub mod copy;
 pub mod flow;
 pub mod job;
 pub mod keypath;
@@ -15,6 +17,7 @@ pub mod native;
 pub mod op;
 pub mod pace;
 pub mod phase;
+pub mod script;
 mod short_form;
 pub mod sim;
 pub mod suggest;
@@ -22,6 +25,7 @@ pub mod target;
 pub mod units;
 pub mod validate;
 
+pub use backend::{Backend, FileCall, SocketKind};
 pub use blocks::{BlockSize, Blocks, Mix, Pattern};
 pub use content::{Checksum, Content, Verify};
 pub use flow::{Flow, Pick, Step};
@@ -30,9 +34,10 @@ pub use keypath::KeyPath;
 pub use op::OpKind;
 pub use pace::{Arrival, Pace};
 pub use phase::{
-    Backend, Batch, Busy, CachePolicy, ClockScope, End, Exec, FileCall, Flush, Limit, OnError, Phase, RunAs,
-    SocketKind, Start, Steady, Stop, When, WhenDone, Work, WorkerGroup,
+    Batch, Busy, CachePolicy, ClockScope, End, Exec, Flush, Limit, OnError, Phase, RunAs, Start, Steady, Stop, When,
+    WhenDone, Work, WorkerGroup,
 };
+pub use script::{ScratchTarget, Script};
 pub use sim::{SimDevice, SimModel};
 pub use target::{
     DeviceTarget, Distribution, FileTarget, FilesTarget, NullTarget, Prepare, SimTarget, Target, TreeTarget,

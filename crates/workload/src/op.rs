@@ -50,6 +50,15 @@ op_kinds! {
     Delay "delay",
     SyncRange "sync-range",
     Syncfs "syncfs",
+    EndFsync "end-fsync",
+    Evict "evict",
+    Seek "seek",
+    Access "access",
+    Lock "lock",
+    Flush "flush",
+    Sync "sync",
+    Map "map",
+    Unmap "unmap",
 }
 
 impl OpKind {

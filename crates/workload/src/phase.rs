@@ -1,15 +1,16 @@
 //! Phases: workers that start together behind a barrier and end by a stop rule.
 
+use crate::backend::Backend;
 use crate::blocks::Blocks;
 use crate::content::Verify;
 use crate::flow::Flow;
 use crate::job::Job;
 use crate::pace::Pace;
+use crate::script::Script;
 use crate::short_form::short_form;
 use crate::units::{Bytes, Nanos, Size};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// Workers that start together behind a barrier and end by a stop rule.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -143,6 +144,17 @@ pub enum ClockScope {
     Outside,
 }
 
+/// How much is moved before anything is measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RampUntil {
+    /// So many bytes.
+    pub bytes: Bytes,
+    /// By the workers of all these groups together; by those of its own where empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub together: Vec<String>,
+}
+
 /// Workers that do the same, each with its own stream of random numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -190,6 +202,9 @@ pub struct WorkerGroup {
     /// Ops in this time after its own start run but are not measured; added to the phase's.
     #[serde(default, skip_serializing_if = "Nanos::is_zero")]
     pub ramp: Nanos,
+    /// The same for ops until so much is moved; with `ramp` as well, what comes first ends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ramp_until: Option<RampUntil>,
     /// Whom its end ends.
     #[serde(default, skip_serializing_if = "WhenDone::is_itself")]
     pub when_done: WhenDone,
@@ -250,6 +265,16 @@ fn one() -> u32 {
 }
 
 impl WorkerGroup {
+    /// Names of all targets that it uses, its own first.
+    pub fn targets(&self) -> impl Iterator<Item = &str> {
+        let copy = match &self.work {
+            Work::Copy(copy) => Some(copy),
+            _ => None,
+        };
+        let ends = copy.into_iter().flat_map(|copy| copy.targets());
+        std::iter::once(self.target.as_str()).chain(ends.filter(|&end| end != self.target))
+    }
+
     /// One thread with the default backend that does `work` on `target`.
     pub fn new(target: impl Into<String>, work: Work) -> WorkerGroup {
         WorkerGroup {
@@ -268,6 +293,7 @@ impl WorkerGroup {
             on_error: OnError::default(),
             start: Start::default(),
             ramp: Nanos::default(),
+            ramp_until: None,
             when_done: WhenDone::default(),
             sample: None,
         }
@@ -285,6 +311,10 @@ pub enum Work {
     Flow(Flow),
     /// Block I/O as a job of fio does it. Its group has one worker.
     Job(Box<Job>),
+    /// Bytes from one place to another, as dd moves them. Its group has one worker.
+    Copy(Box<crate::copy::Copy>),
+    /// Exactly these calls, in this order, in a scratch directory.
+    Script(Box<Script>),
     /// No I/O: processor time.
     Busy(Busy),
     /// No I/O: another program.
@@ -334,240 +364,6 @@ pub enum RunAs {
     Thread,
     /// A process of its own, with its recorder in shared memory.
     Process,
-}
-
-/// What executes ops.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
-#[schemars(rename = "Backend")]
-pub enum Backend {
-    /// `io-uring` for depth above 1 where the kernel has it, else `psync`; `null` and `sim` for those targets.
-    #[default]
-    Auto,
-    /// `pread`/`pwrite`.
-    Psync,
-    /// `preadv2`/`pwritev2` with flags.
-    Preadv2 {
-        /// RWF_ flags.
-        #[serde(default)]
-        flags: Vec<RwFlag>,
-        /// Per cent of ops that are polled for, where `hipri` is among the flags.
-        #[serde(default = "all_ops", skip_serializing_if = "is_all_ops")]
-        hipri_percent: u8,
-    },
-    /// `preadv`/`pwritev`.
-    Preadv,
-    /// `lseek`, then `read`/`write`.
-    Seek,
-    /// `lseek`, then `readv`/`writev` of neighbouring ops together, up to the depth.
-    SeekVectored,
-    /// The kernel's native asynchronous I/O, `io_submit`.
-    Libaio {
-        /// Look for completions in the ring that the kernel shares, without a system call.
-        #[serde(default)]
-        userspace_reap: bool,
-        /// Vectored ops.
-        #[serde(default)]
-        vectored: bool,
-        /// `RWF_NOWAIT`.
-        #[serde(default)]
-        nowait: bool,
-    },
-    /// `aio_read`/`aio_write` of the C library.
-    PosixAio,
-    /// `splice` through a pipe.
-    Splice,
-    /// Calls on whole files in place of reads: each op is one call on one file.
-    Files(FileCall),
-    /// `fallocate` in place of writes.
-    Fallocate,
-    /// `ftruncate` in place of writes.
-    Truncate,
-    /// A socket.
-    Socket {
-        /// How messages travel.
-        kind: SocketKind,
-        /// The other host's name, or the socket's path.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        host: Option<String>,
-        /// The port; absent for a socket of the file system.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        port: Option<u16>,
-        /// Wait for a connection rather than make one.
-        #[serde(default)]
-        listens: bool,
-        /// Answer every message.
-        #[serde(default)]
-        ping_pong: bool,
-        /// `TCP_NODELAY`.
-        #[serde(default)]
-        no_delay: bool,
-        /// `SO_SNDBUF` and `SO_RCVBUF`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        window: Option<Bytes>,
-        /// `TCP_MAXSEG`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        segment: Option<Bytes>,
-    },
-    /// Loads and stores through a mapping.
-    Mmap,
-    /// `fread`/`fwrite` of the C library, with its buffer.
-    Stdio,
-    /// io_uring.
-    IoUring {
-        /// Busy-poll for completions (`IORING_SETUP_IOPOLL`; needs O_DIRECT and a polling driver).
-        #[serde(default)]
-        poll_completions: bool,
-        /// A kernel thread submits (`IORING_SETUP_SQPOLL`); its CPU time is charged to the result.
-        #[serde(default)]
-        poll_submissions: bool,
-        /// Use registered buffers.
-        #[serde(default = "yes")]
-        fixed_buffers: bool,
-        /// Use registered files.
-        #[serde(default = "yes")]
-        fixed_files: bool,
-        /// The CPU of the kernel thread that submits.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        poll_cpu: Option<u32>,
-        /// Vectored ops.
-        #[serde(default, skip_serializing_if = "is_off")]
-        vectored: bool,
-        /// Every so many-th op is done by a kernel thread (`IOSQE_ASYNC`).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        async_every: Option<u32>,
-        /// RWF_ flags.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        flags: Vec<RwFlag>,
-    },
-    /// Ops complete at once.
-    Null,
-    /// The simulated device.
-    Sim,
-    /// An engine of another tool that Plumb knows by name and cannot run. It says what a job would use; running it is
-    /// refused.
-    Foreign {
-        /// Its name.
-        engine: String,
-        /// What was said of it, by that tool's names.
-        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        options: BTreeMap<String, String>,
-    },
-}
-
-short_form!(Backend);
-
-fn yes() -> bool {
-    true
-}
-
-fn is_off(switch: &bool) -> bool {
-    !switch
-}
-
-fn all_ops() -> u8 {
-    100
-}
-
-fn is_all_ops(percent: &u8) -> bool {
-    *percent == all_ops()
-}
-
-/// A call on a whole file or directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FileCall {
-    /// `open` of a new file, and `close`.
-    Create,
-    /// `stat`.
-    Stat,
-    /// `lstat`.
-    Lstat,
-    /// `statx`.
-    Statx,
-    /// `unlink`.
-    Unlink,
-    /// `mkdir`.
-    Mkdir,
-    /// `stat` of a directory.
-    StatDir,
-    /// `rmdir`.
-    Rmdir,
-}
-
-/// How messages travel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum SocketKind {
-    /// TCP over IPv4.
-    Tcp,
-    /// TCP over IPv6.
-    Tcp6,
-    /// UDP over IPv4.
-    Udp,
-    /// UDP over IPv6.
-    Udp6,
-    /// A socket of the file system.
-    Unix,
-    /// To or from a virtual machine.
-    Vsock,
-}
-
-impl Backend {
-    /// io_uring with registered buffers and files and no polling.
-    pub const IO_URING: Backend = Backend::IoUring {
-        poll_completions: false,
-        poll_submissions: false,
-        fixed_buffers: true,
-        fixed_files: true,
-        poll_cpu: None,
-        vectored: false,
-        async_every: None,
-        flags: Vec::new(),
-    };
-
-    /// The name that users know it by.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Backend::Auto => "auto",
-            Backend::Psync => "psync",
-            Backend::Preadv2 { .. } => "preadv2",
-            Backend::Preadv => "preadv",
-            Backend::Seek => "seek",
-            Backend::SeekVectored => "seek-vectored",
-            Backend::Libaio { .. } => "libaio",
-            Backend::PosixAio => "posix-aio",
-            Backend::Splice => "splice",
-            Backend::Files(_) => "files",
-            Backend::Fallocate => "fallocate",
-            Backend::Truncate => "truncate",
-            Backend::Socket { .. } => "socket",
-            Backend::Mmap => "mmap",
-            Backend::Stdio => "stdio",
-            Backend::IoUring { .. } => "io-uring",
-            Backend::Null => "null",
-            Backend::Sim => "sim",
-            Backend::Foreign { .. } => "foreign",
-        }
-    }
-}
-
-/// A flag of `preadv2`/`pwritev2`. Source: preadv2(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum RwFlag {
-    /// `RWF_HIPRI`: poll for completion.
-    Hipri,
-    /// `RWF_DSYNC`: each write as if under `O_DSYNC`.
-    Dsync,
-    /// `RWF_SYNC`: each write as if under `O_SYNC`.
-    Sync,
-    /// `RWF_NOWAIT`: fail with `EAGAIN` rather than wait.
-    Nowait,
-    /// `RWF_UNCACHED` (`RWF_DONTCACHE`): drop pages after use.
-    Uncached,
-    /// `RWF_ATOMIC`: torn-write protection.
-    Atomic,
 }
 
 /// How ops are gathered into one system call. 0 lets the engine adapt: submit all there is room for, wait for one.

@@ -2,6 +2,7 @@
 
 use crate::content::Content;
 use crate::job::JobFiles;
+use crate::script::ScratchTarget;
 use crate::short_form::short_form;
 use crate::sim::SimDevice;
 use crate::units::{Bytes, Size};
@@ -26,6 +27,8 @@ pub enum Target {
     Null(NullTarget),
     /// Files and devices under their own names, for jobs.
     JobFiles(JobFiles),
+    /// A directory in which scripts use files under names of their own.
+    Scratch(ScratchTarget),
     /// A simulated device on a virtual clock.
     Sim(SimTarget),
 }

@@ -75,7 +75,7 @@ pub fn engine(options: &Options) -> Result<()> {
     let here = bench.folder.path().to_owned();
     let data = make_data(&here)?;
     let version = fio::version()?;
-    let rounds = options.rounds;
+    let rounds = options.rounds();
     println!(
         "plumb against {version}: {rounds} rounds of {SECONDS} s each, in turn; full latency recording on both sides"
     );

@@ -25,7 +25,7 @@ pub fn flows(options: &Options) -> Result<()> {
     std::fs::write(&workload, workload_text()).with_context(|| format!("writing {}", workload.display()))?;
     println!(
         "plumb's flow against the same system calls in a loop, {FILES} files on tmpfs, {} rounds in turn",
-        options.rounds
+        options.rounds()
     );
 
     // The kernel frees removed files later, in the background: the next in turn shall not pay for the one before.
@@ -39,7 +39,7 @@ pub fn flows(options: &Options) -> Result<()> {
         bare_rates(folder.path(), names)
     };
     let (mut owns, mut with_numbers, mut with_memory) = (Vec::new(), Vec::new(), Vec::new());
-    for round in 0..options.rounds {
+    for round in 0..options.rounds() {
         if round % 2 == 0 {
             owns.push(own()?);
             with_numbers.push(bare(NamesFrom::Numbers)?);

@@ -1,18 +1,24 @@
-//! Benchmarks of Plumb itself: against fio, against bare system calls, and against its own memory use at small sizes.
+//! Benchmarks of Plumb itself: against fio and the classic tools, against bare system calls, and against its own memory use at small sizes.
 //! docs/benchmarks.md says what each compares and how fair it is.
 
 mod bare;
 mod callgrind;
+mod classic;
+mod classics;
 mod dialect;
 mod engine;
+mod fidelity;
 mod fio;
 mod flows;
 mod memory;
+mod mount;
 mod plumb;
 mod rounds;
 
+pub use classic::classic;
 pub use dialect::dialect;
 pub use engine::engine;
+pub use fidelity::fidelity;
 pub use flows::flows;
 
 use anyhow::{Context, Result, bail};
@@ -21,9 +27,12 @@ use std::path::PathBuf;
 /// How often, and with which binary.
 #[derive(Debug)]
 pub struct Options {
-    rounds: usize,
+    /// As asked for.
+    rounds: Option<usize>,
     /// A binary that is already there; built when absent.
     binary: Option<PathBuf>,
+    /// Only cases with this in their names.
+    only: Option<String>,
 }
 
 /// Seven: the median is an observed value, and two disturbed rounds on either side do not move it far.
@@ -31,25 +40,30 @@ const ROUNDS: usize = 7;
 
 impl Options {
     fn rounds(&self) -> usize {
-        self.rounds
+        self.rounds.unwrap_or(ROUNDS)
+    }
+
+    /// Whether a case of this name is asked for.
+    fn wants(&self, name: &str) -> bool {
+        self.only.as_deref().is_none_or(|only| name.contains(only))
     }
 
     /// From the words after the name of the benchmark.
     pub fn parse(words: &[&str]) -> Result<Options> {
-        let mut options = Options { rounds: ROUNDS, binary: None };
+        let mut options = Options { rounds: None, binary: None, only: None };
         let mut words = words.iter();
         while let Some(&option) = words.next() {
             let value = words.next().with_context(|| format!("`{option}` needs a value"))?;
             match option {
                 "--rounds" => {
-                    options.rounds = value
-                        .parse()
-                        .ok()
-                        .filter(|rounds| *rounds > 0)
+                    let rounds = value.parse().ok().filter(|rounds: &usize| *rounds > 0);
+                    let rounds = rounds
                         .with_context(|| format!("`--rounds {value}`: expected a number of rounds, 1 or more"))?;
+                    options.rounds = Some(rounds);
                 }
                 "--binary" => options.binary = Some(PathBuf::from(value)),
-                _ => bail!("`{option}`: expected `--rounds N` or `--binary FILE`"),
+                "--only" => options.only = Some(value.to_string()),
+                _ => bail!("`{option}`: expected `--rounds N`, `--binary FILE` or `--only TEXT`"),
             }
         }
         Ok(options)

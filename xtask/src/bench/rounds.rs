@@ -94,6 +94,8 @@ impl Row {
     pub fn sentence(&self) -> Option<String> {
         let sentence = self.bar.sentence(&format!("{} against {}", self.case, self.peer), self.ratio)?;
         Some(match (self.bar.is_met(self.ratio), self.bar.is_met(self.cpu_ratio)) {
+            // Of whole commands it is not known.
+            _ if self.cpu_ratio.is_nan() => sentence,
             (false, true) => {
                 format!("{sentence} By processor time it is {:.2}: met; the machine was busy.", self.cpu_ratio)
             }
@@ -153,13 +155,13 @@ pub fn table(rows: &[Row]) {
     );
     for row in rows {
         println!(
-            "{:case$}  {:peer$}  {:>10}  {:>10}  {:>5.2}×  {:>9.2}×  {}",
+            "{:case$}  {:peer$}  {:>10}  {:>10}  {:>5.2}×  {:>10}  {}",
             row.case,
             row.peer,
             rate(row.plumb_ops),
             rate(row.peer_ops),
             row.ratio,
-            row.cpu_ratio,
+            if row.cpu_ratio.is_nan() { "-".to_owned() } else { format!("{:.2}×", row.cpu_ratio) },
             row.bar.says(row.ratio)
         );
     }
@@ -169,6 +171,8 @@ pub fn table(rows: &[Row]) {
 fn rate(ops_per_second: f64) -> String {
     match ops_per_second {
         ops if ops >= 1e6 => format!("{:6.2} M/s", ops / 1e6),
+        // Whole commands.
+        ops if ops < 100.0 => format!("{:6.2} /s", ops),
         ops => format!("{:6.1} k/s", ops / 1e3),
     }
 }

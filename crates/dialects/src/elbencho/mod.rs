@@ -14,8 +14,9 @@ mod paths;
 pub mod print;
 mod said;
 mod settings;
+pub mod tree;
 
-pub use settings::{Action, Live, LiveCsv, Output, Phases, Rwmix, Settings};
+pub use settings::{Action, Live, LiveCsv, Output, Phases, Rwmix, Settings, TreeSettings};
 
 use said::Said;
 

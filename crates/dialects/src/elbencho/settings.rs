@@ -2,6 +2,7 @@
 
 use super::Wrong;
 use super::said::Said;
+use plumb_workload::job::{FileAdvice, MappingAdvice, RecordLock};
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +38,30 @@ pub struct Phases {
     pub sync: bool,
     /// The caches are dropped around each phase.
     pub dropcache: bool,
+}
+
+impl Phases {
+    /// Whether any of them reads or writes.
+    pub fn moves_data(self) -> bool {
+        self.write || self.read
+    }
+}
+
+/// A tree of files that somebody listed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TreeSettings {
+    /// Where the list is, or is to be.
+    pub file: Option<String>,
+    /// A directory to make the list of.
+    pub scan: Option<String>,
+    /// Files from this size on are shared by threads, bytes; nothing for so many blocks as elbencho has it.
+    pub share_from: Option<u64>,
+    /// In random order.
+    pub random: bool,
+    /// Threads take the blocks of shared files in turn.
+    pub round_robin: bool,
+    /// Sizes become multiples of this, bytes; 0 leaves them.
+    pub round_up: u64,
 }
 
 /// Reads in the write phase.
@@ -136,6 +161,8 @@ pub struct Settings {
     pub block: u64,
     /// Ops in flight.
     pub iodepth: u32,
+    /// A tree of files instead.
+    pub tree: Option<TreeSettings>,
     /// All threads use the directories of the first one.
     pub dirsharing: bool,
     /// Around the page cache.
@@ -156,12 +183,14 @@ pub struct Settings {
     pub backward: bool,
     /// Reads in the write phase.
     pub rwmix: Rwmix,
+    /// Per cent of all reads and writes that the threads that read are to do; nothing where each goes its own pace.
+    pub rwmix_balance: Option<u8>,
     /// Bytes a second; 0 for all there are.
     pub limit_read: u64,
     /// The same of writes.
     pub limit_write: u64,
-    /// New random bytes for every write; else the same block again and again.
-    pub new_content: bool,
+    /// Per cent of each block that is new in every write; 0 for the same block again and again.
+    pub new_percent: u8,
     /// Offset plus this number; 0 for none.
     pub verify: u64,
     /// Each block is verified as soon as it is written.
@@ -176,8 +205,12 @@ pub struct Settings {
     pub trunc_to_size: bool,
     /// Blocks are reserved.
     pub preallocate: bool,
-    /// What the kernel is told: `seq`, `rand`, `noreuse`.
-    pub fadvise: Option<String>,
+    /// What the kernel is told about each open file, in the order of the calls.
+    pub file_advice: Vec<FileAdvice>,
+    /// The same about mappings.
+    pub mapping_advice: Vec<MappingAdvice>,
+    /// What is locked around each op.
+    pub lock: Option<RecordLock>,
     /// What is missing when it is to be removed is no error.
     pub no_delete_errors: bool,
     /// Seconds of a phase; 0 for no limit.
@@ -233,6 +266,7 @@ pub(super) fn settings(said: &Said) -> Result<Settings, Vec<Wrong>> {
         size: numbers.number("size"),
         block: numbers.number("block"),
         iodepth: numbers.small("iodepth", 1),
+        tree: numbers.tree(),
         dirsharing: said.is_on("dirsharing"),
         direct: said.is_on("direct"),
         mmap: said.is_on("mmap"),
@@ -243,9 +277,10 @@ pub(super) fn settings(said: &Said) -> Result<Settings, Vec<Wrong>> {
         strided: said.is_on("strided"),
         backward: said.is_on("backward"),
         rwmix: numbers.rwmix(),
+        rwmix_balance: numbers.rwmix_balance(),
         limit_read: numbers.number("limitread"),
         limit_write: numbers.number("limitwrite"),
-        new_content: numbers.new_content(),
+        new_percent: numbers.new_percent(),
         verify: numbers.number("verify"),
         verify_direct: said.is_on("verifydirect"),
         read_inline: said.is_on("readinline"),
@@ -253,7 +288,13 @@ pub(super) fn settings(said: &Said) -> Result<Settings, Vec<Wrong>> {
         trunc: said.is_on("trunc"),
         trunc_to_size: said.is_on("trunctosize"),
         preallocate: said.is_on("preallocfile"),
-        fadvise: numbers.word("fadv", &["seq", "rand", "noreuse"]),
+        file_advice: numbers.words("fadv", &FILE_ADVICE),
+        mapping_advice: numbers.words("madv", &MAPPING_ADVICE),
+        lock: match numbers.word("flock", &["", "range", "full"]).as_deref() {
+            Some("range") => Some(RecordLock::OpRange),
+            Some("full") => Some(RecordLock::WholeFile),
+            _ => None,
+        },
         no_delete_errors: said.is_on("nodelerr"),
         time_limit_s: numbers.number("timelimit"),
         infinite: said.is_on("infloop"),
@@ -272,6 +313,25 @@ pub(super) fn settings(said: &Said) -> Result<Settings, Vec<Wrong>> {
     }
     if wrong.is_empty() { Ok(settings) } else { Err(wrong) }
 }
+
+/// What `--fadv` takes, in the order of the calls: pages are dropped before others are read ahead.
+const FILE_ADVICE: [(&str, FileAdvice); 5] = [
+    ("dontneed", FileAdvice::DontNeed),
+    ("noreuse", FileAdvice::NoReuse),
+    ("seq", FileAdvice::Sequential),
+    ("rand", FileAdvice::Random),
+    ("willneed", FileAdvice::WillNeed),
+];
+
+/// The same of `--madv`.
+const MAPPING_ADVICE: [(&str, MappingAdvice); 6] = [
+    ("dontneed", MappingAdvice::DontNeed),
+    ("seq", MappingAdvice::Sequential),
+    ("rand", MappingAdvice::Random),
+    ("willneed", MappingAdvice::WillNeed),
+    ("hugepage", MappingAdvice::HugePage),
+    ("nohugepage", MappingAdvice::NoHugePage),
+];
 
 /// Reads values, and keeps what is wrong with them.
 struct Numbers<'a> {
@@ -335,12 +395,26 @@ impl Numbers<'_> {
             return Some(word.to_owned());
         }
         let way_out = match name {
-            "fadv" => "not yet more than one of seq, rand and noreuse",
             "blockvaralgo" => "write fast, balanced or strong",
+            "flock" => "write range or full",
             _ => "write fast, balanced_single or strong",
         };
         self.complain(name, "none of its words", way_out);
         None
+    }
+
+    /// Those of a table that a list names, in the table's order.
+    fn words<T: Copy>(&mut self, name: &'static str, table: &[(&str, T)]) -> Vec<T> {
+        let said = self.said;
+        let named: Vec<&str> = said.value(name).split([',', ' ', '\n', '\r']).filter(|word| !word.is_empty()).collect();
+        if named.iter().any(|word| table.iter().all(|(known, _)| known != word)) {
+            let way_out = match name {
+                "fadv" => "write any of seq, rand, willneed, dontneed and noreuse, with commas",
+                _ => "write any of seq, rand, willneed, dontneed, hugepage and nohugepage, with commas",
+            };
+            self.complain(name, "none of its words", way_out);
+        }
+        table.iter().filter(|(known, _)| named.contains(known)).map(|(_, meant)| *meant).collect()
     }
 
     fn paths(&mut self) -> Vec<String> {
@@ -357,6 +431,24 @@ impl Numbers<'_> {
         }
         // `file://` is how elbencho marks paths of file systems.
         paths.into_iter().map(|path| path.strip_prefix("file://").map_or(path.clone(), str::to_owned)).collect()
+    }
+
+    fn tree(&mut self) -> Option<TreeSettings> {
+        let said = self.said;
+        let path = |name: &'static str| said.text(name).filter(|path| !path.is_empty());
+        let share_from = match said.value("sharesize").trim() {
+            "-1" => Some(u64::MAX),
+            _ => Some(self.number("sharesize")).filter(|bytes| *bytes > 0),
+        };
+        let tree = TreeSettings {
+            file: path("treefile").map(str::to_owned),
+            scan: path("treescan").map(|path| path.strip_prefix("file://").unwrap_or(path).to_owned()),
+            share_from,
+            random: said.is_on("treerand"),
+            round_robin: said.is_on("treeroundrob"),
+            round_up: self.number("treeroundup"),
+        };
+        (tree.file.is_some() || tree.scan.is_some()).then_some(tree)
     }
 
     fn rwmix(&mut self) -> Rwmix {
@@ -377,13 +469,23 @@ impl Numbers<'_> {
         }
     }
 
-    fn new_content(&mut self) -> bool {
-        match self.number("blockvarpct") {
-            0 => false,
-            100 => true,
+    fn rwmix_balance(&mut self) -> Option<u8> {
+        match u8::try_from(self.number("rwmixthrpct")) {
+            Ok(0) => None,
+            Ok(percent) if percent < 100 => Some(percent),
             _ => {
-                self.complain("blockvarpct", "in between", "not yet: write 0 or 100");
-                true
+                self.complain("rwmixthrpct", "no share that leaves one to both", "write 1 to 99, or 0 for no balance");
+                None
+            }
+        }
+    }
+
+    fn new_percent(&mut self) -> u8 {
+        match u8::try_from(self.number("blockvarpct")) {
+            Ok(percent) if percent <= 100 => percent,
+            _ => {
+                self.complain("blockvarpct", "no percentage", "write 0 to 100");
+                0
             }
         }
     }
@@ -455,11 +557,19 @@ fn together(settings: &Settings, wrong: &mut Vec<Wrong>) {
     if settings.verify > 0 && !settings.block.is_multiple_of(8) {
         say("--verify: not yet with blocks that are no multiple of 8 bytes; use another --block");
     }
-    if settings.verify > 0 && settings.limit_read > 0 && phases.read {
-        say("--limitread: not yet for reads that are verified; leave one of them out");
+    if settings.verify > 0 && settings.rand && settings.rand_unaligned && !settings.direct {
+        say("--verify: not yet at offsets that are no multiples of 8 bytes; leave --norandalign out");
     }
-    if settings.limit_write > 0 && matches!(settings.rwmix, Rwmix::Percent(_)) {
-        say("--limitwrite: not yet for reads and writes of a mix together; use --rwmixthr, or leave it out");
+    if settings.lock == Some(RecordLock::WholeFile) && settings.iodepth > 1 && phases.write {
+        say(
+            "--flock full locks whole files around each write, one at a time; use --flock range, or leave --iodepth out",
+        );
+    }
+    if settings.rwmix_balance.is_some() && !matches!(settings.rwmix, Rwmix::Threads(_)) {
+        say("--rwmixthrpct balances the threads of --rwmixthr; say how many threads read");
+    }
+    if settings.rwmix_balance.is_some() && (settings.limit_read > 0 || settings.limit_write > 0) {
+        say("--rwmixthrpct and --limitread or --limitwrite exclude one another; give one of them");
     }
     if settings.infinite && settings.phases == Phases::default() {
         say("--infloop needs a phase to repeat, such as --read");

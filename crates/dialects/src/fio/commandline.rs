@@ -149,7 +149,13 @@ pub static PROGRAM_OPTIONS: &[ProgramOption] = &[
         doc: "",
     },
     refused("profile", Takes::Value, Fate::NotYet("the built-in profiles (act, tiobench) are not translated.")),
-    refused("inflate-log", Takes::Value, Fate::NotYet("compressed logs cannot be unpacked here yet.")),
+    refused(
+        "inflate-log",
+        Takes::Value,
+        Fate::NotYet(
+            "compressed logs are not unpacked here; they are fio's own, and `fio --inflate-log` unpacks them.",
+        ),
+    ),
     refused("idle-prof", Takes::Value, Fate::NotYet("idle CPU time is not measured yet.")),
     refused("latency-log", Takes::Value, Fate::Never("fio dropped it; say `write_lat_log` in the job instead.")),
     refused("server", Takes::Perhaps, SERVERS),

@@ -2,10 +2,11 @@
 
 use super::engines;
 use super::error::{FioError, Place, Warning};
-use super::job::{FioJob, Outline, Said, Values};
+use super::job::{Before, FioJob, Outline, Said, Values};
 use super::jobfile::{Line, Section, SectionKind};
 use super::options::{self, OptionSpec, Order, Support, Tier};
 use super::value::{Compat, Doubt, Reading, Value, read as read_value};
+use std::sync::Arc;
 
 /// fio's engine where none is said.
 pub(super) const DEFAULT_ENGINE: &str = "psync";
@@ -33,28 +34,40 @@ struct Engine {
 
 /// Reads all sections in order.
 pub(super) fn read(
-    sections: &[Section],
+    sections: Vec<Section>,
     compat: Compat,
     errors: &mut Vec<FioError>,
     warnings: &mut Vec<Warning>,
 ) -> Jobs {
-    let mut reader = Reader { compat, errors, warnings, refused: Vec::new() };
+    let mut reader = Reader { compat, errors, warnings, refused: Vec::new(), values: Values::default() };
     let mut globals: Vec<Taken> = Vec::new();
-    let mut jobs = Vec::new();
+    let mut said: Arc<[Said]> = Arc::default();
+    let mut jobs: Vec<FioJob> = Vec::new();
     for section in sections {
         match section.kind {
             SectionKind::Global => {
                 let errors_before = reader.errors.len();
-                let (taken, unknown) = reader.section(section, &globals);
+                let (taken, unknown) = reader.section(section.lines, &section.place, &globals);
                 let engine = engine(&globals, &taken);
                 reader.unknown(unknown, &engine, errors_before);
                 globals.extend(taken);
+                said = globals.iter().map(|taken| taken.said.clone()).collect();
             }
-            SectionKind::Job => jobs.extend(reader.job(section, &globals)),
+            SectionKind::Job => {
+                let job = reader.job(section, Globals { taken: &globals, said: &said }, jobs.last());
+                jobs.extend(job);
+            }
         }
     }
     reader.of_no_job(&globals, &jobs);
     Jobs { jobs, globals: globals.into_iter().map(|taken| taken.said).collect() }
+}
+
+/// What global sections said so far.
+#[derive(Clone, Copy)]
+struct Globals<'a> {
+    taken: &'a [Taken],
+    said: &'a Arc<[Said]>,
 }
 
 struct Reader<'a> {
@@ -63,20 +76,22 @@ struct Reader<'a> {
     warnings: &'a mut Vec<Warning>,
     /// Places at which an engine was refused already; all jobs below a global section would say the same.
     refused: Vec<Place>,
+    /// Of the last job.
+    values: Values,
 }
 
 impl Reader<'_> {
-    fn job(&mut self, section: &Section, globals: &[Taken]) -> Option<FioJob> {
+    fn job(&mut self, section: Section, globals: Globals<'_>, before: Option<&FioJob>) -> Option<FioJob> {
         let errors_before = self.errors.len();
-        let (taken, unknown) = self.section(section, globals);
-        let engine = engine(globals, &taken);
+        let (taken, unknown) = self.section(section.lines, &section.place, globals.taken);
+        let engine = engine(globals.taken, &taken);
         let is_engine = is_known(&engine);
         self.unknown(unknown, &engine, errors_before);
         if is_engine {
             for Taken { said, .. } in &taken {
                 self.known_to(said, &engine);
             }
-            for Taken { said, .. } in globals.iter().filter(|taken| taken.said.option.known_to(&engine.name)) {
+            for Taken { said, .. } in globals.taken.iter().filter(|taken| taken.said.option.known_to(&engine.name)) {
                 self.supported(said, &engine);
             }
         }
@@ -84,37 +99,39 @@ impl Reader<'_> {
             return None;
         }
         let mut values = Values::default();
-        for Taken { said, value } in globals.iter().chain(&taken) {
+        for Taken { said, value } in globals.taken.iter().chain(&taken) {
             // What a global section says of another engine does not concern this job.
             if said.option.known_to(&engine.name) {
                 apply(&mut values, said.option, value.clone());
             }
         }
-        let own = |taken: &[Taken]| taken.iter().map(|taken| taken.said.clone()).collect();
         let named = taken.iter().rev().find(|taken| taken.said.option.name == "name");
         let outline = Outline {
             name: named.and_then(|taken| taken.said.text.clone()).unwrap_or_else(|| section.name.clone()),
-            section: section.name.clone(),
-            place: section.place.clone(),
+            section: section.name,
+            place: section.place,
             opens_file: section.opens_file,
-            from_global: own(globals),
-            said: own(&taken),
+            from_global: Arc::clone(globals.said),
+            said: taken.into_iter().map(|taken| taken.said).collect(),
         };
-        Some(FioJob::new(outline, &values))
+        let before = before.map(|job| Before { job, values: &self.values });
+        let job = FioJob::new(outline, &values, before);
+        self.values = values;
+        Some(job)
     }
 
     /// The options of a section with their values in the order of the section, and lines whose names are not known.
-    fn section<'s>(&mut self, section: &'s Section, globals: &[Taken]) -> (Vec<Taken>, Vec<&'s Line>) {
+    fn section(&mut self, lines: Vec<Line>, place: &Place, globals: &[Taken]) -> (Vec<Taken>, Vec<Line>) {
         let mut unknown = Vec::new();
-        let mut known: Vec<(&'static OptionSpec, &Line)> = Vec::new();
-        for line in &section.lines {
+        let mut known: Vec<(&'static OptionSpec, Line)> = Vec::with_capacity(lines.len());
+        for line in lines {
             match options::find(&line.name) {
                 Some(option) => known.push((option, line)),
                 None => unknown.push(line),
             }
         }
         // On a command line each option takes effect when it is said.
-        if matches!(section.place, Place::File { .. }) {
+        if matches!(place, Place::File { .. }) {
             known.sort_by_key(|(option, _)| option.order);
         }
         debug_assert!(Order::First < Order::AsSaid && Order::AsSaid < Order::Last);
@@ -130,8 +147,8 @@ impl Reader<'_> {
         (all, unknown)
     }
 
-    fn option(&mut self, option: &'static OptionSpec, line: &Line, kb_base: u64) -> Option<Taken> {
-        let place = line.place.clone();
+    fn option(&mut self, option: &'static OptionSpec, line: Line, kb_base: u64) -> Option<Taken> {
+        let Line { name, text, place } = line;
         match option.support {
             // An option that nobody uses and that does nothing was most likely mistaken for another.
             Support::Ignored(why) if option.tier == Tier::Three => {
@@ -139,11 +156,11 @@ impl Reader<'_> {
             }
             Support::Works | Support::Ignored(_) => {}
             Support::NotYet(why) if option.engines.is_empty() => {
-                self.errors.push(FioError::OptionNotYet { place, option: line.name.clone(), why });
+                self.errors.push(FioError::OptionNotYet { place, option: name, why });
                 return None;
             }
             Support::Never(why) if option.engines.is_empty() => {
-                self.errors.push(FioError::OptionNever { place, option: line.name.clone(), why });
+                self.errors.push(FioError::OptionNever { place, option: name, why });
                 return None;
             }
             // Told where the engine is known to take it.
@@ -151,15 +168,15 @@ impl Reader<'_> {
         }
         let mut doubts: Vec<Doubt> = Vec::new();
         let mut reading = Reading { compat: self.compat, kb_base, doubts: &mut doubts };
-        match read_value(option, line.text.as_deref(), &mut reading) {
+        match read_value(option, text.as_deref(), &mut reading) {
             Ok(value) => {
                 let misread = |doubt| Warning::Misread { place: place.clone(), option: option.name, doubt };
                 self.warnings.extend(doubts.into_iter().map(misread));
-                let said = Said { option, name: line.name.clone(), text: line.text.clone(), place };
+                let said = Said { option, name: option.as_named(&name), text, place };
                 Some(Taken { said, value })
             }
             Err(reason) => {
-                let text = line.text.clone().unwrap_or_default();
+                let text = text.unwrap_or_default();
                 let wants = option.kind.words();
                 self.errors.push(FioError::BadValue { place, option: option.name, text, reason, wants });
                 None
@@ -169,12 +186,12 @@ impl Reader<'_> {
 
     /// Tells the lines of a section whose names no option has. Where there is no such engine, that alone is told: they
     /// may be its options, and nothing else of the section matters.
-    fn unknown(&mut self, lines: Vec<&Line>, engine: &Engine, errors_before: usize) {
+    fn unknown(&mut self, lines: Vec<Line>, engine: &Engine, errors_before: usize) {
         if is_known(engine) {
             self.errors.extend(lines.into_iter().map(|line| FioError::UnknownOption {
-                place: line.place.clone(),
-                name: line.name.clone(),
                 nearest: options::nearest(&line.name),
+                place: line.place,
+                name: line.name,
             }));
             return;
         }
@@ -230,10 +247,10 @@ impl Reader<'_> {
             Support::Works | Support::Ignored(_) => {}
             Support::NotYet(_) | Support::Never(_) if !engine_runs || is_default => {}
             Support::NotYet(why) => {
-                self.once(FioError::OptionNotYet { place, option: said.name.clone(), why });
+                self.once(FioError::OptionNotYet { place, option: said.name.to_owned(), why });
             }
             Support::Never(why) => {
-                self.once(FioError::OptionNever { place, option: said.name.clone(), why });
+                self.once(FioError::OptionNever { place, option: said.name.to_owned(), why });
             }
         }
     }

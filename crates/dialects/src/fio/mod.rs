@@ -88,7 +88,7 @@ pub fn read(words: &[String], machine: &Machine, files: &mut dyn Files) -> Resul
         sections.append(&mut of_file);
     }
     missing_sections(&sections, wanted, &mut errors);
-    let read = jobs::read(&sections, line.invocation.compat, &mut errors, &mut warnings);
+    let read = jobs::read(sections, line.invocation.compat, &mut errors, &mut warnings);
     if errors.is_empty() {
         Ok(Fio { invocation: line.invocation, jobs: read.jobs, globals: read.globals, warnings })
     } else {

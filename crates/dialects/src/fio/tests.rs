@@ -296,7 +296,7 @@ fn every_option_that_works_makes_a_job_and_changes_its_meaning() {
 fn meaning(job: &FioJob) -> String {
     let mut job = job.clone();
     job.said.clear();
-    job.from_global.clear();
+    job.from_global = Default::default();
     format!("{job:?}")
 }
 

@@ -2,7 +2,7 @@
 //! are the calls in between.
 
 use crate::backend::payload::Payload;
-use crate::backend::{BlockFiles, Completion, NotBegun, SyncBackend, Unfinished};
+use crate::backend::{Begun, BlockFiles, Completion, NotBegun, SyncBackend, Unfinished};
 use crate::job::content::Concluded;
 use crate::op::BlockOp;
 use std::path::PathBuf;
@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// The calls of a backend.
 pub(crate) trait BlockCalls {
     /// Before the first op: see [`SyncBackend::begin`].
-    fn begin(&mut self) -> Result<(), NotBegun> {
-        Ok(())
+    fn begin(&mut self) -> Result<Begun, NotBegun> {
+        Ok(Begun::AtOnce)
     }
 
     /// Executes one op to its end. `memory` holds at least the largest op that the source yields, and belongs to this
@@ -34,7 +34,7 @@ pub(crate) trait BlockCalls {
 }
 
 impl BlockCalls for Box<dyn BlockCalls + '_> {
-    fn begin(&mut self) -> Result<(), NotBegun> {
+    fn begin(&mut self) -> Result<Begun, NotBegun> {
         (**self).begin()
     }
 
@@ -71,7 +71,7 @@ impl<C: BlockCalls> SyncBlocks<C> {
 impl<C: BlockCalls> SyncBackend for SyncBlocks<C> {
     type Op = BlockOp;
 
-    fn begin(&mut self) -> Result<(), NotBegun> {
+    fn begin(&mut self) -> Result<Begun, NotBegun> {
         self.calls.begin()
     }
 

@@ -16,21 +16,24 @@ use crate::backend::preadv2::{Preadv, Preadv2};
 use crate::backend::priorities::Priorities;
 use crate::backend::psync::Psync;
 use crate::backend::queued::{QueueCalls, QueuedBlocks};
+use crate::backend::record_locks::{LockRule, LockedCalls, LockedQueue};
 use crate::backend::seek::Seek;
-use crate::backend::socket::{LinkRequest, Socket, StopCheck};
+use crate::backend::socket::{LinkError, LinkRequest, Socket, StopChecks};
 use crate::backend::space::{Fallocate, Truncate};
 use crate::backend::splice::Splice;
 use crate::backend::stdio::Stdio;
 use crate::backend::whole::WholeFiles;
 use crate::backend::{BlockFiles, FileAccess, QueuedBackend, SyncBackend};
+use crate::fault::FaultLog;
 use crate::gate::Gate;
 use crate::op::BlockOp;
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::worker::Ended;
-use plumb_workload::Backend;
-use plumb_workload::job::{AccessHint, CommandPriority};
-use plumb_workload::phase::RwFlag;
+use plumb_workload::backend::RwFlag;
+use plumb_workload::job::{CommandPriority, MappingAdvice};
+use plumb_workload::{Backend, OpKind};
 use std::io;
+use std::path::Path;
 
 /// A backend, decided: `auto` is resolved before this.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,10 +95,12 @@ pub(crate) struct BackendRequest {
     /// Pages are dropped as soon as they were used, where the backend goes through the page cache against the user's wish
     /// (a mapping of a file that was to be used directly).
     pub(crate) drops_pages: bool,
-    /// What a mapping is told about the pattern.
-    pub(crate) hint: AccessHint,
+    /// What the kernel is told about mappings, in this order.
+    pub(crate) mapping_advice: Vec<MappingAdvice>,
     /// Writes that no crash tears (`RWF_ATOMIC`), where the backend's own flags do not say so.
     pub(crate) atomic_writes: bool,
+    /// Locks that reads and writes hold.
+    pub(crate) record_lock: Option<LockRule>,
     /// Priorities of some ops.
     pub(crate) priorities: Vec<CommandPriority>,
     /// Where the backend's own choices come from: which ops are polled for, which get a priority.
@@ -122,7 +127,8 @@ impl BackendRequest {
             smallest_block_bytes,
             drops_pages: false,
             atomic_writes: false,
-            hint: AccessHint::None,
+            mapping_advice: Vec::new(),
+            record_lock: None,
             priorities: Vec::new(),
             choices,
             notes: Vec::new(),
@@ -164,14 +170,21 @@ pub(crate) fn with_backend<R: Rider>(
     let name = request.backend.name();
     gate.report().backend.write(name.as_bytes());
     let say = |notes: &[String]| gate.report().fallbacks.write(notes.join("\n").as_bytes());
+    let record_lock = request.record_lock;
     match request.backend.clone() {
+        BoundBackend::Null | BoundBackend::IoUring(_) if record_lock.is_some() => {
+            Err(format!("{name} takes no record locks; use psync, libaio or mmap, or leave `record-lock` out"))
+        }
         BoundBackend::Null => {
             say(&request.notes);
             if request.depth > 1 { rider.queued(NullQueue::new(request.depth)) } else { rider.sync(Null) }
         }
         BoundBackend::Psync => {
             say(&request.notes);
-            rider.sync(SyncBlocks::new(request.files, payload(1)?, Psync))
+            match record_lock {
+                None => rider.sync(SyncBlocks::new(request.files, payload(1)?, Psync)),
+                Some(rule) => rider.sync(SyncBlocks::new(request.files, payload(1)?, locked(rule, Psync))),
+            }
         }
         BoundBackend::IoUring(modes) => {
             let ring = ring(&mut request, modes, &mut payload)?;
@@ -181,17 +194,36 @@ pub(crate) fn with_backend<R: Rider>(
         }
         BoundBackend::Other(backend) => {
             say(&request.notes);
-            let stops = || gate.stops();
+            let (alone, together) = (|| gate.phase_stops(), || gate.stops());
+            let stops = StopChecks { alone: &alone, together: &together };
             let named = |reason: String| format!("{name}: {reason}");
             if let Some(calls) = queue_calls(&backend, &request).map_err(|error| named(error.to_string()))? {
                 let slots = request.depth as usize;
+                let calls = match record_lock {
+                    None => calls,
+                    Some(rule) => Box::new(LockedQueue::new(rule, request.depth, calls)),
+                };
                 rider.queued(QueuedBlocks::new(request.files, payload(slots)?, calls))
             } else {
-                let calls = calls(&backend, &request, &stops).map_err(named)?;
+                let calls = calls(&backend, &request, stops).map_err(|Unbuilt { errno, reason }| {
+                    if errno.is_some() {
+                        FaultLog::new(gate.report()).keep(OpKind::Open, 0, 0, errno, Path::new(""), &reason);
+                    }
+                    named(reason)
+                })?;
+                let calls = match record_lock {
+                    None => calls,
+                    Some(rule) => locked(rule, calls),
+                };
                 rider.sync(SyncBlocks::new(request.files, payload(1)?, calls))
             }
         }
     }
+}
+
+/// Calls under locks. All of them through one table of functions: a lock costs two system calls.
+fn locked<'a>(rule: LockRule, calls: impl BlockCalls + 'a) -> Box<dyn BlockCalls + 'a> {
+    Box::new(LockedCalls::new(rule, calls))
 }
 
 /// The calls of a backend with several ops in flight; `None` for one that has none.
@@ -207,14 +239,20 @@ fn queue_calls(backend: &Backend, request: &BackendRequest) -> io::Result<Option
     }))
 }
 
+/// Why there is no backend: in words, and the system's number where it has one.
+struct Unbuilt {
+    errno: Option<i32>,
+    reason: String,
+}
+
 /// The calls of a backend with one op at a time.
 fn calls<'a>(
     backend: &Backend,
     request: &BackendRequest,
-    stops: StopCheck<'a>,
-) -> Result<Box<dyn BlockCalls + 'a>, String> {
+    stops: StopChecks<'a>,
+) -> Result<Box<dyn BlockCalls + 'a>, Unbuilt> {
     let files = &request.files;
-    let words = |error: io::Error| error.to_string();
+    let words = |error: io::Error| Unbuilt { errno: error.raw_os_error(), reason: error.to_string() };
     Ok(match backend {
         Backend::Preadv2 { flags, hipri_percent } => {
             Box::new(Preadv2::new(&request.with_atomic(flags), *hipri_percent, request.rng()))
@@ -237,10 +275,15 @@ fn calls<'a>(
                 segment_bytes: segment.map(|segment| segment.0),
                 access: request.access,
             };
-            Box::new(Socket::new(&link, stops).map_err(|error| error.to_string())?)
+            let unbuilt = |error: LinkError| Unbuilt { errno: error.errno(), reason: error.to_string() };
+            Box::new(Socket::new(&link, stops).map_err(unbuilt)?)
         }
         Backend::Mmap => {
-            let rules = MapRules { access: request.access, hint: request.hint, drops_pages: request.drops_pages };
+            let rules = MapRules {
+                access: request.access,
+                advice: request.mapping_advice.clone(),
+                drops_pages: request.drops_pages,
+            };
             Box::new(Mmap::new(files, rules).map_err(words)?)
         }
         Backend::Stdio => Box::new(Stdio::new(files, request.access).map_err(words)?),
@@ -253,7 +296,10 @@ fn calls<'a>(
         | Backend::SeekVectored
         | Backend::Null
         | Backend::Foreign { .. }
-        | Backend::Sim => return Err("it does not do one op at a time; this is a defect of Plumb".to_owned()),
+        | Backend::Sim => {
+            let reason = "it does not do one op at a time; this is a defect of Plumb".to_owned();
+            return Err(Unbuilt { errno: None, reason });
+        }
     })
 }
 

@@ -163,6 +163,8 @@ impl<F: FnMut(&FlowOp, &mut [u8])> SyncBackend for FlowBackend<F> {
             | OpKind::Fallocate
             | OpKind::SyncRange
             | OpKind::Syncfs
+            | OpKind::EndFsync
+            | OpKind::Evict
             | OpKind::Delay => {}
             OpKind::Create | OpKind::Open => {
                 // A handle that is still open is closed here, outside the clock.
@@ -251,7 +253,17 @@ impl<F: FnMut(&FlowOp, &mut [u8])> SyncBackend for FlowBackend<F> {
             // The worker's loop waits; there is nothing to execute.
             OpKind::Delay => Ok(0),
             // Flows have no step for them.
-            OpKind::SyncRange | OpKind::Syncfs => Err(Errno(libc::ENOSYS)),
+            OpKind::SyncRange
+            | OpKind::Syncfs
+            | OpKind::EndFsync
+            | OpKind::Evict
+            | OpKind::Seek
+            | OpKind::Access
+            | OpKind::Lock
+            | OpKind::Flush
+            | OpKind::Sync
+            | OpKind::Map
+            | OpKind::Unmap => Err(Errno(libc::ENOSYS)),
             OpKind::Trim => Err(Errno(libc::EOPNOTSUPP)),
         }
     }

@@ -14,11 +14,11 @@ use crate::job::content::Concluded;
 use crate::op::BlockOp;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
-use plumb_workload::phase::RwFlag;
+use plumb_workload::backend::RwFlag;
 use plumb_workload::{Backend, OpKind};
 use std::io;
 use std::num::NonZeroU32;
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
 
 /// The modes that a workload may ask for.
@@ -82,7 +82,66 @@ const SUBMISSION_POLL_IDLE_MS: u32 = 1000;
 /// `IORING_ENTER_GETEVENTS`. Source: io_uring_enter(2).
 const GET_EVENTS: u32 = 1;
 
+/// How the kernel is entered: where it looks the ring up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Door {
+    /// The number of its descriptor, which is looked up and held in every call.
+    Descriptor(RawFd),
+    /// Its place among the rings that this thread registered.
+    Registered(u32),
+}
+
+impl Door {
+    /// Registers a ring for the calling thread, at a place of the kernel's choice. The crate's own registration holds for
+    /// one `Submitter`, which is made anew for every call. Source: io_uring_register(2), `IORING_REGISTER_RING_FDS`.
+    fn register(ring: RawFd) -> io::Result<Door> {
+        let mut update = RingUpdate { place: u32::MAX, reserved: 0, ring: ring as u64 };
+        // SAFETY: reads and writes one such structure, which lives through the call.
+        let taken =
+            unsafe { libc::syscall(libc::SYS_io_uring_register, ring, REGISTER_RING_FDS, &raw mut update, 1u32) };
+        if taken == 1 { Ok(Door::Registered(update.place)) } else { Err(io::Error::last_os_error()) }
+    }
+
+    /// Gives the place back: else the ring would live as long as the thread.
+    fn unregister(self, ring: RawFd) {
+        let Door::Registered(place) = self else { return };
+        let mut update = RingUpdate { place, reserved: 0, ring: 0 };
+        // SAFETY: as above. A refusal leaves it to the end of the thread.
+        unsafe { libc::syscall(libc::SYS_io_uring_register, ring, UNREGISTER_RING_FDS, &raw mut update, 1u32) };
+    }
+
+    /// Submits and waits: io_uring_enter(2).
+    #[inline(always)]
+    fn enter(self, submitted: u32, completions: u32, flags: u32) -> io::Result<usize> {
+        let (number, flags) = match self {
+            Door::Descriptor(fd) => (fd as u32, flags),
+            Door::Registered(place) => (place, flags | REGISTERED_RING),
+        };
+        let nothing = std::ptr::null::<libc::sigset_t>();
+        // SAFETY: no memory is passed; what the ring's entries point to is its own affair.
+        let taken =
+            unsafe { libc::syscall(libc::SYS_io_uring_enter, number, submitted, completions, flags, nothing, 0usize) };
+        if taken < 0 { Err(io::Error::last_os_error()) } else { Ok(taken as usize) }
+    }
+}
+
+/// `struct io_uring_rsrc_update`. Source: linux/io_uring.h.
+#[repr(C)]
+struct RingUpdate {
+    place: u32,
+    reserved: u32,
+    ring: u64,
+}
+
+/// `IORING_REGISTER_RING_FDS` and `IORING_UNREGISTER_RING_FDS`. Source: linux/io_uring.h.
+const REGISTER_RING_FDS: u32 = 20;
+const UNREGISTER_RING_FDS: u32 = 21;
+
+/// `IORING_ENTER_REGISTERED_RING`. Source: io_uring_enter(2).
+const REGISTERED_RING: u32 = 16;
+
 pub(crate) struct Ring {
+    door: Door,
     ring: IoUring,
     files: BlockFiles,
     payload: Payload,
@@ -240,6 +299,7 @@ impl Drop for Ring {
     /// The kernel takes a ring down later and elsewhere, and until then the registered files hold their file system: whoever
     /// unmounts it after the run would find it busy. A refusal leaves it at that.
     fn drop(&mut self) {
+        self.door.unregister(self.ring.as_raw_fd());
         if self.fixed_files {
             let _ = self.ring.submitter().unregister_files();
         }
@@ -258,11 +318,14 @@ impl Ring {
         let mut fallbacks = Vec::new();
         let ring = build(depth.next_power_of_two(), modes, &mut fallbacks)?;
         let mut refused = |what: &str, error: io::Error| fallbacks.push(format!("io_uring: {what} refused: {error}"));
+        let fd = ring.as_raw_fd();
+        let mut door = Door::Descriptor(fd);
         // With a polling kernel thread there is next to nothing to enter for.
-        if !modes.poll_submissions
-            && let Err(error) = ring.submitter().register_ring_fd()
-        {
-            refused("registered ring", error);
+        if !modes.poll_submissions {
+            match Door::register(fd) {
+                Ok(registered) => door = registered,
+                Err(error) => refused("registered ring", error),
+            }
         }
         let mut fixed_files = modes.fixed_files;
         if fixed_files && let Err(error) = ring.submitter().register_files(&files.fds) {
@@ -284,6 +347,7 @@ impl Ring {
             fallbacks.push("io_uring: vectored ops: registered buffers used, which have no vectors".to_owned());
         }
         Ok(Ring {
+            door,
             ring,
             files,
             payload,
@@ -397,7 +461,7 @@ impl Ring {
         }
         let target = self.target(op);
         let entry = match op.kind {
-            OpKind::Fsync => with_target!(target, |fd| opcode::Fsync::new(fd).build()),
+            OpKind::Fsync | OpKind::EndFsync => with_target!(target, |fd| opcode::Fsync::new(fd).build()),
             OpKind::Fdatasync => {
                 with_target!(target, |fd| opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build())
             }
@@ -504,11 +568,14 @@ impl QueuedBackend for Ring {
         let submitter = self.ring.submitter();
         let entered = match wait {
             // Who hands nothing over only looks; and deferred completions come to light only where somebody asks.
-            Wait::For(0) if self.submitted == 0 => {
-                // SAFETY: no memory is passed.
-                unsafe { submitter.enter::<libc::sigset_t>(0, 0, GET_EVENTS, None) }
+            Wait::For(0) if self.submitted == 0 => self.door.enter(0, 0, GET_EVENTS),
+            // It knows when the polling thread has to be woken.
+            Wait::For(completions) if self.polls_submissions => submitter.submit_and_wait(completions as usize),
+            // Nothing but waiting brings deferred completions in; there is room for all that can be in flight.
+            Wait::For(completions) => {
+                let looks = completions > 0 || self.polls_completions;
+                self.door.enter(self.submitted, completions, if looks { GET_EVENTS } else { 0 })
             }
-            Wait::For(completions) => submitter.submit_and_wait(completions as usize),
             Wait::Timeout(ns) => {
                 let timeout = Timespec::new().sec(ns / 1_000_000_000).nsec((ns % 1_000_000_000) as u32);
                 submitter.submit_with_args(1, &SubmitArgs::new().timespec(&timeout))

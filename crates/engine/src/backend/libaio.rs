@@ -249,7 +249,7 @@ impl QueueCalls for Libaio {
             }
             OpKind::Read => (PREAD, memory as u64, u64::from(op.length)),
             OpKind::Write => (PWRITE, memory as u64, u64::from(op.length)),
-            OpKind::Fsync => (FSYNC, 0, 0),
+            OpKind::Fsync | OpKind::EndFsync => (FSYNC, 0, 0),
             OpKind::Fdatasync => (FDSYNC, 0, 0),
             _ => return self.inline.push(slot, op),
         };

@@ -9,14 +9,15 @@ use crate::backend::psync::execute_common;
 use crate::backend::{BlockFiles, Completion, Errno, FileAccess, FileKind, NOT_OPEN, completion};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
-use plumb_workload::job::AccessHint;
+use plumb_workload::job::MappingAdvice;
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::path::{Path, PathBuf};
 
-struct Mapping {
-    start: *mut u8,
-    bytes: usize,
+/// A shared mapping of a file, from its beginning.
+pub(crate) struct Mapping {
+    pub(crate) start: *mut u8,
+    pub(crate) bytes: usize,
 }
 
 impl Drop for Mapping {
@@ -34,17 +35,17 @@ pub(crate) struct Mmap {
 }
 
 /// How files are mapped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MapRules {
     pub(crate) access: FileAccess,
-    /// What the kernel is told about the pattern.
-    pub(crate) hint: AccessHint,
+    /// What the kernel is told, in this order.
+    pub(crate) advice: Vec<MappingAdvice>,
     /// Pages are written back and dropped as soon as they were used.
     pub(crate) drops_pages: bool,
 }
 
 /// Refuses to map what is not there: touching a page behind the end of a file is a SIGBUS.
-fn refuse_short(fd: RawFd, path: &Path, length: u64) -> io::Result<()> {
+pub(crate) fn refuse_short(fd: RawFd, path: &Path, length: u64) -> io::Result<()> {
     // SAFETY: the target's descriptors outlive the phase.
     let file = unsafe { BorrowedFd::borrow_raw(fd) };
     let found = rustix::fs::fstat(file)?.st_size as u64;
@@ -58,7 +59,8 @@ fn refuse_short(fd: RawFd, path: &Path, length: u64) -> io::Result<()> {
     Ok(())
 }
 
-fn map(fd: RawFd, length: u64, rules: MapRules) -> io::Result<Mapping> {
+/// Maps so much of an open file.
+pub(crate) fn map(fd: RawFd, length: u64, rules: &MapRules) -> io::Result<Mapping> {
     let protection = match rules.access {
         FileAccess::Read => libc::PROT_READ,
         FileAccess::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
@@ -70,24 +72,38 @@ fn map(fd: RawFd, length: u64, rules: MapRules) -> io::Result<Mapping> {
         return Err(io::Error::last_os_error());
     }
     let mapping = Mapping { start: start.cast(), bytes };
-    let advice = match rules.hint {
-        AccessHint::Sequential => Some(libc::POSIX_MADV_SEQUENTIAL),
-        AccessHint::Random => Some(libc::POSIX_MADV_RANDOM),
-        // There is no such word for mappings.
-        AccessHint::None | AccessHint::NoReuse => None,
-    };
-    if let Some(advice) = advice {
-        // SAFETY: the mapping that was just made, in full.
-        match unsafe { libc::posix_madvise(start, bytes, advice) } {
-            0 => {}
-            error => return Err(io::Error::from_raw_os_error(error)),
-        }
+    for &advice in &rules.advice {
+        advise(&mapping, advice)?;
     }
     Ok(mapping)
 }
 
+fn advise(mapping: &Mapping, advice: MappingAdvice) -> io::Result<()> {
+    let start = mapping.start.cast();
+    let by_posix = match advice {
+        MappingAdvice::DontNeed => libc::POSIX_MADV_DONTNEED,
+        MappingAdvice::Sequential => libc::POSIX_MADV_SEQUENTIAL,
+        MappingAdvice::Random => libc::POSIX_MADV_RANDOM,
+        MappingAdvice::WillNeed => libc::POSIX_MADV_WILLNEED,
+        MappingAdvice::HugePage | MappingAdvice::NoHugePage => {
+            let huge = advice == MappingAdvice::HugePage;
+            let advice = if huge { libc::MADV_HUGEPAGE } else { libc::MADV_NOHUGEPAGE };
+            // SAFETY: a whole mapping, as it was made.
+            return match unsafe { libc::madvise(start, mapping.bytes, advice) } {
+                0 => Ok(()),
+                _ => Err(io::Error::last_os_error()),
+            };
+        }
+    };
+    // SAFETY: as above.
+    match unsafe { libc::posix_madvise(start, mapping.bytes, by_posix) } {
+        0 => Ok(()),
+        error => Err(io::Error::from_raw_os_error(error)),
+    }
+}
+
 /// Maps one file as it is open.
-fn map_file(files: &BlockFiles, number: usize, rules: MapRules) -> io::Result<Mapping> {
+fn map_file(files: &BlockFiles, number: usize, rules: &MapRules) -> io::Result<Mapping> {
     let (fd, length) = (files.fds[number], files.lengths[number]);
     if files.kind == FileKind::Regular {
         refuse_short(fd, files.paths.get(number).map_or(Path::new(""), PathBuf::as_path), length)?;
@@ -98,8 +114,9 @@ fn map_file(files: &BlockFiles, number: usize, rules: MapRules) -> io::Result<Ma
 impl Mmap {
     pub(crate) fn new(files: &BlockFiles, rules: MapRules) -> io::Result<Mmap> {
         let of_file =
-            |(number, &fd): (usize, &RawFd)| (fd != NOT_OPEN).then(|| map_file(files, number, rules)).transpose();
-        Ok(Mmap { mappings: files.fds.iter().enumerate().map(of_file).collect::<Result<_, _>>()?, rules })
+            |(number, &fd): (usize, &RawFd)| (fd != NOT_OPEN).then(|| map_file(files, number, &rules)).transpose();
+        let mappings = files.fds.iter().enumerate().map(of_file).collect::<Result<_, _>>()?;
+        Ok(Mmap { mappings, rules })
     }
 
     /// Opens and maps, or unmaps and closes.
@@ -112,7 +129,7 @@ impl Mmap {
         }
         files.open(op.file)?;
         if self.mappings[number].is_none() {
-            let mapping = map_file(files, number, self.rules);
+            let mapping = map_file(files, number, &self.rules);
             self.mappings[number] = Some(mapping.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EINVAL)))?);
         }
         Ok(0)
@@ -139,8 +156,10 @@ const PAGE_BYTES: usize = 64 << 10;
 impl BlockCalls for Mmap {
     #[inline]
     fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
-        if matches!(op.kind, OpKind::Open | OpKind::Close) {
-            return self.change(files, op);
+        match op.kind {
+            OpKind::Open | OpKind::Close => return self.change(files, op),
+            OpKind::Unlink => return files.remove(op.file),
+            _ => {}
         }
         let Some(mapping) = &self.mappings[op.file as usize] else { return Err(Errno(libc::EBADF)) };
         let (offset, length) = (op.offset as usize, op.length as usize);
@@ -157,9 +176,14 @@ impl BlockCalls for Mmap {
                 // SAFETY: as above; the mapping is writable where the source yields writes.
                 unsafe { std::ptr::copy_nonoverlapping(memory, mapping.start.add(offset), length) };
             }
-            OpKind::Fsync | OpKind::Fdatasync => {
+            OpKind::Fsync | OpKind::EndFsync | OpKind::Fdatasync => {
                 // SAFETY: the whole mapping, as it was made.
                 return completion(unsafe { libc::msync(mapping.start.cast(), mapping.bytes, libc::MS_SYNC) } as isize);
+            }
+            OpKind::Evict => {
+                // Pages that are mapped are not dropped.
+                Mmap::drop_pages(mapping, 0, mapping.bytes)?;
+                return execute_common(files, op);
             }
             _ => return execute_common(files, op),
         }

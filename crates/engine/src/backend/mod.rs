@@ -15,6 +15,7 @@ pub(crate) mod preadv2;
 pub(crate) mod priorities;
 pub(crate) mod psync;
 pub(crate) mod queued;
+pub(crate) mod record_locks;
 pub(crate) mod region;
 pub(crate) mod seek;
 pub(crate) mod socket;
@@ -71,8 +72,8 @@ pub(crate) trait SyncBackend {
 
     /// Behind the gate and before the first op, in the worker's time and in no op's: what may have to wait for another
     /// worker.
-    fn begin(&mut self) -> Result<(), NotBegun> {
-        Ok(())
+    fn begin(&mut self) -> Result<Begun, NotBegun> {
+        Ok(Begun::AtOnce)
     }
 
     /// Before the clock is read: content and paths are made here.
@@ -105,13 +106,22 @@ pub(crate) trait SyncBackend {
     fn path_of(&self, op: &Self::Op) -> PathBuf;
 }
 
+/// How a backend began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Begun {
+    /// Its worker's time runs since the gate.
+    AtOnce,
+    /// Somebody else had to come first: what was waited belongs to no rate, and the worker's time begins now.
+    BehindOther,
+}
+
 /// Why a backend could not begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NotBegun {
     /// The worker is to end.
     Stopped,
-    /// In words.
-    Failed(String),
+    /// In words, and the system's number where it has one.
+    Failed { errno: Option<i32>, reason: String },
 }
 
 /// What a backend held back and could not bring to its end.
@@ -183,6 +193,9 @@ pub(crate) trait Opener: Send + Sync {
     /// Opens the file of this number, with everything that the job wants of an open file.
     fn open(&self, file: u32) -> io::Result<OwnedFd>;
 
+    /// Removes the file of this number, which is closed.
+    fn remove(&self, file: u32) -> io::Result<()>;
+
     /// The path of the file of this number.
     fn path(&self, file: u32) -> PathBuf;
 }
@@ -196,6 +209,7 @@ pub(crate) struct BlockFiles {
     /// By number; [`NOT_OPEN`] for those whose turn has not come.
     pub(crate) fds: Vec<RawFd>,
     pub(crate) paths: Vec<PathBuf>,
+    /// Of jobs, only where they are mapped.
     pub(crate) lengths: Vec<u64>,
     pub(crate) kind: FileKind,
     /// What `OpKind::SyncRange` asks of sync_file_range(2).
@@ -208,6 +222,8 @@ pub(crate) struct BlockFiles {
     pub(crate) flush_at_close: bool,
     /// An error number of calls on names that is no error.
     pub(crate) passes_over_errno: Option<i32>,
+    /// A directory that is called into being brings its missing parents along.
+    pub(crate) makes_parents: bool,
     /// What the opener has opened, by number.
     pub(crate) lent: Vec<Option<OwnedFd>>,
 }
@@ -217,6 +233,9 @@ pub(crate) struct BlockFiles {
 pub(crate) struct SyncRangeFlags(pub(crate) u32);
 
 impl SyncRangeFlags {
+    /// Writes out and waits.
+    pub(crate) const ALL: SyncRangeFlags = SyncRangeFlags(7);
+
     /// What a job asks for. Source: sync_file_range(2).
     pub(crate) fn of(range: &SyncRange) -> SyncRangeFlags {
         let bit = |wanted: bool, bit: u32| if wanted { bit } else { 0 };
@@ -243,16 +262,23 @@ impl BlockFiles {
     /// Opens a file whose turn has come. One that is open stays as it is.
     pub(crate) fn open(&mut self, file: u32) -> Completion {
         let number = file as usize;
+        let opener = self.opener.as_ref().ok_or(Errno(libc::EBADF))?;
         if self.fds[number] != NOT_OPEN {
             return Ok(0);
         }
-        let opener = self.opener.as_ref().ok_or(Errno(libc::EBADF))?;
         let opened = opener.open(file).map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))?;
         self.fds[number] = opened.as_raw_fd();
         if self.lent.len() < self.fds.len() {
             self.lent.resize_with(self.fds.len(), || None);
         }
         self.lent[number] = Some(opened);
+        Ok(0)
+    }
+
+    /// Removes a file that is closed.
+    pub(crate) fn remove(&mut self, file: u32) -> Completion {
+        let opener = self.opener.as_ref().ok_or(Errno(libc::EBADF))?;
+        opener.remove(file).map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))?;
         Ok(0)
     }
 

@@ -7,7 +7,7 @@ use crate::backend::{BlockFiles, Completion, completion};
 use crate::op::BlockOp;
 use crate::rng::Rng;
 use plumb_workload::OpKind;
-use plumb_workload::phase::RwFlag;
+use plumb_workload::backend::RwFlag;
 
 /// The kernel's flag word. Values from linux/fs.h, because the C libraries lag behind.
 pub(crate) fn flag_word(flags: &[RwFlag]) -> libc::c_int {

@@ -2,10 +2,12 @@
 #![allow(unsafe_code)]
 
 use crate::backend::blocks::BlockCalls;
-use crate::backend::{BlockFiles, Completion, Errno, FileKind, SyncRangeFlags, completion};
-use crate::op::BlockOp;
+use crate::backend::{BlockFiles, Completion, Errno, FileKind, NOT_OPEN, SyncRangeFlags, completion};
+use crate::job::files::open::{WRITTEN_OUT_MAX, drop_pages, write_out};
+use crate::op::{BlockOp, Role};
 use plumb_workload::OpKind;
-use std::os::fd::RawFd;
+use std::io;
+use std::os::fd::{BorrowedFd, RawFd};
 
 /// `_IO(0x12, 119)`. Source: linux/fs.h.
 #[cfg(target_os = "linux")]
@@ -71,6 +73,28 @@ fn syncfs(_fd: RawFd) -> Completion {
     Err(Errno(libc::ENOTSUP))
 }
 
+/// Drops a file's pages from the page cache: before it is read back, all of them, which are written out first; else those
+/// that are clean. A file that is not open has none to drop.
+#[cold]
+fn evict(files: &BlockFiles, op: &BlockOp) -> Completion {
+    let fd = files.fd(op);
+    if fd == NOT_OPEN {
+        return Ok(0);
+    }
+    // SAFETY: what is in `fds` is open until it is closed through `files`, which is borrowed here.
+    let file = unsafe { BorrowedFd::borrow_raw(fd) };
+    let failed = |error: io::Error| Errno(error.raw_os_error().unwrap_or(libc::EIO));
+    match op.role {
+        Role::Load | Role::LoadVerified => {}
+        _ if files.fds.len() <= WRITTEN_OUT_MAX => write_out(file).map_err(failed)?,
+        // Each flush would wait for the device; clean pages are all that dropping them needs.
+        _ => {
+            sync_range(fd, op, SyncRangeFlags::ALL)?;
+        }
+    }
+    drop_pages(file, files.kind == FileKind::Device).map(|()| 0).map_err(failed)
+}
+
 /// The ops that every backend does alike, in the calling thread.
 #[inline]
 pub(crate) fn execute_common(files: &mut BlockFiles, op: &BlockOp) -> Completion {
@@ -78,12 +102,14 @@ pub(crate) fn execute_common(files: &mut BlockFiles, op: &BlockOp) -> Completion
     match op.kind {
         OpKind::Trim => discard(fd, files.kind, op.offset, u64::from(op.length)),
         // SAFETY: no memory is passed.
-        OpKind::Fsync => completion(unsafe { libc::fsync(fd) } as isize),
+        OpKind::Fsync | OpKind::EndFsync => completion(unsafe { libc::fsync(fd) } as isize),
         OpKind::Fdatasync => fdatasync(fd),
         OpKind::SyncRange => sync_range(fd, op, files.sync_range),
         OpKind::Syncfs => syncfs(fd),
+        OpKind::Evict => evict(files, op),
         OpKind::Open => files.open(op.file),
         OpKind::Close => files.close(op.file),
+        OpKind::Unlink => files.remove(op.file),
         _ => Err(Errno(libc::ENOSYS)),
     }
 }

@@ -90,7 +90,7 @@ impl BlockCalls for Stdio {
                 }
                 Ok(moved as u64)
             }
-            OpKind::Fsync | OpKind::Fdatasync => {
+            OpKind::Fsync | OpKind::EndFsync | OpKind::Fdatasync | OpKind::Evict => {
                 // SAFETY: an open stream.
                 if unsafe { libc::fflush(stream.file) } != 0 {
                     return Err(Errno::last());

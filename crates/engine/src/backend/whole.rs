@@ -7,11 +7,12 @@ use crate::backend::psync::execute_common;
 use crate::backend::{BlockFiles, Completion, Errno};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
-use plumb_workload::phase::FileCall;
-use std::ffi::CString;
+use plumb_workload::backend::FileCall;
+use std::ffi::{CStr, CString, OsStr};
 use std::io;
 use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// New files belong to their owner alone, as fio makes them.
 const FILE_MODE: libc::mode_t = 0o600;
@@ -32,6 +33,23 @@ fn is_call(kind: OpKind) -> bool {
             | OpKind::Mkdir
             | OpKind::Rmdir
     )
+}
+
+/// `mkdir`, and once more when its missing parents were made. Another thread may have made any of them meanwhile.
+fn make_with_parents(path: &CStr) -> libc::c_int {
+    // SAFETY: a NUL-terminated path.
+    let make = || unsafe { libc::mkdir(path.as_ptr(), DIRECTORY_MODE) };
+    let made = make();
+    if made == 0 || Errno::last().0 != libc::ENOENT {
+        return made;
+    }
+    let parent = Path::new(OsStr::from_bytes(path.to_bytes())).parent();
+    let parent = parent.filter(|parent| !parent.as_os_str().is_empty());
+    let Some(parent) = parent.and_then(|parent| CString::new(parent.as_os_str().as_bytes()).ok()) else { return made };
+    if make_with_parents(&parent) < 0 && Errno::last().0 != libc::EEXIST {
+        return -1;
+    }
+    make()
 }
 
 /// One call, and the names it is done on.
@@ -71,8 +89,8 @@ impl BlockCalls for WholeFiles {
             // There are no open files to flush.
             return if files.fds.is_empty() { Ok(0) } else { execute_common(files, op) };
         }
-        let Some(path) = self.paths.get(op.file as usize) else { return Err(Errno(libc::ENOENT)) };
-        let path = path.as_ptr();
+        let Some(name) = self.paths.get(op.file as usize) else { return Err(Errno(libc::ENOENT)) };
+        let path = name.as_ptr();
         // SAFETY: stat is plain data, valid when zeroed; so is statx.
         let mut found: libc::stat = unsafe { std::mem::zeroed() };
         // SAFETY: as above.
@@ -85,6 +103,7 @@ impl BlockCalls for WholeFiles {
                 FileCall::Lstat => libc::lstat(path, &raw mut found),
                 FileCall::Statx => libc::statx(libc::AT_FDCWD, path, 0, libc::STATX_ALL, &raw mut found_more),
                 FileCall::Unlink => libc::unlink(path),
+                FileCall::Mkdir if files.makes_parents => make_with_parents(name),
                 FileCall::Mkdir => libc::mkdir(path, DIRECTORY_MODE),
                 FileCall::Rmdir => libc::rmdir(path),
             }

@@ -11,8 +11,10 @@ use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags, Xattr
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How files got their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -236,9 +238,23 @@ impl Door {
         let dir = dir.fd.try_clone().map_err(Refusal::io(path, "open its directory"))?;
         let place = Place { dir, name, path, within: None, made: self.made.as_ref() };
         let opening = Opening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
+        // Workers that share a file all may be the one who makes it: who comes second must find it made and marked.
+        let making = (create == Create::IfMissing).then(|| making(path));
         let passed = self.guard.open_at(place, opening, || {})?;
+        drop(making);
         Ok(PassedFile { origin: passed.origin(), file: passed.file })
     }
+}
+
+/// So many files can be made at once under names that the user said.
+const MAKING_MAX: usize = 64;
+
+/// Keeps other workers of this process from making the same file.
+fn making(path: &Path) -> MutexGuard<'static, ()> {
+    static MAKING: [Mutex<()>; MAKING_MAX] = [const { Mutex::new(()) }; MAKING_MAX];
+    let mut hasher = DefaultHasher::new();
+    path.hash(&mut hasher);
+    MAKING[(hasher.finish() % MAKING_MAX as u64) as usize].lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether a missing file is made.

@@ -12,16 +12,20 @@
 mod beneath;
 mod device;
 mod door;
+mod expendable;
 mod made;
 mod opened;
+mod output;
 mod permissions;
 mod refusal;
 pub mod signature;
 pub mod space;
 
 pub use door::{Create, Door, Found, Naming, PassedFile};
+pub use expendable::{Expendable, NamedDevice, Right, disks, serials};
 pub use made::MadeFiles;
 pub use opened::{Access, GuardedDir, GuardedFile, IoMode, Origin};
+pub use output::OutputOpening;
 pub use permissions::{Allow, Permissions};
 pub use refusal::Refusal;
 
@@ -314,12 +318,7 @@ impl Guard {
             }
         }
         if origin == Origin::Made && place.within.is_none() {
-            let mark = mark_for(identity);
-            let marked = rustix::fs::fsetxattr(&file.file, MARK, mark.as_bytes(), XattrFlags::empty());
-            if let (Err(_), Some(made)) = (marked, place.made) {
-                // Best effort: a file that is neither marked nor registered is unknown next time, and must be named then.
-                let _ = made.add(file.file.as_fd(), path);
-            }
+            mark(&file.file, identity, path, place.made);
         }
         if let Err(refusal) = file.set_mode(opening.mode) {
             if origin == Origin::Made {
@@ -331,7 +330,7 @@ impl Guard {
     }
 
     /// Why an existing file may be written to; `None` if it may not. Files that the language of another
-    /// tool names by itself (fio's `name.0.0`) pass by a [`Door`] of their own. A dialect whose output belongs to the user (`dd of=backup.img`) must take the mark off again.
+    /// tool names by itself (fio's `name.0.0`) pass by a [`Door`] of their own.
     fn claim(&self, place: &Place<'_>, fd: BorrowedFd<'_>, stat: &Stat) -> Option<Origin> {
         let identity = Identity::of(stat);
         let is_registered = || place.made.is_some_and(|made| made.knows(fd, place.path));
@@ -348,6 +347,13 @@ impl Guard {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
         let setting = self.permissions.setting_with(&path.to_string_lossy());
         Refusal::ExistingFile { path, setting }
+    }
+}
+
+/// Makes a file known that was just made under a name that the user said.
+pub(crate) fn mark_made(file: BorrowedFd<'_>, path: &Path, made: &MadeFiles) {
+    if let Ok(stat) = rustix::fs::fstat(file) {
+        mark(file, Identity::of(&stat), path, Some(made));
     }
 }
 
@@ -444,6 +450,16 @@ fn signature_of(path: &Path) -> io::Result<Option<signature::Signature>> {
     let device = File::open(path)?;
     let size_bytes = rustix::fs::seek(&device, rustix::fs::SeekFrom::End(0))?;
     signature::find(&device, size_bytes)
+}
+
+/// Says that a file was made here, or held nothing, so that it may be overwritten later.
+fn mark(file: impl AsFd, identity: Identity, path: &Path, made: Option<&MadeFiles>) {
+    let mark = mark_for(identity);
+    let marked = rustix::fs::fsetxattr(&file, MARK, mark.as_bytes(), XattrFlags::empty());
+    if let (Err(_), Some(made)) = (marked, made) {
+        // Best effort: a file that is neither marked nor registered is unknown next time, and must be named then.
+        let _ = made.add(file.as_fd(), path);
+    }
 }
 
 fn mark_for(identity: Identity) -> String {

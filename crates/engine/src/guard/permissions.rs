@@ -48,6 +48,11 @@ impl Permissions {
         }
     }
 
+    /// The text from which [`parse`](Permissions::parse) reads the same.
+    pub fn text(&self) -> String {
+        self.allow.iter().map(|allow| escaped(&allow.to_string())).collect::<Vec<_>>().join(",")
+    }
+
     /// Adds what `--plumb-allow` or `--destroy` named.
     pub fn extend(&mut self, more: Permissions) {
         self.allow.extend(more.allow);
@@ -83,9 +88,8 @@ impl Permissions {
 
     /// The setting that allows one more name besides those already given, quoted for a shell.
     pub(crate) fn setting_with(&self, name: &str) -> String {
-        let mut names: Vec<String> = self.allow.iter().map(|allow| escaped(&allow.to_string())).collect();
-        names.push(escaped(name));
-        format!("PLUMB_ALLOW={}", shell_quoted(&names.join(",")))
+        let with_name = Permissions { allow: [self.allow.as_slice(), &[Allow::Named(name.to_owned())]].concat() };
+        format!("PLUMB_ALLOW={}", shell_quoted(&with_name.text()))
     }
 }
 

@@ -21,6 +21,23 @@ pub enum Refusal {
         setting: String,
     },
 
+    /// A file that Plumb did not make, and that would lose its content to an input that holds nothing.
+    #[error(
+        "{input} holds nothing, and {path} holds {bytes} bytes that would be lost: are input and output exchanged? If \
+         {path} may be overwritten, say so: {setting} (or --plumb-allow)",
+        path = path.display(), input = input.display()
+    )]
+    Exchanged {
+        /// The file.
+        path: PathBuf,
+        /// Its length, bytes.
+        bytes: u64,
+        /// The input.
+        input: PathBuf,
+        /// What would allow it.
+        setting: String,
+    },
+
     /// A file that the system is using as a device: the image of a loop device, a swap file.
     #[error("{path} is in use: {holder}; nothing allows writing to it; {way_out}", path = path.display())]
     FileInUse {
@@ -141,6 +158,34 @@ pub enum Refusal {
         setting: String,
     },
 
+    /// A device that a study does not list as expendable.
+    #[error(
+        "{path} (serial {serial}) is not among the devices that the study may destroy; if its content may be, list it: \
+         [safety] expendable = [{{ path = \"{path}\", serial = \"{serial}\" }}]",
+        path = path.display()
+    )]
+    NotExpendable {
+        /// The device.
+        path: PathBuf,
+        /// Its serial.
+        serial: String,
+    },
+
+    /// A device that a study lists as expendable with another serial.
+    #[error(
+        "{path} has the serial {serial}, but the study's `expendable` names {named}: it is another device than the one that \
+         may be destroyed; correct the path or the serial under [safety]",
+        path = path.display()
+    )]
+    OtherExpendable {
+        /// The device.
+        path: PathBuf,
+        /// Its serial.
+        serial: String,
+        /// The serial that the study names.
+        named: String,
+    },
+
     /// The directory of a file is not there.
     #[error("{path} cannot be made: there is no directory {directory}; make it: mkdir -p {directory}", path = path.display(), directory = directory.display())]
     NoDirectory {
@@ -213,6 +258,7 @@ impl Refusal {
     pub fn path(&self) -> &Path {
         match self {
             Refusal::ExistingFile { path, .. }
+            | Refusal::Exchanged { path, .. }
             | Refusal::FileInUse { path, .. }
             | Refusal::Symlink { path }
             | Refusal::Swapped { path, .. }
@@ -223,6 +269,8 @@ impl Refusal {
             | Refusal::Signed { path, .. }
             | Refusal::Unnamed { path, .. }
             | Refusal::WrongSerial { path, .. }
+            | Refusal::NotExpendable { path, .. }
+            | Refusal::OtherExpendable { path, .. }
             | Refusal::NoDirectory { path, .. }
             | Refusal::Space { path, .. }
             | Refusal::ReadOnly { path, .. }
@@ -234,7 +282,7 @@ impl Refusal {
     /// The number of the system's error that comes closest, for those who read numbers only. Source: errno(3).
     pub fn errno(&self) -> i32 {
         match self {
-            Refusal::ExistingFile { .. } => libc::EEXIST,
+            Refusal::ExistingFile { .. } | Refusal::Exchanged { .. } => libc::EEXIST,
             Refusal::FileInUse { .. } | Refusal::Mounted { .. } | Refusal::Held { .. } => libc::EBUSY,
             Refusal::Symlink { .. } => libc::ELOOP,
             Refusal::Swapped { .. } => libc::ESTALE,
@@ -245,7 +293,9 @@ impl Refusal {
             Refusal::Outside { .. }
             | Refusal::Signed { .. }
             | Refusal::Unnamed { .. }
-            | Refusal::WrongSerial { .. } => libc::EPERM,
+            | Refusal::WrongSerial { .. }
+            | Refusal::NotExpendable { .. }
+            | Refusal::OtherExpendable { .. } => libc::EPERM,
             Refusal::Io { source, .. } => source.raw_os_error().unwrap_or(libc::EIO),
         }
     }
@@ -254,6 +304,7 @@ impl Refusal {
     pub fn setting(&self) -> Option<&str> {
         match self {
             Refusal::ExistingFile { setting, .. }
+            | Refusal::Exchanged { setting, .. }
             | Refusal::Signed { setting, .. }
             | Refusal::Unnamed { setting, .. }
             | Refusal::WrongSerial { setting, .. } => Some(setting),

@@ -93,7 +93,10 @@ impl Space {
     }
 
     /// Refuses where `needed_bytes` more would go below the floor. Nothing to write is always allowed.
-    pub(crate) fn admit(space: Option<Space>, path: &Path, needed_bytes: u64) -> Result<(), Refusal> {
+    ///
+    /// # Errors
+    /// [`Refusal::Space`].
+    pub fn admit(space: Option<Space>, path: &Path, needed_bytes: u64) -> Result<(), Refusal> {
         match space {
             Some(space) if needed_bytes > space.headroom_bytes() => Err(Refusal::Space {
                 path: path.to_owned(),

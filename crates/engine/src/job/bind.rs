@@ -1,10 +1,11 @@
 //! Binds a job to its types: its stream × a backend × its pacer, chosen once, before the loop starts.
 
+use super::cgroup::Joined;
 use super::content::{Concluded, JobBytes, JobBytesRequest, Writers};
 use super::failed::JobFault;
 use super::files::lock::Locked;
 use super::files::open::{DeviceHandle, JobOpener};
-use super::files::{JobTarget, changes};
+use super::files::{JobTarget, Lengths, changes};
 use super::pace::{FlowEntry, JobPacerRequest, KindsDue, PacerVisitor, with_job_pacer};
 use super::plan::OpsPlan;
 use super::process::{self, When};
@@ -13,8 +14,9 @@ use super::stream::with_job_source;
 use super::sweep::SweepSource;
 use super::tail::Tail;
 use crate::backend::payload::Payload;
-use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, NotBegun, QueuedBackend, SyncBackend};
-use crate::bind::{BackendRequest, BoundBackend, Rider, with_backend};
+use crate::backend::record_locks::LockRule;
+use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, QueuedBackend, SyncBackend};
+use crate::bind::{BackendRequest, BoundBackend, Rider, begin, with_backend};
 use crate::gate::{Body, Gate, Passed};
 use crate::op::BlockOp;
 use crate::pacer::Pacer;
@@ -22,9 +24,9 @@ use crate::rng::StreamId;
 use crate::source::Source;
 use crate::source::blocks::BlockVisitor;
 use crate::worker::{Ended, Queue, run_queued, run_sync};
-use plumb_workload::job::{FileLock, JobFiles, JobOps};
+use plumb_workload::job::{AfterWrite, FileLock, JobFiles, JobOps, SweepOps};
 use plumb_workload::{Backend, Job, Nanos, OnError, OpKind, WorkerGroup};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -56,17 +58,16 @@ pub(crate) enum WorkerFiles {
     /// Files and devices.
     Of { target: Arc<JobTarget>, files: JobFiles },
     /// Nothing, in files of these lengths.
-    Nothing { lengths: Vec<u64> },
+    Nothing { lengths: Lengths },
 }
 
 impl JobWorker {
     /// Bytes of all its files together.
     pub(crate) fn target_bytes(&self) -> u64 {
-        let lengths = match &self.files {
-            WorkerFiles::Of { target, .. } => target.lengths.to_vec(),
-            WorkerFiles::Nothing { lengths } => lengths.clone(),
-        };
-        lengths.iter().fold(0, |sum: u64, &length| sum.saturating_add(length))
+        match &self.files {
+            WorkerFiles::Of { target, .. } => target.lengths.total(),
+            WorkerFiles::Nothing { lengths } => lengths.total(),
+        }
     }
 
     /// The worker's body: everything up to the gate happens before the clock starts.
@@ -76,7 +77,7 @@ impl JobWorker {
 
     fn run(mut self, gate: &Gate) -> Result<Ended, String> {
         let rules = &self.job.process;
-        process::apply(rules)?;
+        let joined = process::apply(rules)?;
         if let Some(line) = &rules.run_before {
             process::run_command(line, When::Before, &self.name, &self.base)?;
         }
@@ -87,6 +88,9 @@ impl JobWorker {
         {
             gate.report().fallbacks.write(failure.as_bytes());
         }
+        if let Some(Err(failure)) = joined.map(Joined::leave) {
+            gate.report().fallbacks.write(failure.as_bytes());
+        }
         let removed = self.remove_files();
         ended.and_then(|ended| removed.map(|()| ended))
     }
@@ -94,7 +98,7 @@ impl JobWorker {
     /// Removes the files, where the job is to leave none.
     fn remove_files(&mut self) -> Result<(), String> {
         let WorkerFiles::Of { target, .. } = &self.files else { return Ok(()) };
-        if !self.job.files.unlink && !self.job.files.unlink_each_loop {
+        if !self.job.files.unlink {
             return Ok(());
         }
         let mut door = target.door();
@@ -134,8 +138,7 @@ impl JobWorker {
                 (files, tail)
             }
             WorkerFiles::Nothing { lengths } => {
-                let fds = vec![NOT_OPEN; lengths.len()];
-                (BlockFiles { fds, lengths: lengths.clone(), ..BlockFiles::default() }, Tail::default())
+                (BlockFiles { fds: vec![NOT_OPEN; lengths.count()], ..BlockFiles::default() }, Tail::default())
             }
         };
         let backend = std::mem::replace(&mut self.backend, BoundBackend::Null);
@@ -144,7 +147,12 @@ impl JobWorker {
         let mut request = BackendRequest::new(backend, self.group.depth, files, access, smallest, self.stream());
         request.drops_pages = self.job.files.direct && self.group.backend == Backend::Mmap;
         request.atomic_writes = self.job.files.atomic_writes;
-        request.hint = self.job.files.hint;
+        request.mapping_advice = self.job.files.mapping_advice();
+        request.record_lock = self.job.files.record_lock.map(|lock| LockRule {
+            lock,
+            over_read_back: matches!(&self.job.ops, JobOps::Sweep(sweep)
+                if matches!(sweep.does, SweepOps::Write { then: AfterWrite::ReadBack })),
+        });
         request.priorities = self.job.process.command_priorities.clone();
         let worker = &*self;
         let kinds = KindsDue::of(&worker.job);
@@ -365,11 +373,9 @@ impl<S: Source<Op = BlockOp>, B: SyncBackend<Op = BlockOp>> PacerVisitor for Run
 
     fn visit<P: Pacer>(mut self, mut pacer: P) -> Result<Ended, String> {
         let Some(mut passed) = self.rider.gate.pass() else { return Ok(Ended::Stopped) };
-        pacer.start(passed.started_at);
-        let ended = match self.backend.begin() {
+        let ended = match begin(&mut passed, &mut self.backend, &mut pacer) {
             Ok(()) => run_sync(&mut passed.desk, &mut self.source, &mut self.backend, &mut pacer),
-            Err(NotBegun::Stopped) => Ended::Stopped,
-            Err(NotBegun::Failed(reason)) => passed.desk.failed(OpKind::Open, Path::new(""), None, &reason),
+            Err(ended) => ended,
         };
         let ended = match self.backend.finish() {
             Ok(()) => ended,

@@ -4,6 +4,7 @@
 
 pub(crate) mod beside;
 pub(crate) mod bind;
+mod cgroup;
 pub(crate) mod content;
 pub(crate) mod failed;
 pub(crate) mod files;

@@ -2,7 +2,7 @@
 
 use super::bind::{JobWorker, WorkerFiles};
 use super::content::Writers;
-use super::files::{FileUse, JobTarget};
+use super::files::{FileUse, JobTarget, Lengths};
 use super::pace::flow_home;
 use super::replay::RecordedPlan;
 use super::stream::{Handing, JobPlan, JobPlanRequest};
@@ -65,15 +65,6 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
     if seat.group.pace != Pace::Closed {
         return Err(seat.error("a job keeps its own pace; leave its group's `pace` out and use the job's `pace`"));
     }
-    if let JobOps::Stream(stream) = &job.ops
-        && job.files.unlink_each_loop
-        && (stream.loops > 1 || stream.repeat_until_time)
-    {
-        return Err(seat.error(
-            "files are not removed between the loops of one worker yet; do one loop (fio's loops=1, no time_based), or \
-             remove them at the end (fio's unlink=1)",
-        ));
-    }
     let (lengths, alignment) = match target {
         OpenTarget::Job(files) => {
             if job.files.append {
@@ -83,16 +74,16 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
             (reached_lengths(job, files), alignment)
         }
         OpenTarget::Null { bytes } => (null_lengths(job, *bytes), 1),
-        OpenTarget::Files(_) | OpenTarget::Tree(_) => {
+        OpenTarget::Files(_) | OpenTarget::Tree(_) | OpenTarget::Copy { .. } | OpenTarget::Scratch(_) => {
             return Err(seat.error(format!("`{}` has no files for a job; use a `job-files` target", seat.group.target)));
         }
     };
     if let JobOps::Sweep(sweep) = &job.ops {
-        let request = SweepRequest { job, sweep, files: lengths.len(), alignment_bytes: alignment };
+        let request = SweepRequest { job, sweep, files: lengths.count(), alignment_bytes: alignment };
         return SweepPlan::new(&request).map(OpsPlan::Swept).map_err(|error| seat.error(error));
     }
     if let JobOps::Recording(recording) = &job.ops {
-        return RecordedPlan::new(job, recording, lengths, alignment)
+        return RecordedPlan::new(job, recording, lengths.to_vec(), alignment)
             .map(OpsPlan::Recorded)
             .map_err(|reason| seat.error(reason));
     }
@@ -101,8 +92,14 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
         file_lengths: &lengths,
         io_alignment_bytes: alignment,
         handing: handing(&seat.group.backend, seat.group.depth),
+        cached: matches!(target, OpenTarget::Job(_)) && caches(&seat.group.backend),
     };
     JobPlan::new(&request).map(OpsPlan::Drawn).map_err(|error| seat.error(error))
+}
+
+/// Whether a backend's ops go through the page cache.
+fn caches(backend: &Backend) -> bool {
+    FileUse::of(backend) == FileUse::Opened && !matches!(backend, Backend::Fallocate | Backend::Truncate)
 }
 
 /// The worker of a job.
@@ -172,33 +169,38 @@ fn writers(seat: &WorkerSeat<'_>) -> Writers {
 /// Begins where each file ends.
 fn append(job: &mut Job, files: &JobTarget) {
     let JobOps::Stream(stream) = &mut job.ops else { return };
-    let lengths = files.lengths.to_vec();
+    let behind = |range: &FileRange, length: u64| FileRange {
+        start: Bytes(range.start.0.saturating_add(length)),
+        length: range.length,
+    };
     let ranges = std::mem::take(&mut stream.ranges);
-    let shifted = lengths.iter().enumerate().filter_map(|(number, &length)| {
-        let range = ranges.get(number).or(ranges.last())?;
-        Some(FileRange { start: Bytes(range.start.0.saturating_add(length)), length: range.length })
-    });
-    stream.ranges = shifted.collect();
+    stream.ranges = match (&files.lengths, ranges.as_slice()) {
+        (Lengths::Same { bytes, .. }, ranges) => ranges.iter().map(|range| behind(range, *bytes)).collect(),
+        (Lengths::Each(_), []) => Vec::new(),
+        (Lengths::Each(each), [.., last]) => each
+            .iter()
+            .enumerate()
+            .map(|(number, &length)| behind(ranges.get(number).unwrap_or(last), length))
+            .collect(),
+    };
 }
 
 /// Lengths of files as far as the job may go: those that it writes to without reading grow with it.
-fn reached_lengths(job: &Job, files: &JobTarget) -> Vec<u64> {
-    let mut lengths = files.lengths.to_vec();
-    let JobOps::Stream(stream) = &job.ops else { return lengths };
+fn reached_lengths(job: &Job, files: &JobTarget) -> Lengths {
+    let JobOps::Stream(stream) = &job.ops else { return files.lengths.clone() };
     let moves = job.moves();
     if files.kind == FileKind::Regular && moves.write && !moves.trim && (!moves.read || stream.fill_device) {
-        for (number, length) in lengths.iter_mut().enumerate() {
-            if let Some(range) = stream.ranges.get(number).or(stream.ranges.last()) {
-                *length = (*length).max(range.start.0.saturating_add(range.length.0));
-            }
-        }
+        files
+            .lengths
+            .with_ranges(&stream.ranges, |length, range| length.max(range.start.0.saturating_add(range.length.0)))
+    } else {
+        files.lengths.clone()
     }
-    lengths
 }
 
 /// Lengths of files that are not there: as far as the job's ranges go.
-fn null_lengths(job: &Job, bytes: u64) -> Vec<u64> {
-    match &job.ops {
+fn null_lengths(job: &Job, bytes: u64) -> Lengths {
+    Lengths::from_each(match &job.ops {
         JobOps::Stream(stream) if !stream.ranges.is_empty() => {
             stream.ranges.iter().map(|range| range.start.0.saturating_add(range.length.0)).collect()
         }
@@ -207,10 +209,10 @@ fn null_lengths(job: &Job, bytes: u64) -> Vec<u64> {
                 SweepParts::Files { lengths } => lengths.len(),
                 SweepParts::Said(parts) => parts.iter().map(|part| part.file as usize + 1).max().unwrap_or(1),
             };
-            (0..files).map(|file| sweep.end_in(file)).collect()
+            sweep.ends(files)
         }
         _ => vec![bytes],
-    }
+    })
 }
 
 /// How a backend takes ops.

@@ -1,9 +1,11 @@
 //! Whom a worker runs as, and where: applied to the calling thread, before its clock starts.
 #![allow(unsafe_code)]
 
+use super::cgroup::{self, Joined};
 use plumb_workload::job::{IoPriority, NodeMemory, ProcessRules};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -13,15 +15,12 @@ const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 const IOPRIO_CLASS_SHIFT: u32 = 13;
 const IOPRIO_HINT_SHIFT: u32 = 3;
 
-/// The unified hierarchy of control groups. Source: cgroups(7).
-const CGROUPS: &str = "/sys/fs/cgroup";
-
 /// Makes the calling thread what the rules ask for. The user comes last: what else is asked for may need the first one's
 /// rights.
 ///
 /// # Errors
 /// What could not be had, in words.
-pub(crate) fn apply(rules: &ProcessRules) -> Result<(), String> {
+pub(crate) fn apply(rules: &ProcessRules) -> Result<Option<Joined>, String> {
     if let Some(nice) = rules.nice {
         outcome(set_nice(nice), || format!("cannot have niceness {nice}"))?;
     }
@@ -36,16 +35,14 @@ pub(crate) fn apply(rules: &ProcessRules) -> Result<(), String> {
     if let Some(nodes) = &rules.memory_nodes {
         outcome(set_memory_nodes(nodes), || format!("cannot take memory from {nodes:?}"))?;
     }
-    if let Some(group) = &rules.cgroup {
-        outcome(join_cgroup(group), || format!("cannot join the control group `{group}` below {CGROUPS}"))?;
-    }
+    let joined = rules.cgroup.as_ref().map(cgroup::join).transpose()?;
     if let Some(gid) = rules.gid {
         outcome(set_gid(gid), || format!("cannot run as group {gid}"))?;
     }
     if let Some(uid) = rules.uid {
         outcome(set_uid(uid), || format!("cannot run as user {uid}"))?;
     }
-    Ok(())
+    Ok(joined)
 }
 
 fn outcome(result: io::Result<()>, what: impl FnOnce() -> String) -> Result<(), String> {
@@ -126,26 +123,6 @@ fn set_uid(uid: u32) -> io::Result<()> {
     returned(unsafe { libc::syscall(libc::SYS_setresuid, uid, uid, uid) })
 }
 
-/// Makes the group where it is missing, and joins it: as a thread where the group is threaded, else with the whole process.
-#[cfg(target_os = "linux")]
-fn join_cgroup(group: &str) -> io::Result<()> {
-    let directory = Path::new(CGROUPS).join(group.trim_start_matches('/'));
-    fs::create_dir_all(&directory)?;
-    let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
-    // A group of the older hierarchies has `tasks`, a threaded one `cgroup.threads`.
-    for file in ["tasks", "cgroup.threads"] {
-        if write_into(&directory.join(file), &thread).is_ok() {
-            return Ok(());
-        }
-    }
-    write_into(&directory.join("cgroup.procs"), &rustix::process::getpid().as_raw_nonzero().to_string())
-}
-
-#[cfg(target_os = "linux")]
-fn write_into(path: &Path, text: &str) -> io::Result<()> {
-    OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
-}
-
 #[cfg(not(target_os = "linux"))]
 mod elsewhere {
     use super::{IoPriority, NodeMemory};
@@ -172,12 +149,9 @@ mod elsewhere {
     pub(super) fn set_uid(_uid: u32) -> io::Result<()> {
         unsupported()
     }
-    pub(super) fn join_cgroup(_group: &str) -> io::Result<()> {
-        unsupported()
-    }
 }
 #[cfg(not(target_os = "linux"))]
-use elsewhere::{join_cgroup, set_cpus, set_gid, set_io_priority, set_memory_nodes, set_nice, set_uid};
+use elsewhere::{set_cpus, set_gid, set_io_priority, set_memory_nodes, set_nice, set_uid};
 
 /// When a command of a job runs; the name is part of the file that keeps its output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -186,6 +160,20 @@ pub(crate) enum When {
     Before,
     /// After it.
     After,
+}
+
+/// The file that keeps a command's output, empty. Its name can be foreseen, so a symbolic link that somebody put there is
+/// not followed: what it points to would be lost.
+fn output_file(path: &Path) -> Result<File, String> {
+    let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    let opened = OpenOptions::new().write(true).create(true).truncate(true).custom_flags(nofollow).open(path);
+    opened.map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => format!(
+            "its output would go to {}, which is a symbolic link; remove the link, or run in another directory",
+            path.display()
+        ),
+        _ => format!("its output cannot be written to {}: {error}", path.display()),
+    })
 }
 
 /// Runs a command line of the shell in `base`, with its output in `JOB.prerun.txt` or `JOB.postrun.txt` there.
@@ -199,7 +187,7 @@ pub(crate) fn run_command(line: &str, when: When, job: &str, base: &Path) -> Res
     };
     let output: PathBuf = base.join(format!("{}.{name}.txt", job.replace('/', "_")));
     let failed = |error: io::Error| format!("{name} command `{line}`: {error}");
-    let file = File::create(&output).map_err(failed)?;
+    let file = output_file(&output).map_err(|error| format!("{name} command `{line}`: {error}"))?;
     let errors = file.try_clone().map_err(failed)?;
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(line).current_dir(base).stdin(Stdio::null()).stdout(file).stderr(errors);
@@ -213,6 +201,7 @@ pub(crate) fn run_command(line: &str, when: When, job: &str, base: &Path) -> Res
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     /// In a thread of its own, which is gone with what was done to it.
     fn in_a_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
@@ -227,11 +216,15 @@ mod tests {
             any_of_cpus: vec![0],
             ..ProcessRules::default()
         };
+        let niceness = || {
+            let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
+            stat.rsplit(')').next().unwrap().split_whitespace().nth(16).unwrap().to_owned()
+        };
+        let before = niceness();
         let seen = in_a_thread(move || {
             apply(&rules).unwrap();
             let status = fs::read_to_string("/proc/thread-self/status").unwrap();
-            let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
-            let nice = stat.rsplit(')').next().unwrap().split_whitespace().nth(16).unwrap().to_owned();
+            let nice = niceness();
             let cpus = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap().to_owned();
             // SAFETY: no memory is passed.
             let priority = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0) };
@@ -240,8 +233,7 @@ mod tests {
         assert_eq!(seen.0, "5");
         assert!(seen.1.ends_with("\t0"), "{}", seen.1);
         assert_eq!(seen.2 >> IOPRIO_CLASS_SHIFT, 3);
-        let here = fs::read_to_string("/proc/thread-self/stat").unwrap();
-        assert_eq!(here.rsplit(')').next().unwrap().split_whitespace().nth(16), Some("0"), "this thread is as it was");
+        assert_eq!(niceness(), before, "this thread is as it was");
     }
 
     #[test]
@@ -277,5 +269,18 @@ mod tests {
         assert_eq!(fs::read_to_string(place.path().join("job.prerun.txt")).unwrap(), "out\nerr\n");
         let error = run_command("exit 3", When::After, "job", place.path()).unwrap_err();
         assert!(error.contains("exit 3") && error.contains("job.postrun.txt"), "{error}");
+    }
+
+    // Protects: a link under the name of the output costs nobody the file behind it.
+    #[test]
+    fn the_output_of_a_command_follows_no_link() {
+        let place = tempfile::tempdir().unwrap();
+        let precious = place.path().join("precious");
+        fs::write(&precious, "kept").unwrap();
+        std::os::unix::fs::symlink(&precious, place.path().join("job.prerun.txt")).unwrap();
+        let error = run_command("touch ran", When::Before, "job", place.path()).unwrap_err();
+        assert!(error.contains("symbolic link") && error.contains("job.prerun.txt"), "{error}");
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "kept");
+        assert!(!place.path().join("ran").exists(), "nothing is run");
     }
 }

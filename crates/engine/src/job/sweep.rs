@@ -34,9 +34,7 @@ pub(crate) enum SweepError {
          such a multiple, or leave `direct` out"
     )]
     Unaligned { what: &'static str, bytes: u64, alignment: u64 },
-    #[error(
-        "a sweep in strides or at random over several parts needs all of its files open (`create-on-open = false`)"
-    )]
+    #[error("a sweep in strides needs all of its files open (`create-on-open = false`)")]
     Opening,
 }
 
@@ -82,7 +80,7 @@ impl SweepPlan {
             check("a block", block)?;
         }
         let opens = job.files.create_on_open;
-        if opens && is_across(sweep) {
+        if opens && is_across(sweep, opens) {
             return Err(SweepError::Opening);
         }
         Ok(SweepPlan { sweep: Arc::new(sweep.clone()), count, opens, verifies: job.verify.is_some(), total_bytes })
@@ -106,10 +104,10 @@ impl SweepPlan {
 }
 
 /// Whether ops go to any of the parts at any time, rather than to one part after another.
-fn is_across(sweep: &Sweep) -> bool {
+fn is_across(sweep: &Sweep, opens: bool) -> bool {
     match sweep.order {
         SweepOrder::Strided { .. } => true,
-        SweepOrder::Random(_) => matches!(sweep.parts, SweepParts::Said(_)),
+        SweepOrder::Random(_) => matches!(sweep.parts, SweepParts::Said(_)) && !opens,
         SweepOrder::Forward | SweepOrder::Backward => false,
     }
 }
@@ -168,12 +166,14 @@ pub(crate) struct SweepSource {
     writes: u32,
     /// Whether this pass has yielded anything, so that one that repeats does not turn idly.
     yielded: bool,
+    /// A file was opened, and nothing of it moved: its first block waits, so that one that cannot be opened is told once.
+    just_opened: bool,
 }
 
 impl SweepSource {
     pub(crate) fn new(plan: &SweepPlan) -> SweepSource {
         let sweep = Arc::clone(&plan.sweep);
-        let across = is_across(&sweep);
+        let across = is_across(&sweep, plan.opens);
         let mut row = Vec::new();
         let mut row_bytes = 0;
         if across {
@@ -198,6 +198,7 @@ impl SweepSource {
             ops: 0,
             writes: 0,
             yielded: false,
+            just_opened: false,
             sweep,
         }
     }
@@ -212,8 +213,10 @@ impl SweepSource {
                 Places::Strided { next: first, step, left: bytes / block / step }
             }
             SweepOrder::Random(draw) => {
-                let blocks = bytes / block;
-                let left_bytes = self.sweep.random_bytes.map_or(blocks * block, |bytes| bytes.0);
+                // A part may be shorter than a block, and end with a shorter one.
+                let blocks = (bytes / block).max(u64::from(bytes > 0 && !self.across));
+                let all = if self.across { blocks * block } else { bytes };
+                let left_bytes = self.sweep.random_bytes.map_or(all, |bytes| bytes.0);
                 let draw = match draw {
                     _ if blocks == 0 => return Places::Forward { next: 0, blocks: 0 },
                     SweepDraw::Once => Draw::Once(Box::new(Shuffle::new(blocks, Rng::new(self.rng.next_u64())))),
@@ -255,7 +258,7 @@ impl SweepSource {
                 let at = match draw {
                     Draw::Once(shuffle) => shuffle.next() * block,
                     Draw::Again { blocks } => rng.below(*blocks) * block,
-                    Draw::Unaligned { bytes } => rng.below(*bytes - block + 1),
+                    Draw::Unaligned { bytes } => rng.below(bytes.saturating_sub(block) + 1),
                 };
                 Some(Place { at, most })
             }
@@ -287,7 +290,7 @@ impl SweepSource {
         };
         let mut op = BlockOp::load(kind, part.file, part.start.0 + at, length);
         match self.sweep.does {
-            SweepOps::Read if self.verifies => op.role = Role::ReadBack,
+            SweepOps::Read if self.verifies => op.role = Role::LoadVerified,
             SweepOps::Write { then: AfterWrite::ReadBack } => {
                 op.number = self.writes;
                 self.waiting = Some(BlockOp { kind: OpKind::Read, role: Role::ReadBack, after_all: true, ..op });
@@ -348,7 +351,8 @@ impl Source for SweepSource {
         loop {
             if let Some(place) = self.place() {
                 self.yielded = true;
-                return self.block(&place);
+                let first = std::mem::take(&mut self.just_opened);
+                return self.block(&place).map(|op| BlockOp { after_all: op.after_all | first, ..op });
             }
             if self.places.take().is_some()
                 && self.opens
@@ -361,6 +365,7 @@ impl Source for SweepSource {
                 && let Some(part) = self.part
             {
                 self.yielded = true;
+                self.just_opened = true;
                 return Some(BlockOp { after_all: true, ..BlockOp::load(OpKind::Open, part.file, 0, 0) });
             }
         }

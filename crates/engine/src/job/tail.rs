@@ -59,7 +59,7 @@ impl Tail {
                 },
             };
             if self.files {
-                ended = flush(desk, opener, number, OpKind::Fsync, ended, || rustix::fs::fsync(file));
+                ended = flush(desk, opener, number, OpKind::EndFsync, ended, || rustix::fs::fsync(file));
             }
             if self.file_systems
                 && let Ok(stat) = rustix::fs::fstat(file.as_fd())

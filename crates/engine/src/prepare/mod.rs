@@ -315,6 +315,7 @@ pub fn open_target(
         Target::Device(target) => open_device(target, size_bytes, layout),
         Target::Tree(_) => Err(PrepareError::NoFiles { kind: "tree" }),
         Target::JobFiles(_) => Err(PrepareError::NoFiles { kind: "job-files" }),
+        Target::Scratch(_) => Err(PrepareError::NoFiles { kind: "scratch" }),
         Target::Null(_) => Err(PrepareError::NoFiles { kind: "null" }),
         Target::Sim(_) => Err(PrepareError::NoFiles { kind: "sim" }),
     }

@@ -450,6 +450,7 @@ impl<'a, S: Source> Running<'a, S> {
             .filter_map(|worker| Some(worker.spec.source.transactions()? - worker.transactions_before))
             .reduce(|a, b| a + b);
         let mut measurement = PhaseMeasurement {
+            searched_ns: 0,
             name: self.phase.name.clone(),
             wall_ns: since_start(clock_end_ns),
             first_done_ns: self.workers.iter().filter_map(|worker| worker.ended_ns).min().map(since_start),

@@ -172,22 +172,6 @@ where
     B: QueuedBackend<Op = S::Op>,
     P: Pacer,
 {
-    let ended = queued_loop(desk, source, backend, pacer, queue)?;
-    Ok(pacer.failure().map_or(ended, |failure| desk.paced_out(&failure)))
-}
-
-fn queued_loop<S, B, P>(
-    desk: &mut Desk<'_>,
-    source: &mut S,
-    backend: &mut B,
-    pacer: &mut P,
-    queue: Queue,
-) -> io::Result<Ended>
-where
-    S: Source,
-    B: QueuedBackend<Op = S::Op>,
-    P: Pacer,
-{
     let clock = desk.clock;
     let depth = queue.depth as usize;
     let times_handover = queue.handover == Handover::Timed;
@@ -210,8 +194,13 @@ where
     // What was reaped beyond what may be taken at once: as if it were still with the backend.
     let mut held: VecDeque<Reaped> = VecDeque::with_capacity(if most < depth { depth } else { 0 });
     let mut draining = false;
-    loop {
-        let now = clock.now();
+    // Read when ops were reaped, and again only where starts have to keep to a schedule: most often nothing but bookkeeping
+    // lies in between.
+    let mut now = clock.now();
+    let ended = loop {
+        if P::OPEN {
+            now = clock.now();
+        }
         if flying.ended.is_none() && desk.control.stops_at(now) {
             if !desk.goes_on(source, early.as_ref(), now) {
                 flying.ended = Some(Ended::Stopped);
@@ -271,14 +260,18 @@ where
         draining |= drains && flying.free == 0;
         if flying.free == depth {
             match (flying.ended, wake_at) {
-                (Some(ended), _) => return Ok(ended),
+                (Some(ended), _) => break ended,
                 (None, Some(at)) => {
                     wait_until(&clock, desk.control, at);
+                    now = clock.now();
                     continue;
                 }
-                (None, None) if after_next => continue,
+                (None, None) if after_next => {
+                    now = clock.now();
+                    continue;
+                }
                 // Nothing is in flight and nothing was wanted: only a depth of 0 could come here.
-                (None, None) => return Ok(Ended::Done),
+                (None, None) => break Ended::Done,
             }
         }
         let start = clock.now();
@@ -312,11 +305,12 @@ where
             }
             // What is done by now is taken at once; only where nothing is, there is something to wait for.
             reap(desk, backend, pacer, &mut flying, &mut held, Reaping { most, end: handed_at });
+            now = handed_at;
         }
         if flying.free == free_before {
             backend.enter(wait)?;
-            let end = clock.now();
-            reap(desk, backend, pacer, &mut flying, &mut held, Reaping { most, end });
+            now = clock.now();
+            reap(desk, backend, pacer, &mut flying, &mut held, Reaping { most, end: now });
         }
         let taken = flying.free - free_before;
         if taken > 0
@@ -324,7 +318,8 @@ where
         {
             tally.completed(taken);
         }
-    }
+    };
+    Ok(pacer.failure().map_or(ended, |failure| desk.paced_out(&failure)))
 }
 
 /// How completions are taken.

@@ -60,6 +60,7 @@ impl Place {
             content_seed: self.content_seed,
             recordings: self.recordings,
             unopened: Default::default(),
+            copy_listener: None,
         };
         let outcome = plumb_engine::run(&workload, &setting, observer);
         assert_eq!(self.left_behind(), Vec::<PathBuf>::new(), "test directories are removed, however a run ends");

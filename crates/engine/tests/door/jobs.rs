@@ -172,7 +172,10 @@ fn two_jobs_on_one_file_have_descriptors_of_their_own_and_each_its_part() {
         "numbered = { path = \"shared\", count = 1 }",
         &[
             JobText::reads("first").stream(&part("0")).job("files.hint = \"sequential\""),
-            JobText::writes("second").stream(&part("512KiB")).group("run-as = \"process\""),
+            JobText::writes("second")
+                .stream(&part("512KiB"))
+                .job("files.advice.file = [\"dont-need\", \"will-need\"]")
+                .group("run-as = \"process\""),
         ],
     );
     let phase = place.phase(&text);
@@ -257,20 +260,36 @@ fn filling_a_file_system_ends_a_job_without_an_error() {
     assert!(bytes(&phase, OpKind::Write) > 4 * MIB);
 }
 
+// Protects: a ramp that lasts until so much is moved comes to its end, for all whose bytes count together; the time of a
+// job counts from there, so that without the end there would be none.
+#[test]
+fn a_ramp_of_bytes_comes_to_its_end() {
+    let job = |name| {
+        JobText::reads(name)
+            .stream("repeat-until-time = true")
+            .group("limit.time = \"50ms\"\nramp-until = { bytes = \"256KiB\", together = [\"a\", \"b\"] }")
+    };
+    let text = jobs("numbered = { path = \"shared\", count = 1 }", &[job("a"), job("b")]);
+    let phase = within(WATCHDOG, move || Place::new().phase(&text));
+    fine(&phase);
+    assert_eq!(phase.workers.len(), 2);
+    assert!(phase.workers.iter().all(|worker| worker.ops.contains_key(&OpKind::Read)), "{:?}", phase.workers);
+}
+
 #[test]
 fn flushes_at_the_end_are_the_jobs_own_ops() {
     let place = Place::new();
     let names = "numbered = { path = \"job.{}\", count = 2 }";
     let phase = place.phase(&jobs(names, &[JobText::writes("job").job("syncs.at-end = true")]));
     fine(&phase);
-    assert_eq!(count(&phase, OpKind::Fsync), 2);
+    assert_eq!(count(&phase, OpKind::EndFsync), 2);
     let stopped = JobText::writes("job")
         .stream("repeat-until-time = true")
         .job("syncs.at-end = true")
         .group("limit.time = \"200ms\"");
     let phase = place.phase(&jobs(names, &[stopped]));
     fine(&phase);
-    assert!(count(&phase, OpKind::Fsync) >= 2, "a job that its time ends flushes too");
+    assert!(count(&phase, OpKind::EndFsync) >= 2, "a job that its time ends flushes too");
 }
 
 #[test]
@@ -355,17 +374,26 @@ fn both_ends_of_a_link_can_be_jobs_of_one_phase() {
         assert_eq!(count(&phase, OpKind::Write), 256);
         // What is received in the ramp is not measured; that is nothing, or the first read.
         assert!(count(&phase, OpKind::Read) >= 255, "{}", count(&phase, OpKind::Read));
-        let longest = phase.ops[&OpKind::Write].service.max().unwrap();
-        assert!(longest < 200_000_000, "waiting for the other side is in no op's time: {longest}");
+        // Reads come one after another, and none before the sender is there: together they take no longer than what is
+        // left of the receiver's time from then on. With the wait in one of them they would.
+        let [receiver, sender] = [&phase.workers[0], &phase.workers[1]];
+        let left_ns = (receiver.started_ns + receiver.wall_ns).saturating_sub(sender.started_ns);
+        let reads_ns = receiver.ops.get(&OpKind::Read).map_or(0, |read| read.service.sum());
+        assert!(
+            reads_ns <= u128::from(left_ns),
+            "waiting for the other side is in an op's time: {reads_ns} of {left_ns}"
+        );
     }
 }
 
+// Protects: who waits for another side waits in no time of its own, as with fio, and yet not beyond the phase's.
 #[test]
-fn a_link_that_nobody_makes_ends_with_its_job() {
+fn a_link_that_nobody_makes_ends_with_its_phase() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let group = format!("limit.time = \"200ms\"\nbackend.socket = {{ kind = \"tcp\", port = {port}, listens = true }}");
+    let group = format!("backend.socket = {{ kind = \"tcp\", port = {port}, listens = true }}");
     let job = JobText::with("receiver", "read-percent = 100", "").group(&group);
     let text = on_target("[target.data.null]\nsize = \"1MiB\"", &[job]);
+    let text = text.replacen("[[phase]]\n", "[[phase]]\nstop.time = \"200ms\"\n", 1);
     let phase = within(WATCHDOG, move || Place::new().phase(&text));
     assert_eq!((phase.fault_count, phase.count()), (0, 0));
 }

@@ -40,6 +40,7 @@ fn run(texts: &[&str]) -> Vec<(bool, u64)> {
             content_seed: number as u64,
             recordings: None,
             unopened: Default::default(),
+            copy_listener: None,
         };
         let mut spy = Spy::default();
         let measured = plumb_engine::run(&workload(text), &setting, &mut spy).unwrap();

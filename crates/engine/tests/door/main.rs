@@ -17,6 +17,7 @@ mod jobs_guard;
 mod kept;
 mod pacing;
 mod replays;
+mod scripts;
 mod seeds;
 mod series;
 mod simulated;

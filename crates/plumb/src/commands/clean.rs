@@ -3,6 +3,7 @@
 use crate::args::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
+use plumb_lab::Surroundings;
 use plumb_report::run::short_id;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,12 @@ pub fn run(paths: &[PathBuf], common: &Common) -> Result<End, Stopped> {
     for run in session::recovered_store(common)?.recovered {
         let (id, seconds) = (short_id(&run.id), run.intervals);
         lines.push(format!("run {id} was killed; what it measured is kept ({seconds} s): plumb show {id}"));
+    }
+    let surroundings = Surroundings::of_environment(std::env::current_exe().map_err(Stopped::io)?);
+    for found in plumb_lab::recover(&surroundings.journals(), &mut |_| {}).map_err(Stopped::io)? {
+        if found.undone > 0 {
+            lines.push(format!("took down what process {} had left of {}", found.pid, found.tag));
+        }
     }
     // Every scan looks at the registered ones, too.
     let mut said: Vec<&str> = Vec::new();

@@ -4,9 +4,10 @@ use clap_complete::Shell;
 use plumb_dialects::fio::commandline::{Fate, PROGRAM_OPTIONS};
 use plumb_dialects::fio::engines::ENGINES;
 use plumb_dialects::fio::options::{self, Support};
+use plumb_dialects::iostat;
 use std::fmt::Write;
 
-/// What is added to the script of a shell for `plumb as fio` and a link named `fio`; nothing for shells that are not
+/// What is added to the script of a shell for `plumb as fio` and `plumb as iostat`, and links of these names; nothing for shells that are not
 /// known to this.
 pub fn of_fio(shell: Shell) -> String {
     match shell {
@@ -84,11 +85,25 @@ _plumb_fio() {
     return 0
 }
 
+# Options and devices of `plumb as iostat`, and of a link named `iostat` where `complete -F _plumb_iostat iostat` is said.
+_plumb_iostat() {
+    local words=\"IOSTAT_WORDS\"
+    if [[ -d /sys/class/block ]]; then
+        words=\"$words $(ls /sys/class/block)\"
+    fi
+    COMPREPLY=( $(compgen -W \"$words\" -- \"${COMP_WORDS[COMP_CWORD]}\") )
+    return 0
+}
+
 _plumb_or_fio() {
     local i
     for (( i = 1; i + 1 < COMP_CWORD; i++ )); do
         if [[ \"${COMP_WORDS[i]}\" == as && \"${COMP_WORDS[i+1]}\" == fio ]]; then
             _plumb_fio \"$@\"
+            return
+        fi
+        if [[ \"${COMP_WORDS[i]}\" == as && \"${COMP_WORDS[i+1]}\" == iostat ]]; then
+            _plumb_iostat \"$@\"
             return
         fi
     done
@@ -98,7 +113,8 @@ _plumb_or_fio() {
 complete -F _plumb_or_fio -o bashdefault -o default plumb
 ",
     );
-    script
+    let options: Vec<&str> = iostat::OPTIONS.iter().map(|option| option.name).collect();
+    script.replace("IOSTAT_WORDS", &options.join(" "))
 }
 
 /// fish: its own rules, with a sentence for each option.
@@ -113,6 +129,18 @@ end
     for one in names() {
         let doc = one.doc.replace('\\', "\\\\").replace('\'', "\\'");
         let _ = writeln!(script, "complete -c plumb -n __fish_plumb_as_fio -l {} -d '{doc}'", one.name);
+    }
+    script.push_str(
+        "
+function __fish_plumb_as_iostat
+    string match -qr ' as iostat ' -- (commandline -cp)
+end
+complete -c plumb -n __fish_plumb_as_iostat -a '(command ls /sys/class/block)'
+",
+    );
+    for option in iostat::OPTIONS {
+        let doc = option.what.replace('\'', "\\'");
+        let _ = writeln!(script, "complete -c plumb -n __fish_plumb_as_iostat -a '{}' -d '{doc}'", option.name);
     }
     script
 }

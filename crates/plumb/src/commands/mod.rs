@@ -1,5 +1,6 @@
 //! One file a command, or a few that belong together.
 
+pub mod agent;
 pub mod audit;
 pub mod check;
 pub mod clean;
@@ -12,8 +13,10 @@ pub mod run;
 pub mod schema;
 pub mod shell;
 pub mod store;
+pub mod study;
 pub mod sweep;
 pub mod try_storage;
+pub mod watch;
 
 use crate::args::Common;
 use crate::exit::{End, Stopped};

@@ -51,7 +51,8 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     if arguments.drop_caches {
         bench.drop_caches = DropCaches::Allowed;
     }
-    let sim_run = SimRun { seed: workload.seed, run_index: 0, plot_index: 0 };
+    let (run_index, plot_index) = arguments.sim_run.map_or((0, 0), |place| (place.run, place.plot));
+    let sim_run = SimRun { seed: workload.seed, run_index, plot_index };
     let command = command_line();
     let request =
         RunRequest { workload: &workload, policies, base: place.base(), command: &command, dialect: None, sim_run };

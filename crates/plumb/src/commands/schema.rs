@@ -12,7 +12,10 @@ pub fn run(form: Form) -> Result<End, Stopped> {
         Form::Noise => session::print_json(&schemars::schema_for!(plumb_result::Noise))?,
         Form::Compare => session::print_json(&schemars::schema_for!(plumb_result::Comparison))?,
         Form::Sweep => session::print_json(&schemars::schema_for!(plumb_result::Sweep))?,
+        Form::Watch => session::print_json(&schemars::schema_for!(plumb_result::watch::Watched))?,
         Form::Audit => session::print_json(&plumb_trust::audit::schema())?,
+        Form::Study => session::print_json(&plumb_study::file::schema())?,
+        Form::StudyReport => session::print_json(&schemars::schema_for!(plumb_result::StudyReport))?,
         Form::AuditResult => session::print_json(&schemars::schema_for!(plumb_result::Audit))?,
     }
     Ok(End::Done)

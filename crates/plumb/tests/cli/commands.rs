@@ -97,6 +97,7 @@ fn completions_know_the_options_of_fio() {
     assert_eq!(completed("plumb as fio --ioengine = io_"), "io_uring");
     assert_eq!(completed("plumb as fio --name=a --rw = randr"), "randread randrw");
     assert_eq!(completed("plumb as fio --rbdn"), "", "what is refused is not offered");
+    assert_eq!(completed("plumb as iostat -x --hu"), "--human");
     assert_eq!(completed("plumb compl"), "completions");
 }
 

@@ -126,10 +126,10 @@ fn files_are_gone_through_in_every_order() {
         assert_eq!(numbers(phase(&read.out, "READ"), "Total MiB")[1], 2, "{way}");
     }
     let mix = home.plumb("as elbencho -w -t 2 -b 4k -s 1m --rwmixpct 25 --nolive --log 1 f g").expect(0);
-    let told = phase(&mix.out, "WRITE");
+    let told = phase(&mix.out, "RWMIX25");
     assert_eq!((numbers(told, "IOs write")[1], numbers(told, "IOs read")[1]), (363, 149), "{told}");
     let threads = home.plumb("as elbencho -w -t 2 -b 4k -s 1m --rwmixthr 1 --nolive f g").expect(0);
-    let told = phase(&threads.out, "WRITE");
+    let told = phase(&threads.out, "MIX-T1");
     assert_eq!((numbers(told, "MiB write")[1], numbers(told, "MiB read")[1]), (1, 1), "{told}");
     home.plumb("as elbencho -F --nolive f g").expect(0);
     assert!(!home.work().join("f").exists());
@@ -158,6 +158,57 @@ fn files_that_plumb_did_not_make_are_not_overwritten() {
     assert_eq!(std::fs::read_to_string(home.work().join("mine")).unwrap(), "what I wrote");
     home.plumb("as elbencho -F --nolive mine").expect(1);
     assert!(home.work().join("mine").exists());
+}
+
+/// A tree is copied in shape: what a scan finds is made, filled by all threads together, read and removed.
+#[test]
+fn a_tree_is_scanned_made_and_removed() {
+    let home = Home::new();
+    let at = |name: &str| home.work().join(name);
+    std::fs::create_dir_all(at("src/a/b")).unwrap();
+    std::fs::create_dir(at("d")).unwrap();
+    for (name, bytes) in [("src/a/b/small", 5000), ("src/a/none", 0), ("src/large", 300_000), ("src/huge", 1_000_001)] {
+        std::fs::write(at(name), vec![1; bytes]).unwrap();
+    }
+    let tree = "-t 3 -b 8k --sharesize 64k --nolive --log 1";
+    let made = home.plumb(&format!("as elbencho --treescan src --treefile list -d -w --verify 5 {tree} d")).expect(0);
+    // Parts of shared files are no entries: all of `large` lies in one thread's share, as `huge` does not.
+    let written = phase(&made.out, "WRITE");
+    assert_eq!(numbers(written, "IOs total")[1], 1 + 37 + 123, "{written}");
+    assert_eq!(numbers(phase(&made.out, "MKDIRS"), "Dirs total")[1], 2);
+    let whole = numbers(written, "Files total")[1];
+    assert!((2..=3).contains(&whole), "{written}");
+    let list = std::fs::read_to_string(at("list")).unwrap();
+    assert!(list.starts_with("# encoding=base64\n") && list.contains("\nf 300000 bGFyZ2U=\n"), "{list}");
+    let content = std::fs::read(at("d/huge")).unwrap();
+    let mut words = content.chunks_exact(8).zip(0u64..);
+    assert!(words.all(|(word, at)| u64::from_le_bytes(word.try_into().unwrap()) == at * 8 + 5));
+    assert_eq!((content.len(), std::fs::metadata(at("d/a/b/small")).unwrap().len()), (1_000_001, 5000));
+    for way in ["", "--treeroundrob", "--treerand --backward", "--rand", "--iodepth 4 --flock range"] {
+        let read = home.plumb(&format!("as elbencho -r --stat --verify 5 --treefile list {way} {tree} d")).expect(0);
+        assert_eq!(numbers(phase(&read.out, "READ"), "IOs total")[1], 161, "{way}");
+    }
+    let json = "--jsonfile j --csvfile c";
+    home.plumb(&format!("as elbencho -F -D --treefile list {json} {tree} d")).expect(0);
+    assert_eq!(std::fs::read_dir(at("d")).unwrap().count(), 0, "shared files and full directories are gone too");
+    let removed = std::fs::read_to_string(at("j")).unwrap();
+    let removed: serde_json::Value = serde_json::from_str(removed.lines().next().unwrap()).unwrap();
+    let config = &removed["config"];
+    assert_eq!((&config["custom_tree_dirs"], &config["custom_tree_files_shared"]), (&"2".into(), &"2".into()));
+    assert_eq!((&config["files_not_shared"], &config["dirs"]), (&"2".into(), &serde_json::Value::Null));
+}
+
+/// A tree that was scanned is somebody's data: nothing of it is written to under the same names.
+#[test]
+fn files_of_a_tree_that_plumb_did_not_make_are_safe() {
+    let home = Home::new();
+    std::fs::create_dir(home.work().join("src")).unwrap();
+    home.file("src/mine", "what I wrote");
+    home.plumb("as elbencho -w -b 4k --treescan src --nolive src").expect(1).complains(&["mine", "PLUMB_ALLOW"]);
+    home.plumb("as elbencho -F -b 4k --treescan src --nolive src").expect(1);
+    assert_eq!(std::fs::read_to_string(home.work().join("src/mine")).unwrap(), "what I wrote");
+    home.file("list", "f 8 ../mine\n");
+    home.plumb("as elbencho -w -b 4k --treefile list --nolive src").expect(1).complains(&["list:1", "leads out"]);
 }
 
 #[test]

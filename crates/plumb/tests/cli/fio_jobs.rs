@@ -46,6 +46,16 @@ fn a_verify_state_is_kept_by_the_writer_and_loaded_by_the_reader() {
     assert!(!home.work().join("local-job-0-verify.state").exists(), "not where it is not wanted");
 }
 
+/// A receiver waits for its sender, however long that takes: its time begins when the sender is there.
+#[test]
+fn the_time_of_a_receiver_begins_with_its_sender() {
+    let home = Home::new();
+    let socket = "[global]\nioengine=net\nprotocol=unix\nfilename=socket\nbs=4k\nsize=64k\n";
+    let jobs = "[receive]\nrw=read\nruntime=1\n[send]\nrw=write\nstartdelay=2\n";
+    let (root, _) = run(&home, &format!("{socket}{jobs}"), 0);
+    assert_eq!((ops(&root, "read"), ops(&root, "write")), (vec![16, 0], vec![0, 16]));
+}
+
 /// Shares are kept from the first op on: a job that is ready a moment before the others does not run ahead.
 #[test]
 fn the_jobs_of_a_flow_keep_to_their_weights() {

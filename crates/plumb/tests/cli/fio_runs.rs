@@ -113,6 +113,17 @@ fn logs_have_fio_s_names_and_columns() {
     assert_eq!(lines.filter(|line| line.contains(" read ") || line.contains(" write ")).count(), 256);
 }
 
+/// fio names the files of a recording also where nothing was done with them.
+#[test]
+fn recordings_of_nothing_name_the_files_that_were_said() {
+    let home = Home::new();
+    fio(&home, "--name=n --ioengine=null --size=8k --bs=4k --filename=x:y --write_iolog=io.log").expect(0);
+    let recording = std::fs::read_to_string(home.work().join("io.log")).unwrap();
+    let ops: Vec<&str> =
+        recording.lines().filter(|line| line.contains(" read ")).filter_map(|line| line.split(' ').nth(1)).collect();
+    assert_eq!(ops, ["x", "y"], "{recording}");
+}
+
 /// A trigger ends the run, and what was done is told.
 #[test]
 fn a_trigger_runs_its_command_and_ends_the_jobs() {

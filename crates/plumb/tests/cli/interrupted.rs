@@ -14,12 +14,12 @@ fn long(run_as: &str) -> String {
     )
 }
 
-fn signal(child: &Child, signal: Signal) {
+pub fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).unwrap();
 }
 
 /// Starts a run and waits until so many seconds of it are in the store.
-fn start_and_measure(home: &Home, line: &str, seconds: i64) -> Child {
+pub fn start_and_measure(home: &Home, line: &str, seconds: i64) -> Child {
     let child = home.start(line);
     wait_until("heartbeats are stored", || {
         // The database is in the making at first.
@@ -30,7 +30,7 @@ fn start_and_measure(home: &Home, line: &str, seconds: i64) -> Child {
 }
 
 /// Waits for the end; the exit code, and how long it took.
-fn end(child: Child) -> (i32, String, Duration) {
+pub fn end(child: Child) -> (i32, String, Duration) {
     let start = Instant::now();
     let output = child.wait_with_output().unwrap();
     (output.status.code().unwrap_or(-1), String::from_utf8(output.stdout).unwrap(), start.elapsed())
@@ -96,7 +96,7 @@ fn a_signal_while_files_are_laid_out_ends_it_too() {
 #[test]
 fn a_signal_ends_a_comparison_with_what_it_has() {
     let home = Home::new();
-    let child = start_and_measure(&home, "compare . . --size 16MiB --time 3s --for fsync-log --json", 1);
+    let child = start_and_measure(&home, "compare . . --size 16MiB --time 3s --for random-read --json", 1);
     signal(&child, Signal::INT);
     let (code, out, _) = end(child);
     assert_eq!(code, 130);

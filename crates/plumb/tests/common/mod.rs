@@ -56,6 +56,10 @@ impl Home {
     pub fn command<A: AsRef<std::ffi::OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
         let mut command = Command::cargo_bin("plumb").unwrap();
         command.args(arguments).current_dir(self.work()).env("XDG_DATA_HOME", self.dir.path().join("data"));
+        // Journals of what studies build, and images of machines.
+        command
+            .env("XDG_STATE_HOME", self.dir.path().join("state"))
+            .env("XDG_CACHE_HOME", self.dir.path().join("cache"));
         for name in ["PLUMB_ALLOW", "PLUMB_DB", "NO_COLOR", "CLICOLOR_FORCE", "COLUMNS"] {
             command.env_remove(name);
         }

@@ -55,7 +55,7 @@ fn a_journal_of_data_and_synchronous_writes_are_found_slower() {
     let slow = Mounted::on(Loop::in_memory(1024 * MIB), "ext4", "data=journal,sync");
     let home = Home::new();
     let (a, b) = (plain.as_str(), slow.as_str());
-    let line = format!("compare {a} {b} --for small-files,stream-write --budget 60s --time 1s --size 64MiB");
+    let line = format!("compare {a} {b} --for small-files,stream-write --budget 120s --time 1s --size 64MiB");
     let comparison = home.plumb(&format!("{line} --json")).json();
     eprintln!("{}\n{:#}", comparison["verdict_note"], comparison["differences"]);
     // In what they differ is named.

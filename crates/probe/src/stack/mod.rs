@@ -47,8 +47,8 @@ pub fn of_path_in(sys: &Sysroot, path: &Path, serials: Serials) -> TargetFacts {
             facts.filesystem = Seen::no(format!("{} is a block device", path.display()));
             walk.device(&number);
         }
-        Place::Character => {
-            facts.filesystem = Seen::no(format!("{} is a character device", path.display()));
+        Place::Stream { what } => {
+            facts.filesystem = Seen::no(format!("{} is {what}", path.display()));
         }
         Place::Tree { path } => facts.filesystem = walk.storage_under(&path).map(|under| under.filesystem).into(),
     }
@@ -59,9 +59,16 @@ pub fn of_path_in(sys: &Sysroot, path: &Path, serials: Serials) -> TargetFacts {
 
 /// What a path is.
 enum Place {
-    Block { number: String },
-    Character,
-    Tree { path: PathBuf },
+    Block {
+        number: String,
+    },
+    /// Something that keeps nothing.
+    Stream {
+        what: &'static str,
+    },
+    Tree {
+        path: PathBuf,
+    },
 }
 
 /// Looks at the path, or at the nearest directory above it that exists.
@@ -79,8 +86,11 @@ fn nearest(sys: &Sysroot, path: &Path) -> Place {
     if let Some(number) = platform::block_number(&found) {
         return Place::Block { number };
     }
-    match found.metadata() {
-        Ok(metadata) if metadata.file_type().is_char_device() => Place::Character,
+    let kind = found.metadata().map(|metadata| metadata.file_type());
+    match kind {
+        Ok(kind) if kind.is_char_device() => Place::Stream { what: "a character device" },
+        Ok(kind) if kind.is_fifo() => Place::Stream { what: "a pipe" },
+        Ok(kind) if kind.is_socket() => Place::Stream { what: "a socket" },
         _ => Place::Tree { path: found },
     }
 }

@@ -106,6 +106,7 @@ pub fn result(id: &str, second: u32) -> RunResult {
                 (p9999, value(p9999, None)),
             ]
             .into(),
+            done: BTreeMap::new(),
             first_done: None,
             notes: vec!["direct: not had; a cold page cache used instead".to_owned()],
             limiter: None,

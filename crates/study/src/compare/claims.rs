@@ -4,6 +4,7 @@ use super::ledger::{Cell, Row};
 use super::plan::side_index;
 use plumb_result::compare::{Capped, Floor, RatioWithout, Replicate};
 use plumb_result::metric::Stat;
+use plumb_result::run::TierName;
 use plumb_result::{Better, Contrast, ContrastVerdict, Finding, Level, Metric, Quantity};
 use plumb_stats::estimate::paired;
 use plumb_stats::outliers::outliers;
@@ -116,7 +117,7 @@ fn has_several_plots(rows: &[Row]) -> bool {
     })
 }
 
-fn better(metric: Metric) -> plumb_stats::verdict::Better {
+pub(crate) fn better(metric: Metric) -> plumb_stats::verdict::Better {
     match metric.better() {
         Better::Higher => plumb_stats::verdict::Better::Higher,
         Better::Lower => plumb_stats::verdict::Better::Lower,
@@ -141,15 +142,82 @@ impl Claim {
             Verdict::CannotTell { .. } | Verdict::Fragile(_) => NumberFound::Nothing,
         }
     }
+}
 
-    fn verdict(&self) -> ContrastVerdict {
-        match self.assessment.verdict {
-            Verdict::Faster(_) => ContrastVerdict::Faster,
-            Verdict::Slower(_) => ContrastVerdict::Slower,
-            Verdict::Equivalent(_) => ContrastVerdict::Equivalent,
-            Verdict::CannotTell { .. } => ContrastVerdict::CannotTell,
-            Verdict::Fragile(_) => ContrastVerdict::Fragile,
-        }
+/// The verdict's word.
+pub(crate) fn said(assessment: &Assessment) -> ContrastVerdict {
+    match assessment.verdict {
+        Verdict::Faster(_) => ContrastVerdict::Faster,
+        Verdict::Slower(_) => ContrastVerdict::Slower,
+        Verdict::Equivalent(_) => ContrastVerdict::Equivalent,
+        Verdict::CannotTell { .. } => ContrastVerdict::CannotTell,
+        Verdict::Fragile(_) => ContrastVerdict::Fragile,
+    }
+}
+
+/// One side of a contrast.
+#[derive(Clone, Copy)]
+pub(crate) struct ContrastSide<'a> {
+    /// Its name.
+    pub(crate) name: &'a str,
+    /// The values of all its runs, above 0.
+    pub(crate) values: &'a [f64],
+    /// What they measured.
+    pub(crate) tier: Option<TierName>,
+}
+
+/// The contrast of a number (workload, phase, metric) that an assessment makes: its verdict, or `cannot-tell` where it is
+/// capped.
+pub(crate) fn of_assessment(
+    assessment: &Assessment,
+    [baseline, candidate]: [ContrastSide<'_>; 2],
+    (workload, phase, metric): (&str, &str, Metric),
+    rule: &Rule,
+    capped: Option<Capped>,
+) -> Contrast {
+    let mean = |values: &[f64]| plumb_stats::summary::geometric_mean(values).ok();
+    let cv = |values: &[f64]| plumb_stats::summary::coefficient_of_variation(values).ok();
+    let verdict = if capped.is_some() { ContrastVerdict::CannotTell } else { said(assessment) };
+    // Equivalence is read from the narrower interval, so that one is shown with it.
+    let ratio = if verdict == ContrastVerdict::Equivalent { assessment.narrow } else { assessment.ratio };
+    let note = match (&capped, assessment.note) {
+        (Some(capped), _) => Some(capped.reason.clone()),
+        (None, Note::None) => None,
+        (None, note) => Some(note.text().to_owned()),
+    };
+    Contrast {
+        metric,
+        phase: phase.to_owned(),
+        baseline: baseline.name.to_owned(),
+        candidate: candidate.name.to_owned(),
+        baseline_value: mean(baseline.values),
+        candidate_value: mean(candidate.values),
+        baseline_cv: cv(baseline.values),
+        candidate_cv: cv(candidate.values),
+        ratio: ratio.map(|ratio| ratio.value),
+        lo: ratio.map(|ratio| ratio.lo),
+        hi: ratio.map(|ratio| ratio.hi),
+        confidence: ratio.map_or(rule.confidence, |ratio| ratio.confidence),
+        p: assessment.p_t,
+        p_adjusted: assessment.p_adjusted,
+        p_sign_flip: assessment.p_sign_flip,
+        verdict,
+        blocks: assessment.blocks,
+        blocks_needed: assessment.blocks_needed,
+        workload: Some(workload.to_owned()),
+        unit: match assessment.unit {
+            Unit::Block => Replicate::Block,
+            Unit::Plot => Replicate::Plot,
+        },
+        note,
+        capped,
+        floor: None,
+        baseline_tier: baseline.tier,
+        candidate_tier: candidate.tier,
+        baseline_modes: Vec::new(),
+        candidate_modes: Vec::new(),
+        outliers: Vec::new(),
+        without_outliers: None,
     }
 }
 
@@ -172,55 +240,16 @@ pub fn contrast(claim: &Claim, rows: &[Row], terms: &Terms<'_>) -> Contrast {
     let Claim { cell, assessment, .. } = claim;
     let side = |side: Side| rows.iter().filter(|row| row.side == side).map(|row| row.value).collect::<Vec<f64>>();
     let (baseline, candidate) = (side(Side::A), side(Side::B));
-    let mean = |values: &[f64]| plumb_stats::summary::geometric_mean(values).ok();
-    let cv = |values: &[f64]| plumb_stats::summary::coefficient_of_variation(values).ok();
     let floor = terms.floors.get(cell);
-    let said = claim.verdict();
-    let capped = cap(said, claim.found(terms.rule), floor, terms.findings);
-    let verdict = if capped.is_some() { ContrastVerdict::CannotTell } else { said };
+    let capped = cap(said(assessment), claim.found(terms.rule), floor, terms.findings);
     // More blocks do not lift what a check forbids, unless it forbids for want of blocks.
     let lifts = assessment.note == Note::TooFewBlocks || !terms.findings.iter().any(forbids) && capped.is_none();
-    // Equivalence is read from the narrower interval, so that one is shown with it.
-    let ratio = if verdict == ContrastVerdict::Equivalent { assessment.narrow } else { assessment.ratio };
-    let note = match (&capped, assessment.note) {
-        (Some(capped), _) => Some(capped.reason.clone()),
-        (None, Note::None) => None,
-        (None, note) => Some(note.text().to_owned()),
-    };
-    Contrast {
-        metric: cell.metric,
-        phase: cell.phase.clone(),
-        baseline: terms.baseline.to_owned(),
-        candidate: terms.candidate.to_owned(),
-        baseline_value: mean(&baseline),
-        candidate_value: mean(&candidate),
-        baseline_cv: cv(&baseline),
-        candidate_cv: cv(&candidate),
-        ratio: ratio.map(|ratio| ratio.value),
-        lo: ratio.map(|ratio| ratio.lo),
-        hi: ratio.map(|ratio| ratio.hi),
-        confidence: ratio.map_or(terms.rule.confidence, |ratio| ratio.confidence),
-        p: assessment.p_t,
-        p_adjusted: assessment.p_adjusted,
-        p_sign_flip: assessment.p_sign_flip,
-        verdict,
-        blocks: assessment.blocks,
-        blocks_needed: if lifts { assessment.blocks_needed } else { None },
-        workload: Some(cell.workload.to_owned()),
-        unit: match assessment.unit {
-            Unit::Block => Replicate::Block,
-            Unit::Plot => Replicate::Plot,
-        },
-        note,
-        capped,
-        floor: floor.cloned(),
-        baseline_tier: None,
-        candidate_tier: None,
-        baseline_modes: Vec::new(),
-        candidate_modes: Vec::new(),
-        outliers: Vec::new(),
-        without_outliers: None,
-    }
+    let sides = [
+        ContrastSide { name: terms.baseline, values: &baseline, tier: None },
+        ContrastSide { name: terms.candidate, values: &candidate, tier: None },
+    ];
+    let contrast = of_assessment(assessment, sides, (cell.workload, &cell.phase, cell.metric), terms.rule, capped);
+    Contrast { blocks_needed: contrast.blocks_needed.filter(|_| lifts), floor: floor.cloned(), ..contrast }
 }
 
 /// Runs of a number that stand far from the others of their side.

@@ -4,6 +4,7 @@ use super::ledger::Ledger;
 use super::{CompareRequest, CompareSide, Ended};
 use plumb_result::compare::Replicate;
 use plumb_result::metric::Subject;
+use plumb_result::number::{Digits, percent};
 use plumb_result::run::TierName;
 use plumb_result::{Contrast, ContrastVerdict, Histogram, Metric, Quantity};
 use plumb_stats::stop::StopReason;
@@ -18,32 +19,7 @@ pub(crate) fn note(
     ended: Ended,
     blocks: usize,
 ) -> String {
-    let count = |verdict| contrasts.iter().filter(|contrast| contrast.verdict == verdict).count();
-    let (a, b) = (&request.baseline.name, &request.candidate.name);
-    let (faster, slower) = (count(ContrastVerdict::Faster), count(ContrastVerdict::Slower));
-    let (equivalent, total) = (count(ContrastVerdict::Equivalent), contrasts.len());
-    // Of several speeds no one ratio is told in the headline (E4).
-    let one = |contrast: &Contrast| match contrast.ratio {
-        Some(ratio) if contrast.baseline_modes.is_empty() && contrast.candidate_modes.is_empty() => {
-            format!(" ({ratio:.2}×)")
-        }
-        _ => String::new(),
-    };
-    let capped = capped_for_one_reason(contrasts);
-    let mut said = match contrasts {
-        [] if left_out > 0 => format!("Nothing can be said about {a} and {b}: no run of both sides could be used."),
-        [] => format!("Nothing can be said about {a} and {b}: no number was measured on both sides."),
-        _ if capped.is_some() => {
-            format!("Nothing is claimed about {a} and {b}: {}.", capped.map(lower).unwrap_or_default())
-        }
-        [only] if faster == 1 => format!("{b} is faster than {a}{}.", one(only)),
-        [only] if slower == 1 => format!("{b} is slower than {a}{}.", one(only)),
-        _ if equivalent == total => format!("{a} and {b} are equivalent, within 5 %."),
-        _ if faster == total => format!("{b} is faster than {a} in everything that was measured{}.", range(contrasts)),
-        _ if slower == total => format!("{b} is slower than {a} in everything that was measured{}.", range(contrasts)),
-        _ if faster + slower + equivalent == 0 => format!("Cannot tell {a} and {b} apart, nor call them equal."),
-        _ => mixed(a, b, [("faster", faster), ("slower", slower), ("equivalent", equivalent)], total),
-    };
+    let mut said = found(&request.baseline.name, &request.candidate.name, contrasts, 0.05, left_out);
     if confounded {
         said.push_str(
             " Confounded: more than the declared factor differs, so none of this is about that factor alone.",
@@ -62,6 +38,35 @@ pub(crate) fn note(
         Ended::By(StopReason::Precise) | Ended::NothingAccepted => {}
     }
     said
+}
+
+/// What was found of B against A, in one sentence. `margin` is that of equivalence.
+pub(crate) fn found(a: &str, b: &str, contrasts: &[Contrast], margin: f64, left_out: usize) -> String {
+    let count = |verdict| contrasts.iter().filter(|contrast| contrast.verdict == verdict).count();
+    let (faster, slower) = (count(ContrastVerdict::Faster), count(ContrastVerdict::Slower));
+    let (equivalent, total) = (count(ContrastVerdict::Equivalent), contrasts.len());
+    // Of several speeds no one ratio is told in the headline (E4).
+    let one = |contrast: &Contrast| match contrast.ratio {
+        Some(ratio) if contrast.baseline_modes.is_empty() && contrast.candidate_modes.is_empty() => {
+            format!(" ({ratio:.2}×)")
+        }
+        _ => String::new(),
+    };
+    let capped = capped_for_one_reason(contrasts);
+    match contrasts {
+        [] if left_out > 0 => format!("Nothing can be said about {a} and {b}: no run of both sides could be used."),
+        [] => format!("Nothing can be said about {a} and {b}: no number was measured on both sides."),
+        _ if capped.is_some() => {
+            format!("Nothing is claimed about {a} and {b}: {}.", capped.map(lower).unwrap_or_default())
+        }
+        [only] if faster == 1 => format!("{b} is faster than {a}{}.", one(only)),
+        [only] if slower == 1 => format!("{b} is slower than {a}{}.", one(only)),
+        _ if equivalent == total => format!("{a} and {b} are equivalent, within {}.", percent(margin, Digits::Spoken)),
+        _ if faster == total => format!("{b} is faster than {a} in everything that was measured{}.", range(contrasts)),
+        _ if slower == total => format!("{b} is slower than {a} in everything that was measured{}.", range(contrasts)),
+        _ if faster + slower + equivalent == 0 => format!("Cannot tell {a} and {b} apart, nor call them equal."),
+        _ => mixed(a, b, [("faster", faster), ("slower", slower), ("equivalent", equivalent)], total),
+    }
 }
 
 /// ` (0.82× to 0.85×)`; nothing where a number has several speeds (E4).

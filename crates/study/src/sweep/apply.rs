@@ -84,7 +84,8 @@ pub fn writes(phase: &Phase) -> bool {
             blocks.mix.write + blocks.mix.trim > 0 || blocks.fsync_every + blocks.fdatasync_every > 0
         }
         Work::Flow(_) => true,
-        Work::Job(_) | Work::Busy(_) | Work::Exec(_) => false,
+        Work::Copy(copy) => copy.to.is_some(),
+        Work::Job(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => false,
     })
 }
 
@@ -114,7 +115,7 @@ pub fn counted(phase: &Phase) -> Counted {
     }
     let flow = phase.workers.iter().find_map(|group| match &group.work {
         Work::Flow(flow) => Some(flow),
-        Work::Blocks(_) | Work::Job(_) | Work::Busy(_) | Work::Exec(_) => None,
+        Work::Blocks(_) | Work::Job(_) | Work::Copy(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => None,
     });
     let rate_of = match flow {
         Some(flow) if flow.count_transactions => RateOf::Transactions,
@@ -197,7 +198,7 @@ pub fn set_time(phase: &mut Phase, time: Nanos) {
 fn blocks(group: &mut WorkerGroup) -> Option<&mut Blocks> {
     match &mut group.work {
         Work::Blocks(blocks) => Some(blocks),
-        Work::Flow(_) | Work::Job(_) | Work::Busy(_) | Work::Exec(_) => None,
+        Work::Flow(_) | Work::Job(_) | Work::Copy(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => None,
     }
 }
 
@@ -215,7 +216,7 @@ fn resize(target: &mut Target, size: Bytes) -> Result<(), &'static str> {
         Target::Device(device) => device.size = Some(Size::Bytes(size)),
         Target::Sim(sim) if sim.files.is_none() => sim.size = size,
         Target::Null(null) => null.size = size,
-        Target::Files(_) | Target::Tree(_) | Target::JobFiles(_) | Target::Sim(_) => {
+        Target::Files(_) | Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Sim(_) => {
             return Err("the work is on many files; use a workload on one file, or a device");
         }
     }

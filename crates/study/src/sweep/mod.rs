@@ -495,7 +495,7 @@ fn numbers(measured: &PhaseMeasurement, counted: &Counted) -> Option<Numbers> {
     let mut response = Histogram::new();
     let (mut count, mut bytes) = (0, 0);
     for (kind, op) in &measured.ops {
-        let accompanies = matches!(kind, OpKind::Open | OpKind::Close | OpKind::Delay);
+        let accompanies = matches!(kind, OpKind::Open | OpKind::Close | OpKind::Evict | OpKind::Delay);
         if counted.ops.contains(kind) || (counted.ops.is_empty() && !accompanies) {
             count += op.count;
             bytes += op.bytes;

@@ -1,12 +1,13 @@
 //! What a PostMark run moves, from its settings alone.
 //!
 //! PostMark draws everything from one Mersenne Twister that it seeds with 42, so a configuration fixes the sequence of
-//! operations and every byte, on any machine. Facts from running PostMark 1.53: the junk that files are filled with is
-//! drawn first (two numbers a byte of the largest size); a new file takes the slot after the last new one, or the first
-//! hole; victims are drawn until one is in use; a file that is full is not appended to. Reference for the generator:
-//! Matsumoto and Nishimura, ACM TOMACS 8(1), 1998, in the version of 1999 with its seeding by 69069.
+//! operations and every byte, on any machine. The sequence itself is [`Course`], which runs of PostMark's load take too.
 
-use std::collections::BTreeSet;
+use plumb_workload::Bytes;
+use plumb_workload::script::Postmark;
+use plumb_workload::script::postmark::Course;
+
+pub use plumb_workload::script::postmark::Totals;
 
 /// What can be set, with PostMark's defaults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,29 +45,6 @@ impl Default for Settings {
     }
 }
 
-/// What a run does altogether.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Totals {
-    /// Files created.
-    pub created: u64,
-    /// Whole files read.
-    pub read: u64,
-    /// Appends that wrote something.
-    pub appended: u64,
-    /// Files left at the end, which are then deleted.
-    pub left: u64,
-    /// Bytes read.
-    pub bytes_read: u64,
-    /// Bytes written.
-    pub bytes_written: u64,
-    /// Bytes of all files as the transactions began.
-    pub set_bytes_start: u64,
-    /// Bytes of all files, at the most.
-    pub set_bytes_max: u64,
-    /// The same in whole blocks of 4 KiB, which is what memory and disk hold.
-    pub set_blocks_bytes_max: u64,
-}
-
 /// Why a run cannot be replayed on paper.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotReplayable {
@@ -86,8 +64,6 @@ pub enum NotReplayable {
     OutOfFiles,
 }
 
-const BLOCK: u64 = 4096;
-
 /// Replays a run on paper.
 pub fn replay(settings: &Settings) -> Result<Totals, NotReplayable> {
     let Settings { low, high, number, transactions, .. } = *settings;
@@ -100,188 +76,24 @@ pub fn replay(settings: &Settings) -> Result<Totals, NotReplayable> {
     if high > 1 << 29 || number > 4_000_000 || transactions > 20_000_000 {
         return Err(NotReplayable::TooLarge);
     }
-    let mut run = Run::new(settings);
-    for _ in 0..number {
-        run.create();
+    let too_large = |_| NotReplayable::TooLarge;
+    let bias = |tenths: i64| (tenths != -1).then(|| tenths.clamp(0, 10) as u8);
+    let run = Postmark {
+        low: Bytes(low),
+        high: Bytes(high),
+        number: u32::try_from(number).map_err(too_large)?,
+        transactions: u32::try_from(transactions).map_err(too_large)?,
+        seed: settings.seed,
+        subdirectories: u32::try_from(settings.subdirectories).map_err(too_large)?,
+        bias_read: bias(settings.bias_read),
+        bias_create: bias(settings.bias_create),
+        ..Postmark::default()
+    };
+    if !run.is_sound() {
+        return Err(NotReplayable::TooLarge);
     }
-    run.totals.set_bytes_start = run.set_bytes;
-    for _ in 0..transactions {
-        if run.in_use == 0 {
-            return Err(NotReplayable::OutOfFiles);
-        }
-        if settings.bias_read != -1 {
-            if (run.random.below(10) as i64) < settings.bias_read { run.read() } else { run.append() }
-        }
-        if settings.bias_create != -1 {
-            if (run.random.below(10) as i64) < settings.bias_create { run.create() } else { run.delete() }
-        }
-    }
-    run.totals.left = run.in_use;
-    Ok(run.totals)
-}
-
-struct Run<'a> {
-    settings: &'a Settings,
-    random: Twister,
-    /// Sizes by slot; 0 is free.
-    sizes: Vec<u64>,
-    free: BTreeSet<usize>,
-    next: usize,
-    in_use: u64,
-    set_bytes: u64,
-    set_blocks: u64,
-    totals: Totals,
-}
-
-impl<'a> Run<'a> {
-    fn new(settings: &'a Settings) -> Run<'a> {
-        let mut random = Twister::new(settings.seed);
-        random.skip(settings.high * 2);
-        let slots = settings.number as usize * 2;
-        Run {
-            settings,
-            random,
-            sizes: vec![0; slots],
-            free: (0..slots).collect(),
-            next: 0,
-            in_use: 0,
-            set_bytes: 0,
-            set_blocks: 0,
-            totals: Totals {
-                created: 0,
-                read: 0,
-                appended: 0,
-                left: 0,
-                bytes_read: 0,
-                bytes_written: 0,
-                set_bytes_start: 0,
-                set_bytes_max: 0,
-                set_blocks_bytes_max: 0,
-            },
-        }
-    }
-
-    fn create(&mut self) {
-        let slot = match self.sizes.get(self.next) {
-            Some(0) => self.next,
-            _ => match self.free.first() {
-                Some(first) => *first,
-                None => return,
-            },
-        };
-        self.next = slot + 1;
-        self.free.remove(&slot);
-        if self.settings.subdirectories > 1 {
-            self.random.below(self.settings.subdirectories);
-        }
-        let size = self.settings.low + self.random.below(self.settings.high - self.settings.low);
-        self.in_use += 1;
-        self.totals.created += 1;
-        self.totals.bytes_written += size;
-        self.resize(slot, size);
-    }
-
-    fn read(&mut self) {
-        let slot = self.victim();
-        self.totals.read += 1;
-        self.totals.bytes_read += self.sizes[slot];
-    }
-
-    fn append(&mut self) {
-        let slot = self.victim();
-        let size = self.sizes[slot];
-        if size < self.settings.high {
-            let more = self.random.below(self.settings.high - size) + 1;
-            self.totals.appended += 1;
-            self.totals.bytes_written += more;
-            self.resize(slot, size + more);
-        }
-    }
-
-    fn delete(&mut self) {
-        let slot = self.victim();
-        self.resize(slot, 0);
-        self.free.insert(slot);
-        self.in_use -= 1;
-    }
-
-    fn victim(&mut self) -> usize {
-        loop {
-            let slot = self.random.below(self.sizes.len() as u64) as usize;
-            if self.sizes[slot] > 0 {
-                return slot;
-            }
-        }
-    }
-
-    fn resize(&mut self, slot: usize, size: u64) {
-        let before = self.sizes[slot];
-        self.sizes[slot] = size;
-        self.set_bytes = self.set_bytes - before + size;
-        self.set_blocks = self.set_blocks - before.div_ceil(BLOCK) + size.div_ceil(BLOCK);
-        self.totals.set_bytes_max = self.totals.set_bytes_max.max(self.set_bytes);
-        self.totals.set_blocks_bytes_max = self.totals.set_blocks_bytes_max.max(self.set_blocks * BLOCK);
-    }
-}
-
-const STATE: usize = 624;
-const MIDDLE: usize = 397;
-
-/// MT19937, seeded as its authors did in 1999.
-struct Twister {
-    state: [u32; STATE],
-    next: usize,
-}
-
-impl Twister {
-    fn new(seed: u32) -> Twister {
-        let mut seed = seed;
-        let mut step = || {
-            let high = seed & 0xffff_0000;
-            seed = seed.wrapping_mul(69069).wrapping_add(1);
-            high
-        };
-        let state = std::array::from_fn(|_| step() | step() >> 16);
-        Twister { state, next: STATE }
-    }
-
-    fn refill(&mut self) {
-        for k in 0..STATE {
-            let y = (self.state[k] & 0x8000_0000) | (self.state[(k + 1) % STATE] & 0x7fff_ffff);
-            let twist = if y & 1 == 1 { 0x9908_b0df } else { 0 };
-            self.state[k] = self.state[(k + MIDDLE) % STATE] ^ (y >> 1) ^ twist;
-        }
-        self.next = 0;
-    }
-
-    /// Draws so many numbers and forgets them.
-    fn skip(&mut self, mut count: u64) {
-        while count > 0 {
-            if self.next == STATE {
-                self.refill();
-            }
-            let now = count.min((STATE - self.next) as u64);
-            self.next += now as usize;
-            count -= now;
-        }
-    }
-
-    /// A number below `bound`, by remainder; nothing is drawn for 0.
-    fn below(&mut self, bound: u64) -> u64 {
-        if bound == 0 {
-            return 0;
-        }
-        if self.next == STATE {
-            self.refill();
-        }
-        let mut y = self.state[self.next];
-        self.next += 1;
-        y ^= y >> 11;
-        y ^= (y << 7) & 0x9d2c_5680;
-        y ^= (y << 15) & 0xefc6_0000;
-        y ^= y >> 18;
-        u64::from(y) % bound
-    }
+    let totals = Course::new(&run, 0).to_end();
+    if totals.transactions < transactions { Err(NotReplayable::OutOfFiles) } else { Ok(totals) }
 }
 
 #[cfg(test)]

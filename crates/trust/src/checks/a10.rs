@@ -4,7 +4,7 @@ use crate::passes;
 use crate::plan;
 use crate::text::short;
 use plumb_result::observe::{BlockLayer, LayerKind};
-use plumb_workload::{CachePolicy, ClockScope, Flush, OpKind, Phase, Prepare, Size, Target};
+use plumb_workload::{CachePolicy, ClockScope, Flush, OpKind, Phase, Prepare, Size, Target, Work, Workload};
 
 /// A second pass so many times as fast as the first did not have to allocate what the first did.
 const FASTER: f64 = 1.2;
@@ -127,8 +127,19 @@ fn size(view: &PhaseView<'_>, name: &str) -> Option<u64> {
         Target::JobFiles(files) => {
             Some((0..files.names.count()).filter_map(|file| files.length(file)).map(|length| length.0).sum())
         }
+        Target::Scratch(_) => scratch_bytes(view.workload, name),
         Target::Tree(_) | Target::Null(_) => None,
     }
+}
+
+/// As far as scripts reach in the files of a scratch directory.
+fn scratch_bytes(workload: &Workload, name: &str) -> Option<u64> {
+    let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
+    let reach = groups.filter_map(|group| match &group.work {
+        Work::Script(script) => Some(script.reach_bytes().saturating_mul(group.count.into())),
+        _ => None,
+    });
+    reach.max()
 }
 
 fn in_bytes(size: Size) -> Option<u64> {

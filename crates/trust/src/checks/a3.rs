@@ -100,7 +100,12 @@ fn unflushed(view: &PhaseView<'_>, observed: String, message: String) -> Outcome
         return Outcome::note(observed, format!("This measures writing into the cache, as asked: {message}."));
     }
     let outcome = Outcome::fail(observed, format!("The write rate is not the device's: {message}."));
-    if plan::has_jobs(view.plan) {
+    if plan::sweeps(view.plan) {
+        outcome.remedy(
+            "Go around the cache with `--direct`, or write much more than memory holds; elbencho's `--sync` comes after \
+             the clock. A job of a native workload can wait for the flush: `syncs = { at-end = true }`.",
+        )
+    } else if plan::has_jobs(view.plan) {
         outcome.remedy(
             "Let the clock wait for the flush: `end_fsync=1` in fio's language, `syncs = { at-end = true }` of the job; \
              or go around the cache with `direct=1`.",
@@ -195,6 +200,16 @@ mod tests {
         assert!(finding.remedy.contains("end_fsync=1"), "{}", finding.remedy);
         let flushed = Scene::writing(1000 * MIB).job(|job| job.syncs.at_end = true);
         assert_eq!(flushed.level("A3"), Some(Level::Pass));
+    }
+
+    /// elbencho has no option for a flush inside the clock: fio's would be of no use to its users.
+    #[test]
+    fn a_sweep_that_flushes_nothing_is_told_how_in_elbencho_s_words() {
+        let scene = Scene::writing(1000 * MIB).job(|_| {}).sweep();
+        let finding = scene.dirty(1000 * MIB).device_write(0).finding("A3").unwrap();
+        assert_eq!(finding.level, Level::Fail);
+        assert!(finding.remedy.contains("`--direct`"), "{}", finding.remedy);
+        assert!(!finding.remedy.contains("end_fsync"), "{}", finding.remedy);
     }
 
     #[test]

@@ -65,7 +65,12 @@ fn by_declaration(view: &PhaseView<'_>, reason: String) -> Outcome {
         let prepare = match view.workload.target.get(name)? {
             Target::File(target) => target.prepare,
             Target::Files(target) => target.prepare,
-            Target::Tree(_) | Target::Device(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_) => {
+            Target::Tree(_)
+            | Target::Device(_)
+            | Target::JobFiles(_)
+            | Target::Scratch(_)
+            | Target::Null(_)
+            | Target::Sim(_) => {
                 return None;
             }
         };

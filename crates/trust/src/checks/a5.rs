@@ -31,7 +31,7 @@ pub(crate) static CHECK: Check = Check {
 };
 
 fn look(view: &PhaseView<'_>) -> Outcome {
-    let asked = view.ops(OpKind::Fsync) + view.ops(OpKind::Fdatasync);
+    let asked = view.ops(OpKind::Fsync) + view.ops(OpKind::Fdatasync) + view.ops(OpKind::EndFsync);
     let at_end = view.measured.end.flush_ns.is_some()
         && view.measured.end.inside_clock
         && matches!(view.plan.end.flush, Flush::Fsync | Flush::Fdatasync);

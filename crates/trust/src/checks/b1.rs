@@ -10,7 +10,8 @@ pub(crate) static CHECK: Check = Check {
     code: "B1",
     title: "Queue depth",
     what: "Whether as many ops were in flight as were asked for. Loads with a rate or with think time choose their \
-           own depth and are not held to it; nor is one op at a time, which the ops' own latency fills.",
+           own depth and are not held to it; nor is one op at a time of each worker, which the ops' own latency fills. A job \
+           with a goal of latency is held to the depth that it found, and workers that make no I/O to none.",
     why: "An engine that cannot hold 32 ops in flight measures depth 1 under the name of depth 32: buffered \
           asynchronous I/O completes while it is submitted, and a missing io_uring falls back to one call at a time.",
     how: "Mean ops in flight of every worker, by Little's law from the service times.",
@@ -25,7 +26,11 @@ pub(crate) static CHECK: Check = Check {
 
 fn look(view: &PhaseView<'_>) -> Outcome {
     let workers = &view.measured.workers;
-    let asked: u64 = workers.iter().map(|worker| u64::from(worker.depth_asked)).sum();
+    let Some(asked) = view.depth_asked() else { return Outcome::NotApplicable };
+    // What lies between the ops of a worker that does one at a time is its own time, and B2 looks at that.
+    if view.plan.workers.iter().all(|group| group.depth <= 1) {
+        return Outcome::NotApplicable;
+    }
     // Null ops complete as they are submitted: there is nothing to be in flight.
     if asked <= 1 || !plan::is_closed(view.plan) || view.ground == Ground::Nothing || view.measured.count() == 0 {
         return Outcome::NotApplicable;
@@ -37,7 +42,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::pass(observed);
     }
     let message = format!("Asked for {asked} ops in flight, got {}.", short(reached));
-    match view.measured.fallbacks.first() {
+    match view.measured.fallbacks.iter().find(|fallback| !fallback.starts_with("evidence: ")) {
         Some(fallback) => Outcome::warn(observed, message).remedy(format!("The reason is known: {fallback}.")),
         None => Outcome::warn(observed, message),
     }
@@ -47,6 +52,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
 mod tests {
     use crate::fixture::{MIB, Scene};
     use plumb_result::Level;
+    use plumb_result::measurement::DepthSearched;
+    use plumb_workload::job::LatencyGoal;
     use plumb_workload::{Nanos, Pace};
 
     #[test]
@@ -61,6 +68,41 @@ mod tests {
     fn a_load_that_chooses_its_own_depth_is_not_held_to_one() {
         let think = Pace::Think { time: Nanos(1000), every: 1 };
         assert_eq!(Scene::reading(MIB).depth(32, 1.0).pace(think).level("B1"), None);
-        assert_eq!(Scene::reading(MIB).depth(1, 0.4).level("B1"), None);
+        let mut alone = Scene::reading(MIB).depth(1, 0.4);
+        assert_eq!(alone.level("B1"), None);
+        let another = alone.measured().workers[0].clone();
+        alone.measured().workers.push(another);
+        assert_eq!(alone.level("B1"), None, "one op at a time each");
+    }
+
+    /// A search asks for less than its largest depth, and before its end for no depth in particular.
+    #[test]
+    fn a_search_is_held_to_the_depth_that_it_found() {
+        let searched = |depth, found, reached| {
+            let mut scene = Scene::writing(MIB).job(goal).depth(32, reached);
+            scene.measured().workers[0].depth_search = Some(DepthSearched { depth, found });
+            scene
+        };
+        assert_eq!(searched(4, true, 3.9).level("B1"), Some(Level::Pass));
+        assert_eq!(searched(16, true, 3.9).level("B1"), Some(Level::Warn));
+        assert_eq!(searched(16, false, 3.9).level("B1"), None);
+        assert_eq!(Scene::writing(MIB).job(goal).depth(32, 3.9).level("B1"), None, "while it runs");
+    }
+
+    fn goal(job: &mut plumb_workload::Job) {
+        job.pace.latency_goal =
+            Some(LatencyGoal { latency: Nanos(1_000_000), window: Nanos(1_000_000), percent: 100.0, keep_on: false });
+    }
+
+    /// What evidence was reckoned from is no reason for a depth.
+    #[test]
+    fn only_a_feature_that_is_missing_explains_a_depth() {
+        let scene = |fallback: &str| {
+            let mut scene = Scene::reading(MIB).depth(32, 1.0);
+            scene.measured().fallbacks = vec![fallback.to_owned()];
+            scene.finding("B1").unwrap()
+        };
+        assert!(scene("io_uring: ENOSYS, psync used").remedy.contains("ENOSYS"));
+        assert!(!scene("evidence: 2 of 3 files were looked at").remedy.contains("looked at"));
     }
 }

@@ -57,7 +57,8 @@ fn written_here(view: &PhaseView<'_>, name: &str) -> bool {
         Some(Target::File(target)) => target.prepare == Prepare::Write,
         Some(Target::Files(target)) => target.prepare == Prepare::Write,
         Some(Target::Tree(target)) => target.preallocated_percent > 0,
-        Some(Target::Device(_) | Target::JobFiles(_) | Target::Null(_) | Target::Sim(_)) | None => false,
+        Some(Target::Device(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) | Target::Sim(_))
+        | None => false,
     };
     let wrote = |measured: &plumb_result::PhaseMeasurement| {
         let plan = view.workload.phase.iter().find(|plan| plan.name == measured.name);

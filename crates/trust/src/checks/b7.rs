@@ -178,7 +178,9 @@ fn lengths(workload: &Workload, target: &str) -> Result<Lengths, String> {
         Some(Target::Device(device)) => Ok(Lengths { files: 1, each: of(device.size) }),
         Some(Target::Sim(sim)) => Ok(Lengths { files: 1, each: sim.size.0 }),
         Some(Target::Null(null)) => Ok(Lengths { files: 1, each: null.size.0 }),
-        Some(Target::Tree(_) | Target::JobFiles(_)) | None => Err(format!("the range of `{target}` is not known")),
+        Some(Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_)) | None => {
+            Err(format!("the range of `{target}` is not known"))
+        }
     }
 }
 

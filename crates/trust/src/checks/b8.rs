@@ -132,7 +132,14 @@ fn written_at(work: &Work) -> Vec<u64> {
             JobOps::Sweep(sweep) if job.moves().write => vec![sweep.block.0],
             JobOps::Stream(_) | JobOps::Recording(_) | JobOps::Sweep(_) => Vec::new(),
         },
-        Work::Blocks(_) | Work::Flow(_) | Work::Busy(_) | Work::Exec(_) => Vec::new(),
+        Work::Copy(copy) if copy.to.is_some() => {
+            vec![copy.write_block.0, copy.seek.length_bytes(copy.write_block).unwrap_or(0)]
+        }
+        Work::Script(script) => {
+            let writes = script.transfers().filter(|transfer| transfer.does.writes());
+            writes.map(|transfer| transfer.record.0).collect()
+        }
+        Work::Blocks(_) | Work::Flow(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => Vec::new(),
     }
 }
 

@@ -157,7 +157,10 @@ fn others_requests(view: &PhaseView<'_>, direction: Direction) -> f64 {
     let by_bytes = requests as f64 * foreign_bytes / bytes as f64;
     let estimate = match kind {
         _ if ops_are_requests(view) => beside(view.ops(kind)),
-        OpKind::Write => by_bytes.min(beside(view.ops(OpKind::Fsync) + view.ops(OpKind::Fdatasync))),
+        OpKind::Write => {
+            let flushes = [OpKind::Fsync, OpKind::Fdatasync, OpKind::EndFsync].map(|kind| view.ops(kind));
+            by_bytes.min(beside(flushes.iter().sum()))
+        }
         _ => by_bytes,
     };
     estimate.clamp(foreign_bytes / LARGEST_REQUEST_BYTES, (foreign_bytes / SMALLEST_REQUEST_BYTES).max(1.0))
@@ -175,6 +178,8 @@ fn ops_are_requests(view: &PhaseView<'_>) -> bool {
                 JobOps::Sweep(sweep) => sweep.block.0 <= UNSPLIT_BYTES,
                 JobOps::Recording(_) => false,
             },
+            Work::Copy(copy) => copy.read_block.0.max(copy.write_block.0) <= UNSPLIT_BYTES,
+            Work::Script(script) => script.transfers().all(|transfer| transfer.largest_bytes() <= UNSPLIT_BYTES),
             Work::Busy(_) | Work::Exec(_) => true,
             Work::Flow(_) => false,
         })

@@ -21,6 +21,13 @@ fn look(view: &RunView<'_>) -> Outcome {
     match view.observations.environment.virtualisation.as_result() {
         Err(reason) => Outcome::skipped(reason),
         Ok(name) if name == "none" => Outcome::pass("no hypervisor"),
+        // The only name that tells of emulation: under KVM the processor says `kvm`.
+        Ok(name) if name == "qemu" => Outcome::note(
+            name.clone(),
+            "This is a virtual machine whose processor is software (QEMU's emulation): absolute speeds mean nothing here; \
+             counts of what devices did are exact."
+                .to_owned(),
+        ),
         Ok(name) => Outcome::note(
             name.clone(),
             format!(
@@ -39,6 +46,7 @@ mod tests {
     fn a_hypervisor_is_noted() {
         assert_eq!(Scene::reading(MIB).virtualisation("none").level("C14"), Some(Level::Pass));
         assert_eq!(Scene::reading(MIB).virtualisation("kvm").level("C14"), Some(Level::Note));
+        assert_eq!(Scene::reading(MIB).virtualisation("qemu").level("C14"), Some(Level::Note));
         assert_eq!(Scene::reading(MIB).unseen_virtualisation("no CPUID").level("C14"), Some(Level::Skipped));
     }
 }

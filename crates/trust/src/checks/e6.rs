@@ -23,7 +23,9 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let mut headline = Vec::new();
     let mut far = Vec::new();
     let mut shown = false;
-    let kinds = view.measured.ops.iter().filter(|(kind, op)| op.count > 0 && **kind != OpKind::Delay);
+    // Nobody asks how times of pauses, or of dropping what is cached, are spread.
+    let asked = |kind: OpKind| !matches!(kind, OpKind::Delay | OpKind::Evict);
+    let kinds = view.measured.ops.iter().filter(|(kind, op)| op.count > 0 && asked(**kind));
     for (kind, op) in kinds {
         let quantiles = Stat::ALL.into_iter().filter_map(|stat| Some((stat, stat.quantile()?)));
         let (kept, blank): (Vec<_>, Vec<_>) =

@@ -304,7 +304,7 @@ fn depth(view: &PhaseView<'_>, device: Option<&DeviceUse>) -> Option<Limiter> {
     if !matches!(view.ground, Ground::Device | Ground::Remote | Ground::Memory) {
         return None;
     }
-    let asked: u64 = view.measured.workers.iter().map(|worker| u64::from(worker.depth_asked)).sum();
+    let asked = view.depth_asked()?;
     let reached: f64 = view.measured.workers.iter().map(|worker| worker.in_flight_mean).sum();
     let used = reached / asked.max(1) as f64;
     if asked == 0 || used < DEPTH_USED || hardly_sleeps(view) {

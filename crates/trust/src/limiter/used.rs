@@ -53,7 +53,8 @@ pub(super) fn waiting_workers(view: &PhaseView<'_>) -> Option<f64> {
 
 /// Workers that were in a flush, on average. A flush is not among the requests that a device's busy time counts.
 pub(super) fn flushing_workers(view: &PhaseView<'_>) -> f64 {
-    let flushes = view.measured.ops.iter().filter(|(kind, _)| matches!(kind, OpKind::Fsync | OpKind::Fdatasync));
+    let is_flush = |kind: &OpKind| matches!(kind, OpKind::Fsync | OpKind::Fdatasync | OpKind::EndFsync);
+    let flushes = view.measured.ops.iter().filter(|(kind, _)| is_flush(kind));
     let spent: u128 = flushes.map(|(_, op)| op.service.sum()).sum();
     spent as f64 / view.measured.wall_ns.max(1) as f64
 }

@@ -16,7 +16,7 @@ const LOOKUP_BYTES: u64 = 4096;
 
 pub(super) fn metadata_tier(view: &PhaseView<'_>, kind: OpKind) -> RateTier {
     match kind {
-        OpKind::Fsync | OpKind::Fdatasync => flush_tier(view),
+        OpKind::Fsync | OpKind::Fdatasync | OpKind::EndFsync => flush_tier(view),
         OpKind::Open | OpKind::Close | OpKind::Stat | OpKind::Readlink | OpKind::Readdir => lookup_tier(view, kind),
         _ => change_tier(view),
     }

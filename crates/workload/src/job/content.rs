@@ -13,6 +13,10 @@ pub struct JobContent {
     pub zero: bool,
     /// New random bytes for every write; otherwise a buffer is filled once and written again and again.
     pub refill: bool,
+    /// Per cent of each write, from its beginning, that are new random bytes where it is refilled; the rest is one new
+    /// random word of 8 bytes, repeated.
+    #[serde(skip_serializing_if = "is_all")]
+    pub refill_percent: u8,
     /// A little change in each buffer before each write, so that no two blocks are alike.
     pub scramble: bool,
     /// This pattern, repeated; none where empty.
@@ -37,6 +41,7 @@ impl Default for JobContent {
         JobContent {
             zero: false,
             refill: false,
+            refill_percent: 100,
             scramble: true,
             pattern: Vec::new(),
             compress_percent: 0,
@@ -47,6 +52,10 @@ impl Default for JobContent {
             dedupe_globally: false,
         }
     }
+}
+
+fn is_all(percent: &u8) -> bool {
+    *percent == 100
 }
 
 /// Which buffers repeat.

@@ -44,6 +44,8 @@ pub enum Names {
     },
     /// Made up by another tool's rules, one by one. Files of such names are test data.
     Made(Vec<PathBuf>),
+    /// Those of a run of PostMark: its subdirectories, then its files. What is there already is the user's.
+    Postmark(Box<crate::script::Postmark>),
 }
 
 impl Names {
@@ -52,6 +54,7 @@ impl Names {
         match self {
             Names::Said(paths) | Names::Made(paths) => paths.len(),
             Names::Numbered { count, .. } => *count as usize,
+            Names::Postmark(run) => run.paths().len(),
         }
     }
 
@@ -70,6 +73,7 @@ impl Names {
                 }))
             }
             Names::Numbered { .. } => None,
+            Names::Postmark(run) => run.paths().into_iter().nth(number),
         }
     }
 }
@@ -84,17 +88,23 @@ pub struct FileRules {
     pub direct: bool,
     /// With which promise each write returns.
     pub open_mode: OpenMode,
-    /// Drop their pages from the page cache first.
+    /// Drop their pages from the page cache first, before each further loop, and before what was written is read back.
     pub drop_cached: bool,
     /// Read all of them into the page cache first.
     pub read_first: bool,
     /// What the kernel is told about the pattern.
     pub hint: AccessHint,
+    /// What the kernel is told about each file beside that, where being refused is an error.
+    #[serde(skip_serializing_if = "Advices::is_nothing")]
+    pub advice: Advices,
     /// How long written data is expected to live.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_life: Option<WriteLife>,
     /// How they are locked.
     pub lock: FileLock,
+    /// Which record locks its reads and writes hold.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_lock: Option<RecordLock>,
     /// A file is made and opened when its first op comes, not before the start.
     pub create_on_open: bool,
     /// Only lay them out, and do nothing else.
@@ -105,7 +115,7 @@ pub struct FileRules {
     pub allow_mounted: bool,
     /// Remove them at the end.
     pub unlink: bool,
-    /// Remove them after every loop.
+    /// Remove them between loops; those of the last one stay.
     pub unlink_each_loop: bool,
     /// Writes that no crash tears (`RWF_ATOMIC`).
     pub atomic_writes: bool,
@@ -144,8 +154,10 @@ impl Default for FileRules {
             drop_cached: true,
             read_first: false,
             hint: AccessHint::default(),
+            advice: Advices::default(),
             write_life: None,
             lock: FileLock::default(),
+            record_lock: None,
             create_on_open: false,
             create_only: false,
             append: false,
@@ -155,6 +167,19 @@ impl Default for FileRules {
             atomic_writes: false,
             at_open: AtOpen::default(),
         }
+    }
+}
+
+impl FileRules {
+    /// What the kernel is told about a mapping of a file, in this order.
+    pub fn mapping_advice(&self) -> Vec<MappingAdvice> {
+        let hint = match self.hint {
+            AccessHint::Sequential => Some(MappingAdvice::Sequential),
+            AccessHint::Random => Some(MappingAdvice::Random),
+            // There is no such word for mappings.
+            AccessHint::None | AccessHint::NoReuse => None,
+        };
+        hint.into_iter().chain(self.advice.mapping.iter().copied()).collect()
     }
 }
 
@@ -220,6 +245,59 @@ pub enum OpenMode {
     Dsync,
 }
 
+/// What the kernel is told about a file as soon as it is open, in this order.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct Advices {
+    /// About the file.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub file: Vec<FileAdvice>,
+    /// About its mapping, where the backend maps it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mapping: Vec<MappingAdvice>,
+}
+
+impl Advices {
+    /// Whether nothing is told.
+    pub fn is_nothing(&self) -> bool {
+        self.file.is_empty() && self.mapping.is_empty()
+    }
+}
+
+/// Advice about a file, all of it. Source: posix_fadvise(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FileAdvice {
+    /// `POSIX_FADV_DONTNEED`.
+    DontNeed,
+    /// `POSIX_FADV_NOREUSE`.
+    NoReuse,
+    /// `POSIX_FADV_SEQUENTIAL`.
+    Sequential,
+    /// `POSIX_FADV_RANDOM`.
+    Random,
+    /// `POSIX_FADV_WILLNEED`.
+    WillNeed,
+}
+
+/// Advice about a mapping, all of it. Source: posix_madvise(3), madvise(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MappingAdvice {
+    /// `POSIX_MADV_DONTNEED`, which C libraries on Linux take and do nothing for.
+    DontNeed,
+    /// `POSIX_MADV_SEQUENTIAL`.
+    Sequential,
+    /// `POSIX_MADV_RANDOM`.
+    Random,
+    /// `POSIX_MADV_WILLNEED`.
+    WillNeed,
+    /// `MADV_HUGEPAGE`.
+    HugePage,
+    /// `MADV_NOHUGEPAGE`.
+    NoHugePage,
+}
+
 /// What the kernel is told about the pattern. Source: posix_fadvise(2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -262,4 +340,15 @@ pub enum FileLock {
     Exclusive,
     /// Many readers or one writer.
     ReadWrite,
+}
+
+/// A record lock, shared by reads and held by one write alone. It keeps out other processes, and not other workers that are
+/// threads of the same one. Source: fcntl(2), "Advisory record locking".
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RecordLock {
+    /// On the bytes of the op.
+    OpRange,
+    /// On all of the file.
+    WholeFile,
 }

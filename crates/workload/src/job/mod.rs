@@ -14,15 +14,16 @@ mod verify;
 
 pub use content::{DedupeMode, JobContent, PatternPiece};
 pub use files::{
-    AccessHint, Allocation, AtOpen, FileLock, FileRules, JobFiles, Names, OpenMode, PrepareFiles, WriteLife,
+    AccessHint, Advices, Allocation, AtOpen, FileAdvice, FileLock, FileRules, JobFiles, MappingAdvice, Names, OpenMode,
+    PrepareFiles, RecordLock, WriteLife,
 };
 pub use pace::{
     JobPace, LatencyGoal, MinimumRate, RateProcess, SteadyFigure, SteadyJudged, SteadyRule, ThinkBasis, ThinkTime,
     WeightedFlow,
 };
 pub use rules::{
-    BufferMemory, BufferRules, CommandPriority, ErrorOrigin, ErrorRules, IgnoredError, IoPriority, JobQueue,
-    NodeMemory, OpPriority, ProcessRules,
+    BufferMemory, BufferRules, CommandPriority, ControlGroup, ErrorOrigin, ErrorRules, IgnoredError, IoPriority,
+    JobQueue, NodeMemory, OpPriority, ProcessRules,
 };
 pub use stream::{
     ByKind, Coverage, Curve, FileChoice, FileRange, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Seeding,
@@ -91,6 +92,14 @@ impl Job {
             errors: ErrorRules::default(),
             log_ops: false,
             time_submission: false,
+        }
+    }
+
+    /// Whether its files are removed between its loops: it has several, or may come to have.
+    pub fn removes_files_between_loops(&self) -> bool {
+        match &self.ops {
+            JobOps::Stream(stream) => self.files.unlink_each_loop && (stream.loops > 1 || stream.repeat_until_time),
+            JobOps::Recording(_) | JobOps::Sweep(_) => false,
         }
     }
 

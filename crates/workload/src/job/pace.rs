@@ -15,6 +15,9 @@ pub struct JobPace {
     /// At most so many ops per second.
     #[serde(skip_serializing_if = "is_unset")]
     pub ops_per_second: ByKind<Option<PerSecond>>,
+    /// The rates of writes hold for reads and writes together; those of reads are then left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub reads_count_as_writes: bool,
     /// How the ops of a limited rate are spread.
     pub process: RateProcess,
     /// Fail below these rates.

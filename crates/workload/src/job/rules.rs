@@ -82,15 +82,29 @@ pub struct ProcessRules {
     /// From which node of memory buffers come.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory_nodes: Option<NodeMemory>,
-    /// A control group to join, relative to its hierarchy's root, made if it is missing.
+    /// The control group that it works in.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cgroup: Option<String>,
+    pub cgroup: Option<ControlGroup>,
     /// A command line of the shell to run before the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_before: Option<String>,
     /// A command line of the shell to run after the job.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub run_after: Option<String>,
+}
+
+/// A control group. Source: cgroups(7).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ControlGroup {
+    /// Its name below the root of the hierarchy that controls I/O; it is made where it is missing.
+    pub name: String,
+    /// Its share of I/O in proportion to others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u32>,
+    /// It stays behind the job; otherwise the last one to leave removes it.
+    #[serde(default)]
+    pub stays: bool,
 }
 
 /// Priority of I/O. Source: ioprio_set(2).

@@ -123,6 +123,43 @@ pub struct Stream {
     pub no_overlap_in_flight: bool,
 }
 
+impl Stream {
+    /// Reads in blocks of one size, from the beginning of each file over so many bytes of it; all else as where nothing is
+    /// said of it.
+    pub fn sequential(block: Bytes, length: Bytes) -> Stream {
+        Stream {
+            read_percent: Some(100),
+            trims: false,
+            order: Order::Sequential { skip_bytes: 0 },
+            sequencer: Sequencer::default(),
+            sizes: ByKind::all(JobSize::Fixed(block)),
+            unaligned_sizes: false,
+            sizes_by_order: false,
+            align: ByKind::all(block),
+            random_percent: all_random(),
+            law: Law::default(),
+            coverage: Coverage::default(),
+            generator: RandomGenerator::default(),
+            seed: 0x89,
+            seeding: Seeding::default(),
+            reseed_each_loop: yes(),
+            worker_number: 1,
+            ranges: vec![FileRange { start: Bytes(0), length }],
+            file_choice: FileChoice::default(),
+            open_files: None,
+            io_bytes: None,
+            max_ops: None,
+            loops: one(),
+            repeat_until_time: false,
+            fill_device: false,
+            ranges_per_trim: one_range(),
+            trim_amid: None,
+            zones: None,
+            no_overlap_in_flight: false,
+        }
+    }
+}
+
 /// Seeds have 64 bits, and TOML's integers 63: a seed that is larger is written as text.
 mod wide {
     use serde::de::{Deserializer, Error, Visitor};

@@ -18,8 +18,7 @@ pub struct Sweep {
     pub order: SweepOrder,
     /// Bytes of an op; the last one of a part may be shorter.
     pub block: Bytes,
-    /// Bytes to move where the order is random: in each file where the parts are whole files, else of all parts together.
-    /// Once over what the parts hold where absent.
+    /// Bytes to move where the order is random: in each part, or of all parts together. As many as there are where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub random_bytes: Option<Bytes>,
     /// Begins again at its end, until the group's time is over.
@@ -58,6 +57,9 @@ pub enum SweepOps {
         /// This error number, of errno(3), is no error.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         passes_over_errno: Option<i32>,
+        /// A directory whose parent is missing is made with it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        makes_parents: bool,
     },
 }
 
@@ -113,7 +115,8 @@ pub enum SweepOrder {
         /// The distance.
         step: u64,
     },
-    /// At random.
+    /// At random: within each part where it is a whole file, or where files are opened as their turn comes
+    /// (`create-on-open`); else over all parts together.
     Random(SweepDraw),
 }
 
@@ -145,12 +148,29 @@ impl Sweep {
     pub fn end_in(&self, file: usize) -> u64 {
         match &self.parts {
             SweepParts::Files { .. } => self.part(file).map_or(0, |part| part.length.0),
-            SweepParts::Said(parts) => parts
-                .iter()
-                .filter(|part| part.file as usize == file)
-                .map(|part| part.start.0.saturating_add(part.length.0))
-                .max()
-                .unwrap_or(0),
+            SweepParts::Said(parts) => {
+                parts.iter().filter(|part| part.file as usize == file).map(end_of).max().unwrap_or(0)
+            }
         }
     }
+
+    /// The same of the first so many files: one look at each part, however many files there are.
+    pub fn ends(&self, files: usize) -> Vec<u64> {
+        match &self.parts {
+            SweepParts::Files { .. } => (0..files).map(|file| self.end_in(file)).collect(),
+            SweepParts::Said(parts) => {
+                let mut ends = vec![0; files];
+                for part in parts {
+                    if let Some(end) = ends.get_mut(part.file as usize) {
+                        *end = end_of(part).max(*end);
+                    }
+                }
+                ends
+            }
+        }
+    }
+}
+
+fn end_of(part: &FilePart) -> u64 {
+    part.start.0.saturating_add(part.length.0)
 }

@@ -69,6 +69,33 @@ pub struct VerifyRules {
     pub state: VerifyState,
 }
 
+impl VerifyRules {
+    /// Stamps of a method, read back after each loop; all else as where nothing is said of it.
+    pub fn new(method: VerifyMethod) -> VerifyRules {
+        VerifyRules {
+            method,
+            layout: StampLayout::default(),
+            read_back: yes(),
+            only: false,
+            flushed_only: false,
+            interval: None,
+            stamp_at: Bytes(0),
+            pattern: Vec::new(),
+            pattern_interval: None,
+            fatal: false,
+            dump: false,
+            threads: 0,
+            thread_cpus: Vec::new(),
+            backlog: None,
+            backlog_batch: None,
+            redraw: false,
+            expects_number: yes(),
+            expects_seed: yes(),
+            state: VerifyState::default(),
+        }
+    }
+}
+
 fn yes() -> bool {
     true
 }

@@ -83,7 +83,9 @@ fn subjects(group: &WorkerGroup) -> Vec<&'static str> {
                 other => panic!("{other:?} is new here"),
             })
             .collect(),
-        Work::Job(_) | Work::Busy(_) | Work::Exec(_) => panic!("no named workload has jobs"),
+        Work::Job(_) | Work::Copy(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => {
+            panic!("no named workload has jobs")
+        }
     };
     let transactions = match &group.work {
         Work::Flow(flow) if flow.count_transactions => Some("txn"),

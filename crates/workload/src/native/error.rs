@@ -40,6 +40,13 @@ pub enum Origin {
     Text,
     /// An override, in full: `depth=32`.
     Override(String),
+    /// Another file, which the text builds on.
+    Base {
+        /// What it is called.
+        name: String,
+        /// Its text.
+        text: String,
+    },
 }
 
 impl Diagnostic {
@@ -98,12 +105,14 @@ impl NativeError {
         let text = match origin {
             Origin::Text => self.text.as_str(),
             Origin::Override(text) => text.as_str(),
+            Origin::Base { text, .. } => text.as_str(),
         };
         let gutter = line.to_string();
         let margin = " ".repeat(gutter.len());
         match origin {
             Origin::Text => writeln!(f, "{margin}--> {}:{line}:{column}", self.source_name)?,
             Origin::Override(_) => writeln!(f, "{margin}--> --set, for {}", self.source_name)?,
+            Origin::Base { name, .. } => writeln!(f, "{margin}--> {name}:{line}:{column}")?,
         }
         let shown = text.lines().nth(line - 1).unwrap_or("");
         let rest = shown.chars().count().saturating_sub(column - 1);

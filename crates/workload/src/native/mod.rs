@@ -7,6 +7,7 @@
 mod error;
 mod form;
 mod locate;
+mod merge;
 mod overrides;
 mod print;
 mod schema;
@@ -16,13 +17,14 @@ mod wording;
 
 pub use error::{Diagnostic, NativeError, Origin};
 pub use form::read_form;
+pub use locate::{Document, Failure, Tree, place_of};
+pub use merge::over;
 pub use overrides::{Override, OverrideError, Reach, SHORTHANDS, Shorthand};
 pub use print::{PrintError, to_toml};
 pub use schema::schema;
 
 use crate::Workload;
 use crate::validate::validate;
-use locate::Document;
 use serde::Deserialize;
 use toml::de::{DeTable, Deserializer};
 

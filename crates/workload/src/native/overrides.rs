@@ -162,7 +162,7 @@ pub(super) fn apply<'d>(document: &'d Document<'_>, tree: &mut Spanned<Table<'d>
 }
 
 /// The value as TOML where it is TOML, else as the string that it is.
-fn value_of<'d>(document: &'d Document<'_>, placed: &Placed<'_>) -> Spanned<DeValue<'d>> {
+pub(super) fn value_of<'d>(document: &'d Document<'_>, placed: &Placed<'_>) -> Spanned<DeValue<'d>> {
     let text = document.value(placed);
     match DeValue::parse(text) {
         Ok(value) => moved(value, placed.value_start),
@@ -261,6 +261,20 @@ fn child<'a, 'i>(table: &'a mut Table<'i>, key: &str, key_span: &Range<usize>) -
     value.and_then(as_table_mut).expect("a table was put there")
 }
 
+/// Puts a value where a full path leads; the error says why it leads nowhere.
+pub(super) fn put<'d>(
+    tree: &mut Table<'d>,
+    path: &str,
+    value: Spanned<DeValue<'d>>,
+    key_span: &Range<usize>,
+) -> Result<(), Refusal> {
+    let path: KeyPath = path.parse().map_err(|error: KeyPathError| Refusal {
+        message: error.to_string(),
+        help: "write keys with dots between, such as `design.plots`".to_owned(),
+    })?;
+    set_at(tree, &path.0, value, key_span)
+}
+
 /// Sets what one full path leads to.
 fn set_one<'d>(
     document: &Document<'_>,
@@ -291,9 +305,9 @@ fn set_one<'d>(
 const WORKLOAD_KEYS: &[&str] = &["name", "description", "seed", "target", "phase"];
 
 /// Why a path leads nowhere.
-struct Refusal {
-    message: String,
-    help: String,
+pub(super) struct Refusal {
+    pub(super) message: String,
+    pub(super) help: String,
 }
 
 /// Sets what `path` leads to, making the tables on the way; what is neither table nor list on the way gives way to a

@@ -36,13 +36,16 @@ pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
     if workload.target.is_empty() {
         text.push_str("target = {}\n");
     }
+    let mut before: Option<Shortened> = None;
     for (name, target) in &workload.target {
-        let Value::Table(choice) = shortest(target).map_err(failed)? else { continue };
-        for (kind, keys) in &choice {
+        let target = Shortened::of(target, before.as_ref()).map_err(failed)?;
+        for (kind, keys) in target.short.as_table().into_iter().flatten() {
             let _ = write!(text, "\n[target.{}.{kind}]\n", key(name));
             lines(&mut text, "", keys);
         }
+        before = Some(target);
     }
+    let mut before: Option<Shortened> = None;
     if workload.phase.is_empty() {
         // A list of no tables can only be written before the first section.
         text.insert_str(0, "phase = []\n");
@@ -50,7 +53,7 @@ pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
     for phase in &workload.phase {
         text.push_str("\n[[phase]]\n");
         let alone = Phase { workers: Vec::new(), ..phase.clone() };
-        let mut keys = shortest(&alone).map_err(failed)?;
+        let mut keys = Shortened::of(&alone, None).map_err(failed)?.short;
         if let Some(keys) = keys.as_table_mut()
             && !phase.workers.is_empty()
         {
@@ -59,19 +62,68 @@ pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
         lines(&mut text, "", &keys);
         for workers in &phase.workers {
             text.push_str("\n[[phase.workers]]\n");
-            lines(&mut text, "", &shortest::<WorkerGroup>(workers).map_err(failed)?);
+            let workers = Shortened::of::<WorkerGroup>(workers, before.as_ref()).map_err(failed)?;
+            lines(&mut text, "", &workers.short);
+            before = Some(workers);
         }
     }
     Ok(text)
 }
 
-/// The value's TOML, less everything that reading would put back.
-fn shortest<T: Serialize + DeserializeOwned + PartialEq>(value: &T) -> Result<Value, toml::ser::Error> {
-    let mut whole = Value::try_from(value)?;
-    let same = |candidate: &Value| candidate.clone().try_into::<T>().is_ok_and(|read| read == *value);
-    let mut path = Vec::new();
-    shorten(&mut whole, &mut path, &same);
-    Ok(whole)
+/// A value's TOML, whole and less everything that reading would put back.
+struct Shortened {
+    whole: Value,
+    short: Value,
+}
+
+impl Shortened {
+    /// Of a value that is perhaps much like one `before`: what is the same in both is shortened in the same way, and
+    /// only the rest is tried. A workload can have thousands of workers that differ in a name.
+    fn of<T: Serialize + DeserializeOwned + PartialEq>(
+        value: &T,
+        before: Option<&Shortened>,
+    ) -> Result<Shortened, toml::ser::Error> {
+        let whole = Value::try_from(value)?;
+        let same = |candidate: &Value| candidate.clone().try_into::<T>().is_ok_and(|read| read == *value);
+        if let Some(before) = before {
+            let mut untried = Vec::new();
+            let mut short = as_before(&whole, &before.whole, &before.short, &mut Vec::new(), &mut untried);
+            if same(&short) {
+                untried.into_iter().for_each(|path| shorten_one(&mut short, path, &same));
+                return Ok(Shortened { whole, short });
+            }
+        }
+        let mut short = whole.clone();
+        shorten(&mut short, &mut Vec::new(), &same);
+        Ok(Shortened { whole, short })
+    }
+}
+
+/// The value in the form that the one before it got; puts the paths of what is not as it was there into `untried`.
+fn as_before(value: &Value, whole: &Value, short: &Value, path: &mut Vec<Step>, untried: &mut Vec<Vec<Step>>) -> Value {
+    if value == whole {
+        return short.clone();
+    }
+    let (Value::Table(keys), Value::Table(whole), Value::Table(short)) = (value, whole, short) else {
+        untried.push(path.clone());
+        return value.clone();
+    };
+    let mut table = Table::new();
+    for (key, value) in keys {
+        path.push(Step::Key(key.clone()));
+        match (whole.get(key), short.get(key)) {
+            (Some(whole), Some(short)) => {
+                table.insert(key.clone(), as_before(value, whole, short, path, untried));
+            }
+            (Some(whole), None) if whole == value => {}
+            _ => {
+                untried.push(path.clone());
+                table.insert(key.clone(), value.clone());
+            }
+        }
+        path.pop();
+    }
+    Value::Table(table)
 }
 
 /// A step into a TOML value.
@@ -100,25 +152,46 @@ fn shorten(whole: &mut Value, path: &mut Vec<Step>, same: &dyn Fn(&Value) -> boo
         _ => return,
     };
     for child in children {
-        if let Step::Key(key) = &child
-            && !ALWAYS.contains(&key.as_str())
-        {
-            let Some(Value::Table(table)) = at(whole, path) else { return };
-            // Removed and put back as a whole, so that the order of the keys stays.
-            let before = table.clone();
-            table.remove(key);
-            if same(whole) {
-                continue;
-            }
-            if let Some(place) = at(whole, path) {
-                *place = Value::Table(before);
-            }
-        }
-        path.push(child);
-        shorten(whole, path, same);
-        path.pop();
+        shorten_child(whole, path, child, same);
     }
-    // `{ fsync = {} }` is "fsync", and `{ fixed = "4KiB" }` is "4KiB".
+    fold(whole, path, same);
+}
+
+/// The same for one path, and for what it lies in.
+fn shorten_one(whole: &mut Value, mut path: Vec<Step>, same: &dyn Fn(&Value) -> bool) {
+    let Some(child) = path.pop() else { return shorten(whole, &mut path, same) };
+    shorten_child(whole, &mut path, child, same);
+    loop {
+        fold(whole, &path, same);
+        if path.pop().is_none() {
+            return;
+        }
+    }
+}
+
+/// Leaves a child out, or shortens it.
+fn shorten_child(whole: &mut Value, path: &mut Vec<Step>, child: Step, same: &dyn Fn(&Value) -> bool) {
+    if let Step::Key(key) = &child
+        && !ALWAYS.contains(&key.as_str())
+    {
+        let Some(Value::Table(table)) = at(whole, path) else { return };
+        // Removed and put back as a whole, so that the order of the keys stays.
+        let before = table.clone();
+        table.remove(key);
+        if same(whole) {
+            return;
+        }
+        if let Some(place) = at(whole, path) {
+            *place = Value::Table(before);
+        }
+    }
+    path.push(child);
+    shorten(whole, path, same);
+    path.pop();
+}
+
+/// `{ fsync = {} }` is "fsync", and `{ fixed = "4KiB" }` is "4KiB".
+fn fold(whole: &mut Value, path: &[Step], same: &dyn Fn(&Value) -> bool) {
     let Some(place) = at(whole, path) else { return };
     let Value::Table(table) = &*place else { return };
     let mut entries = table.iter();

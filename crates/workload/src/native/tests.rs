@@ -220,7 +220,7 @@ fn unusual_workloads_print_and_read_back() {
     group.pace = Pace::Open { rate: PerSecond(0.5), arrival: Arrival::Poisson, shared: true };
     workload.phase[1].workers.push(group);
     let mut group = WorkerGroup::new("data", Work::Blocks(Blocks::default()));
-    group.backend = Backend::Preadv2 { flags: vec![phase::RwFlag::Dsync], hipri_percent: 100 };
+    group.backend = Backend::Preadv2 { flags: vec![backend::RwFlag::Dsync], hipri_percent: 100 };
     group.cpus = vec![0, 3];
     group.verify = Some(Verify { checksum: Checksum::Xxh3 });
     workload.phase[0].workers.push(group);
@@ -228,6 +228,33 @@ fn unusual_workloads_print_and_read_back() {
     workload.phase[0].end = End { flush: Flush::None, clock: ClockScope::Outside };
     let text = to_toml(&workload).unwrap();
     assert_eq!(toml::from_str::<Workload>(&text).unwrap_or_else(|error| panic!("{error}\n{text}")), workload, "{text}");
+}
+
+/// What is printed of one is used for the next, which must not show.
+#[test]
+fn a_worker_is_printed_alike_whatever_stands_before_it() {
+    let sample = sample();
+    let [mixed, mail] = [&sample.phase[0].workers[0], &sample.phase[1].workers[0]];
+    let named = |group: &WorkerGroup, name: &str| WorkerGroup { name: Some(name.to_owned()), ..group.clone() };
+    let shallow = WorkerGroup { depth: 1, backend: Backend::default(), ..named(mixed, "c") };
+    let uniform = WorkerGroup { work: Work::Blocks(Blocks::default()), ..named(mixed, "d") };
+    let groups = [
+        named(mixed, "a"),
+        named(mixed, "b"),
+        shallow,
+        mixed.clone(),
+        uniform,
+        mail.clone(),
+        named(mail, "e"),
+        named(mixed, "f"),
+    ];
+    let printed = |workers: &[WorkerGroup]| -> Vec<String> {
+        let phase = Phase { workers: workers.to_vec(), ..sample.phase[0].clone() };
+        let text = to_toml(&Workload { phase: vec![phase], ..sample.clone() }).unwrap();
+        text.split("[[phase.workers]]").skip(1).map(|text| text.trim().to_owned()).collect()
+    };
+    let alone: Vec<String> = groups.iter().flat_map(|group| printed(std::slice::from_ref(group))).collect();
+    assert_eq!(printed(&groups), alone);
 }
 
 #[test]

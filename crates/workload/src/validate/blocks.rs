@@ -2,8 +2,9 @@
 
 use super::targets::{Facts, Shape};
 use super::{Checker, DIRECT_ALIGN_BYTES, MAX_OFFSET_BYTES};
+use crate::backend::Backend;
 use crate::blocks::{BlockSize, Blocks, Pattern, Zone};
-use crate::phase::{Backend, CachePolicy, WorkerGroup};
+use crate::phase::{CachePolicy, WorkerGroup};
 use crate::units::Bytes;
 
 /// Shares of zones may miss 100 % by rounding, such as three times 33.3.

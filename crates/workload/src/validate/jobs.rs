@@ -1,12 +1,18 @@
 //! Rules of jobs, and of what runs beside them.
 
 use super::Checker;
+use crate::backend::Backend;
 use crate::job::{Job, JobFiles, JobOps, Names, Stream};
-use crate::phase::{Backend, Busy, Exec, Phase, WorkerGroup};
+use crate::phase::{Busy, Exec, Phase, WorkerGroup};
 
 /// Names and lengths of a job's files.
 pub(super) fn files(check: &mut Checker, files: &JobFiles) {
-    match &files.names {
+    names(check, &files.names);
+}
+
+/// What files are called.
+pub(super) fn names(check: &mut Checker, names: &Names) {
+    match names {
         Names::Said(paths) | Names::Made(paths) if paths.is_empty() => {
             check.problem(["names", "said"], "there is no file", "name at least one");
         }
@@ -20,6 +26,7 @@ pub(super) fn files(check: &mut Checker, files: &JobFiles) {
                 "put `{}` where the file's number belongs",
             );
         }
+        Names::Postmark(run) => check.within(&["names", "postmark"], |check| super::scripts::postmark(check, run)),
         Names::Said(_) | Names::Made(_) | Names::Numbered { .. } => {}
     }
 }
@@ -42,6 +49,21 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup, job
             );
         }
     }
+    if job.files.record_lock.is_some() && !takes_record_locks(&group.backend) {
+        check.problem(
+            ["files", "record-lock"],
+            format!("the backend `{}` takes no record locks", group.backend.name()),
+            "use psync, libaio or mmap, or leave `record-lock` out",
+        );
+    }
+    let pace = &job.pace;
+    if pace.reads_count_as_writes && (pace.bytes_per_second.read.is_some() || pace.ops_per_second.read.is_some()) {
+        check.problem(
+            ["pace", "reads-count-as-writes"],
+            "reads have a rate of their own as well",
+            "leave out one of the two",
+        );
+    }
     if let JobOps::Stream(drawn) = &job.ops {
         check.within(&["ops", "stream"], |check| {
             stream(check, drawn);
@@ -55,6 +77,20 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup, job
             }
         });
     }
+}
+
+/// Whether ops of a backend go to descriptors in the calling thread or the kernel's queue, where locks can surround them.
+fn takes_record_locks(backend: &Backend) -> bool {
+    matches!(
+        backend,
+        Backend::Psync
+            | Backend::Preadv
+            | Backend::Preadv2 { .. }
+            | Backend::Seek
+            | Backend::Mmap
+            | Backend::Libaio { .. }
+            | Backend::PosixAio
+    )
 }
 
 fn stream(check: &mut Checker, stream: &Stream) {

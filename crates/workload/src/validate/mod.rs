@@ -4,9 +4,11 @@
 //! problems at once, each with its place, what is wrong and the way out. It never panics, whatever the numbers.
 
 mod blocks;
+mod copies;
 mod flows;
 mod jobs;
 mod phases;
+mod scripts;
 mod targets;
 #[cfg(test)]
 mod tests;

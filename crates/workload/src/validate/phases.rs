@@ -2,11 +2,12 @@
 
 use super::flows::OtherFiles;
 use super::targets::{Facts, Kind, Shape, facts};
-use super::{Checker, blocks, flows, help_for_name, jobs};
+use super::{Checker, blocks, copies, flows, help_for_name, jobs, scripts};
 use crate::Workload;
+use crate::backend::{Backend, RwFlag};
 use crate::content::Verify;
 use crate::pace::Pace;
-use crate::phase::{Backend, CachePolicy, Phase, RunAs, RwFlag, Stop, When, Work, WorkerGroup};
+use crate::phase::{CachePolicy, Phase, RunAs, Stop, When, Work, WorkerGroup};
 use crate::units::Size;
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ use std::collections::BTreeSet;
 const WORKERS_MAX: u32 = 65_536;
 
 /// The largest submission queue of io_uring. Source: `IORING_MAX_ENTRIES`.
-const DEPTH_MAX: u32 = 32_768;
+pub(super) const DEPTH_MAX: u32 = 32_768;
 
 /// CPUs of a `cpu_set_t`. Source: sched_setaffinity(2), `CPU_SETSIZE`.
 const CPUS_MAX: u32 = 1024;
@@ -94,6 +95,16 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
                             Work::Job(job) => {
                                 check.within(&["work", "job"], |check| jobs::check(check, phase, group, job))
                             }
+                            Work::Copy(copy) => check
+                                .within(&["work", "copy"], |check| copies::check(check, workload, phase, group, copy)),
+                            Work::Script(script) => check.within(&["work", "script"], |check| match facts.shape {
+                                Shape::Named { files } => scripts::check(check, script, group.count, files),
+                                _ => check.problem(
+                                    [],
+                                    format!("a script needs names for its files, and `{}` has none", group.target),
+                                    "use a `[target.NAME.scratch]` with `names`",
+                                ),
+                            }),
                             Work::Busy(busy) => check.within(&["work", "busy"], |check| jobs::busy(check, busy)),
                             Work::Exec(exec) => check.within(&["work", "exec"], |check| jobs::exec(check, exec)),
                         }
@@ -120,7 +131,7 @@ fn ends(stop: &Stop, group: &WorkerGroup) -> bool {
     match &group.work {
         // Block work without any limit ends after one pass, and every op but a flush moves bytes.
         // So does a job, that knows its own end; what does no I/O ends with the others.
-        Work::Blocks(_) | Work::Job(_) | Work::Busy(_) | Work::Exec(_) => true,
+        Work::Blocks(_) | Work::Job(_) | Work::Copy(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => true,
         Work::Flow(flow) => always || (by_bytes && flows::moves_bytes(&flow.steps)),
     }
 }
@@ -201,11 +212,12 @@ fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
     }
     let synchronous =
         matches!(group.backend, Backend::Psync | Backend::Preadv2 { .. } | Backend::Mmap | Backend::Stdio);
-    if matches!(group.work, Work::Flow(_)) {
+    if matches!(group.work, Work::Flow(_) | Work::Script(_)) {
         if group.depth > 1 {
+            let what = if matches!(group.work, Work::Flow(_)) { "flow" } else { "script" };
             check.problem(
                 ["depth"],
-                format!("a flow does one thing after another and cannot hold {} requests", group.depth),
+                format!("a {what} does one thing after another and cannot hold {} requests", group.depth),
                 "use depth = 1, and more workers with `count`",
             );
         }
@@ -353,6 +365,13 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
             "use fewer workers or more files",
         ),
         _ => {}
+    }
+    if matches!(group.work, Work::Script(_)) && group.backend != Backend::Auto {
+        check.problem(
+            ["backend"],
+            format!("a script says itself by which calls it moves data, not `{name}`"),
+            "use backend = \"auto\", and `via` in its transfers",
+        );
     }
     if matches!(group.work, Work::Flow(_))
         && matches!(group.backend, Backend::Preadv2 { .. } | Backend::Mmap | Backend::Stdio | Backend::IoUring { .. })

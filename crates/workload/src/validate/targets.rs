@@ -1,6 +1,6 @@
 //! Rules of targets.
 
-use super::{Checker, MAX_OFFSET_BYTES, jobs};
+use super::{Checker, MAX_OFFSET_BYTES, jobs, scripts};
 use crate::content::Content;
 use crate::sim::{FAULTS, SimDevice};
 use crate::target::{SimTarget, Target, TreeTarget};
@@ -46,6 +46,7 @@ fn key_of(target: &Target) -> &'static str {
         Target::Null(_) => "null",
         Target::Sim(_) => "sim",
         Target::JobFiles(_) => "job-files",
+        Target::Scratch(_) => "scratch",
     }
 }
 
@@ -55,7 +56,7 @@ fn path_of(target: &Target) -> Option<&Path> {
         Target::Files(target) => Some(&target.path),
         Target::Tree(target) => Some(&target.path),
         Target::Device(target) => Some(&target.path),
-        Target::Null(_) | Target::Sim(_) | Target::JobFiles(_) => None,
+        Target::Null(_) | Target::Sim(_) | Target::JobFiles(_) | Target::Scratch(_) => None,
     }
 }
 
@@ -101,6 +102,7 @@ fn one(check: &mut Checker, target: &Target) {
         Target::Null(target) => check.length(["size"], target.size.0),
         Target::Sim(target) => sim(check, target),
         Target::JobFiles(target) => jobs::files(check, target),
+        Target::Scratch(target) => scripts::target(check, target),
     }
 }
 
@@ -276,6 +278,7 @@ pub(super) fn facts(target: &Target) -> Facts {
             shape: Shape::Tree { files: target.files, preallocated_percent: target.preallocated_percent },
         },
         Target::JobFiles(target) => Facts { kind: Kind::Files, shape: Shape::Named { files: target.names.count() } },
+        Target::Scratch(target) => Facts { kind: Kind::Files, shape: Shape::Named { files: target.names.count() } },
         Target::Device(target) => Facts { kind: Kind::Device, shape: range(target.size.and_then(fixed)) },
         Target::Null(target) => Facts { kind: Kind::Null, shape: range(Some(target.size.0)) },
         Target::Sim(target) => Facts {

@@ -1,5 +1,6 @@
 //! Sizes and kinds of paths: what is resolved before any thread has its share.
 
+use super::tree::TreeCounts;
 use super::{Found, LowerError, Places, error};
 use crate::elbencho::settings::Settings;
 
@@ -38,6 +39,8 @@ pub struct Geometry {
     pub random_bytes: u64,
     /// Random offsets are no multiples of the block.
     pub unaligned: bool,
+    /// What is in the tree, where there is one.
+    pub tree: Option<TreeCounts>,
 }
 
 /// The smallest alignment of direct I/O, bytes.
@@ -50,16 +53,15 @@ pub(super) fn geometry(
 ) -> Result<Geometry, LowerError> {
     let found: Vec<Found> = settings.paths.iter().map(|path| places.look(path)).collect();
     let path_type = path_type(settings, &found)?;
-    let phases = settings.phases;
-    let moves = phases.write || phases.read;
+    if settings.tree.is_some() {
+        return tree_geometry(settings, path_type);
+    }
+    let moves = settings.phases.moves_data();
     let mut file_bytes = settings.size;
     if path_type != PathType::Directory {
         for (path, found) in settings.paths.iter().zip(&found) {
             check_size(settings, path, *found, &mut file_bytes, notes)?;
         }
-    }
-    if path_type == PathType::Directory && settings.mmap && moves {
-        return error("--mmap: not yet in directories; name files or devices");
     }
     if settings.block == 0 && file_bytes > 0 && moves {
         return error("--block is 0; give the bytes of one op, such as -b 1m");
@@ -115,7 +117,35 @@ pub(super) fn geometry(
             }
         }
     }
-    Ok(Geometry { path_type, file_bytes, block_bytes, random_bytes, unaligned })
+    Ok(Geometry { path_type, file_bytes, block_bytes, random_bytes, unaligned, tree: None })
+}
+
+/// Of a tree, whose files have their own sizes.
+fn tree_geometry(settings: &Settings, path_type: PathType) -> Result<Geometry, LowerError> {
+    let moves = settings.phases.moves_data();
+    if path_type != PathType::Directory || settings.paths.len() > 1 {
+        return error("a tree (--treefile, --treescan) lies in one directory; name that as the only benchmark path");
+    }
+    if settings.strided {
+        return error("--strided shares the blocks of files or devices; use --treeroundrob for those of a tree");
+    }
+    if moves && settings.block == 0 {
+        return error("--block is 0; give the bytes of one op, such as -b 1m");
+    }
+    if settings.direct && moves && !settings.block.is_multiple_of(SECTOR) {
+        return error(format!(
+            "direct I/O needs blocks that are multiples of {SECTOR} bytes, and {} is none; use another --block",
+            settings.block
+        ));
+    }
+    Ok(Geometry {
+        path_type,
+        file_bytes: settings.size,
+        block_bytes: settings.block,
+        random_bytes: 0,
+        unaligned: settings.rand_unaligned && settings.rand && !settings.direct,
+        tree: None,
+    })
 }
 
 fn path_type(settings: &Settings, found: &[Found]) -> Result<PathType, LowerError> {
@@ -165,6 +195,12 @@ fn check_size(
         _ => 0,
     };
     if !phases.read && !phases.write {
+        if found == Found::Absent && phases.delfiles {
+            return error(format!("{path} does not exist (No such file or directory); there is nothing to remove"));
+        }
+        if *file_bytes == 0 {
+            *file_bytes = there;
+        }
         return Ok(());
     }
     if *file_bytes == 0 {

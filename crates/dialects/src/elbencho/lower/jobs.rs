@@ -1,14 +1,15 @@
 //! The share of one thread in one phase.
 
 use super::geometry::{Geometry, PathType};
+use super::tree::{CustomTree, ThreadFiles};
 use super::{LowerError, PhaseKind, Places, error, names};
 use crate::elbencho::settings::{Rwmix, Settings};
 use plumb_workload::job::{
-    AccessHint, AfterWrite, Allocation, AtOpen, ByKind, FilePart, FileRules, JobContent, JobFiles, JobOps, JobPace,
-    Names, NodeMemory, PatternPiece, PrepareFiles, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts, VerifyMethod,
-    VerifyRules, VerifyState,
+    Advices, AfterWrite, Allocation, AtOpen, ByKind, FilePart, FileRules, JobContent, JobFiles, JobOps, JobPace, Names,
+    NodeMemory, PatternPiece, PrepareFiles, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts, VerifyMethod,
+    VerifyRules, WeightedFlow,
 };
-use plumb_workload::{Backend, Bytes, FileCall, Job, OpKind, PerSecond, WorkerGroup};
+use plumb_workload::{Backend, Bytes, FileCall, Job, Nanos, OpKind, PerSecond, WorkerGroup};
 use std::path::PathBuf;
 
 /// Error numbers of errno(3), the same on all Linux systems.
@@ -22,6 +23,8 @@ pub(super) struct Share {
     pub(super) rank_dirs: u32,
     pub(super) entries: u64,
     pub(super) bytes: u64,
+    /// So many of its files, from the first one on, count as entries; all where nothing is said.
+    pub(super) whole_files: Option<u32>,
 }
 
 pub(super) struct ShareWork {
@@ -33,18 +36,27 @@ pub(super) struct ShareWork {
 }
 
 /// The share of a thread, counted from 0.
-pub(super) fn share(settings: &Settings, geometry: &Geometry, kind: PhaseKind, thread: u32) -> Share {
+pub(super) fn share(
+    settings: &Settings,
+    geometry: &Geometry,
+    tree: Option<&CustomTree>,
+    kind: PhaseKind,
+    thread: u32,
+) -> Result<Share, LowerError> {
     let rank = settings.rank_offset + thread;
-    match (geometry.path_type, kind) {
+    if let Some(tree) = tree {
+        return of_tree(settings, geometry, tree, kind, thread);
+    }
+    Ok(match (geometry.path_type, kind) {
         (PathType::Directory, PhaseKind::MkDirs | PhaseKind::RmDirs) => directories(settings, kind, rank),
         (PathType::Directory, PhaseKind::Stat | PhaseKind::RmFiles) => calls(settings, geometry, kind, rank),
         (PathType::Directory, _) => own_files(settings, geometry, kind, rank, thread),
         (_, PhaseKind::RmFiles) => remove_files(settings, geometry, rank),
         _ => shared_files(settings, geometry, kind, rank, thread),
-    }
+    })
 }
 
-const NOTHING: Share = Share { work: None, rank_dirs: 0, entries: 0, bytes: 0 };
+const NOTHING: Share = Share { work: None, rank_dirs: 0, entries: 0, bytes: 0, whole_files: None };
 
 fn directories(settings: &Settings, kind: PhaseKind, rank: u32) -> Share {
     if settings.dirs == 0 {
@@ -68,7 +80,7 @@ fn directories(settings: &Settings, kind: PhaseKind, rank: u32) -> Share {
     let mut work = call_work(settings, Names::Made(paths), target, call, op, passes_over, rank);
     // So that directories of ranks can be told from the others.
     work.job.log_ops = true;
-    Share { work: Some(work), rank_dirs, entries, bytes: 0 }
+    Share { work: Some(work), rank_dirs, entries, ..NOTHING }
 }
 
 fn calls(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u32) -> Share {
@@ -80,7 +92,7 @@ fn calls(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u32) -
     };
     let mut work = call_work(settings, files, format!("files-of-r{rank}"), call, op, passes_over, rank);
     work.files.lengths = vec![Bytes(geometry.file_bytes)];
-    Share { work: Some(work), rank_dirs: 0, entries, bytes: 0 }
+    Share { work: Some(work), entries, ..NOTHING }
 }
 
 /// All threads remove all files, each from another one on.
@@ -93,7 +105,7 @@ fn remove_files(settings: &Settings, geometry: &Geometry, rank: u32) -> Share {
     if let JobOps::Sweep(sweep) = &mut work.job.ops {
         sweep.parts = SweepParts::Said((0..count).map(part).collect());
     }
-    Share { work: Some(work), rank_dirs: 0, entries: count as u64, bytes: 0 }
+    Share { work: Some(work), entries: count as u64, ..NOTHING }
 }
 
 fn call_work(
@@ -106,7 +118,7 @@ fn call_work(
     rank: u32,
 ) -> ShareWork {
     let sweep = Sweep {
-        does: SweepOps::Call { kind, passes_over_errno },
+        does: SweepOps::Call { kind, passes_over_errno, makes_parents: false },
         parts: SweepParts::Files { lengths: vec![Bytes(0)] },
         order: SweepOrder::Forward,
         block: Bytes(512),
@@ -147,13 +159,25 @@ fn own_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u3
     let Some(files) = names::files(settings, rank) else { return NOTHING };
     let entries = files.count() as u64;
     let parts = SweepParts::Files { lengths: vec![Bytes(geometry.file_bytes)] };
-    let order = match (settings.rand, settings.backward) {
+    let lengths = vec![Bytes(geometry.file_bytes)];
+    let order = order_in_files(settings, geometry, kind);
+    let of = DataWork { kind, rank, thread, parts, order, files: JobFiles { names: files, lengths } };
+    let work = opened_in_turn(settings, geometry, of);
+    Share { work: Some(work), entries, bytes: entries.saturating_mul(geometry.file_bytes), ..NOTHING }
+}
+
+fn order_in_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> SweepOrder {
+    match (settings.rand, settings.backward) {
         (true, _) => SweepOrder::Random(draw(settings, geometry, kind)),
         (_, true) => SweepOrder::Backward,
         _ => SweepOrder::Forward,
-    };
-    let lengths = vec![Bytes(geometry.file_bytes)];
-    let mut work = data_work(settings, geometry, kind, rank, thread, parts, order, JobFiles { names: files, lengths });
+    }
+}
+
+/// Files that are opened one after another.
+fn opened_in_turn(settings: &Settings, geometry: &Geometry, of: DataWork) -> ShareWork {
+    let DataWork { kind, rank, thread, .. } = of;
+    let mut work = data_work(settings, geometry, of);
     work.target_name = format!("files-of-r{rank}");
     let writes = !matches!(sweep_does(settings, kind, rank, thread), SweepOps::Read);
     work.job.files.create_on_open = true;
@@ -163,7 +187,74 @@ fn own_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank: u3
     work.job.log_ops |= output.latency || output.histogram || output.percentiles.is_some();
     // Entries that are read are told from those that are written by their threads.
     work.job.log_ops |= matches!(settings.rwmix, Rwmix::Threads(_)) && kind == PhaseKind::Write;
-    Share { work: Some(work), rank_dirs: 0, entries, bytes: entries.saturating_mul(geometry.file_bytes) }
+    work
+}
+
+/// The share of a thread of a tree.
+fn of_tree(
+    settings: &Settings,
+    geometry: &Geometry,
+    tree: &CustomTree,
+    kind: PhaseKind,
+    thread: u32,
+) -> Result<Share, LowerError> {
+    let rank = settings.rank_offset + thread;
+    let threads = u64::from(settings.threads);
+    let counts = tree.counts();
+    if matches!(kind, PhaseKind::MkDirs | PhaseKind::RmDirs) {
+        let makes = kind == PhaseKind::MkDirs;
+        let (target, dirs, call, op, passes_over) = match makes {
+            true => ("new-directories", tree.dirs_of(settings, rank), FileCall::Mkdir, OpKind::Mkdir, EEXIST),
+            // One thread alone knows that what is in a directory is gone before it.
+            false if rank > 0 => return Ok(NOTHING),
+            false => ("directories", tree.dirs_to_remove(settings), FileCall::Rmdir, OpKind::Rmdir, ENOENT),
+        };
+        if dirs.is_empty() {
+            return Ok(NOTHING);
+        }
+        let target = format!("{target}-of-r{rank}");
+        let mut work = call_work(settings, Names::Made(dirs), target, call, op, Some(passes_over), rank);
+        if let JobOps::Sweep(sweep) = &mut work.job.ops
+            && let SweepOps::Call { makes_parents, .. } = &mut sweep.does
+        {
+            // Nobody waits for the thread that makes the parent.
+            *makes_parents = makes;
+        }
+        return Ok(Share { work: Some(work), entries: counts.dirs as u64 / threads, ..NOTHING });
+    }
+    let Some(of_thread) = tree.files_of(settings, geometry, rank)? else { return Ok(NOTHING) };
+    let ThreadFiles { files, parts, whole } = of_thread;
+    let parts = SweepParts::Said(parts);
+    let mut work = match kind {
+        PhaseKind::Stat | PhaseKind::RmFiles => {
+            let (call, op, passes_over) = match kind {
+                PhaseKind::Stat => (FileCall::Stat, OpKind::Stat, None),
+                // Each thread that shares a file removes it.
+                _ => (FileCall::Unlink, OpKind::Unlink, Some(ENOENT)),
+            };
+            let target = format!("files-of-r{rank}");
+            let mut work = call_work(settings, files.names, target, call, op, passes_over, rank);
+            work.files.lengths = files.lengths;
+            if let JobOps::Sweep(sweep) = &mut work.job.ops {
+                sweep.parts = parts;
+            }
+            work
+        }
+        _ => {
+            let order = order_in_files(settings, geometry, kind);
+            opened_in_turn(settings, geometry, DataWork { kind, rank, thread, parts, order, files })
+        }
+    };
+    // Parts of files are no entries, which only a record of single ops tells.
+    let counts_parts = counts.shared > 0;
+    work.job.log_ops |= counts_parts;
+    Ok(Share {
+        work: Some(work),
+        entries: (counts.alone + counts.shared) as u64 / threads,
+        bytes: if kind.moves_data() { tree.bytes() / threads } else { 0 },
+        whole_files: counts_parts.then_some(whole),
+        ..NOTHING
+    })
 }
 
 fn draw(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> SweepDraw {
@@ -205,7 +296,8 @@ fn shared_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank:
         names: Names::Said(settings.paths.iter().map(PathBuf::from).collect()),
         lengths: if geometry.path_type == PathType::File { vec![Bytes(file_bytes)] } else { Vec::new() },
     };
-    let mut work = data_work(settings, geometry, kind, rank, thread, SweepParts::Said(parts), order, files);
+    let of = DataWork { kind, rank, thread, parts: SweepParts::Said(parts), order, files };
+    let mut work = data_work(settings, geometry, of);
     if let JobOps::Sweep(sweep) = &mut work.job.ops
         && settings.rand
     {
@@ -218,7 +310,7 @@ fn shared_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank:
         allocation: if settings.rand && settings.phases.write { Allocation::Truncate } else { Allocation::None },
         ..LATER
     };
-    Share { work: Some(work), rank_dirs: 0, entries: 0, bytes }
+    Share { work: Some(work), bytes, ..NOTHING }
 }
 
 /// A stretch of the row of all blocks, file by file.
@@ -250,17 +342,19 @@ fn sweep_does(settings: &Settings, kind: PhaseKind, rank: u32, thread: u32) -> S
     }
 }
 
-#[allow(clippy::too_many_arguments, reason = "all of it is one command line's, and goes into one job")]
-fn data_work(
-    settings: &Settings,
-    geometry: &Geometry,
+/// The share of one thread in a phase that moves data.
+struct DataWork {
     kind: PhaseKind,
     rank: u32,
+    /// The number of the thread on its host.
     thread: u32,
     parts: SweepParts,
     order: SweepOrder,
     files: JobFiles,
-) -> ShareWork {
+}
+
+fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareWork {
+    let DataWork { kind, rank, thread, parts, order, files } = work;
     let does = sweep_does(settings, kind, rank, thread);
     let writes = !matches!(does, SweepOps::Read);
     let sweep = Sweep {
@@ -277,23 +371,33 @@ fn data_work(
     job.files = FileRules {
         direct: settings.direct,
         drop_cached: false,
-        hint: match settings.fadvise.as_deref() {
-            Some("seq") => AccessHint::Sequential,
-            Some("rand") => AccessHint::Random,
-            Some("noreuse") => AccessHint::NoReuse,
-            _ => AccessHint::None,
+        record_lock: settings.lock,
+        advice: Advices {
+            file: settings.file_advice.clone(),
+            mapping: if settings.mmap { settings.mapping_advice.clone() } else { Vec::new() },
         },
         at_open: AtOpen {
             empty: settings.trunc && writes,
-            to_length: settings.trunc_to_size && writes,
+            // What is behind the end of a file cannot be written to through a mapping.
+            to_length: (settings.trunc_to_size || settings.mmap && geometry.path_type == PathType::Directory) && writes,
             allocate: settings.preallocate && writes,
             stat: settings.stat_inline && geometry.path_type == PathType::Directory,
         },
         ..FileRules::default()
     };
-    job.pace = JobPace { bytes_per_second: limits(settings), ..JobPace::default() };
-    job.content =
-        JobContent { refill: settings.new_content && settings.verify == 0, scramble: false, ..JobContent::default() };
+    job.pace = JobPace {
+        bytes_per_second: limits(settings, kind, thread, does),
+        reads_count_as_writes: matches!(does, SweepOps::Mix { .. }) && settings.limit_write > 0,
+        flow: balance(settings, kind, thread),
+        ..JobPace::default()
+    };
+    let refill = settings.new_percent > 0 && settings.verify == 0;
+    job.content = JobContent {
+        refill,
+        refill_percent: if refill { settings.new_percent } else { 100 },
+        scramble: false,
+        ..JobContent::default()
+    };
     job.verify = (settings.verify > 0 && (writes || kind == PhaseKind::Read)).then(|| verify(settings.verify));
     job.log_ops = settings.output.ops_log.is_some();
     let backend = match (settings.mmap, settings.iodepth) {
@@ -304,33 +408,40 @@ fn data_work(
     ShareWork { target_name: String::new(), files, job, backend, depth: settings.iodepth }
 }
 
-fn limits(settings: &Settings) -> ByKind<Option<PerSecond>> {
-    let limit = |bytes: u64| (bytes > 0).then_some(PerSecond(bytes as f64));
-    ByKind { read: limit(settings.limit_read), write: limit(settings.limit_write), trim: None }
+/// The share of a thread where those that read and those that write keep to a balance.
+fn balance(settings: &Settings, kind: PhaseKind, thread: u32) -> Option<WeightedFlow> {
+    let Rwmix::Threads(readers) = settings.rwmix else { return None };
+    let percent = u32::from(settings.rwmix_balance.filter(|_| kind == PhaseKind::Write)?);
+    let writers = settings.threads.checked_sub(readers).filter(|writers| *writers > 0 && readers > 0)?;
+    // All readers together weigh `percent * writers * readers`, all writers `(100 - percent) * readers * writers`.
+    let weight = match reads_instead(settings, kind, thread) {
+        true => percent.saturating_mul(writers),
+        false => (100 - percent).saturating_mul(readers),
+    };
+    Some(WeightedFlow { flow: 0, weight, sleep: Nanos(0) })
+}
+
+/// What `--limitwrite` holds for is the write phase with all that a mix reads in it, but for threads that only read.
+fn limits(settings: &Settings, kind: PhaseKind, thread: u32, does: SweepOps) -> ByKind<Option<PerSecond>> {
+    let reads = kind == PhaseKind::Read || reads_instead(settings, kind, thread);
+    let bytes = if reads { settings.limit_read } else { settings.limit_write };
+    let limit = (bytes > 0).then_some(PerSecond(bytes as f64));
+    match does {
+        SweepOps::Read => ByKind { read: limit, ..ByKind::default() },
+        _ => ByKind { write: limit, ..ByKind::default() },
+    }
 }
 
 /// Words of 8 bytes that hold their offset plus the salt.
 fn verify(salt: u64) -> VerifyRules {
     VerifyRules {
-        method: VerifyMethod::Pattern,
-        layout: plumb_workload::job::StampLayout::default(),
         read_back: false,
-        only: false,
-        flushed_only: false,
-        interval: None,
-        stamp_at: Bytes(0),
         pattern: vec![PatternPiece::OffsetPlus(salt)],
         pattern_interval: Some(Bytes(8)),
         fatal: true,
-        dump: false,
-        threads: 0,
-        thread_cpus: Vec::new(),
-        backlog: None,
-        backlog_batch: None,
-        redraw: false,
         expects_number: false,
         expects_seed: false,
-        state: VerifyState::default(),
+        ..VerifyRules::new(VerifyMethod::Pattern)
     }
 }
 

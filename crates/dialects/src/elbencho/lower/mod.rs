@@ -8,14 +8,18 @@
 mod geometry;
 mod jobs;
 mod names;
+mod tree;
 
 pub use geometry::{Geometry, PathType};
+pub use tree::TreeCounts;
 
 use super::settings::{Rwmix, Settings};
+use super::tree::Entry;
 use plumb_workload::{
     CachePolicy, ClockScope, End, Flush, Limit, Nanos, OnError, Phase, Stop, Target, WhenDone, Work, Workload,
 };
 use std::collections::BTreeMap;
+use tree::CustomTree;
 
 /// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +52,12 @@ pub trait Places {
     fn nodes(&mut self) -> Vec<u32>;
     /// The numbers of all CPUs.
     fn cpus(&mut self) -> Vec<u32>;
+    /// What a tree file holds; what is wrong with it in words.
+    fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, String>;
+    /// All directories and regular files below a directory, as the system lists them, each directory before what is in it.
+    fn look_through(&mut self, path: &str) -> Result<Vec<Entry>, String>;
+    /// Keeps a tree file that was just made.
+    fn keep_tree(&mut self, path: &str, text: &str) -> Result<(), String>;
 }
 
 /// A phase of elbencho.
@@ -116,6 +126,12 @@ pub struct Between {
 pub struct LoweredPhase {
     /// Which of elbencho's.
     pub kind: PhaseKind,
+    /// As elbencho prints it: `WRITE+s` asks about files as well, `RWMIX30` and `MIX-T2` read.
+    pub name: String,
+    /// Some of its ops read where others write, and are told apart.
+    pub mixes: bool,
+    /// Its entries have latencies.
+    pub times_entries: bool,
     /// Which time, from 0.
     pub iteration: u32,
     /// The first of its iteration.
@@ -127,6 +143,9 @@ pub struct LoweredPhase {
     pub entries_per_thread: u64,
     /// Bytes that each thread is to move.
     pub bytes_per_thread: u64,
+    /// Of the files of each thread, so many from the first one on count as entries: of the others it does parts. All count
+    /// where this is empty.
+    pub whole_files: Vec<u32>,
     /// How many of the threads, from the first one on, read in the write phase.
     pub reading_threads: u32,
 }
@@ -155,13 +174,28 @@ fn error<T>(text: impl Into<String>) -> Result<T, LowerError> {
     Err(LowerError(text.into()))
 }
 
+/// As elbencho prints a phase.
+fn phase_name(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> String {
+    let name = match (kind, settings.rwmix) {
+        (PhaseKind::Write, Rwmix::Percent(percent)) => format!("RWMIX{percent}"),
+        (PhaseKind::Write, Rwmix::Threads(threads)) => format!("MIX-T{threads}"),
+        _ => kind.name().to_owned(),
+    };
+    let inline = |asked: bool, suffix| if asked && geometry.path_type == PathType::Directory { suffix } else { "" };
+    let asked = inline(kind.moves_data() && settings.stat_inline, "+s");
+    let read = inline(kind == PhaseKind::Write && settings.read_inline, "+r");
+    format!("{name}{asked}{read}")
+}
+
 /// Lowers a command line.
 ///
 /// # Errors
 /// What elbencho would refuse once it looked at its paths, and what cannot be done here.
 pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, LowerError> {
     let mut notes = Vec::new();
-    let geometry = geometry::geometry(settings, places, &mut notes)?;
+    let mut geometry = geometry::geometry(settings, places, &mut notes)?;
+    let tree = tree::custom_tree(settings, places, &mut notes)?;
+    geometry.tree = tree.as_ref().map(CustomTree::counts);
     let bindings = jobs::bindings(settings, places)?;
     if settings.infinite && settings.time_limit_s == 0 {
         notes.push("--infloop without --timelimit: Ctrl-C ends it".to_owned());
@@ -181,8 +215,8 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
     let mut phases = Vec::new();
     for iteration in 0..settings.iterations {
         for (place, &kind) in kinds.iter().enumerate() {
-            let shares: Vec<jobs::Share> =
-                (0..settings.threads).map(|thread| jobs::share(settings, &geometry, kind, thread)).collect();
+            let share = |thread| jobs::share(settings, &geometry, tree.as_ref(), kind, thread);
+            let shares: Vec<jobs::Share> = (0..settings.threads).map(share).collect::<Result<_, _>>()?;
             let mut workers = Vec::new();
             for (share, thread) in shares.iter().zip(0..) {
                 let Some(share_work) = &share.work else { continue };
@@ -197,6 +231,8 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
                 group.name = Some(name);
                 group.backend = share_work.backend.clone();
                 group.depth = share_work.depth;
+                // elbencho hands over each op by a call of its own.
+                group.batch.submit = 1;
                 group.on_error = OnError::Stop;
                 group.when_done = WhenDone::RunIfFailed;
                 group.limit = Limit {
@@ -225,11 +261,19 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
             });
             phases.push(LoweredPhase {
                 kind,
+                name: phase_name(settings, &geometry, kind),
+                mixes: kind == PhaseKind::Write && settings.rwmix != Rwmix::None,
+                // Of files that are named one by one, elbencho keeps none.
+                times_entries: geometry.path_type == PathType::Directory,
                 iteration,
                 opens_iteration: place == 0,
                 rank_dirs: shares.first().map_or(0, |share| share.rank_dirs),
                 entries_per_thread: shares.first().map_or(0, |share| share.entries),
                 bytes_per_thread: shares.first().map_or(0, |share| share.bytes),
+                whole_files: match shares.iter().any(|share| share.whole_files.is_some()) {
+                    true => shares.iter().map(|share| share.whole_files.unwrap_or(u32::MAX)).collect(),
+                    false => Vec::new(),
+                },
                 reading_threads: match settings.rwmix {
                     Rwmix::Threads(threads) if kind == PhaseKind::Write => threads.min(settings.threads),
                     _ => 0,
@@ -237,7 +281,7 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
             });
         }
     }
-    if phase.is_empty() && !asked.sync && !asked.dropcache {
+    if kinds.is_empty() && !asked.sync && !asked.dropcache {
         return error(
             "no phase is asked for; use --mkdirs, --write, --stat, --read, --delfiles or --deldirs (-d -w --stat -r -F -D)",
         );

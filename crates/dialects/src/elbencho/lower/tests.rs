@@ -1,7 +1,11 @@
 //! What command lines become.
 
 use super::{Found, Lowered, PhaseKind, Places, lower};
-use plumb_workload::job::{FilePart, JobOps, Names, PatternPiece, SweepDraw, SweepOps, SweepOrder, SweepParts};
+use crate::elbencho::tree::Entry;
+use plumb_workload::job::{
+    Advices, FileAdvice, FilePart, JobOps, MappingAdvice, Names, PatternPiece, RecordLock, SweepDraw, SweepOps,
+    SweepOrder, SweepParts,
+};
 use plumb_workload::validate::validate;
 use plumb_workload::{Bytes, Job, Target, Work};
 use std::collections::BTreeMap;
@@ -22,7 +26,24 @@ impl Places for Machine {
     fn cpus(&mut self) -> Vec<u32> {
         (0..4).collect()
     }
+    fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        match path {
+            "tree" => Ok(TREE.into()),
+            other => Err(format!("{other}: it is not there")),
+        }
+    }
+    fn look_through(&mut self, _path: &str) -> Result<Vec<Entry>, String> {
+        let (dir, file) = (b"d ".to_vec(), b"d /f".to_vec());
+        Ok(vec![Entry::Directory { path: dir }, Entry::File { path: file, bytes: 9 }])
+    }
+    fn keep_tree(&mut self, path: &str, text: &str) -> Result<(), String> {
+        assert_eq!((path, text), ("kept", "# encoding=base64\nd ZCA=\nf 9 ZCAvZg==\n"));
+        Ok(())
+    }
 }
+
+/// Of blocks of 4 KiB, with those of 12 KiB and more shared: two files are small, two are shared, and one has nothing.
+const TREE: &str = "d a/b\nd a\nf 20480 a/big\nf 5000 a/b/y\nf 5000 a/b/x\nf 14000 z\nf 0 a/none\n";
 
 fn machine() -> Machine {
     Machine(BTreeMap::from([
@@ -144,9 +165,188 @@ fn mixes_limits_and_checks_are_put_in() {
         (rules.pattern.as_slice(), rules.pattern_interval),
         (&[PatternPiece::OffsetPlus(7)][..], Some(Bytes(8)))
     );
+    let content = |line: &str| job(&lowered(line), 0, 0).content.clone();
+    let half = content("-w --blockvarpct 50 -b 4k -s 64k a");
+    assert_eq!((half.refill, half.refill_percent), (true, 50));
+    assert!(content("-w -b 4k -s 64k a").refill && !content("-w --blockvarpct 0 -b 4k -s 64k a").refill);
     let zones = lowered("-r --zones all -t 2 f");
     assert_eq!(job(&zones, 0, 1).process.any_of_cpus, [2, 3]);
     assert_eq!(lowered("-r --cores 3,1 -t 2 f").workload.phase[0].workers[1].cpus, [1]);
+}
+
+// Protects the load that limits are for: in a mix, the limit of writes is one for reads and writes together.
+#[test]
+fn limits_hold_for_the_ops_that_elbencho_counts() {
+    let pace = |line: &str, thread| {
+        let pace = job(&lowered(line), 0, thread).pace.clone();
+        let bytes = pace.bytes_per_second;
+        (bytes.read.map(|rate| rate.0), bytes.write.map(|rate| rate.0), pace.reads_count_as_writes)
+    };
+    let both = "--limitread 1k --limitwrite 2k -t 2 -b 4k -s 64k";
+    assert_eq!(pace(&format!("-w --rwmixpct 30 {both} a"), 0), (None, Some(2048.0), true));
+    assert_eq!(pace(&format!("-w --rwmixpct 100 {both} a"), 0), (Some(2048.0), None, false));
+    assert_eq!(pace("-w --rwmixpct 30 --limitread 1k -b 4k -s 64k a", 0), (None, None, false));
+    assert_eq!(pace(&format!("-w --rwmixthr 1 {both} a"), 0), (Some(1024.0), None, false));
+    assert_eq!(pace(&format!("-w --rwmixthr 1 {both} a"), 1), (None, Some(2048.0), false));
+    assert_eq!(pace(&format!("-r --verify 3 {both} f"), 0), (Some(1024.0), None, false));
+}
+
+// Protects other processes that use the files: ops are locked as asked, one by one.
+#[test]
+fn locks_are_those_asked_for() {
+    let lock = |line: &str| job(&lowered(line), 0, 0).files.record_lock;
+    assert_eq!(lock("-w --flock range -b 4k -s 64k a"), Some(RecordLock::OpRange));
+    assert_eq!(lock("-r --flock full --iodepth 4 -b 4k f"), Some(RecordLock::WholeFile));
+    assert_eq!((lock("-r --flock= f"), lock("-r f")), (None, None));
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let refused =
+        |line: &str| crate::elbencho::read(&words(line), &mut |_| Err(String::new())).unwrap_err()[0].to_string();
+    assert!(refused("-w --flock full --iodepth 4 -s 64k a").contains("--flock range"));
+    assert!(refused("-w --flock some -s 64k a").contains("range or full"));
+}
+
+// Protects loads from being handed over in larger pieces than elbencho's.
+#[test]
+fn each_op_of_a_queue_is_handed_over_alone() {
+    let group = lowered("-r --iodepth 4 -b 4k f").workload.phase[0].workers[0].clone();
+    assert_eq!((group.depth, group.batch.submit), (4, 1));
+}
+
+/// File, first byte and length of each part of a thread, by the file's path.
+fn tree_parts(lowered: &Lowered, phase: usize, thread: usize) -> Vec<(String, u64, u64)> {
+    let paths = paths(lowered, phase, thread);
+    match &sweep(lowered, phase, thread).parts {
+        SweepParts::Said(parts) => {
+            parts.iter().map(|part| (paths[part.file as usize].clone(), part.start.0, part.length.0)).collect()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn part(path: &str, start: u64, length: u64) -> (String, u64, u64) {
+    (path.to_owned(), start, length)
+}
+
+const SHARED: &str = "--treefile tree --sharesize 12k -b 4k -t 2";
+
+// Protects that threads do elbencho's own share of a list: small files in turn by size, blocks of large ones in a row.
+#[test]
+fn files_of_a_tree_are_dealt_out_and_shared() {
+    let two = lowered(&format!("-w --stat -F {SHARED} d"));
+    let first = [part("d/a/none", 0, 0), part("d/a/b/y", 0, 5000), part("d/a/big", 0, 16384)];
+    let second = [part("d/a/b/x", 0, 5000), part("d/a/big", 16384, 4096), part("d/z", 0, 14000)];
+    for phase in 0..3 {
+        assert_eq!(tree_parts(&two, phase, 0), first, "{phase}");
+        assert_eq!(tree_parts(&two, phase, 1), second, "{phase}");
+        assert_eq!(two.phases[phase].whole_files, [2, 2], "a part of a file is no entry, and all of a shared one is");
+    }
+    assert_eq!(paths(&two, 0, 1), ["d/a/b/x", "d/z", "d/a/big"], "those that are done from end to end come first");
+    assert_eq!((two.phases[0].entries_per_thread, two.phases[0].bytes_per_thread), (2, 22240));
+    let in_turn = lowered(&format!("-r --treeroundrob {SHARED} d"));
+    let blocks = |file: &str, firsts: &[u64]| firsts.iter().map(|at| part(file, *at, 4096)).collect::<Vec<_>>();
+    assert_eq!(
+        tree_parts(&in_turn, 0, 0)[2..],
+        [blocks("d/a/big", &[0, 8192, 16384]), blocks("d/z", &[4096]), vec![part("d/z", 12288, 1712)]].concat()
+    );
+    assert_eq!(
+        tree_parts(&in_turn, 0, 1)[1..],
+        [blocks("d/a/big", &[4096, 12288]), blocks("d/z", &[0, 8192])].concat()
+    );
+    let alone = lowered("-r --treefile tree --sharesize -1 --treeroundup 4k -b 4k -t 2 d");
+    assert_eq!(tree_parts(&alone, 0, 0).last(), Some(&part("d/a/big", 0, 20480)));
+    assert_eq!(tree_parts(&alone, 0, 1), [part("d/a/b/x", 0, 8192), part("d/z", 0, 16384)]);
+    assert!(alone.phases[0].whole_files.is_empty() && !job(&alone, 0, 0).log_ops);
+    let offset = lowered(&format!("-r --rankoffset 1 {SHARED} d"));
+    assert_eq!(
+        tree_parts(&offset, 0, 1),
+        [part("d/a/b/y", 0, 5000), part("d/z", 12288, 1712)],
+        "of two threads the third"
+    );
+}
+
+// Protects trees whose directories nobody could make or remove in another order.
+#[test]
+fn directories_of_a_tree_are_made_by_all_and_removed_by_one() {
+    let both = lowered(&format!("-d -D {SHARED} d"));
+    assert_eq!((paths(&both, 0, 0), paths(&both, 0, 1)), (vec!["d/a".to_owned()], vec!["d/a/b".to_owned()]));
+    assert!(matches!(sweep(&both, 0, 1).does, SweepOps::Call { makes_parents: true, passes_over_errno: Some(17), .. }));
+    assert_eq!(both.workload.phase[1].workers.len(), 1);
+    assert_eq!(paths(&both, 1, 0), ["d/a/b", "d/a"]);
+    let scanned = lowered("-d -w --treescan /src --treefile kept d");
+    assert_eq!((paths(&scanned, 0, 0), paths(&scanned, 1, 0)), (vec!["d/d ".to_owned()], vec!["d/d /f".to_owned()]));
+    assert!(scanned.notes[0].contains("1 files and 1 directories"), "{:?}", scanned.notes);
+}
+
+// Protects the same threads from doing the same files in another order in each run.
+#[test]
+fn files_of_a_tree_are_shuffled_alike_in_every_run() {
+    let order = |line: &str| tree_parts(&lowered(line), 0, 0);
+    let line = "-r --treefile tree --sharesize -1 -b 4k d";
+    let (sorted, shuffled) = (order(line), order(&format!("{line} --treerand")));
+    assert_ne!(sorted, shuffled);
+    assert_eq!(shuffled, order(&format!("{line} --treerand")));
+    let mut again = shuffled;
+    again.sort_by_key(|part| sorted.iter().position(|other| other == part));
+    assert_eq!(again, sorted);
+}
+
+// Protects the balance of bytes whatever the number of threads on either side.
+#[test]
+fn threads_that_read_and_threads_that_write_weigh_what_was_asked() {
+    let balanced = lowered("-w -t 4 --rwmixthr 1 --rwmixthrpct 30 -b 4k -s 64k a");
+    let weight = |thread| job(&balanced, 0, thread).pace.flow.unwrap().weight;
+    let (reads, writes) = (weight(0), weight(1) + weight(2) + weight(3));
+    assert_eq!(reads * 70, writes * 30);
+    let read = lowered("-r -t 4 --rwmixthr 1 --rwmixthrpct 30 -b 4k f");
+    assert_eq!(job(&read, 0, 0).pace.flow, None, "only the write phase mixes");
+    let refused = |line: &str| {
+        let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+        crate::elbencho::read(&words, &mut |_| Err(String::new())).unwrap_err()[0].to_string()
+    };
+    assert!(refused("-w --rwmixthrpct 30 a").contains("--rwmixthr;"));
+    assert!(refused("-w --rwmixthr 1 --rwmixthrpct 100 a").contains("1 to 99"));
+    assert!(refused("-w --rwmixthr 1 --rwmixthrpct 30 --limitread 1m a").contains("exclude"));
+}
+
+// Protects caches: what is to be dropped is dropped before anything is read ahead, whatever the order of the words.
+#[test]
+fn advice_is_told_in_elbencho_s_order() {
+    let advice = |line: &str| job(&lowered(line), 0, 0).files.advice.clone();
+    let file = vec![
+        FileAdvice::DontNeed,
+        FileAdvice::NoReuse,
+        FileAdvice::Sequential,
+        FileAdvice::Random,
+        FileAdvice::WillNeed,
+    ];
+    let mapping = vec![MappingAdvice::DontNeed, MappingAdvice::Random, MappingAdvice::HugePage];
+    let said = "-r --fadv willneed,seq,,rand,dontneed,noreuse,seq --madv hugepage,rand,dontneed";
+    assert_eq!(advice(&format!("{said} --mmap f")), Advices { file: file.clone(), mapping });
+    assert_eq!(advice(&format!("{said} f")), Advices { file, mapping: Vec::new() }, "without a mapping");
+    assert!(advice("-r f").is_nothing());
+}
+
+// Protects writers from SIGBUS: a new file has no bytes to map.
+#[test]
+fn mapped_files_of_directories_have_their_size_before_they_are_written() {
+    let mapped = lowered("-w -r --mmap -s 64k -b 4k d");
+    assert!(job(&mapped, 0, 0).files.at_open.to_length);
+    assert!(!job(&mapped, 1, 0).files.at_open.to_length);
+}
+
+// Protects readers of tables, CSV and JSON, who look for phases by their names.
+#[test]
+fn phases_that_do_more_have_names_that_say_so() {
+    let first = |line: &str| {
+        let phase = lowered(line).phases.remove(0);
+        (phase.name, phase.mixes, phase.times_entries)
+    };
+    let said = |name: &str, mixes, times_entries| (name.to_owned(), mixes, times_entries);
+    assert_eq!(first("-w --rwmixpct 30 -b 4k -s 64k a"), said("RWMIX30", true, false));
+    assert_eq!(first("-w --rwmixthr 1 -t 2 -s 4k d"), said("MIX-T1", true, true));
+    assert_eq!(first("-w --statinline --readinline -s 4k d"), said("WRITE+s+r", false, true));
+    assert_eq!(first("-r --statinline -s 4k d"), said("READ+s", false, true));
+    assert_eq!(first("-w --readinline -b 4k -s 4k a"), said("WRITE", false, false), "files are not opened in turn");
 }
 
 // Protects people from what elbencho would find out, and from damage.
@@ -157,6 +357,7 @@ fn what_cannot_be_is_refused() {
         ("-r -s 20m f", "write it first"),
         ("-r -s 2g /dev/x", "fewer than"),
         ("-F /dev/x", "cannot be removed"),
+        ("-F nowhere", "does not exist"),
         ("-w -s 1m /dev/nothing", "nothing is made below /dev"),
         ("-d f", "need a directory"),
         ("--stat f", "needs a directory"),
@@ -164,9 +365,14 @@ fn what_cannot_be_is_refused() {
         ("-w -t 4 -b 1m -s 2m a", "not enough for 4 threads"),
         ("--lat d", "no phase"),
         ("-w --strided -s 1m d", "--strided"),
-        ("-w --mmap -s 1m d", "--mmap"),
         ("-w --direct -b 100 -s 1000 a", "512"),
         ("-r --zones 9 f", "memory node 9"),
+        ("-w --treefile tree f", "lies in one directory"),
+        ("-w --treefile tree d e", "lies in one directory"),
+        ("-w --treefile none d", "--treefile: none: it is not there"),
+        ("-w --strided --treefile tree d", "--treeroundrob"),
+        ("-w --direct --rand -b 4k --treefile tree d", "--treeroundup 4096"),
+        ("-w -b 0 --treefile tree d", "--block is 0"),
     ] {
         let found = try_lowered(line).map(|_| String::new()).unwrap_or_else(|error| error);
         assert!(found.contains(told), "{line}: {found}");
@@ -181,4 +387,5 @@ fn sizes_become_whole_blocks_where_they_must() {
     assert_eq!(lowered("-w -b 1m -s 10k a").geometry.block_bytes, 10_240);
     assert_eq!(lowered("-r -b 1m f").geometry.file_bytes, 10 << 20);
     assert_eq!(lowered("-r f").phases[0].kind, PhaseKind::Read);
+    assert_eq!(lowered("-F f").geometry.file_bytes, 10 << 20);
 }

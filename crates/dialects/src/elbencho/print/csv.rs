@@ -53,7 +53,7 @@ fn columns(report: &PhaseReport, settings: &Settings, geometry: &Geometry, comma
     add("IO depth", number(settings.iodepth.into()));
     add("shared paths", String::new());
     add("truncate", only(geometry.path_type != PathType::Device, switch(settings.trunc)));
-    add("operation", report.kind.name().to_owned());
+    add("operation", report.name.clone());
     add("time ms [first]", number(report.elapsed_us.first / 1000));
     add("time ms [last]", number(report.elapsed_us.last / 1000));
     let (done, rates) = (report.done, report.rates(report.done));

@@ -6,7 +6,7 @@ use crate::elbencho::lower::LoweredPhase;
 pub fn phase(phase: &LoweredPhase, threads: u32) -> String {
     let each = phase.entries_per_thread;
     let all = each.saturating_mul(threads.into());
-    let name = phase.kind.name();
+    let name = &phase.name;
     let mut text = format!(
         "Phase: {name}\n* Entries per thread: {each} | {} K | {} M\n* Entries total:      {all} | {} K | {} M\n",
         each / 1000,

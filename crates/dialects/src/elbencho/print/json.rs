@@ -66,7 +66,7 @@ fn write_text(text: &str, out: &mut String) {
 /// The object of a phase, and the end of its line.
 pub fn line(report: &PhaseReport, settings: &Settings, geometry: &Geometry, command: &[String]) -> String {
     let mut all = Object::default();
-    all.text("phase_type", report.kind.name());
+    all.text("phase_type", &report.name);
     all.text("phase_id", &report.seen.id);
     if let Some(label) = &settings.output.label {
         all.text("label", label);
@@ -108,9 +108,17 @@ fn config(settings: &Settings, geometry: &Geometry, command: &[String]) -> Objec
     config.text("paths", settings.paths.len());
     config.text("hosts", 1);
     config.text("threads", settings.threads);
-    if geometry.path_type == PathType::Directory {
-        config.text("dirs", settings.dirs);
-        config.text("files", settings.files);
+    match geometry.tree {
+        Some(tree) => {
+            config.text("custom_tree_dirs", tree.dirs);
+            config.text("custom_tree_files_shared", tree.shared);
+            config.text("files_not_shared", tree.alone);
+        }
+        None if geometry.path_type == PathType::Directory => {
+            config.text("dirs", settings.dirs);
+            config.text("files", settings.files);
+        }
+        None => {}
     }
     config.text("file_size", geometry.file_bytes);
     config.text("block_size", geometry.block_bytes);

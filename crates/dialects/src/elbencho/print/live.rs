@@ -15,7 +15,7 @@ pub struct Moment {
     /// A word that results carry.
     pub label: String,
     /// The phase.
-    pub phase: &'static str,
+    pub phase: String,
     /// Since it began.
     pub runtime_ms: u64,
     /// All threads.

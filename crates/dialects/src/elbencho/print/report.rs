@@ -54,6 +54,8 @@ pub struct Seen {
 pub struct PhaseReport {
     /// Which.
     pub kind: PhaseKind,
+    /// As it is printed.
+    pub name: String,
     /// What is known beside.
     pub seen: Seen,
     /// Microseconds.
@@ -111,20 +113,19 @@ impl Entries {
         let side = if thread < phase.reading_threads { &mut self.read } else { &mut self.write };
         let own = match phase.kind {
             PhaseKind::MkDirs => u64::from(phase.rank_dirs)..u64::MAX,
-            PhaseKind::RmDirs => 0..phase.entries_per_thread,
-            _ => 0..u64::MAX,
+            PhaseKind::RmDirs if phase.rank_dirs > 0 => 0..phase.entries_per_thread,
+            _ => 0..phase.whole_files.get(thread as usize).copied().map_or(u64::MAX, u64::from),
         };
         let mut opened_ns = None;
         for op in ops.filter(|op| op.ok) {
+            let counts = own.contains(&u64::from(op.file));
             let began_ns = match op.kind {
                 OpKind::Open => {
                     opened_ns = Some(op.submit_ns);
                     continue;
                 }
-                OpKind::Close => opened_ns.take(),
-                OpKind::Mkdir | OpKind::Rmdir | OpKind::Stat | OpKind::Unlink if own.contains(&u64::from(op.file)) => {
-                    Some(op.submit_ns)
-                }
+                OpKind::Close => opened_ns.take().filter(|_| counts),
+                OpKind::Mkdir | OpKind::Rmdir | OpKind::Stat | OpKind::Unlink if counts => Some(op.submit_ns),
                 _ => None,
             };
             if let Some(began_ns) = began_ns {
@@ -173,10 +174,13 @@ pub fn report(phase: &LoweredPhase, measured: &PhaseMeasurement, entries: &Entri
     let counted_mixed = entries.read.counts(if alone { u64::MAX } else { first_ns });
     let own = if phase.kind == PhaseKind::Write { OpKind::Write } else { OpKind::Read };
     let done = |entries: u64, moved: Moved| Done { entries, ios: moved.count, bytes: moved.bytes };
-    let reads_apart = phase.kind == PhaseKind::Write;
+    // What is read back at once is no read of a mix.
+    let reads_apart = phase.mixes;
     let mixed = |moved| if reads_apart { of(moved, OpKind::Read) } else { Moved::default() };
     let service = |kind: OpKind| measured.ops.get(&kind).map_or_else(Histogram::new, |op| op.service.clone());
-    let of_entries = if entries.logged {
+    let of_entries = if !phase.times_entries {
+        Latencies::default()
+    } else if entries.logged {
         entries.write.latencies.clone()
     } else if ended_by == OpKind::Close {
         Latencies::default()
@@ -185,6 +189,7 @@ pub fn report(phase: &LoweredPhase, measured: &PhaseMeasurement, entries: &Entri
     };
     PhaseReport {
         kind: phase.kind,
+        name: phase.name.clone(),
         seen,
         elapsed_us: Both { first: first_ns / 1000, last: last_ns / 1000 },
         each_ms: measured.workers.iter().map(|worker| (worker.started_ns + worker.wall_ns) / 1_000_000).collect(),
@@ -205,6 +210,7 @@ impl PhaseReport {
     pub fn timed(kind: PhaseKind, seen: Seen, us: u64) -> PhaseReport {
         PhaseReport {
             kind,
+            name: kind.name().to_owned(),
             seen,
             elapsed_us: Both { first: us, last: us },
             each_ms: vec![us / 1000],

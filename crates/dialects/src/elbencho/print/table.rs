@@ -43,7 +43,7 @@ pub fn phase(report: &PhaseReport, settings: &Settings, geometry: &Geometry) -> 
     let dir_stats = output.dir_stats && geometry.path_type == PathType::Directory && report.kind.moves_data();
     let files = u64::from(settings.files.max(1));
     let mut text = row(
-        report.kind.name(),
+        &report.name,
         "Elapsed time",
         ":",
         &elapsed(report.elapsed_us.first / 1000),

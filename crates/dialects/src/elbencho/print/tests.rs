@@ -20,16 +20,21 @@ const GEOMETRY: Geometry = Geometry {
     block_bytes: 4096,
     random_bytes: 0,
     unaligned: false,
+    tree: None,
 };
 
 fn phase(kind: PhaseKind) -> LoweredPhase {
     LoweredPhase {
         kind,
+        name: kind.name().to_owned(),
+        mixes: false,
+        times_entries: true,
         iteration: 0,
         opens_iteration: false,
         rank_dirs: 1,
         entries_per_thread: 100,
         bytes_per_thread: 1_638_400,
+        whole_files: Vec::new(),
         reading_threads: 0,
     }
 }
@@ -161,7 +166,7 @@ fn live_rows_are_elbencho_s() {
     let done = Done { entries: 0, ios: 38_704, bytes: 158_531_584 };
     let moment = Moment {
         date: "2026-11-20T19:00:19.814+0000".to_owned(),
-        phase: "READ",
+        phase: "READ".to_owned(),
         runtime_ms: 500,
         total: Side { done, rates: done.per_second(500_000), percent: 130, entry_us: 0, io_us: 205 },
         active: 2,

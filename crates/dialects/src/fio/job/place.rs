@@ -33,6 +33,12 @@ pub struct Identity {
     pub uid: Option<u32>,
     /// Run as this group.
     pub gid: Option<u32>,
+    /// The control group that it runs in.
+    pub cgroup: Option<String>,
+    /// That group's share of I/O.
+    pub cgroup_weight: Option<u32>,
+    /// That group stays.
+    pub cgroup_nodelete: bool,
     /// Run this command line before.
     pub exec_prerun: Option<String>,
     /// Run this command line after.
@@ -54,6 +60,9 @@ impl Identity {
             nice: values.maybe_whole("nice").and_then(|nice| i32::try_from(nice).ok()).unwrap_or(0),
             uid: values.maybe_count("uid"),
             gid: values.maybe_count("gid"),
+            cgroup: values.text("cgroup"),
+            cgroup_weight: values.maybe_count("cgroup_weight"),
+            cgroup_nodelete: values.switch("cgroup_nodelete"),
             exec_prerun: values.text("exec_prerun"),
             exec_postrun: values.text("exec_postrun"),
         }

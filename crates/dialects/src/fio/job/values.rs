@@ -1,20 +1,20 @@
 //! The values of one job, by option: said ones over defaults.
 
-use crate::fio::options;
+use crate::fio::options::{self, ByName};
 use crate::fio::value::{self, Between, Compat, Doubt, PerDirection, ReadWrite, Reading, Region, Value};
 use plumb_workload::Nanos;
-use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// The values of one job, by option name.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Values {
-    said: BTreeMap<&'static str, Value>,
+    /// In the order in which they were said; few, so that looking through all of them is quick.
+    said: Vec<(&'static str, Value)>,
 }
 
 /// The table's defaults, read once.
-fn defaults() -> &'static BTreeMap<&'static str, Value> {
-    static DEFAULTS: OnceLock<BTreeMap<&'static str, Value>> = OnceLock::new();
+fn defaults() -> &'static ByName<Value> {
+    static DEFAULTS: OnceLock<ByName<Value>> = OnceLock::new();
     DEFAULTS.get_or_init(|| {
         let mut doubts: Vec<Doubt> = Vec::new();
         let mut reading = Reading { compat: Compat::Meant, kb_base: 1_024, doubts: &mut doubts };
@@ -44,7 +44,8 @@ macro_rules! taker {
 impl Values {
     /// Sets a value. Slots that it leaves open keep what they have.
     pub fn set(&mut self, option: &'static str, value: Value) {
-        let merged = match (self.said.remove(option), value) {
+        let before = self.place(option).map(|place| self.said.remove(place).1);
+        let merged = match (before, value) {
             (Some(Value::Wholes(before)), Value::Wholes(value)) => Value::Wholes(over(value, before)),
             (Some(Value::Wides(before)), Value::Wides(value)) => Value::Wides(over(value, before)),
             (Some(Value::Times(before)), Value::Times(value)) => Value::Times(over(value, before)),
@@ -54,22 +55,29 @@ impl Values {
             }
             (_, value) => value,
         };
-        self.said.insert(option, merged);
+        self.said.push((option, merged));
     }
 
     /// Takes a value back.
     pub fn forget(&mut self, option: &str) {
-        self.said.remove(option);
+        self.said.retain(|(name, _)| *name != option);
     }
 
     /// Whether it was said.
     pub fn is_said(&self, option: &str) -> bool {
-        self.said.contains_key(option)
+        self.place(option).is_some()
+    }
+
+    fn place(&self, option: &str) -> Option<usize> {
+        self.said.iter().position(|(name, _)| *name == option)
     }
 
     fn get(&self, option: &str) -> Option<&Value> {
         debug_assert!(options::find(option).is_some_and(|spec| spec.name == option), "{option} is not in the table");
-        self.said.get(option).or_else(|| defaults().get(option))
+        match self.place(option) {
+            Some(place) => Some(&self.said[place].1),
+            None => defaults().get(option),
+        }
     }
 
     taker!(/// [`Value::Whole`].

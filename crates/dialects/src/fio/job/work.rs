@@ -157,7 +157,7 @@ pub struct Pace {
     pub rate_process: RateProcess,
     /// The window for minimum rates.
     pub rate_cycle_ms: u32,
-    /// Make up for pauses.
+    /// Do not make up for pauses.
     pub rate_ignore_thinktime: bool,
     /// Pause so long.
     pub thinktime: Option<Nanos>,
@@ -165,7 +165,7 @@ pub struct Pace {
     pub thinktime_spin: Option<Nanos>,
     /// Spin for so many cycles before each pause.
     pub thinkcycles: Option<u32>,
-    /// Ops between pauses.
+    /// Ops between pauses; 0 where only `thinktime_iotime` counts.
     pub thinktime_blocks: u32,
     /// Which ops count.
     pub thinktime_blocks_type: ThinkCount,
@@ -202,7 +202,11 @@ impl Pace {
             thinktime: values.time_unless_zero("thinktime"),
             thinktime_spin: values.time_unless_zero("thinktime_spin"),
             thinkcycles: values.count_unless_zero("thinkcycles"),
-            thinktime_blocks: values.count("thinktime_blocks").max(1),
+            thinktime_blocks: match values.time_unless_zero("thinktime_iotime") {
+                // Where only time is said, the default of one op does not count.
+                Some(_) if !values.is_said("thinktime_blocks") => 0,
+                _ => values.count("thinktime_blocks").max(1),
+            },
             thinktime_blocks_type: ThinkCount::of(values),
             thinktime_iotime: values.time_unless_zero("thinktime_iotime"),
             max_latency: values.times("max_latency").unwrap_or_default().map(|time| time.filter(|time| time.0 > 0)),

@@ -6,7 +6,7 @@ use crate::fio::job::FioJob;
 use crate::fio::job::words::{StatCall, Transport, ZoneMode};
 use crate::fio::options::Support;
 use crate::fio::value::direction::{Ops, Order};
-use plumb_workload::phase::RwFlag;
+use plumb_workload::backend::RwFlag;
 use plumb_workload::{Backend, Bytes, FileCall, SocketKind};
 use std::collections::BTreeMap;
 

@@ -30,6 +30,7 @@ pub use replay::{Merge, merges};
 
 use super::Fio;
 use plumb_workload::Workload;
+use plumb_workload::job::Names;
 
 /// What `randrepeat=0` asks for: a number that differs from run to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +52,7 @@ pub struct Lowered {
 }
 
 /// One copy of a job of fio.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LoweredJob {
     /// Its job, in [`Fio::jobs`].
     pub job: usize,
@@ -69,6 +70,10 @@ pub struct LoweredJob {
     pub group_name: String,
     /// The name of the target.
     pub target: String,
+    /// Files that are missing or shorter than it asks for.
+    pub fresh_files: usize,
+    /// What its files are called, also where nothing is done with them (`ioengine=null`).
+    pub names: Names,
     /// What reads, writes and trims draw from, where they are drawn.
     pub seed: u64,
 }

@@ -11,7 +11,7 @@ use crate::fio::Fio;
 use crate::fio::job::FioJob;
 use crate::fio::job::words::{CpuMode, ExitWhat};
 use plumb_workload::job::{Job, JobFiles, Names};
-use plumb_workload::phase::{Limit, OnError, RunAs};
+use plumb_workload::phase::{Limit, OnError, RampUntil, RunAs};
 use plumb_workload::validate::validate;
 use plumb_workload::{
     Backend, Busy, Bytes, ClockScope, End, Exec, Flush, Nanos, NullTarget, Phase, Start, Stop, Target, WhenDone, Work,
@@ -162,6 +162,8 @@ impl Lowering<'_> {
             group: workers.len() - 1,
             group_name: name,
             target,
+            fresh_files: layout.fresh,
+            names: copy.names.clone(),
             seed,
         };
         self.plan.push(plan::of(&copy, &lowered, &layout, &workers[lowered.group]));
@@ -206,8 +208,9 @@ impl Lowering<'_> {
         if job.stop.time_based && job.stop.runtime.is_none() {
             copy.warnings.push("time_based has no effect without `runtime`".to_owned());
         }
-        if job.direction.ramp_size.is_some() {
-            copy.unsupported("ramp_size", "measuring begins after a time only; use `ramp_time`");
+        if job.files.unlink_each_loop && !copy.writes() && (job.identity.loops > 1 || job.stop.time_based) {
+            let why = "what is removed cannot be read again";
+            copy.wrong(Wrong::Contradiction { first: "unlink_each_loop", second: "several loops of reads", why });
         }
         if job.logs.issue_time && !(job.logs.offset && job.logs.lat.is_some()) {
             let why = "the time of issue is a column of the log of latencies, behind the offset";
@@ -219,7 +222,8 @@ impl Lowering<'_> {
             );
         }
         if job.stop.error_dump {
-            copy.warnings.push("error_dump has no effect: ops that end in an error are always told".to_owned());
+            copy.warnings
+                .push("error_dump has no effect: the first ops that end in an error are always told".to_owned());
         }
         let unused = copy.engine.one_at_a_time && job.queue.iodepth > 1 && copy.depth() == 1;
         if unused && !copy.engine.does_no_io {
@@ -325,7 +329,7 @@ impl Lowering<'_> {
         self.jobs.iter().filter(same).map(|other| other.group_name.clone()).collect()
     }
 
-    /// Jobs that are reported as one are steady as one.
+    /// Jobs that are reported as one are steady as one, and have one ramp.
     fn steady_together(&mut self) {
         for copy in self.jobs.clone() {
             if !self.fio.jobs[copy.job].identity.group_reporting {
@@ -333,6 +337,9 @@ impl Lowering<'_> {
             }
             let together = self.groups_of(&copy);
             let group = &mut self.workload.phase[copy.phase].workers[copy.group];
+            if let Some(until) = group.ramp_until.as_mut().filter(|_| together.len() > 1) {
+                until.together.clone_from(&together);
+            }
             if let Work::Job(job) = &mut group.work
                 && let Some(steady) = &mut job.pace.steady
                 && together.len() > 1
@@ -393,17 +400,30 @@ fn group(
     group.cpus = parts::own_cpu(copy);
     group.start = Start { delay: pace::start_delay(copy), after: Vec::new() };
     group.ramp = job.stop.ramp_time.unwrap_or_default();
+    let ramp_bytes = job.direction.ramp_size.filter(|bytes| *bytes > 0 && is_job);
+    group.ramp_until = ramp_bytes.map(|bytes| RampUntil { bytes: Bytes(bytes), together: Vec::new() });
     group.limit = Limit { time: job.stop.runtime, ..Limit::default() };
     if is_job {
         group.depth = copy.depth();
         group.batch = parts::batch(copy);
         let statistics = &job.statistics;
-        let window_ms = statistics.bw_avg_ms.min(statistics.iops_avg_ms).max(1);
+        let window_ms = piece_ms(statistics.bw_avg_ms.max(1), statistics.iops_avg_ms.max(1));
         group.sample = statistics.measure_bw.then(|| Nanos(u64::from(window_ms) * 1_000_000));
     } else {
         group.backend = if copy.is_foreign() { group.backend } else { Backend::Auto };
     }
     group
+}
+
+/// Length of the pieces that make windows of both lengths: what both are multiples of, where that is long enough to be
+/// looked at so often.
+fn piece_ms(bandwidth_ms: u32, iops_ms: u32) -> u32 {
+    const SHORTEST_MS: u32 = 10;
+    let (mut common, mut rest) = (bandwidth_ms.max(iops_ms), bandwidth_ms.min(iops_ms));
+    while rest > 0 {
+        (common, rest) = (rest, common % rest);
+    }
+    if common >= SHORTEST_MS { common } else { bandwidth_ms.min(iops_ms) }
 }
 
 fn work(copy: &mut Copy<'_>, layout: &sizes::Layout, places: &mut dyn Places) -> Work {

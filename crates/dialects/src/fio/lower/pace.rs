@@ -43,17 +43,18 @@ pub(super) fn pace(copy: &mut Copy<'_>) -> JobPace {
     let pace = JobPace {
         bytes_per_second: bytes(said.rate),
         ops_per_second: ops(said.rate_iops),
+        reads_count_as_writes: false,
         process: match said.rate_process {
             SaidProcess::Linear => RateProcess::Linear,
             SaidProcess::Poisson => RateProcess::Poisson,
         },
         minimum: (any(&minimum.bytes_per_second) || any(&minimum.ops_per_second)).then_some(minimum),
-        catch_up_thinking: said.rate_ignore_thinktime,
+        catch_up_thinking: said.thinktime.is_some() && !said.rate_ignore_thinktime,
         think: said.thinktime.map(|pause| ThinkTime {
             pause,
             busy: said.thinktime_spin.unwrap_or_default().min(pause),
             busy_cycles: said.thinkcycles.unwrap_or(0),
-            every: said.thinktime_blocks.max(1),
+            every: said.thinktime_blocks,
             counts: match said.thinktime_blocks_type {
                 ThinkCount::Complete => ThinkBasis::Completed,
                 ThinkCount::Issue => ThinkBasis::Started,

@@ -12,9 +12,9 @@ use crate::fio::value::lists::NumaPolicy;
 use crate::fio::value::pattern::Piece;
 use crate::fio::value::split::PriorityShare;
 use plumb_workload::job::{
-    AccessHint, Allocation, AtOpen, BufferMemory, BufferRules, CommandPriority, DedupeMode, ErrorOrigin, ErrorRules,
-    FileLock, FileRules, IgnoredError, IoPriority, JobContent, JobQueue, NodeMemory, OpPriority, OpenMode,
-    PatternPiece, PrepareFiles, ProcessRules, SyncRange, Syncs, WriteLife,
+    AccessHint, Advices, Allocation, AtOpen, BufferMemory, BufferRules, CommandPriority, ControlGroup, DedupeMode,
+    ErrorOrigin, ErrorRules, FileLock, FileRules, IgnoredError, IoPriority, JobContent, JobQueue, NodeMemory,
+    OpPriority, OpenMode, PatternPiece, PrepareFiles, ProcessRules, SyncRange, Syncs, WriteLife,
 };
 use plumb_workload::{Batch, Bytes};
 use std::path::PathBuf;
@@ -79,6 +79,7 @@ pub(super) fn files(copy: &mut Copy<'_>, layout: &Layout) -> FileRules {
             Advice::Random => AccessHint::Random,
             Advice::NoReuse => AccessHint::NoReuse,
         },
+        advice: Advices::default(),
         write_life: said.write_hint.map(|hint| match hint {
             WriteHint::None => WriteLife::None,
             WriteHint::Short => WriteLife::Short,
@@ -91,6 +92,7 @@ pub(super) fn files(copy: &mut Copy<'_>, layout: &Layout) -> FileRules {
             LockFile::Exclusive => FileLock::Exclusive,
             LockFile::ReadWrite => FileLock::ReadWrite,
         },
+        record_lock: None,
         create_on_open: said.create_on_open,
         create_only: said.create_only,
         append: said.append,
@@ -184,6 +186,7 @@ pub(super) fn content(copy: &mut Copy<'_>) -> JobContent {
     JobContent {
         zero,
         refill,
+        refill_percent: 100,
         // Zeros that were asked for stay zeros, unless a change was asked for as well.
         scramble: said.scramble && (!(said.zero && copy.is_said("zero_buffers")) || copy.is_said("scramble_buffers")),
         pattern: pattern(&said.pattern),
@@ -293,7 +296,11 @@ pub(super) fn process(copy: &mut Copy<'_>, places: &mut dyn Places) -> ProcessRu
             NumaPolicy::Interleave(nodes) => Some(NodeMemory::Interleave(nodes.clone())),
             NumaPolicy::Local => Some(NodeMemory::Local),
         },
-        cgroup: None,
+        cgroup: identity.cgroup.clone().map(|name| ControlGroup {
+            name,
+            weight: identity.cgroup_weight,
+            stays: identity.cgroup_nodelete,
+        }),
         run_before: identity.exec_prerun.clone(),
         run_after: identity.exec_postrun.clone(),
     };

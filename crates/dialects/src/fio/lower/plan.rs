@@ -221,6 +221,9 @@ fn ends(copy: &Copy<'_>, layout: &Layout, group: &WorkerGroup) -> String {
     if let Some(ramp) = stop.ramp_time {
         let _ = write!(text, "; its first {ramp} are not measured");
     }
+    if let Some(bytes) = copy.job.direction.ramp_size {
+        let _ = write!(text, "; its first {} are not measured", Bytes(bytes));
+    }
     text
 }
 

@@ -27,9 +27,8 @@ pub(super) struct Layout {
 }
 
 /// One file before it is laid out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct File {
-    path: String,
     /// Nothing where it has no length of its own.
     length: Option<u64>,
     is_regular: bool,
@@ -48,22 +47,26 @@ fn files(copy: &Copy<'_>, places: &mut dyn Places) -> Vec<File> {
         FileType::Regular => true,
         FileType::Block | FileType::Character => false,
     };
+    if copy.engine.has_no_files {
+        return vec![File { length: None, is_regular: false }; copy.names.count()];
+    }
     (0..copy.names.count())
-        .filter_map(|number| copy.names.path(number))
-        .map(|path| {
-            let path = path.to_string_lossy().into_owned();
-            if copy.engine.has_no_files {
-                return File { path, length: None, is_regular: false };
-            }
-            let found = places.look(&path);
+        .map(|number| {
+            let found = places.look(&path(copy, number));
             let length = match found {
                 Found::Regular { bytes } | Found::Block { bytes } => Some(bytes),
                 Found::Absent | Found::Directory => Some(0),
                 Found::Character | Found::Unreadable => None,
             };
-            File { path, length, is_regular: is_regular(found) }
+            File { length, is_regular: is_regular(found) }
         })
         .collect()
+}
+
+/// The path of a file, made when it is needed: there may be a hundred thousand.
+fn path(copy: &Copy<'_>, number: usize) -> String {
+    let path = copy.names.path(number).unwrap_or_default().into_os_string();
+    path.into_string().unwrap_or_else(|path| path.to_string_lossy().into_owned())
 }
 
 /// Where a file's part begins.
@@ -150,8 +153,8 @@ fn resolve(copy: &mut Copy<'_>, places: &mut dyn Places) -> Result<Layout, Wrong
         return Err(Wrong::SizeBelowBlock { size: said_bytes, block });
     }
     let free = match files.first() {
-        Some(file) if rules.fill_device && said_bytes == 0 => {
-            places.free_bytes(&file.path).ok_or(Wrong::NoSize)?.min(LONGEST / 2)
+        Some(_) if rules.fill_device && said_bytes == 0 => {
+            places.free_bytes(&path(copy, 0)).ok_or(Wrong::NoSize)?.min(LONGEST / 2)
         }
         _ => 0,
     };
@@ -161,9 +164,9 @@ fn resolve(copy: &mut Copy<'_>, places: &mut dyn Places) -> Result<Layout, Wrong
     let smallest = super::stream::smallest_of_all(work);
     let mut layout = Layout::default();
     let mut moved = 0_u64;
-    for file in &files {
+    for (number, file) in files.iter().enumerate() {
         let start = start(copy, file)?;
-        let behind = |length: u64| Wrong::OffsetBehindEnd { offset: start, path: file.path.clone(), length };
+        let behind = |length: u64| Wrong::OffsetBehindEnd { offset: start, path: path(copy, number), length };
         let mut length = match rules.filesize {
             None if rules.fill_device && said_bytes == 0 => {
                 // All that is free, and a little more, so that the end is where no space is left.

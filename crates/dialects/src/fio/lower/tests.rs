@@ -196,6 +196,28 @@ fn size_is_of_the_job_and_filesize_of_each_file() {
     assert!(refusal("[a]\nsize=1k\nbs=4k\n").contains("smaller than one op"));
 }
 
+/// As fio's manual has it: a rate is held on the whole, unless pauses are to be left out of it.
+#[test]
+fn pauses_are_made_up_for_unless_the_rate_ignores_them() {
+    let catches_up = |said: &str| job(&lowered(&format!("[a]\nsize=1m\nrate=1m\n{said}")), 0).pace.catch_up_thinking;
+    assert!(catches_up("thinktime=1s\n"));
+    assert!(!catches_up("thinktime=1s\nrate_ignore_thinktime=1\n"));
+    assert!(!catches_up(""), "there is nothing to make up for");
+}
+
+/// The default of one op between pauses would leave no time to work in.
+#[test]
+fn a_time_of_work_alone_sets_no_number_of_ops_between_pauses() {
+    let think = |text: &str| {
+        let all = lowered(&format!("[a]\nsize=1m\nthinktime=1s\n{text}"));
+        let think = job(&all, 0).pace.think.unwrap();
+        (think.every, think.work)
+    };
+    assert_eq!(think(""), (1, None));
+    assert_eq!(think("thinktime_iotime=9\n"), (0, Some(Nanos(9_000_000_000))));
+    assert_eq!(think("thinktime_iotime=9s\nthinktime_blocks=4\n"), (4, Some(Nanos(9_000_000_000))));
+}
+
 #[test]
 fn per_cent_are_of_what_is_there() {
     let disk = [("/dev/x", Found::Block { bytes: GIB }), ("f", Found::Regular { bytes: 10_000 })];
@@ -289,6 +311,28 @@ fn errors_are_passed_over_by_number() {
     assert_eq!(passed("ignore_error=EINVAL:5"), [(ErrorOrigin::Read, 22), (ErrorOrigin::Read, 5)]);
 }
 
+// Protects: jobs that are told as one have one ramp, as with fio.
+#[test]
+fn a_ramp_of_bytes_is_that_of_the_group() {
+    let all = lowered("[global]\nsize=1m\nramp_size=64k\ngroup_reporting\n[a]\n[b]\n[c]\nnew_group\n");
+    let untils: Vec<_> = all.workload.phase[0].workers.iter().map(|group| group.ramp_until.clone().unwrap()).collect();
+    assert!(untils.iter().all(|until| until.bytes.0 == 65_536));
+    let together: Vec<&[String]> = untils.iter().map(|until| &until.together[..]).collect();
+    assert_eq!(together, [&["a".to_owned(), "b".to_owned()][..], &["a".to_owned(), "b".to_owned()][..], &[][..]]);
+}
+
+#[test]
+fn a_control_group_goes_with_its_weight() {
+    let of = |text: &str| {
+        let all = lowered(&format!("[a]\nsize=1m\n{text}"));
+        let Work::Job(job) = &all.workload.phase[0].workers[0].work else { panic!() };
+        job.process.cgroup.clone().map(|group| (group.name, group.weight, group.stays))
+    };
+    assert_eq!(of("cgroup=slow\ncgroup_weight=200\n"), Some(("slow".to_owned(), Some(200), false)));
+    assert_eq!(of("cgroup=slow\ncgroup_nodelete=1\n"), Some(("slow".to_owned(), None, true)));
+    assert_eq!(of("cgroup_weight=200\n"), None, "as fio, a weight is that of a group that is named");
+}
+
 #[test]
 fn options_that_contradict_one_another_are_refused() {
     let wrong = |text: &str, says: &str| {
@@ -305,10 +349,10 @@ fn options_that_contradict_one_another_are_refused() {
     wrong("ioengine=net\n", "needs `port`");
     wrong("ioengine=cpuio\n", "needs `cpuload`");
     wrong("rw=randtrim\nnum_range=8\nioengine=libaio\n", "needs `ioengine=io_uring_cmd`");
-    wrong("ramp_size=1m\n", "use `ramp_time`");
     wrong("ss=iops:1%\nss_dur=3\nss_interval=2\n", "a multiple of the interval");
     wrong("numa_cpu_nodes=9\n", "no memory node 9");
     wrong("offset=5z\n", "needs `zonemode=zbd`");
+    wrong("rw=read\nunlink_each_loop=1\nloops=2\n", "cannot be read again");
     let read_only = fio::read(
         &["--readonly".to_owned(), "a.fio".to_owned()],
         &Machine::default(),

@@ -20,7 +20,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 /// Stamps and checks, where they are asked for.
 pub(super) fn rules(copy: &mut Copy<'_>, layout: &Layout) -> Option<VerifyRules> {
-    let said = copy.job.verify.clone();
+    let said = &copy.job.verify;
     let method = match said.method {
         Said::None => return None,
         Said::Md5 => VerifyMethod::Md5,
@@ -68,7 +68,7 @@ pub(super) fn rules(copy: &mut Copy<'_>, layout: &Layout) -> Option<VerifyRules>
         fatal: said.fatal,
         dump: said.dump,
         threads: said.async_threads,
-        thread_cpus: said.async_cpus.unwrap_or_default(),
+        thread_cpus: said.async_cpus.clone().unwrap_or_default(),
         backlog: said.backlog,
         backlog_batch: said.backlog_batch,
         redraw: said.experimental,

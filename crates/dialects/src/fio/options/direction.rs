@@ -49,7 +49,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("The first block size holds for sequential ops and the second for random ones."),
         row("num_range", Tier::Two, Kind::Whole(Slots::One, at_most(256)))
             .default("1")
-            .doc("How many ranges one trim names."),
+            .doc("How many ranges one trim names. More than one needs ioengine=io_uring_cmd, as in fio."),
         row("serialize_overlap", Tier::Two, Kind::Switch).default("0").doc("Do not let ops in flight overlap."),
         row("atomic", Tier::Two, Kind::Switch)
             .default("0")

@@ -17,7 +17,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("Call sync_file_range after every so many writes, with these flags."),
         row("write_barrier", Tier::Three, Kind::Whole(Slots::One, ANY))
             .default("0")
-            .not_yet("Barrier writes do not exist in current kernels; use fsync."),
+            .ignored("fio marks these writes, and none of its engines reads the mark; say fsync for a flush."),
         row("sync", Tier::One, Kind::Choice(&["none", "0", "sync", "1", "dsync"]))
             .default("none")
             .doc("Open files with O_SYNC or O_DSYNC."),

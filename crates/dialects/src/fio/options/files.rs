@@ -62,13 +62,16 @@ pub(super) static SHELF: Shelf = Shelf {
             .default("0")
             .doc("Lay files out fully before writing, so that writes overwrite."),
         row("unlink", Tier::One, Kind::Switch).default("0").doc("Remove the job's files when it is done."),
-        row("unlink_each_loop", Tier::Two, Kind::Switch).default("0").doc("Remove the job's files after every loop."),
+        row("unlink_each_loop", Tier::Two, Kind::Switch)
+            .default("0")
+            .doc("Remove the job's files between loops; those of the last one stay."),
         row("fadvise_hint", Tier::Two, Kind::Choice(&["0", "1", "random", "sequential", "noreuse"]))
             .default("1")
             .doc("What the kernel is told about the access pattern."),
-        row("invalidate", Tier::One, Kind::Switch)
-            .default("1")
-            .doc("Drop the pages of the files from the page cache before the work begins."),
+        row("invalidate", Tier::One, Kind::Switch).default("1").doc(
+            "Drop the pages of the files from the page cache before the work begins, before it is done again, and \
+                 before it is read back.",
+        ),
         row("write_hint", Tier::Two, Kind::Choice(&["none", "short", "medium", "long", "extreme"]))
             .doc("How long written data is expected to live."),
     ],

@@ -33,11 +33,11 @@ pub(super) static SHELF: Shelf = Shelf {
         row("exec_postrun", Tier::Two, Kind::Text).doc("Run this command line after the job."),
         row("comm", Tier::Three, Kind::Text).not_yet("Names of worker threads are Plumb's own for now."),
         row("profile", Tier::Three, Kind::Text).not_yet("The built-in profiles (act, tiobench) are not translated."),
-        row("cgroup", Tier::Three, Kind::Text).not_yet("Placing workers into a control group is not connected yet."),
-        row("cgroup_nodelete", Tier::Three, Kind::Switch)
-            .default("0")
-            .not_yet("Placing workers into a control group is not connected yet."),
+        row("cgroup", Tier::Three, Kind::Text).doc(
+            "Run the workers in this control group, below the root of the hierarchy that controls I/O; it is made.",
+        ),
+        row("cgroup_nodelete", Tier::Three, Kind::Switch).default("0").doc("Leave that group behind."),
         row("cgroup_weight", Tier::Three, Kind::Whole(Slots::One, between(100, 1000)))
-            .not_yet("Placing workers into a control group is not connected yet."),
+            .doc("That group's share of I/O in proportion to others."),
     ],
 };

@@ -36,10 +36,11 @@ pub(super) static SHELF: Shelf = Shelf {
             .ignored("Logs grow as needed."),
         row("per_job_logs", Tier::Two, Kind::Switch).default("1").doc("One log for each copy of the job."),
         row("log_compression", Tier::Two, Kind::Whole(Slots::One, between(1024, 536870912)))
-            .doc("Compress logs in pieces of so many bytes."),
-        row("log_store_compressed", Tier::Two, Kind::Switch).doc("Store logs compressed."),
+            .doc("Compress logs in memory; a log needs none here before it is written."),
+        row("log_store_compressed", Tier::Two, Kind::Switch)
+            .doc("Store logs compressed, for `fio --inflate-log`; histograms stay as they are."),
         row("log_compression_cpus", Tier::Three, Kind::Special(Special::Cpus))
-            .not_yet("Log compression on chosen CPUs is not connected yet."),
+            .ignored("Logs are written when the job is over, and disturb nobody."),
         row("log_alternate_epoch", Tier::Two, Kind::Switch).or("log_unix_epoch").doc("Log absolute times."),
         row("log_alternate_epoch_clock_id", Tier::Two, Kind::Whole(Slots::One, ANY)).doc("The clock of those times."),
     ],

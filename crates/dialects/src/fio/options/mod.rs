@@ -25,6 +25,7 @@ mod zones;
 
 use kind::Kind;
 use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::OnceLock;
 
 /// What an option is about.
@@ -216,9 +217,34 @@ pub fn all() -> impl Iterator<Item = &'static OptionSpec> {
     SHELVES.iter().flat_map(|shelf| shelf.options)
 }
 
+/// Something of each option, by its name.
+pub(super) type ByName<T> = HashMap<&'static str, T, BuildHasherDefault<NameHasher>>;
+
+/// A job asks for each option by its name, and a file can have thousands of jobs: FNV-1a is quick for short names, and
+/// the names are the table's own.
+pub(super) struct NameHasher(u64);
+
+impl Default for NameHasher {
+    fn default() -> NameHasher {
+        NameHasher(0xcbf2_9ce4_8422_2325)
+    }
+}
+
+impl Hasher for NameHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
+}
+
 /// The option of this name or alias.
 pub fn find(name: &str) -> Option<&'static OptionSpec> {
-    static INDEX: OnceLock<HashMap<&'static str, &'static OptionSpec>> = OnceLock::new();
+    static INDEX: OnceLock<ByName<&'static OptionSpec>> = OnceLock::new();
     let by_name =
         |option: &'static OptionSpec| std::iter::once(option.name).chain(option.alias).map(move |name| (name, option));
     INDEX.get_or_init(|| all().flat_map(by_name).collect()).get(name).copied()
@@ -234,6 +260,11 @@ impl OptionSpec {
     /// Whether this is its name or alias.
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || self.alias == Some(name)
+    }
+
+    /// Its own name or its alias, whichever this is.
+    pub fn as_named(&self, name: &str) -> &'static str {
+        self.alias.filter(|alias| *alias == name).unwrap_or(self.name)
     }
 
     /// Whether an engine knows it.

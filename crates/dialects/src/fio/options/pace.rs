@@ -24,7 +24,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .default("1000")
             .doc("The window, in milliseconds, over which minimum rates are judged."),
         row("rate_ignore_thinktime", Tier::Two, Kind::Switch)
-            .doc("Make up for pauses, so that the rate holds on the whole."),
+            .doc("Go on at the rate behind a pause, and do not make up for it."),
         row("thinktime", Tier::One, Kind::Time(Slots::One, Bare::Micros))
             .default("0")
             .doc("Pause so long between blocks of ops."),

@@ -41,7 +41,7 @@ fn not_measured(missing: &[NotMeasured], compat: Compat) -> String {
 }
 
 fn job_text(report: &Report, job: &Job) -> String {
-    let nothing = job.io.named().iter().all(|(_, one)| one.bytes == 0 && one.ios == 0);
+    let nothing = !job.is_beside && job.io.named().iter().all(|(_, one)| one.bytes == 0 && one.ios == 0);
     // fio says nothing of a job that did nothing; an error that kept it from that is worth its line.
     if nothing && (report.compat == Compat::Strict || (job.error.is_none() && job.sync.count == 0)) {
         return String::new();

@@ -42,6 +42,8 @@ pub struct JobLine {
     pub copies: u32,
     /// How numbers are shown.
     pub display: Display,
+    /// What a job that does no I/O does instead: `ioengine=cpuio, cpuload=50, cpucycle=50000`.
+    pub beside: Option<String>,
 }
 
 /// Smallest and largest block, bytes.
@@ -67,7 +69,7 @@ pub struct Layout {
 /// The lines, each with its end.
 pub fn opening(opening: &Opening) -> String {
     let mut text = String::new();
-    for job in &opening.jobs {
+    for job in opening.jobs.iter().filter(|job| job.beside.is_none()) {
         let range =
             |one: BlockRange| format!("{}-{}", job.display.bytes(one.min_bytes), job.display.bytes(one.max_bytes));
         let [read, write, trim] = job.blocks.map(range);
@@ -101,6 +103,12 @@ pub fn opening(opening: &Opening) -> String {
             .collect();
     if !workers.is_empty() {
         text += &format!("Starting {}\n", workers.join(" and "));
+    }
+    for job in &opening.jobs {
+        if let Some(beside) = &job.beside {
+            let line = format!("{} (noop): {beside}\n", plain(&job.name, None, opening.compat));
+            text += &line.repeat(job.copies.max(1) as usize);
+        }
     }
     for layout in &opening.layouts {
         let name = plain(&layout.job, None, opening.compat);

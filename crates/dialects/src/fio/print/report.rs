@@ -99,6 +99,8 @@ pub struct Job {
     pub group: u32,
     /// How many jobs are reported here.
     pub members: u32,
+    /// It does no I/O (cpuio, exec), and is told of all the same: its processor time is what there is.
+    pub is_beside: bool,
     /// Process id of the first member.
     pub pid: u32,
     /// When it started, milliseconds since 1970.

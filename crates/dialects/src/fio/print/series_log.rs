@@ -1,6 +1,6 @@
 //! Logs of a job, written as its ops come: one file a quantity.
 
-use super::logs::{Direction, LogPriority, LogSample, LogValue, hist_log_line, log_line};
+use super::logs::{Direction, LogPriority, LogSample, LogValue, hist_log_line, log_line, log_record};
 use crate::fio::job::words::WindowValue;
 use plumb_result::Histogram;
 use std::io::{self, Write};
@@ -102,6 +102,27 @@ pub struct LogForm {
     pub priority: LogPriority,
     /// Added to all times, ms: `log_alternate_epoch`.
     pub epoch_ms: u64,
+    /// How samples are written.
+    pub writing: LogWriting,
+}
+
+/// How the samples of a log are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LogWriting {
+    /// A line each.
+    #[default]
+    Lines,
+    /// As fio has them in memory (`log_store_compressed`).
+    Records,
+}
+
+impl LogWriting {
+    fn bytes(self, sample: &LogSample) -> Vec<u8> {
+        match self {
+            LogWriting::Lines => log_line(sample).into_bytes(),
+            LogWriting::Records => log_record(sample),
+        }
+    }
 }
 
 /// What happened in a window, in one direction.
@@ -152,7 +173,7 @@ impl<W: Write> JobLog<W> {
                 priority: self.form.priority,
                 issue_ns: self.form.issue_time.then_some(op.issue_ns),
             };
-            return self.out.write_all(log_line(&sample).as_bytes());
+            return self.out.write_all(&self.form.writing.bytes(&sample));
         };
         let number = op.complete_ns / (window.length_ms * 1_000_000);
         while self.number < number {
@@ -217,7 +238,7 @@ impl<W: Write> JobLog<W> {
                 priority: self.form.priority,
                 issue_ns: self.form.issue_time.then_some(0),
             };
-            self.out.write_all(log_line(&sample).as_bytes())?;
+            self.out.write_all(&self.form.writing.bytes(&sample))?;
         }
         Ok(())
     }

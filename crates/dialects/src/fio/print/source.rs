@@ -1,6 +1,6 @@
 //! Jobs as they are reported: what their options say of names, groups and how numbers are shown.
 
-use super::build::{JobSource, Kept, Latencies, Member};
+use super::build::{JobSource, Kept, Latencies, Member, Windows};
 use super::opening::{BlockRange, JobLine, Layout, Opening};
 use super::report::*;
 use crate::fio::job::words::{ContinueOnError, Unified, UnitBase as UnitWord};
@@ -55,6 +55,7 @@ pub fn sources(fio: &Fio, copies: &[JobCopy], grouping: Grouping) -> Vec<JobSour
                 job: template(job, group),
                 members: vec![copy.member.clone()],
                 latencies: latencies(job),
+                windows: windows(job),
             }),
         }
     }
@@ -97,12 +98,15 @@ fn template(job: &FioJob, group: u32) -> Job {
         Unified::Mixed => Io::Mixed(Box::default()),
         Unified::Both => Io::Both(Split::default(), Box::default()),
     };
-    let passes_over = job.stop.continue_on_error != ContinueOnError::None;
+    let ignored = &job.stop.ignore_error;
+    let ignores = [&ignored.read, &ignored.write, &ignored.verify].iter().any(|errors| !errors.is_empty());
+    let passes_over = job.stop.continue_on_error != ContinueOnError::None || ignores;
     Job {
         name: job.name.clone(),
         description: job.identity.description.clone(),
         group,
         members: 1,
+        is_beside: beside(job).is_some(),
         options: given(&job.said),
         display: display(job),
         io,
@@ -116,6 +120,12 @@ fn template(job: &FioJob, group: u32) -> Job {
         steady: steady(job),
         ..Job::default()
     }
+}
+
+/// `bwavgtime` and `iopsavgtime`.
+fn windows(job: &FioJob) -> Windows {
+    let ns = |ms: u32| u64::from(ms.max(1)) * 1_000_000;
+    Windows { bandwidth_ns: ns(job.statistics.bw_avg_ms), iops_ns: ns(job.statistics.iops_avg_ms) }
 }
 
 fn latencies(job: &FioJob) -> Latencies {
@@ -207,6 +217,24 @@ fn line(job: &FioJob, group: u32) -> JobLine {
         depth: job.queue.iodepth,
         copies: job.identity.numjobs,
         display: display(job),
+        beside: beside(job),
+    }
+}
+
+/// What a job of cpuio or exec does, as fio tells it.
+fn beside(job: &FioJob) -> Option<String> {
+    match job.queue.ioengine.as_str() {
+        "cpuio" => {
+            let cpu = &job.engine.cpuio;
+            let load = cpu.load_percent.unwrap_or(0);
+            Some(format!("ioengine=cpuio, cpuload={load}, cpucycle={}", cpu.chunks_us))
+        }
+        "exec" => {
+            let exec = &job.engine.exec;
+            let text = |value: &Option<String>| value.clone().unwrap_or_default();
+            Some(format!("ioengine=exec, program={}, arguments={}", text(&exec.program), text(&exec.arguments)))
+        }
+        _ => None,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::backend::socket::StopCheck;
 use crate::backend::{Errno, FileAccess};
-use plumb_workload::phase::SocketKind;
+use plumb_workload::backend::SocketKind;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -49,6 +49,18 @@ pub(crate) enum LinkError {
     NotOpened,
     #[error("stopped while it waited for the other side")]
     Stopped,
+}
+
+impl LinkError {
+    /// The system's number for it, where there is one.
+    pub(crate) fn errno(&self) -> Option<i32> {
+        match self {
+            LinkError::System { source, .. } | LinkError::Nobody { source, .. } => source.raw_os_error(),
+            LinkError::NoHost | LinkError::NoPort | LinkError::NoAddress { .. } => Some(libc::EINVAL),
+            LinkError::NotOpened => Some(libc::EPROTO),
+            LinkError::Stopped => None,
+        }
+    }
 }
 
 fn failed(what: impl Into<String>) -> LinkError {

@@ -8,15 +8,24 @@
 mod link;
 
 use crate::backend::blocks::BlockCalls;
-use crate::backend::{BlockFiles, Completion, Errno, FileAccess, NotBegun, Unfinished};
+use crate::backend::{Begun, BlockFiles, Completion, Errno, FileAccess, NotBegun, Unfinished};
 use crate::op::BlockOp;
 use link::{Link, Message, Side};
 pub(crate) use link::{LinkError, LinkRequest};
 use plumb_workload::OpKind;
 use std::os::fd::AsRawFd;
 
-/// Whether the worker is to end. Sockets wait for others, who may never come.
+/// Whether to wait no longer. Sockets wait for others, who may never come.
 pub(crate) type StopCheck<'a> = &'a dyn Fn() -> bool;
+
+/// When a worker with a socket ends.
+#[derive(Clone, Copy)]
+pub(crate) struct StopChecks<'a> {
+    /// While it waits for the other side: its own time begins with the connection.
+    pub(crate) alone: StopCheck<'a>,
+    /// From then on.
+    pub(crate) together: StopCheck<'a>,
+}
 
 /// What there is of a link.
 enum Ends {
@@ -34,6 +43,7 @@ pub(crate) struct Socket<'a> {
     writes: bool,
     /// Small messages may wait for more of them to come.
     gathers: bool,
+    alone_stops: StopCheck<'a>,
     stops: StopCheck<'a>,
     /// The other side has said that no more will come.
     ended: bool,
@@ -42,14 +52,15 @@ pub(crate) struct Socket<'a> {
 impl<'a> Socket<'a> {
     /// Listens where it is to listen, so that the other side finds it. The other side may be of the same phase: it is
     /// waited for in [`begin`](BlockCalls::begin).
-    pub(crate) fn new(request: &LinkRequest, stops: StopCheck<'a>) -> Result<Socket<'a>, LinkError> {
+    pub(crate) fn new(request: &LinkRequest, stops: StopChecks<'a>) -> Result<Socket<'a>, LinkError> {
         Ok(Socket {
             ends: Ends::One(Some(Side::new(request)?)),
             gathers: false,
             no_delay: request.no_delay,
             ping_pong: request.ping_pong,
             writes: request.access == FileAccess::ReadWrite,
-            stops,
+            alone_stops: stops.alone,
+            stops: stops.together,
             ended: false,
         })
     }
@@ -59,7 +70,7 @@ impl<'a> Socket<'a> {
         if let Ends::One(side) = &mut self.ends
             && let Some(side) = side.take()
         {
-            let link = side.meet(self.stops)?;
+            let link = side.meet(self.alone_stops)?;
             self.gathers = link.is_stream() && !self.ping_pong && !self.no_delay;
             self.ends = Ends::Both(link);
         }
@@ -119,11 +130,12 @@ impl<'a> Socket<'a> {
 }
 
 impl BlockCalls for Socket<'_> {
-    fn begin(&mut self) -> Result<(), NotBegun> {
-        self.meet().map_err(|error| match error {
-            LinkError::Stopped => NotBegun::Stopped,
-            other => NotBegun::Failed(other.to_string()),
-        })
+    fn begin(&mut self) -> Result<Begun, NotBegun> {
+        match self.meet() {
+            Ok(()) => Ok(Begun::BehindOther),
+            Err(LinkError::Stopped) => Err(NotBegun::Stopped),
+            Err(other) => Err(NotBegun::Failed { errno: other.errno(), reason: other.to_string() }),
+        }
     }
 
     fn execute(&mut self, _files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {

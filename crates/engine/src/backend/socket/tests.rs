@@ -3,7 +3,7 @@
 use super::*;
 use crate::backend::tests::{gate, op, request, run_at, skip};
 use plumb_workload::Backend;
-use plumb_workload::phase::SocketKind;
+use plumb_workload::backend::SocketKind;
 use std::process::{Command, Stdio};
 
 /// A port that was free a moment ago.
@@ -149,7 +149,9 @@ fn waiting_ends_with_the_phase() {
         segment_bytes: None,
         access: FileAccess::Read,
     };
-    let met = |request: &LinkRequest| Socket::new(request, &|| true).and_then(|mut socket| socket.meet());
+    let met = |request: &LinkRequest| {
+        Socket::new(request, StopChecks { alone: &|| true, together: &|| true }).and_then(|mut socket| socket.meet())
+    };
     assert!(matches!(met(&asked), Err(LinkError::Stopped)));
     let nobody = LinkRequest { listens: false, ..asked };
     assert!(matches!(met(&nobody), Err(LinkError::NoHost)));

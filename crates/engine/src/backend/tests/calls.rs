@@ -2,10 +2,12 @@
 
 use super::*;
 use crate::backend::{Errno, NOT_OPEN, Opener, SyncRangeFlags};
-use plumb_workload::job::AccessHint;
-use plumb_workload::phase::{FileCall, RwFlag};
+use crate::guard::space::InMemory;
+use crate::op::Role;
+use plumb_workload::backend::{FileCall, RwFlag};
+use plumb_workload::job::MappingAdvice;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;
 use tempfile::TempDir;
 
@@ -128,11 +130,43 @@ fn flushes_and_trims_go_with_every_backend() {
     }
 }
 
+/// What is read back comes from the device: whatever wrote it, nothing of it is left in the page cache. A file of which only
+/// clean pages are to go keeps its content, too.
+#[test]
+fn what_is_evicted_is_not_cached_any_more() {
+    for (name, backend, depth) in file_backends() {
+        let (_directory, path, file) = file();
+        let resident = || plumb_probe::residency::of_fd(file.as_fd()).value().map(|residency| residency.resident_bytes);
+        let read_back = BlockOp { role: Role::ReadBack, ..op(OpKind::Evict, 0, 0) };
+        let ops = [op(OpKind::Write, 0, BLOCK), op(OpKind::Fsync, 0, 0), op(OpKind::Evict, 0, 0), read_back];
+        for ops in [&ops[..1], &ops[1..]] {
+            let outcomes = run(request(backend.clone(), depth, block_files(&file, &path)), ops).unwrap();
+            assert!(outcomes.iter().all(|outcome| outcome.completion.is_ok()), "{name}: {outcomes:?}");
+        }
+        match resident() {
+            Some(0) => {}
+            left if InMemory::of(&file).unwrap().is_some() => {
+                eprintln!("SKIPPED: {name}: temporary files are in memory ({left:?} bytes)")
+            }
+            left => panic!("{name}: {left:?} bytes are still cached"),
+        }
+        assert_eq!(
+            std::fs::read(&path).unwrap()[65536..69632],
+            bytes_at(65536, 4096),
+            "{name}: what was there is there"
+        );
+    }
+}
+
 struct OpensPath(std::path::PathBuf);
 
 impl Opener for OpensPath {
     fn open(&self, _file: u32) -> io::Result<OwnedFd> {
         OpenOptions::new().read(true).write(true).open(&self.0).map(OwnedFd::from)
+    }
+
+    fn remove(&self, _file: u32) -> io::Result<()> {
+        std::fs::remove_file(&self.0)
     }
 
     fn path(&self, _file: u32) -> std::path::PathBuf {
@@ -206,10 +240,12 @@ fn flags_reach_the_kernel() {
 
 /// Pages that were to be used directly do not stay, and what was written through a mapping is on the medium.
 #[test]
-fn a_mapping_takes_hints_and_drops_its_pages() {
+fn a_mapping_takes_advice_and_drops_its_pages() {
     let (_directory, path, file) = file();
     let mut asked = request(Backend::Mmap, 1, block_files(&file, &path));
-    asked.hint = AccessHint::Random;
+    // Huge pages are not part of every kernel.
+    asked.mapping_advice =
+        vec![MappingAdvice::DontNeed, MappingAdvice::Sequential, MappingAdvice::Random, MappingAdvice::WillNeed];
     asked.drops_pages = true;
     // Not a multiple of a page: dropping rounds to whole pages, and loses nothing.
     let ops = [op(OpKind::Write, 70_000, BLOCK), op(OpKind::Read, 69_000, BLOCK)];

@@ -41,6 +41,8 @@ enum Kind {
     Zero,
     Pattern(Pattern),
     Random(Filler),
+    /// Random at its start, so many per cent of it; then one word.
+    RandomStart(Filler, u8),
     Reducible(Reducible),
 }
 
@@ -56,13 +58,17 @@ impl Buffers {
         } else if content.zero {
             Kind::Zero
         } else {
-            Kind::Random(Filler::new(Content::Random, stream))
+            let filler = Filler::new(Content::Random, stream);
+            match content.refill_percent {
+                percent @ ..100 if content.refill => Kind::RandomStart(filler, percent),
+                _ => Kind::Random(filler),
+            }
         };
         let refills = match &kind {
             Kind::Zero => false,
             Kind::Pattern(pattern) => !pattern.is_constant(),
             Kind::Random(_) => content.refill,
-            Kind::Reducible(_) => true,
+            Kind::RandomStart(..) | Kind::Reducible(_) => true,
         };
         let scrambles = content.scramble && matches!(kind, Kind::Random(_)) && !refills;
         Ok(Buffers { kind, refills, scramble: scrambles.then(Scramble::new) })
@@ -79,6 +85,7 @@ impl Buffers {
             Kind::Zero => buffer.fill(0),
             Kind::Pattern(pattern) => repeat(pattern.bytes(), buffer),
             Kind::Random(filler) => filler.fill(buffer),
+            Kind::RandomStart(filler, percent) => fill_start(filler, *percent, buffer),
             Kind::Reducible(reducible) => reducible.fill_anew(buffer),
         }
     }
@@ -95,9 +102,20 @@ impl Buffers {
             Kind::Pattern(_) => {}
             Kind::Random(filler) if self.refills => filler.fill(buffer),
             Kind::Random(_) => {}
+            Kind::RandomStart(filler, percent) => fill_start(filler, *percent, buffer),
             Kind::Reducible(reducible) => reducible.fill(buffer),
         }
     }
+}
+
+/// Fills so many per cent of a buffer, and repeats one word behind, so that the rests of two blocks differ as well.
+fn fill_start(filler: &mut Filler, percent: u8, buffer: &mut [u8]) {
+    let random_bytes = buffer.len() as u64 * u64::from(percent) / 100;
+    let (random, rest) = buffer.split_at_mut(random_bytes as usize);
+    filler.fill(random);
+    let mut word = [0; 8];
+    filler.fill(&mut word);
+    repeat(&word, rest);
 }
 
 /// Bytes of which each is changed.
@@ -291,6 +309,26 @@ mod tests {
         let blocks = of(JobContent { refill: true, ..JobContent::default() }, 200);
         assert_eq!(blocks.iter().collect::<HashSet<_>>().len(), 200);
         assert!(compressed(&blocks.concat()) > 0.99);
+    }
+
+    /// Protects devices' compression and deduplication from blocks that are more, or less, alike than was said.
+    #[test]
+    fn a_refilled_start_is_random_and_the_rest_one_word_of_its_own() {
+        for percent in [0, 1, 30, 99] {
+            let blocks = of(JobContent { refill: true, refill_percent: percent, ..JobContent::default() }, 50);
+            let start = BLOCK as usize * usize::from(percent) / 100;
+            let words: HashSet<&[u8]> = blocks.iter().map(|block| &block[start..start + 8]).collect();
+            assert_eq!(words.len(), 50, "{percent} %: a word repeats in other blocks");
+            for block in &blocks {
+                assert!(block[start..].chunks(8).all(|word| *word == block[start..][..word.len()]), "{percent} %");
+            }
+            if percent == 30 {
+                let starts: HashSet<&[u8]> = blocks.iter().flat_map(|block| block[..start].chunks_exact(8)).collect();
+                assert_eq!(starts.len(), 50 * (start / 8));
+            }
+        }
+        let still = of(JobContent { refill_percent: 50, scramble: false, ..JobContent::default() }, 3);
+        assert_eq!(still[0], still[2], "what is not refilled is not touched");
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! What a job writes is read back by itself and by fio, and what is damaged is told. The stamps are moved with plain
 //! `pread` and `pwrite`: the backends are tested elsewhere.
 
+mod fio;
+
 use super::*;
 use crate::backend::payload::Payload;
 use plumb_workload::Bytes;
 use plumb_workload::job::{
-    BufferRules, ByKind, Coverage, DedupeMode, FileRange, JobSize, Order, PatternPiece, RandomGenerator, SizeShare,
-    StampLayout, Stream, VerifyRules, VerifyState,
+    BufferRules, ByKind, Coverage, DedupeMode, JobSize, Order, PatternPiece, SizeShare, StampLayout, Stream,
+    VerifyRules, VerifyState,
 };
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -35,60 +37,15 @@ const METHODS: [(VerifyMethod, &str); 17] = [
 fn rules(method: VerifyMethod) -> VerifyRules {
     let needs_pattern = matches!(method, VerifyMethod::Pattern | VerifyMethod::PatternHeader);
     VerifyRules {
-        method,
         layout: StampLayout::Unversioned,
-        read_back: true,
-        only: false,
-        flushed_only: false,
-        interval: None,
-        stamp_at: Bytes(0),
         pattern: if needs_pattern { vec![PatternPiece::Hex("deadbeef42".into())] } else { Vec::new() },
-        pattern_interval: None,
-        fatal: false,
-        dump: false,
-        threads: 0,
-        thread_cpus: Vec::new(),
-        backlog: None,
-        backlog_batch: None,
-        redraw: false,
-        expects_number: true,
-        expects_seed: true,
-        state: VerifyState::default(),
+        ..VerifyRules::new(method)
     }
 }
 
 /// Writes of 4 KiB in sequence over 256 KiB.
 fn stream() -> Stream {
-    Stream {
-        read_percent: Some(0),
-        trims: false,
-        order: Order::Sequential { skip_bytes: 0 },
-        sequencer: Default::default(),
-        sizes: ByKind::all(JobSize::Fixed(Bytes(4096))),
-        unaligned_sizes: false,
-        sizes_by_order: false,
-        align: ByKind::all(Bytes(4096)),
-        random_percent: ByKind::all(100),
-        law: Default::default(),
-        coverage: Coverage::Once,
-        generator: RandomGenerator::Taus88,
-        seed: 0x89,
-        seeding: Default::default(),
-        reseed_each_loop: true,
-        worker_number: 1,
-        ranges: vec![FileRange { start: Bytes(0), length: Bytes(256 << 10) }],
-        file_choice: Default::default(),
-        open_files: None,
-        io_bytes: None,
-        max_ops: None,
-        loops: 1,
-        repeat_until_time: false,
-        fill_device: false,
-        ranges_per_trim: 1,
-        trim_amid: None,
-        zones: None,
-        no_overlap_in_flight: false,
-    }
+    Stream { read_percent: Some(0), coverage: Coverage::Once, ..Stream::sequential(Bytes(4096), Bytes(256 << 10)) }
 }
 
 /// A job over one file, whose ops are made by hand.
@@ -204,149 +161,6 @@ impl Run {
 
     fn read_all(&mut self, ops: &[BlockOp]) -> Vec<String> {
         ops.iter().filter_map(|op| self.read(op).err()).collect()
-    }
-}
-
-/// Runs fio: its exit code, which is the number of jobs that failed, and what it said.
-fn fio(dir: &std::path::Path, words: &[String]) -> (i32, String) {
-    let output = std::process::Command::new("fio").current_dir(dir).args(words).output().unwrap();
-    let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-    (output.status.code().unwrap_or(-1), text)
-}
-
-/// The methods that the installed fio has; nothing where there is none, out loud.
-fn methods_of_fio() -> Option<Vec<(VerifyMethod, &'static str)>> {
-    match std::process::Command::new("fio").arg("--cmdhelp=verify").output() {
-        Ok(output) => {
-            let text = String::from_utf8_lossy(&output.stdout).into_owned();
-            let has = |name: &str| text.split_whitespace().any(|word| word == name);
-            METHODS
-                .iter()
-                .filter(|(_, name)| !has(name))
-                .for_each(|(_, name)| eprintln!("SKIPPED: this fio has no verify={name}"));
-            Some(METHODS.into_iter().filter(|(_, name)| has(name)).collect())
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            assert!(std::env::var_os("CI").is_none(), "fio is not installed");
-            eprintln!("SKIPPED: fio is not installed");
-            None
-        }
-        Err(error) => panic!("fio: {error}"),
-    }
-}
-
-/// A job of fio for each bench, which does what its rules say to its file.
-fn fio_jobs(benches: &[(Bench, &str)], words: &[&str]) -> Vec<String> {
-    let mut all: Vec<String> = ["--size=256k", "--bs=4k", "--randseed=137", "--thread"].map(str::to_owned).to_vec();
-    all.extend(words.iter().map(|word| (*word).to_owned()));
-    for (bench, name) in benches {
-        let Some(rules) = &bench.job.verify else { continue };
-        all.push(format!("--name={name}"));
-        all.push(format!("--filename={}", bench.path().display()));
-        all.push(format!("--verify={name}"));
-        if matches!(rules.method, VerifyMethod::Pattern | VerifyMethod::PatternHeader) {
-            all.push("--verify_pattern=0xdeadbeef42".to_owned());
-        }
-        all.extend(rules.interval.map(|interval| format!("--verify_interval={}", interval.0)));
-        if rules.stamp_at.0 > 0 {
-            all.push(format!("--verify_offset={}", rules.stamp_at.0));
-        }
-    }
-    all
-}
-
-/// What fio wrote verifies here, and what is written here verifies with fio, which sees damage, too.
-fn both_ways(change: impl Fn(&mut VerifyRules)) {
-    let Some(methods) = methods_of_fio() else { return };
-    assert!(methods.len() >= 15, "{methods:?}");
-    let mut benches: Vec<(Bench, &str)> = (1..)
-        .zip(methods)
-        .map(|(worker, (method, name))| {
-            let mut bench = Bench::of(method);
-            change(bench.rules());
-            bench.worker = worker;
-            (bench, name)
-        })
-        .collect();
-    let dir = tempfile::tempdir().unwrap();
-    let run = |benches: &[(Bench, &str)], words: &[&str]| fio(dir.path(), &fio_jobs(benches, words));
-    // Old fio checks hardly anything of a block with `sha512`, and no fio does with `meta`.
-    let weak = |name: &str| matches!(name, "sha512" | "meta");
-
-    let (failed, text) = run(&benches, &["--rw=write", "--do_verify=0"]);
-    assert_eq!(failed, 0, "{text}");
-    let ops: Vec<BlockOp> = (0..64u32)
-        .map(|number| BlockOp { number, ..BlockOp::load(OpKind::Read, 0, u64::from(number) * 4096, 4096) })
-        .collect();
-    for (bench, name) in &mut benches {
-        // Not what this worker wrote itself: what fio wrote is older than it.
-        bench.rules().only = true;
-        assert_eq!(bench.start().read_all(&ops), [""; 0], "{name}, written by fio");
-        bench.change(|bytes| bytes[5 * BLOCK + 3000] ^= 4);
-        assert!(weak(name) || bench.start().read_all(&ops).len() == 1, "{name}, damaged");
-        bench.rules().only = false;
-        let mut run = bench.start();
-        let ops = run.fill(4096);
-        assert_eq!(run.read_all(&ops), [""; 0], "{name}, written and read here");
-    }
-    for words in [&["--rw=read"][..], &["--rw=randread"], &["--rw=write", "--verify_only"]] {
-        let (failed, text) = run(&benches, words);
-        assert_eq!(failed, 0, "written here, {words:?}: {text}");
-    }
-    benches.iter().for_each(|(bench, _)| bench.change(|bytes| bytes[7 * BLOCK + 3500] ^= 4));
-    benches.retain(|(_, name)| !weak(name));
-    let (failed, text) = run(&benches, &["--rw=read"]);
-    assert_eq!(failed, benches.len() as i32, "damage that fio does not see: {text}");
-}
-
-#[test]
-fn fio_verifies_what_is_written_here_and_the_other_way_round() {
-    both_ways(|_| {});
-}
-
-#[test]
-fn fio_agrees_about_intervals() {
-    both_ways(|rules| rules.interval = Some(Bytes(1024)));
-}
-
-#[test]
-fn fio_agrees_about_where_stamps_lie() {
-    both_ways(|rules| rules.stamp_at = Bytes(512));
-}
-
-#[test]
-fn seeds_are_those_that_fio_draws() {
-    if methods_of_fio().is_none() {
-        return;
-    }
-    let benches = [(Bench::of(VerifyMethod::Crc32c), "crc32c")];
-    let bench = &benches[0].0;
-    let (failed, text) = fio(bench.dir.path(), &fio_jobs(&benches, &["--rw=write", "--do_verify=0"]));
-    assert_eq!(failed, 0, "{text}");
-    let theirs = std::fs::read(bench.path()).unwrap();
-    bench.start().fill(4096);
-    let ours = std::fs::read(bench.path()).unwrap();
-    for (number, (ours, theirs)) in ours.chunks(4096).zip(theirs.chunks(4096)).enumerate() {
-        assert_eq!(ours[..24], theirs[..24], "block {number}: method, length, seed, offset");
-        assert_eq!(ours[32..36], theirs[32..36], "block {number}: worker and number");
-        assert_eq!(ours[40..], theirs[40..], "block {number}: checksum and content");
-    }
-}
-
-#[test]
-fn both_layouts_are_read() {
-    for (method, name) in METHODS {
-        for layout in [StampLayout::Versioned, StampLayout::Unversioned] {
-            let mut bench = Bench::of(method);
-            bench.rules().layout = layout;
-            let mut run = bench.start();
-            let ops = run.fill(4096);
-            assert_eq!(run.read_all(&ops), [""; 0], "{name}, {layout:?}");
-            // The reader need not know which.
-            bench.rules().layout = StampLayout::Versioned;
-            bench.rules().only = true;
-            assert_eq!(bench.start().read_all(&ops), [""; 0], "{name}, {layout:?}");
-        }
     }
 }
 

@@ -198,9 +198,15 @@ impl Verified {
     /// Stamps a write, or takes note of a flush.
     #[inline]
     pub(super) fn before(&mut self, op: &BlockOp, slot: usize, memory: &mut [u8]) {
-        if op.kind != OpKind::Write {
-            self.progress.note(slot, Flight::Flush(self.progress.issued));
-            return;
+        match op.kind {
+            OpKind::Write => {}
+            OpKind::Evict => return self.begin_reading(op),
+            _ => {
+                if is_flush(op.kind) {
+                    self.progress.note(slot, Flight::Flush(self.progress.issued));
+                }
+                return;
+            }
         }
         if let Some(reading) = &mut self.reading
             && let Some(since) = reading.since.take()
@@ -246,12 +252,7 @@ impl Verified {
 
     #[inline]
     pub(super) fn after(&mut self, op: &BlockOp, slot: usize, read: &[u8]) -> Result<(), String> {
-        if op.kind == OpKind::Read
-            && let Some(reading) = &mut self.reading
-            && reading.since.is_none()
-        {
-            reading.since = Some(self.time.clock.now());
-        }
+        self.begin_reading(op);
         match op.kind {
             OpKind::Read if op.role == Role::ReadTrimmed => {
                 zeros(op, read).map_err(|mismatch| self.teller.tell(None, op, read, &mismatch))
@@ -270,12 +271,26 @@ impl Verified {
                 }
                 Ok(())
             }
-            _ => {
-                if let Some(Flight::Flush(before)) = self.progress.completed(slot) {
+            kind => {
+                if is_flush(kind)
+                    && let Some(Flight::Flush(before)) = self.progress.completed(slot)
+                {
                     self.progress.flushed = before;
                 }
                 Ok(())
             }
+        }
+    }
+
+    /// Reading back begins with dropping what is cached, or with the first read.
+    #[inline]
+    fn begin_reading(&mut self, op: &BlockOp) {
+        let begins = op.kind == OpKind::Read || (op.kind == OpKind::Evict && op.role == Role::ReadBack);
+        if begins
+            && let Some(reading) = &mut self.reading
+            && reading.since.is_none()
+        {
+            reading.since = Some(self.time.clock.now());
         }
     }
 
@@ -343,6 +358,11 @@ impl Verified {
         }
         Concluded { wrong: told, read_back_ns }
     }
+}
+
+/// Whether an op makes last what was written.
+fn is_flush(kind: OpKind) -> bool {
+    matches!(kind, OpKind::Fsync | OpKind::EndFsync | OpKind::Fdatasync | OpKind::SyncRange | OpKind::Syncfs)
 }
 
 impl Progress {

@@ -2,12 +2,12 @@
 
 use super::calls::{logical_block_bytes, posix_fallocate};
 use super::paths::Paths;
-use super::{FileUse, HeldDevice, JobFilesError, JobTarget, Lengths, changes};
+use super::{FileUse, HeldDevice, JobFilesError, JobTarget, Lengths, asked_of, changes};
 use crate::backend::FileKind;
 use crate::guard::{Create, Door, Found, Guard, MadeFiles, MountedDevice, Naming, Refusal};
 use crate::job::failed::Unopened;
 use crate::signals::StopFlag;
-use plumb_workload::job::{Allocation, JobFiles, JobOps};
+use plumb_workload::job::{Allocation, JobFiles, JobOps, SweepOps};
 use plumb_workload::{FileCall, Job, WorkerGroup};
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
@@ -114,6 +114,7 @@ pub(crate) fn lay_out(
     let target = JobTarget {
         first_path,
         lengths: Lengths::from_each(laid.lengths),
+        asked: files.lengths.clone(),
         kind: laid.kind,
         direct_alignment_bytes: laid.direct_alignment_bytes,
         devices: laid.devices,
@@ -361,7 +362,7 @@ fn stop_at(stop: StopFlag, number: usize) -> Result<(), JobFilesError> {
 
 /// The length that a target asks of a file.
 fn asked_bytes(files: &JobFiles, number: usize) -> Option<u64> {
-    files.lengths.get(number).or(files.lengths.last()).map(|bytes| bytes.0)
+    asked_of(&files.lengths, number)
 }
 
 /// Bytes of a file that is called by name: where nobody asks for a length, what the ops of the calls count for.
@@ -377,6 +378,8 @@ fn range_end(job: &Job, number: usize) -> u64 {
             range.map_or(0, |range| range.start.0.saturating_add(range.length.0))
         }
         JobOps::Recording(_) => u64::MAX >> 1,
+        // Calls on names use nothing of a file.
+        JobOps::Sweep(sweep) if matches!(sweep.does, SweepOps::Call { .. }) => 0,
         JobOps::Sweep(sweep) => sweep.end_in(number),
     }
 }

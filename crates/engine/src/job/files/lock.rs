@@ -1,6 +1,6 @@
 //! Locks around single ops: a backend that holds its file locked while it executes.
 
-use crate::backend::{Completion, Errno, NotBegun, SyncBackend, Unfinished};
+use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::job::content::Concluded;
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
@@ -48,7 +48,7 @@ impl SyncBackend for Locked<'_> {
         done
     }
 
-    fn begin(&mut self) -> Result<(), NotBegun> {
+    fn begin(&mut self) -> Result<Begun, NotBegun> {
         self.inner.begin()
     }
 

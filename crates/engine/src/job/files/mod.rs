@@ -6,6 +6,7 @@
 
 pub(crate) mod calls;
 pub(crate) mod layout;
+mod lengths;
 pub(crate) mod lock;
 pub(crate) mod look;
 pub(crate) mod open;
@@ -13,15 +14,19 @@ pub(crate) mod paths;
 
 use crate::backend::FileKind;
 use crate::guard::{Door, Guard, GuardedFile, MadeFiles, Naming, Refusal};
+pub(crate) use lengths::Lengths;
 use paths::Paths;
-use plumb_workload::{Backend, FileCall, Job, WorkerGroup};
+use plumb_workload::{Backend, Bytes, FileCall, Job, WorkerGroup};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The files of a target of jobs, laid out.
 pub(crate) struct JobTarget {
     pub(crate) paths: Paths,
+    /// Of the files as the jobs find them: what is asked for, or more where there is more.
     pub(crate) lengths: Lengths,
+    /// What is asked for, as [`JobFiles::lengths`](plumb_workload::job::JobFiles::lengths).
+    asked: Vec<Bytes>,
     pub(crate) kind: FileKind,
     /// Offsets and lengths of direct I/O are multiples of this, bytes.
     pub(crate) direct_alignment_bytes: u64,
@@ -46,44 +51,20 @@ impl JobTarget {
         self.guard.door(naming, Some(self.made.clone()))
     }
 
+    /// The length that is asked of a file, bytes; the one that it has where none is asked for.
+    pub(crate) fn asked_bytes(&self, number: usize) -> u64 {
+        asked_of(&self.asked, number).unwrap_or_else(|| self.lengths.of(number))
+    }
+
     /// Where its files lie: the first of them, or its directory where that is not there.
     pub(crate) fn first_path(&self) -> &Path {
         &self.first_path
     }
 }
 
-/// Lengths of files, bytes. Most often all are the same.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Lengths {
-    Same { bytes: u64, count: usize },
-    Each(Vec<u64>),
-}
-
-impl Lengths {
-    pub(crate) fn from_each(mut each: Vec<u64>) -> Lengths {
-        match each.first() {
-            Some(&bytes) if each.iter().all(|&length| length == bytes) => Lengths::Same { bytes, count: each.len() },
-            _ => {
-                each.shrink_to_fit();
-                Lengths::Each(each)
-            }
-        }
-    }
-
-    /// Of one file.
-    pub(crate) fn of(&self, number: usize) -> u64 {
-        match self {
-            Lengths::Same { bytes, .. } => *bytes,
-            Lengths::Each(each) => each.get(number).copied().unwrap_or(0),
-        }
-    }
-
-    pub(crate) fn to_vec(&self) -> Vec<u64> {
-        match self {
-            Lengths::Same { bytes, count } => vec![*bytes; *count],
-            Lengths::Each(each) => each.clone(),
-        }
-    }
+/// The length that a list asks of a file: the last one holds for all behind it.
+fn asked_of(lengths: &[Bytes], number: usize) -> Option<u64> {
+    lengths.get(number).or(lengths.last()).map(|bytes| bytes.0)
 }
 
 /// What a job does to the files themselves, whatever it moves.

@@ -5,7 +5,7 @@ use super::layout::job_words;
 use super::{FileUse, JobFilesError, JobTarget};
 use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, Opener, SyncRangeFlags};
 use crate::guard::{Access, Create, Door, Found, Refusal, open_again_as};
-use plumb_workload::job::{AccessHint, FileRules, JobOps, OpenMode, SweepOps};
+use plumb_workload::job::{AccessHint, FileAdvice, FileRules, JobOps, OpenMode, SweepOps};
 use plumb_workload::{Backend, Job};
 use rustix::fs::{Advice, OFlags};
 use rustix::process::{Resource, Rlimit};
@@ -21,7 +21,7 @@ const OTHER_DESCRIPTORS: u64 = 256;
 
 /// Of more files than this, only what is clean is dropped from the page cache: each would wait for the device. Those that
 /// were just laid out are clean.
-const WRITTEN_OUT_MAX: usize = 1024;
+pub(crate) const WRITTEN_OUT_MAX: usize = 1024;
 
 /// One read of the reading before the start.
 const READ_BYTES: usize = 1 << 20;
@@ -128,7 +128,7 @@ impl JobOpener {
         let failed = |action| move |error: io::Error| JobFilesError::call(path.to_owned(), action, error);
         let is_file = self.target.kind == crate::backend::FileKind::Regular;
         if self.access == FileAccess::ReadWrite && is_file {
-            let length_bytes = self.target.lengths.of(number);
+            let length_bytes = self.target.asked_bytes(number);
             if rules.empty {
                 file.set_len(0).map_err(failed("empty"))?;
             }
@@ -145,10 +145,13 @@ impl JobOpener {
         Ok(())
     }
 
+    fn is_device(&self, path: &Path) -> bool {
+        self.target.devices.iter().any(|held| held.path == path) || self.target.kind == crate::backend::FileKind::Device
+    }
+
     /// Pages dropped or read, hints given.
     fn look_after(&self, file: &File, path: &Path) -> Result<(), JobFilesError> {
-        let is_device = self.target.devices.iter().any(|held| held.path == path)
-            || self.target.kind == crate::backend::FileKind::Device;
+        let is_device = self.is_device(path);
         let failed = |action| move |error: io::Error| JobFilesError::call(path.to_owned(), action, error);
         if self.rules.drop_cached {
             if self.target.paths.count() <= WRITTEN_OUT_MAX {
@@ -169,6 +172,16 @@ impl JobOpener {
         if let Some(advice) = advice {
             let _ = rustix::fs::fadvise(file, 0, None, advice);
         }
+        for &advice in &self.rules.advice.file {
+            let (advice, action) = match advice {
+                FileAdvice::DontNeed => (Advice::DontNeed, "advise `dont-need` about"),
+                FileAdvice::NoReuse => (Advice::NoReuse, "advise `no-reuse` about"),
+                FileAdvice::Sequential => (Advice::Sequential, "advise `sequential` about"),
+                FileAdvice::Random => (Advice::Random, "advise `random` about"),
+                FileAdvice::WillNeed => (Advice::WillNeed, "advise `will-need` about"),
+            };
+            rustix::fs::fadvise(file, 0, None, advice).map_err(|error| failed(action)(error.into()))?;
+        }
         if let Some(life) = self.rules.write_life {
             set_write_life(file.as_fd(), life).map_err(failed("tell how long is written for on"))?;
         }
@@ -182,9 +195,9 @@ impl JobOpener {
     pub(crate) fn block_files(self: &Arc<Self>, job: &Job, backend: &Backend) -> Result<BlockFiles, JobFilesError> {
         let count = self.target.paths.count();
         let in_turn = matches!(&job.ops, plumb_workload::job::JobOps::Stream(stream)
-            if stream.open_files.is_some_and(|open| (open as usize) < count));
+            if stream.open_files.is_some_and(|open| (open as usize) < count))
+            || job.removes_files_between_loops();
         let mut files = BlockFiles {
-            lengths: self.target.lengths.to_vec(),
             kind: self.target.kind,
             sync_range: job.syncs.range.as_ref().map(SyncRangeFlags::of).unwrap_or_default(),
             ..BlockFiles::default()
@@ -205,12 +218,16 @@ impl JobOpener {
         if matches!(backend, Backend::Files(_) | Backend::Stdio | Backend::Mmap) {
             files.paths = (0..count).map(|number| self.target.paths.path(number)).collect();
         }
+        if *backend == Backend::Mmap {
+            files.lengths = self.target.lengths.to_vec();
+        }
         files.opener = Some(Arc::clone(self) as Arc<dyn Opener>);
         files.flush_at_close = job.moves().write && job.syncs.at_close;
         if let JobOps::Sweep(sweep) = &job.ops
-            && let SweepOps::Call { passes_over_errno, .. } = sweep.does
+            && let SweepOps::Call { passes_over_errno, makes_parents, .. } = sweep.does
         {
             files.passes_over_errno = passes_over_errno;
+            files.makes_parents = makes_parents;
         }
         Ok(files)
     }
@@ -224,13 +241,19 @@ impl Opener for JobOpener {
         }
     }
 
+    fn remove(&self, file: u32) -> io::Result<()> {
+        let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
+        let removed = door.remove(&self.path(file));
+        removed.map_err(|refusal| io::Error::from_raw_os_error(job_words(refusal).errno()))
+    }
+
     fn path(&self, file: u32) -> PathBuf {
         self.target.paths.path(file as usize)
     }
 }
 
 /// Writes a file's dirty pages out; only clean ones can be dropped.
-fn write_out(file: BorrowedFd<'_>) -> io::Result<()> {
+pub(crate) fn write_out(file: BorrowedFd<'_>) -> io::Result<()> {
     match rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file)) {
         // A character device has nothing to write out.
         Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::ROFS) => Ok(()),
@@ -239,7 +262,7 @@ fn write_out(file: BorrowedFd<'_>) -> io::Result<()> {
 }
 
 /// Drops a file's clean pages from the page cache. A device's go as far as the kernel lets them.
-fn drop_pages(file: BorrowedFd<'_>, is_device: bool) -> io::Result<()> {
+pub(crate) fn drop_pages(file: BorrowedFd<'_>, is_device: bool) -> io::Result<()> {
     if is_device {
         return match flush_device_cache(file) {
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),

@@ -38,6 +38,7 @@ impl Paths {
         match names {
             Names::Said(paths) => Paths::Said(all(paths)),
             Names::Made(paths) => Paths::Made(all(paths)),
+            Names::Postmark(run) => Paths::Said(all(&run.paths())),
             Names::Numbered { path, count, per_directory } => {
                 let path = within(base, path).into_os_string().into_vec();
                 let directories = per_directory.is_some();

@@ -1,6 +1,6 @@
 //! Intended starts by kind of op.
 
-use super::{JobPacerRequest, KINDS, KindsDue, in_places, place};
+use super::{JobPacerRequest, KIND, KINDS, KindsDue, in_places, place};
 use crate::clock::{Clock, Ticks};
 use crate::pacer::Due;
 use crate::rng::{Purpose, Rng};
@@ -11,6 +11,8 @@ use plumb_workload::{OpKind, PerSecond};
 pub(super) struct Rates {
     /// `None` where the kind is not limited.
     schedules: [Option<Schedule>; KINDS],
+    /// Reads keep to the schedule of the writes.
+    reads_as_writes: bool,
     kinds: Option<KindsDue>,
 }
 
@@ -87,7 +89,13 @@ impl Rates {
             };
             Schedule::new(&request.clock, bytes[kind], ops[kind], spread)
         });
-        Rates { schedules, kinds: request.kinds.clone() }
+        Rates { schedules, reads_as_writes: request.pace.reads_count_as_writes, kinds: request.kinds.clone() }
+    }
+
+    /// The place of the schedule that an op of this kind keeps to.
+    #[inline(always)]
+    fn place(&self, kind: OpKind) -> Option<usize> {
+        place(if self.reads_as_writes && kind == OpKind::Read { OpKind::Write } else { kind })
     }
 
     /// The first op of each kind is due at once.
@@ -104,8 +112,9 @@ impl Rates {
     /// Tells the source when each kind is due.
     fn tell(&self) {
         let Some(kinds) = &self.kinds else { return };
-        for (place, schedule) in self.schedules.iter().enumerate() {
-            kinds.set(place, schedule.as_ref().map_or(0, Schedule::next_at));
+        for (number, kind) in KIND.into_iter().enumerate() {
+            let schedule = self.place(kind).and_then(|place| self.schedules[place].as_ref());
+            kinds.set(number, schedule.map_or(0, Schedule::next_at));
         }
     }
 
@@ -120,13 +129,13 @@ impl Rates {
     /// When the next op of a kind is due, from the origin, in ticks and their fractions.
     #[cfg(test)]
     pub(super) fn next_of(&self, kind: OpKind) -> f64 {
-        place(kind).and_then(|place| self.schedules[place].as_ref()).map_or(0.0, |schedule| schedule.next)
+        self.place(kind).and_then(|place| self.schedules[place].as_ref()).map_or(0.0, |schedule| schedule.next)
     }
 
     /// Whether an op of this kind may start at `now`; it does not.
     #[inline]
     pub(super) fn is_due(&self, now: Ticks, kind: OpKind) -> bool {
-        let schedule = place(kind).and_then(|place| self.schedules[place].as_ref());
+        let schedule = self.place(kind).and_then(|place| self.schedules[place].as_ref());
         schedule.is_none_or(|schedule| now >= schedule.next_at())
     }
 
@@ -134,15 +143,15 @@ impl Rates {
     #[inline]
     pub(super) fn due(&mut self, now: Ticks, kind: OpKind, length: u64) -> Due {
         self.saw(now);
-        let Some(place) = place(kind) else { return Due::Now { intended: now } };
+        let Some(place) = self.place(kind) else { return Due::Now { intended: now } };
         let Some(schedule) = &mut self.schedules[place] else { return Due::Now { intended: now } };
         let intended = schedule.next_at();
         if now < intended {
             return Due::At(intended);
         }
         schedule.advance(length);
-        if let Some(kinds) = &self.kinds {
-            kinds.set(place, schedule.next_at());
+        if self.kinds.is_some() {
+            self.tell();
         }
         Due::Now { intended }
     }

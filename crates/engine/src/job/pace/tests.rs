@@ -111,6 +111,32 @@ fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn
     driven
 }
 
+// Protects limits of a mix: its reads and writes together keep to the one rate, and are not given it twice.
+#[test]
+fn reads_that_count_as_writes_share_their_rate() {
+    let rate = ByKind { write: Some(PerSecond(1e6)), ..ByKind::default() };
+    let pace = JobPace { bytes_per_second: rate, reads_count_as_writes: true, ..JobPace::default() };
+    let mut pacer = rated(&pace);
+    let starts: Vec<Ticks> = [OpKind::Read, OpKind::Write, OpKind::Read, OpKind::Write]
+        .map(|kind| intended(&mut pacer, &op(kind, 1000)))
+        .into();
+    assert_eq!(starts, [0, MS, 2 * MS, 3 * MS]);
+    let apart = JobPace { reads_count_as_writes: false, ..pace };
+    let mut pacer = rated(&apart);
+    assert_eq!(intended(&mut pacer, &op(OpKind::Write, 1000)), 0);
+    assert_eq!(intended(&mut pacer, &op(OpKind::Read, 1000)), ANY_TIME, "reads without a rate start when asked");
+}
+
+// Protects limits of reads that are verified: they are the load, whatever is done with what they read.
+#[test]
+fn verified_reads_keep_to_the_rate_and_those_that_read_back_do_not() {
+    let pace = JobPace { bytes_per_second: for_all(1e6), ..JobPace::default() };
+    let mut pacer = rated(&pace);
+    let read = |role| BlockOp { role, ..op(OpKind::Read, 1000) };
+    let starts = [Role::LoadVerified, Role::ReadBack, Role::LoadVerified].map(|role| intended(&mut pacer, &read(role)));
+    assert_eq!(starts, [0, ANY_TIME, MS]);
+}
+
 #[test]
 fn a_rate_of_bytes_holds_to_the_nanosecond_whatever_the_sizes() {
     let pace = JobPace { bytes_per_second: for_all(300e6), ..JobPace::default() };

@@ -95,6 +95,45 @@ impl Map {
     }
 }
 
+/// A [`Map`] of few blocks, without memory of its own: a job can have a hundred thousand small files.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct SmallMap(u64);
+
+impl SmallMap {
+    /// So many blocks fit.
+    pub(super) const BLOCKS_MAX: u64 = u64::BITS as u64;
+
+    pub(super) fn clear(&mut self) {
+        self.0 = 0;
+    }
+
+    #[inline]
+    fn is_used(self, block: u64) -> bool {
+        block < Self::BLOCKS_MAX && self.0 >> block & 1 == 1
+    }
+
+    /// As [`Map::mark_run`].
+    pub(super) fn mark_run(&mut self, block: u64, wanted: u64) -> u64 {
+        let free = (0..wanted).take_while(|step| !self.is_used(block + step)).count() as u64;
+        let marked = (block..block + free).take_while(|block| *block < Self::BLOCKS_MAX);
+        marked.for_each(|block| self.0 |= 1 << block);
+        free
+    }
+
+    /// As [`Map::free_from`], of a map of so many blocks.
+    #[inline]
+    pub(super) fn free_from(self, block: u64, blocks: u64) -> Option<u64> {
+        if !self.is_used(block) {
+            return Some(block);
+        }
+        let first_free = |from: u64| {
+            let behind = u32::try_from(from).ok().and_then(|from| u64::MAX.checked_shl(from)).unwrap_or(0);
+            Some(u64::from((!self.0 & behind).trailing_zeros())).filter(|free| *free < blocks)
+        };
+        first_free(block + 1).or_else(|| first_free(0))
+    }
+}
+
 /// Bit positions, from 1, that feed a maximal shift register of each width from 3 bits on. Source: tables of primitive
 /// polynomials, such as Ward and Molteno, "Table of linear feedback shift registers"; these are the ones that fio uses.
 const TAPS: [&[u8]; 61] = [
@@ -251,6 +290,26 @@ mod tests {
         assert_eq!(map.mark_run(66, 1), 1);
         assert_eq!(map.mark_run(60, 10), 6);
         assert_eq!(map.free_from(60), Some(67));
+    }
+
+    #[test]
+    fn a_small_map_is_a_map() {
+        for blocks in [1, 2, 63, 64] {
+            let (mut map, mut small) = (Map::new(blocks), SmallMap::default());
+            for step in 0..4 * blocks {
+                let drawn = step * 7919 % blocks;
+                let free = map.free_from(drawn);
+                assert_eq!(small.free_from(drawn, blocks), free, "of {blocks} blocks, from block {drawn}");
+                let Some(free) = free else { continue };
+                let wanted = step % 3 + 1;
+                let marked = map.mark_run(free, wanted);
+                assert_eq!(small.mark_run(free, wanted), marked, "{wanted} of {blocks} blocks, from block {free}");
+            }
+            assert_eq!((map.free_from(0), small.free_from(0, blocks)), (None, None));
+            map.clear();
+            small.clear();
+            assert_eq!(small.free_from(blocks - 1, blocks), map.free_from(blocks - 1));
+        }
     }
 
     #[test]

@@ -23,18 +23,22 @@ pub(in crate::job) struct Taus88 {
     words: [u32; 3],
 }
 
+/// The first words of a generator whose words go up to `most`, each at least as large as its part of the generator needs.
+fn seeded<const WORDS: usize>(seed: u64, factor: u64, most: u64, least: [u64; WORDS]) -> [u64; WORDS] {
+    let mut word = FIRST_WORD;
+    least.map(|least| {
+        word = (word.wrapping_mul(factor) ^ seed) & most;
+        if word < least {
+            word += least;
+        }
+        word
+    })
+}
+
 impl Taus88 {
     pub(super) fn new(seed: u64) -> Taus88 {
-        let seed = seed as u32;
-        let mut word = FIRST_WORD as u32;
-        let words = [1, 7, 15].map(|least: u32| {
-            word = word.wrapping_mul(69069) ^ seed;
-            if word < least {
-                word += least;
-            }
-            word
-        });
-        let mut taus = Taus88 { words };
+        let words = seeded(seed, 69069, u32::MAX.into(), [1, 7, 15]);
+        let mut taus = Taus88 { words: words.map(|word| word as u32) };
         for _ in 0..WARM_UP {
             taus.next();
         }
@@ -71,15 +75,7 @@ pub(in crate::job) struct Taus258 {
 
 impl Taus258 {
     pub(super) fn new(seed: u64) -> Taus258 {
-        let mut word = FIRST_WORD;
-        let words = [1, 7, 15, 33, 49].map(|least: u64| {
-            word = word.wrapping_mul(6_906_969_069) ^ seed;
-            if word < least {
-                word += least;
-            }
-            word
-        });
-        let mut taus = Taus258 { words };
+        let mut taus = Taus258 { words: seeded(seed, 6_906_969_069, u64::MAX, [1, 7, 15, 33, 49]) };
         for _ in 0..WARM_UP {
             taus.next();
         }

@@ -1,8 +1,9 @@
 //! The long way: any job. Loops, limits, flushes, read-back and trims around the [`Machine`]'s draws.
 
-use super::history::{AfterTrim, History, Keeping, Piece, Trim};
-use super::machine::{Drawn, Machine, Mark};
+use super::history::{AfterTrim, Keeping, Piece, Trim};
+use super::machine::{Drawn, Machine};
 use super::plan::Handing;
+use super::remembers::Remembers;
 use super::script::{Kind, Mix, Opening, PlannedCover, Script};
 use crate::job::pace::KindsDue;
 use crate::op::{BlockOp, Role};
@@ -39,15 +40,6 @@ pub(super) struct General {
     shown_open: Box<[bool]>,
 }
 
-/// How it knows what to read back.
-#[derive(Debug, Clone)]
-enum Remembers {
-    Nothing,
-    /// All of it, by drawing it again from here on.
-    Draws(Box<Mark>),
-    Pieces(History),
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stage {
     /// Before a loop.
@@ -58,6 +50,11 @@ enum Stage {
     /// The flushes at the end of a loop.
     Flush {
         file: usize,
+    },
+    /// Drops what is cached, for a loop or for what is read back.
+    Evict {
+        file: usize,
+        role: Role,
     },
     ReadBack,
     /// Draws again what was written; so many draws of the load are left.
@@ -88,21 +85,7 @@ impl General {
         let draws_again = kinds.is_none();
         let dry = script.verifying.is_some_and(|verifying| verifying.only) && script.mix.has(Kind::Write);
         let machine = Machine::new(script, kinds.filter(|_| !dry));
-        let remembers = match script.verifying {
-            Some(verifying) if verifying.read_back && script.mix.has(Kind::Write) => {
-                let on_the_way = (verifying.backlog.is_some() && !verifying.only) || script.amid.is_some();
-                let in_order = script.covers() == PlannedCover::Map && !script.may_repeat();
-                // Curves and registers go on from where they are, and cannot be gone back to.
-                let returns = script.covers() != PlannedCover::Register && !script.is_curved();
-                let again = (verifying.redraw && returns) || (in_order && !on_the_way);
-                if (draws_again || dry) && again {
-                    Remembers::Draws(Box::new(machine.mark()))
-                } else {
-                    Remembers::Pieces(History::new(if in_order { Keeping::InOrder } else { Keeping::Sorted }))
-                }
-            }
-            _ => Remembers::Nothing,
-        };
+        let remembers = Remembers::new(script, &machine, draws_again || dry);
         let limits = &script.limits;
         General {
             machine,
@@ -118,7 +101,7 @@ impl General {
             verify_batch: 0,
             trim_batch: 0,
             failed: Vec::new(),
-            shown_open: vec![false; script.parts.len()].into(),
+            shown_open: vec![false; script.parts.count()].into(),
             script: Arc::clone(script),
         }
     }
@@ -169,6 +152,11 @@ impl General {
         if !first {
             self.machine.begin_again(&self.script);
             self.drains = true;
+            if self.script.removes {
+                self.tell();
+                let removals = (0..self.shown_open.len() as u32).map(|file| BlockOp::load(OpKind::Unlink, file, 0, 0));
+                self.waiting.extend(removals.map(|removal| BlockOp { after_all: true, ..removal }));
+            }
         }
         self.failed.clear();
         match &mut self.remembers {
@@ -181,7 +169,30 @@ impl General {
         }
         self.any_in_loop = false;
         self.handed_bytes = 0;
-        self.stage = Stage::Load;
+        self.stage = match !first && self.evicts() {
+            true => Stage::Evict { file: 0, role: Role::Load },
+            false => Stage::Load,
+        };
+    }
+
+    /// Whether what is cached is dropped at once of all files; of those that are opened in turn, it is as they are opened.
+    fn evicts(&self) -> bool {
+        self.script.evicts && self.script.opening == Opening::Before && !self.is_dry()
+    }
+
+    /// Drops what is cached of a file; nothing else is in flight meanwhile.
+    fn evict(&mut self, file: usize, role: Role) -> Option<BlockOp> {
+        self.drains |= file == 0;
+        if file < self.script.parts.count() {
+            self.stage = Stage::Evict { file: file + 1, role };
+            return Some(BlockOp { role, ..BlockOp::load(OpKind::Evict, file as u32, 0, 0) });
+        }
+        self.drains = true;
+        match role {
+            Role::Load => self.stage = Stage::Load,
+            Role::LoadVerified | Role::ReadBack | Role::ReadTrimmed => self.begin_read_back(),
+        }
+        None
     }
 
     /// Bytes after which a loop ends where ops are handed over.
@@ -295,16 +306,17 @@ impl General {
         let amid = self.script.amid?;
         let backlog = amid.backlog?;
         if !history.trims_waiting() {
+            self.trim_batch = 0;
             return None;
         }
-        if self.trim_batch > 0 {
-            self.trim_batch -= 1;
-        } else if history.len().is_multiple_of(backlog) && counts.last != Kind::Read {
+        if self.trim_batch == 0 {
+            if !history.len().is_multiple_of(backlog) || counts.last == Kind::Trim {
+                return None;
+            }
             self.trim_batch = amid.batch.map_or(backlog, u64::from);
             self.drains = true;
-        } else {
-            return None;
         }
+        self.trim_batch -= 1;
         let afterwards = if amid.expects_zeros { AfterTrim::ExpectZeros } else { AfterTrim::Forget };
         let piece = history.next_trim(afterwards)?;
         self.machine.count(Kind::Trim, piece.file as usize, piece.offset, piece.length.into());
@@ -361,7 +373,7 @@ impl General {
             self.machine.count_flush(file - 1);
             return self.after_load();
         }
-        let kind = if self.script.flushing.file_system_at_end { OpKind::Syncfs } else { OpKind::Fsync };
+        let kind = if self.script.flushing.file_system_at_end { OpKind::Syncfs } else { OpKind::EndFsync };
         let told = self.script.opening == Opening::Told && !self.shown_open[file];
         if told {
             self.waiting.push_back(BlockOp::load(OpKind::Open, file as u32, 0, 0));
@@ -381,6 +393,14 @@ impl General {
             self.stage = Stage::Over;
             return;
         }
+        match &self.remembers {
+            Remembers::Nothing => self.stage = Stage::Between { first: false },
+            _ if self.evicts() => self.stage = Stage::Evict { file: 0, role: Role::ReadBack },
+            _ => self.begin_read_back(),
+        }
+    }
+
+    fn begin_read_back(&mut self) {
         self.stage = match &self.remembers {
             Remembers::Nothing => Stage::Between { first: false },
             Remembers::Pieces(_) => {
@@ -516,6 +536,7 @@ impl Source for General {
                     self.flush(file);
                     None
                 }
+                Stage::Evict { file, role } => self.evict(file, role),
                 Stage::ReadBack => {
                     let piece = match &mut self.remembers {
                         Remembers::Pieces(history) => history.next(),

@@ -3,10 +3,9 @@
 //! It keeps the state that fio keeps, and changes it in fio's order, since each draw decides what the next one sees.
 
 use super::choice::FileCurve;
-use super::cover::{Map, Register};
-use super::curve::Peaked;
 use super::draws::{Taus, Taus88};
-use super::script::{Kind, Mix, Opening, Part, PlannedCover, Script};
+use super::files::{Files, Span};
+use super::script::{Kind, Mix, Opening, Script};
 use crate::job::pace::KindsDue;
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
@@ -46,7 +45,7 @@ impl Draws {
             file: Taus::new(seeds.file, width),
             file_curve: match script.choice {
                 FileChoice::Curved { curve, center, .. } => {
-                    Some(FileCurve::new(curve, center, script.parts.len(), seeds.file))
+                    Some(FileCurve::new(curve, center, script.parts.count(), seeds.file))
                 }
                 _ => None,
             },
@@ -93,53 +92,6 @@ pub(super) struct Mark {
     pub(super) counts: Counts,
 }
 
-/// Which blocks of a file were used.
-#[derive(Debug, Clone)]
-pub(super) enum Cover {
-    Map(Map),
-    Register(Register),
-    Again,
-}
-
-/// Bytes of a file from one place to another.
-#[derive(Debug, Clone, Copy)]
-struct Span {
-    from: u64,
-    to: u64,
-}
-
-/// A file and where its ops are.
-#[derive(Debug, Clone)]
-pub(super) struct File {
-    pub(super) part: Part,
-    /// First byte now; zones move it.
-    pub(super) start: u64,
-    /// Ends of the last ops, by [`Kind`].
-    pub(super) ends: [u64; 3],
-    /// Starts of the last ops, by [`Kind`].
-    pub(super) starts: [Option<u64>; 3],
-    open: bool,
-    done: bool,
-    pub(super) cover: Cover,
-    /// Places along a curve.
-    pub(super) curve: Option<Peaked>,
-    /// What was written since the last flush.
-    written: Option<Span>,
-}
-
-impl File {
-    /// As it is after it was opened.
-    pub(super) fn reset(&mut self) {
-        self.ends = [self.start; 3];
-        self.starts = [None; 3];
-        match &mut self.cover {
-            Cover::Map(map) => map.clear(),
-            Cover::Register(register) => register.reset(),
-            Cover::Again => {}
-        }
-    }
-}
-
 /// What was drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Drawn {
@@ -181,7 +133,7 @@ pub(super) struct Start {
 pub(super) struct Machine {
     pub(super) draws: Draws,
     pub(super) counts: Counts,
-    pub(super) files: Box<[File]>,
+    pub(super) files: Files,
     opening: Opening,
     /// Which kind of a mix is due, where rates decide over it.
     kinds: Option<KindsDue>,
@@ -193,24 +145,6 @@ pub(super) struct Machine {
 
 impl Machine {
     pub(super) fn new(script: &Script, kinds: Option<KindsDue>) -> Machine {
-        let files = script.parts.iter().enumerate().map(|(number, part)| File {
-            part: *part,
-            start: part.start,
-            ends: [part.start; 3],
-            starts: [None; 3],
-            open: false,
-            done: false,
-            cover: match script.covers() {
-                PlannedCover::Map => Cover::Map(Map::new(part.mapped)),
-                // A plan with a register that cannot be made does not come to be.
-                PlannedCover::Register => {
-                    Register::new(part.mapped, script.seeds.offset).map_or(Cover::Again, Cover::Register)
-                }
-                PlannedCover::Again => Cover::Again,
-            },
-            curve: Peaked::of(script, part, number),
-            written: None,
-        });
         Machine {
             draws: Draws::new(script),
             counts: Counts {
@@ -230,7 +164,7 @@ impl Machine {
                 open_files: 0,
                 done_files: 0,
             },
-            files: files.collect(),
+            files: Files::new(script),
             opening: script.opening,
             kinds: kinds.filter(|_| matches!(script.mix, Mix::ReadWrite(percent) if (1..100).contains(&percent))),
             muted: false,
@@ -249,7 +183,7 @@ impl Machine {
     }
 
     pub(super) fn all_done(&self) -> bool {
-        self.counts.done_files >= self.files.len()
+        self.counts.done_files >= self.files.count()
     }
 
     /// Closes all files, and begins the draws again where they are to be repeated.
@@ -258,28 +192,26 @@ impl Machine {
         self.counts.after_flush = false;
         self.counts.mix_until = 0;
         self.counts.done_files = 0;
-        for file in 0..self.files.len() {
-            if self.files[file].open {
+        for file in 0..self.files.count() {
+            if self.files.is_open(file) {
                 self.close(file);
             }
-            let file = &mut self.files[file];
-            file.done = false;
-            file.start = file.part.start;
         }
+        self.files.begin_again(script);
         if script.reseeds {
             self.draws = Draws::new(script);
         }
     }
 
-    fn open(&mut self, file: usize) {
-        self.files[file].reset();
-        self.files[file].open = true;
+    fn open(&mut self, script: &Script, file: usize) {
+        self.files.reset(script, file);
+        self.files.set_open(file, true);
         self.counts.open_files += 1;
         self.tell(OpKind::Open, file);
     }
 
     fn close(&mut self, file: usize) {
-        self.files[file].open = false;
+        self.files.set_open(file, false);
         self.counts.open_files -= 1;
         self.tell(OpKind::Close, file);
     }
@@ -288,6 +220,14 @@ impl Machine {
         if self.opening == Opening::Told && !self.muted {
             let after_all = kind == OpKind::Close;
             self.told.push_back(BlockOp { after_all, ..BlockOp::load(kind, file as u32, 0, 0) });
+        }
+    }
+
+    /// A file begins again: what is cached of it is dropped.
+    #[cold]
+    pub(super) fn evict(&mut self, script: &Script, file: usize) {
+        if script.evicts && !self.muted {
+            self.told.push_back(BlockOp::load(OpKind::Evict, file as u32, 0, 0));
         }
     }
 
@@ -304,14 +244,14 @@ impl Machine {
                 return drawn;
             }
             if script.flushing.at_close && self.flushes(script) && !self.muted {
-                let flush = BlockOp { after_all: true, ..BlockOp::load(OpKind::Fsync, file as u32, 0, 0) };
+                let flush = BlockOp { after_all: true, ..BlockOp::load(OpKind::EndFsync, file as u32, 0, 0) };
                 self.told.push_back(flush);
             }
             self.close(file);
             if matches!(script.choice, FileChoice::Curved { .. }) {
-                self.files[file].reset();
+                self.files.reset(script, file);
             } else {
-                self.files[file].done = true;
+                self.files.set_done(file);
                 self.counts.done_files += 1;
             }
         }
@@ -323,12 +263,7 @@ impl Machine {
         self.counts.bytes[kind as usize] += length;
         self.count_any(kind, length);
         if kind == Kind::Write {
-            let span = &mut self.files[file].written;
-            let end = offset + length;
-            *span = Some(match *span {
-                Some(Span { from, to }) => Span { from: from.min(offset), to: to.max(end) },
-                None => Span { from: offset, to: end },
-            });
+            self.files.wrote(file, offset, length);
         }
     }
 
@@ -342,7 +277,7 @@ impl Machine {
 
     pub(super) fn count_flush(&mut self, file: usize) {
         self.counts.after_flush = true;
-        self.files[file].written = None;
+        self.files.flushed(file);
     }
 
     /// Whether this write is one of those that are trimmed later.
@@ -361,7 +296,7 @@ impl Machine {
             return Chosen::None;
         }
         if let Some(file) = self.counts.current_file
-            && self.files[file].open
+            && self.files.is_open(file)
         {
             if script.choice == FileChoice::Sequential {
                 return Chosen::File(file);
@@ -384,10 +319,10 @@ impl Machine {
     }
 
     fn choose_in_turn(&mut self, script: &Script) -> Chosen {
-        for _ in 0..self.files.len() {
+        for _ in 0..self.files.count() {
             let file = self.counts.next_file;
-            self.counts.next_file = if file + 1 == self.files.len() { 0 } else { file + 1 };
-            if !self.files[file].done {
+            self.counts.next_file = if file + 1 == self.files.count() { 0 } else { file + 1 };
+            if !self.files.is_done(file) {
                 return self.opened(script, file);
             }
         }
@@ -398,21 +333,21 @@ impl Machine {
         loop {
             let file = match &mut self.draws.file_curve {
                 Some(curve) => curve.next(),
-                None => (self.files.len() as f64 * self.draws.file.share()) as usize,
+                None => (self.files.count() as f64 * self.draws.file.share()) as usize,
             };
-            let file = file.min(self.files.len() - 1);
-            if !self.files[file].done {
+            let file = file.min(self.files.count() - 1);
+            if !self.files.is_done(file) {
                 return self.opened(script, file);
             }
         }
     }
 
     fn opened(&mut self, script: &Script, file: usize) -> Chosen {
-        if !self.files[file].open {
+        if !self.files.is_open(file) {
             if self.counts.open_files >= script.open_files {
                 return Chosen::Busy;
             }
-            self.open(file);
+            self.open(script, file);
         }
         Chosen::File(file)
     }
@@ -426,21 +361,18 @@ impl Machine {
         };
         self.change_zone(script, file, kind);
         let Start { at, by, may_repeat } = self.start(script, file, kind)?;
-        let part = script.parts[file];
-        let start = self.files[file].start;
-        let offset = start.wrapping_add(at);
+        let part = script.parts.of(file);
+        let offset = self.files.first(script, file).wrapping_add(at);
         if at >= part.length || offset >= part.file_length {
             return None;
         }
         let pairs = script.mix == Mix::TrimWrite && script.is_random();
-        let starts = &mut self.files[file].starts;
-        if pairs && kind == Kind::Trim && starts[Kind::Trim as usize] == Some(offset) {
+        if pairs && kind == Kind::Trim && self.files.start(file, Kind::Trim) == Some(offset) {
             // The same place again: its write is to be told from the one before.
-            starts[Kind::Write as usize] = starts[Kind::Write as usize].map(|start| start.wrapping_sub(1));
+            self.files.forget_start(file, Kind::Write);
         }
         let mut length = if pairs && kind == Kind::Write {
-            let file = &self.files[file];
-            file.starts[Kind::Trim as usize].map_or(0, |trim| file.ends[Kind::Trim as usize] - trim)
+            self.files.start(file, Kind::Trim).map_or(0, |trim| self.files.end(file, Kind::Trim) - trim)
         } else {
             let of = match (script.sizes_by_order, by) {
                 (false, _) => kind,
@@ -453,22 +385,17 @@ impl Machine {
         if length == 0 || offset.saturating_add(length) > part.file_length {
             return None;
         }
-        if let Cover::Map(map) = &mut self.files[file].cover
-            && !may_repeat
-        {
-            let block = script.sizes[kind as usize].smallest;
-            let free = map.mark_run(at / block, length.div_ceil(block)).max(1);
-            length = length.min(free * block);
+        let block = script.sizes[kind as usize].smallest;
+        if !may_repeat && let Some(free) = self.files.mark_run(file, at / block, length.div_ceil(block)) {
+            length = length.min(free.max(1) * block);
         }
         self.counts.zone_bytes += length;
-        let file_state = &mut self.files[file];
-        file_state.starts[kind as usize] = Some(offset);
-        file_state.ends[kind as usize] = offset + length;
+        self.files.set_last(file, kind, offset, offset + length);
         Some(Drawn::Block { kind, file, offset, length })
     }
 
     fn flush(&mut self, kind: OpKind, file: usize) -> Drawn {
-        let (offset, length) = match (kind, self.files[file].written) {
+        let (offset, length) = match (kind, self.files.written(file)) {
             (OpKind::SyncRange, None) => {
                 self.count_flush(file);
                 return Drawn::NoFlush;
@@ -483,11 +410,12 @@ impl Machine {
     #[inline]
     fn kind(&mut self, script: &Script, file: usize) -> Result<Kind, OpKind> {
         if script.mix == Mix::TrimWrite {
-            let [_, write, trim] = self.files[file].starts;
+            let [write, trim] = [Kind::Write, Kind::Trim].map(|kind| self.files.start(file, kind));
             return Ok(if write == trim { Kind::Trim } else { Kind::Write });
         }
         let writes = self.counts.ops[Kind::Write as usize];
-        if script.flushing.amid() && writes > 0 && self.flushes(script) {
+        let after_write = self.counts.last == Kind::Write && self.flushes(script);
+        if script.flushing.amid() && writes > 0 && after_write {
             let flushing = &script.flushing;
             for (every, kind) in [
                 (flushing.fsync_every, OpKind::Fsync),

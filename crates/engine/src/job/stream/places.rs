@@ -1,28 +1,28 @@
 //! Where the next op of a [`Machine`] starts: in sequence, at random, in zones.
 
-use super::machine::{Cover, Drawing, File, Machine, Start};
+use super::machine::{Drawing, Machine, Start};
 use super::script::{Kind, Mix, PlannedLaw, Random, Script, Way};
 use plumb_workload::job::{FileChoice, Sequencer};
 
 impl Machine {
     pub(super) fn change_zone(&mut self, script: &Script, file: usize, kind: Kind) {
         let Some(zones) = script.zones else { return };
-        let part = script.parts[file];
-        let file = &mut self.files[file];
-        let end = &mut file.ends[kind as usize];
+        let part = script.parts.of(file);
+        let mut first = self.files.first(script, file);
         if self.counts.zone_bytes >= zones.size.0 {
             self.counts.zone_bytes = 0;
-            file.start = file.start.saturating_add(zones.range.0).saturating_add(zones.skip.0);
-            if file.start >= part.file_length {
-                file.start = part.start;
+            first = first.saturating_add(zones.range.0).saturating_add(zones.skip.0);
+            if first >= part.file_length {
+                first = part.start;
             }
-            *end = file.start;
+            self.files.set_first(file, first);
+            self.files.set_end(file, kind, first);
         }
-        if *end >= file.start.saturating_add(zones.range.0) {
-            *end = file.start;
+        if self.files.end(file, kind) >= first.saturating_add(zones.range.0) {
+            self.files.set_end(file, kind, first);
         }
         if self.counts.zone_bytes.is_multiple_of(zones.range.0.max(1)) {
-            file.reset();
+            self.files.reset(script, file);
         }
     }
 
@@ -43,7 +43,7 @@ impl Machine {
             self.counts.until_draw = random.ops_per_draw;
         }
         if script.mix == Mix::TrimWrite && kind == Kind::Write {
-            let at = self.files[file].starts[Kind::Trim as usize]?;
+            let at = self.files.start(file, Kind::Trim)?;
             return Some(Start { at, by: Drawing::Random, may_repeat: true });
         }
         if draws {
@@ -53,8 +53,8 @@ impl Machine {
                 return Some(Start { at, by: Drawing::Random, may_repeat: false });
             }
         } else if random.sequencer == Sequencer::Identical {
-            let file = &self.files[file];
-            let at = file.starts[kind as usize].map_or(0, |start| start.wrapping_sub(file.start));
+            let first = self.files.first(script, file);
+            let at = self.files.start(file, kind).map_or(0, |start| start.wrapping_sub(first));
             return Some(Start { at, by: Drawing::Sequential, may_repeat: true });
         }
         let at = match self.next_in_sequence(script, file, kind, 0) {
@@ -67,25 +67,30 @@ impl Machine {
     /// Where the last op of this kind ended, and a skip further on.
     #[inline]
     fn next_in_sequence(&mut self, script: &Script, file: usize, kind: Kind, skip: u64) -> Option<u64> {
-        let alone = script.parts.len() == 1;
-        let File { part, start, ends, .. } = &mut self.files[file];
-        let end = &mut ends[kind as usize];
-        if script.limits.until_time && alone && *end >= part.start.saturating_add(part.length) {
-            *end = *start;
+        let alone = script.parts.count() == 1;
+        let part = script.parts.of(file);
+        let start = self.files.first(script, file);
+        let mut end = self.files.end(file, kind);
+        let begins_again = (script.limits.until_time && alone) || script.overwrites();
+        if begins_again && end >= part.start.saturating_add(part.length) {
+            end = start;
+            self.files.set_end(file, kind, end);
+            self.evict(script, file);
         }
-        if *end >= part.file_length {
+        if end >= part.file_length {
             return None;
         }
         let backwards = (skip as i64) < 0;
         let last = part.length.min(part.file_length);
-        if backwards && *end == *start && *start > 0 {
-            *end = last;
+        if backwards && end == start && start > 0 {
+            end = last;
+            self.files.set_end(file, kind, end);
         }
-        let mut at = end.wrapping_sub(*start);
+        let mut at = end.wrapping_sub(start);
         if at != 0 && skip != 0 {
             at = at.wrapping_add(skip);
             if at >= part.file_length {
-                at = if backwards { last.wrapping_add(skip) } else { *start };
+                at = if backwards { last.wrapping_add(skip) } else { start };
             }
         }
         Some(at)
@@ -98,19 +103,20 @@ impl Machine {
         if !script.limits.until_time && !matches!(script.choice, FileChoice::Curved { .. }) {
             return None;
         }
-        self.files[file].reset();
+        self.files.reset(script, file);
+        self.evict(script, file);
         self.try_random_block(script, file, kind, random)
     }
 
     #[inline]
     fn try_random_block(&mut self, script: &Script, file: usize, kind: Kind, random: &Random) -> Option<u64> {
-        let blocks = self.files[file].part.blocks[kind as usize];
+        let blocks = script.parts.of(file).blocks[kind as usize];
         if blocks == 0 {
             return None;
         }
         match &random.law {
-            PlannedLaw::Uniform => self.uniform_block(file, blocks),
-            PlannedLaw::Curved { .. } => self.files[file].curve.as_mut().map(|draw| draw.next()),
+            PlannedLaw::Uniform => self.uniform_block(script, file, blocks),
+            PlannedLaw::Curved { .. } => self.files.along_curve(file),
             PlannedLaw::Zoned(zones) if !zones[kind as usize].is_empty() => {
                 let drawn = self.draws.zone.percent();
                 let (mut access, mut from) = (0, 0);
@@ -125,7 +131,7 @@ impl Machine {
                 }
                 let count = (u128::from(blocks) * u128::from(zone.1) / 100) as u64;
                 let first = (u128::from(blocks) * u128::from(zone.0) / 100) as u64;
-                Some(self.uniform_block(file, count)? + first)
+                Some(self.uniform_block(script, file, count)? + first)
             }
             PlannedLaw::ZonedBytes(zones) if !zones[kind as usize].is_empty() => {
                 let drawn = self.draws.zone.percent();
@@ -141,9 +147,9 @@ impl Machine {
                     }
                 }
                 let first = zone.0 / align;
-                Some(self.uniform_block(file, zone.1 / align - first)? + first)
+                Some(self.uniform_block(script, file, zone.1 / align - first)? + first)
             }
-            PlannedLaw::Zoned(_) | PlannedLaw::ZonedBytes(_) => self.uniform_block(file, blocks),
+            PlannedLaw::Zoned(_) | PlannedLaw::ZonedBytes(_) => self.uniform_block(script, file, blocks),
             PlannedLaw::Sequence { listed, step } => {
                 let (round, place) = {
                     let (count, length) = (self.counts.ops[kind as usize], listed.len() as u64);
@@ -155,11 +161,8 @@ impl Machine {
     }
 
     #[inline]
-    fn uniform_block(&mut self, file: usize, blocks: u64) -> Option<u64> {
-        match &mut self.files[file].cover {
-            Cover::Register(register) => register.next(),
-            Cover::Map(map) => map.free_from((blocks as f64 * self.draws.offset.share()) as u64),
-            Cover::Again => Some((blocks as f64 * self.draws.offset.share()) as u64),
-        }
+    fn uniform_block(&mut self, script: &Script, file: usize, blocks: u64) -> Option<u64> {
+        let offset = &mut self.draws.offset;
+        self.files.block(script, file, blocks, || offset.share())
     }
 }

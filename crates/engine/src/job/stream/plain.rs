@@ -22,6 +22,12 @@ pub(super) trait Places: Clone + 'static {
 
     /// A loop begins; the one before came to the end of its blocks, or was ended.
     fn begin(&mut self, ended: Ended);
+
+    /// Whether it is one loop without end, which goes on at its start.
+    fn wraps(&self) -> bool;
+
+    /// It goes on at its start.
+    fn wrap(&mut self);
 }
 
 /// How the loop before ended.
@@ -40,6 +46,8 @@ pub(super) struct Plain<P> {
     start: u64,
     size: u32,
     places: P,
+    /// What is cached is dropped before each further loop, and where the end is wrapped around.
+    evicts: bool,
     /// Ops that are left of this loop.
     left: u64,
     loops: Loops,
@@ -117,16 +125,25 @@ impl Loops {
 }
 
 impl<P: Places> Plain<P> {
-    /// The first op of the next loop, which waits for those of the loop before.
+    /// The first op of the next loop, which waits for those of the loop before; what only wraps around does not.
     #[cold]
     fn turn(&mut self) -> Option<BlockOp> {
         let ended = self.loops.ended;
         self.left = self.loops.next()?;
         let first = std::mem::take(&mut self.loops.first);
+        let wraps = self.places.wraps();
         if !first {
-            self.places.begin(ended);
+            match wraps {
+                true => self.places.wrap(),
+                false => self.places.begin(ended),
+            }
         }
-        self.next().map(|op| BlockOp { after_all: !first, ..op })
+        let after_all = !first && !wraps;
+        let op = match self.evicts && !first {
+            true => Some(BlockOp::load(OpKind::Evict, 0, 0, 0)),
+            false => self.next(),
+        };
+        op.map(|op| BlockOp { after_all, ..op })
     }
 }
 
@@ -144,7 +161,8 @@ impl<P: Places> Source for Plain<P> {
     }
 
     fn begins_anew(&mut self, at_hand: Option<&BlockOp>) {
-        self.left = self.loops.begin_anew(self.left, u64::from(at_hand.is_some()));
+        let counts = at_hand.is_some_and(|op| op.kind == self.kind);
+        self.left = self.loops.begin_anew(self.left, u64::from(counts));
     }
 }
 
@@ -168,7 +186,7 @@ impl<'a> Shortcut<'a> {
     pub(super) fn of(script: &'a Script) -> Option<Shortcut<'a>> {
         let Mix::Only(kind) = script.mix else { return None };
         let sizes = &script.sizes[kind as usize];
-        let [part] = &*script.parts else { return None };
+        let part = script.parts.only()?;
         let simple = sizes.is_fixed()
             && !script.sizes_by_order
             && script.zones.is_none()
@@ -181,7 +199,7 @@ impl<'a> Shortcut<'a> {
         }
         let short = Short { script, kind, size: sizes.smallest };
         match &script.way {
-            Way::Sequential { skip: 0 } => Some(Shortcut::Upwards(short)),
+            Way::Sequential { skip: 0 } if !script.overwrites() => Some(Shortcut::Upwards(short)),
             Way::Random(random)
                 if random.ops_per_draw == 1
                     && random.percent[kind as usize] == 100
@@ -231,18 +249,19 @@ impl Short<'_> {
             ended: Ended::Early,
             first: true,
         };
-        let part = &self.script.parts[0];
-        Plain { kind: self.kind.op(), start: part.start, size: self.size as u32, places, left: 0, loops }
+        let part = self.script.parts.of(0);
+        let evicts = self.script.evicts;
+        Plain { kind: self.kind.op(), start: part.start, size: self.size as u32, places, evicts, left: 0, loops }
     }
 
     pub(super) fn upwards(self) -> Upwards {
-        let part = &self.script.parts[0];
+        let part = self.script.parts.of(0);
         let starts = part.length.div_ceil(self.size);
         let whole = part.file_length.saturating_sub(part.start) / self.size;
         // The file may go on behind the part, so that the last op there is whole.
         let blocks = starts.min(whole);
         let endless = self.script.limits.until_time && starts <= whole;
-        Upwards { at: 0, end: blocks * self.size, step: self.size, blocks: (!endless).then_some(blocks) }
+        Upwards { at: 0, step: self.size, blocks, endless }
     }
 
     fn draws(&self) -> Draws {
@@ -251,12 +270,12 @@ impl Short<'_> {
     }
 
     pub(super) fn anywhere(self) -> Anywhere {
-        let blocks = self.script.parts[0].blocks[self.kind as usize];
+        let blocks = self.script.parts.of(0).blocks[self.kind as usize];
         Anywhere { draws: self.draws(), blocks: blocks as f64, step: self.script.align[self.kind as usize] }
     }
 
     pub(super) fn once(self) -> Once {
-        let blocks = self.script.parts[0].blocks[self.kind as usize];
+        let blocks = self.script.parts.of(0).blocks[self.kind as usize];
         let endless = self.script.limits.until_time;
         Once { draws: self.draws(), map: Map::new(blocks), blocks, step: self.size, endless }
     }
@@ -266,24 +285,29 @@ impl Short<'_> {
 #[derive(Debug, Clone)]
 pub(super) struct Upwards {
     at: u64,
-    end: u64,
     step: u64,
-    /// `None` where it is one loop without end.
-    blocks: Option<u64>,
+    blocks: u64,
+    /// It is one loop without end.
+    endless: bool,
 }
 
 impl Places for Upwards {
     fn blocks(&self) -> Option<u64> {
-        self.blocks
+        Some(self.blocks)
+    }
+
+    fn wraps(&self) -> bool {
+        self.endless
+    }
+
+    fn wrap(&mut self) {
+        self.at = 0;
     }
 
     #[inline(always)]
     fn next(&mut self) -> u64 {
         let at = self.at;
         self.at += self.step;
-        if self.at == self.end {
-            self.at = 0;
-        }
         at
     }
 
@@ -313,6 +337,12 @@ impl Places for Anywhere {
         None
     }
 
+    fn wraps(&self) -> bool {
+        false
+    }
+
+    fn wrap(&mut self) {}
+
     #[inline(always)]
     fn next(&mut self) -> u64 {
         (self.blocks * self.draws.taus.share()) as u64 * self.step
@@ -341,28 +371,27 @@ impl Once {
     fn draw(&mut self) -> u64 {
         (self.blocks as f64 * self.draws.taus.share()) as u64
     }
-
-    #[cold]
-    fn turn(&mut self) -> u64 {
-        self.map.clear();
-        let block = self.draw();
-        self.map.take_from(block).unwrap_or(block)
-    }
 }
 
 impl Places for Once {
     fn blocks(&self) -> Option<u64> {
-        (!self.endless).then_some(self.blocks)
+        Some(self.blocks)
+    }
+
+    fn wraps(&self) -> bool {
+        self.endless
+    }
+
+    fn wrap(&mut self) {
+        self.map.clear();
+        // The draw that found no free block.
+        self.draws.taus.next();
     }
 
     #[inline(always)]
     fn next(&mut self) -> u64 {
         let drawn = self.draw();
-        let block = match self.map.take_from(drawn) {
-            Some(block) => block,
-            None => self.turn(),
-        };
-        block * self.step
+        self.map.take_from(drawn).unwrap_or(drawn) * self.step
     }
 
     fn begin(&mut self, ended: Ended) {

@@ -2,11 +2,13 @@
 
 use super::cover::Register;
 use super::draws::{Seeds, Width};
+use super::parts::Parts;
 use super::script::{
     Flushing, Kind, Limits, Mix, Opening, Part, PlannedCover, PlannedLaw, Random, Script, Verifying, Way, three,
 };
 use super::sizes::Sizes;
-use plumb_workload::job::{ByKind, Coverage, Job, JobOps, Law, Order, RandomGenerator, Stream};
+use crate::job::files::Lengths;
+use plumb_workload::job::{ByKind, Coverage, FileRange, Job, JobOps, Law, Order, RandomGenerator, Stream};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -16,11 +18,13 @@ pub struct JobPlanRequest<'a> {
     /// The job.
     pub job: &'a Job,
     /// Length of each of the target's files and devices, in bytes.
-    pub file_lengths: &'a [u64],
+    pub(crate) file_lengths: &'a Lengths,
     /// Offsets and lengths of reads and writes must be multiples of this, in bytes; 1 where anything goes.
     pub io_alignment_bytes: u64,
     /// How the backend takes ops.
     pub handing: Handing,
+    /// Its ops go through the page cache to files that are open.
+    pub cached: bool,
 }
 
 /// How a backend takes ops, which decides in fio where one loop of an endless draw ends and the next begins.
@@ -169,7 +173,7 @@ impl JobPlan {
     /// Distinct bytes that its ops can touch.
     pub fn working_set_bytes(&self) -> u64 {
         let bytes = |part: &Part| part.length.min(part.file_length.saturating_sub(part.start));
-        self.script.parts.iter().fold(0, |sum, part| sum.saturating_add(bytes(part)))
+        self.script.parts.sum(bytes)
     }
 
     /// Bytes that one loop moves at most, read-back left out; `u64::MAX` without end.
@@ -245,12 +249,12 @@ fn script(request: &JobPlanRequest<'_>, stream: &Stream) -> Result<Script, JobPl
     let smallest = Kind::ALL.into_iter().filter(|kind| mix.has(*kind)).map(|kind| sizes[kind as usize].smallest).min();
     let smallest = smallest.unwrap_or_default();
     let room = |part: &Part| part.length.min(part.file_length.saturating_sub(part.start));
-    if parts.iter().all(|part| room(part) < smallest) {
+    if parts.distinct().all(|part| room(part) < smallest) {
         return Err(JobPlanError::NoRoom { smallest });
     }
     let seeds = Seeds::new(stream.seed, stream.worker_number, stream.seeding);
     let way = way(stream, mix, &sizes, align, &parts, &seeds)?;
-    let most_mapped = parts.iter().map(|part| part.mapped).max().unwrap_or_default();
+    let most_mapped = parts.distinct().map(|part| part.mapped).max().unwrap_or_default();
     let wide = stream.generator == RandomGenerator::Taus258 || (random && most_mapped > u64::from(u32::MAX));
     if let Some(zones) = &stream.zones {
         let largest = sizes.iter().map(|sizes| sizes.largest).max().unwrap_or_default();
@@ -261,11 +265,12 @@ fn script(request: &JobPlanRequest<'_>, stream: &Stream) -> Result<Script, JobPl
             return Err(JobPlanError::Zero { what: "zones.size" });
         }
     }
-    let open_files = stream.open_files.map_or(parts.len(), |most| most as usize);
+    let open_files = stream.open_files.map_or(parts.count(), |most| most as usize);
     if open_files == 0 {
         return Err(JobPlanError::Zero { what: "open-files" });
     }
-    let told = open_files < parts.len() || request.job.files.create_on_open;
+    let removes = request.job.removes_files_between_loops();
+    let told = open_files < parts.count() || request.job.files.create_on_open || removes;
     let verifying = request.job.verify.as_ref().map(|verify| Verifying {
         read_back: verify.read_back,
         only: verify.only,
@@ -282,19 +287,17 @@ fn script(request: &JobPlanRequest<'_>, stream: &Stream) -> Result<Script, JobPl
         choice: stream.file_choice,
         open_files,
         opening: if told { Opening::Told } else { Opening::Before },
+        removes,
         zones: stream.zones,
         limits: Limits {
-            size: if stream.fill_device {
-                u64::MAX
-            } else {
-                parts.iter().fold(0, |sum, part| sum.saturating_add(part.length))
-            },
+            size: if stream.fill_device { u64::MAX } else { parts.sum(|part| part.length) },
             io_bytes: stream.io_bytes.map(|bytes| bytes.0),
             max_ops: stream.max_ops,
             loops: stream.loops.max(1),
             until_time: stream.repeat_until_time,
         },
         flushing: Flushing::new(&request.job.syncs),
+        evicts: request.cached && request.job.files.drop_cached && !request.job.files.direct,
         verifying,
         amid: stream.trim_amid.filter(|amid| amid.percent > 0).map(|amid| plumb_workload::job::TrimAmid {
             backlog: amid.backlog.filter(|backlog| *backlog > 0),
@@ -315,14 +318,14 @@ fn parts(
     stream: &Stream,
     sizes: &[Sizes; 3],
     align: [u64; 3],
-) -> Result<Box<[Part]>, JobPlanError> {
-    let last = *stream.ranges.last().ok_or(JobPlanError::NoFile)?;
-    if request.file_lengths.is_empty() {
+) -> Result<Parts, JobPlanError> {
+    let last = stream.ranges.last().ok_or(JobPlanError::NoFile)?;
+    let lengths = request.file_lengths;
+    if lengths.count() == 0 {
         return Err(JobPlanError::NoFile);
     }
     let smallest = sizes.iter().map(|sizes| sizes.smallest).min().unwrap_or_default().max(1);
-    let parts = request.file_lengths.iter().enumerate().map(|(file, &file_length)| {
-        let range = stream.ranges.get(file).copied().unwrap_or(last);
+    let part = |range: &FileRange, file_length: u64| {
         let whole = range.length.0.min(file_length);
         let drawn_from = stream.zones.map_or(whole, |zones| zones.range.0);
         let blocks = |kind: Kind| {
@@ -336,8 +339,13 @@ fn parts(
             blocks: Kind::ALL.map(blocks),
             mapped: drawn_from / smallest,
         }
-    });
-    Ok(parts.collect())
+    };
+    Ok(match (lengths, stream.ranges.as_slice()) {
+        (Lengths::Same { bytes, count }, [range]) => Parts::same(part(range, *bytes), *count),
+        (_, ranges) => Parts::each(
+            (0..lengths.count()).map(|file| part(ranges.get(file).unwrap_or(last), lengths.of(file))).collect(),
+        ),
+    })
 }
 
 fn way(
@@ -345,7 +353,7 @@ fn way(
     mix: Mix,
     sizes: &[Sizes; 3],
     align: [u64; 3],
-    parts: &[Part],
+    parts: &Parts,
     seeds: &Seeds,
 ) -> Result<Way, JobPlanError> {
     let ops_per_draw = match stream.order {
@@ -361,7 +369,7 @@ fn way(
     let cover = match stream.coverage {
         Coverage::OnceByRegister if law != PlannedLaw::Uniform => return Err(JobPlanError::RegisterWithLaw),
         Coverage::OnceByRegister => {
-            for part in parts.iter().filter(|part| part.mapped > 0) {
+            for part in parts.distinct().filter(|part| part.mapped > 0) {
                 Register::new(part.mapped, seeds.offset).ok_or(JobPlanError::Register { blocks: part.mapped })?;
             }
             PlannedCover::Register
@@ -378,7 +386,7 @@ fn way(
     }))
 }
 
-fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &[Part]) -> Result<PlannedLaw, JobPlanError> {
+fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<PlannedLaw, JobPlanError> {
     let used = || Kind::ALL.into_iter().filter(|kind| mix.has(*kind));
     match &stream.law {
         Law::Uniform => Ok(PlannedLaw::Uniform),
@@ -419,7 +427,7 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &[Part]) -> Result<
                 let zones = &zones[kind as usize];
                 shares(zones.iter().map(|zone| zone.access_percent))?;
                 let size = zones.iter().fold(0u64, |sum, zone| sum.saturating_add(zone.size.0));
-                let range = parts.iter().map(|part| part.length.min(part.file_length)).min().unwrap_or_default();
+                let range = parts.distinct().map(|part| part.length.min(part.file_length)).min().unwrap_or_default();
                 if size > range {
                     return Err(JobPlanError::ZonesBeyond { zones: size, range });
                 }
@@ -431,7 +439,7 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &[Part]) -> Result<
             let block = listed.iter().copied().max().unwrap_or_default();
             for kind in used() {
                 let smallest = sizes[kind as usize].smallest;
-                let blocks = parts.iter().map(|part| part.length.min(part.file_length) / smallest).min();
+                let blocks = parts.distinct().map(|part| part.length.min(part.file_length) / smallest).min();
                 let blocks = blocks.unwrap_or_default();
                 if block >= blocks {
                     return Err(JobPlanError::SequenceBeyond { block, blocks });
@@ -467,7 +475,7 @@ fn check_alignment(script: &Script, alignment: u64) -> Result<(), JobPlanError> 
         check("the alignment of random offsets", script.align[kind as usize])?;
     }
     if script.mix != Mix::Only(Kind::Trim) {
-        script.parts.iter().try_for_each(|part| check("the start of a range", part.start))?;
+        script.parts.distinct().try_for_each(|part| check("the start of a range", part.start))?;
         if let Way::Sequential { skip } = script.way {
             check("the skip after each op", (skip as i64).unsigned_abs())?;
         }

@@ -1,6 +1,7 @@
 //! What a job's draws depend on, resolved: the fixed part of its sources.
 
 use super::draws::{Seeds, Width};
+use super::parts::Parts;
 use super::plan::Handing;
 use super::sizes::Sizes;
 use plumb_workload::OpKind;
@@ -216,13 +217,17 @@ pub(super) struct Script {
     pub(super) sizes_by_order: bool,
     /// Random offsets are multiples of this, by [`Kind`].
     pub(super) align: [u64; 3],
-    pub(super) parts: Box<[Part]>,
+    pub(super) parts: Parts,
     pub(super) choice: FileChoice,
     pub(super) open_files: usize,
     pub(super) opening: Opening,
+    /// Files are removed between loops.
+    pub(super) removes: bool,
     pub(super) zones: Option<ZoneStride>,
     pub(super) limits: Limits,
     pub(super) flushing: Flushing,
+    /// What is cached is dropped before each loop but the first, where a file begins again, and before reading back.
+    pub(super) evicts: bool,
     pub(super) verifying: Option<Verifying>,
     pub(super) amid: Option<TrimAmid>,
     pub(super) handing: Handing,
@@ -260,6 +265,20 @@ impl Script {
             }
             Way::Sequential { .. } => true,
         }
+    }
+
+    /// Whether more is to be moved than the parts have, so that what was written is written over.
+    pub(super) fn overwrites(&self) -> bool {
+        self.mix.has(Kind::Write) && self.limits.io_bytes.is_some_and(|bytes| bytes > self.limits.size)
+    }
+
+    /// Whether no byte is written twice within a loop.
+    pub(super) fn writes_once(&self) -> bool {
+        let once = match &self.way {
+            Way::Sequential { skip } => *skip == 0 && !self.limits.until_time && self.zones.is_none(),
+            Way::Random(random) => random.cover != PlannedCover::Again && !self.may_repeat(),
+        };
+        once && !self.overwrites()
     }
 
     pub(super) fn largest(&self) -> u64 {

@@ -6,6 +6,7 @@ mod phases;
 mod targets;
 
 use super::*;
+use crate::backend::*;
 use crate::blocks::{BlockSize, Blocks, Mix, Pattern, Zone};
 use crate::content::{Checksum, Content, Verify};
 use crate::flow::{Choice, Flow, Pick, Step};

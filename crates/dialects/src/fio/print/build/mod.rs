@@ -69,6 +69,8 @@ pub struct JobSource {
     pub members: Vec<Member>,
     /// Which latencies are kept.
     pub latencies: Latencies,
+    /// Lengths of the pieces whose rates are told.
+    pub windows: Windows,
 }
 
 /// A worker group: one copy of a job.
@@ -96,6 +98,21 @@ pub struct Latencies {
 impl Default for Latencies {
     fn default() -> Latencies {
         Latencies { slat: Kept::Yes, clat: Kept::Yes, lat: Kept::Yes, samples: Kept::Yes }
+    }
+}
+
+/// `bwavgtime` and `iopsavgtime`: what is not as long at the end of a job has no rate of its own, as with fio.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Windows {
+    /// Of bandwidth, ns.
+    pub bandwidth_ns: u64,
+    /// Of ops per second, ns.
+    pub iops_ns: u64,
+}
+
+impl Default for Windows {
+    fn default() -> Windows {
+        Windows { bandwidth_ns: 500_000_000, iops_ns: 500_000_000 }
     }
 }
 
@@ -182,7 +199,7 @@ struct Measured<'a> {
 
 fn job_of(source: JobSource, heading: &Heading, measurement: &Measurement) -> Result<Job, BuildError> {
     let found = workers(&source, heading, measurement)?;
-    let JobSource { mut job, latencies, .. } = source;
+    let JobSource { mut job, latencies, windows, .. } = source;
     job.elapsed_s = heading.elapsed_s;
     job.started_unix_ms = heading.at.unix_ms;
     let Some(first) = found.first() else {
@@ -192,8 +209,9 @@ fn job_of(source: JobSource, heading: &Heading, measurement: &Measurement) -> Re
         return Ok(job);
     };
     let phase_start_ms = heading.phase_starts_unix_ms.get(first.phase).copied();
-    job.started_unix_ms = phase_start_ms.map_or(heading.at.unix_ms, |ms| ms + first.worker.started_ns / 1_000_000);
-    let part = Part { workers: found.iter().map(|one| one.worker).collect(), latencies };
+    let since_ns = measurement.phases[first.phase].searched_ns + first.worker.started_ns;
+    job.started_unix_ms = phase_start_ms.map_or(heading.at.unix_ms, |ms| ms + since_ns / 1_000_000);
+    let part = Part { workers: found.iter().map(|one| one.worker).collect(), latencies, windows };
     let read = part.direction(&[OpKind::Read]);
     let write = part.direction(&[OpKind::Write]);
     let trim = part.direction(&[OpKind::Trim]);

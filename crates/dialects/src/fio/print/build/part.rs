@@ -1,17 +1,19 @@
 //! What the workers of a job did, in fio's terms.
 
-use super::{Kept, Latencies, series};
+use super::{Kept, Latencies, Windows, series};
 use crate::fio::print::report::*;
 use plumb_result::{Histogram, OpMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
 
-/// The ops that make data last.
-const SYNCS: [OpKind; 4] = [OpKind::Fsync, OpKind::Fdatasync, OpKind::SyncRange, OpKind::Syncfs];
+/// The ops that make data last and that fio counts: those amid the others. What comes at the end of a job or as a file is
+/// closed is in its time alone.
+const SYNCS: [OpKind; 3] = [OpKind::Fsync, OpKind::Fdatasync, OpKind::SyncRange];
 
 /// The workers of a job.
 pub(super) struct Part<'a> {
     pub(super) workers: Vec<&'a WorkerMeasurement>,
     pub(super) latencies: Latencies,
+    pub(super) windows: Windows,
 }
 
 /// Whole milliseconds, rounded.
@@ -28,11 +30,13 @@ impl Part<'_> {
     /// The ops of these kinds as one direction.
     pub(super) fn direction(&self, kinds: &[OpKind]) -> Direction {
         let ops = self.ops(kinds);
-        let ios: u64 = ops.iter().map(|op| op.count).sum();
+        let done: u64 = ops.iter().map(|op| op.count).sum();
+        // fio counts what failed among the ops.
+        let ios = done + self.workers.iter().map(|worker| failed(worker, kinds)).sum::<u64>();
         // Plumb never gives an op up: it completes, or it fails.
         let dropped = Figure::Is(0);
-        if ios == 0 {
-            return Direction { short: Figure::Is(0), dropped, ..Direction::default() };
+        if done == 0 {
+            return Direction { ios, short: Figure::Is(0), dropped, ..Direction::default() };
         }
         let lat = merged(ops.iter().map(|op| &op.service));
         let slat = merged(ops.iter().filter_map(|op| op.submission.as_ref()));
@@ -63,8 +67,8 @@ impl Part<'_> {
             slat: kept(latencies.slat, &slat),
             clat: kept(latencies.clat, &clat),
             lat: kept(latencies.lat, &lat),
-            bandwidth: series::samples(&series, kinds, |moved| moved.bytes as f64 / 1024.0),
-            iops: series::samples(&series, kinds, |moved| moved.count as f64),
+            bandwidth: series::samples(&series, self.windows.bandwidth_ns, kinds, |moved| moved.bytes as f64 / 1024.0),
+            iops: series::samples(&series, self.windows.iops_ns, kinds, |moved| moved.count as f64),
         }
     }
 
@@ -91,6 +95,14 @@ impl Part<'_> {
             minor_faults: sum(|one| one.minor_faults, "page faults"),
         }
     }
+}
+
+/// Ops of these kinds that failed, as far as that is known: of many failures, only the first are kept, and the others are
+/// of their kind where all of them are of one.
+fn failed(worker: &WorkerMeasurement, kinds: &[OpKind]) -> u64 {
+    let of_kinds = worker.faults.iter().filter(|fault| fault.errno.is_some() && kinds.contains(&fault.op)).count();
+    let all = worker.faults.len();
+    if of_kinds == all && all > 0 { worker.fault_count } else { of_kinds as u64 }
 }
 
 fn merged<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Histogram {

@@ -17,10 +17,6 @@ pub(super) struct Piece {
 }
 
 impl Piece {
-    pub(super) fn per_second(&self, amount: f64) -> f64 {
-        amount * 1e9 / self.length_ns.max(1) as f64
-    }
-
     fn add(&mut self, ops: &BTreeMap<OpKind, Moved>) {
         for (kind, moved) in ops {
             let all = self.ops.entry(*kind).or_default();
@@ -30,8 +26,8 @@ impl Piece {
     }
 }
 
-/// The samples of all workers, those of the same time added up. The rest of a piece at a worker's end is left out: its
-/// rate says more about the clock than about the disk.
+/// The samples of all workers, those of the same time added up. The rest of a piece at a worker's end counts
+/// where it is most of one.
 pub(super) fn sum(workers: &[&WorkerMeasurement]) -> Vec<Piece> {
     let all = || workers.iter().flat_map(|worker| worker.samples.iter().map(move |sample| (worker.started_ns, sample)));
     let longest = all().map(|(_, sample)| sample.length_ns).max().unwrap_or(0);
@@ -47,16 +43,29 @@ pub(super) fn sum(workers: &[&WorkerMeasurement]) -> Vec<Piece> {
     pieces.into_values().collect()
 }
 
-/// The rates of these kinds of op, pieces without an op among them. Those of several workers are counted as often as
-/// there are workers, as fio does.
-pub(super) fn samples(pieces: &[Piece], kinds: &[OpKind], amount: impl Fn(Moved) -> f64) -> Figure<Samples> {
-    let rates: Vec<f64> = pieces
-        .iter()
-        .map(|piece| {
-            let moved = kinds.iter().filter_map(|kind| piece.ops.get(kind));
-            piece.per_second(moved.map(|one| amount(*one)).sum())
-        })
-        .collect();
-    let count = pieces.iter().map(|piece| piece.parts).sum();
+/// A window may be shorter by this part of its length, since pieces are closed a little early.
+const SLACK_PART: u64 = 32;
+
+/// The rates of these kinds of op in windows of this length, those without an op among them. Those of several workers are
+/// counted as often as there are workers, as fio does. What is left at the end and makes no window has no rate.
+pub(super) fn samples(
+    pieces: &[Piece],
+    window_ns: u64,
+    kinds: &[OpKind],
+    amount: impl Fn(Moved) -> f64,
+) -> Figure<Samples> {
+    let mut rates: Vec<f64> = Vec::new();
+    let mut count = 0;
+    let (mut length_ns, mut done, mut parts) = (0, 0.0, 0);
+    for piece in pieces {
+        length_ns += piece.length_ns;
+        done += kinds.iter().filter_map(|kind| piece.ops.get(kind)).map(|one| amount(*one)).sum::<f64>();
+        parts = parts.max(piece.parts);
+        if length_ns >= window_ns - window_ns / SLACK_PART {
+            rates.push(done * 1e9 / length_ns.max(1) as f64);
+            count += parts;
+            (length_ns, done, parts) = (0, 0.0, 0);
+        }
+    }
     Samples::of(&rates).map_or(Figure::Off, |samples| Figure::Is(Samples { count, ..samples }))
 }

@@ -127,6 +127,12 @@ fn a_stall_counts_among_the_samples() {
     let samples = *split(&job).read.bandwidth.value().unwrap();
     assert_eq!((samples.min, samples.max, samples.mean), (0, 8000, 4000.0), "of both jobs together");
     assert_eq!(samples.count, 4, "fio counts those of each job");
+    let windows = Windows { bandwidth_ns: SECOND_NS, iops_ns: 2 * SECOND_NS };
+    let job = built(JobSource { windows, ..source(&["a", "b"]) }, readers());
+    let read = &split(&job).read;
+    let samples = read.bandwidth.value().unwrap();
+    assert_eq!((samples.min, samples.max, samples.count), (4000, 4000, 2), "both halves of the second");
+    assert_eq!(read.iops.value(), None, "no window is full");
 }
 
 #[test]
@@ -223,14 +229,15 @@ fn directions_are_mixed_where_that_is_asked_for() {
     let mut phase = readers();
     phase.workers[0].ops.insert(OpKind::Write, ops(300, 400_000));
     phase.workers[0].ops.insert(OpKind::Fdatasync, ops(5, 1_000_000));
-    phase.workers[0].ops.insert(OpKind::Syncfs, ops(2, 1_000_000));
+    // What comes at the end of a job is none of fio's syncs.
+    phase.workers[0].ops.insert(OpKind::EndFsync, ops(2, 1_000_000));
     let mut asked = source(&["a"]);
     asked.job.io = Io::Both(Split::default(), Box::default());
     let job = built(asked, phase);
     let Io::Both(split, mixed) = &job.io else { panic!("{:?}", job.io) };
     assert_eq!((split.read.ios, split.write.ios, mixed.ios), (600, 300, 900));
     assert_eq!(mixed.lat.value().unwrap().mean_ns, 200_000.0);
-    assert_eq!((job.sync.count, job.sync.latency.value().unwrap().count), (7, 7));
+    assert_eq!((job.sync.count, job.sync.latency.value().unwrap().count), (5, 5));
 }
 
 #[test]

@@ -76,6 +76,7 @@ fn job(json: &Value, number: usize) -> Job {
         description: json.get("desc").map(|text| text.as_str().unwrap().to_owned()),
         group: json["groupid"].as_u64().unwrap() as u32,
         members: 1,
+        is_beside: false,
         pid: 0,
         started_unix_ms: json["job_start"].as_u64().unwrap(),
         error: None,

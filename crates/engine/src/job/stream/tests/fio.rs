@@ -3,9 +3,7 @@
 use super::*;
 use crate::op::Role;
 use plumb_workload::OpKind;
-use plumb_workload::job::{
-    FileChoice, SizeShare, SyncRange, Syncs, TrimAmid, VerifyMethod, VerifyRules, VerifyState, Zone, ZoneStride,
-};
+use plumb_workload::job::{FileChoice, SizeShare, SyncRange, Syncs, VerifyMethod, VerifyRules, Zone, ZoneStride};
 use std::process::{Command, Stdio};
 
 /// An op as fio's log of I/O has it.
@@ -17,12 +15,13 @@ struct Logged {
     length: u64,
 }
 
-fn actions() -> [(&'static str, OpKind); 6] {
+fn actions() -> [(&'static str, OpKind); 7] {
     [
         ("read", OpKind::Read),
         ("write", OpKind::Write),
         ("trim", OpKind::Trim),
         ("sync", OpKind::Fsync),
+        ("sync", OpKind::EndFsync),
         ("datasync", OpKind::Fdatasync),
         ("sync_file_range", OpKind::SyncRange),
     ]
@@ -37,6 +36,15 @@ fn has_fio() -> bool {
         eprintln!("SKIPPED: fio is not installed");
     }
     found
+}
+
+/// Whether fio flushes behind writes only, as from 3.38 on; before, it flushed again behind each read.
+fn flushes_behind_writes_only() -> bool {
+    let told = Command::new("fio").arg("--version").output().expect("fio runs");
+    let told = String::from_utf8_lossy(&told.stdout).into_owned();
+    let mut numbers = told.trim().trim_start_matches("fio-").split(['.', '-']).map_while(|word| word.parse().ok());
+    let version: (u32, u32) = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    version >= (3, 38)
 }
 
 /// What fio's first job does with these options, and its further ones, each with a log of its own.
@@ -123,27 +131,7 @@ fn range(low: u64, high: u64) -> ByKind<JobSize> {
 }
 
 pub(super) fn verify() -> VerifyRules {
-    VerifyRules {
-        layout: Default::default(),
-        method: VerifyMethod::Null,
-        read_back: true,
-        only: false,
-        flushed_only: false,
-        interval: None,
-        stamp_at: Bytes(0),
-        pattern: Vec::new(),
-        pattern_interval: None,
-        fatal: false,
-        dump: false,
-        threads: 0,
-        thread_cpus: Vec::new(),
-        backlog: None,
-        backlog_batch: None,
-        redraw: false,
-        expects_number: true,
-        expects_seed: true,
-        state: VerifyState::default(),
-    }
+    VerifyRules::new(VerifyMethod::Null)
 }
 
 const KINDS: [(&str, Does); 3] = [("read", Does::Read), ("write", Does::Write), ("trim", Does::Trim)];
@@ -278,13 +266,17 @@ fn limits() {
                     compare_job(&format!("--rw={name}{kind} {options}"), job(stream), &[MIB], handing)
                 };
                 check("--io_size=300k", Stream { io_bytes: Some(Bytes(300 * KIB)), ..base() });
-                check("--io_size=2500k", Stream { io_bytes: Some(Bytes(2500 * KIB)), ..base() });
+                let again = || Stream { coverage: Coverage::Again, ..base() };
+                // Where a mix in sequence is to move more than there is, fio 3.42 begins again for each kind by itself, and
+                // 3.33 for both at once.
+                if kind != "rw" || order != sequential() {
+                    check("--io_size=2500k", Stream { io_bytes: Some(Bytes(2500 * KIB)), ..base() });
+                    check("--io_size=2500k --norandommap", Stream { io_bytes: Some(Bytes(2500 * KIB)), ..again() });
+                }
                 check("--loops=3", Stream { loops: 3, ..base() });
                 check("--number_ios=77", Stream { max_ops: Some(77), ..base() });
                 check("--number_ios=300 --loops=2", Stream { max_ops: Some(300), loops: 2, ..base() });
-                let again = || Stream { coverage: Coverage::Again, ..base() };
                 check("--loops=2 --norandommap", Stream { loops: 2, ..again() });
-                check("--io_size=2500k --norandommap", Stream { io_bytes: Some(Bytes(2500 * KIB)), ..again() });
                 check("--loops=2 --randseed=5", Stream { loops: 2, seed: 5, reseed_each_loop: false, ..base() });
             }
         }
@@ -436,6 +428,10 @@ fn flushes() {
     let syncs = |options: &str, syncs: Syncs| {
         for (name, order) in [("", sequential()), ("rand", random())] {
             for (kind, does) in [("write", Does::Write), ("rw", Does::Mix(50))] {
+                if kind == "rw" && has_fio() && !flushes_behind_writes_only() {
+                    eprintln!("SKIPPED: {name}rw {options}: this fio flushes behind reads, too");
+                    continue;
+                }
                 let mut one = job(stream(does, order));
                 one.syncs = syncs;
                 compare_job(&format!("--rw={name}{kind} {options}"), one, &[MIB], Handing::Inline);
@@ -493,7 +489,10 @@ fn read_back() {
             let unread = VerifyRules { read_back: false, ..verify() };
             compare_verify(&format!("{rw} --do_verify=0"), base(), unread, &[MIB]);
             let files = Stream { ranges: ranges(&[(0, 256 * KIB)]), ..base() };
-            compare_verify(&format!("{rw} --nrfiles=4"), files, verify(), &[256 * KIB; 4]);
+            // fio 3.33 sorts what was written in sequence by its file, 3.42 does not.
+            if does == Does::Read || order != sequential() {
+                compare_verify(&format!("{rw} --nrfiles=4"), files, verify(), &[256 * KIB; 4]);
+            }
         }
     }
 }
@@ -532,24 +531,6 @@ fn found_by_drawing_again() {
     }
 }
 
-/// fio 3.33 itself ends at the first trim amid writes alone, by an assertion; not so where the job trims as well.
-#[test]
-fn trims_amid_writes() {
-    for zeros in [false, true] {
-        for coverage in [Coverage::Once, Coverage::Again] {
-            let amid = TrimAmid { percent: 50, backlog: Some(16), batch: Some(4), expects_zeros: zeros };
-            let base = Stream { trim_amid: Some(amid), coverage, ..stream(Does::TrimWrite, random()) };
-            let map = if coverage == Coverage::Again { "--norandommap" } else { "" };
-            let zero = u8::from(zeros);
-            let options = format!(
-                "--rw=randtrimwrite --trim_percentage=50 --trim_backlog=16 --trim_backlog_batch=4 \
-                 --trim_verify_zero={zero} {map}"
-            );
-            compare_verify(&options, base, verify(), &[MIB]);
-        }
-    }
-}
-
 #[test]
 fn what_is_read_back_has_the_number_of_its_write() {
     let mut verified = job(Stream { coverage: Coverage::Again, loops: 2, ..stream(Does::Write, random()) });
@@ -558,7 +539,7 @@ fn what_is_read_back_has_the_number_of_its_write() {
     let mut last = std::collections::HashMap::new();
     for op in ops(&plan, 100_000) {
         match op.role {
-            Role::Load => drop(last.insert(op.offset, op.number)),
+            Role::Load | Role::LoadVerified => drop(last.insert(op.offset, op.number)),
             Role::ReadBack => assert_eq!(last.get(&op.offset), Some(&op.number), "of the write at {}", op.offset),
             Role::ReadTrimmed => panic!("nothing was trimmed"),
         }

@@ -5,6 +5,7 @@ mod rules;
 
 use super::general::General;
 use super::{Handing, JobPlan, JobPlanError, JobPlanRequest};
+use crate::job::files::Lengths;
 use crate::op::BlockOp;
 use crate::source::Source;
 use plumb_workload::job::{
@@ -39,30 +40,10 @@ pub(super) fn stream(does: Does, order: Order) -> Stream {
         trims,
         order,
         sequencer: Sequencer::Sequential,
-        sizes: ByKind::all(JobSize::Fixed(Bytes(4 * KIB))),
-        unaligned_sizes: false,
-        sizes_by_order: false,
         align: ByKind::all(Bytes(0)),
-        random_percent: ByKind::all(100),
-        law: Law::Uniform,
         coverage: Coverage::Once,
-        generator: RandomGenerator::Taus88,
-        seed: 0x89,
         seeding: Seeding::AllButOffsets,
-        reseed_each_loop: true,
-        worker_number: 1,
-        ranges: vec![FileRange { start: Bytes(0), length: Bytes(MIB) }],
-        file_choice: Default::default(),
-        open_files: None,
-        io_bytes: None,
-        max_ops: None,
-        loops: 1,
-        repeat_until_time: false,
-        fill_device: false,
-        ranges_per_trim: 1,
-        trim_amid: None,
-        zones: None,
-        no_overlap_in_flight: false,
+        ..Stream::sequential(Bytes(4 * KIB), Bytes(MIB))
     }
 }
 
@@ -74,12 +55,16 @@ pub(super) fn random() -> Order {
     Order::Random { ops_per_draw: 1 }
 }
 
+/// A job that leaves what is cached as it is.
 pub(super) fn job(stream: Stream) -> Job {
-    Job::new(JobOps::Stream(Box::new(stream)))
+    let mut job = Job::new(JobOps::Stream(Box::new(stream)));
+    job.files.drop_cached = false;
+    job
 }
 
 pub(super) fn plan(job: &Job, file_lengths: &[u64], handing: Handing) -> Result<JobPlan, JobPlanError> {
-    JobPlan::new(&JobPlanRequest { job, file_lengths, io_alignment_bytes: 1, handing })
+    let file_lengths = &Lengths::from_each(file_lengths.to_vec());
+    JobPlan::new(&JobPlanRequest { job, file_lengths, io_alignment_bytes: 1, handing, cached: true })
 }
 
 /// The first ops of a plan, at most so many, by the long way.

@@ -1,10 +1,13 @@
 //! What elbencho's words ask of this machine.
 
 use plumb_dialects::elbencho::lower::{Found, Places};
+use plumb_dialects::elbencho::tree::{self, Entry};
 use plumb_dialects::fio::value::lists;
 use std::fs::File;
-use std::io::{Seek, SeekFrom};
+use std::io::{self, Seek, SeekFrom};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
 
 /// The machine's own files and processors.
 pub struct Disk;
@@ -41,5 +44,95 @@ impl Places for Disk {
 
     fn cpus(&mut self) -> Vec<u32> {
         numbers("/sys/devices/system/cpu/online").unwrap_or_else(|| vec![0])
+    }
+
+    fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, String> {
+        std::fs::read(path).map_err(|error| format!("{path}: {error}"))
+    }
+
+    fn look_through(&mut self, path: &str) -> Result<Vec<Entry>, String> {
+        let mut entries = Vec::new();
+        look_through(Path::new(path), Path::new(""), &mut entries)?;
+        Ok(entries)
+    }
+
+    fn keep_tree(&mut self, path: &str, text: &str) -> Result<(), String> {
+        let failed = |error: io::Error| format!("{path}: {error}");
+        match std::fs::read(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Ok(there) if there.is_empty() || there.starts_with(tree::ENCODED.as_bytes()) => {}
+            Ok(_) => {
+                return Err(format!("{path} is there, and no scan made it; name another file, or remove it first"));
+            }
+            Err(error) => return Err(failed(error)),
+        }
+        std::fs::write(path, text).map_err(failed)
+    }
+}
+
+/// What is in a directory below `top`, each directory before what is in it. Links are followed to what they lead to, but
+/// not into directories.
+fn look_through(top: &Path, below: &Path, entries: &mut Vec<Entry>) -> Result<(), String> {
+    let directory = top.join(below);
+    let failed = |error: io::Error| format!("{}: {error}", directory.display());
+    for found in std::fs::read_dir(&directory).map_err(failed)? {
+        let found = found.map_err(failed)?;
+        let below = below.join(found.file_name());
+        let path = || below.as_os_str().as_bytes().to_vec();
+        // A link that leads nowhere is neither file nor directory.
+        let Ok(metadata) = std::fs::metadata(found.path()) else { continue };
+        if metadata.is_file() {
+            entries.push(Entry::File { path: path(), bytes: metadata.len() });
+        } else if metadata.is_dir() {
+            entries.push(Entry::Directory { path: path() });
+            if found.file_type().map_err(failed)?.is_dir() {
+                look_through(top, &below, entries)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects trees from what is neither file nor directory, and from links that lead round in a circle.
+    #[test]
+    fn a_directory_is_looked_through_with_its_links() {
+        let top = tempfile::tempdir().unwrap();
+        let path = |name: &str| top.path().join(name);
+        std::fs::create_dir_all(path("a/b")).unwrap();
+        std::fs::write(path("a/f"), b"123").unwrap();
+        std::os::unix::fs::symlink(path("a"), path("a/b/round")).unwrap();
+        std::os::unix::fs::symlink("f", path("a/link")).unwrap();
+        std::os::unix::fs::symlink("nothing", path("a/gone")).unwrap();
+        let mut found = Disk.look_through(top.path().to_str().unwrap()).unwrap();
+        let at = |name: &[u8]| {
+            let is =
+                |entry: &Entry| matches!(entry, Entry::Directory { path } | Entry::File { path, .. } if path == name);
+            found.iter().position(is).unwrap()
+        };
+        assert!(at(b"a") < at(b"a/b") && at(b"a/b") < at(b"a/b/round"), "{found:?}");
+        found.sort_by_key(|entry| format!("{entry:?}"));
+        let directory = |path: &str| Entry::Directory { path: path.into() };
+        let file = |path: &str| Entry::File { path: path.into(), bytes: 3 };
+        let mut expected = [directory("a"), directory("a/b"), directory("a/b/round"), file("a/f"), file("a/link")];
+        expected.sort_by_key(|entry| format!("{entry:?}"));
+        assert_eq!(found, expected);
+    }
+
+    // Protects files of the user's from being taken for lists of ours.
+    #[test]
+    fn only_a_list_is_overwritten_by_a_list() {
+        let top = tempfile::tempdir().unwrap();
+        let path = top.path().join("list");
+        let name = path.to_str().unwrap();
+        Disk.keep_tree(name, "# encoding=base64\nd YQ==\n").unwrap();
+        Disk.keep_tree(name, "# encoding=base64\n").unwrap();
+        assert_eq!(Disk.tree_file(name).unwrap(), b"# encoding=base64\n");
+        std::fs::write(&path, "my own").unwrap();
+        assert!(Disk.keep_tree(name, "# encoding=base64\n").unwrap_err().contains("no scan made it"));
+        assert_eq!(std::fs::read(&path).unwrap(), b"my own");
     }
 }

@@ -1,5 +1,6 @@
 //! Running elbencho's phases: lowered, measured and judged as every run of Plumb, and told as elbencho tells it.
 
+use super::super::findings;
 use super::complain;
 use super::outputs::Outputs;
 use super::places::Disk;
@@ -10,11 +11,9 @@ use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_dialects::elbencho::Settings;
 use plumb_dialects::elbencho::lower::lower;
-use plumb_engine::signals::StopSignal;
+use plumb_engine::signals::{StopFlag, StopSignal};
 use plumb_engine::sim::SimRun;
-use plumb_result::Level;
-use plumb_study::{Policies, RunError, RunOutcome, RunRequest};
-use std::io::IsTerminal;
+use plumb_study::{Policies, RunError, RunRequest};
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -39,7 +38,10 @@ pub fn run(settings: &Settings, command: &[String], common: &Common) -> Result<E
     };
     let mut bench = session::bench(common)?;
     let stop = bench.stop;
-    wait_for_start(settings, stop);
+    if let Err(error) = wait_for_start(settings, stop) {
+        complain(error);
+        return Ok(End::DialectFailed);
+    }
     let mut watching = match Watching::new(settings, &lowered, command, outputs, stop) {
         Ok(watching) => watching,
         Err(error) => {
@@ -77,43 +79,28 @@ pub fn run(settings: &Settings, command: &[String], common: &Common) -> Result<E
             return Ok(End::DialectFailed);
         }
     };
-    tell_findings(&outcome);
-    if watching.time_is_over() {
-        session::print("Terminating due to phase time limit.\n")?;
+    findings::tell(&outcome);
+    let interrupted = stop.signal().is_some_and(|signal| signal != StopSignal::Program);
+    let reasons = [(watching.time_is_over(), "phase time limit"), (interrupted, "interrupt signal")];
+    for (_, reason) in reasons.into_iter().filter(|(is, _)| *is) {
+        if let Err(error) = watching.say(&format!("Terminating due to {reason}.\n")) {
+            complain(error);
+            watching.fail();
+        }
     }
-    if stop.signal().is_some_and(|signal| signal != StopSignal::Program) {
-        session::print("Terminating due to interrupt signal.\n")?;
+    if interrupted {
         return Ok(End::DialectFailed);
     }
     Ok(if watching.has_failed() { End::DialectFailed } else { End::Done })
 }
 
 /// Waits for the time of `--start`.
-fn wait_for_start(settings: &Settings, stop: plumb_engine::signals::StopFlag) {
+fn wait_for_start(settings: &Settings, stop: StopFlag) -> Result<(), &'static str> {
+    if settings.start_s == 0 {
+        return Ok(());
+    }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let wait = Duration::from_secs(settings.start_s).saturating_sub(now);
-    if !wait.is_zero() {
-        stop.sleep(wait);
-    }
-}
-
-/// What people should know before they believe the numbers.
-fn tell_findings(outcome: &RunOutcome) {
-    if let Some(reason) = &outcome.not_stored {
-        eprintln!("plumb: the result is not stored: {reason}");
-    }
-    if !std::io::stderr().is_terminal() {
-        return;
-    }
-    let told: Vec<String> = outcome
-        .result
-        .checks
-        .iter()
-        .filter(|finding| finding.level > Level::Note)
-        .map(|finding| format!("{} {}", finding.code, finding.message))
-        .collect();
-    if !told.is_empty() {
-        let id = outcome.result.id.get(..8).unwrap_or(&outcome.result.id);
-        eprintln!("plumb: {}: {}; `plumb show {id}`", outcome.result.verdict.name(), told.join(" "));
-    }
+    let wait = Duration::from_secs(settings.start_s).checked_sub(now);
+    stop.sleep(wait.ok_or("--start: that time has passed; give one to come, in seconds since 1970")?);
+    Ok(())
 }

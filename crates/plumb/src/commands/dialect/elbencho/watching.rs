@@ -14,7 +14,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_engine::{LoggedOp, PhaseNow, WorkerNow, WorkerState};
 use plumb_result::PhaseMeasurement;
 use plumb_study::Progress;
-use plumb_workload::{OpKind, Target as WorkloadTarget, Work};
+use plumb_workload::{OpKind, Target as WorkloadTarget, Work, WorkerGroup};
 use std::io::{IsTerminal, Write};
 
 /// How often the processors are looked at, ns.
@@ -163,7 +163,10 @@ impl<'a> Watching<'a> {
     }
 
     /// Results; on standard error where progress has taken standard output.
-    fn say(&mut self, text: &str) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// Standard output cannot be written.
+    pub fn say(&mut self, text: &str) -> Result<(), String> {
         self.clear();
         if self.live_csv.as_ref().is_some_and(|rows| rows.file.is_none()) {
             eprint!("{text}");
@@ -207,26 +210,26 @@ impl<'a> Watching<'a> {
             self.failed = true;
             self.clear();
             for fault in &measured.faults {
-                complain(format!(
-                    "{} of {} at byte {}: {}",
-                    fault.op.name(),
-                    fault.path.display(),
-                    fault.offset,
-                    fault.message
-                ));
+                let place = if fault.op.moves_bytes() { format!(" at byte {}", fault.offset) } else { String::new() };
+                complain(format!("{} of {}{place}: {}", fault.op.name(), fault.path.display(), fault.message));
             }
             return Ok(());
         }
-        self.tell(&told)?;
         if measured.short_count > 0 {
             self.failed = true;
             let what = if phase.kind == PhaseKind::Read { "read" } else { "write" };
+            let geometry = &self.lowered.geometry;
+            let length = match geometry.tree {
+                None => format!("{} bytes", geometry.file_bytes),
+                Some(_) => "their list says".to_owned(),
+            };
             return Err(format!(
-                "{} times a {what} moved less than a block: files are shorter than {} bytes; write them first, or use \
+                "{} times a {what} moved less than a block: files are shorter than {length}; write them first, or use \
                  --trunctosize",
-                measured.short_count, self.lowered.geometry.file_bytes
+                measured.short_count
             ));
         }
+        self.tell(&told)?;
         self.between()?;
         self.number += 1;
         let limit_ns = self.settings.time_limit_s.saturating_mul(1_000_000_000);
@@ -253,7 +256,7 @@ impl<'a> Watching<'a> {
         let elapsed_ns = now.elapsed_ns();
         let writes = phase.kind == PhaseKind::Write;
         let own = if writes { OpKind::Write } else { OpKind::Read };
-        let mixes = writes && self.settings.rwmix != plumb_dialects::elbencho::Rwmix::None;
+        let mixes = phase.mixes;
         let amount = |worker: &WorkerNow, kind: OpKind, entries: bool| {
             let moved = worker.ops.get(&kind).copied().unwrap_or_default();
             let ended_by = if entries { entries_of(phase.kind, worker) } else { 0 };
@@ -292,7 +295,7 @@ impl<'a> Watching<'a> {
         let moment = Moment {
             date: date(Timestamp::now()),
             label: self.settings.output.label.clone().unwrap_or_default(),
-            phase: phase.kind.name(),
+            phase: phase.name.clone(),
             runtime_ms: elapsed_ns / 1_000_000,
             total: side(done, self.last.done),
             mixed: mixes.then(|| side(mixed, self.last.mixed)),
@@ -399,7 +402,9 @@ impl Progress for Watching<'_> {
         let Some(phase) = self.phase() else { return };
         let thread = self.thread(worker);
         let lowered = &self.lowered.workload;
-        let group = lowered.phase.get(self.number).and_then(|phase| phase.workers.get(thread as usize));
+        // Threads without work are not there.
+        let is_it = |group: &&WorkerGroup| group.name.as_deref() == Some(worker);
+        let group = lowered.phase.get(self.number).and_then(|phase| phase.workers.iter().find(is_it));
         let names = group.and_then(|group| match (lowered.target.get(&group.target), &group.work) {
             (Some(WorkloadTarget::JobFiles(files)), Work::Job(_)) => Some(&files.names),
             _ => None,

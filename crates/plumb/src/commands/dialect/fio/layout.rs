@@ -16,7 +16,8 @@ pub fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> Vec<Lay
         else {
             continue;
         };
-        if job.files.create_on_open || !has_files(&group.backend) {
+        // Lowering has looked at all of them once.
+        if copy.fresh_files == 0 || job.files.create_on_open || !has_files(&group.backend) {
             continue;
         }
         let mut layout = Layout { job: fio.jobs[copy.job].name.clone(), files: 0, bytes: 0 };

@@ -1,15 +1,17 @@
 //! The files of `write_bw_log` and its kin, and of `write_iolog`: written from each worker's record of single ops.
 
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::job::report::Logs as Asked;
 use plumb_dialects::fio::lower::{Lowered, LoweredJob};
 use plumb_dialects::fio::print::{
-    Extent, HistLog, IologAction, JobLog, LogDirection, LogForm, LogPriority, LogQuantity, LoggedIo, Window,
-    iolog_header, iolog_line,
+    Extent, HistLog, IologAction, JobLog, LogDirection, LogForm, LogPriority, LogQuantity, LogWriting, LoggedIo,
+    Window, iolog_header, iolog_line,
 };
 use plumb_dialects::fio::value::choice::LogName;
 use plumb_engine::LoggedOp;
-use plumb_workload::{OpKind, Target, Work, WorkerGroup};
+use plumb_workload::{OpKind, Work, WorkerGroup};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -30,9 +32,43 @@ pub struct Logs<'a> {
     pub error: Option<String>,
 }
 
+/// Where a log goes.
+enum LogOut {
+    Plain(BufWriter<File>),
+    /// `log_store_compressed`.
+    Packed(ZlibEncoder<BufWriter<File>>),
+}
+
+impl LogOut {
+    /// Writes out what is held back.
+    fn finish(self) -> io::Result<()> {
+        match self {
+            LogOut::Plain(mut out) => out.flush(),
+            LogOut::Packed(out) => out.finish()?.flush(),
+        }
+    }
+}
+
+impl Write for LogOut {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            LogOut::Plain(out) => out.write(bytes),
+            LogOut::Packed(out) => out.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            LogOut::Plain(out) => out.flush(),
+            // To flush in the midst would cost compression; `finish` does it.
+            LogOut::Packed(_) => Ok(()),
+        }
+    }
+}
+
 /// What is written of one worker.
 struct OfWorker {
-    series: Vec<JobLog<BufWriter<File>>>,
+    series: Vec<JobLog<LogOut>>,
     hist: Option<HistLog<BufWriter<File>>>,
     /// `write_iolog`: the file, and its lines before they are put in order.
     recording: Option<Recording>,
@@ -94,7 +130,7 @@ impl<'a> Logs<'a> {
             }
         }
         for log in logs.series {
-            log.end(end_ns).map_err(failed)?;
+            log.end(end_ns).and_then(LogOut::finish).map_err(failed)?;
         }
         if let Some(log) = logs.hist {
             log.end(end_ns).map_err(failed)?;
@@ -143,7 +179,14 @@ impl<'a> Logs<'a> {
         };
         let mut series = Vec::new();
         for (quantity, base) in wanted {
-            let out = self.file(name(base, quantity.suffix()))?.out;
+            let path = name(base, quantity.suffix());
+            let out = match form.writing {
+                LogWriting::Lines => LogOut::Plain(self.file(path)?.out),
+                LogWriting::Records => {
+                    let packed = PathBuf::from(format!("{}.fz", path.display()));
+                    LogOut::Packed(ZlibEncoder::new(self.file(packed)?.out, Compression::default()))
+                }
+            };
             series.push(JobLog::new(out, quantity, form, directions()));
         }
         let hist = match &asked.hist {
@@ -180,16 +223,11 @@ impl<'a> Logs<'a> {
     /// files are closed.
     fn record(&self, copy: &LoweredJob, start_ns: u64, recording: Recording) -> io::Result<()> {
         let Recording { mut out, mut ops } = recording;
-        let paths: Vec<String> = match self.lowered.workload.target.get(&copy.target) {
-            Some(Target::JobFiles(files)) => (0..files.names.count())
-                .filter_map(|number| files.names.path(number))
-                .map(|path| path.to_string_lossy().into_owned())
-                .collect(),
-            _ => Vec::new(),
-        };
-        // A null target has one file without a name; fio calls it by the job.
-        let unnamed = format!("{}.{}.0", self.fio.jobs[copy.job].name, copy.copy);
-        let path = |file: u32| paths.get(file as usize).unwrap_or(&unnamed);
+        let paths: Vec<String> = (0..copy.names.count())
+            .filter_map(|number| copy.names.path(number))
+            .map(|path| path.to_string_lossy().into_owned())
+            .collect();
+        let path = |file: u32| paths.get(file as usize).map_or("", String::as_str);
         let us = |at_ns: u64| at_ns.saturating_sub(start_ns) / 1000;
         ops.sort_by_key(|op| op.submit_ns);
         let used: BTreeSet<u32> = ops.iter().map(|op| op.file).collect();
@@ -206,7 +244,7 @@ impl<'a> Logs<'a> {
                 OpKind::Read => IologAction::Read(extent),
                 OpKind::Write => IologAction::Write(extent),
                 OpKind::Trim => IologAction::Trim(extent),
-                OpKind::Fsync => IologAction::Sync(Extent::default()),
+                OpKind::Fsync | OpKind::EndFsync => IologAction::Sync(Extent::default()),
                 OpKind::Fdatasync => IologAction::Datasync(Extent::default()),
                 _ => continue,
             };
@@ -246,6 +284,7 @@ fn form(asked: &Asked, job: &plumb_dialects::fio::FioJob, start_unix_ms: u64) ->
         issue_time: asked.issue_time,
         priority,
         epoch_ms: if asked.alternate_epoch { start_unix_ms } else { 0 },
+        writing: if asked.store_compressed { LogWriting::Records } else { LogWriting::Lines },
     }
 }
 

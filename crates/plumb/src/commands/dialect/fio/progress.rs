@@ -15,7 +15,8 @@ use plumb_engine::{JobFilesError, LoggedOp, PhaseNow, WorkerNow, WorkerState};
 use plumb_result::measurement::Moved;
 use plumb_result::{Measurement, PhaseMeasurement};
 use plumb_study::Progress;
-use plumb_workload::{Nanos, OpKind, Phase};
+use plumb_workload::job::JobOps;
+use plumb_workload::{Nanos, OpKind, Phase, Target, Work, WorkerGroup, Workload};
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -200,13 +201,12 @@ impl<'a> Watching<'a> {
         let is_running = |worker: &&WorkerNow| matches!(worker.state, WorkerState::Running | WorkerState::Ramp);
         let running = u32::try_from(workers.iter().filter(is_running).count()).unwrap_or(u32::MAX);
         let phases = &self.lowered.workload.phase;
-        let left_ns = |phase: &Phase, elapsed_ns| longest_ns(phase).map(|ns| ns.saturating_sub(elapsed_ns));
-        let left: Option<u64> = phases
-            .iter()
-            .skip(at)
-            .enumerate()
-            .map(|(place, phase)| left_ns(phase, if place == 0 { now.elapsed_ns() } else { 0 }))
-            .sum();
+        // What is still to come counts as far as its time is known.
+        let later: u64 = phases.iter().skip(at + 1).filter_map(longest_ns).sum();
+        let left = phases
+            .get(at)
+            .and_then(|phase| left_ns(&self.lowered.workload, phase, workers, now.elapsed_ns()))
+            .map(|ns| ns + later);
         let starts = &self.reporter.phase_starts_unix_ms;
         let elapsed_s = starts.first().map_or(0, |start| unix_ms().saturating_sub(*start) / 1000);
         let left_s = left.map(|ns| ns.div_ceil(1_000_000_000));
@@ -259,11 +259,53 @@ fn running_letter(fio: &Fio, copy: &LoweredJob) -> char {
     if matches!(rw.order, Order::Sequential { .. }) { letter.to_ascii_uppercase() } else { letter }
 }
 
+/// How long a phase goes on: until the last of its workers whose end can be told is over.
+fn left_ns(workload: &Workload, phase: &Phase, workers: &[WorkerNow], elapsed_ns: u64) -> Option<u64> {
+    let left = |worker: &WorkerNow| {
+        let (group_name, _) = worker.name.rsplit_once('/')?;
+        let group = phase.workers.iter().find(|group| group.name.as_deref() == Some(group_name))?;
+        let by_time = time_ns(group).map(|ns| ns.saturating_sub(elapsed_ns));
+        let moved = |kind: &OpKind| worker.ops.get(kind).map_or(0, |moved| moved.bytes);
+        let done: u64 = KINDS.iter().map(moved).sum();
+        let by_bytes = bytes_of(workload, group).filter(|_| done > 0).map(|bytes| {
+            let share = bytes.saturating_sub(done) as f64 / done as f64;
+            (worker.measured_ns as f64 * share) as u64
+        });
+        by_time.into_iter().chain(by_bytes).min()
+    };
+    workers.iter().filter(|worker| worker.state != WorkerState::Over).filter_map(left).max()
+}
+
+/// Bytes that a job moves from its start to its end, with what is read back; `None` where its end is another one.
+fn bytes_of(workload: &Workload, group: &WorkerGroup) -> Option<u64> {
+    let Work::Job(job) = &group.work else { return None };
+    let JobOps::Stream(stream) = &job.ops else { return None };
+    if stream.repeat_until_time || stream.fill_device {
+        return None;
+    }
+    let files = match workload.target.get(&group.target) {
+        Some(Target::JobFiles(files)) => files.names.count(),
+        _ => stream.ranges.len(),
+    };
+    let range = |file: usize| stream.ranges.get(file).or(stream.ranges.last()).map_or(0, |range| range.length.0);
+    let ranges = || (0..files).fold(0u64, |sum, file| sum.saturating_add(range(file)));
+    let loops = if stream.io_bytes.is_some() { 1 } else { stream.loops };
+    let loaded = stream.io_bytes.map_or_else(ranges, |bytes| bytes.0).saturating_mul(loops);
+    let sizes = [&stream.sizes.read, &stream.sizes.write, &stream.sizes.trim];
+    let largest = sizes.iter().map(|size| size.max().0).max().unwrap_or(0);
+    let by_ops = stream.max_ops.map_or(u64::MAX, |ops| ops.saturating_mul(stream.loops).saturating_mul(largest));
+    let reads_back = job.moves().write && job.verify.as_ref().is_some_and(|verify| verify.read_back);
+    Some(loaded.min(by_ops).saturating_mul(if reads_back { 2 } else { 1 }))
+}
+
+/// How long a group's workers take by their time, from the start of the phase.
+fn time_ns(group: &WorkerGroup) -> Option<u64> {
+    group.limit.time.map(|time| time.0 + group.ramp.0 + group.start.delay.0)
+}
+
 /// How long a phase lasts by time, where all of its workers have a time.
 fn longest_ns(phase: &Phase) -> Option<u64> {
-    let time =
-        |group: &plumb_workload::WorkerGroup| group.limit.time.map(|time| time.0 + group.ramp.0 + group.start.delay.0);
-    phase.workers.iter().map(time).collect::<Option<Vec<u64>>>()?.into_iter().max()
+    phase.workers.iter().map(time_ns).collect::<Option<Vec<u64>>>()?.into_iter().max()
 }
 
 /// `R(2),_(1)`.
@@ -373,6 +415,47 @@ impl Progress for Watching<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Protects: a job without a time has an end that can be told, from what it has moved so far.
+    #[test]
+    fn the_rest_of_a_job_is_told_by_its_bytes() {
+        let stream = plumb_workload::job::Stream {
+            loops: 4,
+            ..serde_json::from_value(serde_json::json!({
+                "read-percent": 100,
+                "order": { "sequential": {} },
+                "sizes": { "read": "4KiB", "write": "4KiB", "trim": "4KiB" },
+                "align": { "read": 0, "write": 0, "trim": 0 },
+                "seed": 1,
+                "worker-number": 1,
+                "ranges": [{ "start": 0, "length": "1MiB" }],
+            }))
+            .unwrap()
+        };
+        let job = plumb_workload::Job::new(JobOps::Stream(Box::new(stream)));
+        let mut group = WorkerGroup::new("data".to_owned(), Work::Job(Box::new(job)));
+        group.name = Some("a".to_owned());
+        let workload: Workload =
+            serde_json::from_value(serde_json::json!({ "name": "w", "target": {}, "phase": [] })).unwrap();
+        assert_eq!(bytes_of(&workload, &group), Some(4 << 20));
+        let moved = |bytes| [(OpKind::Read, Moved { count: bytes / 4096, bytes })].into();
+        let worker = |state, bytes| WorkerNow { name: "a/0".to_owned(), state, measured_ns: 1_000, ops: moved(bytes) };
+        let phase = Phase {
+            name: "main".to_owned(),
+            cache: Default::default(),
+            memory_pressure: None,
+            ramp: Nanos(0),
+            stop: Default::default(),
+            end: Default::default(),
+            workers: vec![group],
+        };
+        assert_eq!(left_ns(&workload, &phase, &[worker(WorkerState::Running, 1 << 20)], 1_000), Some(3_000));
+        assert_eq!(left_ns(&workload, &phase, &[worker(WorkerState::Running, 0)], 1_000), None, "nothing is known yet");
+        let mut timed = phase.clone();
+        timed.workers[0].limit.time = Some(Nanos(2_500));
+        assert_eq!(left_ns(&workload, &timed, &[worker(WorkerState::Running, 1 << 20)], 1_000), Some(1_500));
+        assert_eq!(left_ns(&workload, &phase, &[worker(WorkerState::Over, 4 << 20)], 4_000), None);
+    }
 
     #[test]
     fn equal_states_are_counted() {

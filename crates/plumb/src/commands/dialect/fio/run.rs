@@ -1,5 +1,6 @@
 //! Running fio's jobs: lowered, measured and judged as every run of Plumb, and told as fio tells it.
 
+use super::super::findings;
 use super::disk::Disk;
 use super::output::Output;
 use super::progress::{Watching, unix_ms};
@@ -17,11 +18,8 @@ use plumb_engine::Unopened;
 use plumb_engine::guard::Permissions;
 use plumb_engine::signals::StopSignal;
 use plumb_engine::sim::SimRun;
-use plumb_report::run::short_id;
-use plumb_result::Level;
-use plumb_study::{Policies, RunError, RunOutcome, RunRequest};
+use plumb_study::{Policies, RunError, RunRequest};
 use std::hash::{BuildHasher, RandomState};
-use std::io::IsTerminal;
 use std::path::Path;
 
 /// What fio ends with when SIGINT or its kin stopped it.
@@ -115,7 +113,7 @@ pub fn run(fio: &Fio, disk: &mut Disk, common: &Common) -> Result<End, Stopped> 
         complain(error);
     }
     tell_failures(&failed);
-    tell_findings(&outcome);
+    findings::tell(&outcome);
     let by_signal = stop.signal().is_some_and(|signal| signal != StopSignal::Program);
     Ok(match u8::try_from(failed.len()) {
         _ if by_signal => End::DialectCode(STOPPED_BY_SIGNAL),
@@ -131,26 +129,5 @@ fn tell_failures(failed: &[Job]) {
         if let Some(error) = &job.error {
             complain(format!("{}: pid={}, err={}/{}", job.name, job.pid, error.code, error.text));
         }
-    }
-}
-
-/// What people should know before they believe the numbers. Scripts take anything here for a failure.
-fn tell_findings(outcome: &RunOutcome) {
-    if let Some(reason) = &outcome.not_stored {
-        eprintln!("plumb: the result is not stored: {reason}");
-    }
-    if !std::io::stderr().is_terminal() {
-        return;
-    }
-    let told: Vec<String> = outcome
-        .result
-        .checks
-        .iter()
-        .filter(|finding| finding.level > Level::Note)
-        .map(|finding| format!("{} {}", finding.code, finding.message))
-        .collect();
-    if !told.is_empty() {
-        let id = short_id(&outcome.result.id);
-        eprintln!("plumb: {}: {}; `plumb show {id}`", outcome.result.verdict.name(), told.join(" "));
     }
 }

@@ -1,0 +1,120 @@
+//! Settings become phases of scripts: one file, filled once, and then each test from its beginning.
+
+use super::{Settings, Test};
+use plumb_workload::job::Names;
+use plumb_workload::script::{
+    MissingFile, Moves, OpenStep, RecordOrder, ScratchTarget, Script, ScriptContent, ScriptStep, StdioBuffer,
+    StreamLocks, Transfer, Via, Which,
+};
+use plumb_workload::{
+    Bytes, CachePolicy, ClockScope, End, Flush, Nanos, Phase, Stop, Target, WhenDone, Work, WorkerGroup, Workload,
+};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const TARGET: &str = "getc-putc";
+/// The file grows by so much at once.
+const EXTEND_BYTES: u64 = 1 << 20;
+/// Single bytes that are told as one op: what the C library's buffer holds.
+const RECORD_BYTES: u64 = 4096;
+
+/// One run's workload; `pid` is in the file's name.
+pub fn lower(settings: &Settings, pid: u32) -> Workload {
+    let names = Names::Made(vec![PathBuf::from(format!("getc_putc.{pid}"))]);
+    Workload {
+        name: "getc-putc".to_owned(),
+        description: "getc_putc of Bonnie++ 2.00a".to_owned(),
+        seed: Workload::DEFAULT_SEED,
+        target: BTreeMap::from([(TARGET.to_owned(), Target::Scratch(ScratchTarget { path: PathBuf::new(), names }))]),
+        phase: Test::ALL.into_iter().map(|test| phase(settings, test)).collect(),
+    }
+}
+
+fn phase(settings: &Settings, test: Test) -> Phase {
+    // A worker that fails leaves nothing for the next one.
+    let work = Work::Script(Box::new(script(settings, test)));
+    let group = WorkerGroup { when_done: WhenDone::RunIfFailed, ..WorkerGroup::new(TARGET, work) };
+    Phase {
+        name: test.phase().to_owned(),
+        cache: CachePolicy::AsIs,
+        memory_pressure: None,
+        ramp: Nanos::default(),
+        stop: Stop::default(),
+        end: End { flush: Flush::None, clock: ClockScope::Inside },
+        workers: vec![group],
+    }
+}
+
+fn script(settings: &Settings, test: Test) -> Script {
+    let mut before = vec![open(settings, test)];
+    if test == Test::Write {
+        before.extend(extension(settings.size_kib as u64 * 1024));
+    }
+    before.push(ScriptStep::Seek { handle: 0, to: Bytes(0) });
+    let does = if test.writes() { Moves::Write } else { Moves::Read };
+    let bytes = settings.moved_kib(test) as u64 * 1024;
+    // Sizes are such that a 64th of them is whole KiB.
+    let record = RECORD_BYTES.min(1 << bytes.trailing_zeros());
+    let steps = vec![transfer(does, via(test), record, bytes / record)];
+    let mut after = Vec::new();
+    if test == Test::Write {
+        after.push(ScriptStep::Fsync { handle: 0 });
+    }
+    after.push(ScriptStep::Close { handle: 0 });
+    if test == Test::GetUnlocked {
+        after.push(ScriptStep::Unlink { file: Which::Nth(0), missing: MissingFile::Fails });
+    }
+    Script { before, after, content: ScriptContent::Ascending, ..Script::new(steps) }
+}
+
+fn via(test: Test) -> Via {
+    match test {
+        Test::Write | Test::Read => Via::Bytes,
+        Test::PutUnlocked | Test::GetUnlocked => Via::UnlockedCharacters,
+        _ => Via::Characters,
+    }
+}
+
+fn open(settings: &Settings, test: Test) -> ScriptStep {
+    let creates = test == Test::Write;
+    let locked = matches!(test, Test::Put | Test::Get) && !settings.is_exact;
+    let locks = if locked { StreamLocks::Library } else { StreamLocks::None };
+    ScriptStep::Open(OpenStep {
+        file: Which::Nth(0),
+        read: true,
+        write: true,
+        create: creates,
+        truncate: creates,
+        mode: 0o600,
+        stream: (via(test) != Via::Bytes).then_some(StdioBuffer { bytes: None, locks }),
+        ..OpenStep::default()
+    })
+}
+
+/// The whole file, before any test, and on the device.
+fn extension(bytes: u64) -> Vec<ScriptStep> {
+    let mut steps = Vec::new();
+    for (record, count) in [(EXTEND_BYTES, bytes / EXTEND_BYTES), (bytes % EXTEND_BYTES, 1)] {
+        if record > 0 && count > 0 {
+            steps.push(transfer(Moves::Write, Via::Plain, record, count));
+        }
+    }
+    steps.push(ScriptStep::Fsync { handle: 0 });
+    steps
+}
+
+fn transfer(does: Moves, via: Via, record: u64, count: u64) -> ScriptStep {
+    ScriptStep::Transfer(Transfer {
+        handle: 0,
+        does,
+        record: Bytes(record),
+        count,
+        order: RecordOrder::Forward,
+        via,
+        locks: false,
+        flushes: false,
+        pauses: None,
+        spacing: None,
+        detours: None,
+    })
+}

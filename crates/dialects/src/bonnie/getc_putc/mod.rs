@@ -1,0 +1,179 @@
+//! `getc_putc`, which comes with Bonnie++: what single bytes cost by six ways of moving them.
+//!
+//! [`Settings::read`] reads its words, [`lower`](lower::lower) makes a phase of each of its eight tests, and [`print`]
+//! makes its table and its line of values.
+
+pub mod lower;
+pub mod print;
+#[cfg(test)]
+mod tests;
+
+use super::Refusal;
+use super::words::{Options, sized};
+
+/// The version whose words and forms these are.
+const VERSION: &str = "2.00a";
+/// Sizes are whole multiples of this.
+const STEP_KIB: i64 = 64;
+const DEFAULT_KIB: i64 = 512 << 10;
+/// More is no file's size.
+const MOST_KIB: i64 = 1 << 50;
+
+/// A test, in the order in which they run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Test {
+    /// `write` of one byte.
+    Write,
+    /// `read` of one byte.
+    Read,
+    /// `putc` in a program without threads.
+    PutNoThread,
+    /// `getc` in a program without threads.
+    GetNoThread,
+    /// `putc`.
+    Put,
+    /// `getc`.
+    Get,
+    /// `putc_unlocked`.
+    PutUnlocked,
+    /// `getc_unlocked`.
+    GetUnlocked,
+}
+
+impl Test {
+    /// All of them.
+    pub const ALL: [Test; 8] = [
+        Test::Write,
+        Test::Read,
+        Test::PutNoThread,
+        Test::GetNoThread,
+        Test::Put,
+        Test::Get,
+        Test::PutUnlocked,
+        Test::GetUnlocked,
+    ];
+
+    /// As its phase is called.
+    pub fn phase(self) -> &'static str {
+        match self {
+            Test::Write => "write-byte",
+            Test::Read => "read-byte",
+            Test::PutNoThread => "putc-no-thread",
+            Test::GetNoThread => "getc-no-thread",
+            Test::Put => "putc",
+            Test::Get => "getc",
+            Test::PutUnlocked => "putc-unlocked",
+            Test::GetUnlocked => "getc-unlocked",
+        }
+    }
+
+    /// The test of a phase.
+    pub fn of_phase(name: &str) -> Option<Test> {
+        Test::ALL.into_iter().find(|test| test.phase() == name)
+    }
+
+    /// What is said on standard error as it begins.
+    pub fn beginning(self) -> &'static str {
+        match self {
+            Test::Write => "Writing with write(fd, &c, 1)...",
+            Test::Read => "Reading with read(fd, &c, 1)...",
+            Test::PutNoThread => "Writing with putc(c, fp) no thread...",
+            Test::GetNoThread => "Reading with getc() no thread...",
+            Test::Put => "Writing with putc(c, fp)...",
+            Test::Get => "Reading with getc()...",
+            Test::PutUnlocked => "Writing with putc_unlocked(c, fp)...",
+            Test::GetUnlocked => "Reading with getc_unlocked()...",
+        }
+    }
+
+    /// Whether it fills the file.
+    fn writes(self) -> bool {
+        matches!(self, Test::Write | Test::PutNoThread | Test::Put | Test::PutUnlocked)
+    }
+}
+
+/// What it shall do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Measure what 2.00a measures, also where it is not what it says (`--compat=strict`).
+    pub is_exact: bool,
+    /// `-d`.
+    pub directory: Option<String>,
+    /// `-s`, KiB, whole multiples of 64.
+    pub size_kib: i64,
+    /// `-m`, else the machine's own.
+    pub name: String,
+    /// `-u`.
+    pub user: Option<String>,
+    /// `-g`, or behind the colon of `-u`.
+    pub group: Option<String>,
+    /// `-q`.
+    pub quiet: bool,
+}
+
+impl Settings {
+    /// Reads a command line, without the name of the program, which `called` is, on a machine of the name `node`.
+    ///
+    /// # Errors
+    /// What it says of words that it does not understand.
+    pub fn read(called: &str, words: &[String], node: &str) -> Result<Settings, Refusal> {
+        let (is_exact, words) = super::words::without_compat(words).map_err(Refusal)?;
+        let mut settings = Settings {
+            is_exact,
+            directory: None,
+            size_kib: DEFAULT_KIB,
+            name: node.to_owned(),
+            user: None,
+            group: None,
+            quiet: false,
+        };
+        let mut options = Options::new(called, "d:s:m:u:g:q", &words);
+        while let Some(said) = options.next() {
+            let (letter, value) = said.map_err(|wrong| usage(&wrong))?;
+            let value = value.unwrap_or_default();
+            match letter {
+                'd' => settings.directory = Some(value.to_owned()),
+                's' => settings.size_kib = sized(value, "m") / STEP_KIB * STEP_KIB,
+                'm' => value.clone_into(&mut settings.name),
+                'u' => {
+                    let (user, group) =
+                        value.split_once(':').map_or((value, None), |(user, group)| (user, Some(group)));
+                    settings.user = Some(user.to_owned());
+                    settings.group = group.map(str::to_owned).or(settings.group.take());
+                }
+                'g' => settings.group = Some(value.to_owned()),
+                _ => settings.quiet = true,
+            }
+        }
+        Ok(settings)
+    }
+
+    /// What is wrong with what was understood.
+    ///
+    /// # Errors
+    /// What it says of it, when it has become the user that was asked for.
+    pub fn check(&self) -> Result<(), Refusal> {
+        if (STEP_KIB..=MOST_KIB).contains(&self.size_kib) { Ok(()) } else { Err(usage("")) }
+    }
+
+    /// KiB that a test moves: single bytes by calls are a 64th.
+    pub fn moved_kib(&self, test: Test) -> i64 {
+        if matches!(test, Test::Write | Test::Read) { self.size_kib / 64 } else { self.size_kib }
+    }
+
+    /// What 2.00a measures that is not what it says, in a sentence.
+    pub fn correction(&self) -> Option<&'static str> {
+        (!self.is_exact).then_some(
+            "`putc` and `getc` take the C library's locks, as in any program with threads; getc_putc 2.00a starts no \
+             thread, and measures them without",
+        )
+    }
+}
+
+/// How the program is used, behind what is wrong.
+pub fn usage(wrong: &str) -> Refusal {
+    Refusal(format!(
+        "{wrong}usage:\ngetc_putc [-d scratch-dir] [-s size(KiB)] [-m machine-name]\n\
+         [-u uid-to-use:gid-to-use] [-g gid-to-use]\n\nVersion: {VERSION}\n"
+    ))
+}

@@ -1,0 +1,50 @@
+//! What was measured becomes its table and its line of values.
+
+use super::{Settings, Test, VERSION};
+use plumb_result::PhaseMeasurement;
+use std::collections::BTreeMap;
+
+/// Shorter times make no rate, s.
+const SHORTEST_S: f64 = 0.5;
+
+/// What each test took, s.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Results(BTreeMap<Test, f64>);
+
+impl Results {
+    /// Adds a test.
+    pub fn add(&mut self, test: Test, measured: &PhaseMeasurement) {
+        let wall_ns = measured.workers.first().map_or(measured.wall_ns, |worker| worker.wall_ns);
+        self.set(test, wall_ns as f64 / 1e9);
+    }
+
+    /// Says what a test took, s.
+    pub fn set(&mut self, test: Test, elapsed_s: f64) {
+        self.0.insert(test, elapsed_s);
+    }
+
+    fn rates(&self, settings: &Settings) -> Vec<String> {
+        let rate = |test: Test| match self.0.get(&test) {
+            Some(&elapsed_s) if elapsed_s >= SHORTEST_S => {
+                ((settings.moved_kib(test) as f64 / elapsed_s) as i64).to_string()
+            }
+            Some(_) => "++++++".to_owned(),
+            None => String::new(),
+        };
+        Test::ALL.into_iter().map(rate).collect()
+    }
+}
+
+/// The table; KiB/s.
+pub fn table(settings: &Settings, results: &Results) -> String {
+    let rates: String = results.rates(settings).iter().map(|rate| format!(" {rate:>6}")).collect();
+    format!(
+        "Version {VERSION}          write   read putcNT getcNT   putc   getc  putcU  getcU\n{:<21}{rates}\n",
+        settings.name
+    )
+}
+
+/// The line of values; KiB/s.
+pub fn values(settings: &Settings, results: &Results) -> String {
+    format!("{},{}\n", settings.name, results.rates(settings).join(","))
+}

@@ -1,0 +1,467 @@
+//! Settings become phases of scripts: Bonnie++'s calls in its order, before, in and behind its clock.
+
+use super::random::Numbers;
+use super::{Links, Settings, Test, Version};
+use plumb_workload::job::Names;
+use plumb_workload::script::{
+    Each, FileOrder, FileStep, FileWork, Held, ListedRecord, MissingFile, Moves, OpenStep, RecordOrder, ScratchTarget,
+    Script, ScriptContent, ScriptStep, StdioBuffer, Transfer, Via, Which,
+};
+use plumb_workload::{
+    Bytes, CachePolicy, ClockScope, End, Flush, Nanos, OpKind, Phase, RunAs, Stop, Target, WhenDone, Work, WorkerGroup,
+    Workload,
+};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const NAME_CHARACTERS: &[u8] = b"abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
+/// Most characters of a name that mean nothing.
+const EXTRA_CHARACTERS: u64 = 12;
+/// Every so many-th seek writes its chunk back.
+const UPDATE_EVERY: u32 = 10;
+/// How long the seekers are left to themselves before they start, ns.
+const SEEKERS_SETTLE_NS: u64 = 3_000_000_000;
+const SEEKERS_SETTLE_103_NS: u64 = 5_000_000_000;
+
+const TARGET: &str = "bonnie";
+/// What the groups of those who seek begin with.
+pub(super) const SEEKER: &str = "seeker-";
+/// The large file, and the directory of the small ones: they are never there together.
+const LARGE: u32 = 0;
+
+/// One run's workload. `numbers` is drawn from as the tool draws; `pid` is in the names.
+pub fn lower(settings: &Settings, pid: u32, numbers: &mut Numbers) -> Workload {
+    let mut names = vec![PathBuf::from(large_name(settings, pid))];
+    let mut phases = Vec::new();
+    if settings.size_mib > 0 {
+        large_file(settings, numbers, &mut phases);
+    }
+    if settings.files_ki > 0 {
+        small_files(settings, pid, numbers, &mut names, &mut phases);
+    }
+    let scratch = ScratchTarget { path: PathBuf::new(), names: Names::Made(names) };
+    Workload {
+        name: "bonnie".to_owned(),
+        description: format!("Bonnie++ {}", settings.version.name()),
+        seed: Workload::DEFAULT_SEED,
+        target: BTreeMap::from([(TARGET.to_owned(), Target::Scratch(scratch))]),
+        phase: phases,
+    }
+}
+
+fn directory_name(pid: u32) -> String {
+    format!("Bonnie.{pid}")
+}
+
+fn large_name(settings: &Settings, pid: u32) -> String {
+    match settings.version {
+        Version::V103 => format!("Bonnie.{pid}.000"),
+        _ => directory_name(pid),
+    }
+}
+
+fn phase(test: Test, workers: Vec<WorkerGroup>) -> Phase {
+    Phase {
+        name: test.phase().to_owned(),
+        cache: CachePolicy::AsIs,
+        memory_pressure: None,
+        ramp: Nanos::default(),
+        stop: Stop::default(),
+        // What is flushed is flushed by the steps.
+        end: End { flush: Flush::None, clock: ClockScope::Inside },
+        workers,
+    }
+}
+
+fn alone(test: Test, script: Script) -> Phase {
+    phase(test, vec![group(script)])
+}
+
+/// A worker; where it fails, no later test has what it needs.
+fn group(script: Script) -> WorkerGroup {
+    let when_done = WhenDone::RunIfFailed;
+    WorkerGroup { when_done, ..WorkerGroup::new(TARGET, Work::Script(Box::new(script))) }
+}
+
+/// Whether a test of the large file goes around the page cache.
+fn is_direct(settings: &Settings, test: Test) -> bool {
+    let single_bytes = matches!(test, Test::BytesOut | Test::BytesIn);
+    settings.direct
+        && match (settings.is_exact || settings.version == Version::V103, test) {
+            // Those of 1.03 go through the C library.
+            (true, Test::BytesOut) => settings.version != Version::V103,
+            (true, _) => test == Test::BlocksOut,
+            (false, _) => !single_bytes,
+        }
+}
+
+fn open(settings: &Settings, test: Test, create: bool) -> ScriptStep {
+    let stream = settings.version == Version::V103 && matches!(test, Test::BytesOut | Test::BytesIn);
+    ScriptStep::Open(OpenStep {
+        file: Which::Nth(LARGE),
+        read: true,
+        write: true,
+        create,
+        exclusive: create && !stream,
+        truncate: create && stream,
+        direct: is_direct(settings, test),
+        mode: if stream { 0o666 } else { 0o600 },
+        stream: stream.then(StdioBuffer::default),
+        ..OpenStep::default()
+    })
+}
+
+fn unlink() -> ScriptStep {
+    ScriptStep::Unlink { file: Which::Nth(LARGE), missing: MissingFile::Passes }
+}
+
+/// What closing is in the clock: of a file, with a flush before it, which 1.03 makes only when asked.
+fn close(settings: &Settings, test: Test) -> Vec<ScriptStep> {
+    let stream = settings.version == Version::V103 && matches!(test, Test::BytesOut | Test::BytesIn);
+    let flushes = match settings.version {
+        Version::V103 => settings.flushes && !stream,
+        _ => true,
+    };
+    let flush = flushes.then_some(ScriptStep::Fsync { handle: 0 });
+    flush.into_iter().chain([ScriptStep::Close { handle: 0 }]).collect()
+}
+
+fn transfer(settings: &Settings, does: Moves, via: Via, mib: i64) -> Transfer {
+    Transfer {
+        handle: 0,
+        does,
+        record: Bytes(settings.chunk_bytes as u64),
+        count: (mib as u64) * ((1 << 20) / settings.chunk_bytes as u64),
+        order: RecordOrder::Forward,
+        via,
+        locks: false,
+        flushes: false,
+        pauses: None,
+        spacing: None,
+        detours: None,
+    }
+}
+
+fn large_file(settings: &Settings, numbers: &mut Numbers, phases: &mut Vec<Phase>) {
+    let bytes_via = if settings.version == Version::V103 { Via::Characters } else { Via::Bytes };
+    let script = |test: Test, before: Vec<ScriptStep>, transfer: Transfer, content: ScriptContent| {
+        let steps = [ScriptStep::Transfer(transfer)].into_iter().chain(close(settings, test)).collect();
+        Script { before, content, ..Script::new(steps) }
+    };
+    let whole = settings.size_mib;
+    let bytes_mib = settings.per_char_mib;
+    let creates = |test: Test| vec![unlink(), open(settings, test, true)];
+    // The file is opened for the first test even where that is left out.
+    let mut before_blocks: Vec<ScriptStep> = Vec::new();
+    if bytes_mib > 0 {
+        let moves = transfer(settings, Moves::Write, bytes_via, bytes_mib);
+        let made = script(Test::BytesOut, creates(Test::BytesOut), moves, ScriptContent::Ascending);
+        phases.push(alone(Test::BytesOut, made));
+    } else {
+        before_blocks.extend(creates(Test::BytesOut));
+        before_blocks.extend(close(settings, Test::BytesOut));
+    }
+    before_blocks.extend(creates(Test::BlocksOut));
+    let moves = transfer(settings, Moves::Write, Via::Plain, whole);
+    phases.push(alone(Test::BlocksOut, script(Test::BlocksOut, before_blocks, moves, ScriptContent::Counted)));
+
+    let again = |test: Test| vec![open(settings, test, false), ScriptStep::Seek { handle: 0, to: Bytes(0) }];
+    let moves = transfer(settings, Moves::Rewrite, Via::Plain, whole);
+    phases.push(alone(Test::Rewrite, script(Test::Rewrite, again(Test::Rewrite), moves, ScriptContent::Counted)));
+    if bytes_mib > 0 {
+        let moves = transfer(settings, Moves::Read, bytes_via, bytes_mib);
+        let before = vec![open(settings, Test::BytesIn, false)];
+        phases.push(alone(Test::BytesIn, script(Test::BytesIn, before, moves, ScriptContent::Zeros)));
+    }
+    let moves = transfer(settings, Moves::Read, Via::Plain, whole);
+    phases.push(alone(Test::BlocksIn, script(Test::BlocksIn, again(Test::BlocksIn), moves, ScriptContent::Zeros)));
+    phases.push(seeks(settings, numbers));
+}
+
+/// Random chunks, by several at once, each with its own open file.
+fn seeks(settings: &Settings, numbers: &mut Numbers) -> Phase {
+    let old = settings.version == Version::V103;
+    let settle = Nanos(if old { SEEKERS_SETTLE_103_NS } else { SEEKERS_SETTLE_NS });
+    let workers = dealt(settings, numbers).into_iter().zip(1u32..).map(|(records, number)| {
+        let moves = Transfer {
+            order: RecordOrder::Listed(records),
+            flushes: settings.flushes,
+            ..transfer(settings, Moves::Read, Via::Plain, settings.size_mib)
+        };
+        let mut steps = vec![ScriptStep::Transfer(moves)];
+        steps.extend(close(settings, Test::Seeks));
+        let script = Script {
+            before: vec![open(settings, Test::Seeks, false), ScriptStep::Pause { time: settle }],
+            after: vec![unlink()],
+            content: ScriptContent::Counted,
+            ..Script::new(steps)
+        };
+        WorkerGroup {
+            name: Some(format!("{SEEKER}{number}")),
+            run_as: if old { RunAs::Process } else { RunAs::Thread },
+            ..group(script)
+        }
+    });
+    let mut workers: Vec<WorkerGroup> = workers.collect();
+    if !old {
+        // Whoever hands the tickets out has the file open, too, and flushes it as soon as they are out.
+        let script =
+            Script { before: vec![open(settings, Test::Seeks, false)], ..Script::new(close(settings, Test::Seeks)) };
+        workers.push(WorkerGroup { name: Some("parent".to_owned()), ..group(script) });
+    }
+    phase(Test::Seeks, workers)
+}
+
+/// The chunks that each seeker seeks.
+fn dealt(settings: &Settings, numbers: &mut Numbers) -> Vec<Vec<ListedRecord>> {
+    let chunk = settings.chunk_bytes as u64;
+    let chunks = settings.size_mib as u64 * ((1 << 20) / chunk);
+    let seekers = settings.seekers as usize;
+    let record = |number: u64, updates: bool| ListedRecord {
+        offset: Bytes(number % chunks * chunk),
+        length: Bytes(chunk),
+        pause: Nanos::default(),
+        does: updates.then_some(Moves::Rewrite),
+    };
+    let mut dealt = vec![Vec::new(); seekers];
+    if settings.version == Version::V103 {
+        // Each child goes on with the same numbers, and draws one more for the byte that it changes.
+        for (seeker, records) in dealt.iter_mut().enumerate() {
+            let mut numbers = numbers.clone();
+            for number in (seeker as i64..settings.seeks).step_by(seekers).zip(0u32..).map(|(_, number)| number) {
+                let updates = number.is_multiple_of(UPDATE_EVERY);
+                records.push(record(numbers.draw().into(), updates));
+                if updates {
+                    numbers.draw();
+                }
+            }
+        }
+        return dealt;
+    }
+    for number in 0..settings.seeks as usize {
+        let ticket = numbers.draw();
+        let updates = ticket.is_multiple_of(UPDATE_EVERY) && ticket != 0;
+        dealt[number % seekers].push(record(ticket.into(), updates));
+    }
+    dealt
+}
+
+/// How the small files lie in their directories.
+struct Layout {
+    /// Numbers of the directories, where there are several, else of the one.
+    directories: std::ops::Range<u32>,
+    per_directory: u32,
+    several: bool,
+}
+
+impl Layout {
+    fn new(settings: &Settings, main: u32) -> Layout {
+        let several = settings.directories > 1;
+        let count = settings.directories.max(1) as u32;
+        Layout {
+            directories: if several { main + 1..main + 1 + count } else { main..main + 1 },
+            // One more than its share, as the tool counts.
+            per_directory: settings.files() / count + 1,
+            several,
+        }
+    }
+
+    /// Files of the directory with this place among them.
+    fn files_in(&self, place: u32, files: u32) -> u32 {
+        if !self.several {
+            return files;
+        }
+        files.saturating_sub(place.saturating_mul(self.per_directory)).min(self.per_directory)
+    }
+}
+
+/// What the small files of a run are called, and what is done to them.
+fn small_files(
+    settings: &Settings,
+    pid: u32,
+    numbers: &mut Numbers,
+    names: &mut Vec<PathBuf>,
+    phases: &mut Vec<Phase>,
+) {
+    let directory = directory_name(pid);
+    // The large file of 1.03 has a name of its own.
+    let main = if names[LARGE as usize].as_os_str() == directory.as_str() { LARGE } else { LARGE + 1 };
+    names.truncate(main as usize);
+    names.push(PathBuf::from(&directory));
+    let layout = Layout::new(settings, main);
+    if layout.several {
+        let count = layout.directories.end - layout.directories.start;
+        names.extend((0..count).map(|number| PathBuf::from(format!("{directory}/{number:05}"))));
+    }
+    for in_order in [true, false] {
+        let files = settings.files();
+        let first = names.len() as u32;
+        for number in 0..files {
+            let name = file_name(settings, &layout, number, in_order, numbers);
+            names.push(PathBuf::from(format!("{directory}/{name}")));
+        }
+        let series = Series { settings, layout: &layout, main, first, files };
+        let lengths = lengths(settings, files, numbers);
+        if in_order {
+            phases.push(series.create(Test::CreateInOrder, lengths));
+            phases.push(series.by_listing(Test::StatInOrder, FileWork::Look));
+            phases.push(series.by_listing(Test::DeleteInOrder, FileWork::Remove));
+        } else {
+            phases.push(series.create(Test::CreateAtRandom, lengths));
+            let mut order: Vec<u32> = (first..first + files).collect();
+            shuffle(&mut order, numbers);
+            phases.push(series.by_order(Test::StatAtRandom, FileWork::Look, order.clone()));
+            shuffle(&mut order, numbers);
+            phases.push(series.by_order(Test::DeleteAtRandom, FileWork::Remove, order));
+        }
+    }
+}
+
+fn file_name(settings: &Settings, layout: &Layout, number: u32, in_order: bool, numbers: &mut Numbers) -> String {
+    let extra: String = (0..numbers.below(EXTRA_CHARACTERS + 1))
+        .map(|_| char::from(NAME_CHARACTERS[numbers.below(NAME_CHARACTERS.len() as u64) as usize]))
+        .collect();
+    let counted = match settings.version {
+        Version::V103 => format!("{number:07}"),
+        _ => format!("{number:010x}"),
+    };
+    let directory = match layout.several {
+        true => format!("{:05}/", number / layout.per_directory),
+        false => String::new(),
+    };
+    if in_order { format!("{directory}{counted}{extra}") } else { format!("{directory}{extra}{counted}") }
+}
+
+/// Lengths of new files; they are drawn as the files are made.
+fn lengths(settings: &Settings, files: u32, numbers: &mut Numbers) -> Vec<Bytes> {
+    if settings.links().is_some() || settings.max_bytes == 0 {
+        return Vec::new();
+    }
+    let span = (settings.max_bytes - settings.min_bytes) as u64;
+    if span == 0 {
+        return vec![Bytes(settings.max_bytes as u64)];
+    }
+    (0..files).map(|_| Bytes(settings.min_bytes as u64 + numbers.below(span + 1))).collect()
+}
+
+/// The tool's own way: each changes places with any.
+fn shuffle(order: &mut [u32], numbers: &mut Numbers) {
+    let count = order.len() as u64;
+    for place in 0..order.len() {
+        order.swap(place, numbers.below(count) as usize);
+    }
+}
+
+/// One of the two series of small files.
+struct Series<'a> {
+    settings: &'a Settings,
+    layout: &'a Layout,
+    /// Number of the directory that holds all.
+    main: u32,
+    /// Number of the first file.
+    first: u32,
+    files: u32,
+}
+
+impl Series<'_> {
+    fn step(&self, does: FileWork) -> FileStep {
+        FileStep {
+            does,
+            file: Which::Own,
+            listed: false,
+            to: matches!(does, FileWork::Link | FileWork::Symlink).then_some(self.first),
+            record: Bytes(self.settings.file_chunk_bytes as u64),
+            lengths: Vec::new(),
+            flush: self.settings.flushes && does != FileWork::Look,
+        }
+    }
+
+    fn each(&self, first: u32, count: u32, order: FileOrder, step: FileStep) -> ScriptStep {
+        ScriptStep::Each(Each { first, count, order, steps: vec![ScriptStep::OfFile(step)] })
+    }
+
+    fn held(&self) -> Option<ScriptStep> {
+        let directories = &self.layout.directories;
+        let held = Held {
+            first: directories.start,
+            count: directories.end - directories.start,
+            first_file: self.first,
+            per_directory: if self.layout.several { self.layout.per_directory } else { self.files },
+        };
+        self.settings.flushes.then_some(ScriptStep::HoldDirectories(held))
+    }
+
+    fn create(&self, test: Test, lengths: Vec<Bytes>) -> Phase {
+        let mkdir = |number: u32| ScriptStep::Mkdir { file: Which::Nth(number), mode: 0o700 };
+        let mut before = vec![mkdir(self.main)];
+        if self.layout.several {
+            before.extend(self.layout.directories.clone().map(mkdir));
+        }
+        before.extend(self.held());
+        let mut steps = Vec::new();
+        match self.settings.links() {
+            None => {
+                let step = FileStep { lengths, ..self.step(FileWork::Make) };
+                steps.push(self.each(self.first, self.files, FileOrder::Forward, step));
+            }
+            Some(links) => {
+                let work = if links == Links::Hard { FileWork::Link } else { FileWork::Symlink };
+                steps.push(self.each(self.first, 1, FileOrder::Forward, self.step(FileWork::Make)));
+                steps.push(self.each(self.first + 1, self.files - 1, FileOrder::Forward, self.step(work)));
+            }
+        }
+        steps.push(ScriptStep::Sync {});
+        alone(test, Script { before, ..Script::new(steps) })
+    }
+
+    /// Directory by directory, in the order in which each names its files.
+    fn by_listing(&self, test: Test, does: FileWork) -> Phase {
+        let removes = does == FileWork::Remove;
+        let mut steps = Vec::new();
+        for (number, place) in self.layout.directories.clone().zip(0u32..) {
+            let count = self.layout.files_in(place, self.files);
+            steps.push(ScriptStep::List { file: Which::Nth(number) });
+            if count > 0 {
+                let step = FileStep { listed: true, ..self.step(does) };
+                steps.push(self.each(self.first, count, FileOrder::Forward, step));
+            }
+            steps.push(ScriptStep::EndList {});
+            if removes && self.layout.several {
+                steps.push(ScriptStep::Rmdir { file: Which::Nth(number) });
+            }
+        }
+        if removes {
+            steps.push(ScriptStep::Rmdir { file: Which::Nth(self.main) });
+            steps.push(ScriptStep::Sync {});
+        }
+        let before = self.held().filter(|_| removes).into_iter().collect();
+        alone(test, Script { before, ..Script::new(steps) })
+    }
+
+    fn by_order(&self, test: Test, does: FileWork, order: Vec<u32>) -> Phase {
+        let removes = does == FileWork::Remove;
+        let mut steps = vec![self.each(self.first, self.files, FileOrder::Listed(order), self.step(does))];
+        if removes {
+            if self.layout.several {
+                let rmdir = |number: u32| ScriptStep::Rmdir { file: Which::Nth(number) };
+                steps.extend(self.layout.directories.clone().map(rmdir));
+            }
+            steps.push(ScriptStep::Rmdir { file: Which::Nth(self.main) });
+            steps.push(ScriptStep::Sync {});
+        }
+        let before = self.held().filter(|_| removes).into_iter().collect();
+        alone(test, Script { before, ..Script::new(steps) })
+    }
+}
+
+/// The kinds of op that are a test's own, whose longest is its latency; opening, flushing and closing are not.
+pub fn own_kinds(test: Test) -> &'static [OpKind] {
+    match test {
+        Test::BytesOut | Test::BlocksOut => &[OpKind::Write],
+        Test::Rewrite | Test::Seeks => &[OpKind::Read, OpKind::Write],
+        Test::BytesIn | Test::BlocksIn => &[OpKind::Read],
+        Test::CreateInOrder | Test::CreateAtRandom => &[OpKind::Create, OpKind::Link, OpKind::Symlink],
+        Test::StatInOrder | Test::StatAtRandom => &[OpKind::Stat],
+        Test::DeleteInOrder | Test::DeleteAtRandom => &[OpKind::Unlink],
+    }
+}

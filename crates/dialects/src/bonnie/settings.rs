@@ -1,0 +1,449 @@
+//! What was said on the command line, as Bonnie++ reads it.
+
+use super::Version;
+use super::words::{Options, fields, leading, number, sized};
+
+/// Facts of the machine that settings rest on.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Machine {
+    /// Memory, MiB.
+    pub ram_mib: i64,
+    /// What the machine is called.
+    pub node: String,
+    /// Number of the process; files are named after it.
+    pub pid: u32,
+    /// Seconds since 1970.
+    pub time_s: u64,
+}
+
+/// Where the numbers come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Seed {
+    /// A seed of the C library's `rand`.
+    Number(u32),
+    /// A file of numbers.
+    File(String),
+}
+
+impl Seed {
+    /// As it is printed.
+    pub fn text(&self) -> String {
+        match self {
+            Seed::Number(number) => number.to_string(),
+            Seed::File(path) => path.clone(),
+        }
+    }
+}
+
+/// How several Bonnies run in step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Meeting {
+    /// Not at all.
+    #[default]
+    None,
+    /// Make the semaphores for so many, and end.
+    Make(i32),
+    /// Remove the semaphores, and end.
+    Remove,
+    /// Wait for the others before each test.
+    Wait,
+    /// Wait for a line on standard input before each test.
+    Prompt,
+}
+
+/// What files are, where they are links to the first of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    /// `link`.
+    Hard,
+    /// `symlink`.
+    Symbolic,
+}
+
+/// What Bonnie++ shall do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Whose words and forms these are.
+    pub version: Version,
+    /// Print what that version prints, also where it is not so (`--compat=strict`).
+    pub is_exact: bool,
+    /// `-d`.
+    pub directory: Option<String>,
+    /// `-c`.
+    pub concurrency: i64,
+    /// `-s`, MiB; 0 leaves the tests of one large file out.
+    pub size_mib: i64,
+    /// Bytes of a chunk of the large file.
+    pub chunk_bytes: i64,
+    /// Chunks that are sought.
+    pub seeks: i64,
+    /// By so many.
+    pub seekers: i64,
+    /// `-n`, in units of 1024 files; 0 leaves the tests of files out.
+    pub files_ki: i64,
+    /// Largest file, bytes; see [`links`](Settings::links) where negative.
+    pub max_bytes: i64,
+    /// Smallest file, bytes.
+    pub min_bytes: i64,
+    /// Directories.
+    pub directories: i64,
+    /// Bytes of a chunk of the small files.
+    pub file_chunk_bytes: i64,
+    /// `-f`, MiB of the tests of single bytes; 0 leaves them out.
+    pub per_char_mib: i64,
+    /// `-b`.
+    pub flushes: bool,
+    /// `-D`.
+    pub direct: bool,
+    /// `-m`, else the machine's own.
+    pub name: String,
+    /// `-r`, MiB, else the machine's own.
+    pub ram_mib: i64,
+    /// `-x`.
+    pub runs: Option<i64>,
+    /// `-u`.
+    pub user: Option<String>,
+    /// `-g`, or behind the colon of `-u`.
+    pub group: Option<String>,
+    /// `-q`.
+    pub quiet: bool,
+    /// `-p` and `-y`.
+    pub meeting: Meeting,
+    /// Both were said.
+    makes_and_waits: bool,
+    /// `-z` and `-Z`.
+    pub seed: Seed,
+}
+
+/// Why nothing is run: what goes to standard error. The code is then 1.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal(pub String);
+
+const UNIT_BYTES: i64 = 1 << 20;
+
+/// Bytes of memory that Bonnie++ reckons for the name of a file, its version's pointers included.
+const NAME_BYTES_200: i64 = 37;
+const NAME_BYTES_103: i64 = 30;
+
+impl Settings {
+    /// Reads a command line, without the name of the program, which `called` is.
+    ///
+    /// # Errors
+    /// What it says of words that it does not understand.
+    pub fn read(called: &str, words: &[String], machine: &Machine) -> Result<Settings, Refusal> {
+        let own = own_words(words)?;
+        let mut settings = Settings::new(own.version, own.is_exact, machine);
+        let mut sized = false;
+        let letters = match own.version {
+            Version::V103 => "bd:fg:m:n:p:qr:s:u:x:yD",
+            _ => "bc:d:f::g:l:m:n:p:qr:s:u:x:y:z:Z:D",
+        };
+        let mut options = Options::new(called, letters, &own.rest);
+        while let Some(said) = options.next() {
+            let (letter, value) = said.map_err(|wrong| settings.usage(&wrong))?;
+            sized |= letter == 's';
+            settings.take(letter, value)?;
+        }
+        if !options.operands().is_empty() || !(1..=200).contains(&settings.concurrency) {
+            return Err(settings.usage(""));
+        }
+        settings.fill_in(sized);
+        Ok(settings)
+    }
+
+    fn new(version: Version, is_exact: bool, machine: &Machine) -> Settings {
+        Settings {
+            version,
+            is_exact,
+            directory: None,
+            concurrency: 1,
+            size_mib: 300,
+            chunk_bytes: 8192,
+            seeks: 8192,
+            seekers: if version == Version::V103 { 3 } else { 5 },
+            files_ki: 16,
+            max_bytes: 0,
+            min_bytes: 0,
+            directories: 1,
+            file_chunk_bytes: 8192,
+            per_char_mib: if version == Version::V103 { i64::MAX } else { 3 },
+            flushes: false,
+            direct: false,
+            name: machine.node.clone(),
+            ram_mib: machine.ram_mib,
+            runs: None,
+            user: None,
+            group: None,
+            quiet: false,
+            meeting: Meeting::None,
+            makes_and_waits: false,
+            seed: Seed::Number(machine.pid ^ machine.time_s as u32),
+        }
+    }
+
+    fn take(&mut self, letter: char, value: Option<&str>) -> Result<(), Refusal> {
+        let said = value.unwrap_or_default();
+        match letter {
+            'b' => self.flushes = true,
+            'c' => self.concurrency = number(said),
+            'd' => self.directory = Some(said.to_owned()),
+            'f' => self.per_char_mib = value.map_or(0, number),
+            'g' if self.group.is_some() => return Err(self.usage("")),
+            'g' => self.group = Some(said.to_owned()),
+            'm' => said.clone_into(&mut self.name),
+            'n' => self.take_files(said),
+            'p' => {
+                self.makes_and_waits |= matches!(self.meeting, Meeting::Wait | Meeting::Prompt);
+                self.meeting = match number(said) {
+                    0 => self.meeting,
+                    -1 => Meeting::Remove,
+                    count => Meeting::Make(count.clamp(i32::MIN.into(), i32::MAX.into()) as i32),
+                };
+            }
+            'q' => self.quiet = true,
+            'r' => self.ram_mib = number(said),
+            's' => self.take_size(said),
+            'u' => {
+                let (user, group) = said.split_once(':').map_or((said, None), |(user, group)| (user, Some(group)));
+                if self.user.is_some() || (group.is_some() && self.group.is_some()) {
+                    return Err(self.usage(""));
+                }
+                self.user = Some(user.to_owned());
+                self.group = group.map(str::to_owned).or(self.group.take());
+            }
+            'x' => self.runs = Some(number(said)),
+            'y' => {
+                self.makes_and_waits |= matches!(self.meeting, Meeting::Make(_) | Meeting::Remove);
+                if !self.makes_and_waits {
+                    self.meeting = match said.chars().next() {
+                        Some('p' | 'P') => Meeting::Prompt,
+                        Some('s' | 'S') => Meeting::Wait,
+                        _ if self.version == Version::V103 => Meeting::Wait,
+                        _ => Meeting::None,
+                    };
+                }
+            }
+            'z' => {
+                if let Some(seed) = leading(said) {
+                    self.seed = Seed::Number(seed as u32);
+                }
+            }
+            'Z' => self.seed = Seed::File(said.to_owned()),
+            'D' => self.direct = true,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn take_size(&mut self, said: &str) {
+        let old = self.version == Version::V103;
+        let parts = fields(said, if old { 2 } else { 4 });
+        let mut parts = parts.into_iter();
+        self.size_mib = parts.next().map_or(0, |size| sized(size, if old { "g" } else { "gt" }));
+        if let Some(chunk) = parts.next() {
+            self.chunk_bytes = sized(chunk, "k");
+        }
+        if let Some(seeks) = parts.next() {
+            self.seeks = sized(seeks, "k");
+        }
+        if let Some(seekers) = parts.next() {
+            self.seekers = number(seekers);
+        }
+    }
+
+    fn take_files(&mut self, said: &str) {
+        let old = self.version == Version::V103;
+        let units = if old { "" } else { "kmg" };
+        let mut parts = fields(said, if old { 4 } else { 5 }).into_iter();
+        self.files_ki = parts.next().map_or(0, |count| sized(count, if old { "" } else { "m" }));
+        if let Some(most) = parts.next() {
+            self.max_bytes = sized(most, units);
+        }
+        if let Some(least) = parts.next() {
+            self.min_bytes = sized(least, units);
+        }
+        if let Some(directories) = parts.next() {
+            self.directories = sized(directories, if old { "" } else { "k" });
+        }
+        if let Some(chunk) = parts.next() {
+            self.file_chunk_bytes = sized(chunk, units);
+        }
+    }
+
+    fn fill_in(&mut self, is_sized: bool) {
+        if self.ram_mib != 0 && !is_sized {
+            self.size_mib = self.size_mib.max(self.ram_mib.saturating_mul(2));
+            if self.size_mib % 1024 > 512 {
+                self.size_mib += 1024 - self.size_mib % 1024;
+            }
+        }
+        self.per_char_mib = self.per_char_mib.min(self.size_mib).max(0);
+        if self.version == Version::V103 {
+            self.file_chunk_bytes = self.chunk_bytes;
+        }
+    }
+
+    /// What is wrong with `-p` and `-y`.
+    ///
+    /// # Errors
+    /// Both were said.
+    pub fn check_meeting(&self) -> Result<(), Refusal> {
+        if self.makes_and_waits { Err(self.usage("")) } else { Ok(()) }
+    }
+
+    /// What is wrong with what was understood.
+    ///
+    /// # Errors
+    /// What Bonnie++ says of it, when it has become the user that was asked for.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let chunk_is_wrong = |bytes: i64| !(256..=UNIT_BYTES).contains(&bytes) || !(bytes as u64).is_power_of_two();
+        let sizes_are_wrong =
+            self.links().is_none() && (self.max_bytes < self.min_bytes || self.max_bytes < 0 || self.min_bytes < 0);
+        let nothing_to_do = self.size_mib == 0 && self.files_ki == 0;
+        self.check_meeting()?;
+        if self.size_mib < 0
+            || self.files_ki < 0
+            || nothing_to_do
+            || chunk_is_wrong(self.chunk_bytes)
+            || chunk_is_wrong(self.file_chunk_bytes)
+            || sizes_are_wrong
+        {
+            return Err(self.usage(""));
+        }
+        let concurrency = if self.version == Version::V103 || !self.is_exact { 1 } else { self.concurrency };
+        if self.size_mib != 0
+            && self.ram_mib != 0
+            && self.size_mib.saturating_mul(concurrency) < self.ram_mib.saturating_mul(2)
+        {
+            let text = format!("File size should be double RAM for good results, RAM is {}M.\n", self.ram_mib);
+            return Err(if self.version == Version::V103 { Refusal(text) } else { self.usage(&text) });
+        }
+        if self.size_mib > 0 && !(1..=1000).contains(&self.seekers) {
+            return Err(Refusal(format!("-s: {} seekers are none that can be; use 1 to 1000\n", self.seekers)));
+        }
+        if self.size_mib > 0 && !(0..=1 << 24).contains(&self.seeks) {
+            return Err(Refusal(format!("-s: {} seeks are none that can be; use at most 16777216\n", self.seeks)));
+        }
+        if self.files_ki > 0 && self.directories >= 100_000 {
+            return Err(Refusal("Can't have more than 99,999 directories.\n".to_owned()));
+        }
+        if self.files_ki > 0 && self.directories < 1 {
+            return Err(Refusal(format!("-n: files lie in no {} directories; use 1\n", self.directories)));
+        }
+        let name_bytes = if self.version == Version::V103 { NAME_BYTES_103 } else { NAME_BYTES_200 };
+        let names = self.files_ki.saturating_mul(name_bytes);
+        if self.ram_mib != 0 && names.saturating_mul(2) > self.ram_mib.saturating_mul(1024) {
+            return Err(Refusal(format!(
+                "When testing {}K of files in {} MiB of RAM the system is likely to\nstart paging Bonnie++ data and the \
+                 test will give suspect\nresults, use less files or install more RAM for this test.\n",
+                self.files_ki, self.ram_mib
+            )));
+        }
+        if names > 1 << 20 {
+            return Err(Refusal(format!("Not enough ram to test with {}K files.\n", self.files_ki)));
+        }
+        Ok(())
+    }
+
+    /// Files are links to the first of them.
+    pub fn links(&self) -> Option<Links> {
+        match self.max_bytes {
+            -1 => Some(Links::Hard),
+            -2 => Some(Links::Symbolic),
+            _ => None,
+        }
+    }
+
+    /// Files of each of the two series.
+    pub fn files(&self) -> u32 {
+        (self.files_ki.clamp(0, 1 << 20) * 1024) as u32
+    }
+
+    /// What the version prints that is not so, as far as it was asked to; a sentence each.
+    pub fn corrections(&self) -> Vec<&'static str> {
+        if self.is_exact || self.version == Version::V103 {
+            return Vec::new();
+        }
+        let table = self.version == Version::V200 && self.files_ki > 0 && self.runs.is_none();
+        let all = [
+            (table, "the rates of files in the table are rates, where 2.00a prints the number of files"),
+            (
+                self.version == Version::V200 && self.runs.is_some_and(|runs| runs > 1),
+                "the header has a name for each column, where 2.00a leaves out two",
+            ),
+            (self.concurrency != 1, "-c starts nothing, and is told as 1"),
+            (
+                (self.chunk_bytes != 8192 && self.version == Version::V200)
+                    || self.file_chunk_bytes != 8192
+                    || self.directories > 1,
+                "chunk sizes and the number of directories stand in their own columns",
+            ),
+            (self.direct, "-D goes around the page cache in all tests but those of single bytes"),
+        ];
+        all.into_iter().filter(|(applies, _)| *applies).map(|(_, sentence)| sentence).collect()
+    }
+
+    /// How the program is used, behind what is wrong.
+    pub fn usage(&self, wrong: &str) -> Refusal {
+        Refusal(format!("{wrong}{}\nVersion: {}\n", usage_of(self.version), self.version.name()))
+    }
+}
+
+fn usage_of(version: Version) -> &'static str {
+    match version {
+        Version::V103 => {
+            "usage: bonnie++ [-d scratch-dir] [-s size(MiB)[:chunk-size(b)]]
+                [-n number-to-stat[:max-size[:min-size][:num-directories]]]
+                [-m machine-name]
+                [-r ram-size-in-MiB]
+                [-x number-of-tests] [-u uid-to-use:gid-to-use] [-g gid-to-use]
+                [-q] [-f] [-b] [-D] [-p processes | -y]
+"
+        }
+        _ => {
+            "usage:
+bonnie++ [-d scratch-dir] [-c concurrency] [-s size(MiB)[:chunk-size(b)]]
+      [-n number-to-stat[:max-size[:min-size][:num-directories[:chunk-size]]]]
+      [-m machine-name] [-r ram-size-in-MiB]
+      [-x number-of-tests] [-u uid-to-use:gid-to-use] [-g gid-to-use]
+      [-q] [-f] [-b] [-p processes | -y] [-z seed | -Z random-file]
+      [-D]
+"
+        }
+    }
+}
+
+/// Words that are Plumb's own, and the others.
+struct OwnWords {
+    version: Version,
+    is_exact: bool,
+    rest: Vec<String>,
+}
+
+fn own_words(words: &[String]) -> Result<OwnWords, Refusal> {
+    let mut own = OwnWords { version: Version::default(), is_exact: false, rest: Vec::new() };
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let (name, attached) = word.split_once('=').map_or((word.as_str(), None), |(name, value)| (name, Some(value)));
+        if name != "--as-version" && name != "--compat" {
+            own.rest.push(word.clone());
+            continue;
+        }
+        let value = attached.or_else(|| words.next().map(String::as_str)).unwrap_or_default();
+        match (name, value) {
+            ("--compat", "strict") => own.is_exact = true,
+            ("--compat", "true") => own.is_exact = false,
+            ("--compat", _) => {
+                return Err(Refusal(format!("--compat: `{value}` is neither `strict` nor `true`\n")));
+            }
+            _ => {
+                own.version = Version::of(value).ok_or_else(|| {
+                    Refusal(format!(
+                        "--as-version: `{value}` is no version that is spoken here; use 2.00, 1.97 or 1.03\n"
+                    ))
+                })?;
+            }
+        }
+    }
+    Ok(own)
+}

@@ -1,0 +1,100 @@
+//! Settings become one phase: a worker for each device, with all its loops.
+
+use super::{Course, MIB, Settings};
+use plumb_workload::job::Names;
+use plumb_workload::script::{Moves, OpenStep, RecordOrder, ScratchTarget, Script, ScriptStep, Transfer, Via, Which};
+use plumb_workload::{
+    Bytes, CachePolicy, ClockScope, End, Flush, Nanos, Phase, Stop, Target, Work, WorkerGroup, Workload,
+};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The one phase.
+pub const PHASE: &str = "zcav";
+
+/// The workload; a course for each device. Workers are called by the places of their devices.
+pub fn lower(settings: &Settings, courses: &[Course]) -> Workload {
+    let mut target = BTreeMap::new();
+    let mut workers = Vec::new();
+    for (number, (device, course)) in settings.devices.iter().zip(courses).enumerate() {
+        let name = worker(number);
+        let names = Names::Said(vec![PathBuf::from(&device.path)]);
+        target.insert(name.clone(), Target::Scratch(ScratchTarget { path: PathBuf::new(), names }));
+        let work = Work::Script(Box::new(script(settings, course)));
+        workers.push(WorkerGroup { name: Some(name.clone()), ..WorkerGroup::new(&name, work) });
+    }
+    let phase = Phase {
+        name: PHASE.to_owned(),
+        cache: CachePolicy::AsIs,
+        memory_pressure: None,
+        ramp: Nanos::default(),
+        stop: Stop::default(),
+        end: End { flush: Flush::None, clock: ClockScope::Inside },
+        workers,
+    };
+    Workload {
+        name: PHASE.to_owned(),
+        description: "zcav of Bonnie++ 2.00a".to_owned(),
+        seed: Workload::DEFAULT_SEED,
+        target,
+        phase: vec![phase],
+    }
+}
+
+/// What the worker of the device in this place is called.
+pub fn worker(number: usize) -> String {
+    format!("device-{number}")
+}
+
+fn script(settings: &Settings, course: &Course) -> Script {
+    let open = OpenStep { file: Which::Nth(0), read: !settings.writes, write: settings.writes, ..OpenStep::default() };
+    let mut steps = Vec::new();
+    for _ in 0..settings.loops {
+        once(settings, course, &mut steps);
+    }
+    Script {
+        before: vec![ScriptStep::Open(open)],
+        after: vec![ScriptStep::Close { handle: 0 }],
+        log_ops: true,
+        ..Script::new(steps)
+    }
+}
+
+fn once(settings: &Settings, course: &Course, steps: &mut Vec<ScriptStep>) {
+    let block = settings.block_bytes();
+    let chunk = settings.chunk_mib as u64 * MIB;
+    let mut pieces: Vec<(u64, u64)> = course.blocks.iter().map(|&offset| (offset, block)).chain(course.tail).collect();
+    // Blocks that lie behind each other are one piece where chunks do not lie across their ends.
+    if settings.every == 1 && block.is_multiple_of(chunk) {
+        pieces.truncate(1);
+        if let Some((_, bytes)) = pieces.first_mut() {
+            *bytes = course.bytes(settings);
+        }
+    }
+    let mut at = None;
+    for (offset, bytes) in pieces {
+        if at != Some(offset) {
+            steps.push(ScriptStep::Seek { handle: 0, to: Bytes(offset) });
+        }
+        let parts = [(chunk, bytes / chunk), (bytes % chunk, 1)];
+        let parts = parts.into_iter().filter(|&(bytes, count)| bytes > 0 && count > 0);
+        steps.extend(parts.map(|(bytes, count)| transfer(settings, bytes, count)));
+        at = Some(offset + bytes);
+    }
+}
+
+fn transfer(settings: &Settings, record: u64, count: u64) -> ScriptStep {
+    ScriptStep::Transfer(Transfer {
+        handle: 0,
+        does: if settings.writes { Moves::Write } else { Moves::Read },
+        record: Bytes(record),
+        count,
+        order: RecordOrder::Forward,
+        via: Via::Plain,
+        locks: false,
+        flushes: settings.writes,
+        pauses: None,
+        spacing: None,
+        detours: None,
+    })
+}

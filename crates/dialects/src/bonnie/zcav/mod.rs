@@ -1,0 +1,206 @@
+//! `zcav`, which comes with Bonnie++: how fast a device is from its beginning to its end.
+//!
+//! [`Settings::read`] reads its words, [`lower`](lower::lower) makes one phase with a worker for each device, and [`print`]
+//! makes its lines of the times that each block took.
+
+pub mod lower;
+pub mod print;
+#[cfg(test)]
+mod tests;
+
+use super::Refusal;
+use super::words::{Options, number, without_compat};
+
+const MIB: u64 = 1 << 20;
+/// More is no device's size, MiB.
+const MOST_MIB: i64 = 1 << 40;
+
+/// A device or file, and where its lines go.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Device {
+    /// As it was said.
+    pub path: String,
+    /// `-l`; standard output where it was not said.
+    pub log: Option<String>,
+}
+
+/// What it shall do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Count as 2.00a counts, also where that is not so (`--compat=strict`).
+    pub is_exact: bool,
+    /// `-b`, MiB: what makes a line.
+    pub block_mib: i64,
+    /// Behind the colon of `-b`, MiB: what a call moves.
+    pub chunk_mib: i64,
+    /// `-c`.
+    pub loops: i64,
+    /// `-r`, MiB; whole blocks before it are left out.
+    pub start_mib: i64,
+    /// `-r`, MiB; the end of the device where it was not said.
+    pub end_mib: Option<i64>,
+    /// `-s`: only every so many-th block.
+    pub every: i64,
+    /// `-w`.
+    pub writes: bool,
+    /// `-u`.
+    pub user: Option<String>,
+    /// `-g`, or behind the colon of `-u`.
+    pub group: Option<String>,
+    /// What is read or written, each beside the others.
+    pub devices: Vec<Device>,
+}
+
+impl Settings {
+    /// Reads a command line, without the name of the program, which `called` is.
+    ///
+    /// # Errors
+    /// What it says of words that it does not understand.
+    pub fn read(called: &str, words: &[String]) -> Result<Settings, Refusal> {
+        let (is_exact, words) = without_compat(words).map_err(Refusal)?;
+        let mut settings = Settings {
+            is_exact,
+            block_mib: 512,
+            chunk_mib: 1,
+            loops: 1,
+            start_mib: 0,
+            end_mib: None,
+            every: 1,
+            writes: false,
+            user: None,
+            group: None,
+            devices: Vec::new(),
+        };
+        let mut log = None;
+        let mut operands = 0;
+        let mut options = Options::new(called, "b:c:f:g:l:r:s:u:w", &words);
+        loop {
+            let said = options.next();
+            // A log's name is that of the next file alone.
+            for path in &options.operands()[operands..] {
+                settings.devices.push(Device { path: (*path).to_owned(), log: log.take() });
+            }
+            operands = options.operands().len();
+            let Some(said) = said else { break };
+            let (letter, value) = said.map_err(|wrong| usage(&wrong))?;
+            match (letter, value.unwrap_or_default()) {
+                ('f', path) => settings.devices.push(Device { path: path.to_owned(), log: log.take() }),
+                ('l', path) => log = Some(path.to_owned()),
+                (letter, value) => settings.take(letter, value)?,
+            }
+        }
+        if let Some(device) = settings.devices.iter().find(|device| device.path == "-") {
+            return Err(Refusal(format!("{}: standard input is not read here; name the file\n", device.path)));
+        }
+        let right = !settings.devices.is_empty()
+            && (1..=MOST_MIB).contains(&settings.block_mib)
+            && (1..=settings.block_mib.min(1024)).contains(&settings.chunk_mib)
+            && (1..=1000).contains(&settings.loops)
+            && settings.end_mib.is_none_or(|end| end > settings.start_mib && end <= MOST_MIB);
+        if right { Ok(settings) } else { Err(usage("")) }
+    }
+
+    fn take(&mut self, letter: char, value: &str) -> Result<(), Refusal> {
+        match letter {
+            'b' => {
+                let (block, chunk) = value.split_once(':').map_or((value, None), |(block, chunk)| (block, Some(chunk)));
+                self.block_mib = number(block);
+                self.chunk_mib = chunk.map_or(self.chunk_mib, number);
+            }
+            'c' => self.loops = number(value),
+            'g' => self.group = Some(value.to_owned()),
+            'r' => match value.split_once(':') {
+                Some((start, end)) => {
+                    self.start_mib = number(start);
+                    self.end_mib = Some(number(end));
+                    // So says it of a beginning that is none.
+                    if self.start_mib <= 0 {
+                        return Err(usage(""));
+                    }
+                }
+                None => self.end_mib = Some(number(value)),
+            },
+            's' => {
+                self.every = number(value);
+                if !(2..=20).contains(&self.every) {
+                    return Err(usage(""));
+                }
+            }
+            'u' => {
+                let (user, group) = value.split_once(':').map_or((value, None), |(user, group)| (user, Some(group)));
+                self.user = Some(user.to_owned());
+                self.group = group.map(str::to_owned).or(self.group.take());
+            }
+            _ => self.writes = true,
+        }
+        Ok(())
+    }
+
+    /// Bytes of a block.
+    pub fn block_bytes(&self) -> u64 {
+        self.block_mib as u64 * MIB
+    }
+
+    /// What 2.00a counts that is not so, as far as it was asked to.
+    pub fn correction(&self) -> Option<&'static str> {
+        (!self.is_exact && self.first_block() > 0)
+            .then_some("what lies before the range of -r is not told as read, as zcav 2.00a does")
+    }
+
+    fn first_block(&self) -> u64 {
+        (self.start_mib / self.block_mib) as u64
+    }
+}
+
+/// What of a device is moved in one loop.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Course {
+    /// Bytes from the beginning to each whole block.
+    pub blocks: Vec<u64>,
+    /// What is behind the last one, where the device ends before the range does: from where, and how many bytes.
+    pub tail: Option<(u64, u64)>,
+}
+
+impl Course {
+    /// Over a device of this many bytes.
+    pub fn new(settings: &Settings, device_bytes: u64) -> Course {
+        let block = settings.block_bytes();
+        let end = settings.end_mib.map_or(u64::MAX, |end| (end / settings.block_mib) as u64);
+        let every = settings.every as u64;
+        let wanted =
+            (settings.first_block()..end).filter(|number| number.is_multiple_of(every)).map(|number| number * block);
+        let mut course = Course { blocks: Vec::new(), tail: None };
+        for offset in wanted {
+            if offset + block > device_bytes {
+                course.tail = (offset < device_bytes).then(|| (offset, device_bytes - offset));
+                break;
+            }
+            course.blocks.push(offset);
+        }
+        course
+    }
+
+    /// Bytes that a loop moves.
+    pub fn bytes(&self, settings: &Settings) -> u64 {
+        self.blocks.len() as u64 * settings.block_bytes() + self.tail.map_or(0, |(_, bytes)| bytes)
+    }
+}
+
+/// How the program is used, behind what is wrong.
+pub fn usage(wrong: &str) -> Refusal {
+    Refusal(format!(
+        "{wrong}Usage: zcav [-b block-size[:chunk-size]] [-c count]
+            [-r [start offset:]end offset] [-w]
+            [-u uid-to-use:gid-to-use] [-g gid-to-use]
+            [-s skip rate]
+            [-l log-file] [-f] file-name
+            [-l log-file [-f] file-name]...
+
+File name of \"-\" means standard input
+Count is the number of times to read the data (default 1).
+Max size is the amount of data to read from each device.
+
+Version: 2.00a
+"
+    ))
+}

@@ -1,0 +1,362 @@
+//! A command line of dd: what was said, checked as dd checks it.
+
+use super::number::{self, NotNumber, Number};
+use super::quote::Marks;
+use super::words::{CONVERSIONS, Conv, FLAGS, Flag, LEVELS, OPERANDS, Operand, Personality, Status, Word, find};
+
+/// What to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Action {
+    /// Copy.
+    #[default]
+    Run,
+    /// Print the operands.
+    Help,
+    /// Print the version.
+    Version,
+    /// Print the copy as a workload.
+    Translate,
+    /// Print what would be done.
+    Plan,
+}
+
+/// Whether all is done as dd does it, where Plumb could do better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compat {
+    /// Where it makes no difference to the data, what is better.
+    #[default]
+    Right,
+    /// As dd.
+    Strict,
+}
+
+/// A command line that was read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Dd {
+    /// What to do.
+    pub action: Action,
+    /// Whose dd it is.
+    pub personality: Personality,
+    /// Whether all is done as dd does it.
+    pub compat: Compat,
+    /// `--plumb-allow`.
+    pub allow: Option<String>,
+    /// `if`.
+    pub input: Option<String>,
+    /// `of`.
+    pub output: Option<String>,
+    /// `bs`, bytes.
+    pub block: Option<u64>,
+    /// `ibs`, bytes.
+    pub input_block: Option<u64>,
+    /// `obs`, bytes.
+    pub output_block: Option<u64>,
+    /// `cbs`, bytes.
+    pub record: Option<u64>,
+    /// `count`.
+    pub count: Option<Number>,
+    /// `skip`.
+    pub skip: Option<Number>,
+    /// `seek`.
+    pub seek: Option<Number>,
+    /// `fillchar`.
+    pub fill: Option<u8>,
+    /// `conv`.
+    pub conversions: Vec<Conv>,
+    /// `iflag`.
+    pub input_flags: Vec<Flag>,
+    /// `oflag`.
+    pub output_flags: Vec<Flag>,
+    /// `status`.
+    pub status: Status,
+    /// What to say before anything is done, without the program's name.
+    pub warnings: Vec<String>,
+}
+
+/// What is wrong with a command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wrong {
+    /// In dd's words, without the program's name; a warning before an error is a line of its own.
+    pub lines: Vec<String>,
+    /// Whether `--help` is worth a hint.
+    pub hints_at_help: bool,
+}
+
+impl Wrong {
+    fn hinting(line: String) -> Wrong {
+        Wrong { lines: vec![line], hints_at_help: true }
+    }
+
+    fn plain(line: String) -> Wrong {
+        Wrong { lines: vec![line], hints_at_help: false }
+    }
+
+    /// All that dd would print of it.
+    pub fn text(&self, program: &str) -> String {
+        let lines: String = self.lines.iter().map(|line| format!("{program}: {line}\n")).collect();
+        if self.hints_at_help { format!("{lines}Try '{program} --help' for more information.\n") } else { lines }
+    }
+}
+
+/// Reads the words behind the program's name.
+///
+/// # Errors
+/// The first word that dd would not take, in its own words.
+pub fn read(words: &[String], marks: Marks) -> Result<Dd, Wrong> {
+    let mut dd = Dd::default();
+    let mut operands = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        if word == "--" {
+            operands.extend(words.by_ref());
+        } else if word.starts_with("--") {
+            dd.option(word, &mut words, marks)?;
+        } else if word.len() > 1 && word.starts_with('-') && !word.contains('=') {
+            let letter = word.chars().nth(1).unwrap_or('-');
+            return Err(Wrong::hinting(format!("invalid option -- '{letter}'")));
+        } else {
+            operands.push(word);
+        }
+    }
+    if matches!(dd.action, Action::Help | Action::Version) {
+        return Ok(dd);
+    }
+    let mut said = Vec::new();
+    for word in operands {
+        dd.operand(word, marks, &mut said).map_err(|mut wrong| {
+            wrong.lines.splice(0..0, dd.warnings.drain(..));
+            wrong
+        })?;
+    }
+    dd.check()?;
+    Ok(dd)
+}
+
+/// Options of Plumb's own; the first two are everybody's.
+const OPTIONS: &[&str] = &["help", "version", "as-version", "compat", "plan", "plumb-allow", "translate"];
+
+impl Dd {
+    fn option<'w>(
+        &mut self,
+        word: &str,
+        words: &mut impl Iterator<Item = &'w String>,
+        marks: Marks,
+    ) -> Result<(), Wrong> {
+        let unknown = || Wrong::hinting(format!("unrecognized option '{word}'"));
+        let (name, joined) = match word[2..].split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (&word[2..], None),
+        };
+        // As getopt_long reads them: what is said may be cut short.
+        let mut fitting = OPTIONS.iter().filter(|option| option.starts_with(name) && !name.is_empty());
+        let option = match (OPTIONS.iter().find(|&&option| option == name), fitting.next(), fitting.next()) {
+            (Some(option), _, _) | (None, Some(option), None) => *option,
+            _ => return Err(unknown()),
+        };
+        let takes_value = matches!(option, "as-version" | "compat" | "plumb-allow");
+        if !takes_value && joined.is_some() {
+            return Err(Wrong::hinting(format!("option '--{option}' doesn't allow an argument")));
+        }
+        let value = match (takes_value, joined) {
+            (false, _) => String::new(),
+            (true, Some(value)) => value,
+            (true, None) => words
+                .next()
+                .cloned()
+                .ok_or_else(|| Wrong::hinting(format!("option '--{option}' requires an argument")))?,
+        };
+        match option {
+            "help" => self.action = Action::Help,
+            "version" => self.action = Action::Version,
+            "translate" => self.action = Action::Translate,
+            "plan" => self.action = Action::Plan,
+            "plumb-allow" => self.allow = Some(value),
+            "compat" if value == "strict" => self.compat = Compat::Strict,
+            "compat" => {
+                return Err(Wrong::hinting(format!("--compat={} is not known; say strict", marks.quote(&value))));
+            }
+            "as-version" => {
+                self.personality = Personality::from_name(&value).ok_or_else(|| {
+                    Wrong::hinting(format!("--as-version={} is not known; say gnu or freebsd", marks.quote(&value)))
+                })?;
+            }
+            _ => return Err(unknown()),
+        }
+        Ok(())
+    }
+
+    fn operand(&mut self, word: &str, marks: Marks, said: &mut Vec<Operand>) -> Result<(), Wrong> {
+        let is_bsd = self.personality == Personality::FreeBsd;
+        let Some((name, value)) = word.split_once('=') else {
+            return Err(self.unknown_operand(word, word, marks));
+        };
+        let Some(operand) = find(OPERANDS, name, self.personality).map(|operand| operand.means) else {
+            return Err(self.unknown_operand(word, name, marks));
+        };
+        if is_bsd {
+            if value.is_empty() {
+                return Err(Wrong::plain(format!("no value specified for {name}")));
+            }
+            let is_again = said.contains(&operand) && !matches!(operand, Operand::Conversions);
+            let block = |one: &Operand| matches!(one, Operand::InputBlock | Operand::OutputBlock);
+            let clashes = match operand {
+                Operand::Block => said.iter().any(block),
+                Operand::InputBlock | Operand::OutputBlock => said.contains(&Operand::Block),
+                _ => false,
+            };
+            if is_again || clashes {
+                return Err(Wrong::plain(format!("{name}: illegal argument combination or already set")));
+            }
+        }
+        said.push(operand);
+        match operand {
+            Operand::Input => self.input = Some(value.to_owned()),
+            Operand::Output => self.output = Some(value.to_owned()),
+            Operand::Conversions => {
+                for name in value.split(',') {
+                    let word = find(CONVERSIONS, name, self.personality).ok_or_else(|| match is_bsd {
+                        true => Wrong::plain(format!("unknown conversion {name}")),
+                        false => Wrong::hinting(format!("invalid conversion: {}", marks.quote(name))),
+                    })?;
+                    if word.means == Conv::NotHere {
+                        return Err(Wrong::plain(format!("conv={name} is {}", word.help)));
+                    }
+                    self.conversions.push(word.means);
+                }
+            }
+            Operand::InputFlags => {
+                let flags = self.flags(value, marks, "input", |of| of.input)?;
+                self.input_flags.extend(flags);
+            }
+            Operand::OutputFlags => {
+                let flags = self.flags(value, marks, "output", |of| of.output)?;
+                self.output_flags.extend(flags);
+            }
+            Operand::Status => {
+                self.status = find(LEVELS, value, self.personality).map(|level| level.means).ok_or_else(|| {
+                    match is_bsd {
+                        true => Wrong::plain(format!("unknown status {value}")),
+                        false => {
+                            // As it compares flags, it names what stands before the comma or all of it.
+                            let wrong = value.split(',').find(|part| find(LEVELS, part, self.personality).is_none());
+                            Wrong::hinting(format!("invalid status level: {}", marks.quote(wrong.unwrap_or(value))))
+                        }
+                    }
+                })?;
+            }
+            Operand::Fill => self.fill = value.bytes().next(),
+            Operand::Files => {
+                return Err(Wrong::plain("files= is not here: it is for tapes of several files".to_owned()));
+            }
+            Operand::Speed => {
+                return Err(Wrong::plain("speed= is not here: a copy that waits measures the wait".to_owned()));
+            }
+            Operand::Block => self.block = Some(self.size(name, value, marks)?),
+            Operand::InputBlock => self.input_block = Some(self.size(name, value, marks)?),
+            Operand::OutputBlock => self.output_block = Some(self.size(name, value, marks)?),
+            Operand::Record => self.record = Some(self.size(name, value, marks)?),
+            Operand::Count => self.count = Some(self.number(name, value, marks)?),
+            Operand::Skip => self.skip = Some(self.number(name, value, marks)?),
+            Operand::Seek => self.seek = Some(self.number(name, value, marks)?),
+        }
+        Ok(())
+    }
+
+    fn unknown_operand(&self, word: &str, name: &str, marks: Marks) -> Wrong {
+        match self.personality {
+            Personality::Gnu => Wrong::hinting(format!("unrecognized operand {}", marks.quote(word))),
+            Personality::FreeBsd => Wrong::plain(format!("unknown operand {name}")),
+        }
+    }
+
+    fn flags(
+        &self,
+        value: &str,
+        marks: Marks,
+        end: &str,
+        allowed: impl Fn(&super::words::OfEnd) -> bool,
+    ) -> Result<Vec<Flag>, Wrong> {
+        let flag = |name: &str| -> Result<Flag, Wrong> {
+            let word: Option<&'static Word<_>> = find(FLAGS, name, self.personality);
+            word.filter(|word| allowed(&word.means)).map(|word| word.means.flag).ok_or_else(|| match self.personality {
+                Personality::Gnu => Wrong::hinting(format!("invalid {end} flag: {}", marks.quote(name))),
+                Personality::FreeBsd => Wrong::plain(format!("unknown open flag {name}")),
+            })
+        };
+        value.split(',').map(flag).collect()
+    }
+
+    /// A size, which is above 0.
+    fn size(&mut self, name: &str, value: &str, marks: Marks) -> Result<u64, Wrong> {
+        match (self.number(name, value, marks)?.value, self.personality) {
+            (0, Personality::Gnu) => Err(Wrong::plain(format!("invalid number: {}", marks.quote(value)))),
+            (0, Personality::FreeBsd) => Err(Wrong::plain(format!("{name} must be greater than zero"))),
+            (size, _) => Ok(size),
+        }
+    }
+
+    fn number(&mut self, name: &str, value: &str, marks: Marks) -> Result<Number, Wrong> {
+        const TOO_LARGE: &str = "Value too large for defined data type";
+        match self.personality {
+            Personality::Gnu => match number::gnu(value) {
+                Ok(number) => {
+                    if number.is_zero_multiplier {
+                        self.warnings.push(format!(
+                            "warning: {} is a zero multiplier; use {} if that is intended",
+                            marks.quote("0x"),
+                            marks.quote("00x")
+                        ));
+                    }
+                    Ok(number)
+                }
+                Err(NotNumber::TooLarge) => {
+                    Err(Wrong::plain(format!("invalid number: {}: {TOO_LARGE}", marks.quote(value))))
+                }
+                Err(_) => Err(Wrong::plain(format!("invalid number: {}", marks.quote(value)))),
+            },
+            Personality::FreeBsd => number::bsd(value).map_err(|error| {
+                Wrong::plain(match error {
+                    NotNumber::NoDigits => format!("{name}: invalid numeric value"),
+                    NotNumber::Invalid => format!("{name}: illegal numeric value"),
+                    NotNumber::TooLarge => format!("{name}: Result too large"),
+                })
+            }),
+        }
+    }
+
+    /// What does not go together.
+    fn check(&self) -> Result<(), Wrong> {
+        let has = |one: Conv| self.conversions.contains(&one);
+        if self.personality == Personality::FreeBsd {
+            let lines = [Conv::Block, Conv::Unblock, Conv::Ascii, Conv::Ebcdic, Conv::Ibm].into_iter().any(has);
+            return match (self.record, lines) {
+                (None, _) if has(Conv::Block) || has(Conv::Unblock) => {
+                    Err(Wrong::plain("record operations require cbs".to_owned()))
+                }
+                (Some(_), false) => Err(Wrong::plain("cbs meaningless if not doing record operations".to_owned())),
+                _ => Ok(()),
+            };
+        }
+        let several = |of: &[Conv]| of.iter().filter(|&&one| has(one)).count() > 1;
+        // Characters bring lines with them.
+        let to_records = [Conv::Block, Conv::Ebcdic, Conv::Ibm].into_iter().any(has);
+        let from_records = [Conv::Unblock, Conv::Ascii].into_iter().any(has);
+        let wrong = if several(&[Conv::Ascii, Conv::Ebcdic, Conv::Ibm]) {
+            "cannot combine any two of {ascii,ebcdic,ibm}"
+        } else if to_records && from_records && self.record.is_some() {
+            "cannot combine block and unblock"
+        } else if several(&[Conv::Lcase, Conv::Ucase]) {
+            "cannot combine lcase and ucase"
+        } else if several(&[Conv::Excl, Conv::Nocreat]) {
+            "cannot combine excl and nocreat"
+        } else if [&self.input_flags, &self.output_flags]
+            .into_iter()
+            .any(|flags| flags.contains(&Flag::Direct) && flags.contains(&Flag::Nocache))
+        {
+            "cannot combine direct and nocache"
+        } else {
+            return Ok(());
+        };
+        Err(Wrong::plain(wrong.to_owned()))
+    }
+}

@@ -1,0 +1,313 @@
+//! What dd says on standard error, in its own words.
+
+use super::human::{self, Base};
+use super::operands::Dd;
+use super::quote;
+use super::words::{Conv, Personality, Status};
+use plumb_result::copy::{Blocks, CopyCounts, CopyEvent, CopyStep};
+use std::io;
+
+/// Says what happens, as dd says it. What was printed last decides what comes next.
+#[derive(Debug, Clone)]
+pub struct Teller {
+    program: String,
+    personality: Personality,
+    status: Status,
+    input: String,
+    output: String,
+    passes_over_read_errors: bool,
+    /// Length of the line that a carriage return goes over, in characters.
+    progress_length: usize,
+    /// Bytes that were told of by a line of progress.
+    told_bytes: Option<u64>,
+    has_failed: bool,
+    lost_its_reader: bool,
+}
+
+impl Teller {
+    /// For a command line; `program` is what it was called by.
+    pub fn new(dd: &Dd, program: &str) -> Teller {
+        let name = |path: &Option<String>, stream: &str| path.clone().unwrap_or_else(|| stream.to_owned());
+        let streams = match dd.personality {
+            Personality::Gnu => ["standard input", "standard output"],
+            Personality::FreeBsd => ["stdin", "stdout"],
+        };
+        Teller {
+            program: program.to_owned(),
+            personality: dd.personality,
+            status: dd.status,
+            input: name(&dd.input, streams[0]),
+            output: name(&dd.output, streams[1]),
+            passes_over_read_errors: dd.conversions.contains(&Conv::Noerror),
+            progress_length: 0,
+            told_bytes: None,
+            has_failed: false,
+            lost_its_reader: false,
+        }
+    }
+
+    /// Whether something failed, so that dd ends with 1.
+    pub fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
+    /// Whether whoever read the output went away, which ends dd without a word.
+    pub fn lost_its_reader(&self) -> bool {
+        self.lost_its_reader
+    }
+
+    /// What is printed as something happens; nothing, perhaps.
+    pub fn hear(&mut self, event: CopyEvent, counts: &CopyCounts, elapsed_ns: u64) -> String {
+        let is_silent = self.status == Status::None;
+        match event {
+            CopyEvent::Second if self.status == Status::Progress => {
+                self.progress(counts, elapsed_ns, &format!("{:.0}", elapsed_ns as f64 / 1e9))
+            }
+            CopyEvent::Second => String::new(),
+            // What takes long after the last line would look like a copy that stands still.
+            CopyEvent::Flushes if self.status == Status::Progress => match self.told_bytes {
+                Some(told) if told < counts.written_bytes => {
+                    self.progress(counts, elapsed_ns, &general(elapsed_ns as f64 / 1e9))
+                }
+                _ => String::new(),
+            },
+            CopyEvent::Flushes => String::new(),
+            CopyEvent::SkippedPastEnd if is_silent => String::new(),
+            CopyEvent::SkippedPastEnd => {
+                self.message(&format!("{}: cannot skip to specified offset", quote::file_if_needed(&self.input)))
+            }
+            CopyEvent::ShortRead { .. } if is_silent || self.personality == Personality::FreeBsd => String::new(),
+            CopyEvent::ShortRead { bytes } => {
+                let unit = if bytes == 1 { "byte" } else { "bytes" };
+                self.message(&format!("warning: partial read ({bytes} {unit}); suggest iflag=fullblock"))
+            }
+            CopyEvent::Failed { what: CopyStep::Write, errno: EPIPE } => {
+                self.lost_its_reader = true;
+                String::new()
+            }
+            CopyEvent::Failed { what, errno } => self.failed(what, errno),
+            CopyEvent::Ended if self.lost_its_reader => String::new(),
+            CopyEvent::Asked | CopyEvent::PassesOver | CopyEvent::Ended | CopyEvent::Interrupted => {
+                self.summary(counts, elapsed_ns)
+            }
+        }
+    }
+
+    fn failed(&mut self, what: CopyStep, errno: i32) -> String {
+        let is_passed_over = what == CopyStep::Read && self.passes_over_read_errors;
+        self.has_failed |= !is_passed_over && what != CopyStep::TurnOffDirect;
+        let hidden = (is_passed_over || what == CopyStep::TurnOffDirect) && self.status == Status::None;
+        if hidden {
+            return String::new();
+        }
+        let reason = reason(errno);
+        if self.personality == Personality::FreeBsd {
+            return self.message(&format!("{}: {reason}", self.name_of(what)));
+        }
+        let name = quote::file(self.name_of(what));
+        let plain = quote::file_if_needed(self.name_of(what));
+        let said = match what {
+            CopyStep::LookAtInput | CopyStep::LookAtOutput => format!("cannot fstat {name}"),
+            CopyStep::Skip => format!("{plain}: cannot skip"),
+            CopyStep::Seek | CopyStep::PassOver => format!("{plain}: cannot seek"),
+            CopyStep::Read => format!("error reading {name}"),
+            CopyStep::Write => format!("error writing {name}"),
+            CopyStep::WriteZeros => format!("writing to {name}"),
+            CopyStep::SetLength { bytes } => format!("failed to truncate to {bytes} bytes in output file {name}"),
+            CopyStep::TurnOffDirect => format!("failed to turn off O_DIRECT: {plain}"),
+            CopyStep::Fdatasync => format!("fdatasync failed for {name}"),
+            CopyStep::Fsync => format!("fsync failed for {name}"),
+            CopyStep::DropInput | CopyStep::DropOutput => format!("failed to discard cache for: {plain}"),
+            CopyStep::CloseInput => format!("closing input file {name}"),
+            CopyStep::CloseOutput => format!("closing output file {name}"),
+        };
+        self.message(&format!("{said}: {reason}"))
+    }
+
+    fn name_of(&self, what: CopyStep) -> &str {
+        match what {
+            CopyStep::LookAtInput
+            | CopyStep::Skip
+            | CopyStep::PassOver
+            | CopyStep::Read
+            | CopyStep::DropInput
+            | CopyStep::CloseInput => &self.input,
+            _ => &self.output,
+        }
+    }
+
+    /// What kept the input from being opened.
+    pub fn cannot_open_input(&mut self, errno: i32) -> String {
+        let name = self.input.clone();
+        self.cannot_open(&name, &reason(errno))
+    }
+
+    /// What kept the output from being opened.
+    pub fn cannot_open_output(&mut self, errno: i32) -> String {
+        let name = self.output.clone();
+        self.cannot_open(&name, &reason(errno))
+    }
+
+    fn cannot_open(&mut self, name: &str, reason: &str) -> String {
+        self.has_failed = true;
+        match self.personality {
+            Personality::Gnu => self.message(&format!("failed to open {}: {reason}", quote::file(name))),
+            Personality::FreeBsd => self.message(&format!("{name}: {reason}")),
+        }
+    }
+
+    /// What keeps a copy from being made, in words of Plumb's own.
+    pub fn cannot(&mut self, why: impl std::fmt::Display) -> String {
+        self.has_failed = true;
+        self.message(&why.to_string())
+    }
+
+    /// What kept a standard stream from being used as it was asked for.
+    pub fn cannot_set_flags(&mut self, is_input: bool, errno: i32) -> String {
+        self.has_failed = true;
+        let name = quote::file(if is_input { &self.input } else { &self.output });
+        self.message(&format!("setting flags for {name}: {}", reason(errno)))
+    }
+
+    /// What kept the output from getting the length at which writing begins.
+    pub fn cannot_set_length(&mut self, bytes: u64, errno: i32) -> String {
+        self.failed(CopyStep::SetLength { bytes }, errno)
+    }
+
+    /// There is no memory for a block.
+    pub fn no_memory(&mut self, is_input: bool, bytes: u64) -> String {
+        self.has_failed = true;
+        let end = if is_input { "input" } else { "output" };
+        let size = human::bytes(bytes, Base::Iec);
+        self.message(&format!("memory exhausted by {end} buffer of size {bytes} bytes ({size})"))
+    }
+
+    /// Words of Plumb's own.
+    pub fn message(&mut self, text: &str) -> String {
+        // An error does not run into a line of progress.
+        let head = if std::mem::take(&mut self.progress_length) > 0 { "\n" } else { "" };
+        format!("{head}{}: {text}\n", self.program)
+    }
+
+    fn summary(&mut self, counts: &CopyCounts, elapsed_ns: u64) -> String {
+        if self.status == Status::None {
+            return String::new();
+        }
+        let mut text = String::new();
+        if std::mem::take(&mut self.progress_length) > 0 {
+            text.push('\n');
+        }
+        let Blocks { whole, short } = counts.read;
+        text.push_str(&format!("{whole}+{short} records in\n"));
+        let Blocks { whole, short } = counts.written;
+        text.push_str(&format!("{whole}+{short} records out\n"));
+        let cut = counts.cut_lines;
+        match self.personality {
+            Personality::Gnu if cut > 0 => {
+                text.push_str(&format!("{cut} truncated record{}\n", if cut == 1 { "" } else { "s" }));
+            }
+            Personality::Gnu => {}
+            Personality::FreeBsd => {
+                let blocks = |count: u64| if count == 1 { "block" } else { "blocks" };
+                if counts.odd_swaps > 0 {
+                    text.push_str(&format!("{} odd length swab {}\n", counts.odd_swaps, blocks(counts.odd_swaps)));
+                }
+                if cut > 0 {
+                    text.push_str(&format!("{cut} truncated {}\n", blocks(cut)));
+                }
+            }
+        }
+        if self.status != Status::Noxfer {
+            text.push_str(&self.transfer_line(counts, elapsed_ns));
+        }
+        text
+    }
+
+    fn transfer_line(&mut self, counts: &CopyCounts, elapsed_ns: u64) -> String {
+        let line = match self.personality {
+            Personality::Gnu => {
+                format!("{}\n", gnu_transfer(counts.written_bytes, elapsed_ns, &general(elapsed_ns as f64 / 1e9)))
+            }
+            Personality::FreeBsd => {
+                let seconds = elapsed_ns.max(1) as f64 / 1e9;
+                let rate = counts.written_bytes as f64 / seconds;
+                format!("{} bytes transferred in {seconds:.6} secs ({rate:.0} bytes/sec)\n", counts.written_bytes)
+            }
+        };
+        self.told_bytes = Some(counts.written_bytes);
+        line
+    }
+
+    fn progress(&mut self, counts: &CopyCounts, elapsed_ns: u64, in_seconds: &str) -> String {
+        self.told_bytes = Some(counts.written_bytes);
+        let line = match self.personality {
+            Personality::Gnu => gnu_transfer(counts.written_bytes, elapsed_ns, in_seconds),
+            Personality::FreeBsd => {
+                let [si, iec] = [Base::Si, Base::Iec].map(|base| human::bytes(counts.written_bytes, base));
+                let seconds = elapsed_ns as f64 / 1e9;
+                let rate = human::bytes((counts.written_bytes as f64 / seconds) as u64, Base::Si);
+                format!("  {} bytes ({si}, {iec}) transferred {seconds:.3}s, {rate}/s", grouped(counts.written_bytes))
+            }
+        };
+        let length = line.chars().count();
+        // What is left of a longer line before is wiped.
+        let wiping = " ".repeat(self.progress_length.saturating_sub(length));
+        self.progress_length = length;
+        format!("\r{line}{wiping}")
+    }
+}
+
+/// Whoever read the output went away.
+const EPIPE: i32 = 32;
+
+fn gnu_transfer(bytes: u64, elapsed_ns: u64, seconds: &str) -> String {
+    let rate = if elapsed_ns > 0 { human::rate(bytes, elapsed_ns) } else { "Infinity B/s".to_owned() };
+    let [si, iec] = [Base::Si, Base::Iec].map(|base| human::bytes(bytes, base));
+    let amount = match bytes {
+        1 => "1 byte copied".to_owned(),
+        0 | 2..1000 => format!("{bytes} bytes copied"),
+        1000..1024 => format!("{bytes} bytes ({si}) copied"),
+        _ => format!("{bytes} bytes ({si}, {iec}) copied"),
+    };
+    format!("{amount}, {seconds} s, {rate}")
+}
+
+/// As C's `%g`: six digits that count, without zeros at the end.
+fn general(value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
+    let scientific = format!("{value:.5e}");
+    let (digits, power) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let power: i32 = power.parse().unwrap_or(0);
+    let trimmed = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    match power {
+        -4..=5 => trimmed(&format!("{value:.*}", usize::try_from(5 - power).unwrap_or(0))),
+        _ => format!("{}e{}{:02}", trimmed(digits), if power < 0 { '-' } else { '+' }, power.abs()),
+    }
+}
+
+/// Digits in groups of three.
+fn grouped(amount: u64) -> String {
+    let digits = amount.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What the system says of an error.
+fn reason(errno: i32) -> String {
+    let text = io::Error::from_raw_os_error(errno).to_string();
+    match text.rsplit_once(" (os error") {
+        Some((reason, _)) => reason.to_owned(),
+        None => text,
+    }
+}

@@ -1,0 +1,254 @@
+//! Custom trees: which thread does which files, or parts of files, of a list.
+//!
+//! Files below the size from which they are shared are sorted by size and dealt out, one to each thread in turn. The blocks
+//! of larger files are one row in the list's order, of which each thread has a stretch, or every so many-th block. Source:
+//! elbencho 3.1-10, what its threads do with such lists, seen by `strace`.
+
+use super::geometry::Geometry;
+use super::{LowerError, Places, error};
+use crate::elbencho::settings::{Phases, Settings, TreeSettings};
+use crate::elbencho::tree::{self, Tree, TreeFile};
+use plumb_workload::Bytes;
+use plumb_workload::job::{FilePart, JobFiles, Names};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// From so many blocks on a file is shared, where nobody says from which size on.
+const SHARED_FROM_BLOCKS: u64 = 32;
+
+/// A tree, sorted for the threads.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct CustomTree {
+    /// Parents before what is in them.
+    pub(super) dirs: Vec<String>,
+    /// Files that one thread each does: the smallest first.
+    pub(super) alone: Vec<TreeFile>,
+    /// Files that threads share, in the list's order.
+    pub(super) shared: Vec<TreeFile>,
+}
+
+/// How many there are of each.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TreeCounts {
+    /// Directories.
+    pub dirs: usize,
+    /// Files that one thread each does.
+    pub alone: usize,
+    /// Files that threads share.
+    pub shared: usize,
+}
+
+/// What one thread does of the files.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ThreadFiles {
+    pub(super) files: JobFiles,
+    pub(super) parts: Vec<FilePart>,
+    /// So many of the files, from the first one on, are done from end to end; of the others, parts.
+    pub(super) whole: u32,
+}
+
+/// Reads the list that the settings name, or looks through the directory that they name.
+pub(super) fn custom_tree(
+    settings: &Settings,
+    places: &mut dyn Places,
+    notes: &mut Vec<String>,
+) -> Result<Option<CustomTree>, LowerError> {
+    let Some(said) = &settings.tree else { return Ok(None) };
+    let tree = read(said, places, notes)?;
+    Ok(Some(CustomTree::new(tree, said, settings)))
+}
+
+fn read(said: &TreeSettings, places: &mut dyn Places, notes: &mut Vec<String>) -> Result<Tree, LowerError> {
+    let name = said.file.as_deref().or(said.scan.as_deref()).unwrap_or_default();
+    let text = match &said.scan {
+        Some(scan) => {
+            let entries = places.look_through(scan).map_err(|what| LowerError(format!("--treescan: {what}")))?;
+            let files = entries.iter().filter(|entry| matches!(entry, tree::Entry::File { .. })).count();
+            notes.push(format!("{scan} holds {files} files and {} directories", entries.len() - files));
+            let text = tree::text(&entries);
+            if let Some(file) = &said.file {
+                places.keep_tree(file, &text).map_err(|what| LowerError(format!("--treefile: {what}")))?;
+            }
+            text.into_bytes()
+        }
+        None => places.tree_file(name).map_err(|what| LowerError(format!("--treefile: {what}")))?,
+    };
+    tree::parse(name, &text).map_err(|what| LowerError(format!("--treefile: {what}")))
+}
+
+impl CustomTree {
+    fn new(tree: Tree, said: &TreeSettings, settings: &Settings) -> CustomTree {
+        let Phases { mkdirs, deldirs, write, stat, read, delfiles, .. } = settings.phases;
+        let Tree { mut dirs, mut files } = tree;
+        if !(mkdirs || deldirs) {
+            dirs.clear();
+        }
+        if !(write || stat || read || delfiles) {
+            files.clear();
+        }
+        dirs.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+        if said.round_up > 0 {
+            files.iter_mut().for_each(|file| file.bytes = file.bytes.next_multiple_of(said.round_up));
+        }
+        let from = match said.share_from {
+            Some(bytes) => bytes,
+            None => settings.block.saturating_mul(SHARED_FROM_BLOCKS),
+        };
+        let (shared, mut alone): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.bytes >= from.max(1));
+        alone.sort_by(|a, b| (a.bytes, &a.path).cmp(&(b.bytes, &b.path)));
+        CustomTree { dirs, alone, shared }
+    }
+
+    pub(super) fn counts(&self) -> TreeCounts {
+        TreeCounts { dirs: self.dirs.len(), alone: self.alone.len(), shared: self.shared.len() }
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        self.alone.iter().chain(&self.shared).fold(0, |sum, file| sum.saturating_add(file.bytes))
+    }
+
+    /// The directories that a thread makes.
+    pub(super) fn dirs_of(&self, settings: &Settings, rank: u32) -> Vec<PathBuf> {
+        let dealt = self.dirs.iter().skip(rank as usize).step_by(settings.threads as usize);
+        dealt.map(|dir| below(settings, dir)).collect()
+    }
+
+    /// All directories, with what is in a directory before it.
+    pub(super) fn dirs_to_remove(&self, settings: &Settings) -> Vec<PathBuf> {
+        self.dirs.iter().rev().map(|dir| below(settings, dir)).collect()
+    }
+
+    /// The files and parts of files that a thread does; nothing where it has none.
+    pub(super) fn files_of(
+        &self,
+        settings: &Settings,
+        geometry: &Geometry,
+        rank: u32,
+    ) -> Result<Option<ThreadFiles>, LowerError> {
+        let dealt = self.alone.iter().skip(rank as usize).step_by(settings.threads as usize);
+        let mut pieces: Vec<Piece<'_>> =
+            dealt.map(|file| Piece { file, shared: None, start: 0, length: file.bytes }).collect();
+        let block = geometry.block_bytes.max(1);
+        let round_robin = settings.tree.as_ref().is_some_and(|tree| tree.round_robin);
+        match round_robin {
+            true => self.every_nth(block, settings.threads, rank, &mut pieces),
+            false => self.stretch(block, settings.threads, rank, &mut pieces),
+        }
+        if settings.direct && settings.rand && settings.phases.moves_data() {
+            refuse_small(&pieces, block)?;
+        }
+        if pieces.is_empty() {
+            return Ok(None);
+        }
+        let mut of_thread = numbered(settings, &pieces);
+        if settings.tree.as_ref().is_some_and(|tree| tree.random) {
+            shuffle(&mut of_thread.parts, rank);
+        }
+        Ok(Some(of_thread))
+    }
+
+    /// A stretch of the row of all blocks of the shared files; what is left over belongs to the last thread.
+    fn stretch<'t>(&'t self, block: u64, threads: u32, rank: u32, pieces: &mut Vec<Piece<'t>>) {
+        let blocks = |file: &TreeFile| file.bytes.div_ceil(block);
+        let all: u64 = self.shared.iter().map(blocks).sum();
+        let each = all / u64::from(threads);
+        let first = u64::from(rank).saturating_mul(each);
+        let end = if rank == threads - 1 { all } else { first.saturating_add(each) };
+        let mut begins = 0;
+        for (number, file) in self.shared.iter().enumerate() {
+            let ends = begins + blocks(file);
+            let (from, to) = (first.max(begins), end.min(ends));
+            if from < to {
+                let start = (from - begins) * block;
+                let length = ((to - from).saturating_mul(block)).min(file.bytes - start);
+                pieces.push(Piece { file, shared: Some(number), start, length });
+            }
+            begins = ends;
+        }
+    }
+
+    /// Every so many-th block of the row of all blocks of the shared files, each as a part of its own.
+    fn every_nth<'t>(&'t self, block: u64, threads: u32, rank: u32, pieces: &mut Vec<Piece<'t>>) {
+        let threads = u64::from(threads);
+        let mut begins = 0;
+        for (number, file) in self.shared.iter().enumerate() {
+            let blocks = file.bytes.div_ceil(block);
+            let skipped = (u64::from(rank) + threads - begins % threads) % threads;
+            if u64::from(rank) < threads {
+                pieces.extend((skipped..blocks).step_by(threads as usize).map(|at| {
+                    let start = at * block;
+                    Piece { file, shared: Some(number), start, length: block.min(file.bytes - start) }
+                }));
+            }
+            begins += blocks;
+        }
+    }
+}
+
+/// A file, or a part of one.
+struct Piece<'t> {
+    file: &'t TreeFile,
+    /// Its number among the shared files, where it is one.
+    shared: Option<usize>,
+    start: u64,
+    length: u64,
+}
+
+impl Piece<'_> {
+    fn is_whole(&self) -> bool {
+        self.length == self.file.bytes
+    }
+}
+
+/// Numbers the files of a thread: those that it does from end to end first.
+fn numbered(settings: &Settings, pieces: &[Piece<'_>]) -> ThreadFiles {
+    let (mut paths, mut lengths) = (Vec::new(), Vec::new());
+    let mut add = |piece: &Piece<'_>| {
+        paths.push(below(settings, &piece.file.path));
+        lengths.push(Bytes(piece.file.bytes));
+        (paths.len() - 1) as u32
+    };
+    let mut numbers: Vec<Option<u32>> = pieces.iter().map(|piece| piece.is_whole().then(|| add(piece))).collect();
+    let whole = numbers.iter().flatten().count() as u32;
+    let mut parts_of: HashMap<usize, u32> = HashMap::new();
+    for (piece, number) in pieces.iter().zip(&mut numbers) {
+        if let (None, Some(shared)) = (*number, piece.shared) {
+            *number = Some(*parts_of.entry(shared).or_insert_with(|| add(piece)));
+        }
+    }
+    let parts = pieces.iter().zip(numbers).filter_map(|(piece, file)| {
+        Some(FilePart { file: file?, start: Bytes(piece.start), length: Bytes(piece.length) })
+    });
+    let parts = parts.collect();
+    ThreadFiles { files: JobFiles { names: Names::Said(paths), lengths }, parts, whole }
+}
+
+fn below(settings: &Settings, path: &str) -> PathBuf {
+    settings.paths.first().map_or_else(|| PathBuf::from(path), |directory| Path::new(directory).join(path))
+}
+
+fn refuse_small(pieces: &[Piece<'_>], block: u64) -> Result<(), LowerError> {
+    match pieces.iter().find(|piece| piece.length < block) {
+        None => Ok(()),
+        Some(Piece { file, start, length, .. }) => error(format!(
+            "direct I/O at random offsets needs whole blocks of {block} bytes, and of {} there are {length} from byte {start} \
+             on; use --treeroundup {block}, or another --block",
+            file.path
+        )),
+    }
+}
+
+/// Another order, the same for the same thread in every run.
+fn shuffle(parts: &mut [FilePart], rank: u32) {
+    // Splitmix64: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014.
+    let mut state = plumb_workload::Workload::DEFAULT_SEED ^ u64::from(rank).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut draw = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (state ^ state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ mixed >> 31
+    };
+    for last in (1..parts.len()).rev() {
+        parts.swap(last, (draw() % (last as u64 + 1)) as usize);
+    }
+}

@@ -1,0 +1,160 @@
+//! Tree files: lists of directories and of files with their sizes, which elbencho's custom trees are made of.
+//!
+//! A line is `d PATH` or `f SIZE PATH`, everything else is passed over. Where a comment at the head says
+//! `# encoding=base64`, paths are written so, since names may hold line feeds. Source: elbencho 3.1-10, the help of
+//! `--treefile`, and the files that its `--treescan` writes.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD as BASE64;
+
+/// The line by which paths are known to be encoded.
+pub const ENCODED: &str = "# encoding=base64";
+
+/// What is in a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Entry {
+    /// A directory.
+    Directory {
+        /// Its path below the one that was looked through.
+        path: Vec<u8>,
+    },
+    /// A regular file.
+    File {
+        /// Its path below the one that was looked through.
+        path: Vec<u8>,
+        /// Its length, bytes.
+        bytes: u64,
+    },
+}
+
+/// A file of a tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeFile {
+    /// Its path below the benchmark's directory.
+    pub path: String,
+    /// Its length, bytes.
+    pub bytes: u64,
+}
+
+/// The directories and files of a tree file, in its order.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tree {
+    /// Paths below the benchmark's directory.
+    pub dirs: Vec<String>,
+    /// Files.
+    pub files: Vec<TreeFile>,
+}
+
+/// A tree file of these entries, with encoded paths.
+pub fn text(entries: &[Entry]) -> String {
+    let mut text = format!("{ENCODED}\n");
+    for entry in entries {
+        text.push_str(&match entry {
+            Entry::Directory { path } => format!("d {}\n", BASE64.encode(path)),
+            Entry::File { path, bytes } => format!("f {bytes} {}\n", BASE64.encode(path)),
+        });
+    }
+    text
+}
+
+/// Reads a tree file; `name` is what it is called in messages.
+///
+/// # Errors
+/// In words, with the line: a size or a path that is none, or that leads out of the benchmark's directory.
+pub fn parse(name: &str, text: &[u8]) -> Result<Tree, String> {
+    let is_head = |line: &&[u8]| line.is_empty() || line.starts_with(b"#");
+    let encoded = text.split(|&byte| byte == b'\n').take_while(is_head).any(|line| line == ENCODED.as_bytes());
+    let mut tree = Tree::default();
+    for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
+        let line = line.trim_ascii();
+        let (kind, rest) = first_word(line);
+        let wrong = |what: &str| format!("{name}:{}: {what}", number + 1);
+        match kind {
+            b"d" => tree.dirs.push(path(rest, encoded).map_err(|what| wrong(&what))?),
+            b"f" => {
+                let (size, rest) = first_word(rest);
+                let bytes = std::str::from_utf8(size).ok().and_then(|size| size.parse().ok());
+                let bytes = bytes.ok_or_else(|| {
+                    wrong("no size is there; write a file as `f BYTES PATH`, with a whole number of bytes")
+                })?;
+                tree.files.push(TreeFile { path: path(rest, encoded).map_err(|what| wrong(&what))?, bytes });
+            }
+            _ => {}
+        }
+    }
+    Ok(tree)
+}
+
+/// Up to the first blank, and what follows the blanks.
+fn first_word(line: &[u8]) -> (&[u8], &[u8]) {
+    let end = line.iter().position(u8::is_ascii_whitespace).unwrap_or(line.len());
+    (&line[..end], line[end..].trim_ascii())
+}
+
+fn path(written: &[u8], encoded: bool) -> Result<String, String> {
+    let bytes = match encoded {
+        true => BASE64.decode(written).map_err(|error| format!("the path is not base64: {error}"))?,
+        false => written.to_vec(),
+    };
+    let path = String::from_utf8(bytes).map_err(|error| {
+        let lossy = String::from_utf8_lossy(error.as_bytes()).into_owned();
+        format!("the path `{lossy}` is not UTF-8, which results are kept in; leave it out")
+    })?;
+    if path.is_empty() || path.contains('\0') {
+        return Err("no path is there; write `d PATH` or `f BYTES PATH`".to_owned());
+    }
+    if path.starts_with('/') || path.split('/').any(|step| step == "..") {
+        return Err(format!("`{path}` leads out of the benchmark's directory; write paths below it, without `..`"));
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn directories_and_files_are_read_and_the_rest_passed_over() {
+        let tree = parse("t", b"# a tree\n\nd a b \n f\t12  a b/c d\nx y\nf 0 z\n").unwrap();
+        assert_eq!(tree.dirs, ["a b"]);
+        let file = |path: &str, bytes| TreeFile { path: path.to_owned(), bytes };
+        assert_eq!(tree.files, [file("a b/c d", 12), file("z", 0)]);
+    }
+
+    // Protects names with line feeds and blanks at their ends, for which there is the encoding.
+    #[test]
+    fn what_is_written_is_read_again() {
+        let entries =
+            [Entry::Directory { path: b" d\n".to_vec() }, Entry::File { path: b" d\n/f ".to_vec(), bytes: 7 }];
+        let text = text(&entries);
+        assert_eq!(text, "# encoding=base64\nd IGQK\nf 7 IGQKL2Yg\n");
+        let tree = parse("t", text.as_bytes()).unwrap();
+        assert_eq!(
+            tree,
+            Tree { dirs: vec![" d\n".into()], files: vec![TreeFile { path: " d\n/f ".into(), bytes: 7 }] }
+        );
+        // Behind the first entry it is a comment like any other.
+        assert_eq!(parse("t", b"d YQ==\n# encoding=base64\n").unwrap().dirs, ["YQ=="]);
+    }
+
+    // Protects what lies beside the benchmark's directory, and people from slips that would be another load.
+    #[test]
+    fn what_is_no_entry_of_the_tree_is_refused_with_its_line() {
+        for (text, told) in [
+            (&b"d a\nf b"[..], "t:2: no size"),
+            (b"f 1k b", "t:1: no size"),
+            (b"f -1 b", "t:1: no size"),
+            (b"d", "t:1: no path"),
+            (b"f 3", "t:1: no path"),
+            (b"d ../a", "t:1: `../a` leads out"),
+            (b"f 3 /etc/motd", "leads out"),
+            (b"d a/../../b", "leads out"),
+            (b"# encoding=base64\nd *", "t:2: the path is not base64"),
+            (b"d \xff", "not UTF-8"),
+        ] {
+            let found = parse("t", text).unwrap_err();
+            assert!(found.contains(told), "{found}");
+        }
+        assert_eq!(parse("t", b"d a..b\n").unwrap().dirs, ["a..b"]);
+    }
+}

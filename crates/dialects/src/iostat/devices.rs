@@ -1,0 +1,277 @@
+//! Which devices are told of and in which order, and what each did since the look before.
+
+use super::{Compat, Names, Settings, Which};
+use plumb_result::blocks::{BlockDevice, BlockExtent, BlockStat, DeviceNumber};
+
+/// Devices and groups in the order in which they are told.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct DeviceList {
+    entries: Vec<Entry>,
+}
+
+/// Where a device goes in the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Order {
+    /// By its name.
+    Sorted,
+    /// At the end.
+    AsSaid,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Entry {
+    /// With `!` for `/`, as in `/sys/block`.
+    name: String,
+    kind: Kind,
+    /// Of what stands in `/dev` under the name.
+    number: Option<DeviceNumber>,
+    seen: bool,
+    now: BlockStat,
+    before: BlockStat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Kind {
+    Device,
+    WithPartitions,
+    /// With what iostat itself keeps of it: by how many devices it divides, and the sum of the look before.
+    Group {
+        divisor: u32,
+        last: BlockStat,
+    },
+}
+
+/// What is told of a device or a group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Row {
+    /// The name that is shown.
+    pub name: String,
+    /// What it did.
+    pub work: BlockStat,
+    /// Sectors read, written and discarded.
+    pub sectors: [u64; 3],
+    /// By how many devices the utilisation is divided; 0 for a group without any.
+    pub devices: u32,
+}
+
+impl DeviceList {
+    pub(super) fn add_group(&mut self, name: &str) {
+        let name = format!(" {}", name.replace('/', "!"));
+        if self.position(&name).is_none() {
+            let kind = Kind::Group { divisor: 0, last: BlockStat::default() };
+            self.entries.push(Entry { kind, ..Entry::new(name, None) });
+        }
+    }
+
+    /// The place of the name in the list, where it is put if it was not there.
+    pub(super) fn add_named(&mut self, name: &str, number: Option<DeviceNumber>, order: Order) -> usize {
+        if let Some(at) = self.position(name) {
+            return at;
+        }
+        let first_after = || self.entries.iter().position(|entry| entry.name.as_str() > name);
+        let at = match order {
+            Order::Sorted => first_after().unwrap_or(self.entries.len()),
+            Order::AsSaid => self.entries.len(),
+        };
+        self.entries.insert(at, Entry::new(name.to_owned(), number));
+        at
+    }
+
+    pub(super) fn with_partitions(&mut self, at: usize) {
+        if let Some(entry) = self.entries.get_mut(at).filter(|entry| entry.kind == Kind::Device) {
+            entry.kind = Kind::WithPartitions;
+        }
+    }
+
+    fn position(&self, name: &str) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.name == name)
+    }
+
+    /// Whether there are groups.
+    pub fn has_groups(&self) -> bool {
+        self.entries.iter().any(|entry| matches!(entry.kind, Kind::Group { .. }))
+    }
+
+    /// Takes in a look at the devices.
+    pub(super) fn look(&mut self, devices: &[BlockDevice], which: Which) {
+        for entry in &mut self.entries {
+            entry.before = if entry.seen { entry.now } else { BlockStat::default() };
+            entry.seen = false;
+        }
+        let order = if which == Which::Everything || self.has_groups() { Order::AsSaid } else { Order::Sorted };
+        if which != Which::Everything {
+            self.look_at_named(devices, order);
+        }
+        for device in devices {
+            let is_told = match which {
+                Which::Named => false,
+                Which::Whole => device.extent == BlockExtent::Whole,
+                Which::Everything => true,
+            };
+            if is_told {
+                self.see(device, order);
+            }
+        }
+    }
+
+    fn look_at_named(&mut self, devices: &[BlockDevice], order: Order) {
+        let mut partitions = Vec::new();
+        for entry in self.entries.iter_mut().filter(|entry| !matches!(entry.kind, Kind::Group { .. })) {
+            let by_name = devices.iter().find(|device| in_sys(&device.name) == entry.name);
+            let by_number = || devices.iter().find(|device| Some(device.number) == entry.number);
+            let Some(device) = by_name.or_else(by_number) else { continue };
+            entry.see(device);
+            if entry.kind == Kind::WithPartitions {
+                let is_part = |one: &&BlockDevice| one.extent == BlockExtent::PartOf(device.name.clone());
+                partitions.extend(devices.iter().filter(is_part));
+            }
+        }
+        for partition in partitions {
+            self.see(partition, order);
+        }
+    }
+
+    fn see(&mut self, device: &BlockDevice, order: Order) {
+        let at = self.add_named(&in_sys(&device.name), Some(device.number), order);
+        self.entries[at].see(device);
+    }
+
+    /// What is told, in the part `part` (from 1) of a report.
+    pub(super) fn rows(&mut self, settings: &Settings, part: u32, names: &mut dyn Names) -> Vec<Row> {
+        let mut rows = Vec::new();
+        let mut group: Option<OpenGroup> = None;
+        for at in 0..self.entries.len() {
+            if let Kind::Group { .. } = self.entries[at].kind {
+                self.close(group.replace(OpenGroup::new(at)), settings, part, &mut rows);
+                continue;
+            }
+            let entry = &self.entries[at];
+            if !entry.seen {
+                continue;
+            }
+            if let Some(group) = &mut group {
+                group.add(entry);
+                if settings.only_groups {
+                    continue;
+                }
+            }
+            if settings.tells(&entry.now, &entry.before) {
+                let name = entry.shown(settings, names);
+                rows.push(row(name, &entry.now, &entry.before, 1, settings.compat));
+            }
+        }
+        self.close(group, settings, part, &mut rows);
+        rows
+    }
+
+    /// The row of a group, when all of its devices were seen.
+    fn close(&mut self, group: Option<OpenGroup>, settings: &Settings, part: u32, rows: &mut Vec<Row>) {
+        let Some(group) = group else { return };
+        let entry = &mut self.entries[group.at];
+        let Kind::Group { divisor, last } = &mut entry.kind else { return };
+        let name = entry.name.replace('!', "/");
+        match settings.compat {
+            Compat::Meant => {
+                let was_ever_used = settings.never_used || !group.now.is_idle();
+                if was_ever_used && !(settings.omit_idle && group.work.is_idle()) {
+                    rows.push(row(name, &group.work, &BlockStat::default(), group.devices, Compat::Meant));
+                }
+            }
+            Compat::Strict => {
+                let (mut now, mut before) = (BlockStat::default(), BlockStat::default());
+                if part == 1 {
+                    (now, before) = (group.now, *last);
+                    *divisor += group.devices;
+                    // The later parts begin with an emptied sum, which the next report takes for that of the look before.
+                    *last = if settings.has_parts() { BlockStat::default() } else { group.now };
+                }
+                if settings.tells(&now, &before) {
+                    rows.push(row(name, &now, &before, *divisor, Compat::Strict));
+                }
+            }
+        }
+    }
+}
+
+impl Settings {
+    fn tells(&self, now: &BlockStat, before: &BlockStat) -> bool {
+        let ops = |stat: &BlockStat| [stat.reads, stat.writes, stat.discards, stat.flushes].map(|one| one.ops);
+        (self.never_used || !now.is_idle()) && !(self.omit_idle && ops(now) == ops(before))
+    }
+}
+
+/// A group whose devices are being looked through.
+struct OpenGroup {
+    at: usize,
+    devices: u32,
+    now: BlockStat,
+    work: BlockStat,
+}
+
+impl OpenGroup {
+    fn new(at: usize) -> OpenGroup {
+        OpenGroup { at, devices: 0, now: BlockStat::default(), work: BlockStat::default() }
+    }
+
+    fn add(&mut self, entry: &Entry) {
+        self.devices += 1;
+        self.now = self.now.plus(&entry.now);
+        self.work = self.work.plus(&work(&entry.now, &entry.before, Compat::Meant));
+    }
+}
+
+impl Entry {
+    fn new(name: String, number: Option<DeviceNumber>) -> Entry {
+        let none = BlockStat::default();
+        Entry { name, kind: Kind::Device, number, seen: false, now: none, before: none }
+    }
+
+    fn see(&mut self, device: &BlockDevice) {
+        self.seen = true;
+        self.number = Some(device.number);
+        self.now = device.stat;
+    }
+
+    fn shown(&self, settings: &Settings, names: &mut dyn Names) -> String {
+        let persistent = settings.persistent.as_deref().and_then(|kind| names.persistent(kind, &self.name));
+        let registered =
+            || self.number.filter(|_| settings.registered_names).and_then(|number| names.registered(number));
+        persistent.or_else(registered).unwrap_or_else(|| self.name.clone()).replace('!', "/")
+    }
+}
+
+/// As `/sys/block` writes a name.
+fn in_sys(name: &str) -> String {
+    name.replace('/', "!")
+}
+
+/// Whether the device was taken away and another one put there: it did less than before, of everything.
+fn was_replaced(now: &BlockStat, before: &BlockStat) -> bool {
+    let total = |stat: &BlockStat| stat.moved().ops.wrapping_add(stat.flushes.ops);
+    let sectors = |stat: &BlockStat| [stat.reads, stat.writes, stat.discards].map(|ops| ops.sectors);
+    total(now) < total(before)
+        && sectors(now).iter().zip(sectors(before)).all(|(now, before)| before == 0 || *now < before)
+}
+
+fn work(now: &BlockStat, before: &BlockStat, compat: Compat) -> BlockStat {
+    let from = if was_replaced(now, before) { BlockStat::default() } else { *before };
+    match compat {
+        Compat::Meant => now.since(&from),
+        Compat::Strict => now.difference(&from),
+    }
+}
+
+fn row(name: String, now: &BlockStat, before: &BlockStat, devices: u32, compat: Compat) -> Row {
+    let work = work(now, before, compat);
+    // iostat takes totals, and only these, for 32 bits where a counter fell; a fall shows as a difference of half of 64.
+    let total = |sectors: u64, before: u64| match compat {
+        Compat::Strict if sectors > u64::MAX / 2 && before <= u64::from(u32::MAX) => sectors & u64::from(u32::MAX),
+        _ => sectors,
+    };
+    let sectors = [
+        total(work.reads.sectors, before.reads.sectors),
+        total(work.writes.sectors, before.writes.sectors),
+        total(work.discards.sectors, before.discards.sectors),
+    ];
+    Row { name, work, sectors, devices }
+}

@@ -1,0 +1,319 @@
+//! The command line, read as iostat reads it: word by word, the order mattering.
+
+use super::{Action, Columns, Compat, DataUnit, DeviceList, Layout, Names, OtherPlace, Settings, Which};
+use crate::iostat::devices::Order;
+
+/// What iostat says of a command line that it does not understand.
+pub const USAGE: &str = "\
+Usage: iostat [ options ] [ <interval> [ <count> ] ]
+Options are:
+[ -c ] [ -d ] [ -h ] [ -k | -m ] [ -N ] [ -s ] [ -t ] [ -V ] [ -x ] [ -y ] [ -z ]
+[ { -f | +f } <directory> ] [ -j { ID | LABEL | PATH | UUID | ... } ]
+[ --compact ] [ --dec={ 0 | 1 | 2 } ] [ --human ] [ --pretty ] [ -o JSON ]
+[ [ -H ] -g <group_name> ] [ -p [ <device> [,...] | ALL ] ]
+[ <device> [...] | ALL ]
+";
+
+/// An option, for completion and documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opt {
+    /// As it is typed.
+    pub name: &'static str,
+    /// What stands behind it, if anything.
+    pub value: &'static str,
+    /// What it does.
+    pub what: &'static str,
+}
+
+const fn option(name: &'static str, value: &'static str, what: &'static str) -> Opt {
+    Opt { name, value, what }
+}
+
+/// All options.
+pub const OPTIONS: &[Opt] = &[
+    option("-c", "", "processors"),
+    option("-d", "", "devices"),
+    option("-x", "", "devices with times, sizes, queue and use"),
+    option("-s", "", "few columns"),
+    option("-p", "[DEVICE,…|ALL]", "devices with their partitions; without a name or for ALL, everything"),
+    option("-g", "NAME", "the sum of the devices that follow, under a name"),
+    option("-H", "", "only the sums of groups"),
+    option("-j", "ID|LABEL|PATH|UUID", "persistent names, as /dev/disk/by-… has them"),
+    option("-N", "", "registered names of the device mapper"),
+    option("-k", "", "kB of 1024 bytes"),
+    option("-m", "", "MB of 1024 kB"),
+    option("-h", "", "for people: --human --pretty"),
+    option("--human", "", "numbers with units"),
+    option("--pretty", "", "the device's name at the end, extended columns in four parts"),
+    option("--compact", "", "no parts"),
+    option("--dec=0", "", "no decimals"),
+    option("--dec=1", "", "one decimal"),
+    option("--dec=2", "", "two decimals"),
+    option("-o", "JSON", "JSON"),
+    option("-t", "", "the time of each report"),
+    option("-y", "", "no report since boot"),
+    option("-z", "", "no devices that did nothing"),
+    option("-f", "DIRECTORY", "counters of this directory instead of the machine's"),
+    option("+f", "DIRECTORY", "counters of this directory as well"),
+    option("-V", "", "the version"),
+    option("--compat=strict", "", "Plumb's: numbers of groups as sysstat 12.6.1 has them"),
+    option("--compat=meant", "", "Plumb's: numbers of groups as they are"),
+];
+
+/// What is wrong with a command line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Wrong {
+    /// It is not understood; iostat answers with [`USAGE`].
+    #[error("{0}")]
+    Usage(String),
+    /// There are no such names.
+    #[error("Invalid type of persistent device name")]
+    PersistentType {
+        /// As given.
+        given: String,
+    },
+}
+
+fn usage<T>(reason: impl Into<String>) -> Result<T, Wrong> {
+    Err(Wrong::Usage(reason.into()))
+}
+
+/// What was said so far.
+#[derive(Default)]
+struct Said {
+    cpu: bool,
+    disk: bool,
+    timestamp: bool,
+    extended: bool,
+    short: bool,
+    pretty: bool,
+    human: bool,
+    compact: bool,
+    json: bool,
+    kilobytes: bool,
+    megabytes: bool,
+    everything: bool,
+    all_devices: bool,
+    groups: bool,
+    any_device: bool,
+    only_groups: bool,
+    omit_first: bool,
+    omit_idle: bool,
+    registered_names: bool,
+    decimals: Option<usize>,
+    persistent: Option<String>,
+    other_place: Option<OtherPlace>,
+    interval_s: Option<u64>,
+    count: Option<u64>,
+    compat: Compat,
+    list: DeviceList,
+}
+
+/// Reads a command line, without the name of the program. `posixly_correct`: whether the environment has POSIXLY_CORRECT.
+///
+/// # Errors
+/// What iostat would refuse, with the reason.
+pub fn read(words: &[String], posixly_correct: bool, names: &mut dyn Names) -> Result<Action, Wrong> {
+    let mut said = Said::default();
+    let mut words = words.iter().map(String::as_str).peekable();
+    while let Some(word) = words.next() {
+        match word {
+            "-p" => match words.next_if(|next| !next.starts_with('-') && !is_number(next)) {
+                Some(list) => said.partitions_of(list, names),
+                None => said.everything = true,
+            },
+            "-g" => {
+                let Some(name) = words.next() else { return usage("-g needs the name of a group: -g NAME DEVICE …") };
+                said.groups = true;
+                said.list.add_group(name);
+            }
+            "--human" => said.human = true,
+            "--pretty" => said.pretty = true,
+            "--compact" => said.compact = true,
+            "--compat=meant" => said.compat = Compat::Meant,
+            "--compat=strict" => said.compat = Compat::Strict,
+            "-f" | "+f" => {
+                let directory = words.next().filter(|path| said.other_place.is_none() && names.is_directory(path));
+                let Some(directory) = directory else {
+                    return usage(format!("{word} needs one directory that is there, and once: {word} DIRECTORY"));
+                };
+                let place = if word == "-f" { OtherPlace::Instead } else { OtherPlace::Beside };
+                said.other_place = Some(place(directory.into()));
+            }
+            "-j" => {
+                let Some(kind) = words.next() else {
+                    return usage("-j needs a type of names: -j ID, LABEL, PATH, UUID");
+                };
+                let lower = kind.to_lowercase();
+                if lower.contains('/') || !names.has_type(&lower) {
+                    return Err(Wrong::PersistentType { given: kind.to_owned() });
+                }
+                said.persistent = Some(lower);
+                said.pretty = true;
+            }
+            "-o" => match words.next() {
+                Some("JSON") => said.json = true,
+                other => {
+                    return usage(format!("-o knows one form, and `{}` is none: -o JSON", other.unwrap_or_default()));
+                }
+            },
+            word if word.starts_with("--dec=") => match word {
+                "--dec=0" => said.decimals = Some(0),
+                "--dec=1" => said.decimals = Some(1),
+                "--dec=2" => said.decimals = Some(2),
+                _ => return usage(format!("`{word}`: decimals are 0, 1 or 2")),
+            },
+            word if word.starts_with("--") => return usage(format!("there is no option `{word}`")),
+            word if word.starts_with('-') => {
+                for letter in word.chars().skip(1) {
+                    if letter == 'V' {
+                        return Ok(Action::Version);
+                    }
+                    said.letter(letter)?;
+                }
+            }
+            word if !is_number(word) => said.device(word, names),
+            word => said.number(word)?,
+        }
+    }
+    said.settings(posixly_correct)
+}
+
+/// Digits only, or nothing at all.
+fn is_number(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+impl Said {
+    fn letter(&mut self, letter: char) -> Result<(), Wrong> {
+        match letter {
+            'c' => self.cpu = true,
+            'd' => self.disk = true,
+            'H' => self.only_groups = true,
+            'h' => (self.pretty, self.human) = (true, true),
+            'k' if self.megabytes => return usage("-k and -m exclude each other"),
+            'k' => self.kilobytes = true,
+            'm' if self.kilobytes => return usage("-k and -m exclude each other"),
+            'm' => self.megabytes = true,
+            'N' => self.registered_names = true,
+            'p' => self.everything = true,
+            's' => self.short = true,
+            't' => self.timestamp = true,
+            'x' => self.extended = true,
+            'y' => self.omit_first = true,
+            'z' => self.omit_idle = true,
+            _ => return usage(format!("there is no option -{letter}")),
+        }
+        Ok(())
+    }
+
+    fn number(&mut self, word: &str) -> Result<(), Wrong> {
+        // Digits only: what does not fit is the most there is, as for strtol(3).
+        let value = if word.is_empty() { 0 } else { word.parse::<i64>().unwrap_or(i64::MAX).unsigned_abs() };
+        match (self.interval_s, self.count) {
+            (None, _) => self.interval_s = Some(value),
+            (Some(_), None) if value == 0 => return usage("a count of 0 reports: 1 is the least"),
+            (Some(0), None) => return usage(format!("{word} reports with an interval of 0: 1 s is the least")),
+            (Some(_), None) => self.count = Some(value),
+            (Some(_), Some(_)) => return usage(format!("`{word}` is a third number, after interval and count")),
+        }
+        Ok(())
+    }
+
+    /// Devices of the list are sorted, unless there are groups or everything is asked for: as far as that is known when a
+    /// word is read.
+    fn order(&self) -> Order {
+        if self.groups || self.everything { Order::AsSaid } else { Order::Sorted }
+    }
+
+    fn named(&self, word: &str, names: &mut dyn Names) -> String {
+        let name = names.resolve(word).replace('/', "!");
+        match &self.persistent {
+            Some(kind) => names.of_persistent(kind, &name).unwrap_or(name),
+            None => name,
+        }
+    }
+
+    fn add(&mut self, word: &str, names: &mut dyn Names) -> usize {
+        let name = self.named(word, names);
+        let known = if self.registered_names { names.of_registered(&name) } else { None };
+        let number = names.number(known.as_deref().unwrap_or(&name).replace('!', "/").as_str());
+        let order = self.order();
+        self.list.add_named(known.as_deref().unwrap_or(&name), number, order)
+    }
+
+    fn device(&mut self, word: &str, names: &mut dyn Names) {
+        self.any_device = true;
+        if word == "ALL" {
+            self.all_devices = true;
+        } else {
+            self.add(word, names);
+        }
+    }
+
+    fn partitions_of(&mut self, list: &str, names: &mut dyn Names) {
+        self.any_device = true;
+        for word in list.split(',').filter(|word| !word.is_empty()) {
+            if word == "ALL" {
+                self.everything = true;
+            } else {
+                let at = self.add(word, names);
+                self.list.with_partitions(at);
+            }
+        }
+    }
+
+    fn settings(self, posixly_correct: bool) -> Result<Action, Wrong> {
+        if self.only_groups && !self.groups {
+            return usage("-H is about groups: name one with -g");
+        }
+        let unit = match (self.kilobytes, self.megabytes) {
+            (_, true) => DataUnit::Megabytes,
+            (false, false) if posixly_correct => DataUnit::Sectors,
+            _ => DataUnit::Kilobytes,
+        };
+        let columns = match (self.extended, self.short) {
+            (false, false) => Columns::Basic,
+            (false, true) => Columns::BasicShort,
+            (true, false) => Columns::Extended,
+            (true, true) => Columns::ExtendedShort,
+        };
+        let layout = match (self.json, self.pretty, self.compact) {
+            (true, _, _) => Layout::Json,
+            (false, true, true) => Layout::NameLast,
+            (false, true, false) => Layout::Parts,
+            (false, false, _) => Layout::Lines,
+        };
+        let which = if self.everything {
+            Which::Everything
+        } else if self.all_devices || !self.any_device {
+            Which::Whole
+        } else {
+            Which::Named
+        };
+        let neither = !self.cpu && !self.disk;
+        let interval_s = self.interval_s.unwrap_or(0);
+        Ok(Action::Report(Box::new(Settings {
+            cpu: self.cpu || neither,
+            disk: self.disk || neither || self.everything || self.extended || self.any_device,
+            timestamp: self.timestamp,
+            columns,
+            layout,
+            human: self.human,
+            decimals: self.decimals,
+            unit,
+            which,
+            list: self.list,
+            never_used: self.any_device,
+            omit_idle: self.omit_idle,
+            only_groups: self.only_groups,
+            omit_first: self.omit_first,
+            registered_names: self.registered_names,
+            persistent: self.persistent,
+            other_place: self.other_place,
+            interval_s,
+            count: if interval_s == 0 { Some(1) } else { self.count },
+            compat: self.compat,
+        })))
+    }
+}

@@ -1,0 +1,54 @@
+//! Colours of text, by the variables S_COLORS and S_COLORS_SGR.
+
+/// The escape in front of each kind of text, and the one behind it; all empty where there is no colour.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Palette {
+    /// Percentages of 75 and more.
+    pub percent_high: String,
+    /// Percentages of 50 and more.
+    pub percent_low: String,
+    /// What is shown as zero.
+    pub zero: String,
+    /// Other numbers.
+    pub number: String,
+    /// Names.
+    pub name: String,
+    /// Behind all of them.
+    pub normal: String,
+}
+
+/// The colours. `when`: S_COLORS; `codes`: S_COLORS_SGR; without S_COLORS there are colours on terminals.
+pub fn palette(when: Option<&str>, codes: Option<&str>, is_terminal: bool) -> Palette {
+    let is_coloured = match when {
+        Some("never") => false,
+        Some("always") => true,
+        _ => is_terminal,
+    };
+    if !is_coloured {
+        return Palette::default();
+    }
+    let escape = |code: &str| format!("\x1b[{code}m");
+    let mut palette = Palette {
+        percent_high: escape("31;1"),
+        percent_low: escape("35;1"),
+        zero: escape("34;22"),
+        number: escape("34;1"),
+        name: escape("32;22"),
+        normal: escape("0"),
+    };
+    for word in codes.unwrap_or_default().split(':').filter(|word| (3..=7).contains(&word.len())) {
+        let Some((key, code)) = word.split_once('=') else { continue };
+        if code.is_empty() || !code.bytes().all(|byte| byte == b';' || byte.is_ascii_digit()) {
+            continue;
+        }
+        match key {
+            "H" => palette.percent_high = escape(code),
+            "M" => palette.percent_low = escape(code),
+            "Z" => palette.zero = escape(code),
+            "N" => palette.number = escape(code),
+            "I" => palette.name = escape(code),
+            _ => {}
+        }
+    }
+    palette
+}

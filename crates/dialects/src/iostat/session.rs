@@ -1,0 +1,123 @@
+//! Reports, one after the other: each over what happened since the look before.
+
+use super::print::{self, Environment};
+use super::{Layout, Names, Row, Settings};
+use plumb_result::blocks::{CpuTicks, MachineLook};
+
+/// Shares of the processors' time, percent.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CpuShares {
+    /// Programs.
+    pub user: f64,
+    /// Programs of low priority.
+    pub nice: f64,
+    /// The kernel, interrupts with it.
+    pub system: f64,
+    /// Idle, while I/O was waited for.
+    pub iowait: f64,
+    /// What a hypervisor took.
+    pub steal: f64,
+    /// Idle.
+    pub idle: f64,
+}
+
+/// One report.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Report {
+    /// The time at which it was taken, as it is printed.
+    pub time: String,
+    /// Processors.
+    pub cpu: CpuShares,
+    /// Length of time that it is about, in hundredths of a second.
+    pub interval_cs: u64,
+    /// Devices; four times where a report has four parts.
+    pub parts: Vec<Vec<Row>>,
+}
+
+/// Reports of one command line, in their order.
+#[derive(Debug)]
+pub struct Session {
+    settings: Settings,
+    environment: Environment,
+    cpu: CpuTicks,
+    uptime_cs: u64,
+    left: Option<u64>,
+    /// Whether the report since boot is still to be left out.
+    skip: bool,
+}
+
+impl Session {
+    /// Begins.
+    pub fn new(settings: Settings, environment: Environment) -> Session {
+        let left = settings.count;
+        let skip = settings.omit_first && settings.interval_s > 0;
+        Session { settings, environment, cpu: CpuTicks::default(), uptime_cs: 0, left, skip }
+    }
+
+    /// What comes before the first report.
+    pub fn opening(&self) -> String {
+        print::opening(&self.settings, &self.environment)
+    }
+
+    /// The report over what happened since the last look, or since boot; empty where it is left out.
+    pub fn report(&mut self, look: &MachineLook, time: String, names: &mut dyn Names) -> String {
+        let report = self.measure(look, time, names);
+        if self.skip {
+            return String::new();
+        }
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        print::report(&report, &self.settings, &self.environment)
+    }
+
+    fn measure(&mut self, look: &MachineLook, time: String, names: &mut dyn Names) -> Report {
+        self.settings.list.look(&look.devices, self.settings.which);
+        let cpu = shares(&look.cpu, &self.cpu);
+        let interval_cs = look.uptime_cs.saturating_sub(self.uptime_cs).max(1);
+        (self.cpu, self.uptime_cs) = (look.cpu, look.uptime_cs);
+        let parts = if self.settings.has_parts() { 4 } else { 1 };
+        let mut list = std::mem::take(&mut self.settings.list);
+        let rows = (1..=parts).map(|part| list.rows(&self.settings, part, names)).collect();
+        self.settings.list = list;
+        Report { time, cpu, interval_cs, parts: rows }
+    }
+
+    /// Whether there is another report to come.
+    pub fn goes_on(&self) -> bool {
+        self.left != Some(0)
+    }
+
+    /// What comes between a report and the next, after the wait.
+    pub fn between(&mut self) -> &'static str {
+        let first_is_next = std::mem::replace(&mut self.skip, false);
+        if self.settings.layout == Layout::Json && !first_is_next { ",\n" } else { "\n" }
+    }
+
+    /// What comes after the last report, however it came to be the last.
+    pub fn closing(&self) -> &'static str {
+        match self.settings.layout {
+            Layout::Json => "\n\t\t\t]\n\t\t}\n\t]\n}}\n",
+            _ => "\n",
+        }
+    }
+}
+
+impl Settings {
+    /// Whether a report has four parts.
+    pub(super) fn has_parts(&self) -> bool {
+        self.layout == Layout::Parts && self.columns == super::Columns::Extended
+    }
+}
+
+fn shares(now: &CpuTicks, before: &CpuTicks) -> CpuShares {
+    let ticks = now.total().wrapping_sub(before.total()).max(1);
+    // Times may go back a little, as those of idle processors do.
+    let share = |now: u64, before: u64| now.saturating_sub(before) as f64 / ticks as f64 * 100.0;
+    CpuShares {
+        user: share(now.user, before.user),
+        nice: share(now.nice, before.nice),
+        system: share(now.kernel(), before.kernel()),
+        iowait: share(now.iowait, before.iowait),
+        steal: share(now.steal, before.steal),
+        idle: share(now.idle, before.idle),
+    }
+}

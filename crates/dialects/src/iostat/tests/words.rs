@@ -1,0 +1,98 @@
+//! The command line.
+
+use super::goldens::Described;
+use crate::iostat::{Action, Columns, DataUnit, Layout, OPTIONS, OtherPlace, Settings, USAGE, Which, Wrong, read};
+use proptest::prelude::*;
+
+fn said(line: &str) -> Result<Action, Wrong> {
+    let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    read(&words, false, &mut Described)
+}
+
+fn settings(line: &str) -> Settings {
+    match said(line) {
+        Ok(Action::Report(settings)) => *settings,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+// Protects: which words mean what, with the defaults that depend on each other.
+#[test]
+fn words_and_what_they_mean() {
+    let plain = settings("");
+    assert!(plain.cpu && plain.disk && !plain.never_used);
+    assert_eq!((plain.count, plain.which, plain.unit), (Some(1), Which::Whole, DataUnit::Kilobytes));
+    assert_eq!((plain.columns, plain.layout), (Columns::Basic, Layout::Lines));
+    let one = settings("-c -x sda 2 5");
+    assert!(one.cpu && one.disk && one.never_used);
+    assert_eq!((one.interval_s, one.count, one.which, one.columns), (2, Some(5), Which::Named, Columns::Extended));
+    assert_eq!(settings("2").count, None);
+    assert_eq!(settings("0").count, Some(1));
+    assert_eq!(settings("sda ALL").which, Which::Whole);
+    assert_eq!(settings("-p -x").which, Which::Everything);
+    assert_eq!(settings("-p 5").interval_s, 5, "a number behind -p is the interval");
+    assert_eq!((settings("-xp").which, settings("-p ALL").which), (Which::Everything, Which::Everything));
+    assert_eq!(settings("-hx").layout, Layout::Parts);
+    assert_eq!(settings("-j Id").persistent.as_deref(), Some("id"));
+    assert_eq!(settings("-f /there").other_place, Some(OtherPlace::Instead("/there".into())));
+    assert_eq!(said("-dV -Q"), Ok(Action::Version));
+}
+
+// Protects: what iostat refuses is refused, and the reason names the word.
+#[test]
+fn what_is_refused() {
+    for (line, word) in [
+        ("-Q", "-Q"),
+        ("--help", "--help"),
+        ("-k -m", "-k and -m"),
+        ("-mk", "-k and -m"),
+        ("-H sda", "-g"),
+        ("-g", "-g NAME"),
+        ("-o XML", "XML"),
+        ("-o", "-o JSON"),
+        ("--dec=3", "--dec=3"),
+        ("--dec=12", "--dec=12"),
+        ("1 0", "0 reports"),
+        ("0 3", "interval of 0"),
+        ("1 2 3", "third"),
+        ("-f /nowhere", "-f"),
+        ("-f /there +f /there", "+f"),
+        ("-j", "-j"),
+    ] {
+        match said(line) {
+            Err(Wrong::Usage(reason)) => assert!(reason.contains(word), "{line}: {reason}"),
+            other => panic!("{line}: {other:?}"),
+        }
+    }
+    assert_eq!(said("-j none"), Err(Wrong::PersistentType { given: "none".to_owned() }));
+    assert!(USAGE.starts_with("Usage: iostat [ options ]") && USAGE.lines().count() == 7);
+}
+
+// Protects: what completion offers can be said.
+#[test]
+fn every_option_of_the_table_is_known() {
+    for option in OPTIONS {
+        let value = match option.name {
+            "-p" => "sda",
+            "-j" => "ID",
+            "-f" | "+f" => "/there",
+            "-H" => "-g x",
+            _ => option.value,
+        };
+        let line = format!("{} {value}", option.name);
+        assert!(said(&line).is_ok(), "{line}: {:?}", said(&line));
+    }
+    // Every letter and every long word of the usage is in the table.
+    for word in USAGE.split_whitespace().filter(|word| word.starts_with(['-', '+']) && word.len() > 1) {
+        let word = word.trim_end_matches("={");
+        assert!(OPTIONS.iter().any(|option| option.name.starts_with(word)), "{word}");
+    }
+}
+
+proptest! {
+    // Protects: no words are a panic.
+    #[test]
+    fn any_words_have_an_answer(words in proptest::collection::vec("(-[a-zA-Z]{1,3}|--[a-z]{0,6}=?[0-9]?|[0-9]{0,22}|[a-z,!/]{0,6}|\\PC{0,4})", 0..6)) {
+        let _ = read(&words, true, &mut Described);
+    }
+}

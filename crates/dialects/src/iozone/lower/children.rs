@@ -1,0 +1,114 @@
+//! Throughput tests: the passes of several processes, and who does what in the mix.
+
+use super::TARGET;
+use super::script::{self, Step};
+use crate::iozone::pass::{Pass, Test};
+use crate::iozone::settings::{MixReaders, Settings};
+use crate::iozone::sweep::Point;
+use plumb_workload::phase::Start;
+use plumb_workload::script::Which;
+use plumb_workload::{Nanos, RunAs, Work, WorkerGroup};
+
+/// Where a pass stands among those of as many processes.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    pub(super) first: bool,
+    pub(super) last: bool,
+}
+
+/// The passes, in IOzone's order of them.
+pub(super) fn passes(settings: &Settings) -> Vec<Pass> {
+    let all = [
+        (Test::Write, Pass::Write),
+        (Test::Write, Pass::Rewrite),
+        (Test::Read, Pass::Read),
+        (Test::Read, Pass::Reread),
+        (Test::Backward, Pass::Backward),
+        (Test::Stride, Pass::Stride),
+        (Test::Random, Pass::RandomRead),
+        (Test::Mix, Pass::Mix),
+        (Test::Random, Pass::RandomWrite),
+        (Test::Pwrite, Pass::Pwrite),
+        (Test::Pread, Pass::Pread),
+        (Test::Fwrite, Pass::Fwrite),
+        (Test::Fread, Pass::Fread),
+    ];
+    let plain = settings.mapped.is_none() && settings.aio.is_none();
+    let wanted = |(test, pass): &(Test, Pass)| {
+        let needs_plain = matches!(test, Test::Pwrite | Test::Pread | Test::Fwrite | Test::Fread);
+        let writes = settings.existing && (pass.writes() || *pass == Pass::Mix);
+        settings.includes(*test) && (plain || !needs_plain) && !writes && !(settings.no_retest && pass.repeats())
+    };
+    all.into_iter().filter(wanted).map(|(_, pass)| pass).collect()
+}
+
+/// What each child of the mix does.
+fn mixed(settings: &Settings, child: u32, count: u32) -> Pass {
+    let reads = match settings.mix_readers {
+        // Whole children, cut off: 70 % of two is one.
+        Some(MixReaders::Percent(percent)) => u64::from(child) < u64::from(percent) * u64::from(count) / 100,
+        Some(MixReaders::Count(readers)) => child < readers,
+        None => child.is_multiple_of(2),
+    };
+    match (reads, settings.mix_sequential) {
+        (true, false) => Pass::RandomRead,
+        (false, false) => Pass::RandomWrite,
+        (true, true) => Pass::Read,
+        (false, true) => Pass::Rewrite,
+    }
+}
+
+/// The groups of a pass, and the time that each worker pauses uncounted, ns.
+pub(super) fn groups(
+    settings: &Settings,
+    pass: Pass,
+    point: Point,
+    count: u32,
+    run_as: RunAs,
+    place: Place,
+) -> (Vec<WorkerGroup>, u64) {
+    let alike = pass != Pass::Mix && settings.start_delay.is_zero();
+    let is_mix = pass == Pass::Mix;
+    let step = |pass: Pass, child: u32, alone: bool| Step {
+        pass,
+        in_mix: is_mix,
+        point,
+        file: match (settings.shared, alone) {
+            (true, _) => Some(Which::Nth(0)),
+            (false, true) => Some(Which::Nth(child)),
+            (false, false) => None,
+        },
+        // One child is enough to flush what is dirty, and to remove the file that all share.
+        first: place.first,
+        last: place.last && (!settings.shared || child == 0),
+        in_throughput: true,
+    };
+    let cpus = |child: u32, count: u32| -> Vec<u32> {
+        let bound = |first: u32| (0..count).map(move |number| (first + child + number) % settings.processors).collect();
+        settings.bind.map(bound).unwrap_or_default()
+    };
+    if alike && !(settings.shared && place.last) {
+        let (script, uncounted_ns) = script::of(settings, &step(pass, 0, false));
+        let mut group = WorkerGroup::new(TARGET, Work::Script(Box::new(script)));
+        group.name = Some("child".to_owned());
+        group.count = count;
+        group.run_as = run_as;
+        group.cpus = cpus(0, count.min(settings.processors));
+        return (vec![group], uncounted_ns);
+    }
+    let mut longest_ns = 0;
+    let groups = (0..count).map(|child| {
+        let own = if pass == Pass::Mix { mixed(settings, child, count) } else { pass };
+        let (script, uncounted_ns) = script::of(settings, &step(own, child, true));
+        longest_ns = longest_ns.max(uncounted_ns);
+        let mut group = WorkerGroup::new(TARGET, Work::Script(Box::new(script)));
+        group.name = Some(format!("child{child}"));
+        group.run_as = run_as;
+        group.cpus = cpus(child, 1);
+        let delay = Nanos(settings.start_delay.0.saturating_mul(child.into()));
+        group.start = Start { delay, ..Start::default() };
+        group
+    });
+    let groups = groups.collect();
+    (groups, longest_ns)
+}

@@ -1,0 +1,175 @@
+//! From settings to a workload: each pass of a test is a phase, and each process of it a script.
+
+mod children;
+mod script;
+
+use super::pass::{Pass, Test};
+use super::settings::{Mode, Settings};
+use super::sweep::Point;
+use plumb_workload::job::Names;
+use plumb_workload::{End, Flush, Phase, RunAs, ScratchTarget, Stop, Target, When, Work, WorkerGroup, Workload};
+use script::Step;
+use std::collections::BTreeMap;
+
+/// The target's name.
+const TARGET: &str = "files";
+
+/// What a phase is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoweredPhase {
+    /// What it measures.
+    pub pass: Pass,
+    /// On which sizes.
+    pub point: Point,
+    /// With how many processes; 0 for a stream of its own.
+    pub children: u32,
+    /// Which time over.
+    pub round: u32,
+    /// It is made and not printed, as IOzone makes and does not print it.
+    pub is_silent: bool,
+    /// Time that its workers pause, each, which IOzone does not count, ns.
+    pub uncounted_ns: u64,
+}
+
+/// A workload, and what its phases are.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Lowered {
+    /// The workload.
+    pub workload: Workload,
+    /// One for each of its phases.
+    pub phases: Vec<LoweredPhase>,
+}
+
+/// Makes a workload of settings.
+pub fn lower(settings: &Settings) -> Lowered {
+    let mut lowered = Lowered {
+        workload: Workload {
+            name: "iozone".to_owned(),
+            description: String::new(),
+            seed: Workload::DEFAULT_SEED,
+            target: BTreeMap::from([(TARGET.to_owned(), target(settings))]),
+            phase: Vec::new(),
+        },
+        phases: Vec::new(),
+    };
+    for round in 0..settings.repeat {
+        match &settings.mode {
+            Mode::Single(point) => lowered.add_point(settings, *point, round),
+            Mode::Auto(sweep) => sweep.points().for_each(|point| lowered.add_point(settings, point, round)),
+            Mode::Throughput { counts, point, threads } => {
+                for &count in counts {
+                    let aggregate_kb = (point.file_kb / u64::from(count)).max(1);
+                    let file_kb = if settings.aggregate { aggregate_kb } else { point.file_kb };
+                    let run_as = if *threads { RunAs::Thread } else { RunAs::Process };
+                    lowered.add_children(settings, Point { file_kb, ..*point }, count, run_as, round);
+                }
+            }
+        }
+    }
+    lowered
+}
+
+fn target(settings: &Settings) -> Target {
+    let names = match &settings.mode {
+        Mode::Throughput { .. } if !settings.files.is_empty() => {
+            Names::Said(settings.files.iter().map(Into::into).collect())
+        }
+        Mode::Throughput { counts, .. } => Names::Numbered {
+            path: "iozone.DUMMY.{}".into(),
+            count: counts.iter().copied().max().unwrap_or(1),
+            per_directory: None,
+        },
+        // The name that IOzone makes up is test data, whoever left it there.
+        Mode::Single(_) | Mode::Auto(_) if settings.file == "iozone.tmp" => {
+            Names::Made(vec![settings.file.clone().into()])
+        }
+        Mode::Single(_) | Mode::Auto(_) => Names::Said(vec![settings.file.clone().into()]),
+    };
+    Target::Scratch(ScratchTarget { path: Default::default(), names })
+}
+
+/// The passes of a test in a stream of its own, with those that are not printed.
+fn passes(settings: &Settings, test: Test) -> Vec<(Pass, bool)> {
+    let wanted = |pass: &Pass| {
+        let second = pass.repeats() && settings.no_retest;
+        let writes = settings.existing && pass.writes();
+        !second && !writes
+    };
+    let mut passes: Vec<(Pass, bool)> =
+        test.passes().iter().filter(|pass| wanted(pass)).map(|pass| (*pass, false)).collect();
+    if test == Test::Backward && !settings.no_retest {
+        passes.push((Pass::Backward, true));
+    }
+    passes
+}
+
+impl Lowered {
+    fn push(&mut self, phase: LoweredPhase, workers: Vec<WorkerGroup>, when: When) {
+        let LoweredPhase { pass, point, children, round, is_silent, .. } = &phase;
+        let records = match point.record_bytes % 1024 {
+            0 => format!("{}k", point.record_bytes / 1024),
+            _ => format!("{}b", point.record_bytes),
+        };
+        let mut name = format!("{}-{}k-{records}", pass.slug(), point.file_kb);
+        if *children > 0 {
+            name.push_str(&format!("-x{children}"));
+        }
+        if *is_silent {
+            name.push_str("-again");
+        }
+        if *round > 0 {
+            name.push_str(&format!("-round{}", round + 1));
+        }
+        // The same size may be asked for twice.
+        let same = self.workload.phase.iter().filter(|phase| phase.name.split('.').next() == Some(&name)).count();
+        if same > 0 {
+            name.push_str(&format!(".{}", same + 1));
+        }
+        self.workload.phase.push(Phase {
+            name,
+            cache: Default::default(),
+            memory_pressure: None,
+            ramp: Default::default(),
+            stop: Stop { when, ..Stop::default() },
+            end: End { flush: Flush::None, ..End::default() },
+            workers,
+        });
+        self.phases.push(phase);
+    }
+
+    fn add_point(&mut self, settings: &Settings, point: Point, round: u32) {
+        let tests = settings.table().iter().filter(|test| settings.includes(**test));
+        let passes: Vec<(Pass, bool)> = tests.flat_map(|test| passes(settings, *test)).collect();
+        let last = passes.len().saturating_sub(1);
+        for (number, (pass, is_silent)) in passes.into_iter().enumerate() {
+            let step = Step {
+                pass,
+                point,
+                file: None,
+                first: number == 0,
+                last: number == last,
+                in_throughput: false,
+                in_mix: false,
+            };
+            let (script, uncounted_ns) = script::of(settings, &step);
+            let mut group = WorkerGroup::new(TARGET, Work::Script(Box::new(script)));
+            if let Some(processor) = settings.bind {
+                group.cpus = vec![processor];
+            }
+            let phase = LoweredPhase { pass, point, children: 0, round, is_silent, uncounted_ns };
+            self.push(phase, vec![group], When::AllDone);
+        }
+    }
+
+    fn add_children(&mut self, settings: &Settings, point: Point, count: u32, run_as: RunAs, round: u32) {
+        let passes = children::passes(settings);
+        let last = passes.len().saturating_sub(1);
+        for (number, pass) in passes.into_iter().enumerate() {
+            let place = children::Place { first: number == 0, last: number == last };
+            let (groups, uncounted_ns) = children::groups(settings, pass, point, count, run_as, place);
+            let phase = LoweredPhase { pass, point, children: count, round, is_silent: false, uncounted_ns };
+            let when = if settings.stonewall { When::FirstDone } else { When::AllDone };
+            self.push(phase, groups, when);
+        }
+    }
+}

@@ -1,0 +1,152 @@
+//! IOzone's tests, and the passes that each of them makes.
+
+/// A test, by the number of `-i`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Test {
+    /// 0: write, rewrite.
+    Write,
+    /// 1: read, reread.
+    Read,
+    /// 2: random read, random write.
+    Random,
+    /// 3: backward read.
+    Backward,
+    /// 4: record rewrite.
+    RecordRewrite,
+    /// 5: stride read.
+    Stride,
+    /// 6: fwrite, refwrite.
+    Fwrite,
+    /// 7: fread, refread.
+    Fread,
+    /// 8: mixed workload, of several processes only.
+    Mix,
+    /// 9: pwrite, repwrite.
+    Pwrite,
+    /// 10: pread, repread.
+    Pread,
+}
+
+impl Test {
+    /// All, by their numbers.
+    pub const ALL: [Test; 11] = [
+        Test::Write,
+        Test::Read,
+        Test::Random,
+        Test::Backward,
+        Test::RecordRewrite,
+        Test::Stride,
+        Test::Fwrite,
+        Test::Fread,
+        Test::Mix,
+        Test::Pwrite,
+        Test::Pread,
+    ];
+
+    /// Its number.
+    pub fn number(self) -> usize {
+        Test::ALL.iter().position(|test| *test == self).unwrap_or(0)
+    }
+
+    /// What it measures in a stream of its own; a second pass is left out by `-+n`.
+    pub fn passes(self) -> &'static [Pass] {
+        match self {
+            Test::Write => &[Pass::Write, Pass::Rewrite],
+            Test::Read => &[Pass::Read, Pass::Reread],
+            Test::Random => &[Pass::RandomRead, Pass::RandomWrite],
+            Test::Backward => &[Pass::Backward],
+            Test::RecordRewrite => &[Pass::RecordRewrite],
+            Test::Stride => &[Pass::Stride],
+            Test::Fwrite => &[Pass::Fwrite, Pass::Refwrite],
+            Test::Fread => &[Pass::Fread, Pass::Refread],
+            Test::Mix => &[],
+            Test::Pwrite => &[Pass::Pwrite, Pass::Repwrite],
+            Test::Pread => &[Pass::Pread, Pass::Repread],
+        }
+    }
+
+    /// How wide the table is where the test was not asked for.
+    pub fn blank(self) -> usize {
+        match self {
+            Test::Backward => 9,
+            Test::RecordRewrite | Test::Stride => 10,
+            Test::Fread => 17,
+            Test::Mix => 0,
+            _ => 18,
+        }
+    }
+}
+
+macro_rules! passes {
+    ($($pass:ident $slug:literal $title:literal $label:literal;)*) => {
+        /// One measured pass over a file.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Pass {
+            $(#[doc = concat!("`", $slug, "`")] $pass,)*
+        }
+
+        impl Pass {
+            /// All, in the order of the report.
+            pub const ALL: &'static [Pass] = &[$(Pass::$pass,)*];
+
+            /// As phases are called.
+            pub fn slug(self) -> &'static str {
+                match self { $(Pass::$pass => $slug,)* }
+            }
+
+            /// The head of its report on standard output.
+            pub fn title(self) -> &'static str {
+                match self { $(Pass::$pass => $title,)* }
+            }
+
+            /// The head of its report in a spreadsheet.
+            pub fn label(self) -> &'static str {
+                match self { $(Pass::$pass => $label,)* }
+            }
+        }
+    };
+}
+
+passes! {
+    Write "write" "Writer" "Writer Report";
+    Rewrite "rewrite" "Re-writer" "Re-writer Report";
+    Read "read" "Reader" "Reader Report";
+    Reread "reread" "Re-Reader" "Re-reader Report";
+    RandomRead "random-read" "Random read" "Random Read Report";
+    RandomWrite "random-write" "Random write" "Random Write Report";
+    Backward "backward-read" "Backward read" "Backward Read Report";
+    RecordRewrite "record-rewrite" "Record rewrite" "Record Rewrite Report";
+    Stride "stride-read" "Stride read" "Stride Read Report";
+    Fwrite "fwrite" "Fwrite" "Fwrite Report";
+    Refwrite "refwrite" "Re-Fwrite" "Re-fwrite Report";
+    Fread "fread" "Fread" "Fread Report";
+    Refread "refread" "Re-Fread" "Re-fread Report";
+    Pwrite "pwrite" "Pwrite" "Pwrite Report";
+    Repwrite "repwrite" "Re-Pwrite" "Re-pwrite Report";
+    Pread "pread" "Pread" "Pread Report";
+    Repread "repread" "Re-Pread" "Re-pread Report";
+    Mix "mix" "Mixed workload" "Mixed Workload Report";
+}
+
+impl Pass {
+    /// Whether it writes.
+    pub fn writes(self) -> bool {
+        use Pass::*;
+        matches!(self, Write | Rewrite | RandomWrite | RecordRewrite | Fwrite | Refwrite | Pwrite | Repwrite)
+    }
+
+    /// Whether it does once more what a pass before it did.
+    pub fn repeats(self) -> bool {
+        use Pass::*;
+        matches!(self, Rewrite | Reread | Refwrite | Refread | Repwrite | Repread)
+    }
+
+    /// How many characters its rate takes in the table.
+    pub fn width(self) -> usize {
+        match self {
+            Pass::RecordRewrite | Pass::Stride => 10,
+            Pass::Pread => 8,
+            _ => 9,
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The banner and the lines below it.
+
+use crate::iozone::settings::{Mode, Rate, Settings};
+
+/// IOzone's first lines, with Plumb's own word in place of what would be untrue. `began` is as ctime(3) has it.
+pub fn banner(began: &str) -> String {
+    format!(
+        "\tIozone: Performance Test of File I/O\n\
+         \t        Version $Revision: 3.489 $\n\
+         \t\tCompiled for 64 bit mode.\n\
+         \t\tBuild: linux-AMD64 \n\
+         \n\
+         \tRun by Plumb {}, which makes the calls of IOzone 3.489 (William Norcott, Don Capps and others).\n\
+         \n\
+         \tRun began: {began}\n\
+         \n",
+        env!("CARGO_PKG_VERSION")
+    )
+}
+
+/// The settings, up to where IOzone looks whether they go together.
+pub fn settings(settings: &Settings, command: &[String]) -> String {
+    let mut text: String = settings.echo.concat();
+    text.push_str("\tCommand line used:");
+    for word in command {
+        text.push(' ');
+        text.push_str(word);
+    }
+    text.push('\n');
+    if settings.rate == Rate::Kb {
+        text.push_str("\tOutput is in kBytes/sec\n");
+    }
+    text
+}
+
+/// The lines behind.
+pub fn rest(settings: &Settings) -> String {
+    let mut text = compute(settings);
+    // Time is read in nanoseconds, and nothing is subtracted.
+    text.push_str(match settings.strict {
+        true => "\tTime Resolution = 0.000001 seconds.\n",
+        false => "\tTime Resolution = 0.000000001 seconds.\n",
+    });
+    text.push_str(&format!("\tProcessor cache size set to {} kBytes.\n", settings.cache_bytes / 1024));
+    text.push_str(&format!("\tProcessor cache line size set to {} bytes.\n", settings.line_bytes));
+    text.push_str(&format!("\tFile stride size set to {} * record size.\n", settings.stride));
+    if let Some((bytes, pause)) = settings.burst {
+        text.push_str(&format!(
+            "\tBurst size set to {} Kbytes.\n\tBurst sleep duration set to {} msec\n",
+            bytes / 1024,
+            pause.0 / 1_000_000
+        ));
+    }
+    if let Mode::Throughput { counts, threads, .. } = &settings.mode {
+        if let Some((least, most)) = settings.limits {
+            let port = if *threads { "thread" } else { "process" };
+            text.push_str(&format!("\tMin {port} = {least} \n\tMax {port} = {most} \n"));
+        }
+        let count = match settings.limits {
+            Some((least, _)) => least,
+            None => counts.last().copied().unwrap_or(1),
+        };
+        let port = match (threads, count > 1) {
+            (true, true) => "threads",
+            (true, false) => "thread",
+            (false, true) => "processes",
+            (false, false) => "process",
+        };
+        text.push_str(&format!("\tThroughput test with {count} {port}\n"));
+    }
+    text
+}
+
+/// Which computing there is between ops.
+fn compute(settings: &Settings) -> String {
+    let seconds = settings.compute.0 as f64 / 1e9;
+    let says = settings.says_compute;
+    match (&settings.reads, &settings.writes) {
+        (None, None) if says => format!("\tCompute time {seconds:.6} seconds for reads and writes.\n"),
+        (None, None) => String::new(),
+        (reads, writes) => {
+            let line = |what: &str, has_delays: Option<bool>| match (has_delays, says) {
+                (Some(true), _) => format!("\tCompute time from telemetry files for {what}.\n"),
+                (_, true) => format!("\tCompute time {seconds:.6} seconds for {what}.\n"),
+                (Some(false), false) if reads.is_some() && writes.is_some() => {
+                    format!("\tNo compute time for {what}.\n")
+                }
+                (Some(false) | None, false) => String::new(),
+            };
+            line("reads", reads.as_ref().map(|reads| reads.has_delays))
+                + &line("writes", writes.as_ref().map(|writes| writes.has_delays))
+        }
+    }
+}

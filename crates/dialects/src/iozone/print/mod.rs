@@ -1,0 +1,124 @@
+//! What IOzone prints.
+
+pub mod biff;
+pub mod head;
+pub mod heat;
+pub mod latency;
+pub mod report;
+pub mod table;
+pub mod throughput;
+
+use super::pass::Pass;
+use super::settings::Rate;
+use super::sweep::Point;
+
+/// What a pass came to, of all rounds together.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Measured {
+    /// What was measured.
+    pub pass: Pass,
+    /// On which sizes.
+    pub point: Point,
+    /// With how many processes; 0 for a stream of its own.
+    pub children: u32,
+    /// Of each round.
+    pub rounds: Vec<Round>,
+}
+
+/// One round of a pass.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Round {
+    /// Bytes that were moved.
+    pub bytes: u64,
+    /// Ops that moved them.
+    pub ops: u64,
+    /// Time that counts, ns.
+    pub elapsed_ns: u64,
+    /// Time of processors, ns.
+    pub cpu_ns: u64,
+    /// Each process.
+    pub children: Vec<Child>,
+    /// From the start of the first process to the end of the last, ns.
+    pub parent_ns: u64,
+}
+
+/// One process of a round.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Child {
+    /// Bytes that count.
+    pub bytes: u64,
+    /// Ops that moved them.
+    pub ops: u64,
+    /// Time that counts, ns.
+    pub elapsed_ns: u64,
+    /// Time of processors, ns.
+    pub cpu_ns: u64,
+}
+
+fn per_second(amount: u64, elapsed_ns: u64) -> f64 {
+    if elapsed_ns == 0 { 0.0 } else { amount as f64 * 1e9 / elapsed_ns as f64 }
+}
+
+impl Child {
+    /// In the unit that rates are told in.
+    pub fn rate(&self, unit: Rate) -> f64 {
+        match unit {
+            Rate::Kb => per_second(self.bytes, self.elapsed_ns) / 1024.0,
+            Rate::Ops => per_second(self.ops, self.elapsed_ns),
+            Rate::Usec if self.ops == 0 => 0.0,
+            Rate::Usec => self.elapsed_ns as f64 / 1000.0 / self.ops as f64,
+        }
+    }
+
+    /// What was moved, in the unit of throughput tests.
+    pub fn amount(&self, unit: Rate) -> f64 {
+        match unit {
+            Rate::Kb | Rate::Usec => self.bytes as f64 / 1024.0,
+            Rate::Ops => self.ops as f64,
+        }
+    }
+}
+
+impl Round {
+    /// All processes as one.
+    pub fn whole(&self) -> Child {
+        Child { bytes: self.bytes, ops: self.ops, elapsed_ns: self.elapsed_ns, cpu_ns: self.cpu_ns }
+    }
+
+    /// Processor time of the elapsed time, per cent.
+    pub fn cpu_percent(&self) -> f64 {
+        if self.elapsed_ns == 0 { 0.0 } else { self.cpu_ns as f64 * 100.0 / self.elapsed_ns as f64 }
+    }
+}
+
+impl Measured {
+    /// The mean of the rounds, in the unit that rates are told in: for a stream of its own that of its time, for several
+    /// processes the sum of theirs.
+    pub fn rate(&self, unit: Rate) -> f64 {
+        mean(&self.rates(unit))
+    }
+
+    /// Of each round.
+    pub fn rates(&self, unit: Rate) -> Vec<f64> {
+        let of = |round: &Round| match self.children {
+            0 => round.whole().rate(unit),
+            _ => round.children.iter().map(|child| child.rate(unit)).sum(),
+        };
+        self.rounds.iter().map(of).collect()
+    }
+
+    /// As the table and the report have it: whole, cut off.
+    pub fn told(&self, unit: Rate) -> u64 {
+        self.rate(unit) as u64
+    }
+
+    /// Processor time of the elapsed time, per cent; the mean of the rounds.
+    pub fn cpu_percent(&self) -> f64 {
+        mean(&self.rounds.iter().map(Round::cpu_percent).collect::<Vec<_>>())
+    }
+}
+
+/// The mean; 0 of nothing.
+pub fn mean(values: &[f64]) -> f64 {
+    if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
+}

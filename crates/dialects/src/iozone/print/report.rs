@@ -1,0 +1,97 @@
+//! The report of `-R`: a table of file sizes by record sizes for each test.
+
+use super::Measured;
+use crate::iozone::pass::Pass;
+use crate::iozone::settings::{Mode, Settings};
+use crate::iozone::sweep::{Entry, Sweep};
+
+/// One table.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Surface {
+    /// What it shows.
+    pub pass: Pass,
+    /// Record sizes of its head, kB.
+    pub records_kb: Vec<u64>,
+    /// File sizes in kB, with a value for each record size that was looked at.
+    pub rows: Vec<(u64, Vec<f64>)>,
+    /// Whether it shows the use of processors, per cent.
+    pub is_cpu: bool,
+}
+
+/// The sweep of settings; one point is a sweep, too.
+pub fn sweep(settings: &Settings) -> Sweep {
+    match &settings.mode {
+        Mode::Auto(sweep) => sweep.clone(),
+        Mode::Single(point) | Mode::Throughput { point, .. } => {
+            Sweep { entries: vec![Entry { point: *point, is_run: true }], records: vec![point.record_bytes] }
+        }
+    }
+}
+
+fn surface(settings: &Settings, pass: Pass, value: &dyn Fn(&Entry) -> f64, is_cpu: bool) -> Surface {
+    let sweep = sweep(settings);
+    let mut rows: Vec<(u64, Vec<f64>)> = Vec::new();
+    for entry in &sweep.entries {
+        let value = if entry.is_run { value(entry) } else { 0.0 };
+        match rows.last_mut() {
+            Some((file_kb, values)) if *file_kb == entry.point.file_kb => values.push(value),
+            _ => rows.push((entry.point.file_kb, vec![value])),
+        }
+    }
+    let records_kb = sweep.records.iter().map(|record| record / 1024).collect();
+    Surface { pass, records_kb, rows, is_cpu }
+}
+
+/// All tables, those of processors last.
+pub fn surfaces(settings: &Settings, measured: &[Measured]) -> Vec<Surface> {
+    let tests = settings.table().iter().filter(|test| settings.includes(**test));
+    let passes: Vec<Pass> = tests.flat_map(|test| test.passes()).copied().collect();
+    let find = |pass: Pass, entry: &Entry| {
+        measured.iter().find(|one| one.pass == pass && one.point == entry.point && one.children == 0)
+    };
+    let rates = passes.iter().map(|pass| {
+        let value = |entry: &Entry| find(*pass, entry).map_or(0.0, |one| one.told(settings.rate) as f64);
+        surface(settings, *pass, &value, false)
+    });
+    let cpu = passes.iter().filter(|_| settings.cpu).map(|pass| {
+        let value = |entry: &Entry| find(*pass, entry).map_or(0.0, Measured::cpu_percent);
+        surface(settings, *pass, &value, true)
+    });
+    rates.chain(cpu).collect()
+}
+
+impl Surface {
+    /// The line above it on standard output.
+    pub fn title(&self) -> String {
+        match self.is_cpu {
+            false => format!("{} report", self.pass.title()),
+            true => format!("{} CPU utilization report (Zero values should be ignored)", self.pass.title()),
+        }
+    }
+
+    fn text(&self) -> String {
+        let mut text = format!("\n\"{}\"\n      ", self.title());
+        for record_kb in &self.records_kb {
+            text.push_str(&format!("  \"{record_kb}\""));
+        }
+        text.push('\n');
+        for (file_kb, values) in &self.rows {
+            text.push_str(&format!("\"{file_kb}\"  "));
+            for value in values {
+                match self.is_cpu {
+                    true => text.push_str(&format!(" {value:>6.2}")),
+                    false => text.push_str(&format!(" {value:.0} ")),
+                }
+            }
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// The whole report.
+pub fn text(surfaces: &[Surface]) -> String {
+    let mut text = "Excel output is below:\n".to_owned();
+    text.extend(surfaces.iter().map(Surface::text));
+    text
+}

@@ -1,0 +1,57 @@
+//! The table of streams of their own.
+
+use super::Measured;
+use crate::iozone::pass::{Pass, Test};
+use crate::iozone::settings::{Rate, Settings};
+use crate::iozone::sweep::Point;
+
+/// The two lines of its head.
+pub fn head(settings: &Settings) -> String {
+    let mut first = " ".repeat(62);
+    let mut second = format!("{:>16}{:>8}{:>9}{:>9}{:>8}{:>10}", "kB", "reclen", "write", "rewrite", "read", "reread");
+    first.push_str("random    random     bkwd    record    stride");
+    second.push_str("    read     write     read   rewrite      read");
+    let tests = settings.table();
+    if tests.contains(&Test::Pwrite) {
+        first.push_str(&" ".repeat(71));
+        second.push_str("   fwrite frewrite    fread  freread  pwrite repwrite   pread   repread");
+    } else if tests.contains(&Test::Fwrite) {
+        first.push_str(&" ".repeat(36));
+        second.push_str("   fwrite frewrite    fread  freread");
+    } else {
+        first.push_str(&" ".repeat(36));
+        second.push_str(&" ".repeat(36));
+    }
+    format!("{first}\n{second}\n")
+}
+
+/// The beginning of a row.
+pub fn begin(settings: &Settings, point: Point) -> String {
+    let by_telemetry = settings.writes.is_some() || settings.reads.is_some();
+    let record_kb = if by_telemetry { 0 } else { point.record_bytes / 1024 };
+    format!("{:>16}{record_kb:>8}", point.file_kb)
+}
+
+/// The row's columns of a test; blanks where it was not asked for.
+pub fn columns(settings: &Settings, test: Test, measured: &dyn Fn(Pass) -> Option<u64>) -> String {
+    if !settings.includes(test) {
+        return " ".repeat(test.blank());
+    }
+    let column = |pass: &Pass| {
+        let rate = measured(*pass).unwrap_or(0);
+        let width = pass.width();
+        // What is too wide runs into its neighbour, as IOzone's does.
+        format!("{rate:>width$}")
+    };
+    test.passes().iter().map(column).collect()
+}
+
+/// A whole row of what was measured on a point.
+pub fn row(settings: &Settings, point: Point, measured: &[Measured], unit: Rate) -> String {
+    let find = |pass: Pass| {
+        let found = measured.iter().find(|one| one.pass == pass && one.point == point && one.children == 0);
+        found.map(|one| one.told(unit))
+    };
+    let columns: String = settings.table().iter().map(|test| columns(settings, *test, &find)).collect();
+    format!("{}{columns}\n", begin(settings, point))
+}

@@ -1,0 +1,143 @@
+//! Goes over the words, option by option.
+
+use super::conclude::conclude;
+use super::take::take;
+use super::{RECORD_MAX_BYTES, Seen, Settings};
+use crate::iozone::getopt::{Said, Words};
+use crate::iozone::size::{size, whole};
+use crate::iozone::{Action, Machine, Wrong, help};
+
+/// What Plumb does not do, and why.
+fn refusal(name: &str) -> Option<&'static str> {
+    Some(match name {
+        "+m" | "+c" | "+s" | "+i" | "+h" => "cluster mode (-+m) is not done yet; run it on each machine",
+        "+t" => "the network test (-+t) belongs to cluster mode, which is not done yet; use iperf3",
+        "+H" | "+P" => "time comes from this machine's own clock, of nanoseconds; leave -+H and -+P out",
+        "+M" | "+Q" | "+S" | "+W" => "this part of IOzone's duplicates is not done; use -+w, -+y, -+C and -+a",
+        _ => return None,
+    })
+}
+
+/// Reads a command line.
+pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, Wrong> {
+    let mut settings = Settings::new();
+    settings.processors = machine.processors().max(1);
+    let (own, words): (Vec<String>, Vec<String>) =
+        words.iter().cloned().partition(|word| word.len() > 2 && word.starts_with("--"));
+    let words = own_words(&mut settings, &own, &words)?;
+    if words.is_empty() {
+        return Err(Wrong::say(255, "\tUsage: For usage information type iozone -h \n\n"));
+    }
+    let mut seen = Seen { times: 2, ..Seen::default() };
+    let mut parted = Words::new(&words);
+    while let Some(said) = parted.next()? {
+        if let Some(why) = refusal(said.name) {
+            return Err(Wrong::refuse(2, why));
+        }
+        match said.name {
+            "h" => return Ok(Action::Print(help::text())),
+            "v" => return Ok(Action::Print(help::version())),
+            "F" => named_files(&mut settings, &mut seen, &said, &mut parted)?,
+            "+R" => listed_files(&mut settings, &mut seen, &said, machine)?,
+            _ => take(&mut settings, &mut seen, &said, machine)?,
+        }
+    }
+    conclude(&mut settings, seen)?;
+    Ok(Action::Run(Box::new(settings)))
+}
+
+/// Takes Plumb's own options out; `--xlsx FILE` may take its file from behind.
+fn own_words(settings: &mut Settings, own: &[String], words: &[String]) -> Result<Vec<String>, Wrong> {
+    let words = words.to_vec();
+    for word in own {
+        let (name, value) = match word[2..].split_once('=') {
+            Some((name, value)) => (name, value),
+            None => (&word[2..], ""),
+        };
+        match name {
+            "compat" if value == "strict" => settings.strict = true,
+            "xlsx" if !value.is_empty() => settings.xlsx = Some(value.to_owned()),
+            "repeat" => {
+                settings.repeat = value
+                    .parse()
+                    .ok()
+                    .filter(|count| (1..=1000).contains(count))
+                    .ok_or_else(|| Wrong::refuse(2, format!("--repeat={value}: use a number from 1 to 1000")))?;
+            }
+            "help" => return Err(Wrong::say(0, help::text())),
+            _ => {
+                return Err(Wrong::refuse(
+                    255,
+                    format!("--{name} is none of --compat=strict, --xlsx=FILE, --repeat=N"),
+                ));
+            }
+        }
+    }
+    Ok(words)
+}
+
+fn named_files(settings: &mut Settings, seen: &mut Seen, said: &Said, parted: &mut Words<'_>) -> Result<(), Wrong> {
+    seen.named_files = true;
+    if seen.file {
+        return Err(Wrong::say(11, "invalid options: -f and -F are mutually exclusive\n"));
+    }
+    if !seen.throughput {
+        return Err(Wrong::say(12, "invalid options: must specify -t N before -F\n"));
+    }
+    let wanted = most_children(seen) as usize;
+    settings.files = said.words.clone();
+    settings.files.extend(parted.take(wanted.saturating_sub(1)));
+    if settings.files.len() < wanted {
+        return Err(Wrong::say(13, format!("invalid options: not enough filenames for {wanted} streams\n")));
+    }
+    Ok(())
+}
+
+/// As many names as there are children, from the words of a file.
+fn listed_files(settings: &mut Settings, seen: &mut Seen, said: &Said, machine: &mut dyn Machine) -> Result<(), Wrong> {
+    let path = said.words.first().map_or("", String::as_str);
+    let text = machine.file(path).map_err(|why| Wrong::refuse(13, format!("-+R {path}: {why}")))?;
+    let wanted = if seen.throughput { most_children(seen) as usize } else { 0 };
+    seen.named_files = true;
+    settings.files = text.split_whitespace().map(str::to_owned).collect();
+    if wanted == 0 || settings.files.len() < wanted {
+        return Err(Wrong::say(13, format!("invalid options: not enough filenames for {wanted} streams\n")));
+    }
+    settings.files.truncate(wanted);
+    Ok(())
+}
+
+fn most_children(seen: &Seen) -> u32 {
+    seen.children.iter().copied().chain(seen.upper).chain(seen.lower).max().unwrap_or(1)
+}
+
+pub(super) fn bytes_of(settings: &mut Settings, name: &str, text: &str) -> i64 {
+    let said = size(text);
+    if settings.strict || said.taken_bytes == said.meant_bytes {
+        return said.taken_bytes;
+    }
+    settings.notes.push(format!(
+        "-{name} {text} is taken as {} kB; IOzone takes it as {} kB",
+        said.meant_bytes / 1024,
+        said.taken_bytes / 1024
+    ));
+    said.meant_bytes
+}
+
+pub(super) fn record_max(bytes: u64) -> Result<(), Wrong> {
+    match bytes > RECORD_MAX_BYTES {
+        true => Err(Wrong::say(
+            23,
+            format!(
+                "Error: maximum record size {} kB is greater than maximum buffer size {} kB\n ",
+                bytes / 1024,
+                RECORD_MAX_BYTES / 1024
+            ),
+        )),
+        false => Ok(()),
+    }
+}
+
+pub(super) fn percent(text: &str) -> u8 {
+    whole(text).clamp(0, 100) as u8
+}

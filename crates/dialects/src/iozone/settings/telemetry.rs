@@ -1,0 +1,49 @@
+//! Telemetry files.
+
+use super::{RECORD_MAX_BYTES, Telemetry};
+use crate::iozone::{Machine, Wrong};
+use plumb_workload::script::ListedRecord;
+use plumb_workload::{Bytes, Nanos};
+
+/// Lines of offset, size and perhaps the milliseconds to compute; `#` begins a remark.
+pub(super) fn telemetry(path: &str, machine: &mut dyn Machine) -> Result<Telemetry, Wrong> {
+    let text = machine.file(path).map_err(|reason| Wrong {
+        out: String::new(),
+        err: format!("open: {reason}\n"),
+        code: 174,
+    })?;
+    let mut telemetry = Telemetry { path: path.to_owned(), records: Vec::new(), has_delays: false };
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let parsed = match fields.as_slice() {
+            [offset, length] => offset.parse().ok().zip(length.parse().ok()).map(|pair| (pair, 0.0)),
+            [offset, length, delay] => {
+                telemetry.has_delays = true;
+                offset.parse().ok().zip(length.parse().ok()).zip(delay.parse::<f64>().ok())
+            }
+            _ => None,
+        };
+        let Some(((offset, length), delay_ms)) =
+            parsed.filter(|((_, length), delay)| *length > 0u64 && *length <= RECORD_MAX_BYTES && *delay >= 0.0)
+        else {
+            return Err(Wrong::refuse(
+                178,
+                format!("{path}:{}: `{line}` is no line of offset, size and delay", number + 1),
+            ));
+        };
+        telemetry.records.push(ListedRecord {
+            offset: Bytes(offset),
+            length: Bytes(length),
+            pause: Nanos((delay_ms * 1e6) as u64),
+            does: None,
+        });
+    }
+    match telemetry.records.is_empty() {
+        true => Err(Wrong::refuse(178, format!("{path} holds no records"))),
+        false => Ok(telemetry),
+    }
+}

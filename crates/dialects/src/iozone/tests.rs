@@ -1,0 +1,418 @@
+//! Against what IOzone 3.489 was seen to print: `crates/dialects/golden/iozone`.
+
+use super::print::report::{surfaces, text};
+use super::print::throughput::Report;
+use super::print::{Child, Measured, Round, biff, head, table, throughput};
+use super::settings::{Mode, Settings};
+use super::sweep::Point;
+use super::{Action, Machine, Pass, Wrong, read};
+use std::collections::BTreeMap;
+
+struct Desk;
+
+impl Machine for Desk {
+    fn file(&mut self, path: &str) -> Result<String, String> {
+        match path {
+            "telemetry" => Ok("# offset size delay\n0 4096\n8192 65536 3\n4096 512\n".to_owned()),
+            "names" => Ok("a\nb\n".to_owned()),
+            _ => Err(format!("{path}: No such file or directory")),
+        }
+    }
+
+    fn uname(&mut self) -> String {
+        "Linux desk".to_owned()
+    }
+
+    fn processors(&mut self) -> u32 {
+        2
+    }
+}
+
+fn words(line: &str) -> Vec<String> {
+    line.split_whitespace().skip(1).map(str::to_owned).collect()
+}
+
+fn settings(line: &str) -> Settings {
+    match read(&words(line), &mut Desk) {
+        Ok(Action::Run(settings)) => *settings,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+fn wrong(line: &str) -> Wrong {
+    match read(&words(line), &mut Desk) {
+        Err(wrong) => wrong,
+        other => panic!("{line}: {other:?}"),
+    }
+}
+
+/// What the golden says behind its date.
+fn behind_date(golden: &str) -> &str {
+    let date = golden.find("\tRun began").unwrap();
+    golden[date..].split_once("\n\n").unwrap().1
+}
+
+/// A pass that came to a rate of whole kB/s, with a share of the processor's time.
+fn measured(pass: Pass, point: Point, rate_kb: u64, cpu_percent: f64) -> Measured {
+    let elapsed_ns = 1_000_000_000;
+    let cpu_ns = (cpu_percent * 1e7).round() as u64;
+    // In the midst of a kB, since rates are cut off.
+    let round = Round { bytes: rate_kb * 1024 + 512, ops: 1, elapsed_ns, cpu_ns, ..Round::default() };
+    Measured { pass, point, children: 0, rounds: vec![round] }
+}
+
+/// The rows of a golden's table: sizes, and rates in the order of the columns.
+fn rows(golden: &str) -> Vec<Vec<u64>> {
+    let table = golden.split("freread").nth(1).unwrap();
+    let table = table.split("iozone test complete").next().unwrap();
+    let numbers = |line: &str| line.split_whitespace().filter_map(|word| word.parse().ok()).collect::<Vec<u64>>();
+    table.lines().map(numbers).filter(|row| row.len() > 2).collect()
+}
+
+fn passes(settings: &Settings) -> Vec<Pass> {
+    let tests = settings.table().iter().filter(|test| settings.includes(**test));
+    tests.flat_map(|test| test.passes()).copied().collect()
+}
+
+/// The shares of processor time of a golden's report, by pass, file and record in kB.
+fn cpu_shares(golden: &str, settings: &Settings) -> BTreeMap<(Pass, u64, u64), f64> {
+    let mut shares = BTreeMap::new();
+    for pass in passes(settings) {
+        let title = format!("\"{} CPU utilization report", pass.title());
+        let Some(report) = golden.split(&title).nth(1) else { continue };
+        let mut lines = report.lines().skip(1);
+        let number = |word: &str| word.trim_matches('"').parse::<f64>().unwrap();
+        let records: Vec<f64> = lines.next().unwrap().split_whitespace().map(number).collect();
+        for line in lines.take_while(|line| line.starts_with('"')) {
+            let row: Vec<f64> = line.split_whitespace().map(number).collect();
+            for (record, share) in records.iter().zip(&row[1..]) {
+                shares.insert((pass, row[0] as u64, *record as u64), *share);
+            }
+        }
+    }
+    shares
+}
+
+/// Everything that a stream of its own prints behind the date.
+fn stream(line: &str, golden: &str) -> String {
+    let settings = settings(&format!("{line} --compat=strict"));
+    let shares = cpu_shares(golden, &settings);
+    let mut all = Vec::new();
+    for row in rows(golden) {
+        let point = Point { file_kb: row[0], record_bytes: row[1] * 1024 };
+        for (pass, rate) in passes(&settings).into_iter().zip(&row[2..]) {
+            let share = shares.get(&(pass, row[0], row[1])).copied().unwrap_or(0.0);
+            all.push(measured(pass, point, *rate, share));
+        }
+    }
+    let command: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let mut text_of = head::settings(&settings, &command) + &head::rest(&settings) + &table::head(&settings);
+    let points: Vec<Point> = super::print::report::sweep(&settings).points().collect();
+    for point in points {
+        text_of.push_str(&table::row(&settings, point, &all, settings.rate));
+    }
+    text_of.push_str("\niozone test complete.\n");
+    if settings.report {
+        text_of.push_str(&text(&surfaces(&settings, &all)));
+    }
+    text_of
+}
+
+/// Without what IOzone says of its clock, which is of a microsecond.
+fn without_clock(golden: &str) -> String {
+    let of_clock =
+        |line: &&str| !line.starts_with("Timer resolution is poor") && !line.starts_with("reported inaccurate");
+    golden.lines().filter(of_clock).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn streams_of_their_own_print_the_same_table_and_report() {
+    for (line, golden) in [
+        ("iozone -Ra -n 64k -g 1m -f /mnt/t/mnt/f", include_str!("../../golden/iozone/auto_Ra_small.out")),
+        (
+            "iozone -Ra -+u -n 1m -g 2m -y 64k -q 256k -i 0 -i 1 -f f",
+            include_str!("../../golden/iozone/cpu_plus_u_auto.out"),
+        ),
+        ("iozone -E -s 4m -r 64k -f f", include_str!("../../golden/iozone/ext_E.out")),
+    ] {
+        assert_eq!(stream(line, golden), without_clock(behind_date(golden)), "{line}");
+    }
+}
+
+/// Every digit as the same: numbers that follow from rounded ones differ in their last digits.
+fn shape(text: &str) -> String {
+    text.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect()
+}
+
+fn number_behind(line: &str, word: &str) -> Option<f64> {
+    line.split_once(word)?.1.split_whitespace().next()?.trim_end_matches(',').parse().ok()
+}
+
+/// A golden of throughput tests with `-C`, as it was measured.
+fn blocks(golden: &str) -> Vec<Measured> {
+    let order = [Pass::Write, Pass::Rewrite, Pass::Read, Pass::Reread];
+    let point = Point { file_kb: 4096, record_bytes: 65536 };
+    let mut all = Vec::new();
+    for (number, block) in golden.split("Children see throughput for").skip(1).enumerate() {
+        let parent_rate =
+            block.lines().find_map(|line| number_behind(line, "\t= ").filter(|_| line.contains("Parent")));
+        let children: Vec<Child> = block
+            .lines()
+            .filter(|line| line.contains("xfer count"))
+            .map(|line| {
+                let kb = number_behind(line, "xfer count =").unwrap();
+                let rate = number_behind(line, "Throughput =").unwrap();
+                let elapsed_ns = if rate > 0.0 { (kb / rate * 1e9).round() as u64 } else { 1 };
+                Child { bytes: (kb * 1024.0) as u64, ops: (kb / 64.0) as u64, elapsed_ns, cpu_ns: 0 }
+            })
+            .collect();
+        let bytes = children.iter().map(|child| child.bytes).sum();
+        let parent_ns = (bytes as f64 / 1024.0 / parent_rate.unwrap() * 1e9) as u64;
+        let count = children.len() as u32;
+        let round = Round { bytes, children, parent_ns, ..Round::default() };
+        all.push(Measured { pass: order[number % 4], point, children: count, rounds: vec![round] });
+    }
+    all
+}
+
+#[test]
+fn throughput_tests_print_the_same_blocks_and_report() {
+    let golden = include_str!("../../golden/iozone/throughput_t1_t2_t4_R_C.out");
+    let line = "iozone -R -C -t 1 -t 2 -t 4 -s 4m -r 64k -i 0 -i 1";
+    let settings = settings(&format!("{line} --compat=strict"));
+    let command: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
+    let mut text = head::settings(&settings, &command) + &head::rest(&settings);
+    let all = blocks(golden);
+    let Mode::Throughput { counts, point, .. } = &settings.mode else { panic!("{settings:?}") };
+    for count in counts {
+        text.push_str(&throughput::head(&settings, *point));
+        for measured in all.iter().filter(|one| one.children == *count) {
+            text.push_str(&throughput::block(&settings, measured));
+        }
+        text.push_str("\n\n");
+    }
+    text.push_str(&Report::of(&settings, &all).text());
+    text.push_str("\niozone test complete.\n");
+    assert_eq!(shape(&text), shape(behind_date(golden)));
+}
+
+/// IOzone forgets a first child with nothing when it looks for the smallest.
+#[test]
+fn the_smallest_is_the_smallest() {
+    let golden = include_str!("../../golden/iozone/throughput_t1_t2_t4_R_C.out");
+    let rewriters = blocks(golden).into_iter().find(|one| one.pass == Pass::Rewrite && one.children == 2).unwrap();
+    let line = "iozone -t 2 -s 4m -r 64k -i 0 -i 1";
+    let ours = throughput::block(&settings(line), &rewriters);
+    assert!(ours.contains("Min xfer \t\t\t\t\t=       0.00 kB\n"), "{ours}");
+    let theirs = throughput::block(&settings(&format!("{line} --compat=strict")), &rewriters);
+    assert!(theirs.contains("Min xfer \t\t\t\t\t=    4096.00 kB\n"), "{theirs}");
+}
+
+/// Byte by byte, but for one byte behind each label that IOzone leaves as it finds it.
+#[test]
+fn the_spreadsheet_has_the_same_bytes() {
+    let golden = include_bytes!("../../golden/iozone/auto.xls");
+    let line = "iozone -Ra -s 1m -S 1024 -i 0 -i 1 -b namn.xls";
+    let settings = settings(line);
+    let cells = cells(golden);
+    let rates: Vec<f64> = cells.iter().filter(|cell| cell.column > 0).map(|cell| cell.value).collect();
+    let mut all = Vec::new();
+    // Two rows a table: the head, of all record sizes, and the only file, of those that fit.
+    const HEAD: usize = 13;
+    const FIT: usize = 9;
+    for (pass, table) in passes(&settings).into_iter().zip(rates.chunks(HEAD + FIT)) {
+        for (record_kb, rate) in table[..FIT].iter().zip(&table[HEAD..]) {
+            let point = Point { file_kb: 1024, record_bytes: *record_kb as u64 * 1024 };
+            all.push(measured(pass, point, *rate as u64, 0.0));
+        }
+    }
+    let ours = biff::surfaces(&format!("{line} "), &surfaces(&settings, &all));
+    assert_eq!(ours.len(), golden.len());
+    let labels = label_ends(golden);
+    for (at, (ours, theirs)) in ours.iter().zip(golden).enumerate() {
+        assert!(ours == theirs || labels.contains(&at), "byte {at}: {ours} is not {theirs}");
+    }
+}
+
+struct Cell {
+    column: u16,
+    value: f64,
+}
+
+/// Records of a stream of BIFF 2: where each begins, its kind and its bytes.
+fn records(bytes: &[u8]) -> Vec<(usize, u16, &[u8])> {
+    let mut records = Vec::new();
+    let mut at = 0;
+    while at < bytes.len() {
+        let word = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+        let (kind, length) = (word(at), usize::from(word(at + 2)));
+        records.push((at, kind, &bytes[at + 4..at + 4 + length]));
+        at += 4 + length;
+    }
+    records
+}
+
+fn cells(bytes: &[u8]) -> Vec<Cell> {
+    let numbers = records(bytes).into_iter().filter(|(_, kind, _)| *kind == 3);
+    numbers
+        .map(|(_, _, data)| Cell {
+            column: u16::from_le_bytes([data[2], data[3]]),
+            value: f64::from_le_bytes(data[7..15].try_into().unwrap()),
+        })
+        .collect()
+}
+
+fn label_ends(bytes: &[u8]) -> Vec<usize> {
+    records(bytes).into_iter().filter(|(_, kind, _)| *kind == 4).map(|(at, _, data)| at + 3 + data.len()).collect()
+}
+
+#[test]
+fn large_files_have_no_small_records_unless_somebody_says_so() {
+    let entries = |line: &str| {
+        let settings = settings(line);
+        let Mode::Auto(sweep) = settings.mode else { panic!("{line}") };
+        let of = |file_kb: u64| {
+            let entries = sweep.entries.iter().filter(move |entry| entry.point.file_kb == file_kb);
+            entries.map(|entry| (entry.point.record_bytes / 1024, entry.is_run)).collect::<Vec<_>>()
+        };
+        (of(16 << 10).len(), of(32 << 10))
+    };
+    let (small, large) = entries("iozone -a");
+    assert_eq!((small, large.len()), (13, 13));
+    assert_eq!(large[..5], [(4, false), (8, false), (16, false), (32, false), (64, true)]);
+    for line in ["iozone -a -z", "iozone -a -y 4k", "iozone -a -q 16m", "iozone -A"] {
+        assert!(entries(line).1.iter().all(|(_, is_run)| *is_run), "{line}");
+    }
+    let Mode::Auto(sweep) = settings("iozone -r 64k -r 16k -s 1m -s 4m").mode else { panic!() };
+    let points: Vec<(u64, u64)> = sweep.points().map(|point| (point.file_kb, point.record_bytes >> 10)).collect();
+    assert_eq!(points, [(1024, 16), (1024, 64), (4096, 16), (4096, 64)]);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_iozones_words_and_codes() {
+    assert_eq!(wrong("iozone").code, 255);
+    assert!(wrong("iozone").out.contains("Usage: For usage information type iozone -h"));
+    assert_eq!(wrong("iozone -? -Y").err, "iozone: invalid option -- '?'\n");
+    assert_eq!(wrong("iozone -? -Y").out, "Unsupported option -> (null) <-\n");
+    for (line, code) in [
+        ("iozone -t 2 -F a b -f c", 10),
+        ("iozone -t 2 -f a -F b c", 11),
+        ("iozone -F a b -t 2", 12),
+        ("iozone -t 2 -F a", 13),
+        ("iozone -t 2000", 14),
+        ("iozone -t 2 -U /mnt", 16),
+        ("iozone -r 32m", 23),
+        ("iozone -+~", 255),
+        ("iozone -+R names -t 2", 13),
+        ("iozone -t 3 -+R names", 13),
+        ("iozone -t 2 -+R nowhere", 13),
+    ] {
+        assert_eq!(wrong(line).code, code, "{line}");
+    }
+    for refused in
+        ["+m list", "+c host", "+s", "+i 1", "+h host", "+t", "+H host", "+P 1", "+M", "+Q 4096", "+S 1", "+W 10"]
+    {
+        let wrong = wrong(&format!("iozone -{refused}"));
+        assert_eq!(wrong.code, 2, "{refused}");
+        assert!(wrong.err.len() > "iozone: \n".len(), "{refused} is refused without a reason");
+    }
+    for (line, code) in [
+        ("iozone -N -t 2", 17),
+        ("iozone -a -t 2", 17),
+        ("iozone -t 2 -f a", 17),
+        ("iozone -B -H 4", 18),
+        ("iozone -+E -f f", 19),
+        ("iozone -+E -f f -i 0", 20),
+        ("iozone -H 4 -k 4", 20),
+        ("iozone -a -s 64k -r 128k", 23),
+        ("iozone -s 32k -r 64k", 23),
+    ] {
+        assert_eq!(settings(line).trouble.map(|trouble| trouble.code), Some(code), "{line}");
+    }
+}
+
+/// What IOzone leaves out without a word is told once.
+#[test]
+fn what_is_not_run_is_said() {
+    for line in
+        ["iozone -i 0 -i 11", "iozone -i 0 -i 12", "iozone -i 0 -i 9", "iozone -i 0 -i 8", "iozone -t 2 -i 0 -i 4"]
+    {
+        let settings = settings(line);
+        assert_eq!(settings.notes.len(), 1, "{line}");
+        assert!(settings.notes[0].starts_with("not run: "), "{line}");
+    }
+    assert!(settings("iozone -E -i 0 -i 9").notes.is_empty());
+    assert!(settings("iozone -i 0 -i 11 --compat=strict").notes.is_empty());
+}
+
+/// A rate of records is of the children of throughput tests; IOzone takes it elsewhere and does nothing.
+#[test]
+fn records_a_second_are_of_children_only() {
+    let spacings = |line: &str| -> Vec<Option<plumb_workload::Nanos>> {
+        let lowered = super::lower::lower(&settings(line));
+        let groups = lowered.workload.phase.iter().flat_map(|phase| &phase.workers);
+        let scripts = groups.filter_map(|group| match &group.work {
+            plumb_workload::Work::Script(script) => Some(script),
+            _ => None,
+        });
+        scripts.flat_map(|script| script.transfers().map(|transfer| transfer.spacing)).collect()
+    };
+    assert_eq!(spacings("iozone -+O 100 -i 0 -s 64k"), [None, None]);
+    assert_eq!(spacings("iozone -t 1 -+O 100 -i 0 -s 64k"), [Some(plumb_workload::Nanos(10_000_000)); 2]);
+}
+
+/// As strace shows IOzone's children: of a share of them the part is cut off.
+#[test]
+fn so_many_children_of_the_mix_read() {
+    for (line, readers) in
+        [("-t 2 -+p 1", 0), ("-t 2 -+p 50", 1), ("-t 2 -+p 70", 1), ("-t 3 -+p 70", 2), ("-t 3 -+p 100", 3)]
+    {
+        let lowered = super::lower::lower(&settings(&format!("iozone -i 0 -i 8 -s 64k {line}")));
+        let mix = lowered.workload.phase.last().unwrap();
+        let reads = |group: &&plumb_workload::WorkerGroup| match &group.work {
+            plumb_workload::Work::Script(script) => !script.writes(),
+            _ => false,
+        };
+        assert_eq!(mix.workers.iter().filter(reads).count(), readers, "{line}");
+    }
+}
+
+#[test]
+fn a_size_is_what_it_means() {
+    let point = |line: &str| match settings(line).mode {
+        Mode::Single(point) => point.file_kb,
+        mode => panic!("{mode:?}"),
+    };
+    assert_eq!(point("iozone -s 1.5m"), 1536);
+    assert_eq!(settings("iozone -s 1.5m").notes, ["-s 1.5m is taken as 1536 kB; IOzone takes it as 1024 kB"]);
+    assert_eq!(point("iozone -s 1.5m --compat=strict"), 1024);
+    assert_eq!(point("iozone -i 0"), 512);
+}
+
+/// Every workload that a command line means can be run.
+#[test]
+fn what_is_lowered_is_valid() {
+    for line in [
+        "iozone -s 64k",
+        "iozone -E -s 64k",
+        "iozone -a -g 256k",
+        "iozone -B -D -s 64k",
+        "iozone -k 4 -s 64k",
+        "iozone -e -c -o -I -W -s 64k -J 3 -m -p",
+        "iozone -X telemetry -Y telemetry",
+        "iozone -t 3 -T -s 64k",
+        "iozone -t 3 -F a b c -s 64k -+p 70 -d 5 -x -P 0",
+        "iozone -l 1 -u 3 -+k -+L -s 300k",
+        "iozone -+d -s 64k -+q 1 -+b 16,5 --repeat=3",
+        "iozone -s 1m -s 1m -r 4k",
+        "iozone -K -Z -s 2m",
+        "iozone -K -Z -B -s 2m",
+        "iozone -K -H 4 -s 2m",
+        "iozone -t 2 -+R names -+O 100 -K -s 2m -+B -+F",
+    ] {
+        let lowered = super::lower::lower(&settings(line));
+        let problems = plumb_workload::validate::validate(&lowered.workload);
+        assert!(problems.is_empty(), "{line}: {problems:?}");
+        assert_eq!(lowered.phases.len(), lowered.workload.phase.len(), "{line}");
+    }
+}

@@ -1,0 +1,172 @@
+//! A run as a workload: each part a phase.
+
+use super::Compat;
+use super::settings::Settings;
+use plumb_workload::job::Names;
+use plumb_workload::phase::{CachePolicy, ClockScope, End, Flush, OnError, Phase, Stop};
+use plumb_workload::script::postmark::Totals;
+use plumb_workload::script::{
+    Each, FileOrder, Postmark, PostmarkLocation, PostmarkPart, PostmarkStep, ScratchTarget, Script, ScriptStep, Which,
+};
+use plumb_workload::{Bytes, Nanos, Target, Work, WorkerGroup, Workload};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The phases of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PhaseKind {
+    /// Subdirectories are made; untimed by PostMark.
+    MakeDirectories,
+    /// Files are created.
+    Create,
+    /// Transactions.
+    Transactions,
+    /// Files are deleted.
+    Delete,
+    /// Subdirectories are removed; untimed by PostMark.
+    RemoveDirectories,
+}
+
+impl PhaseKind {
+    const ALL: [PhaseKind; 5] = [
+        PhaseKind::MakeDirectories,
+        PhaseKind::Create,
+        PhaseKind::Transactions,
+        PhaseKind::Delete,
+        PhaseKind::RemoveDirectories,
+    ];
+
+    /// The phase's name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            PhaseKind::MakeDirectories => "make-subdirectories",
+            PhaseKind::Create => "create",
+            PhaseKind::Transactions => "transactions",
+            PhaseKind::Delete => "delete",
+            PhaseKind::RemoveDirectories => "remove-subdirectories",
+        }
+    }
+
+    /// That of a phase of this name.
+    pub fn from_name(name: &str) -> Option<PhaseKind> {
+        PhaseKind::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// What PostMark prints before it.
+    pub fn announced(self) -> &'static str {
+        match self {
+            PhaseKind::MakeDirectories => "Creating subdirectories...",
+            PhaseKind::Create => "Creating files...",
+            PhaseKind::Transactions => "Performing transactions",
+            PhaseKind::Delete => "Deleting files...",
+            PhaseKind::RemoveDirectories => "Deleting subdirectories...",
+        }
+    }
+}
+
+/// A run that is about to be done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// What is to be done.
+    pub workload: Workload,
+    /// The run itself.
+    pub run: Postmark,
+    /// What each thread will do.
+    pub totals: Vec<Totals>,
+}
+
+impl Plan {
+    /// A thread has no file left before its transactions are over.
+    pub fn runs_out_of_files(&self) -> bool {
+        self.totals.iter().any(|totals| totals.transactions < u64::from(self.run.transactions))
+    }
+
+    /// Ops of all transactions: three for what opens a file, one for a deletion.
+    pub fn transaction_ops(&self) -> u64 {
+        let ops = |totals: &Totals| {
+            let created = totals.created.saturating_sub(self.run.number.into());
+            3 * (created + totals.read + totals.appended) + totals.deleted
+        };
+        self.totals.iter().map(ops).sum()
+    }
+
+    /// Transactions that will be done, of the thread that does fewest.
+    pub fn transactions(&self) -> u64 {
+        self.totals.iter().map(|totals| totals.transactions).min().unwrap_or(0)
+    }
+}
+
+/// A run of these settings.
+///
+/// # Errors
+/// What cannot be run, in words with the way out.
+pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, String> {
+    let bias = |tenths: i32| u8::try_from(tenths).ok();
+    let locations = settings
+        .locations
+        .iter()
+        .map(|location| PostmarkLocation { path: PathBuf::from(&location.path), weight: location.weight });
+    let run = Postmark {
+        low: Bytes(settings.low.into()),
+        high: Bytes(settings.high.into()),
+        number: settings.number,
+        transactions: settings.transactions,
+        seed: settings.seed,
+        locations: locations.collect(),
+        subdirectories: settings.subdirectories,
+        read_block: Bytes(settings.read_block.into()),
+        write_block: Bytes(settings.write_block.into()),
+        bias_read: bias(settings.bias_read),
+        bias_create: bias(settings.bias_create),
+        buffered: settings.buffered,
+        threads: settings.threads,
+    };
+    if let Some(problem) = run.problems().into_iter().next() {
+        return Err(format!("{}: {}", problem.message, problem.help));
+    }
+    let part = |part| vec![ScriptStep::Postmark(Box::new(PostmarkStep { part, run: run.clone() }))];
+    let each = |order, step| {
+        let steps = vec![step];
+        vec![ScriptStep::Each(Each { first: 0, count: run.directory_count(), order, steps })]
+    };
+    let make = each(FileOrder::Forward, ScriptStep::Mkdir { file: Which::Own, mode: 0o700 });
+    let remove = each(FileOrder::Forward, ScriptStep::Rmdir { file: Which::Own });
+    let phases = [
+        (PhaseKind::MakeDirectories, make, 1),
+        (PhaseKind::Create, part(PostmarkPart::Create), run.threads),
+        (PhaseKind::Transactions, part(PostmarkPart::Transactions), run.threads),
+        (PhaseKind::Delete, part(PostmarkPart::Delete), run.threads),
+        (PhaseKind::RemoveDirectories, remove, 1),
+    ];
+    let has_directories = run.directory_count() > 0;
+    let phase = phases.into_iter().filter(|(kind, _, _)| {
+        has_directories || !matches!(kind, PhaseKind::MakeDirectories | PhaseKind::RemoveDirectories)
+    });
+    let phase = phase.map(|(kind, steps, count)| Phase {
+        name: kind.name().to_owned(),
+        cache: CachePolicy::AsIs,
+        memory_pressure: None,
+        ramp: Nanos(0),
+        stop: Stop::default(),
+        end: End { flush: Flush::None, clock: ClockScope::Outside },
+        workers: vec![WorkerGroup {
+            count,
+            on_error: match compat {
+                Compat::Meant => OnError::Stop,
+                // PostMark looks at the result of no write.
+                Compat::Strict => OnError::Continue,
+            },
+            ..WorkerGroup::new("files", Work::Script(Box::new(Script::new(steps))))
+        }],
+    });
+    let names = Names::Postmark(Box::new(run.clone()));
+    let target = Target::Scratch(ScratchTarget { path: PathBuf::new(), names });
+    let workload = Workload {
+        name: "postmark".to_owned(),
+        description: String::new(),
+        seed: Workload::DEFAULT_SEED,
+        target: BTreeMap::from([("files".to_owned(), target)]),
+        phase: phase.collect(),
+    };
+    Ok(Plan { workload, totals: run.totals(), run })
+}

@@ -1,0 +1,43 @@
+//! PostMark's language: its command lines in, a workload out; what was measured in, its two reports out.
+//!
+//! 1. [`Language`]: lines become [`Settings`] and orders, by one table of commands.
+//! 2. [`lower`]: settings become a workload of PostMark's parts, each a phase.
+//! 3. [`report`]: what was measured becomes the verbose or terse report.
+//!
+//! The language is that of 1.51 to 1.53, which all call themselves v1.51. `set threads` is an extension.
+
+mod language;
+mod lower;
+mod report;
+mod settings;
+
+pub use language::{Language, Order};
+pub use lower::{PhaseKind, Plan, lower};
+pub use report::{Counts, Spent, dots, report};
+pub use settings::{Location, ReportForm, Settings};
+
+/// What the program calls itself, when it starts.
+pub const BANNER: &str = "PostMark v1.51 : 8/14/01\n";
+
+/// What asks for the next command.
+pub const PROMPT: &str = "pm>";
+
+/// The file of commands that is read where none is named.
+pub const CONFIGURATION: &str = ".pmrc";
+
+/// What stands in the place of `Done` where all files were deleted before the transactions were over.
+pub const OUT_OF_FILES: &str = "out of files!\nFor this workload, either increase the number of files or\n\
+                                decrease the number of transactions.\n";
+
+/// Whose numbers are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Compat {
+    /// Those that are true.
+    #[default]
+    Meant,
+    /// Those that PostMark itself would print: whole seconds, at least 1; bytes that were asked for, in single precision.
+    Strict,
+}
+
+#[cfg(test)]
+mod tests;

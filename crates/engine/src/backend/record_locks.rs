@@ -1,0 +1,312 @@
+//! Record locks around ops: a backend that holds a lock on what an op touches while it executes it.
+//!
+//! Such locks belong to the process, so that workers that are threads of one process do not keep each other out; they keep
+//! out other processes, on other machines too where the file system passes them on. Source: fcntl(2), "Advisory record
+//! locking".
+#![allow(unsafe_code)]
+
+use crate::backend::blocks::BlockCalls;
+use crate::backend::queued::{Done, QueueCalls};
+use crate::backend::{Begun, BlockFiles, Completion, Errno, NotBegun, Slot, Unfinished, Wait};
+use crate::op::{BlockOp, Role};
+use plumb_workload::OpKind;
+use plumb_workload::job::RecordLock;
+use std::collections::VecDeque;
+use std::io;
+
+/// Which locks are taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LockRule {
+    pub(crate) lock: RecordLock,
+    /// Each write is read back at once, under the same lock.
+    pub(crate) over_read_back: bool,
+}
+
+impl LockRule {
+    /// Takes the lock of an op.
+    fn take(self, files: &BlockFiles, op: &BlockOp) -> Result<(), Errno> {
+        let kind = match op.kind {
+            OpKind::Read if self.over_read_back && op.role == Role::ReadBack => return Ok(()),
+            OpKind::Read => libc::F_RDLCK,
+            OpKind::Write => libc::F_WRLCK,
+            _ => return Ok(()),
+        };
+        self.set(files, op, kind)
+    }
+
+    /// Lets it go.
+    fn release(self, files: &BlockFiles, op: &BlockOp, done: Completion) -> Completion {
+        let keeps = self.over_read_back && op.kind == OpKind::Write && done.is_ok();
+        if keeps || !matches!(op.kind, OpKind::Read | OpKind::Write) {
+            return done;
+        }
+        let released = self.set(files, op, libc::F_UNLCK);
+        done.and_then(|moved| released.map(|()| moved))
+    }
+
+    fn set(self, files: &BlockFiles, op: &BlockOp, kind: libc::c_int) -> Result<(), Errno> {
+        let (start, length) = match self.lock {
+            RecordLock::OpRange => (op.offset as libc::off_t, libc::off_t::from(op.length)),
+            // Length 0 is all that the file has or will have.
+            RecordLock::WholeFile => (0, 0),
+        };
+        // SAFETY: a structure of integers, for which zeros are a value.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = kind as _;
+        lock.l_whence = libc::SEEK_SET as _;
+        (lock.l_start, lock.l_len) = (start, length);
+        loop {
+            // SAFETY: reads a structure that lives through the call; a bad descriptor is an error.
+            if unsafe { libc::fcntl(files.fd(op), libc::F_SETLKW, &raw const lock) } == 0 {
+                return Ok(());
+            }
+            let errno = Errno::last();
+            if errno.0 != libc::EINTR {
+                return Err(errno);
+            }
+        }
+    }
+}
+
+/// One op at a time, each under its lock.
+pub(crate) struct LockedCalls<C> {
+    rule: LockRule,
+    inner: C,
+}
+
+impl<C: BlockCalls> LockedCalls<C> {
+    pub(crate) fn new(rule: LockRule, inner: C) -> LockedCalls<C> {
+        LockedCalls { rule, inner }
+    }
+}
+
+impl<C: BlockCalls> BlockCalls for LockedCalls<C> {
+    fn begin(&mut self) -> Result<Begun, NotBegun> {
+        self.inner.begin()
+    }
+
+    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+        self.rule.take(files, op)?;
+        let done = self.inner.execute(files, memory, op);
+        self.rule.release(files, op, done)
+    }
+
+    fn after(&mut self) {
+        self.inner.after();
+    }
+
+    fn works_between_ops(&self) -> bool {
+        self.inner.works_between_ops()
+    }
+
+    fn finish(&mut self, files: &BlockFiles) -> Result<(), Unfinished> {
+        self.inner.finish(files)
+    }
+}
+
+/// An op and where its bytes are.
+#[derive(Clone, Copy)]
+struct Waiting {
+    slot: Slot,
+    op: BlockOp,
+    memory: *mut u8,
+}
+
+/// Several ops in flight, each under its lock. Locks are taken and let go while the backend is entered, so that they are a
+/// part of the op's time.
+pub(crate) struct LockedQueue {
+    rule: LockRule,
+    inner: Box<dyn QueueCalls>,
+    /// Not handed on yet.
+    waiting: Vec<Waiting>,
+    /// By slot.
+    ops: Vec<Option<BlockOp>>,
+    done: VecDeque<Done>,
+}
+
+impl LockedQueue {
+    /// Room for so many ops in flight.
+    pub(crate) fn new(rule: LockRule, depth: u32, inner: Box<dyn QueueCalls>) -> LockedQueue {
+        let slots = depth as usize;
+        LockedQueue {
+            rule,
+            inner,
+            waiting: Vec::with_capacity(slots),
+            ops: vec![None; slots],
+            done: VecDeque::with_capacity(slots),
+        }
+    }
+}
+
+impl QueueCalls for LockedQueue {
+    fn submit(&mut self, _files: &mut BlockFiles, memory: *mut u8, op: &BlockOp, slot: Slot) {
+        self.waiting.push(Waiting { slot, op: *op, memory });
+    }
+
+    fn enter(&mut self, files: &mut BlockFiles, wait: Wait) -> io::Result<()> {
+        for Waiting { slot, op, memory } in self.waiting.drain(..) {
+            match self.rule.take(files, &op) {
+                Ok(()) => {
+                    self.ops[usize::from(slot)] = Some(op);
+                    self.inner.submit(files, memory, &op, slot);
+                }
+                Err(errno) => self.done.push_back(Done { slot, completion: Err(errno) }),
+            }
+        }
+        // What could not be locked has come to its end: that is told before anything else is waited for.
+        let wait = if self.done.is_empty() { wait } else { Wait::For(0) };
+        self.inner.enter(files, wait)?;
+        while let Some(Done { slot, completion }) = self.inner.completed() {
+            let completion = match self.ops[usize::from(slot)].take() {
+                Some(op) => self.rule.release(files, &op, completion),
+                None => completion,
+            };
+            self.done.push_back(Done { slot, completion });
+        }
+        Ok(())
+    }
+
+    fn completed(&mut self) -> Option<Done> {
+        self.done.pop_front()
+    }
+
+    fn name(&self) -> &'static str {
+        self.inner.name()
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use crate::backend::tests::{block_files, open};
+    use std::cell::RefCell;
+    use std::fs::File;
+    use std::os::fd::AsRawFd;
+    use std::path::Path;
+    use std::rc::Rc;
+
+    /// A lock that is in somebody's way: its kind, its start and its length.
+    type Seen = Option<(i32, i64, i64)>;
+
+    /// What would keep a writer of all of a file out. Asked by a lock of an open file, which locks of the process conflict
+    /// with even in the process itself. Source: fcntl(2), "Open file description locks".
+    fn held(other: &File) -> Seen {
+        // SAFETY: a structure of integers, for which zeros are a value.
+        let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+        lock.l_type = libc::F_WRLCK as _;
+        // SAFETY: reads and writes a structure that lives through the call.
+        let returned = unsafe { libc::fcntl(other.as_raw_fd(), libc::F_OFD_GETLK, &raw mut lock) };
+        assert_eq!(returned, 0, "{}", io::Error::last_os_error());
+        let kind = i32::from(lock.l_type);
+        (kind != libc::F_UNLCK).then_some((kind, lock.l_start, lock.l_len))
+    }
+
+    /// Looks at what is locked while an op is done.
+    struct Looks {
+        other: File,
+        seen: Rc<RefCell<Vec<Seen>>>,
+        fails: bool,
+    }
+
+    impl BlockCalls for Looks {
+        fn execute(&mut self, _files: &mut BlockFiles, _memory: *mut u8, op: &BlockOp) -> Completion {
+            self.seen.borrow_mut().push(held(&self.other));
+            if self.fails { Err(Errno(libc::EIO)) } else { Ok(u64::from(op.length)) }
+        }
+    }
+
+    impl QueueCalls for Looks {
+        fn submit(&mut self, _files: &mut BlockFiles, _memory: *mut u8, _op: &BlockOp, _slot: Slot) {
+            self.seen.borrow_mut().push(held(&self.other));
+        }
+
+        fn enter(&mut self, _files: &mut BlockFiles, _wait: Wait) -> io::Result<()> {
+            Ok(())
+        }
+
+        fn completed(&mut self) -> Option<Done> {
+            let in_flight = self.seen.borrow_mut().pop()?;
+            Some(Done { slot: 0, completion: Ok(u64::from(in_flight.is_some())) })
+        }
+
+        fn name(&self) -> &'static str {
+            "looks"
+        }
+    }
+
+    fn looks(path: &Path, fails: bool) -> (Looks, Rc<RefCell<Vec<Seen>>>) {
+        let seen = Rc::new(RefCell::new(Vec::new()));
+        (Looks { other: open(path), seen: Rc::clone(&seen), fails }, seen)
+    }
+
+    fn op(kind: OpKind, role: Role) -> BlockOp {
+        BlockOp { role, ..BlockOp::load(kind, 0, 4096, 8192) }
+    }
+
+    const READ: i32 = libc::F_RDLCK;
+    const WRITE: i32 = libc::F_WRLCK;
+
+    // Protects other processes: what is read or written is locked while it is, and not a moment longer.
+    #[test]
+    fn an_op_holds_its_lock_while_it_is_done() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
+        let file = open(&path);
+        let mut files = block_files(&file, &path);
+        for (lock, start, length) in [(RecordLock::OpRange, 4096, 8192), (RecordLock::WholeFile, 0, 0)] {
+            for fails in [false, true] {
+                let (inner, seen) = looks(&path, fails);
+                let other = open(&path);
+                let mut calls = LockedCalls::new(LockRule { lock, over_read_back: false }, inner);
+                for kind in [OpKind::Read, OpKind::Write, OpKind::Fsync] {
+                    let done = calls.execute(&mut files, std::ptr::null_mut(), &op(kind, Role::Load));
+                    assert_eq!(done.is_err(), fails);
+                    assert_eq!(held(&other), None, "behind {kind:?}");
+                }
+                assert_eq!(*seen.borrow(), [Some((READ, start, length)), Some((WRITE, start, length)), None]);
+            }
+        }
+    }
+
+    // Protects a block that is read back from whoever would write to it in between.
+    #[test]
+    fn what_is_read_back_stays_locked_since_it_was_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
+        let file = open(&path);
+        let mut files = block_files(&file, &path);
+        let (inner, seen) = looks(&path, false);
+        let other = open(&path);
+        let mut calls = LockedCalls::new(LockRule { lock: RecordLock::OpRange, over_read_back: true }, inner);
+        let written = Some((WRITE, 4096, 8192));
+        calls.execute(&mut files, std::ptr::null_mut(), &op(OpKind::Write, Role::Load)).unwrap();
+        assert_eq!(held(&other), written);
+        calls.execute(&mut files, std::ptr::null_mut(), &op(OpKind::Read, Role::ReadBack)).unwrap();
+        assert_eq!(held(&other), None);
+        assert_eq!(*seen.borrow(), [written, written]);
+    }
+
+    // Protects queues: locked before the op is handed on, free as soon as its end is told.
+    #[test]
+    fn an_op_of_a_queue_holds_its_lock_until_it_is_done() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("f");
+        let file = open(&path);
+        let mut files = block_files(&file, &path);
+        let (inner, seen) = looks(&path, false);
+        let other = open(&path);
+        let rule = LockRule { lock: RecordLock::OpRange, over_read_back: false };
+        let mut queue = LockedQueue::new(rule, 2, Box::new(inner));
+        queue.submit(&mut files, std::ptr::null_mut(), &op(OpKind::Write, Role::Load), 0);
+        assert_eq!((held(&other), seen.borrow().len()), (None, 0), "nothing is locked before it is handed on");
+        queue.enter(&mut files, Wait::For(1)).unwrap();
+        assert_eq!(held(&other), None);
+        assert_eq!(queue.completed(), Some(Done { slot: 0, completion: Ok(1) }), "locked while it was in flight");
+        // A file that is not open cannot be locked: the op fails, and nothing waits for it.
+        files.fds[0] = crate::backend::NOT_OPEN;
+        queue.submit(&mut files, std::ptr::null_mut(), &op(OpKind::Write, Role::Load), 1);
+        queue.enter(&mut files, Wait::For(1)).unwrap();
+        assert_eq!(queue.completed(), Some(Done { slot: 1, completion: Err(Errno(libc::EBADF)) }));
+        assert_eq!((queue.completed(), seen.borrow().len()), (None, 0));
+    }
+}

@@ -1,0 +1,230 @@
+//! What both sides of a copy share: the worker's desk, the counts, who hears of them, and why a copy may end early.
+
+use super::ends::{End, Ends, is_null};
+use super::{CopyCounts, CopyEvent, CopyStep, SharedListener};
+use crate::clock::Ticks;
+use crate::signals::{StopFlag, questions};
+use crate::worker::Desk;
+use plumb_workload::OpKind;
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+/// Why a copy ends before its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Halt {
+    /// Something failed.
+    Failed { what: CopyStep, errno: Errno },
+    /// It was stopped.
+    Stopped,
+}
+
+impl Halt {
+    /// Shapes an error of the system for `map_err`.
+    pub(super) fn at(what: CopyStep) -> impl FnOnce(Errno) -> Halt {
+        move |errno| Halt::Failed { what, errno }
+    }
+}
+
+/// What both sides of a copy share.
+pub(super) struct Account<'a, 'd> {
+    pub(super) desk: &'a mut Desk<'d>,
+    pub(super) counts: CopyCounts,
+    records: Recorded,
+    listener: Option<SharedListener>,
+    stop: StopFlag,
+    started_at: Ticks,
+    /// When the op at hand began: where the last one ended, or the work between the two.
+    now: Ticks,
+    next_second_at: Ticks,
+    /// Questions that were answered.
+    answered: u32,
+    group: Group,
+}
+
+/// Ops that two readings of the clock bound together, where a reading costs a good part of an op: between devices of
+/// memory, which never wait.
+#[derive(Debug, Default)]
+struct Group {
+    /// How many ops; 1 where each has readings of its own.
+    ops: u32,
+    done: u32,
+    reads: Counted,
+    writes: Counted,
+}
+
+/// Ops of a group, of one kind.
+#[derive(Debug, Default)]
+struct Counted {
+    ops: u64,
+    bytes: u64,
+    short: u64,
+}
+
+impl<'a, 'd> Account<'a, 'd> {
+    pub(super) fn new(
+        desk: &'a mut Desk<'d>,
+        records: Recorded,
+        listener: Option<SharedListener>,
+        stop: StopFlag,
+        started_at: Ticks,
+    ) -> Account<'a, 'd> {
+        let clock = desk.clock;
+        Account {
+            desk,
+            counts: CopyCounts::default(),
+            records,
+            listener,
+            stop,
+            started_at,
+            now: clock.now(),
+            next_second_at: started_at + clock.ticks(SECOND_NS),
+            // Who asked before there was anything to tell is answered at once.
+            answered: 0,
+            group: Group { ops: if records.in_groups { GROUP_OPS } else { 1 }, ..Group::default() },
+        }
+    }
+
+    /// The next op begins now.
+    #[inline]
+    pub(super) fn mark(&mut self) {
+        if self.group.done > 0 {
+            self.settle_group();
+        }
+        self.now = self.desk.clock.now();
+    }
+
+    /// An op ended now, and the next may begin.
+    #[inline(always)]
+    pub(super) fn record(&mut self, kind: OpKind, moved: usize, asked: usize) {
+        if self.group.ops > 1 && kind.moves_bytes() {
+            self.gather(kind, moved, asked);
+        } else {
+            self.record_one(kind, moved, asked);
+        }
+    }
+
+    #[inline]
+    fn record_one(&mut self, kind: OpKind, moved: usize, asked: usize) {
+        if kind == OpKind::Write && self.records.writes_nowhere {
+            return;
+        }
+        let now = self.desk.clock.now();
+        let is_recorded = match kind {
+            OpKind::Read => self.records.reads,
+            _ => self.records.writes,
+        };
+        if is_recorded {
+            self.desk.recorder.record(kind, moved as u64, self.desk.clock.ns_between(self.now, now));
+            // Inputs end where they end, and pipes give what they have: that is told in blocks.
+            if moved < asked && kind != OpKind::Read {
+                self.desk.recorder.count_short(kind);
+            }
+        }
+        self.now = now;
+    }
+
+    /// An op of a group ended.
+    #[inline(always)]
+    fn gather(&mut self, kind: OpKind, moved: usize, asked: usize) {
+        let counted = if kind == OpKind::Read { &mut self.group.reads } else { &mut self.group.writes };
+        counted.ops += 1;
+        counted.bytes += moved as u64;
+        // Inputs end where they end.
+        if moved < asked && kind != OpKind::Read {
+            counted.short += 1;
+        }
+        self.group.done += 1;
+        if self.group.done == self.group.ops {
+            self.settle_group();
+        }
+    }
+
+    /// Records what is gathered, each op with its part of the time.
+    #[inline(never)]
+    pub(super) fn settle_group(&mut self) {
+        if self.group.done == 0 {
+            return;
+        }
+        let Group { ops, done, reads, writes } = std::mem::take(&mut self.group);
+        self.group.ops = ops;
+        let now = self.desk.clock.now();
+        let each_ns = self.desk.clock.ns_between(self.now, now) / u64::from(done);
+        for (kind, counted) in [(OpKind::Read, reads), (OpKind::Write, writes)] {
+            self.desk.recorder.record_many(kind, counted.ops, counted.bytes, each_ns);
+            (0..counted.short).for_each(|_| self.desk.recorder.count_short(kind));
+        }
+        self.now = now;
+    }
+
+    /// Answers who asked, and sees whether to stop.
+    #[inline]
+    pub(super) fn look_around(&mut self) -> Result<(), Halt> {
+        if questions() != self.answered {
+            self.answer();
+        }
+        if self.stop.requested() || self.desk.stops_at(self.now) {
+            return Err(Halt::Stopped);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn answer(&mut self) {
+        self.answered = questions();
+        self.tell(CopyEvent::Asked);
+    }
+
+    /// Tells what happens.
+    #[cold]
+    pub(super) fn tell(&self, event: CopyEvent) {
+        let clock = self.desk.clock;
+        if let Some(listener) = &self.listener {
+            listener.hear(event, &self.counts, clock.ns_between(self.started_at, clock.now()));
+        }
+    }
+
+    /// Tells of each second that has passed.
+    #[inline]
+    pub(super) fn look_at_clock(&mut self) {
+        if self.now >= self.next_second_at {
+            self.next_second_at += self.desk.clock.ticks(SECOND_NS);
+            self.tell(CopyEvent::Second);
+        }
+    }
+}
+
+/// Which ops are recorded: those on storage. Beside a file, reading zeros from `/dev/zero` is no read of storage; where
+/// neither end is storage, both say something of the path between.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Recorded {
+    reads: bool,
+    writes: bool,
+    /// Writes go to `/dev/null` beside reads of storage. They take less than a reading of the clock and a half, whatever
+    /// they move, and stay in the time of the read behind them.
+    writes_nowhere: bool,
+    /// An op is shorter than a few readings of the clock, and never waits.
+    in_groups: bool,
+}
+
+impl Recorded {
+    pub(super) fn of(ends: &Ends) -> Recorded {
+        let is_storage = |end: &End| matches!(end.kind, FileType::RegularFile | FileType::BlockDevice);
+        let (input, output) = (is_storage(&ends.input), is_storage(&ends.output));
+        let neither = !input && !output;
+        let in_groups = is_memory(&ends.input) && is_memory(&ends.output);
+        let writes_nowhere = input && is_null(&ends.output);
+        Recorded { reads: input || neither, writes: output || neither, writes_nowhere, in_groups }
+    }
+}
+
+/// Whether it is one of the kernel's devices of memory: `/dev/zero`, `/dev/null` and their like. Source:
+/// Documentation/admin-guide/devices.txt, major number 1.
+fn is_memory(end: &End) -> bool {
+    end.kind == FileType::CharacterDevice
+        && rustix::fs::fstat(&end.fd).is_ok_and(|stat| rustix::fs::major(stat.st_rdev) == 1)
+}
+
+/// Ops of a group: enough that the readings are some hundredths of the time.
+const GROUP_OPS: u32 = 32;
+
+const SECOND_NS: u64 = 1_000_000_000;

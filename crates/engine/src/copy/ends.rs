@@ -1,0 +1,240 @@
+//! The two ends of a copy, opened as they were asked for: the output through the write guard, with the length that it
+//! begins with.
+#![allow(unsafe_code)]
+
+use crate::backend::region::Region;
+use crate::guard::{Access, Guard, Intent, MadeFiles, OutputOpening, Refusal, open_again_as};
+use plumb_workload::copy::{Copy, CopyFlags, CreateOutput};
+use rustix::fs::{FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// Why a copy cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// The input cannot be opened.
+    #[error("cannot open {path} for reading: {source}", path = path.display())]
+    Input {
+        /// The input.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The output cannot be opened, or the guard refuses it.
+    #[error(transparent)]
+    Output(Refusal),
+    /// A standard stream cannot be used as it was asked for.
+    #[error("cannot use standard {stream} so: {source}")]
+    Stream {
+        /// `input` or `output`.
+        stream: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// The output cannot be given the length that it begins with.
+    #[error("cannot give {path} a length of {bytes} bytes: {source}", path = path.display())]
+    Length {
+        /// The output.
+        path: PathBuf,
+        /// The length.
+        bytes: u64,
+        /// Why.
+        source: io::Error,
+    },
+    /// No memory for a block.
+    #[error("no memory for blocks of {bytes} bytes: {source}")]
+    Memory {
+        /// Of the input; of the output otherwise.
+        is_input: bool,
+        /// Length of the block.
+        bytes: u64,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+impl CopyError {
+    /// The guard's refusal, where it is one.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            CopyError::Output(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+}
+
+/// One end, open.
+pub(crate) struct End {
+    pub(crate) fd: OwnedFd,
+    /// For messages: a path, or the name of a stream.
+    pub(crate) path: PathBuf,
+    pub(crate) kind: FileType,
+    /// Keeps a device from everybody else.
+    pub(crate) held: Option<File>,
+}
+
+impl End {
+    /// Closes it, and tells what the system says to that. Source: close(2).
+    pub(super) fn close(self) -> Result<(), Errno> {
+        // SAFETY: the descriptor was owned, and nothing owns it any more.
+        match unsafe { libc::close(self.fd.into_raw_fd()) } {
+            0 => Ok(()),
+            _ => match Errno::from_io_error(&io::Error::last_os_error()) {
+                // It is closed all the same.
+                Some(Errno::INTR) | None => Ok(()),
+                Some(errno) => Err(errno),
+            },
+        }
+    }
+}
+
+/// Both ends, and the memory between.
+pub(crate) struct Ends {
+    pub(crate) input: End,
+    pub(crate) output: End,
+    pub(crate) input_block: Region,
+    /// Where blocks are gathered.
+    pub(crate) output_block: Option<Region>,
+}
+
+/// Opens the input, then the output.
+pub(crate) fn open(
+    copy: &Copy,
+    from: Option<&Path>,
+    to: Option<&Path>,
+    guard: &Guard,
+    made: &MadeFiles,
+) -> Result<Ends, CopyError> {
+    let input = match from {
+        Some(path) => open_input(path, flags(copy.input))?,
+        None => stream(rustix::stdio::stdin(), "input", copy.input)?,
+    };
+    let output = match to {
+        Some(path) => open_output(copy, path, &input, guard, made)?,
+        None => stream(rustix::stdio::stdout(), "output", copy.output)?,
+    };
+    let block = |is_input, bytes: u64| {
+        let failed = |source| CopyError::Memory { is_input, bytes, source };
+        let length = usize::try_from(bytes).map_err(|_| failed(io::ErrorKind::OutOfMemory.into()))?;
+        Region::new(length).map_err(failed)
+    };
+    Ok(Ends {
+        input_block: block(true, copy.read_block.0)?,
+        output_block: copy.gathers.then(|| block(false, copy.write_block.0)).transpose()?,
+        input,
+        output,
+    })
+}
+
+fn open_input(path: &Path, flags: OFlags) -> Result<End, CopyError> {
+    let failed = |error: Errno| CopyError::Input { path: path.to_owned(), source: error.into() };
+    let fd = rustix::fs::open(path, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+    let kind = kind_of(&rustix::fs::fstat(&fd).map_err(failed)?);
+    Ok(End { fd, path: path.to_owned(), kind, held: None })
+}
+
+/// The process's own stream, taken: what it prints later must not go where the data went, and whoever is at the other
+/// end must see the end of the data when it is there. Afterwards the stream is `/dev/null`.
+fn stream(own: BorrowedFd<'_>, name: &'static str, wanted: CopyFlags) -> Result<End, CopyError> {
+    let failed = |error: Errno| CopyError::Stream { stream: name, source: error.into() };
+    let fd = rustix::io::fcntl_dupfd_cloexec(own, 3).map_err(failed)?;
+    let kind = kind_of(&rustix::fs::fstat(&fd).map_err(failed)?);
+    if wanted.directory && kind != FileType::Directory {
+        return Err(failed(Errno::NOTDIR));
+    }
+    let added = flags(wanted) - OFlags::DIRECTORY - OFlags::NOFOLLOW - OFlags::NOCTTY;
+    let old = rustix::fs::fcntl_getfl(&fd).map_err(failed)?;
+    if !old.contains(added) {
+        rustix::fs::fcntl_setfl(&fd, old | added).map_err(failed)?;
+    }
+    let nothing = rustix::fs::open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
+    match name {
+        "input" => rustix::stdio::dup2_stdin(&nothing).map_err(failed)?,
+        _ => rustix::stdio::dup2_stdout(&nothing).map_err(failed)?,
+    }
+    Ok(End { fd, path: PathBuf::from(format!("standard {name}")), kind, held: None })
+}
+
+fn open_output(copy: &Copy, path: &Path, input: &End, guard: &Guard, made: &MadeFiles) -> Result<End, CopyError> {
+    let wanted = flags(copy.output);
+    if copy.output.nofollow && path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
+        return Err(CopyError::Output(Refusal::io(path, "open it for writing")(Errno::LOOP)));
+    }
+    let empties = copy.truncate && copy.seek.is_empty();
+    let opening = OutputOpening {
+        creates: copy.create != CreateOutput::Never,
+        is_new: copy.create == CreateOutput::Always,
+        intent: if empties { Intent::Truncate } else { Intent::Overwrite },
+        empty_input: holds_nothing(input).then_some(&*input.path),
+        stream_flags: wanted,
+    };
+    let file = guard.open_output(path, made, opening).map_err(CopyError::Output)?;
+    let looked_at = |error: Errno| CopyError::Output(Refusal::io(path, "look at what was opened")(error));
+    let kind = kind_of(&rustix::fs::fstat(&file).map_err(looked_at)?);
+    if copy.output.directory {
+        return Err(CopyError::Output(Refusal::io(path, "open it for writing")(Errno::NOTDIR)));
+    }
+    let keeps = matches!(kind, FileType::RegularFile | FileType::BlockDevice);
+    let (fd, held) = if keeps && !wanted.is_empty() {
+        // What the flags ask for has to be asked for when it is opened.
+        let again = open_again_as(file.as_fd(), path, Access::ReadWrite, wanted).map_err(CopyError::Output)?;
+        (OwnedFd::from(again), (kind == FileType::BlockDevice).then_some(file))
+    } else {
+        (OwnedFd::from(file), None)
+    };
+    let end = End { fd, path: path.to_owned(), kind, held };
+    if copy.truncate && !copy.seek.is_empty() {
+        begin_at(&end, copy.seek.length_bytes(copy.write_block).unwrap_or(u64::MAX))?;
+    }
+    Ok(end)
+}
+
+/// Gives a file the length at which writing begins. What has no length stays as it is.
+fn begin_at(end: &End, bytes: u64) -> Result<(), CopyError> {
+    match rustix::fs::ftruncate(&end.fd, bytes) {
+        Err(error) if matches!(end.kind, FileType::RegularFile | FileType::Directory) => {
+            Err(CopyError::Length { path: end.path.clone(), bytes, source: error.into() })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether the input is empty for certain. Files of the kernel have no length and much to say, and so are read.
+fn holds_nothing(input: &End) -> bool {
+    let Ok(stat) = rustix::fs::fstat(&input.fd) else { return false };
+    is_null(input)
+        || (input.kind == FileType::RegularFile
+            && stat.st_size == 0
+            && rustix::io::pread(&input.fd, &mut [0; 1], 0).is_ok_and(|got| got == 0))
+}
+
+/// Whether it is `/dev/null`.
+pub(super) fn is_null(end: &End) -> bool {
+    end.kind == FileType::CharacterDevice
+        && rustix::fs::fstat(&end.fd)
+            .is_ok_and(|stat| (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev)) == (1, 3))
+}
+
+fn kind_of(stat: &Stat) -> FileType {
+    FileType::from_raw_mode(stat.st_mode)
+}
+
+/// Flags of open(2).
+fn flags(wanted: CopyFlags) -> OFlags {
+    let CopyFlags { append, direct, directory, dsync, sync, nonblock, noatime, nocache: _, noctty, nofollow } = wanted;
+    let all = [
+        (append, OFlags::APPEND),
+        (direct, OFlags::DIRECT),
+        (directory, OFlags::DIRECTORY),
+        (dsync, OFlags::DSYNC),
+        (sync, OFlags::SYNC),
+        (nonblock, OFlags::NONBLOCK),
+        (noatime, OFlags::NOATIME),
+        (noctty, OFlags::NOCTTY),
+        (nofollow, OFlags::NOFOLLOW),
+    ];
+    all.into_iter().filter(|(wanted, _)| *wanted).fold(OFlags::empty(), |flags, (_, flag)| flags | flag)
+}

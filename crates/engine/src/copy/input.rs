@@ -1,0 +1,127 @@
+//! The reading side of a copy: single reads or whole blocks, and passing over what cannot be read.
+
+use super::account::{Account, Halt};
+use super::dropped::Dropping;
+use super::ends::End;
+use super::{CopyEvent, CopyStep, number};
+use plumb_workload::OpKind;
+use plumb_workload::copy::Copy;
+use rustix::fs::SeekFrom;
+use rustix::io::Errno;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// The input of a copy.
+pub(super) struct Input {
+    pub(super) end: End,
+    /// Where it stands, if it has places.
+    pub(super) at: Option<u64>,
+    full_blocks: bool,
+    is_direct: bool,
+    /// A short read is worth a warning, once.
+    warns: bool,
+    /// What the last read returned.
+    last: usize,
+    pub(super) cache: Dropping,
+}
+
+impl Input {
+    pub(super) fn new(end: End, copy: &Copy, moves_nothing: bool) -> Input {
+        let at = rustix::fs::seek(&end.fd, SeekFrom::Current(0)).ok();
+        let cache = Dropping::new(copy.input.nocache, copy.input.nocache && moves_nothing, end.fd.as_fd());
+        let counts_blocks = copy.skip.blocks > 0
+            || copy.count.is_some_and(|count| count.blocks > 0)
+            || copy.input.direct
+            || copy.output.direct;
+        Input {
+            at,
+            full_blocks: copy.full_blocks,
+            is_direct: copy.input.direct,
+            warns: counts_blocks && !copy.gathers && !copy.full_blocks,
+            last: 0,
+            end,
+            cache,
+        }
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.end.fd.as_fd()
+    }
+
+    /// Reads a block, or what there is of it.
+    #[inline]
+    pub(super) fn read(
+        &mut self,
+        account: &mut Account<'_, '_>,
+        block: &mut [u8],
+    ) -> Result<Result<usize, Errno>, Halt> {
+        if !self.full_blocks {
+            return self.read_once(account, block);
+        }
+        let mut filled = 0;
+        while filled < block.len() {
+            match self.read_once(account, &mut block[filled..])? {
+                Ok(0) => break,
+                Ok(got) => filled += got,
+                Err(errno) => return Ok(Err(errno)),
+            }
+        }
+        Ok(Ok(filled))
+    }
+
+    #[inline]
+    fn read_once(&mut self, account: &mut Account<'_, '_>, block: &mut [u8]) -> Result<Result<usize, Errno>, Halt> {
+        let asked = block.len();
+        let got = loop {
+            account.look_around()?;
+            match rustix::io::read(&self.end.fd, &mut *block) {
+                Ok(0) => break 0,
+                Ok(got) => {
+                    account.record(OpKind::Read, got, asked);
+                    break got;
+                }
+                Err(Errno::INTR) => account.mark(),
+                // Behind the short end of a file direct I/O finds no aligned place.
+                Err(Errno::INVAL) if self.is_direct && 0 < self.last && self.last < asked => break 0,
+                Err(errno) => return Ok(Err(errno)),
+            }
+        };
+        if 0 < got && got < asked {
+            // A signal may have cut it short.
+            account.look_around()?;
+        }
+        if 0 < got && self.warns && 0 < self.last && self.last < asked {
+            account.tell(CopyEvent::ShortRead { bytes: self.last as u64 });
+            self.warns = false;
+        }
+        self.last = got;
+        Ok(Ok(got))
+    }
+
+    pub(super) fn advance(&mut self, bytes: u64) {
+        if let Some(at) = &mut self.at {
+            *at = at.saturating_add(bytes);
+        }
+    }
+
+    /// Passes over what could not be read. False where that cannot be.
+    pub(super) fn pass_over(&mut self, account: &Account<'_, '_>, bytes: u64) -> bool {
+        let Some(at) = self.at else { return true };
+        let wanted = at.saturating_add(bytes);
+        self.at = Some(wanted);
+        let moved =
+            rustix::fs::seek(&self.end.fd, SeekFrom::Current(0)).and_then(|stands| match wanted.checked_sub(stands) {
+                Some(0) => Ok(stands),
+                Some(forward) => rustix::fs::seek(&self.end.fd, SeekFrom::Current(forward.min(i64::MAX as u64) as i64)),
+                None => rustix::fs::seek(&self.end.fd, SeekFrom::Start(wanted)),
+            });
+        match moved {
+            Ok(_) => true,
+            Err(errno) => {
+                account.tell(CopyEvent::Failed { what: CopyStep::PassOver, errno: number(errno) });
+                // Said once.
+                self.at = None;
+                false
+            }
+        }
+    }
+}

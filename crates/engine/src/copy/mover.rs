@@ -1,0 +1,373 @@
+//! The loop of a copy: read a block, convert it, write it, in the order and with the rules of dd. Source: POSIX, dd;
+//! GNU coreutils 9.1 as it behaves, compared call by call under strace.
+
+use super::account::{Account, Halt};
+use super::converter::Converter;
+use super::ends::Ends;
+use super::in_kernel;
+use super::input::Input;
+use super::output::{Gatherer, Output};
+use super::{CopyEvent, CopyStep, number};
+use crate::backend::region::Region;
+use plumb_workload::OpKind;
+use plumb_workload::copy::{Copy, Extent};
+use rustix::fs::{FileType, SeekFrom};
+use rustix::io::Errno;
+use std::os::fd::AsFd;
+
+/// A copy that is ready to run.
+pub(super) struct Mover<'c> {
+    copy: &'c Copy,
+    pub(super) input: Input,
+    pub(super) output: Output,
+    input_block: Region,
+    output_block: Option<Region>,
+    converter: Converter,
+    /// The first error that is no end of the copy.
+    pub(super) failed: Option<Halt>,
+}
+
+impl<'c> Mover<'c> {
+    pub(super) fn new(copy: &'c Copy, ends: Ends) -> Mover<'c> {
+        let moves_nothing = copy.count.is_some_and(|count| count.is_empty());
+        Mover {
+            copy,
+            input: Input::new(ends.input, copy, moves_nothing),
+            output: Output::new(ends.output, copy, moves_nothing),
+            input_block: ends.input_block,
+            output_block: ends.output_block,
+            converter: Converter::new(&copy.conversion),
+            failed: None,
+        }
+    }
+
+    /// Moves everything, makes it durable where that was asked for, and closes both ends. Answers why it ended, where that
+    /// was not the end of the input or of the count.
+    pub(super) fn run(mut self, account: &mut Account<'_, '_>) -> Option<Halt> {
+        let moved = self.move_all(account);
+        self.note(account);
+        let synced = match moved {
+            Err(
+                halt @ (Halt::Stopped
+                | Halt::Failed { what: CopyStep::Skip | CopyStep::Seek | CopyStep::WriteZeros, .. }),
+            ) => Err(halt),
+            Err(halt) => self.make_durable(account).and(Err(halt)),
+            Ok(()) => self.make_durable(account),
+        };
+        if let Err(halt @ Halt::Failed { what, errno }) = synced {
+            account.tell(CopyEvent::Failed { what, errno: number(errno) });
+            self.failed.get_or_insert(halt);
+        }
+        account.settle_group();
+        if synced != Err(Halt::Stopped) {
+            self.drop_pages(account);
+        }
+        // Closing is inside the clock: a network file system writes then.
+        let Mover { input, output, mut failed, .. } = self;
+        for (what, end) in [(CopyStep::CloseInput, input.end), (CopyStep::CloseOutput, output.end)] {
+            if let Err(errno) = end.close() {
+                account.tell(CopyEvent::Failed { what, errno: number(errno) });
+                failed.get_or_insert(Halt::Failed { what, errno });
+            }
+        }
+        if synced == Err(Halt::Stopped) { Some(Halt::Stopped) } else { failed }
+    }
+
+    fn note(&self, account: &mut Account<'_, '_>) {
+        account.counts.cut_lines = self.converter.cut_lines;
+        account.counts.odd_swaps = self.converter.odd_swaps;
+    }
+
+    fn move_all(&mut self, account: &mut Account<'_, '_>) -> Result<(), Halt> {
+        if !self.copy.skip.is_empty() {
+            self.skip(account)?;
+        }
+        if !self.copy.seek.is_empty() {
+            self.seek(account)?;
+        }
+        if self.copy.count.is_some_and(|count| count.is_empty()) {
+            return Ok(());
+        }
+        account.mark();
+        if let Some(plan) = in_kernel::plan(self.copy, &self.input.end, &self.output.end) {
+            return in_kernel::run(plan, self.input.fd(), self.output.fd(), account);
+        }
+        match self.output_block.take() {
+            Some(block) => self.gather(account, block),
+            None => self.pass_on(account),
+        }
+    }
+
+    /// Each read is a write.
+    fn pass_on(&mut self, account: &mut Account<'_, '_>) -> Result<(), Halt> {
+        let mut short_before = 0;
+        while let Some(length) = self.next_length(account) {
+            let Some(filled) = self.fill(account, length, &mut short_before)? else { break };
+            let written = self.output.write(account, &self.input_block.as_mut_slice()[..filled])?;
+            account.counts.written_bytes += written.bytes;
+            if let Some(errno) = written.error {
+                return Err(Halt::Failed { what: CopyStep::Write, errno });
+            }
+            let blocks = &mut account.counts.written;
+            if filled as u64 == self.copy.read_block.0 {
+                blocks.whole += 1;
+            } else {
+                blocks.short += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is read becomes blocks of the output.
+    fn gather(&mut self, account: &mut Account<'_, '_>, mut block: Region) -> Result<(), Halt> {
+        let mut gathered = 0;
+        let mut short_before = 0;
+        while let Some(length) = self.next_length(account) {
+            let Some(filled) = self.fill(account, length, &mut short_before)? else { break };
+            let bytes = &mut self.input_block.as_mut_slice()[..filled];
+            let mut sink =
+                Gatherer { output: &mut self.output, block: &mut block, filled: &mut gathered, account: &mut *account };
+            self.converter.push(bytes, &mut sink)?;
+            self.note(account);
+            account.mark();
+        }
+        let mut sink = Gatherer { output: &mut self.output, block: &mut block, filled: &mut gathered, account };
+        self.converter.finish(&mut sink)?;
+        sink.finish()
+    }
+
+    /// How much the next read asks for; `None` where the count is reached.
+    #[inline]
+    fn next_length(&self, account: &mut Account<'_, '_>) -> Option<usize> {
+        account.look_at_clock();
+        let block = self.copy.read_block.0 as usize;
+        let Some(Extent { blocks, bytes }) = self.copy.count else { return Some(block) };
+        let read = account.counts.read.whole + account.counts.read.short;
+        match read.cmp(&blocks) {
+            std::cmp::Ordering::Less => Some(block),
+            std::cmp::Ordering::Equal if bytes > 0 => Some(bytes as usize),
+            _ => None,
+        }
+    }
+
+    /// Reads the next block into the input's memory, and answers how much of it there is to write; `None` at the end of
+    /// the input. `short_before` is what the last short block held.
+    #[inline]
+    fn fill(
+        &mut self,
+        account: &mut Account<'_, '_>,
+        asked: usize,
+        short_before: &mut u64,
+    ) -> Result<Option<usize>, Halt> {
+        let length = self.copy.read_block.0 as usize;
+        loop {
+            if self.copy.passes_over_read_errors
+                && let Some(byte) = self.copy.pad
+            {
+                self.input_block.as_mut_slice()[..length].fill(byte);
+                account.mark();
+            }
+            let got = match self.input.read(account, &mut self.input_block.as_mut_slice()[..asked])? {
+                Ok(0) => {
+                    self.input.cache.to_end |= self.input.cache.drops;
+                    self.output.cache.to_end |= self.output.cache.drops && self.copy.truncate;
+                    return Ok(None);
+                }
+                Ok(got) => {
+                    self.input.advance(got as u64);
+                    self.input.cache.moved(self.input.end.fd.as_fd(), got as u64);
+                    got
+                }
+                Err(errno) => match self.cannot_read(account, errno, *short_before) {
+                    Unreadable::Ends => return Ok(None),
+                    Unreadable::IsPassedOver => continue,
+                    Unreadable::BecomesPadding => 0,
+                },
+            };
+            if got >= length {
+                account.counts.read.whole += 1;
+                *short_before = 0;
+                return Ok(Some(got));
+            }
+            account.counts.read.short += 1;
+            *short_before = got as u64;
+            return Ok(Some(match self.copy.pad {
+                Some(byte) => {
+                    if !self.copy.passes_over_read_errors {
+                        self.input_block.as_mut_slice()[got..length].fill(byte);
+                    }
+                    length
+                }
+                None => got,
+            }));
+        }
+    }
+
+    #[cold]
+    fn cannot_read(&mut self, account: &mut Account<'_, '_>, errno: Errno, short_before: u64) -> Unreadable {
+        let halt = Halt::Failed { what: CopyStep::Read, errno };
+        account.tell(CopyEvent::Failed { what: CopyStep::Read, errno: number(errno) });
+        if !self.copy.passes_over_read_errors {
+            self.failed.get_or_insert(halt);
+            return Unreadable::Ends;
+        }
+        account.desk.recorder.count_error();
+        let place = self.input.at.unwrap_or(0);
+        let message = std::io::Error::from(errno).to_string();
+        let length = self.copy.read_block.0;
+        account.desk.faults.keep(OpKind::Read, place, length, Some(number(errno)), &self.input.end.path, &message);
+        account.tell(CopyEvent::PassesOver);
+        let bad = length - short_before;
+        self.input.cache.moved(self.input.end.fd.as_fd(), bad);
+        if !self.input.pass_over(account, bad) {
+            self.failed.get_or_insert(halt);
+        }
+        if self.copy.pad.is_some() && short_before == 0 { Unreadable::BecomesPadding } else { Unreadable::IsPassedOver }
+    }
+
+    /// Passes over the beginning of the input: at once where it has places, else by reading.
+    fn skip(&mut self, account: &mut Account<'_, '_>) -> Result<(), Halt> {
+        let Extent { mut blocks, mut bytes } = self.copy.skip;
+        let block = self.copy.read_block;
+        let length = self.copy.skip.length_bytes(block).and_then(|length| i64::try_from(length).ok());
+        let sought = length
+            .map_or(Err(Errno::OVERFLOW), |length| rustix::fs::seek(&self.input.end.fd, SeekFrom::Current(length)));
+        match sought {
+            Ok(_) => {
+                let stat = rustix::fs::fstat(&self.input.end.fd).map_err(Halt::at(CopyStep::LookAtInput))?;
+                let began = self.input.at.unwrap_or(0);
+                let length = length.unwrap_or(0) as u64;
+                let holds = u64::try_from(stat.st_size).unwrap_or(0).saturating_sub(began);
+                let is_past = self.input.end.kind == FileType::RegularFile && holds < length;
+                self.input.advance(if is_past { holds } else { length });
+                if is_past {
+                    account.tell(CopyEvent::SkippedPastEnd);
+                }
+                Ok(())
+            }
+            Err(errno) => {
+                if rustix::fs::seek(&self.input.end.fd, SeekFrom::End(0)).is_ok() {
+                    return Err(Halt::Failed { what: CopyStep::Skip, errno });
+                }
+                while blocks > 0 || bytes > 0 {
+                    let asked = if blocks > 0 { block.0 } else { bytes } as usize;
+                    match self.input.read(account, &mut self.input_block.as_mut_slice()[..asked])? {
+                        Ok(0) => {
+                            account.tell(CopyEvent::SkippedPastEnd);
+                            break;
+                        }
+                        Ok(_) if blocks > 0 => blocks -= 1,
+                        Ok(_) => bytes = 0,
+                        Err(errno) => return Err(Halt::Failed { what: CopyStep::Read, errno }),
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Passes over the beginning of the output: at once where it has places; else by reading what is there, and by
+    /// writing zeros where nothing is.
+    fn seek(&mut self, account: &mut Account<'_, '_>) -> Result<(), Halt> {
+        let Extent { mut blocks, mut bytes } = self.copy.seek;
+        let block = self.copy.write_block;
+        let length = self.copy.seek.length_bytes(block).and_then(|length| i64::try_from(length).ok());
+        let sought = length
+            .map_or(Err(Errno::OVERFLOW), |length| rustix::fs::seek(&self.output.end.fd, SeekFrom::Current(length)));
+        let Err(why) = sought else { return Ok(()) };
+        if rustix::fs::seek(&self.output.end.fd, SeekFrom::End(0)).is_ok() {
+            return Err(Halt::Failed { what: CopyStep::Seek, errno: why });
+        }
+        let memory = self.output_block.as_mut().unwrap_or(&mut self.input_block);
+        while blocks > 0 || bytes > 0 {
+            account.look_around()?;
+            let asked = if blocks > 0 { block.0 } else { bytes } as usize;
+            match rustix::io::read(&self.output.end.fd, &mut memory.as_mut_slice()[..asked]) {
+                Ok(0) => break,
+                Ok(_) if blocks > 0 => blocks -= 1,
+                Ok(_) => bytes = 0,
+                Err(Errno::INTR) => {}
+                Err(_) => return Err(Halt::Failed { what: CopyStep::Seek, errno: why }),
+            }
+        }
+        memory.as_mut_slice().fill(0);
+        account.mark();
+        while blocks > 0 || bytes > 0 {
+            let length = if blocks > 0 { block.0 } else { bytes } as usize;
+            let written = self.output.write(account, &memory.as_mut_slice()[..length])?;
+            if let Some(errno) = written.error {
+                return Err(Halt::Failed { what: CopyStep::WriteZeros, errno });
+            }
+            if blocks > 0 {
+                blocks -= 1;
+            } else {
+                bytes = 0;
+            }
+        }
+        Ok(())
+    }
+
+    fn make_durable(&mut self, account: &mut Account<'_, '_>) -> Result<(), Halt> {
+        self.output.set_length()?;
+        if self.copy.fdatasync || self.output.fsync {
+            account.tell(CopyEvent::Flushes);
+        }
+        let mut fsyncs = self.output.fsync;
+        if self.copy.fdatasync {
+            match self.sync(account, OpKind::Fdatasync)? {
+                // What cannot do it that way may do it the other way.
+                Err(Errno::NOSYS | Errno::INVAL) => fsyncs = true,
+                Err(errno) => return Err(Halt::Failed { what: CopyStep::Fdatasync, errno }),
+                Ok(()) => {}
+            }
+        }
+        if fsyncs {
+            self.sync(account, OpKind::Fsync)?.map_err(Halt::at(CopyStep::Fsync))?;
+        }
+        Ok(())
+    }
+
+    fn sync(&self, account: &mut Account<'_, '_>, kind: OpKind) -> Result<Result<(), Errno>, Halt> {
+        account.mark();
+        loop {
+            account.look_around()?;
+            let done = match kind {
+                OpKind::Fdatasync => rustix::fs::fdatasync(&self.output.end.fd),
+                _ => rustix::fs::fsync(&self.output.end.fd),
+            };
+            match done {
+                Err(Errno::INTR) => {}
+                Ok(()) => {
+                    account.record(kind, 0, 0);
+                    return Ok(Ok(()));
+                }
+                Err(errno) => return Ok(Err(errno)),
+            }
+        }
+    }
+
+    fn drop_pages(&mut self, account: &Account<'_, '_>) {
+        // Of a copy of nothing the dropping is all that was asked for; elsewhere it is a wish.
+        let is_asked = self.copy.count.is_some_and(|count| count.is_empty());
+        let (input, output) = (self.input.end.fd.as_fd(), self.output.end.fd.as_fd());
+        for (what, dropped) in [
+            (CopyStep::DropInput, self.input.cache.finish(input)),
+            (CopyStep::DropOutput, self.output.cache.finish(output)),
+        ] {
+            if let (true, Err(errno)) = (is_asked, dropped) {
+                account.tell(CopyEvent::Failed { what, errno: number(errno) });
+                self.failed.get_or_insert(Halt::Failed { what, errno });
+            }
+        }
+    }
+}
+
+/// What becomes of a block that cannot be read.
+enum Unreadable {
+    /// The copy ends, with what was read before.
+    Ends,
+    /// It is passed over.
+    IsPassedOver,
+    /// It is written as padding.
+    BecomesPadding,
+}

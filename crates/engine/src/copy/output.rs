@@ -1,0 +1,182 @@
+//! The writing side of a copy: whole writes, however many calls they take, holes where that was asked for, and blocks that
+//! are gathered.
+
+use super::account::{Account, Halt};
+use super::converter::Sink;
+use super::dropped::Dropping;
+use super::ends::End;
+use super::{CopyEvent, CopyStep, number};
+use crate::backend::region::Region;
+use plumb_workload::OpKind;
+use plumb_workload::copy::Copy;
+use rustix::fs::{FileType, OFlags, SeekFrom};
+use rustix::io::Errno;
+use std::os::fd::{AsFd, BorrowedFd};
+
+/// The output of a copy.
+pub(super) struct Output {
+    pub(super) end: End,
+    block_bytes: usize,
+    is_direct: bool,
+    is_sparse: bool,
+    /// The last block became a hole.
+    pub(super) ends_in_hole: bool,
+    /// What was written needs to be made durable, whoever asked.
+    pub(super) fsync: bool,
+    pub(super) cache: Dropping,
+}
+
+impl Output {
+    pub(super) fn new(end: End, copy: &Copy, moves_nothing: bool) -> Output {
+        let cache = Dropping::new(copy.output.nocache, copy.output.nocache && moves_nothing, end.fd.as_fd());
+        Output {
+            end,
+            block_bytes: copy.write_block.0 as usize,
+            is_direct: copy.output.direct,
+            is_sparse: copy.sparse,
+            ends_in_hole: false,
+            fsync: copy.fsync,
+            cache,
+        }
+    }
+
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        self.end.fd.as_fd()
+    }
+
+    /// Writes all of it, by as many calls as that takes. Answers how much was written, which is less only with an error.
+    #[inline]
+    pub(super) fn write(&mut self, account: &mut Account<'_, '_>, bytes: &[u8]) -> Result<Written, Halt> {
+        if self.is_direct && bytes.len() < self.block_bytes {
+            self.turn_off_direct(account);
+        }
+        let mut written = 0;
+        let mut error = None;
+        while written < bytes.len() {
+            account.look_around()?;
+            self.ends_in_hole = false;
+            if self.is_sparse && is_zero(bytes) {
+                match rustix::fs::seek(&self.end.fd, SeekFrom::Current(bytes.len() as i64)) {
+                    Ok(_) => {
+                        self.ends_in_hole = true;
+                        written = bytes.len();
+                        account.mark();
+                        break;
+                    }
+                    // Only a wish.
+                    Err(_) => self.is_sparse = false,
+                }
+            }
+            match rustix::io::write(&self.end.fd, &bytes[written..]) {
+                // A driver that takes nothing has no room.
+                Ok(0) => {
+                    error = Some(Errno::NOSPC);
+                    break;
+                }
+                Ok(moved) => {
+                    account.record(OpKind::Write, moved, bytes.len() - written);
+                    written += moved;
+                }
+                Err(Errno::INTR) => account.mark(),
+                Err(errno) => {
+                    error = Some(errno);
+                    break;
+                }
+            }
+        }
+        self.cache.moved(self.end.fd.as_fd(), written as u64);
+        Ok(Written { bytes: written as u64, error })
+    }
+
+    /// A last block that is too short to go around the page cache goes through it, and is made durable at the end.
+    #[cold]
+    fn turn_off_direct(&mut self, account: &mut Account<'_, '_>) {
+        let turned = rustix::fs::fcntl_getfl(&self.end.fd)
+            .and_then(|flags| rustix::fs::fcntl_setfl(&self.end.fd, flags - OFlags::DIRECT));
+        if let Err(errno) = turned {
+            account.tell(CopyEvent::Failed { what: CopyStep::TurnOffDirect, errno: number(errno) });
+        }
+        self.is_direct = false;
+        self.fsync = true;
+        self.cache.to_end = true;
+    }
+
+    /// A file whose last block is a hole gets its length.
+    pub(super) fn set_length(&mut self) -> Result<(), Halt> {
+        if !self.ends_in_hole || self.end.kind != FileType::RegularFile {
+            return Ok(());
+        }
+        let stat = rustix::fs::fstat(&self.end.fd).map_err(Halt::at(CopyStep::LookAtOutput))?;
+        if let Ok(at) = rustix::fs::seek(&self.end.fd, SeekFrom::Current(0))
+            && u64::try_from(stat.st_size).is_ok_and(|length| length < at)
+        {
+            rustix::fs::ftruncate(&self.end.fd, at).map_err(Halt::at(CopyStep::SetLength { bytes: at }))?;
+        }
+        Ok(())
+    }
+}
+
+/// What a write came to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Written {
+    pub(super) bytes: u64,
+    pub(super) error: Option<Errno>,
+}
+
+/// Gathers bytes into blocks of the output.
+pub(super) struct Gatherer<'a, 'b, 'd> {
+    pub(super) output: &'a mut Output,
+    pub(super) block: &'a mut Region,
+    /// How much of the block is full.
+    pub(super) filled: &'a mut usize,
+    pub(super) account: &'a mut Account<'b, 'd>,
+}
+
+impl Sink for Gatherer<'_, '_, '_> {
+    type Full = Halt;
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Halt> {
+        let length = self.output.block_bytes;
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(rest.len().min(length - *self.filled));
+            self.block.as_mut_slice()[*self.filled..][..piece.len()].copy_from_slice(piece);
+            *self.filled += piece.len();
+            rest = behind;
+            if *self.filled == length {
+                self.write_block(length)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Gatherer<'_, '_, '_> {
+    /// Writes what is left of a block.
+    pub(super) fn finish(&mut self) -> Result<(), Halt> {
+        match *self.filled {
+            0 => Ok(()),
+            filled => self.write_block(filled),
+        }
+    }
+
+    fn write_block(&mut self, length: usize) -> Result<(), Halt> {
+        *self.filled = 0;
+        self.account.mark();
+        let written = self.output.write(self.account, &self.block.as_mut_slice()[..length])?;
+        self.account.counts.written_bytes += written.bytes;
+        let blocks = &mut self.account.counts.written;
+        match written.error {
+            None if length == self.output.block_bytes => blocks.whole += 1,
+            None => blocks.short += 1,
+            Some(_) => blocks.short += u64::from(written.bytes > 0),
+        }
+        written.error.map_or(Ok(()), |errno| Err(Halt::at(CopyStep::Write)(errno)))
+    }
+}
+
+/// Whether there is nothing but zeros.
+fn is_zero(bytes: &[u8]) -> bool {
+    let (words, rest) = bytes.as_chunks::<16>();
+    words.iter().all(|word| u128::from_ne_bytes(*word) == 0) && rest.iter().all(|&byte| byte == 0)
+}

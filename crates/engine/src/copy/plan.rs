@@ -1,0 +1,126 @@
+//! A copy's worker: its ends are open before the clock starts, and closed before it stops.
+
+use super::account::{Account, Halt, Recorded};
+use super::mover::Mover;
+use super::{CopyError, CopyEvent, CopyStep, SharedListener, ends, in_kernel, number};
+use crate::gate::{Body, Gate};
+use crate::guard::Guard;
+use crate::own_files;
+use crate::run::Setting;
+use crate::signals::{StopFlag, WokenBySignals};
+use crate::targets::{OpenTarget, OpenTargets};
+use crate::worker::Ended;
+use plumb_workload::OpKind;
+use plumb_workload::copy::Copy;
+use std::io;
+use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
+
+/// A copy, ready to run.
+pub(crate) struct CopyWorker {
+    copy: Copy,
+    ends: ends::Ends,
+    listener: Option<SharedListener>,
+    stop: StopFlag,
+}
+
+/// Opens both ends of a copy.
+pub(crate) fn worker(copy: &Copy, targets: &OpenTargets, setting: &Setting<'_>) -> Result<CopyWorker, CopyError> {
+    let path = |name: &Option<String>| match targets.get(name.as_deref()?) {
+        Some(OpenTarget::Copy { path }) => Some(path.as_path()),
+        _ => None,
+    };
+    let guard = Guard::new(setting.permissions.clone());
+    let made = setting.test_dirs.made_files();
+    let ends = ends::open(copy, path(&copy.from), path(&copy.to), &guard, &made)?;
+    Ok(CopyWorker { copy: copy.clone(), ends, listener: setting.copy_listener.clone(), stop: setting.stop })
+}
+
+impl CopyWorker {
+    /// The worker's body.
+    pub(crate) fn body(self) -> Body {
+        Box::new(move |gate: &Gate| Ok(self.run(gate)))
+    }
+
+    fn run(self, gate: &Gate) -> Ended {
+        let CopyWorker { copy, ends, listener, stop } = self;
+        let _woken = WokenBySignals::this_thread();
+        if gate.is_alone() {
+            let held = [&ends.input, &ends.output].into_iter().filter_map(|end| end.held.as_ref()).map(AsFd::as_fd);
+            let moved: Vec<_> = [ends.input.fd.as_fd(), ends.output.fd.as_fd()].into_iter().chain(held).collect();
+            own_files::take(&moved);
+        }
+        let paths = Paths { input: ends.input.path.clone(), output: ends.output.path.clone() };
+        gate.report().backend.write(in_kernel::backend(&copy, &ends.input, &ends.output).as_bytes());
+        let Some(mut passed) = gate.pass() else {
+            if let Some(listener) = listener {
+                listener.hear(CopyEvent::Interrupted, &Default::default(), 0);
+            }
+            return Ended::Stopped;
+        };
+        // Waiting for a processor behind the gate is no part of the copy.
+        passed.start_over();
+        let (clock, started_at) = (passed.desk.clock, passed.started_at);
+        let records = Recorded::of(&ends);
+        let mover = Mover::new(&copy, ends);
+        let mut account = Account::new(&mut passed.desk, records, listener.clone(), stop, started_at);
+        let halt = mover.run(&mut account);
+        let counts = account.counts;
+        passed.stop_clock();
+        let event = if halt == Some(Halt::Stopped) { CopyEvent::Interrupted } else { CopyEvent::Ended };
+        if let Some(listener) = listener {
+            listener.hear(event, &counts, clock.ns_between(started_at, clock.now()));
+        }
+        match halt {
+            None => Ended::Done,
+            Some(Halt::Stopped) => Ended::Stopped,
+            Some(Halt::Failed { what, errno }) => {
+                let message = io::Error::from(errno).to_string();
+                passed.desk.failed(kind(what), paths.of(what), Some(number(errno)), &message)
+            }
+        }
+    }
+}
+
+struct Paths {
+    input: PathBuf,
+    output: PathBuf,
+}
+
+impl Paths {
+    fn of(&self, what: CopyStep) -> &Path {
+        match what {
+            CopyStep::LookAtInput
+            | CopyStep::Skip
+            | CopyStep::PassOver
+            | CopyStep::Read
+            | CopyStep::DropInput
+            | CopyStep::CloseInput => &self.input,
+            CopyStep::LookAtOutput
+            | CopyStep::Seek
+            | CopyStep::Write
+            | CopyStep::WriteZeros
+            | CopyStep::SetLength { .. }
+            | CopyStep::TurnOffDirect
+            | CopyStep::Fdatasync
+            | CopyStep::Fsync
+            | CopyStep::DropOutput
+            | CopyStep::CloseOutput => &self.output,
+        }
+    }
+}
+
+/// As which op a step counts where it fails.
+fn kind(what: CopyStep) -> OpKind {
+    match what {
+        CopyStep::Skip | CopyStep::PassOver | CopyStep::Read | CopyStep::DropInput => OpKind::Read,
+        CopyStep::Seek | CopyStep::Write | CopyStep::WriteZeros | CopyStep::TurnOffDirect | CopyStep::DropOutput => {
+            OpKind::Write
+        }
+        CopyStep::LookAtInput | CopyStep::LookAtOutput => OpKind::Stat,
+        CopyStep::SetLength { .. } => OpKind::Truncate,
+        CopyStep::Fdatasync => OpKind::Fdatasync,
+        CopyStep::Fsync => OpKind::Fsync,
+        CopyStep::CloseInput | CopyStep::CloseOutput => OpKind::Close,
+    }
+}

@@ -1,0 +1,103 @@
+//! Conversions in pieces, and what is dropped from the page cache. Whole copies are held beside real dd by the tests of
+//! the command line.
+
+use super::converter::{Converter, Sink};
+use plumb_workload::Bytes;
+use plumb_workload::copy::{Characters, Conversion, Letters, Lines};
+use proptest::prelude::*;
+
+#[derive(Default)]
+struct Collected(Vec<u8>);
+
+impl Sink for Collected {
+    type Full = std::convert::Infallible;
+
+    fn take(&mut self, bytes: &[u8]) -> Result<(), Self::Full> {
+        assert!(!bytes.is_empty(), "nothing is handed on for nothing");
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+/// Converts a text in pieces of this length.
+fn converted(conversion: &Conversion, text: &[u8], piece: usize) -> (Vec<u8>, u64) {
+    let mut converter = Converter::new(conversion);
+    let mut collected = Collected::default();
+    for piece in text.chunks(piece.max(1)) {
+        let Ok(()) = converter.push(&mut piece.to_vec(), &mut collected);
+    }
+    let Ok(()) = converter.finish(&mut collected);
+    (collected.0, converter.cut_lines)
+}
+
+/// POSIX's rules for one byte at a time, as slowly as they are written.
+fn slowly_to_records(text: &[u8], record: usize) -> Vec<u8> {
+    let mut out = Vec::new();
+    let lines: Vec<&[u8]> = text.split(|&byte| byte == b'\n').collect();
+    for (number, line) in lines.iter().enumerate() {
+        // Behind the last newline there is no line unless it holds something.
+        if number + 1 == lines.len() && line.is_empty() {
+            break;
+        }
+        let mut line = line.to_vec();
+        line.resize(record, b' ');
+        out.extend(line);
+    }
+    out
+}
+
+fn conversions() -> impl Strategy<Value = Conversion> {
+    let characters = prop_oneof![
+        Just(None),
+        Just(Some(Characters::Ascii)),
+        Just(Some(Characters::Ebcdic)),
+        Just(Some(Characters::Ibm))
+    ];
+    let letters = prop_oneof![Just(None), Just(Some(Letters::Lower)), Just(Some(Letters::Upper))];
+    let lines = prop_oneof![
+        Just(None),
+        (1u64..20).prop_map(|record| Some(Lines::ToRecords(Bytes(record)))),
+        (1u64..20).prop_map(|record| Some(Lines::FromRecords(Bytes(record))))
+    ];
+    (characters, letters, any::<bool>(), lines).prop_map(|(characters, letters, swap_pairs, lines)| Conversion {
+        characters,
+        letters,
+        swap_pairs,
+        lines,
+    })
+}
+
+proptest! {
+    /// Where reads happen to end changes nothing.
+    #[test]
+    fn pieces_make_no_difference(conversion in conversions(), text in "[a-zA-Z \n]{0,200}", piece in 1usize..50) {
+        let whole = converted(&conversion, text.as_bytes(), usize::MAX);
+        prop_assert_eq!(converted(&conversion, text.as_bytes(), piece), whole);
+    }
+
+    #[test]
+    fn lines_become_records_of_one_length(text in "[a-z \n]{0,200}", record in 1u64..30) {
+        let conversion = Conversion { lines: Some(Lines::ToRecords(Bytes(record))), ..Conversion::default() };
+        let (records, cut) = converted(&conversion, text.as_bytes(), 7);
+        prop_assert_eq!(&records, &slowly_to_records(text.as_bytes(), record as usize));
+        prop_assert_eq!(cut, text.split('\n').filter(|line| line.len() as u64 > record).count() as u64);
+    }
+
+    /// Pairs that are swapped twice are what they were, but for the last byte of an odd number, which has no partner.
+    #[test]
+    fn swapping_twice_is_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..100), piece in 1usize..9) {
+        let conversion = Conversion { swap_pairs: true, ..Conversion::default() };
+        let once = converted(&conversion, &bytes, piece).0;
+        prop_assert_eq!(converted(&conversion, &once, piece).0, bytes);
+    }
+}
+
+/// To EBCDIC and back everything is what it was.
+#[test]
+fn tables_of_characters_are_each_others_inverse() {
+    let all: Vec<u8> = (0..=u8::MAX).collect();
+    let of = |characters| Conversion { characters: Some(characters), ..Conversion::default() };
+    let ebcdic = converted(&of(Characters::Ebcdic), &all, 10).0;
+    assert_eq!(converted(&of(Characters::Ascii), &ebcdic, 10).0, all);
+    assert_eq!(converted(&of(Characters::Ebcdic), b"a 1\n", 10).0, [0x81, 0x40, 0xf1, 0x25]);
+}

@@ -1,0 +1,226 @@
+//! Devices whose content other programs than Plumb are about to destroy for it: mkfs, mdadm, sfdisk.
+
+use super::device::{Machine, Number};
+use super::{Guard, Refusal, kind_name, read_only_device, signature_of};
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A device that a study says may be destroyed. Where both are said, both must be true.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Expendable<'a> {
+    /// A path of it; links are followed.
+    pub path: Option<&'a Path>,
+    /// One of its serials, as refusals print them.
+    pub serial: Option<&'a str>,
+}
+
+/// By what right a device's content may be destroyed.
+#[derive(Debug, Clone, Copy)]
+pub enum Right<'a> {
+    /// This process made the device, or has destroyed what was on it before.
+    Made,
+    /// A study lists it. A file may be old, and what lies on the device new: one that bears a signature must be named by
+    /// the user as well ([`Permissions`](super::Permissions)), by its serial or its path.
+    Study(&'a [Expendable<'a>]),
+}
+
+/// A block device and what it is called.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedDevice {
+    /// `/dev/sda`.
+    pub path: PathBuf,
+    /// The texts by which the user may mean it, the one that is printed first; never empty.
+    pub serials: Vec<String>,
+}
+
+/// The disks of this machine, without their partitions.
+///
+/// # Errors
+/// `/sys/block` cannot be read.
+pub fn disks() -> io::Result<Vec<NamedDevice>> {
+    let machine = Machine::this();
+    let mut found = vec![];
+    for entry in fs::read_dir("/sys/block")? {
+        // The kernel writes `!` for the slash in names like `cciss/c0d0`.
+        let path = Path::new("/dev").join(entry?.file_name().to_string_lossy().replace('!', "/"));
+        if let Some(serials) = Number::of_path(&path).and_then(|number| machine.serials(number).ok()) {
+            found.push(NamedDevice { path, serials });
+        }
+    }
+    found.sort_by(|a, b| a.path.cmp(&b.path));
+    Ok(found)
+}
+
+/// The texts by which the user may mean a block device, the one that is printed first; never empty.
+///
+/// # Errors
+/// It is no block device, or the system does not know it.
+pub fn serials(path: &Path) -> io::Result<Vec<String>> {
+    let number = Number::of_path(path).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))?;
+    Machine::this().serials(number)
+}
+
+impl Guard {
+    /// Whether another program may destroy the content of a block device: it is neither mounted nor held, and there is a
+    /// right to. The kernel is asked as well, by opening it exclusively for a moment.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that names what was found and the way out.
+    pub fn may_destroy(&self, path: &Path, right: Right<'_>) -> Result<NamedDevice, Refusal> {
+        self.may_destroy_on(&Machine::this(), path, right)
+    }
+
+    pub(super) fn may_destroy_on(
+        &self,
+        machine: &Machine,
+        path: &Path,
+        right: Right<'_>,
+    ) -> Result<NamedDevice, Refusal> {
+        let stat = rustix::fs::stat(path).map_err(Refusal::io(path, "find it"))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::BlockDevice {
+            let expected = "a block device; name the device itself";
+            return Err(Refusal::WrongKind { path: path.to_owned(), found: kind_name(&stat), expected });
+        }
+        let number = Number::from_rdev(stat.st_rdev);
+        machine.refuse_if_used(path, number)?;
+        if machine.is_read_only(number) {
+            return Err(read_only_device(path));
+        }
+        let serials = machine.serials(number).map_err(Refusal::io(path, "read its serial"))?;
+        if let Right::Study(list) = right {
+            self.refuse_if_not_listed(path, number, &serials, list)?;
+        }
+        let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
+        match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(_) => Ok(NamedDevice { path: path.to_owned(), serials }),
+            Err(Errno::BUSY) => Err(Refusal::Held {
+                path: path.to_owned(),
+                holder: "the kernel says that it is in use".to_owned(),
+                way_out: "unmount or release it first, in other containers too".to_owned(),
+            }),
+            Err(error) => Err(Refusal::io(path, "open it")(error)),
+        }
+    }
+
+    fn refuse_if_not_listed(
+        &self,
+        path: &Path,
+        number: Number,
+        serials: &[String],
+        list: &[Expendable<'_>],
+    ) -> Result<(), Refusal> {
+        let serial = serials.first().cloned().unwrap_or_default();
+        let has_path = |entry: &Expendable<'_>| entry.path.is_some_and(|path| Number::of_path(path) == Some(number));
+        let has_serial = |entry: &Expendable<'_>| {
+            entry.serial.is_some_and(|named| serials.iter().any(|known| known == named.trim()))
+        };
+        let is_it = |entry: &&Expendable<'_>| match (entry.path, entry.serial) {
+            (None, None) => false,
+            (Some(_), None) => has_path(entry),
+            (None, Some(_)) => has_serial(entry),
+            (Some(_), Some(_)) => has_path(entry) && has_serial(entry),
+        };
+        if !list.iter().any(|entry| is_it(&entry)) {
+            let other = list.iter().find(|entry| has_path(entry)).and_then(|entry| entry.serial);
+            return Err(match other {
+                Some(named) => {
+                    Refusal::OtherExpendable { path: path.to_owned(), serial, named: named.trim().to_owned() }
+                }
+                None => Refusal::NotExpendable { path: path.to_owned(), serial },
+            });
+        }
+        if self.permissions.names_device(serials) || self.permissions.names_device_node(number) {
+            return Ok(());
+        }
+        match signature_of(path).map_err(Refusal::io(path, "look for a signature on it"))? {
+            None => Ok(()),
+            Some(signature) => {
+                let setting = self.permissions.setting_with(&serial);
+                Err(Refusal::Signed { path: path.to_owned(), signature, serial, setting })
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Permissions;
+    use super::super::testing::{LoopDevice, Mounted, is_root, once_released};
+    use super::*;
+
+    fn nobody() -> Guard {
+        Guard::new(Permissions::none())
+    }
+
+    // Protects: a study destroys what it lists, both parts of an entry being true, and nothing else.
+    #[test]
+    fn root_only_what_is_listed_may_be_destroyed() {
+        if !is_root() {
+            return;
+        }
+        let disk = LoopDevice::new(16 << 20);
+        let serial = disk.serial();
+        let allowed = |list: &[Expendable<'_>]| {
+            once_released(|| match nobody().may_destroy(&disk.path, Right::Study(list)) {
+                Err(Refusal::Held { .. }) => None,
+                answer => Some(answer),
+            })
+        };
+        let path = Some(disk.path.as_path());
+        for entry in [
+            Expendable { path, serial: None },
+            Expendable { path: None, serial: Some(&serial) },
+            Expendable { path, serial: Some(&serial) },
+        ] {
+            assert_eq!(allowed(&[entry]).unwrap().serials, [serial.as_str()]);
+        }
+        let refusal = allowed(&[Expendable { path, serial: Some("WD-1") }]).unwrap_err();
+        assert!(matches!(&refusal, Refusal::OtherExpendable { .. }), "{refusal:?}");
+        assert!(refusal.to_string().contains("WD-1") && refusal.to_string().contains(&serial), "{refusal}");
+        let elsewhere = Expendable { path: Some(Path::new("/dev/null")), serial: None };
+        for list in [&[][..], &[Expendable { path: None, serial: None }], &[elsewhere]] {
+            let refusal = allowed(list).unwrap_err();
+            assert!(matches!(&refusal, Refusal::NotExpendable { .. }), "{refusal:?}");
+            assert_eq!(refusal.exit_code(), 5);
+        }
+    }
+
+    // Protects: a list in a file does not suffice for a device with content, and nothing suffices for a mounted one.
+    #[test]
+    fn root_a_signed_device_must_be_typed_and_a_mounted_one_is_never_destroyed() {
+        if !is_root() {
+            return;
+        }
+        let disk = LoopDevice::new(16 << 20);
+        if !disk.format("mkfs.ext4", &["-q"]) {
+            return;
+        }
+        let list = [Expendable { path: Some(&disk.path), serial: None }];
+        let look = |guard: &Guard, right: Right<'_>| {
+            once_released(|| match guard.may_destroy(&disk.path, right) {
+                Err(Refusal::Held { .. }) => None,
+                answer => Some(answer),
+            })
+        };
+        assert!(matches!(look(&nobody(), Right::Study(&list)), Err(Refusal::Signed { .. })));
+        let typed = Guard::new(Permissions::parse(&disk.serial()));
+        look(&typed, Right::Study(&list)).unwrap();
+        look(&nobody(), Right::Made).unwrap();
+        let mounted = Mounted::new(&[disk.path.to_str().unwrap()]);
+        for right in [Right::Study(&list), Right::Made] {
+            let refusal = typed.may_destroy(&disk.path, right).unwrap_err();
+            assert!(refusal.to_string().contains(&format!("umount {}", mounted.path().display())), "{refusal}");
+        }
+    }
+
+    #[test]
+    fn every_disk_has_a_name() {
+        for disk in disks().unwrap() {
+            assert!(disk.serials.iter().all(|serial| !serial.is_empty()), "{disk:?}");
+            assert_eq!(serials(&disk.path).unwrap(), disk.serials);
+        }
+    }
+}

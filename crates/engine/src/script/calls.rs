@@ -1,0 +1,525 @@
+//! Makes each call of a script.
+
+use super::aio::{Ahead, Aio};
+use super::content::Memory;
+use super::directory::Directories;
+use super::files::FileTable;
+use super::mapping::Mapped;
+use super::op::{Call, CallOp, Part, Seek};
+use super::postmark::Whole;
+use super::program::StepRules;
+use super::stream::{Stream, close, lock};
+use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished};
+use crate::clock::{Clock, Ticks};
+use plumb_workload::OpKind;
+use plumb_workload::script::{LockKind, OpenPromise, OpenStep, RecordOrder, Transfer, Via};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, SeekFrom};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A worker's open files and the memory that it moves.
+pub(super) struct Calls {
+    files: Arc<FileTable>,
+    rules: Arc<Vec<StepRules>>,
+    handles: Vec<Handle>,
+    memory: Memory,
+    checks: bool,
+    directories: Directories,
+    /// When the calls began that are made of the record at hand, where they are several.
+    record_began: Option<Instant>,
+    longest_record: Duration,
+    clock: Clock,
+    begun_at: Ticks,
+    /// From the first step in the clock to behind the last, ns.
+    pub(super) steps_ns: u64,
+    /// What PostMark's files are moved from and to.
+    whole: Option<Whole>,
+}
+
+/// What is open under one number.
+#[derive(Default)]
+struct Handle {
+    file: Option<OwnedFd>,
+    stream: Option<Stream>,
+    mapping: Option<Mapped>,
+    aio: Option<Aio>,
+    /// Number of the file.
+    number: u32,
+}
+
+impl Handle {
+    fn fd(&self) -> Result<BorrowedFd<'_>, Errno> {
+        match (&self.file, &self.stream) {
+            (Some(file), _) => Ok(file.as_fd()),
+            (None, Some(stream)) => Ok(stream.fd()),
+            (None, None) => Err(Errno(libc::EBADF)),
+        }
+    }
+
+    fn stream(&mut self) -> Result<&mut Stream, Errno> {
+        self.stream.as_mut().ok_or(Errno(libc::EBADF))
+    }
+
+    fn mapping(&self) -> Result<&Mapped, Errno> {
+        self.mapping.as_ref().ok_or(Errno(libc::EBADF))
+    }
+
+    #[inline]
+    fn seek(&mut self, seek: Seek) -> Result<(), Errno> {
+        if let Some(stream) = &mut self.stream {
+            return stream.seek(seek).map(drop);
+        }
+        let to = match seek {
+            Seek::None => return Ok(()),
+            Seek::To(offset) => SeekFrom::Start(offset),
+            Seek::By(distance) => SeekFrom::Current(distance),
+            Seek::FromEnd(distance) => SeekFrom::End(distance),
+        };
+        rustix::fs::seek(self.fd()?, to).map(drop).map_err(errno)
+    }
+}
+
+impl Calls {
+    pub(super) fn new(files: Arc<FileTable>, handles: usize, memory: Memory, checks: bool, clock: Clock) -> Calls {
+        let handles = (0..handles).map(|_| Handle::default()).collect();
+        let directories = Directories::default();
+        let longest_record = Duration::ZERO;
+        let rules = Arc::default();
+        let (begun_at, steps_ns, record_began, whole) = (0, 0, None, None);
+        Calls {
+            files,
+            rules,
+            handles,
+            memory,
+            checks,
+            whole,
+            directories,
+            record_began,
+            longest_record,
+            clock,
+            begun_at,
+            steps_ns,
+        }
+    }
+
+    /// With memory for PostMark's files.
+    pub(super) fn with_whole(self, whole: Option<Whole>) -> Calls {
+        Calls { whole, ..self }
+    }
+
+    /// The rules of the steps that come next.
+    pub(super) fn use_rules(&mut self, rules: &Arc<Vec<StepRules>>) {
+        self.rules = Arc::clone(rules);
+    }
+
+    #[inline(always)]
+    fn handle(&mut self, op: &CallOp) -> &mut Handle {
+        &mut self.handles[usize::from(op.handle)]
+    }
+
+    fn transfer(&self, op: &CallOp) -> Result<&Transfer, Errno> {
+        match self.rules.get(usize::from(op.rules)) {
+            Some(StepRules::Transfer(transfer)) => Ok(transfer),
+            _ => Err(Errno(libc::EINVAL)),
+        }
+    }
+
+    #[cold]
+    fn open(&mut self, op: &CallOp) -> Completion {
+        let rules = Arc::clone(&self.rules);
+        let Some(StepRules::Open(open)) = rules.get(usize::from(op.rules)) else { return Err(Errno(libc::EINVAL)) };
+        let path = self.files.path(op.file).ok_or(Errno(libc::ENOENT))?;
+        let file = rustix::fs::openat(CWD, path, flags(open), Mode::from_raw_mode(open.mode)).map_err(errno)?;
+        let mut handle = Handle { number: op.file, ..Handle::default() };
+        match open.stream {
+            None => handle.file = Some(file),
+            Some(_) => handle.stream = Some(Stream::new(file, open).map_err(system)?),
+        }
+        *self.handle(op) = handle;
+        Ok(0)
+    }
+
+    #[cold]
+    fn close(&mut self, op: &CallOp) -> Completion {
+        let Handle { file, stream, mapping, mut aio, .. } = std::mem::take(self.handle(op));
+        drop(mapping);
+        let drained = aio.as_mut().map_or(Ok(()), Aio::drain);
+        let closed = match (file, stream) {
+            (Some(file), _) => close(file),
+            (None, Some(stream)) => stream.close(),
+            (None, None) => Err(Errno(libc::EBADF)),
+        };
+        drained.and(closed)
+    }
+
+    fn fsync(&mut self, op: &CallOp, data_only: bool) -> Completion {
+        let handle = self.handle(op);
+        if let Some(stream) = &mut handle.stream {
+            stream.flush()?;
+        }
+        let fd = handle.fd()?;
+        let done = if data_only { rustix::fs::fdatasync(fd) } else { rustix::fs::fsync(fd) };
+        nothing(done)
+    }
+
+    /// Ops that are not the load of the old tools' loops.
+    #[cold]
+    fn rare(&mut self, op: &CallOp) -> Completion {
+        let files = Arc::clone(&self.files);
+        let path = |number: u32| files.path(number).ok_or(Errno(libc::ENOENT));
+        match op.call {
+            Call::Open => self.open(op),
+            Call::Close => self.close(op),
+            Call::Msync => self.handle(op).mapping()?.sync_all(),
+            Call::Fsync => self.fsync(op, false),
+            Call::Fdatasync => self.fsync(op, true),
+            Call::Flush => self.handle(op).stream()?.flush(),
+            Call::Sync => {
+                rustix::fs::sync();
+                Ok(0)
+            }
+            Call::Seek => self.handle(op).seek(Seek::To(op.offset)).map(|()| 0),
+            Call::Tell => self.handle(op).seek(Seek::By(0)).map(|()| 0),
+            Call::Truncate => nothing(rustix::fs::ftruncate(self.handle(op).fd()?, op.offset)),
+            Call::Map => {
+                let rules = Arc::clone(&self.rules);
+                let Some(StepRules::Map(map)) = rules.get(usize::from(op.rules)) else {
+                    return Err(Errno(libc::EINVAL));
+                };
+                let handle = self.handle(op);
+                let file = handle.file.as_ref().ok_or(Errno(libc::EBADF))?;
+                handle.mapping = Some(Mapped::new(file, map).map_err(system)?);
+                Ok(0)
+            }
+            Call::Unmap => match self.handle(op).mapping.take() {
+                Some(_) => Ok(0),
+                None => Err(Errno(libc::EINVAL)),
+            },
+            Call::Lock => {
+                let Some(StepRules::Lock(kind)) = self.rules.get(usize::from(op.rules)).cloned() else {
+                    return Err(Errno(libc::EINVAL));
+                };
+                lock(self.handle(op).fd()?, kind, 0, 0)
+            }
+            Call::Unlink => nothing(rustix::fs::unlinkat(CWD, path(op.file)?, AtFlags::empty())),
+            Call::UnlinkIfThere => match rustix::fs::unlinkat(CWD, path(op.file)?, AtFlags::empty()) {
+                Err(rustix::io::Errno::NOENT) => Ok(0),
+                done => nothing(done),
+            },
+            Call::Stat => nothing(rustix::fs::stat(path(op.file)?).map(drop)),
+            Call::Access => nothing(rustix::fs::access(path(op.file)?, rustix::fs::Access::EXISTS)),
+            Call::Link => nothing(rustix::fs::link(path(op.other)?, path(op.file)?)),
+            Call::Symlink => {
+                nothing(rustix::fs::symlink(files.name(op.other).ok_or(Errno(libc::ENOENT))?, path(op.file)?))
+            }
+            Call::Mkdir => nothing(rustix::fs::mkdir(path(op.file)?, Mode::from_raw_mode(op.length as u32))),
+            Call::List => self.directories.list(path(op.file)?, op.file),
+            Call::EndList => self.directories.end_list(),
+            Call::HoldDirectories => {
+                let Some(StepRules::Hold(held)) = self.rules.get(usize::from(op.rules)) else {
+                    return Err(Errno(libc::EINVAL));
+                };
+                self.directories.hold(&files, held)
+            }
+            Call::OfFile => {
+                let rules = Arc::clone(&self.rules);
+                let Some(StepRules::OfFile(step)) = rules.get(usize::from(op.rules)) else {
+                    return Err(Errno(libc::EINVAL));
+                };
+                let piece = self.memory.piece(step.record.0);
+                self.directories.of_file(&files, step, op, piece)
+            }
+            Call::Rmdir => nothing(rustix::fs::rmdir(path(op.file)?)),
+            _ => Err(Errno(libc::ENOSYS)),
+        }
+    }
+
+    #[inline]
+    fn plain(&mut self, op: &CallOp) -> Completion {
+        let Calls { handles, memory, .. } = self;
+        let fd = handles[usize::from(op.handle)].fd()?;
+        let piece = memory.piece(op.length);
+        match op.call {
+            Call::Read => moved(rustix::io::read(fd, piece)),
+            Call::Write => moved(rustix::io::write(fd, piece)),
+            Call::ReadAt => moved(rustix::io::pread(fd, piece, op.offset)),
+            _ => moved(rustix::io::pwrite(fd, piece, op.offset)),
+        }
+    }
+
+    fn single_bytes(&mut self, op: &CallOp) -> Completion {
+        let Calls { handles, memory, .. } = self;
+        let fd = handles[usize::from(op.handle)].fd()?;
+        let piece = memory.piece(op.length);
+        for (number, byte) in piece.chunks_mut(1).enumerate() {
+            let done = match op.call {
+                Call::ReadBytes => rustix::io::read(fd, byte),
+                _ => rustix::io::write(fd, byte),
+            };
+            if done.map_err(errno)? == 0 {
+                return Ok(number as u64);
+            }
+        }
+        Ok(op.length)
+    }
+
+    fn streamed(&mut self, op: &CallOp) -> Completion {
+        let Calls { handles, memory, .. } = self;
+        let stream = handles[usize::from(op.handle)].stream()?;
+        let piece = memory.piece(op.length);
+        match op.call {
+            Call::StreamRead => stream.read(piece),
+            Call::StreamWrite => stream.write(piece),
+            Call::GetCharacters => stream.get_characters(piece),
+            Call::GetCharactersUnlocked => stream.get_characters_unlocked(piece),
+            Call::PutCharactersUnlocked => stream.put_characters_unlocked(piece),
+            _ => stream.put_characters(piece),
+        }
+    }
+
+    fn moved_whole(&mut self, op: &CallOp) -> Completion {
+        let Calls { handles, rules, whole: Some(whole), .. } = self else { return Err(Errno(libc::EINVAL)) };
+        let Some(StepRules::Whole(blocks)) = rules.get(usize::from(op.rules)) else { return Err(Errno(libc::EINVAL)) };
+        let handle = &mut handles[usize::from(op.handle)];
+        match (&mut handle.stream, op.call) {
+            (Some(stream), Call::ReadWhole) => whole.read_stream(stream, op.length),
+            (Some(stream), _) => whole.write_stream(stream, op.length, blocks.write_bytes),
+            (None, Call::ReadWhole) => whole.read_file(handle.fd()?, op.length),
+            (None, _) => whole.write_file(handle.fd()?, op.length, blocks.write_bytes),
+        }
+    }
+
+    fn mapped(&mut self, op: &CallOp) -> Completion {
+        let sync = match self.transfer(op)?.via {
+            Via::Mapped { sync } => sync,
+            _ => None,
+        };
+        let Calls { handles, memory, .. } = self;
+        let mapping = handles[usize::from(op.handle)].mapping()?;
+        let piece = memory.piece(op.length);
+        if op.call == Call::Load {
+            return mapping.load(op.offset, piece);
+        }
+        let moved = mapping.store(op.offset, piece)?;
+        if let Some(waits) = sync {
+            mapping.sync(op.offset, op.length, if waits { libc::MS_SYNC } else { libc::MS_ASYNC })?;
+        }
+        Ok(moved)
+    }
+
+    fn asynchronous(&mut self, op: &CallOp) -> Completion {
+        let transfer = self.transfer(op)?;
+        let Via::PosixAio { depth, copies } = transfer.via else { return Err(Errno(libc::EINVAL)) };
+        let record = transfer.record.0 as i64;
+        let step = match &transfer.order {
+            RecordOrder::Forward => record,
+            RecordOrder::Backward => -record,
+            RecordOrder::Strided { records } => record.saturating_mul(*records as i64),
+            RecordOrder::Shuffled(_) | RecordOrder::Same | RecordOrder::Listed(_) => 0,
+        };
+        let ahead = Ahead { step, end: transfer.end() };
+        let largest = transfer.largest_bytes() as usize;
+        let Calls { handles, memory, .. } = self;
+        let handle = &mut handles[usize::from(op.handle)];
+        if handle.aio.is_none() {
+            handle.aio = Some(Aio::new(depth, largest, copies || !memory.is_constant()).map_err(system)?);
+        }
+        let (Some(file), Some(aio)) = (&handle.file, &mut handle.aio) else { return Err(Errno(libc::EBADF)) };
+        let piece = memory.piece(op.length);
+        let moved = match op.call {
+            Call::AioRead => aio.read(file.as_fd(), op.offset, piece, ahead)?,
+            _ => aio.write(file.as_fd(), op.offset, piece)?,
+        };
+        if op.is_last && op.call == Call::AioWrite {
+            aio.drain()?;
+        }
+        Ok(moved)
+    }
+
+    /// A record's lock, where its transfer wants one.
+    fn record_lock(&mut self, op: &CallOp, kind: LockKind) -> Result<(), Errno> {
+        if !self.transfer(op)?.locks {
+            return Ok(());
+        }
+        lock(self.handle(op).fd()?, kind, op.offset, op.length).map(drop)
+    }
+
+    #[inline]
+    fn move_record(&mut self, op: &CallOp) -> Completion {
+        match op.call {
+            Call::Read | Call::Write | Call::ReadAt | Call::WriteAt => self.plain(op),
+            Call::ReadBytes | Call::WriteBytes => self.single_bytes(op),
+            Call::StreamRead
+            | Call::StreamWrite
+            | Call::GetCharacters
+            | Call::PutCharacters
+            | Call::GetCharactersUnlocked
+            | Call::PutCharactersUnlocked => self.streamed(op),
+            Call::ReadWhole | Call::WriteWhole => self.moved_whole(op),
+            Call::Load | Call::Store => self.mapped(op),
+            _ => self.asynchronous(op),
+        }
+    }
+
+    #[cold]
+    fn move_locked(&mut self, op: &CallOp) -> Completion {
+        let kind = if op.kind == OpKind::Read { LockKind::Read } else { LockKind::Write };
+        self.record_lock(op, kind)?;
+        let moved = self.move_record(op);
+        self.record_lock(op, LockKind::None)?;
+        moved
+    }
+
+    /// Longest time of all calls that were made of one record, ns; `None` where one call is all.
+    pub(super) fn longest_record_ns(&self) -> Option<u64> {
+        (!self.longest_record.is_zero()).then_some(self.longest_record.as_nanos() as u64)
+    }
+
+    #[inline]
+    fn make(&mut self, op: &CallOp) -> Completion {
+        if !op.kind.moves_bytes() {
+            return self.rare(op);
+        }
+        if op.seek_before != Seek::None {
+            self.handle(op).seek(op.seek_before)?;
+        }
+        let moved = if self.locks(op) { self.move_locked(op)? } else { self.move_record(op)? };
+        if op.seek_after != Seek::None {
+            let sought = self.handle(op).seek(op.seek_after);
+            if !matches!(op.seek_after, Seek::By(_)) {
+                sought?;
+            }
+        }
+        Ok(moved)
+    }
+
+    fn locks(&self, op: &CallOp) -> bool {
+        self.transfer(op).is_ok_and(|transfer| transfer.locks)
+    }
+}
+
+impl SyncBackend for Calls {
+    type Op = CallOp;
+
+    #[inline]
+    fn before(&mut self, op: &CallOp) {
+        if op.kind.moves_bytes() && self.memory.changes() {
+            if op.seek_before == Seek::None || op.kind == OpKind::Read {
+                self.memory.turn(op.length);
+            }
+            if op.kind == OpKind::Write {
+                self.memory.fill(op.offset, op.length);
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Result<Begun, NotBegun> {
+        self.begun_at = self.clock.now();
+        Ok(Begun::AtOnce)
+    }
+
+    fn finish(&mut self) -> Result<(), Unfinished> {
+        self.steps_ns = self.clock.ns_between(self.begun_at, self.clock.now()).max(1);
+        Ok(())
+    }
+
+    fn works_between_ops(&self) -> bool {
+        (self.checks && !self.memory.checks_few_words()) || self.memory.changes()
+    }
+
+    #[inline]
+    fn execute(&mut self, op: &CallOp) -> Completion {
+        match op.part {
+            Part::Whole | Part::Inner => self.make(op),
+            Part::First => {
+                self.record_began = Some(Instant::now());
+                self.make(op)
+            }
+            Part::Last => {
+                let made = self.make(op);
+                if let Some(began) = self.record_began.take() {
+                    self.longest_record = self.longest_record.max(began.elapsed());
+                }
+                made
+            }
+        }
+    }
+
+    #[inline]
+    fn after(&mut self, op: &CallOp, moved: u64) -> Result<(), String> {
+        if op.kind == OpKind::Create && op.call == Call::Open {
+            let handle = &self.handles[usize::from(op.handle)];
+            if let Ok(fd) = handle.fd() {
+                self.files.made(op.file, fd);
+            }
+        }
+        if !self.checks || op.kind != OpKind::Read {
+            return Ok(());
+        }
+        let Calls { handles, memory, .. } = self;
+        if op.call == Call::AioRead
+            && let Some(aio) = &mut handles[usize::from(op.handle)].aio
+            && let Some(read) = aio.last(moved as usize)
+        {
+            return memory.check(read, op.offset);
+        }
+        memory.check_piece(moved, op.offset)
+    }
+
+    fn path_of(&self, op: &CallOp) -> PathBuf {
+        let number = match op.kind {
+            _ if op.call == Call::Open => op.file,
+            OpKind::Unlink | OpKind::Stat | OpKind::Access | OpKind::Link | OpKind::Symlink => op.file,
+            _ if op.call == Call::OfFile => op.file,
+            OpKind::Mkdir | OpKind::Rmdir | OpKind::Readdir => op.file,
+            _ => self.handles.get(usize::from(op.handle)).map_or(op.file, |handle| handle.number),
+        };
+        self.files.path_buf(number)
+    }
+}
+
+fn flags(open: &OpenStep) -> OFlags {
+    let access = match (open.read, open.write) {
+        (true, true) => OFlags::RDWR,
+        (false, true) => OFlags::WRONLY,
+        (_, false) => OFlags::RDONLY,
+    };
+    let promise = match open.promise {
+        OpenPromise::Plain => OFlags::empty(),
+        OpenPromise::Sync => OFlags::SYNC,
+        OpenPromise::Dsync => OFlags::DSYNC,
+        OpenPromise::Rsync => OFlags::RSYNC,
+    };
+    // A link that somebody put in a file's place is not followed to what may be changed.
+    let changes = open.write || open.create || open.truncate;
+    let wanted = [
+        (open.create, OFlags::CREATE),
+        (open.exclusive, OFlags::EXCL),
+        (open.truncate, OFlags::TRUNC),
+        (open.append, OFlags::APPEND),
+        (open.direct, OFlags::DIRECT),
+        (changes, OFlags::NOFOLLOW),
+    ];
+    let wanted = wanted.into_iter().filter(|(wanted, _)| *wanted);
+    wanted.fold(access | promise | OFlags::CLOEXEC, |flags, (_, flag)| flags | flag)
+}
+
+fn errno(error: rustix::io::Errno) -> Errno {
+    Errno(error.raw_os_error())
+}
+
+fn system(error: std::io::Error) -> Errno {
+    Errno(error.raw_os_error().unwrap_or(libc::EIO))
+}
+
+#[inline(always)]
+fn nothing(done: rustix::io::Result<()>) -> Completion {
+    done.map(|()| 0).map_err(errno)
+}
+
+#[inline(always)]
+fn moved(done: rustix::io::Result<usize>) -> Completion {
+    done.map(|bytes| bytes as u64).map_err(errno)
+}

@@ -1,0 +1,83 @@
+//! Semaphores of System V, by which programs that know nothing else of each other begin together.
+#![allow(unsafe_code)]
+
+use std::io;
+
+/// A set of semaphores under a key of the whole machine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Semaphores {
+    id: i32,
+}
+
+fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result == -1 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+impl Semaphores {
+    /// Makes `count` semaphores, or takes those that are there, and gives each the value.
+    ///
+    /// # Errors
+    /// Those of semget(2) and semctl(2).
+    pub fn make(key: i32, count: u16, value: i32) -> io::Result<Semaphores> {
+        // SAFETY: no memory is passed.
+        let id = checked(unsafe { libc::semget(key, count.into(), libc::IPC_CREAT | 0o666) })?;
+        for number in 0..count {
+            // SAFETY: SETVAL takes an int in place of the union, which is passed the same way.
+            checked(unsafe { libc::semctl(id, number.into(), libc::SETVAL, value) })?;
+        }
+        Ok(Semaphores { id })
+    }
+
+    /// Those that are there, at least `count` of them.
+    ///
+    /// # Errors
+    /// Those of semget(2).
+    pub fn find(key: i32, count: u16) -> io::Result<Semaphores> {
+        // SAFETY: no memory is passed.
+        checked(unsafe { libc::semget(key, count.into(), 0o666) }).map(|id| Semaphores { id })
+    }
+
+    /// Removes them, whoever waits for them.
+    ///
+    /// # Errors
+    /// Those of semctl(2).
+    pub fn remove(self) -> io::Result<()> {
+        // SAFETY: IPC_RMID takes no further argument.
+        checked(unsafe { libc::semctl(self.id, 0, libc::IPC_RMID) }).map(drop)
+    }
+
+    /// Takes one off the semaphore, and waits until nothing is left of it.
+    ///
+    /// # Errors
+    /// Those of semop(2); `EAGAIN` where nothing was left before.
+    pub fn meet(self, number: u16) -> io::Result<()> {
+        self.operate(number, -1, libc::IPC_NOWAIT)?;
+        self.operate(number, 0, 0)
+    }
+
+    fn operate(self, number: u16, by: i16, flags: libc::c_int) -> io::Result<()> {
+        let mut operation = libc::sembuf { sem_num: number, sem_op: by, sem_flg: flags as libc::c_short };
+        // SAFETY: one operation, live for the call.
+        checked(unsafe { libc::semop(self.id, &raw mut operation, 1) }).map(drop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two that meet go on together; a third finds nothing left.
+    #[test]
+    fn the_last_one_lets_all_go_on() {
+        let key = 0x706c_0000 | (std::process::id() as i32 & 0xffff);
+        let made = Semaphores::make(key, 2, 2).unwrap();
+        let found = Semaphores::find(key, 2).unwrap();
+        assert_eq!(made, found);
+        let other = std::thread::spawn(move || found.meet(1));
+        made.meet(1).unwrap();
+        other.join().unwrap().unwrap();
+        assert_eq!(made.meet(1).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        made.remove().unwrap();
+        assert_eq!(Semaphores::find(key, 1).unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+}

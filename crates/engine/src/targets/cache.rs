@@ -1,0 +1,162 @@
+//! The page cache of a phase's targets, brought into the state that the phase asks for.
+
+use super::{OpenFiles, OpenTarget, OpenTargets, OpenTree, Surroundings};
+use crate::guard::{IoMode, Refusal};
+use crate::observer::Observer;
+use crate::prepare::cache::refuse_in_memory;
+use crate::prepare::{TargetFiles, evict, warm};
+use crate::run::{EngineError, Setting};
+use crate::tree::{self, PathBuffer};
+use plumb_probe::stack;
+use plumb_workload::{CachePolicy, Phase};
+use std::path::{Path, PathBuf};
+
+/// Files of a tree that are open at once while it is evicted.
+const TREE_BATCH: u64 = 256;
+
+impl OpenTargets {
+    /// Refuses a phase that wants something cold that lives in memory.
+    pub(crate) fn refuse_never_cold(&self, phase: &Phase) -> Result<(), EngineError> {
+        if phase.cache != CachePolicy::Cold {
+            return Ok(());
+        }
+        let not_cold = |source| EngineError::NotCold { phase: phase.name.clone(), source };
+        for (name, target) in &self.targets {
+            if let OpenTarget::Files(open) = target
+                && phase.workers.iter().any(|group| group.target == *name)
+            {
+                refuse_in_memory(&open.files).map_err(not_cold)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Brings the phase's targets into the cache state that it asks for. Answers what could not be had, with the reason.
+    pub(crate) fn apply_cache_policy(
+        &mut self,
+        phase: &Phase,
+        surroundings: &Surroundings<'_>,
+        observer: &mut dyn Observer,
+    ) -> Result<Vec<String>, EngineError> {
+        let mut fallbacks = Vec::new();
+        for (name, target) in &mut self.targets {
+            if !phase.workers.iter().any(|group| group.target == *name) {
+                continue;
+            }
+            match target {
+                OpenTarget::Files(open) => apply_to_files(open, phase, surroundings, observer, &mut fallbacks)?,
+                OpenTarget::Tree(tree) => apply_to_tree(tree, phase, surroundings, observer, &mut fallbacks)?,
+                OpenTarget::Job(_) | OpenTarget::Copy { .. } | OpenTarget::Scratch(_) | OpenTarget::Null { .. } => {}
+            }
+        }
+        Ok(fallbacks)
+    }
+}
+
+fn apply_to_files(
+    open: &mut OpenFiles,
+    phase: &Phase,
+    surroundings: &Surroundings<'_>,
+    observer: &mut dyn Observer,
+    fallbacks: &mut Vec<String>,
+) -> Result<(), EngineError> {
+    let setting = surroundings.setting;
+    open.mode = if phase.cache == CachePolicy::Direct { IoMode::Direct } else { IoMode::Buffered };
+    let mut policy = phase.cache;
+    match open.files.set_mode(open.mode) {
+        Ok(()) => {}
+        Err(refusal @ Refusal::NoDirect { .. }) => {
+            fallbacks.push(format!("direct: {refusal}; a cold page cache used instead"));
+            policy = CachePolicy::Cold;
+            open.mode = IoMode::Buffered;
+        }
+        Err(refusal) => return Err(refusal.into()),
+    }
+    let not_cold = |source| EngineError::NotCold { phase: phase.name.clone(), source };
+    let first = open.files.iter().next().map(|file| file.path().to_owned());
+    match policy {
+        CachePolicy::AsIs => {}
+        CachePolicy::Direct => {
+            // What lies dirty in the cache would be written back in the midst of the phase.
+            open.files.iter().try_for_each(|file| file.file().sync_data()).map_err(|source| {
+                EngineError::plan(format!("phase `{}`: flushing before direct I/O: {source}", phase.name))
+            })?;
+            first.iter().for_each(|path| evict_images_under(path, setting, observer));
+        }
+        CachePolicy::Cold => {
+            observer.preparing(&format!("{}: emptying the page cache", phase.name));
+            evict(&open.files, setting.drop_caches, setting.stop).map_err(not_cold)?;
+            first.iter().for_each(|path| evict_images_under(path, setting, observer));
+        }
+        CachePolicy::Warm => {
+            observer.preparing(&format!("{}: filling the page cache", phase.name));
+            let warmth = warm(&open.files, setting.stop)
+                .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
+            if warmth.left_out_bytes > 0 {
+                fallbacks.push(format!(
+                    "warm: {} of {} bytes stay out of the page cache, since memory would not hold them",
+                    warmth.left_out_bytes,
+                    open.files.total_bytes()
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A file on a loop device is cached twice; the image below it is to be as cold as the file. What cannot be (an image in
+/// memory, or one that somebody uses) is left: the checks see what the devices did.
+fn evict_images_under(path: &Path, setting: &Setting<'_>, observer: &mut dyn Observer) {
+    let images: Vec<PathBuf> =
+        stack::of_path(path).stack.iter().filter_map(|layer| layer.backing_file.clone()).map(PathBuf::from).collect();
+    if images.is_empty() {
+        return;
+    }
+    observer.preparing("emptying the page cache of the image below");
+    if let Ok(images) = TargetFiles::open_read_only(images.iter().map(PathBuf::as_path)) {
+        let _ = evict(&images, setting.drop_caches, setting.stop);
+    }
+}
+
+fn apply_to_tree(
+    tree: &OpenTree,
+    phase: &Phase,
+    surroundings: &Surroundings<'_>,
+    observer: &mut dyn Observer,
+    fallbacks: &mut Vec<String>,
+) -> Result<(), EngineError> {
+    let setting = surroundings.setting;
+    let Some(state) = &tree.state else { return Ok(()) };
+    match phase.cache {
+        CachePolicy::AsIs => return Ok(()),
+        CachePolicy::Direct => {
+            fallbacks.push("direct: flows go through the page cache; a cold page cache used instead".to_owned());
+        }
+        CachePolicy::Cold | CachePolicy::Warm => {}
+    }
+    observer.preparing(&format!("{}: preparing the page cache of the file set", phase.name));
+    let existing = |file: &u64| state.entry(tree::FileId(*file)).is_some();
+    let mut files = (0..tree.shape.files()).filter(existing).peekable();
+    while files.peek().is_some() {
+        let paths: Vec<PathBuf> = files.by_ref().take(TREE_BATCH as usize).map(|file| path_of(tree, file)).collect();
+        let batch = TargetFiles::open_read_only(paths.iter().map(PathBuf::as_path))?;
+        if phase.cache == CachePolicy::Warm {
+            warm(&batch, setting.stop)
+                .map_err(|source| EngineError::NotWarm { phase: phase.name.clone(), source: Box::new(source) })?;
+        } else {
+            evict(&batch, setting.drop_caches, setting.stop)
+                .map_err(|source| EngineError::NotCold { phase: phase.name.clone(), source })?;
+        }
+    }
+    if phase.cache != CachePolicy::Warm {
+        evict_images_under(tree.root.path(), setting, observer);
+        fallbacks.push("cold: the files' data; names and inodes may still be in memory".to_owned());
+    }
+    Ok(())
+}
+
+fn path_of(tree: &OpenTree, file: u64) -> PathBuf {
+    let mut buffer = PathBuffer::new();
+    tree.shape.write_path(tree::FileId(file), &mut buffer);
+    tree.root.path().join(buffer.as_path())
+}

@@ -1,0 +1,220 @@
+//! Scripts on real files.
+
+use super::common::*;
+use plumb_engine::Nobody;
+use plumb_workload::OpKind;
+
+const RECORD: u64 = 4096;
+const COUNT: u64 = 16;
+
+fn workload(names: &str, phases: &[(&str, &str)]) -> String {
+    let mut text = format!("name = \"scripts\"\n[target.data.scratch]\nnames = {names}\n");
+    for (name, script) in phases {
+        text.push_str(&format!(
+            "[[phase]]\nname = \"{name}\"\n[[phase.workers]]\ntarget = \"data\"\n[phase.workers.work.script]\n{script}\n"
+        ));
+    }
+    text
+}
+
+const OPEN: &str = "{ open = { read = true, write = true, create = true } }";
+
+fn transfer(rest: &str) -> String {
+    format!("{{ transfer = {{ record = {RECORD}, count = {COUNT}, {rest} }} }}")
+}
+
+/// Every way to move records writes what every other one reads, whatever the order.
+#[test]
+fn what_one_way_writes_another_reads() {
+    let ways = [
+        ("plain", "", ""),
+        ("positioned", "", ""),
+        ("stdio", ", stream = { bytes = 4096 }", ""),
+        ("{ mapped = {} }", "", "{ map = { length = 65536, write = true } }, "),
+        ("{ mapped = { sync = true } }", "", "{ map = { length = 65536, write = true } }, "),
+        ("{ posix-aio = { depth = 4, copies = true } }", "", ""),
+        ("{ posix-aio = { depth = 3 } }", "", ""),
+    ];
+    let orders = ["forward", "backward", "{ shuffled = \"iozone\" }", "{ strided = { records = 3 } }"];
+    for content in ["{ words = { byte = 95, every = 4096 } }", "{ told = { seed = 7 } }"] {
+        for (via, stream, map) in ways {
+            for order in orders {
+                let quoted = |word: &str| if word.starts_with('{') { word.to_owned() } else { format!("\"{word}\"") };
+                let (via, order) = (quoted(via), quoted(order));
+                let open = format!("{{ open = {{ read = true, write = true, create = true{stream} }} }}");
+                let moves =
+                    |does: &str, order: &str| transfer(&format!("does = \"{does}\", via = {via}, order = {order}"));
+                let write = format!(
+                    "before = [{open}, {map}]\nsteps = [{}, {{ fsync = {{}} }}]\nafter = [\"close\"]\ncontent = {content}",
+                    moves("write", "\"forward\"")
+                );
+                let read = format!(
+                    "before = [{open}, {map}]\nsteps = [{}]\nafter = [\"close\", \"unlink\"]\ncontent = {content}\nchecks = true",
+                    moves("read", &order)
+                );
+                let place = Place::new();
+                let measured = place.run(&workload("{ said = [\"f\"] }", &[("write", &write), ("read", &read)]));
+                let of = |phase: usize, kind: OpKind| measured.phases[phase].ops[&kind].bytes;
+                assert_eq!((of(0, OpKind::Write), of(1, OpKind::Read)), (RECORD * COUNT, RECORD * COUNT), "{via}");
+                assert_eq!(measured.phases[1].fault_count, 0, "{via} {order}: {:?}", measured.phases[1].faults);
+                assert!(!place.base().join("f").exists(), "the script removes its file");
+            }
+        }
+    }
+}
+
+/// A check that finds nothing would pass anything.
+#[test]
+fn what_was_not_written_so_is_found() {
+    let place = Place::new();
+    let write = format!(
+        "before = [{OPEN}]\nsteps = [{}]\nafter = [\"close\"]\ncontent = {{ words = {{ byte = 1, every = 4096 }} }}",
+        transfer("does = \"write\"")
+    );
+    let read = format!(
+        "before = [{{ open = {{ read = true }} }}]\nsteps = [{}]\nafter = [\"close\"]\nchecks = true\n\
+         content = {{ words = {{ byte = 2, every = 4096 }} }}",
+        transfer("does = \"read\"")
+    );
+    let measured = place.run(&workload("{ said = [\"f\"] }", &[("write", &write), ("read", &read)]));
+    assert!(measured.phases[1].fault_count > 0);
+    let message = &measured.phases[1].faults[0].message;
+    assert!(message.contains("expected 0202020202020202"), "{message}");
+}
+
+#[test]
+fn calls_on_names_go_in_order() {
+    let place = Place::new();
+    let script = "steps = [\
+        { mkdir = { file = { nth = 0 } } },\
+        { each = { first = 1, count = 3, steps = [\
+            { open = { write = true, create = true, exclusive = true } }, \"close\", \"stat\", \"access\" ] } },\
+        { link = { to = { nth = 1 }, file = { nth = 4 } } },\
+        { symlink = { to = { nth = 1 }, file = { nth = 5 } } },\
+        { each = { first = 1, count = 5, order = \"backward\", steps = [\"unlink\"] } },\
+        { rmdir = { file = { nth = 0 } } } ]";
+    let names = "{ made = [\"d\", \"d/1\", \"d/2\", \"d/3\", \"d/hard\", \"d/soft\"] }";
+    let phase = place.phase(&workload(names, &[("names", script)]));
+    assert_eq!(phase.fault_count, 0, "{:?}", phase.faults);
+    let count = |kind: OpKind| phase.ops.get(&kind).map_or(0, |op| op.count);
+    let kinds = [OpKind::Mkdir, OpKind::Create, OpKind::Close, OpKind::Stat, OpKind::Access, OpKind::Link];
+    assert_eq!(kinds.map(count), [1, 3, 3, 3, 3, 1]);
+    assert_eq!([OpKind::Symlink, OpKind::Unlink, OpKind::Rmdir].map(count), [1, 5, 1]);
+    assert_eq!(std::fs::read_dir(place.base()).unwrap().count(), 0);
+}
+
+/// A file of the user's is kept; one that an earlier script made under the same name is used again.
+#[test]
+fn a_file_of_the_users_is_refused() {
+    let place = Place::new();
+    let path = place.base().join("f");
+    std::fs::write(&path, "do not lose").unwrap();
+    let script = "steps = [{ open = { write = true, create = true, truncate = true } }, \"close\"]";
+    let text = workload("{ said = [\"f\"] }", &[("write", script)]);
+    let error = place.try_run(&text, &mut Nobody).expect_err("it is not test data");
+    assert!(error.refusal().is_some(), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "do not lose");
+    std::fs::remove_file(&path).unwrap();
+    place.run(&text);
+    place.run(&text);
+    assert!(path.exists(), "only steps remove anything");
+}
+
+/// The first worker's end ends all; the others write on, and that is not counted.
+#[test]
+fn writers_that_are_stopped_write_on_uncounted() {
+    for run_as in ["thread", "process"] {
+        let place = Place::new();
+        let text = format!(
+            "name = \"scripts\"\n[target.data.scratch]\nnames = {{ numbered = {{ path = \"f.{{}}\", count = 2 }} }}\n\
+             [[phase]]\nname = \"write\"\nstop = {{ when = \"first-done\" }}\n\
+             [[phase.workers]]\nname = \"short\"\ntarget = \"data\"\nrun-as = \"{run_as}\"\n\
+             work.script = {{ before = [{OPEN}], steps = [{{ pause = {{ time = \"2ms\" }} }}], after = [\"close\"] }}\n\
+             [[phase.workers]]\nname = \"long\"\ntarget = \"data\"\nrun-as = \"{run_as}\"\n\
+             [phase.workers.work.script]\nrest = \"all\"\n\
+             before = [{{ open = {{ file = {{ nth = 1 }}, write = true, create = true, promise = \"dsync\" }} }}]\n\
+             steps = [{{ transfer = {{ does = \"write\", record = 4096, count = 3000 }} }}]\nafter = [\"close\"]\n"
+        );
+        let phase = place.phase(&text);
+        assert_eq!(phase.fault_count, 0, "{:?}", phase.faults);
+        let counted = phase.ops.get(&OpKind::Write).map_or(0, |op| op.bytes);
+        let written = place.base().join("f.1").metadata().unwrap().len();
+        assert_eq!(written, 3000 * 4096, "{run_as}");
+        assert!(counted < written, "{run_as}: {counted}");
+    }
+}
+
+/// Files as one op each, made to their lengths, looked at as their directory names them, and removed.
+#[test]
+fn files_are_one_op_each() {
+    for flush in ["", ", flush = true"] {
+        let place = Place::new();
+        let hold = "{ hold-directories = { first = 0, count = 1, first-file = 1, per-directory = 4 } }";
+        let mkdir = "{ mkdir = { file = { nth = 0 }, mode = 448 } }";
+        let work = |does: &str, more: &str| {
+            format!(
+                "{{ each = {{ first = 1, count = 4, steps = [{{ of-file = {{ does = \"{does}\", record = 4096{more} }} }}] }} }}"
+            )
+        };
+        let make = format!(
+            "before = [{mkdir}, {hold}]\nsteps = [{}]",
+            work("make", &format!(", lengths = [0, 1, 5000]{flush}"))
+        );
+        let list = |does: &str, more: &str| {
+            format!(
+                "{{ list = {{ file = {{ nth = 0 }} }} }}, {}, \"end-list\"",
+                work(does, &format!(", listed = true{more}"))
+            )
+        };
+        let look = format!("steps = [{}]", list("look", ""));
+        let again = format!("steps = [{}]", work("look", ""));
+        let remove =
+            format!("before = [{hold}]\nsteps = [{}, {{ rmdir = {{ file = {{ nth = 0 }} }} }}]", list("remove", flush));
+        let names = "{ made = [\"d\", \"d/a\", \"d/b\", \"d/c\", \"d/e\"] }";
+        let phases = [("make", make.as_str()), ("look", &look), ("again", &again), ("remove", &remove)];
+        let measured = place.run(&workload(names, &phases));
+        let kinds = [OpKind::Create, OpKind::Stat, OpKind::Stat, OpKind::Unlink];
+        for (phase, kind) in measured.phases.iter().zip(kinds) {
+            assert_eq!(phase.fault_count, 0, "{}: {:?}", phase.name, phase.faults);
+            // The last length holds for all further files.
+            let bytes = if kind == OpKind::Unlink { 0 } else { 1 + 5000 + 5000 };
+            assert_eq!((phase.ops[&kind].count, phase.ops[&kind].bytes), (4, bytes), "{}", phase.name);
+        }
+        assert_eq!(std::fs::read_dir(place.base()).unwrap().count(), 0);
+    }
+}
+
+/// Byte by byte is a call for each, and what is written tells its place; what is made of one record is told together.
+#[test]
+fn single_bytes_and_changed_records() {
+    let place = Place::new();
+    let write = format!(
+        "before = [{OPEN}]\nsteps = [{}]\nafter = [\"close\"]\ncontent = \"ascending\"",
+        transfer("does = \"write\", via = \"bytes\"")
+    );
+    let change = format!(
+        "before = [{OPEN}]\nsteps = [{}]\nafter = [\"close\"]\ncontent = \"counted\"",
+        transfer("does = \"rewrite\", flushes = true")
+    );
+    let some = "before = [{ open = { read = true, write = true } }]\n\
+                steps = [{ transfer = { does = \"read\", record = 4096, count = 16, order = { listed = [\
+                { offset = 8192, length = 4096 }, { offset = 4096, length = 4096, does = \"rewrite\" }] } } }]\nafter = [\"close\"]";
+    let phases = [("write", write.as_str()), ("change", &change), ("some", some)];
+    let measured = place.run(&workload("{ said = [\"f\"] }", &phases));
+    let counts = |phase: usize| {
+        let ops = &measured.phases[phase].ops;
+        [OpKind::Read, OpKind::Write, OpKind::Fsync].map(|kind| ops.get(&kind).map_or(0, |op| op.count))
+    };
+    assert_eq!([counts(0), counts(1), counts(2)], [[0, COUNT, 0], [COUNT, COUNT, COUNT], [2, 1, 0]]);
+    let longest = |phase: usize| measured.phases[phase].workers[0].longest_record_ns;
+    assert_eq!(longest(0), None, "an op is all that is done to its record");
+    let flush_ns = measured.phases[1].ops[&OpKind::Fsync].service.min().unwrap();
+    assert!(longest(1).is_some_and(|longest_ns| longest_ns > flush_ns), "all calls of a record together");
+    let written = std::fs::read(place.base().join("f")).unwrap();
+    let first_of = |record: usize| &written[record * RECORD as usize..][..4];
+    assert_eq!(
+        (first_of(0), first_of(3)),
+        (&[1, 1, 2, 3][..], &[0, 1, 2, 4][..]),
+        "one byte of each, the next at the next"
+    );
+}

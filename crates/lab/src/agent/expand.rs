@@ -1,0 +1,109 @@
+//! `${ram*N}` and `${made.NAME}` in the texts of a job.
+
+use crate::step::Made;
+
+/// What a text becomes on a machine with so much memory, where steps made these things: `${ram}`, `${ram*N}` and `${ram/N}` are bytes, N a positive decimal
+/// number. Other `${…}` are left alone: they are the shell's, or another tool's.
+///
+/// # Errors
+/// What is wrong with such an expression.
+pub(super) fn expand(text: &str, ram_bytes: u64, made: &Made) -> Result<String, String> {
+    with_made(&with_memory(text, ram_bytes)?, made)
+}
+
+/// `${made.NAME}` is the first device or mount point that the step of this name made.
+fn with_made(text: &str, made: &Made) -> Result<String, String> {
+    const OPENS: &str = "${made.";
+    let mut done = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once(OPENS) {
+        let (name, after) = behind.split_once('}').ok_or_else(|| format!("`{OPENS}{behind}` has no closing brace"))?;
+        let path = made.get(name).and_then(|paths| paths.first()).ok_or_else(|| {
+            let names: Vec<&str> = made.keys().map(String::as_str).collect();
+            format!("no step made `{name}`; the steps that have names made: {}", names.join(", "))
+        })?;
+        done.push_str(before);
+        done.push_str(path);
+        rest = after;
+    }
+    done.push_str(rest);
+    Ok(done)
+}
+
+fn with_memory(text: &str, ram_bytes: u64) -> Result<String, String> {
+    let mut done = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find("${ram") {
+        let inside = &rest[start + "${ram".len()..];
+        // `${rampart}` is somebody else's variable.
+        if !inside.starts_with(['}', '*', '/', ' ']) {
+            done.push_str(&rest[..start + 2]);
+            rest = &rest[start + 2..];
+            continue;
+        }
+        let wrong = |what: &str| format!("`{}` {what}; write for example ${{ram*2}}", &rest[start..]);
+        let end = inside.find('}').ok_or_else(|| wrong("has no closing brace"))?;
+        let factor = inside[..end].trim();
+        let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
+        let factor = match factor.split_at_checked(1) {
+            None => Some(1.0),
+            Some(("*", by)) => number(by),
+            Some(("/", by)) => number(by).map(f64::recip),
+            Some(_) => None,
+        };
+        let factor = factor.ok_or_else(|| wrong("is no multiple of memory"))?;
+        done.push_str(&rest[..start]);
+        done.push_str(&((ram_bytes as f64 * factor) as u64).to_string());
+        rest = &inside[end + 1..];
+    }
+    done.push_str(rest);
+    Ok(done)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expand(text: &str, ram_bytes: u64) -> Result<String, String> {
+        super::expand(text, ram_bytes, &Made::new())
+    }
+
+    #[test]
+    fn multiples_of_memory() {
+        assert_eq!(
+            expand("size = \"${ram*2}\" ${ram} ${ram/4} ${ram * 1.5}", 1000).unwrap(),
+            "size = \"2000\" 1000 250 1500"
+        );
+        assert_eq!(expand("-s ${ram*2}k", 8).unwrap(), "-s 16k");
+    }
+
+    // Protects: texts of tools that have a syntax of their own.
+    #[test]
+    fn what_is_not_ours_is_left_alone() {
+        for text in ["${HOME}", "${rampart} ${r", "ram*2", "é${ramé}"] {
+            assert_eq!(expand(text, 1).unwrap(), text);
+        }
+    }
+
+    #[test]
+    fn wrong_expressions_are_named() {
+        for (text, why) in [
+            ("x ${ram*2", "no closing brace"),
+            ("${ram*two}", "`${ram*two}` is no multiple"),
+            ("${ram*-1}", "no multiple"),
+            ("${ram 3}", "no multiple"),
+        ] {
+            let said = expand(text, 1).unwrap_err();
+            assert!(said.contains(why), "{said}");
+        }
+    }
+
+    #[test]
+    fn what_steps_made_has_its_path() {
+        let made = Made::from([("array".to_owned(), vec!["/dev/md0".to_owned()])]);
+        assert_eq!(super::expand("path = \"${made.array}\"", 1, &made).unwrap(), "path = \"/dev/md0\"");
+        let said = super::expand("${made.aray}", 1, &made).unwrap_err();
+        assert!(said.contains("`aray`") && said.contains("made: array"), "{said}");
+        assert!(super::expand("${made.array", 1, &made).unwrap_err().contains("closing brace"));
+    }
+}

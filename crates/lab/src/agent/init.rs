@@ -1,0 +1,122 @@
+//! The agent as the first process of a virtual machine. It has nothing but the kernel and the files of
+//! [`crate::vm::image`] around it.
+
+use super::{Settings, serve};
+use crate::step::Expendable;
+use crate::vm::{DISK_SERIAL, MODULES_FILE, PORT_NAME};
+use plumb_engine::signals::StopFlag;
+use rustix::mount::{MountFlags, mount};
+use rustix::system::RebootCommand;
+use std::convert::Infallible;
+use std::fs::{File, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long the kernel may take to find the port.
+const PORT_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What is mounted, in order.
+const MOUNTS: [(&str, &str); 9] = [
+    ("proc", "/proc"),
+    ("sysfs", "/sys"),
+    ("devtmpfs", "/dev"),
+    ("devpts", "/dev/pts"),
+    ("tmpfs", "/dev/shm"),
+    ("tmpfs", "/run"),
+    ("tmpfs", "/tmp"),
+    ("cgroup2", "/sys/fs/cgroup"),
+    ("debugfs", "/sys/kernel/debug"),
+];
+
+/// Sets the machine up, answers requests over its port until that closes, and switches the machine off.
+///
+/// # Errors
+/// The machine cannot be switched off.
+pub fn run_as_init() -> Result<Infallible, std::io::Error> {
+    if let Err(reason) = live() {
+        // To the console, whose last lines the other side shows.
+        eprintln!("plumb: {reason}");
+    }
+    rustix::fs::sync();
+    rustix::system::reboot(RebootCommand::PowerOff)?;
+    Err(std::io::Error::other("still on"))
+}
+
+fn live() -> Result<(), String> {
+    for (kind, place) in MOUNTS {
+        let made = std::fs::create_dir_all(place);
+        // debugfs is a help and no need.
+        if let Err(error) = made.and_then(|()| Ok(mount(kind, place, kind, MountFlags::empty(), None)?)) {
+            eprintln!("plumb: cannot mount {kind} on {place}: {error}");
+        }
+    }
+    // Limits of control groups are for groups below; each controller is asked for alone, as one may be missing.
+    for controller in ["+cpu", "+io", "+memory"] {
+        let _ = std::fs::write("/sys/fs/cgroup/cgroup.subtree_control", controller);
+    }
+    let _ = rustix::system::sethostname(b"plumb-vm");
+    load_modules()?;
+    let port = port()?;
+    let open = || OpenOptions::new().read(true).write(true).open(&port);
+    let file = open().map_err(|error| format!("{}: {error}", port.display()))?;
+    let reader = file.try_clone().map_err(|error| format!("{}: {error}", port.display()))?;
+    let settings = Settings {
+        program: PathBuf::from("/init"),
+        state: PathBuf::from("/run/plumb"),
+        expendable: own_disks(),
+        silence: None,
+    };
+    serve(reader, file, settings, StopFlag::detached()).map_err(|error| error.to_string())
+}
+
+/// Loads the modules in the order in which they were laid down.
+fn load_modules() -> Result<(), String> {
+    let list = std::fs::read_to_string(MODULES_FILE).map_err(|error| format!("{MODULES_FILE}: {error}"))?;
+    for path in list.lines() {
+        let file = File::open(path).map_err(|error| format!("{path}: {error}"))?;
+        // A module for a processor of another kind refuses, and the one for any does its work. What is really missing shows
+        // when it is used.
+        if let Err(error) = rustix::system::finit_module(&file, c"", 0)
+            && error != rustix::io::Errno::EXIST
+        {
+            eprintln!("plumb: {path}: {error}");
+        }
+        // Memory is what the machine has least of.
+        let _ = std::fs::remove_file(path);
+    }
+    Ok(())
+}
+
+/// The port to the other side, as a device.
+fn port() -> Result<PathBuf, String> {
+    let start = Instant::now();
+    loop {
+        let ports = std::fs::read_dir("/sys/class/virtio-ports").into_iter().flatten().flatten();
+        for port in ports {
+            let name = std::fs::read_to_string(port.path().join("name")).unwrap_or_default();
+            if name.trim() == PORT_NAME {
+                return Ok(Path::new("/dev").join(port.file_name()));
+            }
+        }
+        if start.elapsed() > PORT_TIMEOUT {
+            return Err(format!("the machine has no virtio port `{PORT_NAME}`"));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// The disks that were made for this machine: they are nobody else's.
+fn own_disks() -> Vec<Expendable> {
+    let blocks = std::fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    let mut disks: Vec<(u32, Expendable)> = blocks
+        .filter_map(|block| {
+            let serial = std::fs::read_to_string(block.path().join("serial")).ok()?;
+            let serial = serial.trim().to_owned();
+            let number = serial.strip_prefix(DISK_SERIAL)?.parse().ok()?;
+            let path = Path::new("/dev").join(block.file_name()).to_string_lossy().into_owned();
+            Some((number, Expendable { path: Some(path), serial: Some(serial) }))
+        })
+        .collect();
+    disks.sort_by_key(|(number, _)| *number);
+    disks.into_iter().map(|(_, disk)| disk).collect()
+}

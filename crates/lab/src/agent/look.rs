@@ -1,0 +1,51 @@
+//! What each block device did between two looks.
+
+use crate::protocol::DeviceCounts;
+use plumb_probe::blocks::BlockWatch;
+use plumb_result::blocks::{BlockExtent, BlockStat};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Bytes in a sector of the kernel's counters, whatever the device says.
+const SECTOR_BYTES: u64 = 512;
+
+/// Counters of all whole devices at one moment.
+pub(super) struct Look(BTreeMap<String, BlockStat>);
+
+impl Look {
+    /// Writes back what is dirty on the file system of a directory, then looks.
+    ///
+    /// # Errors
+    /// What cannot be read or written back.
+    pub(super) fn after_sync(directory: &Path) -> Result<Look, String> {
+        let said = |error: &dyn std::fmt::Display| format!("{}: {error}", directory.display());
+        let file = std::fs::File::open(directory).map_err(|error| said(&error))?;
+        rustix::fs::syncfs(&file).map_err(|error| said(&format!("writing back its file system: {error}")))?;
+        let devices = BlockWatch::new().look()?.devices;
+        let whole = devices.into_iter().filter(|device| matches!(device.extent, BlockExtent::Whole));
+        Ok(Look(whole.map(|device| (device.name, device.stat)).collect()))
+    }
+
+    /// What was done since an earlier look, by devices that have ever done anything.
+    pub(super) fn since(&self, before: &Look) -> BTreeMap<String, DeviceCounts> {
+        let used = |stat: &BlockStat| stat.reads.ops + stat.writes.ops + stat.flushes.ops + stat.discards.ops > 0;
+        self.0
+            .iter()
+            .filter(|(_, stat)| used(stat))
+            .map(|(name, stat)| {
+                let done = stat.since(&before.0.get(name).copied().unwrap_or_default());
+                (name.clone(), counts(&done))
+            })
+            .collect()
+    }
+}
+
+fn counts(done: &BlockStat) -> DeviceCounts {
+    DeviceCounts {
+        reads: done.reads.ops,
+        read_bytes: done.reads.sectors * SECTOR_BYTES,
+        writes: done.writes.ops,
+        written_bytes: done.writes.sectors * SECTOR_BYTES,
+        flushes: done.flushes.ops,
+    }
+}

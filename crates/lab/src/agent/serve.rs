@@ -1,0 +1,149 @@
+//! Requests in, replies out.
+
+use super::{Agent, Settings, jobs};
+use crate::build::recover;
+use crate::host::HostError;
+use crate::protocol::{Reply, Request, VERSION};
+use plumb_engine::signals::StopFlag;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::time::{Duration, Instant};
+
+/// How long the last replies may take to be written before the agent ends without them: nobody may read them any more.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether to end, when nothing is asked.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Answers requests, one after another, until it is told to end or the link does; then takes down what it built. Requests
+/// and replies are JSON, a line each; an empty line is a sign of life.
+///
+/// # Errors
+/// What could not be taken down, or why it cannot work at all.
+pub fn serve(
+    reader: impl Read + Send + 'static,
+    writer: impl Write + Send + 'static,
+    settings: Settings,
+    stop: StopFlag,
+) -> Result<(), HostError> {
+    let requests = read(reader, settings.silence, stop);
+    let (replies, written) = write(writer);
+    let say = |reply: Reply| {
+        // Where nobody reads, the requests end too.
+        let _ = replies.send(reply);
+    };
+    let mut agent = match Agent::new(settings.clone(), stop) {
+        Ok(agent) => agent,
+        Err(error) => {
+            say(refusal(&error));
+            drop(replies);
+            let _ = written.recv_timeout(FAREWELL);
+            return Err(error);
+        }
+    };
+    // What agents before this one, which were killed, have left.
+    jobs::clean_left(&settings);
+    if let Err(error) = recover(&settings.journals(), &mut |text| say(Reply::Progress { text: text.to_owned() })) {
+        say(Reply::Progress { text: format!("left by an earlier run: {error}") });
+    }
+    loop {
+        let request = match requests.recv_timeout(LOOK_EVERY) {
+            Ok(request) => request,
+            Err(RecvTimeoutError::Timeout) if !stop.requested() => continue,
+            Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+        };
+        let mut progress = |text: &str| say(Reply::Progress { text: text.to_owned() });
+        let answer = match request {
+            Err(reason) => Reply::Failed { reason, refused: false },
+            Ok(Request::Hello { version: VERSION }) => Reply::Hello(agent.facts().clone()),
+            Ok(Request::Hello { version }) => Reply::Failed {
+                reason: format!("this agent speaks version {VERSION} of the protocol, and not {version}"),
+                refused: false,
+            },
+            Ok(Request::Build { tag, steps, safety }) => match agent.build(&tag, &steps, &safety, &mut progress) {
+                Ok(made) => Reply::Built { made },
+                Err(error) => refusal(&error),
+            },
+            Ok(Request::Run(job)) => match agent.run(&job, &mut progress) {
+                Ok(answer) => Reply::Ran(Box::new(answer)),
+                Err(error) => refusal(&error),
+            },
+            Ok(Request::Undo) => match agent.undo(&mut progress) {
+                Ok(()) => Reply::Undone,
+                Err(error) => refusal(&error),
+            },
+            Ok(Request::Bye) => break,
+        };
+        say(answer);
+    }
+    let undone = agent.undo(&mut |_| ());
+    drop(replies);
+    let _ = written.recv_timeout(FAREWELL);
+    undone
+}
+
+fn refusal(error: &HostError) -> Reply {
+    match error {
+        HostError::Failed { reason, refused } => Reply::Failed { reason: reason.clone(), refused: *refused },
+        HostError::Lost(reason) => Reply::Failed { reason: reason.clone(), refused: false },
+    }
+}
+
+/// Reads requests in a thread of its own, so that the end of the link is noticed while one is answered.
+fn read(
+    reader: impl Read + Send + 'static,
+    silence: Option<Duration>,
+    stop: StopFlag,
+) -> Receiver<Result<Request, String>> {
+    let (sender, requests) = channel();
+    let (lines, heard) = channel::<String>();
+    std::thread::spawn(move || {
+        for line in BufReader::new(reader).lines() {
+            let Ok(line) = line else { return };
+            if lines.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    std::thread::spawn(move || {
+        let mut last = Instant::now();
+        loop {
+            let line = match silence {
+                None => heard.recv().map_err(|_| ()),
+                Some(silence) => match heard.recv_timeout(silence.saturating_sub(last.elapsed())) {
+                    Ok(line) => Ok(line),
+                    Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Err(()),
+                },
+            };
+            let Ok(line) = line else { break };
+            last = Instant::now();
+            if line.trim().is_empty() {
+                continue;
+            }
+            let request = serde_json::from_str(&line).map_err(|error| format!("not a request: {error}"));
+            if sender.send(request).is_err() {
+                break;
+            }
+        }
+        stop.request();
+    });
+    requests
+}
+
+/// Writes replies in a thread of its own, so that a link that takes nothing holds nobody up. The receiver hears when all
+/// are written.
+fn write(mut writer: impl Write + Send + 'static) -> (Sender<Reply>, Receiver<()>) {
+    let (replies, queue) = channel::<Reply>();
+    let (done, written) = channel();
+    std::thread::spawn(move || {
+        for reply in queue {
+            let Ok(mut line) = serde_json::to_vec(&reply) else { continue };
+            line.push(b'\n');
+            if writer.write_all(&line).and_then(|()| writer.flush()).is_err() {
+                break;
+            }
+        }
+        let _ = done.send(());
+    });
+    (replies, written)
+}

@@ -1,0 +1,70 @@
+//! Directories of a process that are recognised as left behind when the process is gone.
+
+use rustix::fs::{FlockOperation, flock};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A directory that is removed when this is dropped, or later by whoever finds it unlocked.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    dir: tempfile::TempDir,
+    /// Locked as long as this process lives.
+    _lock: File,
+}
+
+const LOCK: &str = "lock";
+
+impl Claim {
+    /// A new one, with a name that begins so.
+    pub(crate) fn new(parent: &Path, prefix: &str) -> io::Result<Claim> {
+        let dir = tempfile::Builder::new().prefix(prefix).tempdir_in(parent)?;
+        let lock = File::create(dir.path().join(LOCK))?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Claim { dir, _lock: lock })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    /// Removes those whose process is gone, after something else was done about each.
+    pub(crate) fn remove_left(parent: &Path, prefix: &str, before: impl Fn(&Path)) {
+        for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
+            let path: PathBuf = entry.path();
+            if !entry.file_name().to_string_lossy().starts_with(prefix) {
+                continue;
+            }
+            // One that has no lock yet is being made.
+            let Ok(lock) = File::open(path.join(LOCK)) else { continue };
+            if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+                before(&path);
+                // What cannot be removed now is found again.
+                let _ = std::fs::remove_dir_all(&path);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: nobody loses a directory that is in use, and what was left goes.
+    #[test]
+    fn only_what_is_left_goes() {
+        let parent = tempfile::tempdir().unwrap();
+        let living = Claim::new(parent.path(), "a-").unwrap();
+        for name in ["a-left", "b-other", "a-new"] {
+            std::fs::create_dir(parent.path().join(name)).unwrap();
+        }
+        for name in ["a-left", "b-other"] {
+            File::create(parent.path().join(name).join(LOCK)).unwrap();
+        }
+        let seen = std::cell::RefCell::new(Vec::new());
+        Claim::remove_left(parent.path(), "a-", |path| seen.borrow_mut().push(path.to_owned()));
+        assert_eq!(*seen.borrow(), [parent.path().join("a-left")]);
+        let exists = |name: &str| parent.path().join(name).exists();
+        assert!(!exists("a-left") && exists("b-other") && exists("a-new") && living.path().exists());
+    }
+}

@@ -1,0 +1,32 @@
+//! What provisions a system under test: devices, RAID, file systems, mounts, virtual machines, remote hosts.
+//!
+//! A [`Step`] is data. A [`Host`] builds steps, runs work on what it built, and takes all of it down again, here, in a
+//! virtual machine or over ssh: it is one [`protocol`], whoever answers.
+
+pub mod agent;
+pub mod build;
+mod claim;
+mod command;
+mod error;
+pub mod host;
+mod ledger;
+mod link;
+pub mod local;
+pub mod protocol;
+mod recipe;
+mod site;
+pub mod ssh;
+pub mod step;
+mod surroundings;
+mod system;
+mod undo;
+pub mod vm;
+
+pub use build::{Builder, Cause, LabError, Left, Recovered, recover};
+pub use command::{CommandError, run_line};
+pub use host::{Host, HostError};
+pub use local::Local;
+pub use ssh::Ssh;
+pub use step::Step;
+pub use surroundings::Surroundings;
+pub use vm::Vm;

@@ -1,0 +1,67 @@
+//! This machine as a host.
+
+use crate::agent::{Agent, Settings};
+use crate::host::{Host, HostError, Listener};
+use crate::protocol::{Facts, RunAnswer, RunJob};
+use crate::step::{Made, Safety, Step};
+use crate::surroundings::Surroundings;
+use plumb_engine::signals::StopFlag;
+
+/// This machine. Work runs in processes of its own, as a user would start them.
+#[derive(Debug)]
+pub struct Local {
+    agent: Agent,
+    /// Whether something may stand.
+    built: bool,
+}
+
+impl Local {
+    /// Nothing is built yet.
+    ///
+    /// # Errors
+    /// The state directory cannot be made.
+    pub fn new(surroundings: &Surroundings) -> Result<Local, HostError> {
+        let settings = Settings {
+            program: surroundings.program.clone(),
+            state: surroundings.state.clone(),
+            expendable: Vec::new(),
+            silence: None,
+        };
+        let stop = surroundings.interrupted.unwrap_or_else(StopFlag::detached);
+        Ok(Local { agent: Agent::new(settings, stop)?, built: false })
+    }
+}
+
+impl Host for Local {
+    fn facts(&self) -> &Facts {
+        self.agent.facts()
+    }
+
+    fn build(&mut self, tag: &str, steps: &[Step], safety: &Safety, listener: Listener<'_>) -> Result<Made, HostError> {
+        self.built = true;
+        self.agent.build(tag, steps, safety, listener)
+    }
+
+    fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
+        self.agent.run(job, listener)
+    }
+
+    fn undo(&mut self, listener: Listener<'_>) -> Result<(), HostError> {
+        self.agent.undo(listener)?;
+        self.built = false;
+        Ok(())
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), HostError> {
+        self.undo(&mut |_| ())
+    }
+}
+
+impl Drop for Local {
+    fn drop(&mut self) {
+        if self.built {
+            // What cannot be undone now stands in the journal.
+            let _ = self.agent.undo(&mut |_| ());
+        }
+    }
+}

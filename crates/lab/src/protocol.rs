@@ -1,0 +1,189 @@
+//! What a study asks of a host, and what the host answers: JSON, one line each.
+
+use crate::host::{Host, HostError, Listener};
+use crate::step::{Made, Safety, Step};
+use plumb_result::RunResult;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The version of these messages; both ends must have the same.
+pub const VERSION: u32 = 1;
+
+/// What is asked of a host. Requests are answered one after another.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "kebab-case")]
+pub enum Request {
+    /// Who are you?
+    Hello {
+        /// [`VERSION`].
+        version: u32,
+    },
+    /// Build these, one after another.
+    Build {
+        /// The study and the plot, for the undo journal.
+        tag: String,
+        /// What to build.
+        steps: Vec<Step>,
+        /// What may be destroyed.
+        safety: Safety,
+    },
+    /// Run this on what was built.
+    Run(RunJob),
+    /// Take down all that was built, in reverse order.
+    Undo,
+    /// End.
+    Bye,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunJob {
+    /// What to run.
+    pub work: Work,
+    /// The directory in which it runs, below which test data is made; made if it is not there.
+    pub dir: String,
+    /// Seed of every random choice of native work.
+    pub seed: u64,
+    /// Seconds until it is killed and counts as failed.
+    pub timeout_s: u64,
+    /// Which run of its study it is, for simulated devices, which draw their runs' and provisionings' spread from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sim: Option<SimPlace>,
+}
+
+/// The place of a run among the runs of a study; as text, `RUN,PLOT`, what `plumb run --sim-run` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SimPlace {
+    /// Which run, from 0, in the order in which they happen.
+    pub run: u32,
+    /// Which provisioning, from 0.
+    pub plot: u32,
+}
+
+impl std::fmt::Display for SimPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{},{}", self.run, self.plot)
+    }
+}
+
+impl std::str::FromStr for SimPlace {
+    type Err = String;
+    fn from_str(text: &str) -> Result<SimPlace, String> {
+        let numbers = text.split_once(',').and_then(|(run, plot)| Some((run.parse().ok()?, plot.parse().ok()?)));
+        let (run, plot) = numbers.ok_or_else(|| format!("`{text}` is no RUN,PLOT, two whole numbers such as 4,1"))?;
+        Ok(SimPlace { run, plot })
+    }
+}
+
+/// What to run. In all texts, `${ram*N}` is N times the memory of the host that runs it, in bytes.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Work {
+    /// A workload in Plumb's own TOML.
+    Native {
+        /// The text.
+        toml: String,
+    },
+    /// A command line of another tool, as after `plumb as`.
+    Dialect {
+        /// `iozone`.
+        tool: String,
+        /// Its words.
+        args: Vec<String>,
+        /// What it reads on standard input.
+        #[serde(default)]
+        stdin: String,
+    },
+}
+
+/// What a host answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "kebab-case")]
+pub enum Reply {
+    /// To [`Request::Hello`].
+    Hello(Facts),
+    /// Something goes on: a line for people. The answer is still to come.
+    Progress {
+        /// The line.
+        text: String,
+    },
+    /// To [`Request::Build`]: all stands.
+    Built {
+        /// What the steps made.
+        made: Made,
+    },
+    /// To [`Request::Run`]: it ran, well or not.
+    Ran(Box<RunAnswer>),
+    /// To [`Request::Undo`]: nothing is left.
+    Undone,
+    /// To any: it could not be done. After a failed build, nothing is left of it.
+    Failed {
+        /// Why, for people, with the way out.
+        reason: String,
+        /// Whether the write guard refused it.
+        #[serde(default)]
+        refused: bool,
+    },
+}
+
+/// What a host is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    /// [`VERSION`].
+    pub version: u32,
+    /// `uname -r`.
+    pub kernel: String,
+    /// Memory, in bytes.
+    pub ram_bytes: u64,
+    /// Processors.
+    pub cpus: u32,
+}
+
+/// How a run went.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct RunAnswer {
+    /// The exit code of the command.
+    pub exit_code: i32,
+    /// The result, where there is one.
+    pub result: Option<RunResult>,
+    /// What each block device did meanwhile, by name: `sda`, `md0`; the run's caches flushed before the last look.
+    pub devices: BTreeMap<String, DeviceCounts>,
+    /// The last lines of what it said on standard error.
+    pub stderr: String,
+}
+
+/// What one block device did: differences of its counters (the kernel's `Documentation/admin-guide/iostats.rst`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeviceCounts {
+    /// Reads completed.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Flushes completed.
+    pub flushes: u64,
+}
+
+/// What a host answers to a request; nothing to [`Request::Bye`].
+pub fn answer(host: &mut dyn Host, request: Request, listener: Listener<'_>) -> Option<Reply> {
+    let answered = match request {
+        Request::Hello { version: VERSION } => Ok(Reply::Hello(host.facts().clone())),
+        Request::Hello { version } => Err(HostError::Failed {
+            reason: format!("this agent speaks version {VERSION} of the protocol, and not {version}"),
+            refused: false,
+        }),
+        Request::Build { tag, steps, safety } => {
+            host.build(&tag, &steps, &safety, listener).map(|made| Reply::Built { made })
+        }
+        Request::Run(job) => host.run(&job, listener).map(|answer| Reply::Ran(Box::new(answer))),
+        Request::Undo => host.undo(listener).map(|()| Reply::Undone),
+        Request::Bye => return None,
+    };
+    Some(answered.unwrap_or_else(|error| match error {
+        HostError::Failed { reason, refused } => Reply::Failed { reason, refused },
+        HostError::Lost(reason) => Reply::Failed { reason, refused: false },
+    }))
+}

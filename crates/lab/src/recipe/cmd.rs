@@ -1,0 +1,22 @@
+//! A command of the user's.
+
+use super::MadePaths;
+use crate::command::{Command, TIMEOUT};
+use crate::error::Cause;
+use crate::site::Site;
+use crate::step::Cmd;
+use crate::undo::Undo;
+use std::time::Duration;
+
+pub(super) fn build(step: &Cmd, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
+    let timeout = step.timeout.map_or(TIMEOUT, |seconds| Duration::from_secs(seconds.0));
+    if let Some(run) = &step.undo {
+        site.ahead(Undo::Cmd { run: run.clone(), timeout_s: timeout.as_secs() })?;
+    }
+    site.run(&command(step, timeout))?;
+    Ok(vec![])
+}
+
+fn command(step: &Cmd, timeout: Duration) -> Command {
+    Command::new("sh", ["-c", &step.run]).within(timeout)
+}

@@ -1,0 +1,224 @@
+//! A logical volume, alone in a volume group. Source: lvm(8), lvmcreate(8), lvm.conf(5), lvmthin(7).
+
+use super::MadePaths;
+use crate::command::{self, Command};
+use crate::error::Cause;
+use crate::site::Site;
+use crate::step::{Lvm, LvmLayout};
+use crate::system;
+use crate::undo::Undo;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// How long the node of a volume is waited for.
+const NODE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long the copies of a mirror may take to be the same: those of large disks are in a day.
+const SYNC_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+
+/// How often they are looked at.
+const SYNC_LOOK: Duration = Duration::from_millis(500);
+
+pub(super) fn build(step: &Lvm, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
+    super::need_driver("device-mapper", "LVM", "dm-mod")?;
+    if step.layout == LvmLayout::Thin && step.size.is_none() {
+        return Err(Cause::field(
+            "size",
+            "(nothing)",
+            "a thin volume may be larger than its pool: say how large it is",
+        ));
+    }
+    let devices = site.resolve(step.devices.as_slice())?;
+    if step.layout == LvmLayout::Mirror && devices.len() < 2 {
+        return Err(Cause::field("devices", devices.len(), "a mirror has two devices or more"));
+    }
+    site.claim(&devices)?;
+    let devices: Vec<String> = devices.iter().map(|device| device.to_string_lossy().into_owned()).collect();
+    let group = group_of(&step.name);
+    if site.run(&lvm(LvmCommand::Look, &group, &devices)).is_ok() {
+        return Err(Cause::field("name", &step.name, format!("the devices hold a volume group {group} already")));
+    }
+    site.ahead(Undo::VolumeGroup { group: group.clone(), devices: devices.clone() })?;
+    site.run_all(&commands(step, &group, &devices))?;
+    let node = PathBuf::from(format!("/dev/{group}/{}", step.name));
+    if !system::wait_until(NODE_PATIENCE, || node.exists()) {
+        // Where no udev made it.
+        site.run(&lvm(LvmCommand::MakeNodes, &group, &devices))?;
+    }
+    if !node.exists() {
+        return Err(Cause::Unavailable(format!("lvm made the volume, but no {}", node.display())));
+    }
+    if step.layout == LvmLayout::Mirror {
+        wait_for_sync(&group, &devices, site)?;
+    }
+    site.own(&node);
+    Ok(vec![node])
+}
+
+/// Waits until the copies of a mirror are the same: what is measured before shares the devices with that.
+fn wait_for_sync(group: &str, devices: &[String], site: &mut Site<'_>) -> Result<(), Cause> {
+    site.say(&format!("waiting until the copies of {group} are the same"));
+    let begin = Instant::now();
+    loop {
+        let text = lvm(LvmCommand::Synced, group, devices).run(site.ledger, site.stop)?;
+        let percent: Option<f64> = text.trim().parse().ok();
+        if percent.is_some_and(|percent| percent >= 100.0) {
+            return Ok(());
+        }
+        if begin.elapsed() > SYNC_TIMEOUT {
+            let text =
+                format!("the copies of {group} are not the same after {} s: {}", SYNC_TIMEOUT.as_secs(), text.trim());
+            return Err(Cause::Unavailable(text));
+        }
+        site.wait(SYNC_LOOK)?;
+    }
+}
+
+/// The group's name: nobody else's begins like this.
+fn group_of(name: &str) -> String {
+    format!("plumb_{name}")
+}
+
+/// What lvm is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LvmCommand<'a> {
+    /// Whether there is such a group.
+    Look,
+    /// Labels of physical volumes.
+    MakeLabels,
+    /// The group over all devices.
+    MakeGroup,
+    /// A volume, by these words.
+    MakeVolume(&'a [String]),
+    /// How much of a mirror is in sync, percent.
+    Synced,
+    /// Nodes in /dev.
+    MakeNodes,
+    /// The group with its volumes.
+    RemoveGroup,
+    /// Labels of physical volumes.
+    RemoveLabel,
+}
+
+/// A command line that sees these devices only, keeps no copies of metadata elsewhere and waits for no udev: a virtual
+/// machine may have none, and other groups of this host are none of its business.
+pub(crate) fn lvm(what: LvmCommand<'_>, group: &str, devices: &[String]) -> Command {
+    let accepted = devices.iter().map(|device| format!("\"a|^{}$|\"", escaped(device)));
+    let filter: Vec<String> = accepted.chain(["\"r|.*|\"".to_owned()]).collect();
+    let config = format!(
+        "devices {{ filter=[{0}] global_filter=[{0}] use_devicesfile=0 obtain_device_list_from_udev=0 types=[\"zram\",16] \
+         scan_lvs=0 }} activation {{ udev_sync=0 udev_rules=0 monitoring=0 }} backup {{ backup=0 archive=0 }} \
+         global {{ event_activation=0 use_lvmpolld=0 use_lvmlockd=0 }}",
+        filter.join(",")
+    );
+    let (verb, words): (&str, Vec<String>) = match what {
+        LvmCommand::Look => ("vgs", vec![group.to_owned()]),
+        LvmCommand::MakeLabels => ("pvcreate", [&["--yes".to_owned()], devices].concat()),
+        LvmCommand::MakeGroup => ("vgcreate", [&["--yes".to_owned(), group.to_owned()], devices].concat()),
+        LvmCommand::MakeVolume(words) => ("lvcreate", words.to_vec()),
+        LvmCommand::Synced => ("lvs", ["--noheadings", "--options", "sync_percent", group].map(str::to_owned).to_vec()),
+        LvmCommand::MakeNodes => ("vgmknodes", vec![group.to_owned()]),
+        LvmCommand::RemoveGroup => ("vgremove", vec!["--yes".to_owned(), "--force".to_owned(), group.to_owned()]),
+        LvmCommand::RemoveLabel => {
+            ("pvremove", [&["--yes".to_owned(), "--force".to_owned(), "--force".to_owned()], devices].concat())
+        }
+    };
+    Command::new("lvm", [verb, "--config", &config]).args(words)
+}
+
+/// Characters that mean something in a regular expression of lvm.conf(5).
+fn escaped(device: &str) -> String {
+    device.chars().flat_map(|c| ".*+?[](){}|^$\\".contains(c).then_some('\\').into_iter().chain([c])).collect()
+}
+
+fn commands(step: &Lvm, group: &str, devices: &[String]) -> Vec<Command> {
+    let volume = |words: &[String]| lvm(LvmCommand::MakeVolume(words), group, devices);
+    let mut made = vec![lvm(LvmCommand::MakeLabels, group, devices), lvm(LvmCommand::MakeGroup, group, devices)];
+    let size = |share: &str| match step.size {
+        Some(bytes) => ["--size".to_owned(), format!("{}b", bytes.0)],
+        None => ["--extents".to_owned(), share.to_owned()],
+    };
+    // Old signatures in new volumes would be asked about.
+    let mut words: Vec<String> = ["--yes", "--wipesignatures", "n", "--name", &step.name].map(str::to_owned).into();
+    match step.layout {
+        LvmLayout::Linear => words.extend(size("100%FREE")),
+        LvmLayout::Striped => {
+            words.extend(["--type", "striped", "--stripes"].map(str::to_owned));
+            words.push(devices.len().to_string());
+            if let Some(bytes) = step.stripe_size {
+                words.extend(["--stripesize".to_owned(), format!("{}b", bytes.0)]);
+            }
+            words.extend(size("100%FREE"));
+        }
+        LvmLayout::Mirror => {
+            words.extend(["--type", "raid1", "--mirrors"].map(str::to_owned));
+            words.push(devices.len().saturating_sub(1).to_string());
+            words.extend(size("100%FREE"));
+        }
+        LvmLayout::Thin => {
+            let mut pool: Vec<String> =
+                ["--yes", "--type", "thin-pool", "--extents", "90%FREE", "--name", "pool"].map(str::to_owned).into();
+            if let Some(bytes) = step.chunk {
+                pool.extend(["--chunksize".to_owned(), format!("{}b", bytes.0)]);
+            }
+            pool.push(group.to_owned());
+            made.push(volume(&pool));
+            let bytes = step.size.map_or(0, |bytes| bytes.0);
+            words.extend(["--type", "thin", "--thinpool", "pool", "--virtualsize"].map(str::to_owned));
+            words.push(format!("{bytes}b"));
+        }
+    }
+    words.push(group.to_owned());
+    made.push(volume(&words));
+    made
+}
+
+/// Whether lvm is here, for those who only take down.
+pub(crate) fn is_here() -> bool {
+    command::find("lvm").is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        let step: Lvm = serde_json::from_str(text).unwrap();
+        let devices = ["/dev/loop0".to_owned(), "/dev/loop1".to_owned()];
+        let without_config = |command: Command| {
+            let line = command.to_string();
+            let (verb, rest) = line.split_once(" --config ").unwrap();
+            let (_, words) = rest.split_once("}' ").unwrap();
+            format!("{verb} {words}")
+        };
+        commands(&step, "plumb_v", &devices).into_iter().map(without_config).collect()
+    }
+
+    #[test]
+    fn volumes_are_made_as_the_step_says() {
+        let both = "/dev/loop0 /dev/loop1";
+        let linear = lines(r#"{"name": "v", "devices": "@d"}"#);
+        assert_eq!(linear[0], format!("lvm pvcreate --yes {both}"));
+        assert_eq!(linear[1], format!("lvm vgcreate --yes plumb_v {both}"));
+        assert_eq!(linear[2], "lvm lvcreate --yes --wipesignatures n --name v --extents 100%FREE plumb_v");
+        let striped =
+            lines(r#"{"name": "v", "devices": "@d", "layout": "striped", "stripe-size": "64k", "size": "1GiB"}"#);
+        assert_eq!(
+            striped[2],
+            "lvm lvcreate --yes --wipesignatures n --name v --type striped --stripes 2 --stripesize 65536b --size \
+             1073741824b plumb_v"
+        );
+        let mirror = lines(r#"{"name": "v", "devices": "@d", "layout": "mirror"}"#);
+        assert!(mirror[2].contains("--type raid1 --mirrors 1 --extents 100%FREE plumb_v"), "{}", mirror[2]);
+        let thin = lines(r#"{"name": "v", "devices": "@d", "layout": "thin", "size": "8GiB", "chunk": "64k"}"#);
+        assert!(thin[2].contains("--type thin-pool --extents 90%FREE --name pool --chunksize 65536b plumb_v"));
+        assert!(thin[3].contains("--type thin --thinpool pool --virtualsize 8589934592b plumb_v"));
+    }
+
+    #[test]
+    fn other_groups_of_the_host_are_not_seen() {
+        let line = lvm(LvmCommand::Look, "plumb_v", &["/dev/disk/by-id/a.b".to_owned()]).to_string();
+        assert!(line.contains(r#"filter=["a|^/dev/disk/by-id/a\.b$|","r|.*|"]"#), "{line}");
+        assert!(line.contains("udev_sync=0") && line.ends_with("plumb_v"), "{line}");
+    }
+}

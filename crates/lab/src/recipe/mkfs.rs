@@ -1,0 +1,60 @@
+//! A file system on one device.
+
+use super::{MadePaths, mount};
+use crate::command::Command;
+use crate::error::Cause;
+use crate::site::Site;
+use crate::step::Mkfs;
+use std::path::Path;
+
+pub(super) fn build(step: &Mkfs, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
+    let device = site.claim_one("device", &step.device)?;
+    site.run(&command(step, &device)?)?;
+    let Some(target) = &step.mount else { return Ok(vec![device]) };
+    let point = mount::Request { source: &device, fs: Some(&step.fs), target, options: &step.mount_options };
+    mount::mount(&point, site)
+}
+
+/// Options that keep each tool from talking and from asking.
+const TOOLS: &[(&str, &str, &[&str])] = &[
+    ("ext2", "mkfs.ext2", &["-q", "-F"]),
+    ("ext3", "mkfs.ext3", &["-q", "-F"]),
+    ("ext4", "mkfs.ext4", &["-q", "-F"]),
+    ("xfs", "mkfs.xfs", &["-q", "-f"]),
+    ("btrfs", "mkfs.btrfs", &["-q", "-f"]),
+    ("f2fs", "mkfs.f2fs", &["-q", "-f"]),
+];
+
+/// The program that makes a file system.
+pub(crate) fn tool(fs: &str) -> Option<&'static str> {
+    TOOLS.iter().find(|(known, ..)| *known == fs).map(|(_, program, _)| *program)
+}
+
+fn command(step: &Mkfs, device: &Path) -> Result<Command, Cause> {
+    let Some((_, program, quiet)) = TOOLS.iter().find(|(fs, ..)| *fs == step.fs) else {
+        let known: Vec<&str> = TOOLS.iter().map(|(fs, ..)| *fs).collect();
+        return Err(Cause::field("fs", &step.fs, format!("write one of {}", known.join(", "))));
+    };
+    Ok(Command::new(program, quiet.iter().copied()).args(&step.options).arg(device.to_string_lossy()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn step(text: &str) -> Mkfs {
+        serde_json::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn each_file_system_has_its_tool_which_neither_talks_nor_asks() {
+        let line = |text: &str| command(&step(text), Path::new("/dev/md0")).map(|command| command.to_string());
+        assert_eq!(
+            line(r#"{"fs": "ext3", "device": "@a", "options": ["-O", "none,has_journal", "-I", "128"]}"#).unwrap(),
+            "mkfs.ext3 -q -F -O none,has_journal -I 128 /dev/md0"
+        );
+        assert_eq!(line(r#"{"fs": "xfs", "device": "@a"}"#).unwrap(), "mkfs.xfs -q -f /dev/md0");
+        let error = line(r#"{"fs": "ntfs", "device": "@a"}"#).unwrap_err().to_string();
+        assert_eq!(error, "`fs` is `ntfs`: write one of ext2, ext3, ext4, xfs, btrfs, f2fs");
+    }
+}

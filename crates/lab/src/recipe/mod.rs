@@ -1,0 +1,153 @@
+//! Recipes: how each kind of step is built, and what is written ahead to undo it. Command lines are made by pure functions.
+
+mod age;
+mod btrfs;
+mod cmd;
+mod dm;
+mod fill;
+mod freebsd;
+mod limits;
+mod loops;
+pub(crate) mod lvm;
+mod mdadm;
+mod member;
+mod mkfs;
+mod mount;
+pub(crate) mod nfs;
+mod overlay;
+mod partition;
+mod precondition;
+mod queue;
+mod sysctl;
+mod tmpfs;
+mod tools;
+mod tune;
+mod zram;
+
+use crate::command::{Command, NoWitness};
+use crate::error::Cause;
+use crate::site::Site;
+use crate::step::Step;
+use crate::system;
+use plumb_engine::rng::Rng;
+use std::fs::File;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Builds one step; what it made is known by its name from here on.
+pub(crate) fn build(step: &Step, site: &mut Site<'_>) -> Result<(), Cause> {
+    site.check_stop()?;
+    if let Some(name) = step.name() {
+        check_name(name, site)?;
+    }
+    let made = match step {
+        Step::Loop(step) => loops::build(step, site)?,
+        Step::Partition(step) => partition::build(step, site)?,
+        Step::Mdadm(step) => mdadm::build(step, site)?,
+        Step::Degrade(step) => member::degrade(step, site)?,
+        Step::Rebuild(step) => member::rebuild(step, site)?,
+        Step::Lvm(step) => lvm::build(step, site)?,
+        Step::Dm(step) => dm::build(step, site)?,
+        Step::Zram(step) => zram::build(step, site)?,
+        Step::Mkfs(step) => mkfs::build(step, site)?,
+        Step::Btrfs(step) => btrfs::build(step, site)?,
+        Step::Mount(step) => mount::build(step, site)?,
+        Step::Tune(step) => tune::build(step, site)?,
+        Step::Overlay(step) => overlay::build(step, site)?,
+        Step::Tmpfs(step) => tmpfs::build(step, site)?,
+        Step::Nfs(step) => nfs::build(step, site)?,
+        Step::Queue(step) => queue::build(step, site)?,
+        Step::Readahead(step) => queue::readahead(step, site)?,
+        Step::Sysctl(step) => sysctl::build(step, site)?,
+        Step::Fill(step) => fill::build(step, site)?,
+        Step::Age(step) => age::build(step, site)?,
+        Step::Precondition(step) => precondition::build(step, site)?,
+        Step::Cmd(step) => cmd::build(step, site)?,
+        Step::Gmirror(step) => freebsd::gmirror(step, site)?,
+        Step::Newfs(step) => freebsd::newfs(step, site)?,
+        Step::Zpool(step) => freebsd::zpool(step, site)?,
+    };
+    if let Some(name) = step.name() {
+        let made = made.into_iter().map(|path| path.to_string_lossy().into_owned()).collect();
+        site.standing.made.insert(name.to_owned(), made);
+    }
+    Ok(())
+}
+
+/// What a recipe made: devices, or a mount point.
+type MadePaths = Vec<PathBuf>;
+
+pub(crate) use tools::tools;
+
+/// Names become parts of device names and paths.
+fn check_name(name: &str, site: &Site<'_>) -> Result<(), Cause> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let begins_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());
+    if name.is_empty() || name.len() > 24 || !begins_well || !name.chars().all(is_plain) {
+        return Err(Cause::field(
+            "name",
+            name,
+            "write 1 to 24 letters, digits, `-` and `_`, beginning with a letter or digit",
+        ));
+    }
+    if ["expendable", "disks"].contains(&name) {
+        return Err(Cause::field(
+            "name",
+            name,
+            "it is the name of the devices that the study may destroy; choose another",
+        ));
+    }
+    if site.standing.made.contains_key(name) {
+        return Err(Cause::field("name", name, "an earlier step has this name; choose another"));
+    }
+    Ok(())
+}
+
+/// Writes random content from where a file is, in pieces of 1 MiB.
+fn write_random(file: &mut File, bytes: u64, mut rng: Rng, site: &Site<'_>) -> Result<(), Cause> {
+    const PIECE: usize = 1 << 20;
+    let mut piece = vec![0; PIECE];
+    let mut left = bytes;
+    while left > 0 {
+        site.check_stop()?;
+        for word in piece.chunks_exact_mut(8) {
+            word.copy_from_slice(&rng.next_u64().to_le_bytes());
+        }
+        let length = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
+        file.write_all(&piece[..length]).map_err(Cause::io("write"))?;
+        left -= length as u64;
+    }
+    Ok(())
+}
+
+/// Whether the kernel has a block driver (`/proc/devices`), or a module that can be loaded for it.
+fn need_driver(driver: &str, what: &str, module: &str) -> Result<(), Cause> {
+    let has = || {
+        let text = std::fs::read_to_string("/proc/devices").unwrap_or_default();
+        text.lines().any(|line| line.split_whitespace().nth(1) == Some(driver))
+    };
+    if has() {
+        return Ok(());
+    }
+    load_module(module);
+    if has() { Ok(()) } else { Err(lacks(what, module)) }
+}
+
+/// Asks for a module; where there is none to be had, what needs it says so itself.
+fn load_module(module: &str) {
+    let _ = Command::new("modprobe", ["--quiet", module]).run(&mut NoWitness, None);
+}
+
+/// This kernel cannot do it.
+fn lacks(what: &str, module: &str) -> Cause {
+    let release = system::text(Path::new("/proc/sys/kernel/osrelease")).unwrap_or_default();
+    Cause::Unavailable(format!(
+        "this kernel ({release}) has no {what}: neither built in nor as the module {module}; use another kernel, as a virtual \
+         machine's"
+    ))
+}
+
+/// A device as a word of a command line.
+fn word(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
+}

@@ -1,0 +1,66 @@
+//! A device that has been written to from end to end. Source: SNIA, "Solid State Storage Performance Test Specification", which
+//! writes twice the capacity sequentially before it measures.
+
+use super::MadePaths;
+use crate::error::Cause;
+use crate::site::Site;
+use crate::step::Precondition;
+use crate::system;
+use plumb_engine::guard::{self, Allow, Guard, IoMode, Permissions};
+use plumb_engine::rng::{Rng, splitmix64};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const PASSES: u64 = 2;
+
+/// How often people hear of it.
+const TELL: Duration = Duration::from_secs(10);
+
+/// What direct I/O to any device is aligned to.
+const ALIGN: usize = 4096;
+
+pub(super) fn build(step: &Precondition, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
+    let passes = step.passes.map_or(PASSES, |passes| passes.0);
+    let block = step.block.map_or(1 << 20, |block| block.0);
+    if block == 0 || !block.is_multiple_of(ALIGN as u64) || block > 64 << 20 {
+        let block = step.block.unwrap_or_default();
+        return Err(Cause::field("block", block, "write a multiple of 4 KiB, 64 MiB at most"));
+    }
+    let devices = site.resolve(step.device.as_slice())?;
+    site.claim(&devices)?;
+    let seed = step.seed.map_or(0, |seed| seed.0);
+    for device in &devices {
+        for pass in 0..passes {
+            overwrite(device, block as usize, Rng::new(splitmix64(seed) ^ pass), pass + 1, site)?;
+        }
+    }
+    Ok(vec![])
+}
+
+fn overwrite(device: &Path, block: usize, mut rng: Rng, pass: u64, site: &mut Site<'_>) -> Result<(), Cause> {
+    let serials = guard::serials(device).map_err(Cause::io(format!("read the serial of {}", device.display())))?;
+    // It was claimed a moment ago.
+    let guard = Guard::new(Permissions { allow: serials.into_iter().map(Allow::Named).collect() });
+    let opened = guard.open_device(device, None, IoMode::Direct)?;
+    let bytes = system::device_bytes(device).map_err(Cause::io(format!("see how large {} is", device.display())))?;
+    let mut buffer = vec![0; block + ALIGN];
+    let start = buffer.as_ptr().align_offset(ALIGN);
+    let buffer = &mut buffer[start..start + block];
+    let (mut at, mut told) = (0, Instant::now());
+    while at < bytes {
+        site.check_stop()?;
+        if told.elapsed() >= TELL {
+            told = Instant::now();
+            site.say(&format!("overwriting {}, pass {pass}: {} % done", device.display(), at * 100 / bytes));
+        }
+        for word in buffer.chunks_exact_mut(8) {
+            word.copy_from_slice(&rng.next_u64().to_le_bytes());
+        }
+        let length = usize::try_from(bytes - at).unwrap_or(block).min(block);
+        let written = opened.file().write_all_at(&buffer[..length], at);
+        written.map_err(Cause::io(format!("write {length} bytes at {at} of {}", device.display())))?;
+        at += length as u64;
+    }
+    opened.file().sync_all().map_err(Cause::io(format!("flush {}", device.display())))
+}

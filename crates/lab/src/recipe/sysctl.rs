@@ -1,0 +1,83 @@
+//! Settings of the kernel. Source: sysctl(8), the kernel's `admin-guide/sysctl/`. Each gets its old value back.
+
+use super::{MadePaths, queue};
+use crate::error::Cause;
+use crate::site::Site;
+use crate::step::Sysctl;
+use crate::system;
+use crate::undo::Undo;
+use std::path::PathBuf;
+
+/// Settings of which one being set makes the other 0, which it cannot be set to: `admin-guide/sysctl/vm.rst`.
+const COUNTERPARTS: [[&str; 2]; 2] =
+    [["vm.dirty_bytes", "vm.dirty_ratio"], ["vm.dirty_background_bytes", "vm.dirty_background_ratio"]];
+
+pub(super) fn build(step: &Sysctl, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
+    if step.set.is_empty() {
+        return Err(Cause::field("set", "{}", "say what is to be set"));
+    }
+    for (name, value) in &step.set {
+        let said = || format!("{name} = {value}");
+        let path = path_of(name)
+            .ok_or_else(|| Cause::field("set", said(), "write a name as sysctl(8) has it, `vm.dirty_ratio`"))?;
+        let old =
+            system::text(&path).map_err(|error| Cause::field("set", said(), format!("{}: {error}", path.display())))?;
+        let (path_old, old) = to_restore(name, path.clone(), old);
+        site.ahead(Undo::Setting { path: path_old, value: old })?;
+        queue::write(&path, name, value)?;
+    }
+    Ok(vec![])
+}
+
+/// Dots divide a name; where a part of it has one (`net.ipv4.conf.eth0/1`), a slash stands for it.
+fn path_of(name: &str) -> Option<PathBuf> {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let parts = name.split('.').map(|part| part.replace('/', "."));
+    let parts: Vec<String> = parts.collect();
+    let is_part = |part: &String| !part.is_empty() && part != ".." && part.chars().all(is_plain);
+    (parts.len() > 1 && parts.iter().all(is_part))
+        .then(|| parts.iter().fold(PathBuf::from("/proc/sys"), |path, part| path.join(part)))
+}
+
+/// What is written to have the old value again: the other one of two, where that is the one that counts.
+fn to_restore(name: &str, path: PathBuf, old: String) -> (PathBuf, String) {
+    let other = COUNTERPARTS.iter().find_map(|[a, b]| match name {
+        _ if name == *a => Some(*b),
+        _ if name == *b => Some(*a),
+        _ => None,
+    });
+    let counts = other.filter(|_| old == "0").and_then(path_of);
+    match counts.and_then(|path| Some((system::text(&path).ok()?, path))) {
+        Some((value, path)) => (path, value),
+        None => (path, old),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn names_are_paths_below_proc_sys_and_nothing_else() {
+        assert_eq!(path_of("vm.dirty_ratio").unwrap(), Path::new("/proc/sys/vm/dirty_ratio"));
+        assert_eq!(
+            path_of("net.ipv4.conf.eth0/1.forwarding").unwrap(),
+            Path::new("/proc/sys/net/ipv4/conf/eth0.1/forwarding")
+        );
+        for bad in ["vm", "", "vm..x", "vm.//", "/etc/passwd", "vm. x"] {
+            assert_eq!(path_of(bad), None, "{bad}");
+        }
+    }
+
+    // Protects: a threshold in bytes whose old value is "none" (0) is undone by the ratio that counted before.
+    #[test]
+    fn of_two_settings_the_one_that_counts_is_restored() {
+        let path = |name| path_of(name).unwrap();
+        let (restored, value) = to_restore("vm.dirty_bytes", path("vm.dirty_bytes"), "0".to_owned());
+        assert_eq!(restored, path("vm.dirty_ratio"));
+        assert_eq!(value, system::text(&restored).unwrap());
+        let kept = to_restore("vm.dirty_ratio", path("vm.dirty_ratio"), "20".to_owned());
+        assert_eq!(kept, (path("vm.dirty_ratio"), "20".to_owned()));
+    }
+}

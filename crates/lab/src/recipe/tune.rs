@@ -1,0 +1,50 @@
+//! Changes to ext2, ext3 and ext4. Source: tune2fs(8), e2fsck(8), ext4(5). What is changed goes with the device's content.
+
+use super::{MadePaths, word};
+use crate::command::Command;
+use crate::error::Cause;
+use crate::site::Site;
+use crate::step::{ExtKind, Tune};
+use std::path::Path;
+
+/// e2fsck ends with 1 when it has put something right.
+const CORRECTED: i32 = 1;
+
+pub(super) fn build(step: &Tune, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
+    if step.to.is_none() && step.options.is_empty() {
+        return Err(Cause::field("to", "(nothing)", "say what it becomes, or `options` of tune2fs"));
+    }
+    let device = site.claim_one("device", &step.device)?;
+    site.run_all(&commands(step, &device))?;
+    Ok(vec![])
+}
+
+fn commands(step: &Tune, device: &Path) -> Vec<Command> {
+    let features = step.to.map(|kind| match kind {
+        ExtKind::Ext2 => "^has_journal",
+        ExtKind::Ext3 => "has_journal",
+        ExtKind::Ext4 => "has_journal,extents,uninit_bg,dir_index",
+    });
+    let features = features.map(|features| Command::new("tune2fs", ["-O", features, &word(device)]));
+    let options = (!step.options.is_empty()).then(|| Command::new("tune2fs", &step.options).arg(word(device)));
+    // Several features are only right after a check, and all mount faster: it costs nothing that would be measured.
+    let check = Command::new("e2fsck", ["-f", "-p", &word(device)]).up_to_code(CORRECTED);
+    features.into_iter().chain(options).chain([check]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn conversions_are_those_of_the_manual_and_are_checked() {
+        let lines = |text: &str| -> Vec<String> {
+            let step: Tune = serde_json::from_str(&format!(r#"{{"device": "@d", {text}}}"#)).unwrap();
+            commands(&step, Path::new("/dev/a")).iter().map(Command::to_string).collect()
+        };
+        assert_eq!(lines(r#""to": "ext3""#), ["tune2fs -O has_journal /dev/a", "e2fsck -f -p /dev/a"]);
+        assert_eq!(lines(r#""to": "ext2""#)[0], "tune2fs -O '^has_journal' /dev/a");
+        assert_eq!(lines(r#""to": "ext4""#)[0], "tune2fs -O has_journal,extents,uninit_bg,dir_index /dev/a");
+        assert_eq!(lines(r#""options": ["-m", "0"]"#), ["tune2fs -m 0 /dev/a", "e2fsck -f -p /dev/a"]);
+    }
+}

@@ -1,0 +1,270 @@
+//! Where a recipe builds: what it may touch, what was made before it, and the journal that it writes ahead.
+
+use crate::command::Command;
+use crate::error::Cause;
+use crate::ledger::Ledger;
+use crate::step::{Made, Safety};
+use crate::system;
+use crate::undo::{OWN_PREFIX, Undo};
+use plumb_engine::guard::{self, Expendable, Guard, Permissions, Refusal, Right};
+use plumb_engine::signals::StopFlag;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// What is remembered between steps.
+#[derive(Debug, Default)]
+pub(crate) struct Standing {
+    /// What steps made, by name.
+    pub(crate) made: Made,
+    /// Devices that were made here, or whose content was destroyed here.
+    pub(crate) own: BTreeSet<PathBuf>,
+    /// The control group of the measured processes.
+    pub(crate) group: Option<PathBuf>,
+}
+
+/// What a recipe has in hand.
+pub(crate) struct Site<'a> {
+    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) standing: &'a mut Standing,
+    pub(crate) safety: &'a Safety,
+    pub(crate) stop: Option<StopFlag>,
+    pub(crate) listener: &'a mut dyn FnMut(&str),
+}
+
+impl Site<'_> {
+    /// Says what goes on.
+    pub(crate) fn say(&mut self, text: &str) {
+        (self.listener)(text);
+    }
+
+    /// Writes down how the next act is undone.
+    pub(crate) fn ahead(&mut self, undo: Undo) -> Result<u64, Cause> {
+        self.ledger.ahead(undo).map_err(Cause::Journal)
+    }
+
+    /// The act was not done after all.
+    pub(crate) fn cancel(&mut self, id: u64) -> Result<(), Cause> {
+        self.ledger.cancel(id).map_err(Cause::Journal)
+    }
+
+    /// Runs a command; what it printed.
+    pub(crate) fn run(&mut self, command: &Command) -> Result<String, Cause> {
+        self.check_stop()?;
+        (self.listener)(&format!("$ {command}"));
+        Ok(command.run(self.ledger, self.stop)?)
+    }
+
+    /// Runs several.
+    pub(crate) fn run_all(&mut self, commands: &[Command]) -> Result<(), Cause> {
+        commands.iter().try_for_each(|command| self.run(command).map(drop))
+    }
+
+    /// Whether the user wants to stop.
+    pub(crate) fn check_stop(&self) -> Result<(), Cause> {
+        if self.stop.is_some_and(StopFlag::requested) { Err(Cause::Interrupted) } else { Ok(()) }
+    }
+
+    /// Waits, unless the user wants to stop.
+    pub(crate) fn wait(&self, time: Duration) -> Result<(), Cause> {
+        match self.stop {
+            Some(flag) => drop(flag.sleep(time)),
+            None => std::thread::sleep(time),
+        }
+        self.check_stop()
+    }
+
+    /// What names stand for: paths as they are, `@name` as all that a step made.
+    pub(crate) fn resolve(&self, names: &[String]) -> Result<Vec<PathBuf>, Cause> {
+        let mut found = vec![];
+        for name in names {
+            match name.strip_prefix('@') {
+                Some(name) => found.extend(self.named(name)?),
+                None => found.push(PathBuf::from(name)),
+            }
+        }
+        Ok(found)
+    }
+
+    /// The only thing that a name stands for.
+    pub(crate) fn resolve_one(&self, field: &'static str, name: &str) -> Result<PathBuf, Cause> {
+        let mut found = self.resolve(&[name.to_owned()])?;
+        match (found.pop(), found.len()) {
+            (Some(only), 0) => Ok(only),
+            (_, more) => {
+                let count = if more == 0 { 0 } else { more + 1 };
+                Err(Cause::field(field, name, format!("it stands for {count} things; say which one, as `{name}.1`")))
+            }
+        }
+    }
+
+    fn named(&self, name: &str) -> Result<Vec<PathBuf>, Cause> {
+        if let Some(all) = self.all_named(name)? {
+            return Ok(all);
+        }
+        if let Some((name, number)) = name.rsplit_once('.')
+            && let Ok(number) = number.parse::<usize>()
+            && let Some(all) = self.all_named(name)?
+        {
+            return match number.checked_sub(1).and_then(|index| all.get(index)) {
+                Some(path) => Ok(vec![path.clone()]),
+                None => Err(Cause::Unnamed {
+                    name: format!("{name}.{number}"),
+                    known: format!("@{name}.1 to @{name}.{}", all.len()),
+                }),
+            };
+        }
+        let known = self.standing.made.keys().map(|name| format!("@{name}"));
+        let known: Vec<String> = known.chain(["@expendable".to_owned()]).collect();
+        Err(Cause::Unnamed { name: name.to_owned(), known: known.join(", ") })
+    }
+
+    fn all_named(&self, name: &str) -> Result<Option<Vec<PathBuf>>, Cause> {
+        if let Some(made) = self.standing.made.get(name) {
+            return Ok(Some(made.iter().map(PathBuf::from).collect()));
+        }
+        match name {
+            "expendable" | "disks" if self.safety.expendable.is_empty() => {
+                let expected = "the study lists no device that may be destroyed: [safety] expendable = [{ path = \"…\", serial = \"…\" }]";
+                Err(Cause::field("devices", format!("@{name}"), expected))
+            }
+            "expendable" | "disks" => self.expendable().map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// The devices that the study may destroy, found by their paths, or by their serials where it names none.
+    fn expendable(&self) -> Result<Vec<PathBuf>, Cause> {
+        let mut disks = None;
+        let mut found = vec![];
+        for entry in &self.safety.expendable {
+            match (&entry.path, &entry.serial) {
+                (Some(path), _) => found.push(PathBuf::from(path)),
+                (None, Some(serial)) => {
+                    let disks = match &disks {
+                        Some(disks) => disks,
+                        None => disks.insert(guard::disks().map_err(Cause::io("list the disks"))?),
+                    };
+                    found.push(with_serial(disks, serial.trim())?);
+                }
+                (None, None) => return Err(Cause::field("expendable", "{}", "say `path`, `serial`, or both")),
+            }
+        }
+        Ok(found)
+    }
+
+    /// Asks the write guard for devices whose content is about to be destroyed; they are the lab's own from here on, and what
+    /// is not the lab's in the first place is wiped in the end.
+    pub(crate) fn claim(&mut self, devices: &[PathBuf]) -> Result<(), Cause> {
+        let guard = Guard::new(Permissions::parse(&self.safety.typed));
+        let list: Vec<Expendable<'_>> = self
+            .safety
+            .expendable
+            .iter()
+            .map(|entry| Expendable { path: entry.path.as_deref().map(Path::new), serial: entry.serial.as_deref() })
+            .collect();
+        for (index, device) in devices.iter().enumerate() {
+            let number = system::device_number(device);
+            if number.is_some() && devices[..index].iter().any(|other| system::device_number(other) == number) {
+                return Err(Cause::field("devices", device.display(), "it is named twice"));
+            }
+            let is_own = self.is_own(device);
+            let right = if is_own { Right::Made } else { Right::Study(&list) };
+            let found = patiently(|| guard.may_destroy(device, right))?;
+            if !is_own {
+                let serial = found.serials.first().cloned().unwrap_or_default();
+                self.ahead(Undo::Content { device: device.clone(), serial })?;
+                self.standing.own.insert(device.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Asks the write guard for one device.
+    pub(crate) fn claim_one(&mut self, field: &'static str, name: &str) -> Result<PathBuf, Cause> {
+        let device = self.resolve_one(field, name)?;
+        self.claim(std::slice::from_ref(&device))?;
+        Ok(device)
+    }
+
+    /// A device was made here.
+    pub(crate) fn own(&mut self, device: &Path) {
+        self.standing.own.insert(device.to_owned());
+    }
+
+    /// Whether a device was made here, or was given to be destroyed.
+    pub(crate) fn is_own(&self, device: &Path) -> bool {
+        let number = system::device_number(device);
+        number.is_some() && self.standing.own.iter().any(|own| system::device_number(own) == number)
+    }
+
+    /// Whether a path lies on a device that was made or formatted here, so that filling it harms nobody.
+    pub(crate) fn is_on_own(&self, path: &Path) -> bool {
+        let (Ok(path), Ok(mounts)) = (fs::canonicalize(path), system::mounts()) else { return false };
+        // Later mounts hide earlier ones; of those that lie above the path the nearest counts.
+        let above = mounts.iter().filter(|mount| path.starts_with(&mount.target));
+        let nearest = above.max_by_key(|mount| mount.target.components().count());
+        nearest.is_some_and(|mount| self.is_own(&mount.source))
+    }
+
+    /// A new directory of the lab's own in a directory of the user's, which is written down first.
+    pub(crate) fn own_dir(&mut self, field: &'static str, parent: &Path) -> Result<PathBuf, Cause> {
+        static COUNTER: AtomicU32 = AtomicU32::new(0);
+        let parent = fs::canonicalize(parent).ok().filter(|parent| parent.is_dir()).ok_or_else(|| {
+            Cause::field(
+                field,
+                parent.display(),
+                format!("there is no such directory; make it: mkdir -p {}", parent.display()),
+            )
+        })?;
+        loop {
+            let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+            let path = parent.join(format!("{OWN_PREFIX}{}-{number}", std::process::id()));
+            if path.symlink_metadata().is_ok() {
+                continue;
+            }
+            let id = self.ahead(Undo::OwnDir { path: path.clone() })?;
+            match fs::DirBuilder::new().mode(0o755).create(&path) {
+                Ok(()) => return Ok(path),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.cancel(id)?,
+                Err(error) => return Err(Cause::io(format!("make {}", path.display()))(error)),
+            }
+        }
+    }
+}
+
+fn with_serial(disks: &[guard::NamedDevice], serial: &str) -> Result<PathBuf, Cause> {
+    let with: Vec<&guard::NamedDevice> =
+        disks.iter().filter(|disk| disk.serials.iter().any(|known| known == serial)).collect();
+    let found = match with.as_slice() {
+        [only] => return Ok(only.path.clone()),
+        [] => "no disk here has".to_owned(),
+        several => {
+            let paths: Vec<String> = several.iter().map(|disk| disk.path.display().to_string()).collect();
+            format!("more than one disk ({}) has", paths.join(", "))
+        }
+    };
+    let describe = |disk: &guard::NamedDevice| {
+        format!("{} ({})", disk.path.display(), disk.serials.first().map_or("", String::as_str))
+    };
+    // Loop devices and their like that nothing uses are no disks.
+    let in_use = disks.iter().filter(|disk| system::device_bytes(&disk.path).is_ok_and(|bytes| bytes > 0));
+    let disks: Vec<String> = in_use.map(describe).collect();
+    Err(Cause::Serial { found, serial: serial.to_owned(), disks: disks.join(", ") })
+}
+
+/// Asks again while a device is held: who probes what has just appeared lets go of it in a moment.
+fn patiently<T>(mut ask: impl FnMut() -> Result<T, Refusal>) -> Result<T, Refusal> {
+    let mut answer = ask();
+    system::wait_until(Duration::from_secs(1), || {
+        if matches!(answer, Err(Refusal::Held { .. })) {
+            answer = ask();
+        }
+        !matches!(answer, Err(Refusal::Held { .. }))
+    });
+    answer
+}

@@ -1,0 +1,202 @@
+//! One step of building a system under test, as it is written in a study file.
+
+mod device;
+mod file_system;
+mod freebsd;
+mod kernel;
+mod raid;
+mod safety;
+mod words;
+
+pub use device::{Dm, DmTarget, IoLimits, Loop, LoopFill, Partition, PartitionTable, Precondition, Zram};
+pub use file_system::{Age, Btrfs, ExtKind, Fill, Mkfs, Mount, Nfs, Overlay, Tmpfs, Tune};
+pub use freebsd::{Gmirror, Newfs, Zpool};
+pub use kernel::{Cmd, Queue, Readahead, Sysctl};
+pub use raid::{Degrade, Lvm, LvmLayout, Mdadm, Rebuild, Wait};
+pub use safety::{Expendable, Safety};
+pub use words::{Count, Names, Word};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What steps made, by their names: devices or mount points.
+pub type Made = BTreeMap<String, Vec<String>>;
+
+/// One step of building. Steps are built in order and undone in reverse order.
+///
+/// Where a field names a device or a directory, `@name` is what an earlier step of that name made, all of it; `@name.2` is
+/// the second of several. `@expendable` are the devices that the study may destroy, in the order in which they are written;
+/// in a virtual machine these are its disks, and `@disks` says the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Step {
+    /// Loop devices over image files.
+    Loop(Loop),
+    /// Partitions.
+    Partition(Partition),
+    /// A RAID array of the md driver.
+    Mdadm(Mdadm),
+    /// A member of an array fails.
+    Degrade(Degrade),
+    /// A member of an array is rebuilt.
+    Rebuild(Rebuild),
+    /// A logical volume.
+    Lvm(Lvm),
+    /// A mapped device that delays, fails, logs or only passes on.
+    Dm(Dm),
+    /// Compressed devices in memory.
+    Zram(Zram),
+    /// A file system on one device.
+    Mkfs(Mkfs),
+    /// A btrfs over several devices.
+    Btrfs(Btrfs),
+    /// A mount.
+    Mount(Mount),
+    /// A change to an ext2, ext3 or ext4 file system.
+    Tune(Tune),
+    /// A union of directories.
+    Overlay(Overlay),
+    /// A file system in memory.
+    Tmpfs(Tmpfs),
+    /// A directory of this host, exported and mounted again.
+    Nfs(Nfs),
+    /// Settings of a device's queue.
+    Queue(Queue),
+    /// How far ahead a device is read.
+    Readahead(Readahead),
+    /// Settings of the kernel.
+    Sysctl(Sysctl),
+    /// A file system that is full to a share.
+    Fill(Fill),
+    /// A file system that has been used.
+    Age(Age),
+    /// A device that has been written to.
+    Precondition(Precondition),
+    /// A command of the user's.
+    Cmd(Cmd),
+    /// FreeBSD's mirror.
+    Gmirror(Gmirror),
+    /// FreeBSD's UFS.
+    Newfs(Newfs),
+    /// A ZFS pool on FreeBSD.
+    Zpool(Zpool),
+}
+
+impl Step {
+    /// Its kind, as it is written.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Step::Loop(_) => "loop",
+            Step::Partition(_) => "partition",
+            Step::Mdadm(_) => "mdadm",
+            Step::Degrade(_) => "degrade",
+            Step::Rebuild(_) => "rebuild",
+            Step::Lvm(_) => "lvm",
+            Step::Dm(_) => "dm",
+            Step::Zram(_) => "zram",
+            Step::Mkfs(_) => "mkfs",
+            Step::Btrfs(_) => "btrfs",
+            Step::Mount(_) => "mount",
+            Step::Tune(_) => "tune",
+            Step::Overlay(_) => "overlay",
+            Step::Tmpfs(_) => "tmpfs",
+            Step::Nfs(_) => "nfs",
+            Step::Queue(_) => "queue",
+            Step::Readahead(_) => "readahead",
+            Step::Sysctl(_) => "sysctl",
+            Step::Fill(_) => "fill",
+            Step::Age(_) => "age",
+            Step::Precondition(_) => "precondition",
+            Step::Cmd(_) => "cmd",
+            Step::Gmirror(_) => "gmirror",
+            Step::Newfs(_) => "newfs",
+            Step::Zpool(_) => "zpool",
+        }
+    }
+
+    /// The name by which later steps and targets mean what it made.
+    pub fn name(&self) -> Option<&str> {
+        match self {
+            Step::Mdadm(Mdadm { name, .. })
+            | Step::Lvm(Lvm { name, .. })
+            | Step::Dm(Dm { name, .. })
+            | Step::Gmirror(Gmirror { name, .. })
+            | Step::Zpool(Zpool { name, .. }) => Some(name),
+            Step::Loop(Loop { name, .. })
+            | Step::Partition(Partition { name, .. })
+            | Step::Zram(Zram { name, .. })
+            | Step::Mkfs(Mkfs { name, .. })
+            | Step::Btrfs(Btrfs { name, .. })
+            | Step::Mount(Mount { name, .. })
+            | Step::Overlay(Overlay { name, .. })
+            | Step::Tmpfs(Tmpfs { name, .. })
+            | Step::Nfs(Nfs { name, .. })
+            | Step::Newfs(Newfs { name, .. }) => name.as_deref(),
+            Step::Degrade(_)
+            | Step::Rebuild(_)
+            | Step::Tune(_)
+            | Step::Queue(_)
+            | Step::Readahead(_)
+            | Step::Sysctl(_)
+            | Step::Fill(_)
+            | Step::Age(_)
+            | Step::Precondition(_)
+            | Step::Cmd(_) => None,
+        }
+    }
+
+    /// The programs that building and undoing it takes, by their names: what a virtual machine must have with it. A command
+    /// of the user's may take others than the shell.
+    pub fn tools(&self) -> Vec<&'static str> {
+        crate::recipe::tools(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Step;
+    use serde_json::Value;
+    use std::path::Path;
+
+    // Protects: whoever adds a kind or a field tells people of it.
+    #[test]
+    fn the_page_has_each_kind_with_each_of_its_fields() {
+        let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab.md")).unwrap();
+        let schema = serde_json::to_value(schemars::schema_for!(Step)).unwrap();
+        let kinds = schema["oneOf"].as_array().unwrap();
+        assert!(kinds.len() > 20);
+        for kind in kinds {
+            let name = kind["properties"]["kind"]["const"].as_str().unwrap();
+            let row = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+            let row = row.unwrap_or_else(|| panic!("docs/lab.md has no row for `{name}`"));
+            let fields = match kind["$ref"].as_str() {
+                Some(reference) => &schema["$defs"][reference.trim_start_matches("#/$defs/")]["properties"],
+                None => &kind["properties"],
+            };
+            let fields = fields.as_object().map(|fields| fields.keys().collect::<Vec<_>>()).unwrap_or_default();
+            assert!(!fields.is_empty(), "{name}: {kind}");
+            for field in fields.into_iter().filter(|field| *field != "kind") {
+                assert!(row.contains(&format!("`{field}`")), "docs/lab.md: the row of `{name}` lacks `{field}`");
+            }
+        }
+    }
+
+    #[test]
+    fn a_field_that_a_step_does_not_have_is_an_error() {
+        let error = serde_json::from_str::<Step>(r#"{"kind": "tmpfs", "size": "1M", "mount": "/m", "sise": 1}"#);
+        assert!(error.unwrap_err().to_string().contains("`sise`"));
+        let error = serde_json::from_str::<Step>(r#"{"kind": "mkfz"}"#).unwrap_err().to_string();
+        assert!(error.contains("`mkfz`") && error.contains("`mkfs`"), "{error}");
+    }
+
+    #[test]
+    fn a_step_is_written_as_it_is_read() {
+        let text = r#"{"kind":"mdadm","name":"a","level":"4","devices":"@disks","chunk":"256KiB","assume-clean":false,"wait":"sync"}"#;
+        let step: Step = serde_json::from_str(text).unwrap();
+        let again: Value = serde_json::to_value(&step).unwrap();
+        assert_eq!(again, serde_json::from_str::<Value>(text).unwrap());
+        assert_eq!((step.kind(), step.name()), ("mdadm", Some("a")));
+        assert_eq!(step.tools(), ["mdadm"]);
+    }
+}

@@ -1,0 +1,156 @@
+//! Values that a study file may write in more than one way: what is interpolated (`"${level}"`) arrives as text.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+use std::borrow::Cow;
+use std::fmt;
+
+/// A whole number, `4` or `"4"`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Count(pub u64);
+
+/// A word: text, or a number or a truth value as text.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Word(pub String);
+
+/// One name of a device or a directory, or several.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Names {
+    /// One, which may stand for several (`@expendable`).
+    One(String),
+    /// Several.
+    Several(Vec<String>),
+}
+
+impl Names {
+    /// Each, as written.
+    pub fn as_slice(&self) -> &[String] {
+        match self {
+            Names::One(name) => std::slice::from_ref(name),
+            Names::Several(names) => names,
+        }
+    }
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for Word {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<&str> for Word {
+    fn from(text: &str) -> Word {
+        Word(text.to_owned())
+    }
+}
+
+impl Serialize for Count {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u64(self.0)
+    }
+}
+
+impl Serialize for Word {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Count, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Count;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number")
+            }
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Count, E> {
+                Ok(Count(number))
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Count, E> {
+                u64::try_from(number).map(Count).map_err(|_| E::invalid_value(de::Unexpected::Signed(number), &self))
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Count, E> {
+                text.trim().parse().map(Count).map_err(|_| E::invalid_value(de::Unexpected::Str(text), &self))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Word;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a word or a number")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Word, E> {
+                Ok(Word(text.to_owned()))
+            }
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Word, E> {
+                Ok(Word(number.to_string()))
+            }
+            fn visit_i64<E: de::Error>(self, number: i64) -> Result<Word, E> {
+                Ok(Word(number.to_string()))
+            }
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Word, E> {
+                // With its point: `1.0` is a version of a superblock, and `1` is another word.
+                Ok(Word(format!("{number:?}")))
+            }
+            fn visit_bool<E: de::Error>(self, is: bool) -> Result<Word, E> {
+                Ok(Word(is.to_string()))
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for Count {
+    fn schema_name() -> Cow<'static, str> {
+        "Count".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["integer", "string"], "minimum": 0, "pattern": "^[0-9]+$" })
+    }
+}
+
+impl JsonSchema for Word {
+    fn schema_name() -> Cow<'static, str> {
+        "Word".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "number", "boolean"] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_interpolated_reads_like_what_was_written() {
+        assert_eq!(serde_json::from_str::<Vec<Count>>(r#"[4, "4"]"#).unwrap(), [Count(4), Count(4)]);
+        let words: Vec<Word> = serde_json::from_str(r#"[4, "4", true, 0.5, 1.0]"#).unwrap();
+        assert_eq!(words, ["4", "4", "true", "0.5", "1.0"].map(Word::from));
+        assert!(serde_json::from_str::<Count>("-1").is_err());
+        assert!(serde_json::from_str::<Count>("\"four\"").unwrap_err().to_string().contains("a whole number"));
+    }
+
+    #[test]
+    fn one_name_or_several() {
+        let names: Vec<Names> = serde_json::from_str(r#"["@disks", ["/dev/a", "/dev/b"]]"#).unwrap();
+        assert_eq!(names[0].as_slice(), ["@disks"]);
+        assert_eq!(names[1].as_slice(), ["/dev/a", "/dev/b"]);
+    }
+}

@@ -1,0 +1,434 @@
+//! How one thing that stands is taken down. Each tolerates that it is gone, and takes nothing down that is another's.
+
+use crate::command::{Command, NoWitness};
+use crate::system;
+use plumb_engine::guard::{self, Allow, Guard, IoMode, Permissions, Refusal};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How the names of directories begin that the lab makes for its own files.
+pub(crate) const OWN_PREFIX: &str = "plumb-lab-";
+
+/// How long something that is still in use is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What takes one thing down.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "undo", rename_all = "kebab-case")]
+pub(crate) enum Undo {
+    /// A directory that was made to mount something on.
+    MountPoint { path: PathBuf },
+    /// A mount.
+    Mount { target: PathBuf, source: PathBuf },
+    /// A directory of the lab's own, with all in it.
+    OwnDir { path: PathBuf },
+    /// A loop device over this image.
+    Loop { image: PathBuf },
+    /// What was written to a device that is not the lab's own: its beginning, its end, and where superblocks lie.
+    Content { device: PathBuf, serial: String },
+    /// The partitions of a disk that the kernel knows.
+    Partitions { device: PathBuf, serial: String },
+    /// An md array that has one of these members.
+    Md { device: PathBuf, members: Vec<PathBuf> },
+    /// A volume group, and the labels of its physical volumes.
+    VolumeGroup { group: String, devices: Vec<String> },
+    /// A mapped device.
+    Mapped { name: String },
+    /// A zram device.
+    Zram { number: u32 },
+    /// A setting below /proc or /sys, with its value before.
+    Setting { path: PathBuf, value: String },
+    /// A control group.
+    ControlGroup { path: PathBuf },
+    /// A directory that is exported by NFS.
+    Export { directory: String },
+    /// What the user said.
+    Cmd { run: String, timeout_s: u64 },
+    /// A command of the system.
+    Command { words: Vec<String> },
+}
+
+/// Whether there was anything to take down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Gone {
+    /// It was taken down now.
+    Now,
+    /// It was gone already.
+    Already,
+}
+
+impl Undo {
+    /// Whether it is still there after a reboot, which takes all that lives in the kernel alone.
+    pub(crate) fn survives_reboot(&self) -> bool {
+        match self {
+            Undo::MountPoint { .. }
+            | Undo::OwnDir { .. }
+            | Undo::Content { .. }
+            | Undo::VolumeGroup { .. }
+            | Undo::Cmd { .. }
+            | Undo::Command { .. } => true,
+            Undo::Mount { .. }
+            | Undo::Loop { .. }
+            | Undo::Partitions { .. }
+            | Undo::Md { .. }
+            | Undo::Mapped { .. }
+            | Undo::Zram { .. }
+            | Undo::Setting { .. }
+            | Undo::ControlGroup { .. }
+            | Undo::Export { .. } => false,
+        }
+    }
+
+    /// Whether what it takes down is there; `None` where that cannot be told.
+    pub(crate) fn stands(&self) -> Option<bool> {
+        match self {
+            Undo::MountPoint { path } | Undo::OwnDir { path } | Undo::ControlGroup { path } => Some(path.is_dir()),
+            Undo::Mount { target, source } => mounted(target, source).ok(),
+            Undo::Loop { image } => Some(!loops_over(image).ok()?.is_empty()),
+            Undo::Md { device, members } => Some(is_array_of(device, members)),
+            Undo::Mapped { name } => Some(mapped(name)),
+            Undo::Zram { number } => Some(zram(*number).is_dir()),
+            _ => None,
+        }
+    }
+
+    /// Takes it down.
+    ///
+    /// # Errors
+    /// Why it is still there.
+    pub(crate) fn apply(&self) -> Result<Gone, String> {
+        match self {
+            Undo::MountPoint { path } => remove_mount_point(path),
+            Undo::Mount { target, source } => unmount(target, source),
+            Undo::OwnDir { path } => remove_own_dir(path),
+            Undo::Loop { image } => detach(image),
+            Undo::Content { device, serial } => wipe(device, serial),
+            Undo::Partitions { device, serial } => forget_partitions(device, serial),
+            Undo::Md { device, members } => stop_array(device, members),
+            Undo::VolumeGroup { group, devices } => remove_group(group, devices),
+            Undo::Mapped { name } => remove_mapped(name),
+            Undo::Zram { number } => remove_zram(*number),
+            Undo::Setting { path, value } => restore(path, value),
+            Undo::ControlGroup { path } => remove_group_of_processes(path),
+            Undo::Export { directory } => {
+                run(&Command::new("exportfs", ["-u", &crate::recipe::nfs::client_of(directory)]))?;
+                Ok(Gone::Now)
+            }
+            Undo::Cmd { run: text, timeout_s } => {
+                run(&Command::new("sh", ["-c", text]).within(Duration::from_secs(*timeout_s)))?;
+                Ok(Gone::Now)
+            }
+            Undo::Command { words } => {
+                let Some((program, args)) = words.split_first() else { return Ok(Gone::Already) };
+                run(&Command::new(program, args))?;
+                Ok(Gone::Now)
+            }
+        }
+    }
+}
+
+impl fmt::Display for Undo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Undo::MountPoint { path } => write!(f, "mount point {}", path.display()),
+            Undo::Mount { target, source } => write!(f, "{} mounted at {}", source.display(), target.display()),
+            Undo::OwnDir { path } => write!(f, "{} and all in it", path.display()),
+            Undo::Loop { image } => write!(f, "loop device over {}", image.display()),
+            Undo::Content { device, serial } => write!(f, "signatures on {} ({serial})", device.display()),
+            Undo::Partitions { device, .. } => write!(f, "partitions of {}", device.display()),
+            Undo::Md { device, .. } => write!(f, "array {}", device.display()),
+            Undo::VolumeGroup { group, .. } => write!(f, "volume group {group}"),
+            Undo::Mapped { name } => write!(f, "mapped device {name}"),
+            Undo::Zram { number } => write!(f, "/dev/zram{number}"),
+            Undo::Setting { path, value } => write!(f, "{}, which was {value}", path.display()),
+            Undo::ControlGroup { path } => write!(f, "control group {}", path.display()),
+            Undo::Export { directory } => write!(f, "NFS export of {directory}"),
+            Undo::Cmd { run, .. } => write!(f, "what `{run}` undoes"),
+            Undo::Command { words } => write!(f, "what `{}` undoes", words.join(" ")),
+        }
+    }
+}
+
+fn run(command: &Command) -> Result<String, String> {
+    command.run(&mut NoWitness, None).map_err(|error| error.to_string())
+}
+
+fn said(error: io::Error) -> String {
+    error.to_string()
+}
+
+/// Tries again while something is still in use: what has just ended may hold it for a moment.
+fn patiently<T>(mut attempt: impl FnMut() -> Result<T, String>) -> Result<T, String> {
+    let mut last = Err(String::new());
+    system::wait_until(PATIENCE, || {
+        last = attempt();
+        last.as_ref().err().is_none_or(|reason| !reason.contains("busy"))
+    });
+    last
+}
+
+fn remove_mount_point(path: &Path) -> Result<Gone, String> {
+    match fs::remove_dir(path) {
+        Ok(()) => Ok(Gone::Now),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Gone::Already),
+        // Somebody uses it for something else by now.
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(Gone::Already),
+        Err(error) => Err(said(error)),
+    }
+}
+
+fn mounted(target: &Path, source: &Path) -> io::Result<bool> {
+    let same = |shown: &Path| {
+        shown == source
+            || fs::canonicalize(shown).is_ok_and(|shown| fs::canonicalize(source).is_ok_and(|source| source == shown))
+    };
+    let mounts = system::mounts()?;
+    let uppermost = mounts.iter().rev().find(|mount| mount.target == target);
+    Ok(uppermost.is_some_and(|mount| same(&mount.source)))
+}
+
+fn unmount(target: &Path, source: &Path) -> Result<Gone, String> {
+    if !mounted(target, source).map_err(said)? {
+        return Ok(Gone::Already);
+    }
+    patiently(|| run(&Command::new("umount", ["--"]).arg(target.to_string_lossy())))?;
+    Ok(Gone::Now)
+}
+
+fn remove_own_dir(path: &Path) -> Result<Gone, String> {
+    let is_own = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(OWN_PREFIX));
+    if !is_own {
+        return Err(format!("its name does not begin with `{OWN_PREFIX}`"));
+    }
+    if !path.is_dir() {
+        return Ok(Gone::Already);
+    }
+    if let Some(mount) = system::mounts().map_err(said)?.into_iter().find(|mount| mount.target.starts_with(path)) {
+        return Err(format!("something is mounted in it: `umount {}` first", mount.target.display()));
+    }
+    if let Some(user) = system::loops().map_err(said)?.into_iter().find(|user| user.image.starts_with(path)) {
+        let device = user.device.display();
+        return Err(format!("{} is in use as {device}: `losetup -d {device}` first", user.image.display()));
+    }
+    fs::remove_dir_all(path).map_err(said)?;
+    Ok(Gone::Now)
+}
+
+fn loops_over(image: &Path) -> io::Result<Vec<PathBuf>> {
+    Ok(system::loops()?.into_iter().filter(|found| found.image == image).map(|found| found.device).collect())
+}
+
+fn detach(image: &Path) -> Result<Gone, String> {
+    let devices = loops_over(image).map_err(said)?;
+    for device in &devices {
+        for (number, _) in system::partitions(device).map_err(said)? {
+            // Partitions that the kernel was told of outlive their device.
+            run(&Command::new("partx", ["--delete", "--nr", &number.to_string()]).arg(device.to_string_lossy()))?;
+        }
+        run(&Command::new("losetup", ["--detach"]).arg(device.to_string_lossy()))?;
+    }
+    // The kernel detaches when the last user has gone.
+    if !system::wait_until(PATIENCE, || loops_over(image).is_ok_and(|left| left.is_empty())) {
+        return Err("it is still in use".to_owned());
+    }
+    Ok(if devices.is_empty() { Gone::Already } else { Gone::Now })
+}
+
+/// Whether the device at a path is still the one that it was: after a reboot the path may be another's.
+fn is_same(device: &Path, serial: &str) -> bool {
+    guard::serials(device).is_ok_and(|serials| serials.iter().any(|known| known == serial))
+}
+
+/// Zeroes where signatures lie: 4 MiB at both ends, and the copies of the btrfs superblock.
+fn wipe(device: &Path, serial: &str) -> Result<Gone, String> {
+    const END: u64 = 4 << 20;
+    const BTRFS_COPIES: [u64; 2] = [64 << 20, 256 << 30];
+    if !is_same(device, serial) {
+        return Ok(Gone::Already);
+    }
+    let guard = Guard::new(Permissions { allow: vec![Allow::Named(serial.to_owned())] });
+    let mut opened = Err(String::new());
+    system::wait_until(PATIENCE, || {
+        let attempt = guard.open_device(device, None, IoMode::Buffered);
+        let is_held = matches!(attempt, Err(Refusal::Held { .. }));
+        opened = attempt.map_err(|refusal| refusal.to_string());
+        !is_held
+    });
+    let opened = opened?;
+    let size = system::device_bytes(device).map_err(said)?;
+    let zero = |from: u64, length: u64| -> io::Result<()> {
+        let zeros = vec![0; usize::try_from(length.min(size.saturating_sub(from))).unwrap_or(0)];
+        opened.file().write_all_at(&zeros, from)
+    };
+    let all = [(0, END), (size.saturating_sub(END), END)].into_iter().chain(BTRFS_COPIES.map(|at| (at, 65_536)));
+    all.filter(|(from, _)| *from < size).try_for_each(|(from, length)| zero(from, length)).map_err(said)?;
+    opened.file().sync_all().map_err(said)?;
+    Ok(Gone::Now)
+}
+
+fn forget_partitions(device: &Path, serial: &str) -> Result<Gone, String> {
+    if !is_same(device, serial) {
+        return Ok(Gone::Already);
+    }
+    let partitions = system::partitions(device).map_err(said)?;
+    for (number, _) in &partitions {
+        let number = number.to_string();
+        patiently(|| run(&Command::new("partx", ["--delete", "--nr", &number]).arg(device.to_string_lossy())))?;
+    }
+    Ok(if partitions.is_empty() { Gone::Already } else { Gone::Now })
+}
+
+fn is_array_of(device: &Path, members: &[PathBuf]) -> bool {
+    let Ok(dir) = system::sys_dir(device) else { return false };
+    let is_slave =
+        |member: &PathBuf| system::kernel_name(member).is_ok_and(|name| dir.join("slaves").join(name).exists());
+    members.iter().any(is_slave)
+}
+
+fn stop_array(device: &Path, members: &[PathBuf]) -> Result<Gone, String> {
+    let stood = is_array_of(device, members);
+    if stood {
+        patiently(|| run(&Command::new("mdadm", ["--stop"]).arg(device.to_string_lossy())))?;
+    }
+    for member in members.iter().filter(|member| member.exists()) {
+        // It says so where there is no superblock.
+        let _ = run(&Command::new("mdadm", ["--zero-superblock"]).arg(member.to_string_lossy()));
+    }
+    Ok(if stood { Gone::Now } else { Gone::Already })
+}
+
+fn remove_group(group: &str, devices: &[String]) -> Result<Gone, String> {
+    use crate::recipe::lvm::{self, LvmCommand, lvm};
+    if !lvm::is_here() {
+        return Ok(Gone::Already);
+    }
+    let stood = run(&lvm(LvmCommand::Look, group, devices)).is_ok();
+    if stood {
+        patiently(|| run(&lvm(LvmCommand::RemoveGroup, group, devices)))?;
+    }
+    for device in devices.iter().filter(|device| Path::new(device).exists()) {
+        // It says so where there is no label.
+        let _ = run(&lvm(LvmCommand::RemoveLabel, group, std::slice::from_ref(device)));
+    }
+    Ok(if stood { Gone::Now } else { Gone::Already })
+}
+
+fn mapped(name: &str) -> bool {
+    let blocks = fs::read_dir("/sys/block").into_iter().flatten().flatten();
+    blocks.into_iter().any(|entry| system::text(&entry.path().join("dm/name")).is_ok_and(|found| found == name))
+}
+
+fn remove_mapped(name: &str) -> Result<Gone, String> {
+    if !mapped(name) {
+        return Ok(Gone::Already);
+    }
+    run(&Command::new("dmsetup", ["remove", "--retry", "--noudevsync", "--noudevrules", name]))?;
+    Ok(Gone::Now)
+}
+
+fn zram(number: u32) -> PathBuf {
+    PathBuf::from(format!("/sys/block/zram{number}"))
+}
+
+fn remove_zram(number: u32) -> Result<Gone, String> {
+    if !zram(number).is_dir() {
+        return Ok(Gone::Already);
+    }
+    let control = Path::new("/sys/class/zram-control/hot_remove");
+    patiently(|| fs::write(control, number.to_string()).map_err(said))?;
+    Ok(Gone::Now)
+}
+
+/// The value that a setting has, where the file shows all that it could have (`none [mq-deadline]`).
+pub(crate) fn setting_now(path: &Path) -> io::Result<String> {
+    let text = system::text(path)?;
+    let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(chosen, _)| chosen.to_owned());
+    Ok(chosen.unwrap_or(text))
+}
+
+fn restore(path: &Path, value: &str) -> Result<Gone, String> {
+    match setting_now(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Gone::Already),
+        Ok(now) if now == value => Ok(Gone::Already),
+        _ => fs::write(path, value).map(|()| Gone::Now).map_err(said),
+    }
+}
+
+fn remove_group_of_processes(path: &Path) -> Result<Gone, String> {
+    if !path.is_dir() {
+        return Ok(Gone::Already);
+    }
+    let parent = path.parent().unwrap_or(Path::new("/")).join("cgroup.procs");
+    for pid in system::text(&path.join("cgroup.procs")).unwrap_or_default().lines() {
+        // It may end meanwhile.
+        let _ = fs::write(&parent, pid);
+    }
+    patiently(|| fs::remove_dir(path).map_err(said))?;
+    Ok(Gone::Now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_directories_of_the_labs_own_are_removed_with_what_is_in_them() {
+        let dir = tempfile::tempdir().unwrap();
+        let others = dir.path().join("photos");
+        let own = dir.path().join(format!("{OWN_PREFIX}1"));
+        for path in [&others, &own] {
+            fs::create_dir(path).unwrap();
+            fs::write(path.join("file"), "").unwrap();
+        }
+        assert!(Undo::OwnDir { path: others.clone() }.apply().is_err());
+        assert!(others.join("file").exists());
+        let undo = Undo::OwnDir { path: own };
+        assert_eq!((undo.apply(), undo.apply()), (Ok(Gone::Now), Ok(Gone::Already)));
+    }
+
+    #[test]
+    fn a_mount_point_that_somebody_uses_is_left() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("file"), "").unwrap();
+        assert_eq!(Undo::MountPoint { path: dir.path().to_owned() }.apply(), Ok(Gone::Already));
+        assert!(dir.path().join("file").exists());
+    }
+
+    #[test]
+    fn what_is_not_there_is_gone_already() {
+        let nowhere = PathBuf::from("/nowhere/at/all");
+        for undo in [
+            Undo::MountPoint { path: nowhere.clone() },
+            Undo::Mount { target: nowhere.clone(), source: nowhere.clone() },
+            Undo::Loop { image: nowhere.clone() },
+            Undo::Content { device: nowhere.clone(), serial: "x".to_owned() },
+            Undo::Partitions { device: nowhere.clone(), serial: "x".to_owned() },
+            Undo::Md { device: nowhere.clone(), members: vec![nowhere.clone()] },
+            Undo::Mapped { name: "plumb-none".to_owned() },
+            Undo::Zram { number: 999_999 },
+            Undo::Setting { path: nowhere.clone(), value: "1".to_owned() },
+            Undo::ControlGroup { path: nowhere },
+        ] {
+            assert_eq!(undo.apply(), Ok(Gone::Already), "{undo}");
+            let text = serde_json::to_string(&undo).unwrap();
+            assert_eq!(serde_json::from_str::<Undo>(&text).unwrap(), undo);
+        }
+    }
+
+    #[test]
+    fn a_setting_shows_what_is_chosen_of_what_could_be() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("scheduler");
+        fs::write(&path, "none [mq-deadline] kyber\n").unwrap();
+        assert_eq!(setting_now(&path).unwrap(), "mq-deadline");
+        let undo = Undo::Setting { path: path.clone(), value: "none".to_owned() };
+        assert_eq!(undo.apply(), Ok(Gone::Now));
+        assert_eq!(undo.apply(), Ok(Gone::Already));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "none");
+    }
+}

@@ -1,0 +1,315 @@
+//! A virtual machine that runs.
+
+use super::qemu::{self, Chosen, Machine};
+use super::{DISK_SERIAL, VmSpec, image, kernel};
+use crate::agent::failed;
+use crate::claim::Claim;
+use crate::host::{Host, HostError, Listener};
+use crate::link::Link;
+use crate::protocol::{Facts, RunAnswer, RunJob};
+use crate::step::{Made, Safety, Step};
+use crate::surroundings::Surroundings;
+use plumb_workload::Bytes;
+use rustix::fs::OFlags;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::net::Shutdown;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+/// Memory of a machine whose study says nothing.
+const MEMORY_BYTES: u64 = 512 << 20;
+
+/// The least memory with which QEMU and a kernel can start at all.
+const MEMORY_MIN_BYTES: u64 = 32 << 20;
+
+/// Until a machine must have booted.
+const BOOT_TIMEOUT_S: u64 = 300;
+
+/// How long a machine that was told to end may take to switch itself off.
+const OFF_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Lines of the console that an error shows.
+const CONSOLE_LINES: usize = 12;
+
+/// A virtual machine with Plumb's agent in it. Dropped, it is gone with its disks.
+pub struct Vm {
+    link: Link,
+    facts: Facts,
+    process: Process,
+}
+
+impl Vm {
+    /// Boots it, and waits until its agent answers.
+    ///
+    /// # Errors
+    /// What is missing here (QEMU, the kernel, KVM), or what its console said last.
+    pub fn boot(spec: &VmSpec, surroundings: &Surroundings) -> Result<Vm, HostError> {
+        let arch = std::env::consts::ARCH;
+        let qemu = qemu::program(arch);
+        let qemu = image::in_path(&qemu)
+            .ok_or_else(|| failed(format!("{qemu} is not installed; Debian's package is {}", qemu_package(arch))))?;
+        let accel = Chosen::of(spec.accel, qemu::kvm()).map_err(failed)?;
+        let memory_bytes = spec.memory.as_deref().map_or(Ok(MEMORY_BYTES), |text| size("memory", text))?;
+        if memory_bytes < MEMORY_MIN_BYTES {
+            return Err(failed(format!("memory = {memory_bytes} bytes: a machine needs {MEMORY_MIN_BYTES} at least")));
+        }
+        let sizes: Vec<u64> = spec.disks.iter().map(|text| size("disks", text)).collect::<Result<_, _>>()?;
+        let kernel = kernel::find(spec.kernel.as_deref(), &kernel::places()).map_err(failed)?;
+        let image = image::provide(&kernel, &surroundings.program, &surroundings.cache.join("vm")).map_err(failed)?;
+        let room = Room::new(&sizes)?;
+        let console = room.dir.path().join("console");
+        let machine = Machine {
+            arch,
+            kernel: &kernel.image,
+            image: &image,
+            disks: &room.disks,
+            direct: room.direct,
+            memory_bytes,
+            cpus: spec.cpus.unwrap_or(1).max(1),
+            accel,
+            console: &console,
+        };
+        let (near, far) = UnixStream::pair().map_err(|error| failed(format!("cannot make a socket: {error}")))?;
+        let clone =
+            |stream: &UnixStream| stream.try_clone().map_err(|error| failed(format!("cannot copy a socket: {error}")));
+        let (reader, writer) = (clone(&near)?, clone(&near)?);
+        let mut process = Process::start(&surroundings.program, &qemu, qemu::words(&machine), far, near, room)?;
+        let mut link = Link::new(reader, writer, surroundings.interrupted);
+        let limit = Duration::from_secs(spec.boot_timeout.unwrap_or(BOOT_TIMEOUT_S));
+        match link.hello(limit) {
+            Ok(facts) => {
+                process.forget_files();
+                Ok(Vm { link, facts, process })
+            }
+            Err(HostError::Lost(reason)) => {
+                let how = format!("Linux {} under {}", kernel.release, accel.name());
+                let said = process.last_words();
+                let image_bytes = image.metadata().map_or(0, |facts| facts.len());
+                let hint = if memory_bytes < image_bytes.saturating_mul(4) {
+                    let (memory, image) = (memory_bytes >> 20, image_bytes >> 20);
+                    format!(
+                        "; {memory} MiB of memory may be too little: its files take {image} MiB, twice while it starts"
+                    )
+                } else {
+                    String::new()
+                };
+                Err(failed(format!("the virtual machine did not boot ({how}): {reason}{hint}{said}")))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// QEMU's process, for whoever looks after what is left.
+    pub fn pid(&self) -> u32 {
+        self.process.pid
+    }
+
+    /// An error with what the machine's console said last, where it is lost.
+    fn explained<T>(&mut self, answer: Result<T, HostError>) -> Result<T, HostError> {
+        answer.map_err(|error| match error {
+            HostError::Lost(reason) => {
+                HostError::Lost(format!("the virtual machine: {reason}{}", self.process.last_words()))
+            }
+            error => error,
+        })
+    }
+}
+
+impl Host for Vm {
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn build(&mut self, tag: &str, steps: &[Step], safety: &Safety, listener: Listener<'_>) -> Result<Made, HostError> {
+        let answer = self.link.build(tag, steps, safety, listener);
+        self.explained(answer)
+    }
+
+    fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
+        let answer = self.link.run(job, listener);
+        self.explained(answer)
+    }
+
+    fn undo(&mut self, listener: Listener<'_>) -> Result<(), HostError> {
+        let answer = self.link.undo(listener);
+        self.explained(answer)
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), HostError> {
+        self.link.bye();
+        // All that it could leave is gone with it.
+        self.process.wait(OFF_TIMEOUT);
+        Ok(())
+    }
+}
+
+fn qemu_package(arch: &str) -> &'static str {
+    if arch == "x86_64" { "qemu-system-x86" } else { "qemu-system-arm" }
+}
+
+fn size(key: &str, text: &str) -> Result<u64, HostError> {
+    let Bytes(bytes) = text.parse().map_err(|error| failed(format!("{key} = \"{text}\": {error}")))?;
+    Ok(bytes)
+}
+
+/// The files of a machine that runs.
+struct Room {
+    dir: Claim,
+    disks: Vec<PathBuf>,
+    /// Whether the disks' files can be used round the page cache.
+    direct: bool,
+}
+
+const ROOM_PREFIX: &str = "plumb-vm-";
+
+impl Room {
+    /// Sparse files of these sizes, which take what is written to them.
+    fn new(sizes: &[u64]) -> Result<Room, HostError> {
+        let parent = std::env::temp_dir();
+        // Of machines whose process was killed before they had booted.
+        Claim::remove_left(&parent, ROOM_PREFIX, |_| ());
+        let made = || -> std::io::Result<Room> {
+            let dir = Claim::new(&parent, ROOM_PREFIX)?;
+            let mut disks = Vec::new();
+            for (number, bytes) in sizes.iter().enumerate() {
+                let path = dir.path().join(format!("{DISK_SERIAL}{}", number + 1));
+                File::create(&path)?.set_len(*bytes)?;
+                disks.push(path);
+            }
+            let opens_direct = |path: &PathBuf| {
+                let flags = OFlags::DIRECT.bits().cast_signed();
+                std::fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).is_ok()
+            };
+            let direct = disks.iter().all(opens_direct);
+            Ok(Room { dir, disks, direct })
+        };
+        made().map_err(|error| failed(format!("cannot make a machine's disks in {}: {error}", parent.display())))
+    }
+}
+
+/// QEMU.
+struct Process {
+    pid: u32,
+    /// Our end of the channel; when it is shut, the agent switches the machine off.
+    channel: UnixStream,
+    ended: Receiver<ExitStatus>,
+    status: Option<ExitStatus>,
+    /// Open, since its name may be gone.
+    console: Option<File>,
+    errors: File,
+    room: Option<Room>,
+}
+
+impl Process {
+    fn start(
+        program: &Path,
+        qemu: &Path,
+        words: Vec<String>,
+        far: UnixStream,
+        channel: UnixStream,
+        room: Room,
+    ) -> Result<Process, HostError> {
+        let errors = tempfile::tempfile().map_err(|error| failed(format!("cannot make a file: {error}")))?;
+        let stderr = errors.try_clone().map_err(|error| failed(format!("cannot copy a descriptor: {error}")))?;
+        let console = File::create_new(room.dir.path().join("console"))
+            .and_then(|_| File::open(room.dir.path().join("console")))
+            .map_err(|error| failed(format!("cannot make the console's file: {error}")))?;
+        let mut command = Command::new(program);
+        // QEMU must not outlive this process, whatever ends it.
+        command.args(["agent", "--with-parent", &std::process::id().to_string(), "--"]).arg(qemu).args(words);
+        command.stdin(Stdio::from(OwnedFd::from(far))).stdout(Stdio::null()).stderr(stderr);
+        let (started, start) = std::sync::mpsc::channel();
+        let (ends, ended) = std::sync::mpsc::channel();
+        // The kernel ends the child with the *thread* that started it, and so that thread waits for it.
+        std::thread::spawn(move || {
+            let child = command.spawn();
+            // Our copy of the far end must be closed, or its end would never be seen.
+            drop(command);
+            let mut child: Child = match child {
+                Ok(child) => {
+                    let _ = started.send(Ok(child.id()));
+                    child
+                }
+                Err(error) => {
+                    let _ = started.send(Err(error));
+                    return;
+                }
+            };
+            if let Ok(status) = child.wait() {
+                let _ = ends.send(status);
+            }
+        });
+        let pid = start
+            .recv()
+            .map_err(|error| failed(error.to_string()))?
+            .map_err(|error| failed(format!("cannot start {}: {error}", program.display())))?;
+        Ok(Process { pid, channel, ended, status: None, console: Some(console), errors, room: Some(room) })
+    }
+
+    /// Removes the names of its files: they live as long as it has them open, and no longer.
+    fn forget_files(&mut self) {
+        self.room = None;
+    }
+
+    /// Waits for its end, and ends it when that takes too long.
+    fn wait(&mut self, limit: Duration) {
+        if self.status.is_some() {
+            return;
+        }
+        if let Ok(status) = self.ended.recv_timeout(limit) {
+            self.status = Some(status);
+            return;
+        }
+        if let Some(pid) = i32::try_from(self.pid).ok().and_then(rustix::process::Pid::from_raw) {
+            let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+        }
+        self.status = self.ended.recv_timeout(OFF_TIMEOUT).ok();
+    }
+
+    /// Ends it, and tells what it and its console said last.
+    fn last_words(&mut self) -> String {
+        let _ = self.channel.shutdown(Shutdown::Both);
+        self.wait(Duration::from_secs(1));
+        let mut words = String::new();
+        if let Some(status) = self.status.filter(|status| !status.success()) {
+            words.push_str(&format!("; QEMU ended: {status}"));
+        }
+        let errors = text(&mut self.errors);
+        if !errors.trim().is_empty() {
+            words.push_str(&format!("; QEMU said: {}", errors.trim()));
+        }
+        let console = self.console.as_mut().map(text).unwrap_or_default();
+        let panic = console.lines().find_map(|line| line.find("Kernel panic").map(|start| &line[start..]));
+        if let Some(panic) = panic {
+            words.push_str(&format!("; {panic}"));
+        }
+        let lines: Vec<&str> = console.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+        if lines.is_empty() {
+            words.push_str("; its console is empty");
+        } else {
+            let last = &lines[lines.len().saturating_sub(CONSOLE_LINES)..];
+            words.push_str(&format!("; its console's last lines:\n  {}", last.join("\n  ")));
+        }
+        words
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.channel.shutdown(Shutdown::Both);
+        // Nothing in it is worth waiting for.
+        self.wait(Duration::ZERO);
+    }
+}
+
+fn text(file: &mut File) -> String {
+    let mut bytes = Vec::new();
+    let _ = file.seek(SeekFrom::Start(0)).and_then(|_| file.read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
+}

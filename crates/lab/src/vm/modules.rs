@@ -1,0 +1,212 @@
+//! Which modules of a kernel are needed, in the order in which they can be loaded. What a module needs is read from the
+//! module itself, since a package that was only unpacked has no `modules.dep`.
+
+use super::elf::module_facts;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Modules that a machine cannot do without: its disks, its port to the other side.
+pub(super) const NEEDED: [&str; 3] = ["virtio_pci", "virtio_blk", "virtio_console"];
+
+/// Modules for what is built in a machine. What a kernel does not have is left out, and shows when it is asked for.
+pub(super) const WANTED: &[&str] = &[
+    // Sums and ciphers by which file systems ask for them; the kernel has no `modprobe` here to find them.
+    "crc32c_generic",
+    "crc32c_intel",
+    "crc32_pclmul",
+    "xxhash_generic",
+    "blake2b_generic",
+    "sha256_generic",
+    "lzo",
+    "lzo_rle",
+    "lz4",
+    "zstd",
+    "loop",
+    "zram",
+    "md_mod",
+    "linear",
+    "raid0",
+    "raid1",
+    "raid10",
+    "raid456",
+    "dm_mod",
+    "dm_delay",
+    "dm_flakey",
+    "dm_log_writes",
+    "dm_raid",
+    "dm_snapshot",
+    "dm_thin_pool",
+    "ext4",
+    "xfs",
+    "btrfs",
+    "f2fs",
+    "overlay",
+    "bfq",
+    "kyber_iosched",
+    "mq_deadline",
+];
+
+/// A module, ready to be loaded.
+#[derive(Debug)]
+pub(super) struct Module {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// The modules of one kernel.
+#[derive(Debug)]
+pub(super) struct Tree {
+    dir: PathBuf,
+    files: BTreeMap<String, PathBuf>,
+    builtin: BTreeSet<String>,
+}
+
+impl Tree {
+    /// Of a directory such as `/lib/modules/6.1.0-1-amd64`.
+    ///
+    /// # Errors
+    /// It cannot be read, or has none.
+    pub(super) fn read(dir: &Path) -> Result<Tree, String> {
+        let mut files = BTreeMap::new();
+        collect(dir, &mut files).map_err(|error| format!("{}: {error}", dir.display()))?;
+        if files.is_empty() {
+            return Err(format!("{} has no kernel modules", dir.display()));
+        }
+        let builtin = std::fs::read_to_string(dir.join("modules.builtin")).unwrap_or_default();
+        let builtin = builtin.lines().filter_map(|line| module_name(Path::new(line))).collect();
+        Ok(Tree { dir: dir.to_owned(), files, builtin })
+    }
+
+    /// What the cache of what was made of these modules is named by: it changes when the kernel does.
+    pub(super) fn identity(&self) -> Vec<u8> {
+        let mut identity = Vec::new();
+        for name in NEEDED.iter().chain(WANTED) {
+            let content = self.files.get(*name).and_then(|path| std::fs::read(path).ok());
+            identity.extend_from_slice(blake3::hash(&content.unwrap_or_default()).as_bytes());
+        }
+        identity
+    }
+
+    /// The needed and wanted modules with all that they need, each behind what it needs.
+    ///
+    /// # Errors
+    /// One that is needed is missing or cannot be read.
+    pub(super) fn in_order(&self) -> Result<Vec<Module>, String> {
+        let mut order = Order { tree: self, done: BTreeSet::new(), modules: Vec::new() };
+        for name in NEEDED {
+            if !order.add(name)? {
+                return Err(format!("{} has no module `{name}`, which a virtual machine needs", self.dir.display()));
+            }
+        }
+        for name in WANTED {
+            order.add(name)?;
+        }
+        Ok(order.modules)
+    }
+}
+
+struct Order<'a> {
+    tree: &'a Tree,
+    done: BTreeSet<String>,
+    modules: Vec<Module>,
+}
+
+impl Order<'_> {
+    /// Whether the kernel has it, as a module or built in.
+    fn add(&mut self, name: &str) -> Result<bool, String> {
+        let name = canonical(name);
+        if self.tree.builtin.contains(&name) || !self.done.insert(name.clone()) {
+            return Ok(true);
+        }
+        let Some(path) = self.tree.files.get(&name) else { return Ok(false) };
+        let bytes = unpacked(path)?;
+        let facts = module_facts(&bytes).ok_or_else(|| format!("{} is no kernel module", path.display()))?;
+        let values = |key: &'static str| facts.iter().filter(move |(name, _)| name == key).map(|(_, value)| value);
+        for needed in values("depends").flat_map(|value| value.split(',')).filter(|name| !name.is_empty()) {
+            if !self.add(needed)? {
+                return Err(format!("{} needs the module `{needed}`, which is not there", path.display()));
+            }
+        }
+        // What it asks for when it runs; a sum or cipher by its name, of which there may be several makes.
+        for line in values("softdep") {
+            let before = line.split("pre:").nth(1).map_or("", |rest| rest.split("post:").next().unwrap_or_default());
+            for asked in before.split_whitespace() {
+                if !self.add(asked)? {
+                    self.add(&format!("{asked}_generic"))?;
+                }
+            }
+        }
+        self.modules.push(Module { name, bytes });
+        Ok(true)
+    }
+}
+
+/// The kernel takes `-` and `_` in a module's name for the same.
+fn canonical(name: &str) -> String {
+    name.replace('-', "_")
+}
+
+/// `…/dm-mod.ko.xz` is `dm_mod`.
+fn module_name(path: &Path) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    let (name, packed) = name.split_once(".ko")?;
+    ["", ".xz", ".zst", ".gz"].contains(&packed).then(|| canonical(name))
+}
+
+fn collect(dir: &Path, files: &mut BTreeMap<String, PathBuf>) -> std::io::Result<()> {
+    for entry in std::fs::read_dir(dir)? {
+        let entry = entry?;
+        // `build` and `source` are links to other trees.
+        if entry.file_type()?.is_dir() {
+            collect(&entry.path(), files)?;
+        } else if let Some(name) = module_name(&entry.path()) {
+            files.insert(name, entry.path());
+        }
+    }
+    Ok(())
+}
+
+/// A module's content. Not every kernel unpacks by itself, and under emulation none does it quickly.
+fn unpacked(path: &Path) -> Result<Vec<u8>, String> {
+    let said = |error: std::io::Error| format!("{}: {error}", path.display());
+    let packed = std::fs::read(path).map_err(said)?;
+    let mut bytes = Vec::new();
+    match path.extension().and_then(|end| end.to_str()) {
+        Some("xz") => lzma_rust2::XzReader::new(&packed[..], true).read_to_end(&mut bytes).map_err(said)?,
+        Some("gz") => flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).map_err(said)?,
+        Some("zst") => {
+            let mut reader = ruzstd::decoding::StreamingDecoder::new(&packed[..])
+                .map_err(|error| format!("{}: {error}", path.display()))?;
+            reader.read_to_end(&mut bytes).map_err(said)?
+        }
+        _ => return Ok(packed),
+    };
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files() {
+        let name = |path: &str| module_name(Path::new(path));
+        assert_eq!(name("kernel/drivers/md/dm-mod.ko").as_deref(), Some("dm_mod"));
+        assert_eq!(name("kernel/fs/ext4/ext4.ko.xz").as_deref(), Some("ext4"));
+        assert_eq!(name("modules.dep"), None);
+        assert_eq!(name("a.ko.orig"), None);
+    }
+
+    // Protects: a tree without what no machine runs without is told, and not booted.
+    #[test]
+    fn a_tree_without_the_port_is_no_tree_for_us() {
+        let dir = tempfile::tempdir().unwrap();
+        let said = Tree::read(dir.path()).unwrap_err();
+        assert!(said.contains("has no kernel modules"), "{said}");
+        std::fs::write(dir.path().join("loop.ko"), b"").unwrap();
+        std::fs::write(dir.path().join("modules.builtin"), "kernel/drivers/virtio/virtio_pci.ko\n").unwrap();
+        let said = Tree::read(dir.path()).unwrap().in_order().unwrap_err();
+        assert!(said.contains("virtio_blk"), "{said}");
+    }
+}

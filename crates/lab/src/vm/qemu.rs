@@ -1,0 +1,183 @@
+//! QEMU's command line. Source: qemu(1).
+
+use super::{Accel, DISK_SERIAL, PORT_NAME};
+use std::path::{Path, PathBuf};
+
+/// What a machine is made of.
+#[derive(Debug, Clone)]
+pub(super) struct Machine<'a> {
+    pub(super) arch: &'a str,
+    pub(super) kernel: &'a Path,
+    pub(super) image: &'a Path,
+    pub(super) disks: &'a [PathBuf],
+    /// Whether the host's page cache is left out.
+    pub(super) direct: bool,
+    pub(super) memory_bytes: u64,
+    pub(super) cpus: u32,
+    pub(super) accel: Chosen,
+    pub(super) console: &'a Path,
+}
+
+/// What runs the machine's processor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chosen {
+    Kvm,
+    Tcg,
+}
+
+impl Chosen {
+    /// What the words of a study come to here.
+    ///
+    /// # Errors
+    /// KVM is asked for by name and is not there.
+    pub(super) fn of(accel: Accel, kvm: Result<(), String>) -> Result<Chosen, String> {
+        match (accel, kvm) {
+            (Accel::Tcg, _) | (Accel::Auto, Err(_)) => Ok(Chosen::Tcg),
+            (_, Ok(())) => Ok(Chosen::Kvm),
+            (Accel::Kvm, Err(reason)) => Err(format!("accel = \"kvm\": {reason}; `auto` and `tcg` run without it")),
+        }
+    }
+
+    /// As users know it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Chosen::Kvm => "KVM",
+            Chosen::Tcg => "software emulation (TCG)",
+        }
+    }
+}
+
+/// Whether KVM can be used here. A device alone is not enough: some guests have one without the processor's help, and what
+/// is started with it never says a word.
+///
+/// # Errors
+/// Why not.
+pub(super) fn kvm() -> Result<(), String> {
+    std::fs::OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open("/dev/kvm")
+        .map_err(|error| format!("/dev/kvm: {error}"))?;
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").map_err(|error| format!("/proc/cpuinfo: {error}"))?;
+    if std::env::consts::ARCH == "x86_64" && !has_virtualisation(&cpuinfo) {
+        return Err("there is a /dev/kvm, but /proc/cpuinfo names neither vmx nor svm".into());
+    }
+    Ok(())
+}
+
+fn has_virtualisation(cpuinfo: &str) -> bool {
+    let flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
+    flags.flat_map(str::split_whitespace).any(|flag| ["vmx", "svm"].contains(&flag))
+}
+
+/// The program for an architecture.
+pub(super) fn program(arch: &str) -> String {
+    format!("qemu-system-{arch}")
+}
+
+/// All words behind the program's name. The channel to the agent is standard input, a connected socket.
+pub(super) fn words(machine: &Machine<'_>) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut add = |option: &str, value: String| {
+        words.push(option.to_owned());
+        words.push(value);
+    };
+    let (board, console) = if machine.arch == "aarch64" { ("virt", "ttyAMA0") } else { ("pc", "ttyS0") };
+    let (accel, cpu) = match machine.accel {
+        Chosen::Kvm => ("kvm", "host"),
+        Chosen::Tcg => ("tcg", "max"),
+    };
+    add("-machine", board.into());
+    add("-accel", accel.into());
+    add("-cpu", cpu.into());
+    add("-smp", machine.cpus.to_string());
+    // QEMU's own unit is MiB.
+    add("-m", format!("{}M", machine.memory_bytes.div_ceil(1 << 20)));
+    add("-display", "none".into());
+    add("-serial", format!("file:{}", quoted(machine.console)));
+    add("-kernel", machine.kernel.display().to_string());
+    add("-initrd", machine.image.display().to_string());
+    add("-append", kernel_words(console));
+    add("-chardev", "socket,id=agent,fd=0".into());
+    add("-device", "virtio-serial-pci".into());
+    add("-device", format!("virtserialport,chardev=agent,name={PORT_NAME}"));
+    for (number, disk) in machine.disks.iter().enumerate() {
+        let name = format!("{DISK_SERIAL}{}", number + 1);
+        let cache = if machine.direct { "none" } else { "writeback" };
+        let file = quoted(disk);
+        add("-drive", format!("if=none,id={name},format=raw,cache={cache},aio=threads,discard=unmap,file={file}"));
+        add("-device", format!("virtio-blk-pci,drive={name},serial={name}"));
+    }
+    words.extend(["-nodefaults", "-no-user-config", "-no-reboot"].map(str::to_owned));
+    words
+}
+
+/// What the kernel is told. Words that it does not know and that have an `=` are the environment of its first process.
+fn kernel_words(console: &str) -> String {
+    // A kernel that panics reboots at once, which ends the machine. No udev runs here that device-mapper could wait for.
+    format!(
+        "console={console} loglevel=4 panic=-1 PATH=/usr/sbin:/usr/bin HOME=/root DM_DISABLE_UDEV=1 XDG_DATA_HOME=/run/plumb"
+    )
+}
+
+/// In an option of QEMU's a comma is written twice.
+fn quoted(path: &Path) -> String {
+    path.display().to_string().replace(',', ",,")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn machine<'a>(disks: &'a [PathBuf]) -> Machine<'a> {
+        Machine {
+            arch: "x86_64",
+            kernel: Path::new("/boot/vmlinuz"),
+            image: Path::new("/cache/a.cpio"),
+            disks,
+            direct: true,
+            memory_bytes: 512 << 20,
+            cpus: 2,
+            accel: Chosen::Tcg,
+            console: Path::new("/tmp/a,b/console"),
+        }
+    }
+
+    #[test]
+    fn a_command_line() {
+        let disks = [PathBuf::from("/tmp/a,b/disk1"), PathBuf::from("/tmp/a,b/disk2")];
+        let line = words(&machine(&disks)).join(" ");
+        for part in [
+            "-machine pc -accel tcg -cpu max -smp 2 -m 512M",
+            "-serial file:/tmp/a,,b/console",
+            "-chardev socket,id=agent,fd=0",
+            "virtserialport,chardev=agent,name=plumb.agent",
+            "cache=none,aio=threads,discard=unmap,file=/tmp/a,,b/disk2 -device virtio-blk-pci,drive=disk2,serial=disk2",
+            "console=ttyS0 loglevel=4 panic=-1",
+            "-nodefaults -no-user-config -no-reboot",
+        ] {
+            assert!(line.contains(part), "`{part}` is not in {line}");
+        }
+        assert!(!line.contains("disk3"));
+    }
+
+    #[test]
+    fn other_machines() {
+        let line = words(&Machine { arch: "aarch64", accel: Chosen::Kvm, direct: false, ..machine(&[]) }).join(" ");
+        assert!(line.contains("-machine virt -accel kvm -cpu host") && line.contains("console=ttyAMA0"), "{line}");
+        let disks = [PathBuf::from("d")];
+        assert!(words(&Machine { direct: false, ..machine(&disks) }).join(" ").contains("cache=writeback"));
+    }
+
+    // Protects: emulation is taken where KVM is only a device file, and who asks for KVM is told why there is none.
+    #[test]
+    fn what_runs_the_processor() {
+        let no = || Err("there is none".to_owned());
+        assert_eq!(Chosen::of(Accel::Auto, no()), Ok(Chosen::Tcg));
+        assert_eq!(Chosen::of(Accel::Auto, Ok(())), Ok(Chosen::Kvm));
+        assert_eq!(Chosen::of(Accel::Tcg, Ok(())), Ok(Chosen::Tcg));
+        assert!(Chosen::of(Accel::Kvm, no()).unwrap_err().contains("there is none"));
+        assert!(has_virtualisation("flags\t\t: fpu vmx\n") && has_virtualisation("flags : svm"));
+        assert!(!has_virtualisation("flags : fpu hypervisor\nmodel name : vmx"));
+    }
+}

@@ -1,0 +1,33 @@
+//! What a test needs and may not have: it is then skipped out loud, and fails where a missing thing is an error (CI).
+
+use std::process::{Command, Stdio};
+
+/// Says why a test is skipped; under CI, where everything is to be there, it fails.
+#[track_caller]
+pub fn skip(why: &str) {
+    assert!(std::env::var_os("CI").is_none(), "under CI nothing may be skipped: {why}");
+    eprintln!("SKIPPED: {why}");
+}
+
+/// Root, and these programs.
+#[track_caller]
+pub fn root_and(programs: &[&str]) -> bool {
+    if !rustix::process::geteuid().is_root() {
+        skip("needs root");
+        return false;
+    }
+    for program in programs {
+        let found = Command::new("sh").args(["-c", "command -v \"$0\"", program]).stdout(Stdio::null()).status();
+        if !found.is_ok_and(|status| status.success()) {
+            skip(&format!("needs {program}"));
+            return false;
+        }
+    }
+    true
+}
+
+/// Says what this machine, as it is set up, did not let a test show, and where else it is covered. Unlike [`skip`] it is
+/// no failure under CI: no machine has every kernel.
+pub fn not_shown(what: &str) {
+    eprintln!("SKIPPED: {what}");
+}

@@ -1,0 +1,103 @@
+//! `plumb agent`: the far end of a host, where nobody types. Studies start it, in virtual machines and on other hosts.
+
+use crate::args::AgentArguments;
+use crate::exit::{End, Stopped};
+use plumb_engine::signals;
+use plumb_lab::agent::{Settings, run_as_init, serve};
+use plumb_lab::vm::VmSpec;
+use plumb_lab::{Host, HostError, Surroundings, Vm};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal};
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{BufRead, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// As the first process of a virtual machine.
+pub fn init() -> Result<End, Stopped> {
+    match run_as_init() {
+        Ok(never) => match never {},
+        Err(error) => Err(Stopped::io(format!("cannot switch off: {error}"))),
+    }
+}
+
+/// Answers requests on standard input.
+pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
+    if let Some(parent) = arguments.with_parent {
+        return Err(become_program(parent, arguments.gently, &arguments.program));
+    }
+    let program = std::env::current_exe()
+        .map_err(|error| Stopped::io(format!("this program does not know where it lies: {error}")))?;
+    if let Some(file) = &arguments.vm {
+        return relay(file, program);
+    }
+    let surroundings = Surroundings::of_environment(program);
+    let settings = Settings {
+        program: surroundings.program,
+        state: arguments.state.clone().unwrap_or(surroundings.state),
+        expendable: Vec::new(),
+        silence: arguments.silence.map(Duration::from_secs),
+    };
+    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+    let served = match &arguments.port {
+        None => serve(std::io::stdin(), std::io::stdout(), settings, stop),
+        Some(path) => {
+            let said = |error: std::io::Error| Stopped::io(format!("{}: {error}", path.display()));
+            let port = OpenOptions::new().read(true).write(true).open(path).map_err(said)?;
+            serve(port.try_clone().map_err(said)?, port, settings, stop)
+        }
+    };
+    served.map(|()| End::Done).map_err(Stopped::from)
+}
+
+/// Boots a machine and passes requests on to it.
+fn relay(file: &Path, program: std::path::PathBuf) -> Result<End, Stopped> {
+    let said = |error: &dyn std::fmt::Display| Stopped::usage(format!("{}: {error}", file.display()));
+    let text = std::fs::read_to_string(file).map_err(|error| said(&error))?;
+    let spec: VmSpec = toml::from_str(&text).map_err(|error| said(&error))?;
+    let mut host: Box<dyn Host> = Box::new(Vm::boot(&spec, &Surroundings::of_environment(program))?);
+    let answer = |reply: &plumb_lab::protocol::Reply| -> Result<(), Stopped> {
+        let line = serde_json::to_string(reply).map_err(Stopped::io)?;
+        let mut out = std::io::stdout().lock();
+        writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Stopped::io)
+    };
+    for line in std::io::stdin().lock().lines() {
+        let line = line.map_err(Stopped::io)?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let request = serde_json::from_str(&line).map_err(|error| Stopped::usage(format!("not a request: {error}")))?;
+        match plumb_lab::protocol::answer(host.as_mut(), request, &mut |text| {
+            let _ = answer(&plumb_lab::protocol::Reply::Progress { text: text.to_owned() });
+        }) {
+            Some(reply) => answer(&reply)?,
+            None => break,
+        }
+    }
+    host.close()?;
+    Ok(End::Done)
+}
+
+/// Becomes another program that the kernel ends together with this one's parent. Returns only why not.
+fn become_program(parent: u32, gently: bool, program: &[OsString]) -> Stopped {
+    let Some((name, words)) = program.split_first() else {
+        return Stopped::usage("--with-parent needs a program behind `--`");
+    };
+    if let Err(error) = set_parent_process_death_signal(Some(if gently { Signal::TERM } else { Signal::KILL })) {
+        return Stopped::io(format!("the kernel does not tie processes to their parents: {error}"));
+    }
+    // Where it has died already, nobody tells.
+    if getppid().map(Pid::as_raw_nonzero).map(|pid| pid.get().cast_unsigned()) != Some(parent) {
+        return Stopped::io(format!("process {parent}, which started this, is gone"));
+    }
+    let error = std::process::Command::new(name).args(words).exec();
+    Stopped::io(format!("cannot start {}: {error}", name.to_string_lossy()))
+}
+
+impl From<HostError> for Stopped {
+    fn from(error: HostError) -> Stopped {
+        let end = if matches!(error, HostError::Failed { refused: true, .. }) { End::Refused } else { End::Io };
+        Stopped { end, message: error.to_string() }
+    }
+}

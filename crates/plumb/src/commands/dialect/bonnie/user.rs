@@ -1,0 +1,66 @@
+//! `-u` and `-g`: whom it runs as.
+
+use plumb_dialects::bonnie::Refusal;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Runs on as this user and group: in this process where it is them, else in its place.
+///
+/// # Errors
+/// There is none of that name, or it may not become them.
+pub fn become_user(user: Option<&str>, group: Option<&str>) -> Result<String, Refusal> {
+    let ids = wanted(user, group)?;
+    let (uid, gid) = (rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw());
+    let group = ids.group.unwrap_or(gid);
+    if (ids.user, group) == (uid, gid) {
+        return Ok(format!("Using uid:{uid}, gid:{gid}.\n"));
+    }
+    let refused = |error| Refusal(format!("Can't set uid to {}: {error}\n", ids.user));
+    let program = std::env::current_exe().map_err(refused)?;
+    let mut words = std::env::args_os();
+    let called = words.next().unwrap_or_default();
+    let mut command = Command::new(program);
+    command.arg0(called).args(words).uid(ids.user).gid(group);
+    // What this user keeps, the other one may not write to.
+    if std::env::var_os("PLUMB_DB").is_none() {
+        command.env("XDG_DATA_HOME", PathBuf::from(format!("/var/tmp/plumb-of-{}", ids.user)));
+    }
+    Err(refused(command.exec()))
+}
+
+struct Ids {
+    user: u32,
+    group: Option<u32>,
+}
+
+/// Numbers are taken as they are. Source: passwd(5), group(5).
+fn wanted(user: Option<&str>, group: Option<&str>) -> Result<Ids, Refusal> {
+    let mut ids = Ids { user: 0, group: None };
+    if let Some(user) = user {
+        let number: Option<u32> = user.parse().ok();
+        let found = entry("/etc/passwd", |fields| match number {
+            Some(_) => fields.get(2).copied() == Some(user),
+            None => fields.first().copied() == Some(user),
+        });
+        let at = |place: usize| found.as_ref().and_then(|fields| fields.get(place)?.parse().ok());
+        ids.user = number.or(at(2)).ok_or_else(|| Refusal(format!("Can't find user {user}\n")))?;
+        ids.group = at(3).or_else(|| group_number("nogroup"));
+    }
+    if let Some(group) = group {
+        let number = group.parse().ok().or_else(|| group_number(group));
+        ids.group = Some(number.ok_or_else(|| Refusal(format!("Can't find group {group}\n")))?);
+    }
+    Ok(ids)
+}
+
+fn group_number(name: &str) -> Option<u32> {
+    entry("/etc/group", |fields| fields.first().copied() == Some(name))?.get(2)?.parse().ok()
+}
+
+fn entry(path: &str, is_it: impl Fn(&[&str]) -> bool) -> Option<Vec<String>> {
+    let text = std::fs::read_to_string(path).ok()?;
+    let mut lines = text.lines().map(|line| line.split(':').collect::<Vec<&str>>());
+    let found = lines.find(|fields| is_it(fields))?;
+    Some(found.into_iter().map(str::to_owned).collect())
+}

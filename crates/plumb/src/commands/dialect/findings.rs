@@ -1,0 +1,28 @@
+//! What people should know before they believe the numbers of a dialect's run. Scripts take anything on standard error for
+//! a failure, so that findings are told only to a terminal.
+
+use plumb_report::run::short_id;
+use plumb_result::Level;
+use plumb_study::RunOutcome;
+use std::io::IsTerminal;
+
+/// Tells why a result is not stored, and to a terminal what speaks against it.
+pub fn tell(outcome: &RunOutcome) {
+    if let Some(reason) = &outcome.not_stored {
+        eprintln!("plumb: the result is not stored: {reason}");
+    }
+    if !std::io::stderr().is_terminal() {
+        return;
+    }
+    let told: Vec<String> = outcome
+        .result
+        .checks
+        .iter()
+        .filter(|finding| finding.level > Level::Note)
+        .map(|finding| format!("{} {}", finding.code, finding.message))
+        .collect();
+    if !told.is_empty() {
+        let id = short_id(&outcome.result.id);
+        eprintln!("plumb: {}: {}; `plumb show {id}`", outcome.result.verdict.name(), told.join(" "));
+    }
+}

@@ -1,0 +1,209 @@
+//! Running IOzone's tests: lowered, measured and judged as every run of Plumb, and told as IOzone tells it.
+
+use super::super::findings;
+use super::code_of;
+use super::machine::edges;
+use super::watching::{Failure, Watching};
+use super::workbook::{self, Sheets};
+use crate::args::Common;
+use crate::commands::run::command_line;
+use crate::exit::{End, Stopped};
+use crate::session;
+use plumb_dialects::iozone::lower::{Lowered, lower};
+use plumb_dialects::iozone::print::report::{Surface, surfaces};
+use plumb_dialects::iozone::print::throughput::Report;
+use plumb_dialects::iozone::print::{Measured, biff, head, heat, report, table};
+use plumb_dialects::iozone::{Mode, Rate, Settings};
+use plumb_engine::signals::StopSignal;
+use plumb_engine::sim::SimRun;
+use plumb_study::{Policies, RunError, RunRequest};
+use std::io::IsTerminal;
+use std::path::Path;
+
+/// What IOzone ends with.
+mod code {
+    /// The file cannot be made or written to.
+    pub const CREATE: u8 = 44;
+    /// The file to read is not there.
+    pub const OPEN: u8 = 58;
+    /// A read fails.
+    pub const READ: u8 = 60;
+    /// A write fails.
+    pub const WRITE: u8 = 74;
+    /// What is left: files of results, mounting.
+    pub const OTHER: u8 = 1;
+}
+
+/// Runs the tests.
+pub fn run(settings: &Settings, command: &[String], common: &Common) -> Result<End, Stopped> {
+    for note in &settings.notes {
+        eprintln!("iozone: {note}");
+    }
+    let began = jiff::Zoned::now().strftime("%a %b %e %H:%M:%S %Y").to_string();
+    session::print(&head::banner(&began))?;
+    session::print(&head::settings(settings, command))?;
+    let in_table = !matches!(settings.mode, Mode::Throughput { .. });
+    if let Some(trouble) = &settings.trouble {
+        if trouble.behind_table {
+            session::print(&(head::rest(settings) + &table::head(settings)))?;
+        }
+        session::print(&trouble.message)?;
+        eprint!("{}", trouble.error);
+        return Ok(code_of(trouble.code));
+    }
+    session::print(&head::rest(settings))?;
+    if in_table {
+        session::print(&table::head(settings))?;
+    }
+    let lowered = lower(settings);
+    if let Some(end) = missing(settings, &lowered)? {
+        return Ok(end);
+    }
+    if lowered.phases.is_empty() {
+        return nothing(settings);
+    }
+    let mut bench = session::bench(common)?;
+    let stop = bench.stop;
+    let typed = command_line();
+    let request = RunRequest {
+        workload: &lowered.workload,
+        policies: Policies::AsWritten,
+        base: Path::new("."),
+        command: &typed,
+        dialect: Some("iozone"),
+        sim_run: SimRun { seed: lowered.workload.seed, run_index: 0, plot_index: 0 },
+    };
+    let mut watching = Watching::new(settings, &lowered, stop);
+    let ended = bench.run(&request, &mut watching);
+    let Watching { measured, failure, .. } = watching;
+    let outcome = match ended {
+        Ok(outcome) => outcome,
+        Err(RunError::EndedEarly { error, outcome }) => {
+            session::print("\n")?;
+            eprintln!("iozone: {error}");
+            findings::tell(&outcome);
+            return Ok(code_of(code::CREATE));
+        }
+        Err(error) => {
+            session::print(&format!("\nCan not open temp file: {}\n", settings.file))?;
+            eprintln!("open: {error}");
+            return Ok(code_of(code::CREATE));
+        }
+    };
+    if let Some(failure) = failure {
+        findings::tell(&outcome);
+        return failed(&failure);
+    }
+    if stop.signal().is_some_and(|signal| signal != StopSignal::Program) {
+        session::print("\niozone: interrupted\n\nexiting iozone\n\n")?;
+        return Ok(End::Done);
+    }
+    finish(settings, command, &measured)?;
+    findings::tell(&outcome);
+    Ok(End::Done)
+}
+
+/// A file that is read before anything writes it has to be there.
+fn missing(settings: &Settings, lowered: &Lowered) -> Result<Option<End>, Stopped> {
+    let reads_first = lowered.phases.first().is_some_and(|phase| !phase.pass.writes() && phase.children == 0);
+    if !reads_first || Path::new(&settings.file).exists() {
+        return Ok(None);
+    }
+    let first = lowered.phases.first().map(|phase| phase.pass);
+    let tests = settings.table().iter().take_while(|test| first.is_some_and(|pass| !test.passes().contains(&pass)));
+    let blanks: String = tests.map(|test| table::columns(settings, *test, &|_| None)).collect();
+    let point = report::sweep(settings).points().next();
+    let begin = point.map(|point| table::begin(settings, point)).unwrap_or_default();
+    session::print(&format!("{begin}{blanks}\nCan not open temporary file {} for read\n", settings.file))?;
+    eprintln!("open: No such file or directory");
+    Ok(Some(code_of(code::OPEN)))
+}
+
+/// No test that was asked for is there.
+fn nothing(settings: &Settings) -> Result<End, Stopped> {
+    let points: Vec<_> = report::sweep(settings).points().collect();
+    if !matches!(settings.mode, Mode::Throughput { .. }) {
+        for point in points {
+            session::print(&table::row(settings, point, &[], settings.rate))?;
+        }
+    }
+    session::print("\niozone test complete.\n")?;
+    Ok(End::Done)
+}
+
+fn failed(failure: &Failure) -> Result<End, Stopped> {
+    match failure {
+        Failure::Op(pass, fault) => {
+            let writes = pass.writes();
+            let block = fault.offset.checked_div(fault.length).unwrap_or(0);
+            let what = if writes { "writing" } else { "reading" };
+            session::print(&format!("\nError {what} block {block}, {}\n", fault.path.display()))?;
+            eprintln!("{}: {}", fault.op.name(), fault.message);
+            Ok(code_of(if writes { code::WRITE } else { code::READ }))
+        }
+        Failure::Other(reason) => {
+            session::print("\n")?;
+            eprintln!("iozone: {reason}");
+            Ok(code_of(code::OTHER))
+        }
+    }
+}
+
+/// What comes behind the last test: the report, spreadsheets, the map.
+fn finish(settings: &Settings, command: &[String], measured: &[Measured]) -> Result<(), Stopped> {
+    const COMPLETE: &str = "\niozone test complete.\n";
+    let command = format!("{} ", command.join(" "));
+    let sheets = match settings.mode {
+        Mode::Throughput { .. } => {
+            let report = Report::of(settings, measured);
+            if settings.report {
+                session::print(&report.text())?;
+            }
+            session::print(COMPLETE)?;
+            Sheets { surfaces: Vec::new(), report: Some(report) }
+        }
+        Mode::Single(_) | Mode::Auto(_) => {
+            let surfaces = surfaces(settings, measured);
+            session::print(COMPLETE)?;
+            if settings.report {
+                session::print(&report::text(&surfaces))?;
+            }
+            Sheets { surfaces, report: None }
+        }
+    };
+    let is_workbook = |path: &str| path.to_ascii_lowercase().ends_with(".xlsx");
+    let write = |path: &str, bytes: Vec<u8>| {
+        std::fs::write(path, bytes).map_err(|error| Stopped::io(format!("{path}: {error}")))
+    };
+    if let Some(path) = settings.biff.as_deref().filter(|path| !is_workbook(path)) {
+        let bytes = match &sheets.report {
+            Some(report) => biff::throughput(&command, report),
+            None => biff::surfaces(&command, &sheets.surfaces),
+        };
+        write(path, bytes)?;
+    }
+    let workbooks = settings.biff.iter().filter(|path| is_workbook(path)).chain(&settings.xlsx);
+    for path in workbooks {
+        let bytes = workbook::write(settings, &command, &sheets, measured, edges())
+            .map_err(|error| Stopped::io(format!("{path}: {error}")))?;
+        write(path, bytes)?;
+    }
+    if std::io::stderr().is_terminal() {
+        show_maps(settings, &sheets.surfaces);
+    }
+    Ok(())
+}
+
+/// Maps of surfaces that are more than a line.
+fn show_maps(settings: &Settings, surfaces: &[Surface]) {
+    let unit = match settings.rate {
+        Rate::Kb => "kB/s",
+        Rate::Ops => "ops/s",
+        Rate::Usec => "µs/op",
+    };
+    let wide =
+        surfaces.iter().filter(|surface| !surface.is_cpu && surface.rows.len() > 1 && surface.records_kb.len() > 1);
+    for surface in wide {
+        eprintln!("\n{}", heat::map(surface, edges(), unit));
+    }
+}

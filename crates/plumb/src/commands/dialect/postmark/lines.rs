@@ -1,0 +1,38 @@
+//! Lines of standard input.
+
+use plumb_engine::signals::StopFlag;
+use std::io;
+
+/// What was read and not asked for yet.
+#[derive(Default)]
+pub struct Typed {
+    bytes: Vec<u8>,
+    is_over: bool,
+}
+
+impl Typed {
+    /// The next line, without its end; `None` behind the last, and on Ctrl-C, which the standard library would read over.
+    ///
+    /// # Errors
+    /// Standard input cannot be read.
+    pub fn next(&mut self, stop: Option<StopFlag>) -> io::Result<Option<String>> {
+        loop {
+            if let Some(end) = self.bytes.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.bytes.drain(..=end).take(end).collect();
+                return Ok(Some(String::from_utf8_lossy(&line).into_owned()));
+            }
+            if self.is_over {
+                let line = std::mem::take(&mut self.bytes);
+                return Ok((!line.is_empty()).then(|| String::from_utf8_lossy(&line).into_owned()));
+            }
+            let mut more = [0; 4096];
+            match rustix::io::read(io::stdin(), &mut more) {
+                Ok(0) => self.is_over = true,
+                Ok(count) => self.bytes.extend_from_slice(&more[..count]),
+                Err(rustix::io::Errno::INTR) if stop.is_some_and(|stop| stop.signal().is_some()) => return Ok(None),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! One run: measured and judged as every run of Plumb, and told as PostMark tells it.
+
+use super::super::findings;
+use super::{Shell, Then, complain};
+use crate::commands::run::command_line;
+use crate::exit::{End, Stopped};
+use crate::session;
+use plumb_dialects::postmark::{Compat, Counts, OUT_OF_FILES, PhaseKind, Plan, Settings, Spent, dots, lower, report};
+use plumb_engine::PhaseNow;
+use plumb_engine::signals::StopSignal;
+use plumb_engine::sim::SimRun;
+use plumb_result::PhaseMeasurement;
+use plumb_study::{Policies, Progress, RunError, RunOutcome, RunRequest};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// How often dots are looked for, ns.
+const LOOK_NS: u64 = 100_000_000;
+
+/// From this size of a file on, PostMark's own numbers overflow.
+const OVERFLOW_BYTES: u32 = 1 << 30;
+
+impl Shell<'_> {
+    /// One run; its report goes to the end of a file, or to standard output.
+    pub(super) fn run(&mut self, to: Option<&str>) -> Result<Then, Stopped> {
+        if self.compat == Compat::Strict
+            && let Some(code) = crash(&self.language.settings)?
+        {
+            self.end = End::DialectCode(code);
+            return Ok(Then::Quit);
+        }
+        let plan = match lower(&self.language.settings, self.compat) {
+            Ok(plan) => plan,
+            Err(why) => {
+                complain(why);
+                self.end = End::DialectFailed;
+                return Ok(Then::GoOn);
+            }
+        };
+        if let Some(directory) = plan.run.directories().find(|path| path.exists()) {
+            complain(format!(
+                "'{}' is there already, and the run would remove it; remove it, or use another `set location`",
+                directory.display()
+            ));
+            self.end = End::DialectFailed;
+            return Ok(Then::GoOn);
+        }
+        let bench = match &mut self.bench {
+            Some(bench) => bench,
+            none => none.insert(session::bench(self.common)?),
+        };
+        let typed = command_line();
+        let request = RunRequest {
+            workload: &plan.workload,
+            policies: Policies::AsWritten,
+            base: Path::new("."),
+            command: &typed,
+            dialect: Some("postmark"),
+            sim_run: SimRun { seed: plan.workload.seed, run_index: 0, plot_index: 0 },
+        };
+        let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut watching = Watching { plan: &plan, dots: 0, has_begun: false, failed: None };
+        let ended = bench.run(&request, &mut watching);
+        let interrupted = bench.stop.signal().is_some_and(|signal| signal != StopSignal::Program);
+        let (has_begun, printing) = (watching.has_begun, watching.failed.take());
+        if let Some(stopped) = printing {
+            return Err(stopped);
+        }
+        let outcome = match ended {
+            Ok(outcome) if !outcome.result.partial && (self.compat == Compat::Strict || !has_faults(&outcome)) => {
+                outcome
+            }
+            ended => {
+                if has_begun {
+                    remove_what_is_left(&plan);
+                    session::print("\n")?;
+                }
+                self.end = End::DialectFailed;
+                match ended {
+                    Ok(outcome) => tell_faults(&outcome),
+                    Err(RunError::EndedEarly { error, outcome }) => {
+                        complain(error);
+                        tell_faults(&outcome);
+                    }
+                    Err(error) => {
+                        if error.refusal().is_some() {
+                            self.end = End::Refused;
+                        }
+                        complain(error);
+                    }
+                }
+                if interrupted {
+                    self.end = End::Interrupted;
+                    return Ok(Then::Quit);
+                }
+                return Ok(Then::GoOn);
+            }
+        };
+        if has_faults(&outcome) {
+            remove_what_is_left(&plan);
+        }
+        findings::tell(&outcome);
+        if plan.runs_out_of_files() {
+            return Ok(Then::GoOn);
+        }
+        let phases = &outcome.measurement.phases;
+        let began_ns = u64::from(began.subsec_nanos());
+        let strict = (Counts::asked(&plan), Spent::whole_seconds(phases, began_ns));
+        let meant = (Counts::measured(&plan, phases), Spent::measured(phases));
+        let (counts, spent) = if self.compat == Compat::Strict { strict } else { meant };
+        if self.compat == Compat::Meant && !self.warned {
+            self.warned = true;
+            eprintln!(
+                "plumb: times are exact; PostMark's are whole seconds, at least 1, by which it would tell {} transactions \
+                 per second (--compat=strict)",
+                (strict.0.transactions as f64 / strict.1.transactions_s) as u64
+            );
+        }
+        self.put(to, &report(self.language.settings.report, &counts, &spent, self.compat))?;
+        Ok(Then::GoOn)
+    }
+}
+
+/// Where PostMark itself crashes: what it prints before, and the code that a shell sees.
+fn crash(settings: &Settings) -> Result<Option<u8>, Stopped> {
+    let (why, code) = if settings.high >= OVERFLOW_BYTES {
+        complain("failed to allocate source file of size -2147483648");
+        ("twice the largest size overflows its numbers", 139)
+    } else if settings.transactions < 10 {
+        session::print("Creating files...Done\nPerforming transactions")?;
+        ("it divides by a tenth of the transactions, which is 0", 136)
+    } else {
+        return Ok(None);
+    };
+    eprintln!("plumb: PostMark crashes here: {why}; nothing was run (without --compat=strict it is)");
+    Ok(Some(code))
+}
+
+/// Removes the files and subdirectories of a run that did not end: none of them was there before, or the run would have been
+/// refused.
+fn remove_what_is_left(plan: &Plan) {
+    let paths = plan.run.paths();
+    let (directories, files) = paths.split_at(plan.run.directory_count() as usize);
+    for file in files {
+        let _ = std::fs::remove_file(file);
+    }
+    for directory in directories {
+        let _ = std::fs::remove_dir(directory);
+    }
+}
+
+fn has_faults(outcome: &RunOutcome) -> bool {
+    outcome.measurement.phases.iter().any(|phase| phase.fault_count > 0)
+}
+
+fn tell_faults(outcome: &RunOutcome) {
+    for fault in outcome.measurement.phases.iter().flat_map(|phase| &phase.faults) {
+        complain(format!("{} of '{}': {}", fault.op.name(), fault.path.display(), fault.message));
+    }
+}
+
+/// Tells each part as it begins and ends, with a dot for each tenth of the transactions.
+struct Watching<'a> {
+    plan: &'a Plan,
+    dots: u64,
+    has_begun: bool,
+    /// Standard output cannot be written.
+    failed: Option<Stopped>,
+}
+
+impl Watching<'_> {
+    fn print(&mut self, text: &str) {
+        if let Err(stopped) = session::print(text) {
+            self.failed.get_or_insert(stopped);
+        }
+    }
+
+    fn dots_up_to(&mut self, count: u64) {
+        let missing = count.saturating_sub(self.dots);
+        self.dots += missing;
+        self.print(&".".repeat(missing as usize));
+    }
+}
+
+impl Progress for Watching<'_> {
+    fn clock_starts(&mut self, phase: &str) {
+        self.has_begun = true;
+        if let Some(kind) = PhaseKind::from_name(phase) {
+            self.print(kind.announced());
+        }
+    }
+
+    fn tick_ns(&self) -> Option<u64> {
+        Some(LOOK_NS)
+    }
+
+    fn tick(&mut self, now: &dyn PhaseNow) {
+        if now.phase() != PhaseKind::Transactions.name() {
+            return;
+        }
+        let done: u64 = now.workers().iter().flat_map(|worker| worker.ops.values()).map(|moved| moved.count).sum();
+        let all = self.plan.transaction_ops().max(1);
+        let transactions = u128::from(self.plan.transactions()) * u128::from(done.min(all)) / u128::from(all);
+        self.dots_up_to(dots(transactions as u64, self.plan.run.transactions.into()));
+    }
+
+    fn phase_ended(&mut self, measured: &PhaseMeasurement) {
+        if measured.fault_count > 0
+            && self
+                .plan
+                .workload
+                .phase
+                .iter()
+                .any(|phase| phase.workers.iter().any(|group| group.on_error == plumb_workload::OnError::Stop))
+        {
+            return;
+        }
+        match PhaseKind::from_name(&measured.name) {
+            Some(PhaseKind::Transactions) => {
+                self.dots_up_to(dots(self.plan.transactions(), self.plan.run.transactions.into()));
+                self.print(if self.plan.runs_out_of_files() { OUT_OF_FILES } else { "Done\n" });
+            }
+            Some(_) => self.print("Done\n"),
+            None => {}
+        }
+    }
+}

@@ -1,0 +1,155 @@
+//! `plumb study run` and `plumb study resume`.
+
+use super::StudyFile;
+use super::hosts::LabHosts;
+use super::report::{end, found};
+use super::watch::Teller;
+use crate::args::Common;
+use crate::commands::run::command_line;
+use crate::exit::{End, Stopped};
+use crate::session;
+use clap::Args;
+use plumb_engine::signals;
+use plumb_store::{Store, StoreError, StoredStudy};
+use plumb_study::conduct::{Ended, Origin, Setting, Study, conduct};
+use std::path::Path;
+use std::time::Duration;
+
+/// Arguments of `plumb study run`.
+#[derive(Debug, Args)]
+pub struct RunArguments {
+    /// Which study.
+    #[command(flatten)]
+    pub study: StudyFile,
+}
+
+/// Arguments of `plumb study resume`.
+#[derive(Debug, Args)]
+pub struct ResumeArguments {
+    /// A study file, or a study's id, name, or any unique beginning of the id.
+    #[arg(value_name = "FILE|ID", default_value = "last")]
+    pub study: String,
+    /// Run what failed once more, too.
+    #[arg(long)]
+    pub failed: bool,
+}
+
+/// Plans, freezes, conducts and answers.
+pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
+    let plan = arguments.study.plan()?;
+    let mut store = store(common)?;
+    let file = &arguments.study.file;
+    let text = std::fs::read_to_string(file).map_err(|error| Stopped::io(format!("{}: {error}", file.display())))?;
+    let absolute = std::path::absolute(file).map_err(|error| Stopped::io(format!("{}: {error}", file.display())))?;
+    let options = serde_json::to_string(&arguments.study).map_err(Stopped::io)?;
+    if let Some(open) = store.studies()?.iter().find(|study| study.plan_hash == plan.hash && !study.done) {
+        session::announce(&format!(
+            "note: study {} has the same plan and is not done; this begins it anew, and `plumb study resume {}` goes on with it",
+            open.id, open.id
+        ));
+    }
+    let origin = Origin { file: &absolute.to_string_lossy(), text: &text, options: &options };
+    let study = Study::begin(&mut store, plan, &origin)?;
+    go(&mut store, &study, common)
+}
+
+/// Goes on with a frozen plan.
+pub fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopped> {
+    let mut store = store(common)?;
+    let id = find(&store, &arguments.study)?;
+    let stored = store.study(&id)?;
+    let study = Study::open(&store, &id)?;
+    unchanged(&stored)?;
+    if arguments.failed {
+        let runs = store.replan_failed_runs(&id)?;
+        session::announce(&format!("{runs} failed runs are run again"));
+    }
+    go(&mut store, &study, common)
+}
+
+/// The study that a file or a word names.
+pub(super) fn find(store: &Store, text: &str) -> Result<String, Stopped> {
+    let path = Path::new(text);
+    if path.is_file()
+        && let Ok(absolute) = std::path::absolute(path)
+        && let Ok(id) = store.find_study(&absolute.to_string_lossy())
+    {
+        return Ok(id);
+    }
+    Ok(store.find_study(text)?)
+}
+
+/// A study's file must still say what was planned: two plans are two studies.
+fn unchanged(stored: &StoredStudy) -> Result<(), Stopped> {
+    let mut file: StudyFile = serde_json::from_str(&stored.options).map_err(Stopped::io)?;
+    file.file = stored.row.file.clone().into();
+    if !file.file.exists() {
+        session::announce(&format!("note: {} is gone; the plan as it was frozen goes on", stored.row.file));
+        return Ok(());
+    }
+    let changed = |how: String| {
+        Stopped::usage(format!(
+            "{} has changed since study {} was planned: {how}. What was measured and what would be are two studies: put the \
+             file back as it was, or begin a new one with `plumb study run`",
+            stored.row.file, stored.row.id
+        ))
+    };
+    match file.plan() {
+        Ok(plan) if plan.hash == stored.row.plan_hash => Ok(()),
+        Ok(plan) => Err(changed(format!("plan {:.12} became {:.12}", stored.row.plan_hash, plan.hash))),
+        Err(stopped) => Err(changed(format!("it cannot be planned any more ({})", stopped.message.trim()))),
+    }
+}
+
+fn store(common: &Common) -> Result<Store, Stopped> {
+    if common.no_store {
+        return Err(Stopped::usage(
+            "a study is stored run by run, so that it can be resumed; leave `--no-store` out, or name another database with \
+             `--db`",
+        ));
+    }
+    session::store(common)
+}
+
+fn go(store: &mut Store, study: &Study, common: &Common) -> Result<End, Stopped> {
+    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+    let mut hosts = LabHosts::new(stop)
+        .map_err(|error| Stopped::io(format!("this program does not know where it lies: {error}")))?;
+    let mut teller = Teller::new();
+    teller.tell(&format!("study {} · {} plots, {} runs", study.id, study.plan.plots.len(), study.plan.runs.len()));
+    if let Err(error) = hosts.recover(&mut |line| teller.tell(line)) {
+        teller.tell(&format!("warning: {error}"));
+    }
+    let command = command_line();
+    let conducted = conduct(
+        store,
+        study,
+        &mut Setting {
+            hosts: &mut hosts,
+            stop,
+            budget: study.plan.budget_s.map(Duration::from_secs),
+            watcher: &mut teller,
+            typed: session::permissions(common).text(),
+            command: &command,
+        },
+    );
+    teller.clear();
+    let go_on = format!("`plumb study resume {}` goes on", study.id);
+    let conducted = conducted.map_err(|error| match error {
+        StoreError::StudyRuns { .. } => Stopped::from(error),
+        error if error.is_full() => Stopped::io(format!(
+            "{error}. What was stored is safe, and nothing of the study stands any more; make room, then {go_on}"
+        )),
+        error => Stopped::io(format!("{error}. What was stored is safe; {go_on}")),
+    })?;
+    let said = found(store, &study.id, common)?;
+    match conducted.ended {
+        Ended::Interrupted => {
+            eprintln!("interrupted: every run that had ended is kept; {go_on}");
+            return Ok(End::Interrupted);
+        }
+        Ended::Budget => eprintln!("note: the budget is spent; {go_on}"),
+        Ended::AllRuns => {}
+    }
+    Ok(if conducted.refused { End::Refused } else { end(&said) })
+}

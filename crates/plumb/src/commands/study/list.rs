@@ -1,0 +1,42 @@
+//! `plumb study list`.
+
+use crate::args::Common;
+use crate::exit::{End, Stopped};
+use crate::session;
+use plumb_store::StudyRow;
+
+/// Prints the stored studies.
+pub fn run(common: &Common) -> Result<End, Stopped> {
+    let studies = session::store(common)?.studies()?;
+    if common.json {
+        session::print_json(&studies)?;
+        return Ok(End::Done);
+    }
+    if studies.is_empty() {
+        session::print("No studies are stored; `plumb study run FILE` makes one.\n")?;
+        return Ok(End::Done);
+    }
+    let name = studies.iter().map(|study| study.name.chars().count()).max().unwrap_or(0);
+    let lines = studies.iter().map(|study| {
+        let began = study.created_at.get(..16).unwrap_or(&study.created_at).replace('T', " ");
+        format!("{}  {began}  {:name$}  {}\n", study.id, study.name, state(study))
+    });
+    session::print(&lines.collect::<String>())?;
+    Ok(End::Done)
+}
+
+/// `17 of 96 runs, 2 failed; running`.
+fn state(study: &StudyRow) -> String {
+    let mut said = format!("{} of {} runs", study.ended, study.runs);
+    for (count, word) in [(study.failed, "failed"), (study.rejected, "rejected")] {
+        if count > 0 {
+            said.push_str(&format!(", {count} {word}"));
+        }
+    }
+    if study.running {
+        said.push_str("; running");
+    } else if !study.done {
+        said.push_str("; to be resumed");
+    }
+    said
+}

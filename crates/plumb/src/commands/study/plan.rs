@@ -1,0 +1,31 @@
+//! `plumb study plan`.
+
+use super::StudyFile;
+use crate::args::Common;
+use crate::exit::{End, Stopped};
+use crate::session;
+use clap::Args;
+use plumb_report::study_plan::{Detail, page};
+
+/// Arguments of `plumb study plan`.
+#[derive(Debug, Args)]
+pub struct PlanArguments {
+    /// Which study.
+    #[command(flatten)]
+    pub study: StudyFile,
+    /// Show every run in its order, and what each cell runs.
+    #[arg(long)]
+    pub runs: bool,
+}
+
+/// Prints the plan.
+pub fn run(arguments: &PlanArguments, common: &Common) -> Result<End, Stopped> {
+    let plan = arguments.study.plan()?;
+    if common.json {
+        session::print_json(&plan)?;
+    } else {
+        let detail = if arguments.runs { Detail::Full } else { Detail::Brief };
+        session::print(&page(&super::view::of(&plan), detail, &session::style()))?;
+    }
+    Ok(End::Done)
+}

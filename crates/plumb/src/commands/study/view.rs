@@ -1,0 +1,233 @@
+//! A plan as its page shows it.
+
+use plumb_lab::Step;
+use plumb_lab::protocol::Work;
+use plumb_report::study_plan::{CellView, FactorView, PlanView, PlotView};
+use plumb_study::plan::{Correction, Levels, Plan};
+use plumb_workload::{CachePolicy, Phase, Target, Work as WorkKind, Workload};
+use serde_json::Value;
+
+/// The plan, as far as it is shown.
+pub fn of(plan: &Plan) -> PlanView {
+    let by_hard = plan.factors.iter().any(|factor| factor.hard && factor.name == plan.compare.by);
+    let least = plan
+        .stop
+        .as_ref()
+        .map(|stop| stop.repeats_min)
+        .unwrap_or_else(|| plan.runs.iter().map(|run| run.repeat + 1).max().unwrap_or(0));
+    let blocks = plan.plots.iter().map(|plot| plot.block + 1).max().unwrap_or(0);
+    PlanView {
+        name: plan.name.clone(),
+        question: plan.question.clone(),
+        scale: plan.scale.clone(),
+        seed: plan.seed,
+        hash: plan.hash.chars().take(16).collect(),
+        exploratory: plan.exploratory,
+        optional_runs: plan.runs.iter().filter(|run| run.repeat >= least).count(),
+        factors: plan
+            .factors
+            .iter()
+            .map(|factor| FactorView { name: factor.name.clone(), levels: factor.levels.clone(), hard: factor.hard })
+            .collect(),
+        cells: plan
+            .cells
+            .iter()
+            .enumerate()
+            .map(|(index, cell)| {
+                let mut runs = plan.runs.iter().filter(|run| run.cell as usize == index);
+                CellView {
+                    levels: plan.factors.iter().map(|factor| level(&cell.levels, &factor.name)).collect(),
+                    workload: cell.workload.clone(),
+                    work: runs.clone().next().map(|run| work(&run.work, &run.dir)).unwrap_or_default(),
+                    runs: runs.by_ref().count() as u32,
+                }
+            })
+            .collect(),
+        plots: plan
+            .plots
+            .iter()
+            .enumerate()
+            .map(|(index, plot)| {
+                let mut orders: Vec<Vec<u32>> = Vec::new();
+                for run in plan.runs.iter().filter(|run| run.plot as usize == index) {
+                    if orders.len() <= run.repeat as usize {
+                        orders.resize(run.repeat as usize + 1, Vec::new());
+                    }
+                    orders[run.repeat as usize].push(run.cell);
+                }
+                let here = |texts: &[String], when: &str| {
+                    texts.iter().map(|text| format!("{when}, on this machine: {text}")).collect::<Vec<_>>()
+                };
+                let mut steps = here(&plot.on_enter, "before");
+                steps.extend(plot.steps.iter().map(step));
+                steps.extend(here(&plot.on_leave, "behind"));
+                PlotView {
+                    block: plot.block,
+                    levels: levels_text(&plot.levels),
+                    host: plot.host.clone(),
+                    steps,
+                    runs: orders,
+                }
+            })
+            .collect(),
+        compare: compared(plan),
+        expendable: plan
+            .safety
+            .expendable
+            .iter()
+            .map(|device| match (&device.path, &device.serial) {
+                (Some(path), Some(serial)) => format!("{path}, if its serial is {serial}"),
+                (Some(path), None) => path.clone(),
+                (None, Some(serial)) => format!("the device with the serial {serial}"),
+                (None, None) => "nothing".to_owned(),
+            })
+            .collect(),
+        imports: plan
+            .imports
+            .iter()
+            .map(|import| {
+                let levels = levels_text(&import.levels);
+                format!(
+                    "{}: {} ({}{})",
+                    import.label,
+                    import.file,
+                    import.dialect,
+                    if levels.is_empty() { String::new() } else { format!(", {levels}") }
+                )
+            })
+            .collect(),
+        seconds: plan.estimate.seconds,
+        written_bytes: plan.estimate.written_bytes,
+        detectable_ratio: plan.estimate.detectable_ratio,
+        counted: if by_hard { format!("{blocks} provisionings") } else { format!("{} runs", blocks * least) },
+        warnings: plan.warnings.clone(),
+    }
+}
+
+fn level(levels: &Levels, factor: &str) -> String {
+    levels.get(factor).cloned().unwrap_or_default()
+}
+
+fn levels_text(levels: &Levels) -> String {
+    levels.iter().map(|(name, level)| format!("{name}={level}")).collect::<Vec<_>>().join(", ")
+}
+
+/// What is compared, in words.
+fn compared(plan: &Plan) -> String {
+    let compare = &plan.compare;
+    let Some(by) = plan.factors.iter().find(|factor| factor.name == compare.by) else {
+        return "Nothing: there is no factor with two levels.".to_owned();
+    };
+    let Some((baseline, candidates)) = by.levels.split_first().filter(|(_, others)| !others.is_empty()) else {
+        return format!("Nothing: `{}` has one level.", by.name);
+    };
+    let within = match compare.within.as_slice() {
+        [] => "each workload".to_owned(),
+        names => format!("each {} and workload", names.join(", ")),
+    };
+    let metrics = if compare.metrics.is_empty() {
+        "byte rates, rates of ops that move no bytes, and the 99 % latency".to_owned()
+    } else {
+        compare.metrics.join(", ")
+    };
+    let correction = match compare.correction {
+        Correction::Holm => "corrected by Holm for being many",
+        Correction::BenjaminiHochberg => "corrected by Benjamini and Hochberg for being many",
+        Correction::None => "not corrected for being many",
+    };
+    format!(
+        "{}: {} against {baseline}, for {within}, by {metrics}; ratios within {} are equivalent, claims are {correction}.",
+        by.name,
+        candidates.join(" and "),
+        plumb_report::format::percent(compare.equivalence)
+    )
+}
+
+/// A step in one line: its kind, and what it says.
+fn step(step: &Step) -> String {
+    let Ok(Value::Object(said)) = serde_json::to_value(step) else { return String::new() };
+    let kind = said.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
+    let rest: Vec<String> = said
+        .iter()
+        .filter(|(key, _)| *key != "kind")
+        .filter_map(|(key, value)| Some(format!("{key}={}", text(value)?)))
+        .collect();
+    format!("{kind} {}", rest.join(" ")).trim_end().to_owned()
+}
+
+/// A value as it was said; nothing where nothing was.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null | Value::Bool(false) => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Array(values) if values.is_empty() => None,
+        Value::Array(values) => Some(values.iter().filter_map(text).collect::<Vec<_>>().join(",")),
+        Value::Object(_) => serde_json::to_string(value).ok(),
+        other => Some(other.to_string()),
+    }
+}
+
+/// What a run is, in one line.
+fn work(work: &Work, dir: &str) -> String {
+    match work {
+        Work::Dialect { tool, args, stdin } => {
+            let mut line = format!("in {dir}: {tool} {}", args.join(" ")).trim_end().to_owned();
+            if !stdin.is_empty() {
+                line.push_str(&format!(" < {}", stdin.trim_end().replace('\n', "; ")));
+            }
+            line
+        }
+        Work::Native { toml } => match plumb_workload::native::parse("plan", toml) {
+            Ok(workload) => {
+                let phases: Vec<String> = workload.phase.iter().map(|phase| phase_text(phase, &workload)).collect();
+                let made = workload.target.values().find_map(|target| match target {
+                    Target::Device(device) => device.path.to_str()?.strip_prefix("/${made.")?.strip_suffix('}'),
+                    _ => None,
+                });
+                let place = made.map_or_else(|| format!("in {dir}"), |name| format!("on @{name}"));
+                format!("{place}: {}", phases.join("; "))
+            }
+            Err(_) => format!("in {dir}: {} lines of TOML", toml.lines().count()),
+        },
+    }
+}
+
+/// A phase in a few words: `write 8GiB by 1MiB, depth 16, direct`.
+fn phase_text(phase: &Phase, workload: &Workload) -> String {
+    let mut said = vec![phase.name.clone()];
+    if let [group] = phase.workers.as_slice()
+        && let WorkKind::Blocks(blocks) = &group.work
+    {
+        let size = match workload.target.get(&group.target) {
+            Some(Target::File(file)) => file.size.map(|size| size.to_string()),
+            Some(Target::Files(files)) => Some(format!("{} × {}", files.count, files.size)),
+            Some(Target::Sim(sim)) => Some(format!("{} of {}", sim.size, sim.device)),
+            _ => None,
+        };
+        let by = if blocks.block.min() == blocks.block.max() {
+            format!(" by {}", blocks.block.min())
+        } else {
+            String::new()
+        };
+        said[0].push_str(&format!("{}{by}", size.map(|size| format!(" {size}")).unwrap_or_default()));
+        if group.depth > 1 {
+            said.push(format!("depth {}", group.depth));
+        }
+        if group.count > 1 {
+            said.push(format!("{} workers", group.count));
+        }
+        if blocks.fsync_every > 0 {
+            said.push(format!("a flush after every {} writes", blocks.fsync_every));
+        }
+    }
+    match phase.cache {
+        CachePolicy::AsIs => {}
+        CachePolicy::Cold => said.push("cold".to_owned()),
+        CachePolicy::Warm => said.push("warm".to_owned()),
+        CachePolicy::Direct => said.push("direct".to_owned()),
+    }
+    if let Some(time) = phase.stop.time {
+        said.push(format!("for {time}"));
+    }
+    said.join(", ")
+}

@@ -1,0 +1,103 @@
+//! How far a study is: one live line on a terminal, else a line for everything that ends.
+
+use crate::session;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use plumb_report::format;
+use plumb_store::StudyRunStatus;
+use plumb_study::conduct::{Event, Position, Watcher};
+use plumb_study::plan::Levels;
+use std::io::IsTerminal;
+
+/// Tells on standard error.
+pub struct Teller {
+    bar: ProgressBar,
+    live: bool,
+    head: String,
+}
+
+impl Teller {
+    /// Says nothing yet.
+    pub fn new() -> Teller {
+        let live = std::io::stderr().is_terminal();
+        let target = if live { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
+        bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
+        Teller { bar, live, head: String::new() }
+    }
+
+    /// A line that stays.
+    pub fn tell(&self, text: &str) {
+        let text = session::error_style().wrap(text, 2);
+        self.bar.suspend(|| eprintln!("{text}"));
+    }
+
+    /// Takes the live line away.
+    pub fn clear(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Teller {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
+
+impl Watcher for Teller {
+    fn event(&mut self, event: &Event<'_>) {
+        match event {
+            Event::Plot { position, levels, build } => {
+                let again = if *build > 1 { format!(", build {build}") } else { String::new() };
+                self.head = format!("plot {} of {}{again}{}", position.plot, position.plots, in_brackets(levels));
+                if !self.live {
+                    self.tell(&format!("{}: building", self.head));
+                }
+                self.bar.set_message(format!("{}: building{}", self.head, left(position)));
+            }
+            Event::Run { position, levels, workload } => {
+                self.head = format!(
+                    "plot {} of {}, run {} of {} · {workload}{}{}",
+                    position.plot,
+                    position.plots,
+                    position.ended + 1,
+                    position.runs,
+                    in_brackets(levels),
+                    left(position)
+                );
+                self.bar.set_message(self.head.clone());
+            }
+            Event::Line(line) => self.bar.set_message(format!("{} · {}", self.head, line.trim())),
+            Event::RunEnded { position, status, reason } => {
+                let well = *status == StudyRunStatus::Done;
+                if well && self.live {
+                    return;
+                }
+                let reason = reason.map_or(String::new(), |reason| format!(": {reason}"));
+                self.tell(&format!(
+                    "run {} of {} {}{reason}{}",
+                    position.ended,
+                    position.runs,
+                    status.name(),
+                    if self.live { String::new() } else { left(position) }
+                ));
+            }
+            Event::Trouble(what) => self.tell(&format!("warning: {what}")),
+        }
+    }
+}
+
+fn in_brackets(levels: &Levels) -> String {
+    if levels.is_empty() {
+        return String::new();
+    }
+    let levels: Vec<String> = levels.iter().map(|(name, level)| format!("{name} {level}")).collect();
+    format!(" ({})", levels.join(", "))
+}
+
+/// ` · about 12 min left`.
+fn left(position: &Position) -> String {
+    match position.left_s {
+        Some(seconds) if seconds >= 1.0 => format!(" · about {} left", format::time(seconds * 1e9)),
+        _ => String::new(),
+    }
+}

@@ -1,0 +1,60 @@
+//! Which devices are watched.
+
+use crate::exit::Stopped;
+use plumb_result::blocks::{BlockDevice, BlockExtent, MachineLook};
+use std::path::Path;
+
+/// Which devices are watched.
+pub(super) enum Choice {
+    /// Every whole device that was ever used.
+    Used,
+    /// These.
+    Named(Vec<String>),
+}
+
+impl Choice {
+    /// By what was typed: names, device files, or places whose storage is meant.
+    pub(super) fn new(words: &[String], look: &MachineLook) -> Result<Choice, Stopped> {
+        if words.is_empty() {
+            return Ok(Choice::Used);
+        }
+        let mut names = Vec::new();
+        for word in words {
+            names.extend(meant(word, look)?);
+        }
+        Ok(Choice::Named(names))
+    }
+
+    /// Whether a device is one of them.
+    pub(super) fn has(&self, device: &BlockDevice) -> bool {
+        match self {
+            Choice::Used => device.extent == BlockExtent::Whole && !device.stat.is_idle(),
+            Choice::Named(names) => names.contains(&device.name),
+        }
+    }
+}
+
+fn meant(word: &str, look: &MachineLook) -> Result<Vec<String>, Stopped> {
+    let known = |name: &str| look.devices.iter().any(|device| device.name == name);
+    let short = word.strip_prefix("/dev/").unwrap_or(word);
+    if known(short) {
+        return Ok(vec![short.to_owned()]);
+    }
+    if Path::new(word).exists() {
+        let facts = plumb_probe::stack::of_path(Path::new(word));
+        let names: Vec<String> = facts.stack.into_iter().map(|layer| layer.name).filter(|name| known(name)).collect();
+        if !names.is_empty() {
+            return Ok(names);
+        }
+        let why = facts.unseen.first().map_or(String::new(), |why| format!(" ({why})"));
+        return Err(Stopped::usage(format!(
+            "no block device lies under `{word}`{why}; name one, or none for all of them"
+        )));
+    }
+    let names = look.devices.iter().map(|device| device.name.as_str());
+    let hint = plumb_workload::suggest::nearest(short, names).map(|name| format!("; did you mean `{name}`?"));
+    Err(Stopped::usage(format!(
+        "`{word}` is no block device and no path{}; `plumb watch` without a name shows all that were ever used",
+        hint.unwrap_or_default()
+    )))
+}

@@ -1,0 +1,182 @@
+//! `plumb watch`: what the devices do now, and who makes them.
+
+mod choice;
+mod screen;
+mod terminal;
+
+use crate::args::{Common, WatchArguments};
+use crate::exit::{End, Stopped};
+use crate::session;
+use choice::Choice;
+use jiff::Zoned;
+use plumb_engine::signals::{self, Slept, StopFlag};
+use plumb_probe::blocks::BlockWatch;
+use plumb_probe::others::IoWatch;
+use plumb_report::watch::{plain, plain_opening};
+use plumb_result::blocks::{BlockStat, MachineLook};
+use plumb_result::watch::{CpuUse, DeviceUse, ProcessRate, WATCH_SCHEMA, Watched};
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// The kernel counts in milliseconds; what is shorter than this shows little else than that.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// Watches until it is told to stop, or so many intervals.
+pub fn run(arguments: &WatchArguments, common: &Common) -> Result<End, Stopped> {
+    let interval = Duration::from_nanos(arguments.interval.0);
+    if interval < SHORTEST {
+        return Err(Stopped::usage(format!(
+            "--interval {}: the shortest is 100ms, since the kernel counts whole milliseconds",
+            arguments.interval
+        )));
+    }
+    let mut watcher = Watcher::new(&arguments.devices)?;
+    let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+    let beat = Beat { interval, left: arguments.count, next: Instant::now() };
+    let is_terminal = std::io::stdout().is_terminal();
+    let outcome = if common.json {
+        lines(&mut watcher, beat, stop, |seen| Ok(format!("{}\n", serde_json::to_string(seen).map_err(Stopped::io)?)))
+    } else if arguments.plain || !is_terminal {
+        // Named devices are told of even where nothing was asked of them.
+        let is_named = !arguments.devices.is_empty();
+        emit(&plain_opening())
+            .and_then(|()| lines(&mut watcher, beat, stop, |seen| Ok(plain(seen, &clock(), is_named))))
+    } else {
+        screen::run(&mut watcher, beat, stop)
+    };
+    match outcome {
+        // Whoever read has had enough, or whoever looked.
+        Ok(()) | Err(Early::Unread) => Ok(End::Done),
+        Err(Early::Failed(stopped)) => Err(stopped),
+    }
+}
+
+/// How watching ends early.
+enum Early {
+    /// Nobody reads any more.
+    Unread,
+    Failed(Stopped),
+}
+
+impl From<Stopped> for Early {
+    fn from(stopped: Stopped) -> Early {
+        Early::Failed(stopped)
+    }
+}
+
+fn emit(text: &str) -> Result<(), Early> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
+        std::io::ErrorKind::BrokenPipe => Early::Unread,
+        _ => Early::Failed(Stopped::io(format!("standard output: {error}"))),
+    })
+}
+
+fn clock() -> String {
+    Zoned::now().strftime("%H:%M:%S").to_string()
+}
+
+/// When the next interval ends, and how many are left.
+struct Beat {
+    interval: Duration,
+    left: Option<u64>,
+    next: Instant,
+}
+
+impl Beat {
+    /// The end of the next interval. What was missed, since the machine slept, is left out.
+    fn advance(&mut self) -> Instant {
+        self.next += self.interval;
+        if self.next < Instant::now() {
+            self.next = Instant::now() + self.interval;
+        }
+        self.next
+    }
+
+    /// Whether another one follows the one that is over.
+    fn goes_on(&mut self) -> bool {
+        self.left = self.left.map(|left| left.saturating_sub(1));
+        self.left != Some(0)
+    }
+}
+
+fn lines(
+    watcher: &mut Watcher,
+    mut beat: Beat,
+    stop: StopFlag,
+    set: impl Fn(&Watched) -> Result<String, Stopped>,
+) -> Result<(), Early> {
+    loop {
+        let end = beat.advance();
+        if stop.sleep(end.saturating_duration_since(Instant::now())) == Slept::Cut {
+            return Ok(());
+        }
+        emit(&set(&watcher.interval()?)?)?;
+        if !beat.goes_on() {
+            return Ok(());
+        }
+    }
+}
+
+/// Looks again and again, and tells what was done between.
+struct Watcher {
+    choice: Choice,
+    blocks: BlockWatch,
+    processes: IoWatch,
+    last: MachineLook,
+}
+
+impl Watcher {
+    fn new(devices: &[String]) -> Result<Watcher, Stopped> {
+        let mut blocks = BlockWatch::new();
+        let last = blocks.look().map_err(Stopped::io)?;
+        let choice = Choice::new(devices, &last)?;
+        Ok(Watcher { choice, blocks, processes: IoWatch::start(), last })
+    }
+
+    /// What was done since the last call.
+    fn interval(&mut self) -> Result<Watched, Stopped> {
+        let now = self.blocks.look().map_err(Stopped::io)?;
+        let everyone = self.processes.advance();
+        let interval_ns = now.at_ns.saturating_sub(self.last.at_ns);
+        let seconds = interval_ns as f64 / 1e9;
+        let devices = now
+            .devices
+            .iter()
+            .filter(|device| self.choice.has(device))
+            .map(|device| {
+                let before = self.last.devices.iter().find(|one| one.name == device.name);
+                let before = before.map_or_else(BlockStat::default, |before| before.stat);
+                DeviceUse::of(&device.name, &device.stat.since(&before), seconds)
+            })
+            .collect();
+        let seen = Watched {
+            schema: WATCH_SCHEMA.to_owned(),
+            at: jiff::Timestamp::now().to_string(),
+            interval_ns,
+            cpu: CpuUse::between(&self.last.cpu, &now.cpu),
+            devices,
+            processes: everyone.processes.iter().map(|one| ProcessRate::of(one, seconds)).collect(),
+            processes_readable: everyone.readable,
+            processes_closed: everyone.closed,
+            is_root: rustix::process::geteuid().is_root(),
+        };
+        self.last = now;
+        Ok(seen)
+    }
+}
+
+/// The name of this host.
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// A length of time as the title says it.
+fn spoken(interval: Duration) -> String {
+    plumb_result::number::TIME.set(interval.as_nanos() as f64, plumb_result::number::Digits::Spoken)
+}
+
+/// How a screen is set now.
+fn style() -> plumb_report::Style {
+    session::style()
+}

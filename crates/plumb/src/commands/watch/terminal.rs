@@ -1,0 +1,101 @@
+//! The terminal as a screen: taken over, drawn upon, and given back as it was however watching ends.
+
+use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
+use std::io::{IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+/// How long a look for a key waits, in the tenths of a second of termios(3).
+const WAIT_DECISECONDS: u8 = 1;
+
+/// A key that means something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    /// q, Escape, Ctrl-C.
+    Quit,
+    /// p or the space bar.
+    Pause,
+    /// Any other.
+    Other,
+}
+
+/// The terminal, taken over. It is given back when this is dropped.
+pub(super) struct Screen {
+    /// How it was; absent where standard input is no terminal, and no keys are read.
+    was: Option<Termios>,
+}
+
+impl Screen {
+    /// Takes it over: a second screen, no cursor, keys one by one.
+    pub(super) fn take() -> std::io::Result<Screen> {
+        let mut was = None;
+        if std::io::stdin().is_terminal() {
+            let before = tcgetattr(std::io::stdin())?;
+            let mut raw = before.clone();
+            raw.make_raw();
+            raw.special_codes[SpecialCodeIndex::VMIN] = 0;
+            raw.special_codes[SpecialCodeIndex::VTIME] = WAIT_DECISECONDS;
+            tcsetattr(std::io::stdin(), OptionalActions::Flush, &raw)?;
+            was = Some(before);
+        }
+        let screen = Screen { was };
+        put("\x1b[?1049h\x1b[?25l\x1b[2J")?;
+        Ok(screen)
+    }
+
+    /// Draws the lines from the top, over what is there.
+    pub(super) fn draw(&self, lines: &[String]) -> std::io::Result<()> {
+        // The line break is before each line but the first: one behind the last would scroll.
+        put(&format!("\x1b[H{}\x1b[K\x1b[J", lines.join("\x1b[K\r\n")))
+    }
+
+    /// Waits for a key, a tenth of a second at most and no longer than until `end`.
+    pub(super) fn key(&self, end: Instant) -> Option<Key> {
+        let left = end.saturating_duration_since(Instant::now());
+        let slice = Duration::from_millis(100 * u64::from(WAIT_DECISECONDS));
+        if self.was.is_none() || left < slice {
+            std::thread::sleep(left.min(slice));
+            if self.was.is_none() || left > Duration::from_millis(1) {
+                return None;
+            }
+        }
+        let mut bytes = [0u8; 32];
+        let count = rustix::io::read(std::io::stdin(), &mut bytes).ok()?;
+        match &bytes[..count] {
+            [] => None,
+            // An arrow or another key that sends several bytes begins with Escape as well.
+            [b'q' | b'Q' | 3, ..] | [0x1b] => Some(Key::Quit),
+            [b'p' | b'P' | b' ', ..] => Some(Key::Pause),
+            _ => Some(Key::Other),
+        }
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // Nothing can be done where this fails: the terminal is gone.
+        let _ = put("\x1b[0m\x1b[?25h\x1b[?1049l");
+        if let Some(was) = &self.was {
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, was);
+        }
+    }
+}
+
+/// Columns and lines of the window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Size {
+    pub(super) columns: usize,
+    pub(super) rows: usize,
+}
+
+/// How large the window is; as of old where it does not say.
+pub(super) fn size() -> Size {
+    let or = |value: u16, default| if value == 0 { default } else { usize::from(value) };
+    let seen = rustix::termios::tcgetwinsize(std::io::stdout()).ok();
+    seen.map_or(Size { columns: 80, rows: 24 }, |seen| Size { columns: or(seen.ws_col, 80), rows: or(seen.ws_row, 24) })
+}
+
+fn put(text: &str) -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    out.flush()
+}

@@ -1,0 +1,293 @@
+//! `plumb as bonnie++` from outside, beside the real one.
+
+use crate::common::{Home, Said, needs};
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+/// A run of every test on small files.
+const SMALL: &str = "-q -u root -r 0 -s 2:8k:50:2 -f1 -n 1:3000:0:2 -m golden -z 1";
+
+/// Numbers are what a run measured: here, a letter for each kind of field.
+fn masked(line: &str) -> String {
+    let field = |field: &str| match field {
+        "+++++" | "+++" => "rate".to_owned(),
+        _ if field
+            .strip_suffix("us")
+            .or(field.strip_suffix("ms"))
+            .is_some_and(|number| number.parse::<u64>().is_ok()) =>
+        {
+            "latency".to_owned()
+        }
+        other => other.to_owned(),
+    };
+    line.trim_end().split(',').map(field).collect::<Vec<_>>().join(",")
+}
+
+#[test]
+fn wrong_words_are_told_as_the_tool_tells_them() {
+    let home = Home::new();
+    home.plumb("as bonnie++ -d . -u root -r 0 -s 64 -n 0 -f 2")
+        .expect(1)
+        .complains(&["usage:\nbonnie++ [-d", "Version: 2.00a"]);
+    home.plumb("as bonnie++ -d nowhere -u root")
+        .expect(1)
+        .complains(&["Can't change to directory \"nowhere\".\nusage:"]);
+    home.plumb("as bonnie++ -u nobody-of-this-name").expect(1).complains(&["Can't find user nobody-of-this-name"]);
+    home.plumb("as bonnie++ --as-version=1.03 -h")
+        .expect(1)
+        .complains(&["invalid option -- 'h'\nusage: bonnie++ [-d", "1.03e"]);
+    if needs::is_root() {
+        home.plumb("as bonnie++ -d .")
+            .expect(1)
+            .complains(&["You must use the \"-u\" switch when running as root.\nusage:"]);
+        home.plumb("as bonnie++ -r 4096 -u root -s 256 -n 0")
+            .expect(1)
+            .complains(&["Using uid:0, gid:0.\nFile size should be"]);
+    } else {
+        needs::skip("the rule about root needs root");
+    }
+}
+
+/// The line of values of every version, with what it leaves on the disk (nothing) and in the store.
+#[test]
+fn a_run_prints_its_lines() {
+    if !needs::is_root() {
+        return needs::skip("`-u root` needs root");
+    }
+    let home = Home::new();
+    let said = home.plumb(&format!("as bonnie++ {SMALL}")).expect(0);
+    let line = masked(&said.out);
+    assert!(line.starts_with("1.98,2.00a,golden,1,1,2M,,50,2,"), "{line}");
+    assert!(line.contains(",1,3000,,2,,"), "{line}");
+    assert_eq!(line.split(',').count(), 50, "{line}");
+    assert_eq!(line.split(',').filter(|field| *field == "latency").count(), 12, "{line}");
+    said.complains(&[
+        "Version 2.00a       ------Sequential Output------",
+        "golden    2M:::50:2 ",
+        "        1:3000:0/2 ",
+    ])
+    .complains(&["plumb: the rates of files in the table are rates", "--compat=strict"]);
+    let old = home.plumb("as bonnie++ --as-version=1.03 -u root -r 0 -s 1 -n 1 -m golden").expect(0);
+    let line = old.out.lines().last().unwrap_or_default();
+    assert_eq!(line.split(',').count(), 27, "{line}");
+    old.complains(&[
+        "Using uid:0, gid:0.\nWriting with putc()...done\nWriting intelligently...done\nRewriting...done\n",
+    ])
+    .complains(&["Reading with getc()...done\nReading intelligently...done\nstart 'em...done...done...done...\n"])
+    .complains(&["Create files in sequential order...done.\nStat files in sequential order...done.\n"]);
+    let links =
+        home.plumb("as bonnie++ --compat=strict -q -b -u root -r 0 -s 0 -n 1:-1 -x 2 -m golden -z 42").expect(0);
+    let lines: Vec<String> = links.out.lines().map(masked).collect();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    assert!(
+        lines[0].starts_with("format_version,bonnie_version,name") && lines[1].contains(",1,link,,,,"),
+        "{lines:?}"
+    );
+    assert_eq!(std::fs::read_dir(home.work()).unwrap().count(), 0, "nothing stays");
+    let rows = home.query("SELECT count(*) FROM run WHERE dialect = 'bonnie++'");
+    assert_eq!(rows[0][0], 4, "each run of -x is one");
+}
+
+/// The real readers take these lines, and the page is the same to the byte.
+#[test]
+fn the_tools_own_readers_read_it() {
+    if !needs::root_and(&["bon_csv2html", "bon_csv2txt"]) {
+        return;
+    }
+    let home = Home::new();
+    let made = home.plumb(&format!("as bonnie++ {SMALL}")).expect(0).out;
+    let rates = "1.98,2.00a,a,1,42,256M,4k,8192,5,291,8,189069,7,223353,7,437,8,439362,7,13966,25,8,4096,,8,,7391,6,+++++,\
+                 +++,7504,7,6742,6,+++++,+++,6150,8,141ms,91929us,97899us,93502us,88236us,156ms,94183us,78209us,96806us,\
+                 94413us,90936us,92668us\n";
+    let lines = format!("{rates}{made}{}", rates.replace(",291,", ",300,").replace(",141ms,", ",2s,"));
+    let converted = |mut command: Command| {
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        std::io::Write::write_all(&mut child.stdin.take().unwrap(), lines.as_bytes()).unwrap();
+        String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap()
+    };
+    assert_eq!(converted(home.command(["as", "bon_csv2html"])), converted(Command::new("bon_csv2html")));
+    let theirs = converted(Command::new("bon_csv2txt"));
+    // Perl makes 0 of what was too short to be told.
+    assert_eq!(
+        converted(home.command(["as", "bon_csv2txt"])).replace("+++++ +++", "   0k +++"),
+        theirs.replace("+++++ +++", "   0k +++")
+    );
+    assert!(theirs.contains("golden"), "{theirs}");
+}
+
+/// What strace saw of one run: each call on a file of Bonnie's, with the thread that made it, in order.
+struct Calls(Vec<(String, String)>);
+
+/// The calls of a run of this program.
+fn traced(home: &Home, mut command: Command, trace: &str) -> Calls {
+    let path = home.work().join(trace);
+    let calls = "open,openat,creat,close,read,write,lseek,fsync,sync,unlink,unlinkat,mkdir,mkdirat,rmdir,link,linkat,symlink,\
+                 symlinkat,newfstatat,stat,chdir";
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-s", "0", "-e", &format!("trace={calls}"), "-o"]).arg(&path);
+    strace.arg(command.get_program()).args(command.get_args()).current_dir(home.work());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => strace.env(name, value),
+            None => strace.env_remove(name),
+        };
+    }
+    command.stdin(Stdio::null());
+    Said::of(strace).expect(0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    Calls::read(&text, command.get_program() == "bonnie++")
+}
+
+impl Calls {
+    fn read(text: &str, shares: bool) -> Calls {
+        let mut all = Vec::new();
+        let mut begun: BTreeMap<&str, String> = BTreeMap::new();
+        // Files that are open, by their number: its threads share them, and each of our workers has its own.
+        let mut open: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
+        for line in text.lines() {
+            let Some((thread, rest)) = line.split_once(' ') else { continue };
+            let rest = rest.trim_start();
+            let call = if let Some(begin) = rest.strip_suffix(" <unfinished ...>") {
+                begun.insert(thread, begin.to_owned());
+                continue;
+            } else if let Some((_, end)) = rest.split_once(" resumed>").filter(|_| rest.starts_with("<...")) {
+                format!("{}{end}", begun.remove(thread).unwrap_or_default())
+            } else {
+                rest.to_owned()
+            };
+            if let Some(event) = event(&call, open.entry(if shares { "" } else { thread }).or_default()) {
+                all.push((thread.to_owned(), event));
+            }
+        }
+        Calls(all)
+    }
+
+    /// One that seeks far, or one that the others left nothing to seek: it opens the large file and does no more.
+    fn is_seeker(&self, thread: &str) -> bool {
+        let far = |event: &str| {
+            event.starts_with("seek B ") && event.ends_with("SEEK_SET") && !event.starts_with("seek B 0 ")
+        };
+        let only_looks = |event: &str| event.starts_with("open B ") || event == "close B" || event == "unlink B";
+        let mut own = self.0.iter().filter(|(by, _)| by == thread).map(|(_, event)| event.as_str());
+        own.clone().any(far) || own.all(only_looks)
+    }
+
+    /// The calls of those who seek, or of all others, in order.
+    fn of(&self, seekers: bool) -> Vec<&str> {
+        let wanted = |thread: &str| self.is_seeker(thread) == seekers;
+        self.0.iter().filter(|(thread, _)| wanted(thread)).map(|(_, event)| event.as_str()).collect()
+    }
+}
+
+/// A name of Bonnie's without its directory and its process; `None` for other files.
+fn own_name(path: &str) -> Option<String> {
+    let path = path.strip_prefix("./").unwrap_or(path);
+    if let Some((_, behind)) = path.split_once("Bonnie.") {
+        let behind = behind.trim_start_matches(|digit: char| digit.is_ascii_digit());
+        return Some(behind.strip_prefix('/').unwrap_or("B").to_owned());
+    }
+    let is_plain = |part: &str| !part.is_empty() && part.chars().all(|letter| letter.is_ascii_alphanumeric());
+    let counted = path.chars().any(|digit| digit.is_ascii_digit()) && path.split('/').all(is_plain);
+    (counted && path.len() >= 5).then(|| path.to_owned())
+}
+
+/// One call in a form that both share: directories are opened and entered in ways of their own, and flags that say
+/// nothing of the load are left out.
+fn event(call: &str, open: &mut BTreeMap<String, String>) -> Option<String> {
+    let (name, rest) = call.split_once('(')?;
+    let (arguments, result) = rest.rsplit_once(" = ")?;
+    let result = result.split_whitespace().next()?;
+    let arguments = arguments.trim_end().trim_end_matches(')');
+    let parts: Vec<&str> = arguments.split(", ").collect();
+    let quoted: Vec<String> =
+        parts.iter().filter_map(|part| own_name(part.strip_prefix('"')?.strip_suffix('"')?)).collect();
+    let of_handle = |open: &BTreeMap<String, String>| open.get(*parts.first()?).cloned();
+    let failed = result.starts_with('-');
+    match name {
+        "open" | "openat" | "creat" => {
+            let path = quoted.first().cloned();
+            let is_directory = arguments.contains("O_DIRECTORY") || arguments.contains("O_PATH");
+            open.remove(result);
+            let path = path.filter(|path| !is_directory && !failed && !is_number_of_directory(path))?;
+            // Looked at, as Plumb does beside the load.
+            let writes = arguments.contains("O_RDWR") || arguments.contains("O_WRONLY");
+            if path == "B" && !writes {
+                return None;
+            }
+            let flags = ["O_RDWR", "O_WRONLY", "O_CREAT", "O_EXCL", "O_DIRECT"];
+            let flags: Vec<&str> = flags.into_iter().filter(|flag| arguments.contains(flag)).collect();
+            open.insert(result.to_owned(), path.clone());
+            Some(format!("open {path} {}", flags.join("|")))
+        }
+        "close" => {
+            let path = open.remove(*parts.first()?)?;
+            Some(format!("close {path}"))
+        }
+        "read" | "write" => Some(format!("{name} {} {result}", of_handle(open)?)),
+        // Back by a chunk, or to the same place.
+        "lseek" => Some(format!("seek {} {} {}", of_handle(open)?, parts.get(1)?, parts.get(2)?)),
+        "fsync" => Some(format!("fsync {}", of_handle(open)?)),
+        "sync" => Some("sync".to_owned()),
+        "newfstatat" | "stat" => {
+            quoted.first().filter(|path| *path != "B" && !failed).map(|path| format!("stat {path}"))
+        }
+        "unlinkat" if arguments.contains("AT_REMOVEDIR") => quoted.first().map(|path| format!("rmdir {path}")),
+        "unlink" | "unlinkat" => quoted.first().map(|path| format!("unlink {path}")),
+        "mkdir" | "mkdirat" => quoted.first().map(|path| format!("mkdir {path} {}", parts.last().unwrap_or(&""))),
+        "rmdir" => quoted.first().map(|path| format!("rmdir {path}")),
+        "link" | "linkat" | "symlink" | "symlinkat" => {
+            Some(format!("{} {}", name.trim_end_matches("at"), quoted.join(" "))).filter(|_| !quoted.is_empty())
+        }
+        _ => None,
+    }
+}
+
+fn is_number_of_directory(path: &str) -> bool {
+    path.len() == 5 && path.chars().all(|digit| digit.is_ascii_digit())
+}
+
+/// The same calls on the same files with the same sizes, in the same order.
+#[test]
+fn its_calls_are_the_tools_calls() {
+    if !needs::root_and(&["strace", "bonnie++"]) {
+        return;
+    }
+    for words in [
+        "-q -f -u root -r 0 -s 2:8k:60:2 -n 1:9000:0:2 -m golden -z 1",
+        "-q -f -b -D -u root -r 0 -s 1:16k:40:3 -n 0 -m golden -z 7",
+        "-q -b -u root -r 0 -s 0 -n 1:-2 -m golden -z 3",
+        "-q -u root -r 0 -s 0 -n 1:-1 -m golden -z 3",
+    ] {
+        let home = Home::new();
+        let words: Vec<&str> = words.split_whitespace().collect();
+        let mut real = Command::new("bonnie++");
+        real.args(&words);
+        let theirs = traced(&home, real, "theirs");
+        let own = ["as", "bonnie++", "--compat=strict"];
+        let ours = traced(&home, home.command(own.iter().chain(&words)), "ours");
+        let (their_calls, our_calls) = (theirs.of(false), ours.of(false));
+        let (their_calls, our_calls) = (without_last_removal(their_calls), without_last_removal(our_calls));
+        assert!(their_calls.len() > 250, "strace saw only {} calls", their_calls.len());
+        for (number, pair) in their_calls.iter().zip(&our_calls).enumerate() {
+            assert_eq!(pair.0, pair.1, "call {number} of {words:?}");
+        }
+        assert_eq!(their_calls.len(), our_calls.len(), "{words:?}");
+        let sorted = |calls: &Calls| {
+            let mut all: Vec<String> =
+                calls.of(true).into_iter().filter(|event| *event != "unlink B").map(str::to_owned).collect();
+            all.sort_unstable();
+            all
+        };
+        assert_eq!(sorted(&theirs), sorted(&ours), "seeks of {words:?}");
+    }
+}
+
+/// Without the removal of the large file behind its last use: every seeker of the tool removes it, and so does whoever
+/// started them; here, the seekers do.
+fn without_last_removal(calls: Vec<&str>) -> Vec<&str> {
+    let is_last = |place: usize| {
+        calls[place] == "unlink B" && !calls.get(place + 1).is_some_and(|next| next.starts_with("open B"))
+    };
+    (0..calls.len()).filter(|&place| !is_last(place)).map(|place| calls[place]).collect()
+}

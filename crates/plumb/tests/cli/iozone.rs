@@ -1,0 +1,255 @@
+//! `plumb as iozone` from outside, beside the real one where it is installed.
+
+use crate::common::{Home, needs};
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+use std::process::Command;
+
+const TRACED: &str = "openat,open,creat,read,write,lseek,fsync,fdatasync,close,unlink,unlinkat,ftruncate,pread64,\
+                      pwrite64,mmap,msync,fcntl";
+
+/// Whose calls are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Whose {
+    /// Everybody's.
+    All,
+    /// All but those of the first thread, which looks on.
+    Workers,
+}
+
+/// The calls on each of these files, in order, with what matters of their arguments.
+fn calls(trace: &Path, files: &[&str], whose: Whose) -> BTreeMap<String, Vec<String>> {
+    let text = String::from_utf8_lossy(&std::fs::read(trace).unwrap()).into_owned();
+    let mut open: HashMap<(String, String), String> = HashMap::new();
+    let mut unfinished: HashMap<String, String> = HashMap::new();
+    let mut calls: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let first = text.split_whitespace().next().unwrap_or_default().to_owned();
+    for line in text.lines() {
+        let Some((thread, call)) = line.split_once(' ') else { continue };
+        let mut call = call.trim().to_owned();
+        if let Some((begun, _)) = call.split_once(" <unfinished") {
+            unfinished.insert(thread.to_owned(), begun.to_owned());
+            continue;
+        }
+        if call.starts_with("<... ") {
+            let rest = call.split_once("resumed>").map_or("", |(_, rest)| rest);
+            call = unfinished.remove(thread).unwrap_or_default() + rest;
+        }
+        if whose == Whose::Workers && thread == first {
+            continue;
+        }
+        let Some((name, rest)) = call.split_once('(') else { continue };
+        let Some((arguments, result)) = rest.rsplit_once(" = ") else { continue };
+        let arguments = arguments.trim_end().trim_end_matches(')');
+        let result = result.split_whitespace().next().unwrap_or_default();
+        let said: Vec<&str> = arguments.split(", ").collect();
+        let named = files.iter().find(|file| {
+            said.iter().any(|word| {
+                let path = word.trim_matches('"');
+                word.starts_with('"') && Path::new(path).file_name().is_some_and(|last| last == **file)
+            })
+        });
+        let handle = |number: usize| {
+            let number = said.get(number).copied().unwrap_or_default().to_owned();
+            open.get(&(thread.to_owned(), number)).cloned()
+        };
+        let (file, told) = match (name, named) {
+            ("openat" | "open" | "creat", Some(file)) => {
+                let flags = match name {
+                    "creat" => "O_WRONLY|O_CREAT|O_TRUNC",
+                    _ => said.iter().find(|word| word.starts_with("O_")).copied().unwrap_or_default(),
+                };
+                // None of them changes what is done to the file.
+                let flags: Vec<&str> = flags
+                    .split('|')
+                    .filter(|flag| !matches!(*flag, "O_CLOEXEC" | "O_NOFOLLOW" | "O_LARGEFILE"))
+                    .collect();
+                open.insert((thread.to_owned(), result.to_owned()), (*file).to_owned());
+                ((*file).to_owned(), format!("open {}", flags.join("|")))
+            }
+            ("unlink" | "unlinkat", Some(file)) => ((*file).to_owned(), "unlink".to_owned()),
+            ("mmap", _) => match handle(4) {
+                Some(file) => (file, format!("mmap {} {}", said[1], said[2])),
+                None => continue,
+            },
+            // There is one mapping at a time.
+            ("msync", _) => (files[0].to_owned(), format!("msync {}", said[1..].join(" "))),
+            ("fcntl", _) if !arguments.contains("F_SETLK") => continue,
+            (_, _) => {
+                let Some(file) = handle(0) else { continue };
+                let told = match name {
+                    "close" => {
+                        open.remove(&(thread.to_owned(), said[0].to_owned()));
+                        name.to_owned()
+                    }
+                    "read" | "write" => format!("{name} = {result}"),
+                    "pread64" | "pwrite64" => format!("{name} @{} = {result}", said.last().unwrap()),
+                    "lseek" | "ftruncate" => format!("{name} {} = {result}", said[1..].join(" ")),
+                    "fcntl" => format!("lock {}", arguments.split_once('{').map_or("", |(_, lock)| lock)),
+                    _ => name.to_owned(),
+                };
+                (file, told)
+            }
+        };
+        calls.entry(file).or_default().push(told);
+    }
+    calls
+}
+
+fn traced(home: &Home, of: &str, mut command: Command) -> std::path::PathBuf {
+    let trace = home.work().join(format!("{of}.trace"));
+    let directory = home.work().join(of);
+    std::fs::create_dir_all(&directory).unwrap();
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-e", &format!("trace={TRACED}"), "-o"]).arg(&trace).arg(command.get_program());
+    strace.args(command.get_args()).current_dir(&directory);
+    for (name, value) in command.get_envs() {
+        if let Some(value) = value {
+            strace.env(name, value);
+        }
+    }
+    command = strace;
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{of}: {}", String::from_utf8_lossy(&output.stdout));
+    trace
+}
+
+/// The same opens, seeks, reads, writes and flushes on the same files, in the same order.
+#[test]
+fn the_calls_are_those_of_the_real_one() {
+    if !needs::tools(&["iozone", "strace"]) {
+        return;
+    }
+    let home = Home::new();
+    let lines = [
+        ("-s 256k -r 64k -f f", vec!["f"]),
+        ("-E -s 128k -r 64k -i 0 -i 9 -i 10 -f f", vec!["f"]),
+        ("-e -c -s 128k -r 64k -f f", vec!["f"]),
+        ("-s 3m -r 64k -j 17 -i 0 -i 2 -i 5 -f f", vec!["f"]),
+        ("-I -o -s 128k -r 64k -i 0 -i 1 -i 2 -f f", vec!["f"]),
+        ("-B -s 128k -r 64k -f f", vec!["f"]),
+        ("-D -e -W -s 128k -r 64k -i 0 -i 1 -f f", vec!["f"]),
+        ("-w -+n -s 64k -r 4k -i 0 -i 1 -f f", vec!["f"]),
+        ("-K -s 1m -r 4k -i 0 -i 1 -i 3 -f f", vec!["f"]),
+        ("-Z -s 128k -r 64k -i 0 -i 1 -i 2 -f f", vec!["f"]),
+        ("-Z -B -s 128k -r 64k -i 0 -i 1 -i 4 -f f", vec!["f"]),
+        ("-+F -+B -+p 1 -x -t 2 -s 128k -r 64k -i 0 -i 8 -F a b", vec!["a", "b"]),
+        // Without the stonewall, which leaves out of chance what comes last.
+        ("-x -t 2 -s 128k -r 64k -F a b", vec!["a", "b"]),
+    ];
+    for (number, (line, files)) in lines.iter().enumerate() {
+        let mut real = Command::new("iozone");
+        real.args(line.split_whitespace());
+        let ours = home.command(format!("as iozone {line}").split_whitespace());
+        let real = calls(&traced(&home, &format!("real{number}"), real), files, Whose::All);
+        let ours = calls(&traced(&home, &format!("ours{number}"), ours), files, Whose::Workers);
+        for file in files {
+            let (real, ours) = (&real[*file], &ours[*file]);
+            // Descriptors that IOzone closes once more are nobody's.
+            let differs = real.iter().zip(ours).position(|(real, ours)| real != ours);
+            assert!(
+                differs.is_none() && real.len() == ours.len(),
+                "iozone {line}: {file}: {} calls and {}; first other: {:?}\n{real:#?}\n{ours:#?}",
+                real.len(),
+                ours.len(),
+                differs.map(|at| (at, &real[at], &ours[at]))
+            );
+        }
+    }
+}
+
+/// The numbers of the first row of the table.
+fn row(out: &str) -> Vec<u64> {
+    let line = out.lines().skip_while(|line| !line.contains("reclen")).nth(1).unwrap_or_else(|| panic!("{out}"));
+    line.split_whitespace().map(|number| number.parse().unwrap_or_else(|_| panic!("{line}"))).collect()
+}
+
+#[test]
+fn all_tests_have_a_rate_and_the_result_is_stored() {
+    let home = Home::new();
+    let out = home.plumb("as iozone -E -s 256k -r 16k -f f").expect(0).out;
+    let row = row(&out);
+    assert_eq!((row[0], row[1], row.len()), (256, 16, 19), "{out}");
+    assert!(row.iter().all(|rate| *rate > 0), "{out}");
+    assert!(out.ends_with("\n\niozone test complete.\n"), "{out}");
+    assert!(!home.work().join("f").exists(), "the file is removed");
+    let stored = home.query("SELECT dialect FROM run");
+    assert_eq!(stored.len(), 1);
+    assert_eq!(stored[0][0], "iozone");
+}
+
+#[test]
+fn throughput_tests_print_a_block_each() {
+    let home = Home::new();
+    for threads in ["", "-T "] {
+        let out =
+            home.plumb(&format!("as iozone {threads}-R -C -t 1 -t 2 -s 256k -r 64k -i 0 -i 2 -i 8")).expect(0).out;
+        for who in ["2 initial writers", "2 rewriters", "2 random readers", "2 mixed workload", "2 random writers"] {
+            assert!(out.contains(&format!("{who} \t")), "{who}: {out}");
+        }
+        assert_eq!(out.matches("Child[1] xfer count").count(), 5, "{out}");
+        assert!(out.contains("\" Mixed workload \""), "{out}");
+    }
+    assert_eq!(std::fs::read_dir(home.work()).unwrap().count(), 0, "all files are removed");
+}
+
+/// A spreadsheet where somebody asks for one, and files of latencies and of their histograms.
+#[test]
+fn files_of_results_are_written() {
+    let home = Home::new();
+    home.plumb("as iozone -a -g 256k -i 0 -i 1 -f f -b r.xls --xlsx r.xlsx --repeat 2").expect(0);
+    let read = |name: &str| std::fs::read(home.work().join(name)).unwrap();
+    assert_eq!(read("r.xls")[..8], [9, 0, 4, 0, 2, 0, 0x10, 0]);
+    assert_eq!(read("r.xlsx")[..2], *b"PK");
+    home.plumb("as iozone -Q -s 64k -r 16k -i 0 -i 1 -f f").expect(0);
+    for name in ["wol.dat", "rwol.dat", "rol.dat", "rrol.dat"] {
+        let text = String::from_utf8(read(name)).unwrap();
+        assert_eq!(text.lines().filter(|line| line.ends_with("16384")).count(), 4, "{name}: {text}");
+    }
+    home.plumb("as iozone -+z -t 2 -s 64k -r 4k -i 0").expect(0);
+    let text = String::from_utf8(read("Iozone_histogram_child_1.txt")).unwrap();
+    assert!(text.contains("Child: 1 Op: Rewrite\nBand 1:    20us:"), "{text}");
+}
+
+#[test]
+fn what_goes_wrong_ends_as_iozone_ends() {
+    let home = Home::new();
+    home.plumb("as iozone").expect(255).says(&["Usage: For usage information type iozone -h"]);
+    home.plumb("as iozone -i 1 -s 64k -f f")
+        .expect(58)
+        .says(&["Can not open temporary file f for read"])
+        .complains(&["open: No such file or directory"]);
+    home.plumb("as iozone -N -t 2").expect(17).says(&["Microsecond mode not supported in throughput mode."]);
+    home.plumb("as iozone -+m list").expect(2).complains(&["cluster mode (-+m) is not done yet"]);
+    home.plumb("as iozone -s 64k -i 0 -i 11 -f f").expect(0).complains(&["not run: -i 11"]);
+}
+
+/// A file of the user's is no test data, whatever IOzone would do to it.
+#[test]
+fn a_file_of_the_users_is_kept() {
+    let home = Home::new();
+    let path = home.file("precious", "do not lose");
+    let line = format!("as iozone -s 64k -i 0 -f {}", path.display());
+    home.plumb(&line).expect(44).complains(&["PLUMB_ALLOW"]);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "do not lose");
+}
+
+/// Every byte is checked where somebody asks for it, and a file of others is only read.
+#[test]
+fn diagnostics_find_nothing_in_order_and_existing_files_are_only_read() {
+    let home = Home::new();
+    home.plumb("as iozone -+d -s 256k -r 4k -i 0 -i 1 -i 2 -f f").expect(0);
+    let path = home.file("theirs", &"x".repeat(64 << 10));
+    let line = format!("as iozone -+E -s 64k -r 4k -i 1 -i 3 -f {}", path.display());
+    home.plumb(&line).expect(0);
+    assert_eq!(std::fs::read_to_string(&path).unwrap().len(), 64 << 10);
+}
+
+#[test]
+fn a_link_named_iozone_is_iozone() {
+    let home = Home::new();
+    let link = home.work().join("iozone");
+    std::os::unix::fs::symlink(home.command([""]).get_program(), &link).unwrap();
+    let output = Command::new(&link).arg("-v").output().unwrap();
+    assert!(String::from_utf8(output.stdout).unwrap().contains("3.489"));
+}

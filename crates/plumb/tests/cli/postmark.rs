@@ -1,0 +1,243 @@
+//! `plumb as postmark` from outside.
+
+use crate::common::{Home, Said, needs};
+use regex::Regex;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A session with these lines typed.
+fn session(home: &Home, arguments: &str, lines: &str) -> Said {
+    let mut command = home.command(arguments.split_whitespace());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    Said {
+        command: format!("{arguments}: {lines}"),
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+/// Without what depends on time: seconds and rates.
+fn timeless(text: &str) -> String {
+    let text = Regex::new(r"[\d.]+ seconds").unwrap().replace_all(text, "T seconds");
+    Regex::new(r"\([\d.]+ ([a-z]+ )?per second\)").unwrap().replace_all(&text, "(R)").into_owned()
+}
+
+fn entries(path: &Path) -> usize {
+    std::fs::read_dir(path).unwrap().count()
+}
+
+const DEFAULT: &str = "\
+PostMark v1.51 : 8/14/01
+pm>Creating files...Done
+Performing transactions..........Done
+Deleting files...Done
+Time:
+\tT seconds total
+\tT seconds of transactions (R)
+
+Files:
+\t764 created (R)
+\t\tCreation alone: 500 files (R)
+\t\tMixed with transactions: 264 files (R)
+\t243 read (R)
+\t257 appended (R)
+\t764 deleted (R)
+\t\tDeletion alone: 528 files (R)
+\t\tMixed with transactions: 236 files (R)
+
+Data:
+\t1.36 megabytes read (R)
+\t4.45 megabytes written (R)
+pm>";
+
+/// The counts are of ops that completed, and they are the tool's; nothing is left, and the run is in the store.
+#[test]
+fn the_default_run_counts_what_the_tool_counts() {
+    let home = Home::new();
+    let meant = session(&home, "as postmark", "run\nquit\n").expect(0).complains(&["times are exact"]);
+    assert_eq!(timeless(&meant.out), DEFAULT);
+    assert!(Regex::new(r"\t\d+\.\d{3} seconds total\n").unwrap().is_match(&meant.out), "{}", meant.out);
+    assert_eq!(entries(&home.work()), 0);
+    let stored = home.query("select dialect, count(*) from run group by dialect");
+    assert_eq!(stored, [[serde_json::json!("postmark"), serde_json::json!(1)]]);
+    let strict = session(&home, "as postmark --compat=strict", "run\nquit\n").expect(0);
+    assert_eq!(timeless(&strict.out), DEFAULT);
+    assert!(Regex::new(r"\t[12] seconds total\n").unwrap().is_match(&strict.out), "{}", strict.out);
+    assert_eq!(strict.err, "");
+}
+
+#[test]
+fn commands_come_from_files_too() {
+    let home = Home::new();
+    home.file(".pmrc", "set number 50\nset transactions 100\n");
+    home.file("more", "set seed 7\nquit\nset seed 8\n");
+    let said = session(&home, "as postmark", "load more\nshow\nload none\n!echo shell\nexit\nshow\n").expect(0);
+    let said = said.complains(&["Error: cannot read configuration file 'none'\n"]);
+    for expected in
+        ["Reading configuration from file '.pmrc'\npm>", "number of files is 50\n", "seed is 7\n", "shell\n"]
+    {
+        assert!(said.out.contains(expected), "{expected}: {}", said.out);
+    }
+    assert!(said.out.ends_with("pm>"), "{}", said.out);
+    home.file("c.pm", "set transactions 2000\nrun out\nset report terse\nrun out\nshow out\nquit\n");
+    let said = home.plumb("as postmark c.pm").expect(0);
+    assert!(!said.out.contains("pm>") && !said.out.contains("seconds"), "{}", said.out);
+    let out = std::fs::read_to_string(home.work().join("out")).unwrap();
+    assert!(out.starts_with("Time:\n\t") && out.contains("\t1556 created"), "{out}");
+    let terse = out.lines().find(|line| line.starts_with(|c: char| c.is_ascii_digit())).unwrap();
+    assert_eq!(terse.split(' ').count(), 13, "{out}");
+    assert!(out.ends_with("Report format is terse.\n"), "{out}");
+}
+
+/// Locations, subdirectories and threads: everything that is made is removed again.
+#[test]
+fn several_places_and_threads() {
+    let home = Home::new();
+    for name in ["A", "B"] {
+        std::fs::create_dir(home.work().join(name)).unwrap();
+    }
+    let lines = "set location +A 2\nset location +B\nset subdirectories 10\nset number 100\nset threads 3\nshow\nrun\n";
+    let said = session(&home, "as postmark", lines).expect(0);
+    assert!(said.out.contains("Threads: 3,") && said.out.contains("\t\tCreation alone: 300 files"), "{}", said.out);
+    assert!(said.out.contains("Deleting subdirectories...Done\nTime:\n"), "{}", said.out);
+    assert_eq!([entries(&home.work().join("A")), entries(&home.work().join("B"))], [0, 0]);
+}
+
+/// Where the tool divides by zero, the run is right; strictly, it ends as the tool ends.
+#[test]
+fn fewer_than_ten_transactions() {
+    let home = Home::new();
+    let lines = "set transactions 5\nrun\nquit\n";
+    let said = session(&home, "as postmark", lines).expect(0);
+    assert!(said.out.contains("Performing transactions.....Done\n"), "{}", said.out);
+    let said = session(&home, "as postmark --compat=strict", lines).expect(136).complains(&["crashes here"]);
+    assert!(said.out.ends_with("Performing transactions"), "{}", said.out);
+}
+
+#[test]
+fn all_files_gone_before_the_end() {
+    let home = Home::new();
+    let lines = "set number 5\nset bias create 0\nset transactions 100\nrun\nquit\n";
+    let said = session(&home, "as postmark", lines).expect(0);
+    let expected = "Performing transactions.out of files!\nFor this workload, either increase the number of files or\n\
+                    decrease the number of transactions.\nDeleting files...Done\npm>";
+    assert!(said.out.ends_with(expected), "{}", said.out);
+}
+
+/// PostMark would write over it.
+#[test]
+fn what_is_there_is_kept() {
+    let home = Home::new();
+    let mine = home.file("700", "do not lose");
+    let said = session(&home, "as postmark", "run\nset subdirectories 2\n").expect(5).complains(&["700 exists"]);
+    assert!(!said.out.contains("Creating files"), "{}", said.out);
+    assert_eq!(std::fs::read_to_string(&mine).unwrap(), "do not lose");
+    assert_eq!(entries(&home.work()), 1);
+    std::fs::create_dir(home.work().join("s1")).unwrap();
+    session(&home, "as postmark", "set subdirectories 2\nrun\n").expect(1).complains(&["'s1' is there already"]);
+    assert_eq!(entries(&home.work()), 2);
+}
+
+/// A write that fails is an error with its reason, and nothing is left of the run. The limit stands for a full disk.
+#[test]
+fn a_write_that_fails_ends_the_run() {
+    let home = Home::new();
+    let plain = home.command(["as", "postmark", "c.pm"]);
+    home.file("c.pm", "set size 100000 200000\nset number 20\nset buffering false\nrun\nquit\n");
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 100; exec \"$0\" --no-store \"$@\""]);
+    limited.arg(plain.get_program()).args(plain.get_args()).current_dir(home.work()).stdin(Stdio::null());
+    limited.env("XDG_DATA_HOME", home.work());
+    let said = Said::of(limited).expect(1).complains(&["Error: write of '1': File too large"]);
+    assert!(!said.out.contains("seconds total"), "{}", said.out);
+    assert!(!home.work().join("1").exists());
+}
+
+/// A call on a file of the run, as strace tells it.
+fn calls(program: &mut Command, place: &Path) -> Vec<String> {
+    let traces = tempfile::tempdir().unwrap();
+    let mut strace = Command::new("strace");
+    strace.args([
+        "-ff",
+        "-ttt",
+        "-e",
+        "trace=openat,open,creat,read,write,close,unlink,unlinkat,mkdir,mkdirat,rmdir",
+        "-o",
+    ]);
+    strace.arg(traces.path().join("t")).arg(program.get_program()).args(program.get_args());
+    strace.current_dir(place).stdin(Stdio::null()).stdout(Stdio::null());
+    for (name, value) in program.get_envs() {
+        match value {
+            Some(value) => strace.env(name, value),
+            None => strace.env_remove(name),
+        };
+    }
+    assert!(strace.status().unwrap().success());
+    let mut lines: Vec<String> = Vec::new();
+    for file in std::fs::read_dir(traces.path()).unwrap() {
+        let text = std::fs::read(file.unwrap().path()).unwrap();
+        lines.extend(String::from_utf8_lossy(&text).lines().map(str::to_owned));
+    }
+    lines.sort();
+    let opened = Regex::new(r#"openat\(AT_FDCWD, "((?:s\d+/)?\d+)", ([A-Z_|]+)(?:, 0\d+)?\) += (\d+)"#).unwrap();
+    let moved = Regex::new(r#"(read|write)\((\d+), .*, (\d+)\) += (-?\d+)"#).unwrap();
+    let closed = Regex::new(r"close\((\d+)\)").unwrap();
+    let named = Regex::new(r#"(unlink|mkdir|rmdir)(?:at)?\((?:AT_FDCWD, )?"((?:s\d+/)?\d+|s\d+)""#).unwrap();
+    let mut names: BTreeMap<String, String> = BTreeMap::new();
+    let mut calls = Vec::new();
+    for line in &lines {
+        if let Some(found) = opened.captures(line) {
+            // What makes an open safer is ours.
+            let ours = ["|O_CLOEXEC", "|O_NOFOLLOW", "|O_LARGEFILE"];
+            let flags = ours.iter().fold(found[2].to_owned(), |flags, ours| flags.replace(ours, ""));
+            let mut flags: Vec<&str> = flags.split('|').collect();
+            flags.sort_unstable();
+            calls.push(format!("open {} {}", &found[1], flags.join("|")));
+            names.insert(found[3].to_owned(), found[1].to_owned());
+        } else if let Some(found) = moved.captures(line)
+            && let Some(name) = names.get(&found[2])
+        {
+            calls.push(format!("{} {name} {} = {}", &found[1], &found[3], &found[4]));
+        } else if let Some(found) = closed.captures(line)
+            && let Some(name) = names.remove(&found[1])
+        {
+            calls.push(format!("close {name}"));
+        } else if let Some(found) = named.captures(line) {
+            let does = if &found[1] == "unlink" && line.contains("AT_REMOVEDIR") { "rmdir" } else { &found[1] };
+            calls.push(format!("{does} {}", &found[2]));
+        }
+    }
+    calls
+}
+
+/// The same files by the same calls with the same lengths in the same order as the real tool, with the library's buffers
+/// and without, with blocks that files are multiples of, and in subdirectories.
+#[test]
+fn calls_are_those_of_the_real_tool() {
+    if !needs::tools(&["postmark", "strace"]) {
+        return;
+    }
+    for settings in [
+        "set size 500 20000",
+        "set size 500 20000\nset buffering false",
+        "set size 1024 1025\nset read 512\nset write 256\nset buffering false",
+        "set size 4096\nset read 1024\nset write 1024",
+        "set subdirectories 5\nset bias read 8\nset bias create 3\nset seed 7",
+    ] {
+        let home = Home::new();
+        let script = home.file("c.pm", &format!("set number 30\nset transactions 60\n{settings}\nrun\nquit\n"));
+        let script = script.to_str().unwrap();
+        let real = calls(Command::new("postmark").arg(script), &home.work());
+        let ours = calls(&mut home.command(["as", "postmark", script]), &home.work());
+        let differ = real.iter().zip(&ours).position(|(real, ours)| real != ours);
+        let at = differ.unwrap_or(real.len().min(ours.len()));
+        assert_eq!(real.get(at), ours.get(at), "{settings}: call {at} of {} and {}", real.len(), ours.len());
+        assert!(real.len() > 300, "{settings}: {} calls were seen", real.len());
+    }
+}

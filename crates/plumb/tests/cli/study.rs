@@ -1,0 +1,73 @@
+//! `plumb study plan` from outside: the pages of four studies, the studies that are shipped, and what is refused.
+
+use crate::common::Home;
+use plumb_study::plan::Plan;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap().to_owned()
+}
+
+fn page(sketch: &str) -> String {
+    let file = root().join(format!("crates/study/src/file/fixtures/{sketch}.toml"));
+    let said = Home::new().with(["study", "plan", file.to_str().unwrap(), "--runs"]).expect(0);
+    said.out
+}
+
+#[test]
+fn plan_of_three_distributions() {
+    insta::assert_snapshot!(page("three-distros"));
+}
+
+#[test]
+fn plan_of_two_raid_levels() {
+    insta::assert_snapshot!(page("raid4-vs-raid5"));
+}
+
+#[test]
+fn plan_of_two_mirrors() {
+    insta::assert_snapshot!(page("mdadm-vs-gmirror"));
+}
+
+#[test]
+fn plan_of_two_kernels() {
+    insta::assert_snapshot!(page("ext3-kernels"));
+}
+
+/// The plan of every study that is shipped, in JSON: what `study run` takes.
+#[test]
+fn every_study_that_is_shipped_has_a_plan_and_a_page() {
+    let home = Home::new();
+    let mut seen = 0;
+    for entry in std::fs::read_dir(root().join("studies")).unwrap() {
+        let file = entry.unwrap().path();
+        let name = file.file_stem().unwrap().to_str().unwrap().to_owned();
+        assert!(root().join(format!("docs/studies/{name}.md")).is_file(), "no page about {name}");
+        let mut runs = Vec::new();
+        for scale in ["full", "small"] {
+            let said = home.with(["study", "plan", file.to_str().unwrap(), "--scale", scale, "--json"]).expect(0);
+            let plan: Plan = serde_json::from_str(&said.out).unwrap();
+            assert!(plan.is_intact() && plan.name == name && plan.scale == scale, "{name}");
+            let workloads = plan.cells.iter().map(|cell| cell.workload.as_str());
+            assert!(workloads.count() >= 4, "{name}");
+            runs.push(plan.runs.len());
+        }
+        assert!(runs[1] < runs[0], "{name}: {runs:?}");
+        seen += 1;
+    }
+    assert_eq!(seen, 6);
+}
+
+#[test]
+fn a_study_that_is_wrong_ends_with_2_and_points_at_it() {
+    let home = Home::new();
+    home.file(
+        "study.toml",
+        "[experiment]\nname = \"x\"\n[workload]\nraed = { size = \"1MiB\" }\n[target]\npath = \"sim:hdd\"\n",
+    );
+    let said = home.plumb("study plan study.toml");
+    assert_eq!(said.code, 2);
+    assert!(said.err.contains("study.toml:4:") && said.err.contains("did you mean `read`?"), "{}", said.err);
+    let said = home.plumb("study plan nothing.toml");
+    assert!(said.code == 2 && said.err.contains("cannot read nothing.toml"), "{}", said.err);
+}

@@ -1,0 +1,193 @@
+//! Virtual machines.
+
+use super::{Site, alone, dialect, job, native, processes, silent, steps};
+use crate::common::{findings, needs, wait_until};
+use plumb_lab::step::Safety;
+use plumb_lab::vm::VmSpec;
+use plumb_lab::{Host, HostError, Vm};
+use serde_json::json;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// A kernel of this series is here; where it is not, `cargo xtask test` brings it.
+#[track_caller]
+pub(super) fn kernel(series: &str) -> bool {
+    let name = format!("vmlinuz-{series}.");
+    let in_boot = |root: &Path| {
+        std::fs::read_dir(root.join("boot"))
+            .into_iter()
+            .flatten()
+            .flatten()
+            .any(|entry| entry.file_name().to_string_lossy().starts_with(&name))
+    };
+    let unpacked = std::fs::read_dir("/var/lib/plumb/kernels").into_iter().flatten().flatten();
+    if in_boot(Path::new("/")) || unpacked.map(|entry| entry.path()).any(|root| in_boot(&root)) {
+        return needs::tools(&["qemu-system-x86_64", "mkfs.ext4"]);
+    }
+    needs::skip(&format!("needs a kernel {series}, see docs/hosts.md"));
+    false
+}
+
+pub(super) fn spec(kernel: &str, disks: &[&str]) -> VmSpec {
+    VmSpec {
+        kernel: Some(kernel.into()),
+        disks: disks.iter().map(|disk| (*disk).to_owned()).collect(),
+        ..VmSpec::default()
+    }
+}
+
+/// A machine of a kernel builds on its disk, runs, counts, and is gone.
+fn measures(series: &str) {
+    if !kernel(series) {
+        return;
+    }
+    let _alone = alone();
+    let site = Site::new();
+    let mut vm = Vm::boot(&spec(series, &["64MiB"]), &site.surroundings()).unwrap();
+    let pid = vm.pid();
+    assert!(vm.facts().kernel.starts_with(series), "{:?}", vm.facts());
+    // What is made for a machine is the machine's: nobody has to name it.
+    let options = ["-E", "lazy_itable_init=0,lazy_journal_init=0"];
+    let system = json!([{ "kind": "mkfs", "fs": "ext4", "device": "@disks", "options": options, "mount": "/mnt/a" }]);
+    vm.build("test", &steps(system), &Safety::default(), &mut silent()).unwrap();
+    let dir = Path::new("/mnt/a");
+
+    let answer = vm.run(&job(native(2), dir, 120), &mut silent()).unwrap();
+    let result = serde_json::to_value(answer.result.unwrap()).unwrap();
+    assert_eq!(findings(&result, "C14", "note").len(), 1, "{:#}", result["checks"]);
+    assert!(result["environment"]["kernel"].to_string().contains(series), "{:#}", result["environment"]);
+
+    let copy = dialect("dd", "if=/dev/zero of=out bs=4096 count=256 conv=fsync", "");
+    let answer = vm.run(&job(copy, dir, 120), &mut silent()).unwrap();
+    assert_eq!(answer.exit_code, 0, "{answer:?}");
+    let disk = answer.devices["vda"];
+    // The data, and of the file system's own less than as much again.
+    assert!((1 << 20..2 << 20).contains(&disk.written_bytes) && disk.flushes >= 1, "{disk:?}");
+
+    let session = "set number 50\nset transactions 100\nrun\nquit\n";
+    let answer = vm.run(&job(dialect("postmark", "", session), dir, 120), &mut silent()).unwrap();
+    assert_eq!(answer.exit_code, 0, "{answer:?}");
+    assert_eq!(answer.result.unwrap().workload.name, "postmark");
+    vm.undo(&mut silent()).unwrap();
+    Box::new(vm).close().unwrap();
+    assert!(!Path::new(&format!("/proc/{pid}")).exists());
+}
+
+#[test]
+fn linux_6_1() {
+    measures("6.1");
+}
+
+#[test]
+fn linux_6_12() {
+    measures("6.12");
+}
+
+/// An array of three disks stands in a machine, and each disk's share of a run is counted beside the array's.
+#[test]
+fn an_array() {
+    if !kernel("6.1") || !needs::tools(&["mdadm"]) {
+        return;
+    }
+    let _alone = alone();
+    let site = Site::new();
+    let mut vm = Vm::boot(&spec("6.1", &["32MiB", "32MiB", "32MiB"]), &site.surroundings()).unwrap();
+    let array = json!([
+        { "kind": "mdadm", "name": "r", "level": 5, "devices": "@disks", "chunk": "256KiB" },
+        { "kind": "mkfs", "fs": "ext4", "device": "@r", "mount": "/mnt/a" },
+    ]);
+    let mut said = Vec::new();
+    let built = vm.build("array", &steps(array), &Safety::default(), &mut |text| said.push(text.to_owned()));
+    built.unwrap_or_else(|error| panic!("{error}\n{said:#?}"));
+    let copy = dialect("dd", "if=/dev/zero of=out bs=1M count=4 conv=fsync", "");
+    let answer = vm.run(&job(copy, Path::new("/mnt/a"), 120), &mut silent()).unwrap();
+    assert_eq!(answer.exit_code, 0, "{answer:?}");
+    let of_array: u64 =
+        answer.devices.iter().filter(|(name, _)| name.starts_with("md")).map(|(_, one)| one.written_bytes).sum();
+    let of_disks: u64 =
+        answer.devices.iter().filter(|(name, _)| name.starts_with("vd")).map(|(_, one)| one.written_bytes).sum();
+    // Half as much again is parity at least: stripes that are written in part cost more of it.
+    assert!(of_array >= 4 << 20 && of_disks >= of_array / 2 * 3, "{:#?}", answer.devices);
+    vm.undo(&mut silent()).unwrap();
+    Box::new(vm).close().unwrap();
+}
+
+/// A kernel that is not here is named, with the package that has it.
+#[test]
+fn a_missing_kernel() {
+    if !needs::tools(&["qemu-system-x86_64"]) {
+        return;
+    }
+    let site = Site::new();
+    for (wanted, said) in [("4.4", "linux-image-4.4"), ("/boot/no-such-kernel", "/boot/no-such-kernel")] {
+        let error = Vm::boot(&spec(wanted, &[]), &site.surroundings()).err().unwrap();
+        assert!(error.to_string().contains(said), "{error}");
+    }
+    let error = Vm::boot(&spec("4.4", &["much"]), &site.surroundings()).err().unwrap();
+    assert!(error.to_string().contains("disks = \"much\""), "{error}");
+}
+
+/// A kernel that panics is told by its own words, at once.
+#[test]
+fn a_panic() {
+    if !kernel("6.1") {
+        return;
+    }
+    let _alone = alone();
+    let site = Site::new();
+    let small = VmSpec { memory: Some("160MiB".into()), ..spec("6.1", &[]) };
+    let error = Vm::boot(&small, &site.surroundings()).err().unwrap();
+    for part in ["did not boot", "Kernel panic", "160 MiB of memory may be too little", "console's last lines"] {
+        assert!(error.to_string().contains(part), "`{part}` is missing from {error}");
+    }
+}
+
+/// A machine that dies while it works is lost, and says how.
+#[test]
+fn a_machine_that_dies() {
+    if !kernel("6.1") {
+        return;
+    }
+    let _alone = alone();
+    let site = Site::new();
+    let mut vm = Vm::boot(&spec("6.1", &[]), &site.surroundings()).unwrap();
+    let crash = steps(json!([{ "kind": "cmd", "run": "echo c >/proc/sysrq-trigger" }]));
+    let error = vm.build("crash", &crash, &Safety::default(), &mut silent()).unwrap_err();
+    assert!(matches!(&error, HostError::Lost(reason) if reason.contains("Kernel panic")), "{error}");
+}
+
+/// `kill -9` of Plumb leaves no QEMU, and no files of the machine.
+#[test]
+fn a_killed_plumb() {
+    if !kernel("6.1") {
+        return;
+    }
+    let _alone = alone();
+    let site = Site::new();
+    let temp = site.path("temp");
+    std::fs::create_dir(&temp).unwrap();
+    let file = site.path("vm.toml");
+    std::fs::write(&file, "kernel = \"6.1\"\ndisks = [\"16MiB\"]\n").unwrap();
+    let mut plumb = Command::new(super::program())
+        .args(["agent", "--vm"])
+        .arg(&file)
+        .env("TMPDIR", &temp)
+        .env("XDG_CACHE_HOME", site.surroundings().cache)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    wait_until("QEMU runs", || processes(temp.to_str().unwrap()).len() == 1);
+    let qemu = processes(temp.to_str().unwrap());
+    writeln!(plumb.stdin.as_mut().unwrap(), "{{\"ask\":\"hello\",\"version\":1}}").unwrap();
+    let mut line = String::new();
+    BufReader::new(plumb.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("\"reply\":\"hello\""), "{line}");
+    assert_eq!(processes(temp.to_str().unwrap()), qemu);
+    plumb.kill().unwrap();
+    plumb.wait().unwrap();
+    site.assert_no_process();
+    let left: Vec<_> = std::fs::read_dir(&temp).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+}

@@ -1,0 +1,128 @@
+//! A report as parts, set for a terminal or as Markdown: both say the same.
+
+use crate::style::{Ink, Style};
+use crate::table::{self, Align, Column};
+
+/// One part of a report.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// What heads the parts below it.
+    Heading(String),
+    /// A paragraph.
+    Text(Ink, String),
+    /// Lines of one kind: what each is about, and what is said of it.
+    List(Vec<Item>),
+    /// A table.
+    Table(Table),
+}
+
+/// A line of a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Item {
+    pub(crate) ink: Ink,
+    /// `warn A3`; empty for none.
+    pub(crate) head: String,
+    pub(crate) text: String,
+}
+
+/// A table; every row has as many cells as there are columns.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Table {
+    pub(crate) columns: Vec<Head>,
+    pub(crate) rows: Vec<Vec<String>>,
+}
+
+/// The head of a column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Head {
+    pub(crate) title: String,
+    pub(crate) align: Align,
+    /// As [`Column::leaves`]; Markdown has all columns.
+    pub(crate) leaves: Option<u32>,
+}
+
+impl Head {
+    pub(crate) fn new(title: &str, align: Align, leaves: Option<u32>) -> Head {
+        Head { title: title.to_owned(), align, leaves }
+    }
+}
+
+/// For a terminal.
+pub(crate) fn terminal(parts: &[Part], style: &Style) -> String {
+    let mut page = String::new();
+    for part in parts {
+        match part {
+            Part::Heading(title) => page.push_str(&format!("\n{}\n", style.ink(Ink::Strong, title))),
+            Part::Text(ink, text) => page.push_str(&format!("{}\n", style.ink(*ink, &style.wrap(text, 0)))),
+            Part::List(items) => page.extend(items.iter().map(|item| line(item, style))),
+            Part::Table(table) => page.push_str(&columns(table, style)),
+        }
+    }
+    page
+}
+
+fn line(item: &Item, style: &Style) -> String {
+    if item.head.is_empty() {
+        return format!("  {}\n", style.wrap(&item.text, 4));
+    }
+    format!("  {} {}\n", style.ink(item.ink, &item.head), style.wrap(&item.text, item.head.chars().count() + 3))
+}
+
+fn columns(table: &Table, style: &Style) -> String {
+    let column = |(index, head): (usize, &Head)| Column {
+        title: head.title.clone(),
+        cells: table.rows.iter().map(|row| row.get(index).cloned().unwrap_or_default()).collect(),
+        align: head.align,
+        leaves: head.leaves,
+    };
+    let lines = table::set(table.columns.iter().enumerate().map(column).collect(), style.width);
+    let mut text = format!("{}\n", style.ink(Ink::Faint, &lines.head));
+    text.extend(lines.rows.iter().map(|row| format!("{row}\n")));
+    text
+}
+
+/// As Markdown (GitHub's, which has tables).
+pub(crate) fn markdown(parts: &[Part]) -> String {
+    let mut page = String::new();
+    for part in parts {
+        match part {
+            Part::Heading(title) => page.push_str(&format!("## {}\n\n", escaped(title))),
+            Part::Text(Ink::Strong, text) => page.push_str(&format!("**{}**\n\n", escaped(text))),
+            Part::Text(_, text) => page.push_str(&format!("{}\n\n", escaped(text))),
+            Part::List(items) => {
+                page.extend(items.iter().map(|item| match item.head.is_empty() {
+                    true => format!("- {}\n", escaped(&item.text)),
+                    false => format!("- **{}** {}\n", escaped(&item.head), escaped(&item.text)),
+                }));
+                page.push('\n');
+            }
+            Part::Table(table) => page.push_str(&pipes(table)),
+        }
+    }
+    page
+}
+
+fn pipes(table: &Table) -> String {
+    let row = |cells: &mut dyn Iterator<Item = String>| format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "));
+    let mut text = row(&mut table.columns.iter().map(|head| escaped(&head.title)));
+    text.push_str(&row(&mut table.columns.iter().map(|head| match head.align {
+        Align::Left => "---".to_owned(),
+        Align::Right => "---:".to_owned(),
+    })));
+    text.extend(table.rows.iter().map(|cells| row(&mut cells.iter().map(|cell| escaped(cell)))));
+    text.push('\n');
+    text
+}
+
+/// What Markdown would take for its own: a name with an underscore or a star is a name.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '|' | '*' | '_' | '<' | '\\' => out.extend(['\\', c]),
+            '\n' => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}

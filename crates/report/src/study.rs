@@ -1,0 +1,450 @@
+//! A study as a page: the answer, trust, where the spread comes from, what the factors do, and every planned cell.
+
+use crate::document::{Head, Item, Part, Table, markdown, terminal};
+use crate::format::{self, MISSING};
+use crate::style::{Ink, Style};
+use crate::table::Align;
+use plumb_result::compare::Replicate;
+use plumb_result::study::{
+    CellValue, Counted, EffectLine, EffectTable, GatheredFinding, StudyCell, StudyContrast, StudyReport,
+};
+use plumb_result::{ContrastVerdict, Finding, Level, Metric};
+use std::collections::BTreeMap;
+
+/// The page for a terminal.
+pub fn page(report: &StudyReport, style: &Style) -> String {
+    terminal(&parts(report), style)
+}
+
+/// The page as Markdown.
+pub fn page_markdown(report: &StudyReport) -> String {
+    format!("# {}\n\n{}", report.name, markdown(&parts(report)))
+}
+
+fn parts(report: &StudyReport) -> Vec<Part> {
+    let mut parts = Vec::new();
+    if !report.question.is_empty() {
+        parts.push(Part::Text(Ink::Faint, report.question.clone()));
+    }
+    parts.extend(report.answer.iter().map(|said| Part::Text(Ink::Strong, said.clone())));
+    parts.extend(verdicts(report));
+    parts.extend(trust(report));
+    parts.extend(spread(report));
+    parts.extend(effects(report));
+    parts.extend(cells(report));
+    parts.extend(devices(report));
+    parts.extend(had(report));
+    parts
+}
+
+fn verdicts(report: &StudyReport) -> Vec<Part> {
+    if report.contrasts.is_empty() {
+        return Vec::new();
+    }
+    let row = |one: &StudyContrast| {
+        let contrast = &one.contrast;
+        let value = |value: Option<f64>| {
+            value.map_or(MISSING.to_owned(), |value| shown(value, contrast.metric, report.emulated))
+        };
+        let ratio = |value: Option<f64>| value.map_or(MISSING.to_owned(), format::ratio);
+        let interval = match (contrast.lo, contrast.hi) {
+            (Some(lo), Some(hi)) => format!("{} – {}", format::ratio(lo), format::ratio(hi)),
+            _ => MISSING.to_owned(),
+        };
+        let unit = match contrast.unit {
+            Replicate::Block => "pairs",
+            Replicate::Plot => "plots",
+        };
+        vec![
+            contrast.word().to_owned(),
+            contrast.workload.clone().unwrap_or_default(),
+            levels(&one.within),
+            number(&contrast.phase, contrast.metric),
+            contrast.baseline.clone(),
+            value(contrast.baseline_value),
+            contrast.candidate.clone(),
+            value(contrast.candidate_value),
+            ratio(contrast.ratio),
+            interval,
+            contrast.p_adjusted.map_or(MISSING.to_owned(), format::probability),
+            format!("{} {unit}", contrast.blocks),
+        ]
+    };
+    let (left, right) = (Align::Left, Align::Right);
+    let mut table = Table {
+        columns: vec![
+            Head::new("verdict", left, None),
+            Head::new("work", left, Some(3)),
+            Head::new("within", left, None),
+            Head::new("number", left, None),
+            Head::new("baseline", left, Some(2)),
+            Head::new("", right, Some(5)),
+            Head::new("candidate", left, None),
+            Head::new("", right, Some(5)),
+            Head::new("ratio", right, None),
+            Head::new("interval", left, Some(6)),
+            Head::new("p", right, Some(1)),
+            Head::new("over", right, Some(4)),
+        ],
+        rows: report.contrasts.iter().map(row).collect(),
+    };
+    without_empty(&mut table);
+    vec![
+        Part::Heading("Verdicts".to_owned()),
+        Part::List(sentences(&report.contrasts)),
+        Part::Text(Ink::Faint, String::new()),
+        Part::Table(table),
+        Part::Text(
+            Ink::Faint,
+            "A ratio above 1: the candidate is better (a higher rate, a shorter time, or less to do for the devices). p is \
+             corrected for the number of verdicts; counts that never vary need none."
+                .to_owned(),
+        ),
+    ]
+}
+
+/// How many numbers may have the same said of them before it is said once for all.
+const SAID_EACH_MAX: usize = 2;
+
+/// What is said of each number. Where nothing can be told of many for one reason, that is one sentence: the table has them
+/// all.
+fn sentences(contrasts: &[StudyContrast]) -> Vec<Item> {
+    let about = |one: &StudyContrast| {
+        let untold = one.contrast.verdict == ContrastVerdict::CannotTell;
+        one.words.split_once(": ").filter(|_| untold).map(|(_, about)| about.to_owned())
+    };
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for about in contrasts.iter().filter_map(about) {
+        *counts.entry(about).or_default() += 1;
+    }
+    let mut items = Vec::new();
+    for one in contrasts {
+        let text = match about(one).map(|about| (counts.get(&about).copied(), about)) {
+            // Said already.
+            Some((None, _)) => continue,
+            Some((Some(count), about)) if count > SAID_EACH_MAX => {
+                counts.remove(&about);
+                format!("{count} numbers of the table: {about}")
+            }
+            _ => one.words.clone(),
+        };
+        items.push(Item { ink: Ink::Strong, head: String::new(), text });
+    }
+    items
+}
+
+/// Columns that say nothing in any row.
+fn without_empty(table: &mut Table) {
+    let empty: Vec<bool> =
+        (0..table.columns.len()).map(|column| table.rows.iter().all(|row| row[column].is_empty())).collect();
+    let keep = |index: usize| !empty[index];
+    let mut index = 0;
+    table.columns.retain(|_| {
+        index += 1;
+        keep(index - 1)
+    });
+    for row in &mut table.rows {
+        let mut index = 0;
+        row.retain(|_| {
+            index += 1;
+            keep(index - 1)
+        });
+    }
+}
+
+fn trust(report: &StudyReport) -> Vec<Part> {
+    let whole = |finding: &Finding| Item {
+        ink: ink(finding.level),
+        head: format!("{} {}", finding.level.name(), finding.code),
+        text: with_remedy(&finding.message, &finding.remedy),
+    };
+    let of_runs = |finding: &GatheredFinding| Item {
+        ink: ink(finding.level),
+        head: format!("{} {}", finding.level.name(), finding.code),
+        text: with_remedy(&format!("in {} of {} runs: {}", finding.runs, finding.of, finding.message), &finding.remedy),
+    };
+    let note = |note: &String| Item { ink: Ink::Caution, head: "note".to_owned(), text: note.clone() };
+    let mut items: Vec<Item> = report.checks.iter().filter(|one| one.level >= Level::Warn).map(whole).collect();
+    items.extend(report.findings.iter().filter(|one| one.level >= Level::Warn).map(of_runs));
+    items.extend(report.undeclared.iter().map(|difference| Item {
+        ink: Ink::Caution,
+        head: "differs".to_owned(),
+        text: format!("{}: {} | {}", difference.short(), difference.baseline, difference.candidate),
+    }));
+    items.extend(report.notes.iter().map(note));
+    if items.is_empty() {
+        let text = "No check found anything wrong.".to_owned();
+        items.push(Item { ink: Ink::Good, head: String::new(), text });
+    }
+    vec![Part::Heading("Trust".to_owned()), Part::List(items)]
+}
+
+fn with_remedy(message: &str, remedy: &str) -> String {
+    if remedy.is_empty() { message.to_owned() } else { format!("{message} → {remedy}") }
+}
+
+const fn ink(level: Level) -> Ink {
+    match level {
+        Level::Fail => Ink::Bad,
+        Level::Warn => Ink::Caution,
+        Level::Note | Level::Skipped | Level::Pass => Ink::Faint,
+    }
+}
+
+fn spread(report: &StudyReport) -> Vec<Part> {
+    if report.spread.is_empty() {
+        return Vec::new();
+    }
+    let item = |one: &plumb_result::study::SpreadSources| Item {
+        ink: Ink::Strong,
+        head: String::new(),
+        text: format!(
+            "{} {} {}: {} (between provisionings {}, between runs {})",
+            one.workload,
+            one.phase,
+            one.metric,
+            one.advice,
+            format::percent(one.plots_cv),
+            format::percent(one.runs_cv)
+        ),
+    };
+    vec![Part::Heading("Where the spread comes from".to_owned()), Part::List(report.spread.iter().map(item).collect())]
+}
+
+fn effects(report: &StudyReport) -> Vec<Part> {
+    if report.effects.is_empty() {
+        return Vec::new();
+    }
+    let rows = |table: &EffectTable| {
+        let row = |line: &EffectLine| {
+            vec![
+                format!("{} {} {}", table.workload, table.phase, table.metric),
+                line.name.clone(),
+                format::percent(line.share),
+                line.ratio.map_or(String::new(), |ratio| format!("{}×", format::ratio(ratio))),
+                line.p.map_or(String::new(), format::probability),
+            ]
+        };
+        table.lines.iter().map(row).collect::<Vec<_>>()
+    };
+    let table = Table {
+        columns: vec![
+            Head::new("number", Align::Left, None),
+            Head::new("effect", Align::Left, None),
+            Head::new("of the variation", Align::Right, None),
+            Head::new("second level against first", Align::Right, Some(1)),
+            Head::new("p", Align::Right, Some(2)),
+        ],
+        rows: report.effects.iter().flat_map(rows).collect(),
+    };
+    vec![Part::Heading("What the factors do".to_owned()), Part::Table(table)]
+}
+
+fn cells(report: &StudyReport) -> Vec<Part> {
+    let factors = factors(report);
+    let mut columns: Vec<Head> = factors.iter().map(|factor| Head::new(factor, Align::Left, None)).collect();
+    columns.extend([
+        Head::new("work", Align::Left, Some(3)),
+        Head::new("number", Align::Left, None),
+        Head::new("mean", Align::Right, None),
+        Head::new("spread", Align::Right, Some(4)),
+        Head::new("measured", Align::Left, Some(2)),
+        Head::new("over", Align::Left, Some(5)),
+        Head::new("without a value", Align::Left, None),
+    ]);
+    let mut rows = Vec::new();
+    for cell in &report.cells {
+        let mut row: Vec<String> = factors.iter().map(|factor| level(cell, factor)).collect();
+        row.push(cell.workload.clone());
+        let missing = missing(cell);
+        if cell.values.is_empty() {
+            row.extend(["", MISSING, "", "", ""].map(str::to_owned));
+            row.push(missing);
+            rows.push(row);
+            continue;
+        }
+        for value in &cell.values {
+            let mut row = row.clone();
+            row.extend(of_value(value, report.emulated));
+            row.push(missing.clone());
+            rows.push(row);
+        }
+    }
+    let counts = &report.counts;
+    let head = if counts.cells_with_value == counts.cells {
+        format!("All {} cells", counts.cells)
+    } else {
+        format!("Cells: {} of {} have a value", counts.cells_with_value, counts.cells)
+    };
+    let mut table = Table { columns, rows };
+    without_empty(&mut table);
+    let mut parts = vec![Part::Heading(head), Part::Table(table)];
+    let reasons = reasons(report);
+    if !reasons.is_empty() {
+        parts.push(Part::List(reasons));
+    }
+    if report.emulated {
+        let legend = "Values in brackets were had under emulation, and mean nothing by themselves.".to_owned();
+        parts.push(Part::Text(Ink::Faint, legend));
+    }
+    parts
+}
+
+fn of_value(value: &CellValue, emulated: bool) -> [String; 5] {
+    let runs = match (value.plots, value.runs) {
+        (1, runs) => format!("1 plot, {runs} run{}", if runs == 1 { "" } else { "s" }),
+        (plots, runs) => format!("{plots} plots, {runs} runs"),
+    };
+    [
+        number(&value.phase, value.metric),
+        shown(value.value, value.metric, emulated),
+        value.cv.map_or(MISSING.to_owned(), format::percent),
+        value.tier.map_or(String::new(), |tier| tier.name().to_owned()),
+        runs,
+    ]
+}
+
+/// `write write.bw`; a count of devices is of no phase.
+fn number(phase: &str, metric: Metric) -> String {
+    if metric.device_count().is_some() { metric.to_string() } else { format!("{phase} {metric}") }
+}
+
+/// A value with its unit; in brackets where it means nothing by itself.
+fn shown(value: f64, metric: Metric, emulated: bool) -> String {
+    let text = format::value(value, metric.unit());
+    if emulated && metric.device_count().is_none() { format!("[{text}]") } else { text }
+}
+
+/// `2 failed, 1 rejected, 3 to come`.
+fn missing(cell: &StudyCell) -> String {
+    let counts = [(cell.failed, "failed"), (cell.rejected, "rejected"), (cell.open, "to come")];
+    let said = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    said.collect::<Vec<_>>().join(", ")
+}
+
+/// Each reason once, with the cells that it is of.
+fn reasons(report: &StudyReport) -> Vec<Item> {
+    let mut all: Vec<(&str, u32, Vec<String>)> = Vec::new();
+    for cell in &report.cells {
+        for reason in &cell.reasons {
+            let name = levels(&cell.levels);
+            match all.iter_mut().find(|(known, _, _)| *known == reason.reason) {
+                Some((_, runs, cells)) => {
+                    *runs += reason.runs;
+                    cells.push(name);
+                }
+                None => all.push((&reason.reason, reason.runs, vec![name])),
+            }
+        }
+    }
+    let item = |(reason, runs, cells): (&str, u32, Vec<String>)| {
+        const SHOWN: usize = 3;
+        let more = if cells.len() > SHOWN { format!(" and {} more", cells.len() - SHOWN) } else { String::new() };
+        let cells = format!("{}{more}", cells.into_iter().take(SHOWN).collect::<Vec<_>>().join("; "));
+        let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+        Item { ink: Ink::Bad, head: runs, text: format!("of {cells}: {reason}") }
+    };
+    all.into_iter().map(item).collect()
+}
+
+fn devices(report: &StudyReport) -> Vec<Part> {
+    if report.cells.iter().all(|cell| cell.devices.is_empty()) {
+        return Vec::new();
+    }
+    let factors = factors(report);
+    let mut columns: Vec<Head> = factors.iter().map(|factor| Head::new(factor, Align::Left, None)).collect();
+    columns.extend([
+        Head::new("work", Align::Left, Some(1)),
+        Head::new("device", Align::Left, None),
+        Head::new("reads", Align::Right, None),
+        Head::new("read", Align::Right, Some(3)),
+        Head::new("per byte", Align::Right, Some(4)),
+        Head::new("writes", Align::Right, None),
+        Head::new("written", Align::Right, Some(5)),
+        Head::new("per byte", Align::Right, None),
+        Head::new("flushes", Align::Right, Some(2)),
+    ]);
+    let count = |of: Counted| exact(of, |value| format!("{value:.0}"));
+    let bytes = |of: Counted| exact(of, format::bytes_iec);
+    let per_byte = |of: Option<f64>| of.map_or(String::new(), |of| format!("{of:.3}"));
+    let mut rows = Vec::new();
+    for cell in &report.cells {
+        for device in &cell.devices {
+            let mut row: Vec<String> = factors.iter().map(|factor| level(cell, factor)).collect();
+            row.extend([
+                cell.workload.clone(),
+                device.device.clone(),
+                count(device.reads),
+                bytes(device.read_bytes),
+                per_byte(device.read_per_byte),
+                count(device.writes),
+                bytes(device.written_bytes),
+                per_byte(device.written_per_byte),
+                count(device.flushes),
+            ]);
+            rows.push(row);
+        }
+    }
+    let mut table = Table { columns, rows };
+    without_empty(&mut table);
+    vec![
+        Part::Heading("What the devices did in a run".to_owned()),
+        Part::Table(table),
+        Part::Text(
+            Ink::Faint,
+            "Exact counts; means with ~ where runs differ. Per byte: for each byte that the work itself moved; laying out \
+             its files is in the counts."
+                .to_owned(),
+        ),
+    ]
+}
+
+fn exact(of: Counted, set: impl Fn(f64) -> String) -> String {
+    if of.is_exact() { set(of.mean) } else { format!("~{}", set(of.mean)) }
+}
+
+/// How much was had, and how to look further.
+fn had(report: &StudyReport) -> Vec<Part> {
+    let counts = &report.counts;
+    let mut said = format!("{} plots, {} runs: {} done", counts.plots, counts.runs, counts.done);
+    for (count, word) in [
+        (counts.rejected, "rejected"),
+        (counts.failed, "failed"),
+        (counts.open, "to come"),
+        (counts.not_needed, "not needed"),
+    ] {
+        if count > 0 {
+            said.push_str(&format!(", {count} {word}"));
+        }
+    }
+    let hash: String = report.plan_hash.chars().take(12).collect();
+    vec![
+        Part::Text(Ink::Faint, String::new()),
+        Part::Text(Ink::Faint, format!("{said} · scale {} · plan {hash} · study {}", report.scale, report.id)),
+    ]
+}
+
+/// The factors of the cells, by name.
+fn factors(report: &StudyReport) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for name in report.cells.iter().flat_map(|cell| cell.levels.keys()) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    // What is compared stands first.
+    names.sort_by_key(|name| *name != report.by);
+    names
+}
+
+fn level(cell: &StudyCell, factor: &str) -> String {
+    cell.levels.get(factor).cloned().unwrap_or_default()
+}
+
+fn levels(levels: &BTreeMap<String, String>) -> String {
+    levels.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+#[path = "study_tests.rs"]
+mod tests;

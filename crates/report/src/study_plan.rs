@@ -1,0 +1,262 @@
+//! The page of a study's plan: what would be done, in which order, what it costs and what it can show.
+
+use crate::format;
+use crate::style::{Ink, Style};
+use crate::table::{Align, Column, set};
+
+/// A plan, as far as it is shown.
+#[derive(Debug, Clone, Default)]
+pub struct PlanView {
+    /// The study's name.
+    pub name: String,
+    /// What it asks.
+    pub question: String,
+    /// The scale.
+    pub scale: String,
+    /// Seed.
+    pub seed: u64,
+    /// The plan's hash.
+    pub hash: String,
+    /// Whether no claim will be made, whatever is measured.
+    pub exploratory: bool,
+    /// Runs that are left out where enough is known, or time is up.
+    pub optional_runs: usize,
+    /// The factors.
+    pub factors: Vec<FactorView>,
+    /// Every cell.
+    pub cells: Vec<CellView>,
+    /// Every provisioning, in order.
+    pub plots: Vec<PlotView>,
+    /// What is compared, in words.
+    pub compare: String,
+    /// What may be destroyed.
+    pub expendable: Vec<String>,
+    /// Published numbers that are put beside.
+    pub imports: Vec<String>,
+    /// Seconds that it takes, where that can be said.
+    pub seconds: Option<f64>,
+    /// Bytes that are written, where that can be said.
+    pub written_bytes: Option<u64>,
+    /// The ratio that can be seen.
+    pub detectable_ratio: Option<f64>,
+    /// What is counted on each side, in words: `4 provisionings`.
+    pub counted: String,
+    /// What is wrong with it.
+    pub warnings: Vec<String>,
+}
+
+/// A factor.
+#[derive(Debug, Clone)]
+pub struct FactorView {
+    /// Its name.
+    pub name: String,
+    /// Its levels.
+    pub levels: Vec<String>,
+    /// Whether a change needs a provisioning.
+    pub hard: bool,
+}
+
+/// A cell.
+#[derive(Debug, Clone)]
+pub struct CellView {
+    /// Its level of every factor, in their order.
+    pub levels: Vec<String>,
+    /// Its workload.
+    pub workload: String,
+    /// How often it runs.
+    pub runs: u32,
+    /// What it runs, in one line.
+    pub work: String,
+}
+
+/// A provisioning.
+#[derive(Debug, Clone)]
+pub struct PlotView {
+    /// Its block, from 0.
+    pub block: u32,
+    /// Levels of the hard factors, `level=4`.
+    pub levels: String,
+    /// Its host.
+    pub host: String,
+    /// What is run on this machine before and behind, and what is built between, a line each.
+    pub steps: Vec<String>,
+    /// Its runs, as cells in their order; one list for each repetition.
+    pub runs: Vec<Vec<u32>>,
+}
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Detail {
+    /// Everything, but the steps of each kind of provisioning once, and not what each cell runs.
+    Brief,
+    /// Every step of every provisioning, and what each cell runs.
+    Full,
+}
+
+/// What a drive of the usual kind is rated for, in bytes written. Source: vendors' data sheets of 1 TB drives, around
+/// 0.3 drive writes a day over five years.
+const RATED_BYTES: f64 = 600e12;
+
+/// The page.
+pub fn page(plan: &PlanView, detail: Detail, style: &Style) -> String {
+    let mut lines = Vec::new();
+    let title = match plan.question.is_empty() {
+        true => plan.name.clone(),
+        false => format!("{}: {}", plan.name, plan.question),
+    };
+    lines.push(style.ink(Ink::Strong, &style.wrap(&title, 2)));
+    lines.push(String::new());
+    for text in [cost(plan), power(plan)] {
+        lines.push(format!("  {}", style.wrap(&text, 2)));
+    }
+    let frozen = format!("Scale {}, seed {}, plan {}. Nothing has been touched.", plan.scale, plan.seed, plan.hash);
+    lines.push(format!("  {}", style.wrap(&frozen, 2)));
+    section(&mut lines, style, "Compared");
+    lines.push(format!("  {}", style.wrap(&plan.compare, 2)));
+    if !plan.factors.is_empty() {
+        section(&mut lines, style, "Factors");
+        factors(&mut lines, plan, style);
+    }
+    section(&mut lines, style, "Cells");
+    cells(&mut lines, plan, detail, style);
+    section(&mut lines, style, "Provisionings, and the cells that run on each in their order");
+    plots(&mut lines, plan, detail, style);
+    if !plan.expendable.is_empty() {
+        section(&mut lines, style, "Will be destroyed");
+        lines.extend(plan.expendable.iter().map(|device| format!("  {device}")));
+    }
+    if !plan.imports.is_empty() {
+        section(&mut lines, style, "Put beside the numbers");
+        lines.extend(plan.imports.iter().map(|import| format!("  {import}")));
+    }
+    if !plan.warnings.is_empty() {
+        section(&mut lines, style, "Warnings");
+        for warning in &plan.warnings {
+            lines.push(format!("  {} {}", style.ink(Ink::Caution, "!"), style.wrap(warning, 4)));
+        }
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn section(lines: &mut Vec<String>, style: &Style, title: &str) {
+    lines.push(String::new());
+    lines.push(style.ink(Ink::Strong, title));
+}
+
+fn counted(number: usize, one: &str) -> String {
+    if number == 1 { format!("1 {one}") } else { format!("{number} {one}s") }
+}
+
+fn cost(plan: &PlanView) -> String {
+    let runs: usize = plan.plots.iter().flat_map(|plot| &plot.runs).map(Vec::len).sum();
+    let time = match plan.seconds {
+        Some(seconds) => format!("about {}", format::time(seconds * 1e9)),
+        None => "for a time that depends on the hosts".to_owned(),
+    };
+    let written = match plan.written_bytes {
+        Some(0) => "nothing is written".to_owned(),
+        Some(bytes) => format!(
+            "about {} are written ({} of what a drive rated for 600 TB takes)",
+            format::bytes_iec(bytes as f64),
+            format::percent(bytes as f64 / RATED_BYTES)
+        ),
+        None => "how much is written depends on the hosts".to_owned(),
+    };
+    let optional = match plan.optional_runs {
+        0 => String::new(),
+        optional => format!(" ({optional} of them only as long as they are needed)"),
+    };
+    format!(
+        "{}{optional} of {} on {}, {time}; {written}. Assumed: 100 MB/s, 1000 ops/s at random, 10 s a step.",
+        counted(runs, "run"),
+        counted(plan.cells.len(), "cell"),
+        counted(plan.plots.len(), "provisioning"),
+    )
+}
+
+fn power(plan: &PlanView) -> String {
+    if plan.exploratory {
+        return "Exploratory: no verdict but `cannot-tell` will be given.".to_owned();
+    }
+    match plan.detectable_ratio {
+        Some(ratio) => format!(
+            "Can see differences of {} or more (4 times in 5, at a spread of 5 % from {} to the next; {} a side).",
+            format::percent(ratio - 1.0),
+            if plan.counted.contains("provisioning") { "one provisioning" } else { "one run" },
+            plan.counted
+        ),
+        None => format!("Can see no difference: {} a side are no sample.", plan.counted),
+    }
+}
+
+fn factors(lines: &mut Vec<String>, plan: &PlanView, style: &Style) {
+    let column =
+        |title: &str, cells: Vec<String>, leaves| Column { title: title.to_owned(), cells, align: Align::Left, leaves };
+    let each = |text: &dyn Fn(&FactorView) -> String| plan.factors.iter().map(text).collect::<Vec<_>>();
+    let table = set(
+        vec![
+            column("factor", each(&|factor| factor.name.clone()), None),
+            column(
+                "changes",
+                each(&|factor| if factor.hard { "by provisioning" } else { "from run to run" }.to_owned()),
+                Some(1),
+            ),
+            column("levels", each(&|factor| factor.levels.join(", ")), None),
+        ],
+        style.width.max(60),
+    );
+    lines.push(style.ink(Ink::Faint, &table.head));
+    lines.extend(table.rows);
+}
+
+fn cells(lines: &mut Vec<String>, plan: &PlanView, detail: Detail, style: &Style) {
+    let each = |text: &dyn Fn(usize, &CellView) -> String| -> Vec<String> {
+        plan.cells.iter().enumerate().map(|(index, cell)| text(index, cell)).collect()
+    };
+    let column =
+        |title: &str, cells: Vec<String>, align| Column { title: title.to_owned(), cells, align, leaves: None };
+    let mut columns = vec![column("cell", each(&|index, _| (index + 1).to_string()), Align::Right)];
+    for (index, factor) in plan.factors.iter().enumerate() {
+        columns.push(column(&factor.name, each(&|_, cell| cell.levels[index].clone()), Align::Left));
+    }
+    let is_told = plan.cells.iter().all(|cell| cell.levels.contains(&cell.workload));
+    if !is_told {
+        columns.push(column("workload", each(&|_, cell| cell.workload.clone()), Align::Left));
+    }
+    columns.push(column("runs", each(&|_, cell| cell.runs.to_string()), Align::Right));
+    let table = set(columns, usize::MAX);
+    lines.push(style.ink(Ink::Faint, &table.head));
+    for (row, cell) in table.rows.into_iter().zip(&plan.cells) {
+        lines.push(row);
+        if detail == Detail::Full {
+            lines.push(format!("        {}", style.ink(Ink::Faint, &style.wrap(&cell.work, 10))));
+        }
+    }
+}
+
+fn plots(lines: &mut Vec<String>, plan: &PlanView, detail: Detail, style: &Style) {
+    let mut shown: Vec<&str> = Vec::new();
+    let width = plan.plots.len().to_string().len();
+    let mut block = None;
+    for (index, plot) in plan.plots.iter().enumerate() {
+        if block != Some(plot.block) {
+            block = Some(plot.block);
+            lines.push(style.ink(Ink::Faint, &format!("  block {}", plot.block + 1)));
+        }
+        let levels = if plot.levels.is_empty() { String::new() } else { format!("{}, ", plot.levels) };
+        let orders: Vec<String> = plot
+            .runs
+            .iter()
+            .map(|repeat| repeat.iter().map(|cell| (cell + 1).to_string()).collect::<Vec<_>>().join(" "))
+            .collect();
+        let head = format!("{:>width$}  {levels}on {}: ", index + 1, plot.host);
+        lines.push(format!("  {head}{}", style.wrap(&orders.join(" | "), 6 + width)));
+        if detail == Detail::Full || !shown.contains(&plot.levels.as_str()) {
+            shown.push(&plot.levels);
+            for step in &plot.steps {
+                lines.push(format!("      {}", style.ink(Ink::Faint, &style.wrap(step, 8))));
+            }
+        }
+    }
+}

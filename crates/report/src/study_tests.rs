@@ -1,0 +1,238 @@
+use super::*;
+use plumb_result::compare::{Capped, Difference, Replicate};
+use plumb_result::run::TierName;
+use plumb_result::study::{CellDevice, CellReason, STUDY_SCHEMA, SpreadSources, StudyCounts};
+use plumb_result::{Contrast, Metric};
+
+fn metric() -> Metric {
+    "write.bw".parse().unwrap()
+}
+
+fn levels(of: &[(&str, &str)]) -> BTreeMap<String, String> {
+    of.iter().map(|(name, level)| ((*name).to_owned(), (*level).to_owned())).collect()
+}
+
+fn contrast(load: &str, verdict: ContrastVerdict, ratio: f64, words: &str) -> StudyContrast {
+    StudyContrast {
+        within: levels(&[("load", load)]),
+        words: words.to_owned(),
+        contrast: Contrast {
+            metric: metric(),
+            phase: "write".to_owned(),
+            baseline: "level 4".to_owned(),
+            candidate: "level 5".to_owned(),
+            baseline_value: Some(3.15e8),
+            candidate_value: Some(3.15e8 * ratio),
+            baseline_cv: Some(0.02),
+            candidate_cv: Some(0.03),
+            ratio: Some(ratio),
+            lo: Some(ratio * 0.95),
+            hi: Some(ratio * 1.05),
+            confidence: 0.95,
+            p: Some(0.0004),
+            p_adjusted: Some(0.0008),
+            p_sign_flip: None,
+            verdict,
+            blocks: 4,
+            blocks_needed: None,
+            workload: Some("write".to_owned()),
+            unit: Replicate::Plot,
+            note: None,
+            capped: None,
+            floor: None,
+            baseline_tier: Some(TierName::Device),
+            candidate_tier: Some(TierName::Device),
+            baseline_modes: Vec::new(),
+            candidate_modes: Vec::new(),
+            outliers: Vec::new(),
+            without_outliers: None,
+        },
+    }
+}
+
+fn cell(level: &str, load: &str, value: Option<f64>) -> StudyCell {
+    let exact = |count: u64| Counted::of(&[count]).unwrap();
+    StudyCell {
+        levels: levels(&[("level", level), ("load", load)]),
+        workload: "write".to_owned(),
+        planned: 8,
+        done: if value.is_some() { 8 } else { 0 },
+        rejected: 0,
+        failed: if value.is_some() { 0 } else { 8 },
+        open: 0,
+        not_needed: 0,
+        reasons: match value {
+            Some(_) => Vec::new(),
+            None => vec![CellReason { reason: "exit code 4: a_b|c: no space left".to_owned(), runs: 8 }],
+        },
+        values: value
+            .map(|value| CellValue {
+                phase: "write".to_owned(),
+                metric: metric(),
+                value,
+                cv: Some(0.02),
+                plots: 4,
+                runs: 8,
+                tier: Some(TierName::Device),
+            })
+            .into_iter()
+            .collect(),
+        devices: value
+            .map(|_| CellDevice {
+                device: "sda".to_owned(),
+                runs: 8,
+                reads: exact(0),
+                read_bytes: exact(0),
+                writes: exact(512),
+                written_bytes: Counted::of(&[96 << 20, 98 << 20]).unwrap(),
+                flushes: exact(1),
+                written_per_byte: Some(1.5),
+                read_per_byte: None,
+            })
+            .into_iter()
+            .collect(),
+    }
+}
+
+fn report() -> StudyReport {
+    let finding = |code: &str, level, message: &str, remedy: &str| Finding {
+        code: code.to_owned(),
+        level,
+        phase: None,
+        observed: String::new(),
+        threshold: String::new(),
+        message: message.to_owned(),
+        remedy: remedy.to_owned(),
+    };
+    StudyReport {
+        schema: STUDY_SCHEMA.to_owned(),
+        id: "018f0000-0000-7000-8000-00000000000a".to_owned(),
+        name: "raid4-vs-raid5".to_owned(),
+        question: "Is RAID 4 really faster than RAID 5?".to_owned(),
+        scale: "full".to_owned(),
+        plan_hash: "0123456789abcdef".to_owned(),
+        created_at: "2024-05-01T12:00:00Z".to_owned(),
+        answer: vec!["level 5 is faster than level 4 (1.31×).".to_owned()],
+        counts: StudyCounts {
+            plots: 8,
+            plots_failed: 0,
+            runs: 32,
+            done: 24,
+            rejected: 0,
+            failed: 8,
+            open: 0,
+            not_needed: 0,
+            cells: 4,
+            cells_with_value: 3,
+        },
+        by: "level".to_owned(),
+        contrasts: vec![contrast(
+            "sixteen-writers",
+            ContrastVerdict::Faster,
+            1.31,
+            "write (load sixteen-writers) write.bw: level 5 is faster than level 4: 1.31× (95 % 1.24 – 1.38), 4 plots a side",
+        )],
+        checks: vec![
+            finding("E10", Level::Warn, "1 of 4 planned cells has no value.", "see the reasons"),
+            finding("E5", Level::Note, "not worth a line", ""),
+        ],
+        findings: vec![GatheredFinding {
+            code: "B1".to_owned(),
+            level: Level::Warn,
+            runs: 6,
+            of: 24,
+            message: "Asked for 16 in flight, got 12.4.".to_owned(),
+            remedy: "more workers".to_owned(),
+        }],
+        undeclared: vec![Difference {
+            fact: "environment.facts.vm.dirty_ratio".to_owned(),
+            factor: "sysctl".to_owned(),
+            baseline: "20".to_owned(),
+            candidate: "5".to_owned(),
+        }],
+        spread: vec![SpreadSources {
+            workload: "write".to_owned(),
+            phase: "write".to_owned(),
+            metric: metric(),
+            plots_share: 0.78,
+            runs_share: 0.22,
+            plots_cv: 0.04,
+            runs_cv: 0.02,
+            runs_per_plot: Some(2),
+            advice: "78 % of the spread is between provisionings: add plots, not runs".to_owned(),
+        }],
+        effects: vec![EffectTable {
+            workload: "write".to_owned(),
+            phase: "write".to_owned(),
+            metric: metric(),
+            method: "sign-table".to_owned(),
+            lines: vec![
+                EffectLine {
+                    factors: vec!["level".to_owned()],
+                    name: "level".to_owned(),
+                    share: 0.7,
+                    ratio: Some(1.31),
+                    p: Some(0.002),
+                },
+                EffectLine { factors: Vec::new(), name: "within".to_owned(), share: 0.3, ratio: None, p: None },
+            ],
+        }],
+        cells: vec![
+            cell("4", "one-stream", Some(3.0e8)),
+            cell("4", "sixteen-writers", Some(3.15e8)),
+            cell("5", "one-stream", None),
+            cell("5", "sixteen-writers", Some(4.12e8)),
+        ],
+        emulated: false,
+        notes: vec!["plot 3 was built 2 times (lost under run 9)".to_owned()],
+    }
+}
+
+#[test]
+fn a_page_begins_with_the_answer_and_shows_every_cell() {
+    insta::assert_snapshot!(page(&report(), &Style { width: 120, ..Style::PLAIN }));
+}
+
+#[test]
+fn markdown_says_the_same_and_names_stay_names() {
+    let page = page_markdown(&report());
+    assert!(page.contains("a\\_b\\|c"), "{page}");
+    insta::assert_snapshot!(page);
+}
+
+/// What means nothing by itself must not look as if it did.
+#[test]
+fn values_under_emulation_are_in_brackets_and_counts_are_not() {
+    let mut report = report();
+    report.emulated = true;
+    report.contrasts[0].contrast.verdict = ContrastVerdict::CannotTell;
+    report.contrasts[0].contrast.capped =
+        Some(Capped { verdict: ContrastVerdict::Faster, code: "C14".to_owned(), reason: "under emulation".to_owned() });
+    let page = page(&report, &Style { width: 160, ..Style::PLAIN });
+    assert!(page.contains("[300 MB/s]") && !page.contains(" 300 MB/s"), "{page}");
+    assert!(page.contains(" 512 ") && page.contains("mean nothing"), "{page}");
+}
+
+/// A narrow terminal loses columns, never cells.
+#[test]
+fn a_narrow_page_still_has_every_cell() {
+    let page = page(&report(), &Style { width: 60, ..Style::PLAIN });
+    for text in ["one-stream", "sixteen-writers", "8 failed"] {
+        assert!(page.contains(text), "{text}: {page}");
+    }
+}
+
+/// Seventy sentences of one meaning hide the answer.
+#[test]
+fn what_cannot_be_told_of_many_is_said_once() {
+    let untold = |load: &str| contrast(load, ContrastVerdict::CannotTell, 1.0, &format!("{load}: nothing is claimed"));
+    let faster = contrast("d", ContrastVerdict::Faster, 1.2, "d: nothing is claimed");
+    let text = |contrasts: &[StudyContrast]| -> Vec<String> {
+        sentences(contrasts).into_iter().map(|item| item.text).collect()
+    };
+    assert_eq!(
+        text(&[untold("a"), faster, untold("b"), untold("c")]),
+        ["3 numbers of the table: nothing is claimed", "d: nothing is claimed"]
+    );
+    assert_eq!(text(&[untold("a"), untold("b")]), ["a: nothing is claimed", "b: nothing is claimed"]);
+}

@@ -1,0 +1,273 @@
+//! The report of a study, as printed by `--json` (`plumb.study/1`).
+
+use crate::compare::{Contrast, Difference};
+use crate::finding::{Finding, Level};
+use crate::metric::Metric;
+use crate::run::TierName;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Name and version of the JSON form of a study's report.
+pub const STUDY_SCHEMA: &str = "plumb.study/1";
+
+/// What a study found, and what limits it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StudyReport {
+    /// [`STUDY_SCHEMA`].
+    pub schema: String,
+    /// The study, UUIDv7.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// What it asks.
+    pub question: String,
+    /// The scale that it was planned for, `full`.
+    pub scale: String,
+    /// Hash of its plan.
+    pub plan_hash: String,
+    /// When it was begun, RFC 3339, UTC.
+    pub created_at: String,
+    /// The answer in words: one for each level that is held against the baseline.
+    pub answer: Vec<String>,
+    /// How much of what was planned was had.
+    pub counts: StudyCounts,
+    /// The factor whose levels are compared.
+    pub by: String,
+    /// The verdicts, in the order of workloads and levels.
+    pub contrasts: Vec<StudyContrast>,
+    /// What the checks say of the study as a whole, worst first.
+    pub checks: Vec<Finding>,
+    /// What the checks say of its runs, gathered, worst first.
+    pub findings: Vec<GatheredFinding>,
+    /// Facts in which the sides differ although no factor was declared that covers them (D5).
+    pub undeclared: Vec<Difference>,
+    /// Where the spread comes from, by number.
+    pub spread: Vec<SpreadSources>,
+    /// What the factors do, alone and together, by number.
+    pub effects: Vec<EffectTable>,
+    /// Every planned cell (E10).
+    pub cells: Vec<StudyCell>,
+    /// Absolute speeds mean nothing: the machines were emulated (C14).
+    pub emulated: bool,
+    /// What else must be known.
+    pub notes: Vec<String>,
+}
+
+/// How much of a study was had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct StudyCounts {
+    /// Provisionings that were planned.
+    pub plots: u32,
+    /// Those of them that could not be built.
+    pub plots_failed: u32,
+    /// Runs that were planned.
+    pub runs: u32,
+    /// Those of them whose result the checks accept.
+    pub done: u32,
+    /// Those that the checks rejected; left out of all numbers.
+    pub rejected: u32,
+    /// Those that failed.
+    pub failed: u32,
+    /// Those that are still to come.
+    pub open: u32,
+    /// Optional repetitions that were not needed.
+    pub not_needed: u32,
+    /// Cells that were planned.
+    pub cells: u32,
+    /// Cells that have a value.
+    pub cells_with_value: u32,
+}
+
+/// A contrast, with the levels it is within.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StudyContrast {
+    /// Levels of the factors that are told apart.
+    pub within: BTreeMap<String, String>,
+    /// The verdict in words.
+    pub words: String,
+    /// The numbers.
+    #[serde(flatten)]
+    pub contrast: Contrast,
+}
+
+/// A finding that runs of a study share.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct GatheredFinding {
+    /// The check.
+    pub code: String,
+    /// The worst level that it came to.
+    pub level: Level,
+    /// In how many runs it came to that level.
+    pub runs: u32,
+    /// How many runs have findings at all: those with a result.
+    pub of: u32,
+    /// What it says of the first of them.
+    pub message: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+/// Where the spread of one number comes from, all cells pooled, each held against its own mean.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SpreadSources {
+    /// The work.
+    pub workload: String,
+    /// Its phase.
+    pub phase: String,
+    /// The number.
+    pub metric: Metric,
+    /// Share of the variance that is between provisionings, 0–1.
+    pub plots_share: f64,
+    /// Share of the variance that is between runs on one provisioning, 0–1.
+    pub runs_share: f64,
+    /// Spread between provisionings, as a coefficient of variation.
+    pub plots_cv: f64,
+    /// Spread between runs on one provisioning, as a coefficient of variation.
+    pub runs_cv: f64,
+    /// The number of runs for each provisioning that narrows intervals most for its time; absent where provisionings add no
+    /// spread, or nothing is known of the time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_per_plot: Option<u32>,
+    /// What that says about the next plan.
+    pub advice: String,
+}
+
+/// What the factors do to one number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EffectTable {
+    /// The work.
+    pub workload: String,
+    /// Its phase.
+    pub phase: String,
+    /// The number.
+    pub metric: Metric,
+    /// How it was reckoned: `sign-table` or `split-plot`.
+    pub method: String,
+    /// Effects, the largest share first, and the errors behind them.
+    pub lines: Vec<EffectLine>,
+}
+
+/// One main effect, interaction or error.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EffectLine {
+    /// The factors that it is about; none for an error.
+    pub factors: Vec<String>,
+    /// `level × load`, `between provisionings`.
+    pub name: String,
+    /// Its share of all variation, 0–1.
+    pub share: f64,
+    /// What going from the first to the second level multiplies the value by; only of a factor of two levels, alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// p that there is no such effect, against the error of its stratum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+}
+
+/// One planned cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StudyCell {
+    /// The levels of every factor.
+    pub levels: BTreeMap<String, String>,
+    /// The work.
+    pub workload: String,
+    /// Runs that were planned.
+    pub planned: u32,
+    /// Those whose result the checks accept.
+    pub done: u32,
+    /// Those that the checks rejected.
+    pub rejected: u32,
+    /// Those that failed.
+    pub failed: u32,
+    /// Those that are still to come.
+    pub open: u32,
+    /// Optional repetitions that were not needed.
+    pub not_needed: u32,
+    /// Why runs failed or were rejected: each reason once, the most frequent first.
+    pub reasons: Vec<CellReason>,
+    /// Its numbers; none where it has no value, never 0.
+    pub values: Vec<CellValue>,
+    /// What the block devices did in a run.
+    pub devices: Vec<CellDevice>,
+}
+
+/// Why runs of a cell have no value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct CellReason {
+    /// Why.
+    pub reason: String,
+    /// Of how many runs.
+    pub runs: u32,
+}
+
+/// One number of a cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellValue {
+    /// The phase.
+    pub phase: String,
+    /// The number.
+    pub metric: Metric,
+    /// Geometric mean of its runs.
+    pub value: f64,
+    /// Spread of its runs (coefficient of variation); absent below two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cv: Option<f64>,
+    /// On how many provisionings.
+    pub plots: u32,
+    /// In how many runs.
+    pub runs: u32,
+    /// What it measured; `mixed` where runs differ.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tier: Option<TierName>,
+}
+
+/// What one block device did in a run of a cell, over all its runs that count.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CellDevice {
+    /// `sda`, `md0`.
+    pub device: String,
+    /// In how many runs it was looked at.
+    pub runs: u32,
+    /// Reads completed.
+    pub reads: Counted,
+    /// Bytes read.
+    pub read_bytes: Counted,
+    /// Writes completed.
+    pub writes: Counted,
+    /// Bytes written.
+    pub written_bytes: Counted,
+    /// Flushes completed.
+    pub flushes: Counted,
+    /// Bytes written by the device for each byte that the work wrote; absent where the work wrote none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_per_byte: Option<f64>,
+    /// Bytes read by the device for each byte that the work read; absent where the work read none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_per_byte: Option<f64>,
+}
+
+/// A count over several runs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Counted {
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Smallest.
+    pub min: u64,
+    /// Largest.
+    pub max: u64,
+}
+
+impl Counted {
+    /// The counts of several runs; `None` of none.
+    pub fn of(counts: &[u64]) -> Option<Counted> {
+        let (min, max) = (*counts.iter().min()?, *counts.iter().max()?);
+        let mean = counts.iter().map(|count| *count as f64).sum::<f64>() / counts.len() as f64;
+        Some(Counted { mean, min, max })
+    }
+
+    /// Whether all runs had the same.
+    pub const fn is_exact(&self) -> bool {
+        self.min == self.max
+    }
+}

@@ -1,0 +1,198 @@
+//! What the live view shows, once an interval: devices, processors, and who does I/O.
+
+use crate::blocks::{BlockOps, BlockStat, CpuTicks};
+use crate::observe::ProcessIo;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Name and version of this form.
+pub const WATCH_SCHEMA: &str = "plumb.watch/1";
+
+/// One interval.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Watched {
+    /// [`WATCH_SCHEMA`].
+    pub schema: String,
+    /// End of the interval, RFC 3339.
+    pub at: String,
+    /// Its length, ns.
+    pub interval_ns: u64,
+    /// What the processors did.
+    pub cpu: CpuUse,
+    /// Devices in the kernel's order.
+    pub devices: Vec<DeviceUse>,
+    /// Who did I/O, the largest first; kernel threads in brackets.
+    pub processes: Vec<ProcessRate>,
+    /// Processes whose I/O could be looked at.
+    pub processes_readable: usize,
+    /// Processes whose I/O is closed to this user.
+    pub processes_closed: usize,
+    /// Whether this user is root, to whom most are open.
+    pub is_root: bool,
+}
+
+/// Shares of the time of all processors together, 0–1.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct CpuUse {
+    /// Programs.
+    pub user: f64,
+    /// The kernel, interrupts with it.
+    pub kernel: f64,
+    /// Idle, while I/O was waited for.
+    pub iowait: f64,
+    /// What a hypervisor took.
+    pub steal: f64,
+    /// Idle.
+    pub idle: f64,
+}
+
+impl CpuUse {
+    /// What was done since an earlier look.
+    pub fn between(before: &CpuTicks, now: &CpuTicks) -> CpuUse {
+        let ticks = now.total().saturating_sub(before.total()).max(1) as f64;
+        let share = |now: u64, before: u64| now.saturating_sub(before) as f64 / ticks;
+        CpuUse {
+            user: share(now.user, before.user) + share(now.nice, before.nice),
+            kernel: share(now.kernel(), before.kernel()),
+            iowait: share(now.iowait, before.iowait),
+            steal: share(now.steal, before.steal),
+            idle: share(now.idle, before.idle),
+        }
+    }
+}
+
+/// What a device did.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct DeviceUse {
+    /// The kernel's name.
+    pub name: String,
+    /// Reads.
+    pub read: OpUse,
+    /// Writes.
+    pub write: OpUse,
+    /// Discards.
+    pub discard: OpUse,
+    /// Flushes per second, ops/s.
+    pub flushes_per_s: f64,
+    /// Mean time of a read, write or discard, ns; absent where none completed.
+    pub latency_ns: Option<f64>,
+    /// Mean number of requests in flight.
+    pub queue_depth: f64,
+    /// Requests in flight at the end.
+    pub in_flight: u32,
+    /// Share of the time with at least one request in flight, 0–1: busy time, and no measure of saturation.
+    pub busy: f64,
+}
+
+/// One kind of request.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct OpUse {
+    /// Bytes per second.
+    pub bytes_per_s: f64,
+    /// Requests per second, ops/s.
+    pub ops_per_s: f64,
+    /// Mean time of a request, ns; absent where none completed.
+    pub latency_ns: Option<f64>,
+}
+
+impl OpUse {
+    fn of(ops: &BlockOps, seconds: f64) -> OpUse {
+        OpUse {
+            bytes_per_s: ops.sectors as f64 * 512.0 / seconds,
+            ops_per_s: ops.ops as f64 / seconds,
+            latency_ns: latency_ns(ops),
+        }
+    }
+}
+
+/// The kernel counts whole milliseconds.
+fn latency_ns(ops: &BlockOps) -> Option<f64> {
+    (ops.ops > 0).then(|| ops.mean_ms() * 1e6)
+}
+
+impl DeviceUse {
+    /// Of what a device did in so many seconds.
+    pub fn of(name: &str, work: &BlockStat, seconds: f64) -> DeviceUse {
+        let seconds = if seconds > 0.0 { seconds } else { f64::MIN_POSITIVE };
+        DeviceUse {
+            name: name.to_owned(),
+            read: OpUse::of(&work.reads, seconds),
+            write: OpUse::of(&work.writes, seconds),
+            discard: OpUse::of(&work.discards, seconds),
+            flushes_per_s: work.flushes.ops as f64 / seconds,
+            latency_ns: latency_ns(&work.moved()),
+            queue_depth: f64::from(work.weighted_ms) / 1000.0 / seconds,
+            in_flight: work.in_flight,
+            // The kernel's milliseconds and this clock's interval do not end together.
+            busy: (f64::from(work.busy_ms) / 1000.0 / seconds).min(1.0),
+        }
+    }
+
+    /// Reads, writes and discards per second, ops/s.
+    pub fn ops_per_s(&self) -> f64 {
+        self.read.ops_per_s + self.write.ops_per_s + self.discard.ops_per_s
+    }
+
+    /// Whether nothing was asked of it.
+    pub fn is_idle(&self) -> bool {
+        self.ops_per_s() == 0.0 && self.flushes_per_s == 0.0 && self.in_flight == 0 && self.busy == 0.0
+    }
+}
+
+/// What a process did, on any device: the kernel does not say on which.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ProcessRate {
+    /// Its id.
+    pub pid: u32,
+    /// Its command.
+    pub command: String,
+    /// Bytes per second that were fetched from storage for it.
+    pub read_bytes_per_s: f64,
+    /// Bytes per second that it dirtied in memory or wrote directly.
+    pub write_bytes_per_s: f64,
+}
+
+impl ProcessRate {
+    /// Of what it did in so many seconds.
+    pub fn of(io: &ProcessIo, seconds: f64) -> ProcessRate {
+        let rate = |bytes: u64| if seconds > 0.0 { bytes as f64 / seconds } else { 0.0 };
+        ProcessRate {
+            pid: io.pid,
+            command: io.command.clone(),
+            read_bytes_per_s: rate(io.read_bytes),
+            write_bytes_per_s: rate(io.write_bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: units, and that a mean over nothing is absent and not 0.
+    #[test]
+    fn rates_of_a_device() {
+        let work = BlockStat {
+            writes: BlockOps { ops: 10, merges: 5, sectors: 80, ms: 25 },
+            in_flight: 2,
+            busy_ms: 2001,
+            weighted_ms: 3000,
+            ..BlockStat::default()
+        };
+        let seen = DeviceUse::of("sda", &work, 2.0);
+        assert_eq!(seen.write, OpUse { bytes_per_s: 20480.0, ops_per_s: 5.0, latency_ns: Some(2.5e6) });
+        assert_eq!((seen.read.latency_ns, seen.latency_ns), (None, Some(2.5e6)));
+        assert_eq!((seen.queue_depth, seen.busy, seen.in_flight), (1.5, 1.0, 2));
+        assert!(!seen.is_idle() && DeviceUse::of("sdb", &BlockStat::default(), 0.0).is_idle());
+    }
+
+    // Protects: shares that add up, and times that go back.
+    #[test]
+    fn shares_of_processors() {
+        let before = CpuTicks { user: 10, idle: 100, ..CpuTicks::default() };
+        let now = CpuTicks { user: 20, nice: 10, system: 5, softirq: 5, iowait: 10, idle: 160, ..CpuTicks::default() };
+        let seen = CpuUse::between(&before, &now);
+        assert_eq!((seen.user, seen.kernel, seen.iowait, seen.idle), (0.2, 0.1, 0.1, 0.6));
+        assert_eq!(CpuUse::between(&now, &before).user, 0.0);
+    }
+}

@@ -1,0 +1,209 @@
+//! The levels of one factor against each other: plots for a factor that is hard to change, pairs of runs for another.
+
+use super::values::{Number, Numbers, Value, is_hard, some_levels};
+use super::{Evidence, counted, words};
+use crate::compare::claims::{self, ContrastSide};
+use crate::plan::{Correction, Levels, Plan};
+use plumb_result::ContrastVerdict;
+use plumb_result::compare::Capped;
+use plumb_result::run::TierName;
+use plumb_result::study::StudyContrast;
+use plumb_stats::geometric_mean;
+use plumb_stats::verdict::{Assessment, Compared, Family, Rule, Sides, assess_family};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The values of both sides, by the levels of all other factors.
+pub(super) type ByOthers = BTreeMap<Levels, [Vec<f64>; 2]>;
+
+/// What is held against what, in one number of one context.
+pub(super) struct Pairing {
+    pub(super) number: Number,
+    pub(super) within: Levels,
+    pub(super) candidate: String,
+    /// One entry a plot, or a pair of runs; those that have both sides.
+    pub(super) units: [Vec<Vec<f64>>; 2],
+    /// Every value, also of units that have one side only.
+    pub(super) all: [Vec<Value>; 2],
+    /// What is counted, and cannot or need not be judged by its spread.
+    pub(super) exact: Option<counted::Exact>,
+}
+
+/// A contrast for each work, phase, metric, combination of the levels within, and level other than the baseline.
+pub(super) fn contrasts(evidence: &Evidence, numbers: &Numbers, emulated: bool) -> Vec<StudyContrast> {
+    let plan = &evidence.plan;
+    let Some(by) = plan.factors.iter().find(|factor| factor.name == plan.compare.by) else { return Vec::new() };
+    let Some((baseline, candidates)) = by.levels.split_first() else { return Vec::new() };
+    let mut pairings = Vec::new();
+    for (number, values) in numbers {
+        for within in contexts(plan, values) {
+            for candidate in candidates {
+                pairings.push(pairing(plan, number, values, &within, [baseline, candidate]));
+            }
+        }
+    }
+    pairings.retain(|pairing| pairing.all.iter().all(|values| !values.is_empty()));
+    let rule = Rule { margin: plan.compare.equivalence, seed: plan.seed, ..Rule::default() };
+    let cap = Cap { exploratory: plan.exploratory, emulated };
+    let is_count = |pairing: &Pairing| pairing.number.metric.device_count().is_some();
+    let mut found: Vec<Option<StudyContrast>> = pairings
+        .iter()
+        .map(|pairing| {
+            let exact = pairing.exact.as_ref()?;
+            Some(counted::contrast(plan, pairing, exact, baseline, by.hard))
+        })
+        .collect();
+    // Of times under emulation nothing can be claimed, so that they are none of the claims among which chance is shared.
+    let families: &[fn(bool) -> bool] = if emulated { &[|count| count, |count| !count] } else { &[|_| true] };
+    for is_of_family in families {
+        let open: Vec<usize> = (0..pairings.len())
+            .filter(|&at| pairings[at].exact.is_none() && is_of_family(is_count(&pairings[at])))
+            .collect();
+        let family: Vec<&Pairing> = open.iter().map(|&at| &pairings[at]).collect();
+        for (at, assessment) in open.iter().zip(assess(plan, &family, by.hard, &rule)) {
+            found[*at] = Some(contrast(plan, &pairings[*at], &assessment, baseline, &rule, cap));
+        }
+    }
+    found.into_iter().flatten().collect()
+}
+
+/// The combinations of levels that are told apart, in the order of the plan's cells.
+fn contexts(plan: &Plan, values: &[Value]) -> Vec<Levels> {
+    let seen: BTreeSet<u32> = values.iter().map(|value| value.cell).collect();
+    let mut contexts: Vec<Levels> = Vec::new();
+    for &cell in &seen {
+        let within = context(plan, cell);
+        if !contexts.contains(&within) {
+            contexts.push(within);
+        }
+    }
+    contexts
+}
+
+/// The levels of a cell that are told apart.
+fn context(plan: &Plan, cell: u32) -> Levels {
+    some_levels(&plan.cells[cell as usize], |name| plan.compare.within.iter().any(|one| one == name))
+}
+
+fn pairing(plan: &Plan, number: &Number, values: &[Value], within: &Levels, levels: [&String; 2]) -> Pairing {
+    let by = &plan.compare.by;
+    let hard = is_hard(plan, by);
+    // A factor that is not varied everywhere has no level in some cells: those are a context of their own.
+    let is_within = |value: &&Value| context(plan, value.cell) == *within;
+    // By unit; in it by the levels of all other factors, so that like is held against like.
+    let mut units: BTreeMap<(u32, u32), ByOthers> = BTreeMap::new();
+    let mut all: [Vec<Value>; 2] = Default::default();
+    for value in values.iter().filter(is_within) {
+        let cell = &plan.cells[value.cell as usize];
+        let Some(side) = levels.iter().position(|level| cell.levels.get(by) == Some(level)) else { continue };
+        let unit = if hard { (value.block, 0) } else { (value.plot, value.repeat) };
+        let others = some_levels(cell, |name| name != by);
+        units.entry(unit).or_default().entry(others).or_default()[side].push(value.value);
+        all[side].push(*value);
+    }
+    let by_others: Vec<&ByOthers> = units.values().collect();
+    let exact = number.metric.device_count().and_then(|_| counted::exact(&by_others));
+    let mut paired: [Vec<Vec<f64>>; 2] = Default::default();
+    for cells in units.into_values() {
+        let mut means: [Vec<f64>; 2] = Default::default();
+        for sides in cells.values().filter(|sides| sides.iter().all(|runs| !runs.is_empty())) {
+            for (side, runs) in sides.iter().enumerate() {
+                means[side].extend(geometric_mean(runs));
+            }
+        }
+        if means.iter().all(|means| !means.is_empty()) {
+            for (side, means) in means.into_iter().enumerate() {
+                paired[side].push(means);
+            }
+        }
+    }
+    Pairing { number: number.clone(), within: within.clone(), candidate: levels[1].clone(), units: paired, all, exact }
+}
+
+fn assess(plan: &Plan, pairings: &[&Pairing], by_plots: bool, rule: &Rule) -> Vec<Assessment> {
+    let runs: Vec<[Vec<f64>; 2]> = pairings
+        .iter()
+        .map(|pairing| {
+            let means = |units: &[Vec<f64>]| units.iter().filter_map(|unit| geometric_mean(unit).ok()).collect();
+            [means(&pairing.units[0]), means(&pairing.units[1])]
+        })
+        .collect();
+    let compared: Vec<Compared<'_>> = pairings
+        .iter()
+        .zip(&runs)
+        .map(|(pairing, [baseline, candidate])| Compared {
+            sides: if by_plots {
+                Sides::Plots { baseline: &pairing.units[0], candidate: &pairing.units[1] }
+            } else {
+                Sides::Blocks { baseline, candidate }
+            },
+            better: claims::better(pairing.number.metric),
+        })
+        .collect();
+    let family = match plan.compare.correction {
+        Correction::Holm => Family::Holm,
+        Correction::BenjaminiHochberg => Family::BenjaminiHochberg,
+        Correction::None => Family::Uncorrected,
+    };
+    // Values are above 0 and come in pairs: the only errors are those of the margin, which the study file checks.
+    assess_family(&compared, rule, family).unwrap_or_default()
+}
+
+/// What forbids every claim.
+#[derive(Clone, Copy)]
+struct Cap {
+    exploratory: bool,
+    emulated: bool,
+}
+
+impl Cap {
+    fn of(self, said: ContrastVerdict, is_count: bool) -> Option<Capped> {
+        let capped =
+            |code: &str, reason: &str| Some(Capped { verdict: said, code: code.to_owned(), reason: reason.to_owned() });
+        match (said, self) {
+            (_, Cap { emulated: true, .. }) if !is_count => {
+                capped("C14", "under emulation, times and rates mean nothing")
+            }
+            (ContrastVerdict::CannotTell, _) => None,
+            (_, Cap { exploratory: true, .. }) => capped("E1", "an exploratory study claims nothing"),
+            _ => None,
+        }
+    }
+}
+
+fn contrast(
+    plan: &Plan,
+    pairing: &Pairing,
+    assessment: &Assessment,
+    baseline: &str,
+    rule: &Rule,
+    cap: Cap,
+) -> StudyContrast {
+    let values = |side: usize| pairing.all[side].iter().map(|value| value.value).collect::<Vec<f64>>();
+    let (baseline_values, candidate_values) = (values(0), values(1));
+    let by = &plan.compare.by;
+    let (baseline, candidate) = (words::side(by, baseline), words::side(by, &pairing.candidate));
+    let capped = cap.of(claims::said(assessment), pairing.number.metric.device_count().is_some());
+    let sides = [
+        ContrastSide { name: &baseline, values: &baseline_values, tier: tier(&pairing.all[0]) },
+        ContrastSide { name: &candidate, values: &candidate_values, tier: tier(&pairing.all[1]) },
+    ];
+    let number = &pairing.number;
+    let mut contrast =
+        claims::of_assessment(assessment, sides, (&number.workload, &number.phase, number.metric), rule, capped);
+    // More provisionings do not lift what a check forbids.
+    if contrast.capped.is_some() {
+        contrast.blocks_needed = None;
+    }
+    StudyContrast {
+        words: words::contrast(&contrast, &pairing.within, plan.compare.equivalence),
+        within: pairing.within.clone(),
+        contrast,
+    }
+}
+
+/// What all measured; `mixed` where they differ.
+pub(super) fn tier(values: &[Value]) -> Option<TierName> {
+    let mut tiers = values.iter().filter_map(|value| value.tier);
+    let first = tiers.next()?;
+    Some(if tiers.all(|tier| tier == first) { first } else { TierName::Mixed })
+}

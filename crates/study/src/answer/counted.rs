@@ -1,0 +1,175 @@
+//! Counts of devices where there is nothing to estimate: every run of a side counted the same, or some counted nothing.
+
+use super::contrasts::{ByOthers, Pairing};
+use super::words;
+use crate::plan::{Levels, Plan};
+use plumb_result::compare::{Capped, Replicate};
+use plumb_result::study::StudyContrast;
+use plumb_result::{Contrast, ContrastVerdict};
+use plumb_stats::geometric_mean;
+use std::collections::BTreeMap;
+
+/// Units below which equal counts are one sample.
+const UNITS_MIN: u32 = 2;
+
+/// What counts say without statistics.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Exact {
+    /// Every run of a side counted the same as its likes on all other plots.
+    Same {
+        /// Sums over the levels of the other factors: of the baseline, of the candidate.
+        sums: [f64; 2],
+        /// Candidate / baseline; `None` where one of them is 0.
+        ratio: Option<f64>,
+        /// Plots a side, or pairs of runs.
+        units: u32,
+    },
+    /// They vary, and some are 0: there is no ratio.
+    Zeros {
+        /// Plots a side, or pairs of runs.
+        units: u32,
+    },
+}
+
+/// What the counts of all units say; `None` where their spread has to be judged.
+pub(super) fn exact(units: &[&ByOthers]) -> Option<Exact> {
+    let mut merged: BTreeMap<&Levels, [Vec<f64>; 2]> = BTreeMap::new();
+    let mut count = 0;
+    for unit in units {
+        let whole = unit.iter().filter(|(_, sides)| sides.iter().all(|runs| !runs.is_empty()));
+        let mut is_whole = false;
+        for (others, sides) in whole {
+            is_whole = true;
+            let known = merged.entry(others).or_default();
+            for (known, runs) in known.iter_mut().zip(sides) {
+                known.extend(runs);
+            }
+        }
+        count += u32::from(is_whole);
+    }
+    let sides = || merged.values().flatten();
+    let is_same = sides().all(|runs| runs.iter().all(|value| value == &runs[0]));
+    if is_same && count >= UNITS_MIN {
+        let of = |side: usize| merged.values().map(move |sides| sides[side][0]);
+        let ratios: Vec<f64> = of(1).zip(of(0)).map(|(candidate, baseline)| candidate / baseline).collect();
+        let sums: [f64; 2] = [of(0).sum(), of(1).sum()];
+        // Of none against none a ratio is no number, of some against none it is infinite: neither has a mean.
+        return Some(Exact::Same { sums, ratio: geometric_mean(&ratios).ok(), units: count });
+    }
+    sides().flatten().any(|value| *value == 0.0).then_some(Exact::Zeros { units: count })
+}
+
+/// The contrast that they make.
+pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: &str, by_plots: bool) -> StudyContrast {
+    let by = &plan.compare.by;
+    let number = &pairing.number;
+    let mean = |side: usize| {
+        let values = &pairing.all[side];
+        Some(values.iter().map(|value| value.value).sum::<f64>() / values.len() as f64)
+    };
+    let (said, ratio, units, note) = match exact {
+        Exact::Same { sums, ratio, units } => (of_sums(*sums, *ratio, plan.compare.equivalence), *ratio, *units, None),
+        Exact::Zeros { units } => (
+            ContrastVerdict::CannotTell,
+            None,
+            *units,
+            Some("some runs counted none and others did, so that there is no ratio".to_owned()),
+        ),
+    };
+    let capped = (plan.exploratory && said != ContrastVerdict::CannotTell).then(|| Capped {
+        verdict: said,
+        code: "E1".to_owned(),
+        reason: "an exploratory study claims nothing".to_owned(),
+    });
+    // Above 1 is better for the candidate, and less is better.
+    let turned = ratio.map(|ratio| 1.0 / ratio);
+    let contrast = Contrast {
+        metric: number.metric,
+        phase: number.phase.clone(),
+        baseline: words::side(by, baseline),
+        candidate: words::side(by, &pairing.candidate),
+        baseline_value: mean(0),
+        candidate_value: mean(1),
+        baseline_cv: ratio.map(|_| 0.0),
+        candidate_cv: ratio.map(|_| 0.0),
+        ratio: turned,
+        lo: turned,
+        hi: turned,
+        confidence: 1.0,
+        p: None,
+        p_adjusted: None,
+        p_sign_flip: None,
+        verdict: if capped.is_some() { ContrastVerdict::CannotTell } else { said },
+        blocks: units,
+        blocks_needed: None,
+        workload: Some(number.workload.clone()),
+        unit: if by_plots { Replicate::Plot } else { Replicate::Block },
+        note: capped.as_ref().map(|capped| capped.reason.clone()).or(note),
+        capped,
+        floor: None,
+        baseline_tier: None,
+        candidate_tier: None,
+        baseline_modes: Vec::new(),
+        candidate_modes: Vec::new(),
+        outliers: Vec::new(),
+        without_outliers: None,
+    };
+    StudyContrast {
+        words: words::counted(
+            &contrast,
+            &pairing.within,
+            plan.compare.equivalence,
+            matches!(exact, Exact::Same { .. }),
+        ),
+        within: pairing.within.clone(),
+        contrast,
+    }
+}
+
+/// The verdict of two counts: less is better.
+fn of_sums([baseline, candidate]: [f64; 2], ratio: Option<f64>, margin: f64) -> ContrastVerdict {
+    let is_near = ratio.is_some_and(|ratio| ratio.ln().abs() <= margin.ln_1p());
+    if is_near || baseline == candidate {
+        ContrastVerdict::Equivalent
+    } else if candidate < baseline {
+        ContrastVerdict::Faster
+    } else {
+        ContrastVerdict::Slower
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn unit(baseline: &[f64], candidate: &[f64]) -> ByOthers {
+        [(Levels::new(), [baseline.to_vec(), candidate.to_vec()])].into()
+    }
+
+    fn of(units: &[ByOthers]) -> Option<Exact> {
+        exact(&units.iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_same_everywhere_is_exact_and_one_other_run_is_not() {
+        let same = [unit(&[512.0, 512.0], &[768.0, 768.0]), unit(&[512.0], &[768.0])];
+        assert_eq!(of(&same), Some(Exact::Same { sums: [512.0, 768.0], ratio: Some(1.5), units: 2 }));
+        assert_eq!(of(&[unit(&[512.0, 512.0], &[768.0]), unit(&[512.0, 513.0], &[768.0])]), None);
+        assert_eq!(of(&same[..1]), None, "one plot a side is one sample");
+    }
+
+    #[test]
+    fn none_has_a_direction_and_no_ratio() {
+        let none = unit(&[0.0], &[512.0]);
+        assert_eq!(of(&[none.clone(), none]), Some(Exact::Same { sums: [0.0, 512.0], ratio: None, units: 2 }));
+        assert_eq!(of_sums([0.0, 512.0], None, 0.05), ContrastVerdict::Slower);
+        assert_eq!(of_sums([512.0, 0.0], None, 0.05), ContrastVerdict::Faster);
+        assert_eq!(of_sums([0.0, 0.0], None, 0.05), ContrastVerdict::Equivalent);
+        assert_eq!(of_sums([100.0, 104.0], Some(1.04), 0.05), ContrastVerdict::Equivalent);
+        assert_eq!(
+            of(&[unit(&[0.0], &[512.0]), unit(&[3.0], &[512.0])]),
+            Some(Exact::Zeros { units: 2 }),
+            "the logarithm of 0 would spoil every contrast of the family"
+        );
+    }
+}

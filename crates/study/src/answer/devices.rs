@@ -1,0 +1,98 @@
+//! What the block devices under a run did, and how much of it for each unit of its work.
+
+use super::Record;
+use plumb_lab::protocol::DeviceCounts;
+use plumb_result::metric::{DeviceCount, Subject};
+use plumb_result::{Metric, PhaseResult, Quantity, RunResult};
+use plumb_workload::script::postmark::Course;
+use plumb_workload::script::{PostmarkPart, PostmarkStep};
+use plumb_workload::{OpKind, Target, Work};
+use std::collections::BTreeSet;
+
+/// A number of the leaf devices under a run, all of them together, over the whole run. `None` where it could not be seen
+/// which they are, or where the work did none of what it is counted for.
+pub(super) fn value(count: DeviceCount, record: &Record, result: &RunResult) -> Option<f64> {
+    let all = of_leaves(record, result)?;
+    match count {
+        DeviceCount::Reads => Some(all.reads as f64),
+        DeviceCount::ReadBytes => Some(all.read_bytes as f64),
+        DeviceCount::Writes => Some(all.writes as f64),
+        DeviceCount::WrittenBytes => Some(all.written_bytes as f64),
+        DeviceCount::Flushes => Some(all.flushes as f64),
+        DeviceCount::BytesPerTransaction => per((all.read_bytes + all.written_bytes) as f64, transactions(result)),
+        DeviceCount::WrittenPerByte => per(all.written_bytes as f64, moved(result, OpKind::Write)),
+    }
+}
+
+fn per(counted: f64, units: f64) -> Option<f64> {
+    (units > 0.0).then(|| counted / units)
+}
+
+/// The counts of the leaves together: what lies above them would count the same bytes again.
+fn of_leaves(record: &Record, result: &RunResult) -> Option<DeviceCounts> {
+    let leaves: BTreeSet<&String> = result.target.values().flat_map(|facts| &facts.leaves).collect();
+    if leaves.is_empty() {
+        return None;
+    }
+    let mut all = DeviceCounts::default();
+    for leaf in leaves {
+        let one = record.devices.get(leaf)?;
+        all.reads += one.reads;
+        all.read_bytes += one.read_bytes;
+        all.writes += one.writes;
+        all.written_bytes += one.written_bytes;
+        all.flushes += one.flushes;
+    }
+    Some(all)
+}
+
+/// Devices under a run's targets; none under those that are simulated. `None` where that could not be seen: then all count.
+pub(super) fn under(result: &RunResult) -> Option<BTreeSet<&str>> {
+    let mut names = BTreeSet::new();
+    for facts in result.target.values() {
+        names.extend(facts.stack.iter().map(|layer| layer.name.as_str()));
+        names.extend(facts.leaves.iter().map(String::as_str));
+    }
+    let targets = &result.workload.target;
+    let simulated = !targets.is_empty() && targets.values().all(|target| matches!(target, Target::Sim(_)));
+    (!names.is_empty() || simulated).then_some(names)
+}
+
+/// Bytes that a run's ops moved, all phases together.
+pub(super) fn moved(result: &RunResult, kind: OpKind) -> f64 {
+    result.phases.iter().filter_map(|phase| phase.done.get(&kind)).map(|done| done.bytes as f64).sum()
+}
+
+/// Transactions of a run: those that a flow counted, or `PostMark`'s; ops of every kind, where the work has neither.
+fn transactions(result: &RunResult) -> f64 {
+    let counted: f64 = result.phases.iter().map(of_flows).sum();
+    if counted > 0.0 {
+        return counted;
+    }
+    let of_postmark: u64 = postmark_steps(result).map(postmark_transactions).sum();
+    if of_postmark > 0 {
+        return of_postmark as f64;
+    }
+    result.phases.iter().flat_map(|phase| phase.done.values()).map(|done| done.ops as f64).sum()
+}
+
+/// Transactions that a phase's flows counted: their rate is over the phase's wall time.
+fn of_flows(phase: &PhaseResult) -> f64 {
+    let is_meant = |metric: &Metric| metric.subject == Subject::Transaction && metric.quantity == Quantity::Rate;
+    let rates = phase.metrics.iter().filter(|(metric, _)| is_meant(metric)).filter_map(|(_, rate)| rate.value);
+    rates.map(|rate| (rate * phase.wall_ns as f64 / 1e9).round()).sum()
+}
+
+fn postmark_steps(result: &RunResult) -> impl Iterator<Item = &PostmarkStep> {
+    let workers = result.workload.phase.iter().flat_map(|phase| &phase.workers);
+    let scripts = workers.filter_map(|group| match &group.work {
+        Work::Script(script) => Some(script),
+        _ => None,
+    });
+    scripts.flat_map(|script| script.postmarks()).filter(|step| step.part == PostmarkPart::Transactions)
+}
+
+/// Transactions of all threads: fewer than asked for, where one runs out of files.
+fn postmark_transactions(step: &PostmarkStep) -> u64 {
+    (0..step.run.threads.max(1)).map(|thread| Course::new(&step.run, thread).to_end().transactions).sum()
+}

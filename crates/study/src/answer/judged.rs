@@ -1,0 +1,154 @@
+//! The checks of a comparison that hold for a study as they stand: modes (E4), drift (E5), one measurement under two names
+//! (E12), what measured (D7, E13). The others rest on two sides of one plan, and a study answers them itself: what its factors
+//! change of the work is declared (D6), and provisionings and missing cells are counted over all of it (E1, E10).
+
+use super::Evidence;
+use super::values::{Number, Numbers, Value, some_levels};
+use super::words;
+use crate::plan::Levels;
+use plumb_result::{Finding, Level, RunResult};
+use plumb_trust::{ComparisonView, NumberFound, NumberView, RunValue, Side, SideRecord, ToolPrint};
+use std::collections::BTreeMap;
+
+const HOLD: [&str; 4] = ["E4", "E12", "E13", "D7"];
+
+/// Drift, asked of the runs by their place on their plot: every plot begins anew, so that its level says nothing of it.
+const DRIFT: &str = "E5";
+
+/// What these checks say of each level against the baseline, each check once, at its worst.
+pub(super) fn judged(evidence: &Evidence, numbers: &Numbers) -> Vec<Finding> {
+    let compare = &evidence.plan.compare;
+    let levels = evidence.plan.factors.iter().find(|factor| factor.name == compare.by).map(|factor| &factor.levels);
+    let Some((baseline, candidates)) = levels.and_then(|levels| levels.split_first()) else { return Vec::new() };
+    let mut worst: BTreeMap<String, Finding> = BTreeMap::new();
+    for candidate in candidates {
+        for finding in of_candidate(evidence, numbers, [baseline, candidate]) {
+            if worst.get(&finding.code).is_none_or(|known| finding.level > known.level) {
+                worst.insert(finding.code.clone(), finding);
+            }
+        }
+    }
+    worst.into_values().collect()
+}
+
+fn of_candidate(evidence: &Evidence, numbers: &Numbers, levels: [&String; 2]) -> Vec<Finding> {
+    let by = evidence.plan.compare.by.as_str();
+    let [Some(one), Some(other)] = levels.map(|level| first(evidence, level)) else { return Vec::new() };
+    let records = levels.map(|level| record(evidence, level));
+    // Like is followed by like only within the same levels of all other factors.
+    let mut series: Vec<(String, &Number, [Vec<RunValue>; 2])> = Vec::new();
+    for (number, values) in numbers.iter().filter(|(number, _)| number.metric.device_count().is_none()) {
+        for (others, sides) in by_others(evidence, values, by, levels) {
+            let told = words::levels(&others);
+            let work = if told.is_empty() { number.workload.clone() } else { format!("{} ({told})", number.workload) };
+            series.push((work, number, sides));
+        }
+    }
+    let views: Vec<NumberView<'_>> = series
+        .iter()
+        .map(|(work, number, [baseline, candidate])| NumberView {
+            workload: work,
+            // Of a phase that is called as the work is, the work's name says all.
+            phase: if number.phase == number.workload { work } else { &number.phase },
+            metric: number.metric,
+            baseline,
+            candidate,
+            found: NumberFound::Nothing,
+            floor: None,
+            stated: None,
+        })
+        .collect();
+    let names = levels.map(|level| words::side(by, level));
+    let runs =
+        |index: usize| views.iter().map(|view| [view.baseline, view.candidate][index].len() as u32).min().unwrap_or(0);
+    let view = |numbers| ComparisonView {
+        baseline: Side {
+            name: &names[0],
+            environment: &one.environment,
+            targets: &one.target,
+            runs: runs(0),
+            record: &records[0],
+        },
+        candidate: Side {
+            name: &names[1],
+            environment: &other.environment,
+            targets: &other.target,
+            runs: runs(1),
+            record: &records[1],
+        },
+        varying: None,
+        numbers,
+        planned: &[],
+        latencies: &[],
+    };
+    let placed: Vec<[Vec<RunValue>; 2]> =
+        series.iter().map(|(_, _, sides)| sides.each_ref().map(|runs| by_place(runs))).collect();
+    let on_plots: Vec<NumberView<'_>> = views
+        .iter()
+        .zip(&placed)
+        .map(|(view, [baseline, candidate])| NumberView { baseline, candidate, ..*view })
+        .collect();
+    let mut findings = plumb_trust::judge_comparison(&view(&views));
+    findings.retain(|finding| HOLD.contains(&finding.code.as_str()));
+    let drift = plumb_trust::judge_comparison(&view(&on_plots)).into_iter().filter(|finding| finding.code == DRIFT);
+    findings.extend(drift);
+    findings.retain(|finding| finding.level >= Level::Note);
+    findings
+}
+
+/// The same runs, each with its place among those of its plot.
+fn by_place(runs: &[RunValue]) -> Vec<RunValue> {
+    let mut seen: BTreeMap<u32, u32> = BTreeMap::new();
+    let placed = |one: &RunValue| {
+        let next = seen.entry(one.plot).or_default();
+        *next += 1;
+        RunValue { run: *next - 1, ..*one }
+    };
+    runs.iter().map(placed).collect()
+}
+
+fn by_others(
+    evidence: &Evidence,
+    values: &[Value],
+    by: &str,
+    levels: [&String; 2],
+) -> BTreeMap<Levels, [Vec<RunValue>; 2]> {
+    let mut series: BTreeMap<Levels, [Vec<RunValue>; 2]> = BTreeMap::new();
+    for value in values {
+        let cell = &evidence.plan.cells[value.cell as usize];
+        let Some(side) = levels.iter().position(|level| cell.levels.get(by) == Some(level)) else { continue };
+        let others = some_levels(cell, |name| name != by);
+        series.entry(others).or_default()[side].push(RunValue {
+            run: value.run as u32,
+            plot: value.plot,
+            value: value.value,
+        });
+    }
+    series.retain(|_, sides| sides.iter().all(|runs| !runs.is_empty()));
+    series
+}
+
+fn of_level<'a>(evidence: &'a Evidence, level: &'a str) -> impl Iterator<Item = &'a RunResult> {
+    let plan = &evidence.plan;
+    let is_of_level = move |run: usize| {
+        let cell = &plan.cells[plan.runs[run].cell as usize];
+        cell.levels.get(&plan.compare.by).is_some_and(|known| known == level)
+    };
+    evidence.accepted().filter(move |(run, _)| is_of_level(*run)).map(|(_, result)| result)
+}
+
+fn first<'a>(evidence: &'a Evidence, level: &'a str) -> Option<&'a RunResult> {
+    of_level(evidence, level).next()
+}
+
+/// What measured a level: the program, one entry for each version.
+fn record(evidence: &Evidence, level: &str) -> SideRecord {
+    let mut tools: Vec<ToolPrint> = Vec::new();
+    for result in of_level(evidence, level) {
+        let tool = ToolPrint { name: result.tool.name.clone(), version: result.tool.version.clone(), dialect: None };
+        if !tools.contains(&tool) {
+            tools.push(tool);
+        }
+    }
+    SideRecord { tools, ..SideRecord::default() }
+}

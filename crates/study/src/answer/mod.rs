@@ -1,0 +1,267 @@
+//! What a study found: verdicts in words, what limits them, where the spread comes from, and every planned cell.
+//!
+//! Pure but for [`Evidence::load`]. The unit of replication is the plot where a factor needs a provisioning, else the pair of
+//! runs on one plot; rejected and failed runs are in no number, and are told.
+
+mod cells;
+mod contrasts;
+mod counted;
+mod devices;
+mod effects;
+mod judged;
+mod sides;
+mod spread;
+#[cfg(test)]
+mod tests;
+mod values;
+mod words;
+
+use crate::conduct::Study;
+use crate::plan::{HostPlan, Plan};
+use plumb_lab::protocol::DeviceCounts;
+use plumb_lab::vm::Accel;
+use plumb_result::study::{GatheredFinding, STUDY_SCHEMA, StudyCounts, StudyReport};
+use plumb_result::{Finding, Level, RunResult};
+use plumb_store::{Store, StoreError, StudyPlotRow, StudyPlotState, StudyRunStatus};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One run of a study, as far as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// How far.
+    pub status: StudyRunStatus,
+    /// Why it failed or was rejected.
+    pub reason: Option<String>,
+    /// On which build of its plot it ran.
+    pub build: Option<u32>,
+    /// How long it took, s.
+    pub seconds: Option<f64>,
+    /// Its result, where there is one.
+    pub result: Option<RunResult>,
+    /// What the block devices did meanwhile.
+    pub devices: BTreeMap<String, DeviceCounts>,
+}
+
+/// All that is known of a study.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// Its id.
+    pub id: String,
+    /// When it was begun, RFC 3339.
+    pub created_at: String,
+    /// What was planned.
+    pub plan: Plan,
+    /// Its runs, in the plan's order.
+    pub records: Vec<Record>,
+    /// Its plots, in the plan's order.
+    pub plots: Vec<StudyPlotRow>,
+}
+
+impl Evidence {
+    /// Reads a study from the store. `id` is a whole one.
+    pub fn load(store: &Store, id: &str) -> Result<Evidence, StoreError> {
+        let Study { id, plan } = Study::open(store, id)?;
+        let mut records = Vec::new();
+        for row in store.study_runs(&id)? {
+            let devices = match &row.devices {
+                None => BTreeMap::new(),
+                Some(text) => serde_json::from_str(text).map_err(|error| StoreError::Unreadable {
+                    path: store.path().to_owned(),
+                    id: id.clone(),
+                    what: "the devices' counts",
+                    reason: error.to_string(),
+                })?,
+            };
+            let result = row.run_id.as_deref().map(|run| store.get(run)).transpose()?;
+            records.push(Record {
+                status: row.status,
+                reason: row.reason,
+                build: row.build,
+                seconds: row.seconds,
+                result,
+                devices,
+            });
+        }
+        let plots = store.study_plots(&id)?;
+        let created_at = store.study(&id)?.row.created_at;
+        Ok(Evidence { id, created_at, plan, records, plots })
+    }
+
+    /// The results that count, with the index of their run.
+    fn accepted(&self) -> impl Iterator<Item = (usize, &RunResult)> {
+        self.records
+            .iter()
+            .enumerate()
+            .filter(|(_, record)| record.status == StudyRunStatus::Done)
+            .filter_map(|(index, record)| Some((index, record.result.as_ref()?)))
+    }
+
+    /// Whether runs were made where instructions are interpreted, so that time means nothing.
+    fn is_emulated(&self) -> bool {
+        self.records.iter().zip(&self.plan.runs).any(|(record, run)| {
+            let host = self.plan.plots.get(run.plot as usize).and_then(|plot| self.plan.hosts.get(&plot.host));
+            let Some(HostPlan::Vm(vm)) = host else { return false };
+            // The name that QEMU's own translator gives in CPUID; under KVM it is another.
+            let seen = record.result.as_ref().and_then(|result| result.environment.virtualisation.value());
+            record.result.is_some() && (vm.accel == Accel::Tcg || seen.is_some_and(|name| name == "qemu"))
+        })
+    }
+}
+
+/// The report of a study, however far it is.
+pub fn answer(evidence: &Evidence) -> StudyReport {
+    let plan = &evidence.plan;
+    let emulated = evidence.is_emulated();
+    let numbers = values::numbers(evidence);
+    let contrasts = contrasts::contrasts(evidence, &numbers, emulated);
+    let cells = cells::cells(evidence, &numbers);
+    let counts = counts(evidence, &cells);
+    let undeclared = sides::undeclared(evidence);
+    let mut checks = checks(evidence, &counts, emulated);
+    checks.extend(sides::finding(&undeclared));
+    if !emulated {
+        checks.extend(judged::judged(evidence, &numbers));
+    }
+    checks.sort_by(|one, other| other.level.cmp(&one.level).then_with(|| one.code.cmp(&other.code)));
+    StudyReport {
+        schema: STUDY_SCHEMA.to_owned(),
+        id: evidence.id.clone(),
+        name: plan.name.clone(),
+        question: plan.question.clone(),
+        scale: plan.scale.clone(),
+        plan_hash: plan.hash.clone(),
+        created_at: evidence.created_at.clone(),
+        answer: words::answer(plan, &contrasts, &counts, emulated),
+        counts,
+        by: plan.compare.by.clone(),
+        contrasts,
+        checks,
+        findings: gathered(evidence),
+        undeclared,
+        spread: spread::spread(evidence, &numbers),
+        effects: effects::effects(plan, &numbers),
+        cells,
+        emulated,
+        notes: notes(evidence),
+    }
+}
+
+fn counts(evidence: &Evidence, cells: &[plumb_result::study::StudyCell]) -> StudyCounts {
+    let of = |status: StudyRunStatus| evidence.records.iter().filter(|record| record.status == status).count() as u32;
+    StudyCounts {
+        plots: evidence.plots.len() as u32,
+        plots_failed: evidence.plots.iter().filter(|plot| plot.state == StudyPlotState::Failed).count() as u32,
+        runs: evidence.records.len() as u32,
+        done: of(StudyRunStatus::Done),
+        rejected: of(StudyRunStatus::Rejected),
+        failed: of(StudyRunStatus::Failed),
+        open: of(StudyRunStatus::Planned) + of(StudyRunStatus::Running),
+        not_needed: of(StudyRunStatus::Skipped),
+        cells: cells.len() as u32,
+        cells_with_value: cells.iter().filter(|cell| cell.done > 0).count() as u32,
+    }
+}
+
+/// What must be known of the study as a whole.
+fn checks(evidence: &Evidence, counts: &StudyCounts, emulated: bool) -> Vec<Finding> {
+    let finding = |code: &str, level, observed: String, threshold: &str, message: String, remedy: &str| Finding {
+        code: code.to_owned(),
+        level,
+        phase: None,
+        observed,
+        threshold: threshold.to_owned(),
+        message,
+        remedy: remedy.to_owned(),
+    };
+    let mut found = Vec::new();
+    if evidence.plan.exploratory {
+        found.push(finding(
+            "E1",
+            Level::Warn,
+            "an exploratory plan".to_owned(),
+            "2 provisionings of each level",
+            "The study was planned as exploratory: it looks around, and claims nothing.".to_owned(),
+            "leave `--exploratory` out, and let `plots` be 3 or more",
+        ));
+    }
+    if counts.cells_with_value < counts.cells {
+        let left = counts.cells - counts.cells_with_value;
+        found.push(finding(
+            "E10",
+            Level::Warn,
+            format!("{} of {} cells have a value", counts.cells_with_value, counts.cells),
+            "all that were planned",
+            format!(
+                "{left} of {} planned cells {} no value; the table shows which, and why.",
+                counts.cells,
+                if left == 1 { "has" } else { "have" }
+            ),
+            if counts.open > 0 {
+                "go on with `plumb study resume`"
+            } else {
+                "see the reasons, and `plumb study resume --failed`"
+            },
+        ));
+    }
+    if emulated {
+        found.push(finding(
+            "C14",
+            Level::Warn,
+            "QEMU's translator runs the machines".to_owned(),
+            "a processor of their own",
+            "Runs were made under emulation: times and rates mean nothing, and nothing is claimed of them; what the \
+             devices counted is exact."
+                .to_owned(),
+            "compare the devices' counts (`metrics = [\"device.written-per-byte\"]`), or run where there is KVM",
+        ));
+    }
+    found
+}
+
+/// Findings of all runs with a result, those that were rejected too, each check once.
+fn gathered(evidence: &Evidence) -> Vec<GatheredFinding> {
+    let results: Vec<&RunResult> = evidence.records.iter().filter_map(|record| record.result.as_ref()).collect();
+    let mut worst: BTreeMap<&str, (Level, BTreeSet<usize>, &Finding)> = BTreeMap::new();
+    for (index, result) in results.iter().enumerate() {
+        for finding in result.checks.iter().filter(|finding| finding.level >= Level::Note) {
+            let entry = worst.entry(&finding.code).or_insert_with(|| (finding.level, BTreeSet::new(), finding));
+            if finding.level > entry.0 {
+                *entry = (finding.level, BTreeSet::new(), finding);
+            }
+            if finding.level == entry.0 {
+                entry.1.insert(index);
+            }
+        }
+    }
+    let mut all: Vec<GatheredFinding> = worst
+        .into_iter()
+        .map(|(code, (level, runs, first))| GatheredFinding {
+            code: code.to_owned(),
+            level,
+            runs: runs.len() as u32,
+            of: results.len() as u32,
+            message: first.message.clone(),
+            remedy: first.remedy.clone(),
+        })
+        .collect();
+    all.sort_by(|one, other| other.level.cmp(&one.level).then(other.runs.cmp(&one.runs)));
+    all
+}
+
+fn notes(evidence: &Evidence) -> Vec<String> {
+    let mut notes = Vec::new();
+    for plot in evidence.plots.iter().filter(|plot| plot.builds > 1) {
+        let why = plot.reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
+        notes.push(format!(
+            "plot {} was built {} times{why}; what was measured before is kept, and its runs count as one plot",
+            plot.seq + 1,
+            plot.builds
+        ));
+    }
+    for plot in evidence.plots.iter().filter(|plot| plot.state == StudyPlotState::Failed) {
+        let why = plot.reason.as_deref().unwrap_or("for no reason that was kept");
+        notes.push(format!("plot {} could not be built: {why}", plot.seq + 1));
+    }
+    notes.extend(evidence.plan.warnings.iter().cloned());
+    notes
+}

@@ -1,0 +1,413 @@
+use super::*;
+use crate::conduct::fake::{answer as ran, normal, plan};
+use crate::plan::Levels;
+use plumb_lab::vm::VmSpec;
+use plumb_result::metric::DeviceCount;
+use plumb_result::observe::TargetFacts;
+use plumb_result::study::StudyContrast;
+use plumb_result::{ContrastVerdict, Seen};
+use plumb_workload::Phase;
+use plumb_workload::script::{Postmark, PostmarkPart, PostmarkStep, ScriptStep};
+
+/// A study whose runs were all done, at these speeds.
+fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> Evidence {
+    let records = plan
+        .runs
+        .iter()
+        .enumerate()
+        .map(|(seq, run)| {
+            let answer = ran(speed(&plan.cells[run.cell as usize].levels, run.plot, seq as u32));
+            Record {
+                status: StudyRunStatus::Done,
+                reason: None,
+                build: Some(1),
+                seconds: Some(1.0),
+                result: answer.result,
+                devices: answer.devices,
+            }
+        })
+        .collect();
+    let plots = (0..plan.plots.len() as u32)
+        .map(|seq| StudyPlotRow { seq, state: StudyPlotState::Done, builds: 1, reason: None, build_s: Some(4.0) })
+        .collect();
+    Evidence { id: "018f".to_owned(), created_at: "2024-05-01T12:00:00Z".to_owned(), plan, records, plots }
+}
+
+/// 100 MB/s with a spread of provisionings and of runs.
+fn noisy(seed: u64, plots: f64, runs: f64) -> impl Fn(u32, u32) -> f64 {
+    move |plot, run| {
+        let of_plot = plots * normal(seed, 1_000_000 + u64::from(plot));
+        1e8 * (of_plot + runs * normal(seed, u64::from(run))).exp()
+    }
+}
+
+fn fail(evidence: &mut Evidence, run: usize, status: StudyRunStatus, reason: &str) {
+    let record = &mut evidence.records[run];
+    record.status = status;
+    record.reason = Some(reason.to_owned());
+    if status == StudyRunStatus::Failed {
+        record.result = None;
+        record.devices.clear();
+    }
+}
+
+fn only(report: &StudyReport) -> &StudyContrast {
+    assert_eq!(report.contrasts.len(), 1, "{:?}", report.contrasts);
+    &report.contrasts[0]
+}
+
+#[test]
+fn a_planted_effect_of_a_hard_factor_is_found() {
+    for (gain, verdict) in [(1.3, ContrastVerdict::Faster), (1.0 / 1.3, ContrastVerdict::Slower)] {
+        let speed = noisy(3, 0.02, 0.01);
+        let found = answer(&evidence(plan(&["a", "b"], &["4k"], 4, 3), |levels, plot, run| {
+            speed(plot, run) * if levels["system"] == "b" { gain } else { 1.0 }
+        }));
+        let StudyContrast { contrast, words, .. } = only(&found);
+        assert_eq!((contrast.verdict, contrast.blocks), (verdict, 4), "{words}");
+        assert!((contrast.ratio.unwrap() / gain - 1.0).abs() < 0.05);
+        assert!(words.starts_with(&format!("write (size 4k) write.bw: b is {} than a", verdict.name())), "{words}");
+        assert!(found.answer[0].starts_with(&format!("b is {} than a", verdict.name())), "{:?}", found.answer);
+    }
+}
+
+/// What one provisioning does must not be taken for what the system does: with runs as the unit, as most do it, two of three
+/// studies of equal systems end in a false claim.
+#[test]
+fn equal_systems_are_not_called_different_where_provisionings_vary() {
+    let (mut by_plots, mut by_runs) = (0, 0);
+    const STUDIES: u64 = 200;
+    for seed in 0..STUDIES {
+        let speed = noisy(seed, 0.06, 0.02);
+        let evidence = evidence(plan(&["a", "b"], &["4k"], 3, 5), |_, plot, run| speed(plot, run));
+        let verdict = only(&answer(&evidence)).contrast.verdict;
+        by_plots += u32::from(matches!(verdict, ContrastVerdict::Faster | ContrastVerdict::Slower));
+        let mut sides: [Vec<f64>; 2] = Default::default();
+        for value in values::numbers(&evidence).into_values().flatten() {
+            sides[value.cell as usize].push(value.value);
+        }
+        by_runs += u32::from(plumb_stats::welch(&sides[0], &sides[1]).unwrap().p() < 0.05);
+    }
+    assert!(by_plots <= 14, "{by_plots} of {STUDIES}");
+    assert!(by_runs >= 70, "{by_runs} of {STUDIES}");
+}
+
+#[test]
+fn one_provisioning_a_level_or_an_exploratory_plan_claims_nothing() {
+    let gain = |levels: &Levels, _, run| if levels["system"] == "b" { 2e8 } else { 1e8 + f64::from(run) };
+    let one = answer(&evidence(plan(&["a", "b"], &["4k"], 1, 9), gain));
+    assert_eq!(only(&one).contrast.verdict, ContrastVerdict::CannotTell);
+    assert!(only(&one).words.contains("one provisioning a side"), "{}", only(&one).words);
+    let mut exploratory = plan(&["a", "b"], &["4k"], 4, 2);
+    exploratory.exploratory = true;
+    let explored = answer(&evidence(exploratory, gain));
+    let contrast = &only(&explored).contrast;
+    assert_eq!(
+        (contrast.verdict, contrast.capped.as_ref().unwrap().code.as_str()),
+        (ContrastVerdict::CannotTell, "E1")
+    );
+    assert_eq!(explored.checks[0].code, "E1");
+}
+
+/// Runs of one plot share what the plot does, so that a factor that changes within it is paired there.
+#[test]
+fn an_easy_factor_is_held_against_the_runs_of_its_plot() {
+    let mut plan = plan(&["a", "b"], &["4k", "64k"], 3, 2);
+    plan.compare.by = "size".to_owned();
+    plan.compare.within = Vec::new();
+    let speed = noisy(5, 0.3, 0.01);
+    let found =
+        answer(&evidence(plan, |levels, plot, run| speed(plot, run) * if levels["size"] == "64k" { 1.1 } else { 1.0 }));
+    let contrast = &only(&found).contrast;
+    assert_eq!((contrast.verdict, contrast.blocks), (ContrastVerdict::Faster, 12), "{contrast:?}");
+    assert_eq!((contrast.baseline.as_str(), contrast.candidate.as_str()), ("size 4k", "size 64k"));
+}
+
+#[test]
+fn what_is_missing_is_shown_with_its_reason_and_in_no_number() {
+    let speed = noisy(7, 0.01, 0.01);
+    let mut evidence = evidence(plan(&["a", "b"], &["4k", "64k"], 3, 1), |_, plot, run| speed(plot, run));
+    let of_cell = |cell: u32, evidence: &Evidence| -> Vec<usize> {
+        evidence.plan.runs.iter().enumerate().filter(|(_, run)| run.cell == cell).map(|(seq, _)| seq).collect()
+    };
+    for run in of_cell(3, &evidence) {
+        fail(&mut evidence, run, StudyRunStatus::Failed, "exit code 4: no space left");
+    }
+    let rejected = of_cell(0, &evidence)[0];
+    fail(&mut evidence, rejected, StudyRunStatus::Rejected, "A1 from memory");
+    evidence.records[rejected].result.as_mut().unwrap().phases[0].metrics.values_mut().for_each(|value| {
+        value.value = Some(1e15);
+    });
+    let found = answer(&evidence);
+    assert_eq!(found.cells.len(), 4);
+    let dead = &found.cells[3];
+    assert_eq!((dead.failed, dead.done, dead.values.len(), dead.devices.len()), (3, 0, 0, 0));
+    assert_eq!((dead.reasons[0].reason.as_str(), dead.reasons[0].runs), ("exit code 4: no space left", 3));
+    let cell = &found.cells[0];
+    assert_eq!((cell.rejected, cell.done, cell.values[0].runs), (1, 2, 2));
+    assert!(cell.values[0].value < 2e8, "a rejected run is in no mean");
+    assert_eq!((found.counts.cells_with_value, found.counts.cells), (3, 4));
+    assert!(found.checks.iter().any(|check| check.code == "E10" && check.observed == "3 of 4 cells have a value"));
+    // The context of size 4k has two whole blocks left; that of 64k has no candidate.
+    assert_eq!(only(&found).contrast.blocks, 2);
+    assert!(
+        found
+            .answer
+            .iter()
+            .any(|said| said == "Of 12 runs 3 failed and 1 was rejected by checks; they are in no number.")
+    );
+}
+
+#[test]
+fn under_emulation_counts_are_told_and_nothing_is_claimed_of_times() {
+    let mut plan = plan(&["a", "b"], &["4k"], 4, 2);
+    plan.hosts.insert("local".to_owned(), HostPlan::Vm(serde_json::from_str::<VmSpec>("{}").unwrap()));
+    let virtualised = |name: &str| {
+        let mut evidence = evidence(plan.clone(), |levels, plot, run| {
+            noisy(1, 0.01, 0.01)(plot, run) * if levels["system"] == "b" { 2.0 } else { 1.0 }
+        });
+        for record in &mut evidence.records {
+            record.result.as_mut().unwrap().environment.virtualisation = Seen::Yes(name.to_owned());
+        }
+        answer(&evidence)
+    };
+    let emulated = virtualised("qemu");
+    assert!(emulated.emulated);
+    let contrast = &only(&emulated).contrast;
+    assert_eq!(
+        (contrast.verdict, contrast.capped.as_ref().unwrap().code.as_str()),
+        (ContrastVerdict::CannotTell, "C14")
+    );
+    assert_eq!(contrast.capped.as_ref().unwrap().verdict, ContrastVerdict::Faster);
+    let device = &emulated.cells[0].devices[0];
+    assert_eq!((device.device.as_str(), device.runs, device.writes.min, device.writes.max), ("sda", 8, 512, 512));
+    assert!((device.written_per_byte.unwrap() - 1.5).abs() < 1e-6, "96 MiB for 64 MiB: {device:?}");
+    assert_eq!(only(&virtualised("kvm")).contrast.verdict, ContrastVerdict::Faster);
+}
+
+#[test]
+fn the_spread_is_told_by_its_source() {
+    let speed = noisy(11, 0.10, 0.01);
+    let found = answer(&evidence(plan(&["a", "b"], &["4k"], 6, 3), |levels, plot, run| {
+        speed(plot, run) * if levels["system"] == "b" { 3.0 } else { 1.0 }
+    }));
+    let spread = &found.spread[0];
+    assert!(spread.plots_share > 0.9 && spread.plots_cv < 0.3, "what the system does is no spread: {spread:?}");
+    assert!(spread.advice.contains("between provisionings: add plots, not runs"), "{}", spread.advice);
+    assert_eq!(spread.runs_per_plot, Some(1));
+    let calm = noisy(11, 0.0, 0.05);
+    let found = answer(&evidence(plan(&["a", "b"], &["4k"], 6, 3), |_, plot, run| calm(plot, run)));
+    assert!(found.spread[0].runs_share > 0.6, "{:?}", found.spread[0]);
+}
+
+#[test]
+fn an_interaction_is_told_from_main_effects_and_each_has_its_own_error() {
+    let speed = noisy(2, 0.02, 0.002);
+    let found = answer(&evidence(plan(&["a", "b"], &["4k", "64k"], 4, 2), |levels, plot, run| {
+        speed(plot, run) * if levels["system"] == "b" && levels["size"] == "64k" { 4.0 } else { 1.0 }
+    }));
+    let table = &found.effects[0];
+    assert_eq!(table.method, "sign-table");
+    let line = |name: &str| table.lines.iter().find(|line| line.name == name).unwrap();
+    for name in ["system", "size", "system × size"] {
+        assert!((0.30..0.37).contains(&line(name).share), "{name}: {table:?}");
+        assert!(line(name).p.unwrap() < 0.01);
+    }
+    assert!((line("size").ratio.unwrap() - 2.0).abs() < 0.05);
+    assert!(line("system").p > line("size").p, "the hard factor is held against the plots: {table:?}");
+    // Three levels have no sign table.
+    let three = answer(&evidence(plan(&["a", "b", "c"], &["4k", "64k"], 3, 1), |_, plot, run| speed(plot, run)));
+    assert_eq!(three.effects[0].method, "split-plot");
+    let shares: f64 = three.effects[0].lines.iter().map(|line| line.share).sum();
+    assert!((shares - 1.0).abs() < 1e-9);
+}
+
+/// D5: what differs beside the factor confounds it; what differs between two provisionings of one level does not.
+#[test]
+fn what_differs_undeclared_is_told() {
+    let speed = noisy(4, 0.01, 0.01);
+    let evidence = |bend: &dyn Fn(&Levels, u32, &mut RunResult)| {
+        let mut evidence = evidence(plan(&["a", "b"], &["4k"], 2, 1), |_, plot, run| speed(plot, run));
+        for (run, record) in evidence.plan.runs.iter().zip(&mut evidence.records) {
+            bend(&evidence.plan.cells[run.cell as usize].levels, run.plot, record.result.as_mut().unwrap());
+        }
+        answer(&evidence)
+    };
+    let alike = evidence(&|_, plot, result| {
+        result.environment.facts.insert("vm.swappiness".to_owned(), plot.to_string());
+    });
+    assert!(alike.undeclared.is_empty(), "{:?}", alike.undeclared);
+    let unlike = evidence(&|levels, _, result| {
+        let ratio = if levels["system"] == "b" { "5" } else { "20" };
+        result.environment.facts.insert("vm.dirty_ratio".to_owned(), ratio.to_owned());
+    });
+    assert_eq!(unlike.undeclared.len(), 1);
+    assert_eq!(unlike.undeclared[0].factor, "sysctl");
+    assert!(unlike.checks.iter().any(|check| check.code == "D5"));
+}
+
+#[test]
+fn metrics_are_picked_by_name_or_last_parts() {
+    let mut plan = plan(&["a", "b"], &["4k"], 2, 1);
+    let is = |plan: &Plan, name: &str| values::is_compared(plan, name.parse().unwrap());
+    plan.compare.metrics = vec!["bw".to_owned(), "lat.p99".to_owned(), "create.ops".to_owned()];
+    assert!(is(&plan, "read.bw") && is(&plan, "write.bw") && is(&plan, "fsync.lat.p99") && is(&plan, "create.ops"));
+    assert!(!is(&plan, "read.iops") && !is(&plan, "read.lat.p99.9") && !is(&plan, "stat.ops"));
+    plan.compare.metrics.clear();
+    assert!(is(&plan, "write.bw") && is(&plan, "create.ops") && is(&plan, "read.lat.p99") && !is(&plan, "cpu.user"));
+}
+
+#[test]
+fn findings_of_runs_are_gathered_at_their_worst() {
+    let mut evidence = evidence(plan(&["a", "b"], &["4k"], 2, 1), |_, _, _| 1e8);
+    for (run, level) in [(0, Level::Warn), (1, Level::Note), (2, Level::Warn)] {
+        evidence.records[run].result.as_mut().unwrap().checks.push(Finding {
+            code: "B1".to_owned(),
+            level,
+            phase: None,
+            observed: String::new(),
+            threshold: String::new(),
+            message: format!("said of run {run}"),
+            remedy: String::new(),
+        });
+    }
+    let found = answer(&evidence);
+    let [b1] = found.findings.as_slice() else { panic!("{:?}", found.findings) };
+    assert_eq!((b1.level, b1.runs, b1.of, b1.message.as_str()), (Level::Warn, 2, 4, "said of run 0"));
+}
+
+/// The same study with counts of two disks under a RAID, and what they count.
+fn on_disks(emulated: bool, counts: impl Fn(&Levels, u32) -> u64) -> Evidence {
+    on_disks_of(&["4k"], emulated, counts)
+}
+
+fn on_disks_of(sizes: &[&str], emulated: bool, counts: impl Fn(&Levels, u32) -> u64) -> Evidence {
+    let mut plan = plan(&["a", "b"], sizes, 3, 2);
+    plan.compare.metrics =
+        ["write.bw", "device.written-bytes", "device.written-per-byte", "device.reads"].map(str::to_owned).into();
+    if emulated {
+        plan.hosts.insert("local".to_owned(), HostPlan::Vm(serde_json::from_str::<VmSpec>("{}").unwrap()));
+    }
+    let mut evidence = evidence(plan, |_, plot, run| noisy(1, 0.01, 0.01)(plot, run));
+    for (seq, (run, record)) in evidence.plan.runs.iter().zip(&mut evidence.records).enumerate() {
+        let written_bytes = counts(&evidence.plan.cells[run.cell as usize].levels, seq as u32);
+        let disk = DeviceCounts { written_bytes, writes: 1, ..DeviceCounts::default() };
+        let names = ["vda", "vdb", "md0"];
+        record.devices = names.map(|name| (name.to_owned(), disk)).into();
+        let result = record.result.as_mut().unwrap();
+        result.environment.virtualisation = Seen::Yes("qemu".to_owned());
+        let leaves = names[..2].iter().map(|name| (*name).to_owned()).collect();
+        result.target = [("data".to_owned(), TargetFacts { leaves, ..TargetFacts::default() })].into();
+    }
+    evidence
+}
+
+fn of<'a>(report: &'a StudyReport, metric: &str) -> &'a StudyContrast {
+    report.contrasts.iter().find(|one| one.contrast.metric.to_string() == metric).unwrap()
+}
+
+#[test]
+fn counts_of_the_leaves_are_claimed_under_emulation_and_are_exact_where_none_varies() {
+    let half_more = |levels: &Levels, _| if levels["system"] == "b" { 48 << 20 } else { 32 << 20 };
+    let found = answer(&on_disks(true, half_more));
+    let written = of(&found, "device.written-bytes");
+    assert_eq!((written.contrast.verdict, written.contrast.word()), (ContrastVerdict::Slower, "more"));
+    assert_eq!((written.contrast.p, written.contrast.capped.is_some()), (None, false));
+    assert_eq!(
+        written.words,
+        "write (size 4k) device.written-bytes: b has more than a: exactly 1.50 times (96.0 MiB against 64.0 MiB), the same \
+         in every run of 3 plots a side",
+        "the two disks and not the array above them"
+    );
+    let per_byte = &of(&found, "device.written-per-byte").contrast;
+    assert!((per_byte.baseline_value.unwrap() - 1.0).abs() < 1e-6, "64 MiB for 64 MiB: {per_byte:?}");
+    let reads = of(&found, "device.reads");
+    assert_eq!((reads.contrast.verdict, reads.contrast.ratio), (ContrastVerdict::Equivalent, None));
+    assert!(reads.words.ends_with("a and b have exactly as many: 0 in every run of 3 plots a side"), "{}", reads.words);
+    assert_eq!(of(&found, "write.bw").contrast.capped.as_ref().unwrap().code, "C14");
+    assert_eq!(found.answer[0], "On the devices: b against a: more in 2 of 3 numbers, the same in 1.");
+    assert!(found.answer[1].starts_with("Nothing is claimed about a and b"), "{:?}", found.answer);
+    let cell = found.cells[0].values.iter().find(|value| value.metric.to_string() == "device.reads").unwrap();
+    assert_eq!((cell.value, cell.runs), (0.0, 6), "counted, and none: that is a value");
+    serde_json::from_str::<StudyReport>(&serde_json::to_string(&found).unwrap()).expect("no number is NaN");
+}
+
+#[test]
+fn counts_that_vary_are_judged_by_plots() {
+    let varying = |levels: &Levels, run: u32| {
+        let base = if levels["system"] == "b" { 16 << 20 } else { 32 << 20 };
+        base + u64::from(run % 5) * 4096
+    };
+    let found = answer(&on_disks(true, varying));
+    let written = of(&found, "device.written-bytes");
+    assert_eq!((written.contrast.verdict, written.contrast.word()), (ContrastVerdict::Faster, "fewer"));
+    assert!(written.contrast.p_adjusted.unwrap() < 0.05);
+    assert!(
+        written.words.contains("b has fewer than a: 0.50 times (32.0 MiB against 64.0 MiB) (95 % 0.50 – 0.50)"),
+        "{}",
+        written.words
+    );
+    // Some of nothing: no logarithm, and the other claims stand.
+    let found =
+        answer(&on_disks(false, |levels, run| if levels["system"] == "b" { u64::from(run % 3) } else { 1 << 20 }));
+    let written = of(&found, "device.written-bytes");
+    assert_eq!(written.contrast.verdict, ContrastVerdict::CannotTell);
+    assert!(written.words.contains("no ratio"), "{}", written.words);
+    assert_eq!(of(&found, "write.bw").contrast.verdict, ContrastVerdict::Equivalent);
+}
+
+#[test]
+fn effects_on_counts_that_never_vary_are_numbers() {
+    for counts in
+        [|_: &Levels, _| 1 << 20, |levels: &Levels, _| if levels["system"] == "b" { 2 << 20 } else { 1 << 20 }]
+    {
+        let found = answer(&on_disks_of(&["4k", "64k"], true, counts));
+        serde_json::from_str::<StudyReport>(&serde_json::to_string(&found).unwrap()).expect("no share is NaN");
+    }
+}
+
+/// PostMark's own transactions, else the ops that were counted.
+#[test]
+fn bytes_are_told_for_each_transaction() {
+    let mut evidence = on_disks(false, |_, _| 1 << 20);
+    let bytes = |evidence: &Evidence| {
+        let record = &evidence.records[0];
+        devices::value(DeviceCount::BytesPerTransaction, record, record.result.as_ref().unwrap()).unwrap()
+    };
+    let writes = (64.0 * 1024.0 * 1024.0 / 4096.0_f64).round();
+    assert!((bytes(&evidence) - f64::from(2 << 20) / writes).abs() < 0.5);
+    let run = Postmark { transactions: 64, threads: 2, ..Postmark::default() };
+    let step = ScriptStep::Postmark(Box::new(PostmarkStep { part: PostmarkPart::Transactions, run }));
+    let phase: Phase = serde_json::from_value(serde_json::json!({
+        "name": "transactions",
+        "workers": [{ "target": "data", "work": { "script": { "steps": [step] } } }],
+    }))
+    .unwrap();
+    evidence.records[0].result.as_mut().unwrap().workload.phase = vec![phase];
+    assert_eq!(bytes(&evidence), f64::from(2 << 20) / 128.0);
+    evidence.records[0].result.as_mut().unwrap().target.clear();
+    let record = &evidence.records[0];
+    assert_eq!(devices::value(DeviceCount::Writes, record, record.result.as_ref().unwrap()), None, "no leaf is known");
+}
+
+/// E5 and E12 look at the runs of like cells in their order.
+#[test]
+fn drift_and_numbers_that_say_the_same_are_told() {
+    let mut plan = plan(&["a", "b"], &["4k", "64k"], 4, 4);
+    plan.compare.metrics = vec!["write.bw".to_owned(), "write.iops".to_owned()];
+    let found = |slope: f64| {
+        let speed = noisy(9, 0.02, 0.01);
+        let drifting = |_: &Levels, plot, run: u32| speed(plot, run) * (1.0 - slope * f64::from(run % 8));
+        answer(&evidence(plan.clone(), drifting))
+    };
+    let has = |report: &StudyReport, code: &str| report.checks.iter().any(|check| check.code == code);
+    assert!(!has(&found(0.0), "E5"));
+    let drifting = found(0.05);
+    let drift = drifting.checks.iter().find(|check| check.code == "E5").expect("5 % a run on each plot");
+    assert!(drift.message.contains("write (size "), "{}", drift.message);
+    let same = drifting.checks.iter().find(|check| check.code == "E12").expect("bytes and ops of one block size");
+    assert_eq!(same.level, Level::Note);
+    let mut evidence = evidence(plan, |_, _, run| 1e8 + f64::from(run));
+    evidence.records[0].result.as_mut().unwrap().tool.name = "fio".to_owned();
+    assert!(has(&answer(&evidence), "D7"));
+}

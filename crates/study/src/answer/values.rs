@@ -1,0 +1,95 @@
+//! The values of a study's runs, by number.
+
+use super::{Evidence, devices};
+use crate::plan::{Cell, Levels, Plan, is_meant};
+use plumb_result::metric::{DeviceCount, Stat};
+use plumb_result::run::TierName;
+use plumb_result::{Metric, Quantity};
+use std::collections::BTreeMap;
+
+/// One number of one work.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Number {
+    pub(super) workload: String,
+    /// Its phase; the work's own name where the number is of the whole run.
+    pub(super) phase: String,
+    pub(super) metric: Metric,
+}
+
+/// One value of one run that counts.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Value {
+    pub(super) run: usize,
+    pub(super) plot: u32,
+    pub(super) block: u32,
+    pub(super) repeat: u32,
+    pub(super) cell: u32,
+    /// Above 0; a count of devices may be 0.
+    pub(super) value: f64,
+    pub(super) tier: Option<TierName>,
+}
+
+/// Every number that is compared, with its values in the order of the runs.
+pub(super) type Numbers = BTreeMap<Number, Vec<Value>>;
+
+/// Values of all runs that count. A time or rate that is 0 or no number has no place on the log scale, and is no value.
+pub(super) fn numbers(evidence: &Evidence) -> Numbers {
+    let plan = &evidence.plan;
+    let mut numbers = Numbers::new();
+    for (run, result) in evidence.accepted() {
+        let planned = &plan.runs[run];
+        let Some(cell) = plan.cells.get(planned.cell as usize) else { continue };
+        let of_run = |value: f64, tier: Option<TierName>| Value {
+            run,
+            plot: planned.plot,
+            block: plan.plots.get(planned.plot as usize).map_or(0, |plot| plot.block),
+            repeat: planned.repeat,
+            cell: planned.cell,
+            value,
+            tier,
+        };
+        for count in DeviceCount::ALL {
+            let metric = Metric::device(count);
+            if !is_compared(plan, metric) {
+                continue;
+            }
+            if let Some(value) = devices::value(count, &evidence.records[run], result) {
+                let workload = cell.workload.clone();
+                let number = Number { phase: workload.clone(), workload, metric };
+                numbers.entry(number).or_default().push(of_run(value, None));
+            }
+        }
+        for phase in &result.phases {
+            for (&metric, measured) in phase.metrics.iter().filter(|(metric, _)| is_compared(plan, **metric)) {
+                let Some(value) = measured.value.filter(|value| *value > 0.0 && value.is_finite()) else { continue };
+                let number = Number { workload: cell.workload.clone(), phase: phase.name.clone(), metric };
+                numbers.entry(number).or_default().push(of_run(value, measured.tier));
+            }
+        }
+    }
+    numbers
+}
+
+/// Whether a metric was asked for: by its name, or by the last parts of it. Without a wish, byte rates, rates of ops that
+/// move no bytes, and the 99 % latency: the rest says the same again, or is of the tail of few values.
+pub(super) fn is_compared(plan: &Plan, metric: Metric) -> bool {
+    if plan.compare.metrics.is_empty() {
+        return match metric.quantity {
+            Quantity::Bandwidth => true,
+            Quantity::Rate => !metric.to_string().ends_with(".iops"),
+            Quantity::Latency(stat) => stat == Stat::P99,
+            Quantity::Response(_) | Quantity::User | Quantity::System | Quantity::Count(_) => false,
+        };
+    }
+    plan.compare.metrics.iter().any(|wish| is_meant(wish, metric))
+}
+
+/// The levels of a cell that a test picks.
+pub(super) fn some_levels(cell: &Cell, picks: impl Fn(&str) -> bool) -> Levels {
+    cell.levels.iter().filter(|(name, _)| picks(name)).map(|(name, level)| (name.clone(), level.clone())).collect()
+}
+
+/// Whether a change of a factor needs a provisioning.
+pub(super) fn is_hard(plan: &Plan, factor: &str) -> bool {
+    plan.factors.iter().any(|known| known.name == factor && known.hard)
+}

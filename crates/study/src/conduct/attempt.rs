@@ -1,0 +1,220 @@
+//! One build of a plot, with as many of its runs as it lasts for.
+
+use super::judged::Judged;
+use super::{Conductor, Event, LOSSES_MAX};
+use crate::plan::{HostPlan, PlannedRun};
+use plumb_engine::signals::StopFlag;
+use plumb_lab::host::Listener;
+use plumb_lab::protocol::{RunJob, SimPlace, Work};
+use plumb_lab::step::Safety;
+use plumb_lab::{Host, HostError};
+use plumb_store::{StoreError, StudyRunEnd, StudyRunStatus};
+use std::time::{Duration, Instant};
+
+/// A command around a plot that takes longer is killed, with its process group: a machine that does not come up must not hold
+/// the whole study.
+pub const COMMAND_LIMIT: Duration = Duration::from_secs(600);
+
+/// Opens hosts, and runs what the user wants run around them.
+pub trait Hosts {
+    /// Opens a host of a study: boots the virtual machine, opens the link.
+    fn open(&mut self, name: &str, host: &HostPlan, listener: Listener<'_>) -> Result<Box<dyn Host>, HostError>;
+
+    /// Runs a command of the user's on this machine, for [`COMMAND_LIMIT`] at most, and until a signal comes where `stop` is
+    /// given. The error is for people.
+    fn command(&mut self, line: &str, stop: Option<StopFlag>, listener: Listener<'_>) -> Result<(), String>;
+}
+
+/// What became of a build.
+pub(super) enum Attempt {
+    /// All its runs have ended.
+    Finished,
+    /// A signal came.
+    Interrupted,
+    /// It could not be built.
+    Failed(String),
+    /// Its host was lost before anything stood.
+    LostBuilding(String),
+    /// Its host was lost under a run.
+    LostRunning(String),
+}
+
+impl Conductor<'_, '_> {
+    /// Builds a plot, runs what has not ended, and takes it down. However that goes, what the user wants run behind it is.
+    pub(super) fn attempt(&mut self, plot: u32) -> Result<Attempt, StoreError> {
+        let planned = &self.study.plan.plots[plot as usize];
+        let build = self.store.begin_study_plot(&self.study.id, plot)?;
+        let position = self.position(plot);
+        self.tell(&Event::Plot { position, levels: &planned.levels, build });
+        let stop = self.setting.stop;
+        let entered = self.commands(&planned.on_enter, "on-enter", Some(stop));
+        let attempt = match entered {
+            Ok(()) => self.on_host(plot, build),
+            Err(_) if stop.requested() => Ok(Attempt::Interrupted),
+            Err(reason) => Ok(Attempt::Failed(reason)),
+        };
+        if let Err(reason) = self.commands(&planned.on_leave, "on-leave", None) {
+            self.tell(&Event::Trouble(&reason));
+        }
+        attempt
+    }
+
+    fn commands(&mut self, lines: &[String], what: &str, stop: Option<StopFlag>) -> Result<(), String> {
+        for line in lines {
+            let super::Setting { hosts, watcher, .. } = &mut *self.setting;
+            hosts
+                .command(line, stop, &mut |said| watcher.event(&Event::Line(said)))
+                .map_err(|error| format!("{what} `{line}`: {error}"))?;
+        }
+        Ok(())
+    }
+
+    fn on_host(&mut self, plot: u32, build: u32) -> Result<Attempt, StoreError> {
+        let plan = &self.study.plan;
+        let planned = &plan.plots[plot as usize];
+        let Some(host) = plan.hosts.get(&planned.host) else {
+            return Ok(Attempt::Failed(format!("the plan has no host `{}`", planned.host)));
+        };
+        let began = Instant::now();
+        let tag = format!("{}/{plot}", self.study.id);
+        let super::Setting { hosts, watcher, typed, .. } = &mut *self.setting;
+        let listener = &mut |line: &str| watcher.event(&Event::Line(line));
+        let safety = Safety { typed: typed.clone(), ..plan.safety.clone() };
+        let mut host = match hosts.open(&planned.host, host, listener) {
+            Ok(host) => host,
+            Err(error) => return Ok(self.not_built(&format!("host {}", planned.host), error)),
+        };
+        if let Err(error) = host.build(&tag, &planned.steps, &safety, listener) {
+            let attempt = self.not_built("build", error);
+            self.close(host);
+            return Ok(attempt);
+        }
+        let stored = self.store.built_study_plot(&self.study.id, plot, began.elapsed().as_secs_f64());
+        let attempt = stored.and_then(|()| self.runs(plot, build, host.as_mut()));
+        // Also when the store failed: nothing stays behind.
+        if !matches!(attempt, Ok(Attempt::LostRunning(_))) {
+            let super::Setting { watcher, .. } = &mut *self.setting;
+            if let Err(error) = host.undo(&mut |line| watcher.event(&Event::Line(line))) {
+                self.tell(&Event::Trouble(&format!("plot {} could not be taken down: {error}", plot + 1)));
+            }
+        }
+        self.close(host);
+        attempt
+    }
+
+    fn close(&mut self, host: Box<dyn Host>) {
+        if let Err(error) = host.close() {
+            self.tell(&Event::Trouble(&format!("the host could not be closed: {error}")));
+        }
+    }
+
+    /// What a build came to that did not come to stand. A signal may be why.
+    fn not_built(&mut self, doing: &str, error: HostError) -> Attempt {
+        if self.setting.stop.requested() {
+            return Attempt::Interrupted;
+        }
+        match error {
+            HostError::Failed { reason, refused } => {
+                self.refused |= refused;
+                Attempt::Failed(format!("{doing}: {reason}"))
+            }
+            HostError::Lost(reason) => Attempt::LostBuilding(format!("{doing}: lost: {reason}")),
+        }
+    }
+
+    fn runs(&mut self, plot: u32, build: u32, host: &mut dyn Host) -> Result<Attempt, StoreError> {
+        let study = self.study;
+        while let Some(seq) = self.next_run(plot) {
+            if self.setting.stop.requested() {
+                return Ok(Attempt::Interrupted);
+            }
+            if let Some(reason) = self.not_needed(seq) {
+                self.end_run(seq, &Judged::skipped(reason), 0.0)?;
+                continue;
+            }
+            let run = &study.plan.runs[seq as usize];
+            let cell = &study.plan.cells[run.cell as usize];
+            let position = self.position(plot);
+            self.tell(&Event::Run { position, levels: &cell.levels, workload: &cell.workload });
+            self.store.begin_study_run(&study.id, seq, build)?;
+            let began = Instant::now();
+            let super::Setting { watcher, .. } = &mut *self.setting;
+            let answer = host.run(&job(run, seq), &mut |line| watcher.event(&Event::Line(line)));
+            let seconds = began.elapsed().as_secs_f64();
+            let judged = match answer {
+                Ok(answer) => Judged::of(answer),
+                Err(HostError::Failed { reason, refused }) => {
+                    self.refused |= refused;
+                    Judged::failed(reason)
+                }
+                Err(HostError::Lost(reason)) => {
+                    return self.lost_running(seq, &reason, seconds);
+                }
+            };
+            // What a signal cut short is no failure of the run's.
+            let cut = judged.status == StudyRunStatus::Failed && self.setting.stop.requested();
+            if cut {
+                self.store.replan_study_run(&study.id, seq, "interrupted", false)?;
+                return Ok(Attempt::Interrupted);
+            }
+            self.end_run(seq, &judged, seconds)?;
+        }
+        Ok(Attempt::Finished)
+    }
+
+    fn lost_running(&mut self, seq: u32, reason: &str, seconds: f64) -> Result<Attempt, StoreError> {
+        if self.setting.stop.requested() {
+            self.store.replan_study_run(&self.study.id, seq, "interrupted", false)?;
+            return Ok(Attempt::Interrupted);
+        }
+        let losses = self.store.replan_study_run(&self.study.id, seq, &format!("lost: {reason}"), true)?;
+        if losses >= LOSSES_MAX {
+            let failed = Judged::failed(format!("its host was lost {losses} times under it, at last: {reason}"));
+            self.end_run(seq, &failed, seconds)?;
+        }
+        Ok(Attempt::LostRunning(format!("lost under run {}: {reason}", seq + 1)))
+    }
+
+    /// Commits a run that is over, with its result.
+    pub(super) fn end_run(&mut self, seq: u32, judged: &Judged, seconds: f64) -> Result<(), StoreError> {
+        let run = &self.study.plan.runs[seq as usize];
+        let devices = serde_json::to_string(&judged.devices)
+            .map_err(|source| StoreError::Json { what: "the devices' counts", source })?;
+        let dialect = match &run.work {
+            Work::Native { .. } => None,
+            Work::Dialect { tool, .. } => Some(tool.as_str()),
+        };
+        self.store.end_study_run(
+            &self.study.id,
+            seq,
+            &StudyRunEnd {
+                status: judged.status,
+                reason: judged.reason.as_deref(),
+                exit_code: judged.exit_code,
+                result: judged.result.as_ref(),
+                command: self.setting.command,
+                dialect,
+                devices: (!judged.devices.is_empty()).then_some(devices.as_str()),
+                seconds,
+            },
+        )?;
+        if let Some(result) = judged.result.as_ref().filter(|_| judged.status == StudyRunStatus::Done) {
+            self.values.take(&self.study.plan, seq, result);
+        }
+        self.rows[seq as usize].status = judged.status;
+        self.ended_here += 1;
+        let position = self.position(run.plot);
+        self.tell(&Event::RunEnded { position, status: judged.status, reason: judged.reason.as_deref() });
+        Ok(())
+    }
+}
+
+fn job(run: &PlannedRun, seq: u32) -> RunJob {
+    RunJob {
+        work: run.work.clone(),
+        dir: run.dir.clone(),
+        seed: run.seed,
+        timeout_s: run.timeout_s,
+        sim: Some(SimPlace { run: seq, plot: run.plot }),
+    }
+}

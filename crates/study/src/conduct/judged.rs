@@ -1,0 +1,76 @@
+//! How a run ended, from what its host answered. Pure.
+
+use plumb_lab::protocol::{DeviceCounts, RunAnswer};
+use plumb_result::{Level, RunResult, RunVerdict};
+use plumb_store::StudyRunStatus;
+use std::collections::BTreeMap;
+
+/// A run that is over.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Judged {
+    pub(super) status: StudyRunStatus,
+    /// Why it failed or was rejected.
+    pub(super) reason: Option<String>,
+    pub(super) exit_code: Option<i32>,
+    pub(super) result: Option<RunResult>,
+    pub(super) devices: BTreeMap<String, DeviceCounts>,
+}
+
+impl Judged {
+    /// It has no result.
+    pub(super) fn failed(reason: String) -> Judged {
+        Judged::without(StudyRunStatus::Failed, reason)
+    }
+
+    /// It was not run at all.
+    pub(super) fn skipped(reason: &str) -> Judged {
+        Judged::without(StudyRunStatus::Skipped, reason.to_owned())
+    }
+
+    fn without(status: StudyRunStatus, reason: String) -> Judged {
+        Judged { status, reason: Some(reason), exit_code: None, result: None, devices: BTreeMap::new() }
+    }
+
+    /// A run has a value only where it has a whole result; whether that is believed, its checks have said.
+    pub(super) fn of(answer: RunAnswer) -> Judged {
+        let (status, reason) = judge(&answer);
+        let RunAnswer { exit_code, result, devices, .. } = answer;
+        Judged { status, reason, exit_code: Some(exit_code), result, devices }
+    }
+}
+
+/// Exit codes of commands whose result is whole: done, an asserted condition is false, rejected by checks.
+const WHOLE: [i32; 3] = [0, 1, 3];
+
+fn judge(answer: &RunAnswer) -> (StudyRunStatus, Option<String>) {
+    let failed = |reason: String| (StudyRunStatus::Failed, Some(reason));
+    let code = answer.exit_code;
+    let said = answer.stderr.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let said = said.map_or(String::new(), |line| format!(": {line}"));
+    match &answer.result {
+        None if code == 0 => failed(format!("it gave no result{said}")),
+        None => failed(format!("exit code {code}{said}")),
+        Some(result) if result.partial => match &result.error {
+            Some(error) => failed(format!("it ended early: {error}")),
+            None => failed("it was ended early by a signal".to_owned()),
+        },
+        Some(_) if !WHOLE.contains(&code) => failed(format!("exit code {code}{said}")),
+        Some(result) if result.verdict == RunVerdict::Reject => {
+            (StudyRunStatus::Rejected, Some(rejected_because(result)))
+        }
+        Some(_) => (StudyRunStatus::Done, None),
+    }
+}
+
+/// The failed checks in one line; each once, with the first of its phases.
+fn rejected_because(result: &RunResult) -> String {
+    let mut codes: Vec<&str> = Vec::new();
+    let mut reasons: Vec<String> = Vec::new();
+    for finding in result.checks.iter().filter(|finding| finding.level == Level::Fail) {
+        if !codes.contains(&finding.code.as_str()) {
+            codes.push(&finding.code);
+            reasons.push(format!("{} {}", finding.code, finding.message));
+        }
+    }
+    reasons.join(" ")
+}

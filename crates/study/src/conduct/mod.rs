@@ -1,0 +1,328 @@
+//! Conducts a study: builds each plot, makes its runs in their order, takes it down, and commits every run as it ends.
+//!
+//! What is planned is never decided here: the [`Plan`] is frozen, and the store says which of its runs have ended. To go on
+//! after a kill is therefore the same as to begin.
+
+mod attempt;
+mod enough;
+#[cfg(test)]
+pub(crate) mod fake;
+mod judged;
+#[cfg(test)]
+mod tests;
+
+pub use attempt::{COMMAND_LIMIT, Hosts};
+
+use crate::plan::{Levels, Plan};
+use attempt::Attempt;
+use plumb_engine::signals::StopFlag;
+use plumb_store::{Store, StoreError, StudyIn, StudyPlotState, StudyRunRow, StudyRunStatus};
+use std::time::{Duration, Instant};
+
+/// A study that was frozen in the store.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Study {
+    /// Its id in the store.
+    pub id: String,
+    /// What it will do.
+    pub plan: Plan,
+}
+
+/// Where a study's file is, and what was in it.
+#[derive(Debug, Clone, Copy)]
+pub struct Origin<'a> {
+    /// Absolute path.
+    pub file: &'a str,
+    /// Its text.
+    pub text: &'a str,
+    /// What the command line added, as JSON.
+    pub options: &'a str,
+}
+
+impl Study {
+    /// Freezes a plan.
+    pub fn begin(store: &mut Store, plan: Plan, origin: &Origin<'_>) -> Result<Study, StoreError> {
+        let id = uuid::Uuid::now_v7().to_string();
+        let text =
+            serde_json::to_string(&plan).map_err(|source| StoreError::Json { what: "the plan of a study", source })?;
+        let runs: Vec<u32> = plan.runs.iter().map(|run| run.plot).collect();
+        store.begin_study(&StudyIn {
+            id: &id,
+            name: &plan.name,
+            plan_hash: &plan.hash,
+            plan: &text,
+            file: origin.file,
+            text: origin.text,
+            options: origin.options,
+            plots: plan.plots.len() as u32,
+            runs: &runs,
+        })?;
+        Ok(Study { id, plan })
+    }
+
+    /// Reads a frozen plan back. `id` is a whole one.
+    pub fn open(store: &Store, id: &str) -> Result<Study, StoreError> {
+        let stored = store.study(id)?;
+        let plan = serde_json::from_str(&stored.plan).map_err(|error| StoreError::Unreadable {
+            path: store.path().to_owned(),
+            id: id.to_owned(),
+            what: "the plan",
+            reason: error.to_string(),
+        })?;
+        Ok(Study { id: stored.row.id, plan })
+    }
+}
+
+/// How conducting ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// Every run has ended, well or not.
+    AllRuns,
+    /// A signal asked for it.
+    Interrupted,
+    /// The budget is spent.
+    Budget,
+}
+
+/// What conducting came to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Conducted {
+    /// How it ended.
+    pub ended: Ended,
+    /// Whether the write guard refused something.
+    pub refused: bool,
+}
+
+/// How far a study is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Position {
+    /// The plot that goes on, from 1.
+    pub plot: u32,
+    /// Plots in all.
+    pub plots: u32,
+    /// Runs that have ended, well or not.
+    pub ended: u32,
+    /// Runs in all.
+    pub runs: u32,
+    /// What is left, s, by the runs so far or else by the plan; `None` where neither says.
+    pub left_s: Option<f64>,
+}
+
+/// What goes on.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// A plot is being built, for the so-manieth time.
+    Plot {
+        /// How far it is.
+        position: Position,
+        /// The levels of its hard factors.
+        levels: &'a Levels,
+        /// Which build of it, from 1.
+        build: u32,
+    },
+    /// A line of a host or of a command.
+    Line(&'a str),
+    /// A run begins.
+    Run {
+        /// How far it is.
+        position: Position,
+        /// The levels of all factors.
+        levels: &'a Levels,
+        /// Its workload.
+        workload: &'a str,
+    },
+    /// A run has ended.
+    RunEnded {
+        /// How far it is.
+        position: Position,
+        /// How.
+        status: StudyRunStatus,
+        /// Why, where not well.
+        reason: Option<&'a str>,
+    },
+    /// A plot could not be built, or not be taken down; or its host was lost.
+    Trouble(&'a str),
+}
+
+/// Hears what goes on.
+pub trait Watcher {
+    /// Something goes on.
+    fn event(&mut self, event: &Event<'_>);
+}
+
+/// Hears nothing.
+impl Watcher for () {
+    fn event(&mut self, _event: &Event<'_>) {}
+}
+
+/// What conducting needs of its setting.
+pub struct Setting<'a> {
+    /// Opens hosts.
+    pub hosts: &'a mut dyn Hosts,
+    /// Set by a signal.
+    pub stop: StopFlag,
+    /// No plot begins once this is spent.
+    pub budget: Option<Duration>,
+    /// Hears what goes on.
+    pub watcher: &'a mut dyn Watcher,
+    /// What the user allowed to be destroyed beside the file: [`plumb_lab::step::Safety::typed`].
+    pub typed: String,
+    /// As typed, for the record.
+    pub command: &'a str,
+}
+
+/// How often a host is lost under a run, or while a plot is built, before that counts as a failure.
+const LOSSES_MAX: u32 = 2;
+
+/// Goes through a study's plots and runs, leaving out what has ended, until all have, a signal comes, or the budget is spent.
+///
+/// # Errors
+/// The store's. All that it has taken is kept, what was built is taken down, and conducting again goes on.
+pub fn conduct(store: &mut Store, study: &Study, setting: &mut Setting<'_>) -> Result<Conducted, StoreError> {
+    store.claim_study(&study.id)?;
+    let mut conductor = Conductor {
+        rows: store.study_runs(&study.id)?,
+        store,
+        study,
+        setting,
+        started: Instant::now(),
+        ended_here: 0,
+        refused: false,
+        values: enough::Values::default(),
+    };
+    conductor.remember()?;
+    let ended = conductor.go();
+    let refused = conductor.refused;
+    // Where the store is full this fails too; the first error is the one to tell.
+    let released = store.release_study(&study.id);
+    let ended = ended?;
+    released?;
+    Ok(Conducted { ended, refused })
+}
+
+struct Conductor<'a, 'b> {
+    store: &'a mut Store,
+    study: &'a Study,
+    setting: &'a mut Setting<'b>,
+    /// As the store has them.
+    rows: Vec<StudyRunRow>,
+    started: Instant,
+    /// Runs that have ended since `started`.
+    ended_here: u32,
+    refused: bool,
+    /// What decides on optional repetitions.
+    values: enough::Values,
+}
+
+impl Conductor<'_, '_> {
+    fn go(&mut self) -> Result<Ended, StoreError> {
+        for plot in 0..self.study.plan.plots.len() as u32 {
+            if self.next_run(plot).is_none() {
+                continue;
+            }
+            if self.budget_is_spent() {
+                return Ok(Ended::Budget);
+            }
+            if !self.plot(plot)? {
+                return Ok(Ended::Interrupted);
+            }
+        }
+        Ok(Ended::AllRuns)
+    }
+
+    /// Takes up what was measured before, where optional repetitions depend on it.
+    fn remember(&mut self) -> Result<(), StoreError> {
+        if self.study.plan.stop.is_none() {
+            return Ok(());
+        }
+        for row in self.rows.iter().filter(|row| row.status == StudyRunStatus::Done) {
+            if let Some(run) = &row.run_id {
+                self.values.take(&self.study.plan, row.seq, &self.store.get(run)?);
+            }
+        }
+        Ok(())
+    }
+
+    fn budget_is_spent(&self) -> bool {
+        self.setting.budget.is_some_and(|budget| self.started.elapsed() >= budget)
+    }
+
+    /// Why a run is not needed, where it is an optional repetition that is not.
+    fn not_needed(&self, seq: u32) -> Option<&'static str> {
+        let run = &self.study.plan.runs[seq as usize];
+        let stop = self.study.plan.stop.as_ref().filter(|stop| run.repeat >= stop.repeats_min)?;
+        if self.values.are_precise(run.cell, stop) {
+            Some("precise enough without it")
+        } else if self.budget_is_spent() {
+            Some("the budget is spent")
+        } else {
+            None
+        }
+    }
+
+    /// The first run of a plot that has not ended.
+    fn next_run(&self, plot: u32) -> Option<u32> {
+        self.rows.iter().find(|row| row.plot == plot && !row.status.has_ended()).map(|row| row.seq)
+    }
+
+    /// Builds and measures a plot until all its runs have ended. False when a signal ended it.
+    fn plot(&mut self, plot: u32) -> Result<bool, StoreError> {
+        let mut build_losses = 0;
+        while self.next_run(plot).is_some() {
+            if self.setting.stop.requested() {
+                return Ok(false);
+            }
+            match self.attempt(plot)? {
+                Attempt::Finished => {}
+                Attempt::Interrupted => {
+                    self.store.end_study_plot(&self.study.id, plot, StudyPlotState::Planned, Some("interrupted"))?;
+                    return Ok(false);
+                }
+                Attempt::Failed(reason) => return self.plot_failed(plot, &reason),
+                Attempt::LostBuilding(reason) => {
+                    self.tell(&Event::Trouble(&reason));
+                    build_losses += 1;
+                    if build_losses == LOSSES_MAX {
+                        return self.plot_failed(plot, &reason);
+                    }
+                }
+                Attempt::LostRunning(reason) => {
+                    self.tell(&Event::Trouble(&reason));
+                    self.store.end_study_plot(&self.study.id, plot, StudyPlotState::Planned, Some(&reason))?;
+                }
+            }
+        }
+        self.store.end_study_plot(&self.study.id, plot, StudyPlotState::Done, None)?;
+        Ok(true)
+    }
+
+    /// Every run of the plot that has not ended has failed.
+    fn plot_failed(&mut self, plot: u32, reason: &str) -> Result<bool, StoreError> {
+        self.tell(&Event::Trouble(reason));
+        while let Some(seq) = self.next_run(plot) {
+            self.end_run(seq, &judged::Judged::failed(format!("its plot was not built: {reason}")), 0.0)?;
+        }
+        self.store.end_study_plot(&self.study.id, plot, StudyPlotState::Failed, Some(reason))?;
+        Ok(true)
+    }
+
+    fn position(&self, plot: u32) -> Position {
+        let runs = self.rows.len() as u32;
+        let ended = self.rows.iter().filter(|row| row.status.has_ended()).count() as u32;
+        let left = f64::from(runs - ended);
+        let by_runs =
+            (self.ended_here > 0).then(|| self.started.elapsed().as_secs_f64() / f64::from(self.ended_here) * left);
+        let by_plan = || self.study.plan.estimate.seconds.map(|seconds| seconds * left / f64::from(runs.max(1)));
+        Position {
+            plot: plot + 1,
+            plots: self.study.plan.plots.len() as u32,
+            ended,
+            runs,
+            left_s: by_runs.or_else(by_plan),
+        }
+    }
+
+    fn tell(&mut self, event: &Event<'_>) {
+        self.setting.watcher.event(event);
+    }
+}

@@ -1,0 +1,375 @@
+//! The nouns of a study file, as they are written. What may hold `${factor}` (steps, target, workloads) stays a tree until the
+//! levels are known.
+
+use crate::plan::Correction;
+use plumb_lab::step::Safety;
+use plumb_lab::vm::VmSpec;
+use plumb_workload::Nanos;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, de};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// A study file.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Form {
+    /// Another study file, relative to this one, that says what this one does not.
+    #[serde(default)]
+    pub extends: Option<String>,
+    /// What it is, and what it asks.
+    pub experiment: Experiment,
+    /// Machines by name. This one is `local`, and is used where none is named.
+    #[serde(default)]
+    pub hosts: BTreeMap<String, HostForm>,
+    /// What may be destroyed.
+    #[serde(default)]
+    pub safety: Safety,
+    /// What is varied.
+    #[serde(default)]
+    pub factor: Vec<FactorForm>,
+    /// What is built for every plot, in order.
+    #[serde(default)]
+    #[schemars(with = "Vec<super::schema::ProvisionSchema>")]
+    pub provision: Tree,
+    /// Where the work runs.
+    #[serde(default)]
+    #[schemars(with = "super::target::TargetForm")]
+    pub target: Tree,
+    /// What is run: one workload, or several by name.
+    #[schemars(with = "super::schema::WorkloadsSchema")]
+    pub workload: Tree,
+    /// In which order, and how often.
+    #[serde(default)]
+    pub design: DesignForm,
+    /// When optional repetitions end.
+    #[serde(default)]
+    pub stop: Option<StopForm>,
+    /// What is compared.
+    #[serde(default)]
+    pub compare: CompareForm,
+    /// A further easy factor, along which the answer may flip.
+    #[serde(default)]
+    pub sweep: Option<SweepForm>,
+    /// Published numbers that are put beside those that are measured, by what they are called.
+    #[serde(default)]
+    pub import: BTreeMap<String, ImportForm>,
+    /// Other sizes of the same study, by name: what `--scale NAME` puts over the rest, as tables or as paths
+    /// (`"design.plots" = 2`).
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>")]
+    pub scale: Tree,
+}
+
+/// A part that is read later, level by level.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Tree;
+
+impl<'de> Deserialize<'de> for Tree {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Tree, D::Error> {
+        de::IgnoredAny::deserialize(deserializer).map(|_| Tree)
+    }
+}
+
+/// What a study is, and what it asks.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct Experiment {
+    /// A short name; it labels results.
+    pub name: String,
+    /// What it asks, one sentence.
+    #[serde(default)]
+    pub question: String,
+    /// How long it may take altogether: optional repetitions end where it does.
+    #[serde(default)]
+    pub budget: Option<Nanos>,
+    /// Seed of the order and of every random choice; made from the name when absent.
+    #[serde(default)]
+    pub seed: Option<u64>,
+}
+
+/// A machine: reached by ssh, or booted by the lab.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct HostForm {
+    /// Where the user's own ssh reaches it, `root@box`.
+    #[serde(default)]
+    pub ssh: Option<String>,
+    /// What boots it into this system, run on the host that is there then.
+    #[serde(default)]
+    pub boot: Option<String>,
+    /// A virtual machine, booted anew for every plot.
+    #[serde(default)]
+    pub vm: Option<VmSpec>,
+}
+
+/// A level: text, a number or a truth value.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum LevelForm {
+    /// `true`.
+    Truth(bool),
+    /// `16`.
+    Integer(i64),
+    /// `0.5`.
+    Number(f64),
+    /// `"64MiB"`.
+    Text(String),
+}
+
+impl fmt::Display for LevelForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LevelForm::Truth(truth) => truth.fmt(f),
+            LevelForm::Integer(number) => number.fmt(f),
+            LevelForm::Number(number) => number.fmt(f),
+            LevelForm::Text(text) => text.fmt(f),
+        }
+    }
+}
+
+/// One, or a list.
+#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum OneOrMany<T> {
+    /// One.
+    One(T),
+    /// Several.
+    Many(Vec<T>),
+}
+
+impl<T> OneOrMany<T> {
+    /// Each.
+    pub fn as_slice(&self) -> &[T] {
+        match self {
+            OneOrMany::One(one) => std::slice::from_ref(one),
+            OneOrMany::Many(many) => many,
+        }
+    }
+}
+
+impl<T> Default for OneOrMany<T> {
+    fn default() -> Self {
+        OneOrMany::Many(Vec::new())
+    }
+}
+
+/// Levels of some factors: `{ system = "linux", depth = [1, 16] }`. All of them must hold.
+pub type When = BTreeMap<String, OneOrMany<LevelForm>>;
+
+/// What is varied.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FactorForm {
+    /// Its name; `${name}` is its level.
+    pub name: String,
+    /// Its levels, the baseline first.
+    pub levels: Vec<LevelForm>,
+    /// Whether a change of it needs a provisioning; `easy` when absent, `hard` where it binds hosts.
+    #[serde(default)]
+    pub change: Option<Change>,
+    /// What its levels name, where that is no plain value.
+    #[serde(default)]
+    pub binds: Option<Binds>,
+    /// Its levels exclude one another: no two are up at once. Plots run one after another, so that this always holds.
+    #[serde(default)]
+    pub exclusive: bool,
+    /// What is run on this machine before a plot with each level.
+    #[serde(default)]
+    pub on_enter: OneOrMany<String>,
+    /// What is run on this machine behind it.
+    #[serde(default)]
+    pub on_leave: OneOrMany<String>,
+    /// The levels of other factors with which it is varied; elsewhere it has none.
+    #[serde(default)]
+    pub when: When,
+}
+
+/// Whether a change needs a provisioning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Change {
+    /// From run to run.
+    Easy,
+    /// From plot to plot: a plot is then what is counted.
+    Hard,
+}
+
+/// What levels name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Binds {
+    /// Hosts.
+    Host,
+    /// Workloads.
+    Workload,
+}
+
+/// In which order, and how often.
+#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct DesignForm {
+    /// The order of plots, and of runs within them.
+    #[serde(default)]
+    pub order: Order,
+    /// Provisionings of each combination of hard levels; 3 when absent.
+    #[serde(default)]
+    pub plots: Option<u32>,
+    /// Runs of each cell within a plot; 2 when absent.
+    #[serde(default)]
+    pub repeat: Option<RepeatForm>,
+    /// Fewer plots than a claim needs: no verdict but `cannot-tell`.
+    #[serde(default)]
+    pub exploratory: bool,
+    /// Combinations that are left out.
+    #[serde(default)]
+    pub exclude: Vec<When>,
+    /// After so long a run is killed and counts as failed.
+    #[serde(default)]
+    pub timeout: Option<Nanos>,
+}
+
+/// The order of plots, and of runs within them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+pub enum Order {
+    /// Every block holds everything once, in random order; the next block in the opposite one, so that drift cancels.
+    #[default]
+    #[serde(rename = "randomized-blocks")]
+    RandomizedBlocks,
+    /// As listed, then in the opposite order, and so on.
+    #[serde(rename = "ABBA")]
+    Abba,
+    /// As listed, every time: drift is then taken for an effect.
+    #[serde(rename = "listed")]
+    Listed,
+}
+
+/// How often a cell runs within a plot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(untagged)]
+pub enum RepeatForm {
+    /// So often.
+    Fixed(u32),
+    /// At least and at most.
+    Range(RepeatRange),
+}
+
+/// At least and at most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RepeatRange {
+    /// At least.
+    pub min: u32,
+    /// At most.
+    pub max: u32,
+}
+
+/// When optional repetitions end.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct StopForm {
+    /// As soon as this metric …
+    pub metric: String,
+    /// … is known so well: half of its 95 % interval, relative.
+    pub half_width: Share,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct CompareForm {
+    /// The factor whose levels are compared; the first hard factor when absent, else the first.
+    pub by: Option<String>,
+    /// Factors whose levels are told apart.
+    pub within: Vec<String>,
+    /// Metrics, or their last parts: `bw` is `read.bw` and `write.bw`. When absent: byte rates, rates of ops that
+    /// move no bytes, and the 99 % latency.
+    pub metrics: Vec<String>,
+    /// Ratios this near to 1 are equivalent.
+    pub equivalence: Share,
+    /// How many claims are corrected for being many.
+    #[schemars(with = "String")]
+    pub correction: Correction,
+    /// Factors of the table of effects, `a * b`.
+    pub effects: Option<OneOrMany<String>>,
+}
+
+impl Default for CompareForm {
+    fn default() -> CompareForm {
+        CompareForm {
+            by: None,
+            within: Vec::new(),
+            metrics: Vec::new(),
+            equivalence: Share(0.05),
+            correction: Correction::Holm,
+            effects: None,
+        }
+    }
+}
+
+/// A further easy factor.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct SweepForm {
+    /// Its name. `working-set`, where no workload says `${working-set}`, is the size of what each works on.
+    pub factor: String,
+    /// Its levels.
+    pub levels: Vec<LevelForm>,
+}
+
+/// Published numbers.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+pub struct ImportForm {
+    /// The file, relative to the study.
+    pub file: String,
+    /// The tool that wrote it.
+    pub dialect: String,
+    /// The levels that it stands for, by factor.
+    #[serde(flatten)]
+    pub levels: BTreeMap<String, LevelForm>,
+}
+
+/// A share, `"5%"` or `0.05`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share(pub f64);
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Share, D::Error> {
+        struct Visitor;
+        impl de::Visitor<'_> for Visitor {
+            type Value = Share;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a share such as `5%` or 0.05")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Share, E> {
+                let percent = text.trim().strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
+                match percent {
+                    Some(percent) => self.visit_f64(percent / 100.0),
+                    None => Err(E::invalid_value(de::Unexpected::Str(text), &self)),
+                }
+            }
+            fn visit_f64<E: de::Error>(self, share: f64) -> Result<Share, E> {
+                if share > 0.0 && share < 1.0 {
+                    Ok(Share(share))
+                } else {
+                    Err(E::invalid_value(de::Unexpected::Float(share), &"a share above 0 and below 100 %"))
+                }
+            }
+            fn visit_i64<E: de::Error>(self, share: i64) -> Result<Share, E> {
+                self.visit_f64(share as f64)
+            }
+        }
+        deserializer.deserialize_any(Visitor)
+    }
+}
+
+impl JsonSchema for Share {
+    fn schema_name() -> Cow<'static, str> {
+        "Share".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "number"], "description": "a share, `\"5%\"` or `0.05`" })
+    }
+}

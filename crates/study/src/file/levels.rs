@@ -1,0 +1,272 @@
+//! Factors with their levels, the combinations of them, and texts with levels put in.
+
+use super::form::{Binds, LevelForm, When};
+use plumb_workload::native::Failure;
+use plumb_workload::suggest::nearest;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeArray, DeTable, DeValue};
+
+/// What stands for the level of a factor in a combination in which it is not varied.
+pub const NONE: &str = "-";
+
+/// A factor with what is known of it.
+#[derive(Debug, Clone)]
+pub struct Factor<'d> {
+    /// Its name.
+    pub name: String,
+    /// Its levels.
+    pub levels: Vec<Level<'d>>,
+    /// Whether a change needs a provisioning.
+    pub hard: bool,
+    /// What its levels name.
+    pub binds: Option<Binds>,
+    /// With which levels of others it is varied.
+    pub when: When,
+    /// Run on this machine before and behind a plot.
+    pub on_enter: Vec<String>,
+    /// Behind.
+    pub on_leave: Vec<String>,
+    /// Where its name stands.
+    pub place: Range<usize>,
+}
+
+/// A level: its text, and the value that it is in TOML.
+#[derive(Debug, Clone)]
+pub struct Level<'d> {
+    /// As text.
+    pub text: String,
+    /// As it was written.
+    pub value: DeValue<'d>,
+}
+
+/// One combination: a level of every factor.
+pub type Combination = BTreeMap<String, String>;
+
+/// Whether a condition holds for a combination. Factors that it does not have hold.
+pub fn holds(when: &When, combination: &Combination) -> bool {
+    when.iter().all(|(factor, levels)| {
+        combination.get(factor).is_none_or(|level| levels.as_slice().iter().any(|wanted| wanted.to_string() == *level))
+    })
+}
+
+/// What is wrong with the names in a condition.
+pub fn wrong_names(when: &When, factors: &[Factor<'_>], place: &Range<usize>) -> Vec<Failure> {
+    let mut failures = Vec::new();
+    for (name, levels) in when {
+        let Some(factor) = factors.iter().find(|factor| factor.name == *name) else {
+            failures.push(unknown("factor", name, factors.iter().map(|factor| factor.name.as_str()), place));
+            continue;
+        };
+        for level in levels.as_slice().iter().map(LevelForm::to_string) {
+            if !factor.levels.iter().any(|known| known.text == level) {
+                let what = format!("level of `{name}`");
+                failures.push(unknown(&what, &level, factor.levels.iter().map(|level| level.text.as_str()), place));
+            }
+        }
+    }
+    failures
+}
+
+/// There is no such name; the nearest one, or all.
+pub fn unknown<'a>(
+    what: &str,
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+    place: &Range<usize>,
+) -> Failure {
+    let help = match nearest(name, known.clone()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None => match known.collect::<Vec<_>>() {
+            names if names.is_empty() => format!("there is no {what} at all"),
+            names => format!("there is `{}`", names.join("`, `")),
+        },
+    };
+    Failure { span: place.clone(), message: format!("there is no {what} `{name}`"), help }
+}
+
+/// What `${…}` may stand for.
+#[derive(Debug, Clone, Copy)]
+pub struct Scope<'a, 'd> {
+    /// All factors.
+    pub factors: &'a [Factor<'d>],
+    /// The combination whose levels are put in.
+    pub combination: &'a Combination,
+    /// Only hard factors: what is built does not change within a plot.
+    pub hard_only: bool,
+    /// In which unit the words of a tool take sizes that only the host knows.
+    pub ram_unit: RamUnit,
+}
+
+/// In which form a size that depends on memory is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RamUnit {
+    /// `ram*2`, which Plumb's own form understands.
+    Native,
+    /// `${ram*2}`, which the host makes bytes.
+    Bytes,
+    /// A number of KiB, with a `k`.
+    KibiWithLetter,
+    /// A number of MiB, bare.
+    Mebi,
+}
+
+impl RamUnit {
+    fn text(self, factor: f64) -> String {
+        let times = |by: f64| {
+            let text = format!("{:.15}", factor * by);
+            let text = text.trim_end_matches('0').trim_end_matches('.').to_owned();
+            format!("${{ram*{text}}}")
+        };
+        match self {
+            RamUnit::Native => format!("ram*{factor}"),
+            RamUnit::Bytes => times(1.0),
+            RamUnit::KibiWithLetter => format!("{}k", times(1.0 / 1024.0)),
+            RamUnit::Mebi => times(1.0 / f64::from(1 << 20)),
+        }
+    }
+}
+
+/// `2` of `ram*2`, and 1 of `ram`.
+pub fn ram_factor(text: &str) -> Option<f64> {
+    match text.trim().parse() {
+        Ok(plumb_workload::Size::Ram(factor)) => Some(factor),
+        _ => None,
+    }
+}
+
+/// One piece of a text.
+enum Piece<'a> {
+    Text(&'a str),
+    Name(&'a str),
+}
+
+/// The pieces of a text; `$${` is a plain `${`.
+fn pieces(text: &str) -> Result<Vec<Piece<'_>>, ()> {
+    let mut found = Vec::new();
+    let mut rest = text;
+    while let Some(at) = rest.find("${") {
+        if rest[..at].ends_with('$') {
+            found.push(Piece::Text(&rest[..at - 1]));
+            found.push(Piece::Text("${"));
+            rest = &rest[at + 2..];
+            continue;
+        }
+        found.push(Piece::Text(&rest[..at]));
+        let (name, behind) = rest[at + 2..].split_once('}').ok_or(())?;
+        found.push(Piece::Name(name.trim()));
+        rest = behind;
+    }
+    found.push(Piece::Text(rest));
+    Ok(found)
+}
+
+/// Names of the factors that the texts of a tree use.
+pub fn names_in(value: &DeValue<'_>, found: &mut Vec<String>) {
+    match value {
+        DeValue::String(text) => {
+            for piece in pieces(text).unwrap_or_default() {
+                if let Piece::Name(name) = piece {
+                    found.push(name.to_owned());
+                }
+            }
+        }
+        DeValue::Array(array) => array.iter().for_each(|value| names_in(value.get_ref(), found)),
+        DeValue::Table(table) => table.values().for_each(|value| names_in(value.get_ref(), found)),
+        _ => {}
+    }
+}
+
+impl<'d> Scope<'_, 'd> {
+    /// A tree with all levels put in. A text that is nothing but `${factor}` becomes what the level is, a number too.
+    pub fn put_in(&self, value: &Spanned<DeValue<'d>>, failures: &mut Vec<Failure>) -> Spanned<DeValue<'d>> {
+        let span = value.span();
+        let put = match value.get_ref() {
+            DeValue::String(text) => self.value_of(text, &span, failures),
+            DeValue::Array(array) => {
+                let mut list = DeArray::new();
+                array.iter().for_each(|value| list.push(self.put_in(value, failures)));
+                DeValue::Array(list)
+            }
+            DeValue::Table(table) => {
+                let mut put = DeTable::new();
+                for (key, value) in table {
+                    put.insert(key.clone(), self.put_in(value, failures));
+                }
+                DeValue::Table(put)
+            }
+            scalar => scalar.clone(),
+        };
+        Spanned::new(span, put)
+    }
+
+    fn value_of(&self, text: &str, span: &Range<usize>, failures: &mut Vec<Failure>) -> DeValue<'d> {
+        if self.ram_unit == RamUnit::Native
+            && let Ok(pieces) = pieces(text)
+            && let [Piece::Text(""), Piece::Name(name), Piece::Text("")] = pieces.as_slice()
+            && let Some(level) = self.level(name)
+        {
+            return level.value.clone();
+        }
+        DeValue::String(self.text(text, span, failures).into())
+    }
+
+    fn level(&self, name: &str) -> Option<&Level<'d>> {
+        let factor = self.factors.iter().find(|factor| factor.name == name && (factor.hard || !self.hard_only))?;
+        let text = self.combination.get(name)?;
+        factor.levels.iter().find(|level| level.text == *text)
+    }
+
+    /// A text with all levels put in.
+    pub fn text(&self, text: &str, span: &Range<usize>, failures: &mut Vec<Failure>) -> String {
+        let Ok(pieces) = pieces(text) else {
+            failures.push(Failure {
+                span: span.clone(),
+                message: "a `${` is never closed".to_owned(),
+                help: "close it with `}`, or write `$${` for a plain one".to_owned(),
+            });
+            return String::new();
+        };
+        let mut put = String::new();
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => put.push_str(text),
+                Piece::Name(name) => match self.named(name, span) {
+                    Ok(text) => put.push_str(&text),
+                    Err(failure) => failures.push(*failure),
+                },
+            }
+        }
+        put
+    }
+
+    fn named(&self, name: &str, span: &Range<usize>) -> Result<String, Box<Failure>> {
+        if let Some(factor) = ram_factor(name) {
+            return Ok(self.ram_unit.text(factor));
+        }
+        if let Some(level) = self.level(name) {
+            return Ok(match (self.ram_unit, ram_factor(&level.text)) {
+                (RamUnit::Native, _) | (_, None) => level.text.clone(),
+                (unit, Some(factor)) => unit.text(factor),
+            });
+        }
+        let failed =
+            |message: String, help: &str| Err(Box::new(Failure { span: span.clone(), message, help: help.to_owned() }));
+        match self.factors.iter().find(|factor| factor.name == name) {
+            Some(factor) if self.hard_only && !factor.hard => failed(
+                format!("what is built depends on `{name}`, which changes from run to run"),
+                "give that factor `change = \"hard\"`: each of its levels then gets provisionings of its own",
+            ),
+            Some(_) => failed(
+                format!("`{name}` has no level here: its `when` does not hold"),
+                "limit this with the same `when`",
+            ),
+            None => {
+                let mut failure = unknown("factor", name, self.factors.iter().map(|factor| factor.name.as_str()), span);
+                failure.help.push_str("; a `${` of the shell's is written `$${`");
+                Err(Box::new(failure))
+            }
+        }
+    }
+}

@@ -1,0 +1,590 @@
+//! From a study to its plan.
+
+use super::dialect;
+use super::factors::{self, Combined, Factors, WORKING_SET};
+use super::form::{Form, HostForm, OneOrMany, RepeatForm, When};
+use super::levels::{self, Combination, NONE, RamUnit, Scope};
+use super::short::Sizes;
+use super::target::{NOWHERE, Spot, TargetForm};
+use super::workload::{self, MadeWork, Reader, WorkloadText};
+use super::{Files, Options, StudyError};
+use crate::plan::estimate::{self, Cost};
+use crate::plan::order::{self, Order};
+use crate::plan::{Cell, ComparePlan, FactorPlan, HostPlan, Import, PLAN_SCHEMA, Plan, PlannedRun, Plot, StopPlan};
+use plumb_lab::Step;
+use plumb_lab::protocol::Work;
+use plumb_workload::keypath::Segment;
+use plumb_workload::native::{Document, Failure, place_of};
+use plumb_workload::{KeyPath, Prepare, SimDevice, Size};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// The host that is this machine.
+pub const LOCAL: &str = "local";
+
+/// Plots of each combination where nobody says.
+pub(super) const PLOTS: u32 = 3;
+/// Fewer are no sample of provisionings.
+pub(super) const PLOTS_MIN: u32 = 2;
+/// Runs of each cell in a plot where nobody says.
+const REPEATS: u32 = 2;
+/// More than anybody waits for.
+const RUNS_MAX: u64 = 100_000;
+
+/// Plans a study whose texts are one tree now.
+///
+/// # Errors
+/// What makes no sense.
+pub fn plan<'d>(
+    document: &'d Document<'d>,
+    tree: &Spanned<DeValue<'d>>,
+    scale: &str,
+    options: &Options,
+    files: &mut dyn Files,
+) -> Result<Plan, StudyError> {
+    let form: Form = document.read(tree)?;
+    let table = tree.get_ref().as_table().expect("a document is a table");
+    let workloads = workload::all(document, table, &form.experiment.name)?;
+    let factors = factors::read(&form, table, &workloads).map_err(|failures| document.failures(failures))?;
+    let mut study = Study { document, table, form, workloads, factors, warnings: Vec::new() };
+    study.check()?;
+    let combined =
+        study.factors.combinations(&study.form, &study.workloads).map_err(|failure| document.failures([failure]))?;
+    study.planned(scale, options, &combined, files)
+}
+
+/// A study as it is written, read as far as no level decides.
+pub(super) struct Study<'d> {
+    document: &'d Document<'d>,
+    pub(super) table: &'d DeTable<'d>,
+    pub(super) form: Form,
+    pub(super) workloads: Vec<WorkloadText<'d>>,
+    pub(super) factors: Factors<'d>,
+    pub(super) warnings: Vec<String>,
+}
+
+/// What a plot is, its hard levels put in.
+struct Built {
+    levels: Combination,
+    host: String,
+    steps: Vec<Step>,
+    mount: Option<String>,
+    on_enter: Vec<String>,
+    on_leave: Vec<String>,
+}
+
+/// A cell that can be run.
+struct Ready {
+    cell: Cell,
+    built: usize,
+    work: Work,
+    dir: String,
+    cost: Cost,
+}
+
+impl<'d> Study<'d> {
+    pub(super) fn place(&self, path: &[&str]) -> Range<usize> {
+        place_of(self.table, &KeyPath(path.iter().map(|key| Segment::from(*key)).collect()))
+    }
+
+    pub(super) fn failed(&self, span: Range<usize>, message: impl Into<String>, help: impl Into<String>) -> StudyError {
+        self.document.failures([Failure { span, message: message.into(), help: help.into() }]).into()
+    }
+
+    /// What needs no levels put in.
+    fn check(&mut self) -> Result<(), StudyError> {
+        let mut failures = Vec::new();
+        let mut fail = |span, message: String, help: &str| {
+            failures.push(Failure { span, message, help: help.to_owned() });
+        };
+        if self.form.experiment.name.is_empty() {
+            fail(self.place(&["experiment", "name"]), "the study has an empty name".to_owned(), "give it one");
+        }
+        for (name, host) in &self.form.hosts {
+            let place = self.place(&["hosts", name]);
+            match host {
+                _ if name == LOCAL => fail(place, "`local` is this machine".to_owned(), "give the host another name"),
+                HostForm { ssh: Some(_), vm: None, .. } | HostForm { ssh: None, vm: Some(_), boot: None } => {}
+                HostForm { vm: Some(_), ssh: None, boot: Some(_) } => {
+                    fail(place, "a virtual machine is booted by the lab".to_owned(), "leave out `boot`");
+                }
+                _ => fail(
+                    place,
+                    format!("`{name}` is reached in no one way"),
+                    "give it `ssh = \"root@box\"` or `vm = { … }`",
+                ),
+            }
+        }
+        let design = &self.form.design;
+        if let Some(RepeatForm::Range(range)) = design.repeat
+            && range.min > range.max
+        {
+            fail(
+                self.place(&["design", "repeat"]),
+                format!("at least {} is more than at most {}", range.min, range.max),
+                "swap them",
+            );
+        }
+        let (least, _) = repeats(&self.form);
+        if least == 0 || design.plots == Some(0) {
+            let key = if least == 0 { "repeat" } else { "plots" };
+            fail(self.place(&["design", key]), format!("`{key}` of 0 measures nothing"), "use 1 or more");
+        }
+        let all = &self.factors.all;
+        for when in &design.exclude {
+            failures.extend(levels::wrong_names(when, all, &self.place(&["design", "exclude"])));
+        }
+        for workload in &self.workloads {
+            failures.extend(levels::wrong_names(&workload.when, all, &workload.place));
+        }
+        let compare = &self.form.compare;
+        let named =
+            compare.by.iter().map(|name| ("by", name)).chain(compare.within.iter().map(|name| ("within", name)));
+        for (key, name) in named {
+            if !all.iter().any(|factor| factor.name == *name) {
+                let names = all.iter().map(|factor| factor.name.as_str());
+                failures.push(levels::unknown("factor", name, names, &self.place(&["compare", key])));
+            }
+        }
+        for name in effects(&self.form) {
+            if !all.iter().any(|factor| factor.name == name) {
+                let names = all.iter().map(|factor| factor.name.as_str());
+                failures.push(levels::unknown("factor", &name, names, &self.place(&["compare", "effects"])));
+            }
+        }
+        for (label, import) in &self.form.import {
+            for factor in import.levels.keys() {
+                if !all.iter().any(|known| known.name == *factor) {
+                    let names = all.iter().map(|factor| factor.name.as_str());
+                    failures.push(levels::unknown("factor", factor, names, &self.place(&["import", label, factor])));
+                }
+            }
+        }
+        if failures.is_empty() { Ok(()) } else { Err(self.document.failures(failures).into()) }
+    }
+
+    fn planned(
+        mut self,
+        scale: &str,
+        options: &Options,
+        combined: &[Combined],
+        files: &mut dyn Files,
+    ) -> Result<Plan, StudyError> {
+        let exploratory = options.exploratory || self.form.design.exploratory;
+        let plots = self.plots(exploratory)?;
+        let built = self.build(combined)?;
+        let ready = self.ready(combined, &built, files)?;
+        let (least, most) = repeats(&self.form);
+        let all_runs = ready.len() as u64 * u64::from(plots) * u64::from(most);
+        if all_runs > RUNS_MAX {
+            return Err(self.failed(
+                self.place(&["design"]),
+                format!("that makes {all_runs} runs"),
+                format!("a study has {RUNS_MAX} at most; use fewer levels, plots or repetitions"),
+            ));
+        }
+        let seed =
+            options.seed.or(self.form.experiment.seed).unwrap_or_else(|| order::seed_of(&self.form.experiment.name));
+        let order = match self.form.design.order {
+            super::form::Order::RandomizedBlocks => Order::Randomized,
+            super::form::Order::Abba => Order::Abba,
+            super::form::Order::Listed => Order::Listed,
+        };
+        let timeout_s = self.form.design.timeout.map(|time| (time.0 / 1_000_000_000).max(1));
+        let mut plan_plots = Vec::new();
+        let mut runs = Vec::new();
+        for (block, sequence) in order::blocks(order, built.len(), plots, seed, "plots").into_iter().enumerate() {
+            for kind in sequence {
+                let plot = &built[kind];
+                let index = plan_plots.len() as u32;
+                let block = block as u32;
+                plan_plots.push(Plot {
+                    block,
+                    levels: plot.levels.clone(),
+                    host: plot.host.clone(),
+                    on_enter: plot.on_enter.clone(),
+                    steps: plot.steps.clone(),
+                    on_leave: plot.on_leave.clone(),
+                });
+                let here: Vec<usize> = (0..ready.len()).filter(|&cell| ready[cell].built == kind).collect();
+                let within = format!("plot {index}");
+                for (repeat, sequence) in order::blocks(order, here.len(), most, seed, &within).into_iter().enumerate()
+                {
+                    let repeat = repeat as u32;
+                    runs.extend(sequence.into_iter().map(|position| {
+                        let cell = &ready[here[position]];
+                        PlannedRun {
+                            plot: index,
+                            cell: here[position] as u32,
+                            repeat,
+                            work: cell.work.clone(),
+                            dir: cell.dir.clone(),
+                            seed: order::run_seed(seed, block, repeat),
+                            timeout_s: timeout_s.unwrap_or_else(|| estimate::timeout_s(cell.cost)),
+                        }
+                    }));
+                }
+            }
+        }
+        let compare = self.compare();
+        self.check_device_metrics(&compare)?;
+        let by_hard = self.factors.all.iter().any(|factor| factor.name == compare.by && factor.hard);
+        let units = if by_hard { plots } else { plots * least };
+        let costs: Vec<Cost> = runs.iter().map(|run| ready[run.cell as usize].cost).collect();
+        let hosts = self.hosts(&built);
+        let estimate = estimate::all(&costs, &plan_plots, &hosts, units);
+        self.warn(&compare, plots, exploratory, &estimate);
+        if !self.form.safety.typed.is_empty() {
+            return Err(self.failed(
+                self.place(&["safety", "typed"]),
+                "a file cannot say what is typed beside it",
+                "leave it out, and name the device with `--destroy` when the study is run",
+            ));
+        }
+        let form = self.form;
+        let mut plan = Plan {
+            schema: PLAN_SCHEMA.to_owned(),
+            hash: String::new(),
+            name: form.experiment.name,
+            question: form.experiment.question,
+            scale: scale.to_owned(),
+            seed,
+            exploratory: exploratory && plots < PLOTS_MIN,
+            hosts,
+            safety: form.safety,
+            factors: self
+                .factors
+                .all
+                .iter()
+                .map(|factor| FactorPlan {
+                    name: factor.name.clone(),
+                    levels: factor.levels.iter().map(|level| level.text.clone()).collect(),
+                    hard: factor.hard,
+                })
+                .collect(),
+            cells: ready.into_iter().map(|ready| ready.cell).collect(),
+            plots: plan_plots,
+            runs,
+            compare,
+            stop: form.stop.filter(|_| least < most).map(|stop| StopPlan {
+                metric: stop.metric,
+                half_width: stop.half_width.0,
+                repeats_min: least,
+            }),
+            budget_s: form.experiment.budget.map(|budget| budget.0 / 1_000_000_000),
+            imports: form
+                .import
+                .into_iter()
+                .map(|(label, import)| Import {
+                    label,
+                    file: import.file,
+                    dialect: import.dialect,
+                    levels: import.levels.into_iter().map(|(factor, level)| (factor, level.to_string())).collect(),
+                })
+                .collect(),
+            estimate,
+            warnings: self.warnings,
+        };
+        plan.hash = plan.hash_of_rest();
+        Ok(plan)
+    }
+
+    fn plots(&self, exploratory: bool) -> Result<u32, StudyError> {
+        let plots = self.form.design.plots.unwrap_or(PLOTS);
+        let varies_hard = self.factors.all.iter().any(|factor| factor.hard);
+        if plots < PLOTS_MIN && varies_hard && !exploratory {
+            return Err(self.failed(
+                self.place(&["design", "plots"]),
+                "one provisioning of each level is one sample: what it shows may be that of any other",
+                format!("use {PLOTS_MIN} plots at least, {PLOTS} for a sound answer, or `--exploratory`, which claims nothing"),
+            ));
+        }
+        Ok(plots)
+    }
+
+    fn scope<'a>(&'a self, combination: &'a Combination, hard_only: bool) -> Scope<'a, 'd> {
+        Scope { factors: &self.factors.all, combination, hard_only, ram_unit: RamUnit::Native }
+    }
+
+    /// Every combination of hard levels, with what is built for it.
+    fn build(&self, combined: &[Combined]) -> Result<Vec<Built>, StudyError> {
+        let mut found: Vec<Built> = Vec::new();
+        for cell in combined {
+            let levels = self.factors.hard_part(&cell.levels);
+            if found.iter().any(|built| built.levels == levels) {
+                continue;
+            }
+            let (steps, mount) = self.steps(&levels)?;
+            let mut failures = Vec::new();
+            let mut texts = |leave: bool| -> Vec<String> {
+                let scope = self.scope(&levels, true);
+                let hard = self
+                    .factors
+                    .all
+                    .iter()
+                    .filter(|factor| levels.get(&factor.name).is_some_and(|level| level != NONE));
+                let texts = hard.flat_map(|factor| {
+                    let texts = if leave { &factor.on_leave } else { &factor.on_enter };
+                    texts.iter().map(|text| (factor.place.clone(), text))
+                });
+                texts.map(|(place, text)| scope.text(text, &place, &mut failures)).collect()
+            };
+            let (on_enter, mut on_leave) = (texts(false), texts(true));
+            on_leave.reverse();
+            if !failures.is_empty() {
+                return Err(self.document.failures(failures).into());
+            }
+            found.push(Built { host: self.host(&levels)?, levels, steps, mount, on_enter, on_leave });
+        }
+        Ok(found)
+    }
+
+    fn host(&self, levels: &Combination) -> Result<String, StudyError> {
+        if let Some(factor) = self.factors.chooses_host {
+            return Ok(levels[&self.factors.all[factor].name].clone());
+        }
+        let mut names = self.form.hosts.keys();
+        match (names.next(), names.next()) {
+            (None, _) => Ok(LOCAL.to_owned()),
+            (Some(only), None) => Ok(only.clone()),
+            (Some(_), Some(second)) => Err(self.failed(
+                self.place(&["hosts", second]),
+                "nothing says which host is used when",
+                "give a factor `binds = \"host\"` and the hosts' names as levels",
+            )),
+        }
+    }
+
+    /// The steps of a plot, and the mount point of the last one that mounts something.
+    fn steps(&self, levels: &Combination) -> Result<(Vec<Step>, Option<String>), StudyError> {
+        let Some(value) = self.table.get("provision") else { return Ok((Vec::new(), None)) };
+        let Some(list) = value.get_ref().as_array() else {
+            return Err(self.failed(value.span(), "steps are a list", "write `[[provision]]`, with two brackets"));
+        };
+        let (mut steps, mut mount) = (Vec::new(), None);
+        for value in list.iter() {
+            let Some(table) = value.get_ref().as_table() else {
+                return Err(self.failed(value.span(), "a step is a table", "such as `{ kind = \"mkfs\", … }`"));
+            };
+            let mut table = table.clone();
+            if let Some(when) = table.remove("when") {
+                let place = when.span();
+                let when: When = self.document.read(&when)?;
+                let mut failures = levels::wrong_names(&when, &self.factors.all, &place);
+                failures.extend(self.easy_names(&when, &place));
+                if !failures.is_empty() {
+                    return Err(self.document.failures(failures).into());
+                }
+                if !levels::holds(&when, levels) {
+                    continue;
+                }
+            }
+            if !table.contains_key("kind") {
+                return Err(self.failed(value.span(), "the step has no `kind`", "such as `kind = \"mkfs\"`"));
+            }
+            let mut failures = Vec::new();
+            let value = Spanned::new(value.span(), DeValue::Table(table));
+            let value = self.scope(levels, true).put_in(&value, &mut failures);
+            if !failures.is_empty() {
+                return Err(self.document.failures(failures).into());
+            }
+            steps.push(self.document.read::<Step>(&value)?);
+            let mounted = value.get_ref().as_table().and_then(|table| table.get("mount"));
+            if let Some(DeValue::String(path)) = mounted.map(Spanned::get_ref) {
+                mount = Some(path.to_string());
+            }
+        }
+        Ok((steps, mount))
+    }
+
+    fn easy_names(&self, when: &When, place: &Range<usize>) -> Vec<Failure> {
+        let easy = |name: &&String| self.factors.all.iter().any(|factor| factor.name == **name && !factor.hard);
+        when.keys()
+            .filter(easy)
+            .map(|name| Failure {
+                span: place.clone(),
+                message: format!("what is built depends on `{name}`, which changes from run to run"),
+                help: "give that factor `change = \"hard\"`: each of its levels then gets provisionings of its own"
+                    .to_owned(),
+            })
+            .collect()
+    }
+
+    /// Where a cell runs.
+    fn spot(&self, levels: &Combination, built: &Built) -> Result<Spot, StudyError> {
+        let target: TargetForm = match self.table.get("target") {
+            None => TargetForm::default(),
+            Some(value) => {
+                let mut failures = Vec::new();
+                let value = self.scope(levels, false).put_in(value, &mut failures);
+                if !failures.is_empty() {
+                    return Err(self.document.failures(failures).into());
+                }
+                self.document.read(&value)?
+            }
+        };
+        let fill = target.fill.unwrap_or_default();
+        let first_write = if target.prewrite { Prepare::Write } else { Prepare::Nothing };
+        let path = target.path.or_else(|| built.mount.clone());
+        match path {
+            Some(path) if path.starts_with("sim:") => {
+                let sim: SimDevice = path.parse().map_err(|error: plumb_workload::sim::SimError| {
+                    self.failed(self.place(&["target", "path"]), error.to_string(), "such as `sim:hdd?slow=5%`")
+                })?;
+                Ok(Spot { dir: NOWHERE.to_owned(), sim: Some(sim), device: None, fill, first_write })
+            }
+            Some(path) if path.starts_with('/') => Ok(Spot { dir: path, sim: None, device: None, fill, first_write }),
+            Some(path) if path.starts_with('@') => {
+                let name = &path[1..];
+                if !built.steps.iter().any(|step| step.name() == Some(name)) {
+                    return Err(self.failed(
+                        self.place(&["target", "path"]),
+                        format!("no step here has the name `{name}`"),
+                        "give the step that makes the device this `name`",
+                    ));
+                }
+                Ok(Spot { dir: NOWHERE.to_owned(), sim: None, device: Some(name.to_owned()), fill, first_write })
+            }
+            Some(path) => Err(self.failed(
+                self.place(&["target", "path"]),
+                format!("`{path}` is below nothing: runs have no working directory"),
+                "use a full path, a device that a step made (`@array`), or a simulated device such as `sim:hdd`",
+            )),
+            None => Err(self.failed(
+                self.place(&["workload"]),
+                "nothing says where this runs",
+                "add `[target]` with a `path`, or a step that mounts something",
+            )),
+        }
+    }
+
+    fn ready(&self, combined: &[Combined], built: &[Built], files: &mut dyn Files) -> Result<Vec<Ready>, StudyError> {
+        let mut found = Vec::with_capacity(combined.len());
+        for cell in combined {
+            let hard = self.factors.hard_part(&cell.levels);
+            let index = built.iter().position(|built| built.levels == hard).expect("built for every combination");
+            let text = &self.workloads[cell.workload];
+            let spot = self.spot(&cell.levels, &built[index])?;
+            let sizes: Sizes = workload::sizes(self.document, &self.workloads, &spot);
+            let reader = Reader {
+                document: self.document,
+                scope: self.scope(&cell.levels, false),
+                spot: &spot,
+                sizes: &sizes,
+                working_set: self.working_set(text, &cell.levels)?,
+            };
+            let MadeWork { work, native } = reader.read(text, files)?;
+            let ram = estimate::ram_bytes(self.form.hosts.get(&built[index].host).and_then(|host| host.vm.as_ref()));
+            let cost = match &native {
+                Some(workload) => estimate::of_workload(workload, ram),
+                None => dialect::moved_bytes(&work, ram)
+                    .map_or(Cost::UNKNOWN, |(read, written)| estimate::of_bytes(read, written)),
+            };
+            found.push(Ready {
+                cell: Cell { levels: cell.levels.clone(), workload: text.name.clone() },
+                built: index,
+                work,
+                dir: spot.dir,
+                cost,
+            });
+        }
+        Ok(found)
+    }
+
+    /// The level of the working set, where the workload does not say itself what it is.
+    fn working_set(&self, text: &WorkloadText<'_>, levels: &Combination) -> Result<Option<Size>, StudyError> {
+        let Some(level) = levels.get(WORKING_SET).filter(|level| *level != NONE) else { return Ok(None) };
+        if text.uses.iter().any(|name| name == WORKING_SET) {
+            return Ok(None);
+        }
+        match level.parse() {
+            Ok(size) => Ok(Some(size)),
+            Err(error) => {
+                let place = self
+                    .factors
+                    .all
+                    .iter()
+                    .find(|factor| factor.name == WORKING_SET)
+                    .map(|factor| factor.place.clone());
+                let error: plumb_workload::units::UnitError = error;
+                Err(self.failed(place.unwrap_or(0..0), error.to_string(), "levels of the working set are sizes"))
+            }
+        }
+    }
+
+    fn hosts(&self, built: &[Built]) -> BTreeMap<String, HostPlan> {
+        let used = |name: &str| built.iter().any(|built| built.host == name);
+        let mut hosts: BTreeMap<String, HostPlan> = self
+            .form
+            .hosts
+            .iter()
+            .filter(|(name, _)| used(name))
+            .filter_map(|(name, host)| {
+                let plan = match (&host.ssh, &host.vm) {
+                    (Some(destination), _) => {
+                        HostPlan::Ssh { destination: destination.clone(), boot: host.boot.clone() }
+                    }
+                    (None, Some(vm)) => HostPlan::Vm(vm.clone()),
+                    (None, None) => return None,
+                };
+                Some((name.clone(), plan))
+            })
+            .collect();
+        if used(LOCAL) {
+            hosts.insert(LOCAL.to_owned(), HostPlan::Local);
+        }
+        hosts
+    }
+
+    fn compare(&mut self) -> ComparePlan {
+        let said = &self.form.compare;
+        let default = self
+            .factors
+            .all
+            .iter()
+            .find(|factor| factor.hard)
+            .or_else(|| self.factors.all.first())
+            .map(|factor| factor.name.clone());
+        let mut within = said.within.clone();
+        let by = said.by.clone().or(default).unwrap_or_default();
+        within.retain(|name| *name != by);
+        ComparePlan {
+            by,
+            within,
+            metrics: said.metrics.iter().map(|name| known_metric(name)).collect(),
+            equivalence: said.equivalence.0,
+            correction: said.correction,
+            effects: effects(&self.form),
+        }
+    }
+}
+
+pub(super) fn repeats(form: &Form) -> (u32, u32) {
+    match form.design.repeat {
+        None => (REPEATS, REPEATS),
+        Some(RepeatForm::Fixed(repeats)) => (repeats, repeats),
+        Some(RepeatForm::Range(range)) => (range.min, range.max),
+    }
+}
+
+/// `"a * b"`, or a list.
+fn effects(form: &Form) -> Vec<String> {
+    let said = form.compare.effects.as_ref().map(OneOrMany::as_slice).unwrap_or_default();
+    said.iter()
+        .flat_map(|text| text.split('*'))
+        .map(|name| name.trim().to_owned())
+        .filter(|name| !name.is_empty())
+        .collect()
+}
+
+/// What other tools call a metric, by Plumb's name.
+fn known_metric(name: &str) -> String {
+    match name {
+        "transactions.rate" | "transactions.ops" => "txn.ops",
+        "delete.ops" => "unlink.ops",
+        other => other,
+    }
+    .to_owned()
+}

@@ -1,0 +1,180 @@
+//! Study files: TOML in, a [`Plan`] out.
+//!
+//! A file is read in two steps. What must be known before any level is (factors, hosts, design, compare) is a typed
+//! [`Form`](form::Form). What may hold `${factor}` (steps, target, workloads) stays a tree of values that know their place,
+//! and is read once for each combination of levels: an error that only shows with one level still points at its line.
+
+mod dialect;
+mod factors;
+pub mod form;
+mod levels;
+mod make;
+mod objections;
+mod schema;
+mod short;
+mod target;
+#[cfg(test)]
+mod tests;
+mod workload;
+
+pub use schema::schema;
+
+use crate::plan::Plan;
+use plumb_workload::native::{self, Document, Failure, NativeError, Override};
+use std::path::{Component, Path, PathBuf};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// How a study is to be planned.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// One of the file's scales; the file as it stands when absent.
+    pub scale: Option<String>,
+    /// Seed in place of the file's.
+    pub seed: Option<u64>,
+    /// Allow fewer plots than a claim needs; no verdict but `cannot-tell` then.
+    pub exploratory: bool,
+    /// Changes by their full paths: `design.plots=2`.
+    pub set: Vec<Override>,
+}
+
+/// What a study file names is read through this. Paths are relative to the study.
+pub trait Files {
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// In the system's words.
+    fn read(&mut self, path: &Path) -> Result<String, String>;
+}
+
+/// Files below a directory.
+#[derive(Debug, Clone)]
+pub struct Beside(pub PathBuf);
+
+impl Files for Beside {
+    fn read(&mut self, path: &Path) -> Result<String, String> {
+        std::fs::read_to_string(self.0.join(path)).map_err(|error| error.to_string())
+    }
+}
+
+/// Why a study cannot be planned.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum StudyError {
+    /// The file cannot be read.
+    #[error("cannot read {path}: {reason}; a study is a TOML file, see docs/study.md")]
+    Read {
+        /// The file.
+        path: String,
+        /// The system's words.
+        reason: String,
+    },
+    /// Something in it is wrong, with its places.
+    #[error(transparent)]
+    File(#[from] NativeError),
+}
+
+/// Studies that build on one another, at most.
+const BASES_MAX: usize = 16;
+
+/// Plans the study in a file.
+///
+/// # Errors
+/// A file that cannot be read, or that makes no sense as it is written.
+pub fn plan_file(path: &Path, options: &Options) -> Result<Plan, StudyError> {
+    let name = path.display().to_string();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| StudyError::Read { path: name.clone(), reason: error.to_string() })?;
+    let directory = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+    plan(&name, &text, options, &mut Beside(directory))
+}
+
+/// Plans a study. `name` is what errors call its text.
+///
+/// # Errors
+/// What makes no sense as it is written.
+pub fn plan(name: &str, text: &str, options: &Options, files: &mut dyn Files) -> Result<Plan, StudyError> {
+    let mut document = Document::new(name, text, &options.set);
+    for (name, text) in bases(name, text, files)? {
+        document = document.on_base(&name, &text);
+    }
+    let mut tree = document.tree()?;
+    tree.get_mut().remove("extends");
+    let scale = put_scale(&document, tree.get_mut(), options)?;
+    document.put_overrides(&mut tree)?;
+    let span = tree.span();
+    make::plan(&document, &Spanned::new(span, DeValue::Table(tree.into_inner())), &scale, options, files)
+}
+
+/// The texts that a text extends, the nearest first.
+fn bases(name: &str, text: &str, files: &mut dyn Files) -> Result<Vec<(String, String)>, StudyError> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let (mut name, mut text, mut folder) = (name.to_owned(), text.to_owned(), PathBuf::new());
+    loop {
+        let document = Document::new(&name, &text, &[]);
+        let tree = document.tree()?;
+        let Some(value) = tree.get_ref().get("extends") else { return Ok(found) };
+        let failed = |message: String, help: &str| {
+            StudyError::File(document.failures([Failure { span: value.span(), message, help: help.to_owned() }]))
+        };
+        let Some(base) = value.get_ref().as_str() else {
+            return Err(failed("expected text in quotes".to_owned(), "name one study file"));
+        };
+        let path = plain(&folder.join(base));
+        if found.len() == BASES_MAX || found.iter().any(|(name, _)| *name == path.display().to_string()) {
+            return Err(failed(format!("`{base}` extends itself"), "a base may not build on what builds on it"));
+        }
+        let read = files
+            .read(&path)
+            .map_err(|reason| failed(format!("cannot read `{base}`: {reason}"), "paths are relative to this file"))?;
+        folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+        found.push((path.display().to_string(), read.clone()));
+        (name, text) = (path.display().to_string(), read);
+    }
+}
+
+/// The path without steps that lead nowhere, so that one file has one name.
+fn plain(path: &Path) -> PathBuf {
+    let mut found = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir if found.file_name().is_some() => drop(found.pop()),
+            other => found.push(other),
+        }
+    }
+    found
+}
+
+/// The scale of a study as it stands.
+const FULL: &str = "full";
+
+/// Puts a scale over the tree, and takes all of them out of it. Returns its name.
+fn put_scale<'d>(document: &Document<'_>, tree: &mut DeTable<'d>, options: &Options) -> Result<String, StudyError> {
+    let scales = tree.remove("scale");
+    let table = scales.as_ref().and_then(|scales| scales.get_ref().as_table());
+    let wanted = options.scale.as_deref().unwrap_or(FULL);
+    let found = table.and_then(|table| table.get_key_value(wanted));
+    let Some((key, value)) = found else {
+        if wanted == FULL {
+            return Ok(FULL.to_owned());
+        }
+        let mut names: Vec<&str> =
+            table.into_iter().flat_map(|table| table.keys()).map(|key| key.get_ref().as_ref()).collect();
+        names.push(FULL);
+        let place = scales.as_ref().map_or(0..0, |scales| scales.span().start..scales.span().start);
+        let mut failure = levels::unknown("scale", wanted, names.into_iter(), &place);
+        failure.help.push_str("; `full` is the study as it stands");
+        return Err(document.failures([failure]).into());
+    };
+    let Some(changes) = value.get_ref().as_table() else {
+        return Err(document
+            .failures([Failure {
+                span: key.span(),
+                message: "a scale is a table of changes".to_owned(),
+                help: "such as `[scale.small]` with `design.plots = 2`".to_owned(),
+            }])
+            .into());
+    };
+    native::over(tree, changes).map_err(|failure| document.failures([failure]))?;
+    Ok(wanted.to_owned())
+}

@@ -1,0 +1,143 @@
+//! What a careful reader would object to in a study.
+
+use super::StudyError;
+use super::factors::WORKING_SET;
+use super::form::Order;
+use super::levels::names_in;
+use super::make::{PLOTS, PLOTS_MIN, Study, repeats};
+use crate::plan::{ComparePlan, Estimate, is_meant};
+use plumb_result::Metric;
+use plumb_workload::suggest::nearest;
+use toml::de::DeValue;
+
+impl Study<'_> {
+    /// What a careful reader would object to.
+    pub(super) fn warn(&mut self, compare: &ComparePlan, plots: u32, exploratory: bool, estimate: &Estimate) {
+        let mut warnings = Vec::new();
+        let varies_hard = self.factors.all.iter().any(|factor| factor.hard);
+        if varies_hard && plots < PLOTS_MIN {
+            warnings.push(
+                "one provisioning of each level is one sample: no verdict but `cannot-tell` will be given".to_owned(),
+            );
+        } else if varies_hard && plots < PLOTS {
+            warnings.push(format!(
+                "{plots} provisionings of each level show only large differences; {PLOTS} are the usual least"
+            ));
+        }
+        if exploratory && plots >= PLOTS_MIN {
+            warnings.push(format!("exploratory was asked for, and {plots} plots of each level do not need it"));
+        }
+        if self.form.design.order == Order::Listed {
+            warnings.push("the order is the same every time: drift will be taken for an effect".to_owned());
+        }
+        for factor in &self.factors.all {
+            if !self.is_used(factor.name.as_str()) && factor.binds.is_none() {
+                let name = &factor.name;
+                let hands = if factor.hard { "unless you change it by hand, " } else { "" };
+                warnings.push(format!(
+                    "nothing depends on `{name}`: {hands}its levels are the same; put `${{{name}}}` where it belongs"
+                ));
+            }
+        }
+        for metric in &compare.metrics {
+            if !is_metric(metric) {
+                let names: Vec<String> = Metric::all().iter().map(ToString::to_string).collect();
+                let hint = nearest(metric, names.iter().map(String::as_str))
+                    .map(|name| format!("; did you mean `{name}`?"))
+                    .unwrap_or_default();
+                warnings.push(format!("no run yields a metric `{metric}`: it will be shown as missing{hint}"));
+            }
+        }
+        for workload in &self.workloads {
+            let table = workload.table.get_ref().as_table();
+            let says = |key: &str| table.is_some_and(|table| table.contains_key(key));
+            if says("dialect") && says("cache") {
+                warnings.push(format!(
+                    "`{}`: between its own passes a tool drops nothing from the cache; what its reads measured is what their \
+                     tier says",
+                    workload.name
+                ));
+            }
+        }
+        let (least, most) = repeats(&self.form);
+        match (&self.form.stop, least < most) {
+            (Some(_), false) => {
+                warnings.push("`[stop]` decides nothing: the number of repetitions is fixed".to_owned())
+            }
+            (None, true) => warnings.push(format!("nothing says when to stop: all {most} repetitions will run")),
+            _ => {}
+        }
+        if let (Some(budget), Some(seconds)) = (self.form.experiment.budget, estimate.seconds)
+            && seconds * 1e9 > budget.0 as f64
+        {
+            warnings.push(format!("all of it may take longer than the budget of {budget}"));
+        }
+        warnings.append(&mut self.warnings);
+        self.warnings = warnings;
+    }
+
+    /// What devices count is a closed list, so that another name is wrong; a run of whatever tool may yet yield another metric.
+    pub(super) fn check_device_metrics(&self, compare: &ComparePlan) -> Result<(), StudyError> {
+        let of_devices = || Metric::all().into_iter().filter(|metric| metric.device_count().is_some());
+        let names: Vec<String> = of_devices().map(|metric| metric.to_string()).collect();
+        for metric in compare.metrics.iter().filter(|name| name.starts_with("device.")) {
+            if !names.contains(metric) {
+                let help = match nearest(metric, names.iter().map(String::as_str)) {
+                    Some(name) => format!("did you mean `{name}`?"),
+                    None => format!("they are {}", names.join(", ")),
+                };
+                let message = format!("nothing counts `{metric}`");
+                return Err(self.failed(self.place(&["compare", "metrics"]), message, help));
+            }
+        }
+        let stop = self.form.stop.as_ref().map(|stop| stop.metric.as_str());
+        if let Some(metric) = stop.and_then(|stop| of_devices().find(|metric| is_meant(stop, *metric))) {
+            return Err(self.failed(
+                self.place(&["stop", "metric"]),
+                format!("`{metric}` cannot say when to stop"),
+                "take a number that each run yields by itself, such as `write.bw`".to_owned(),
+            ));
+        }
+        Ok(())
+    }
+
+    fn is_used(&self, name: &str) -> bool {
+        let mut names = Vec::new();
+        for key in ["provision", "target", "workload"] {
+            if let Some(value) = self.table.get(key) {
+                names_in(value.get_ref(), &mut names);
+                conditions_in(value.get_ref(), &mut names);
+            }
+        }
+        for factor in &self.factors.all {
+            names.extend(factor.when.keys().cloned());
+            for text in factor.on_enter.iter().chain(&factor.on_leave) {
+                names_in(&DeValue::String(text.clone().into()), &mut names);
+            }
+        }
+        names.iter().any(|used| used == name) || name == WORKING_SET
+    }
+}
+
+/// Names of the factors in the conditions of a tree.
+fn conditions_in(value: &DeValue<'_>, names: &mut Vec<String>) {
+    match value {
+        DeValue::Array(list) => list.iter().for_each(|value| conditions_in(value.get_ref(), names)),
+        DeValue::Table(table) => {
+            for (key, value) in table {
+                match value.get_ref() {
+                    DeValue::Table(when) if key.get_ref() == "when" => {
+                        names.extend(when.keys().map(|key| key.get_ref().to_string()));
+                    }
+                    other => conditions_in(other, names),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether a run may yield it: a metric, or the last parts of one.
+fn is_metric(name: &str) -> bool {
+    Metric::all().into_iter().any(|metric| is_meant(name, metric))
+}

@@ -1,0 +1,346 @@
+//! The short native forms: `write = { size = "8GiB", block = "1MiB", depth = 16 }`, each a phase, or one for each block.
+
+use super::form::OneOrMany;
+use super::target::Spot;
+use plumb_workload::suggest::nearest;
+use plumb_workload::{
+    Backend, BlockSize, Blocks, Bytes, CachePolicy, DeviceTarget, End, FileTarget, FilesTarget, Flush, Limit, Mix,
+    Nanos, Pattern, Phase, Prepare, SimTarget, Size, Stop, Target, Work, WorkerGroup, Workload,
+};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// One op over a file, as a phase; with several blocks, a phase for each.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
+pub struct OpForm {
+    /// Size of the file, of each one where there are several; `1GiB` when absent, or that of the workload that writes the
+    /// same path.
+    pub size: Option<Size>,
+    /// Bytes an op; 1 MiB in sequence and 4 KiB at random when absent. A list is a phase for each.
+    pub block: Option<OneOrMany<Bytes>>,
+    /// What executes the ops: `auto`, `psync`, `uring`, `libaio`, `posix-aio`, `mmap` …
+    pub engine: Option<String>,
+    /// Ops in flight, of each worker.
+    pub depth: u32,
+    /// Around the page cache.
+    pub direct: bool,
+    /// How many files, each with a worker of its own.
+    pub files: u32,
+    /// How many workers; as many as files when absent.
+    pub workers: Option<u32>,
+    /// What makes the writes durable within the measured time; `fsync` when absent.
+    pub end: Flush,
+    /// Ends after so long, else after one pass over the file; `write` after one pass at the latest.
+    pub time: Option<Nanos>,
+    /// Ends after so many bytes.
+    pub bytes: Option<Bytes>,
+    /// The file, below the target; `data` when absent.
+    pub path: Option<PathBuf>,
+    /// What the page cache holds before.
+    pub cache: Option<CachePolicy>,
+    /// An `fsync` after every so many writes; 0 is never.
+    pub fsync_every: u64,
+    /// How the file gets its blocks before: `write`, or `allocate`, which moves no data; what the op needs when absent.
+    pub prepare: Option<Prepare>,
+    /// `random-mix`: per cent of ops that read.
+    pub read: Option<u32>,
+}
+
+impl Default for OpForm {
+    fn default() -> OpForm {
+        OpForm {
+            size: None,
+            block: None,
+            engine: None,
+            depth: 1,
+            direct: false,
+            files: 1,
+            workers: None,
+            end: Flush::Fsync,
+            time: None,
+            bytes: None,
+            path: None,
+            cache: None,
+            fsync_every: 0,
+            prepare: None,
+            read: None,
+        }
+    }
+}
+
+/// What an op does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Op {
+    /// Writes a new file from end to end.
+    Write,
+    /// Writes a file that is there from end to end.
+    Rewrite,
+    /// Reads a file from end to end.
+    Read,
+    /// Writes each block of a file that is there once, in random order.
+    RandomWrite,
+    /// Reads each block once, in random order.
+    RandomRead,
+    /// Reads and writes in random order.
+    RandomMix,
+}
+
+impl Op {
+    /// By their keys.
+    pub const ALL: [(&'static str, Op); 6] = [
+        ("write", Op::Write),
+        ("rewrite", Op::Rewrite),
+        ("read", Op::Read),
+        ("random-write", Op::RandomWrite),
+        ("random-read", Op::RandomRead),
+        ("random-mix", Op::RandomMix),
+    ];
+
+    fn is_random(self) -> bool {
+        matches!(self, Op::RandomWrite | Op::RandomRead | Op::RandomMix)
+    }
+}
+
+/// An op of a workload, and its key.
+#[derive(Debug, Clone)]
+pub struct SaidOp {
+    /// What it does.
+    pub op: Op,
+    /// The key.
+    pub key: &'static str,
+    /// The rest.
+    pub form: OpForm,
+}
+
+/// What is wrong with one op.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpProblem {
+    /// The op's key.
+    pub op: &'static str,
+    /// The key within it.
+    pub key: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// What to do about it.
+    pub help: String,
+}
+
+/// Sizes of files by their paths, of all workloads: what one reads, another may have said.
+pub type Sizes = BTreeMap<PathBuf, Size>;
+
+/// Its file where none is named.
+pub const DATA: &str = "data";
+
+/// The size where none is said.
+const DEFAULT_SIZE: Size = Size::Bytes(Bytes(1 << 30));
+
+/// The workload that some ops are, one after another. `working_set` is the size of what it works on, above all that is said.
+///
+/// # Errors
+/// What makes no sense.
+pub fn workload(
+    name: &str,
+    ops: &[SaidOp],
+    spot: &Spot,
+    sizes: &Sizes,
+    working_set: Option<Size>,
+) -> Result<Workload, OpProblem> {
+    let mut workload = Workload {
+        name: name.to_owned(),
+        description: String::new(),
+        seed: Workload::DEFAULT_SEED,
+        target: BTreeMap::new(),
+        phase: Vec::new(),
+    };
+    for said in ops {
+        let default = Bytes(if said.op.is_random() { 4096 } else { 1 << 20 });
+        let blocks = said.form.block.clone().unwrap_or(OneOrMany::One(default));
+        for (index, &block) in blocks.as_slice().iter().enumerate() {
+            // Each block writes a new file of its own: the second would otherwise overwrite what the first allocated.
+            let suffix = if index > 0 && said.op == Op::Write { format!("-{block}") } else { String::new() };
+            let file = target_of(said, &suffix, spot, sizes, working_set)?;
+            let phase = phase_of(said, &file, block, blocks.as_slice().len() > 1, spot)?;
+            place(&mut workload, said, file)?;
+            workload.phase.push(phase);
+        }
+    }
+    Ok(workload)
+}
+
+/// A file or several that an op works on.
+struct File {
+    name: String,
+    size: Size,
+    target: Target,
+}
+
+/// The path below the directory of the target: what a workload calls `/mnt/raid/f` is `f` there.
+pub fn below(path: &Path, spot: &Spot) -> PathBuf {
+    path.strip_prefix(&spot.dir).unwrap_or(path).to_owned()
+}
+
+fn target_of(
+    said: &SaidOp,
+    suffix: &str,
+    spot: &Spot,
+    sizes: &Sizes,
+    working_set: Option<Size>,
+) -> Result<File, OpProblem> {
+    let form = &said.form;
+    let path = below(form.path.as_deref().unwrap_or(Path::new(DATA)), spot);
+    let working_set = working_set.map(|size| match size {
+        Size::Bytes(Bytes(bytes)) => Size::Bytes(Bytes(bytes / u64::from(form.files.max(1)))),
+        Size::Ram(factor) => Size::Ram(factor / f64::from(form.files.max(1))),
+        Size::Free(factor) => Size::Free(factor / f64::from(form.files.max(1))),
+    });
+    let size = working_set.or(form.size).or_else(|| sizes.get(&path).copied()).unwrap_or(DEFAULT_SIZE);
+    let mut path = path.into_os_string();
+    path.push(suffix);
+    let path = PathBuf::from(path);
+    let name = path.file_name().map_or_else(|| DATA.to_owned(), |name| name.to_string_lossy().into_owned());
+    let needed = if said.op == Op::Write { spot.first_write } else { Prepare::Write };
+    let prepare = form.prepare.unwrap_or(needed);
+    if let Some(device) = &spot.device {
+        if form.files > 1 || form.path.is_some() {
+            let key = if form.path.is_some() { "path" } else { "files" };
+            return Err(said.problem(
+                key,
+                "a device has no files".to_owned(),
+                "leave it out, or add a step that mounts one",
+            ));
+        }
+        // Its host puts the full path in, behind the slash without which this would be none.
+        let path = PathBuf::from(format!("/${{made.{device}}}"));
+        let target = DeviceTarget { path, size: Some(size), destroy_serial: None, content: spot.fill };
+        return Ok(File { name, size, target: Target::Device(target) });
+    }
+    let target = match (&spot.sim, form.files) {
+        (Some(device), files) => {
+            let Some(Bytes(bytes)) = size.fixed() else {
+                return Err(said.problem(
+                    "size",
+                    format!("a simulated device has no memory beside it, of which `{size}` could be a share"),
+                    "say a size such as `256MiB`",
+                ));
+            };
+            let size = Bytes(bytes.saturating_mul(u64::from(files)));
+            Target::Sim(SimTarget { device: device.clone(), size, files: None, preallocated_percent: 0 })
+        }
+        (None, 0 | 1) => Target::File(FileTarget { path, size: Some(size), prepare, content: spot.fill }),
+        (None, count) => Target::Files(FilesTarget { path, count, size, prepare, content: spot.fill }),
+    };
+    Ok(File { name, size, target })
+}
+
+/// Two ops of one file mean the same file.
+fn place(workload: &mut Workload, said: &SaidOp, file: File) -> Result<(), OpProblem> {
+    let extent = |target: &Target| match target {
+        Target::File(file) => (file.size, 1),
+        Target::Files(files) => (Some(files.size), files.count),
+        Target::Sim(sim) => (Some(Size::Bytes(sim.size)), 1),
+        _ => (None, 0),
+    };
+    match workload.target.get(&file.name) {
+        Some(there) if extent(there) != extent(&file.target) => Err(said.problem(
+            "size",
+            format!("`{}` is {} here, and something else in an earlier op of the workload", file.name, file.size),
+            "say the same size and number of files, or give it a `path` of its own",
+        )),
+        Some(_) => Ok(()),
+        None => {
+            workload.target.insert(file.name, file.target);
+            Ok(())
+        }
+    }
+}
+
+fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, spot: &Spot) -> Result<Phase, OpProblem> {
+    let form = &said.form;
+    let mix = match said.op {
+        Op::Read | Op::RandomRead => Mix::READ,
+        Op::Write | Op::Rewrite | Op::RandomWrite => Mix::WRITE,
+        Op::RandomMix => {
+            let read = form.read.unwrap_or(50);
+            let Some(write) = 100u32.checked_sub(read) else {
+                return Err(said.problem("read", format!("{read} per cent are more than all"), "use 0 to 100"));
+            };
+            Mix { read, write, trim: 0 }
+        }
+    };
+    if form.read.is_some() && said.op != Op::RandomMix {
+        return Err(said.problem("read", "`read` is a share of `random-mix`".to_owned(), "leave it out"));
+    }
+    if form.files == 0 {
+        return Err(said.problem("files", "no file at all".to_owned(), "use 1 or more"));
+    }
+    let cache = match (form.cache, form.direct) {
+        (Some(cache), true) if cache != CachePolicy::Direct => {
+            return Err(said.problem(
+                "cache",
+                "direct I/O goes around the cache, whatever it holds".to_owned(),
+                "leave out `cache`, or `direct`",
+            ));
+        }
+        (Some(cache), _) => cache,
+        (None, true) => CachePolicy::Direct,
+        (None, false) => CachePolicy::AsIs,
+    };
+    let workers = form.workers.unwrap_or(form.files);
+    // On one simulated range, each worker of several files has a part of its own.
+    let part = spot.sim.as_ref().filter(|_| form.files > 1).and_then(|_| file.size.fixed());
+    let blocks = Blocks {
+        pattern: if said.op.is_random() { Pattern::Permutation } else { Pattern::Sequential },
+        block: BlockSize::Fixed(block),
+        mix,
+        fsync_every: form.fsync_every,
+        span: part,
+        offset_increment: part.unwrap_or_default(),
+        ..Blocks::default()
+    };
+    let group = WorkerGroup {
+        count: workers,
+        depth: form.depth,
+        backend: backend(said, spot)?,
+        // A new file is written once: a second time over it would be an overwrite.
+        limit: Limit { passes: (said.op == Op::Write).then_some(1), ..Limit::default() },
+        ..WorkerGroup::new(&file.name, Work::Blocks(blocks))
+    };
+    Ok(Phase {
+        name: if several { format!("{}-{block}", said.key) } else { said.key.to_owned() },
+        cache,
+        memory_pressure: None,
+        ramp: Nanos(0),
+        stop: Stop { time: form.time, bytes: form.bytes, ..Stop::default() },
+        end: End { flush: form.end, ..End::default() },
+        workers: vec![group],
+    })
+}
+
+fn backend(said: &SaidOp, spot: &Spot) -> Result<Backend, OpProblem> {
+    let Some(engine) = &said.form.engine else { return Ok(Backend::Auto) };
+    const NAMES: [&str; 9] = ["auto", "psync", "preadv2", "uring", "io-uring", "libaio", "posix-aio", "mmap", "stdio"];
+    let name = match engine.as_str() {
+        "uring" => "io-uring",
+        other => other,
+    };
+    match serde_json::from_value::<Backend>(serde_json::Value::from(name)) {
+        Ok(_) if spot.sim.is_some() => Ok(Backend::Auto),
+        Ok(backend) if NAMES.contains(&name) => Ok(backend),
+        _ => {
+            let help = match nearest(engine, NAMES) {
+                Some(name) => format!("did you mean `{name}`?"),
+                None => format!("there is `{}`", NAMES.join("`, `")),
+            };
+            Err(said.problem("engine", format!("there is no engine `{engine}`"), help))
+        }
+    }
+}
+
+impl SaidOp {
+    fn problem(&self, key: &'static str, message: String, help: impl Into<String>) -> OpProblem {
+        OpProblem { op: self.key, key, message, help: help.into() }
+    }
+}

@@ -1,0 +1,415 @@
+//! Study files that are right, and how those that are wrong are told.
+
+use super::{Files, Options, StudyError, plan};
+use crate::plan::{HostPlan, Plan};
+use plumb_lab::protocol::Work;
+use plumb_workload::native::{self, Override};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// Files by name.
+struct Shelf(BTreeMap<&'static str, &'static str>);
+
+impl Files for Shelf {
+    fn read(&mut self, path: &Path) -> Result<String, String> {
+        let name = path.to_string_lossy();
+        self.0.get(&*name).map(|text| (*text).to_owned()).ok_or_else(|| "No such file".to_owned())
+    }
+}
+
+fn shelf<const N: usize>(files: [(&'static str, &'static str); N]) -> Shelf {
+    Shelf(files.into_iter().collect())
+}
+
+fn planned(text: &str) -> Plan {
+    planned_with(text, &Options::default())
+}
+
+fn planned_with(text: &str, options: &Options) -> Plan {
+    plan("study.toml", text, options, &mut shelf([])).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn refused(text: &str) -> String {
+    refused_with(text, &Options::default())
+}
+
+fn refused_with(text: &str, options: &Options) -> String {
+    match plan("study.toml", text, options, &mut shelf([])) {
+        Err(StudyError::File(error)) => error.to_string(),
+        Err(other) => panic!("{other}"),
+        Ok(plan) => panic!("a plan of {} runs:\n{text}", plan.runs.len()),
+    }
+}
+
+/// A study that is right, on a simulated device.
+const SMALL: &str = r#"
+[experiment]
+name = "small"
+
+[[factor]]
+name = "device"
+levels = ["sim:hdd", "sim:ssd"]
+change = "hard"
+
+[[factor]]
+name = "depth"
+levels = [1, 16]
+
+[target]
+path = "${device}"
+
+[workload]
+random-read = { size = "64MiB", depth = "${depth}", direct = true, time = "1s" }
+
+[compare]
+by = "device"
+"#;
+
+const SKETCHES: [(&str, &str); 4] = [
+    ("three-distros", include_str!("fixtures/three-distros.toml")),
+    ("raid4-vs-raid5", include_str!("fixtures/raid4-vs-raid5.toml")),
+    ("mdadm-vs-gmirror", include_str!("fixtures/mdadm-vs-gmirror.toml")),
+    ("ext3-kernels", include_str!("fixtures/ext3-kernels.toml")),
+];
+
+#[test]
+fn the_sketches_are_studies() {
+    for (name, text) in SKETCHES {
+        let plan = plan(name, text, &Options::default(), &mut shelf([])).unwrap_or_else(|error| panic!("{error}"));
+        assert!(plan.is_intact());
+        assert!(!plan.runs.is_empty() && !plan.plots.is_empty());
+    }
+}
+
+#[test]
+fn a_number_that_is_a_level_stays_a_number() {
+    let plan = planned(SMALL);
+    assert_eq!((plan.cells.len(), plan.plots.len(), plan.runs.len()), (4, 6, 24));
+    for run in &plan.runs {
+        let Work::Native { toml } = &run.work else { panic!("native") };
+        let workload = native::parse("plan", toml).unwrap();
+        let depth = &plan.cells[run.cell as usize].levels["depth"];
+        assert_eq!(workload.phase[0].workers[0].depth.to_string(), *depth);
+        assert!(toml.contains(&plan.cells[run.cell as usize].levels["device"]), "{toml}");
+    }
+    assert_eq!(plan.compare.by, "device");
+    assert!(matches!(plan.hosts["local"], HostPlan::Local));
+}
+
+#[test]
+fn errors_point_at_the_line_and_name_the_way_out() {
+    for (from, to, place, message, help) in [
+        ("by = \"device\"", "by = \"devize\"", "26:6", "there is no factor `devize`", "did you mean `device`?"),
+        ("[compare]", "[compere]", "25:2", "unknown key `compere`", "did you mean `compare`?"),
+        (
+            "by = \"device\"",
+            "by = \"device\"\nmetrics = [\"device.written-byte\"]",
+            "27:11",
+            "nothing counts `device.written-byte`",
+            "did you mean `device.written-bytes`?",
+        ),
+        ("${depth}", "${dpeth}", "22:43", "there is no factor `dpeth`", "did you mean `depth`?"),
+        ("\"${depth}\"", "0", "", "0", ""),
+        ("random-read =", "random-raed =", "22:1", "`size` has no meaning", "did you mean `random-read`?"),
+        ("depth = \"${depth}\",", "dpeth = 4,", "22:34", "unknown key `dpeth`", "did you mean `depth`?"),
+        ("path = \"${device}\"", "path = \"data\"", "19:8", "`data` is below nothing", "full path"),
+        ("levels = [1, 16]", "levels = [1, 1]", "16:10", "stands there twice", "each level once"),
+        ("change = \"hard\"", "change = \"heavy\"", "12:10", "`heavy` is not one of the choices", "`easy` and `hard`"),
+    ] {
+        let text = SMALL.replacen(from, to, 1);
+        assert_ne!(text, SMALL, "{from}");
+        // The text begins with an empty line.
+        let error = refused(text.trim_start_matches('\n').replacen("[experiment]", "\n\n\n\n[experiment]", 1).as_str());
+        assert!(error.contains(message) && error.contains(help), "{from} → {to}: {error}");
+        assert!(error.contains("study.toml:") && error.contains('^'), "{place}: {error}");
+    }
+}
+
+#[test]
+fn what_a_kind_of_step_does_not_know_is_told_at_its_key() {
+    let study = SKETCHES[1].1;
+    for (from, to, message, help) in [
+        ("kind    = \"mkfs\"", "kind    = \"mksf\"", "`mksf` is not one of the choices", "did you mean `mkfs`?"),
+        ("chunk   = \"256k\"", "chunck  = \"256k\"", "unknown key `chunck`", "did you mean `chunk`?"),
+        ("level   = \"${level}\"", "level   = \"${depth}\"", "what is built depends on `depth`", "change = \"hard\""),
+        ("depth = \"${depth}\", direct = true }", "depth = 0, direct = true }", "0", ""),
+        ("engine = \"uring\"", "engine = \"urign\"", "there is no engine `urign`", "did you mean `uring`?"),
+    ] {
+        let text = study.replacen(from, to, 1);
+        assert_ne!(text, study, "{from}");
+        let error = refused(&text);
+        assert!(error.contains(message) && error.contains(help), "{error}");
+        let marked = error.lines().find(|line| line.starts_with(|c: char| c.is_ascii_digit())).unwrap();
+        assert!(marked.contains(to.split('=').next().unwrap().trim()), "{error}");
+    }
+}
+
+#[test]
+fn words_of_other_tools_are_tried_before_anything_is_built() {
+    let study = SKETCHES[3].1;
+    for (from, to, message) in [
+        ("transactions = 50000", "transacions = 50000", "PostMark has no setting `transacions`"),
+        ("transactions = 50000", "transactions = \"many\"", "PostMark would not take `set transactions many`"),
+        ("dialect = \"postmark\"", "dialect = \"postmrak\"", "no tool `postmrak` is spoken here"),
+    ] {
+        let error = refused(&study.replacen(from, to, 1));
+        assert!(error.contains(message), "{error}");
+    }
+    let error =
+        refused(&SKETCHES[0].1.replacen("-i 0 -i 1", "-i 0 -i ninety", 1).replacen("-s ${size}", "--nothing", 1));
+    assert!(error.contains("iozone would refuse this"), "{error}");
+    let error = refused(&SKETCHES[0].1.replacen("cache   = \"cold\"", "cache   = \"warm\"", 1));
+    assert!(error.contains("how iozone uses the cache is in its own words"), "{error}");
+}
+
+/// A bare number is kB to IOzone, and memory is known to the host alone.
+#[test]
+fn sizes_of_memory_come_in_the_unit_of_the_tool() {
+    let plan = plan("x", SKETCHES[0].1, &Options::default(), &mut shelf([])).unwrap();
+    let words: BTreeSet<String> = plan
+        .runs
+        .iter()
+        .filter_map(|run| match &run.work {
+            Work::Dialect { args, .. } => args.windows(2).find(|pair| pair[0] == "-s").map(|pair| pair[1].clone()),
+            Work::Native { .. } => None,
+        })
+        .collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    assert_eq!(words, ["${ram*0.00390625}k", "512MiB", "64MiB"]);
+}
+
+/// The working set in place of the number of files: as many of the mean size as are so large together.
+#[test]
+fn the_working_set_is_the_number_of_files() {
+    let text = SKETCHES[3].1.replacen("levels = [\"ram*0.1\",", "levels = [\"50500000\", \"ram*0.1\",", 1);
+    let plan = plan("x", &text, &Options::default(), &mut shelf([])).unwrap();
+    let stdin = |files: &str, set: &str| {
+        let found = plan.runs.iter().find(|run| {
+            let levels = &plan.cells[run.cell as usize].levels;
+            levels["files"] == files && levels["working-set"] == set
+        });
+        match &found.unwrap().work {
+            Work::Dialect { stdin, .. } => stdin.clone(),
+            Work::Native { .. } => panic!("PostMark's"),
+        }
+    };
+    assert_eq!(
+        stdin("small", "50500000"),
+        "set size 1000 100000\nset transactions 50000\nset number 1000\nrun\nquit\n"
+    );
+    // A half of memory over 50 500 bytes a file.
+    let memory = stdin("small", "ram*0.5");
+    let factor = memory.split("${ram*").nth(1).unwrap().split('}').next().unwrap().parse::<f64>().unwrap();
+    assert!((factor * 50_500.0 - 0.5).abs() < 1e-9, "{memory}");
+}
+
+#[test]
+fn what_reads_a_file_takes_its_size_from_what_writes_it() {
+    let plan = plan("x", SKETCHES[2].1, &Options::default(), &mut shelf([])).unwrap();
+    let run = plan.runs.iter().find(|run| plan.cells[run.cell as usize].workload == "stream-read").unwrap();
+    let Work::Native { toml } = &run.work else { panic!("native") };
+    let workload = native::parse("plan", toml).unwrap();
+    assert_eq!(run.dir, "/raid");
+    assert_eq!(workload.phase.len(), 3);
+    let plumb_workload::Target::File(file) = &workload.target["f"] else { panic!("a file") };
+    assert_eq!((file.path.to_str(), file.size), (Some("f"), Some(plumb_workload::Size::Ram(2.0))));
+}
+
+#[test]
+fn one_provisioning_is_no_sample() {
+    let text = format!("{SMALL}\n[design]\nplots = 1\n");
+    let error = refused(&text);
+    assert!(error.contains("one sample") && error.contains("--exploratory"), "{error}");
+    let plan = planned_with(&text, &Options { exploratory: true, ..Options::default() });
+    assert!(plan.exploratory && plan.estimate.detectable_ratio.is_none() && !plan.warnings.is_empty());
+    assert!(planned(&format!("{text}exploratory = true\n")).exploratory);
+    // With enough plots the word costs nothing.
+    assert!(!planned_with(SMALL, &Options { exploratory: true, ..Options::default() }).exploratory);
+}
+
+#[test]
+fn a_base_says_what_a_study_does_not() {
+    const BASE: &str = "extends = \"../root.toml\"\n[design]\nplots = 4\nrepeat = 1\n";
+    const STUDY: &str =
+        "extends = \"bases/base.toml\"\n[design]\nplots = 5\n[[factor]]\nname = \"depth\"\nlevels = [2]\n";
+    let mut files = shelf([("bases/base.toml", BASE), ("root.toml", SMALL)]);
+    let found = plan("study.toml", STUDY, &Options::default(), &mut files).unwrap_or_else(|error| panic!("{error}"));
+    // Five plots of two devices, one run of one depth each: factors of one name are one factor.
+    assert_eq!((found.plots.len(), found.runs.len(), found.cells.len()), (10, 10, 2));
+
+    let mut wrong = shelf([("bases/base.toml", "extends = \"../root.toml\"\n[desing]\n"), ("root.toml", SMALL)]);
+    let error = plan("study.toml", STUDY, &Options::default(), &mut wrong).unwrap_err().to_string();
+    assert!(error.contains("bases/base.toml:2:2") && error.contains("did you mean `design`?"), "{error}");
+    let mut round = shelf([("bases/base.toml", "extends = \"base.toml\"\n")]);
+    let error = plan("study.toml", STUDY, &Options::default(), &mut round).unwrap_err().to_string();
+    assert!(error.contains("extends itself"), "{error}");
+    let error = plan("study.toml", STUDY, &Options::default(), &mut shelf([])).unwrap_err().to_string();
+    assert!(error.contains("cannot read `bases/base.toml`") && error.contains("study.toml:1:11"), "{error}");
+}
+
+#[test]
+fn a_scale_is_put_over_the_rest() {
+    let text = format!(
+        "{SMALL}\n[scale.small]\n\"design.plots\" = 2\nfactor = [{{ name = \"depth\", levels = [4] }}]\n\
+         workload.random-read.size = \"1MiB\"\n"
+    );
+    let scaled = |name: &str| Options { scale: Some(name.to_owned()), ..Options::default() };
+    let small = planned_with(&text, &scaled("small"));
+    assert_eq!((small.scale.as_str(), small.plots.len(), small.cells.len()), ("small", 4, 2));
+    let full = planned(&text);
+    assert_eq!((full.scale.as_str(), full.plots.len(), full.cells.len()), ("full", 6, 4));
+    let error = refused_with(&text, &scaled("smal"));
+    assert!(error.contains("did you mean `small`?"), "{error}");
+    let set = |text: &str| Options { set: vec![text.parse::<Override>().unwrap()], ..Options::default() };
+    assert_eq!(planned_with(SMALL, &set("factor.depth.levels=[1]")).cells.len(), 2);
+    let error = refused_with(SMALL, &set("design.plots=many"));
+    assert!(error.contains("--set, for study.toml"), "{error}");
+}
+
+#[test]
+fn conditions_leave_out_cells_and_steps() {
+    const CONDITIONS: &str = r#"
+[experiment]
+name = "conditions"
+[[factor]]
+name = "level"
+levels = [1, 4]
+change = "hard"
+[[factor]]
+name = "depth"
+levels = [1, 8, 16]
+when = { workload = "deep" }
+[[provision]]
+kind = "cmd"
+run = "true $${HOME} ${level}"
+when = { level = 4 }
+[target]
+path = "sim:ssd"
+[workload.deep]
+random-read = { size = "1MiB", depth = "${depth}" }
+[workload.flat]
+read = { size = "1MiB" }
+when = { level = [4] }
+[design]
+exclude = [{ level = 1, depth = 16 }]
+"#;
+    let plan = planned(CONDITIONS);
+    let cells: Vec<(&str, &str, &str)> = plan
+        .cells
+        .iter()
+        .map(|cell| (cell.levels["level"].as_str(), cell.levels["depth"].as_str(), cell.workload.as_str()))
+        .collect();
+    assert_eq!(
+        cells,
+        [
+            ("1", "1", "deep"),
+            ("1", "8", "deep"),
+            ("4", "1", "deep"),
+            ("4", "-", "flat"),
+            ("4", "8", "deep"),
+            ("4", "16", "deep")
+        ]
+    );
+    for plot in &plan.plots {
+        let steps = serde_json::to_string(&plot.steps).unwrap();
+        assert_eq!(steps.contains("true ${HOME} 4"), plot.levels["level"] == "4", "{steps}");
+    }
+}
+
+#[test]
+fn optional_repetitions_say_where_they_end() {
+    let text = format!(
+        "{SMALL}\n[design]\nrepeat = {{ min = 2, max = 5 }}\n[stop]\nmetric = \"read.iops\"\nhalf-width = \"5%\"\n"
+    );
+    let plan = planned(&text);
+    assert_eq!(plan.runs.len(), 6 * 2 * 5);
+    assert_eq!(plan.stop.map(|stop| (stop.repeats_min, stop.half_width)), Some((2, 0.05)));
+}
+
+#[test]
+fn placeless_and_hostless_studies_are_refused() {
+    let error = refused(&SMALL.replacen("[target]\npath = \"${device}\"", "", 1));
+    assert!(error.contains("nothing says where this runs"), "{error}");
+    let error = refused(&format!("{SMALL}\n[hosts]\na = {{ ssh = \"a\" }}\nb = {{ ssh = \"b\" }}\n"));
+    assert!(error.contains("nothing says which host") && error.contains("binds"), "{error}");
+    let error = refused(&SKETCHES[0].1.replacen("\"fedora\"]", "\"fedroa\"]", 1));
+    assert!(error.contains("there is no host `fedroa`") && error.contains("`fedora`"), "{error}");
+}
+
+proptest! {
+    /// Same seed, same plan; every block has every combination of hard levels once; every cell runs equally often.
+    #[test]
+    fn plans_are_balanced_and_repeatable(seed in 0..1u64 << 53, plots in 2..6u32, repeat in 1..4u32, abba: bool) {
+        let order = if abba { "ABBA" } else { "randomized-blocks" };
+        let text = format!("{SMALL}\n[design]\norder = \"{order}\"\nplots = {plots}\nrepeat = {repeat}\n");
+        let options = Options { seed: Some(seed), ..Options::default() };
+        let plan = planned_with(&text, &options);
+        prop_assert_eq!(&plan, &planned_with(&text, &options));
+        prop_assert!(plan.is_intact());
+        let mut touched = plan.clone();
+        touched.runs.swap(0, 1);
+        prop_assert!(!touched.is_intact() || touched.runs[0] == touched.runs[1]);
+        for block in 0..plots {
+            let here: BTreeSet<_> = plan.plots.iter().filter(|plot| plot.block == block).map(|plot| &plot.levels).collect();
+            prop_assert_eq!(here.len(), 2);
+            prop_assert_eq!(plan.plots.iter().filter(|plot| plot.block == block).count(), 2);
+        }
+        for cell in 0..plan.cells.len() as u32 {
+            prop_assert_eq!(plan.runs.iter().filter(|run| run.cell == cell).count() as u32, plots * repeat);
+        }
+        for run in &plan.runs {
+            let plot = &plan.plots[run.plot as usize];
+            let cell = &plan.cells[run.cell as usize];
+            prop_assert!(plot.levels.iter().all(|(name, level)| cell.levels[name] == *level));
+            let same = plan.runs.iter().find(|other| {
+                plan.plots[other.plot as usize].block == plot.block && other.repeat == run.repeat && other.cell != run.cell
+            });
+            prop_assert_eq!(same.unwrap().seed, run.seed);
+        }
+    }
+
+    /// A study cut short or with a letter changed, and any override: an error, never a panic.
+    #[test]
+    fn broken_studies_never_panic(which in 0..4usize, cut in 0..3000usize, letter in any::<char>(), key in "[a-z0-9.]{0,20}", value in "\\PC{0,12}") {
+        let text = SKETCHES[which].1;
+        let cut = (0..=cut.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap();
+        let mut options = Options::default();
+        options.set.extend(format!("{key}={value}").parse::<Override>());
+        let mut changed = text.to_owned();
+        changed.insert(cut, letter);
+        for text in [&text[..cut], &changed, text] {
+            if let Err(error) = plan("study.toml", text, &options, &mut shelf([])) {
+                prop_assert!(!error.to_string().is_empty());
+            }
+        }
+    }
+}
+
+/// As much as an editor needs: the studies that are shown fit, and what is misspelt does not.
+#[test]
+fn the_schema_names_every_key() {
+    let schema = super::schema();
+    let properties = schema["properties"].as_object().unwrap();
+    for key in [
+        "experiment",
+        "hosts",
+        "safety",
+        "factor",
+        "provision",
+        "target",
+        "workload",
+        "design",
+        "stop",
+        "compare",
+        "sweep",
+        "import",
+        "scale",
+        "extends",
+    ] {
+        assert!(properties.contains_key(key), "{key}");
+    }
+    assert_eq!(schema["additionalProperties"], false);
+    let kinds = schema["$defs"]["Provision"]["properties"]["kind"]["enum"].as_array().unwrap();
+    assert!(kinds.len() > 10 && kinds.contains(&"mkfs".into()), "{kinds:?}");
+}

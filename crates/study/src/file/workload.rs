@@ -1,0 +1,426 @@
+//! `[workload]`: one, or several by name; native, named, from a file, or in another tool's words.
+
+use super::dialect::{self, DialectForm};
+use super::form::When;
+use super::levels::{RamUnit, Scope, names_in};
+use super::short::{self, Op, OpForm, SaidOp, Sizes};
+use super::target::Spot;
+use super::{Files, StudyError};
+use plumb_lab::protocol::Work;
+use plumb_workload::native::{self, Document, Failure, Override, place_of};
+use plumb_workload::suggest::nearest;
+use plumb_workload::{CachePolicy, KeyPath, Size, Workload, named, validate};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Keys that a workload may have, and that are therefore no names of workloads.
+const KEYS: [&str; 18] = [
+    "write",
+    "rewrite",
+    "read",
+    "random-write",
+    "random-read",
+    "random-mix",
+    "dialect",
+    "args",
+    "set",
+    "stdin",
+    "cache",
+    "file",
+    "named",
+    "phase",
+    "target",
+    "when",
+    "name",
+    "description",
+];
+
+/// A workload as it is written.
+#[derive(Debug, Clone)]
+pub struct WorkloadText<'d> {
+    /// Its name.
+    pub name: String,
+    /// With which levels it runs.
+    pub when: When,
+    /// Where its key stands.
+    pub place: Range<usize>,
+    /// What it says.
+    pub table: Spanned<DeValue<'d>>,
+    /// The factors whose levels it uses.
+    pub uses: Vec<String>,
+}
+
+/// A workload by its name.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct NamedForm {
+    /// `random-read`, `mail` …; as `plumb run` takes it.
+    pub named: String,
+    /// Changes, as `--set` takes them: `{ depth = 64 }`.
+    #[serde(default)]
+    pub set: BTreeMap<String, super::form::LevelForm>,
+}
+
+/// A workload in a file of its own.
+#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+pub struct FileForm {
+    /// The file, relative to the study.
+    pub file: String,
+    /// Changes, as `--set` takes them: `{ depth = 64 }`.
+    #[serde(default)]
+    pub set: BTreeMap<String, super::form::LevelForm>,
+}
+
+/// What a cell runs.
+#[derive(Debug, Clone)]
+pub struct MadeWork {
+    /// As the host gets it.
+    pub work: Work,
+    /// The workload, where it is Plumb's own.
+    pub native: Option<Workload>,
+}
+
+/// Every workload of a study.
+///
+/// # Errors
+/// What is neither one workload nor several by name.
+pub fn all<'d>(document: &Document<'_>, tree: &DeTable<'d>, study: &str) -> Result<Vec<WorkloadText<'d>>, StudyError> {
+    let Some((key, value)) = tree.get_key_value("workload") else { return Ok(Vec::new()) };
+    let failed = |span, message: String, help: &str| {
+        Err(document.failures([Failure { span, message, help: help.to_owned() }]).into())
+    };
+    let Some(table) = value.get_ref().as_table() else {
+        return failed(value.span(), "a workload is a table".to_owned(), "write `[workload]` or `[workload.NAME]`");
+    };
+    if table.is_empty() {
+        return failed(key.span(), "the workload says nothing".to_owned(), "such as `write = { size = \"1GiB\" }`");
+    }
+    let names: Vec<_> = table.keys().filter(|key| !KEYS.contains(&&**key.get_ref())).collect();
+    if names.is_empty() {
+        let name = match table.get("name").or_else(|| table.get("dialect")).map(Spanned::get_ref) {
+            Some(DeValue::String(name)) => name.replace('+', "p"),
+            _ => study.to_owned(),
+        };
+        return Ok(vec![one(document, name, key.span(), value)?]);
+    }
+    if let Some(reserved) = table.keys().find(|key| KEYS.contains(&&**key.get_ref())) {
+        return failed(
+            names[0].span(),
+            format!("`{}` is no key of a workload, and `{}` is no name of one", names[0].get_ref(), reserved.get_ref()),
+            "a study has one `[workload]`, or several `[workload.NAME]`",
+        );
+    }
+    let mut found = Vec::new();
+    for (key, value) in table {
+        if !value.get_ref().is_table() {
+            let help = match nearest(key.get_ref(), KEYS) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "workloads by name are tables, `[workload.NAME]`".to_owned(),
+            };
+            return failed(key.span(), format!("unknown key `{}`", key.get_ref()), &help);
+        }
+        found.push(one(document, key.get_ref().to_string(), key.span(), value)?);
+    }
+    Ok(found)
+}
+
+fn one<'d>(
+    document: &Document<'_>,
+    name: String,
+    place: Range<usize>,
+    value: &Spanned<DeValue<'d>>,
+) -> Result<WorkloadText<'d>, StudyError> {
+    let mut table = value.get_ref().as_table().cloned().unwrap_or_default();
+    let when = match table.remove("when") {
+        Some(when) => document.read(&when)?,
+        None => When::new(),
+    };
+    table.remove("name");
+    let table = DeValue::Table(table);
+    let mut uses = Vec::new();
+    names_in(&table, &mut uses);
+    Ok(WorkloadText { name, when, place, table: Spanned::new(value.span(), table), uses })
+}
+
+/// The sizes that all workloads say of their files, as far as no level decides them.
+pub fn sizes(document: &Document<'_>, workloads: &[WorkloadText<'_>], spot: &Spot) -> Sizes {
+    let mut found = Sizes::new();
+    for workload in workloads {
+        let Some(table) = workload.table.get_ref().as_table() else { continue };
+        for (key, _) in Op::ALL {
+            let Some(form) = table.get(key).and_then(|value| document.read::<OpForm>(value).ok()) else { continue };
+            if let (Some(path), Some(size)) = (&form.path, form.size) {
+                found.entry(short::below(path, spot)).or_insert(size);
+            }
+        }
+    }
+    found
+}
+
+/// Reads a workload with the levels of one cell.
+pub struct Reader<'a, 'd> {
+    /// The study.
+    pub document: &'a Document<'a>,
+    /// Levels.
+    pub scope: Scope<'a, 'd>,
+    /// Where it runs.
+    pub spot: &'a Spot,
+    /// What others say of files.
+    pub sizes: &'a Sizes,
+    /// The size of what it works on, where a sweep says it.
+    pub working_set: Option<Size>,
+}
+
+impl<'d> Reader<'_, 'd> {
+    /// What a cell runs.
+    ///
+    /// # Errors
+    /// What does not fit or makes no sense, where it stands.
+    pub fn read(&self, text: &WorkloadText<'d>, files: &mut dyn Files) -> Result<MadeWork, StudyError> {
+        let raw = text.table.get_ref().as_table().expect("a workload is a table");
+        let says = |key: &str| raw.contains_key(key);
+        let ram_unit = match raw.get("dialect").map(Spanned::get_ref) {
+            Some(DeValue::String(tool)) => dialect::ram_unit(tool),
+            _ => RamUnit::Native,
+        };
+        let mut failures = Vec::new();
+        let table = Scope { ram_unit, ..self.scope }.put_in(&text.table, &mut failures);
+        if !failures.is_empty() {
+            return Err(self.document.failures(failures).into());
+        }
+        if says("dialect") {
+            return self.dialect(&table);
+        }
+        let workload = if says("named") {
+            self.named(text, &table)?
+        } else if says("file") {
+            self.in_file(text, &table, files)?
+        } else if says("phase") {
+            self.inline(text, table)?
+        } else {
+            self.ops(text, &table)?
+        };
+        let toml = native::to_toml(&workload)
+            .map_err(|error| self.failed(&text.place, error.to_string(), "write it in other words"))?;
+        Ok(MadeWork { work: Work::Native { toml }, native: Some(workload) })
+    }
+
+    fn failed(&self, span: &Range<usize>, message: impl Into<String>, help: impl Into<String>) -> StudyError {
+        self.document.failures([Failure { span: span.clone(), message: message.into(), help: help.into() }]).into()
+    }
+
+    fn dialect(&self, table: &Spanned<DeValue<'d>>) -> Result<MadeWork, StudyError> {
+        let form: DialectForm = self.document.read(table)?;
+        let work = dialect::work(&form, self.working_set).map_err(|problem| {
+            let span = place_in(table, &[problem.key, "dialect"]);
+            self.failed(&span, problem.message, problem.help)
+        })?;
+        Ok(MadeWork { work, native: None })
+    }
+
+    fn ops(&self, text: &WorkloadText<'d>, value: &Spanned<DeValue<'d>>) -> Result<Workload, StudyError> {
+        let table = value.get_ref().as_table().expect("a table that levels were put into stays one");
+        let (mut ops, mut cache, mut description) = (Vec::new(), None, String::new());
+        for (key, value) in table {
+            let name: &str = key.get_ref();
+            if let Some((key, op)) = Op::ALL.into_iter().find(|(key, _)| *key == name) {
+                ops.push(SaidOp { op, key, form: self.document.read(value)? });
+            } else if name == "cache" {
+                cache = Some(self.document.read::<CachePolicy>(value)?);
+            } else if name == "description" {
+                description = self.document.read(value)?;
+            } else {
+                // A misspelt op looks like the name of a workload.
+                let meant = nearest(&text.name, Op::ALL.map(|(key, _)| key)).filter(|_| name != text.name);
+                let help = match (meant, nearest(name, KEYS)) {
+                    (Some(near), _) => {
+                        format!("`{}` is taken for the name of a workload; did you mean `{near}`?", text.name)
+                    }
+                    (None, Some(near)) if near != name => format!("did you mean `{near}`?"),
+                    _ => "native work is `write`, `rewrite`, `read`, `random-write`, `random-read` or `random-mix`"
+                        .to_owned(),
+                };
+                return Err(self.failed(&key.span(), format!("`{name}` has no meaning beside what is here"), help));
+            }
+        }
+        if ops.is_empty() {
+            return Err(self.failed(&text.place, "the workload does nothing", "such as `write = { size = \"1GiB\" }`"));
+        }
+        for said in &mut ops {
+            if !said.form.direct && said.form.cache.is_none() {
+                said.form.cache = cache;
+            }
+        }
+        let mut workload =
+            short::workload(&text.name, &ops, self.spot, self.sizes, self.working_set).map_err(|problem| {
+                let table = table.get(problem.op).unwrap_or(value);
+                self.failed(&place_in(table, &[problem.key]), problem.message, problem.help)
+            })?;
+        workload.description = description;
+        let problems = validate::validate(&workload);
+        if problems.is_empty() {
+            return Ok(workload);
+        }
+        Err(self
+            .document
+            .failures(problems.into_iter().map(|problem| Failure {
+                span: place_of_problem(value, &workload, &ops, &problem.path),
+                message: problem.message,
+                help: problem.help,
+            }))
+            .into())
+    }
+
+    fn inline(&self, text: &WorkloadText<'d>, mut value: Spanned<DeValue<'d>>) -> Result<Workload, StudyError> {
+        if let DeValue::Table(table) = value.get_mut() {
+            let name = Spanned::new(text.place.clone(), DeValue::String(text.name.clone().into()));
+            table.insert(Spanned::new(text.place.clone(), "name".into()), name);
+        }
+        let workload: Workload = self.document.read(&value)?;
+        let problems = validate::validate(&workload);
+        if problems.is_empty() {
+            return Ok(workload);
+        }
+        let table = value.get_ref().as_table().expect("a table that is added to stays one");
+        Err(self
+            .document
+            .failures(problems.into_iter().map(|problem| Failure {
+                span: place_of(table, &problem.path),
+                message: problem.message,
+                help: problem.help,
+            }))
+            .into())
+    }
+
+    fn named(&self, text: &WorkloadText<'d>, table: &Spanned<DeValue<'d>>) -> Result<Workload, StudyError> {
+        let form: NamedForm = self.document.read(table)?;
+        let at = place_in(table, &["named"]);
+        let found = named::select(&form.named)
+            .map_err(|error| self.failed(&at, format!("there is no workload named `{}`", error.name), error.help))?;
+        let [found] = found.as_slice() else {
+            return Err(self.failed(&at, "a cell runs one workload", "name one of them"));
+        };
+        let place = match &self.spot.sim {
+            Some(device) => named::Place::Sim(device.clone()),
+            None => named::Place::Directory,
+        };
+        let mut scale = named::Scale::moderate(place);
+        match self.working_set {
+            None => {}
+            Some(Size::Bytes(bytes)) => scale.file_bytes = bytes.0,
+            Some(size) => {
+                return Err(self.failed(
+                    &at,
+                    format!("a named workload has no `{size}`"),
+                    "give bytes, such as `1GiB`",
+                ));
+            }
+        }
+        let mut workload = found.workload(&scale);
+        text.name.clone_into(&mut workload.name);
+        self.changed(&workload, &form.set, table)
+    }
+
+    fn in_file(
+        &self,
+        text: &WorkloadText<'d>,
+        table: &Spanned<DeValue<'d>>,
+        files: &mut dyn Files,
+    ) -> Result<Workload, StudyError> {
+        let form: FileForm = self.document.read(table)?;
+        let at = place_in(table, &["file"]);
+        let said = files.read(Path::new(&form.file)).map_err(|reason| {
+            self.failed(&at, format!("cannot read `{}`: {reason}", form.file), "paths are relative to the study")
+        })?;
+        let document = Document::new(&form.file, &said, &[]);
+        let tree = document.tree()?;
+        let tree = Spanned::new(tree.span(), DeValue::Table(tree.into_inner()));
+        let mut failures = Vec::new();
+        let value = self.scope.put_in(&tree, &mut failures);
+        if !failures.is_empty() {
+            return Err(document.failures(failures).into());
+        }
+        let mut workload: Workload = document.read(&value)?;
+        text.name.clone_into(&mut workload.name);
+        let problems = validate::validate(&workload);
+        if !problems.is_empty() {
+            let table = value.get_ref().as_table().expect("a document is a table");
+            return Err(document
+                .failures(problems.into_iter().map(|problem| Failure {
+                    span: place_of(table, &problem.path),
+                    message: problem.message,
+                    help: problem.help,
+                }))
+                .into());
+        }
+        self.changed(&workload, &form.set, table)
+    }
+
+    fn changed(
+        &self,
+        workload: &Workload,
+        set: &BTreeMap<String, super::form::LevelForm>,
+        table: &Spanned<DeValue<'d>>,
+    ) -> Result<Workload, StudyError> {
+        let overrides: Vec<Override> =
+            set.iter().map(|(path, value)| Override { path: path.clone(), value: value.to_string() }).collect();
+        native::with_overrides(workload, &overrides).map_err(|error| {
+            let first = error.diagnostics.first();
+            let message = first.map_or_else(|| error.to_string(), |diagnostic| diagnostic.message.clone());
+            let help = first.and_then(|diagnostic| diagnostic.help.clone()).unwrap_or_default();
+            self.failed(&place_in(table, &["set", "named", "file"]), message, help)
+        })
+    }
+}
+
+/// The place of the first of these keys that is there, else of the whole.
+fn place_in(value: &Spanned<DeValue<'_>>, keys: &[&str]) -> Range<usize> {
+    let table = value.get_ref().as_table();
+    let found = keys.iter().find_map(|key| table.and_then(|table| table.get_key_value(*key)));
+    match found {
+        Some((key, value)) if value.get_ref().is_table() => key.span(),
+        Some((_, value)) => value.span(),
+        None => value.span(),
+    }
+}
+
+/// Where the short form says what a problem of the workload is about.
+fn place_of_problem(value: &Spanned<DeValue<'_>>, workload: &Workload, ops: &[SaidOp], path: &KeyPath) -> Range<usize> {
+    use plumb_workload::keypath::Segment;
+    let keys: Vec<&str> = path
+        .0
+        .iter()
+        .filter_map(|segment| match segment {
+            Segment::Key(key) => Some(key.as_str()),
+            Segment::Index(_) => None,
+        })
+        .collect();
+    let phase = path.0.iter().find_map(|segment| match segment {
+        Segment::Index(index) => workload.phase.get(*index),
+        Segment::Key(_) => None,
+    });
+    let op = phase.and_then(|phase| ops.iter().rev().find(|said| phase.name.starts_with(said.key))).or(ops.first());
+    let table = value.get_ref().as_table();
+    let Some((op_key, op_value)) = op.and_then(|said| table.and_then(|table| table.get_key_value(said.key))) else {
+        return value.span();
+    };
+    let inside = op_value.get_ref().as_table();
+    let said_as = |key: &&str| match *key {
+        "backend" => Some("engine"),
+        "count" => Some("files"),
+        "span" => Some("size"),
+        "pattern" | "work" | "workers" | "phase" | "target" => None,
+        _ => None,
+    };
+    let found = keys.iter().rev().find_map(|key| {
+        let table = inside?;
+        table.get(*key).or_else(|| said_as(key).and_then(|key| table.get(key)))
+    });
+    found.map_or_else(|| op_key.span(), Spanned::span)
+}

@@ -1,0 +1,221 @@
+//! A study as it will be done: every plot, every run, their order. Pure data, frozen before anything is touched.
+
+pub mod estimate;
+pub mod order;
+
+use plumb_lab::Step;
+use plumb_lab::protocol::Work;
+use plumb_lab::step::Safety;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The schema's name.
+pub const PLAN_SCHEMA: &str = "plumb.study-plan/1";
+
+/// The levels of some factors, by the factors' names.
+pub type Levels = BTreeMap<String, String>;
+
+/// A study as it will be done. Its hash is that of all other fields.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// [`PLAN_SCHEMA`].
+    pub schema: String,
+    /// BLAKE3 of the rest, in hexadecimal digits.
+    pub hash: String,
+    /// The study's name.
+    pub name: String,
+    /// What it asks.
+    pub question: String,
+    /// The scale it was planned for, `full`.
+    pub scale: String,
+    /// Seed of the order and of the runs.
+    pub seed: u64,
+    /// Whether fewer plots than a claim needs were asked for.
+    pub exploratory: bool,
+    /// Hosts by name; `local` is this machine.
+    pub hosts: BTreeMap<String, HostPlan>,
+    /// What may be destroyed.
+    pub safety: Safety,
+    /// The factors, in the file's order.
+    pub factors: Vec<FactorPlan>,
+    /// Every combination that is measured, each once.
+    pub cells: Vec<Cell>,
+    /// Every provisioning, in order.
+    pub plots: Vec<Plot>,
+    /// Every run, in order; those of a plot lie together.
+    pub runs: Vec<PlannedRun>,
+    /// What is compared.
+    pub compare: ComparePlan,
+    /// When optional repetitions end; all of them run where it is absent.
+    #[serde(default)]
+    pub stop: Option<StopPlan>,
+    /// Seconds that it may take altogether: optional repetitions end where they do.
+    #[serde(default)]
+    pub budget_s: Option<u64>,
+    /// Published numbers to put beside those that are measured.
+    #[serde(default)]
+    pub imports: Vec<Import>,
+    /// What it will cost, as far as can be said.
+    pub estimate: Estimate,
+    /// What a careful reader would object to.
+    #[serde(default)]
+    pub warnings: Vec<String>,
+}
+
+impl Plan {
+    /// BLAKE3 of the plan without its hash, as compact JSON in the order of the fields.
+    pub fn hash_of_rest(&self) -> String {
+        let rest = Plan { hash: String::new(), ..self.clone() };
+        let json = serde_json::to_vec(&rest).expect("a plan is plain data");
+        blake3::hash(&json).to_hex().to_string()
+    }
+
+    /// Whether the hash is that of the rest: nobody changed the plan.
+    pub fn is_intact(&self) -> bool {
+        self.hash == self.hash_of_rest()
+    }
+}
+
+/// When optional repetitions end: those from `repeats_min` on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StopPlan {
+    /// As soon as this metric …
+    pub metric: String,
+    /// … has an interval so wide, half of it relative to the value, at 95 %.
+    pub half_width: f64,
+    /// Repetitions of each cell in each plot that run whatever they show.
+    pub repeats_min: u32,
+}
+
+/// Published numbers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Import {
+    /// What they are called.
+    pub label: String,
+    /// The file, relative to the study.
+    pub file: String,
+    /// The tool that wrote it.
+    pub dialect: String,
+    /// The levels that they stand for, of some factors.
+    pub levels: Levels,
+}
+
+/// One factor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FactorPlan {
+    /// Its name.
+    pub name: String,
+    /// Its levels, as text.
+    pub levels: Vec<String>,
+    /// Whether a change of it needs a provisioning.
+    pub hard: bool,
+}
+
+/// One combination of levels, with one workload.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// The level of every factor.
+    pub levels: Levels,
+    /// The name of the workload.
+    pub workload: String,
+}
+
+/// One provisioning.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Plot {
+    /// The block it belongs to; every block has every combination of hard levels once.
+    pub block: u32,
+    /// Levels of the hard factors.
+    pub levels: Levels,
+    /// The name of its host.
+    pub host: String,
+    /// What the user runs on this machine before, the factor's `on-enter`.
+    pub on_enter: Vec<String>,
+    /// What is built on the host.
+    pub steps: Vec<Step>,
+    /// What the user runs on this machine behind, the factor's `on-leave`.
+    pub on_leave: Vec<String>,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PlannedRun {
+    /// Its plot, as an index.
+    pub plot: u32,
+    /// Its cell, as an index.
+    pub cell: u32,
+    /// Which repetition within its plot, from 0.
+    pub repeat: u32,
+    /// What it runs, all levels put in.
+    pub work: Work,
+    /// The directory it runs in.
+    pub dir: String,
+    /// Seed of its random choices: the same for all cells of a block and repetition.
+    pub seed: u64,
+    /// Seconds until it is killed and counts as failed.
+    pub timeout_s: u64,
+}
+
+/// What is compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ComparePlan {
+    /// The factor whose levels are compared; the first level is the baseline.
+    pub by: String,
+    /// Factors whose levels are told apart: a contrast for each of their combinations. The workload always is.
+    pub within: Vec<String>,
+    /// Metrics by name, or their last parts: `bw` is `read.bw` and `write.bw`. When empty: byte rates, rates of ops that move
+    /// no bytes, and the 99 % latency.
+    pub metrics: Vec<String>,
+    /// Ratios this near to 1 are equivalent, 0.05.
+    pub equivalence: f64,
+    /// How many claims are corrected.
+    pub correction: Correction,
+    /// Factors of the table of effects.
+    pub effects: Vec<String>,
+}
+
+/// How many claims are corrected for being many.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Correction {
+    /// Holm's.
+    Holm,
+    /// Benjamini and Hochberg's.
+    BenjaminiHochberg,
+    /// None.
+    None,
+}
+
+/// What a host is.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum HostPlan {
+    /// This machine.
+    Local,
+    /// Reached by the user's own ssh.
+    Ssh {
+        /// `root@box`.
+        destination: String,
+        /// What boots it into this system, on the host that runs then.
+        boot: Option<String>,
+    },
+    /// A virtual machine that the lab boots, anew for every plot.
+    Vm(plumb_lab::vm::VmSpec),
+}
+
+/// What a study will cost. `None` where nothing can be said.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// Seconds that the runs and plots take.
+    pub seconds: Option<f64>,
+    /// Bytes that the runs write.
+    pub written_bytes: Option<u64>,
+    /// The smallest true ratio that has a fair chance (80 %) of being seen at a spread of 5 %, as `1.08`.
+    pub detectable_ratio: Option<f64>,
+}
+
+/// Whether a metric is meant by a wish: its name, or the last parts of it, such as `bw` of `read.bw`.
+pub fn is_meant(wish: &str, metric: plumb_result::Metric) -> bool {
+    let name = metric.to_string();
+    name == wish || name.strip_suffix(wish).is_some_and(|subject| subject.ends_with('.'))
+}

@@ -1,0 +1,476 @@
+//! The sequence of what a run does to which file.
+
+use super::{Postmark, PostmarkPart, Twister};
+
+/// What is done to one file. Files of a thread are numbered in the order of their creation, from 1; no number is used twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Act {
+    /// It is created.
+    Create {
+        /// The file.
+        number: u32,
+        /// Which of [`Postmark::bases`].
+        base: u32,
+        /// Which subdirectory of that.
+        subdirectory: Option<u32>,
+        /// Bytes written to it.
+        bytes: u64,
+    },
+    /// All of it is read.
+    Read {
+        /// The file.
+        number: u32,
+        /// Its length.
+        bytes: u64,
+    },
+    /// Its end is written to.
+    Append {
+        /// The file.
+        number: u32,
+        /// Bytes added.
+        bytes: u64,
+    },
+    /// It is deleted.
+    Delete {
+        /// The file.
+        number: u32,
+    },
+}
+
+/// What a thread does altogether.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Totals {
+    /// Files created.
+    pub created: u64,
+    /// Whole files read.
+    pub read: u64,
+    /// Appends that wrote something: a file that is full is not appended to.
+    pub appended: u64,
+    /// Files deleted by transactions.
+    pub deleted: u64,
+    /// Files left behind the transactions.
+    pub left: u64,
+    /// Transactions begun: fewer than asked where all files were deleted before.
+    pub transactions: u64,
+    /// Bytes read.
+    pub bytes_read: u64,
+    /// Bytes written.
+    pub bytes_written: u64,
+    /// Bytes of all files as the transactions began.
+    pub set_bytes_start: u64,
+    /// Bytes of all files, at the most.
+    pub set_bytes_max: u64,
+    /// The same in whole blocks of 4 KiB, which is what memory and disk hold.
+    pub set_blocks_bytes_max: u64,
+    /// Bytes read as PostMark adds them, in single precision.
+    pub single_read: f32,
+    /// Bytes written, added in the same way.
+    pub single_written: f32,
+}
+
+const BLOCK: u64 = 4096;
+
+/// One place of the table; without bytes it is free.
+#[derive(Debug, Clone, Copy, Default)]
+struct Slot {
+    bytes: u64,
+    number: u32,
+}
+
+/// Which places are free, a bit for each.
+#[derive(Debug, Clone)]
+struct Free {
+    words: Vec<u64>,
+    /// There is none before this word.
+    from: usize,
+}
+
+impl Free {
+    fn all(slots: u32) -> Free {
+        let mut words = vec![u64::MAX; slots.div_ceil(64) as usize];
+        if let (Some(last), rest @ 1..) = (words.last_mut(), slots % 64) {
+            *last = (1 << rest) - 1;
+        }
+        Free { words, from: 0 }
+    }
+
+    fn first(&mut self) -> Option<u32> {
+        self.from = (self.from..self.words.len()).find(|word| self.words[*word] != 0)?;
+        Some(self.from as u32 * 64 + self.words[self.from].trailing_zeros())
+    }
+
+    fn take(&mut self, slot: u32) {
+        self.words[slot as usize / 64] &= !(1 << (slot % 64));
+    }
+
+    fn give(&mut self, slot: u32) {
+        let word = slot as usize / 64;
+        self.words[word] |= 1 << (slot % 64);
+        self.from = self.from.min(word);
+    }
+}
+
+/// Draws what one thread does.
+#[derive(Debug, Clone)]
+pub struct Course {
+    run: Postmark,
+    random: Twister,
+    table: Vec<Slot>,
+    free: Free,
+    /// The place behind the one that was taken last.
+    next: u32,
+    in_use: u32,
+    /// Of the files at the beginning, those that are still to come.
+    to_create: u32,
+    /// The second half of the transaction at hand is still to come.
+    is_half: bool,
+    /// The next place to be deleted at the end.
+    swept: usize,
+    set_bytes: u64,
+    set_blocks: u64,
+    weights: u64,
+    totals: Totals,
+}
+
+impl Course {
+    /// At the beginning of a thread's run, its text drawn. What is not [sound](Postmark::is_sound) is over at once.
+    pub fn new(run: &Postmark, thread: u32) -> Course {
+        let mut random = Twister::new(run.seed.wrapping_add(thread));
+        let is_sound = run.is_sound();
+        // A character for each byte of text, of which there is twice what the largest file holds.
+        random.skip(if is_sound { run.high.0 * 2 } else { 0 });
+        let slots = if is_sound { run.number * 2 } else { 0 };
+        Course {
+            run: run.clone(),
+            random,
+            table: vec![Slot::default(); slots as usize],
+            free: Free::all(slots),
+            next: 0,
+            in_use: 0,
+            to_create: slots / 2,
+            is_half: false,
+            swept: 0,
+            set_bytes: 0,
+            set_blocks: 0,
+            weights: run.locations.iter().map(|location| u64::from(location.weight)).sum(),
+            totals: Totals::default(),
+        }
+    }
+
+    /// The text of a thread: every file of it is one or several beginnings of this.
+    pub fn text(run: &Postmark, thread: u32) -> Vec<u8> {
+        let mut random = Twister::new(run.seed.wrapping_add(thread));
+        (0..run.high.0).map(|_| 32 + random.below(95) as u8).collect()
+    }
+
+    /// The run.
+    #[inline]
+    pub fn run(&self) -> &Postmark {
+        &self.run
+    }
+
+    /// The same run at the beginning of a part.
+    pub fn at(mut self, part: PostmarkPart) -> Course {
+        for earlier in [PostmarkPart::Create, PostmarkPart::Transactions] {
+            if earlier < part {
+                while self.next(earlier).is_some() {}
+            }
+        }
+        self
+    }
+
+    /// All that is to come.
+    pub fn to_end(self) -> Totals {
+        let course = self.at(PostmarkPart::Delete);
+        Totals { left: course.in_use.into(), ..course.totals }
+    }
+
+    /// The next act of a part; `None` at its end. Parts are taken in their order, each to its end.
+    #[inline]
+    pub fn next(&mut self, part: PostmarkPart) -> Option<Act> {
+        match part {
+            PostmarkPart::Create => {
+                while self.to_create > 0 {
+                    self.to_create -= 1;
+                    if let Some(act) = self.create() {
+                        return Some(act);
+                    }
+                }
+                self.totals.set_bytes_start = self.totals.set_bytes_start.max(self.set_bytes);
+                None
+            }
+            PostmarkPart::Transactions => self.transact(),
+            PostmarkPart::Delete => {
+                let slot = (self.swept..self.table.len()).find(|slot| self.table[*slot].bytes > 0)?;
+                self.swept = slot + 1;
+                Some(self.delete(slot))
+            }
+        }
+    }
+
+    fn transact(&mut self) -> Option<Act> {
+        loop {
+            if self.is_half {
+                self.is_half = false;
+                if let Some(bias) = self.run.bias_create {
+                    let act = if self.random.below(10) < u64::from(bias) {
+                        self.create()
+                    } else {
+                        let victim = self.victim();
+                        self.totals.deleted += 1;
+                        Some(self.delete(victim))
+                    };
+                    if act.is_some() {
+                        return act;
+                    }
+                }
+            }
+            if self.totals.transactions >= u64::from(self.run.transactions) || self.in_use == 0 {
+                return None;
+            }
+            self.totals.transactions += 1;
+            self.is_half = true;
+            if let Some(bias) = self.run.bias_read {
+                let reads = self.random.below(10) < u64::from(bias);
+                let victim = self.victim();
+                let act = if reads { Some(self.read(victim)) } else { self.append(victim) };
+                if act.is_some() {
+                    return act;
+                }
+            }
+        }
+    }
+
+    fn create(&mut self) -> Option<Act> {
+        let is_free = self.table.get(self.next as usize).is_some_and(|slot| slot.bytes == 0);
+        let slot = if is_free { self.next } else { self.free.first()? };
+        self.next = slot + 1;
+        self.free.take(slot);
+        let base = match self.run.locations.len() {
+            0 | 1 => 0,
+            _ => self.weighted(),
+        };
+        let subdirectories = self.run.subdirectories();
+        let subdirectory = (subdirectories > 0).then(|| self.random.below(subdirectories.into()) as u32);
+        let (low, high) = (self.run.low.0, self.run.high.0);
+        let bytes = low + self.random.below(high.saturating_sub(low));
+        self.in_use += 1;
+        self.totals.created += 1;
+        let number = self.totals.created as u32;
+        self.table[slot as usize].number = number;
+        self.written(bytes);
+        self.resize(slot as usize, bytes);
+        Some(Act::Create { number, base, subdirectory, bytes })
+    }
+
+    fn weighted(&mut self) -> u32 {
+        let mut drawn = self.random.below(self.weights);
+        for (number, location) in (0u32..).zip(&self.run.locations) {
+            match drawn.checked_sub(location.weight.into()) {
+                Some(rest) => drawn = rest,
+                None => return number,
+            }
+        }
+        0
+    }
+
+    fn read(&mut self, slot: usize) -> Act {
+        let Slot { bytes, number } = self.table[slot];
+        self.totals.read += 1;
+        self.totals.bytes_read += bytes;
+        self.totals.single_read += bytes as f32;
+        Act::Read { number, bytes }
+    }
+
+    fn append(&mut self, slot: usize) -> Option<Act> {
+        let Slot { bytes: length, number } = self.table[slot];
+        let room = self.run.high.0.checked_sub(length).filter(|room| *room > 0)?;
+        let bytes = self.random.below(room) + 1;
+        self.totals.appended += 1;
+        self.written(bytes);
+        self.resize(slot, length + bytes);
+        Some(Act::Append { number, bytes })
+    }
+
+    fn delete(&mut self, slot: usize) -> Act {
+        self.resize(slot, 0);
+        self.free.give(slot as u32);
+        self.in_use -= 1;
+        Act::Delete { number: self.table[slot].number }
+    }
+
+    /// A file that is there. Called only where one is.
+    fn victim(&mut self) -> usize {
+        loop {
+            let slot = self.random.below(self.table.len() as u64) as usize;
+            if self.table[slot].bytes > 0 {
+                return slot;
+            }
+        }
+    }
+
+    fn written(&mut self, bytes: u64) {
+        self.totals.bytes_written += bytes;
+        self.totals.single_written += bytes as f32;
+    }
+
+    fn resize(&mut self, slot: usize, bytes: u64) {
+        let before = std::mem::replace(&mut self.table[slot].bytes, bytes);
+        self.set_bytes = self.set_bytes - before + bytes;
+        self.set_blocks = self.set_blocks - before.div_ceil(BLOCK) + bytes.div_ceil(BLOCK);
+        self.totals.set_bytes_max = self.totals.set_bytes_max.max(self.set_bytes);
+        self.totals.set_blocks_bytes_max = self.totals.set_blocks_bytes_max.max(self.set_blocks * BLOCK);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::Bytes;
+    use std::collections::{BTreeMap, BTreeSet};
+
+    fn of(low: u64, high: u64, number: u32, transactions: u32) -> Postmark {
+        Postmark { low: Bytes(low), high: Bytes(high), number, transactions, ..Postmark::default() }
+    }
+
+    fn totals(run: &Postmark) -> Totals {
+        Course::new(run, 0).to_end()
+    }
+
+    /// What PostMark 1.53 printed for the same settings.
+    #[test]
+    fn totals_are_those_of_the_real_tool() {
+        let default = totals(&Postmark::default());
+        assert_eq!([default.created, default.read, default.appended], [764, 243, 257]);
+        assert_eq!([default.deleted, default.left], [236, 528]);
+        assert_eq!([default.bytes_read, default.bytes_written], [1_430_770, 4_662_068]);
+        let mib = |bytes: f32| format!("{:.2}", bytes / 1_048_576.0);
+        for (run, counts, read, written) in [
+            (of(1000, 100_000, 2000, 50_000), [27_272, 24_986, 24_955, 2544], "1579.51", "1717.98"),
+            (of(1000, 300_000, 4000, 50_000), [29_002, 25_108, 24_865, 4004], "4668.08", "5420.00"),
+            (of(1, 1000, 30_000, 50_000), [54_911, 24_921, 24_964, 29_822], "13.61", "31.35"),
+        ] {
+            let totals = totals(&run);
+            assert_eq!([totals.created, totals.read, totals.appended, totals.left], counts, "{run:?}");
+            assert_eq!([mib(totals.single_read), mib(totals.single_written)], [read, written], "{run:?}");
+        }
+    }
+
+    #[test]
+    fn the_text_is_postmarks() {
+        let run = of(1000, 2000, 3, 10);
+        assert!(Course::text(&run, 0).starts_with(b"LeZebJ6S5~qPv$C$py}hmKd H58nM4~."));
+    }
+
+    /// The acts of a run of three files and ten transactions, as system calls of the real tool showed them.
+    #[test]
+    fn a_small_run_goes_as_the_real_one_goes() {
+        let run = of(1000, 2000, 3, 10);
+        let mut course = Course::new(&run, 0);
+        let mut said = Vec::new();
+        for part in [PostmarkPart::Create, PostmarkPart::Transactions, PostmarkPart::Delete] {
+            while let Some(act) = course.next(part) {
+                said.push(match act {
+                    Act::Create { number, bytes, .. } => format!("+{number}:{bytes}"),
+                    Act::Read { number, bytes } => format!("r{number}:{bytes}"),
+                    Act::Append { number, bytes } => format!("a{number}:{bytes}"),
+                    Act::Delete { number } => format!("-{number}"),
+                });
+            }
+        }
+        let expected = "+1:1550 +2:1584 +3:1244 a2:264 +4:1722 a3:518 +5:1134 r4:1722 -4 r2:1848 +6:1279 r6:1279 \
+                        +7:1141 a7:578 r2:1848 a5:675 -2 a5:162 +8:1492 r1:1550 -1 -8 -3 -7 -5 -6";
+        assert_eq!(said.join(" "), expected);
+    }
+
+    #[test]
+    fn a_run_ends_where_no_file_is_left() {
+        let run = Postmark { bias_create: Some(0), number: 5, transactions: 100, ..Postmark::default() };
+        let totals = totals(&run);
+        assert_eq!((totals.transactions, totals.deleted, totals.left), (5, 5, 0));
+    }
+
+    /// Whatever is set: a file is created before anything else is done to it, has the length that it was given, stays within
+    /// the bounds, and is deleted once.
+    #[test]
+    fn files_live_one_life_each() {
+        for seed in 1..60u32 {
+            let number = 1 + seed % 17;
+            let low = 1 + u64::from(seed * 37 % 300);
+            let run = Postmark {
+                low: Bytes(low),
+                high: Bytes(low + u64::from(seed * 101 % 400)),
+                number,
+                transactions: 20 * (seed % 9),
+                seed,
+                subdirectories: seed % 4,
+                bias_read: (seed % 5 > 0).then_some((seed % 11) as u8),
+                bias_create: (seed % 7 > 0).then_some((seed * 3 % 11) as u8),
+                threads: 1 + seed % 3,
+                ..Postmark::default()
+            };
+            let paths = run.paths();
+            let mut names = BTreeSet::new();
+            for thread in 0..run.threads {
+                let mut there: BTreeMap<u32, u64> = BTreeMap::new();
+                let mut course = Course::new(&run, thread);
+                for part in [PostmarkPart::Create, PostmarkPart::Transactions, PostmarkPart::Delete] {
+                    while let Some(act) = course.next(part) {
+                        match act {
+                            Act::Create { number, bytes, subdirectory, .. } => {
+                                assert!(bytes >= run.low.0 && bytes <= run.high.0);
+                                assert_eq!(subdirectory.is_some(), run.subdirectories > 1);
+                                assert_eq!(there.insert(number, bytes), None);
+                                let name = &paths[run.place(thread, number) as usize];
+                                assert!(names.insert(name.clone()), "{name:?} is made twice");
+                            }
+                            Act::Read { number, bytes } => assert_eq!(there.get(&number), Some(&bytes)),
+                            Act::Append { number, bytes } => {
+                                let length = there.get_mut(&number).unwrap();
+                                *length += bytes;
+                                assert!(bytes > 0 && *length <= run.high.0);
+                            }
+                            Act::Delete { number } => assert!(there.remove(&number).is_some()),
+                        }
+                        assert!(there.len() <= 2 * number as usize, "the table has no more room");
+                    }
+                }
+                assert!(there.is_empty(), "all is deleted at the end");
+            }
+        }
+    }
+
+    /// A part begins as the parts before it end.
+    #[test]
+    fn a_part_can_begin_by_itself() {
+        let run = of(500, 2000, 40, 200);
+        let mut whole = Course::new(&run, 0);
+        for part in [PostmarkPart::Create, PostmarkPart::Transactions, PostmarkPart::Delete] {
+            let mut alone = Course::new(&run, 0).at(part);
+            while let Some(act) = whole.next(part) {
+                assert_eq!(alone.next(part), Some(act));
+            }
+            assert_eq!(alone.next(part), None);
+        }
+    }
+
+    #[test]
+    fn locations_are_drawn_by_their_weights() {
+        let location = |path: &str, weight| super::super::PostmarkLocation { path: path.into(), weight };
+        let run = Postmark {
+            locations: vec![location("A", 2), location("B", 1)],
+            subdirectories: 10,
+            number: 1000,
+            transactions: 1000,
+            ..Postmark::default()
+        };
+        let totals = totals(&run);
+        // As the real tool printed for these settings.
+        assert_eq!([totals.created, totals.read, totals.appended], [1516, 475, 525]);
+        assert_eq!([totals.left, totals.deleted], [1032, 484]);
+        let paths = run.paths();
+        assert_eq!((run.directory_count(), paths.len()), (20, 1536));
+        assert_eq!([&paths[0], &paths[10]], ["A/s0", "B/s0"].map(std::path::Path::new));
+        assert!(paths[20].starts_with("A/") || paths[20].starts_with("B/"));
+    }
+}

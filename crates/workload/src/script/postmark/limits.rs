@@ -1,0 +1,117 @@
+//! What a run can be set to.
+
+use super::Postmark;
+
+/// Largest size of a file: PostMark's own numbers end there, and one call moves no more.
+const BYTES_MAX: u64 = 0x7fff_f000;
+
+/// Files and transactions of all threads: names are held in memory.
+const FILES_MAX: u64 = 1 << 27;
+
+/// Threads.
+const THREADS_MAX: u32 = 1024;
+
+/// Subdirectories of all locations.
+const DIRECTORIES_MAX: u64 = 1 << 20;
+
+/// A value that no run can have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unsound {
+    /// Its key.
+    pub key: &'static str,
+    /// What is wrong.
+    pub message: String,
+    /// The way out.
+    pub help: &'static str,
+}
+
+impl Postmark {
+    /// Whether it can be run at all.
+    pub fn is_sound(&self) -> bool {
+        self.problems().is_empty()
+    }
+
+    /// Everything about it that no run can have.
+    pub fn problems(&self) -> Vec<Unsound> {
+        let mut problems = Vec::new();
+        let mut unless = |holds: bool, key: &'static str, message: String, help: &'static str| {
+            if !holds {
+                problems.push(Unsound { key, message, help });
+            }
+        };
+        let (low, high) = (self.low.0, self.high.0);
+        unless(low > 0, "low", "a file of no bytes counts as none".to_owned(), "use at least 1");
+        unless(low <= high, "high", format!("{high} is less than the smallest size, {low}"), "use at least that");
+        unless(
+            high <= BYTES_MAX,
+            "high",
+            format!("{high} bytes are more than one call can move"),
+            "use less than 2 GiB",
+        );
+        for (key, block) in [("read-block", self.read_block.0), ("write-block", self.write_block.0)] {
+            unless((1..=BYTES_MAX).contains(&block), key, format!("no call moves {block} bytes"), "use 1 to 2 GiB");
+        }
+        for (key, bias) in [("bias-read", self.bias_read), ("bias-create", self.bias_create)] {
+            let of_ten = bias.is_none_or(|bias| bias <= 10);
+            unless(of_ten, key, format!("{} of ten are too many", bias.unwrap_or(0)), "use 0 to 10, or leave it out");
+        }
+        unless(self.number > 0, "number", "a run needs files".to_owned(), "use at least 1");
+        unless(
+            (1..=THREADS_MAX).contains(&self.threads),
+            "threads",
+            format!("{} threads cannot be had", self.threads),
+            "use 1 to 1024",
+        );
+        let files = (2 * u64::from(self.number) + u64::from(self.transactions)).saturating_mul(self.threads.into());
+        unless(
+            files <= FILES_MAX,
+            "number",
+            format!("{files} names are too many to be held in memory"),
+            "use fewer files, transactions or threads: 2^27 of them together",
+        );
+        let directories = u64::from(self.subdirectories).saturating_mul(self.locations.len().max(1) as u64);
+        unless(
+            directories <= DIRECTORIES_MAX,
+            "subdirectories",
+            format!("{directories} directories are too many"),
+            "use fewer: 2^20 of them together",
+        );
+        let weights: u64 = self.locations.iter().map(|location| u64::from(location.weight)).sum();
+        unless(
+            self.locations.iter().all(|location| location.weight > 0) && weights <= u64::from(u32::MAX),
+            "locations",
+            "a location is never drawn, or their weights are too large".to_owned(),
+            "use weights from 1 on",
+        );
+        problems
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Course, Totals};
+    use super::*;
+    use crate::units::Bytes;
+
+    /// What cannot be run draws nothing, rather than for ever.
+    #[test]
+    fn unsound_runs_are_told_and_draw_nothing() {
+        let sound = Postmark::default();
+        assert_eq!(sound.problems(), []);
+        for (key, run) in [
+            ("low", Postmark { low: Bytes(0), ..sound.clone() }),
+            ("high", Postmark { high: Bytes(100), ..sound.clone() }),
+            ("high", Postmark { high: Bytes(1 << 31), ..sound.clone() }),
+            ("read-block", Postmark { read_block: Bytes(0), ..sound.clone() }),
+            ("bias-create", Postmark { bias_create: Some(11), ..sound.clone() }),
+            ("number", Postmark { number: 0, ..sound.clone() }),
+            ("number", Postmark { transactions: u32::MAX, ..sound.clone() }),
+            ("threads", Postmark { threads: 0, ..sound.clone() }),
+            ("subdirectories", Postmark { subdirectories: u32::MAX, ..sound.clone() }),
+        ] {
+            assert_eq!(run.problems().first().map(|problem| problem.key), Some(key), "{run:?}");
+            assert_eq!(Course::new(&run, 0).to_end(), Totals::default());
+            assert!(run.paths().is_empty());
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What an operation costs in the classic tools and in Plumb in their place: the same command lines in turn, where the
+//! page cache or the null device answers, so that the program decides.
+
+use super::Options;
+use super::classics::{self, Line, Rates};
+use super::plumb::Plumb;
+use super::rounds::{Bar, Row, Speed, table};
+use anyhow::{Context, Result};
+
+/// A command line, and what is compared of it.
+struct Case {
+    name: &'static str,
+    line: Line,
+}
+
+const fn case(
+    name: &'static str,
+    tool: &'static str,
+    words: &'static [&'static str],
+    reads: fn(&classics::Told) -> Result<Rates>,
+) -> Case {
+    Case { name, line: Line { tool, words, input: "", reads, needs_file: false } }
+}
+
+const fn from_file(name: &'static str, words: &'static [&'static str]) -> Case {
+    Case { name, line: Line { tool: "dd", words, input: "", reads: classics::dd, needs_file: true } }
+}
+
+const CASES: &[Case] = &[
+    case("dd bs=512, zero to null", "dd", &["if=/dev/zero", "of=/dev/null", "bs=512", "count=2000000"], classics::dd),
+    from_file("dd bs=512, cached to null", &["if=plumb-bench-input", "of=/dev/null", "bs=512"]),
+    from_file("dd bs=4k, file to file", &["if=plumb-bench-input", "of=plumb-bench-output", "bs=4k"]),
+    from_file("dd bs=64k, file to file", &["if=plumb-bench-input", "of=plumb-bench-output", "bs=64k"]),
+    case(
+        "iozone -r 4k, cached",
+        "iozone",
+        &["-R", "-s", "256m", "-r", "4k", "-i", "0", "-i", "1", "-i", "2", "-i", "3"],
+        classics::iozone,
+    ),
+    case(
+        "bonnie++ -f4",
+        "bonnie++",
+        &["-q", "-f4", "-u", "root", "-r", "0", "-s", "64", "-n", "0", "-z", "42"],
+        classics::bonnie,
+    ),
+    Case {
+        name: "postmark, 100,000 transactions",
+        line: Line {
+            tool: "postmark",
+            words: &[],
+            input: "set number 5000\nset transactions 100000\nrun\nquit\n",
+            reads: classics::postmark,
+            needs_file: false,
+        },
+    },
+];
+
+/// `cargo xtask bench classic`.
+pub fn classic(options: &Options) -> Result<()> {
+    let plumb = Plumb::get(options)?;
+    let rounds = options.rounds();
+    println!("plumb in the place of the classic tools: {rounds} rounds of the same command lines, in turn");
+    let mut rows = Vec::new();
+    for case in CASES.iter().filter(|case| options.wants(case.name)) {
+        rows.extend(alternated(&plumb, case, rounds).with_context(|| case.name.to_owned())?);
+    }
+    table(&rows);
+    println!();
+    for row in &rows {
+        row.sentence().inspect(|sentence| println!("{sentence}"));
+    }
+    Ok(())
+}
+
+/// A row for each rate of a command line.
+fn alternated(plumb: &Plumb, case: &Case, rounds: usize) -> Result<Vec<Row>> {
+    println!("\n{}", case.name);
+    let line = &case.line;
+    let folder = tempfile::tempdir_in(crate::target_directory())?;
+    let own = || line.run(plumb.as_tool(line.tool), folder.path());
+    let tool = || line.run(line.tool(), folder.path());
+    let (mut owns, mut tools) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        let [own, tool] = if round % 2 == 0 {
+            let own = own()?;
+            [own, tool()?]
+        } else {
+            let tool = tool()?;
+            [own()?, tool]
+        };
+        let ratios = own.iter().filter_map(|(name, rate)| Some(format!("{name} {:.2}×", rate / tool.get(name)?)));
+        println!("  {}  {}", round + 1, ratios.collect::<Vec<_>>().join("   "));
+        owns.push(own);
+        tools.push(tool);
+    }
+    // A rate that was missing once was too fast to be told: it is left out.
+    let names = owns[0].keys().filter(|name| owns.iter().chain(&tools).all(|rates| rates.contains_key(*name)));
+    let series = |all: &[Rates], name: &str| -> Vec<Speed> {
+        all.iter().map(|rates| Speed { ops_per_second: rates[name], cpu_ns: f64::NAN }).collect()
+    };
+    Ok(names
+        .map(|name| {
+            let what = format!("{}: {name}", case.name);
+            Row::new(&what, line.tool, &series(&owns, name), &series(&tools, name), Bar::AtLeast(1.0))
+        })
+        .collect())
+}

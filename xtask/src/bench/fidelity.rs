@@ -1,0 +1,197 @@
+//! Whether the same command line measures the same thing here and in the tool whose language it is: both in turn, in
+//! randomised blocks on one file system, judged by the rule of `plumb compare`.
+
+use super::Options;
+use super::classics::{self, Line, Rates, Told};
+use super::mount::Ext4;
+use super::plumb::Plumb;
+use anyhow::{Context, Result, bail};
+use plumb_stats::schedule::{Block, blocked_order};
+use plumb_stats::verdict::{Better, Rule, Verdict, assess};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Blocks of a case where nothing else is asked for: enough for the sign-flip test, and even.
+const BLOCKS: usize = 10;
+const SECONDS: &str = "--runtime=2";
+/// Of the order of runs.
+const SEED: u64 = 4;
+
+/// One command line that both run.
+struct Case {
+    name: &'static str,
+    line: Line,
+    unit: &'static str,
+}
+
+/// Command lines in which the device or the clock decides, not the tool: where the tool decides, Plumb is to be faster,
+/// and `bench fio` says by how much.
+const CASES: &[Case] = &[
+    fio(
+        "2000 reads a second",
+        &["--rw=randread", "--bs=4k", "--size=64m", "--rate_iops=2000", "--time_based", SECONDS],
+    ),
+    fio(
+        "1 ms of thought behind every read",
+        &["--rw=randread", "--bs=4k", "--size=64m", "--thinktime=1000", "--time_based", SECONDS],
+    ),
+    fio(
+        "a mix at 20 MiB/s",
+        &["--rw=randrw", "--rwmixread=70", "--bs=16k", "--size=64m", "--rate=14m,6m", "--time_based", SECONDS],
+    ),
+    fio("4 KiB writes, each flushed", &["--rw=write", "--bs=4k", "--size=64m", "--fsync=1", "--time_based", SECONDS]),
+    fio("direct random reads", &["--rw=randread", "--bs=4k", "--size=256m", "--direct=1", "--time_based", SECONDS]),
+    fio(
+        "direct random writes, libaio 8",
+        &[
+            "--rw=randwrite",
+            "--bs=4k",
+            "--size=256m",
+            "--direct=1",
+            "--ioengine=libaio",
+            "--iodepth=8",
+            "--time_based",
+            SECONDS,
+        ],
+    ),
+    fio(
+        "direct 1 MiB reads in sequence",
+        &["--rw=read", "--bs=1m", "--size=256m", "--direct=1", "--time_based", SECONDS],
+    ),
+    fio("64 MiB written and flushed", &["--rw=write", "--bs=64k", "--size=64m", "--end_fsync=1"]),
+];
+
+const fn fio(name: &'static str, words: &'static [&'static str]) -> Case {
+    Case { name, line: Line { tool: "fio", words, input: "", reads: fio_iops, needs_file: false }, unit: "ops/s" }
+}
+
+const fn dd(name: &'static str, words: &'static [&'static str]) -> Case {
+    Case { name, line: Line { tool: "dd", words, input: "", reads: classics::dd, needs_file: false }, unit: "B/s" }
+}
+
+const fn iozone(name: &'static str, words: &'static [&'static str]) -> Case {
+    let line = Line { tool: "iozone", words, input: "", reads: classics::iozone, needs_file: false };
+    Case { name, line, unit: "kB/s" }
+}
+
+const fn bonnie(name: &'static str, words: &'static [&'static str]) -> Case {
+    let line = Line { tool: "bonnie++", words, input: "", reads: classics::bonnie, needs_file: false };
+    Case { name, line, unit: "kB/s or files/s" }
+}
+
+/// The classics: all of IOzone's tests, Bonnie++'s columns, PostMark's parts, and dd in the four forms in which its rates are
+/// published.
+const CLASSICS: &[Case] = &[
+    dd("of a file, not flushed", &["if=/dev/zero", "of=plumb-bench-output", "bs=64k", "count=4096"]),
+    dd("conv=fdatasync", &["if=/dev/zero", "of=plumb-bench-output", "bs=64k", "count=4096", "conv=fdatasync"]),
+    dd("oflag=direct", &["if=/dev/zero", "of=plumb-bench-output", "bs=1M", "count=512", "oflag=direct"]),
+    Case {
+        name: "if a file",
+        line: Line {
+            tool: "dd",
+            words: &["if=plumb-bench-input", "of=/dev/null", "bs=64k"],
+            input: "",
+            reads: classics::dd,
+            needs_file: true,
+        },
+        unit: "B/s",
+    },
+    iozone("tests 0 to 7, 9 and 10, flushed", &["-R", "-E", "-e", "-s", "64m", "-r", "64k"]),
+    iozone(
+        "tests 0 to 5, direct",
+        &["-R", "-I", "-s", "64m", "-r", "64k", "-i", "0", "-i", "1", "-i", "2", "-i", "3", "-i", "5"],
+    ),
+    iozone("two processes", &["-R", "-e", "-x", "-t", "2", "-s", "64m", "-r", "64k"]),
+    bonnie("columns", &["-q", "-f2", "-u", "root", "-r", "0", "-s", "768:8k:400000", "-n", "64:1024:0:16", "-z", "42"]),
+    Case {
+        name: "parts",
+        line: Line {
+            tool: "postmark",
+            words: &[],
+            input: "set number 20000\nset transactions 100000\nrun\nquit\n",
+            reads: classics::postmark,
+            needs_file: false,
+        },
+        unit: "/s",
+    },
+];
+
+/// Ops per second in both directions together, from fio's JSON.
+fn fio_iops(told: &Told) -> Result<Rates> {
+    let document: Value = serde_json::from_slice(&told.output.stdout).context("the output is no JSON")?;
+    let job = &document["jobs"][0];
+    let iops = ["read", "write"].iter().filter_map(|direction| job[direction]["iops"].as_f64()).sum::<f64>();
+    if iops > 0.0 { Ok(Rates::from([(String::new(), iops)])) } else { bail!("no ops were done") }
+}
+
+/// `cargo xtask bench fidelity`.
+pub fn fidelity(options: &Options) -> Result<()> {
+    let plumb = Plumb::get(options)?;
+    let blocks = options.rounds.unwrap_or(BLOCKS);
+    let folder = tempfile::tempdir_in(crate::target_directory())?;
+    let mounted = Ext4::on_loop(folder.path(), 2 << 30)?;
+    let (place, what) = match &mounted {
+        Some(ext4) => (ext4.place(), "an ext4 on a loop device"),
+        None => (folder.path(), "the file system of the build (root mounts one of its own)"),
+    };
+    println!("the same command lines through both on {what}: {blocks} blocks of two runs, in random order");
+    println!("\n{:48} {:>12} {:>12}  plumb / tool (interval)    verdict", "case", "plumb", "tool");
+    for case in CASES.iter().chain(CLASSICS) {
+        if options.wants(&format!("{} {}", case.line.tool, case.name)) {
+            for line in judged(&plumb, case, place, blocks).with_context(|| case.name.to_owned())? {
+                println!("{line}");
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A line of the table for each rate that the command line tells.
+fn judged(plumb: &Plumb, case: &Case, place: &Path, blocks: usize) -> Result<Vec<String>> {
+    let line = &case.line;
+    let tool = || line.run(line.tool(), place);
+    let own = || line.run(plumb.as_tool(line.tool), place);
+    let (mut tools, mut owns) = (Vec::new(), Vec::new());
+    for block in blocked_order(SEED, u32::try_from(blocks)?) {
+        match block {
+            Block::AB => {
+                tools.push(tool()?);
+                owns.push(own()?);
+            }
+            Block::BA => {
+                owns.push(own()?);
+                tools.push(tool()?);
+            }
+        }
+    }
+    let names: BTreeSet<&String> = owns.iter().chain(&tools).flat_map(Rates::keys).collect();
+    names.into_iter().map(|name| row(case, name, &tools, &owns)).collect()
+}
+
+fn row(case: &Case, rate: &str, tools: &[Rates], owns: &[Rates]) -> Result<String> {
+    let name = [case.line.tool, case.name, rate].join(" ");
+    let series = |all: &[Rates]| all.iter().map(|rates| rates.get(rate).copied()).collect::<Option<Vec<f64>>>();
+    let (Some(tools), Some(owns)) = (series(tools), series(owns)) else {
+        return Ok(format!("{:48} was too fast to be told by one of them", name.trim_end()));
+    };
+    let assessment = assess(&tools, &owns, Better::Higher, &Rule::default())?;
+    let verdict = match assessment.verdict {
+        Verdict::Faster(_) => "plumb is faster",
+        Verdict::Slower(_) => "plumb is slower",
+        Verdict::Equivalent(_) => "equivalent within 5 %",
+        Verdict::CannotTell { .. } => "cannot tell",
+        Verdict::Fragile(_) => "fragile",
+    };
+    let note = assessment.note.text();
+    let ratio = assessment.narrow.map_or_else(String::new, |r| format!("{:.3} ({:.3}-{:.3})", r.value, r.lo, r.hi));
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    let separator = if note.is_empty() { "" } else { ": " };
+    Ok(format!(
+        "{:48} {:>12.1} {:>12.1}  {ratio:26} {verdict}{separator}{note} ({})",
+        name.trim_end(),
+        mean(&owns),
+        mean(&tools),
+        case.unit
+    ))
+}
