@@ -236,6 +236,11 @@ impl Gate {
         self.memory.reports.worker(self.number)
     }
 
+    /// Counts a failure of a worker that never passed.
+    pub(crate) fn count_error(&self) {
+        Recorder::new(self.memory.cells.worker(self.number)).count_error();
+    }
+
     /// What the worker sees of its phase.
     pub(crate) fn control(&self) -> WorkerControl<'_> {
         self.memory.control.worker(self.number)

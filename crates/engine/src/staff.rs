@@ -372,13 +372,8 @@ mod ceiling {
         let blocks = Blocks { pattern: Pattern::Random, ..Blocks::default() };
         let group = WorkerGroup { count: workers, ..WorkerGroup::new("null", Work::Blocks(blocks.clone())) };
         let phase = Phase {
-            name: "null".to_owned(),
-            cache: Default::default(),
-            memory_pressure: None,
-            ramp: Default::default(),
             stop: plumb_workload::Stop { time: Some(plumb_workload::Nanos(MEASURED_NS)), ..Default::default() },
-            end: Default::default(),
-            workers: vec![group],
+            ..Phase::new("null", vec![group])
         };
         let lengths = vec![Bytes(1 << 40).0];
         let spec = |seat: WorkerSeat<'_>| -> Result<WorkerSpec, WorkerPlanError> {

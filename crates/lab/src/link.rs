@@ -1,6 +1,6 @@
 //! The near end of the protocol: asks an agent somewhere else.
 
-use crate::host::{HostError, Listener};
+use crate::host::{Host, HostError, Listener};
 use crate::protocol::{Facts, Reply, Request, RunAnswer, RunJob, VERSION};
 use crate::step::{Made, Safety, Step};
 use plumb_engine::signals::StopFlag;
@@ -16,6 +16,51 @@ const RUN_GRACE: Duration = Duration::from_secs(120);
 
 /// How often it is looked whether somebody wants to end.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// A host that is the agent at the other end of a link. What differs from one to another is what the near side knows.
+pub(crate) trait FarHost {
+    /// What it is.
+    fn facts(&self) -> &Facts;
+
+    /// The link to its agent.
+    fn link(&mut self) -> &mut Link;
+
+    /// The error of a link that was lost for this reason, with what the near side knows about it.
+    fn explained(&mut self, reason: &str) -> HostError;
+
+    /// Waits for its end, after goodbye was said.
+    fn end(&mut self) -> Result<(), HostError>;
+}
+
+impl<F: FarHost> Host for F {
+    fn facts(&self) -> &Facts {
+        FarHost::facts(self)
+    }
+
+    fn build(&mut self, tag: &str, steps: &[Step], safety: &Safety, listener: Listener<'_>) -> Result<Made, HostError> {
+        self.link().build(tag, steps, safety, listener).map_err(|error| told(self, error))
+    }
+
+    fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
+        self.link().run(job, listener).map_err(|error| told(self, error))
+    }
+
+    fn undo(&mut self, listener: Listener<'_>) -> Result<(), HostError> {
+        self.link().undo(listener).map_err(|error| told(self, error))
+    }
+
+    fn close(mut self: Box<Self>) -> Result<(), HostError> {
+        self.link().bye();
+        self.end()
+    }
+}
+
+fn told(host: &mut impl FarHost, error: HostError) -> HostError {
+    match error {
+        HostError::Lost(reason) => host.explained(&reason),
+        error => error,
+    }
+}
 
 /// A link to an agent.
 pub(crate) struct Link {

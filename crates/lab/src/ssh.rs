@@ -1,10 +1,9 @@
 //! Other machines, over the user's own ssh.
 
 use crate::agent::failed;
-use crate::host::{Host, HostError, Listener};
-use crate::link::Link;
-use crate::protocol::{Facts, RunAnswer, RunJob};
-use crate::step::{Made, Safety, Step};
+use crate::host::HostError;
+use crate::link::{FarHost, Link};
+use crate::protocol::Facts;
 use crate::surroundings::Surroundings;
 use crate::vm::loaded_part;
 use plumb_engine::signals::StopFlag;
@@ -97,37 +96,22 @@ impl Ssh {
             Err(error) => Err(error),
         }
     }
-
-    fn explained<T>(&mut self, answer: Result<T, HostError>) -> Result<T, HostError> {
-        answer.map_err(|error| match error {
-            HostError::Lost(reason) => self.connection.explained(&reason),
-            error => error,
-        })
-    }
 }
 
-impl Host for Ssh {
+impl FarHost for Ssh {
     fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    fn build(&mut self, tag: &str, steps: &[Step], safety: &Safety, listener: Listener<'_>) -> Result<Made, HostError> {
-        let answer = self.link.build(tag, steps, safety, listener);
-        self.explained(answer)
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
     }
 
-    fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
-        let answer = self.link.run(job, listener);
-        self.explained(answer)
+    fn explained(&mut self, reason: &str) -> HostError {
+        self.connection.explained(reason)
     }
 
-    fn undo(&mut self, listener: Listener<'_>) -> Result<(), HostError> {
-        let answer = self.link.undo(listener);
-        self.explained(answer)
-    }
-
-    fn close(mut self: Box<Self>) -> Result<(), HostError> {
-        self.link.bye();
+    fn end(&mut self) -> Result<(), HostError> {
         if self.connection.wait(BYE_TIMEOUT) {
             Ok(())
         } else {

@@ -354,15 +354,7 @@ mod tests {
 
     #[test]
     fn rounds_are_counted_as_the_rule_counts_them() {
-        let mut plan = Phase {
-            name: "write".to_owned(),
-            cache: Default::default(),
-            memory_pressure: None,
-            ramp: Nanos(0),
-            stop: Default::default(),
-            end: Default::default(),
-            workers: Vec::new(),
-        };
+        let mut plan = Phase::new("write", Vec::new());
         let interval = |length_ns| crate::Interval { length_ns, ..Default::default() };
         let mut measured = PhaseMeasurement {
             intervals: [1_000_000_000, 1_000_000_000, 3_000_000_000, 1_000_000_000, 400].map(interval).to_vec(),

@@ -58,15 +58,7 @@ fn idle(path: &Path) -> Workload {
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
         target: BTreeMap::from([("data".to_owned(), Target::File(target))]),
-        phase: vec![Phase {
-            name: "idle".to_owned(),
-            cache: Default::default(),
-            memory_pressure: None,
-            ramp: Default::default(),
-            stop: Default::default(),
-            end: Default::default(),
-            workers: vec![WorkerGroup::new("data", Work::Blocks(Blocks::default()))],
-        }],
+        phase: vec![Phase::new("idle", vec![WorkerGroup::new("data", Work::Blocks(Blocks::default()))])],
     }
 }
 

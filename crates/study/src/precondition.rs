@@ -7,7 +7,7 @@
 
 use plumb_result::assertion::PRECONDITIONING;
 use plumb_workload::{
-    BlockSize, Blocks, Bytes, CachePolicy, End, Limit, Mix, Nanos, Pace, Pattern, Phase, Steady, Stop, Target, Work,
+    BlockSize, Blocks, Bytes, CachePolicy, Limit, Mix, Nanos, Pace, Pattern, Phase, Steady, Stop, Target, Work,
     WorkerGroup, Workload,
 };
 use std::path::Path;
@@ -185,13 +185,8 @@ fn fill(target: &str, bytes: Option<u64>, cache: CachePolicy) -> Phase {
         ..WorkerGroup::new(target, Work::Blocks(work))
     };
     Phase {
-        name: format!("{PRECONDITIONING}-fill-{target}"),
         cache: if direct { CachePolicy::Direct } else { CachePolicy::AsIs },
-        memory_pressure: None,
-        ramp: Nanos(0),
-        stop: Stop::default(),
-        end: End::default(),
-        workers: vec![group],
+        ..Phase::new(format!("{PRECONDITIONING}-fill-{target}"), vec![group])
     }
 }
 

@@ -37,6 +37,21 @@ pub struct Phase {
     pub workers: Vec<WorkerGroup>,
 }
 
+impl Phase {
+    /// These workers, until each has reached its own limit.
+    pub fn new(name: impl Into<String>, workers: Vec<WorkerGroup>) -> Phase {
+        Phase {
+            name: name.into(),
+            cache: CachePolicy::default(),
+            memory_pressure: None,
+            ramp: Nanos::default(),
+            stop: Stop::default(),
+            end: End::default(),
+            workers,
+        }
+    }
+}
+
 /// What the page cache holds of the targets when the clock starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -8,8 +8,7 @@ use plumb_workload::script::{
     Script, ScriptContent, ScriptStep, StdioBuffer, Transfer, Via, Which,
 };
 use plumb_workload::{
-    Bytes, CachePolicy, ClockScope, End, Flush, Nanos, OpKind, Phase, RunAs, Stop, Target, WhenDone, Work, WorkerGroup,
-    Workload,
+    Bytes, ClockScope, End, Flush, Nanos, OpKind, Phase, RunAs, Target, WhenDone, Work, WorkerGroup, Workload,
 };
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -62,14 +61,9 @@ fn large_name(settings: &Settings, pid: u32) -> String {
 
 fn phase(test: Test, workers: Vec<WorkerGroup>) -> Phase {
     Phase {
-        name: test.phase().to_owned(),
-        cache: CachePolicy::AsIs,
-        memory_pressure: None,
-        ramp: Nanos::default(),
-        stop: Stop::default(),
         // What is flushed is flushed by the steps.
         end: End { flush: Flush::None, clock: ClockScope::Inside },
-        workers,
+        ..Phase::new(test.phase(), workers)
     }
 }
 

@@ -45,17 +45,12 @@ pub fn lower(dd: &Dd) -> Workload {
     let mut kept = ends.iter().filter(|(keeps, _)| *keeps).peekable();
     let is_direct = kept.peek().is_some() && kept.all(|(_, direct)| *direct);
     let phase = Phase {
-        name: PHASE.to_owned(),
-        cache: if is_direct { CachePolicy::Direct } else { CachePolicy::AsIs },
-        memory_pressure: None,
-        ramp: Default::default(),
-        stop: Default::default(),
-        // A copy flushes what it is asked to, by itself.
+        cache: if is_direct { CachePolicy::Direct } else { CachePolicy::AsIs }, // A copy flushes what it is asked to, by itself.
         end: End { flush: Flush::None, ..End::default() },
-        workers: vec![WorkerGroup {
-            name: Some("dd".to_owned()),
-            ..WorkerGroup::new(used, Work::Copy(Box::new(copy)))
-        }],
+        ..Phase::new(
+            PHASE,
+            vec![WorkerGroup { name: Some("dd".to_owned()), ..WorkerGroup::new(used, Work::Copy(Box::new(copy))) }],
+        )
     };
     Workload {
         name: "dd".to_owned(),

@@ -3,12 +3,12 @@
 use super::Compat;
 use super::settings::Settings;
 use plumb_workload::job::Names;
-use plumb_workload::phase::{CachePolicy, ClockScope, End, Flush, OnError, Phase, Stop};
+use plumb_workload::phase::{ClockScope, End, Flush, OnError, Phase};
 use plumb_workload::script::postmark::Totals;
 use plumb_workload::script::{
     Each, FileOrder, Postmark, PostmarkLocation, PostmarkPart, PostmarkStep, ScratchTarget, Script, ScriptStep, Which,
 };
-use plumb_workload::{Bytes, Nanos, Target, Work, WorkerGroup, Workload};
+use plumb_workload::{Bytes, Target, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -142,14 +142,8 @@ pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, String> {
     let phase = phases.into_iter().filter(|(kind, _, _)| {
         has_directories || !matches!(kind, PhaseKind::MakeDirectories | PhaseKind::RemoveDirectories)
     });
-    let phase = phase.map(|(kind, steps, count)| Phase {
-        name: kind.name().to_owned(),
-        cache: CachePolicy::AsIs,
-        memory_pressure: None,
-        ramp: Nanos(0),
-        stop: Stop::default(),
-        end: End { flush: Flush::None, clock: ClockScope::Outside },
-        workers: vec![WorkerGroup {
+    let phase = phase.map(|(kind, steps, count)| {
+        let workers = WorkerGroup {
             count,
             on_error: match compat {
                 Compat::Meant => OnError::Stop,
@@ -157,7 +151,8 @@ pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, String> {
                 Compat::Strict => OnError::Continue,
             },
             ..WorkerGroup::new("files", Work::Script(Box::new(Script::new(steps))))
-        }],
+        };
+        Phase { end: End { flush: Flush::None, clock: ClockScope::Outside }, ..Phase::new(kind.name(), vec![workers]) }
     });
     let names = Names::Postmark(Box::new(run.clone()));
     let target = Target::Scratch(ScratchTarget { path: PathBuf::new(), names });

@@ -49,10 +49,41 @@ impl JobFault {
             // Stopped before its turn: its files are missing all the same.
             None => {
                 let mut faults = FaultLog::new(gate.report());
+                gate.count_error();
                 faults.keep(OpKind::Open, 0, 0, Some(self.errno), &self.path, &self.message);
                 faults.fail(&self.message);
                 Ended::Failed
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::gate::{PhaseMemory, WorkerSpec};
+    use crate::plan::{GroupRun, WorkerRules};
+    use plumb_workload::RunAs;
+    use std::sync::Arc;
+
+    // Protects: who asks how many ops failed hears of a job that was stopped before it could fail at its turn.
+    #[test]
+    fn one_that_is_stopped_before_its_turn_is_counted() {
+        let fault =
+            JobFault { path: "/no/such".into(), errno: libc::ENOENT, message: "there is no such directory".into() };
+        let memory = Arc::new(PhaseMemory::for_tests(Clock::best(), 1));
+        let spec = WorkerSpec {
+            name: "job".to_owned(),
+            group: 0,
+            depth: 1,
+            cpu: None,
+            rules: WorkerRules::default(),
+            body: fault.clone().body(),
+        };
+        let gate = Gate::new(Arc::clone(&memory), 0, &spec, &GroupRun::default(), RunAs::Thread);
+        memory.control.request_stop();
+        assert_eq!(fault.fail(&gate), Ended::Failed);
+        assert_eq!(memory.cells.read()[0].errors, 1);
     }
 }

@@ -86,13 +86,9 @@ fn target(device: &str) -> SimTarget {
 
 fn phase(seconds: u64) -> Phase {
     Phase {
-        name: "phase".to_owned(),
         cache: CachePolicy::Direct,
-        memory_pressure: None,
-        ramp: Nanos(0),
         stop: Stop { time: Some(Nanos(seconds * SECOND)), ..Stop::default() },
-        end: Default::default(),
-        workers: Vec::new(),
+        ..Phase::new("phase", Vec::new())
     }
 }
 

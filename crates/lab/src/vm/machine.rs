@@ -4,10 +4,9 @@ use super::qemu::{self, Chosen, Machine};
 use super::{DISK_SERIAL, VmSpec, image, kernel};
 use crate::agent::failed;
 use crate::claim::Claim;
-use crate::host::{Host, HostError, Listener};
-use crate::link::Link;
-use crate::protocol::{Facts, RunAnswer, RunJob};
-use crate::step::{Made, Safety, Step};
+use crate::host::HostError;
+use crate::link::{FarHost, Link};
+use crate::protocol::Facts;
 use crate::surroundings::Surroundings;
 use plumb_workload::Bytes;
 use rustix::fs::OFlags;
@@ -109,40 +108,23 @@ impl Vm {
     pub fn pid(&self) -> u32 {
         self.process.pid
     }
-
-    /// An error with what the machine's console said last, where it is lost.
-    fn explained<T>(&mut self, answer: Result<T, HostError>) -> Result<T, HostError> {
-        answer.map_err(|error| match error {
-            HostError::Lost(reason) => {
-                HostError::Lost(format!("the virtual machine: {reason}{}", self.process.last_words()))
-            }
-            error => error,
-        })
-    }
 }
 
-impl Host for Vm {
+impl FarHost for Vm {
     fn facts(&self) -> &Facts {
         &self.facts
     }
 
-    fn build(&mut self, tag: &str, steps: &[Step], safety: &Safety, listener: Listener<'_>) -> Result<Made, HostError> {
-        let answer = self.link.build(tag, steps, safety, listener);
-        self.explained(answer)
+    fn link(&mut self) -> &mut Link {
+        &mut self.link
     }
 
-    fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
-        let answer = self.link.run(job, listener);
-        self.explained(answer)
+    /// With what the machine's console said last.
+    fn explained(&mut self, reason: &str) -> HostError {
+        HostError::Lost(format!("the virtual machine: {reason}{}", self.process.last_words()))
     }
 
-    fn undo(&mut self, listener: Listener<'_>) -> Result<(), HostError> {
-        let answer = self.link.undo(listener);
-        self.explained(answer)
-    }
-
-    fn close(mut self: Box<Self>) -> Result<(), HostError> {
-        self.link.bye();
+    fn end(&mut self) -> Result<(), HostError> {
         // All that it could leave is gone with it.
         self.process.wait(OFF_TIMEOUT);
         Ok(())

@@ -309,13 +309,10 @@ fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, spot: &Spot
         ..WorkerGroup::new(&file.name, Work::Blocks(blocks))
     };
     Ok(Phase {
-        name: if several { format!("{}-{block}", said.key) } else { said.key.to_owned() },
         cache,
-        memory_pressure: None,
-        ramp: Nanos(0),
         stop: Stop { time: form.time, bytes: form.bytes, ..Stop::default() },
         end: End { flush: form.end, ..End::default() },
-        workers: vec![group],
+        ..Phase::new(if several { format!("{}-{block}", said.key) } else { said.key.to_owned() }, vec![group])
     })
 }
 

@@ -14,7 +14,7 @@ pub use survey::try_workload;
 
 use crate::blocks::Blocks;
 use crate::content::Content;
-use crate::phase::{CachePolicy, End, Limit, Phase, Stop, Work, WorkerGroup};
+use crate::phase::{CachePolicy, Limit, Phase, Stop, Work, WorkerGroup};
 use crate::sim::SimDevice;
 use crate::suggest::did_you_mean;
 use crate::target::{Distribution, FileTarget, Prepare, SimTarget, Target, TreeTarget};
@@ -223,7 +223,7 @@ fn message_size() -> Distribution {
 }
 
 fn phase(name: &str, cache: CachePolicy, stop: Stop, workers: Vec<WorkerGroup>) -> Phase {
-    Phase { name: name.to_owned(), cache, memory_pressure: None, ramp: Nanos(0), stop, end: End::default(), workers }
+    Phase { cache, stop, ..Phase::new(name, workers) }
 }
 
 /// One worker with block I/O.

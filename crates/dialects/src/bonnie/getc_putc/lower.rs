@@ -6,9 +6,7 @@ use plumb_workload::script::{
     MissingFile, Moves, OpenStep, RecordOrder, ScratchTarget, Script, ScriptContent, ScriptStep, StdioBuffer,
     StreamLocks, Transfer, Via, Which,
 };
-use plumb_workload::{
-    Bytes, CachePolicy, ClockScope, End, Flush, Nanos, Phase, Stop, Target, WhenDone, Work, WorkerGroup, Workload,
-};
+use plumb_workload::{Bytes, ClockScope, End, Flush, Phase, Target, WhenDone, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -34,15 +32,7 @@ fn phase(settings: &Settings, test: Test) -> Phase {
     // A worker that fails leaves nothing for the next one.
     let work = Work::Script(Box::new(script(settings, test)));
     let group = WorkerGroup { when_done: WhenDone::RunIfFailed, ..WorkerGroup::new(TARGET, work) };
-    Phase {
-        name: test.phase().to_owned(),
-        cache: CachePolicy::AsIs,
-        memory_pressure: None,
-        ramp: Nanos::default(),
-        stop: Stop::default(),
-        end: End { flush: Flush::None, clock: ClockScope::Inside },
-        workers: vec![group],
-    }
+    Phase { end: End { flush: Flush::None, clock: ClockScope::Inside }, ..Phase::new(test.phase(), vec![group]) }
 }
 
 fn script(settings: &Settings, test: Test) -> Script {

@@ -3,9 +3,7 @@
 use super::{Course, MIB, Settings};
 use plumb_workload::job::Names;
 use plumb_workload::script::{Moves, OpenStep, RecordOrder, ScratchTarget, Script, ScriptStep, Transfer, Via, Which};
-use plumb_workload::{
-    Bytes, CachePolicy, ClockScope, End, Flush, Nanos, Phase, Stop, Target, Work, WorkerGroup, Workload,
-};
+use plumb_workload::{Bytes, ClockScope, End, Flush, Phase, Target, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -23,15 +21,7 @@ pub fn lower(settings: &Settings, courses: &[Course]) -> Workload {
         let work = Work::Script(Box::new(script(settings, course)));
         workers.push(WorkerGroup { name: Some(name.clone()), ..WorkerGroup::new(&name, work) });
     }
-    let phase = Phase {
-        name: PHASE.to_owned(),
-        cache: CachePolicy::AsIs,
-        memory_pressure: None,
-        ramp: Nanos::default(),
-        stop: Stop::default(),
-        end: End { flush: Flush::None, clock: ClockScope::Inside },
-        workers,
-    };
+    let phase = Phase { end: End { flush: Flush::None, clock: ClockScope::Inside }, ..Phase::new(PHASE, workers) };
     Workload {
         name: PHASE.to_owned(),
         description: "zcav of Bonnie++ 2.00a".to_owned(),

@@ -16,7 +16,7 @@ pub use tree::TreeCounts;
 use super::settings::{Rwmix, Settings};
 use super::tree::Entry;
 use plumb_workload::{
-    CachePolicy, ClockScope, End, Flush, Limit, Nanos, OnError, Phase, Stop, Target, WhenDone, Work, Workload,
+    CachePolicy, ClockScope, End, Flush, Limit, Nanos, OnError, Phase, Target, WhenDone, Work, Workload,
 };
 use std::collections::BTreeMap;
 use tree::CustomTree;
@@ -251,13 +251,9 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
                 _ => format!("{}-{}", kind.name(), iteration + 1),
             };
             phase.push(Phase {
-                name,
                 cache: if settings.direct && kind.moves_data() { CachePolicy::Direct } else { CachePolicy::AsIs },
-                memory_pressure: None,
-                ramp: Nanos(0),
-                stop: Stop::default(),
                 end: End { flush: Flush::None, clock: ClockScope::Outside },
-                workers,
+                ..Phase::new(name, workers)
             });
             phases.push(LoweredPhase {
                 kind,

@@ -14,7 +14,7 @@ use plumb_workload::job::{Job, JobFiles, Names};
 use plumb_workload::phase::{Limit, OnError, RampUntil, RunAs};
 use plumb_workload::validate::validate;
 use plumb_workload::{
-    Backend, Busy, Bytes, ClockScope, End, Exec, Flush, Nanos, NullTarget, Phase, Start, Stop, Target, WhenDone, Work,
+    Backend, Busy, Bytes, ClockScope, End, Exec, Flush, Nanos, NullTarget, Phase, Start, Target, WhenDone, Work,
     WorkerGroup, Workload,
 };
 use std::collections::BTreeMap;
@@ -92,14 +92,9 @@ impl Lowering<'_> {
     fn phase(&mut self, job: &FioJob) {
         let name = format!("{}-{}", self.workload.phase.len() + 1, names::plain(&job.name));
         self.workload.phase.push(Phase {
-            name,
-            cache: Default::default(),
-            memory_pressure: None,
-            ramp: Nanos(0),
-            stop: Stop::default(),
             // What a job flushes at its end, it says itself.
             end: End { flush: Flush::None, clock: ClockScope::Outside },
-            workers: Vec::new(),
+            ..Phase::new(name, Vec::new())
         });
     }
 

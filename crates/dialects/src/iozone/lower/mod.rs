@@ -126,13 +126,9 @@ impl Lowered {
             name.push_str(&format!(".{}", same + 1));
         }
         self.workload.phase.push(Phase {
-            name,
-            cache: Default::default(),
-            memory_pressure: None,
-            ramp: Default::default(),
             stop: Stop { when, ..Stop::default() },
             end: End { flush: Flush::None, ..End::default() },
-            workers,
+            ..Phase::new(name, workers)
         });
         self.phases.push(phase);
     }

@@ -47,13 +47,9 @@ fn sound() -> Workload {
         ("simset", Target::Sim(sim(Some(100)))),
     ];
     let phase = |name: &str, group| Phase {
-        name: name.to_owned(),
         cache: CachePolicy::AsIs,
-        memory_pressure: None,
-        ramp: Nanos(0),
         stop: Stop { time: Some(Nanos(1_000_000_000)), ..Stop::default() },
-        end: End::default(),
-        workers: vec![group],
+        ..Phase::new(name, vec![group])
     };
     let steps = vec![
         Step::Open { file: Pick::Random, handle: 0, write: true },

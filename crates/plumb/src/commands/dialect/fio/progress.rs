@@ -440,15 +440,7 @@ mod tests {
         assert_eq!(bytes_of(&workload, &group), Some(4 << 20));
         let moved = |bytes| [(OpKind::Read, Moved { count: bytes / 4096, bytes })].into();
         let worker = |state, bytes| WorkerNow { name: "a/0".to_owned(), state, measured_ns: 1_000, ops: moved(bytes) };
-        let phase = Phase {
-            name: "main".to_owned(),
-            cache: Default::default(),
-            memory_pressure: None,
-            ramp: Nanos(0),
-            stop: Default::default(),
-            end: Default::default(),
-            workers: vec![group],
-        };
+        let phase = Phase::new("main", vec![group]);
         assert_eq!(left_ns(&workload, &phase, &[worker(WorkerState::Running, 1 << 20)], 1_000), Some(3_000));
         assert_eq!(left_ns(&workload, &phase, &[worker(WorkerState::Running, 0)], 1_000), None, "nothing is known yet");
         let mut timed = phase.clone();
