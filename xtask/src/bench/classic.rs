@@ -1,57 +1,76 @@
 //! What an operation costs in the classic tools and in Plumb in their place: the same command lines in turn, where the
-//! page cache or the null device answers, so that the program decides.
+//! memory or the null device answers, so that the program decides.
 
 use super::Options;
 use super::classics::{self, Line, Rates};
+use super::mount::Tmpfs;
 use super::plumb::Plumb;
 use super::rounds::{Bar, Row, Speed, table};
 use anyhow::{Context, Result};
+use std::path::Path;
 
 /// A command line, and what is compared of it.
 struct Case {
     name: &'static str,
     line: Line,
+    /// Bytes or ops in one of what its rates count.
+    unit: f64,
 }
+
+/// For what a case writes.
+const MEMORY_BYTES: u64 = 4 << 30;
 
 const fn case(
     name: &'static str,
     tool: &'static str,
     words: &'static [&'static str],
     reads: fn(&classics::Told) -> Result<Rates>,
+    unit: f64,
 ) -> Case {
-    Case { name, line: Line { tool, words, input: "", reads, needs_file: false } }
+    Case { name, line: Line { tool, words, input: "", reads, needs_file: false }, unit }
 }
 
 const fn from_file(name: &'static str, words: &'static [&'static str]) -> Case {
-    Case { name, line: Line { tool: "dd", words, input: "", reads: classics::dd, needs_file: true } }
+    Case { name, line: Line { tool: "dd", words, input: "", reads: classics::dd, needs_file: true }, unit: 1.0 }
 }
 
+const KIB: f64 = 1024.0;
+
 const CASES: &[Case] = &[
-    case("dd bs=512, zero to null", "dd", &["if=/dev/zero", "of=/dev/null", "bs=512", "count=2000000"], classics::dd),
+    case(
+        "dd bs=512, zero to null",
+        "dd",
+        &["if=/dev/zero", "of=/dev/null", "bs=512", "count=2000000"],
+        classics::dd,
+        1.0,
+    ),
     from_file("dd bs=512, cached to null", &["if=plumb-bench-input", "of=/dev/null", "bs=512"]),
     from_file("dd bs=4k, file to file", &["if=plumb-bench-input", "of=plumb-bench-output", "bs=4k"]),
     from_file("dd bs=64k, file to file", &["if=plumb-bench-input", "of=plumb-bench-output", "bs=64k"]),
     case(
         "iozone -r 4k, cached",
         "iozone",
-        &["-R", "-s", "256m", "-r", "4k", "-i", "0", "-i", "1", "-i", "2", "-i", "3"],
+        &["-R", "-s", "1g", "-r", "4k", "-i", "0", "-i", "1", "-i", "2", "-i", "3"],
         classics::iozone,
+        KIB,
     ),
     case(
         "bonnie++ -f4",
         "bonnie++",
         &["-q", "-f4", "-u", "root", "-r", "0", "-s", "64", "-n", "0", "-z", "42"],
         classics::bonnie,
+        KIB,
     ),
     Case {
         name: "postmark, 100,000 transactions",
         line: Line {
             tool: "postmark",
             words: &[],
-            input: "set number 5000\nset transactions 100000\nrun\nquit\n",
+            input: "set number 50000\nset transactions 100000\nrun\nquit\n",
             reads: classics::postmark,
             needs_file: false,
         },
+        unit: 1.0,
     },
 ];
 
@@ -59,10 +78,16 @@ const CASES: &[Case] = &[
 pub fn classic(options: &Options) -> Result<()> {
     let plumb = Plumb::get(options)?;
     let rounds = options.rounds();
-    println!("plumb in the place of the classic tools: {rounds} rounds of the same command lines, in turn");
+    let folder = tempfile::tempdir_in(crate::target_directory())?;
+    let memory = Tmpfs::below(folder.path(), MEMORY_BYTES)?;
+    let (place, what) = match &memory {
+        Some(memory) => (memory.place(), "a tmpfs"),
+        None => (folder.path(), "the file system of the build (root mounts a tmpfs)"),
+    };
+    println!("plumb in the place of the classic tools on {what}: {rounds} rounds of the same command lines, in turn");
     let mut rows = Vec::new();
     for case in CASES.iter().filter(|case| options.wants(case.name)) {
-        rows.extend(alternated(&plumb, case, rounds).with_context(|| case.name.to_owned())?);
+        rows.extend(alternated(&plumb, case, place, rounds).with_context(|| case.name.to_owned())?);
     }
     table(&rows);
     println!();
@@ -73,12 +98,11 @@ pub fn classic(options: &Options) -> Result<()> {
 }
 
 /// A row for each rate of a command line.
-fn alternated(plumb: &Plumb, case: &Case, rounds: usize) -> Result<Vec<Row>> {
+fn alternated(plumb: &Plumb, case: &Case, place: &Path, rounds: usize) -> Result<Vec<Row>> {
     println!("\n{}", case.name);
     let line = &case.line;
-    let folder = tempfile::tempdir_in(crate::target_directory())?;
-    let own = || line.run(plumb.as_tool(line.tool), folder.path());
-    let tool = || line.run(line.tool(), folder.path());
+    let own = || line.run(plumb.as_tool(line.tool), place);
+    let tool = || line.run(line.tool(), place);
     let (mut owns, mut tools) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         let [own, tool] = if round % 2 == 0 {
@@ -96,7 +120,7 @@ fn alternated(plumb: &Plumb, case: &Case, rounds: usize) -> Result<Vec<Row>> {
     // A rate that was missing once was too fast to be told: it is left out.
     let names = owns[0].keys().filter(|name| owns.iter().chain(&tools).all(|rates| rates.contains_key(*name)));
     let series = |all: &[Rates], name: &str| -> Vec<Speed> {
-        all.iter().map(|rates| Speed { ops_per_second: rates[name], cpu_ns: f64::NAN }).collect()
+        all.iter().map(|rates| Speed { ops_per_second: rates[name] * case.unit, cpu_ns: f64::NAN }).collect()
     };
     Ok(names
         .map(|name| {

@@ -131,15 +131,17 @@ pub fn fidelity(options: &Options) -> Result<()> {
     let blocks = options.rounds.unwrap_or(BLOCKS);
     let folder = tempfile::tempdir_in(crate::target_directory())?;
     let mounted = Ext4::on_loop(folder.path(), 2 << 30)?;
-    let (place, what) = match &mounted {
-        Some(ext4) => (ext4.place(), "an ext4 on a loop device"),
-        None => (folder.path(), "the file system of the build (root mounts one of its own)"),
+    let what = match &mounted {
+        Some(_) => "an ext4 on a loop device, new for each run",
+        None => "the file system of the build (root mounts one of its own)",
     };
     println!("the same command lines through both on {what}: {blocks} blocks of two runs, in random order");
     println!("\n{:48} {:>12} {:>12}  plumb / tool (interval)    verdict", "case", "plumb", "tool");
     for case in CASES.iter().chain(CLASSICS) {
         if options.wants(&format!("{} {}", case.line.tool, case.name)) {
-            for line in judged(&plumb, case, place, blocks).with_context(|| case.name.to_owned())? {
+            for line in
+                judged(&plumb, case, folder.path(), mounted.as_ref(), blocks).with_context(|| case.name.to_owned())?
+            {
                 println!("{line}");
             }
         }
@@ -148,10 +150,16 @@ pub fn fidelity(options: &Options) -> Result<()> {
 }
 
 /// A line of the table for each rate that the command line tells.
-fn judged(plumb: &Plumb, case: &Case, place: &Path, blocks: usize) -> Result<Vec<String>> {
-    let line = &case.line;
-    let tool = || line.run(line.tool(), place);
-    let own = || line.run(plumb.as_tool(line.tool), place);
+fn judged(plumb: &Plumb, case: &Case, folder: &Path, mounted: Option<&Ext4>, blocks: usize) -> Result<Vec<String>> {
+    let (line, place) = (&case.line, mounted.map_or(folder, Ext4::place));
+    let run = |command| {
+        if let Some(ext4) = mounted {
+            ext4.renew()?;
+        }
+        line.run(command, place)
+    };
+    let tool = || run(line.tool());
+    let own = || run(plumb.as_tool(line.tool));
     let (mut tools, mut owns) = (Vec::new(), Vec::new());
     for block in blocked_order(SEED, u32::try_from(blocks)?) {
         match block {

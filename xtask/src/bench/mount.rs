@@ -34,7 +34,7 @@ impl Drop for LoopDevice {
 /// An ext4 on a loop device.
 pub struct Ext4 {
     place: PathBuf,
-    _device: LoopDevice,
+    device: LoopDevice,
 }
 
 impl Ext4 {
@@ -45,9 +45,21 @@ impl Ext4 {
         file.set_len(bytes)?;
         std::fs::create_dir(&place)?;
         let Some(device) = LoopDevice::of(&image, false) else { return Ok(None) };
-        crate::run(Command::new("mkfs.ext4").args(["-q", "-E", "lazy_itable_init=0", device.node()]))?;
-        crate::run(Command::new("mount").args([device.node()]).arg(&place))?;
-        Ok(Some(Ext4 { place, _device: device }))
+        let ext4 = Ext4 { place, device };
+        ext4.make()?;
+        Ok(Some(ext4))
+    }
+
+    fn make(&self) -> Result<()> {
+        crate::run(Command::new("mkfs.ext4").args(["-q", "-F", "-E", "lazy_itable_init=0", self.device.node()]))?;
+        crate::run(Command::new("mount").args([self.device.node()]).arg(&self.place))
+    }
+
+    /// As it was when it was made: what one run leaves behind is another one's to pay. Inodes that were freed a moment ago,
+    /// for one, are skipped one by one when files are made. Source: `recently_deleted` in fs/ext4/ialloc.c.
+    pub fn renew(&self) -> Result<()> {
+        crate::run(Command::new("umount").arg(&self.place))?;
+        self.make()
     }
 
     /// Where it is mounted.
@@ -57,6 +69,33 @@ impl Ext4 {
 }
 
 impl Drop for Ext4 {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.place).status();
+    }
+}
+
+/// A file system in memory, where only the program decides how fast it goes.
+pub struct Tmpfs {
+    place: PathBuf,
+}
+
+impl Tmpfs {
+    /// Of so many bytes at most, its mount point below `folder`; `None` where nothing can be mounted.
+    pub fn below(folder: &Path, bytes: u64) -> Result<Option<Tmpfs>> {
+        let place = folder.join("memory");
+        std::fs::create_dir(&place)?;
+        let mut command = Command::new("mount");
+        command.args(["-t", "tmpfs", "-o", &format!("size={bytes}"), "tmpfs"]).arg(&place);
+        Ok(command.output()?.status.success().then_some(Tmpfs { place }))
+    }
+
+    /// Where it is mounted.
+    pub fn place(&self) -> &Path {
+        &self.place
+    }
+}
+
+impl Drop for Tmpfs {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(&self.place).status();
     }
