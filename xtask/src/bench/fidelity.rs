@@ -83,8 +83,8 @@ const fn bonnie(name: &'static str, words: &'static [&'static str]) -> Case {
 /// The classics: all of IOzone's tests, Bonnie++'s columns, PostMark's parts, and dd in the four forms in which its rates are
 /// published.
 const CLASSICS: &[Case] = &[
-    dd("of a file, not flushed", &["if=/dev/zero", "of=plumb-bench-output", "bs=64k", "count=4096"]),
-    dd("conv=fdatasync", &["if=/dev/zero", "of=plumb-bench-output", "bs=64k", "count=4096", "conv=fdatasync"]),
+    dd("of a file, not flushed", &["if=/dev/zero", "of=plumb-bench-output", "bs=64k", "count=16384"]),
+    dd("conv=fdatasync", &["if=/dev/zero", "of=plumb-bench-output", "bs=64k", "count=16384", "conv=fdatasync"]),
     dd("oflag=direct", &["if=/dev/zero", "of=plumb-bench-output", "bs=1M", "count=512", "oflag=direct"]),
     Case {
         name: "if a file",
@@ -97,12 +97,12 @@ const CLASSICS: &[Case] = &[
         },
         unit: "B/s",
     },
-    iozone("tests 0 to 7, 9 and 10, flushed", &["-R", "-E", "-e", "-s", "64m", "-r", "64k"]),
+    iozone("tests 0 to 7, 9 and 10, flushed", &["-R", "-E", "-e", "-s", "512m", "-r", "64k"]),
     iozone(
         "tests 0 to 5, direct",
-        &["-R", "-I", "-s", "64m", "-r", "64k", "-i", "0", "-i", "1", "-i", "2", "-i", "3", "-i", "5"],
+        &["-R", "-I", "-s", "512m", "-r", "64k", "-i", "0", "-i", "1", "-i", "2", "-i", "3", "-i", "5"],
     ),
-    iozone("two processes", &["-R", "-e", "-x", "-t", "2", "-s", "64m", "-r", "64k"]),
+    iozone("two processes", &["-R", "-e", "-x", "-t", "2", "-s", "512m", "-r", "64k"]),
     bonnie("columns", &["-q", "-f2", "-u", "root", "-r", "0", "-s", "768:8k:400000", "-n", "64:1024:0:16", "-z", "42"]),
     Case {
         name: "parts",
