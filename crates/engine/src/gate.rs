@@ -12,7 +12,8 @@ use crate::plan::{GroupRun, WorkerRules};
 use crate::queue_cells::QueueCells;
 use crate::recorder::{Cells, Ramps, Recorder};
 use crate::worker::{Budget, Desk, Ended, Ramp};
-use plumb_workload::{OnError, RunAs};
+use plumb_workload::{OnError, OpKind, RunAs};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -234,6 +235,11 @@ impl Gate {
 
     pub(crate) fn report(&self) -> &ReportCells {
         self.memory.reports.worker(self.number)
+    }
+
+    /// Makes ready to record ops of these kinds.
+    pub(crate) fn expect(&self, kinds: &BTreeSet<OpKind>) {
+        self.memory.cells.worker(self.number).expect(kinds);
     }
 
     /// Counts a failure of a worker that never passed.

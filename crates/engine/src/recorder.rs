@@ -10,8 +10,9 @@ use plumb_result::Histogram;
 use plumb_result::histogram::{BUCKETS, bucket};
 use plumb_result::measurement::{Moved, OpMeasurement};
 use plumb_workload::OpKind;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::RangeInclusive;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicU64, fence};
 
@@ -83,7 +84,20 @@ fn forget_times(sums: &Sums, buckets: &Buckets) {
     sums.forget();
 }
 
+/// Times that ops take that nothing is waited for.
+const USUAL_NS: RangeInclusive<u64> = 64..=1 << 20;
+
 impl WorkerCells {
+    /// Gives memory to the cells that ops of these kinds write at first. Else the first few of them would each wait for a
+    /// page, which is more than a cached read takes.
+    pub(crate) fn expect(&self, kinds: &BTreeSet<OpKind>) {
+        let usual = bucket(*USUAL_NS.start())..=bucket(*USUAL_NS.end());
+        for kind in kinds {
+            add(&self.kinds[*kind as usize].count, 0);
+            self.buckets[*kind as usize].service[usual.clone()].iter().for_each(|cell| add(cell, 0));
+        }
+    }
+
     /// Forgets what was recorded, but for errors.
     fn forget(&self) {
         self.edition.fetch_add(1, AcqRel);
@@ -534,6 +548,20 @@ fn moved_in(cells: &WorkerCells) -> BTreeMap<OpKind, Moved> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Protects: memory that is made ready for ops holds none.
+    #[test]
+    fn what_is_only_expected_is_not_recorded() {
+        let cells = Cells::new(1, Ramps::None).unwrap();
+        cells.worker(0).expect(&[OpKind::Read, OpKind::Write].into());
+        let reading = cells.read_worker(0);
+        assert_eq!((reading.count(), reading.errors), (0, 0));
+        assert_eq!(reading.measured(), BTreeMap::new());
+        Recorder::new(cells.worker(0)).record(OpKind::Read, 4096, 500);
+        let measured = cells.read_worker(0).measured();
+        assert_eq!(measured.keys().collect::<Vec<_>>(), [&OpKind::Read]);
+        assert_eq!((measured[&OpKind::Read].service.count(), measured[&OpKind::Read].service.min()), (1, Some(500)));
+    }
 
     #[test]
     fn what_was_recorded_is_read_back_with_exact_extremes() {

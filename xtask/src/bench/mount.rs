@@ -34,6 +34,8 @@ impl Drop for LoopDevice {
 /// An ext4 on a loop device.
 pub struct Ext4 {
     place: PathBuf,
+    /// Ends before the device goes.
+    limit: Option<SpeedLimit>,
     device: LoopDevice,
 }
 
@@ -45,7 +47,7 @@ impl Ext4 {
         file.set_len(bytes)?;
         std::fs::create_dir(&place)?;
         let Some(device) = LoopDevice::of(&image, false) else { return Ok(None) };
-        let ext4 = Ext4 { place, device };
+        let ext4 = Ext4 { place, limit: None, device };
         ext4.make()?;
         Ok(Some(ext4))
     }
@@ -62,6 +64,12 @@ impl Ext4 {
         self.make()
     }
 
+    /// Makes its device as slow as that; `false` where that cannot be had.
+    pub fn slow_down(&mut self, bytes_per_second: u64) -> bool {
+        self.limit = SpeedLimit::of(&self.device, bytes_per_second);
+        self.limit.is_some()
+    }
+
     /// Where it is mounted.
     pub fn place(&self) -> &Path {
         &self.place
@@ -71,6 +79,39 @@ impl Ext4 {
 impl Drop for Ext4 {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(&self.place).status();
+    }
+}
+
+/// How fast a device may be read and written, for as long as this lives.
+///
+/// Source: Documentation/admin-guide/cgroup-v1/blkio-controller.rst, "Throttling/Upper limit policy": a limit of the root
+/// group holds for all that anybody does, writeback too. Control groups of version 2 have no limits at their root.
+pub struct SpeedLimit {
+    number: String,
+}
+
+const LIMITS: [&str; 2] = ["read_bps_device", "write_bps_device"];
+
+impl SpeedLimit {
+    /// So many bytes a second in each direction; `None` where the kernel or its control groups do not offer it.
+    pub fn of(device: &LoopDevice, bytes_per_second: u64) -> Option<SpeedLimit> {
+        let name = Path::new(device.node()).file_name()?;
+        let number = std::fs::read_to_string(Path::new("/sys/class/block").join(name).join("dev")).ok()?;
+        let limit = SpeedLimit { number: number.trim().to_owned() };
+        limit.set(bytes_per_second).is_ok().then_some(limit)
+    }
+
+    fn set(&self, bytes_per_second: u64) -> std::io::Result<()> {
+        LIMITS.iter().try_for_each(|file| {
+            let path = format!("/sys/fs/cgroup/blkio/blkio.throttle.{file}");
+            std::fs::write(path, format!("{} {bytes_per_second}", self.number))
+        })
+    }
+}
+
+impl Drop for SpeedLimit {
+    fn drop(&mut self) {
+        let _ = self.set(0);
     }
 }
 

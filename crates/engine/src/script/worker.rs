@@ -105,6 +105,7 @@ impl ScriptWorker {
         let source = |program: &Arc<Program>| ScriptSource::new(program, self.number);
         perform(&mut source(before), &mut calls, before)?;
         let mut timed = source(steps);
+        gate.expect(&self.script.kinds());
         calls.use_rules(&steps.rules);
         let ended = run_to_end(gate, &mut timed, &mut calls, &mut Closed)?;
         if let Some(longest_ns) = calls.longest_record_ns() {
