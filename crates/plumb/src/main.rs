@@ -3,6 +3,7 @@
 mod args;
 mod commands;
 mod exit;
+mod live_output;
 mod progress;
 mod recordings;
 mod room;

@@ -6,6 +6,7 @@ mod terminal;
 
 use crate::args::{Common, WatchArguments};
 use crate::exit::{End, Stopped};
+use crate::live_output::{Early, write};
 use crate::session;
 use choice::Choice;
 use jiff::Zoned;
@@ -15,7 +16,7 @@ use plumb_probe::others::IoWatch;
 use plumb_report::watch::{plain, plain_opening};
 use plumb_result::blocks::{BlockStat, MachineLook};
 use plumb_result::watch::{CpuUse, DeviceUse, ProcessRate, WATCH_SCHEMA, Watched};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// The kernel counts in milliseconds; what is shorter than this shows little else than that.
@@ -39,7 +40,7 @@ pub fn run(arguments: &WatchArguments, common: &Common) -> Result<End, Stopped> 
     } else if arguments.plain || !is_terminal {
         // Named devices are told of even where nothing was asked of them.
         let is_named = !arguments.devices.is_empty();
-        emit(&plain_opening())
+        write(&plain_opening())
             .and_then(|()| lines(&mut watcher, beat, stop, |seen| Ok(plain(seen, &clock(), is_named))))
     } else {
         screen::run(&mut watcher, beat, stop)
@@ -49,27 +50,6 @@ pub fn run(arguments: &WatchArguments, common: &Common) -> Result<End, Stopped> 
         Ok(()) | Err(Early::Unread) => Ok(End::Done),
         Err(Early::Failed(stopped)) => Err(stopped),
     }
-}
-
-/// How watching ends early.
-enum Early {
-    /// Nobody reads any more.
-    Unread,
-    Failed(Stopped),
-}
-
-impl From<Stopped> for Early {
-    fn from(stopped: Stopped) -> Early {
-        Early::Failed(stopped)
-    }
-}
-
-fn emit(text: &str) -> Result<(), Early> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
-        std::io::ErrorKind::BrokenPipe => Early::Unread,
-        _ => Early::Failed(Stopped::io(format!("standard output: {error}"))),
-    })
 }
 
 fn clock() -> String {
@@ -111,7 +91,7 @@ fn lines(
         if stop.sleep(end.saturating_duration_since(Instant::now())) == Slept::Cut {
             return Ok(());
         }
-        emit(&set(&watcher.interval()?)?)?;
+        write(&set(&watcher.interval()?)?)?;
         if !beat.goes_on() {
             return Ok(());
         }

@@ -3,13 +3,14 @@
 mod names;
 
 use crate::exit::{End, Stopped};
+use crate::live_output::{Early, write};
 use jiff::Zoned;
 use names::ThisMachine;
 use plumb_dialects::iostat::print::{Environment, TimeFormat, palette};
 use plumb_dialects::iostat::{self, Action, Columns, Compat, Layout, OtherPlace, Session, Settings, USAGE, Wrong};
 use plumb_engine::signals::{self, Slept, StopFlag, StopSignal};
 use plumb_probe::blocks::{BlockWatch, Elsewhere, processors};
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// As iostat: what is wrong goes to standard error, and the code is then 1.
@@ -49,28 +50,6 @@ fn warn(settings: &Settings) {
              loses sums with --pretty (--compat=strict prints that)"
         );
     }
-}
-
-/// How a run of reports ended before its end.
-enum Early {
-    /// Nobody reads any more.
-    Unread,
-    Failed(Stopped),
-}
-
-impl From<Stopped> for Early {
-    fn from(stopped: Stopped) -> Early {
-        Early::Failed(stopped)
-    }
-}
-
-/// Written at once, so that whoever reads has each report as soon as it is there.
-fn write(text: &str) -> Result<(), Early> {
-    let mut out = std::io::stdout().lock();
-    out.write_all(text.as_bytes()).and_then(|()| out.flush()).map_err(|error| match error.kind() {
-        std::io::ErrorKind::BrokenPipe => Early::Unread,
-        _ => Early::Failed(Stopped::io(format!("standard output: {error}"))),
-    })
 }
 
 /// A shell says 128 and the number of the signal of a program that a signal ends; iostat leaves SIGPIPE to do so.
