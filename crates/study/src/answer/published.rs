@@ -35,8 +35,9 @@ pub(super) fn published(evidence: &Evidence, emulated: bool) -> Vec<Published> {
         .collect()
 }
 
-/// Ours of a number's kind, from the cells that its import stands for. Where a cell has a phase that is called what the
-/// number is, the others of the same op are something else: a rewrite is no write.
+/// Ours of a number's kind, from the cells that its import stands for. A phase that is called what another test is stands
+/// beside nothing: reading in sequence is no seeking. Where a cell has a phase that is called what the number is, the others
+/// are something else, too: a rewrite is no write.
 fn ours(
     evidence: &Evidence,
     import: &Import,
@@ -50,7 +51,11 @@ fn ours(
         if !import.stands_for(&cell.levels) {
             continue;
         }
-        let same: Vec<&CellValue> = values.iter().filter(|value| value.metric == metric).collect();
+        let is_other = |value: &CellValue| {
+            let kind = kind_of_phase(&value.phase).filter(|kind| kind.metric(number.unit) == Some(metric));
+            kind.is_some_and(|kind| pattern(kind) != pattern(number.kind))
+        };
+        let same: Vec<&CellValue> = values.iter().filter(|value| value.metric == metric && !is_other(value)).collect();
         let is_own = |value: &&CellValue| kind_of_phase(&value.phase) == Some(number.kind);
         let has_own = same.iter().any(is_own);
         found.extend(same.iter().filter(|value| !has_own || is_own(value)).map(|value| OurNumber {
@@ -62,6 +67,17 @@ fn ours(
         }));
     }
     found
+}
+
+/// The kind that stands for all in which bytes are met in the same order, by calls of the same size.
+fn pattern(kind: CellMetric) -> CellMetric {
+    use CellMetric::*;
+    match kind {
+        Write | Rewrite | Fwrite | Frewrite | Pwrite | Repwrite => Write,
+        Read | Reread | Fread | Freread | Pread | Repread => Read,
+        RandomRead | Seeks => RandomRead,
+        other => other,
+    }
 }
 
 /// The kind of number that a phase is called: by its own name, or as a tool's test.

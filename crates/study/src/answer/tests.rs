@@ -430,12 +430,16 @@ fn published_numbers_stand_beside_ours_of_the_same_kind() {
             number(CellMetric::Write, 5e7, Unit::BytesPerSecond),
             number(CellMetric::Read, 5e7, Unit::BytesPerSecond),
             number(CellMetric::Elapsed, 5e7, Unit::Nanoseconds),
+            number(CellMetric::Rewrite, 5e7, Unit::BytesPerSecond),
+            number(CellMetric::RandomWrite, 5e7, Unit::BytesPerSecond),
         ],
     });
     let evidence = evidence(plan, |levels, _, _| if levels["system"] == "b" { 1e8 } else { 2e8 });
     let found = answer(&evidence);
     let [published] = found.published.as_slice() else { panic!("{:?}", found.published) };
-    let [write, read, elapsed] = published.numbers.as_slice() else { panic!("{:?}", published.numbers) };
+    let [write, read, elapsed, rewrite, random] = published.numbers.as_slice() else {
+        panic!("{:?}", published.numbers)
+    };
     let sizes: Vec<&str> = write.ours.iter().map(|ours| ours.levels["size"].as_str()).collect();
     assert_eq!(sizes, ["4k", "64k"]);
     for ours in &write.ours {
@@ -444,6 +448,8 @@ fn published_numbers_stand_beside_ours_of_the_same_kind() {
     }
     assert!(read.metric.is_some() && read.ours.is_empty());
     assert!(elapsed.metric.is_none() && elapsed.ours.is_empty());
+    // The phase is called `write`: it is no random one.
+    assert_eq!((rewrite.ours.len(), random.ours.len()), (2, 0));
     let emulated = published::published(&evidence, true);
     assert!(emulated[0].numbers[0].ours.iter().all(|ours| ours.value.is_none() && ours.ratio.is_none()));
 }

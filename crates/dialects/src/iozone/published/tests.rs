@@ -73,7 +73,7 @@ fn the_report_and_the_spreadsheet_are_read() {
     }
     assert_eq!(report, table);
     let text = include_str!("../../../golden/iozone/throughput_t1_t2_t4_R_C.out");
-    let report = read(text[text.find("\"Throughput").unwrap()..].as_bytes());
+    let report = read(&text.as_bytes()[text.find("\"Throughput").unwrap()..]);
     assert_eq!(report.len(), 12);
     assert_eq!(all_of(&report, CellMetric::Write)[1].1, "iozone, Record size = 64 kBytes, column 2 of its processes");
 }
