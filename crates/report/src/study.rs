@@ -6,7 +6,8 @@ use crate::style::{Ink, Style};
 use crate::table::Align;
 use plumb_result::compare::Replicate;
 use plumb_result::study::{
-    CellValue, Counted, EffectLine, EffectTable, GatheredFinding, StudyCell, StudyContrast, StudyReport,
+    CellValue, Counted, EffectLine, EffectTable, GatheredFinding, OurNumber, Published, PublishedBeside, StudyCell,
+    StudyContrast, StudyReport,
 };
 use plumb_result::{ContrastVerdict, Finding, Level, Metric};
 use std::collections::BTreeMap;
@@ -32,6 +33,7 @@ fn parts(report: &StudyReport) -> Vec<Part> {
     parts.extend(spread(report));
     parts.extend(effects(report));
     parts.extend(cells(report));
+    parts.extend(published(report));
     parts.extend(devices(report));
     parts.extend(had(report));
     parts
@@ -345,6 +347,146 @@ fn reasons(report: &StudyReport) -> Vec<Item> {
         Item { ink: Ink::Bad, head: runs, text: format!("of {cells}: {reason}") }
     };
     all.into_iter().map(item).collect()
+}
+
+/// Of how many cells a published number has a row each; of more there is one for each work and phase.
+const CELLS_EACH_MAX: usize = 4;
+
+/// Numbers of one file that are shown; `--json` has all.
+const PUBLISHED_MAX: usize = 40;
+
+fn published(report: &StudyReport) -> Vec<Part> {
+    if report.published.is_empty() {
+        return Vec::new();
+    }
+    let (left, right) = (Align::Left, Align::Right);
+    let mut table = Table {
+        columns: vec![
+            Head::new("published", left, None),
+            Head::new("number", left, None),
+            Head::new("as printed", right, Some(6)),
+            Head::new("that is", right, None),
+            Head::new("ours of", left, Some(5)),
+            Head::new("work", left, Some(3)),
+            Head::new("phase", left, Some(2)),
+            Head::new("ours", right, None),
+            Head::new("ratio", right, None),
+            Head::new("had by", left, Some(4)),
+        ],
+        rows: Vec::new(),
+    };
+    for one in &report.published {
+        for number in one.numbers.iter().take(PUBLISHED_MAX) {
+            table.rows.extend(beside(one, number, report.emulated));
+        }
+    }
+    without_empty(&mut table);
+    let source = |one: &Published| {
+        let stands_for = match one.levels.is_empty() {
+            true => "every cell".to_owned(),
+            false => levels(&one.levels),
+        };
+        let more = match one.numbers.len().saturating_sub(PUBLISHED_MAX) {
+            0 => String::new(),
+            more => format!("; {more} more numbers are in `--json`"),
+        };
+        let text = format!("from {} ({}), for {stands_for}{more}", one.file, one.dialect);
+        Item { ink: Ink::Strong, head: one.label.clone(), text }
+    };
+    let mut parts = vec![
+        Part::Heading("Published, beside ours".to_owned()),
+        Part::Text(
+            Ink::Faint,
+            "Nothing follows from a published number beside ours: it comes without evidence, from another machine, and nobody \
+             knows what it measured; the ratio, ours divided by it, is a number and no verdict."
+                .to_owned(),
+        ),
+        Part::List(report.published.iter().map(source).collect()),
+        Part::Text(Ink::Faint, String::new()),
+        Part::Table(table),
+        Part::List(commands(report)),
+    ];
+    if report.emulated {
+        let legend = "Ours were had under emulation, mean nothing, and are left out here.".to_owned();
+        parts.push(Part::Text(Ink::Faint, legend));
+    }
+    parts
+}
+
+/// What was run for the published numbers, once each.
+fn commands(report: &StudyReport) -> Vec<Item> {
+    let mut items: Vec<Item> = Vec::new();
+    let numbers = report.published.iter().flat_map(|one| one.numbers.iter().take(PUBLISHED_MAX));
+    for (by, what) in numbers.filter_map(|number| number.number.conditions.split_once(": ")) {
+        if !items.iter().any(|item| item.head == by && item.text == what) {
+            items.push(Item { ink: Ink::Faint, head: by.to_owned(), text: what.to_owned() });
+        }
+    }
+    items
+}
+
+/// The rows of a published number: one for each of ours, or one for each work and phase where they are many.
+fn beside(from: &Published, number: &PublishedBeside, emulated: bool) -> Vec<Vec<String>> {
+    let published = &number.number;
+    let row = |of: String, work: String, phase: String, ours: String, ratio: String| {
+        let about = if published.about { "~" } else { "" };
+        vec![
+            from.label.clone(),
+            published.kind.name().to_owned(),
+            published.printed.clone(),
+            format!("{about}{}", format::value(published.value, published.unit)),
+            of,
+            work,
+            phase,
+            ours,
+            ratio,
+            published.conditions.split_once(": ").map_or(published.conditions.as_str(), |(by, _)| by).to_owned(),
+        ]
+    };
+    let none = || MISSING.to_owned();
+    if number.ours.is_empty() {
+        return vec![row(String::new(), String::new(), String::new(), none(), none())];
+    }
+    let mut groups: Vec<Vec<&OurNumber>> = Vec::new();
+    for one in &number.ours {
+        let is_same = |group: &&mut Vec<&OurNumber>| {
+            let [first, ..] = group.as_slice() else { return false };
+            number.ours.len() > CELLS_EACH_MAX && first.workload == one.workload && first.phase == one.phase
+        };
+        match groups.iter_mut().find(is_same) {
+            Some(group) => group.push(one),
+            None => groups.push(vec![one]),
+        }
+    }
+    let of_group = |group: &Vec<&OurNumber>| {
+        let values = |of: fn(&OurNumber) -> Option<f64>, set: &dyn Fn(f64) -> String| {
+            let values: Vec<f64> = group.iter().copied().filter(|_| !emulated).filter_map(of).collect();
+            match values.as_slice() {
+                [] => MISSING.to_owned(),
+                [only] => set(*only),
+                many => {
+                    let least = many.iter().copied().fold(f64::INFINITY, f64::min);
+                    format!("{} – {}", set(least), set(many.iter().copied().fold(0.0, f64::max)))
+                }
+            }
+        };
+        let of = match group.as_slice() {
+            [only] => {
+                let mut others = only.levels.clone();
+                others.retain(|factor, level| !from.levels.contains_key(factor) && *level != only.workload);
+                levels(&others)
+            }
+            many => format!("{} cells", many.len()),
+        };
+        row(
+            of,
+            group[0].workload.clone(),
+            number.metric.map_or(String::new(), |metric| self::number(&group[0].phase, metric)),
+            values(|one| one.value, &|value| format::value(value, published.unit)),
+            values(|one| one.ratio, &format::ratio),
+        )
+    };
+    groups.iter().map(of_group).collect()
 }
 
 fn devices(report: &StudyReport) -> Vec<Part> {

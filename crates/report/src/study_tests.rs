@@ -2,7 +2,7 @@ use super::*;
 use plumb_result::compare::{Capped, Difference, Replicate};
 use plumb_result::run::TierName;
 use plumb_result::study::{CellDevice, CellReason, STUDY_SCHEMA, SpreadSources, StudyCounts};
-use plumb_result::{Contrast, Metric};
+use plumb_result::{CellMetric, Contrast, Metric, PublishedNumber, Unit};
 
 fn metric() -> Metric {
     "write.bw".parse().unwrap()
@@ -91,6 +91,35 @@ fn cell(level: &str, load: &str, value: Option<f64>) -> StudyCell {
             })
             .into_iter()
             .collect(),
+    }
+}
+
+fn published() -> Published {
+    let number = |kind, printed: &str, value, unit| {
+        PublishedNumber::new(kind, printed.to_owned(), value, unit, "bonnie on RAID 4: bonnie++ -s 2048".to_owned())
+    };
+    let ours = |load: &str, value: f64| OurNumber {
+        levels: levels(&[("level", "4"), ("load", load)]),
+        workload: "write".to_owned(),
+        phase: "write".to_owned(),
+        value: Some(value),
+        ratio: Some(value / 70_658_048.0),
+    };
+    let write = number(CellMetric::Write, "69002 K/sec", 70_658_048.0, Unit::BytesPerSecond).unwrap();
+    let elapsed = number(CellMetric::Elapsed, "~30 s", 30e9, Unit::Nanoseconds).unwrap();
+    Published {
+        label: "2014, RAID 4".to_owned(),
+        file: "../audits/raid4-vs-raid5.toml".to_owned(),
+        dialect: "audit".to_owned(),
+        levels: levels(&[("level", "4")]),
+        numbers: vec![
+            PublishedBeside {
+                metric: write.metric(),
+                number: write,
+                ours: vec![ours("one-stream", 3.0e8), ours("sixteen-writers", 3.15e8)],
+            },
+            PublishedBeside { metric: None, number: PublishedNumber { about: true, ..elapsed }, ours: Vec::new() },
+        ],
     }
 }
 
@@ -183,6 +212,7 @@ fn report() -> StudyReport {
             cell("5", "one-stream", None),
             cell("5", "sixteen-writers", Some(4.12e8)),
         ],
+        published: vec![published()],
         emulated: false,
         notes: vec!["plot 3 was built 2 times (lost under run 9)".to_owned()],
     }
@@ -211,6 +241,29 @@ fn values_under_emulation_are_in_brackets_and_counts_are_not() {
     let page = page(&report, &Style { width: 160, ..Style::PLAIN });
     assert!(page.contains("[300 MB/s]") && !page.contains(" 300 MB/s"), "{page}");
     assert!(page.contains(" 512 ") && page.contains("mean nothing"), "{page}");
+}
+
+// Protects: what means nothing under emulation is not put beside what others published.
+#[test]
+fn published_numbers_stand_alone_under_emulation() {
+    let mut report = report();
+    report.emulated = true;
+    let page = page(&report, &Style { width: 200, ..Style::PLAIN });
+    let (_, section) = page.split_once("Published, beside ours").unwrap();
+    assert!(section.contains("70.7 MB/s") && section.contains("are left out here"), "{section}");
+    assert!(!section.contains("300 MB/s") && !section.contains("4.25"), "{section}");
+}
+
+// Protects: a number that stands for many cells does not bury the page, and shows how far they lie apart.
+#[test]
+fn a_number_of_many_cells_has_one_row_a_phase() {
+    let mut report = report();
+    let number = &mut report.published[0].numbers[0];
+    let first = number.ours[0].clone();
+    number.ours = (1..=6).map(|times| OurNumber { value: Some(1e8 * f64::from(times)), ..first.clone() }).collect();
+    let page = page(&report, &Style { width: 200, ..Style::PLAIN });
+    assert_eq!(page.matches("69002 K/sec").count(), 1, "{page}");
+    assert!(page.contains("6 cells") && page.contains("100 MB/s – 600 MB/s"), "{page}");
 }
 
 /// A narrow terminal loses columns, never cells.

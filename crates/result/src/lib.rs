@@ -17,6 +17,7 @@ pub mod metric;
 pub mod noise;
 pub mod number;
 pub mod observe;
+pub mod published;
 pub mod run;
 pub mod study;
 pub mod sweep;
@@ -35,6 +36,7 @@ pub use measurement::{
 pub use metric::{Better, Metric, Quantity, Unit};
 pub use noise::{NOISE_SCHEMA, Noise, NoiseFloor};
 pub use observe::{Observations, PhaseObservations, Seen};
+pub use published::{CellMetric, PublishedNumber};
 pub use run::{FirstDone, MetricValue, PhaseResult, RunResult, Tool};
 pub use study::{STUDY_SCHEMA, StudyReport};
 pub use sweep::{Sweep, SweepKey};

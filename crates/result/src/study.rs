@@ -3,6 +3,7 @@
 use crate::compare::{Contrast, Difference};
 use crate::finding::{Finding, Level};
 use crate::metric::Metric;
+use crate::published::PublishedNumber;
 use crate::run::TierName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -48,6 +49,9 @@ pub struct StudyReport {
     pub effects: Vec<EffectTable>,
     /// Every planned cell (E10).
     pub cells: Vec<StudyCell>,
+    /// Published numbers, beside ours. Nothing follows from them: they come without evidence.
+    #[serde(default)]
+    pub published: Vec<Published>,
     /// Absolute speeds mean nothing: the machines were emulated (C14).
     pub emulated: bool,
     /// What else must be known.
@@ -220,6 +224,51 @@ pub struct CellValue {
     /// What it measured; `mixed` where runs differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tier: Option<TierName>,
+}
+
+/// Published numbers of one file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Published {
+    /// What the study calls them.
+    pub label: String,
+    /// The file that they were read from when the study was planned, relative to it.
+    pub file: String,
+    /// Who wrote it: `audit`, `iozone`, `bonnie++`.
+    pub dialect: String,
+    /// The levels that they stand for, of some factors.
+    pub levels: BTreeMap<String, String>,
+    /// The numbers, in the file's order.
+    pub numbers: Vec<PublishedBeside>,
+}
+
+/// A published number, and what was measured of its kind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PublishedBeside {
+    /// The number.
+    #[serde(flatten)]
+    pub number: PublishedNumber,
+    /// Our metric of its kind; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<Metric>,
+    /// Ours, of every cell that it stands for.
+    pub ours: Vec<OurNumber>,
+}
+
+/// What was measured in one phase of one cell.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OurNumber {
+    /// The cell's levels.
+    pub levels: BTreeMap<String, String>,
+    /// The work.
+    pub workload: String,
+    /// The phase.
+    pub phase: String,
+    /// Geometric mean of its runs, in the published number's unit; absent under emulation, where it means nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// Ours divided by the published one. No claim follows from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
 }
 
 /// What one block device did in a run of a cell, over all its runs that count.

@@ -4,7 +4,7 @@
 //! 2. [`lower::lower`]: settings become phases, one for each of its twelve tests, with the names, sizes and positions that
 //!    its generator makes of the seed.
 //! 3. [`print`]: what was measured becomes its text and its lines of values; [`html`] and [`table`] are its own readers
-//!    of those lines.
+//!    of those lines, and [`published`] is ours.
 //!
 //! Where version 2.00a prints what is not so, the truth is printed; [`Settings::is_exact`] asks for what it prints.
 
@@ -12,6 +12,7 @@ pub mod getc_putc;
 pub mod html;
 pub mod lower;
 pub mod print;
+mod published;
 pub mod random;
 mod settings;
 pub mod table;
@@ -20,6 +21,7 @@ mod tests;
 mod words;
 pub mod zcav;
 
+pub use published::published;
 pub use settings::{Links, Machine, Meeting, Refusal, Seed, Settings};
 
 /// A version of Bonnie++, by what its users meet.

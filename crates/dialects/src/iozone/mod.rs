@@ -1,6 +1,7 @@
 //! IOzone 3.489: its words, what they mean, the calls that it makes, and what it prints.
 //!
-//! [`read`] takes a command line, [`lower::lower`] makes its tests phases of scripts, [`print`] prints as IOzone prints.
+//! [`read`] takes a command line, [`lower::lower`] makes its tests phases of scripts, [`print`] prints as IOzone prints,
+//! and [`published`] reads the numbers of what it has printed.
 //! Where IOzone silently does something else than it was told, the meaning is taken and one line says so;
 //! `--compat=strict` does and prints what IOzone does.
 
@@ -10,6 +11,7 @@ pub mod lower;
 mod options;
 pub mod pass;
 pub mod print;
+mod published;
 mod settings;
 mod size;
 pub mod sweep;
@@ -17,6 +19,7 @@ pub mod sweep;
 mod tests;
 
 pub use pass::{Pass, Test};
+pub use published::published;
 pub use settings::{Content, Mode, Rate, Settings, Telemetry};
 
 /// What the words ask of the machine.

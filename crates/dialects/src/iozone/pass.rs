@@ -1,5 +1,7 @@
 //! IOzone's tests, and the passes that each of them makes.
 
+use plumb_result::CellMetric;
+
 /// A test, by the number of `-i`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Test {
@@ -129,6 +131,39 @@ passes! {
 }
 
 impl Pass {
+    /// What its rate is a number of.
+    pub fn kind(self) -> CellMetric {
+        match self {
+            Pass::Write => CellMetric::Write,
+            Pass::Rewrite => CellMetric::Rewrite,
+            Pass::Read => CellMetric::Read,
+            Pass::Reread => CellMetric::Reread,
+            Pass::RandomRead => CellMetric::RandomRead,
+            Pass::RandomWrite => CellMetric::RandomWrite,
+            Pass::Backward => CellMetric::BackwardRead,
+            Pass::RecordRewrite => CellMetric::RecordRewrite,
+            Pass::Stride => CellMetric::StrideRead,
+            Pass::Fwrite => CellMetric::Fwrite,
+            Pass::Refwrite => CellMetric::Frewrite,
+            Pass::Fread => CellMetric::Fread,
+            Pass::Refread => CellMetric::Freread,
+            Pass::Pwrite => CellMetric::Pwrite,
+            Pass::Repwrite => CellMetric::Repwrite,
+            Pass::Pread => CellMetric::Pread,
+            Pass::Repread => CellMetric::Repread,
+            Pass::Mix => CellMetric::Mix,
+        }
+    }
+
+    /// The pass of a phase: `random-read-1024k-64k` is a random read.
+    pub fn of_phase(name: &str) -> Option<Pass> {
+        let is_of = |pass: &&Pass| {
+            let sizes = name.strip_prefix(pass.slug()).and_then(|rest| rest.strip_prefix('-'));
+            sizes.is_some_and(|sizes| sizes.starts_with(|digit: char| digit.is_ascii_digit()))
+        };
+        Pass::ALL.iter().find(is_of).copied()
+    }
+
     /// Whether it writes.
     pub fn writes(self) -> bool {
         use Pass::*;

@@ -57,7 +57,8 @@ fn accepted<'a>(runs: &'a [(u32, &'a Record)]) -> impl Iterator<Item = (u32, &'a
     done.filter_map(|(plot, record)| Some((*plot, *record, record.result.as_ref()?)))
 }
 
-fn values(numbers: &Numbers, cell: u32) -> Vec<CellValue> {
+/// The numbers of a cell, over all its runs that count.
+pub(super) fn values(numbers: &Numbers, cell: u32) -> Vec<CellValue> {
     let of_number = |(number, all): (&super::values::Number, &Vec<Value>)| {
         let values: Vec<Value> = all.iter().filter(|value| value.cell == cell).copied().collect();
         let plain: Vec<f64> = values.iter().map(|value| value.value).collect();

@@ -9,6 +9,7 @@ mod counted;
 mod devices;
 mod effects;
 mod judged;
+mod published;
 mod sides;
 mod spread;
 #[cfg(test)]
@@ -141,6 +142,7 @@ pub fn answer(evidence: &Evidence) -> StudyReport {
         spread: spread::spread(evidence, &numbers),
         effects: effects::effects(plan, &numbers),
         cells,
+        published: published::published(evidence, emulated),
         emulated,
         notes: notes(evidence),
     }

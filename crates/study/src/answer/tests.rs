@@ -1,11 +1,11 @@
 use super::*;
 use crate::conduct::fake::{answer as ran, normal, plan};
-use crate::plan::Levels;
+use crate::plan::{Import, Levels};
 use plumb_lab::vm::VmSpec;
 use plumb_result::metric::DeviceCount;
 use plumb_result::observe::TargetFacts;
 use plumb_result::study::StudyContrast;
-use plumb_result::{ContrastVerdict, Seen};
+use plumb_result::{CellMetric, ContrastVerdict, PublishedNumber, Seen, Unit};
 use plumb_workload::Phase;
 use plumb_workload::script::{Postmark, PostmarkPart, PostmarkStep, ScriptStep};
 
@@ -410,4 +410,46 @@ fn drift_and_numbers_that_say_the_same_are_told() {
     let mut evidence = evidence(plan, |_, _, run| 1e8 + f64::from(run));
     evidence.records[0].result.as_mut().unwrap().tool.name = "fio".to_owned();
     assert!(has(&answer(&evidence), "D7"));
+}
+
+// Protects: a published number stands beside our numbers of its kind and levels alone, and nothing is concluded of it.
+#[test]
+fn published_numbers_stand_beside_ours_of_the_same_kind() {
+    let number = |kind, value, unit| PublishedNumber::new(kind, String::new(), value, unit, String::new()).unwrap();
+    let mut plan = plan(&["a", "b"], &["4k", "64k"], 3, 1);
+    // What is not compared may yet be what was published.
+    plan.compare.metrics = vec!["write.lat.p99".to_owned()];
+    plan.imports.push(Import {
+        label: "2014".to_owned(),
+        file: "old.xls".to_owned(),
+        dialect: "iozone".to_owned(),
+        levels: [("system".to_owned(), "b".to_owned())].into(),
+        side: None,
+        test: None,
+        numbers: vec![
+            number(CellMetric::Write, 5e7, Unit::BytesPerSecond),
+            number(CellMetric::Read, 5e7, Unit::BytesPerSecond),
+            number(CellMetric::Elapsed, 5e7, Unit::Nanoseconds),
+            number(CellMetric::Rewrite, 5e7, Unit::BytesPerSecond),
+            number(CellMetric::RandomWrite, 5e7, Unit::BytesPerSecond),
+        ],
+    });
+    let evidence = evidence(plan, |levels, _, _| if levels["system"] == "b" { 1e8 } else { 2e8 });
+    let found = answer(&evidence);
+    let [published] = found.published.as_slice() else { panic!("{:?}", found.published) };
+    let [write, read, elapsed, rewrite, random] = published.numbers.as_slice() else {
+        panic!("{:?}", published.numbers)
+    };
+    let sizes: Vec<&str> = write.ours.iter().map(|ours| ours.levels["size"].as_str()).collect();
+    assert_eq!(sizes, ["4k", "64k"]);
+    for ours in &write.ours {
+        assert_eq!((ours.levels["system"].as_str(), ours.phase.as_str()), ("b", "write"));
+        assert!((ours.value.unwrap() / 1e8 - 1.0).abs() < 1e-9 && (ours.ratio.unwrap() / 2.0 - 1.0).abs() < 1e-9);
+    }
+    assert!(read.metric.is_some() && read.ours.is_empty());
+    assert!(elapsed.metric.is_none() && elapsed.ours.is_empty());
+    // The phase is called `write`: it is no random one.
+    assert_eq!((rewrite.ours.len(), random.ours.len()), (2, 0));
+    let emulated = published::published(&evidence, true);
+    assert!(emulated[0].numbers[0].ours.iter().all(|ours| ours.value.is_none() && ours.ratio.is_none()));
 }

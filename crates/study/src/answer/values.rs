@@ -32,8 +32,14 @@ pub(super) struct Value {
 /// Every number that is compared, with its values in the order of the runs.
 pub(super) type Numbers = BTreeMap<Number, Vec<Value>>;
 
-/// Values of all runs that count. A time or rate that is 0 or no number has no place on the log scale, and is no value.
+/// Values of all runs that count, of what is compared.
 pub(super) fn numbers(evidence: &Evidence) -> Numbers {
+    numbers_of(evidence, |metric| is_compared(&evidence.plan, metric))
+}
+
+/// Values of all runs that count, of some metrics. A time or rate that is 0 or no number has no place on the log scale, and
+/// is no value.
+pub(super) fn numbers_of(evidence: &Evidence, wanted: impl Fn(Metric) -> bool) -> Numbers {
     let plan = &evidence.plan;
     let mut numbers = Numbers::new();
     for (run, result) in evidence.accepted() {
@@ -50,7 +56,7 @@ pub(super) fn numbers(evidence: &Evidence) -> Numbers {
         };
         for count in DeviceCount::ALL {
             let metric = Metric::device(count);
-            if !is_compared(plan, metric) {
+            if !wanted(metric) {
                 continue;
             }
             if let Some(value) = devices::value(count, &evidence.records[run], result) {
@@ -60,7 +66,7 @@ pub(super) fn numbers(evidence: &Evidence) -> Numbers {
             }
         }
         for phase in &result.phases {
-            for (&metric, measured) in phase.metrics.iter().filter(|(metric, _)| is_compared(plan, **metric)) {
+            for (&metric, measured) in phase.metrics.iter().filter(|(metric, _)| wanted(**metric)) {
                 let Some(value) = measured.value.filter(|value| *value > 0.0 && value.is_finite()) else { continue };
                 let number = Number { workload: cell.workload.clone(), phase: phase.name.clone(), metric };
                 numbers.entry(number).or_default().push(of_run(value, measured.tier));

@@ -323,8 +323,14 @@ pub struct SweepForm {
 pub struct ImportForm {
     /// The file, relative to the study.
     pub file: String,
-    /// The tool that wrote it.
+    /// Who wrote it: `audit` (a study as `plumb audit` reads it), `iozone` or `bonnie++`.
     pub dialect: String,
+    /// The side of an audited study whose numbers they are.
+    #[serde(default)]
+    pub side: Option<String>,
+    /// The only test of an audited study that is meant; all of them when absent.
+    #[serde(default)]
+    pub test: Option<String>,
     /// The levels that it stands for, by factor.
     #[serde(flatten)]
     pub levels: BTreeMap<String, LevelForm>,

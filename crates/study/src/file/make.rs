@@ -10,7 +10,7 @@ use super::workload::{self, MadeWork, Reader, WorkloadText};
 use super::{Files, Options, StudyError};
 use crate::plan::estimate::{self, Cost};
 use crate::plan::order::{self, Order};
-use crate::plan::{Cell, ComparePlan, FactorPlan, HostPlan, Import, PLAN_SCHEMA, Plan, PlannedRun, Plot, StopPlan};
+use crate::plan::{Cell, ComparePlan, FactorPlan, HostPlan, PLAN_SCHEMA, Plan, PlannedRun, Plot, StopPlan};
 use plumb_lab::Step;
 use plumb_lab::protocol::Work;
 use plumb_workload::keypath::Segment;
@@ -57,7 +57,7 @@ pub fn plan<'d>(
 
 /// A study as it is written, read as far as no level decides.
 pub(super) struct Study<'d> {
-    document: &'d Document<'d>,
+    pub(super) document: &'d Document<'d>,
     pub(super) table: &'d DeTable<'d>,
     pub(super) form: Form,
     pub(super) workloads: Vec<WorkloadText<'d>>,
@@ -176,6 +176,7 @@ impl<'d> Study<'d> {
         let plots = self.plots(exploratory)?;
         let built = self.build(combined)?;
         let ready = self.ready(combined, &built, files)?;
+        let imports = self.imports(combined, files)?;
         let (least, most) = repeats(&self.form);
         let all_runs = ready.len() as u64 * u64::from(plots) * u64::from(most);
         if all_runs > RUNS_MAX {
@@ -274,16 +275,7 @@ impl<'d> Study<'d> {
                 repeats_min: least,
             }),
             budget_s: form.experiment.budget.map(|budget| budget.0 / 1_000_000_000),
-            imports: form
-                .import
-                .into_iter()
-                .map(|(label, import)| Import {
-                    label,
-                    file: import.file,
-                    dialect: import.dialect,
-                    levels: import.levels.into_iter().map(|(factor, level)| (factor, level.to_string())).collect(),
-                })
-                .collect(),
+            imports,
             estimate,
             warnings: self.warnings,
         };

@@ -7,6 +7,7 @@
 mod dialect;
 mod factors;
 pub mod form;
+mod import;
 mod levels;
 mod make;
 mod objections;
@@ -40,11 +41,19 @@ pub struct Options {
 
 /// What a study file names is read through this. Paths are relative to the study.
 pub trait Files {
-    /// The text of a file.
+    /// What is in a file.
     ///
     /// # Errors
     /// In the system's words.
-    fn read(&mut self, path: &Path) -> Result<String, String>;
+    fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, String>;
+
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// In the system's words, and where it is no text.
+    fn read(&mut self, path: &Path) -> Result<String, String> {
+        String::from_utf8(self.bytes(path)?).map_err(|_| "it is no text in UTF-8".to_owned())
+    }
 }
 
 /// Files below a directory.
@@ -52,8 +61,8 @@ pub trait Files {
 pub struct Beside(pub PathBuf);
 
 impl Files for Beside {
-    fn read(&mut self, path: &Path) -> Result<String, String> {
-        std::fs::read_to_string(self.0.join(path)).map_err(|error| error.to_string())
+    fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, String> {
+        std::fs::read(self.0.join(path)).map_err(|error| error.to_string())
     }
 }
 

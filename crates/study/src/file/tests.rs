@@ -9,17 +9,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 /// Files by name.
-struct Shelf(BTreeMap<&'static str, &'static str>);
+struct Shelf(BTreeMap<&'static str, &'static [u8]>);
 
 impl Files for Shelf {
-    fn read(&mut self, path: &Path) -> Result<String, String> {
+    fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, String> {
         let name = path.to_string_lossy();
-        self.0.get(&*name).map(|text| (*text).to_owned()).ok_or_else(|| "No such file".to_owned())
+        self.0.get(&*name).map(|bytes| bytes.to_vec()).ok_or_else(|| "No such file".to_owned())
     }
 }
 
 fn shelf<const N: usize>(files: [(&'static str, &'static str); N]) -> Shelf {
-    Shelf(files.into_iter().collect())
+    Shelf(files.into_iter().map(|(name, text)| (name, text.as_bytes())).collect())
+}
+
+/// What the sketches name.
+fn sketch_shelf() -> Shelf {
+    Shelf([("old/results_all.xls", include_bytes!("fixtures/old/results_all.xls").as_slice())].into())
 }
 
 fn planned(text: &str) -> Plan {
@@ -76,7 +81,7 @@ const SKETCHES: [(&str, &str); 4] = [
 #[test]
 fn the_sketches_are_studies() {
     for (name, text) in SKETCHES {
-        let plan = plan(name, text, &Options::default(), &mut shelf([])).unwrap_or_else(|error| panic!("{error}"));
+        let plan = plan(name, text, &Options::default(), &mut sketch_shelf()).unwrap_or_else(|error| panic!("{error}"));
         assert!(plan.is_intact());
         assert!(!plan.runs.is_empty() && !plan.plots.is_empty());
     }
@@ -206,7 +211,7 @@ fn the_working_set_is_the_number_of_files() {
 
 #[test]
 fn what_reads_a_file_takes_its_size_from_what_writes_it() {
-    let plan = plan("x", SKETCHES[2].1, &Options::default(), &mut shelf([])).unwrap();
+    let plan = plan("x", SKETCHES[2].1, &Options::default(), &mut sketch_shelf()).unwrap();
     let run = plan.runs.iter().find(|run| plan.cells[run.cell as usize].workload == "stream-read").unwrap();
     let Work::Native { toml } = &run.work else { panic!("native") };
     let workload = native::parse("plan", toml).unwrap();
@@ -379,11 +384,113 @@ proptest! {
         let mut changed = text.to_owned();
         changed.insert(cut, letter);
         for text in [&text[..cut], &changed, text] {
-            if let Err(error) = plan("study.toml", text, &options, &mut shelf([])) {
+            if let Err(error) = plan("study.toml", text, &options, &mut sketch_shelf()) {
                 prop_assert!(!error.to_string().is_empty());
             }
         }
     }
+}
+
+/// A published study of two sides, one of which has a number.
+const PUBLISHED: &str = r#"
+[study]
+title = "Old disks"
+[[side]]
+id = "a"
+[[side]]
+id = "b"
+name = "the disk of 2014"
+[[test]]
+id = "t"
+tool = "dd"
+command = "dd if=x of=/dev/null bs=1M"
+cell = [
+  { side = "a", metric = "read", missing = "not in the text" },
+  { side = "b", metric = "read", value = 33.1, unit = "MB/s", about = true },
+]
+"#;
+
+/// Lines 22 to 27, behind [`SMALL`].
+const IMPORT: &str = r#"[import.old]
+file = "old.toml"
+dialect = "audit"
+side = "b"
+test = "t"
+device = "sim:ssd"
+"#;
+
+fn importing(import: &str, published: &'static str) -> Result<Plan, String> {
+    let text = format!("{SMALL}{import}");
+    plan("study.toml", &text, &Options::default(), &mut shelf([("old.toml", published)]))
+        .map_err(|error| error.to_string())
+}
+
+// Protects: published numbers are frozen with the plan, and another number is another plan.
+#[test]
+fn published_numbers_are_frozen_in_the_plan() {
+    let found = importing(IMPORT, PUBLISHED).unwrap_or_else(|error| panic!("{error}"));
+    let [import] = found.imports.as_slice() else { panic!("{:?}", found.imports) };
+    let [number] = import.numbers.as_slice() else { panic!("{:?}", import.numbers) };
+    assert_eq!((number.printed.as_str(), number.value, number.about), ("~33.1 MB/s", 33.1e6, true));
+    assert_eq!(number.conditions, "t on the disk of 2014: dd if=x of=/dev/null bs=1M");
+    assert_eq!(number.metric().unwrap().to_string(), "read.bw");
+    assert!(found.is_intact() && found.warnings.is_empty(), "{:?}", found.warnings);
+
+    const OTHER: &str = "[study]\ntitle = \"x\"\n[[side]]\nid = \"b\"\n[[test]]\nid = \"t\"\ntool = \"dd\"\n\
+                         cell = [{ side = \"b\", metric = \"read\", value = 33.2, unit = \"MB/s\" }]\n";
+    assert_ne!(importing(IMPORT, OTHER).unwrap().hash, found.hash);
+    let text = serde_json::to_string(&found).unwrap();
+    assert!(serde_json::from_str::<Plan>(&text).unwrap().is_intact());
+
+    let spread = plan("study.toml", SKETCHES[2].1, &Options::default(), &mut sketch_shelf()).unwrap();
+    assert_eq!(spread.imports[0].numbers.len(), 36);
+}
+
+// Protects: a study that was frozen before its plan kept numbers can still be resumed and reported.
+#[test]
+fn a_plan_from_before_numbers_were_kept_is_intact() {
+    let mut old = importing(IMPORT, PUBLISHED).unwrap();
+    old.imports[0].numbers.clear();
+    (old.imports[0].side, old.imports[0].test) = (None, None);
+    old.hash = old.hash_of_rest();
+    let mut json = serde_json::to_value(&old).unwrap();
+    let import = json["imports"][0].as_object_mut().unwrap();
+    let keys: BTreeSet<&str> = import.keys().map(String::as_str).collect();
+    assert_eq!(keys, BTreeSet::from(["label", "file", "dialect", "levels"]));
+    let read: Plan = serde_json::from_value(json).unwrap();
+    assert!(read.is_intact() && read == old);
+}
+
+// Protects: an import that cannot be read is refused before anything is built, at its place and with the way out.
+#[test]
+fn an_import_that_is_wrong_is_told_at_its_place() {
+    for (from, to, place, message, help) in [
+        ("old.toml", "new.toml", "23:8", "cannot read `new.toml`: No such file", "relative to the study"),
+        ("\"audit\"", "\"fio\"", "24:11", "published numbers of `fio` cannot be read", "`iozone` (its text"),
+        ("\"b\"", "\"bb\"", "25:8", "there is no side `bb`", "did you mean `b`?"),
+        ("\"b\"", "\"a\"", "25:8", "has no number of `a` in its test `t`", "another side"),
+        ("\"t\"", "\"u\"", "26:8", "there is no test `u`", "did you mean `t`?"),
+        ("side = \"b\"\n", "", "23:8", "has numbers of 2 sides", "say which with `side`: `a`, `b`"),
+        ("\"audit\"", "\"iozone\"", "25:8", "a file of `iozone` has no side to choose", "leave it out"),
+        ("\"audit\"\nside = \"b\"\ntest = \"t\"", "\"bonnie++\"", "23:8", "no number of Bonnie++'s", "lines of values"),
+        ("device = ", "devise = ", "27:10", "there is no factor `devise`", "did you mean `device`?"),
+    ] {
+        let import = IMPORT.replacen(from, to, 1);
+        assert_ne!(import, IMPORT, "{from}");
+        let error = importing(&import, PUBLISHED).unwrap_err();
+        for part in [&format!("study.toml:{place}"), message, help] {
+            assert!(error.contains(part), "{part} is missing in:\n{error}");
+        }
+    }
+    let error = importing(IMPORT, "[study]\ntitel = \"x\"\n").unwrap_err();
+    assert!(error.contains("old.toml:2:1"), "{error}");
+}
+
+// Protects: a misspelt level is seen, and a scale without it is no error.
+#[test]
+fn an_import_that_stands_for_no_cell_is_warned_of() {
+    let found = importing(&IMPORT.replacen("sim:ssd", "sim:tape", 1), PUBLISHED).unwrap();
+    assert!(found.warnings[0].contains("no cell has the levels of import `old`"), "{:?}", found.warnings);
 }
 
 /// As much as an editor needs: the studies that are shown fit, and what is misspelt does not.

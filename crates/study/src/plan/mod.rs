@@ -6,6 +6,7 @@ pub mod order;
 use plumb_lab::Step;
 use plumb_lab::protocol::Work;
 use plumb_lab::step::Safety;
+use plumb_result::PublishedNumber;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -98,6 +99,23 @@ pub struct Import {
     pub dialect: String,
     /// The levels that they stand for, of some factors.
     pub levels: Levels,
+    /// The side of an audited study.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub side: Option<String>,
+    /// The only test of it that is meant.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub test: Option<String>,
+    /// The numbers as they stood in the file when the study was planned. A plan from before they were kept has none, and is
+    /// written without them, so that its hash holds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub numbers: Vec<PublishedNumber>,
+}
+
+impl Import {
+    /// Whether it stands for a cell of these levels.
+    pub fn stands_for(&self, levels: &Levels) -> bool {
+        self.levels.iter().all(|(factor, level)| levels.get(factor) == Some(level))
+    }
 }
 
 /// One factor.

@@ -1,7 +1,8 @@
 //! What printed commands do, as far as an audit needs it.
 
-use super::form::{CellMetric, Durability};
+use super::form::Durability;
 use super::postmark::Settings;
+use plumb_result::CellMetric;
 use plumb_workload::Bytes;
 
 /// What a command does.

@@ -1,7 +1,7 @@
 //! The file of a published study: what was printed, and nothing that anybody concluded from it since.
 
 use super::numbers::Printed;
-use plumb_result::Better;
+use plumb_result::{Better, CellMetric};
 use plumb_workload::Bytes;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -321,62 +321,6 @@ pub struct Quoted {
     pub block: Option<Bytes>,
 }
 
-/// What a published number is a number of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum CellMetric {
-    /// Writing in sequence.
-    Write,
-    /// Reading in sequence.
-    Read,
-    /// Writing over, or reading and writing back.
-    Rewrite,
-    /// Reading again.
-    Reread,
-    /// Writing at random.
-    RandomWrite,
-    /// Reading at random.
-    RandomRead,
-    /// Reading from the end to the beginning.
-    BackwardRead,
-    /// Writing one record again and again.
-    RecordRewrite,
-    /// Reading with gaps.
-    StrideRead,
-    /// Writing through the C library's buffer.
-    Fwrite,
-    /// Writing over through the C library's buffer.
-    Frewrite,
-    /// Reading through the C library's buffer.
-    Fread,
-    /// Reading again through the C library's buffer.
-    Freread,
-    /// Writing byte by byte.
-    CharWrite,
-    /// Reading byte by byte.
-    CharRead,
-    /// Random seeks, a number per second.
-    Seeks,
-    /// Files created, in order.
-    Create,
-    /// Files looked up or read, in order.
-    Stat,
-    /// Files removed, in order.
-    Delete,
-    /// Files created, in random order.
-    RandomCreate,
-    /// Files looked up or read, in random order.
-    RandomStat,
-    /// Files removed, in random order.
-    RandomDelete,
-    /// Transactions of a mail server or the like.
-    Transactions,
-    /// Time of one operation.
-    Latency,
-    /// Time of the whole.
-    Elapsed,
-}
-
 /// What the authors concluded.
 #[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
@@ -446,89 +390,6 @@ text_form!(LinkRate, "bytes per second such as `133MB/s`", |text| {
     let size = text.trim().strip_suffix("/s")?;
     size.parse::<Bytes>().ok().map(|bytes| bytes.0 as f64)
 });
-
-impl CellMetric {
-    /// Its name in the file.
-    pub const fn name(self) -> &'static str {
-        match self {
-            CellMetric::Write => "write",
-            CellMetric::Read => "read",
-            CellMetric::Rewrite => "rewrite",
-            CellMetric::Reread => "reread",
-            CellMetric::RandomWrite => "random-write",
-            CellMetric::RandomRead => "random-read",
-            CellMetric::BackwardRead => "backward-read",
-            CellMetric::RecordRewrite => "record-rewrite",
-            CellMetric::StrideRead => "stride-read",
-            CellMetric::Fwrite => "fwrite",
-            CellMetric::Frewrite => "frewrite",
-            CellMetric::Fread => "fread",
-            CellMetric::Freread => "freread",
-            CellMetric::CharWrite => "char-write",
-            CellMetric::CharRead => "char-read",
-            CellMetric::Seeks => "seeks",
-            CellMetric::Create => "create",
-            CellMetric::Stat => "stat",
-            CellMetric::Delete => "delete",
-            CellMetric::RandomCreate => "random-create",
-            CellMetric::RandomStat => "random-stat",
-            CellMetric::RandomDelete => "random-delete",
-            CellMetric::Transactions => "transactions",
-            CellMetric::Latency => "latency",
-            CellMetric::Elapsed => "elapsed",
-        }
-    }
-
-    /// Which direction is better.
-    pub const fn better(self) -> Better {
-        match self {
-            CellMetric::Latency | CellMetric::Elapsed => Better::Lower,
-            _ => Better::Higher,
-        }
-    }
-
-    /// Whether it is a rate of bytes that were read.
-    pub const fn reads(self) -> bool {
-        matches!(
-            self,
-            CellMetric::Read
-                | CellMetric::Reread
-                | CellMetric::RandomRead
-                | CellMetric::BackwardRead
-                | CellMetric::StrideRead
-                | CellMetric::Fread
-                | CellMetric::Freread
-                | CellMetric::CharRead
-        )
-    }
-
-    /// Whether it is a rate of bytes that were written.
-    pub const fn writes(self) -> bool {
-        matches!(
-            self,
-            CellMetric::Write
-                | CellMetric::Rewrite
-                | CellMetric::RandomWrite
-                | CellMetric::RecordRewrite
-                | CellMetric::Fwrite
-                | CellMetric::Frewrite
-                | CellMetric::CharWrite
-        )
-    }
-
-    /// Whether it is a number of files per second.
-    pub const fn files(self) -> bool {
-        matches!(
-            self,
-            CellMetric::Create
-                | CellMetric::Stat
-                | CellMetric::Delete
-                | CellMetric::RandomCreate
-                | CellMetric::RandomStat
-                | CellMetric::RandomDelete
-        )
-    }
-}
 
 impl Durability {
     /// In words.

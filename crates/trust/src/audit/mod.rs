@@ -10,16 +10,19 @@ mod form;
 mod numbers;
 mod postmark;
 mod problems;
+mod published;
 mod rules;
 #[cfg(test)]
 mod tests;
 mod view;
 
 pub use form::{
-    Assertion, CacheControl, Cell, CellMetric, Claim, Durability, Explained, Factor, Head, LinkRate, Machine, Order,
-    Percent, Quoted, Side, Step, Storage, Study, Test,
+    Assertion, CacheControl, Cell, Claim, Durability, Explained, Factor, Head, LinkRate, Machine, Order, Percent,
+    Quoted, Side, Step, Storage, Study, Test,
 };
 pub use numbers::Printed;
+pub use plumb_result::CellMetric;
+pub use published::published;
 pub use rules::{RULES, Rule};
 
 use crate::docs::{INDENT, wrapped};

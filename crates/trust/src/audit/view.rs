@@ -1,9 +1,10 @@
 //! A study with everything that follows from its words: what the commands do, what the rates are, how large the sets.
 
 use super::command::{self, Action};
-use super::form::{CacheControl, Cell, CellMetric, Durability, Side, Study, Test};
+use super::form::{CacheControl, Cell, Durability, Side, Study, Test};
 use super::numbers::{Base, Explanation, Unit, base_of_tool, explain};
 use super::postmark::{Totals, replay};
+use plumb_result::CellMetric;
 
 /// A study, read closely.
 pub(super) struct View<'a> {
@@ -202,15 +203,6 @@ impl<'a> CellView<'a> {
             }
             _ => None,
         };
-        let printed = cell.value.as_ref().map(|value| match &cell.to {
-            Some(to) => (value.value() + to.value()) / 2.0,
-            None => value.value(),
-        });
-        let factor = match unit {
-            Some(Unit::Time { thousandths }) => 1000_f64.powi(-i32::from(thousandths)),
-            Some(unit) => unit.bytes_per_second(usual).unwrap_or(1.0),
-            None => 1.0,
-        };
         let mut view = CellView {
             cell,
             test,
@@ -220,12 +212,13 @@ impl<'a> CellView<'a> {
             unit,
             exact,
             explanation,
-            value: exact.or_else(|| printed.map(|printed| printed * factor)),
+            value: exact,
             set_bytes: None,
             set_bytes_start: None,
             durability: None,
             repetitions: cell.repetitions.or(test.repetitions).or(study.study.repetitions),
         };
+        view.value = exact.or_else(|| view.printed_value());
         view.set_bytes = view.find_set(test_view);
         view.set_bytes_start = test_view.totals.map(|totals| totals.set_bytes_start).or(view.set_bytes);
         view.durability = view.find_durability();
@@ -262,6 +255,18 @@ impl<'a> CellView<'a> {
             Action::Postmark(_) => Some(Durability::Close),
             _ => None,
         })
+    }
+
+    /// The printed number, of a range its middle, as bytes per second, a number per second, or seconds.
+    pub(super) fn printed_value(&self) -> Option<f64> {
+        let value = self.cell.value.as_ref()?.value();
+        let printed = self.cell.to.as_ref().map_or(value, |to| (value + to.value()) / 2.0);
+        let factor = match self.unit {
+            Some(Unit::Time { thousandths }) => 1000_f64.powi(-i32::from(thousandths)),
+            Some(unit) => unit.bytes_per_second(base_of_tool(&self.test.tool)).unwrap_or(1.0),
+            None => 1.0,
+        };
+        Some(printed * factor)
     }
 
     /// What findings call it: `test.metric@side`.

@@ -26,7 +26,7 @@ fn port(settings: &Settings) -> &'static str {
 }
 
 /// Who is at work, with the blanks that IOzone puts behind it, for the children's line and the parent's.
-fn who(pass: Pass, count: u32) -> [String; 2] {
+pub(in crate::iozone) fn who(pass: Pass, count: u32) -> [String; 2] {
     let both = |text: String| [text.clone(), text];
     match pass {
         Pass::Write => both(format!("{count:>2} initial writers \t")),
@@ -144,7 +144,7 @@ fn percent(cpu_s: f64, wall_s: f64) -> f64 {
 }
 
 /// The line of a pass in the report.
-fn label(pass: Pass) -> &'static str {
+pub(in crate::iozone) fn label(pass: Pass) -> &'static str {
     match pass {
         Pass::Write => "Initial write",
         Pass::Rewrite => "Rewrite",

@@ -86,14 +86,13 @@ pub fn of(plan: &Plan) -> PlanView {
             .imports
             .iter()
             .map(|import| {
-                let levels = levels_text(&import.levels);
-                format!(
-                    "{}: {} ({}{})",
-                    import.label,
-                    import.file,
-                    import.dialect,
-                    if levels.is_empty() { String::new() } else { format!(", {levels}") }
-                )
+                let mut said = vec![import.dialect.clone()];
+                said.extend(import.side.iter().map(|side| format!("side {side}")));
+                said.extend(import.test.iter().map(|test| format!("test {test}")));
+                said.extend(Some(levels_text(&import.levels)).filter(|levels| !levels.is_empty()));
+                let count = import.numbers.len();
+                let numbers = if count == 1 { "1 number".to_owned() } else { format!("{count} numbers") };
+                format!("{}: {numbers} of {} ({})", import.label, import.file, said.join(", "))
             })
             .collect(),
         seconds: plan.estimate.seconds,

@@ -1,11 +1,11 @@
 //! What can be computed again from the printed numbers alone.
 
 use super::super::command::Action;
-use super::super::form::{CellMetric, Quoted};
+use super::super::form::Quoted;
 use super::super::numbers::{Base, Explanation, Unit};
 use super::super::view::{CellView, View};
 use super::{Draft, Look, Rule, distinct, grouped, ids, listed, side_name};
-use plumb_result::Level;
+use plumb_result::{CellMetric, Level};
 
 pub(super) static RATE: Rule = Rule {
     code: "P1",

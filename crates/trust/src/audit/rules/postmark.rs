@@ -1,13 +1,12 @@
 //! PostMark: its settings fix what it moves, so its printed rates give its seconds back.
 
 use super::super::command::{Action, Postmark};
-use super::super::form::CellMetric;
 use super::super::numbers::{Base, Printed};
 use super::super::postmark::{Settings, Totals, replay};
 use super::super::view::{CellView, TestView, View};
 use super::{Draft, Look, Rule, distinct, ids, listed, side_name};
 use crate::text::{bytes, bytes_decimal, percent};
-use plumb_result::Level;
+use plumb_result::{CellMetric, Level};
 
 pub(super) static DEFAULTS: Rule = Rule {
     code: "D7",

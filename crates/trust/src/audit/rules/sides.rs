@@ -377,7 +377,7 @@ fn tool_generations(view: &View<'_>) -> Vec<Draft> {
                 (values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(0.0, f64::max));
             high / low
         };
-        let times = rates(super::super::form::CellMetric::CharWrite);
+        let times = rates(plumb_result::CellMetric::CharWrite);
         found.push(Draft {
             level: Level::Fail,
             // Later versions flush every phase, too: nothing of the two compares.

@@ -1,0 +1,194 @@
+//! The numbers of Bonnie++'s lines of values, of 1.03 and of 1.9x and later.
+
+use super::Test;
+use plumb_result::published::Unread;
+use plumb_result::{CellMetric, PublishedNumber, Unit};
+
+/// Where the parts of a line stand. Rates come in pairs with the use of processors.
+struct Layout {
+    /// How many fields it has.
+    fields: usize,
+    /// The machine's name.
+    name: usize,
+    /// Fields of the file's size.
+    size: std::ops::Range<usize>,
+    /// The first of six pairs: characters, blocks, seeks.
+    large: usize,
+    /// Fields that say which small files there were.
+    files: std::ops::Range<usize>,
+}
+
+impl Layout {
+    /// The first of six pairs: files.
+    const fn small(&self) -> usize {
+        self.files.end
+    }
+}
+
+const LAYOUTS: [Layout; 3] = [
+    // 1.03
+    Layout { fields: 27, name: 0, size: 1..2, large: 2, files: 14..15 },
+    // 1.96 and 1.97; latencies stand behind.
+    Layout { fields: 48, name: 2, size: 5..7, large: 7, files: 19..24 },
+    // From 1.98 on, with the number of seeks and of seekers.
+    Layout { fields: 50, name: 2, size: 5..7, large: 9, files: 21..26 },
+];
+
+/// A line with fewer fields is no line of values, but text.
+const FIELDS_MIN: usize = 20;
+
+/// Reads the numbers of all lines of values in a text; other lines, such as its tables, are passed over. `+++++`, of a test
+/// that was too short, is no number. The longest times behind the rates are left out.
+///
+/// # Errors
+/// A line that is no whole one, or a text without any, with the place.
+pub fn published(text: &str) -> Result<Vec<PublishedNumber>, Unread> {
+    let mut found = Vec::new();
+    for (line, text) in (1..).zip(text.lines()) {
+        let fields: Vec<&str> = text.split(',').map(str::trim).collect();
+        let is_head = matches!(fields[0], "name" | "format_version");
+        if fields.len() >= FIELDS_MIN && !is_head {
+            let numbers = of_line(&fields).map_err(|unread| Unread { place: format!("line {line}"), ..unread })?;
+            found.extend(numbers);
+        }
+    }
+    if found.is_empty() {
+        return Err(Unread {
+            place: String::new(),
+            message: "no number of Bonnie++'s is in it".to_owned(),
+            help: "what is read are its lines of values, as `-q` prints them; `+++++` is no number".to_owned(),
+        });
+    }
+    Ok(found)
+}
+
+fn of_line(fields: &[&str]) -> Result<Vec<PublishedNumber>, Unread> {
+    let Some(layout) = LAYOUTS.iter().find(|layout| layout.fields == fields.len()) else {
+        return Err(Unread {
+            place: String::new(),
+            message: format!("a line of {} values", fields.len()),
+            help: "Bonnie++ 1.03 prints 27, 1.96 and 1.97 print 48, later ones 50; give the whole line".to_owned(),
+        });
+    };
+    let of_size = joined(&fields[layout.size.clone()]);
+    let of_files = joined(&fields[layout.files.clone()]);
+    let (large, small) = Test::ALL.split_at(6);
+    let parts = [(large, layout.large, of_size), (small, layout.small(), format!("-n {of_files}"))];
+    let mut found = Vec::new();
+    for (tests, first, sizes) in parts {
+        for (test, field) in tests.iter().zip((first..).step_by(2)) {
+            let conditions = format!("bonnie++ on {}, {sizes}", fields[layout.name]);
+            found.extend(number(*test, fields[field], conditions)?);
+        }
+    }
+    Ok(found)
+}
+
+/// `8:16384:1024`: as the tool's own tables join what belongs together.
+fn joined(fields: &[&str]) -> String {
+    fields.join(":").trim_end_matches(':').to_owned()
+}
+
+fn number(test: Test, printed: &str, conditions: String) -> Result<Option<PublishedNumber>, Unread> {
+    if printed.is_empty() || printed.bytes().all(|byte| byte == b'+') {
+        return Ok(None);
+    }
+    let is_plain = printed.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let Some(value) = printed.parse::<f64>().ok().filter(|_| is_plain) else {
+        return Err(Unread {
+            place: String::new(),
+            message: format!("`{printed}` is no number of the test `{}`", test.phase()),
+            help: "give the line of values as Bonnie++ printed it".to_owned(),
+        });
+    };
+    const BYTES_PER_KIB: f64 = 1024.0;
+    let (unit, factor, words) = match test {
+        _ if test < Test::Seeks => (Unit::BytesPerSecond, BYTES_PER_KIB, "K/sec"),
+        _ => (Unit::OpsPerSecond, 1.0, "/sec"),
+    };
+    Ok(PublishedNumber::new(test.kind(), format!("{printed} {words}"), value * factor, unit, conditions))
+}
+
+impl Test {
+    /// What its rate is a number of.
+    pub fn kind(self) -> CellMetric {
+        match self {
+            Test::BytesOut => CellMetric::CharWrite,
+            Test::BlocksOut => CellMetric::Write,
+            Test::Rewrite => CellMetric::Rewrite,
+            Test::BytesIn => CellMetric::CharRead,
+            Test::BlocksIn => CellMetric::Read,
+            Test::Seeks => CellMetric::Seeks,
+            Test::CreateInOrder => CellMetric::Create,
+            Test::StatInOrder => CellMetric::Stat,
+            Test::DeleteInOrder => CellMetric::Delete,
+            Test::CreateAtRandom => CellMetric::RandomCreate,
+            Test::StatAtRandom => CellMetric::RandomStat,
+            Test::DeleteAtRandom => CellMetric::RandomDelete,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const OLD: &str = "golden,96M,26807,8,+++++,+++,+++++,+++,27263,8,+++++,+++,+++++,+++,8:4096:0/8,9094,8,+++++,+++,\
+                       11634,8,9055,8,+++++,+++,8196,8\n";
+    const NEW: &str = "1.98,2.00a,golden,1,42,256M,,8192,5,291,8,189069,7,223353,7,437,8,439362,7,13966.5,25,8,4096,,,8,\
+                       7391,6,+++++,+++,7504,7,6742,6,+++++,+++,6150,8,141ms,91929us,97899us,93502us,88236us,156ms,\
+                       94183us,78209us,96806us,94413us,90936us,92668us\n";
+
+    fn told(text: &str) -> Vec<(CellMetric, String, f64, String)> {
+        let numbers = published(text).unwrap_or_else(|unread| panic!("{unread}"));
+        numbers.into_iter().map(|one| (one.kind, one.printed, one.value, one.conditions)).collect()
+    }
+
+    // Protects: each number of a line is of the test that printed it, rates of bytes in KiB; `+++++` is none.
+    #[test]
+    fn lines_of_all_versions_are_read() {
+        let old = told(OLD);
+        let kinds: Vec<CellMetric> = old.iter().map(|one| one.0).collect();
+        use CellMetric::*;
+        assert_eq!(kinds, [CharWrite, CharRead, Create, Delete, RandomCreate, RandomDelete]);
+        let of_characters =
+            (CharWrite, "26807 K/sec".to_owned(), 26807.0 * 1024.0, "bonnie++ on golden, 96M".to_owned());
+        assert_eq!(old[0], of_characters);
+        let of_files = (Create, "9094 /sec".to_owned(), 9094.0, "bonnie++ on golden, -n 8:4096:0/8".to_owned());
+        assert_eq!(old[2], of_files);
+
+        // The text around a line is passed over, and so is its head.
+        let new = told(&format!("Version 2.00a, of a machine\nname,{OLD}{NEW}"));
+        let kinds: Vec<CellMetric> = new.iter().map(|one| one.0).collect();
+        assert_eq!(
+            kinds,
+            [CharWrite, Write, Rewrite, CharRead, Read, Seeks, Create, Delete, RandomCreate, RandomDelete]
+        );
+        assert_eq!((new[4].2, new[5].1.as_str(), new[5].2), (439_362.0 * 1024.0, "13966.5 /sec", 13966.5));
+        assert_eq!(new[6].3, "bonnie++ on golden, -n 8:4096:::8");
+
+        // 1.96 has no number of seeks in its line.
+        let older = NEW.replacen("1.98,2.00a", "1.96,1.96", 1).replacen(",8192,5,", ",", 1);
+        assert_eq!(told(&older), new);
+    }
+
+    // Protects: a line that is no whole one is refused with its place and the way out.
+    #[test]
+    fn what_is_no_line_of_values_is_told_with_its_place() {
+        let cut = published(&format!("\n{}", OLD.replacen(",8:4096:0/8", "", 1))).unwrap_err();
+        assert_eq!((cut.place.as_str(), cut.message.as_str()), ("line 2", "a line of 26 values"));
+        let wrong = published(&OLD.replacen("26807", "26k", 1)).unwrap_err();
+        assert!(wrong.place == "line 1" && wrong.message.contains("`26k` is no number of the test `putc`"), "{wrong}");
+        assert!(published("nothing").unwrap_err().help.contains("lines of values"));
+    }
+
+    proptest! {
+        // Protects: no text makes the reader panic.
+        #[test]
+        fn no_text_panics(text in "\\PC{0,200}", fields in prop::collection::vec("[0-9.+a-z:]{0,6}", 18..52)) {
+            let _ = published(&text);
+            let _ = published(&fields.join(","));
+        }
+    }
+}

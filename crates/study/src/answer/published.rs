@@ -1,0 +1,111 @@
+//! Published numbers, and what was measured of the same kind. Two numbers side by side, and no claim.
+
+use super::Evidence;
+use super::{cells, values};
+use crate::plan::Import;
+use plumb_dialects::{bonnie, iozone};
+use plumb_result::study::{CellValue, OurNumber, Published, PublishedBeside};
+use plumb_result::{CellMetric, Metric, PublishedNumber};
+use std::collections::BTreeSet;
+
+/// The numbers of every import that has some, each with ours.
+pub(super) fn published(evidence: &Evidence, emulated: bool) -> Vec<Published> {
+    let plan = &evidence.plan;
+    let wanted: BTreeSet<Metric> =
+        plan.imports.iter().flat_map(|import| &import.numbers).filter_map(PublishedNumber::metric).collect();
+    // What is not compared may yet be what was published.
+    let numbers = values::numbers_of(evidence, |metric| wanted.contains(&metric));
+    let of_cells: Vec<Vec<CellValue>> =
+        (0..plan.cells.len()).map(|cell| cells::values(&numbers, cell as u32)).collect();
+    let beside = |import: &Import, number: &PublishedNumber| PublishedBeside {
+        metric: number.metric(),
+        ours: ours(evidence, import, number, &of_cells, emulated),
+        number: number.clone(),
+    };
+    plan.imports
+        .iter()
+        .filter(|import| !import.numbers.is_empty())
+        .map(|import| Published {
+            label: import.label.clone(),
+            file: import.file.clone(),
+            dialect: import.dialect.clone(),
+            levels: import.levels.clone(),
+            numbers: import.numbers.iter().map(|number| beside(import, number)).collect(),
+        })
+        .collect()
+}
+
+/// Ours of a number's kind, from the cells that its import stands for. A phase that is called what another test is stands
+/// beside nothing: reading in sequence is no seeking. Where a cell has a phase that is called what the number is, the others
+/// are something else, too: a rewrite is no write.
+fn ours(
+    evidence: &Evidence,
+    import: &Import,
+    number: &PublishedNumber,
+    of_cells: &[Vec<CellValue>],
+    emulated: bool,
+) -> Vec<OurNumber> {
+    let Some(metric) = number.metric() else { return Vec::new() };
+    let mut found = Vec::new();
+    for (cell, values) in evidence.plan.cells.iter().zip(of_cells) {
+        if !import.stands_for(&cell.levels) {
+            continue;
+        }
+        let is_other = |value: &CellValue| {
+            let kind = kind_of_phase(&value.phase).filter(|kind| kind.metric(number.unit) == Some(metric));
+            kind.is_some_and(|kind| pattern(kind) != pattern(number.kind))
+        };
+        let same: Vec<&CellValue> = values.iter().filter(|value| value.metric == metric && !is_other(value)).collect();
+        let is_own = |value: &&CellValue| kind_of_phase(&value.phase) == Some(number.kind);
+        let has_own = same.iter().any(is_own);
+        found.extend(same.iter().filter(|value| !has_own || is_own(value)).map(|value| OurNumber {
+            levels: cell.levels.clone(),
+            workload: cell.workload.clone(),
+            phase: value.phase.clone(),
+            value: (!emulated).then_some(value.value),
+            ratio: (!emulated).then_some(value.value / number.value),
+        }));
+    }
+    found
+}
+
+/// The kind that stands for all in which bytes are met in the same order, by calls of the same size.
+fn pattern(kind: CellMetric) -> CellMetric {
+    use CellMetric::*;
+    match kind {
+        Write | Rewrite | Fwrite | Frewrite | Pwrite | Repwrite => Write,
+        Read | Reread | Fread | Freread | Pread | Repread => Read,
+        RandomRead | Seeks => RandomRead,
+        other => other,
+    }
+}
+
+/// The kind of number that a phase is called: by its own name, or as a tool's test.
+fn kind_of_phase(phase: &str) -> Option<CellMetric> {
+    let by_name = CellMetric::ALL.iter().find(|kind| kind.name() == phase).copied();
+    by_name
+        .or_else(|| bonnie::Test::of_phase(phase).map(bonnie::Test::kind))
+        .or_else(|| iozone::Pass::of_phase(phase).map(iozone::Pass::kind))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: what a phase is called decides which of several numbers of one op is meant.
+    #[test]
+    fn phases_are_known_by_what_tools_call_them() {
+        for (phase, kind) in [
+            ("write", Some(CellMetric::Write)),
+            ("random-read", Some(CellMetric::RandomRead)),
+            ("put-block", Some(CellMetric::Write)),
+            ("seq-create", Some(CellMetric::Create)),
+            ("rewrite-524288k-32k", Some(CellMetric::Rewrite)),
+            ("refread-64k-4k-x2", Some(CellMetric::Freread)),
+            ("read-ahead", None),
+            ("fill", None),
+        ] {
+            assert_eq!(kind_of_phase(phase), kind, "{phase}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! `[import]`: published numbers, read when the study is planned.
+
+use super::factors::Combined;
+use super::form::ImportForm;
+use super::make::Study;
+use super::{Files, StudyError, levels};
+use crate::plan::Import;
+use plumb_dialects::{bonnie, iozone};
+use plumb_result::PublishedNumber;
+use plumb_trust::audit;
+use std::path::Path;
+
+/// Whose numbers can be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Dialect {
+    Audit,
+    Iozone,
+    Bonnie,
+}
+
+impl Dialect {
+    /// All, with what each is of, for those who wrote another.
+    const ALL: [(Dialect, &str, &str); 3] = [
+        (Dialect::Audit, "audit", "a file of `plumb audit`"),
+        (Dialect::Iozone, "iozone", "its text, or the spreadsheet of `-b`"),
+        (Dialect::Bonnie, "bonnie++", "its lines of values"),
+    ];
+
+    fn of(name: &str) -> Option<Dialect> {
+        Dialect::ALL.iter().find(|(_, known, _)| *known == name).map(|(dialect, ..)| *dialect)
+    }
+}
+
+impl Study<'_> {
+    /// The published numbers that the study names, as they stand in their files now.
+    pub(super) fn imports(&mut self, combined: &[Combined], files: &mut dyn Files) -> Result<Vec<Import>, StudyError> {
+        let mut found = Vec::new();
+        for (label, form) in &self.form.import {
+            let levels = form.levels.iter().map(|(factor, level)| (factor.clone(), level.to_string())).collect();
+            let import = Import {
+                label: label.clone(),
+                file: form.file.clone(),
+                dialect: form.dialect.clone(),
+                levels,
+                side: form.side.clone(),
+                test: form.test.clone(),
+                numbers: self.published(label, form, files)?,
+            };
+            // Another scale may lack the level: that is no reason to refuse it.
+            if !combined.iter().any(|cell| import.stands_for(&cell.levels)) {
+                self.warnings
+                    .push(format!("no cell has the levels of import `{label}`: nothing stands beside its numbers"));
+            }
+            found.push(import);
+        }
+        Ok(found)
+    }
+
+    fn published(
+        &self,
+        label: &str,
+        form: &ImportForm,
+        files: &mut dyn Files,
+    ) -> Result<Vec<PublishedNumber>, StudyError> {
+        let place = |key: &str| self.place(&["import", label, key]);
+        let Some(dialect) = Dialect::of(&form.dialect) else {
+            let known: Vec<String> = Dialect::ALL.iter().map(|(_, name, what)| format!("`{name}` ({what})")).collect();
+            return Err(self.failed(
+                place("dialect"),
+                format!("published numbers of `{}` cannot be read", form.dialect),
+                format!("those of {} can", known.join(", ")),
+            ));
+        };
+        let chosen = [("side", &form.side), ("test", &form.test)];
+        if let Some((key, _)) = chosen.iter().find(|(_, name)| name.is_some())
+            && dialect != Dialect::Audit
+        {
+            let message = format!("a file of `{}` has no {key} to choose", form.dialect);
+            return Err(self.failed(place(key), message, "leave it out; `dialect = \"audit\"` has sides and tests"));
+        }
+        let bytes = files.bytes(Path::new(&form.file)).map_err(|reason| {
+            let message = format!("cannot read `{}`: {reason}", form.file);
+            self.failed(place("file"), message, "paths are relative to the study")
+        })?;
+        let read = match dialect {
+            Dialect::Audit => return self.audited(label, form, &String::from_utf8_lossy(&bytes)),
+            Dialect::Iozone => iozone::published(&bytes),
+            Dialect::Bonnie => bonnie::published(&String::from_utf8_lossy(&bytes)),
+        };
+        read.map_err(|unread| self.failed(place("file"), format!("`{}`: {unread}", form.file), unread.help.clone()))
+    }
+
+    /// Of one side of an audited study. What is wrong within that file is told with its own places.
+    fn audited(&self, label: &str, form: &ImportForm, text: &str) -> Result<Vec<PublishedNumber>, StudyError> {
+        let study = audit::read(&form.file, text)?;
+        let sides = study.side.iter().map(|side| side.id.as_str());
+        let Some(side) = &form.side else {
+            let names: Vec<String> = sides.map(|side| format!("`{side}`")).collect();
+            return Err(self.failed(
+                self.place(&["import", label, "file"]),
+                format!("`{}` has numbers of {} sides", form.file, names.len()),
+                format!("say which with `side`: {}", names.join(", ")),
+            ));
+        };
+        let tests = study.test.iter().map(|test| test.id.as_str());
+        let unknown = |what: &str, name: &str, known: Vec<&str>| -> Option<StudyError> {
+            let place = self.place(&["import", label, what]);
+            let is_known = known.contains(&name);
+            (!is_known).then(|| self.document.failures([levels::unknown(what, name, known.into_iter(), &place)]).into())
+        };
+        if let Some(error) = unknown("side", side, sides.collect()) {
+            return Err(error);
+        }
+        if let Some(error) = form.test.as_ref().and_then(|test| unknown("test", test, tests.collect())) {
+            return Err(error);
+        }
+        let numbers = audit::published(&study, side, form.test.as_deref());
+        if numbers.is_empty() {
+            let of_test = form.test.as_ref().map_or(String::new(), |test| format!(" in its test `{test}`"));
+            return Err(self.failed(
+                self.place(&["import", label, "side"]),
+                format!("`{}` has no number of `{side}`{of_test}: it tells why", form.file),
+                "leave the import out, or choose another side or test",
+            ));
+        }
+        Ok(numbers)
+    }
+}
