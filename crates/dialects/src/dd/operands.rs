@@ -80,15 +80,21 @@ pub struct Wrong {
     pub lines: Vec<String>,
     /// Whether `--help` is worth a hint.
     pub hints_at_help: bool,
+    /// What was meant, where that can be told: Plumb's own words, behind dd's.
+    pub meant: Option<String>,
 }
 
 impl Wrong {
     fn hinting(line: String) -> Wrong {
-        Wrong { lines: vec![line], hints_at_help: true }
+        Wrong { lines: vec![line], hints_at_help: true, meant: None }
     }
 
     fn plain(line: String) -> Wrong {
-        Wrong { lines: vec![line], hints_at_help: false }
+        Wrong { lines: vec![line], hints_at_help: false, meant: None }
+    }
+
+    fn meaning(self, meant: Option<String>) -> Wrong {
+        Wrong { meant, ..self }
     }
 
     /// All that dd would print of it.
@@ -96,6 +102,26 @@ impl Wrong {
         let lines: String = self.lines.iter().map(|line| format!("{program}: {line}\n")).collect();
         if self.hints_at_help { format!("{lines}Try '{program} --help' for more information.\n") } else { lines }
     }
+}
+
+/// A number that is none of GNU's, as GNU writes it, where it is one of the BSDs'.
+fn meant_number(name: &str, value: &str) -> Option<String> {
+    number::bsd(value).ok()?;
+    let upper = value.to_ascii_uppercase();
+    let gnu = number::gnu(&upper).is_ok().then(|| format!("say `{name}={upper}`, or "));
+    let gnu = gnu.unwrap_or_default();
+    Some(format!("`{name}={value}` is a size of FreeBSD's dd and not of GNU's: {gnu}`--as-version=freebsd` before it"))
+}
+
+/// The operand that was meant by a word that is none: another mark in place of the `=`, a letter too many, or `fl` that was
+/// lost as a single sign in print.
+fn meant_operand(word: &str, personality: Personality) -> Option<String> {
+    let end = word.find(|mark: char| !mark.is_ascii_alphabetic())?;
+    let (name, value) = (&word[..end], word[end..].trim_start_matches(|mark: char| !mark.is_alphanumeric()));
+    let names = OPERANDS.iter().filter(|known| known.who.has(personality)).map(|known| known.name);
+    let is_name = |known: &&str| *known == name || known.replace("fl", "") == name;
+    let meant = names.clone().find(is_name).or_else(|| plumb_workload::suggest::nearest(name, names))?;
+    Some(format!("`{word}` is no operand; was `{meant}={value}` meant?"))
 }
 
 /// Reads the words behind the program's name.
@@ -264,7 +290,8 @@ impl Dd {
 
     fn unknown_operand(&self, word: &str, name: &str, marks: Marks) -> Wrong {
         match self.personality {
-            Personality::Gnu => Wrong::hinting(format!("unrecognized operand {}", marks.quote(word))),
+            Personality::Gnu => Wrong::hinting(format!("unrecognized operand {}", marks.quote(word)))
+                .meaning(meant_operand(word, self.personality)),
             Personality::FreeBsd => Wrong::plain(format!("unknown operand {name}")),
         }
     }
@@ -298,22 +325,25 @@ impl Dd {
     fn number(&mut self, name: &str, value: &str, marks: Marks) -> Result<Number, Wrong> {
         const TOO_LARGE: &str = "Value too large for defined data type";
         match self.personality {
-            Personality::Gnu => match number::gnu(value) {
-                Ok(number) => {
-                    if number.is_zero_multiplier {
-                        self.warnings.push(format!(
-                            "warning: {} is a zero multiplier; use {} if that is intended",
-                            marks.quote("0x"),
-                            marks.quote("00x")
-                        ));
+            Personality::Gnu => {
+                match number::gnu(value) {
+                    Ok(number) => {
+                        if number.is_zero_multiplier {
+                            self.warnings.push(format!(
+                                "warning: {} is a zero multiplier; use {} if that is intended",
+                                marks.quote("0x"),
+                                marks.quote("00x")
+                            ));
+                        }
+                        Ok(number)
                     }
-                    Ok(number)
+                    Err(NotNumber::TooLarge) => {
+                        Err(Wrong::plain(format!("invalid number: {}: {TOO_LARGE}", marks.quote(value))))
+                    }
+                    Err(_) => Err(Wrong::plain(format!("invalid number: {}", marks.quote(value)))
+                        .meaning(meant_number(name, value))),
                 }
-                Err(NotNumber::TooLarge) => {
-                    Err(Wrong::plain(format!("invalid number: {}: {TOO_LARGE}", marks.quote(value))))
-                }
-                Err(_) => Err(Wrong::plain(format!("invalid number: {}", marks.quote(value)))),
-            },
+            }
             Personality::FreeBsd => number::bsd(value).map_err(|error| {
                 Wrong::plain(match error {
                     NotNumber::NoDigits => format!("{name}: invalid numeric value"),

@@ -230,6 +230,19 @@ fn what_is_wrong_is_said_in_dds_words() {
     assert_eq!(straight.unwrap_err().text("dd"), "dd: invalid number: '1m'\n");
 }
 
+// Protects those who type a published command: its slips of print are explained, and what is no slip is not.
+#[test]
+fn slips_of_print_are_explained() {
+    let meant = |line: &str| read_line(line).unwrap_err().meant;
+    let bsd = "`bs=1m` is a size of FreeBSD's dd and not of GNU's: say `bs=1M`, or `--as-version=freebsd` before it";
+    assert_eq!(meant("if=/dev/zero of=test bs=1m count=2000 oflag=dsync").as_deref(), Some(bsd));
+    assert!(meant("bs=1g").unwrap().contains("say `bs=1G`"));
+    assert_eq!(meant("oflag/dsync").as_deref(), Some("`oflag/dsync` is no operand; was `oflag=dsync` meant?"));
+    assert_eq!(meant("oag=dsync").as_deref(), Some("`oag=dsync` is no operand; was `oflag=dsync` meant?"));
+    assert_eq!(meant("bs=many"), None);
+    assert_eq!(meant("speak=up"), None);
+}
+
 #[test]
 fn names_are_quoted_as_a_shell_reads_them() {
     assert_eq!(quote::file("a b"), "'a b'");

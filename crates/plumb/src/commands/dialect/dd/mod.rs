@@ -15,6 +15,9 @@ pub fn as_dd(called: &str, words: &[String], common: &Common) -> Result<End, Sto
         Ok(dd) => dd,
         Err(wrong) => {
             eprint!("{}", wrong.text(called));
+            if let Some(meant) = &wrong.meant {
+                eprintln!("plumb: {meant}");
+            }
             return Ok(End::DialectFailed);
         }
     };
