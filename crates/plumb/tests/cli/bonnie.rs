@@ -1,6 +1,7 @@
 //! `plumb as bonnie++` from outside, beside the real one.
 
-use crate::common::{Home, Said, needs};
+use crate::common::traced::{traced, whole_calls};
+use crate::common::{Home, needs};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
@@ -119,43 +120,19 @@ fn the_tools_own_readers_read_it() {
 struct Calls(Vec<(String, String)>);
 
 /// The calls of a run of this program.
-fn traced(home: &Home, mut command: Command, trace: &str) -> Calls {
-    let path = home.work().join(trace);
+fn calls(home: &Home, command: &Command) -> Calls {
     let calls = "open,openat,creat,close,read,write,lseek,fsync,sync,unlink,unlinkat,mkdir,mkdirat,rmdir,link,linkat,symlink,\
                  symlinkat,newfstatat,stat,chdir";
-    let mut strace = Command::new("strace");
-    strace.args(["-f", "-qq", "-s", "0", "-e", &format!("trace={calls}"), "-o"]).arg(&path);
-    strace.arg(command.get_program()).args(command.get_args()).current_dir(home.work());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => strace.env(name, value),
-            None => strace.env_remove(name),
-        };
-    }
-    command.stdin(Stdio::null());
-    Said::of(strace).expect(0);
-    let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::remove_file(path).unwrap();
+    let text = traced(home, command, &["-e", &format!("trace={calls}")]);
     Calls::read(&text, command.get_program() == "bonnie++")
 }
 
 impl Calls {
     fn read(text: &str, shares: bool) -> Calls {
         let mut all = Vec::new();
-        let mut begun: BTreeMap<&str, String> = BTreeMap::new();
         // Files that are open, by their number: its threads share them, and each of our workers has its own.
         let mut open: BTreeMap<&str, BTreeMap<String, String>> = BTreeMap::new();
-        for line in text.lines() {
-            let Some((thread, rest)) = line.split_once(' ') else { continue };
-            let rest = rest.trim_start();
-            let call = if let Some(begin) = rest.strip_suffix(" <unfinished ...>") {
-                begun.insert(thread, begin.to_owned());
-                continue;
-            } else if let Some((_, end)) = rest.split_once(" resumed>").filter(|_| rest.starts_with("<...")) {
-                format!("{}{end}", begun.remove(thread).unwrap_or_default())
-            } else {
-                rest.to_owned()
-            };
+        for (thread, call) in whole_calls(text) {
             if let Some(event) = event(&call, open.entry(if shares { "" } else { thread }).or_default()) {
                 all.push((thread.to_owned(), event));
             }
@@ -263,9 +240,9 @@ fn its_calls_are_the_tools_calls() {
         let words: Vec<&str> = words.split_whitespace().collect();
         let mut real = Command::new("bonnie++");
         real.args(&words);
-        let theirs = traced(&home, real, "theirs");
+        let theirs = calls(&home, &real);
         let own = ["as", "bonnie++", "--compat=strict"];
-        let ours = traced(&home, home.command(own.iter().chain(&words)), "ours");
+        let ours = calls(&home, &home.command(own.iter().chain(&words)));
         let (their_calls, our_calls) = (theirs.of(false), ours.of(false));
         let (their_calls, our_calls) = (without_last_removal(their_calls), without_last_removal(our_calls));
         assert!(their_calls.len() > 250, "strace saw only {} calls", their_calls.len());

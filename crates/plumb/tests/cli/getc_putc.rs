@@ -1,5 +1,6 @@
 //! `plumb as getc_putc` from outside, beside the real one.
 
+use crate::common::traced::{traced, whole_calls};
 use crate::common::{Home, Said, needs};
 use std::process::{Command, Stdio};
 
@@ -56,26 +57,11 @@ fn a_run_prints_what_the_tool_prints() {
 
 /// The calls of a run on its file, each as often as it follows itself. How often the file is opened is left out, and so
 /// is a seek to where the file already stands.
-fn calls(home: &Home, mut command: Command) -> Vec<(String, usize)> {
-    let path = home.work().join("trace");
-    let mut strace = Command::new("strace");
-    strace.args(["-f", "-qq", "-y", "-s", "0", "-e", "trace=read,write,lseek,fsync,unlink,unlinkat", "-o"]).arg(&path);
-    strace.arg(command.get_program()).args(command.get_args()).current_dir(home.work());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => strace.env(name, value),
-            None => strace.env_remove(name),
-        };
-    }
-    command.stdin(Stdio::null());
-    strace.stdin(Stdio::null());
-    Said::of(strace).expect(0);
-    let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::remove_file(path).unwrap();
+fn calls(home: &Home, command: &Command) -> Vec<(String, usize)> {
+    let text = traced(home, command, &["-y", "-e", "trace=read,write,lseek,fsync,unlink,unlinkat"]);
     let mut all: Vec<(String, usize)> = Vec::new();
-    for line in text.lines() {
-        let Some((name, rest)) = line.split_once('(') else { continue };
-        let name = name.rsplit(' ').next().unwrap_or_default();
+    for (_, call) in whole_calls(&text) {
+        let Some((name, rest)) = call.split_once('(') else { continue };
         let Some((_, result)) = rest.rsplit_once(" = ") else { continue };
         // The process writes beside it, to its streams.
         let first = rest.split(['>', ',']).next().unwrap_or_default();
@@ -103,8 +89,8 @@ fn its_calls_are_the_tools_calls() {
         let words = ["-q", "-u", "root", "-s", size];
         let mut real = Command::new("getc_putc");
         real.args(words);
-        let theirs = calls(&home, real);
-        let ours = calls(&home, home.command(["as", "getc_putc"].iter().chain(&words)));
+        let theirs = calls(&home, &real);
+        let ours = calls(&home, &home.command(["as", "getc_putc"].iter().chain(&words)));
         assert!(theirs.len() > 15, "strace saw only {theirs:?}");
         assert_eq!(theirs, ours, "-s {size}");
     }

@@ -1,5 +1,6 @@
 //! `plumb as iozone` from outside, beside the real one where it is installed.
 
+use crate::common::traced::whole_calls;
 use crate::common::{Home, needs};
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -21,20 +22,9 @@ enum Whose {
 fn calls(trace: &Path, files: &[&str], whose: Whose) -> BTreeMap<String, Vec<String>> {
     let text = String::from_utf8_lossy(&std::fs::read(trace).unwrap()).into_owned();
     let mut open: HashMap<(String, String), String> = HashMap::new();
-    let mut unfinished: HashMap<String, String> = HashMap::new();
     let mut calls: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let first = text.split_whitespace().next().unwrap_or_default().to_owned();
-    for line in text.lines() {
-        let Some((thread, call)) = line.split_once(' ') else { continue };
-        let mut call = call.trim().to_owned();
-        if let Some((begun, _)) = call.split_once(" <unfinished") {
-            unfinished.insert(thread.to_owned(), begun.to_owned());
-            continue;
-        }
-        if call.starts_with("<... ") {
-            let rest = call.split_once("resumed>").map_or("", |(_, rest)| rest);
-            call = unfinished.remove(thread).unwrap_or_default() + rest;
-        }
+    for (thread, call) in whole_calls(&text) {
         if whose == Whose::Workers && thread == first {
             continue;
         }

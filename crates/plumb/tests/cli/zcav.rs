@@ -1,5 +1,6 @@
 //! `plumb as zcav` from outside, beside the real one.
 
+use crate::common::traced::{traced, whole_calls};
 use crate::common::{Home, Said, needs};
 use std::process::{Command, Stdio};
 
@@ -109,24 +110,11 @@ fn its_calls_are_the_tools_calls() {
 
 /// What is read from where, in order.
 fn calls(home: &Home, command: &mut Command, words: &str) -> Vec<String> {
-    let path = home.work().join("trace");
-    let mut strace = Command::new("strace");
-    strace.args(["-f", "-qq", "-y", "-s", "0", "-e", "trace=read,write,lseek,fsync", "-o"]).arg(&path);
-    strace.arg(command.get_program()).args(command.get_args()).args(words.split(' ')).current_dir(home.work());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => strace.env(name, value),
-            None => strace.env_remove(name),
-        };
-    }
-    strace.stdin(Stdio::null());
-    Said::of(strace).expect(0);
-    let text = std::fs::read_to_string(&path).unwrap();
-    std::fs::remove_file(path).unwrap();
+    command.args(words.split(' '));
+    let text = traced(home, command, &["-y", "-e", "trace=read,write,lseek,fsync"]);
     let (mut all, mut at) = (Vec::new(), 0u64);
-    for line in text.lines() {
-        let Some((name, rest)) = line.split_once('(') else { continue };
-        let name = name.rsplit(' ').next().unwrap_or_default();
+    for (_, call) in whole_calls(&text) {
+        let Some((name, rest)) = call.split_once('(') else { continue };
         let Some((_, result)) = rest.rsplit_once(" = ") else { continue };
         let is_own = rest.split('>').next().is_some_and(|first| first.ends_with("/a"));
         // Ours asks how long the file is.

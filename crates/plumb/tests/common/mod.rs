@@ -6,6 +6,7 @@ pub mod disks;
 pub mod groups;
 pub mod needs;
 pub mod schema;
+pub mod traced;
 
 use assert_cmd::cargo::CommandCargoExt;
 use serde_json::Value;

@@ -1,0 +1,45 @@
+//! What strace sees of a command.
+
+use super::{Home, Said};
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+
+/// Runs a command in the working directory under strace, which follows its threads and takes these further options, and
+/// gives all that it wrote. The command is to succeed.
+#[track_caller]
+pub fn traced(home: &Home, command: &Command, options: &[&str]) -> String {
+    let path = home.work().join("trace");
+    let mut strace = Command::new("strace");
+    strace.args(["-f", "-qq", "-s", "0"]).args(options).arg("-o").arg(&path);
+    strace.arg(command.get_program()).args(command.get_args()).current_dir(home.work());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => strace.env(name, value),
+            None => strace.env_remove(name),
+        };
+    }
+    strace.stdin(Stdio::null());
+    Said::of(strace).expect(0);
+    let text = std::fs::read_to_string(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    text
+}
+
+/// The calls in what strace wrote, each with its thread, in the order in which they ended. A call in the middle of which
+/// another thread called is told in two lines, and is one here.
+pub fn whole_calls(text: &str) -> Vec<(&str, String)> {
+    let mut begun: BTreeMap<&str, &str> = BTreeMap::new();
+    let mut calls = Vec::new();
+    for line in text.lines() {
+        let Some((thread, call)) = line.split_once(' ') else { continue };
+        let call = call.trim_start();
+        if let Some((begin, _)) = call.split_once(" <unfinished") {
+            begun.insert(thread, begin);
+        } else if let Some((_, end)) = call.split_once(" resumed>").filter(|_| call.starts_with("<...")) {
+            calls.push((thread, begun.remove(thread).unwrap_or_default().to_owned() + end));
+        } else {
+            calls.push((thread, call.to_owned()));
+        }
+    }
+    calls
+}
