@@ -200,6 +200,11 @@ fn can_be_cold(files: &TargetFiles) -> bool {
     !in_memory
 }
 
+/// Whether so many bytes in the cache are the whole file: the kernel may have taken a page back meanwhile, as DAMON does.
+fn is_all(resident_bytes: u64) -> bool {
+    resident_bytes <= SIZE && resident_bytes >= SIZE - SIZE / 100
+}
+
 #[test]
 fn eviction_is_proven_and_warming_undoes_it() {
     let bench = Bench::new();
@@ -208,7 +213,7 @@ fn eviction_is_proven_and_warming_undoes_it() {
         return;
     }
     let before = *files.residency().as_result().expect("seen");
-    assert_eq!(before.resident_bytes, SIZE);
+    assert!(is_all(before.resident_bytes), "{before:?}");
     let proof = evict(&files, DropCaches::Never, bench.stop).unwrap();
     assert_eq!(proof.residency.total_bytes, SIZE);
     assert!(proof.residency.resident_bytes <= SIZE / 100 && !proof.dropped_caches);
@@ -216,7 +221,8 @@ fn eviction_is_proven_and_warming_undoes_it() {
 
     let warmth = warm(&files, bench.stop).unwrap();
     assert_eq!((warmth.read_bytes, warmth.left_out_bytes), (SIZE, 0));
-    assert_eq!(warmth.residency.value().expect("seen").resident_bytes, SIZE);
+    let warmed = warmth.residency.value().expect("seen");
+    assert!(is_all(warmed.resident_bytes), "{warmed:?}");
 
     // Dirty pages are written out first.
     files.files[0].file().write_all_at(&vec![9; 1 << 20], 0).unwrap();
