@@ -202,7 +202,7 @@ fn can_be_cold(files: &TargetFiles) -> bool {
 
 /// Whether so many bytes in the cache are the whole file: the kernel may have taken a page back meanwhile, as DAMON does.
 fn is_all(resident_bytes: u64) -> bool {
-    resident_bytes <= SIZE && resident_bytes >= SIZE - SIZE / 100
+    (SIZE - SIZE / 100..=SIZE).contains(&resident_bytes)
 }
 
 #[test]
