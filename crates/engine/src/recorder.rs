@@ -38,6 +38,8 @@ struct KindWords {
     response: Sums,
     submission: Sums,
     completion: Sums,
+    /// Ops that were counted at the time of another.
+    untimed: AtomicU64,
 }
 
 /// The distributions of one kind of op.
@@ -112,7 +114,7 @@ impl WorkerCells {
                 forget_times(&words.submission, &buckets.submission);
                 forget_times(&words.completion, &buckets.completion);
             }
-            for cell in [&words.count, &words.bytes, &words.short] {
+            for cell in [&words.count, &words.bytes, &words.short, &words.untimed] {
                 cell.store(0, Relaxed);
             }
         }
@@ -223,6 +225,17 @@ impl<'a> Recorder<'a> {
         add(&words.count, ops - 1);
     }
 
+    /// So many ops of one kind and length that were not timed by themselves: counted at the time of an op that was, which
+    /// is recorded already, and with the time that they took together.
+    pub(crate) fn record_like(&mut self, kind: OpKind, ops: u64, length: u64, like_ns: u64, together_ns: u64) {
+        let words = &self.cells.kinds[kind as usize];
+        add(&self.cells.buckets[kind as usize].service[bucket(like_ns)], ops);
+        add(&words.service.sum_ns, together_ns);
+        add(&words.bytes, ops * length);
+        add(&words.count, ops);
+        add(&words.untimed, ops);
+    }
+
     /// Says which cells are used. Merely looking at the others would give them memory, some hundred KiB a worker.
     #[inline(always)]
     fn uses(&mut self, bit: u64) {
@@ -287,6 +300,7 @@ pub(crate) struct KindReading {
     pub(crate) completion: Histogram,
     pub(crate) bytes: u64,
     pub(crate) short: u64,
+    pub(crate) untimed: u64,
 }
 
 /// Kinds of op of which a set of used cells speaks.
@@ -329,6 +343,7 @@ impl Reading {
                     completion: times(SUBMISSIONS, &words.completion, &buckets.completion),
                     bytes: words.bytes.load(Relaxed),
                     short: words.short.load(Relaxed),
+                    untimed: words.untimed.load(Relaxed),
                 };
                 kinds.insert(kind, reading);
             }
@@ -358,6 +373,7 @@ impl Reading {
                     completion: now.completion.since(&before.completion),
                     bytes: now.bytes - before.bytes,
                     short: now.short - before.short,
+                    untimed: now.untimed - before.untimed,
                 },
             };
             kinds.insert(kind, delta);
@@ -385,6 +401,7 @@ impl Reading {
             own.completion.merge(&more.completion);
             own.bytes += more.bytes;
             own.short += more.short;
+            own.untimed += more.untimed;
         }
         self.start_lag.merge(&other.start_lag);
         self.transactions += other.transactions;
@@ -420,6 +437,7 @@ impl Reading {
                     submission: some(&reading.submission),
                     completion: some(&reading.completion),
                     short_count: reading.short,
+                    untimed_count: reading.untimed,
                 };
                 (kind, measurement)
             })

@@ -1,6 +1,7 @@
 //! The hot loops: next op, when, start, complete, record. Everything clever is in the types that were chosen before.
 
 mod queued;
+mod sampled;
 
 pub(crate) use queued::{Handover, InFlight, Queue, run_queued};
 
@@ -17,6 +18,7 @@ use crate::recorder::Recorder;
 use crate::source::Source;
 use plumb_workload::job::{ErrorOrigin, ErrorRules};
 use plumb_workload::{OnError, OpKind, RunAs};
+use sampled::Sampler;
 use std::path::{Path, PathBuf};
 
 /// Why a worker ended.
@@ -253,18 +255,28 @@ impl Desk<'_> {
 ///
 /// Reading the clock costs as much as the rest of the loop together. Where nothing but the loop's own bookkeeping (some
 /// 5 ns) lies between two ops, the end of one is the start of the next and the clock is read once an op: the times are
-/// longer by the bookkeeping, and the load is less disturbed than by a second reading.
+/// longer by the bookkeeping, and the load is less disturbed than by a second reading. Of a backend that
+/// [samples](SyncBackend::samples), short ops share a reading.
 pub(crate) fn run_sync<S, B, P>(desk: &mut Desk<'_>, source: &mut S, backend: &mut B, pacer: &mut P) -> Ended
 where
     S: Source,
     B: SyncBackend<Op = S::Op>,
     P: Pacer,
 {
-    let ended = sync_loop(desk, source, backend, pacer);
+    let samples = backend.samples() && !P::OPEN && desk.log.is_none() && !backend.works_between_ops();
+    let mut sampler = Sampler::new(desk.clock, samples);
+    let ended = sync_loop(desk, source, backend, pacer, &mut sampler);
+    sampler.close(&mut desk.recorder, desk.clock.now());
     pacer.failure().map_or(ended, |failure| desk.paced_out(&failure))
 }
 
-fn sync_loop<S, B, P>(desk: &mut Desk<'_>, source: &mut S, backend: &mut B, pacer: &mut P) -> Ended
+fn sync_loop<S, B, P>(
+    desk: &mut Desk<'_>,
+    source: &mut S,
+    backend: &mut B,
+    pacer: &mut P,
+    sampler: &mut Sampler,
+) -> Ended
 where
     S: Source,
     B: SyncBackend<Op = S::Op>,
@@ -275,8 +287,11 @@ where
     let reads_start = P::OPEN || logs || backend.works_between_ops();
     let mut now = clock.now();
     loop {
-        if desk.control.stops_at(now) && !desk.goes_on(source, None, now) {
-            return Ended::Stopped;
+        if desk.control.stops_at(now) {
+            sampler.close(&mut desk.recorder, clock.now());
+            if !desk.goes_on(source, None, now) {
+                return Ended::Stopped;
+            }
         }
         // Borrowed, not moved: an op of a flow is half a cache line, written in parts, and copying it at once would wait
         // for the writes.
@@ -284,6 +299,11 @@ where
         let Some(op) = &next else { return Ended::Done };
         if let Some(transactions) = source.transactions() {
             desk.recorder.set_transactions(transactions);
+        }
+        let untimed = backend.samples() && sampler.leaves_out(op.kind(), op.length());
+        if backend.samples() && !untimed && sampler.owes() {
+            now = clock.now();
+            sampler.close(&mut desk.recorder, now);
         }
         if op.kind() == OpKind::Delay {
             match desk.wait(source, op, now + clock.ticks(op.length())) {
@@ -325,8 +345,23 @@ where
         if pacer.begins_anew() {
             desk.begin_anew(source, op, now);
         }
-        let start = if reads_start { clock.now() } else { now };
+        let mut start = if reads_start { clock.now() } else { now };
         let done = backend.execute(op);
+        if untimed {
+            if done == Ok(op.length()) {
+                if sampler.left_out() {
+                    now = clock.now();
+                    sampler.close(&mut desk.recorder, now);
+                }
+                if let Err(mismatch) = backend.after(op, op.length())
+                    && desk.fault(op, backend.path_of(op), None, mismatch)
+                {
+                    return Ended::Failed;
+                }
+                continue;
+            }
+            start = sampler.close_usual(&mut desk.recorder, clock.now());
+        }
         now = clock.now();
         if logs {
             desk.log(op, Outcome { start, end: now, result: done, handed_at: None });
@@ -335,6 +370,9 @@ where
             Ok(moved) => {
                 let service_ns = clock.ns_between(start, now);
                 desk.settle(op, moved, service_ns);
+                if backend.samples() {
+                    sampler.timed(op.kind(), op.length(), moved == op.length(), start, now);
+                }
                 pacer.completed(op.kind(), moved, service_ns, now);
                 if P::OPEN {
                     let (response_ns, lag_ns) = (clock.ns_between(intended, now), clock.ns_between(intended, start));

@@ -91,6 +91,10 @@ pub struct OpMeasurement {
     /// Reads, writes and trims that moved fewer bytes than asked.
     #[serde(default)]
     pub short_count: u64,
+    /// Ops among `count` that were too short to be timed one by one: `service` counts each at the time of one that was
+    /// timed just before it, and its sum is of what they really took.
+    #[serde(default)]
+    pub untimed_count: u64,
 }
 
 /// One second of a phase.

@@ -87,7 +87,7 @@ pub fn classic(options: &Options) -> Result<()> {
     println!("plumb in the place of the classic tools on {what}: {rounds} rounds of the same command lines, in turn");
     let mut rows = Vec::new();
     for case in CASES.iter().filter(|case| options.wants(case.name)) {
-        rows.extend(alternated(&plumb, case, place, rounds).with_context(|| case.name.to_owned())?);
+        rows.extend(alternated(&plumb, case, place, folder.path(), rounds).with_context(|| case.name.to_owned())?);
     }
     table(&rows);
     println!();
@@ -98,11 +98,11 @@ pub fn classic(options: &Options) -> Result<()> {
 }
 
 /// A row for each rate of a command line.
-fn alternated(plumb: &Plumb, case: &Case, place: &Path, rounds: usize) -> Result<Vec<Row>> {
+fn alternated(plumb: &Plumb, case: &Case, place: &Path, store: &Path, rounds: usize) -> Result<Vec<Row>> {
     println!("\n{}", case.name);
     let line = &case.line;
-    let own = || line.run(plumb.as_tool(line.tool), place);
-    let tool = || line.run(line.tool(), place);
+    let own = || line.run(plumb.as_tool(line.tool), place, store);
+    let tool = || line.run(line.tool(), place, store);
     let (mut owns, mut tools) = (Vec::new(), Vec::new());
     for round in 0..rounds {
         let [own, tool] = if round % 2 == 0 {

@@ -34,6 +34,8 @@ pub struct Told {
 pub const INPUT: &str = "plumb-bench-input";
 /// What is written where the tool has no name of its own.
 pub const OUTPUT: &str = "plumb-bench-output";
+/// What one run of a tool leaves for others to read: Plumb may, though it did not make it.
+pub const SHARED: &str = "plumb-bench-shared";
 /// Length of the input.
 const INPUT_BYTES: usize = 256 << 20;
 
@@ -47,11 +49,12 @@ impl Told {
 }
 
 impl Line {
-    /// Runs it once in `place`: `command` is the tool, or Plumb in its place, without the words.
+    /// Runs it once in `place`: `command` is the tool, or Plumb in its place, without the words. What Plumb keeps of it goes
+    /// to `store`, which is no load of the tool's.
     ///
     /// # Errors
     /// It cannot be started, fails, or says nothing of what is looked for.
-    pub fn run(&self, mut command: Command, place: &Path) -> Result<Rates> {
+    pub fn run(&self, mut command: Command, place: &Path, store: &Path) -> Result<Rates> {
         if self.needs_file {
             lay_out(&place.join(INPUT))?;
         }
@@ -60,7 +63,8 @@ impl Line {
         if self.tool == "fio" {
             command.args(["--name=f", "--output-format=json"]);
         }
-        command.args(self.words).current_dir(place).env("XDG_DATA_HOME", place);
+        command.args(self.words).current_dir(place);
+        command.env("XDG_DATA_HOME", store).env("PLUMB_ALLOW", place.join(SHARED));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let start = Instant::now();
         let mut child = command.spawn().with_context(|| format!("cannot start {command:?}"))?;

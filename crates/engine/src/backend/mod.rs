@@ -67,6 +67,13 @@ pub(crate) trait SyncBackend {
     /// The kind of op that it executes.
     type Op: Operation;
 
+    /// Whether ops that are hardly longer than a reading of the clock may share one: where the tool in whose place this
+    /// runs times whole passes. Only with a [closed](crate::pacer::Closed) load.
+    #[inline(always)]
+    fn samples(&self) -> bool {
+        false
+    }
+
     /// Executes one op to its end. Between the two readings of the clock: nothing but the I/O.
     fn execute(&mut self, op: &Self::Op) -> Completion;
 

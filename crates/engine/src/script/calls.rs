@@ -14,6 +14,7 @@ use crate::clock::{Clock, Ticks};
 use plumb_workload::OpKind;
 use plumb_workload::script::{LockKind, OpenPromise, OpenStep, RecordOrder, Transfer, Via};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, SeekFrom};
+use std::ffi::CStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -126,22 +127,21 @@ impl Calls {
         }
     }
 
-    #[cold]
     fn open(&mut self, op: &CallOp) -> Completion {
-        let rules = Arc::clone(&self.rules);
-        let Some(StepRules::Open(open)) = rules.get(usize::from(op.rules)) else { return Err(Errno(libc::EINVAL)) };
-        let path = self.files.path(op.file).ok_or(Errno(libc::ENOENT))?;
+        let Some(StepRules::Open(open)) = self.rules.get(usize::from(op.rules)) else {
+            return Err(Errno(libc::EINVAL));
+        };
+        let path = path(&self.files, op.file)?;
         let file = rustix::fs::openat(CWD, path, flags(open), Mode::from_raw_mode(open.mode)).map_err(errno)?;
         let mut handle = Handle { number: op.file, ..Handle::default() };
         match open.stream {
             None => handle.file = Some(file),
             Some(_) => handle.stream = Some(Stream::new(file, open).map_err(system)?),
         }
-        *self.handle(op) = handle;
+        self.handles[usize::from(op.handle)] = handle;
         Ok(0)
     }
 
-    #[cold]
     fn close(&mut self, op: &CallOp) -> Completion {
         let Handle { file, stream, mapping, mut aio, .. } = std::mem::take(self.handle(op));
         drop(mapping);
@@ -164,11 +164,10 @@ impl Calls {
         nothing(done)
     }
 
-    /// Ops that are not the load of the old tools' loops.
-    #[cold]
-    fn rare(&mut self, op: &CallOp) -> Completion {
-        let files = Arc::clone(&self.files);
-        let path = |number: u32| files.path(number).ok_or(Errno(libc::ENOENT));
+    /// Calls that move no data.
+    fn without_data(&mut self, op: &CallOp) -> Completion {
+        let files = &self.files;
+        let path = |number: u32| path(files, number);
         match op.call {
             Call::Open => self.open(op),
             Call::Close => self.close(op),
@@ -184,11 +183,10 @@ impl Calls {
             Call::Tell => self.handle(op).seek(Seek::By(0)).map(|()| 0),
             Call::Truncate => nothing(rustix::fs::ftruncate(self.handle(op).fd()?, op.offset)),
             Call::Map => {
-                let rules = Arc::clone(&self.rules);
-                let Some(StepRules::Map(map)) = rules.get(usize::from(op.rules)) else {
+                let Some(StepRules::Map(map)) = self.rules.get(usize::from(op.rules)) else {
                     return Err(Errno(libc::EINVAL));
                 };
-                let handle = self.handle(op);
+                let handle = &mut self.handles[usize::from(op.handle)];
                 let file = handle.file.as_ref().ok_or(Errno(libc::EBADF))?;
                 handle.mapping = Some(Mapped::new(file, map).map_err(system)?);
                 Ok(0)
@@ -221,22 +219,21 @@ impl Calls {
                 let Some(StepRules::Hold(held)) = self.rules.get(usize::from(op.rules)) else {
                     return Err(Errno(libc::EINVAL));
                 };
-                self.directories.hold(&files, held)
+                self.directories.hold(files, held)
             }
             Call::OfFile => {
-                let rules = Arc::clone(&self.rules);
-                let Some(StepRules::OfFile(step)) = rules.get(usize::from(op.rules)) else {
+                let Some(StepRules::OfFile(step)) = self.rules.get(usize::from(op.rules)) else {
                     return Err(Errno(libc::EINVAL));
                 };
                 let piece = self.memory.piece(step.record.0);
-                self.directories.of_file(&files, step, op, piece)
+                self.directories.of_file(files, step, op, piece)
             }
             Call::Rmdir => nothing(rustix::fs::rmdir(path(op.file)?)),
             _ => Err(Errno(libc::ENOSYS)),
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn plain(&mut self, op: &CallOp) -> Completion {
         let Calls { handles, memory, .. } = self;
         let fd = handles[usize::from(op.handle)].fd()?;
@@ -338,11 +335,8 @@ impl Calls {
         Ok(moved)
     }
 
-    /// A record's lock, where its transfer wants one.
+    /// A record's lock, or its end.
     fn record_lock(&mut self, op: &CallOp, kind: LockKind) -> Result<(), Errno> {
-        if !self.transfer(op)?.locks {
-            return Ok(());
-        }
         lock(self.handle(op).fd()?, kind, op.offset, op.length).map(drop)
     }
 
@@ -380,12 +374,17 @@ impl Calls {
     #[inline]
     fn make(&mut self, op: &CallOp) -> Completion {
         if !op.kind.moves_bytes() {
-            return self.rare(op);
+            return self.without_data(op);
         }
+        self.between_seeks(op, |calls| if calls.locks(op) { calls.move_locked(op) } else { calls.move_record(op) })
+    }
+
+    #[inline(always)]
+    fn between_seeks(&mut self, op: &CallOp, moves: impl FnOnce(&mut Calls) -> Completion) -> Completion {
         if op.seek_before != Seek::None {
             self.handle(op).seek(op.seek_before)?;
         }
-        let moved = if self.locks(op) { self.move_locked(op)? } else { self.move_record(op)? };
+        let moved = moves(self)?;
         if op.seek_after != Seek::None {
             let sought = self.handle(op).seek(op.seek_after);
             if !matches!(op.seek_after, Seek::By(_)) {
@@ -395,6 +394,43 @@ impl Calls {
         Ok(moved)
     }
 
+    fn make_part(&mut self, op: &CallOp) -> Completion {
+        match op.part {
+            Part::Whole | Part::Inner => self.make(op),
+            Part::First => {
+                self.record_began = Some(Instant::now());
+                self.make(op)
+            }
+            Part::Last => {
+                let made = self.make(op);
+                if let Some(began) = self.record_began.take() {
+                    self.longest_record = self.longest_record.max(began.elapsed());
+                }
+                made
+            }
+        }
+    }
+
+    fn after_any(&mut self, op: &CallOp, moved: u64) -> Result<(), String> {
+        if op.kind == OpKind::Create && op.call == Call::Open {
+            let handle = &self.handles[usize::from(op.handle)];
+            if let Ok(fd) = handle.fd() {
+                self.files.made(op.file, fd);
+            }
+        }
+        if !self.checks || op.kind != OpKind::Read {
+            return Ok(());
+        }
+        let Calls { handles, memory, .. } = self;
+        if op.call == Call::AioRead
+            && let Some(aio) = &mut handles[usize::from(op.handle)].aio
+            && let Some(read) = aio.last(moved as usize)
+        {
+            return memory.check(read, op.offset);
+        }
+        memory.check_piece(moved, op.offset)
+    }
+
     fn locks(&self, op: &CallOp) -> bool {
         self.transfer(op).is_ok_and(|transfer| transfer.locks)
     }
@@ -402,6 +438,11 @@ impl Calls {
 
 impl SyncBackend for Calls {
     type Op = CallOp;
+
+    #[inline(always)]
+    fn samples(&self) -> bool {
+        true
+    }
 
     #[inline]
     fn before(&mut self, op: &CallOp) {
@@ -429,43 +470,17 @@ impl SyncBackend for Calls {
         (self.checks && !self.memory.checks_few_words()) || self.memory.changes()
     }
 
-    #[inline]
+    #[inline(always)]
     fn execute(&mut self, op: &CallOp) -> Completion {
-        match op.part {
-            Part::Whole | Part::Inner => self.make(op),
-            Part::First => {
-                self.record_began = Some(Instant::now());
-                self.make(op)
-            }
-            Part::Last => {
-                let made = self.make(op);
-                if let Some(began) = self.record_began.take() {
-                    self.longest_record = self.longest_record.max(began.elapsed());
-                }
-                made
-            }
-        }
+        if op.is_bare { self.between_seeks(op, |calls| calls.plain(op)) } else { self.make_part(op) }
     }
 
-    #[inline]
+    #[inline(always)]
     fn after(&mut self, op: &CallOp, moved: u64) -> Result<(), String> {
-        if op.kind == OpKind::Create && op.call == Call::Open {
-            let handle = &self.handles[usize::from(op.handle)];
-            if let Ok(fd) = handle.fd() {
-                self.files.made(op.file, fd);
-            }
+        if !op.is_bare {
+            return self.after_any(op, moved);
         }
-        if !self.checks || op.kind != OpKind::Read {
-            return Ok(());
-        }
-        let Calls { handles, memory, .. } = self;
-        if op.call == Call::AioRead
-            && let Some(aio) = &mut handles[usize::from(op.handle)].aio
-            && let Some(read) = aio.last(moved as usize)
-        {
-            return memory.check(read, op.offset);
-        }
-        memory.check_piece(moved, op.offset)
+        if self.checks && op.kind == OpKind::Read { self.memory.check_piece(moved, op.offset) } else { Ok(()) }
     }
 
     fn path_of(&self, op: &CallOp) -> PathBuf {
@@ -478,6 +493,11 @@ impl SyncBackend for Calls {
         };
         self.files.path_buf(number)
     }
+}
+
+#[inline]
+fn path(files: &FileTable, number: u32) -> Result<&CStr, Errno> {
+    files.path(number).ok_or(Errno(libc::ENOENT))
 }
 
 fn flags(open: &OpenStep) -> OFlags {

@@ -12,13 +12,14 @@ pub(super) struct TransferPlan {
     read: Call,
     write: Call,
     does: Moves,
-    handle: u8,
-    rules: u16,
-    record_bytes: u64,
+    /// What its ops have in common.
+    op: CallOp,
     count: u64,
     order: Order,
     /// Seeks are calls of their own; else each op says where it goes.
     seeks: bool,
+    /// Each record is one op of its own length, and nothing comes between two.
+    is_plain: bool,
     flushes: bool,
     pauses: Option<Pauses>,
     spacing_ns: Option<u64>,
@@ -75,15 +76,26 @@ impl TransferPlan {
             RecordOrder::Listed(records) => Order::Listed(records.clone()),
         };
         let count = if let Order::Listed(records) = &order { records.len() as u64 } else { transfer.count };
+        let (kind, call) = match transfer.does {
+            Moves::Read | Moves::Rewrite => (OpKind::Read, read),
+            Moves::Write => (OpKind::Write, write),
+        };
+        let length = transfer.record.0;
+        let is_bare = matches!(call, Call::Read | Call::Write | Call::ReadAt | Call::WriteAt) && !transfer.locks;
+        let comes_between = transfer.pauses.is_some() || transfer.spacing.is_some() || transfer.detours.is_some();
+        let is_plain = transfer.does != Moves::Rewrite
+            && !(transfer.flushes || comes_between)
+            && !matches!(order, Order::Listed(_));
+        let op =
+            CallOp { handle: transfer.handle, is_bare: is_bare && is_plain, rules, length, ..CallOp::of(kind, call) };
         TransferPlan {
             read,
             write,
             does: transfer.does,
-            handle: transfer.handle,
-            rules,
-            record_bytes: transfer.record.0,
+            op,
             count,
             order,
+            is_plain,
             seeks: !matches!(transfer.via, Via::Positioned | Via::Mapped { .. } | Via::PosixAio { .. }),
             flushes: transfer.flushes,
             pauses: transfer.pauses,
@@ -93,13 +105,13 @@ impl TransferPlan {
     }
 
     /// The next step of the detour ahead of the record at hand; `None` where it is over, or where there is none.
-    #[inline]
     fn detour(&self, cursor: &mut Cursor) -> Option<CallOp> {
         let detours = self.detours.as_ref().filter(|detours| cursor.done.is_multiple_of(detours.every.max(1)))?;
+        let handle = self.op.handle;
         let step = cursor.detour;
         cursor.detour += 1;
         if step == 0 {
-            return Some(CallOp { handle: self.handle, ..CallOp::of(OpKind::Seek, Call::Tell) });
+            return Some(CallOp { handle, ..CallOp::of(OpKind::Seek, Call::Tell) });
         }
         let Some(to) = detours.to.get(step - 1) else {
             cursor.detour = 0;
@@ -107,11 +119,11 @@ impl TransferPlan {
         };
         let is_last = step == detours.to.len();
         Some(CallOp {
-            handle: self.handle,
+            handle,
             offset: to.0,
             length: 1,
             seek_before: Seek::To(to.0),
-            seek_after: if is_last { Seek::To(cursor.done * self.record_bytes) } else { Seek::None },
+            seek_after: if is_last { Seek::To(cursor.done * self.op.length) } else { Seek::None },
             ..CallOp::of(OpKind::Read, self.read)
         })
     }
@@ -119,6 +131,19 @@ impl TransferPlan {
     /// The next op; `None` behind the last.
     #[inline]
     pub(super) fn next(&self, cursor: &mut Cursor) -> Option<CallOp> {
+        if !self.is_plain {
+            return self.next_part(cursor);
+        }
+        if cursor.done >= self.count {
+            return None;
+        }
+        let place = self.place(cursor);
+        cursor.done += 1;
+        Some(self.at(place, cursor.done == self.count))
+    }
+
+    /// The next op, where one record may take several.
+    fn next_part(&self, cursor: &mut Cursor) -> Option<CallOp> {
         if let Some(op) = cursor.write_back.take().or_else(|| cursor.flush.take()) {
             return Some(op);
         }
@@ -136,6 +161,14 @@ impl TransferPlan {
             return Some(op);
         }
         let place = self.place(cursor);
+        let (length, does) = match &self.order {
+            Order::Listed(records) => {
+                let record = records[cursor.done as usize];
+                cursor.pause_ns = record.pause.0;
+                (record.length.0, record.does.unwrap_or(self.does))
+            }
+            _ => (self.op.length, self.does),
+        };
         cursor.done += 1;
         cursor.began = self.spacing_ns.map(|_| Instant::now());
         if let Some(pauses) = self.pauses
@@ -143,49 +176,41 @@ impl TransferPlan {
         {
             cursor.pause_ns += pauses.time.0;
         }
-        let is_last = cursor.done == self.count;
-        let (before, after) = if self.seeks { (place.before, place.after) } else { (Seek::None, Seek::None) };
-        let does = place.does;
         let (kind, call) = match does {
             Moves::Read | Moves::Rewrite => (OpKind::Read, self.read),
             Moves::Write => (OpKind::Write, self.write),
         };
-        let op = CallOp {
-            kind,
-            call,
-            handle: self.handle,
-            is_last,
-            rules: self.rules,
-            file: 0,
-            other: 0,
-            offset: place.offset,
-            length: place.length,
-            seek_before: before,
-            seek_after: after,
-            part: Part::Whole,
-        };
+        let op = CallOp { kind, call, length, ..self.at(place, cursor.done == self.count) };
         let flushes = self.flushes && does.writes();
         if flushes {
-            cursor.flush =
-                Some(CallOp { handle: self.handle, part: Part::Last, ..CallOp::of(OpKind::Fsync, Call::Fsync) });
+            let fsync = CallOp::of(OpKind::Fsync, Call::Fsync);
+            cursor.flush = Some(CallOp { handle: op.handle, part: Part::Last, ..fsync });
         }
         if does != Moves::Rewrite {
             return Some(CallOp { part: if flushes { Part::First } else { Part::Whole }, ..op });
         }
         let back = match (&self.order, self.seeks) {
             (_, false) => Seek::None,
-            (Order::Forward | Order::Backward, true) => Seek::By(-(place.length as i64)),
-            (_, true) => Seek::To(place.offset),
+            (Order::Forward | Order::Backward, true) => Seek::By(-(length as i64)),
+            (_, true) => Seek::To(op.offset),
         };
         let part = if flushes { Part::Inner } else { Part::Last };
         cursor.write_back = Some(CallOp { kind: OpKind::Write, call: self.write, seek_before: back, part, ..op });
         Some(CallOp { seek_after: Seek::None, is_last: false, part: Part::First, ..op })
     }
 
-    #[inline]
+    /// The op of the record there.
+    #[inline(always)]
+    fn at(&self, place: Place, is_last: bool) -> CallOp {
+        let (seek_before, seek_after) = if self.seeks { (place.before, place.after) } else { (Seek::None, Seek::None) };
+        CallOp { offset: place.offset, is_last, seek_before, seek_after, ..self.op }
+    }
+
+    /// Where the record at hand lies, and the seeks around it.
+    #[inline(always)]
     fn place(&self, cursor: &mut Cursor) -> Place {
-        let (number, length) = (cursor.done, self.record_bytes);
-        let at = |offset: u64| Place { offset, length, before: Seek::None, after: Seek::None, does: self.does };
+        let (number, length) = (cursor.done, self.op.length);
+        let at = |offset: u64| Place { offset, before: Seek::None, after: Seek::None };
         match &self.order {
             Order::Forward => at(number * length),
             Order::Backward => Place {
@@ -209,10 +234,8 @@ impl TransferPlan {
             }
             Order::Same => Place { after: Seek::To(0), ..at(0) },
             Order::Listed(records) => {
-                let record = records[number as usize];
-                cursor.pause_ns = record.pause.0;
-                let does = record.does.unwrap_or(self.does);
-                Place { length: record.length.0, before: Seek::To(record.offset.0), does, ..at(record.offset.0) }
+                let offset = records[number as usize].offset.0;
+                Place { before: Seek::To(offset), ..at(offset) }
             }
         }
     }
@@ -222,8 +245,6 @@ impl TransferPlan {
 #[derive(Debug, Clone, Copy)]
 struct Place {
     offset: u64,
-    length: u64,
     before: Seek,
     after: Seek,
-    does: Moves,
 }

@@ -11,6 +11,8 @@ pub(crate) struct CallOp {
     pub(crate) handle: u8,
     /// The last one of its transfer.
     pub(crate) is_last: bool,
+    /// It is one read or write, and nothing but its seeks beside.
+    pub(crate) is_bare: bool,
     /// Number of the step's own rules.
     pub(crate) rules: u16,
     /// Number of the file, for calls on names.
@@ -107,6 +109,7 @@ impl CallOp {
             call,
             handle: 0,
             is_last: false,
+            is_bare: false,
             rules: 0,
             file: 0,
             other: 0,

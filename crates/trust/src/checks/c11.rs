@@ -1,6 +1,6 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
-use crate::text::{nanos, short};
+use crate::text::{count, nanos, short};
 
 /// An op shorter than so many readings of the clock carries the clock's cost.
 const OP_PER_COST: f64 = 20.0;
@@ -37,15 +37,24 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::NotApplicable;
     }
     let cost = view.measured.clock_cost_ns;
-    let medians = view.measured.ops.iter().filter_map(|(kind, op)| Some((*kind, op.service.quantile(0.5)?)));
-    let shortest = medians.min_by_key(|(_, median)| *median);
-    if let Some((kind, median)) = shortest
+    let medians = view.measured.ops.iter().filter_map(|(kind, op)| Some((*kind, op, op.service.quantile(0.5)?)));
+    let shortest = medians.min_by_key(|(_, _, median)| *median);
+    if let Some((kind, op, median)) = shortest
         && (median as f64) < OP_PER_COST * cost
     {
+        let shared = match op.untimed_count {
+            0 => String::new(),
+            untimed => format!(
+                " So that the rate is not, {} of {} were not timed by themselves: each is counted at the time of the last \
+                 one before it that was.",
+                untimed,
+                count(op.count, "op")
+            ),
+        };
         return Outcome::warn(
             format!("{} takes {}, the clock {}", kind.name(), nanos(median as f64), nanos(cost)),
             format!(
-                "A {} took {} at the median, only {} readings of the clock ({} each): part of it is the clock's.",
+                "A {} took {} at the median, only {} readings of the clock ({} each): part of it is the clock's.{shared}",
                 kind.name(),
                 nanos(median as f64),
                 short(median as f64 / cost),
@@ -106,6 +115,15 @@ mod tests {
     fn an_op_must_be_long_against_the_clock() {
         assert_eq!(Scene::reading(MIB).op_time(2048).clock_cost(102.4).level("C11"), Some(Level::Pass));
         assert_eq!(Scene::reading(MIB).op_time(2048).clock_cost(104.0).level("C11"), Some(Level::Warn));
+    }
+
+    // Protects: a distribution that stands on a sample says so.
+    #[test]
+    fn ops_that_were_not_timed_are_said() {
+        let scene = |untimed| Scene::reading(MIB).op_time(500).clock_cost(50.0).untimed(untimed);
+        let told = |scene: Scene| scene.finding("C11").expect("a finding").message;
+        assert!(!told(scene(0)).contains("not timed"), "{}", told(scene(0)));
+        assert!(told(scene(93)).contains("93 of "), "{}", told(scene(93)));
     }
 
     #[test]

@@ -1,0 +1,251 @@
+//! Timing of ops that take hardly longer than it takes to read the clock.
+//!
+//! The classic tools read the clock twice a pass. Where a record is copied from the page cache in half a microsecond, a
+//! reading an op is a tenth of what the tool does outside the kernel, so only one op in [`PERIOD`] is timed by itself and
+//! those behind it are counted at its time, with their sum exact. What stalls among them still shows: it makes its group
+//! longer than the ops before it say, and what is too much is one op's.
+
+use crate::clock::{Clock, Ticks};
+use crate::recorder::Recorder;
+use plumb_workload::OpKind;
+
+/// One op in so many is timed by itself. Odd, so that it falls on each place of a page, a folio or an extent in turn.
+const PERIOD: u32 = 15;
+/// Ops that usually take no more than this are short.
+const SHORT_NS: u64 = 2_000;
+/// What an op, or a group beside a part of its usual time, takes beyond the usual is a stall.
+const STALL_NS: u64 = 4_000;
+/// Part of a group's usual time by which groups differ without a stall.
+const SPREAD: u64 = 4;
+/// So many ops in a row are timed, and none of them stalls, before any is not timed.
+const CALM: u32 = 64;
+/// Share of a new value in the usual time, as a power of two.
+const WEIGHT_BITS: u32 = 3;
+
+/// Which ops share a reading of the clock.
+pub(super) struct Sampler {
+    clock: Clock,
+    samples: bool,
+    short_ticks: Ticks,
+    stall_ticks: Ticks,
+    /// Ops in a row that were timed without a stall.
+    calm: u32,
+    /// Usual time of one of them.
+    usual_ticks: Ticks,
+    group: Group,
+}
+
+/// Ops behind one that was timed.
+#[derive(Clone, Copy)]
+struct Group {
+    kind: OpKind,
+    /// Of each.
+    length: u64,
+    /// How many more may come.
+    open: u32,
+    begun_at: Ticks,
+    ops: u32,
+    /// Time of the op that was timed, which stands for them.
+    like_ns: u64,
+}
+
+impl Sampler {
+    /// One that leaves ops out where `samples`; else each op is timed.
+    pub(super) fn new(clock: Clock, samples: bool) -> Sampler {
+        let none = Group { kind: OpKind::Read, length: 0, open: 0, begun_at: 0, ops: 0, like_ns: 0 };
+        let [short_ticks, stall_ticks] = [SHORT_NS, STALL_NS].map(|ns| clock.ticks(ns));
+        Sampler { clock, samples, short_ticks, stall_ticks, calm: 0, usual_ticks: 0, group: none }
+    }
+
+    /// Whether the next op needs no reading of the clock.
+    #[inline(always)]
+    pub(super) fn leaves_out(&self, kind: OpKind, length: u64) -> bool {
+        self.group.open > 0 && self.group.kind == kind && self.group.length == length
+    }
+
+    /// An op that was left out has moved all its bytes. True where it was the last of its group.
+    #[inline(always)]
+    pub(super) fn left_out(&mut self) -> bool {
+        self.group.ops += 1;
+        self.group.open -= 1;
+        self.group.open == 0
+    }
+
+    /// Whether there are ops whose time is still to be told.
+    #[inline(always)]
+    pub(super) fn owes(&self) -> bool {
+        self.group.ops > 0
+    }
+
+    /// An op was timed, and moved all its bytes or not.
+    #[inline(always)]
+    pub(super) fn timed(&mut self, kind: OpKind, length: u64, is_whole: bool, from: Ticks, to: Ticks) {
+        if !self.samples {
+            return;
+        }
+        let took = to.saturating_sub(from);
+        if (kind, length) != (self.group.kind, self.group.length) {
+            self.calm = 0;
+            self.usual_ticks = took;
+            self.group = Group { kind, length, open: 0, ..self.group };
+            return;
+        }
+        if !is_whole || took > self.usual_ticks + self.stall_ticks {
+            self.calm = 0;
+            self.usual(self.usual_ticks + self.stall_ticks);
+            return;
+        }
+        self.usual(took);
+        self.calm += 1;
+        if self.calm >= CALM && self.usual_ticks <= self.short_ticks {
+            let like_ns = self.clock.ns_between(from, to);
+            self.group = Group { open: PERIOD - 1, begun_at: to, ops: 0, like_ns, ..self.group };
+        }
+    }
+
+    /// The time of the ops that were left out is over: what they took is recorded.
+    pub(super) fn close(&mut self, recorder: &mut Recorder<'_>, now: Ticks) {
+        let Group { kind, length, begun_at, ops, like_ns, .. } = self.group;
+        (self.group.ops, self.group.open) = (0, 0);
+        if ops == 0 {
+            return;
+        }
+        let took = now.saturating_sub(begun_at);
+        let usual = self.usual_ticks * Ticks::from(ops - 1);
+        let took_ns = self.clock.ns_between(begun_at, now);
+        if took > usual + self.usual_ticks + usual / SPREAD + self.stall_ticks {
+            self.calm = 0;
+            let stalled_ns = self.clock.ns_between(begun_at + usual, now);
+            recorder.record(kind, length, stalled_ns);
+            recorder.record_like(kind, u64::from(ops - 1), length, like_ns, took_ns - stalled_ns.min(took_ns));
+        } else {
+            self.usual(took / Ticks::from(ops));
+            recorder.record_like(kind, u64::from(ops), length, like_ns, took_ns);
+        }
+    }
+
+    /// The op at hand was to be left out, and its time has to be told after all. When it began, by the usual time of those
+    /// before it, which are recorded.
+    #[cold]
+    pub(super) fn close_usual(&mut self, recorder: &mut Recorder<'_>, now: Ticks) -> Ticks {
+        let began = self.group.begun_at + self.usual_ticks * Ticks::from(self.group.ops);
+        let began = began.min(now);
+        self.close(recorder, began);
+        began
+    }
+
+    #[inline(always)]
+    fn usual(&mut self, took: Ticks) {
+        self.usual_ticks = (self.usual_ticks * ((1 << WEIGHT_BITS) - 1) + took) >> WEIGHT_BITS;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recorder::{Cells, Ramps};
+    use plumb_result::measurement::OpMeasurement;
+    use std::collections::BTreeMap;
+
+    const LENGTH: u64 = 4096;
+
+    /// What is recorded of ops of these kinds and lengths (ns), timed as the loop times them.
+    fn recorded(ops: impl IntoIterator<Item = (OpKind, Ticks)>) -> BTreeMap<OpKind, OpMeasurement> {
+        let cells = Cells::new(1, Ramps::None).unwrap();
+        let mut recorder = Recorder::new(cells.worker(0));
+        let mut sampler = Sampler::new(Clock::monotonic(), true);
+        // The time, and when the clock was read last.
+        let (mut time, mut read) = (1_000, 1_000);
+        for (kind, took) in ops {
+            let untimed = sampler.leaves_out(kind, LENGTH);
+            if !untimed && sampler.owes() {
+                read = time;
+                sampler.close(&mut recorder, read);
+            }
+            time += took;
+            if !untimed {
+                recorder.record(kind, LENGTH, time - read);
+                sampler.timed(kind, LENGTH, true, read, time);
+                read = time;
+            } else if sampler.left_out() {
+                read = time;
+                sampler.close(&mut recorder, read);
+            }
+        }
+        sampler.close(&mut recorder, time);
+        cells.read_worker(0).measured()
+    }
+
+    // Protects: all ops, all bytes and all time are there, though most of the ops were not timed.
+    #[test]
+    fn short_ops_are_counted_by_one_in_a_group_and_their_sum_is_exact() {
+        let times = (0..100_000).map(|number| 500 + number * 7_919 % 400);
+        let total: u64 = times.clone().sum();
+        let ops = recorded(times.map(|took| (OpKind::Read, took)));
+        let read = &ops[&OpKind::Read];
+        assert_eq!((read.count, read.bytes, read.service.count()), (100_000, 100_000 * LENGTH, 100_000));
+        assert_eq!(read.service.sum(), u128::from(total));
+        assert!(read.untimed_count > 90_000, "{}", read.untimed_count);
+        // The times are spread evenly from 500 to 899.
+        for (quantile, ns) in [(0.1, 540.0), (0.5, 700.0), (0.9, 860.0)] {
+            let told = read.service.quantile(quantile).unwrap() as f64;
+            assert!((told / ns - 1.0).abs() < 0.03, "{quantile}: {told}");
+        }
+    }
+
+    // Protects: an op that stalls is told as one that stalled, wherever it is in its group.
+    #[test]
+    fn what_stalls_among_them_is_one_op_of_that_length() {
+        for place in 1_000..1_000 + u64::from(PERIOD) {
+            let took = |number: u64| if number == place { 1_000_000 } else { 600 };
+            let ops = recorded((0..20_000).map(|number| (OpKind::Write, took(number))));
+            let write = &ops[&OpKind::Write];
+            assert_eq!((write.count, write.service.max()), (20_000, Some(1_000_000)), "{place}");
+            assert_eq!(write.service.sum(), 19_999 * 600 + 1_000_000, "{place}");
+            assert!(write.service.quantile(0.9999).unwrap() < 1_000, "{place}");
+        }
+    }
+
+    // Protects: what takes longer than a few readings of the clock is timed one by one, as is what follows it.
+    #[test]
+    fn longer_ops_are_each_timed() {
+        let ops = recorded((0..10_000).map(|_| (OpKind::Read, SHORT_NS + 8)));
+        assert_eq!(ops[&OpKind::Read].untimed_count, 0);
+        let turns = |number: u64| if number % 50 == 0 { 10_000 } else { 600 };
+        let ops = recorded((0..10_000).map(|number| (OpKind::Read, turns(number))));
+        assert_eq!(ops[&OpKind::Read].untimed_count, 0);
+    }
+
+    // Protects: a group ends where another kind of op begins, whose time is its own.
+    #[test]
+    fn an_op_of_another_kind_is_timed_by_itself() {
+        let kind = |number: u64| if number % 1_000 == 999 { OpKind::Fsync } else { OpKind::Write };
+        let took = |number: u64| if kind(number) == OpKind::Fsync { 5_000_000 } else { 700 };
+        let ops = recorded((0..10_000).map(|number| (kind(number), took(number))));
+        let fsync = &ops[&OpKind::Fsync];
+        assert_eq!((fsync.count, fsync.untimed_count), (10, 0));
+        assert_eq!((fsync.service.min(), fsync.service.max()), (Some(5_000_000), Some(5_000_000)));
+        let write = &ops[&OpKind::Write];
+        assert_eq!((write.count, write.service.max()), (9_990, Some(700)));
+        assert!(write.untimed_count > 8_000, "{}", write.untimed_count);
+    }
+
+    // Protects: an op that fails after a long time does not make one of those before it slow.
+    #[test]
+    fn what_fails_in_a_group_takes_its_own_time() {
+        let cells = Cells::new(1, Ramps::None).unwrap();
+        let mut recorder = Recorder::new(cells.worker(0));
+        let mut sampler = Sampler::new(Clock::monotonic(), true);
+        let mut time = 0;
+        while !sampler.leaves_out(OpKind::Read, LENGTH) {
+            recorder.record(OpKind::Read, LENGTH, 600);
+            sampler.timed(OpKind::Read, LENGTH, true, time, time + 600);
+            time += 600;
+        }
+        assert!(!sampler.left_out());
+        let began = sampler.close_usual(&mut recorder, time + 600 + 9_000_000);
+        assert_eq!(began, time + 600);
+        assert_eq!(cells.read_worker(0).measured()[&OpKind::Read].service.max(), Some(600));
+        assert!(!sampler.leaves_out(OpKind::Read, LENGTH) && !sampler.owes());
+    }
+}
