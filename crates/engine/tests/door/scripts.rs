@@ -82,6 +82,36 @@ fn what_was_not_written_so_is_found() {
     assert!(message.contains("expected 0202020202020202"), "{message}");
 }
 
+/// Protects: of ops that share a reading of the clock, each is counted and checked, and no more time is told than passed.
+#[test]
+fn short_ops_are_each_counted_and_checked() {
+    use std::os::unix::fs::FileExt;
+    const SHORT: u64 = 512;
+    const MANY: u64 = 20_000;
+    const BEHIND: u64 = 7;
+    let place = Place::new();
+    let script = |flags: &str, does: &str, count: u64| {
+        format!(
+            "before = [{{ open = {{ {flags} }} }}]\nafter = [\"close\"]\nchecks = true\n\
+             steps = [{{ transfer = {{ record = {SHORT}, count = {count}, does = \"{does}\" }} }}]\n\
+             content = {{ words = {{ byte = 7, every = {SHORT} }} }}"
+        )
+    };
+    let write = script("write = true, create = true", "write", MANY);
+    let written = place.phase(&workload("{ said = [\"f\"] }", &[("write", &write)]));
+    assert_eq!(written.ops[&OpKind::Write].bytes, MANY * SHORT);
+    let wrong_at = 12_345 * SHORT;
+    let file = std::fs::File::options().write(true).open(place.base().join("f")).unwrap();
+    file.write_all_at(b"x", wrong_at).unwrap();
+    let read = workload("{ said = [\"f\"] }", &[("read", &script("read = true", "read", MANY + BEHIND))]);
+    let phase = place.phase(&read.replace("target = \"data\"", "target = \"data\"\non-error = \"continue\""));
+    let op = &phase.ops[&OpKind::Read];
+    assert_eq!((op.count, op.bytes, phase.short_count), (MANY + BEHIND, MANY * SHORT, BEHIND));
+    assert_eq!(op.service.count(), MANY + BEHIND);
+    assert!(op.service.sum() <= u128::from(phase.wall_ns), "{} of {}", op.service.sum(), phase.wall_ns);
+    assert_eq!(phase.faults.iter().map(|fault| fault.offset).collect::<Vec<_>>(), [wrong_at]);
+}
+
 #[test]
 fn calls_on_names_go_in_order() {
     let place = Place::new();
