@@ -141,7 +141,10 @@ const CLASSICS: &[Case] = &[
         unit: "kB/s",
         shared: Some(iozone_line(&["-R", "-w", "-s", "1g", "-r", "64k", "-i", "0", "-f", SHARED])),
     },
-    iozone("two processes, direct", &["-R", "-I", "-x", "-t", "2", "-s", "64m", "-r", "64k"]),
+    iozone(
+        "two processes, direct",
+        &["-R", "-I", "-x", "-t", "2", "-s", "256m", "-r", "64k", "-i", "0", "-i", "1", "-i", "2"],
+    ),
     bonnie("columns", &["-q", "-f2", "-u", "root", "-r", "0", "-s", "384:8k:60000", "-n", "64:1024:0:16", "-z", "42"]),
     Case {
         name: "parts",

@@ -4,11 +4,12 @@ use super::aio::{Ahead, Aio};
 use super::content::Memory;
 use super::directory::Directories;
 use super::files::FileTable;
+use super::library_stream::{close, lock};
 use super::mapping::Mapped;
 use super::op::{Call, CallOp, Part, Seek};
 use super::postmark::Whole;
 use super::program::StepRules;
-use super::stream::{Stream, close, lock};
+use super::stream::{Stream, Streams};
 use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::clock::{Clock, Ticks};
 use plumb_workload::OpKind;
@@ -25,6 +26,7 @@ pub(super) struct Calls {
     files: Arc<FileTable>,
     rules: Arc<Vec<StepRules>>,
     handles: Vec<Handle>,
+    streams: Streams,
     memory: Memory,
     checks: bool,
     directories: Directories,
@@ -83,7 +85,14 @@ impl Handle {
 }
 
 impl Calls {
-    pub(super) fn new(files: Arc<FileTable>, handles: usize, memory: Memory, checks: bool, clock: Clock) -> Calls {
+    pub(super) fn new(
+        files: Arc<FileTable>,
+        handles: usize,
+        streams: Streams,
+        memory: Memory,
+        checks: bool,
+        clock: Clock,
+    ) -> Calls {
         let handles = (0..handles).map(|_| Handle::default()).collect();
         let directories = Directories::default();
         let longest_record = Duration::ZERO;
@@ -93,6 +102,7 @@ impl Calls {
             files,
             rules,
             handles,
+            streams,
             memory,
             checks,
             whole,
@@ -136,7 +146,7 @@ impl Calls {
         let mut handle = Handle { number: op.file, ..Handle::default() };
         match open.stream {
             None => handle.file = Some(file),
-            Some(_) => handle.stream = Some(Stream::new(file, open).map_err(system)?),
+            Some(_) => handle.stream = Some(self.streams.open(file, open)?),
         }
         self.handles[usize::from(op.handle)] = handle;
         Ok(0)
@@ -148,7 +158,7 @@ impl Calls {
         let drained = aio.as_mut().map_or(Ok(()), Aio::drain);
         let closed = match (file, stream) {
             (Some(file), _) => close(file),
-            (None, Some(stream)) => stream.close(),
+            (None, Some(stream)) => self.streams.close(stream),
             (None, None) => Err(Errno(libc::EBADF)),
         };
         drained.and(closed)
@@ -269,10 +279,10 @@ impl Calls {
         match op.call {
             Call::StreamRead => stream.read(piece),
             Call::StreamWrite => stream.write(piece),
-            Call::GetCharacters => stream.get_characters(piece),
-            Call::GetCharactersUnlocked => stream.get_characters_unlocked(piece),
-            Call::PutCharactersUnlocked => stream.put_characters_unlocked(piece),
-            _ => stream.put_characters(piece),
+            Call::GetCharacters => stream.library()?.get_characters(piece),
+            Call::GetCharactersUnlocked => stream.library()?.get_characters_unlocked(piece),
+            Call::PutCharactersUnlocked => stream.library()?.put_characters_unlocked(piece),
+            _ => stream.library()?.put_characters(piece),
         }
     }
 

@@ -1,189 +1,115 @@
-//! A file as a stream of the C library.
-#![allow(unsafe_code)]
+//! A file as a stream.
 
+use super::library_stream::LibraryStream;
 use super::op::Seek;
+use super::sequential::SequentialStream;
 use crate::backend::{Completion, Errno};
-use plumb_workload::script::{LockKind, OpenStep, StreamLocks};
-use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
-
-// What the crate of the C library leaves out. Sources: stdio_ext(3), unlocked_stdio(3).
-unsafe extern "C" {
-    fn __fsetlocking(file: *mut libc::FILE, kind: libc::c_int) -> libc::c_int;
-    fn getc_unlocked(file: *mut libc::FILE) -> libc::c_int;
-    fn putc_unlocked(byte: libc::c_int, file: *mut libc::FILE) -> libc::c_int;
-}
-/// `FSETLOCKING_BYCALLER`, stdio_ext.h.
-const BY_CALLER: libc::c_int = 2;
+use plumb_workload::Script;
+use plumb_workload::script::{Moves, OpenStep, RecordOrder, ScriptStep, Transfer, Via};
+use std::os::fd::{BorrowedFd, OwnedFd};
 
 /// An open stream.
-pub(super) struct Stream {
-    file: *mut libc::FILE,
-    /// What `setvbuf` was given, for as long as the stream lives.
-    _buffer: Vec<u8>,
+pub(super) enum Stream {
+    /// The C library's.
+    Library(LibraryStream),
+    /// One that is gone through once.
+    Sequential(SequentialStream),
 }
 
-// SAFETY: the stream is used by one thread at a time: whoever holds it.
-unsafe impl Send for Stream {}
+/// Makes the streams of a script.
+pub(super) struct Streams {
+    sequential: bool,
+    /// The buffer of a stream that was closed.
+    spare: Vec<u8>,
+}
 
-impl Drop for Stream {
-    fn drop(&mut self) {
-        if !self.file.is_null() {
-            // SAFETY: opened by `Stream::new`; `close` makes it null.
-            unsafe { libc::fclose(self.file) };
+impl Streams {
+    /// Those of a script. Where it goes through its streams once, nothing depends on the C library that is linked; where
+    /// it measures the library's calls for single characters, or seeks in what the library has buffered, it is that.
+    pub(super) fn of(script: &Script) -> Streams {
+        let in_order = |transfer: &Transfer| {
+            transfer.order == RecordOrder::Forward && transfer.does != Moves::Rewrite && transfer.detours.is_none()
+        };
+        let sequential = script.all_steps().all(|step| match step {
+            ScriptStep::Transfer(transfer) => match transfer.via {
+                Via::Characters | Via::UnlockedCharacters => false,
+                Via::Stdio => in_order(transfer),
+                _ => true,
+            },
+            ScriptStep::Open(open) => open.stream.is_none() || open.read != open.write,
+            ScriptStep::Seek { .. } => false,
+            _ => true,
+        });
+        Streams { sequential, spare: Vec::new() }
+    }
+
+    /// Makes a stream of an open file.
+    pub(super) fn open(&mut self, file: OwnedFd, open: &OpenStep) -> Result<Stream, Errno> {
+        if self.sequential {
+            let spare = std::mem::take(&mut self.spare);
+            return SequentialStream::new(file, open, spare).map(Stream::Sequential);
+        }
+        let opened = LibraryStream::new(file, open);
+        opened.map(Stream::Library).map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))
+    }
+
+    /// Closes a stream: an error of what was buffered surfaces here.
+    pub(super) fn close(&mut self, stream: Stream) -> Completion {
+        match stream {
+            Stream::Library(stream) => stream.close(),
+            Stream::Sequential(stream) => {
+                let (closed, buffer) = stream.close();
+                self.spare = buffer;
+                closed
+            }
         }
     }
 }
 
 impl Stream {
-    /// Makes a stream of an open file.
-    pub(super) fn new(fd: OwnedFd, open: &OpenStep) -> io::Result<Stream> {
-        let mode = match (open.read, open.write, open.append) {
-            (true, true, true) => c"a+",
-            (false, true, true) => c"a",
-            (true, true, false) => c"r+",
-            (false, true, false) => c"w",
-            (_, false, _) => c"r",
-        };
-        let fd = fd.into_raw_fd();
-        // SAFETY: an open descriptor that the stream takes over, and a NUL-terminated mode.
-        let file = unsafe { libc::fdopen(fd, mode.as_ptr()) };
-        if file.is_null() {
-            let error = io::Error::last_os_error();
-            // SAFETY: no stream took the descriptor over.
-            unsafe { libc::close(fd) };
-            return Err(error);
-        }
-        let bytes = open.stream.and_then(|stream| stream.bytes).map_or(0, |bytes| bytes.0 as usize);
-        let mut stream = Stream { file, _buffer: vec![0; bytes] };
-        if open.stream.is_some_and(|stream| stream.locks == StreamLocks::None) {
-            // SAFETY: an open stream; one thread at a time uses it.
-            unsafe { __fsetlocking(file, BY_CALLER) };
-        }
-        if bytes > 0 {
-            let buffer = stream._buffer.as_mut_ptr().cast();
-            // SAFETY: nothing was read or written yet; the buffer lives as long as the stream, and does not move.
-            if unsafe { libc::setvbuf(file, buffer, libc::_IOFBF, bytes) } != 0 {
-                return Err(io::Error::last_os_error());
-            }
-        }
-        Ok(stream)
-    }
-
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        // SAFETY: the stream is open, and so is its descriptor for as long as the stream is borrowed.
-        unsafe { BorrowedFd::borrow_raw(libc::fileno(self.file)) }
-    }
-
-    /// What was moved, or why less than all.
-    fn settled(&self, moved: usize, asked: usize) -> Completion {
-        // SAFETY: an open stream.
-        if moved < asked && unsafe { libc::ferror(self.file) } != 0 {
-            let errno = Errno::last();
-            // SAFETY: an open stream.
-            unsafe { libc::clearerr(self.file) };
-            return Err(errno);
+        match self {
+            Stream::Library(stream) => stream.fd(),
+            Stream::Sequential(stream) => stream.fd(),
         }
-        Ok(moved as u64)
     }
 
+    #[inline]
     pub(super) fn read(&mut self, memory: &mut [u8]) -> Completion {
-        // SAFETY: an open stream and memory of that length.
-        let moved = unsafe { libc::fread(memory.as_mut_ptr().cast(), 1, memory.len(), self.file) };
-        self.settled(moved, memory.len())
+        match self {
+            Stream::Library(stream) => stream.read(memory),
+            Stream::Sequential(stream) => stream.read(memory),
+        }
     }
 
+    #[inline]
     pub(super) fn write(&mut self, memory: &[u8]) -> Completion {
-        // SAFETY: an open stream and memory of that length.
-        let moved = unsafe { libc::fwrite(memory.as_ptr().cast(), 1, memory.len(), self.file) };
-        self.settled(moved, memory.len())
-    }
-
-    pub(super) fn get_characters(&mut self, memory: &mut [u8]) -> Completion {
-        for (number, byte) in memory.iter_mut().enumerate() {
-            // SAFETY: an open stream.
-            let found = unsafe { libc::fgetc(self.file) };
-            let Ok(found) = u8::try_from(found) else { return self.settled(number, usize::MAX) };
-            *byte = found;
+        match self {
+            Stream::Library(stream) => stream.write(memory),
+            Stream::Sequential(stream) => stream.write(memory),
         }
-        Ok(memory.len() as u64)
-    }
-
-    pub(super) fn put_characters(&mut self, memory: &[u8]) -> Completion {
-        for (number, &byte) in memory.iter().enumerate() {
-            // SAFETY: an open stream.
-            if unsafe { libc::fputc(byte.into(), self.file) } == libc::EOF {
-                return self.settled(number, usize::MAX);
-            }
-        }
-        Ok(memory.len() as u64)
-    }
-
-    pub(super) fn get_characters_unlocked(&mut self, memory: &mut [u8]) -> Completion {
-        for (number, byte) in memory.iter_mut().enumerate() {
-            // SAFETY: an open stream, which no other thread uses meanwhile.
-            let found = unsafe { getc_unlocked(self.file) };
-            let Ok(found) = u8::try_from(found) else { return self.settled(number, usize::MAX) };
-            *byte = found;
-        }
-        Ok(memory.len() as u64)
-    }
-
-    pub(super) fn put_characters_unlocked(&mut self, memory: &[u8]) -> Completion {
-        for (number, &byte) in memory.iter().enumerate() {
-            // SAFETY: an open stream, which no other thread uses meanwhile.
-            if unsafe { putc_unlocked(byte.into(), self.file) } == libc::EOF {
-                return self.settled(number, usize::MAX);
-            }
-        }
-        Ok(memory.len() as u64)
     }
 
     pub(super) fn flush(&mut self) -> Completion {
-        // SAFETY: an open stream.
-        if unsafe { libc::fflush(self.file) } == 0 { Ok(0) } else { Err(Errno::last()) }
+        match self {
+            Stream::Library(stream) => stream.flush(),
+            Stream::Sequential(stream) => stream.flush(),
+        }
     }
 
     pub(super) fn seek(&mut self, seek: Seek) -> Completion {
-        let (offset, whence) = match seek {
-            Seek::None => return Ok(0),
-            Seek::To(offset) => (offset as libc::off_t, libc::SEEK_SET),
-            Seek::By(distance) => (distance as libc::off_t, libc::SEEK_CUR),
-            Seek::FromEnd(distance) => (distance as libc::off_t, libc::SEEK_END),
-        };
-        // SAFETY: an open stream.
-        if unsafe { libc::fseeko(self.file, offset, whence) } == 0 { Ok(0) } else { Err(Errno::last()) }
+        match self {
+            _ if seek == Seek::None => Ok(0),
+            Stream::Library(stream) => stream.seek(seek),
+            Stream::Sequential(_) => Err(Errno(libc::ESPIPE)),
+        }
     }
 
-    pub(super) fn close(mut self) -> Completion {
-        let file = std::mem::replace(&mut self.file, std::ptr::null_mut());
-        // SAFETY: an open stream, which nothing uses from here on.
-        if unsafe { libc::fclose(file) } == 0 { Ok(0) } else { Err(Errno::last()) }
-    }
-}
-
-/// Closes a file, and says how that went: an error of an earlier write may surface here, close(2).
-pub(super) fn close(fd: OwnedFd) -> Completion {
-    // SAFETY: the descriptor was owned, and is given up here.
-    if unsafe { libc::close(fd.into_raw_fd()) } == 0 { Ok(0) } else { Err(Errno::last()) }
-}
-
-/// Locks a whole file, or lets it go. Source: fcntl(2), `F_SETLKW`.
-pub(super) fn lock(fd: BorrowedFd<'_>, kind: LockKind, start: u64, length: u64) -> Completion {
-    // SAFETY: flock is plain data, valid when zeroed.
-    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
-    lock.l_type = match kind {
-        LockKind::Read => libc::F_RDLCK,
-        LockKind::Write => libc::F_WRLCK,
-        LockKind::None => libc::F_UNLCK,
-    } as _;
-    lock.l_whence = libc::SEEK_SET as _;
-    lock.l_start = start as libc::off_t;
-    lock.l_len = length as libc::off_t;
-    // SAFETY: an open descriptor and a live lock.
-    if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLKW, &raw const lock) } == 0 {
-        Ok(0)
-    } else {
-        Err(Errno::last())
+    /// The C library's, for calls of which it is the library that is measured.
+    pub(super) fn library(&mut self) -> Result<&mut LibraryStream, Errno> {
+        match self {
+            Stream::Library(stream) => Ok(stream),
+            Stream::Sequential(_) => Err(Errno(libc::EBADF)),
+        }
     }
 }

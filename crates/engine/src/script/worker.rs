@@ -5,6 +5,7 @@ use super::content::Memory;
 use super::files::ScratchFiles;
 use super::postmark::Whole;
 use super::program::{Program, ScriptSource};
+use super::stream::Streams;
 use crate::backend::SyncBackend;
 use crate::bind::run_to_end;
 use crate::gate::{Body, Gate};
@@ -86,7 +87,8 @@ impl ScriptWorker {
         let handles = self.parts.iter().map(|program| program.handles()).max().unwrap_or(1);
         let whole = self.script.all_steps().find_map(postmark).map(|run| Whole::new(run, self.number));
         let checks = self.script.checks && self.script.transfers().any(Transfer::reads);
-        let calls = Calls::new(Arc::clone(&self.files), handles, memory, checks, *gate.clock());
+        let calls =
+            Calls::new(Arc::clone(&self.files), handles, Streams::of(&self.script), memory, checks, *gate.clock());
         Ok(calls.with_whole(whole))
     }
 

@@ -211,7 +211,7 @@ mod tests {
     fn longer_ops_are_each_timed() {
         let ops = recorded((0..10_000).map(|_| (OpKind::Read, SHORT_NS + 8)));
         assert_eq!(ops[&OpKind::Read].untimed_count, 0);
-        let turns = |number: u64| if number % 50 == 0 { 10_000 } else { 600 };
+        let turns = |number: u64| if number.is_multiple_of(50) { 10_000 } else { 600 };
         let ops = recorded((0..10_000).map(|number| (OpKind::Read, turns(number))));
         assert_eq!(ops[&OpKind::Read].untimed_count, 0);
     }
