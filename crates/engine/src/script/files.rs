@@ -29,9 +29,42 @@ pub(super) struct NamedRun {
     pub(super) peak_bytes: u64,
 }
 
+/// Paths one behind the other: those of many small files are asked for in any order, and are to be found in the
+/// processor's caches.
+struct PathList {
+    /// Each with its NUL.
+    text: Vec<u8>,
+    /// Where each begins in it, and where the last one ends.
+    bounds: Vec<usize>,
+}
+
+impl PathList {
+    fn new(paths: impl Iterator<Item = PathBuf>) -> PathList {
+        let (mut text, mut bounds) = (Vec::new(), vec![0]);
+        for path in paths {
+            // A path with a NUL in it is no path: it stays empty, and the system says so.
+            let path = CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default();
+            text.extend_from_slice(path.as_bytes_with_nul());
+            bounds.push(text.len());
+        }
+        PathList { text, bounds }
+    }
+
+    fn len(&self) -> usize {
+        self.bounds.len() - 1
+    }
+
+    #[inline]
+    fn get(&self, number: u32) -> Option<&CStr> {
+        let number = number as usize;
+        let (from, to) = (*self.bounds.get(number)?, *self.bounds.get(number + 1)?);
+        CStr::from_bytes_with_nul(self.text.get(from..to)?).ok()
+    }
+}
+
 /// Names by number.
 pub(super) struct FileTable {
-    paths: Vec<CString>,
+    paths: PathList,
     /// Length of what stands before a file's name in its path.
     directory_bytes: usize,
     /// Files of these names are marked as they are made, so that they are known again.
@@ -43,7 +76,7 @@ pub(super) struct FileTable {
 impl FileTable {
     #[inline]
     pub(super) fn path(&self, number: u32) -> Option<&CStr> {
-        self.paths.get(number as usize).map(CString::as_c_str)
+        self.paths.get(number)
     }
 
     /// What a link to the file says that lies beside it.
@@ -155,10 +188,9 @@ pub(crate) fn open(
     };
     let directory_bytes =
         if base.as_os_str().is_empty() || base == Path::new(".") { 0 } else { base.as_os_str().len() + 1 };
-    let paths =
-        all.into_iter().map(|path| CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default());
     // A mark is a call for each file; PostMark's live for a moment, and nothing of them is there behind a run.
     let marked = said && postmark.is_none();
-    let table = FileTable { paths: paths.collect(), directory_bytes, marks: marked.then_some(made), lent };
+    let table =
+        FileTable { paths: PathList::new(all.into_iter()), directory_bytes, marks: marked.then_some(made), lent };
     Ok(ScratchFiles { table: Arc::new(table), first_path, guard: guard.clone(), postmark })
 }

@@ -167,7 +167,7 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
         "-ff",
         "-ttt",
         "-e",
-        "trace=openat,open,creat,read,write,close,unlink,unlinkat,mkdir,mkdirat,rmdir",
+        "trace=openat,open,creat,read,write,lseek,fcntl,close,unlink,unlinkat,mkdir,mkdirat,rmdir",
         "-o",
     ]);
     strace.arg(traces.path().join("t")).arg(program.get_program()).args(program.get_args());
@@ -187,6 +187,7 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
     lines.sort();
     let opened = Regex::new(r#"openat\(AT_FDCWD, "((?:s\d+/)?\d+)", ([A-Z_|]+)(?:, 0\d+)?\) += (\d+)"#).unwrap();
     let moved = Regex::new(r#"(read|write)\((\d+), .*, (\d+)\) += (-?\d+)"#).unwrap();
+    let sought = Regex::new(r"(lseek|fcntl)\((\d+), (.*)\) += (-?\d+)").unwrap();
     let closed = Regex::new(r"close\((\d+)\)").unwrap();
     let named = Regex::new(r#"(unlink|mkdir|rmdir)(?:at)?\((?:AT_FDCWD, )?"((?:s\d+/)?\d+|s\d+)""#).unwrap();
     let mut names: BTreeMap<String, String> = BTreeMap::new();
@@ -200,7 +201,7 @@ fn calls(program: &mut Command, place: &Path) -> Vec<String> {
             flags.sort_unstable();
             calls.push(format!("open {} {}", &found[1], flags.join("|")));
             names.insert(found[3].to_owned(), found[1].to_owned());
-        } else if let Some(found) = moved.captures(line)
+        } else if let Some(found) = moved.captures(line).or_else(|| sought.captures(line))
             && let Some(name) = names.get(&found[2])
         {
             calls.push(format!("{} {name} {} = {}", &found[1], &found[3], &found[4]));
