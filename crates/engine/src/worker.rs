@@ -301,7 +301,7 @@ where
             desk.recorder.set_transactions(transactions);
         }
         let untimed = backend.samples() && sampler.leaves_out(op.kind(), op.length());
-        if backend.samples() && !untimed && sampler.owes() {
+        if backend.samples() && !untimed && sampler.is_open() {
             now = clock.now();
             sampler.close(&mut desk.recorder, now);
         }

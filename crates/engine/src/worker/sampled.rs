@@ -71,10 +71,10 @@ impl Sampler {
         self.group.open == 0
     }
 
-    /// Whether there are ops whose time is still to be told.
+    /// Whether ops may be left out from here on, or some were whose time is still to be told.
     #[inline(always)]
-    pub(super) fn owes(&self) -> bool {
-        self.group.ops > 0
+    pub(super) fn is_open(&self) -> bool {
+        self.group.open > 0
     }
 
     /// An op was timed, and moved all its bytes or not.
@@ -158,12 +158,14 @@ mod tests {
         let (mut time, mut read) = (1_000, 1_000);
         for (kind, took) in ops {
             let untimed = sampler.leaves_out(kind, LENGTH);
-            if !untimed && sampler.owes() {
+            if !untimed && sampler.is_open() {
                 read = time;
                 sampler.close(&mut recorder, read);
             }
             time += took;
-            if !untimed {
+            if kind == OpKind::Delay {
+                read = time;
+            } else if !untimed {
                 recorder.record(kind, LENGTH, time - read);
                 sampler.timed(kind, LENGTH, true, read, time);
                 read = time;
@@ -230,6 +232,20 @@ mod tests {
         assert!(write.untimed_count > 8_000, "{}", write.untimed_count);
     }
 
+    // Protects: a pause between two ops is no part of either, wherever it comes.
+    #[test]
+    fn pauses_are_no_ones_time() {
+        for every in [97, 98, 99, 100, 101] {
+            let kind = |number: u64| if number.is_multiple_of(every) { OpKind::Delay } else { OpKind::Read };
+            let took = |number: u64| if kind(number) == OpKind::Delay { 1_000_000 } else { 600 };
+            let ops = recorded((1..20_000).map(|number| (kind(number), took(number))));
+            let read = &ops[&OpKind::Read];
+            assert_eq!((read.service.min(), read.service.max()), (Some(600), Some(600)), "{every}");
+            assert_eq!(read.service.sum(), u128::from(read.count) * 600, "{every}");
+            assert!(read.untimed_count > 0, "{every}");
+        }
+    }
+
     // Protects: an op that fails after a long time does not make one of those before it slow.
     #[test]
     fn what_fails_in_a_group_takes_its_own_time() {
@@ -246,6 +262,6 @@ mod tests {
         let began = sampler.close_usual(&mut recorder, time + 600 + 9_000_000);
         assert_eq!(began, time + 600);
         assert_eq!(cells.read_worker(0).measured()[&OpKind::Read].service.max(), Some(600));
-        assert!(!sampler.leaves_out(OpKind::Read, LENGTH) && !sampler.owes());
+        assert!(!sampler.is_open());
     }
 }
