@@ -140,12 +140,14 @@ impl Calls {
         Calls(all)
     }
 
-    /// One that seeks far, or one that the others left nothing to seek: it opens the large file and does no more.
+    /// One that seeks far, or one that the others left nothing to seek: it opens the large file, with `-b` flushes it, and
+    /// does no more.
     fn is_seeker(&self, thread: &str) -> bool {
         let far = |event: &str| {
             event.starts_with("seek B ") && event.ends_with("SEEK_SET") && !event.starts_with("seek B 0 ")
         };
-        let only_looks = |event: &str| event.starts_with("open B ") || event == "close B" || event == "unlink B";
+        let only_looks =
+            |event: &str| event.starts_with("open B ") || ["fsync B", "close B", "unlink B"].contains(&event);
         let mut own = self.0.iter().filter(|(by, _)| by == thread).map(|(_, event)| event.as_str());
         own.clone().any(far) || own.all(only_looks)
     }
