@@ -117,7 +117,11 @@ fn the_tools_own_readers_read_it() {
 }
 
 /// What strace saw of one run: each call on a file of Bonnie's, with the thread that made it, in order.
-struct Calls(Vec<(String, String)>);
+struct Calls {
+    events: Vec<(String, String)>,
+    /// They are of the real tool.
+    real: bool,
+}
 
 /// The calls of a run of this program.
 fn calls(home: &Home, command: &Command) -> Calls {
@@ -137,25 +141,28 @@ impl Calls {
                 all.push((thread.to_owned(), event));
             }
         }
-        Calls(all)
+        Calls { events: all, real: shares }
     }
 
-    /// One that seeks far, or one that the others left nothing to seek: it opens the large file, with `-b` flushes it, and
-    /// does no more.
+    /// One that seeks far, or one that the others left nothing to seek: it opens the large file and does no more.
     fn is_seeker(&self, thread: &str) -> bool {
         let far = |event: &str| {
             event.starts_with("seek B ") && event.ends_with("SEEK_SET") && !event.starts_with("seek B 0 ")
         };
-        let only_looks =
-            |event: &str| event.starts_with("open B ") || ["fsync B", "close B", "unlink B"].contains(&event);
-        let mut own = self.0.iter().filter(|(by, _)| by == thread).map(|(_, event)| event.as_str());
+        // With `-b` such a thread of the real tool flushes too; here one that is no seeker does just these.
+        let only_looks = |event: &str| {
+            event.starts_with("open B ")
+                || ["close B", "unlink B"].contains(&event)
+                || (self.real && event == "fsync B")
+        };
+        let mut own = self.events.iter().filter(|(by, _)| by == thread).map(|(_, event)| event.as_str());
         own.clone().any(far) || own.all(only_looks)
     }
 
     /// The calls of those who seek, or of all others, in order.
     fn of(&self, seekers: bool) -> Vec<&str> {
         let wanted = |thread: &str| self.is_seeker(thread) == seekers;
-        self.0.iter().filter(|(thread, _)| wanted(thread)).map(|(_, event)| event.as_str()).collect()
+        self.events.iter().filter(|(thread, _)| wanted(thread)).map(|(_, event)| event.as_str()).collect()
     }
 }
 
