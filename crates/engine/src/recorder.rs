@@ -213,16 +213,13 @@ impl<'a> Recorder<'a> {
         add(&words.count, 1);
     }
 
-    /// So many ops of one length of time.
+    /// So many ops that were timed together, each of the same part of that.
     pub(crate) fn record_many(&mut self, kind: OpKind, ops: u64, bytes: u64, service_ns: u64) {
         if ops == 0 {
             return;
         }
         self.record(kind, bytes, service_ns);
-        let words = &self.cells.kinds[kind as usize];
-        add(&self.cells.buckets[kind as usize].service[bucket(service_ns)], ops - 1);
-        add(&words.service.sum_ns, service_ns.saturating_mul(ops - 1));
-        add(&words.count, ops - 1);
+        self.record_like(kind, ops - 1, 0, service_ns, service_ns.saturating_mul(ops - 1));
     }
 
     /// So many ops of one kind and length that were not timed by themselves: counted at the time of an op that was, which
@@ -685,5 +682,6 @@ mod tests {
         let write = &ops[&OpKind::Write];
         assert_eq!((write.count, write.bytes), (17, 17 * 512));
         assert_eq!((write.service.count(), write.service.sum()), (17, 16 * 100 + 900));
+        assert_eq!(write.untimed_count, 15, "one of the group stands for its reading of the clock");
     }
 }

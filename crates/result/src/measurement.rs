@@ -92,7 +92,7 @@ pub struct OpMeasurement {
     #[serde(default)]
     pub short_count: u64,
     /// Ops among `count` that were too short to be timed one by one: `service` counts each at the time of one that was
-    /// timed just before it, and its sum is of what they really took.
+    /// timed just before it, or at the mean of those that were timed with it, and its sum is of what they really took.
     #[serde(default)]
     pub untimed_count: u64,
 }

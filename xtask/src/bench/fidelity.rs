@@ -135,8 +135,7 @@ const CLASSICS: &[Case] = &[
     Case {
         name: "cached reads of one file",
         line: iozone_line(&[
-            "-R", "-E", "-w", "-s", "1g", "-r", "64k", "-i", "1", "-i", "3", "-i", "5", "-i", "7", "-i", "10", "-f",
-            SHARED,
+            "-R", "-w", "-s", "1g", "-r", "64k", "-i", "1", "-i", "3", "-i", "5", "-i", "7", "-f", SHARED,
         ]),
         unit: "kB/s",
         shared: Some(iozone_line(&["-R", "-w", "-s", "1g", "-r", "64k", "-i", "0", "-f", SHARED])),

@@ -2,9 +2,9 @@
 
 use super::aio::{Ahead, Aio};
 use super::content::Memory;
+use super::descriptor::{close, lock};
 use super::directory::Directories;
 use super::files::FileTable;
-use super::library_stream::{close, lock};
 use super::mapping::Mapped;
 use super::op::{Call, CallOp, Part, Seek};
 use super::postmark::Whole;

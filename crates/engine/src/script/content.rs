@@ -164,6 +164,7 @@ impl Held {
     /// Whether what was read is what was written; what is checked is what the content says of itself.
     #[inline(always)]
     fn check(&self, read: &[u8], offset: u64) -> Result<(), String> {
+        // What the old tools check of each record, in few instructions; words are made where one is wrong.
         if let Held::Words { word, every } = self {
             let mut at = 0;
             while let Some(found) = read.get(at..).and_then(<[u8]>::first_chunk) {

@@ -96,7 +96,7 @@ impl Directories {
             rustix::fs::fsync(&file).map_err(errno)?;
             self.flush(number)?;
         }
-        super::library_stream::close(file)?;
+        super::descriptor::close(file)?;
         Ok(done)
     }
 
@@ -160,7 +160,7 @@ fn look(directory: BorrowedFd<'_>, path: &CStr, memory: &mut [u8]) -> Completion
         }
         done += read as u64;
     }
-    super::library_stream::close(file)?;
+    super::descriptor::close(file)?;
     Ok(done)
 }
 

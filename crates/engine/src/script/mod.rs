@@ -9,6 +9,7 @@ mod aio;
 mod calls;
 mod content;
 mod cursor;
+mod descriptor;
 mod directory;
 mod files;
 mod library_stream;

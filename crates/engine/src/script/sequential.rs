@@ -3,7 +3,7 @@
 //!
 //! Sources: fopen(3), setvbuf(3), fread(3); sizes as `strace` shows them of programs with glibc 2.36.
 
-use super::library_stream::close;
+use super::descriptor::close;
 use crate::backend::{Completion, Errno};
 use plumb_workload::script::OpenStep;
 use rustix::fs::SeekFrom;

@@ -45,8 +45,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         let shared = match op.untimed_count {
             0 => String::new(),
             untimed => format!(
-                " So that the rate is not, {} of {} were not timed by themselves: each is counted at the time of the last \
-                 one before it that was.",
+                " So that the rate is not, {} of {} were not timed by themselves: each is counted at the time of \
+                 another, or at the mean of those that were timed with it.",
                 untimed,
                 count(op.count, "op")
             ),
