@@ -5,7 +5,7 @@ mod sampled;
 
 pub(crate) use queued::{Handover, InFlight, Queue, run_queued};
 
-use crate::backend::{Errno, SyncBackend, Unfinished};
+use crate::backend::{Completion, Errno, SyncBackend, Unfinished};
 use crate::clock::{Clock, Ticks};
 use crate::control::{Control, WorkerControl};
 use crate::fault::FaultLog;
@@ -18,7 +18,7 @@ use crate::recorder::Recorder;
 use crate::source::Source;
 use plumb_workload::job::{ErrorOrigin, ErrorRules};
 use plumb_workload::{OnError, OpKind, RunAs};
-use sampled::Sampler;
+use sampled::{Group, Sampler};
 use std::path::{Path, PathBuf};
 
 /// Why a worker ended.
@@ -64,9 +64,21 @@ impl Budget {
         if self.shares_limit && !control.claim(bytes) {
             return false;
         }
-        self.ops -= 1;
-        self.bytes = self.bytes.saturating_sub(bytes);
+        self.spend(1, bytes);
         true
+    }
+
+    /// How many ops of a length are sure to fit.
+    fn room(&self, length: u64) -> u32 {
+        let ops = if self.shares_limit { 0 } else { self.ops.min(self.bytes / length.max(1)) };
+        u32::try_from(ops).unwrap_or(u32::MAX)
+    }
+
+    /// Ops of a length were made.
+    #[inline(always)]
+    fn spend(&mut self, ops: u32, length: u64) {
+        self.ops -= u64::from(ops);
+        self.bytes = self.bytes.saturating_sub(u64::from(ops) * length);
     }
 }
 
@@ -264,136 +276,202 @@ where
     P: Pacer,
 {
     let samples = backend.samples() && !P::OPEN && desk.log.is_none() && !backend.works_between_ops();
-    let mut sampler = Sampler::new(desk.clock, samples);
-    let ended = sync_loop(desk, source, backend, pacer, &mut sampler);
-    sampler.close(&mut desk.recorder, desk.clock.now());
-    pacer.failure().map_or(ended, |failure| desk.paced_out(&failure))
+    let sampler = Sampler::new(desk.clock, samples);
+    let mut worker = SyncWorker { desk, source, backend, pacer, sampler };
+    let ended = worker.run();
+    worker.pacer.failure().map_or(ended, |failure| worker.desk.paced_out(&failure))
 }
 
-fn sync_loop<S, B, P>(
-    desk: &mut Desk<'_>,
-    source: &mut S,
-    backend: &mut B,
-    pacer: &mut P,
-    sampler: &mut Sampler,
-) -> Ended
+struct SyncWorker<'a, 'd, S, B, P> {
+    desk: &'a mut Desk<'d>,
+    source: &'a mut S,
+    backend: &'a mut B,
+    pacer: &'a mut P,
+    sampler: Sampler,
+}
+
+/// When an op was to start, when it did, and when it was over.
+struct Times {
+    intended: Ticks,
+    start: Ticks,
+    end: Ticks,
+}
+
+/// What was made of a group.
+struct Made<O> {
+    /// So many ops moved all their bytes.
+    ops: u32,
+    /// Where it ended early.
+    odd: Option<Odd<O>>,
+}
+
+/// What ended a group.
+enum Odd<O> {
+    /// The last of its ops did not move what was expected.
+    Mismatched { op: O, mismatch: String },
+    /// An op behind them failed or moved less.
+    Unwhole { op: O, done: Completion },
+}
+
+impl<S, B, P> SyncWorker<'_, '_, S, B, P>
 where
     S: Source,
     B: SyncBackend<Op = S::Op>,
     P: Pacer,
 {
-    let clock = desk.clock;
-    let logs = desk.log.is_some();
-    let reads_start = P::OPEN || logs || backend.works_between_ops();
-    let mut now = clock.now();
-    loop {
-        if desk.control.stops_at(now) {
-            sampler.close(&mut desk.recorder, clock.now());
-            if !desk.goes_on(source, None, now) {
+    #[inline(always)]
+    fn run(&mut self) -> Ended {
+        let clock = self.desk.clock;
+        let logs = self.desk.log.is_some();
+        let reads_start = P::OPEN || logs || self.backend.works_between_ops();
+        let mut now = clock.now();
+        let mut group = None;
+        loop {
+            if self.desk.control.stops_at(now) && !self.desk.goes_on(self.source, None, now) {
                 return Ended::Stopped;
             }
-        }
-        // Borrowed, not moved: an op of a flow is half a cache line, written in parts, and copying it at once would wait
-        // for the writes.
-        let next = source.next();
-        let Some(op) = &next else { return Ended::Done };
-        if let Some(transactions) = source.transactions() {
-            desk.recorder.set_transactions(transactions);
-        }
-        let untimed = backend.samples() && sampler.leaves_out(op.kind(), op.length());
-        if backend.samples() && !untimed && sampler.is_open() {
-            now = clock.now();
-            sampler.close(&mut desk.recorder, now);
-        }
-        if op.kind() == OpKind::Delay {
-            match desk.wait(source, op, now + clock.ticks(op.length())) {
-                Waited::Until(at) => now = at,
-                Waited::Stopped => return Ended::Stopped,
-            }
-            continue;
-        }
-        if !desk.budget.take(&desk.control, op) {
-            source.failed(op);
-            return Ended::Done;
-        }
-        backend.before(op);
-        let intended = loop {
-            let at = match pacer.due(now, op) {
-                Due::Now { intended } => break intended,
-                Due::At(at) => at,
-                // Nothing is in flight here.
-                Due::AfterNext => now,
-                Due::End(ended) => {
-                    source.failed(op);
+            if let Some(group) = group.take()
+                && let Some(made) = self.make_group(group)
+            {
+                now = clock.now();
+                if let Some(ended) = self.settle_group(group, made, now) {
                     return ended;
-                }
-            };
-            let in_ramp = desk.ramp.is_some();
-            match desk.wait(source, op, at) {
-                Waited::Until(at) => now = at,
-                Waited::Stopped => {
-                    source.failed(op);
-                    return Ended::Stopped;
-                }
-            }
-            // An op that was drawn in the ramp and starts after it is one of those that count.
-            if in_ramp && desk.ramp.is_none() && !desk.budget.take(&desk.control, op) {
-                source.failed(op);
-                return Ended::Done;
-            }
-        };
-        if pacer.begins_anew() {
-            desk.begin_anew(source, op, now);
-        }
-        let mut start = if reads_start { clock.now() } else { now };
-        let done = backend.execute(op);
-        if untimed {
-            if done == Ok(op.length()) {
-                if sampler.left_out() {
-                    now = clock.now();
-                    sampler.close(&mut desk.recorder, now);
-                }
-                if let Err(mismatch) = backend.after(op, op.length())
-                    && desk.fault(op, backend.path_of(op), None, mismatch)
-                {
-                    return Ended::Failed;
                 }
                 continue;
             }
-            start = sampler.close_usual(&mut desk.recorder, clock.now());
-        }
-        now = clock.now();
-        if logs {
-            desk.log(op, Outcome { start, end: now, result: done, handed_at: None });
-        }
-        match done {
-            Ok(moved) => {
-                let service_ns = clock.ns_between(start, now);
-                desk.settle(op, moved, service_ns);
-                if backend.samples() {
-                    sampler.timed(op.kind(), op.length(), moved == op.length(), start, now);
-                }
-                pacer.completed(op.kind(), moved, service_ns, now);
-                if P::OPEN {
-                    let (response_ns, lag_ns) = (clock.ns_between(intended, now), clock.ns_between(intended, start));
-                    desk.recorder.record_response(op.kind(), response_ns, lag_ns);
-                }
-                if let Err(mismatch) = backend.after(op, moved)
-                    && desk.fault(op, backend.path_of(op), None, mismatch)
-                {
-                    return Ended::Failed;
-                }
+            // Borrowed, not moved: an op of a flow is half a cache line, written in parts, and copying it at once would
+            // wait for the writes.
+            let next = self.source.next();
+            let Some(op) = &next else { return Ended::Done };
+            if let Some(transactions) = self.source.transactions() {
+                self.desk.recorder.set_transactions(transactions);
             }
-            Err(errno) => {
-                source.failed(op);
-                pacer.completed(op.kind(), 0, clock.ns_between(start, now), now);
-                if errno == Errno::ENDED || desk.is_end(op, errno) {
+            if op.kind() == OpKind::Delay {
+                match self.desk.wait(self.source, op, now + clock.ticks(op.length())) {
+                    Waited::Until(at) => now = at,
+                    Waited::Stopped => return Ended::Stopped,
+                }
+                continue;
+            }
+            if !self.desk.budget.take(&self.desk.control, op) {
+                self.source.failed(op);
+                return Ended::Done;
+            }
+            self.backend.before(op);
+            let intended = loop {
+                let at = match self.pacer.due(now, op) {
+                    Due::Now { intended } => break intended,
+                    Due::At(at) => at,
+                    // Nothing is in flight here.
+                    Due::AfterNext => now,
+                    Due::End(ended) => {
+                        self.source.failed(op);
+                        return ended;
+                    }
+                };
+                let in_ramp = self.desk.ramp.is_some();
+                match self.desk.wait(self.source, op, at) {
+                    Waited::Until(at) => now = at,
+                    Waited::Stopped => {
+                        self.source.failed(op);
+                        return Ended::Stopped;
+                    }
+                }
+                // An op that was drawn in the ramp and starts after it is one of those that count.
+                if in_ramp && self.desk.ramp.is_none() && !self.desk.budget.take(&self.desk.control, op) {
+                    self.source.failed(op);
                     return Ended::Done;
                 }
-                if desk.fault(op, backend.path_of(op), Some(errno.0), errno.text()) {
-                    return Ended::Failed;
-                }
+            };
+            if self.pacer.begins_anew() {
+                self.desk.begin_anew(self.source, op, now);
             }
+            let start = if reads_start { clock.now() } else { now };
+            let done = self.backend.execute(op);
+            now = clock.now();
+            if logs {
+                self.desk.log(op, Outcome { start, end: now, result: done, handed_at: None });
+            }
+            if self.backend.samples() {
+                group = self.sampler.timed(op.kind(), op.length(), done == Ok(op.length()), start, now);
+            }
+            if let Some(ended) = self.settle(op, done, Times { intended, start, end: now }) {
+                return ended;
+            }
+        }
+    }
+
+    /// Records what an op came to, and verifies it. How the worker ends, where it ends with it.
+    #[inline(always)]
+    fn settle(&mut self, op: &S::Op, done: Completion, times: Times) -> Option<Ended> {
+        let clock = self.desk.clock;
+        let Times { intended, start, end } = times;
+        let service_ns = clock.ns_between(start, end);
+        match done {
+            Ok(moved) => {
+                self.desk.settle(op, moved, service_ns);
+                self.pacer.completed(op.kind(), moved, service_ns, end);
+                if P::OPEN {
+                    let (response_ns, lag_ns) = (clock.ns_between(intended, end), clock.ns_between(intended, start));
+                    self.desk.recorder.record_response(op.kind(), response_ns, lag_ns);
+                }
+                self.backend.after(op, moved).err().and_then(|mismatch| self.mismatched(op, mismatch))
+            }
+            Err(errno) => {
+                self.source.failed(op);
+                self.pacer.completed(op.kind(), 0, service_ns, end);
+                if errno == Errno::ENDED || self.desk.is_end(op, errno) {
+                    return Some(Ended::Done);
+                }
+                let fails = self.desk.fault(op, self.backend.path_of(op), Some(errno.0), errno.text());
+                fails.then_some(Ended::Failed)
+            }
+        }
+    }
+
+    #[cold]
+    fn mismatched(&mut self, op: &S::Op, mismatch: String) -> Option<Ended> {
+        self.desk.fault(op, self.backend.path_of(op), None, mismatch).then_some(Ended::Failed)
+    }
+
+    /// Makes ops that are not timed one by one, and beside them nothing that can be done for all together. `None` where
+    /// there are none.
+    #[inline(never)]
+    fn make_group(&mut self, group: Group) -> Option<Made<S::Op>> {
+        let most = group.most.min(self.desk.budget.room(group.length));
+        let mut made = Made { ops: 0, odd: None };
+        while made.ops < most
+            && let Some(op) = self.source.next_alike()
+        {
+            debug_assert_eq!((op.kind(), op.length()), (group.kind, group.length));
+            let done = self.backend.execute(&op);
+            if done != Ok(group.length) {
+                self.desk.budget.spend(1, group.length);
+                made.odd = Some(Odd::Unwhole { op, done });
+                break;
+            }
+            made.ops += 1;
+            if let Err(mismatch) = self.backend.after(&op, group.length) {
+                made.odd = Some(Odd::Mismatched { op, mismatch });
+                break;
+            }
+        }
+        self.desk.budget.spend(made.ops, group.length);
+        (made.ops > 0 || made.odd.is_some()).then_some(made)
+    }
+
+    /// Records what a group came to. How the worker ends, where it ends with it.
+    #[inline(always)]
+    fn settle_group(&mut self, group: Group, made: Made<S::Op>, now: Ticks) -> Option<Ended> {
+        let Made { ops, odd } = made;
+        if let Some(Odd::Unwhole { op, done }) = odd {
+            let start = self.sampler.made_before(&mut self.desk.recorder, group, ops, now);
+            return self.settle(&op, done, Times { intended: start, start, end: now });
+        }
+        self.sampler.made(&mut self.desk.recorder, group, ops, now);
+        match odd {
+            Some(Odd::Mismatched { op, mismatch }) => self.mismatched(&op, mismatch),
+            _ => None,
         }
     }
 }

@@ -53,12 +53,17 @@ struct Handle {
 }
 
 impl Handle {
+    #[inline(always)]
     fn fd(&self) -> Result<BorrowedFd<'_>, Errno> {
-        match (&self.file, &self.stream) {
-            (Some(file), _) => Ok(file.as_fd()),
-            (None, Some(stream)) => Ok(stream.fd()),
-            (None, None) => Err(Errno(libc::EBADF)),
+        match &self.file {
+            Some(file) => Ok(file.as_fd()),
+            None => self.fd_of_stream(),
         }
+    }
+
+    #[inline(never)]
+    fn fd_of_stream(&self) -> Result<BorrowedFd<'_>, Errno> {
+        self.stream.as_ref().map(Stream::fd).ok_or(Errno(libc::EBADF))
     }
 
     fn stream(&mut self) -> Result<&mut Stream, Errno> {
@@ -69,10 +74,10 @@ impl Handle {
         self.mapping.as_ref().ok_or(Errno(libc::EBADF))
     }
 
-    #[inline]
+    #[inline(always)]
     fn seek(&mut self, seek: Seek) -> Result<(), Errno> {
-        if let Some(stream) = &mut self.stream {
-            return stream.seek(seek).map(drop);
+        if self.stream.is_some() {
+            return self.seek_stream(seek);
         }
         let to = match seek {
             Seek::None => return Ok(()),
@@ -81,6 +86,11 @@ impl Handle {
             Seek::FromEnd(distance) => SeekFrom::End(distance),
         };
         rustix::fs::seek(self.fd()?, to).map(drop).map_err(errno)
+    }
+
+    #[inline(never)]
+    fn seek_stream(&mut self, seek: Seek) -> Result<(), Errno> {
+        self.stream()?.seek(seek).map(drop)
     }
 }
 
@@ -386,22 +396,24 @@ impl Calls {
         if !op.kind.moves_bytes() {
             return self.without_data(op);
         }
-        self.between_seeks(op, |calls| if calls.locks(op) { calls.move_locked(op) } else { calls.move_record(op) })
+        self.seek_before(op)?;
+        let moved = if self.locks(op) { self.move_locked(op)? } else { self.move_record(op)? };
+        self.seek_after(op)?;
+        Ok(moved)
     }
 
     #[inline(always)]
-    fn between_seeks(&mut self, op: &CallOp, moves: impl FnOnce(&mut Calls) -> Completion) -> Completion {
-        if op.seek_before != Seek::None {
-            self.handle(op).seek(op.seek_before)?;
+    fn seek_before(&mut self, op: &CallOp) -> Result<(), Errno> {
+        if op.seek_before == Seek::None { Ok(()) } else { self.handle(op).seek(op.seek_before) }
+    }
+
+    #[inline(always)]
+    fn seek_after(&mut self, op: &CallOp) -> Result<(), Errno> {
+        if op.seek_after == Seek::None {
+            return Ok(());
         }
-        let moved = moves(self)?;
-        if op.seek_after != Seek::None {
-            let sought = self.handle(op).seek(op.seek_after);
-            if !matches!(op.seek_after, Seek::By(_)) {
-                sought?;
-            }
-        }
-        Ok(moved)
+        let sought = self.handle(op).seek(op.seek_after);
+        if matches!(op.seek_after, Seek::By(_)) { Ok(()) } else { sought }
     }
 
     fn make_part(&mut self, op: &CallOp) -> Completion {
@@ -482,13 +494,22 @@ impl SyncBackend for Calls {
 
     #[inline(always)]
     fn execute(&mut self, op: &CallOp) -> Completion {
-        if op.is_bare { self.between_seeks(op, |calls| calls.plain(op)) } else { self.make_part(op) }
+        if op.is_bare {
+            self.seek_before(op)?;
+            let moved = self.plain(op)?;
+            self.seek_after(op)?;
+            return Ok(moved);
+        }
+        // A copy that nobody needs on the way above: there, the op stays in registers.
+        let op = *op;
+        self.make_part(&op)
     }
 
     #[inline(always)]
     fn after(&mut self, op: &CallOp, moved: u64) -> Result<(), String> {
         if !op.is_bare {
-            return self.after_any(op, moved);
+            let op = *op;
+            return self.after_any(&op, moved);
         }
         if self.checks && op.kind == OpKind::Read { self.memory.check_piece(moved, op.offset) } else { Ok(()) }
     }

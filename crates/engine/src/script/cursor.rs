@@ -28,11 +28,15 @@ pub(super) struct TransferPlan {
 
 #[derive(Debug, Clone, PartialEq)]
 enum Order {
-    Forward,
-    Backward,
+    /// Each record lies as far from the one before it.
+    Even {
+        first: u64,
+        step: i64,
+        before_first: Seek,
+        after: Seek,
+    },
     Strided(u64),
     Shuffled(Vec<u32>),
-    Same,
     Listed(Vec<ListedRecord>),
 }
 
@@ -67,12 +71,21 @@ impl TransferPlan {
             Via::Mapped { .. } => (Call::Load, Call::Store),
             Via::PosixAio { .. } => (Call::AioRead, Call::AioWrite),
         };
+        let length = transfer.record.0;
+        let distance = length as i64;
         let order = match &transfer.order {
-            RecordOrder::Forward => Order::Forward,
-            RecordOrder::Backward => Order::Backward,
+            RecordOrder::Forward => {
+                Order::Even { first: 0, step: distance, before_first: Seek::None, after: Seek::None }
+            }
+            RecordOrder::Backward => Order::Even {
+                first: transfer.count.saturating_sub(1) * length,
+                step: -distance,
+                before_first: Seek::FromEnd(-distance),
+                after: Seek::By(-2 * distance),
+            },
+            RecordOrder::Same => Order::Even { first: 0, step: 0, before_first: Seek::None, after: Seek::To(0) },
             RecordOrder::Strided { records } => Order::Strided(*records),
             RecordOrder::Shuffled(shuffle) => Order::Shuffled(shuffled(*shuffle, transfer.count)),
-            RecordOrder::Same => Order::Same,
             RecordOrder::Listed(records) => Order::Listed(records.clone()),
         };
         let count = if let Order::Listed(records) = &order { records.len() as u64 } else { transfer.count };
@@ -80,7 +93,6 @@ impl TransferPlan {
             Moves::Read | Moves::Rewrite => (OpKind::Read, read),
             Moves::Write => (OpKind::Write, write),
         };
-        let length = transfer.record.0;
         let is_bare = matches!(call, Call::Read | Call::Write | Call::ReadAt | Call::WriteAt) && !transfer.locks;
         let comes_between = transfer.pauses.is_some() || transfer.spacing.is_some() || transfer.detours.is_some();
         let is_plain = transfer.does != Moves::Rewrite
@@ -131,9 +143,17 @@ impl TransferPlan {
     /// The next op; `None` behind the last.
     #[inline]
     pub(super) fn next(&self, cursor: &mut Cursor) -> Option<CallOp> {
-        if !self.is_plain {
-            return self.next_part(cursor);
-        }
+        if self.is_plain { self.next_plain(cursor) } else { self.next_part(cursor) }
+    }
+
+    /// The next op behind the first one, where all are of one kind and length and nothing comes between two.
+    #[inline(always)]
+    pub(super) fn next_alike(&self, cursor: &mut Cursor) -> Option<CallOp> {
+        if self.is_plain && cursor.done > 0 { self.next_plain(cursor) } else { None }
+    }
+
+    #[inline(always)]
+    fn next_plain(&self, cursor: &mut Cursor) -> Option<CallOp> {
         if cursor.done >= self.count {
             return None;
         }
@@ -191,7 +211,7 @@ impl TransferPlan {
         }
         let back = match (&self.order, self.seeks) {
             (_, false) => Seek::None,
-            (Order::Forward | Order::Backward, true) => Seek::By(-(length as i64)),
+            (Order::Even { step, .. }, true) if *step != 0 => Seek::By(-(length as i64)),
             (_, true) => Seek::To(op.offset),
         };
         let part = if flushes { Part::Inner } else { Part::Last };
@@ -212,12 +232,10 @@ impl TransferPlan {
         let (number, length) = (cursor.done, self.op.length);
         let at = |offset: u64| Place { offset, before: Seek::None, after: Seek::None };
         match &self.order {
-            Order::Forward => at(number * length),
-            Order::Backward => Place {
-                before: if number == 0 { Seek::FromEnd(-(length as i64)) } else { Seek::None },
-                after: Seek::By(-2 * length as i64),
-                ..at((self.count - 1 - number) * length)
-            },
+            Order::Even { first, step, before_first, after } => {
+                let offset = first.wrapping_add_signed(step.wrapping_mul(number as i64));
+                Place { offset, before: if number == 0 { *before_first } else { Seek::None }, after: *after }
+            }
             Order::Strided(records) => {
                 let here = cursor.strided;
                 cursor.strided = if here + 1 + records >= self.count.saturating_sub(1) {
@@ -232,7 +250,6 @@ impl TransferPlan {
                 let offset = u64::from(order[number as usize]) * length;
                 Place { before: Seek::To(offset), ..at(offset) }
             }
-            Order::Same => Place { after: Seek::To(0), ..at(0) },
             Order::Listed(records) => {
                 let offset = records[number as usize].offset.0;
                 Place { before: Seek::To(offset), ..at(offset) }

@@ -221,6 +221,14 @@ impl ScriptSource {
 impl Source for ScriptSource {
     type Op = CallOp;
 
+    #[inline(always)]
+    fn next_alike(&mut self) -> Option<CallOp> {
+        match self.program.items.get(self.at)? {
+            Item::Transfer(plan) => plan.next_alike(&mut self.cursor),
+            _ => None,
+        }
+    }
+
     #[inline]
     fn next(&mut self) -> Option<CallOp> {
         loop {

@@ -15,6 +15,13 @@ pub trait Source {
     /// locks nothing and makes no system call.
     fn next(&mut self) -> Option<Self::Op>;
 
+    /// The next op where it is one more of the last one's kind and length and counts as that one did, and nothing comes
+    /// between the two. Else `None`, and nothing was taken.
+    #[inline(always)]
+    fn next_alike(&mut self) -> Option<Self::Op> {
+        None
+    }
+
     /// Told when an op has failed or was not done after all, so that a source with state (a flow that believed a file was made) can mend it.
     fn failed(&mut self, _op: &Self::Op) {}
 

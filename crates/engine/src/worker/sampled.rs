@@ -28,85 +28,67 @@ pub(super) struct Sampler {
     samples: bool,
     short_ticks: Ticks,
     stall_ticks: Ticks,
+    /// Of the op that was timed last.
+    kind: OpKind,
+    length: u64,
     /// Ops in a row that were timed without a stall.
     calm: u32,
     /// Usual time of one of them.
     usual_ticks: Ticks,
-    group: Group,
 }
 
-/// Ops behind one that was timed.
-#[derive(Clone, Copy)]
-struct Group {
-    kind: OpKind,
+/// Ops that follow one that was timed, and are not timed themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Group {
+    pub(super) kind: OpKind,
     /// Of each.
-    length: u64,
-    /// How many more may come.
-    open: u32,
-    begun_at: Ticks,
-    ops: u32,
-    /// Time of the op that was timed, which stands for them.
+    pub(super) length: u64,
+    /// So many, or fewer.
+    pub(super) most: u32,
+    pub(super) begun_at: Ticks,
+    /// Time of the op that was timed, which stands for theirs.
     like_ns: u64,
 }
 
 impl Sampler {
     /// One that leaves ops out where `samples`; else each op is timed.
     pub(super) fn new(clock: Clock, samples: bool) -> Sampler {
-        let none = Group { kind: OpKind::Read, length: 0, open: 0, begun_at: 0, ops: 0, like_ns: 0 };
         let [short_ticks, stall_ticks] = [SHORT_NS, STALL_NS].map(|ns| clock.ticks(ns));
-        Sampler { clock, samples, short_ticks, stall_ticks, calm: 0, usual_ticks: 0, group: none }
+        Sampler { clock, samples, short_ticks, stall_ticks, kind: OpKind::Read, length: 0, calm: 0, usual_ticks: 0 }
     }
 
-    /// Whether the next op needs no reading of the clock.
+    /// An op was timed, and moved all its bytes or not. What may follow it untimed, where anything may.
     #[inline(always)]
-    pub(super) fn leaves_out(&self, kind: OpKind, length: u64) -> bool {
-        self.group.open > 0 && self.group.kind == kind && self.group.length == length
-    }
-
-    /// An op that was left out has moved all its bytes. True where it was the last of its group.
-    #[inline(always)]
-    pub(super) fn left_out(&mut self) -> bool {
-        self.group.ops += 1;
-        self.group.open -= 1;
-        self.group.open == 0
-    }
-
-    /// Whether ops may be left out from here on, or some were whose time is still to be told.
-    #[inline(always)]
-    pub(super) fn is_open(&self) -> bool {
-        self.group.open > 0
-    }
-
-    /// An op was timed, and moved all its bytes or not.
-    #[inline(always)]
-    pub(super) fn timed(&mut self, kind: OpKind, length: u64, is_whole: bool, from: Ticks, to: Ticks) {
+    pub(super) fn timed(&mut self, kind: OpKind, length: u64, is_whole: bool, from: Ticks, to: Ticks) -> Option<Group> {
         if !self.samples {
-            return;
+            return None;
         }
         let took = to.saturating_sub(from);
-        if (kind, length) != (self.group.kind, self.group.length) {
+        if (kind, length) != (self.kind, self.length) {
+            (self.kind, self.length) = (kind, length);
             self.calm = 0;
             self.usual_ticks = took;
-            self.group = Group { kind, length, open: 0, ..self.group };
-            return;
+            return None;
         }
         if !is_whole || took > self.usual_ticks + self.stall_ticks {
             self.calm = 0;
             self.usual(self.usual_ticks + self.stall_ticks);
-            return;
+            return None;
         }
         self.usual(took);
         self.calm += 1;
-        if self.calm >= CALM && self.usual_ticks <= self.short_ticks {
-            let like_ns = self.clock.ns_between(from, to);
-            self.group = Group { open: PERIOD - 1, begun_at: to, ops: 0, like_ns, ..self.group };
-        }
+        (self.calm >= CALM && self.usual_ticks <= self.short_ticks).then(|| Group {
+            kind,
+            length,
+            most: PERIOD - 1,
+            begun_at: to,
+            like_ns: self.clock.ns_between(from, to),
+        })
     }
 
-    /// The time of the ops that were left out is over: what they took is recorded.
-    pub(super) fn close(&mut self, recorder: &mut Recorder<'_>, now: Ticks) {
-        let Group { kind, length, begun_at, ops, like_ns, .. } = self.group;
-        (self.group.ops, self.group.open) = (0, 0);
+    /// So many ops of a group were made: what they took is recorded.
+    pub(super) fn made(&mut self, recorder: &mut Recorder<'_>, group: Group, ops: u32, now: Ticks) {
+        let Group { kind, length, begun_at, like_ns, .. } = group;
         if ops == 0 {
             return;
         }
@@ -124,13 +106,13 @@ impl Sampler {
         }
     }
 
-    /// The op at hand was to be left out, and its time has to be told after all. When it began, by the usual time of those
-    /// before it, which are recorded.
+    /// So many ops of a group were made, and the one behind them needs a time of its own after all, which is over now. When
+    /// it began, by the usual time of those before it.
     #[cold]
-    pub(super) fn close_usual(&mut self, recorder: &mut Recorder<'_>, now: Ticks) -> Ticks {
-        let began = self.group.begun_at + self.usual_ticks * Ticks::from(self.group.ops);
-        let began = began.min(now);
-        self.close(recorder, began);
+    pub(super) fn made_before(&mut self, recorder: &mut Recorder<'_>, group: Group, ops: u32, now: Ticks) -> Ticks {
+        let began = (group.begun_at + self.usual_ticks * Ticks::from(ops)).min(now);
+        self.made(recorder, group, ops, began);
+        self.calm = 0;
         began
     }
 
@@ -154,27 +136,26 @@ mod tests {
         let cells = Cells::new(1, Ramps::None).unwrap();
         let mut recorder = Recorder::new(cells.worker(0));
         let mut sampler = Sampler::new(Clock::monotonic(), true);
-        // The time, and when the clock was read last.
-        let (mut time, mut read) = (1_000, 1_000);
-        for (kind, took) in ops {
-            let untimed = sampler.leaves_out(kind, LENGTH);
-            if !untimed && sampler.is_open() {
-                read = time;
-                sampler.close(&mut recorder, read);
-            }
-            time += took;
+        let mut ops = ops.into_iter().peekable();
+        let mut now = 1_000;
+        while let Some((kind, took)) = ops.next() {
+            let begun = now;
+            now += took;
             if kind == OpKind::Delay {
-                read = time;
-            } else if !untimed {
-                recorder.record(kind, LENGTH, time - read);
-                sampler.timed(kind, LENGTH, true, read, time);
-                read = time;
-            } else if sampler.left_out() {
-                read = time;
-                sampler.close(&mut recorder, read);
+                continue;
+            }
+            recorder.record(kind, LENGTH, took);
+            if let Some(group) = sampler.timed(kind, LENGTH, true, begun, now) {
+                let mut made = 0;
+                while made < group.most
+                    && let Some((_, took)) = ops.next_if(|op| op.0 == kind)
+                {
+                    now += took;
+                    made += 1;
+                }
+                sampler.made(&mut recorder, group, made, now);
             }
         }
-        sampler.close(&mut recorder, time);
         cells.read_worker(0).measured()
     }
 
@@ -253,15 +234,16 @@ mod tests {
         let mut recorder = Recorder::new(cells.worker(0));
         let mut sampler = Sampler::new(Clock::monotonic(), true);
         let mut time = 0;
-        while !sampler.leaves_out(OpKind::Read, LENGTH) {
+        let group = loop {
             recorder.record(OpKind::Read, LENGTH, 600);
-            sampler.timed(OpKind::Read, LENGTH, true, time, time + 600);
             time += 600;
-        }
-        assert!(!sampler.left_out());
-        let began = sampler.close_usual(&mut recorder, time + 600 + 9_000_000);
+            if let Some(group) = sampler.timed(OpKind::Read, LENGTH, true, time - 600, time) {
+                break group;
+            }
+        };
+        let began = sampler.made_before(&mut recorder, group, 1, time + 600 + 9_000_000);
         assert_eq!(began, time + 600);
         assert_eq!(cells.read_worker(0).measured()[&OpKind::Read].service.max(), Some(600));
-        assert!(!sampler.is_open());
+        assert_eq!(sampler.timed(OpKind::Read, LENGTH, true, began, began + 600), None, "the next ones are timed");
     }
 }

@@ -69,7 +69,13 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         Err(_) if view.measured.clock == "tsc" => "tsc",
         Err(reason) => return Outcome::skipped(reason),
     };
-    let observed = format!("{source}, {} a reading", nanos(cost));
+    let ops = view.measured.ops.values();
+    let (untimed, all) = ops.fold((0, 0), |(untimed, all), op| (untimed + op.untimed_count, all + op.count));
+    let sampled = match untimed {
+        0 => String::new(),
+        _ => format!("; {untimed} of {} not timed by themselves but at the time of another", count(all, "op")),
+    };
+    let observed = format!("{source}, {} a reading{sampled}", nanos(cost));
     if SLOW_SOURCES.contains(&source) {
         return Outcome::warn(observed, format!("The kernel keeps time by {source}, which is slow to read."));
     }
@@ -124,6 +130,8 @@ mod tests {
         let told = |scene: Scene| scene.finding("C11").expect("a finding").message;
         assert!(!told(scene(0)).contains("not timed"), "{}", told(scene(0)));
         assert!(told(scene(93)).contains("93 of "), "{}", told(scene(93)));
+        let passed = told(scene(93).clock_cost(10.0));
+        assert!(passed.contains("In order") && passed.contains("93 of "), "{passed}");
     }
 
     #[test]

@@ -41,6 +41,36 @@ fn offsets(ops: &[CallOp]) -> Vec<u64> {
     ops.iter().map(|op| op.offset / RECORD).collect()
 }
 
+/// Protects: what is made without a reading of the clock is the same ops in the same order, and of one kind and length.
+#[test]
+fn ops_alike_are_the_next_ones() {
+    let plain = |does, order| ScriptStep::Transfer(transfer(does, 20, order, Via::Plain));
+    let steps = [
+        plain(Moves::Write, RecordOrder::Forward),
+        plain(Moves::Read, RecordOrder::Backward),
+        ScriptStep::Fsync { handle: 0 },
+        plain(Moves::Rewrite, RecordOrder::Forward),
+        plain(Moves::Read, RecordOrder::Strided { records: 3 }),
+        ScriptStep::Transfer(Transfer { flushes: true, ..transfer(Moves::Write, 5, RecordOrder::Forward, Via::Plain) }),
+        plain(Moves::Read, RecordOrder::Shuffled(Shuffle::Iozone)),
+    ];
+    let program = Arc::new(Program::compile(&steps).unwrap());
+    let mut source = ScriptSource::new(&program, 0);
+    assert_eq!(source.next_alike(), None, "there is nothing that it could be alike");
+    let (mut ops, mut alike) = (Vec::new(), 0);
+    while let Some(op) = source.next() {
+        ops.push(op);
+        for _ in 0..7 {
+            let Some(next) = source.next_alike() else { break };
+            assert_eq!((next.kind, next.length), (op.kind, op.length));
+            ops.push(next);
+            alike += 1;
+        }
+    }
+    assert_eq!(ops, ops_of(&steps, 0));
+    assert_eq!(alike, 4 * (20 - 3), "of plain transfers, all but one in eight");
+}
+
 #[test]
 fn forward_makes_no_seek() {
     let ops = records(3, RecordOrder::Forward);
