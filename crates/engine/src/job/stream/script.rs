@@ -276,9 +276,18 @@ impl Script {
     pub(super) fn writes_once(&self) -> bool {
         let once = match &self.way {
             Way::Sequential { skip } => *skip == 0 && !self.limits.until_time && self.zones.is_none(),
+            // A register knows where ops begin and not how far they reach.
+            Way::Random(random) if random.cover == PlannedCover::Register && !self.is_of_one_size() => false,
             Way::Random(random) => random.cover != PlannedCover::Again && !self.may_repeat(),
         };
         once && !self.overwrites()
+    }
+
+    /// Whether each op is as long as the blocks that are drawn.
+    fn is_of_one_size(&self) -> bool {
+        let block = self.sizes.iter().map(|sizes| sizes.smallest).min();
+        let mut used = Kind::ALL.into_iter().filter(|kind| self.sizes_by_order || self.mix.has(*kind));
+        used.all(|kind| Some(self.sizes[kind as usize].largest) == block)
     }
 
     pub(super) fn largest(&self) -> u64 {
