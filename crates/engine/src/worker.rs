@@ -18,7 +18,7 @@ use crate::recorder::Recorder;
 use crate::source::Source;
 use plumb_workload::job::{ErrorOrigin, ErrorRules};
 use plumb_workload::{OnError, OpKind, RunAs};
-use sampled::{Group, Sampler};
+pub(crate) use sampled::{Group, Sampler};
 use std::path::{Path, PathBuf};
 
 /// Why a worker ended.

@@ -12,6 +12,7 @@ mod fio;
 mod flows;
 mod memory;
 mod mount;
+mod neighbours;
 mod plumb;
 mod rounds;
 
@@ -40,7 +41,12 @@ const ROUNDS: usize = 7;
 
 impl Options {
     fn rounds(&self) -> usize {
-        self.rounds.unwrap_or(ROUNDS)
+        self.rounds_or(ROUNDS)
+    }
+
+    /// As asked for, else these.
+    fn rounds_or(&self, rounds: usize) -> usize {
+        self.rounds.unwrap_or(rounds)
     }
 
     /// Whether a case of this name is asked for.

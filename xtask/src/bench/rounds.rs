@@ -1,6 +1,9 @@
 //! Alternating rounds, their ratios, and the table.
 
 use anyhow::Result;
+use plumb_stats::estimate::Interval;
+use plumb_stats::quantiles::median_interval;
+use std::fmt::Write;
 
 /// How fast something ran.
 #[derive(Debug, Clone, Copy)]
@@ -39,8 +42,13 @@ impl Bar {
         }
     }
 
-    fn says(self, value: f64) -> String {
-        let word = if self.is_met(value) { "met" } else { "MISSED" };
+    /// In a table. What misses it by less than rounds differ is neither.
+    fn says(self, value: f64, interval: Option<Interval>) -> String {
+        let word = match interval {
+            _ if self.is_met(value) => "met",
+            Some(Interval { lo, hi, .. }) if self.is_met(lo) || self.is_met(hi) => "level",
+            _ => "MISSED",
+        };
         match self {
             Bar::AtLeast(bar) => format!("{word:7} (≥ {bar})"),
             Bar::AtMost(bar) => format!("{word:7} (≤ {bar})"),
@@ -70,6 +78,8 @@ pub struct Row {
     peer_ops: f64,
     /// Of the rates, round by round.
     ratio: f64,
+    /// In which the ratio lies with 95 % confidence, where there are rounds enough to say.
+    interval: Option<Interval>,
     /// Of the processor time of an op, round by round: what neighbours on the machine disturb less.
     cpu_ratio: f64,
     bar: Bar,
@@ -79,12 +89,14 @@ impl Row {
     /// Compares Plumb with a peer, round by round.
     pub fn new(case: &str, peer: &str, plumb: &[Speed], other: &[Speed], bar: Bar) -> Row {
         let pairs = || plumb.iter().zip(other);
+        let ratios: Vec<f64> = pairs().map(|(own, other)| own.ops_per_second / other.ops_per_second).collect();
         Row {
             case: case.to_owned(),
             peer: peer.to_owned(),
             plumb_ops: median(plumb.iter().map(|speed| speed.ops_per_second)),
             peer_ops: median(other.iter().map(|speed| speed.ops_per_second)),
-            ratio: median(pairs().map(|(own, other)| own.ops_per_second / other.ops_per_second)),
+            interval: median_interval(&ratios, 0.95).ok(),
+            ratio: median(ratios.into_iter()),
             cpu_ratio: median(pairs().map(|(own, other)| other.cpu_ns / own.cpu_ns)),
             bar,
         }
@@ -92,7 +104,13 @@ impl Row {
 
     /// Whether the bar was met, in words. Where processor time says otherwise, neighbours on the machine decided.
     pub fn sentence(&self) -> Option<String> {
-        let sentence = self.bar.sentence(&format!("{} against {}", self.case, self.peer), self.ratio)?;
+        let mut sentence = self.bar.sentence(&format!("{} against {}", self.case, self.peer), self.ratio)?;
+        if let Some(Interval { lo, hi, .. }) = self.interval
+            && !self.bar.is_met(self.ratio)
+            && (self.bar.is_met(lo) || self.bar.is_met(hi))
+        {
+            let _ = write!(sentence, " By less than the rounds differ: {lo:.2} to {hi:.2}.");
+        }
         Some(match (self.bar.is_met(self.ratio), self.bar.is_met(self.cpu_ratio)) {
             // Of whole commands it is not known.
             _ if self.cpu_ratio.is_nan() => sentence,
@@ -150,19 +168,20 @@ pub fn table(rows: &[Row]) {
     let width = |text: fn(&Row) -> &str| rows.iter().map(|row| text(row).chars().count()).max().unwrap_or(0);
     let (case, peer) = (width(|row| &row.case), width(|row| &row.peer));
     println!(
-        "\n{:case$}  {:peer$}  {:>10}  {:>10}  {:>6}  {:>10}  bar",
-        "case", "peer", "plumb", "peer", "ratio", "CPU ratio"
+        "\n{:case$}  {:peer$}  {:>10}  {:>10}  {:>6}  {:11}  {:>10}  bar",
+        "case", "peer", "plumb", "peer", "ratio", "(95 %)", "CPU ratio"
     );
     for row in rows {
         println!(
-            "{:case$}  {:peer$}  {:>10}  {:>10}  {:>5.2}×  {:>10}  {}",
+            "{:case$}  {:peer$}  {:>10}  {:>10}  {:>5.2}×  {:11}  {:>10}  {}",
             row.case,
             row.peer,
             rate(row.plumb_ops),
             rate(row.peer_ops),
             row.ratio,
+            row.interval.map_or_else(|| "-".to_owned(), |interval| format!("({:.2}-{:.2})", interval.lo, interval.hi)),
             if row.cpu_ratio.is_nan() { "-".to_owned() } else { format!("{:.2}×", row.cpu_ratio) },
-            row.bar.says(row.ratio)
+            row.bar.says(row.ratio, row.interval)
         );
     }
 }
@@ -214,7 +233,19 @@ mod tests {
         let rows = alternate("case", 3, own, peers).unwrap();
         assert_eq!(rows[0].ratio, 4.0, "ratios 2, 4 and 20; the medians are 20 and 5, whose ratio happens to be 4 too");
         assert_eq!(rows[0].peer_ops, 5.0);
-        assert_eq!(rows[0].bar.says(rows[0].ratio), "met     (≥ 4)");
+        assert_eq!(rows[0].bar.says(rows[0].ratio, rows[0].interval), "met     (≥ 4)");
+    }
+
+    #[test]
+    fn a_bar_is_missed_where_the_rounds_agree_on_it() {
+        let speeds = |ops: [f64; 8]| ops.map(|ops| Speed { ops_per_second: ops, cpu_ns: 1.0 });
+        let word = |own: [f64; 8]| {
+            let row = Row::new("case", "peer", &speeds(own), &speeds([100.0; 8]), Bar::AtLeast(1.0));
+            row.bar.says(row.ratio, row.interval)
+        };
+        assert_eq!(word([97.0, 98.0, 98.0, 98.0, 99.0, 99.0, 99.0, 99.5]), "MISSED  (≥ 1)");
+        assert_eq!(word([97.0, 98.0, 98.0, 98.0, 99.0, 101.0, 102.0, 103.0]), "level   (≥ 1)");
+        assert_eq!(word([97.0, 98.0, 98.0, 101.0, 101.0, 101.0, 102.0, 103.0]), "met     (≥ 1)");
     }
 
     #[test]

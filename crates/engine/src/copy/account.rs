@@ -4,7 +4,7 @@ use super::ends::{End, Ends, is_null};
 use super::{CopyCounts, CopyEvent, CopyStep, SharedListener};
 use crate::clock::Ticks;
 use crate::signals::{StopFlag, questions};
-use crate::worker::Desk;
+use crate::worker::{Desk, Group as Untimed, Sampler};
 use plumb_workload::OpKind;
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -39,6 +39,9 @@ pub(super) struct Account<'a, 'd> {
     /// Questions that were answered.
     answered: u32,
     group: Group,
+    sampler: Sampler,
+    /// Reads that are not timed by themselves, and how many of them there were.
+    untimed: Option<(Untimed, u32)>,
 }
 
 /// Ops that two readings of the clock bound together, where a reading costs a good part of an op: between devices of
@@ -69,6 +72,7 @@ impl<'a, 'd> Account<'a, 'd> {
         started_at: Ticks,
     ) -> Account<'a, 'd> {
         let clock = desk.clock;
+        let samples = records.writes_nowhere && desk.log.is_none();
         Account {
             desk,
             counts: CopyCounts::default(),
@@ -81,16 +85,20 @@ impl<'a, 'd> Account<'a, 'd> {
             // Who asked before there was anything to tell is answered at once.
             answered: 0,
             group: Group { ops: if records.in_groups { GROUP_OPS } else { 1 }, ..Group::default() },
+            sampler: Sampler::new(clock, samples),
+            untimed: None,
         }
     }
 
-    /// The next op begins now.
+    /// The next op begins now, and what came behind the last one is no op's.
     #[inline]
     pub(super) fn mark(&mut self) {
-        if self.group.done > 0 {
-            self.settle_group();
+        let now = self.desk.clock.now();
+        if let Some((group, made)) = self.untimed.take() {
+            self.sampler.made_before(&mut self.desk.recorder, group, made, now);
         }
-        self.now = self.desk.clock.now();
+        self.settle_group();
+        self.now = now;
     }
 
     /// An op ended now, and the next may begin.
@@ -108,7 +116,20 @@ impl<'a, 'd> Account<'a, 'd> {
         if kind == OpKind::Write && self.records.writes_nowhere {
             return;
         }
+        if let Some((group, made)) = &mut self.untimed
+            && kind == group.kind
+            && moved as u64 == group.length
+        {
+            *made += 1;
+            if *made == group.most {
+                self.settle_group();
+            }
+            return;
+        }
         let now = self.desk.clock.now();
+        if let Some((group, made)) = self.untimed.take() {
+            self.now = self.sampler.made_before(&mut self.desk.recorder, group, made, now);
+        }
         let is_recorded = match kind {
             OpKind::Read => self.records.reads,
             _ => self.records.writes,
@@ -119,6 +140,8 @@ impl<'a, 'd> Account<'a, 'd> {
             if moved < asked && kind != OpKind::Read {
                 self.desk.recorder.count_short(kind);
             }
+            let timed = self.sampler.timed(kind, asked as u64, moved == asked, self.now, now);
+            self.untimed = timed.map(|group| (group, 0));
         }
         self.now = now;
     }
@@ -139,9 +162,13 @@ impl<'a, 'd> Account<'a, 'd> {
         }
     }
 
-    /// Records what is gathered, each op with its part of the time.
+    /// Records what is gathered or was not timed, each op with its part of the time.
     #[inline(never)]
     pub(super) fn settle_group(&mut self) {
+        if let Some((group, made)) = self.untimed.take() {
+            self.now = self.desk.clock.now();
+            self.sampler.made(&mut self.desk.recorder, group, made, self.now);
+        }
         if self.group.done == 0 {
             return;
         }
@@ -200,7 +227,7 @@ pub(super) struct Recorded {
     reads: bool,
     writes: bool,
     /// Writes go to `/dev/null` beside reads of storage. They take less than a reading of the clock and a half, whatever
-    /// they move, and stay in the time of the read behind them.
+    /// they move, and stay in the time of the read behind them. Short reads share readings, as those of scripts do.
     writes_nowhere: bool,
     /// An op is shorter than a few readings of the clock, and never waits.
     in_groups: bool,

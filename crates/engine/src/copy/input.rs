@@ -82,7 +82,11 @@ impl Input {
                 Err(Errno::INTR) => account.mark(),
                 // Behind the short end of a file direct I/O finds no aligned place.
                 Err(Errno::INVAL) if self.is_direct && 0 < self.last && self.last < asked => break 0,
-                Err(errno) => return Ok(Err(errno)),
+                Err(errno) => {
+                    // What it took to fail is the time of none that did not.
+                    account.mark();
+                    return Ok(Err(errno));
+                }
             }
         };
         if 0 < got && got < asked {

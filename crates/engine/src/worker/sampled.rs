@@ -23,7 +23,7 @@ const CALM: u32 = 64;
 const WEIGHT_BITS: u32 = 3;
 
 /// Which ops share a reading of the clock.
-pub(super) struct Sampler {
+pub(crate) struct Sampler {
     clock: Clock,
     samples: bool,
     short_ticks: Ticks,
@@ -39,27 +39,27 @@ pub(super) struct Sampler {
 
 /// Ops that follow one that was timed, and are not timed themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Group {
-    pub(super) kind: OpKind,
+pub(crate) struct Group {
+    pub(crate) kind: OpKind,
     /// Of each.
-    pub(super) length: u64,
+    pub(crate) length: u64,
     /// So many, or fewer.
-    pub(super) most: u32,
-    pub(super) begun_at: Ticks,
+    pub(crate) most: u32,
+    pub(crate) begun_at: Ticks,
     /// Time of the op that was timed, which stands for theirs.
     like_ns: u64,
 }
 
 impl Sampler {
     /// One that leaves ops out where `samples`; else each op is timed.
-    pub(super) fn new(clock: Clock, samples: bool) -> Sampler {
+    pub(crate) fn new(clock: Clock, samples: bool) -> Sampler {
         let [short_ticks, stall_ticks] = [SHORT_NS, STALL_NS].map(|ns| clock.ticks(ns));
         Sampler { clock, samples, short_ticks, stall_ticks, kind: OpKind::Read, length: 0, calm: 0, usual_ticks: 0 }
     }
 
     /// An op was timed, and moved all its bytes or not. What may follow it untimed, where anything may.
     #[inline(always)]
-    pub(super) fn timed(&mut self, kind: OpKind, length: u64, is_whole: bool, from: Ticks, to: Ticks) -> Option<Group> {
+    pub(crate) fn timed(&mut self, kind: OpKind, length: u64, is_whole: bool, from: Ticks, to: Ticks) -> Option<Group> {
         if !self.samples {
             return None;
         }
@@ -87,7 +87,7 @@ impl Sampler {
     }
 
     /// So many ops of a group were made: what they took is recorded.
-    pub(super) fn made(&mut self, recorder: &mut Recorder<'_>, group: Group, ops: u32, now: Ticks) {
+    pub(crate) fn made(&mut self, recorder: &mut Recorder<'_>, group: Group, ops: u32, now: Ticks) {
         let Group { kind, length, begun_at, like_ns, .. } = group;
         if ops == 0 {
             return;
@@ -109,7 +109,7 @@ impl Sampler {
     /// So many ops of a group were made, and the one behind them needs a time of its own after all, which is over now. When
     /// it began, by the usual time of those before it.
     #[cold]
-    pub(super) fn made_before(&mut self, recorder: &mut Recorder<'_>, group: Group, ops: u32, now: Ticks) -> Ticks {
+    pub(crate) fn made_before(&mut self, recorder: &mut Recorder<'_>, group: Group, ops: u32, now: Ticks) -> Ticks {
         let began = (group.begun_at + self.usual_ticks * Ticks::from(ops)).min(now);
         self.made(recorder, group, ops, began);
         self.calm = 0;

@@ -412,6 +412,19 @@ fn a_copy_lands_in_the_store_with_what_it_measured() {
     assert_eq!(dialects, [["dd"]]);
 }
 
+/// Protects: of short reads that share a reading of the clock each is counted, and the short one at the end.
+#[test]
+fn short_blocks_are_each_counted() {
+    let home = Home::new();
+    std::fs::write(home.work().join("x"), vec![7; 512 * 20_000 + 100]).unwrap();
+    let said = home.plumb("as dd if=x of=/dev/null bs=512").expect(0);
+    assert!(said.err.starts_with("20000+1 records in\n20000+1 records out\n10240100 bytes"), "{}", said.err);
+    let phase = &stored(&home)["phases"][0];
+    assert_eq!(phase["done"]["read"], serde_json::json!({ "ops": 20_001, "bytes": 10_240_100 }));
+    let mean_ns = phase["metrics"]["read.lat.mean"]["value"].as_f64().unwrap();
+    assert!(mean_ns * 20_001.0 <= phase["wall_ns"].as_f64().unwrap(), "no more time than passed: {phase}");
+}
+
 #[test]
 fn a_translated_copy_is_a_workload_that_runs() {
     let home = Home::new();
