@@ -8,6 +8,7 @@ use super::neighbours::Processors;
 use super::plumb::Plumb;
 use super::rounds::{Bar, Row, Speed, table};
 use anyhow::{Context, Result};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::path::Path;
 
 /// A command line, and what is compared of it.
@@ -96,7 +97,11 @@ pub fn classic(options: &Options) -> Result<()> {
         Some(memory) => (memory.place(), "a tmpfs"),
         None => (folder.path(), "the file system of the build (root mounts a tmpfs)"),
     };
-    println!("plumb in the place of the classic tools on {what}: {rounds} rounds of the same command lines, in turn");
+    println!(
+        "plumb in the place of the classic tools on {what}: {rounds} rounds of the same command lines, in turn, on one \
+         processor"
+    );
+    stay_on_one_processor()?;
     let mut rows = Vec::new();
     for case in CASES.iter().filter(|case| options.wants(case.name)) {
         rows.extend(alternated(&plumb, case, place, folder.path(), rounds).with_context(|| case.name.to_owned())?);
@@ -107,6 +112,15 @@ pub fn classic(options: &Options) -> Result<()> {
         row.sentence().inspect(|sentence| println!("{sentence}"));
     }
     Ok(())
+}
+
+/// Which processor the scheduler takes, whose caches and free pages are warm, makes hundredths: it is the same for all.
+fn stay_on_one_processor() -> Result<()> {
+    let allowed = sched_getaffinity(None)?;
+    let last = (0..CpuSet::MAX_CPU).rev().find(|number| allowed.is_set(*number)).context("no processor is allowed")?;
+    let mut one = CpuSet::new();
+    one.set(last);
+    Ok(sched_setaffinity(None, &one)?)
 }
 
 /// A row for each rate of a command line.
