@@ -10,6 +10,7 @@ use super::rounds::{Bar, Row, Speed, table};
 use anyhow::{Context, Result};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use std::path::Path;
+use std::time::Duration;
 
 /// A command line, and what is compared of it.
 struct Case {
@@ -24,6 +25,9 @@ struct Case {
 
 /// Enough that a difference of a few hundredths can be told.
 const ROUNDS: usize = 21;
+
+/// Neighbours are busy for seconds at a time.
+const BETWEEN_DISTURBANCES: Duration = Duration::from_secs(2);
 
 /// For what a case writes.
 const MEMORY_BYTES: u64 = 4 << 30;
@@ -147,6 +151,7 @@ fn alternated(plumb: &Plumb, case: &Case, place: &Path, store: &Path, rounds: us
         if Processors::now()?.were_taken_since(before) && patience > 0 {
             patience -= 1;
             println!("  {}  again: the hypervisor took more than 1 % of the processors", round + 1);
+            std::thread::sleep(BETWEEN_DISTURBANCES);
             continue;
         }
         let ratios = own.iter().filter_map(|(name, rate)| Some(format!("{name} {:.2}×", rate / tool.get(name)?)));
