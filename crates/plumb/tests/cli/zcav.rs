@@ -77,6 +77,28 @@ fn a_run_prints_what_the_tool_prints() {
     assert_eq!(rows[0][0], 6);
 }
 
+/// Standard input is the file behind it; a pipe cannot be gone through from its beginning.
+#[test]
+fn standard_input_is_read() {
+    if !needs::tools(&["zcav"]) {
+        return;
+    }
+    let home = Home::new();
+    let file = home.work().join("a");
+    std::fs::write(&file, vec![7; 9 * MIB]).unwrap();
+    let mut real = Command::new("zcav");
+    real.args(["-b", "4", "-"]);
+    let [theirs, ours] = [real, home.command(["as", "zcav", "-b", "4", "-"])].map(|mut command| {
+        command.stdin(std::fs::File::open(&file).unwrap());
+        Said::of(command).expect(0)
+    });
+    assert_eq!((masked(&ours.out), masked(&ours.err)), (masked(&theirs.out), masked(&theirs.err)));
+    let mut piped = home.command(["as", "zcav", "-b", "4", "-"]);
+    piped.stdin(std::io::pipe().unwrap().0);
+    Said::of(piped).complains(&["Can't lseek()"]);
+    home.plumb("as zcav -b 4 -w -").complains(&["not written to"]);
+}
+
 /// `-w` fills what may be overwritten, up to its end, and nothing else.
 #[test]
 fn only_what_is_allowed_is_written() {

@@ -38,7 +38,7 @@ pub fn tools(programs: &[&str]) -> bool {
 
 /// Says what this machine, as it is set up or as busy as it is, did not let a test show, and where else it is covered.
 /// Unlike [`skip`] it is no failure under CI: a machine has one version of control groups or the other, and others may
-/// be at work on it.
+/// be at work on it; and no machine has every kernel.
 pub fn not_shown(what: &str) {
     eprintln!("SKIPPED: {what}");
 }

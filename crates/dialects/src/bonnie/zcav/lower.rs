@@ -16,7 +16,7 @@ pub fn lower(settings: &Settings, courses: &[Course]) -> Workload {
     let mut workers = Vec::new();
     for (number, (device, course)) in settings.devices.iter().zip(courses).enumerate() {
         let name = worker(number);
-        let names = Names::Said(vec![PathBuf::from(&device.path)]);
+        let names = Names::Said(vec![PathBuf::from(device.file())]);
         target.insert(name.clone(), Target::Scratch(ScratchTarget { path: PathBuf::new(), names }));
         let work = Work::Script(Box::new(script(settings, course)));
         workers.push(WorkerGroup { name: Some(name.clone()), ..WorkerGroup::new(&name, work) });

@@ -24,6 +24,18 @@ pub struct Device {
     pub log: Option<String>,
 }
 
+impl Device {
+    /// Whether it was said as `-`.
+    pub fn is_standard_input(&self) -> bool {
+        self.path == "-"
+    }
+
+    /// Where it is found.
+    pub fn file(&self) -> &str {
+        if self.is_standard_input() { "/dev/stdin" } else { &self.path }
+    }
+}
+
 /// What it shall do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
@@ -89,8 +101,8 @@ impl Settings {
                 (letter, value) => settings.take(letter, value)?,
             }
         }
-        if let Some(device) = settings.devices.iter().find(|device| device.path == "-") {
-            return Err(Refusal(format!("{}: standard input is not read here; name the file\n", device.path)));
+        if settings.writes && settings.devices.iter().any(Device::is_standard_input) {
+            return Err(Refusal("-: standard input is read and not written to; name the file\n".to_owned()));
         }
         let right = !settings.devices.is_empty()
             && (1..=MOST_MIB).contains(&settings.block_mib)

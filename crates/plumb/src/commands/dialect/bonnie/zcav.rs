@@ -7,7 +7,7 @@ use crate::session;
 use jiff::{SignedDuration, Zoned};
 use plumb_dialects::bonnie::Refusal;
 use plumb_dialects::bonnie::zcav::print::{self, Times};
-use plumb_dialects::bonnie::zcav::{Course, Settings, lower};
+use plumb_dialects::bonnie::zcav::{Course, Device, Settings, lower};
 use plumb_engine::LoggedOp;
 use plumb_result::PhaseMeasurement;
 use plumb_study::Progress;
@@ -38,17 +38,16 @@ fn prepared(called: &str, words: &[String]) -> Result<(Settings, Vec<Course>), R
     if settings.user.is_some() || settings.group.is_some() {
         eprint!("{}", user::become_user(settings.user.as_deref(), settings.group.as_deref())?);
     }
-    let course = |path: &str| {
-        let refused = |_| Refusal(format!("Can't open {path}\n"));
+    let course = |device: &Device| {
         let mut file = match settings.writes {
-            true => OpenOptions::new().write(true).open(path),
-            false => File::open(path),
+            true => OpenOptions::new().write(true).open(device.file()),
+            false => File::open(device.file()),
         }
-        .map_err(refused)?;
-        let bytes = file.seek(SeekFrom::End(0)).map_err(refused)?;
+        .map_err(|_| Refusal(format!("Can't open {}\n", device.path)))?;
+        let bytes = file.seek(SeekFrom::End(0)).map_err(|_| Refusal("Can't lseek().\n".to_owned()))?;
         Ok(Course::new(&settings, bytes))
     };
-    let courses: Result<Vec<Course>, Refusal> = settings.devices.iter().map(|device| course(&device.path)).collect();
+    let courses: Result<Vec<Course>, Refusal> = settings.devices.iter().map(course).collect();
     let courses = courses?;
     Ok((settings, courses))
 }
