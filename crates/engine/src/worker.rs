@@ -429,7 +429,8 @@ where
         }
     }
 
-    #[cold]
+    // Not a call: for one, the whole worker would have to lie in memory in the loops of all backends.
+    #[inline(always)]
     fn mismatched(&mut self, op: &S::Op, mismatch: String) -> Option<Ended> {
         self.desk.fault(op, self.backend.path_of(op), None, mismatch).then_some(Ended::Failed)
     }

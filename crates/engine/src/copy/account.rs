@@ -93,12 +93,13 @@ impl<'a, 'd> Account<'a, 'd> {
     /// The next op begins now, and what came behind the last one is no op's.
     #[inline]
     pub(super) fn mark(&mut self) {
-        let now = self.desk.clock.now();
-        if let Some((group, made)) = self.untimed.take() {
-            self.sampler.made_before(&mut self.desk.recorder, group, made, now);
+        if self.group.done > 0 {
+            self.settle_group();
         }
-        self.settle_group();
-        self.now = now;
+        self.now = self.desk.clock.now();
+        if let Some((group, made)) = self.untimed.take() {
+            self.sampler.made_before(&mut self.desk.recorder, group, made, self.now);
+        }
     }
 
     /// An op ended now, and the next may begin.

@@ -11,7 +11,7 @@ pub(super) fn close(fd: OwnedFd) -> Completion {
     if unsafe { libc::close(fd.into_raw_fd()) } == 0 { Ok(0) } else { Err(Errno::last()) }
 }
 
-/// Locks a whole file, or lets it go. Source: fcntl(2), `F_SETLKW`.
+/// Locks so much of a file, all that is behind `start` where `length` is 0, or lets it go. Source: fcntl(2), `F_SETLKW`.
 pub(super) fn lock(fd: BorrowedFd<'_>, kind: LockKind, start: u64, length: u64) -> Completion {
     // SAFETY: flock is plain data, valid when zeroed.
     let mut lock: libc::flock = unsafe { std::mem::zeroed() };

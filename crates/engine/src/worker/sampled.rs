@@ -45,7 +45,7 @@ pub(crate) struct Group {
     pub(crate) length: u64,
     /// So many, or fewer.
     pub(crate) most: u32,
-    pub(crate) begun_at: Ticks,
+    begun_at: Ticks,
     /// Time of the op that was timed, which stands for theirs.
     like_ns: u64,
 }
