@@ -1,17 +1,18 @@
-//! Development tasks: `cargo xtask test | bench NAME | calibrate | musl`.
+//! Development tasks: `cargo xtask test | bench NAME | calibrate | musl | schema`.
 
 mod bench;
 mod calibrate;
 mod kernels;
 mod packages;
+mod schema;
 
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::Command;
 
 const USAGE: &str = "\
-cargo xtask test [ARGS…]   install the Debian packages that the tests need (as root), then run every test;
-                           ARGS go to `cargo test`
+cargo xtask test [ARGS…]   install the Debian packages that the tests need (as root), then run the tests;
+                           ARGS go to `cargo test`; with --long first, also what is slow and rarely breaks
 cargo xtask bench NAME     time Plumb against its peers, side by side, and print ratios; NAME is
                            `engine` (the hot loop against fio), `fio` (fio's command lines through both),
                            `classic` (those of dd, IOzone, Bonnie++ and PostMark), `fidelity` (whether both
@@ -19,13 +20,15 @@ cargo xtask bench NAME     time Plumb against its peers, side by side, and print
                            instead of a release build; of `classic` and `fidelity`, --only TEXT in a case's name
 cargo xtask calibrate      how often Plumb is right and wrong on simulated devices, against its bars;
                            --scale small|full, --seed N, --only SCENARIO, --tell N (of so many trials, in words)
-cargo xtask musl           build the static binary";
+cargo xtask musl           build the static binary
+cargo xtask schema         write the JSON Schemas that `plumb schema` prints, from the types";
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments.as_slice() {
-        ["test", rest @ ..] => test(rest),
+        ["test", "--long", rest @ ..] => test(rest, Breadth::Long),
+        ["test", rest @ ..] => test(rest, Breadth::Usual),
         ["bench", "engine", rest @ ..] => bench::engine(&bench::Options::parse(rest)?),
         ["bench", "classic", rest @ ..] => bench::classic(&bench::Options::parse(rest)?),
         ["bench", "fio", rest @ ..] => bench::dialect(&bench::Options::parse(rest)?),
@@ -33,6 +36,7 @@ fn main() -> Result<()> {
         ["bench", "flows", rest @ ..] => bench::flows(&bench::Options::parse(rest)?),
         ["calibrate", rest @ ..] => calibrate::run(&calibrate::Options::parse(rest)?),
         ["musl"] => musl(),
+        ["schema"] => schema::write(),
         _ => bail!("usage:\n{USAGE}"),
     }
 }
@@ -63,11 +67,24 @@ fn target_directory() -> PathBuf {
     std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), |own| workspace().join(own))
 }
 
-fn test(arguments: &[&str]) -> Result<()> {
+/// How much is tested.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Breadth {
+    /// What each change must pass.
+    Usual,
+    /// Also what is slow and rarely breaks: more virtual machines, more seeds.
+    Long,
+}
+
+fn test(arguments: &[&str], breadth: Breadth) -> Result<()> {
     packages::provide()?;
     kernels::provide();
+    let mut tests = cargo();
+    if breadth == Breadth::Long {
+        tests.env("PLUMB_TEST_LONG", "1");
+    }
     // One failure must not hide another in a crate that comes later.
-    run(cargo().args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(arguments))
+    run(tests.args(["test", "--workspace", "--locked", "--no-fail-fast"]).args(arguments))
 }
 
 /// Builds the binary that runs on any Linux. SQLite is C, so a compiler for musl is needed: Debian's musl-tools.

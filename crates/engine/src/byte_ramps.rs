@@ -1,7 +1,7 @@
 //! Ramps that last until so many bytes are moved: the coordinator looks, and the workers count nothing for it.
 
+use crate::barrier::PhaseMemory;
 use crate::clock::{Clock, Ticks};
-use crate::gate::PhaseMemory;
 use crate::plan::GroupRun;
 
 /// Between two looks.

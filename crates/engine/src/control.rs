@@ -3,6 +3,8 @@
 
 use crate::clock::Ticks;
 use crate::shared::{Shareable, SharedSlice};
+#[cfg(target_os = "linux")]
+use rustix::thread::futex;
 use std::io;
 use std::ops::Deref;
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release};
@@ -157,20 +159,17 @@ impl Control {
     fn tell(&self) {
         self.news.fetch_add(1, Release);
         #[cfg(target_os = "linux")]
-        // SAFETY: the address is that of a live, aligned 32-bit word; waking touches no memory.
-        unsafe {
-            libc::syscall(libc::SYS_futex, self.news.as_ptr(), libc::FUTEX_WAKE, i32::MAX)
-        };
+        // Not private: workers may be processes.
+        let _ = futex::wake(&self.news, futex::Flags::empty(), i32::MAX.unsigned_abs());
     }
 
     /// Waits until there is other news than `seen`, but not for long.
     fn wait_for_news(&self, seen: u32) {
         #[cfg(target_os = "linux")]
         {
-            let longest = libc::timespec { tv_sec: 0, tv_nsec: LONGEST_SLEEP.subsec_nanos().into() };
-            // SAFETY: a live, aligned 32-bit word in shared memory and a live timespec. That the word has changed, a
-            // signal and the time-out all end in another look.
-            unsafe { libc::syscall(libc::SYS_futex, self.news.as_ptr(), libc::FUTEX_WAIT, seen, &raw const longest) };
+            let longest = futex::Timespec { tv_sec: 0, tv_nsec: LONGEST_SLEEP.subsec_nanos().into() };
+            // That the word has changed, a signal and the time-out all end in another look.
+            let _ = futex::wait(&self.news, futex::Flags::empty(), seen, Some(&longest));
         }
         #[cfg(not(target_os = "linux"))]
         if self.news.load(Acquire) == seen {

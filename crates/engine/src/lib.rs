@@ -1,62 +1,73 @@
 //! Generates load: sources, backends, pacers, recorders, barriers, the write guard, the simulated device.
 //!
-//! [`run`] is the door. Inside, a workload becomes open [`targets`], each phase is [staffed](staff) with workers whose
-//! types ([`source`] × [`backend`] × [`pacer`]) are chosen once ([`bind`]), a coordinator ([`phase`]) releases them
-//! together and watches, and each runs one of two hot loops ([`worker`]). An [`Observer`] looks on.
+//! [`run`] is the door. Inside, a workload becomes open [`targets`], each phase gets [workers](build_workers) who are
+//! [bound](bind) to a [`source`], a [`backend`](bound) and a [`pacer`], a coordinator ([`phase`]) releases them together
+//! and watches, and each runs one of two hot loops ([`worker`]), of which [`instances`] says which have types of their
+//! own. An [`Observer`] looks on.
 
 mod backend;
+mod barrier;
+mod bell;
 mod bind;
-mod bind_flow;
+mod bound;
+mod build_workers;
 mod byte_ramps;
 pub mod clock;
 pub mod content;
 mod control;
 pub mod copy;
-mod course;
-mod crew;
+mod engine_error;
 mod fault;
-mod first_done;
-mod gate;
+mod first_finisher;
+mod group_scheduler;
 pub mod guard;
+mod instances;
 mod job;
 pub mod math;
 mod observer;
 pub mod op;
 mod oplog;
-mod own_files;
 mod pacer;
 mod phase;
+mod phase_error;
 mod plan;
 pub mod prepare;
+mod program;
 mod queue_cells;
 mod recorder;
 pub mod rng;
 mod rounds;
 mod run;
 mod samples;
-mod script;
 pub mod semaphore;
+mod setting;
 mod shared;
 pub mod signals;
 pub mod sim;
 mod simulate;
 pub mod source;
-mod staff;
 mod steady_groups;
 mod summary;
+mod syscall;
 mod targets;
+mod terms;
 pub mod testdir;
 pub mod tree;
+mod unshare_fds;
 mod worker;
+mod worker_error;
+mod worker_pool;
 
 pub use backend::Errno;
+pub use build_workers::null_ceiling_ops;
+pub use engine_error::EngineError;
 pub use job::failed::Unopened;
 pub use job::files::JobFilesError;
 pub use job::replay;
-pub use observer::{Nobody, Observer, PhaseNow, TargetView, WorkerNow, WorkerState};
+pub use observer::{INTERVAL_NS, Live, Nobody, Observer, PhaseNow, TargetView, WorkerNow, WorkerState};
 pub use oplog::LoggedOp;
-pub use phase::{INTERVAL_NS, Live, PhaseError};
+pub use phase_error::PhaseError;
 pub use plan::WorkerPlanError;
 pub use prepare::DropCaches;
-pub use run::{EngineError, Setting, run};
-pub use staff::null_ceiling_ops;
+pub use run::run;
+pub use setting::Setting;

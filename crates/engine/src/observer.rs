@@ -3,9 +3,8 @@
 
 use crate::job::files::JobFilesError;
 use crate::oplog::LoggedOp;
-use crate::phase::Live;
-use plumb_result::measurement::Moved;
-use plumb_result::{PhaseMeasurement, PhaseObservations};
+use plumb_result::measurement::{Fault, Moved};
+use plumb_result::{Interval, PhaseMeasurement, PhaseObservations};
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 use std::os::fd::BorrowedFd;
@@ -22,6 +21,34 @@ pub struct TargetView<'a> {
     pub files: Vec<BorrowedFd<'a>>,
     /// How many files it has: `files` holds some of them, evenly spread, where they are too many.
     pub file_count: usize,
+}
+
+/// Length of an entry of the interval series, ns.
+pub const INTERVAL_NS: u64 = 1_000_000_000;
+
+/// What a phase looks like while it runs: the last second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Live {
+    /// The phase's name.
+    pub phase: String,
+    /// Since the end of the ramp, ns.
+    pub elapsed_ns: u64,
+    /// When it will end by time, since the end of the ramp, ns.
+    pub time_ns: Option<u64>,
+    /// The second that has just ended.
+    pub interval: Interval,
+    /// Mean ops in flight over it.
+    pub in_flight: f64,
+    /// Errors of ops since the phase began.
+    pub fault_count: u64,
+    /// The first of them.
+    pub faults: Vec<Fault>,
+    /// Reads and writes since the end of the ramp that moved fewer bytes than asked.
+    pub short_count: u64,
+    /// See [`PhaseMeasurement::working_set_bytes`].
+    pub working_set_bytes: Option<u64>,
+    /// Asked ops in flight, all workers together.
+    pub depth_asked: u32,
 }
 
 /// A phase at one moment. What is not asked for is not read.

@@ -41,6 +41,12 @@ pub trait Operation: Copy {
         Role::Load
     }
 
+    /// The op of block I/O that it is, where it is one.
+    #[inline(always)]
+    fn as_block(&self) -> Option<&BlockOp> {
+        None
+    }
+
     /// Bytes that limits of bytes count.
     #[inline(always)]
     fn moves(&self) -> u64 {
@@ -131,4 +137,19 @@ impl Operation for BlockOp {
     fn role(&self) -> Role {
         self.role
     }
+    #[inline(always)]
+    fn as_block(&self) -> Option<&BlockOp> {
+        Some(self)
+    }
+}
+
+/// A seek that belongs to an op.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Seek {
+    #[default]
+    None,
+    To(u64),
+    /// One that would leave the file is made, and fails, as the tools have it behind the last record.
+    By(i64),
+    FromEnd(i64),
 }

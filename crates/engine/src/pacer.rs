@@ -4,8 +4,8 @@ use crate::clock::{Clock, Ticks};
 use crate::control::WorkerControl;
 use crate::op::Operation;
 use crate::rng::Rng;
-use crate::worker::Ended;
-use plumb_workload::{Arrival, OpKind};
+use crate::terms::Ended;
+use plumb_workload::{Arrival, OpKind, Pace};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -35,13 +35,31 @@ pub(crate) struct PaceFailure {
     pub(crate) message: String,
 }
 
+/// What a pacer needs to know of an op.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PacedOp {
+    pub(crate) kind: OpKind,
+    /// Whether rates and pauses hold for it.
+    pub(crate) is_paced: bool,
+    /// Bytes.
+    pub(crate) length: u64,
+}
+
+impl PacedOp {
+    #[inline(always)]
+    pub(crate) fn of<O: Operation>(op: &O) -> PacedOp {
+        PacedOp { kind: op.kind(), is_paced: op.paced(), length: op.length() }
+    }
+}
+
 /// Decides when the next op may start.
 pub(crate) trait Pacer {
-    /// Whether ops have an intended start of their own, so that response time and start lag mean something.
-    const OPEN: bool;
+    /// Whether ops have an intended start of their own, so that response time and start lag mean something. Always the
+    /// same.
+    fn is_open(&self) -> bool;
 
     /// Whether this op may start at `now`. Answering [`Due::Now`] uses up that start.
-    fn due<O: Operation>(&mut self, now: Ticks, op: &O) -> Due;
+    fn due(&mut self, now: Ticks, op: PacedOp) -> Due;
 
     /// An op has come to its end: called once for each that was due now, also where it failed and moved nothing. Only
     /// pacers that look at results do anything.
@@ -67,11 +85,47 @@ pub(crate) trait Pacer {
 pub(crate) struct Closed;
 
 impl Pacer for Closed {
-    const OPEN: bool = false;
+    #[inline(always)]
+    fn is_open(&self) -> bool {
+        false
+    }
 
     #[inline(always)]
-    fn due<O: Operation>(&mut self, now: Ticks, _op: &O) -> Due {
+    fn due(&mut self, now: Ticks, _op: PacedOp) -> Due {
         Due::Now { intended: now }
+    }
+}
+
+/// A pacer, bound: the loops have a type for the closed one.
+pub(crate) enum AnyPacer<'a> {
+    Closed(Closed),
+    Other(Box<dyn Pacer + 'a>),
+}
+
+impl<'a> AnyPacer<'a> {
+    /// The pacer that a group's pace asks for, on real time or on virtual time. `sharing` says with whom a rate is shared
+    /// or not, and random gaps are drawn from `arrivals`.
+    pub(crate) fn of(
+        pace: Pace,
+        clock: &Clock,
+        sharing: impl FnOnce(bool) -> Sharing<'a>,
+        arrivals: Rng,
+    ) -> AnyPacer<'a> {
+        match pace {
+            Pace::Closed => AnyPacer::Closed(Closed),
+            Pace::Think { time, every } => AnyPacer::Other(Box::new(Think::new(clock, time.0, every.max(1)))),
+            Pace::Open { rate, arrival, shared } => {
+                AnyPacer::Other(Box::new(Open::new(clock, rate.0, arrival, &sharing(shared), arrivals)))
+            }
+        }
+    }
+
+    /// Through a table of functions.
+    pub(crate) fn table(&mut self) -> &mut (dyn Pacer + 'a) {
+        match self {
+            AnyPacer::Closed(pacer) => pacer,
+            AnyPacer::Other(pacer) => &mut **pacer,
+        }
     }
 }
 
@@ -90,10 +144,13 @@ impl Think {
 }
 
 impl Pacer for Think {
-    const OPEN: bool = false;
+    #[inline(always)]
+    fn is_open(&self) -> bool {
+        false
+    }
 
     #[inline]
-    fn due<O: Operation>(&mut self, now: Ticks, _op: &O) -> Due {
+    fn due(&mut self, now: Ticks, _op: PacedOp) -> Due {
         if self.left == 0 {
             self.left = self.every;
             self.resume_at = now + self.pause;
@@ -169,7 +226,9 @@ impl<'a> Open<'a> {
 }
 
 impl Pacer for Open<'_> {
-    const OPEN: bool = true;
+    fn is_open(&self) -> bool {
+        true
+    }
 
     fn start(&mut self, at: Ticks) {
         self.started_at = at;
@@ -180,7 +239,7 @@ impl Pacer for Open<'_> {
     }
 
     #[inline]
-    fn due<O: Operation>(&mut self, now: Ticks, _op: &O) -> Due {
+    fn due(&mut self, now: Ticks, _op: PacedOp) -> Due {
         let intended = self.started_at + self.next as u64;
         if now < intended {
             return Due::At(intended);
@@ -228,14 +287,12 @@ pub(crate) fn wait_until(clock: &Clock, control: WorkerControl<'_>, at: Ticks) -
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::op::BlockOp;
-
-    const ANY: BlockOp = BlockOp::load(OpKind::Read, 0, 0, 4096);
+    const ANY: PacedOp = PacedOp { kind: OpKind::Read, is_paced: true, length: 4096 };
 
     fn starts(pacer: &mut impl Pacer, count: usize) -> Vec<Ticks> {
         pacer.start(0);
         (0..count)
-            .map(|_| match pacer.due(Ticks::MAX / 2, &ANY) {
+            .map(|_| match pacer.due(Ticks::MAX / 2, ANY) {
                 Due::Now { intended } => intended,
                 other => panic!("not due at the end of time but {other:?}"),
             })
@@ -275,7 +332,7 @@ mod tests {
         let mut all = Vec::new();
         for _ in 0..50 {
             for pacer in [&mut first, &mut second] {
-                if let Due::Now { intended } = pacer.due(Ticks::MAX / 2, &ANY) {
+                if let Due::Now { intended } = pacer.due(Ticks::MAX / 2, ANY) {
                     all.push(intended);
                 }
             }
@@ -287,10 +344,10 @@ mod tests {
     fn think_time_comes_after_every_so_many_ops() {
         let clock = Clock::monotonic();
         let mut pacer = Think::new(&clock, 100, 2);
-        assert_eq!(pacer.due(10, &ANY), Due::Now { intended: 10 });
-        assert_eq!(pacer.due(20, &ANY), Due::Now { intended: 20 });
-        assert_eq!(pacer.due(30, &ANY), Due::At(130));
-        assert_eq!(pacer.due(129, &ANY), Due::At(130));
-        assert_eq!(pacer.due(131, &ANY), Due::Now { intended: 131 });
+        assert_eq!(pacer.due(10, ANY), Due::Now { intended: 10 });
+        assert_eq!(pacer.due(20, ANY), Due::Now { intended: 20 });
+        assert_eq!(pacer.due(30, ANY), Due::At(130));
+        assert_eq!(pacer.due(129, ANY), Due::At(130));
+        assert_eq!(pacer.due(131, ANY), Due::Now { intended: 131 });
     }
 }

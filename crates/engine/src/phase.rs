@@ -1,14 +1,14 @@
 //! The coordinator of one phase: starts the workers, releases them together, watches, stops and reads them.
 
+use crate::barrier::{PhaseMemory, WorkerSpec};
 use crate::byte_ramps::ByteRamps;
 use crate::clock::{Clock, Ticks};
 use crate::control::{CommonLimit, PhaseTimes};
-use crate::course::{Course, RELEASE_DELAY_NS, Standing};
-use crate::crew::Crew;
 use crate::fault::Yielded;
-use crate::gate::{PhaseMemory, WorkerSpec};
-use crate::observer::{PhaseNow, WorkerNow, WorkerState};
+use crate::group_scheduler::{GroupScheduler, RELEASE_DELAY_NS, Standing};
+use crate::observer::{INTERVAL_NS, Live, PhaseNow, WorkerNow, WorkerState};
 use crate::oplog::{LogReader, LoggedOp};
+use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
 use crate::recorder::Reading;
 use crate::rounds::{SteadyRounds, SteadyState};
@@ -16,16 +16,13 @@ use crate::samples::Sampler;
 use crate::signals::StopFlag;
 use crate::steady_groups::SteadyGroups;
 use crate::summary::{Ending, Span, interval, merged, since};
+use crate::worker_pool::WorkerPool;
 use plumb_result::measurement::Fault;
 use plumb_result::{EndMeasurement, Interval, PhaseMeasurement};
 use plumb_workload::{OnError, RunAs, Steady, When};
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Acquire;
 use std::time::Duration;
-
-/// Length of an entry of the interval series, ns.
-pub const INTERVAL_NS: u64 = 1_000_000_000;
 
 /// How long workers get to end after a signal. An op that hangs in the kernel cannot be called back.
 const STOP_PATIENCE: Duration = Duration::from_millis(1000);
@@ -52,31 +49,6 @@ pub(crate) struct PhaseRun {
     pub(crate) flush_inside_clock: bool,
 }
 
-/// What a phase looks like while it runs: the last second.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Live {
-    /// The phase's name.
-    pub phase: String,
-    /// Since the end of the ramp, ns.
-    pub elapsed_ns: u64,
-    /// When it will end by time, since the end of the ramp, ns.
-    pub time_ns: Option<u64>,
-    /// The second that has just ended.
-    pub interval: Interval,
-    /// Mean ops in flight over it.
-    pub in_flight: f64,
-    /// Errors of ops since the phase began.
-    pub fault_count: u64,
-    /// The first of them.
-    pub faults: Vec<Fault>,
-    /// Reads and writes since the end of the ramp that moved fewer bytes than asked.
-    pub short_count: u64,
-    /// See [`PhaseMeasurement::working_set_bytes`].
-    pub working_set_bytes: Option<u64>,
-    /// Asked ops in flight, all workers together.
-    pub depth_asked: u32,
-}
-
 /// Looks on while a phase runs. Called by the coordinator, never by a worker.
 pub(crate) trait PhaseWatcher {
     /// The workers are ready; none has begun.
@@ -97,27 +69,6 @@ pub(crate) trait PhaseWatcher {
     fn clock_stopped(&mut self);
     /// Flushes what the phase wrote, and says how long that took, ns; `None` where there is nothing to flush.
     fn flush(&mut self) -> Result<Option<u64>, Box<Fault>>;
-}
-
-/// Why a phase could not run.
-#[derive(Debug, thiserror::Error)]
-pub enum PhaseError {
-    /// Shared memory, threads or processes could not be had.
-    #[error("cannot start {what}: {source}; lower `count` or raise the limit on processes and memory")]
-    Start {
-        /// What was started.
-        what: String,
-        /// The system's word.
-        source: io::Error,
-    },
-    /// A worker could not make itself ready.
-    #[error("{worker}: {reason}")]
-    Worker {
-        /// Its name.
-        worker: String,
-        /// In words.
-        reason: String,
-    },
 }
 
 /// What a phase came to.
@@ -154,7 +105,7 @@ pub(crate) struct Member {
 pub(crate) struct Coordinator {
     pub(crate) clock: Clock,
     pub(crate) memory: Arc<PhaseMemory>,
-    pub(crate) crew: Crew,
+    pub(crate) worker_pool: WorkerPool,
     pub(crate) members: Vec<Member>,
     pub(crate) intervals: Vec<Interval>,
     /// Length of all of them.
@@ -164,7 +115,7 @@ pub(crate) struct Coordinator {
     pub(crate) sampler: Sampler,
     pub(crate) steady: SteadyGroups,
     byte_ramps: ByteRamps,
-    course: Course,
+    group_scheduler: GroupScheduler,
 }
 
 /// How the watch over a phase ended.
@@ -193,7 +144,7 @@ impl PhaseNow for Now<'_> {
     }
 
     fn workers(&self) -> Vec<WorkerNow> {
-        let Coordinator { clock, memory, crew, members, .. } = self.coordinator;
+        let Coordinator { clock, memory, worker_pool, members, .. } = self.coordinator;
         let numbered = members.iter().enumerate();
         numbered
             .map(|(number, member)| {
@@ -203,7 +154,7 @@ impl PhaseNow for Now<'_> {
                 let begun = memory.control.go_at(number).is_some_and(|at| at <= self.now);
                 WorkerNow {
                     name: member.name.clone(),
-                    state: match (crew.standing(number), measured_at) {
+                    state: match (worker_pool.standing(number), measured_at) {
                         (Standing::Over | Standing::Failed, _) => WorkerState::Over,
                         (Standing::Present, Some(_)) => WorkerState::Running,
                         (Standing::Present, None) if begun => WorkerState::Ramp,
@@ -235,7 +186,7 @@ impl Coordinator {
         let group_of: Vec<usize> = run.workers.iter().map(|spec| spec.group).collect();
         Coordinator {
             clock,
-            crew: Crew::new(Arc::clone(&memory)),
+            worker_pool: WorkerPool::new(Arc::clone(&memory)),
             memory,
             members: run.workers.iter().map(member).collect(),
             intervals: Vec::new(),
@@ -244,7 +195,7 @@ impl Coordinator {
             sampler: Sampler::new(clock, run.workers.iter().map(|spec| run.groups[spec.group].sample_ns)),
             steady: SteadyGroups::new(clock, &run.groups, &group_of),
             byte_ramps: ByteRamps::new(clock, &run.groups, &group_of),
-            course: Course::new(clock, &run.groups, group_of),
+            group_scheduler: GroupScheduler::new(clock, &run.groups, group_of),
         }
     }
 
@@ -258,10 +209,10 @@ impl Coordinator {
         // What is done in the ramp uses nothing of it up.
         memory.control.control().set_limit(run.limit);
         let workers = std::mem::take(&mut run.workers);
-        let ready = self.crew.start(&run.run_as, &run.groups, workers).and_then(|()| self.wait_ready(stop));
+        let ready = self.worker_pool.start(&run.run_as, &run.groups, workers).and_then(|()| self.wait_ready(stop));
         if let Err(error) = ready {
             memory.control.request_stop();
-            self.crew.wait_done(STOP_PATIENCE);
+            self.worker_pool.wait_done(STOP_PATIENCE);
             return Err(error);
         }
 
@@ -277,11 +228,11 @@ impl Coordinator {
         let deadline = run.time_ns.map(|ns| clock_zero.saturating_add(self.clock.ticks(ns)));
         let times = PhaseTimes { begins_at, ramp_ends_at: begins_at + self.clock.ticks(run.ramp_ns), deadline };
         memory.control.set_times(times);
-        self.course.begin(&memory.control, begins_at);
+        self.group_scheduler.begin(&memory.control, begins_at);
         let times = PhaseTimes { ramp_ends_at: clock_zero, ..times };
         let watched = self.watch(&run, times, stop, watcher);
         let over_at = self.clock.now();
-        self.crew.wait_gone();
+        self.worker_pool.wait_gone();
         if !watched.measures {
             watcher.clock_starts();
         }
@@ -317,7 +268,7 @@ impl Coordinator {
         if !watched.interrupted {
             self.check_workers(&measurement)?;
         }
-        let ends_run = self.course.ends_run();
+        let ends_run = self.group_scheduler.ends_run();
         Ok(PhaseOutcome { measurement, yielded, interrupted: watched.interrupted, ends_run })
     }
 
@@ -335,8 +286,8 @@ impl Coordinator {
     }
 
     fn wait_ready(&mut self, stop: StopFlag) -> Result<(), PhaseError> {
-        while !self.crew.all_ready() && !stop.requested() {
-            self.crew.wait(LONGEST_WAIT);
+        while !self.worker_pool.all_ready() && !stop.requested() {
+            self.worker_pool.wait(LONGEST_WAIT);
         }
         for (number, member) in self.members.iter().enumerate() {
             let report = self.memory.reports.worker(number);
@@ -350,16 +301,16 @@ impl Coordinator {
 
     /// Looks who has ended, and does what follows from it.
     fn look_at_workers(&mut self, run: &PhaseRun, over_before: u64) -> u64 {
-        let over = self.crew.over();
+        let over = self.worker_pool.over();
         if over == over_before {
             return over;
         }
         let dies_alone = |number: &usize| self.members[*number].on_error == OnError::Leave;
-        if !self.crew.dead().iter().all(dies_alone) || run.when == When::FirstDone {
+        if !self.worker_pool.dead().iter().all(dies_alone) || run.when == When::FirstDone {
             self.memory.control.request_stop();
         }
-        let crew = &self.crew;
-        self.course.look(&self.memory.control, |number| crew.standing(number), self.clock.now());
+        let worker_pool = &self.worker_pool;
+        self.group_scheduler.look(&self.memory.control, |number| worker_pool.standing(number), self.clock.now());
         over
     }
 
@@ -382,15 +333,15 @@ impl Coordinator {
             let now = clock.now();
             let others = [self.sampler.next_at(now), self.steady.next_at(now), self.byte_ramps.next_at(now)];
             let look_at = others.into_iter().flatten().fold(next_at.min(next_tick_at), Ticks::min);
-            self.crew.wait(Duration::from_nanos(clock.ns_between(now, look_at)).min(LONGEST_WAIT));
+            self.worker_pool.wait(Duration::from_nanos(clock.ns_between(now, look_at)).min(LONGEST_WAIT));
             over = self.look_at_workers(run, over);
-            if self.crew.all_done() {
+            if self.worker_pool.all_done() {
                 return watched;
             }
             if stop.requested() {
                 watched.interrupted = true;
                 memory.control.request_stop();
-                self.crew.wait_done(STOP_PATIENCE);
+                self.worker_pool.wait_done(STOP_PATIENCE);
                 return watched;
             }
             let now = clock.now();

@@ -1,10 +1,9 @@
 //! From a phase to its workers: everything that can be wrong is found here, before anything starts.
 
-use crate::bind::Stamping;
 use crate::content::IntervalError;
 use crate::rng::StreamId;
 use crate::source::blocks::{BlockPlan, PlanError, PlanRequest};
-use crate::worker::{Budget, Handover, InFlight, Queue};
+use crate::terms::{Budget, Handover, InFlight, Queue, Stamping};
 use plumb_workload::job::{ErrorRules, JobOps, SteadyRule};
 use plumb_workload::phase::WhenDone;
 use plumb_workload::{Blocks, CachePolicy, Checksum, OnError, Phase, Stop, Work, WorkerGroup, Workload};
@@ -247,7 +246,7 @@ impl WorkerSeat<'_> {
             fills: job.is_some_and(|job| matches!(&job.ops, JobOps::Stream(stream) if stream.fill_device)),
             keeps: Keeps {
                 ops: job.is_some_and(|job| job.log_ops)
-                    || matches!(&self.group.work, Work::Script(script) if script.log_ops),
+                    || matches!(&self.group.work, Work::Program(program) if program.log_ops),
                 queue: job.map(|_| self.group.depth),
             },
         }

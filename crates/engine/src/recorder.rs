@@ -141,8 +141,8 @@ fn add(cell: &AtomicU64, amount: u64) {
 /// Adds a time to a distribution.
 #[inline(always)]
 fn add_time(sums: &Sums, buckets: &Buckets, ns: u64) {
-    // In range by construction: `bucket` maps every u64 below BUCKETS.
-    add(&buckets[bucket(ns)], 1);
+    // SAFETY: `bucket` maps every u64 below BUCKETS, which is the length. A look at that is two instructions of each op.
+    add(unsafe { buckets.get_unchecked(bucket(ns)) }, 1);
     add(&sums.sum_ns, ns);
     if !ns > sums.min_complement.load(Relaxed) {
         sums.min_complement.store(!ns, Relaxed);
@@ -166,11 +166,20 @@ fn read_times(sums: &Sums, buckets: &Buckets) -> Histogram {
     Histogram::from_counts(&counts, u128::from(sums.sum_ns.load(Relaxed)), min, max)
 }
 
+/// Where ops of one kind are recorded.
+#[derive(Clone, Copy)]
+struct KindPlace<'a> {
+    words: &'a KindWords,
+    service: &'a Buckets,
+}
+
 /// The writing side, held by one worker.
 pub(crate) struct Recorder<'a> {
     cells: &'a WorkerCells,
     /// What is set in [`WorkerCells::used`].
     used: u64,
+    /// Where the kinds of op that were recorded are recorded.
+    places: [Option<KindPlace<'a>>; OpKind::COUNT],
     /// Those of the measured time, while its ramp lasts.
     measured: Option<&'a WorkerCells>,
     /// Times through the flow in the ramp.
@@ -180,7 +189,7 @@ pub(crate) struct Recorder<'a> {
 impl<'a> Recorder<'a> {
     /// The recorder over a worker's cells. Only one may exist for each.
     pub(crate) fn new(cells: &'a WorkerCells) -> Recorder<'a> {
-        Recorder { cells, used: 0, measured: None, ramp_transactions: 0 }
+        Recorder { cells, used: 0, places: [None; OpKind::COUNT], measured: None, ramp_transactions: 0 }
     }
 
     /// The recorder of a worker that has a ramp: what is recorded before [`end_ramp`](Recorder::end_ramp) is kept apart.
@@ -194,6 +203,7 @@ impl<'a> Recorder<'a> {
             self.ramp_transactions = self.cells.transactions.load(Relaxed);
             self.cells = measured;
             self.used = 0;
+            self.places = [None; OpKind::COUNT];
         }
     }
 
@@ -206,11 +216,24 @@ impl<'a> Recorder<'a> {
     /// An op that completed.
     #[inline(always)]
     pub(crate) fn record(&mut self, kind: OpKind, bytes: u64, service_ns: u64) {
-        self.uses(1 << kind as u64);
-        let words = &self.cells.kinds[kind as usize];
-        add_time(&words.service, &self.cells.buckets[kind as usize].service, service_ns);
+        let KindPlace { words, service } = match self.places[kind as usize] {
+            Some(place) => place,
+            None => self.first_of(kind),
+        };
+        add_time(&words.service, service, service_ns);
         add(&words.bytes, bytes);
         add(&words.count, 1);
+    }
+
+    /// The first op of a kind.
+    #[cold]
+    #[inline(never)]
+    fn first_of(&mut self, kind: OpKind) -> KindPlace<'a> {
+        self.uses(1 << kind as u64);
+        let cells = self.cells;
+        let place = KindPlace { words: &cells.kinds[kind as usize], service: &cells.buckets[kind as usize].service };
+        self.places[kind as usize] = Some(place);
+        place
     }
 
     /// So many ops that were timed together, each of the same part of that.

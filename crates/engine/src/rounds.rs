@@ -1,4 +1,4 @@
-//! The steady-state rule over the seconds of a phase that runs.
+//! The steady-state rule over the rounds of a phase that runs, in real time or in virtual time.
 
 use plumb_result::{Interval, OpCounts};
 use plumb_stats::steady;
@@ -40,8 +40,14 @@ impl SteadyRounds {
         if self.length_ns < self.rule.round.0 {
             return SteadyState::Open;
         }
-        self.rounds.push(self.amount as f64 * 1e9 / self.length_ns as f64);
+        let per_second = self.amount as f64 * 1e9 / self.length_ns as f64;
         (self.amount, self.length_ns) = (0, 0);
+        self.end_round(per_second)
+    }
+
+    /// Ends a round of this throughput.
+    pub(crate) fn end_round(&mut self, throughput: f64) -> SteadyState {
+        self.rounds.push(throughput);
         let rule = steady::Rule {
             window: self.rule.window,
             range: self.rule.range,

@@ -1,175 +1,21 @@
 //! The engine's door: runs a workload, phase by phase, on real storage or on simulated devices.
 
+use crate::build_workers::{BuiltPhase, build_workers, check};
 use crate::control::CommonLimit;
-use crate::copy::{CopyError, SharedListener};
-use crate::guard::{Guard, Permissions, Refusal};
-use crate::job::failed::Unopened;
-use crate::job::files::JobFilesError;
+use crate::engine_error::{EngineError, keep_finished};
+use crate::guard::Guard;
 use crate::job::files::look::{self, Look};
-use crate::job::replay::Recordings;
-use crate::observer::{Observer, PhaseNow};
+use crate::observer::{Live, Observer, PhaseNow};
 use crate::oplog::LoggedOp;
-use crate::phase::{Live, PhaseError, PhaseRun, PhaseWatcher, run_phase};
-use crate::plan::{WorkerPlanError, group_runs};
-use crate::prepare::{DropCaches, MemoryPressure, NotCold, PrepareError, PressureError};
-use crate::signals::StopFlag;
-use crate::sim::SimRun;
+use crate::phase::{PhaseRun, PhaseWatcher, run_phase};
+use crate::plan::group_runs;
+use crate::prepare::MemoryPressure;
+use crate::setting::Setting;
 use crate::simulate;
-use crate::staff::{StaffedPhase, check, staff};
 use crate::targets::{OpenTargets, Surroundings};
-use crate::testdir::{KeptFiles, TestDirError, TestDirs};
 use plumb_result::Measurement;
 use plumb_result::measurement::Fault;
 use plumb_workload::{ClockScope, Flush, Phase, Size, Target, Workload};
-use std::path::Path;
-
-/// What a run needs of its surroundings.
-pub struct Setting<'a> {
-    /// The directory below which test data is made.
-    pub base: &'a Path,
-    /// What may be overwritten.
-    pub permissions: &'a Permissions,
-    /// Set by a signal.
-    pub stop: StopFlag,
-    /// Where test directories are registered.
-    pub test_dirs: &'a TestDirs,
-    /// Files that were laid out by earlier runs of the same data, to be used again; every run has its own when absent.
-    /// What is verified, trimmed or not written in full before the first phase is always a run's own.
-    pub kept: Option<&'a KeptFiles>,
-    /// Whether the whole page cache may be dropped to make files cold.
-    pub drop_caches: DropCaches,
-    /// Which run this is, for simulated devices.
-    pub sim_run: SimRun,
-    /// Different in every run, so that no two runs write the same bytes; ops do not depend on it.
-    pub content_seed: u64,
-    /// Opens the recordings of jobs that replay one.
-    pub recordings: Option<&'static dyn Recordings>,
-    /// Whom it ends when the files of a job cannot be had.
-    pub unopened: Unopened,
-    /// Hears at once what happens in copies.
-    pub copy_listener: Option<SharedListener>,
-}
-
-/// Why a workload could not be run.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// The workload cannot be, as it stands.
-    #[error("{0}")]
-    Plan(String),
-    /// A worker of it cannot be.
-    #[error(transparent)]
-    Worker(#[from] WorkerPlanError),
-    /// The write guard refuses.
-    #[error(transparent)]
-    Refused(Refusal),
-    /// A target could not be opened or laid out.
-    #[error(transparent)]
-    Prepare(PrepareError),
-    /// A file set could not be laid out.
-    #[error("target `{target}`: {reason}")]
-    Tree {
-        /// The target.
-        target: String,
-        /// In words.
-        reason: String,
-    },
-    /// The files of a job could not be opened or laid out.
-    #[error("target `{target}`: {source}")]
-    JobFiles {
-        /// The target.
-        target: String,
-        /// Why.
-        source: Box<JobFilesError>,
-    },
-    /// No test directory could be made.
-    #[error(transparent)]
-    TestDir(TestDirError),
-    /// The cache could not be emptied.
-    #[error("phase `{phase}` wants a cold cache: {source}")]
-    NotCold {
-        /// The phase.
-        phase: String,
-        /// Why.
-        source: NotCold,
-    },
-    /// The cache could not be warmed.
-    #[error("phase `{phase}` wants a warm cache: {source}")]
-    NotWarm {
-        /// The phase.
-        phase: String,
-        /// Why.
-        source: Box<PrepareError>,
-    },
-    /// Memory could not be held.
-    #[error("phase `{phase}`: {source}")]
-    Pressure {
-        /// The phase.
-        phase: String,
-        /// Why.
-        source: PressureError,
-    },
-    /// A copy could not begin.
-    #[error(transparent)]
-    Copy(#[from] CopyError),
-    /// A phase could not run.
-    #[error(transparent)]
-    Phase(#[from] PhaseError),
-}
-
-impl EngineError {
-    /// A plan that cannot be, with the reason.
-    pub(crate) fn plan(reason: impl ToString) -> EngineError {
-        EngineError::Plan(reason.to_string())
-    }
-
-    /// The guard's refusal, where it is one.
-    pub fn refusal(&self) -> Option<&Refusal> {
-        match self {
-            EngineError::Refused(refusal)
-            | EngineError::Prepare(PrepareError::Refused(refusal))
-            | EngineError::TestDir(TestDirError::Refused(refusal)) => Some(refusal),
-            EngineError::JobFiles { source, .. } => source.refusal(),
-            EngineError::Copy(error) => error.refusal(),
-            _ => None,
-        }
-    }
-
-    /// Whether the workload, rather than the system, is to blame.
-    pub fn is_plan(&self) -> bool {
-        match self {
-            EngineError::Plan(_) | EngineError::Worker(_) | EngineError::NotCold { .. } => true,
-            EngineError::Prepare(error) => error.exit_code() == 2,
-            EngineError::JobFiles { source, .. } => source.is_plan(),
-            _ => false,
-        }
-    }
-
-    /// Whether a signal is to blame.
-    fn is_stop(&self) -> bool {
-        match self {
-            EngineError::NotWarm { source, .. } => matches!(**source, PrepareError::Stopped { .. }),
-            EngineError::Prepare(PrepareError::Stopped { .. })
-            | EngineError::NotCold { source: NotCold::Stopped, .. }
-            | EngineError::Pressure { source: PressureError::Stopped, .. } => true,
-            _ => false,
-        }
-    }
-}
-
-impl From<PrepareError> for EngineError {
-    fn from(error: PrepareError) -> EngineError {
-        match error {
-            PrepareError::Refused(refusal) => EngineError::Refused(refusal),
-            error => EngineError::Prepare(error),
-        }
-    }
-}
-
-impl From<Refusal> for EngineError {
-    fn from(refusal: Refusal) -> EngineError {
-        EngineError::Refused(refusal)
-    }
-}
 
 /// Runs a workload whose sizes are all in bytes. A signal ends it early, with what was measured before; so does an error
 /// after the first phase, which is then named in the measurement.
@@ -229,14 +75,6 @@ fn run_real(
     Ok(measurement)
 }
 
-/// What an error leaves of a run: the phases before it. Where there are none, the run has come to nothing.
-pub(crate) fn keep_finished(measurement: Measurement, error: EngineError) -> Result<Measurement, EngineError> {
-    match measurement.phases.is_empty() {
-        true => Err(error),
-        false => Ok(Measurement { error: Some(error.to_string()), ..measurement }),
-    }
-}
-
 fn run_one(
     workload: &Workload,
     phase: &Phase,
@@ -254,8 +92,8 @@ fn run_one(
         .transpose()
         .map_err(|source| EngineError::Pressure { phase: phase.name.clone(), source })?;
     let mut fallbacks = targets.apply_cache_policy(phase, surroundings, observer)?;
-    let StaffedPhase { workers, run_as, working_set_bytes, written, flows, notes } =
-        staff(workload, phase, number, targets, surroundings.setting)?;
+    let BuiltPhase { workers, run_as, working_set_bytes, written, flows, notes } =
+        build_workers(workload, phase, number, targets, surroundings.setting)?;
     fallbacks.extend(notes);
     let run = PhaseRun {
         name: phase.name.clone(),

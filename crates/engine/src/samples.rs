@@ -1,8 +1,8 @@
 //! What each worker did in every piece of time, counted from its own measured start: for groups that ask for it. Only
 //! counts and bytes are read, so that short pieces cost little.
 
+use crate::barrier::PhaseMemory;
 use crate::clock::{Clock, Ticks};
-use crate::gate::PhaseMemory;
 use plumb_result::measurement::{Moved, Sample};
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;

@@ -15,6 +15,8 @@ pub(crate) unsafe trait Shareable: Sync {}
 
 // SAFETY: AtomicU64 is an integer with interior mutability by atomics; all zeros is the value 0.
 unsafe impl Shareable for std::sync::atomic::AtomicU64 {}
+// SAFETY: as above.
+unsafe impl Shareable for std::sync::atomic::AtomicI32 {}
 
 /// A zeroed slice in memory that stays shared across `fork`.
 pub(crate) struct SharedSlice<T: Shareable> {

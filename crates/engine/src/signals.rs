@@ -20,9 +20,10 @@
 //!   `std::process::exit`, which does not join threads. Destructors of what a stuck thread owns do not run.
 #![allow(unsafe_code)]
 
+use crate::shared::SharedSlice;
 use std::io;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Why to stop.
@@ -106,19 +107,17 @@ impl StopFlag {
     }
 }
 
-/// The flag that signals raise; null until [`install`] has run.
-static FLAG: AtomicPtr<AtomicI32> = AtomicPtr::new(std::ptr::null_mut());
+/// The flag that signals raise; empty until [`install`] has run.
+static FLAG: OnceLock<StopFlag> = OnceLock::new();
 
 fn raise(flag: &AtomicI32, reason: i32) {
     let _ = flag.compare_exchange(0, reason, Ordering::Relaxed, Ordering::Relaxed);
 }
 
-/// Async-signal-safe: one load, one compare-and-exchange, and a system call that leaves errno as it was.
+/// Async-signal-safe: loads, one compare-and-exchange, and a system call that leaves errno as it was.
 extern "C" fn on_stop(signal: libc::c_int) {
-    let flag = FLAG.load(Ordering::Relaxed);
-    if !flag.is_null() {
-        // SAFETY: a non-null FLAG points to the flag's page, which is never unmapped.
-        raise(unsafe { &*flag }, signal);
+    if let Some(StopFlag(flag)) = FLAG.get() {
+        raise(flag, signal);
     }
     wake_waiting();
 }
@@ -241,22 +240,9 @@ pub fn install() -> io::Result<StopFlag> {
 }
 
 fn try_install() -> io::Result<StopFlag> {
-    // SAFETY: a fresh mapping at an address of the kernel's choice.
-    let page = unsafe {
-        libc::mmap(
-            std::ptr::null_mut(),
-            size_of::<AtomicI32>(),
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        )
-    };
-    if page == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    let flag = page.cast::<AtomicI32>();
-    FLAG.store(flag, Ordering::Relaxed);
+    // Never unmapped: a handler may run at any time.
+    let page: &'static SharedSlice<AtomicI32> = Box::leak(Box::new(SharedSlice::new(1)?));
+    let flag = *FLAG.get_or_init(|| StopFlag(&page[0]));
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         if !is_ignored(signal)? {
             handle(signal, on_stop as extern "C" fn(libc::c_int) as libc::sighandler_t)?;
@@ -264,8 +250,7 @@ fn try_install() -> io::Result<StopFlag> {
     }
     handle(WAKE_SIGNAL, on_wake as extern "C" fn(libc::c_int) as libc::sighandler_t)?;
     handle(libc::SIGXFSZ, libc::SIG_IGN)?;
-    // SAFETY: the page is zeroed, aligned, large enough for the flag, and stays mapped for the life of the process.
-    Ok(StopFlag(unsafe { &*flag }))
+    Ok(flag)
 }
 
 fn is_ignored(signal: libc::c_int) -> io::Result<bool> {

@@ -1,16 +1,17 @@
 //! Runs a workload on simulated devices.
 
+use crate::engine_error::{EngineError, keep_finished};
+use crate::observer::Live;
 use crate::observer::{Observer, TargetView};
 use crate::op::BlockOp;
-use crate::phase::Live;
 use crate::plan::{WorkerSeat, seats};
+use crate::program::{CallOp, Compiled, Over, ProgramSource, ReturnedState, SetState, TreeState};
 use crate::rng::Purpose;
-use crate::run::{EngineError, Setting, keep_finished};
+use crate::setting::Setting;
 use crate::sim::worker::WorkerPlace;
 use crate::sim::{Either, EitherOp, PhaseEnd, SimPhaseOutcome, SimWorker, Simulation};
 use crate::source::Source;
-use crate::source::blocks::{BlockVisitor, with_source};
-use crate::source::flow::{FlowOp, FlowSource, FlowState, Program, TreeState};
+use crate::source::blocks::BlockSource;
 use crate::tree::TreeShape;
 use plumb_result::{Interval, Measurement};
 use plumb_workload::{Bytes, Distribution, Phase, SimTarget, Target, TreeTarget, Work, Workload};
@@ -19,40 +20,31 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A block source of any type: virtual time does not see the cost of dynamic dispatch.
-struct AnyBlocks(Box<dyn Source<Op = BlockOp>>);
+/// A block source: virtual time does not see the cost of dynamic dispatch.
+struct AnyBlocks(BlockSource);
 
 impl Source for AnyBlocks {
     type Op = BlockOp;
     fn next(&mut self) -> Option<BlockOp> {
-        self.0.next()
+        self.0.table().next()
     }
     fn failed(&mut self, op: &BlockOp) {
-        self.0.failed(op);
+        self.0.table().failed(op);
     }
 }
 
-struct Boxing;
-
-impl BlockVisitor for Boxing {
-    type Out = AnyBlocks;
-    fn visit<S: Source<Op = BlockOp> + 'static>(self, source: S) -> AnyBlocks {
-        AnyBlocks(Box::new(source))
-    }
+/// A program that keeps its state where the next phase finds it.
+struct KeptProgram {
+    source: Option<ProgramSource>,
+    returned: ReturnedState,
 }
 
-/// A flow that keeps its state where the next phase finds it.
-struct KeptFlow {
-    source: Option<FlowSource>,
-    returned: crate::bind_flow::ReturnedState,
-}
-
-impl Source for KeptFlow {
-    type Op = FlowOp;
-    fn next(&mut self) -> Option<FlowOp> {
+impl Source for KeptProgram {
+    type Op = CallOp;
+    fn next(&mut self) -> Option<CallOp> {
         self.source.as_mut()?.next()
     }
-    fn failed(&mut self, op: &FlowOp) {
+    fn failed(&mut self, op: &CallOp) {
         if let Some(source) = &mut self.source {
             source.failed(op);
         }
@@ -62,20 +54,20 @@ impl Source for KeptFlow {
     }
 }
 
-impl Drop for KeptFlow {
+impl Drop for KeptProgram {
     fn drop(&mut self) {
         if let (Some(source), Ok(mut returned)) = (self.source.take(), self.returned.lock()) {
-            *returned = Some(source.into_state());
+            *returned = source.into_state();
         }
     }
 }
 
-type AnySource = Either<AnyBlocks, KeptFlow>;
+type AnySource = Either<AnyBlocks, KeptProgram>;
 
-fn file_number(op: &EitherOp<BlockOp, FlowOp>) -> u64 {
+fn file_number(op: &EitherOp<BlockOp, CallOp>) -> u64 {
     match op {
         EitherOp::Left(op) => u64::from(op.file),
-        EitherOp::Right(op) => op.file.0,
+        EitherOp::Right(op) => op.file,
     }
 }
 
@@ -147,9 +139,9 @@ fn run_one<'a>(
         })
         .map_err(EngineError::plan)?;
     for (target, shape, returned) in planned.returned {
-        let states: Option<Vec<FlowState>> =
+        let states: Option<Vec<SetState>> =
             returned.iter().map(|slot| slot.lock().ok().and_then(|mut slot| slot.take())).collect();
-        let states = states.ok_or_else(|| EngineError::plan("a simulated flow lost its state"))?;
+        let states = states.ok_or_else(|| EngineError::plan("a simulated program lost its state"))?;
         trees.insert(target, TreeState::join(shape, states));
     }
     Ok(outcome)
@@ -171,7 +163,7 @@ fn file_set(sim: &SimTarget, files: u64) -> TreeTarget {
 struct PlannedPhase<'a> {
     workers: Vec<SimWorker<AnySource>>,
     working_set_bytes: u64,
-    returned: Vec<(&'a str, Arc<TreeShape>, Vec<crate::bind_flow::ReturnedState>)>,
+    returned: Vec<(&'a str, Arc<TreeShape>, Vec<ReturnedState>)>,
 }
 
 fn plan_phase<'a>(
@@ -182,7 +174,7 @@ fn plan_phase<'a>(
     trees: &mut BTreeMap<&'a str, TreeState>,
 ) -> Result<PlannedPhase<'a>, EngineError> {
     let mut planned = PlannedPhase { workers: Vec::new(), working_set_bytes: 0, returned: Vec::new() };
-    let mut states: Vec<FlowState> = Vec::new();
+    let mut states: Vec<SetState> = Vec::new();
     for seat in seats(phase, number) {
         let target = seat.group.target.as_str();
         let (Some(device), Some(Target::Sim(sim))) = (simulation.device_of(target), workload.target.get(target)) else {
@@ -193,13 +185,14 @@ fn plan_phase<'a>(
                 let plan = seat.blocks(blocks, &[sim.size.0], workload.seed)?;
                 let own = plan.working_set_bytes();
                 planned.working_set_bytes = planned.working_set_bytes.saturating_add(own).min(sim.size.0);
-                Either::Left(with_source(&plan, Boxing))
+                Either::Left(AnyBlocks(BlockSource::new(&plan)))
             }
-            Work::Flow(flow) => {
-                let program = Arc::new(Program::compile(flow).map_err(|error| seat.error(error))?);
+            Work::Program(program) => {
+                let compiled = Compiled::new(&program.steps, Over::FileSet, program.count_transactions);
+                let program = Arc::new(compiled.map_err(|error| seat.error(error))?);
                 if seat.number == 0 {
                     let tree = trees.remove(target).ok_or_else(|| {
-                        seat.error("a flow needs a target with `files`, and one group of a phase each")
+                        seat.error("a program needs a target with `files`, and one group of a phase each")
                     })?;
                     let shape = Arc::clone(tree.shape());
                     states = tree.split(seat.group.count).map_err(|error| seat.error(error))?;
@@ -207,16 +200,17 @@ fn plan_phase<'a>(
                     planned.returned.push((target, shape, Vec::new()));
                 }
                 let state = states.pop().ok_or_else(|| seat.error("more workers than shares"))?;
-                let returned = crate::bind_flow::ReturnedState::default();
+                let returned = ReturnedState::default();
                 if let Some((_, _, slots)) = planned.returned.last_mut() {
                     slots.push(Arc::clone(&returned));
                 }
-                let source = FlowSource::new(&program, state, seat.stream(workload.seed), seat.passes());
-                Either::Right(KeptFlow { source: Some(source), returned })
+                let stream = seat.stream(workload.seed);
+                let source = ProgramSource::new(&program, seat.number, Some(state), stream, seat.passes());
+                Either::Right(KeptProgram { source: Some(source), returned })
             }
-            Work::Job(_) | Work::Copy(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => {
+            Work::Job(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => {
                 return Err(seat
-                    .error("a simulated device takes `work.blocks` and `work.flow`, no jobs and no scripts")
+                    .error("a simulated device takes `work.blocks` and `work.program`, no jobs and no copies")
                     .into());
             }
         };
@@ -234,7 +228,7 @@ fn sim_worker(seat: WorkerSeat<'_>, device: usize, seed: u64, source: AnySource)
 fn live(phase: &Phase, interval: &Interval, intervals: u64) -> Live {
     Live {
         phase: phase.name.clone(),
-        elapsed_ns: intervals * crate::phase::INTERVAL_NS,
+        elapsed_ns: intervals * crate::observer::INTERVAL_NS,
         time_ns: phase.stop.time.map(|time| time.0),
         interval: interval.clone(),
         in_flight: 0.0,

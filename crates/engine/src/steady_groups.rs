@@ -1,7 +1,7 @@
 //! Groups that end when a figure of theirs is steady: looked at piece by piece while they run, counts and sums only.
 
+use crate::barrier::PhaseMemory;
 use crate::clock::{Clock, Ticks};
-use crate::gate::PhaseMemory;
 use crate::job::pace::steady::SteadyJudge;
 use crate::plan::GroupRun;
 use crate::recorder::Work;

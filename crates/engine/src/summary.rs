@@ -130,7 +130,7 @@ impl Coordinator {
             wall_ns: load_ns + flush_in_clock_ns,
             searched_ns,
             first_done_ns: over.map(|(_, &end_ns)| end_ns).min(),
-            until_first_done: self.memory.first_done.read(),
+            until_first_done: self.memory.first_finisher.read(),
             ops: total.measured(),
             transactions: Some(total.transactions).filter(|&count| count > 0),
             intervals,
@@ -192,7 +192,7 @@ impl Coordinator {
             samples: self.sampler.of(number),
             queue: memory.queues.read(number),
             // Who was killed could count no more.
-            fault_count: reading.errors + u64::from(self.crew.dead().contains(&number)),
+            fault_count: reading.errors + u64::from(self.worker_pool.dead().contains(&number)),
             faults: report.faults(),
             longest_record_ns: Some(report.longest_record_ns.load(Relaxed)).filter(|&longest_ns| longest_ns > 0),
             preemptions: counted(&report.preemptions),

@@ -4,8 +4,8 @@
 mod cache;
 
 use crate::backend::{BlockFiles, FileKind};
-use crate::bind::Stamping;
 use crate::content::{Filler, Stamper};
+use crate::engine_error::EngineError;
 use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
 use crate::job::content::{JobBytes, JobBytesRequest, Writers};
 use crate::job::failed::JobFault;
@@ -15,10 +15,10 @@ use crate::job::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::observer::{Observer, TargetView};
 use crate::plan::{WorkerSeat, stamping};
 use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, open_target};
+use crate::program::{ScratchFiles, TreeState};
 use crate::rng::StreamId;
-use crate::run::{EngineError, Setting};
-use crate::script::ScratchFiles;
-use crate::source::flow::TreeState;
+use crate::setting::Setting;
+use crate::terms::Stamping;
 use crate::testdir::{LaidOut, Source, TestDir};
 use crate::tree::{self, TreeShape};
 use plumb_result::measurement::Fault;
@@ -163,9 +163,8 @@ fn access(workload: &Workload, target: &str) -> Access {
                 Work::Blocks(blocks) => {
                     blocks.mix.write + blocks.mix.trim > 0 || blocks.fsync_every + blocks.fdatasync_every > 0
                 }
-                Work::Flow(_) => true,
                 Work::Job(job) => job.moves().write || job.moves().trim,
-                Work::Script(script) => script.changes(),
+                Work::Program(program) => program.is_over_file_set() || program.changes(),
                 Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
             }
     });
@@ -222,7 +221,7 @@ impl OpenTargets {
                 }
                 Target::Scratch(scratch) => {
                     let Surroundings { guard, setting, workload } = *surroundings;
-                    OpenTarget::Scratch(crate::script::open(name, scratch, workload, guard, setting)?)
+                    OpenTarget::Scratch(crate::program::open(name, scratch, workload, guard, setting)?)
                 }
                 target => open.open_one(name, target, surroundings, observer)?,
             };
@@ -471,7 +470,7 @@ fn open_job_files(
                 seats.push(GroupSeat { phase, group: place });
             }
             Work::Busy(_) | Work::Exec(_) => {}
-            Work::Blocks(_) | Work::Flow(_) | Work::Copy(_) | Work::Script(_) => {
+            Work::Blocks(_) | Work::Copy(_) | Work::Program(_) => {
                 return Err(EngineError::plan(format!(
                     "target `{name}` is for jobs; use a file target for other work"
                 )));
@@ -543,6 +542,7 @@ fn special_content(job: &Job, setting: &Setting<'_>, content_seed: u64) -> Resul
         base: setting.base,
     })
     .map(Some)
+    .map_err(|error| error.to_string())
 }
 
 fn file_path(target: &Target) -> &Path {

@@ -3,84 +3,24 @@
 mod queued;
 mod sampled;
 
-pub(crate) use queued::{Handover, InFlight, Queue, run_queued};
+pub(crate) use queued::run_queued;
 
 use crate::backend::{Completion, Errno, SyncBackend, Unfinished};
 use crate::clock::{Clock, Ticks};
-use crate::control::{Control, WorkerControl};
+use crate::control::WorkerControl;
 use crate::fault::FaultLog;
-use crate::gate::Usage;
 use crate::op::Operation;
 use crate::oplog::{OpLog, Outcome};
-use crate::pacer::{Due, PaceFailure, Pacer, Waited, wait_until};
+use crate::pacer::{Due, PaceFailure, PacedOp, Pacer, Waited, wait_until};
 use crate::queue_cells::QueueTally;
 use crate::recorder::Recorder;
 use crate::source::Source;
+use crate::terms::{Budget, Ended, Usage};
 use plumb_workload::job::{ErrorOrigin, ErrorRules};
 use plumb_workload::{OnError, OpKind, RunAs};
 pub(crate) use sampled::{Group, Sampler};
+use std::hint::black_box;
 use std::path::{Path, PathBuf};
-
-/// Why a worker ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// It reached its own limit or the end of its source.
-    Done,
-    /// Its time is over, or it was stopped.
-    Stopped,
-    /// An op failed, and errors end the worker.
-    Failed,
-}
-
-/// What a worker may still do.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Budget {
-    pub(crate) ops: u64,
-    pub(crate) bytes: u64,
-    /// Whether the phase has a limit that all workers share.
-    pub(crate) shares_limit: bool,
-}
-
-impl Default for Budget {
-    fn default() -> Budget {
-        Budget::UNLIMITED
-    }
-}
-
-impl Budget {
-    /// Whatever it likes.
-    pub(crate) const UNLIMITED: Budget = Budget { ops: u64::MAX, bytes: u64::MAX, shares_limit: false };
-
-    /// Takes one op; false when it is used up. A flush behind the last write that fits still fits.
-    #[inline(always)]
-    fn take<O: Operation>(&mut self, control: &Control, op: &O) -> bool {
-        if !op.counts() {
-            return true;
-        }
-        if self.ops == 0 || self.bytes == 0 {
-            return false;
-        }
-        let bytes = op.moves();
-        if self.shares_limit && !control.claim(bytes) {
-            return false;
-        }
-        self.spend(1, bytes);
-        true
-    }
-
-    /// How many ops of a length are sure to fit.
-    fn room(&self, length: u64) -> u32 {
-        let ops = if self.shares_limit { 0 } else { self.ops.min(self.bytes / length.max(1)) };
-        u32::try_from(ops).unwrap_or(u32::MAX)
-    }
-
-    /// Ops of a length were made.
-    #[inline(always)]
-    fn spend(&mut self, ops: u32, length: u64) {
-        self.ops -= u64::from(ops);
-        self.bytes = self.bytes.saturating_sub(u64::from(ops) * length);
-    }
-}
 
 /// What comes at the end of a worker's ramp.
 #[derive(Debug, Clone, Copy)]
@@ -96,7 +36,7 @@ pub(crate) struct Ramp {
 }
 
 /// Everything around a worker's loop.
-pub(crate) struct Desk<'a> {
+pub(crate) struct WorkerContext<'a> {
     pub(crate) clock: Clock,
     pub(crate) control: WorkerControl<'a>,
     pub(crate) recorder: Recorder<'a>,
@@ -116,13 +56,22 @@ pub(crate) struct Desk<'a> {
     pub(crate) usage: Usage,
 }
 
-impl Desk<'_> {
+impl WorkerContext<'_> {
     /// Records what an op came to.
     #[inline(always)]
     fn settle<O: Operation>(&mut self, op: &O, moved: u64, service_ns: u64) {
         self.recorder.record(op.kind(), moved, service_ns);
-        if op.kind().moves_bytes() && moved < op.length() {
-            self.recorder.count_short(op.kind());
+        if moved < op.length() {
+            self.fell_short(op.kind());
+        }
+    }
+
+    /// An op has a length, and less was moved. Most of those that move nothing have none.
+    #[cold]
+    #[inline(never)]
+    fn fell_short(&mut self, kind: OpKind) {
+        if kind.moves_bytes() {
+            self.recorder.count_short(kind);
         }
     }
 
@@ -162,7 +111,7 @@ impl Desk<'_> {
     /// The worker's deadline has come. True where that was only the end of its ramp.
     #[cold]
     #[inline(never)]
-    fn goes_on<S: Source>(&mut self, source: &mut S, at_hand: Option<&S::Op>, now: Ticks) -> bool {
+    fn goes_on<S: Source + ?Sized>(&mut self, source: &mut S, at_hand: Option<&S::Op>, now: Ticks) -> bool {
         let goes_on = self.ramp_ends(now);
         if goes_on {
             source.begins_anew(at_hand);
@@ -174,7 +123,7 @@ impl Desk<'_> {
     /// hand.
     #[cold]
     #[inline(never)]
-    fn begin_anew<S: Source>(&mut self, source: &mut S, at_hand: &S::Op, now: Ticks) {
+    fn begin_anew<S: Source + ?Sized>(&mut self, source: &mut S, at_hand: &S::Op, now: Ticks) {
         // What comes at the end of the ramp is still to come.
         if self.ramp.is_some() {
             return;
@@ -217,7 +166,7 @@ impl Desk<'_> {
     }
 
     /// Waits until `at`, over the end of the ramp.
-    fn wait<S: Source>(&mut self, source: &mut S, at_hand: &S::Op, at: Ticks) -> Waited {
+    fn wait<S: Source + ?Sized>(&mut self, source: &mut S, at_hand: &S::Op, at: Ticks) -> Waited {
         loop {
             match wait_until(&self.clock, self.control, at) {
                 Waited::Stopped if self.goes_on(source, Some(at_hand), self.clock.now()) => {}
@@ -269,21 +218,26 @@ impl Desk<'_> {
 /// 5 ns) lies between two ops, the end of one is the start of the next and the clock is read once an op: the times are
 /// longer by the bookkeeping, and the load is less disturbed than by a second reading. Of a backend that
 /// [samples](SyncBackend::samples), short ops share a reading.
-pub(crate) fn run_sync<S, B, P>(desk: &mut Desk<'_>, source: &mut S, backend: &mut B, pacer: &mut P) -> Ended
+pub(crate) fn run_sync<S, B, P>(
+    context: &mut WorkerContext<'_>,
+    source: &mut S,
+    backend: &mut B,
+    pacer: &mut P,
+) -> Ended
 where
-    S: Source,
-    B: SyncBackend<Op = S::Op>,
-    P: Pacer,
+    S: Source + ?Sized,
+    B: SyncBackend<Op = S::Op> + ?Sized,
+    P: Pacer + ?Sized,
 {
-    let samples = backend.samples() && !P::OPEN && desk.log.is_none() && !backend.works_between_ops();
-    let sampler = Sampler::new(desk.clock, samples);
-    let mut worker = SyncWorker { desk, source, backend, pacer, sampler };
+    let samples = backend.samples() && !pacer.is_open() && context.log.is_none() && !backend.works_between_ops();
+    let sampler = Sampler::new(context.clock, samples);
+    let mut worker = SyncWorker { context, source, backend, pacer, sampler };
     let ended = worker.run();
-    worker.pacer.failure().map_or(ended, |failure| worker.desk.paced_out(&failure))
+    worker.pacer.failure().map_or(ended, |failure| worker.context.paced_out(&failure))
 }
 
-struct SyncWorker<'a, 'd, S, B, P> {
-    desk: &'a mut Desk<'d>,
+struct SyncWorker<'a, 'd, S: ?Sized, B: ?Sized, P: ?Sized> {
+    context: &'a mut WorkerContext<'d>,
     source: &'a mut S,
     backend: &'a mut B,
     pacer: &'a mut P,
@@ -315,19 +269,21 @@ enum Odd<O> {
 
 impl<S, B, P> SyncWorker<'_, '_, S, B, P>
 where
-    S: Source,
-    B: SyncBackend<Op = S::Op>,
-    P: Pacer,
+    S: Source + ?Sized,
+    B: SyncBackend<Op = S::Op> + ?Sized,
+    P: Pacer + ?Sized,
 {
     #[inline(always)]
     fn run(&mut self) -> Ended {
-        let clock = self.desk.clock;
-        let logs = self.desk.log.is_some();
-        let reads_start = P::OPEN || logs || self.backend.works_between_ops();
+        let clock = self.context.clock;
+        // Black boxes: else the compiler looks again at what these follow from, which is longer than a look at them.
+        let logs = black_box(self.context.log.is_some());
+        let reads_start = black_box(self.pacer.is_open() || logs || self.backend.works_between_ops());
+        let has_transactions = self.source.transactions().is_some();
         let mut now = clock.now();
         let mut group = None;
         loop {
-            if self.desk.control.stops_at(now) && !self.desk.goes_on(self.source, None, now) {
+            if self.context.control.stops_at(now) && !self.context.goes_on(self.source, None, now) {
                 return Ended::Stopped;
             }
             if let Some(group) = group.take()
@@ -343,23 +299,23 @@ where
             // wait for the writes.
             let next = self.source.next();
             let Some(op) = &next else { return Ended::Done };
-            if let Some(transactions) = self.source.transactions() {
-                self.desk.recorder.set_transactions(transactions);
+            if has_transactions && let Some(transactions) = self.source.transactions() {
+                self.context.recorder.set_transactions(transactions);
             }
             if op.kind() == OpKind::Delay {
-                match self.desk.wait(self.source, op, now + clock.ticks(op.length())) {
+                match self.context.wait(self.source, op, now + clock.ticks(op.length())) {
                     Waited::Until(at) => now = at,
                     Waited::Stopped => return Ended::Stopped,
                 }
                 continue;
             }
-            if !self.desk.budget.take(&self.desk.control, op) {
+            if !self.context.budget.take(&self.context.control, op) {
                 self.source.failed(op);
                 return Ended::Done;
             }
             self.backend.before(op);
             let intended = loop {
-                let at = match self.pacer.due(now, op) {
+                let at = match self.pacer.due(now, PacedOp::of(op)) {
                     Due::Now { intended } => break intended,
                     Due::At(at) => at,
                     // Nothing is in flight here.
@@ -369,8 +325,8 @@ where
                         return ended;
                     }
                 };
-                let in_ramp = self.desk.ramp.is_some();
-                match self.desk.wait(self.source, op, at) {
+                let in_ramp = self.context.ramp.is_some();
+                match self.context.wait(self.source, op, at) {
                     Waited::Until(at) => now = at,
                     Waited::Stopped => {
                         self.source.failed(op);
@@ -378,19 +334,19 @@ where
                     }
                 }
                 // An op that was drawn in the ramp and starts after it is one of those that count.
-                if in_ramp && self.desk.ramp.is_none() && !self.desk.budget.take(&self.desk.control, op) {
+                if in_ramp && self.context.ramp.is_none() && !self.context.budget.take(&self.context.control, op) {
                     self.source.failed(op);
                     return Ended::Done;
                 }
             };
             if self.pacer.begins_anew() {
-                self.desk.begin_anew(self.source, op, now);
+                self.context.begin_anew(self.source, op, now);
             }
             let start = if reads_start { clock.now() } else { now };
             let done = self.backend.execute(op);
             now = clock.now();
             if logs {
-                self.desk.log(op, Outcome { start, end: now, result: done, handed_at: None });
+                self.context.log(op, Outcome { start, end: now, result: done, handed_at: None });
             }
             if self.backend.samples() {
                 group = self.sampler.timed(op.kind(), op.length(), done == Ok(op.length()), start, now);
@@ -404,26 +360,26 @@ where
     /// Records what an op came to, and verifies it. How the worker ends, where it ends with it.
     #[inline(always)]
     fn settle(&mut self, op: &S::Op, done: Completion, times: Times) -> Option<Ended> {
-        let clock = self.desk.clock;
+        let clock = self.context.clock;
         let Times { intended, start, end } = times;
         let service_ns = clock.ns_between(start, end);
         match done {
             Ok(moved) => {
-                self.desk.settle(op, moved, service_ns);
+                self.context.settle(op, moved, service_ns);
                 self.pacer.completed(op.kind(), moved, service_ns, end);
-                if P::OPEN {
+                if self.pacer.is_open() {
                     let (response_ns, lag_ns) = (clock.ns_between(intended, end), clock.ns_between(intended, start));
-                    self.desk.recorder.record_response(op.kind(), response_ns, lag_ns);
+                    self.context.recorder.record_response(op.kind(), response_ns, lag_ns);
                 }
                 self.backend.after(op, moved).err().and_then(|mismatch| self.mismatched(op, mismatch))
             }
             Err(errno) => {
                 self.source.failed(op);
                 self.pacer.completed(op.kind(), 0, service_ns, end);
-                if errno == Errno::ENDED || self.desk.is_end(op, errno) {
+                if errno == Errno::ENDED || self.context.is_end(op, errno) {
                     return Some(Ended::Done);
                 }
-                let fails = self.desk.fault(op, self.backend.path_of(op), Some(errno.0), errno.text());
+                let fails = self.context.fault(op, self.backend.path_of(op), Some(errno.0), errno.text());
                 fails.then_some(Ended::Failed)
             }
         }
@@ -432,14 +388,14 @@ where
     // Not a call: for one, the whole worker would have to lie in memory in the loops of all backends.
     #[inline(always)]
     fn mismatched(&mut self, op: &S::Op, mismatch: String) -> Option<Ended> {
-        self.desk.fault(op, self.backend.path_of(op), None, mismatch).then_some(Ended::Failed)
+        self.context.fault(op, self.backend.path_of(op), None, mismatch).then_some(Ended::Failed)
     }
 
     /// Makes ops that are not timed one by one, and beside them nothing that can be done for all together. `None` where
     /// there are none.
     #[inline(never)]
     fn make_group(&mut self, group: Group) -> Option<Made<S::Op>> {
-        let most = group.most.min(self.desk.budget.room(group.length));
+        let most = group.most.min(self.context.budget.room(group.length));
         let mut made = Made { ops: 0, odd: None };
         while made.ops < most
             && let Some(op) = self.source.next_alike()
@@ -447,7 +403,7 @@ where
             debug_assert_eq!((op.kind(), op.length()), (group.kind, group.length));
             let done = self.backend.execute(&op);
             if done != Ok(group.length) {
-                self.desk.budget.spend(1, group.length);
+                self.context.budget.spend(1, group.length);
                 made.odd = Some(Odd::Unwhole { op, done });
                 break;
             }
@@ -457,7 +413,7 @@ where
                 break;
             }
         }
-        self.desk.budget.spend(made.ops, group.length);
+        self.context.budget.spend(made.ops, u64::from(made.ops) * group.length);
         (made.ops > 0 || made.odd.is_some()).then_some(made)
     }
 
@@ -466,10 +422,10 @@ where
     fn settle_group(&mut self, group: Group, made: Made<S::Op>, now: Ticks) -> Option<Ended> {
         let Made { ops, odd } = made;
         if let Some(Odd::Unwhole { op, done }) = odd {
-            let start = self.sampler.made_before(&mut self.desk.recorder, group, ops, now);
+            let start = self.sampler.made_before(&mut self.context.recorder, group, ops, now);
             return self.settle(&op, done, Times { intended: start, start, end: now });
         }
-        self.sampler.made(&mut self.desk.recorder, group, ops, now);
+        self.sampler.made(&mut self.context.recorder, group, ops, now);
         match odd {
             Some(Odd::Mismatched { op, mismatch }) => self.mismatched(&op, mismatch),
             _ => None,

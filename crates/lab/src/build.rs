@@ -1,10 +1,9 @@
 //! Builds steps, and takes down what was built.
 
-pub use crate::error::{Cause, LabError};
-pub use crate::ledger::Left;
+pub use crate::error::{Cause, LabError, Left};
 
 use crate::host::Listener;
-use crate::ledger::Ledger;
+use crate::journal::UndoJournal;
 use crate::recipe;
 use crate::site::{Site, Standing};
 use crate::step::{Made, Safety, Step};
@@ -26,7 +25,7 @@ pub struct Builder {
 /// What stands.
 #[derive(Debug)]
 struct System {
-    ledger: Ledger,
+    journal: UndoJournal,
     steps: Vec<Step>,
     standing: Standing,
 }
@@ -57,16 +56,16 @@ impl Builder {
     ) -> Result<Made, LabError> {
         let mut system = match self.system.take() {
             None => {
-                let ledger = Ledger::create(&self.journals, tag)
+                let journal = UndoJournal::create(&self.journals, tag)
                     .map_err(|source| LabError::Journal { dir: self.journals.clone(), source })?;
-                System { ledger, steps: vec![], standing: Standing::default() }
+                System { journal, steps: vec![], standing: Standing::default() }
             }
             Some(system) => {
-                let tag = system.ledger.owner().tag.clone();
+                let tag = system.journal.owner().tag.clone();
                 let problem = if !steps.starts_with(&system.steps) {
                     Some(LabError::Standing { tag })
                 } else {
-                    system.ledger.vanished().map(|what| LabError::Vanished { tag, what })
+                    system.journal.vanished().map(|what| LabError::Vanished { tag, what })
                 };
                 if let Some(problem) = problem {
                     self.system = Some(system);
@@ -77,17 +76,17 @@ impl Builder {
         };
         for (index, step) in steps.iter().enumerate().skip(system.steps.len()) {
             let mut site = Site {
-                ledger: &mut system.ledger,
+                journal: &mut system.journal,
                 standing: &mut system.standing,
                 safety,
                 stop: self.stop,
                 listener: &mut *listener,
             };
             if let Err(cause) = recipe::build(step, &mut site) {
-                let (_, left) = system.ledger.undo(0, listener);
+                let (_, left) = system.journal.undo(0, listener);
                 if left.is_empty() {
                     // Should it not go, `recover` finds it with nothing in it.
-                    let _ = system.ledger.close();
+                    let _ = system.journal.close();
                 } else {
                     self.system = Some(system);
                 }
@@ -120,10 +119,10 @@ impl Builder {
     /// What is left and why, after all else was taken down; it may be tried again.
     pub fn undo(&mut self, listener: Listener<'_>) -> Result<(), LabError> {
         let Some(mut system) = self.system.take() else { return Ok(()) };
-        let (_, left) = system.ledger.undo(0, listener);
+        let (_, left) = system.journal.undo(0, listener);
         if left.is_empty() {
             let dir = self.journals.clone();
-            return system.ledger.close().map_err(|source| LabError::Journal { dir, source });
+            return system.journal.close().map_err(|source| LabError::Journal { dir, source });
         }
         self.system = Some(system);
         Err(LabError::Left(left))
@@ -135,13 +134,13 @@ impl Builder {
 /// # Errors
 /// What is left and why, after all else was taken down.
 pub fn recover(journals: &Path, listener: Listener<'_>) -> Result<Vec<Recovered>, LabError> {
-    let (ledgers, mut left) = Ledger::abandoned(journals);
+    let (ledgers, mut left) = UndoJournal::abandoned(journals);
     let mut recovered = vec![];
-    for mut ledger in ledgers {
-        let owner = ledger.owner().clone();
-        let (undone, still) = ledger.undo(0, &mut *listener);
+    for mut journal in ledgers {
+        let owner = journal.owner().clone();
+        let (undone, still) = journal.undo(0, &mut *listener);
         if still.is_empty() {
-            ledger.close().map_err(|source| LabError::Journal { dir: journals.to_owned(), source })?;
+            journal.close().map_err(|source| LabError::Journal { dir: journals.to_owned(), source })?;
         }
         left.extend(still);
         recovered.push(Recovered { tag: owner.tag, pid: owner.pid, undone });

@@ -7,7 +7,7 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::process::CommandExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
@@ -96,8 +96,15 @@ fn quoted(said: &str) -> String {
     }
 }
 
+/// The variable that marks the processes of a witness that may be killed between their start and hearing of it.
+pub(crate) const MARK: &str = "PLUMB_LAB_COMMAND";
+
 /// Who hears of the process that a command becomes.
 pub(crate) trait Witness {
+    /// By what the process is known until it was heard of: the value of [`MARK`] in its environment.
+    fn mark(&self) -> Option<String> {
+        None
+    }
     /// It runs as this process, the leader of a group of its own.
     fn started(&mut self, pid: u32);
     /// It runs no more.
@@ -171,6 +178,7 @@ impl Command {
             .args(&self.args)
             .env("LC_ALL", "C")
             .env("PATH", search_path())
+            .envs(witness.mark().map(|mark| (MARK, mark)))
             .stdin(handle(&input).map_err(cannot)?)
             .stdout(handle(&stdout).map_err(cannot)?)
             .stderr(handle(&stderr).map_err(cannot)?)
@@ -233,17 +241,53 @@ impl fmt::Display for Command {
 /// Runs a line of the user's own in a shell; what it printed on standard output, the end of it where it is long.
 ///
 /// # Errors
-/// In words, without the line: it fails, takes longer than this, or the user wants to stop. It is killed then, with all that it
-/// has started in its process group.
-pub fn run_line(line: &str, limit: Duration, stop: Option<StopFlag>) -> Result<String, String> {
-    Command::new("sh", ["-c", line]).within(limit).run(&mut NoWitness, stop).map_err(|error| match error {
-        CommandError::TooLong { seconds, stderr, .. } => {
-            format!("killed after {seconds} s, with all that it had started{}", quoted(&stderr))
+/// It fails, takes longer than this, or the user wants to stop. It is killed then, with all that it has started in its process
+/// group.
+pub fn run_line(line: &str, limit: Duration, stop: Option<StopFlag>) -> Result<String, LineError> {
+    Ok(Command::new("sh", ["-c", line]).within(limit).run(&mut NoWitness, stop)?)
+}
+
+/// Why a line of the user's own did not do what it was to do, told without the line: whoever ran it shows that.
+#[derive(Debug, thiserror::Error)]
+pub enum LineError {
+    /// It ended with an error.
+    #[error("{status}{said}", said = quoted(stderr))]
+    Failed {
+        /// `exit status: 1`.
+        status: String,
+        /// The last lines that it said.
+        stderr: String,
+    },
+    /// It took too long, and was killed.
+    #[error("killed after {seconds} s, with all that it had started{said}", said = quoted(stderr))]
+    TooLong {
+        /// How long it had, seconds.
+        seconds: u64,
+        /// The last lines that it said.
+        stderr: String,
+    },
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+    /// No shell ran it.
+    #[error(transparent)]
+    Shell(CommandError),
+}
+
+impl From<CommandError> for LineError {
+    fn from(error: CommandError) -> LineError {
+        match error {
+            CommandError::TooLong { seconds, stderr, .. } => LineError::TooLong { seconds, stderr },
+            CommandError::Failed { status, stderr, .. } => LineError::Failed { status, stderr },
+            CommandError::Interrupted { .. } => LineError::Interrupted,
+            other => LineError::Shell(other),
         }
-        CommandError::Failed { status, stderr, .. } => format!("{status}{}", quoted(&stderr)),
-        CommandError::Interrupted { .. } => "interrupted".to_owned(),
-        other => other.to_string(),
-    })
+    }
+}
+
+/// A path as a word of a command line.
+pub(crate) fn word(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// Kills a process group, whose leader it is.
@@ -412,13 +456,13 @@ mod tests {
     #[test]
     fn a_line_of_the_users_is_killed_in_time_and_says_why() {
         let error = run_line("sleep 1000 & echo booting >&2; wait", Duration::from_millis(300), None).unwrap_err();
-        assert_eq!(error, "killed after 0 s, with all that it had started: booting");
-        let failed = run_line("echo no such machine >&2; exit 3", TIMEOUT, None).unwrap_err();
+        assert_eq!(error.to_string(), "killed after 0 s, with all that it had started: booting");
+        let failed = run_line("echo no such machine >&2; exit 3", TIMEOUT, None).unwrap_err().to_string();
         assert!(failed.contains('3') && failed.ends_with(": no such machine"), "{failed}");
         assert_eq!(run_line("echo up", TIMEOUT, None).unwrap(), "up\n");
         let flag = StopFlag::detached();
         flag.request();
-        assert_eq!(run_line("sleep 1000", TIMEOUT, Some(flag)).unwrap_err(), "interrupted");
+        assert_eq!(run_line("sleep 1000", TIMEOUT, Some(flag)).unwrap_err().to_string(), "interrupted");
     }
 
     #[test]

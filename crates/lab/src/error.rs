@@ -1,8 +1,6 @@
 //! Why something was not built or not taken down.
 
 use crate::command::CommandError;
-use crate::host::HostError;
-use crate::ledger::Left;
 use plumb_engine::guard::Refusal;
 use std::fmt::Write as _;
 use std::io;
@@ -114,6 +112,31 @@ pub enum Cause {
     /// The undo journal cannot be written.
     #[error("the undo journal cannot be written: {0}")]
     Journal(io::Error),
+}
+
+/// Something that could not be taken down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Left {
+    /// What it is.
+    pub what: String,
+    /// Why it is still there.
+    pub reason: String,
+}
+
+/// Why a host did not do it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HostError {
+    /// It answered that it cannot.
+    #[error("{reason}")]
+    Failed {
+        /// Why, with the way out.
+        reason: String,
+        /// Whether the write guard refused it.
+        refused: bool,
+    },
+    /// It does not answer any more: a broken link, a machine that died.
+    #[error("lost: {0}")]
+    Lost(String),
 }
 
 impl Cause {

@@ -1,6 +1,8 @@
 //! Where systems under test are built and run.
 
-use crate::protocol::{Facts, RunAnswer, RunJob};
+pub use crate::error::HostError;
+
+use crate::protocol::{Facts, Reply, Request, RunAnswer, RunJob, VERSION};
 use crate::step::{Made, Safety, Step};
 
 /// Hears what goes on, a line each.
@@ -25,18 +27,23 @@ pub trait Host {
     fn close(self: Box<Self>) -> Result<(), HostError>;
 }
 
-/// Why a host did not do it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum HostError {
-    /// It answered that it cannot.
-    #[error("{reason}")]
-    Failed {
-        /// Why, with the way out.
-        reason: String,
-        /// Whether the write guard refused it.
-        refused: bool,
-    },
-    /// It does not answer any more: a broken link, a machine that died.
-    #[error("lost: {0}")]
-    Lost(String),
+/// What a host answers to a request; nothing to [`Request::Bye`].
+pub fn answer(host: &mut dyn Host, request: Request, listener: Listener<'_>) -> Option<Reply> {
+    let answered = match request {
+        Request::Hello { version: VERSION } => Ok(Reply::Hello(host.facts().clone())),
+        Request::Hello { version } => Err(HostError::Failed {
+            reason: format!("this agent speaks version {VERSION} of the protocol, and not {version}"),
+            refused: false,
+        }),
+        Request::Build { tag, steps, safety } => {
+            host.build(&tag, &steps, &safety, listener).map(|made| Reply::Built { made })
+        }
+        Request::Run(job) => host.run(&job, listener).map(|answer| Reply::Ran(Box::new(answer))),
+        Request::Undo => host.undo(listener).map(|()| Reply::Undone),
+        Request::Bye => return None,
+    };
+    Some(answered.unwrap_or_else(|error| match error {
+        HostError::Failed { reason, refused } => Reply::Failed { reason, refused },
+        HostError::Lost(reason) => Reply::Failed { reason, refused: false },
+    }))
 }

@@ -132,7 +132,7 @@ impl Link {
     }
 
     fn send(&mut self, request: &Request) -> Result<(), HostError> {
-        let mut line = serde_json::to_vec(request)
+        let mut line = plumb_document::json::to_vec(request)
             .map_err(|error| HostError::Failed { reason: format!("a request: {error}"), refused: false })?;
         line.push(b'\n');
         self.to.send(line).map_err(|_| HostError::Lost("nothing can be sent to it any more".into()))
@@ -167,7 +167,7 @@ impl Link {
 }
 
 fn unexpected(reply: &Reply) -> HostError {
-    let reply = serde_json::to_string(reply).unwrap_or_default();
+    let reply = plumb_document::json::to_string(reply).unwrap_or_default();
     let reply: String = reply.chars().take(200).collect();
     HostError::Lost(format!("it answered something else: {reply}"))
 }
@@ -196,7 +196,7 @@ fn read(reader: impl Read + Send + 'static) -> Receiver<Heard> {
         for line in BufReader::new(reader).split(b'\n') {
             let Ok(line) = line else { return };
             let text = String::from_utf8_lossy(&line);
-            let heard_now = match serde_json::from_str(&text) {
+            let heard_now = match plumb_document::json::from_str(&text) {
                 Ok(reply) => Heard::Reply(Box::new(reply)),
                 Err(_) if text.trim().is_empty() => continue,
                 Err(_) => Heard::Noise(text.trim().chars().take(500).collect()),

@@ -1,6 +1,5 @@
 //! What a study asks of a host, and what the host answers: JSON, one line each.
 
-use crate::host::{Host, HostError, Listener};
 use crate::step::{Made, Safety, Step};
 use plumb_result::RunResult;
 use serde::{Deserialize, Serialize};
@@ -11,7 +10,7 @@ pub const VERSION: u32 = 1;
 
 /// What is asked of a host. Requests are answered one after another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "ask", rename_all = "kebab-case")]
+#[serde(rename = "@ask", rename_all = "kebab-case")]
 pub enum Request {
     /// Who are you?
     Hello {
@@ -66,11 +65,19 @@ impl std::fmt::Display for SimPlace {
     }
 }
 
+/// A text is no place of a run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is no RUN,PLOT, two whole numbers such as 4,1")]
+pub struct SimPlaceError {
+    /// What was written.
+    pub text: String,
+}
+
 impl std::str::FromStr for SimPlace {
-    type Err = String;
-    fn from_str(text: &str) -> Result<SimPlace, String> {
+    type Err = SimPlaceError;
+    fn from_str(text: &str) -> Result<SimPlace, SimPlaceError> {
         let numbers = text.split_once(',').and_then(|(run, plot)| Some((run.parse().ok()?, plot.parse().ok()?)));
-        let (run, plot) = numbers.ok_or_else(|| format!("`{text}` is no RUN,PLOT, two whole numbers such as 4,1"))?;
+        let (run, plot) = numbers.ok_or_else(|| SimPlaceError { text: text.to_owned() })?;
         Ok(SimPlace { run, plot })
     }
 }
@@ -98,7 +105,7 @@ pub enum Work {
 
 /// What a host answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "reply", rename_all = "kebab-case")]
+#[serde(rename = "@reply", rename_all = "kebab-case")]
 pub enum Reply {
     /// To [`Request::Hello`].
     Hello(Facts),
@@ -165,25 +172,4 @@ pub struct DeviceCounts {
     pub written_bytes: u64,
     /// Flushes completed.
     pub flushes: u64,
-}
-
-/// What a host answers to a request; nothing to [`Request::Bye`].
-pub fn answer(host: &mut dyn Host, request: Request, listener: Listener<'_>) -> Option<Reply> {
-    let answered = match request {
-        Request::Hello { version: VERSION } => Ok(Reply::Hello(host.facts().clone())),
-        Request::Hello { version } => Err(HostError::Failed {
-            reason: format!("this agent speaks version {VERSION} of the protocol, and not {version}"),
-            refused: false,
-        }),
-        Request::Build { tag, steps, safety } => {
-            host.build(&tag, &steps, &safety, listener).map(|made| Reply::Built { made })
-        }
-        Request::Run(job) => host.run(&job, listener).map(|answer| Reply::Ran(Box::new(answer))),
-        Request::Undo => host.undo(listener).map(|()| Reply::Undone),
-        Request::Bye => return None,
-    };
-    Some(answered.unwrap_or_else(|error| match error {
-        HostError::Failed { reason, refused } => Reply::Failed { reason, refused },
-        HostError::Lost(reason) => Reply::Failed { reason, refused: false },
-    }))
 }

@@ -2,7 +2,7 @@
 
 use crate::command::Command;
 use crate::error::Cause;
-use crate::ledger::Ledger;
+use crate::journal::UndoJournal;
 use crate::step::{Made, Safety};
 use crate::system;
 use crate::undo::{OWN_PREFIX, Undo};
@@ -15,6 +15,9 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+
+/// What a recipe made: devices, or a mount point.
+pub(crate) type MadePaths = Vec<PathBuf>;
 
 /// What is remembered between steps.
 #[derive(Debug, Default)]
@@ -29,7 +32,7 @@ pub(crate) struct Standing {
 
 /// What a recipe has in hand.
 pub(crate) struct Site<'a> {
-    pub(crate) ledger: &'a mut Ledger,
+    pub(crate) journal: &'a mut UndoJournal,
     pub(crate) standing: &'a mut Standing,
     pub(crate) safety: &'a Safety,
     pub(crate) stop: Option<StopFlag>,
@@ -44,19 +47,19 @@ impl Site<'_> {
 
     /// Writes down how the next act is undone.
     pub(crate) fn ahead(&mut self, undo: Undo) -> Result<u64, Cause> {
-        self.ledger.ahead(undo).map_err(Cause::Journal)
+        self.journal.ahead(undo).map_err(Cause::Journal)
     }
 
     /// The act was not done after all.
     pub(crate) fn cancel(&mut self, id: u64) -> Result<(), Cause> {
-        self.ledger.cancel(id).map_err(Cause::Journal)
+        self.journal.cancel(id).map_err(Cause::Journal)
     }
 
     /// Runs a command; what it printed.
     pub(crate) fn run(&mut self, command: &Command) -> Result<String, Cause> {
         self.check_stop()?;
         (self.listener)(&format!("$ {command}"));
-        Ok(command.run(self.ledger, self.stop)?)
+        Ok(command.run(self.journal, self.stop)?)
     }
 
     /// Runs several.

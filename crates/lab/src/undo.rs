@@ -1,7 +1,8 @@
 //! How one thing that stands is taken down. Each tolerates that it is gone, and takes nothing down that is another's.
 
-use crate::command::{Command, NoWitness};
+use crate::command::{Command, CommandError, NoWitness};
 use crate::system;
+use crate::tool::{lvm, nfs};
 use plumb_engine::guard::{self, Allow, Guard, IoMode, Permissions, Refusal};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -19,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What takes one thing down.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "undo", rename_all = "kebab-case")]
+#[serde(rename = "@undo", rename_all = "kebab-case")]
 pub(crate) enum Undo {
     /// A directory that was made to mount something on.
     MountPoint { path: PathBuf },
@@ -62,6 +63,51 @@ pub(crate) enum Gone {
     Already,
 }
 
+/// Why something is still there.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UndoError {
+    /// A command did not take it down.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+    /// The system said no.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The write guard refused it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// A directory is not of the lab's own.
+    #[error("its name does not begin with `{OWN_PREFIX}`")]
+    NotOwn,
+    /// A directory holds a mount.
+    #[error("something is mounted in it: `umount {}` first", target.display())]
+    MountedInside {
+        /// Where.
+        target: PathBuf,
+    },
+    /// A directory holds the image of a loop device.
+    #[error("{} is in use as {}: `losetup -d {}` first", image.display(), device.display(), device.display())]
+    InUse {
+        /// The image.
+        image: PathBuf,
+        /// The device.
+        device: PathBuf,
+    },
+    /// The kernel has not let go of it.
+    #[error("it is still in use")]
+    StillInUse,
+}
+
+impl UndoError {
+    /// Whether somebody uses it, who may let go of it in a moment.
+    fn is_busy(&self) -> bool {
+        match self {
+            UndoError::Command(CommandError::Failed { stderr, .. }) => stderr.contains("busy"),
+            UndoError::Io(error) => error.kind() == io::ErrorKind::ResourceBusy,
+            _ => false,
+        }
+    }
+}
+
 impl Undo {
     /// Whether it is still there after a reboot, which takes all that lives in the kernel alone.
     pub(crate) fn survives_reboot(&self) -> bool {
@@ -101,7 +147,7 @@ impl Undo {
     ///
     /// # Errors
     /// Why it is still there.
-    pub(crate) fn apply(&self) -> Result<Gone, String> {
+    pub(crate) fn apply(&self) -> Result<Gone, UndoError> {
         match self {
             Undo::MountPoint { path } => remove_mount_point(path),
             Undo::Mount { target, source } => unmount(target, source),
@@ -116,7 +162,7 @@ impl Undo {
             Undo::Setting { path, value } => restore(path, value),
             Undo::ControlGroup { path } => remove_group_of_processes(path),
             Undo::Export { directory } => {
-                run(&Command::new("exportfs", ["-u", &crate::recipe::nfs::client_of(directory)]))?;
+                run(&Command::new("exportfs", ["-u", &nfs::client_of(directory)]))?;
                 Ok(Gone::Now)
             }
             Undo::Cmd { run: text, timeout_s } => {
@@ -154,31 +200,30 @@ impl fmt::Display for Undo {
     }
 }
 
-fn run(command: &Command) -> Result<String, String> {
-    command.run(&mut NoWitness, None).map_err(|error| error.to_string())
-}
-
-fn said(error: io::Error) -> String {
-    error.to_string()
+fn run(command: &Command) -> Result<String, CommandError> {
+    command.run(&mut NoWitness, None)
 }
 
 /// Tries again while something is still in use: what has just ended may hold it for a moment.
-fn patiently<T>(mut attempt: impl FnMut() -> Result<T, String>) -> Result<T, String> {
-    let mut last = Err(String::new());
+fn patiently<T, E: Into<UndoError>>(mut attempt: impl FnMut() -> Result<T, E>) -> Result<T, UndoError> {
+    let mut last = attempt().map_err(Into::into);
     system::wait_until(PATIENCE, || {
-        last = attempt();
-        last.as_ref().err().is_none_or(|reason| !reason.contains("busy"))
+        let is_busy = last.as_ref().err().is_some_and(UndoError::is_busy);
+        if is_busy {
+            last = attempt().map_err(Into::into);
+        }
+        !is_busy
     });
     last
 }
 
-fn remove_mount_point(path: &Path) -> Result<Gone, String> {
+fn remove_mount_point(path: &Path) -> Result<Gone, UndoError> {
     match fs::remove_dir(path) {
         Ok(()) => Ok(Gone::Now),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Gone::Already),
         // Somebody uses it for something else by now.
         Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(Gone::Already),
-        Err(error) => Err(said(error)),
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -192,30 +237,31 @@ fn mounted(target: &Path, source: &Path) -> io::Result<bool> {
     Ok(uppermost.is_some_and(|mount| same(&mount.source)))
 }
 
-fn unmount(target: &Path, source: &Path) -> Result<Gone, String> {
-    if !mounted(target, source).map_err(said)? {
+fn unmount(target: &Path, source: &Path) -> Result<Gone, UndoError> {
+    if !mounted(target, source).map_err(UndoError::Io)? {
         return Ok(Gone::Already);
     }
     patiently(|| run(&Command::new("umount", ["--"]).arg(target.to_string_lossy())))?;
     Ok(Gone::Now)
 }
 
-fn remove_own_dir(path: &Path) -> Result<Gone, String> {
+fn remove_own_dir(path: &Path) -> Result<Gone, UndoError> {
     let is_own = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(OWN_PREFIX));
     if !is_own {
-        return Err(format!("its name does not begin with `{OWN_PREFIX}`"));
+        return Err(UndoError::NotOwn);
     }
     if !path.is_dir() {
         return Ok(Gone::Already);
     }
-    if let Some(mount) = system::mounts().map_err(said)?.into_iter().find(|mount| mount.target.starts_with(path)) {
-        return Err(format!("something is mounted in it: `umount {}` first", mount.target.display()));
+    if let Some(mount) =
+        system::mounts().map_err(UndoError::Io)?.into_iter().find(|mount| mount.target.starts_with(path))
+    {
+        return Err(UndoError::MountedInside { target: mount.target });
     }
-    if let Some(user) = system::loops().map_err(said)?.into_iter().find(|user| user.image.starts_with(path)) {
-        let device = user.device.display();
-        return Err(format!("{} is in use as {device}: `losetup -d {device}` first", user.image.display()));
+    if let Some(user) = system::loops().map_err(UndoError::Io)?.into_iter().find(|user| user.image.starts_with(path)) {
+        return Err(UndoError::InUse { image: user.image, device: user.device });
     }
-    fs::remove_dir_all(path).map_err(said)?;
+    fs::remove_dir_all(path).map_err(UndoError::Io)?;
     Ok(Gone::Now)
 }
 
@@ -223,10 +269,10 @@ fn loops_over(image: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(system::loops()?.into_iter().filter(|found| found.image == image).map(|found| found.device).collect())
 }
 
-fn detach(image: &Path) -> Result<Gone, String> {
-    let devices = loops_over(image).map_err(said)?;
+fn detach(image: &Path) -> Result<Gone, UndoError> {
+    let devices = loops_over(image).map_err(UndoError::Io)?;
     for device in &devices {
-        for (number, _) in system::partitions(device).map_err(said)? {
+        for (number, _) in system::partitions(device).map_err(UndoError::Io)? {
             // Partitions that the kernel was told of outlive their device.
             run(&Command::new("partx", ["--delete", "--nr", &number.to_string()]).arg(device.to_string_lossy()))?;
         }
@@ -234,7 +280,7 @@ fn detach(image: &Path) -> Result<Gone, String> {
     }
     // The kernel detaches when the last user has gone.
     if !system::wait_until(PATIENCE, || loops_over(image).is_ok_and(|left| left.is_empty())) {
-        return Err("it is still in use".to_owned());
+        return Err(UndoError::StillInUse);
     }
     Ok(if devices.is_empty() { Gone::Already } else { Gone::Now })
 }
@@ -245,37 +291,39 @@ fn is_same(device: &Path, serial: &str) -> bool {
 }
 
 /// Zeroes where signatures lie: 4 MiB at both ends, and the copies of the btrfs superblock.
-fn wipe(device: &Path, serial: &str) -> Result<Gone, String> {
+fn wipe(device: &Path, serial: &str) -> Result<Gone, UndoError> {
     const END: u64 = 4 << 20;
     const BTRFS_COPIES: [u64; 2] = [64 << 20, 256 << 30];
     if !is_same(device, serial) {
         return Ok(Gone::Already);
     }
     let guard = Guard::new(Permissions { allow: vec![Allow::Named(serial.to_owned())] });
-    let mut opened = Err(String::new());
+    let open = || guard.open_device(device, None, IoMode::Buffered);
+    let mut opened = open();
     system::wait_until(PATIENCE, || {
-        let attempt = guard.open_device(device, None, IoMode::Buffered);
-        let is_held = matches!(attempt, Err(Refusal::Held { .. }));
-        opened = attempt.map_err(|refusal| refusal.to_string());
+        let is_held = matches!(opened, Err(Refusal::Held { .. }));
+        if is_held {
+            opened = open();
+        }
         !is_held
     });
     let opened = opened?;
-    let size = system::device_bytes(device).map_err(said)?;
+    let size = system::device_bytes(device).map_err(UndoError::Io)?;
     let zero = |from: u64, length: u64| -> io::Result<()> {
         let zeros = vec![0; usize::try_from(length.min(size.saturating_sub(from))).unwrap_or(0)];
         opened.file().write_all_at(&zeros, from)
     };
     let all = [(0, END), (size.saturating_sub(END), END)].into_iter().chain(BTRFS_COPIES.map(|at| (at, 65_536)));
-    all.filter(|(from, _)| *from < size).try_for_each(|(from, length)| zero(from, length)).map_err(said)?;
-    opened.file().sync_all().map_err(said)?;
+    all.filter(|(from, _)| *from < size).try_for_each(|(from, length)| zero(from, length)).map_err(UndoError::Io)?;
+    opened.file().sync_all().map_err(UndoError::Io)?;
     Ok(Gone::Now)
 }
 
-fn forget_partitions(device: &Path, serial: &str) -> Result<Gone, String> {
+fn forget_partitions(device: &Path, serial: &str) -> Result<Gone, UndoError> {
     if !is_same(device, serial) {
         return Ok(Gone::Already);
     }
-    let partitions = system::partitions(device).map_err(said)?;
+    let partitions = system::partitions(device).map_err(UndoError::Io)?;
     for (number, _) in &partitions {
         let number = number.to_string();
         patiently(|| run(&Command::new("partx", ["--delete", "--nr", &number]).arg(device.to_string_lossy())))?;
@@ -290,7 +338,7 @@ fn is_array_of(device: &Path, members: &[PathBuf]) -> bool {
     members.iter().any(is_slave)
 }
 
-fn stop_array(device: &Path, members: &[PathBuf]) -> Result<Gone, String> {
+fn stop_array(device: &Path, members: &[PathBuf]) -> Result<Gone, UndoError> {
     let stood = is_array_of(device, members);
     if stood {
         patiently(|| run(&Command::new("mdadm", ["--stop"]).arg(device.to_string_lossy())))?;
@@ -302,8 +350,8 @@ fn stop_array(device: &Path, members: &[PathBuf]) -> Result<Gone, String> {
     Ok(if stood { Gone::Now } else { Gone::Already })
 }
 
-fn remove_group(group: &str, devices: &[String]) -> Result<Gone, String> {
-    use crate::recipe::lvm::{self, LvmCommand, lvm};
+fn remove_group(group: &str, devices: &[String]) -> Result<Gone, UndoError> {
+    use lvm::{LvmCommand, lvm};
     if !lvm::is_here() {
         return Ok(Gone::Already);
     }
@@ -323,7 +371,7 @@ fn mapped(name: &str) -> bool {
     blocks.into_iter().any(|entry| system::text(&entry.path().join("dm/name")).is_ok_and(|found| found == name))
 }
 
-fn remove_mapped(name: &str) -> Result<Gone, String> {
+fn remove_mapped(name: &str) -> Result<Gone, UndoError> {
     if !mapped(name) {
         return Ok(Gone::Already);
     }
@@ -335,12 +383,12 @@ fn zram(number: u32) -> PathBuf {
     PathBuf::from(format!("/sys/block/zram{number}"))
 }
 
-fn remove_zram(number: u32) -> Result<Gone, String> {
+fn remove_zram(number: u32) -> Result<Gone, UndoError> {
     if !zram(number).is_dir() {
         return Ok(Gone::Already);
     }
     let control = Path::new("/sys/class/zram-control/hot_remove");
-    patiently(|| fs::write(control, number.to_string()).map_err(said))?;
+    patiently(|| fs::write(control, number.to_string()))?;
     Ok(Gone::Now)
 }
 
@@ -351,15 +399,15 @@ pub(crate) fn setting_now(path: &Path) -> io::Result<String> {
     Ok(chosen.unwrap_or(text))
 }
 
-fn restore(path: &Path, value: &str) -> Result<Gone, String> {
+fn restore(path: &Path, value: &str) -> Result<Gone, UndoError> {
     match setting_now(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Gone::Already),
         Ok(now) if now == value => Ok(Gone::Already),
-        _ => fs::write(path, value).map(|()| Gone::Now).map_err(said),
+        _ => fs::write(path, value).map(|()| Gone::Now).map_err(UndoError::Io),
     }
 }
 
-fn remove_group_of_processes(path: &Path) -> Result<Gone, String> {
+fn remove_group_of_processes(path: &Path) -> Result<Gone, UndoError> {
     if !path.is_dir() {
         return Ok(Gone::Already);
     }
@@ -368,7 +416,7 @@ fn remove_group_of_processes(path: &Path) -> Result<Gone, String> {
         // It may end meanwhile.
         let _ = fs::write(&parent, pid);
     }
-    patiently(|| fs::remove_dir(path).map_err(said))?;
+    patiently(|| fs::remove_dir(path))?;
     Ok(Gone::Now)
 }
 
@@ -388,14 +436,14 @@ mod tests {
         assert!(Undo::OwnDir { path: others.clone() }.apply().is_err());
         assert!(others.join("file").exists());
         let undo = Undo::OwnDir { path: own };
-        assert_eq!((undo.apply(), undo.apply()), (Ok(Gone::Now), Ok(Gone::Already)));
+        assert_eq!((undo.apply().unwrap(), undo.apply().unwrap()), (Gone::Now, Gone::Already));
     }
 
     #[test]
     fn a_mount_point_that_somebody_uses_is_left() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("file"), "").unwrap();
-        assert_eq!(Undo::MountPoint { path: dir.path().to_owned() }.apply(), Ok(Gone::Already));
+        assert_eq!(Undo::MountPoint { path: dir.path().to_owned() }.apply().unwrap(), Gone::Already);
         assert!(dir.path().join("file").exists());
     }
 
@@ -414,9 +462,9 @@ mod tests {
             Undo::Setting { path: nowhere.clone(), value: "1".to_owned() },
             Undo::ControlGroup { path: nowhere },
         ] {
-            assert_eq!(undo.apply(), Ok(Gone::Already), "{undo}");
-            let text = serde_json::to_string(&undo).unwrap();
-            assert_eq!(serde_json::from_str::<Undo>(&text).unwrap(), undo);
+            assert_eq!(undo.apply().unwrap(), Gone::Already, "{undo}");
+            let text = plumb_document::json::to_string(&undo).unwrap();
+            assert_eq!(plumb_document::json::from_str::<Undo>(&text).unwrap(), undo);
         }
     }
 
@@ -427,8 +475,8 @@ mod tests {
         fs::write(&path, "none [mq-deadline] kyber\n").unwrap();
         assert_eq!(setting_now(&path).unwrap(), "mq-deadline");
         let undo = Undo::Setting { path: path.clone(), value: "none".to_owned() };
-        assert_eq!(undo.apply(), Ok(Gone::Now));
-        assert_eq!(undo.apply(), Ok(Gone::Already));
+        assert_eq!(undo.apply().unwrap(), Gone::Now);
+        assert_eq!(undo.apply().unwrap(), Gone::Already);
         assert_eq!(fs::read_to_string(&path).unwrap(), "none");
     }
 }

@@ -2,12 +2,13 @@
 
 mod args;
 mod commands;
+mod common;
 mod exit;
 mod live_output;
 mod progress;
 mod recordings;
-mod room;
 mod session;
+mod space_budget;
 
 use args::{Arguments, Command, Tool};
 use clap::Parser;
@@ -15,43 +16,13 @@ use exit::{End, Stopped};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A link of a tool's name is that tool.
     let mut words = std::env::args_os();
     let called = words.next().map(std::path::PathBuf::from).unwrap_or_default();
-    let words = words.map(|word| word.to_string_lossy().into_owned());
-    let common = args::Common::of_environment;
-    let ended = match called.file_name().and_then(|name| name.to_str()) {
-        Some("dd") => {
-            let called = called.to_string_lossy();
-            commands::dialect::dd::as_dd(&called, &words.collect::<Vec<_>>(), &common())
-        }
-        Some("fio") => commands::dialect::fio::as_fio(&words.collect::<Vec<_>>(), &common()),
-        Some("bonnie++" | "bonnie") => {
-            let called = called.to_string_lossy();
-            commands::dialect::bonnie::as_bonnie(&called, &words.collect::<Vec<_>>(), &common())
-        }
-        Some("getc_putc") => {
-            let called = called.to_string_lossy();
-            commands::dialect::bonnie::as_getc_putc(&called, &words.collect::<Vec<_>>(), &common())
-        }
-        Some("bon_csv2html") => commands::dialect::bonnie::as_csv2html(&words.collect::<Vec<_>>()),
-        Some("bon_csv2txt") => commands::dialect::bonnie::as_csv2txt(),
-        Some("elbencho") => {
-            let called = called.to_string_lossy();
-            commands::dialect::elbencho::as_elbencho(&called, &words.collect::<Vec<_>>(), &common())
-        }
-        Some("iostat") => commands::dialect::iostat::as_iostat(&words.collect::<Vec<_>>()),
-        Some("iozone") => {
-            let called = called.to_string_lossy();
-            commands::dialect::iozone::as_iozone(&called, &words.collect::<Vec<_>>(), &common())
-        }
-        Some("postmark") => commands::dialect::postmark::as_postmark(&words.collect::<Vec<_>>(), &common()),
-        Some("zcav") => {
-            let called = called.to_string_lossy();
-            commands::dialect::bonnie::as_zcav(&called, &words.collect::<Vec<_>>(), &common())
-        }
-        Some("init") if std::process::id() == 1 => commands::agent::init(),
-        _ => run(&Arguments::parse()),
+    let is_init = called.file_name().is_some_and(|name| name == "init") && std::process::id() == 1;
+    let ended = match commands::dialect::run_link(&called, words) {
+        Some(ended) => ended,
+        None if is_init => commands::agent::init(),
+        None => run(&Arguments::parse()),
     };
     match ended {
         Ok(end) => end.code(),

@@ -1,6 +1,6 @@
 //! Recordings, as the engine wants them: opened by `plumb-trace`, scaled, aligned and filtered as a replay asks.
 
-use plumb_engine::replay::{RecordedOp, RecordedOps, Recordings};
+use plumb_engine::replay::{RecordedOp, RecordedOps, Recordings, ReplayError};
 use plumb_trace::{Act, Record, TraceError};
 use plumb_workload::OpKind;
 use plumb_workload::job::{Recording, SkipOps, Waits};
@@ -9,9 +9,9 @@ use plumb_workload::job::{Recording, SkipOps, Waits};
 pub struct OnDisk;
 
 impl Recordings for OnDisk {
-    fn open(&self, recording: &Recording) -> Result<RecordedOps, String> {
+    fn open(&self, recording: &Recording) -> Result<RecordedOps, ReplayError> {
         let waits = waits(recording.waits);
-        let reader = plumb_trace::open(&recording.path, waits).map_err(|error| error.to_string())?;
+        let reader = plumb_trace::open(&recording.path, waits).map_err(|error| ReplayError::Read(Box::new(error)))?;
         let recording = recording.clone();
         Ok(Box::new(reader.filter_map(move |record| op(record, &recording))))
     }
@@ -26,10 +26,10 @@ pub fn waits(waits: Waits) -> plumb_trace::iolog::Waits {
 }
 
 /// What a record is in a replay; nothing where it is left out.
-fn op(record: Result<Record, TraceError>, recording: &Recording) -> Option<Result<RecordedOp, String>> {
+fn op(record: Result<Record, TraceError>, recording: &Recording) -> Option<Result<RecordedOp, ReplayError>> {
     let record = match record {
         Ok(record) => record,
-        Err(error) => return Some(Err(error.to_string())),
+        Err(error) => return Some(Err(ReplayError::Read(Box::new(error)))),
     };
     let kind = kind(record.act).filter(|kind| !skips(recording.skip, *kind))?;
     let align = recording.align.map_or(1, |align| align.0.max(1));
@@ -37,7 +37,7 @@ fn op(record: Result<Record, TraceError>, recording: &Recording) -> Option<Resul
     let file = if recording.one_file { 0 } else { record.file };
     Some(match u32::try_from(record.length) {
         Ok(length) => Ok(RecordedOp { at_ns: record.at_ns, kind, file, offset, length }),
-        Err(_) => Err(format!("an op of {} bytes is more than one op can move", record.length)),
+        Err(_) => Err(ReplayError::TooLong { bytes: record.length }),
     })
 }
 

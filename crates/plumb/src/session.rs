@@ -1,6 +1,6 @@
 //! The surroundings of a command: store, terminal, signals, what may be overwritten.
 
-use crate::args::Common;
+use crate::common::Common;
 use crate::exit::Stopped;
 use plumb_engine::guard::{Allow, Permissions};
 use plumb_engine::signals;
@@ -118,6 +118,11 @@ pub fn print(text: &str) -> Result<(), Stopped> {
 
 /// Writes JSON to standard output.
 pub fn print_json(value: &impl serde::Serialize) -> Result<(), Stopped> {
-    let text = serde_json::to_string_pretty(value).map_err(Stopped::io)?;
+    let text = plumb_document::json::to_string_pretty(value).map_err(Stopped::io)?;
     print(&format!("{text}\n"))
+}
+
+/// The command as typed, for the record.
+pub fn command_line() -> String {
+    std::env::args().collect::<Vec<_>>().join(" ")
 }

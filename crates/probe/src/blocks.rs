@@ -2,6 +2,7 @@
 //! Documentation/admin-guide/iostats.rst, Documentation/ABI/stable/sysfs-block, proc_uptime(5).
 
 use crate::counters::{DiskstatsLine, cpu_ticks, stat_fields};
+use crate::error::ProbeError;
 use crate::platform;
 use crate::sysroot::Sysroot;
 use plumb_result::blocks::{BlockDevice, BlockExtent, BlockOps, BlockStat, DeviceNumber, MachineLook};
@@ -47,7 +48,7 @@ impl BlockWatch {
     ///
     /// # Errors
     /// What cannot be read, and why.
-    pub fn look(&mut self) -> Result<MachineLook, String> {
+    pub fn look(&mut self) -> Result<MachineLook, ProbeError> {
         let uptime = self.sys.read("/proc/uptime")?;
         let cpu = cpu_ticks(&self.sys.read("/proc/stat")?)?;
         let at_ns = platform::monotonic_ns();
@@ -66,7 +67,7 @@ impl BlockWatch {
         Ok(MachineLook { at_ns, uptime_cs: uptime_cs(&uptime)?, cpu, devices })
     }
 
-    fn own(&mut self) -> Result<Vec<BlockDevice>, String> {
+    fn own(&mut self) -> Result<Vec<BlockDevice>, ProbeError> {
         let text = self.sys.read("/proc/diskstats")?;
         let mut devices = diskstats(&text)?;
         for device in &mut devices {
@@ -103,19 +104,19 @@ pub fn processors_in(sys: &Sysroot) -> usize {
 }
 
 /// `seconds.hundredths seconds.hundredths`, of which the first is the time since boot.
-fn uptime_cs(text: &str) -> Result<u64, String> {
-    let wrong = || format!("/proc/uptime has {:?} where a time belongs", text.trim_end());
+fn uptime_cs(text: &str) -> Result<u64, ProbeError> {
+    let wrong = || ProbeError::form("/proc/uptime", text.trim_end(), "a time");
     let (seconds, rest) = text.split_once('.').ok_or_else(wrong)?;
     let hundredths: u64 = rest.split(' ').next().and_then(|word| word.trim_end().parse().ok()).ok_or_else(wrong)?;
     let seconds: u64 = seconds.parse().map_err(|_| wrong())?;
     Ok(seconds.saturating_mul(100).saturating_add(hundredths))
 }
 
-fn diskstats(text: &str) -> Result<Vec<BlockDevice>, String> {
+fn diskstats(text: &str) -> Result<Vec<BlockDevice>, ProbeError> {
     let mut devices = Vec::new();
     for line in text.lines().filter_map(DiskstatsLine::read) {
         let number = |word: &str| {
-            word.parse().map_err(|_| format!("/proc/diskstats has {word:?} where the number of {} belongs", line.name))
+            word.parse().map_err(|_| ProbeError::form("/proc/diskstats", word, format!("the number of {}", line.name)))
         };
         // A line of a form that nobody knows is passed over: the others are as good as ever.
         let Ok(stat) = block_stat(line.fields) else { continue };
@@ -140,7 +141,7 @@ fn extent(sys: &Sysroot, name: &str) -> BlockExtent {
     }
 }
 
-fn block_stat(text: &str) -> Result<BlockStat, String> {
+fn block_stat(text: &str) -> Result<BlockStat, ProbeError> {
     let fields = stat_fields(text)?.values;
     // Times wrap around at 32 bits in the kernel; a wider number keeps what the kernel would.
     let ops = |at: usize| BlockOps {
@@ -161,7 +162,7 @@ fn block_stat(text: &str) -> Result<BlockStat, String> {
 }
 
 /// Devices under a directory that is laid out as `/sys`, or that has a file as `/proc/diskstats`.
-fn in_directory(directory: &Path) -> Result<Vec<BlockDevice>, String> {
+fn in_directory(directory: &Path) -> Result<Vec<BlockDevice>, ProbeError> {
     let sys = Sysroot::at(directory);
     if let Ok(text) = sys.read("/diskstats") {
         let mut devices = diskstats(&text)?;
@@ -269,8 +270,8 @@ mod tests {
     fn nothing_to_see() {
         let tree = Tree::new();
         let mut watch = BlockWatch::of_in(&tree.sys(), Elsewhere::Nowhere);
-        assert!(watch.look().unwrap_err().contains("/proc/uptime"));
+        assert!(watch.look().unwrap_err().to_string().contains("/proc/uptime"));
         tree.file("/proc/uptime", "x\n").file("/proc/stat", "cpu  1\n").file("/proc/diskstats", "");
-        assert!(watch.look().unwrap_err().contains("\"x\""));
+        assert!(watch.look().unwrap_err().to_string().contains("\"x\""));
     }
 }

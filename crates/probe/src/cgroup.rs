@@ -33,15 +33,15 @@ pub(crate) fn limits(sys: &Sysroot) -> CgroupLimits {
     let mut limits = CgroupLimits::default();
     let own = match sys.read("/proc/self/cgroup") {
         Ok(text) => memberships(&text),
-        Err(reason) => {
-            limits.unseen.push(reason);
+        Err(error) => {
+            limits.unseen.push(error.to_string());
             return limits;
         }
     };
     let mounts = match sys.read("/proc/self/mountinfo") {
         Ok(text) => mounts::parse(&text),
-        Err(reason) => {
-            limits.unseen.push(reason);
+        Err(error) => {
+            limits.unseen.push(error.to_string());
             return limits;
         }
     };

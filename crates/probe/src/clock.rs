@@ -1,5 +1,6 @@
 //! Whether the clock jumped.
 
+use crate::error::ProbeError;
 use crate::platform::{self, ClockPair};
 use plumb_result::Seen;
 
@@ -7,7 +8,7 @@ use plumb_result::Seen;
 /// 500 ns/ms while NTP slews it, and jumps when somebody sets the time or a virtual machine was stopped.
 #[derive(Debug, Clone)]
 pub struct ClockWatch {
-    state: Result<Watch, String>,
+    state: Result<Watch, ProbeError>,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -2,6 +2,7 @@
 //! Documentation/block/stat.rst, proc_pid_io(5), proc_stat(5), proc_meminfo(5), proc_vmstat(5),
 //! Documentation/accounting/psi.rst.
 
+use crate::error::ProbeError;
 use crate::platform;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
@@ -80,15 +81,15 @@ fn device(sys: &Sysroot, name: &str, counted: &Seen<()>) -> Seen<DeviceCounters>
         Ok(text) => parse_stat(&text).into(),
         Err(reason) => match sys.read("/proc/diskstats") {
             Ok(text) => diskstats(&text, name).into(),
-            Err(_) => Seen::No(reason),
+            Err(_) => Seen::no(reason.to_string()),
         },
     }
 }
 
 /// The line of one device in `/proc/diskstats`.
-fn diskstats(text: &str, name: &str) -> Result<DeviceCounters, String> {
+fn diskstats(text: &str, name: &str) -> Result<DeviceCounters, ProbeError> {
     let line = text.lines().filter_map(DiskstatsLine::read).find(|line| line.name == name);
-    parse_stat(line.ok_or_else(|| format!("/proc/diskstats has no line for {name}"))?.fields)
+    parse_stat(line.ok_or_else(|| ProbeError::lacks("/proc/diskstats", format!("line for {name}")))?.fields)
 }
 
 /// A line of `/proc/diskstats`: major, minor, name, then what `stat` has.
@@ -117,11 +118,11 @@ pub(crate) struct StatFields {
 
 /// Eleven fields before Linux 4.18, fifteen with discards, seventeen with flushes (5.5). Partitions had four before 2.6.25:
 /// these are put where they belong among the eleven.
-pub(crate) fn stat_fields(text: &str) -> Result<StatFields, String> {
+pub(crate) fn stat_fields(text: &str) -> Result<StatFields, ProbeError> {
     let mut values = [0u64; 17];
     let mut count = 0;
     for word in text.split_whitespace().take(values.len()) {
-        values[count] = word.parse().map_err(|_| format!("block statistics have {word:?} where a number belongs"))?;
+        values[count] = word.parse().map_err(|_| ProbeError::StatWord { word: word.to_owned() })?;
         count += 1;
     }
     if count == 4 {
@@ -131,11 +132,11 @@ pub(crate) fn stat_fields(text: &str) -> Result<StatFields, String> {
     }
     match count {
         4 | 11.. => Ok(StatFields { values, count }),
-        _ => Err(format!("block statistics have {count} fields, at least 11 were expected")),
+        _ => Err(ProbeError::StatFields { count }),
     }
 }
 
-fn parse_stat(text: &str) -> Result<DeviceCounters, String> {
+fn parse_stat(text: &str) -> Result<DeviceCounters, ProbeError> {
     let StatFields { values: f, count } = stat_fields(text)?;
     Ok(DeviceCounters {
         reads: f[0],
@@ -153,7 +154,7 @@ fn parse_stat(text: &str) -> Result<DeviceCounters, String> {
     })
 }
 
-fn own_io(sys: &Sysroot, workers: &[u32]) -> Result<OwnIo, String> {
+fn own_io(sys: &Sysroot, workers: &[u32]) -> Result<OwnIo, ProbeError> {
     let mut sum = process_io(&sys.read("/proc/self/io")?)?;
     for pid in workers {
         let path = format!("/proc/{pid}/io");
@@ -171,10 +172,10 @@ fn own_io(sys: &Sysroot, workers: &[u32]) -> Result<OwnIo, String> {
 }
 
 /// Parses `/proc/PID/io`.
-pub(crate) fn process_io(text: &str) -> Result<OwnIo, String> {
+pub(crate) fn process_io(text: &str) -> Result<OwnIo, ProbeError> {
     let field = |key: &str| {
         let value = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'));
-        value.and_then(|value| value.trim().parse().ok()).ok_or_else(|| format!("/proc/PID/io has no {key}"))
+        value.and_then(|value| value.trim().parse().ok()).ok_or_else(|| ProbeError::lacks("/proc/PID/io", key))
     };
     Ok(OwnIo {
         rchar_bytes: field("rchar")?,
@@ -184,11 +185,11 @@ pub(crate) fn process_io(text: &str) -> Result<OwnIo, String> {
     })
 }
 
-fn cpu_times(sys: &Sysroot, ticks_per_second: u64) -> Result<CpuTimes, String> {
+fn cpu_times(sys: &Sysroot, ticks_per_second: u64) -> Result<CpuTimes, ProbeError> {
     parse_cpu(&sys.read("/proc/stat")?, ticks_per_second)
 }
 
-fn parse_cpu(text: &str, ticks_per_second: u64) -> Result<CpuTimes, String> {
+fn parse_cpu(text: &str, ticks_per_second: u64) -> Result<CpuTimes, ProbeError> {
     let ticks = cpu_ticks(text)?;
     let seconds = |ticks: u64| ticks as f64 / ticks_per_second as f64;
     Ok(CpuTimes {
@@ -199,23 +200,26 @@ fn parse_cpu(text: &str, ticks_per_second: u64) -> Result<CpuTimes, String> {
 }
 
 /// `cpu user nice system idle iowait irq softirq steal guest guest_nice`, in ticks. Guests are in user already.
-pub(crate) fn cpu_ticks(text: &str) -> Result<CpuTicks, String> {
-    let line = text.lines().find_map(|line| line.strip_prefix("cpu ")).ok_or("/proc/stat has no line cpu")?;
+pub(crate) fn cpu_ticks(text: &str) -> Result<CpuTicks, ProbeError> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("cpu "))
+        .ok_or_else(|| ProbeError::lacks("/proc/stat", "line cpu"))?;
     let mut ticks = [0u64; 8];
     for (tick, word) in ticks.iter_mut().zip(line.split_whitespace()) {
-        *tick = word.parse().map_err(|_| format!("/proc/stat has {word:?} where a number belongs"))?;
+        *tick = word.parse().map_err(|_| ProbeError::form("/proc/stat", word, "a number"))?;
     }
     let [user, nice, system, idle, iowait, irq, softirq, steal] = ticks;
     Ok(CpuTicks { user, nice, system, idle, iowait, irq, softirq, steal })
 }
 
-fn memory(sys: &Sysroot, workers: &[u32]) -> Result<MemoryCounters, String> {
+fn memory(sys: &Sysroot, workers: &[u32]) -> Result<MemoryCounters, ProbeError> {
     let meminfo = sys.read("/proc/meminfo")?;
     let vmstat = sys.read("/proc/vmstat")?;
-    let of_meminfo = |key: &str| kib(&meminfo, key).ok_or_else(|| format!("/proc/meminfo has no {key}"));
+    let of_meminfo = |key: &str| kib(&meminfo, key).ok_or_else(|| ProbeError::lacks("/proc/meminfo", key));
     let of_vmstat = |key: &str| {
         let value = vmstat.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(' '));
-        value.and_then(|value| value.trim().parse().ok()).ok_or_else(|| format!("/proc/vmstat has no {key}"))
+        value.and_then(|value| value.trim().parse().ok()).ok_or_else(|| ProbeError::lacks("/proc/vmstat", key))
     };
     let swapped = |pid: &str| sys.read(format!("/proc/{pid}/status")).ok().and_then(|text| kib(&text, "VmSwap"));
     let own_swap_bytes = std::iter::once("self".to_owned())
@@ -266,9 +270,9 @@ mod tests {
         assert_eq!((old.read_ms, old.write_ms, old.read_merges, old.write_merges), (5, 7, 0, 0));
         let ancient = diskstats(text, "sda1").unwrap();
         assert_eq!((ancient.read_bytes, ancient.write_bytes), (80 * 512, 160 * 512));
-        assert!(diskstats(text, "sda2").unwrap_err().contains("3 fields"));
-        assert!(diskstats(text, "sda3").unwrap_err().contains("\"a\""));
-        assert!(diskstats(text, "sdb").unwrap_err().contains("sdb"));
+        assert!(diskstats(text, "sda2").unwrap_err().to_string().contains("3 fields"));
+        assert!(diskstats(text, "sda3").unwrap_err().to_string().contains("\"a\""));
+        assert!(diskstats(text, "sdb").unwrap_err().to_string().contains("sdb"));
     }
 
     // Protects: the sum over worker processes, and that one that has ended is no error.

@@ -5,6 +5,7 @@
 //! Documentation/filesystems/fiemap.rst, lseek(2).
 #![allow(unsafe_code)]
 
+use crate::error::ProbeError;
 use plumb_result::Seen;
 use plumb_result::observe::{Extents, Place};
 use rustix::fs::{FileType, SeekFrom};
@@ -92,22 +93,22 @@ fn join(one: Option<Place>, other: Option<Place>) -> Option<Place> {
     }
 }
 
-fn look(fd: BorrowedFd<'_>) -> Result<Extents, String> {
-    let stat = rustix::fs::fstat(fd).map_err(|error| format!("fstat: {error}"))?;
+fn look(fd: BorrowedFd<'_>) -> Result<Extents, ProbeError> {
+    let stat = rustix::fs::fstat(fd).map_err(ProbeError::call("fstat"))?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        return Err("only regular files have extents".to_owned());
+        return Err(ProbeError::Unseeable("only regular files have extents"));
     }
     let total_bytes: u64 = stat.st_size.try_into().unwrap_or(0);
     match by_fiemap(fd, total_bytes) {
         Ok(extents) => Ok(extents),
-        Err(error) if matches!(error.raw_os_error(), Some(libc::EOPNOTSUPP | libc::ENOTTY | libc::EINVAL)) => {
-            by_seeking(fd, total_bytes).map_err(|error| format!("SEEK_HOLE: {error}"))
+        Err(Errno::OPNOTSUPP | Errno::NOTTY | Errno::INVAL) => {
+            by_seeking(fd, total_bytes).map_err(ProbeError::call("SEEK_HOLE"))
         }
-        Err(error) => Err(format!("FIEMAP: {error}")),
+        Err(errno) => Err(ProbeError::Call { call: "FIEMAP", errno }),
     }
 }
 
-fn by_fiemap(fd: BorrowedFd<'_>, total_bytes: u64) -> io::Result<Extents> {
+fn by_fiemap(fd: BorrowedFd<'_>, total_bytes: u64) -> rustix::io::Result<Extents> {
     let mut found = Extents { total_bytes, ..Extents::default() };
     let mut data_bytes = 0;
     let mut start = 0;
@@ -163,21 +164,21 @@ fn by_fiemap(fd: BorrowedFd<'_>, total_bytes: u64) -> io::Result<Extents> {
     Ok(found)
 }
 
-fn fiemap(fd: BorrowedFd<'_>, request: &mut Request) -> io::Result<()> {
+fn fiemap(fd: BorrowedFd<'_>, request: &mut Request) -> rustix::io::Result<()> {
     const OPCODE: rustix::ioctl::Opcode = rustix::ioctl::opcode::read_write::<Head>(b'f', 11);
     // SAFETY: the head says how many extents there is room for behind it, and the kernel writes no more than those.
     let code = unsafe { libc::ioctl(fd.as_raw_fd(), OPCODE as _, std::ptr::from_mut(request)) };
-    if code == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+    if code == 0 { Ok(()) } else { Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO)) }
 }
 
-fn by_seeking(fd: BorrowedFd<'_>, total_bytes: u64) -> io::Result<Extents> {
+fn by_seeking(fd: BorrowedFd<'_>, total_bytes: u64) -> rustix::io::Result<Extents> {
     let here = rustix::fs::tell(fd)?;
     let found = seek_through(fd, total_bytes);
     rustix::fs::seek(fd, SeekFrom::Start(here))?;
     found
 }
 
-fn seek_through(fd: BorrowedFd<'_>, total_bytes: u64) -> io::Result<Extents> {
+fn seek_through(fd: BorrowedFd<'_>, total_bytes: u64) -> rustix::io::Result<Extents> {
     let mut found = Extents { total_bytes, ..Extents::default() };
     let mut data_bytes = 0;
     let mut at = 0;
@@ -186,7 +187,7 @@ fn seek_through(fd: BorrowedFd<'_>, total_bytes: u64) -> io::Result<Extents> {
             Ok(data) => data.min(total_bytes),
             // No data from here to the end.
             Err(Errno::NXIO) => break,
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         if data >= total_bytes {
             break;

@@ -1,7 +1,7 @@
 //! What the kernel said meanwhile about storage in trouble. Source: Documentation/ABI/testing/dev-kmsg.
 
-use crate::platform;
-use crate::sysroot::reason;
+use crate::error::{ProbeError, reason};
+use crate::sysroot::HAS_PROC;
 use plumb_result::Seen;
 use std::fs::File;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
@@ -16,7 +16,7 @@ const RECORDS_MAX: usize = 100_000;
 /// A mark in the kernel's log.
 #[derive(Debug)]
 pub struct KernelLog {
-    log: Result<File, String>,
+    log: Result<File, ProbeError>,
 }
 
 impl KernelLog {
@@ -30,7 +30,7 @@ impl KernelLog {
     pub fn since(&mut self) -> Seen<Vec<String>> {
         let log = match &mut self.log {
             Ok(log) => log,
-            Err(reason) => return Seen::No(reason.clone()),
+            Err(error) => return Seen::no(error.to_string()),
         };
         match read(log) {
             Ok(found) => Seen::Yes(found.lines()),
@@ -39,16 +39,16 @@ impl KernelLog {
     }
 }
 
-fn open() -> Result<File, String> {
+fn open() -> Result<File, ProbeError> {
     use std::os::unix::fs::OpenOptionsExt;
-    if !platform::HAS_PROC {
-        return Err(platform::not_here());
+    if !HAS_PROC {
+        return Err(ProbeError::NotHere);
     }
     let fail = |error: std::io::Error| match error.kind() {
         ErrorKind::PermissionDenied => {
-            "reading /dev/kmsg is not permitted: run as root, or set kernel.dmesg_restrict=0".to_owned()
+            ProbeError::Unseeable("reading /dev/kmsg is not permitted: run as root, or set kernel.dmesg_restrict=0")
         }
-        _ => format!("cannot open /dev/kmsg: {}", reason(&error)),
+        _ => ProbeError::open("/dev/kmsg")(error),
     };
     let mut log =
         std::fs::OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open("/dev/kmsg").map_err(fail)?;

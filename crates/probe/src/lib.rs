@@ -12,6 +12,7 @@ pub mod clock;
 pub mod conditions;
 pub mod counters;
 pub mod environment;
+mod error;
 pub mod extents;
 pub mod kernel_log;
 mod mounts;
@@ -23,6 +24,8 @@ mod sysroot;
 #[cfg(test)]
 mod testtree;
 pub mod throttle;
+mod uuid;
 
 pub use environment::environment;
+pub use error::ProbeError;
 pub use sysroot::Sysroot;

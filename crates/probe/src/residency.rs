@@ -3,10 +3,11 @@
 //! Looking changes nothing: no page is read, written or marked as used.
 #![allow(unsafe_code)]
 
+use crate::error::ProbeError;
 use plumb_result::Seen;
 use plumb_result::observe::Residency;
 use rustix::fs::{Access, FileType, SeekFrom};
-use std::io;
+use rustix::io::Errno;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// Number of the system call, the same on every architecture that Plumb runs on. Source: cachestat(2), Linux 6.5.
@@ -71,7 +72,7 @@ enum Means {
     Mincore,
 }
 
-fn look(fd: BorrowedFd<'_>, means: Means) -> Result<Residency, String> {
+fn look(fd: BorrowedFd<'_>, means: Means) -> Result<Residency, ProbeError> {
     let total_bytes = length(fd)?;
     if total_bytes == 0 {
         return Ok(Residency { dirty_known: true, ..Residency::default() });
@@ -92,36 +93,37 @@ fn look(fd: BorrowedFd<'_>, means: Means) -> Result<Residency, String> {
             }
             // ENOSYS: before Linux 6.5. EPERM: not told, or a seccomp filter that does not know the call.
             // EOPNOTSUPP: hugetlbfs.
-            Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM | libc::EOPNOTSUPP)) => {}
-            Err(error) => return Err(format!("cachestat: {error}")),
+            Err(Errno::NOSYS | Errno::PERM | Errno::OPNOTSUPP) => {}
+            Err(errno) => return Err(ProbeError::Call { call: "cachestat", errno }),
         }
     }
     // To those who are not told, `mincore` says that everything is resident.
     if !residency_is_told(fd)? {
-        return Err("the kernel tells a file's residency only to its owner and to those who may write it".to_owned());
+        let why = "the kernel tells a file's residency only to its owner and to those who may write it";
+        return Err(ProbeError::Unseeable(why));
     }
-    let resident_bytes = mincore(fd, total_bytes).map_err(|error| format!("mincore: {error}"))?;
+    let resident_bytes = mincore(fd, total_bytes).map_err(ProbeError::call("mincore"))?;
     Ok(Residency { total_bytes, resident_bytes, ..Residency::default() })
 }
 
 /// Length of a regular file or block device, bytes.
-fn length(fd: BorrowedFd<'_>) -> Result<u64, String> {
-    let stat = rustix::fs::fstat(fd).map_err(|error| format!("fstat: {error}"))?;
+fn length(fd: BorrowedFd<'_>) -> Result<u64, ProbeError> {
+    let stat = rustix::fs::fstat(fd).map_err(ProbeError::call("fstat"))?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok(stat.st_size.try_into().unwrap_or(0)),
         FileType::BlockDevice => {
-            let here = rustix::fs::tell(fd).map_err(|error| format!("lseek: {error}"))?;
-            let end = rustix::fs::seek(fd, SeekFrom::End(0)).map_err(|error| format!("lseek: {error}"))?;
-            rustix::fs::seek(fd, SeekFrom::Start(here)).map_err(|error| format!("lseek: {error}"))?;
+            let here = rustix::fs::tell(fd).map_err(ProbeError::call("lseek"))?;
+            let end = rustix::fs::seek(fd, SeekFrom::End(0)).map_err(ProbeError::call("lseek"))?;
+            rustix::fs::seek(fd, SeekFrom::Start(here)).map_err(ProbeError::call("lseek"))?;
             Ok(end)
         }
-        _ => Err("only regular files and block devices have pages in the cache".to_owned()),
+        _ => Err(ProbeError::Unseeable("only regular files and block devices have pages in the cache")),
     }
 }
 
 /// Whether the kernel tells this process the truth about the file's pages: `can_do_mincore` in mm/mincore.c.
-fn residency_is_told(fd: BorrowedFd<'_>) -> Result<bool, String> {
-    let stat = rustix::fs::fstat(fd).map_err(|error| format!("fstat: {error}"))?;
+fn residency_is_told(fd: BorrowedFd<'_>) -> Result<bool, ProbeError> {
+    let stat = rustix::fs::fstat(fd).map_err(ProbeError::call("fstat"))?;
     let me = rustix::process::geteuid();
     if me.is_root() || stat.st_uid == me.as_raw() {
         return Ok(true);
@@ -131,18 +133,23 @@ fn residency_is_told(fd: BorrowedFd<'_>) -> Result<bool, String> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn cachestat(_fd: BorrowedFd<'_>) -> io::Result<Cachestat> {
-    Err(io::Error::from_raw_os_error(libc::ENOSYS))
+fn cachestat(_fd: BorrowedFd<'_>) -> rustix::io::Result<Cachestat> {
+    Err(Errno::NOSYS)
 }
 
 #[cfg(target_os = "linux")]
-fn cachestat(fd: BorrowedFd<'_>) -> io::Result<Cachestat> {
+fn cachestat(fd: BorrowedFd<'_>) -> rustix::io::Result<Cachestat> {
     // A length of 0 means: to the end of the file.
     let range = CachestatRange { off: 0, len: 0 };
     let mut stat = Cachestat::default();
     // SAFETY: both structures are laid out as the kernel's and live across the call; the call only writes `stat`.
     let code = unsafe { libc::syscall(SYS_CACHESTAT, fd.as_raw_fd(), &raw const range, &raw mut stat, 0) };
-    if code == 0 { Ok(stat) } else { Err(io::Error::last_os_error()) }
+    if code == 0 { Ok(stat) } else { Err(last_errno()) }
+}
+
+/// Why the last call of the C library's failed.
+fn last_errno() -> Errno {
+    Errno::from_io_error(&std::io::Error::last_os_error()).unwrap_or(Errno::IO)
 }
 
 /// A mapping that is never touched, only asked about; unmapped on drop.
@@ -152,13 +159,13 @@ struct Window {
 }
 
 impl Window {
-    fn map(fd: BorrowedFd<'_>, offset: u64, length: usize) -> io::Result<Window> {
-        let offset = libc::off_t::try_from(offset).map_err(io::Error::other)?;
+    fn map(fd: BorrowedFd<'_>, offset: u64, length: usize) -> rustix::io::Result<Window> {
+        let offset = libc::off_t::try_from(offset).map_err(|_| Errno::OVERFLOW)?;
         // SAFETY: a fresh mapping at an address of the kernel's choice, without access: no memory of ours changes.
         let start = unsafe {
             libc::mmap(std::ptr::null_mut(), length, libc::PROT_NONE, libc::MAP_SHARED, fd.as_raw_fd(), offset)
         };
-        if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(Window { start, length }) }
+        if start == libc::MAP_FAILED { Err(last_errno()) } else { Ok(Window { start, length }) }
     }
 }
 
@@ -169,7 +176,7 @@ impl Drop for Window {
     }
 }
 
-fn mincore(fd: BorrowedFd<'_>, total_bytes: u64) -> io::Result<u64> {
+fn mincore(fd: BorrowedFd<'_>, total_bytes: u64) -> rustix::io::Result<u64> {
     let page_bytes = rustix::param::page_size() as u64;
     let mut vector = vec![0u8; WINDOW_BYTES.min(total_bytes).div_ceil(page_bytes) as usize];
     let mut resident_bytes = 0;
@@ -180,7 +187,7 @@ fn mincore(fd: BorrowedFd<'_>, total_bytes: u64) -> io::Result<u64> {
         let window = Window::map(fd, offset, length as usize)?;
         // SAFETY: the range is mapped, and the vector has a byte for each of its pages.
         if unsafe { libc::mincore(window.start, window.length, vector.as_mut_ptr().cast()) } != 0 {
-            return Err(io::Error::last_os_error());
+            return Err(last_errno());
         }
         // Only the lowest bit is defined.
         resident_bytes += vector[..pages].iter().filter(|page| **page & 1 == 1).count() as u64 * page_bytes;

@@ -1,6 +1,10 @@
 //! Where `/proc`, `/sys` and `/etc` are looked for.
 
+use crate::error::ProbeError;
 use std::path::{Component, Path, PathBuf};
+
+/// Whether this system has `/proc` and `/sys`.
+pub(crate) const HAS_PROC: bool = cfg!(target_os = "linux");
 
 /// The tree that holds `/proc`, `/sys`, `/etc`, `/dev` and `/run`: the machine's own, or one of files that describes
 /// another machine.
@@ -33,12 +37,12 @@ impl Sysroot {
     }
 
     /// A text file as it is; the error names the file and the reason.
-    pub(crate) fn read(&self, path: impl AsRef<Path>) -> Result<String, String> {
+    pub(crate) fn read(&self, path: impl AsRef<Path>) -> Result<String, ProbeError> {
         let path = path.as_ref();
         match std::fs::read(self.locate(path)) {
             Ok(bytes) => Ok(String::from_utf8_lossy(&bytes).into_owned()),
-            Err(_) if self.is_real() && !crate::platform::HAS_PROC => Err(crate::platform::not_here()),
-            Err(error) => Err(format!("cannot read {}: {}", path.display(), reason(&error))),
+            Err(_) if self.is_real() && !HAS_PROC => Err(ProbeError::NotHere),
+            Err(error) => Err(ProbeError::read(path)(error)),
         }
     }
 
@@ -75,15 +79,6 @@ impl Sysroot {
     }
 }
 
-/// The reason of an error in words, without the number that the standard library adds.
-pub(crate) fn reason(error: &std::io::Error) -> String {
-    let text = error.to_string();
-    match text.split_once(" (os error") {
-        Some((words, _)) => words.to_lowercase(),
-        None => text,
-    }
-}
-
 /// An absolute path without `.` and `..`, without looking at the file system.
 pub(crate) fn lexical(path: &Path) -> PathBuf {
     let mut clean = PathBuf::from("/");
@@ -113,7 +108,7 @@ mod tests {
         assert!(!sys.is_real());
         assert_eq!(sys.resolve("/sys/block/vda").unwrap(), Path::new("/sys/devices/x/vda"));
         assert_eq!(sys.number::<u64>("/sys/block/vda/size"), Some(8));
-        assert!(sys.read("/proc/version").unwrap_err().contains("/proc/version"));
+        assert!(sys.read("/proc/version").unwrap_err().to_string().contains("/proc/version"));
         assert_eq!(lexical(Path::new("/a/./b/../c")), Path::new("/a/c"));
     }
 }

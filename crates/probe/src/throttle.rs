@@ -3,6 +3,7 @@
 //! Documentation/ABI/testing/sysfs-class-net and sysfs-class-net-statistics.
 
 use crate::cgroup::{groups, memberships};
+use crate::error::ProbeError;
 use crate::mounts;
 use crate::sysroot::Sysroot;
 use plumb_result::{CpuQuota, LimitsSeen, NetworkLink, Seen};
@@ -22,7 +23,7 @@ pub enum Network {
 pub struct LimitWatch {
     sys: Sysroot,
     /// `cpu.stat` of this process' group and of those above it.
-    stats: Result<Vec<PathBuf>, String>,
+    stats: Result<Vec<PathBuf>, ProbeError>,
     quota: Vec<CpuQuota>,
     network: Network,
     links: Vec<NetworkLink>,
@@ -45,7 +46,7 @@ impl LimitWatch {
     /// What has happened since.
     pub fn finish(self) -> LimitsSeen {
         let cpu_quota = match &self.stats {
-            Err(reason) => Seen::No(reason.clone()),
+            Err(error) => Seen::no(error.to_string()),
             Ok(files) => {
                 let since = files.iter().zip(&self.quota).map(|(file, before)| {
                     let now = quota_of(&self.sys, file);
@@ -78,7 +79,7 @@ impl LimitWatch {
 }
 
 /// The `cpu.stat` of every group that this process is in, of v2 or of the v1 controller `cpu`.
-fn quota_files(sys: &Sysroot) -> Result<Vec<PathBuf>, String> {
+fn quota_files(sys: &Sysroot) -> Result<Vec<PathBuf>, ProbeError> {
     let own = memberships(&sys.read("/proc/self/cgroup")?);
     let mounts = mounts::parse(&sys.read("/proc/self/mountinfo")?);
     let mut files = Vec::new();
@@ -95,7 +96,7 @@ fn quota_files(sys: &Sysroot) -> Result<Vec<PathBuf>, String> {
         files.extend(all.into_iter().map(|group| group.join("cpu.stat")).filter(|file| sys.exists(file)));
     }
     match files.is_empty() {
-        true => Err("no cpu.stat of a control group can be read here".to_owned()),
+        true => Err(ProbeError::Unseeable("no cpu.stat of a control group can be read here")),
         false => Ok(files),
     }
 }

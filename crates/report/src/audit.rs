@@ -1,6 +1,7 @@
 //! An audited study as a page: what was published, what is wrong with it, worst first, and which conclusions stand.
 
 use crate::format::{self, MISSING};
+use crate::measure;
 use crate::style::{Ink, Style};
 use plumb_result::audit::{AuditedCell, AuditedClaim, AuditedRow};
 use plumb_result::{Audit, AuditFinding, ClaimVerdict, Level, RunVerdict};
@@ -55,14 +56,14 @@ fn published(audit: &Audit, style: &Style) -> String {
     let rows: Vec<Vec<String>> = audit.rows.iter().map(|row| line(audit, row)).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column + 1));
-        let head = heads.get(column).map_or(0, |head| head.chars().count());
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0).max(head)
+        let head = heads.get(column).map_or(0, |head| measure::width(head));
+        cells.map(|cell| measure::width(cell)).max().unwrap_or(0).max(head)
     };
-    let first = rows.iter().map(|row| row[0].chars().count()).max().unwrap_or(0);
+    let first = rows.iter().map(|row| measure::width(&row[0])).max().unwrap_or(0);
     let set = |name: &str, cells: &[String]| {
-        let mut text = format!("  {name:first$}");
+        let mut text = format!("  {}", measure::left(name, first));
         for (column, cell) in cells.iter().enumerate() {
-            text.push_str(&format!("  {cell:width$}", width = width(column)));
+            text.push_str(&format!("  {}", measure::left(cell, width(column))));
         }
         format!("{}\n", text.trim_end())
     };

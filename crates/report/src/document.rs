@@ -1,5 +1,6 @@
 //! A report as parts, set for a terminal or as Markdown: both say the same.
 
+use crate::measure;
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 
@@ -65,7 +66,7 @@ fn line(item: &Item, style: &Style) -> String {
     if item.head.is_empty() {
         return format!("  {}\n", style.wrap(&item.text, 4));
     }
-    format!("  {} {}\n", style.ink(item.ink, &item.head), style.wrap(&item.text, item.head.chars().count() + 3))
+    format!("  {} {}\n", style.ink(item.ink, &item.head), style.wrap(&item.text, measure::width(&item.head) + 3))
 }
 
 fn columns(table: &Table, style: &Style) -> String {

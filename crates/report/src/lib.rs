@@ -7,6 +7,7 @@ mod document;
 pub mod facts;
 pub mod format;
 pub mod list;
+mod measure;
 pub mod noise;
 pub mod run;
 pub mod study;

@@ -1,13 +1,14 @@
 //! Lists of stored runs, and plain tables.
 
+use crate::measure;
 use crate::style::{Ink, Style};
 
 /// A table of text: columns as wide as their widest cell, the head faint, numbers to the right.
 pub fn table(head: &[&str], rows: &[Vec<String>], style: &Style) -> String {
     let columns = head.len();
-    let cell = |row: &[String], column: usize| row.get(column).map_or(0, |text| text.chars().count());
+    let cell = |row: &[String], column: usize| row.get(column).map_or(0, |text| measure::width(text));
     let widths: Vec<usize> = (0..columns)
-        .map(|column| rows.iter().map(|row| cell(row, column)).chain([head[column].chars().count()]).max().unwrap_or(0))
+        .map(|column| rows.iter().map(|row| cell(row, column)).chain([measure::width(head[column])]).max().unwrap_or(0))
         .collect();
     let is_number: Vec<bool> = (0..columns)
         .map(|column| {
@@ -21,9 +22,9 @@ pub fn table(head: &[&str], rows: &[Vec<String>], style: &Style) -> String {
             .map(|(column, text)| {
                 let width = widths.get(column).copied().unwrap_or(0);
                 if is_number.get(column).copied().unwrap_or(false) {
-                    format!("{text:>width$}")
+                    measure::right(text, width)
                 } else {
-                    format!("{text:width$}")
+                    measure::left(text, width)
                 }
             })
             .collect();

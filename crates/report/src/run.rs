@@ -3,6 +3,7 @@
 use crate::assertion;
 use crate::facts;
 use crate::format::{self, MISSING};
+use crate::measure;
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
 use plumb_result::assertion::{Asserted, PRECONDITIONING, Steadiness};
@@ -11,7 +12,7 @@ use plumb_result::metric::{Stat, Subject};
 use plumb_result::observe::TargetFacts;
 use plumb_result::run::TierName;
 use plumb_result::{Finding, Level, Metric, MetricValue, PhaseResult, Quantity, RunResult, RunVerdict};
-use plumb_workload::{OpKind, Work};
+use plumb_workload::OpKind;
 
 /// Whether a result can be looked at again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -214,7 +215,7 @@ fn is_other_op(metric: &Metric, kind: OpKind) -> bool {
 
 fn depth_label(result: &RunResult, phase: &str) -> Option<String> {
     let phase = result.workload.phase.iter().find(|candidate| candidate.name == phase)?;
-    let blocks = phase.workers.iter().filter(|group| matches!(group.work, Work::Blocks(_) | Work::Job(_)));
+    let blocks = phase.workers.iter().filter(|group| group.work.has_queue());
     let in_flight: u32 = blocks.map(|group| group.depth * group.count).sum();
     (in_flight > 1).then(|| format!("(depth {in_flight})"))
 }
@@ -321,7 +322,7 @@ fn limit_head(number: usize, style: &Style) -> String {
 fn limits_in_full(limited: &[(&PhaseResult, &Limiter)], style: &Style) -> String {
     // Beside a column of names that are longer than this, nothing else would fit.
     const NAME_MAX: usize = 20;
-    let width = limited.iter().map(|(phase, _)| phase.name.chars().count()).max().unwrap_or(0);
+    let width = limited.iter().map(|(phase, _)| measure::width(&phase.name)).max().unwrap_or(0);
     let mut text = String::new();
     for (number, (phase, limiter)) in limited.iter().enumerate() {
         let head = limit_head(number, style);
@@ -329,7 +330,7 @@ fn limits_in_full(limited: &[(&PhaseResult, &Limiter)], style: &Style) -> String
         let said = if width > NAME_MAX {
             style.wrap(&format!("{}: {said}", phase.name), LIMIT_HEAD.len() + 4)
         } else {
-            format!("{:width$}  {}", phase.name, style.wrap(&said, LIMIT_HEAD.len() + width + 4))
+            format!("{}  {}", measure::left(&phase.name, width), style.wrap(&said, LIMIT_HEAD.len() + width + 4))
         };
         text.push_str(&format!("  {head}{said}\n"));
     }

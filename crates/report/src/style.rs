@@ -1,5 +1,7 @@
 //! How pages are set: width and colour.
 
+use crate::measure;
+
 /// Width and colour of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {
@@ -59,7 +61,7 @@ impl Style {
         let mut lines: Vec<String> = Vec::new();
         let mut line = String::new();
         for word in text.split_whitespace() {
-            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > room {
+            if !line.is_empty() && measure::width(&line) + 1 + measure::width(word) > room {
                 lines.push(std::mem::take(&mut line));
             }
             if !line.is_empty() {

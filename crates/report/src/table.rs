@@ -1,5 +1,7 @@
 //! Tables of a page: columns as wide as their widest cell, of which the less important leave where the page is narrow.
 
+use crate::measure;
+
 const GAP: &str = "  ";
 
 /// To which side of its column a cell is set.
@@ -20,14 +22,14 @@ pub(crate) struct Column {
 
 impl Column {
     fn width(&self) -> usize {
-        self.cells.iter().map(|cell| cell.chars().count()).chain([self.title.chars().count()]).max().unwrap_or(0)
+        self.cells.iter().map(|cell| measure::width(cell)).chain([measure::width(&self.title)]).max().unwrap_or(0)
     }
 
     fn set(&self, text: &str) -> String {
         let width = self.width();
         match self.align {
-            Align::Right => format!("{text:>width$}"),
-            Align::Left => format!("{text:width$}"),
+            Align::Right => measure::right(text, width),
+            Align::Left => measure::left(text, width),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! The live view: a screen of so many lines and columns, or plain lines.
 
 use crate::format::{MISSING, per_second, percent, rate_si, sparkline, time};
+use crate::measure;
 use crate::style::{Ink, Style};
 use crate::table::{Align, Column, set};
 use plumb_result::watch::{DeviceUse, ProcessRate, Watched};
@@ -96,9 +97,9 @@ fn head(title: &Title, style: &Style) -> String {
         State::Live => "p pauses  q quits",
         State::Paused => "paused  p goes on  q quits",
     };
-    let gap = style.width.saturating_sub(left.chars().count() + right.chars().count());
+    let gap = style.width.saturating_sub(measure::width(&left) + measure::width(right));
     match gap {
-        0..2 => style.ink(Ink::Strong, &cut(&left, style.width)),
+        0..2 => style.ink(Ink::Strong, &measure::cut(&left, style.width)),
         gap => format!("{}{}{}", style.ink(Ink::Strong, &left), " ".repeat(gap), style.ink(Ink::Faint, right)),
     }
 }
@@ -115,7 +116,7 @@ fn processors(now: &Watched, style: &Style) -> String {
     if cpu.steal > 0.0 {
         text.push_str(&format!(", stolen {}", percent(cpu.steal)));
     }
-    cut(&text, style.width)
+    measure::cut(&text, style.width)
 }
 
 /// A rate; nothing is a plain 0.
@@ -140,13 +141,6 @@ fn depth(depth: f64) -> String {
     if depth == 0.0 { "0".to_owned() } else { format!("{depth:.2}") }
 }
 
-fn cut(text: &str, width: usize) -> String {
-    match text.chars().count() > width {
-        true => text.chars().take(width.saturating_sub(1)).chain(['…']).collect(),
-        false => text.to_owned(),
-    }
-}
-
 /// A column: its title, its side, when it leaves, and what it says of one of the rows.
 fn column<T>(rows: &[&T], title: &str, align: Align, leaves: Option<u32>, cell: impl Fn(&T) -> String) -> Column {
     Column { title: title.to_owned(), cells: rows.iter().map(|row| cell(row)).collect(), align, leaves }
@@ -162,7 +156,7 @@ fn devices(now: &Watched, history: &History, style: &Style, room: usize, lines: 
     if !shown.is_empty() {
         let right = Align::Right;
         let mut columns = vec![
-            column(shown, "device", Align::Left, None, |device| cut(&device.name, 12)),
+            column(shown, "device", Align::Left, None, |device| measure::cut(&device.name, 12)),
             column(shown, "read", right, None, |device| rate(device.read.bytes_per_s)),
             column(shown, "write", right, None, |device| rate(device.write.bytes_per_s)),
             column(shown, "discard", right, Some(1), |device| rate(device.discard.bytes_per_s)),
@@ -184,10 +178,10 @@ fn devices(now: &Watched, history: &History, style: &Style, room: usize, lines: 
         }
     }
     if !left_out.is_empty() {
-        lines.push(style.ink(Ink::Faint, &cut(&format!("  also at work: {}", names(left_out)), style.width)));
+        lines.push(style.ink(Ink::Faint, &measure::cut(&format!("  also at work: {}", names(left_out)), style.width)));
     }
     if !idle.is_empty() {
-        lines.push(style.ink(Ink::Faint, &cut(&format!("  idle: {}", names(&idle)), style.width)));
+        lines.push(style.ink(Ink::Faint, &measure::cut(&format!("  idle: {}", names(&idle)), style.width)));
     }
     if now.devices.is_empty() {
         lines.push("  no block device was ever used here".to_owned());
@@ -236,7 +230,7 @@ fn who(now: &Watched, style: &Style, room: usize, lines: &mut Vec<String>) {
         let right = Align::Right;
         let name_width = style.width.saturating_sub(50).clamp(16, 40);
         let mut columns = vec![
-            column(&shown, "who (on any device)", Align::Left, None, |one| cut(&one.command, name_width)),
+            column(&shown, "who (on any device)", Align::Left, None, |one| measure::cut(&one.command, name_width)),
             column(&shown, "pid", right, None, |one| one.pid.to_string()),
             column(&shown, "read", right, None, |one| rate(one.read_bytes_per_s)),
             column(&shown, "written", right, None, |one| rate(one.write_bytes_per_s)),
@@ -251,7 +245,7 @@ fn who(now: &Watched, style: &Style, room: usize, lines: &mut Vec<String>) {
         lines.push(style.ink(Ink::Strong, &table.head));
         lines.extend(table.rows);
     }
-    lines.extend(closed.map(|text| style.ink(Ink::Caution, &cut(&format!("  {text}"), style.width))));
+    lines.extend(closed.map(|text| style.ink(Ink::Caution, &measure::cut(&format!("  {text}"), style.width))));
 }
 
 /// Widths that hold from one picture to the next, so that the eye can stay.

@@ -8,8 +8,8 @@ use crate::metric::{Metric, Unit};
 use crate::run::RunResult;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{Bytes, Nanos, PerSecond, Phase};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
@@ -182,7 +182,8 @@ fn value_of(text: &str, unit: Unit) -> Option<f64> {
 }
 
 /// How an assertion came out.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Asserted {
     /// As typed.
     pub assertion: String,
@@ -198,7 +199,8 @@ pub struct Asserted {
 }
 
 /// The number of one phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Observed {
     /// The phase.
     pub phase: String,
@@ -242,7 +244,8 @@ impl Assertion {
 }
 
 /// Whether a phase that was to end as soon as it is steady became so.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Steadiness {
     /// The phase.
     pub phase: String,
@@ -292,6 +295,22 @@ impl Steadiness {
             format!("not steady after {counted}: transient")
         }
     }
+}
+
+/// A result with what was asked of it, as `--json` prints it.
+#[derive(Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(title = "RunResult"))]
+pub struct ConditionedResult<'a> {
+    #[serde(flatten)]
+    /// The result.
+    pub result: Cow<'a, RunResult>,
+    /// How each `--assert` came out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub assertions: Vec<Asserted>,
+    /// Phases that were to end as soon as they were steady.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub steady: Vec<Steadiness>,
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! What an audit of published numbers says. Written by trust, shown by report; pure data.
+//! What an audit of published numbers says. Written by `audit`, shown by report; pure data.
 
 use crate::finding::{Level, RunVerdict};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One study, audited.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Audit {
     /// `plumb.audit/1`.
     pub schema: String,
@@ -49,7 +49,8 @@ impl Audit {
 }
 
 /// One of the things compared.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedSide {
     /// Its short name.
     pub id: String,
@@ -58,7 +59,8 @@ pub struct AuditedSide {
 }
 
 /// Published numbers of one test and metric.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedRow {
     /// The test.
     pub test: String,
@@ -69,7 +71,8 @@ pub struct AuditedRow {
 }
 
 /// One published number, and what it is.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedCell {
     /// The side.
     pub side: String,
@@ -88,7 +91,8 @@ pub struct AuditedCell {
 }
 
 /// Something that is wrong with published numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditFinding {
     /// The check, `A1` … `E14`, or `P1` … for what only published numbers can have; stable.
     pub code: String,
@@ -108,7 +112,8 @@ pub struct AuditFinding {
 }
 
 /// Whether a conclusion follows from the numbers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimVerdict {
     /// The numbers carry it.
@@ -131,7 +136,8 @@ impl ClaimVerdict {
 }
 
 /// A conclusion of the study, held against its numbers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AuditedClaim {
     /// As the authors put it.
     pub text: String,

@@ -3,14 +3,14 @@
 use crate::finding::Finding;
 use crate::metric::Metric;
 use crate::run::TierName;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Name and version of the JSON form of a comparison.
 pub const COMPARE_SCHEMA: &str = "plumb.compare/1";
 
 /// Two set-ups, interleaved.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Comparison {
     /// [`COMPARE_SCHEMA`].
     pub schema: String,
@@ -48,7 +48,8 @@ pub struct Comparison {
 }
 
 /// The places of both sides.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Plots {
     /// Of the baseline.
     pub baseline: Vec<String>,
@@ -57,7 +58,8 @@ pub struct Plots {
 }
 
 /// A run that was left out of a comparison.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeftOut {
     /// The run.
     pub run: String,
@@ -68,7 +70,8 @@ pub struct LeftOut {
 }
 
 /// A fact in which two set-ups differ.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// The fact, `target.data.mount.options`.
     pub fact: String,
@@ -89,7 +92,8 @@ impl Difference {
 }
 
 /// The candidate against the baseline, in one metric of one phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Contrast {
     /// Which number.
     pub metric: Metric,
@@ -167,7 +171,8 @@ pub struct Contrast {
 }
 
 /// A run that stands far from the others of its side.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Outlier {
     /// The run.
     pub run: String,
@@ -178,7 +183,8 @@ pub struct Outlier {
 }
 
 /// A ratio with its interval, turned as that of the contrast.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RatioWithout {
     /// Geometric mean over the blocks that are left.
     pub ratio: f64,
@@ -191,7 +197,8 @@ pub struct RatioWithout {
 }
 
 /// What counts as one sample.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Replicate {
     /// A block: one run of each side.
@@ -202,7 +209,8 @@ pub enum Replicate {
 }
 
 /// A verdict that a check forbids.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Capped {
     /// What the numbers alone would have said.
     pub verdict: ContrastVerdict,
@@ -213,7 +221,8 @@ pub struct Capped {
 }
 
 /// What a place shows against itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Floor {
     /// As a share: 0.03 is × or ÷ 1.03.
     pub share: f64,
@@ -224,7 +233,8 @@ pub struct Floor {
 }
 
 /// One of several speeds.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Mode {
     /// Geometric mean of its runs, in the metric's unit.
     pub value: f64,
@@ -233,7 +243,8 @@ pub struct Mode {
 }
 
 /// What a comparison is allowed to say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ContrastVerdict {
     /// The candidate is better, beyond chance and beyond the noise floor.

@@ -1,7 +1,7 @@
 //! The state that a machine and its disks are in around a phase, beside their counters: what rebuilds, what is due, how
 //! fast the processors run, how hot and how worn the disks are.
 
-use crate::observe::Seen;
+use crate::seen::Seen;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! What the checks say.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// How bad a finding is. Any `fail` rejects a run, any `warn` makes it a caution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
     /// Looked at, and in order.
@@ -33,7 +33,8 @@ impl Level {
 }
 
 /// The outcome of one check.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
     /// The check, `A1` … `E14`; stable.
     pub code: String,
@@ -53,7 +54,8 @@ pub struct Finding {
 }
 
 /// What a rate measured.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Tier {
     /// The device moved the bytes.
@@ -82,7 +84,8 @@ impl Tier {
 }
 
 /// Whether a run can be believed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RunVerdict {
     /// Every check that could look found nothing wrong.

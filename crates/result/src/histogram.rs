@@ -16,13 +16,9 @@ pub const BUCKETS: usize = ((64 - SUB_BUCKET_BITS + 1) as usize) << SUB_BUCKET_B
 /// The bucket of a value.
 #[inline(always)]
 pub const fn bucket(value: u64) -> usize {
-    let high = 63 - (value | 1).leading_zeros();
-    if high < SUB_BUCKET_BITS {
-        value as usize
-    } else {
-        let shift = high - SUB_BUCKET_BITS;
-        (((shift + 1) as usize) << SUB_BUCKET_BITS) + ((value >> shift) & (SUB_BUCKETS - 1)) as usize
-    }
+    // As if there were no value below the first octave but one: those are their own buckets, which a shift by 0 leaves.
+    let shift = 63 - (value | SUB_BUCKETS).leading_zeros() - SUB_BUCKET_BITS;
+    ((shift as usize) << SUB_BUCKET_BITS) + (value >> shift) as usize
 }
 
 /// The smallest value of a bucket.

@@ -19,6 +19,7 @@ pub mod number;
 pub mod observe;
 pub mod published;
 pub mod run;
+pub mod seen;
 pub mod study;
 pub mod sweep;
 pub mod watch;
@@ -35,8 +36,9 @@ pub use measurement::{
 };
 pub use metric::{Better, Metric, Quantity, Unit};
 pub use noise::{NOISE_SCHEMA, Noise, NoiseFloor};
-pub use observe::{Observations, PhaseObservations, Seen};
+pub use observe::{Observations, PhaseObservations};
 pub use published::{CellMetric, PublishedNumber};
 pub use run::{FirstDone, MetricValue, PhaseResult, RunResult, Tool};
+pub use seen::Seen;
 pub use study::{STUDY_SCHEMA, StudyReport};
 pub use sweep::{Sweep, SweepKey};

@@ -1,10 +1,10 @@
 //! What bounded a phase.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What kept a phase from being faster, and the evidence for it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Limiter {
     /// What it was.
     pub what: Bound,
@@ -16,7 +16,8 @@ pub struct Limiter {
 }
 
 /// What can bound a phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
     /// A block device.

@@ -1,6 +1,6 @@
 //! What was seen of limits from outside while a phase ran: a control group's CPU quota and the machine's network links.
 
-use crate::observe::Seen;
+use crate::seen::Seen;
 use serde::{Deserialize, Serialize};
 
 /// Limits from outside, over one phase.

@@ -2,7 +2,6 @@
 
 use crate::histogram::Histogram;
 use plumb_workload::OpKind;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -109,7 +108,8 @@ pub struct Interval {
 }
 
 /// One kind of op in one interval.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpCounts {
     /// Completed.
     pub count: u64,
@@ -278,7 +278,8 @@ pub struct EndMeasurement {
 }
 
 /// An op that failed or read something else than was written.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fault {
     /// What was tried.
     pub op: OpKind,

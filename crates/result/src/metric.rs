@@ -2,7 +2,6 @@
 //! wrong unit or the wrong way round.
 
 use plumb_workload::OpKind;
-use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
@@ -162,7 +161,8 @@ impl Stat {
 }
 
 /// The unit of a metric's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub enum Unit {
     /// Bytes per second.
     #[serde(rename = "B/s")]
@@ -207,7 +207,8 @@ impl Unit {
 }
 
 /// Which direction is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Better {
     /// More is better.
@@ -364,7 +365,8 @@ impl<'de> Deserialize<'de> for Metric {
     }
 }
 
-impl JsonSchema for Metric {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Metric {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Metric".into()
     }

@@ -3,14 +3,14 @@
 use crate::compare::{LeftOut, Mode, Replicate};
 use crate::finding::Finding;
 use crate::metric::Metric;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Name and version of the JSON form of a noise floor.
 pub const NOISE_SCHEMA: &str = "plumb.noise/1";
 
 /// A place against itself.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Noise {
     /// [`NOISE_SCHEMA`].
     pub schema: String,
@@ -43,7 +43,8 @@ pub struct Noise {
 }
 
 /// The smallest difference that can be claimed of one number.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NoiseFloor {
     /// Of which work.
     pub workload: String,

@@ -1,66 +1,11 @@
 //! What the probe saw of the machine: before, during and after. The simulated device fills the same types, so that
 //! every check can be tried without a machine.
 
+pub use crate::seen::Seen;
+
 use crate::conditions::PhaseConditions;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-
-/// Something that was looked at: seen, or not, and why not. A check over what was not seen is `skipped`, never `pass`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Seen<T> {
-    /// Seen.
-    Yes(T),
-    /// Not seen, for this reason.
-    No(String),
-}
-
-impl<T> Default for Seen<T> {
-    fn default() -> Seen<T> {
-        Seen::No("not looked at".to_owned())
-    }
-}
-
-impl<T> Seen<T> {
-    /// Not seen, for this reason.
-    pub fn no(reason: impl Into<String>) -> Seen<T> {
-        Seen::No(reason.into())
-    }
-
-    /// What was seen.
-    pub fn value(&self) -> Option<&T> {
-        match self {
-            Seen::Yes(value) => Some(value),
-            Seen::No(_) => None,
-        }
-    }
-
-    /// What was seen, or the reason why not.
-    pub fn as_result(&self) -> Result<&T, &str> {
-        match self {
-            Seen::Yes(value) => Ok(value),
-            Seen::No(reason) => Err(reason),
-        }
-    }
-
-    /// Changes what was seen.
-    pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Seen<U> {
-        match self {
-            Seen::Yes(value) => Seen::Yes(change(value)),
-            Seen::No(reason) => Seen::No(reason),
-        }
-    }
-}
-
-impl<T> From<Result<T, String>> for Seen<T> {
-    fn from(result: Result<T, String>) -> Seen<T> {
-        match result {
-            Ok(value) => Seen::Yes(value),
-            Err(reason) => Seen::No(reason),
-        }
-    }
-}
 
 /// Everything that was seen around one run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -74,7 +19,8 @@ pub struct Observations {
 }
 
 /// The machine and its settings, apart from the storage.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Environment {
     /// Host name.
     pub hostname: String,
@@ -107,7 +53,8 @@ pub struct Environment {
 }
 
 /// Limits that control groups (v1 or v2) put on this process.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CgroupLimits {
     /// Memory limit, bytes; `None` is none.
     pub memory_bytes: Option<u64>,
@@ -120,7 +67,8 @@ pub struct CgroupLimits {
 }
 
 /// The storage under one target, top to bottom.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TargetFacts {
     /// The path that was asked about.
     pub path: String,
@@ -135,7 +83,8 @@ pub struct TargetFacts {
 }
 
 /// A mounted file system.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileSystem {
     /// `ext4`, `xfs`, `btrfs`, `tmpfs`, `overlay`, `nfs4` …
     pub kind: String,
@@ -167,7 +116,8 @@ impl FileSystem {
 }
 
 /// One layer of the block stack.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BlockLayer {
     /// Kernel's name, `nvme0n1p2`.
     pub name: String,
@@ -208,7 +158,8 @@ pub struct BlockLayer {
 }
 
 /// What a block layer is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LayerKind {
     /// A whole device with nothing below.

@@ -2,14 +2,14 @@
 
 use crate::metric::{Better, Metric, Quantity, Stat, Subject, Unit};
 use plumb_workload::OpKind;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 macro_rules! cell_metrics {
     ($($(#[$doc:meta])* $variant:ident $name:literal;)*) => {
         /// What a published number is a number of.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "kebab-case")]
         pub enum CellMetric {
             $($(#[$doc])* $variant,)*
@@ -171,7 +171,8 @@ impl CellMetric {
 }
 
 /// A published number.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedNumber {
     /// What it is a number of.
     pub kind: CellMetric,
@@ -260,7 +261,7 @@ mod tests {
             for unit in [Unit::BytesPerSecond, Unit::OpsPerSecond, Unit::Nanoseconds] {
                 assert!(kind.metric(unit).is_none_or(|metric| metric.unit() == unit), "{kind:?}");
             }
-            assert_eq!(serde_json::to_value(kind).unwrap(), kind.name());
+            assert_eq!(plumb_document::json::to_value(kind).unwrap(), kind.name());
         }
     }
 
@@ -271,8 +272,8 @@ mod tests {
             let number =
                 PublishedNumber::new(CellMetric::Write, String::new(), value, Unit::BytesPerSecond, String::new());
             let number = number.unwrap();
-            let text = serde_json::to_string(&number).unwrap();
-            assert_eq!(serde_json::from_str::<PublishedNumber>(&text).unwrap(), number);
+            let text = plumb_document::json::to_string(&number).unwrap();
+            assert_eq!(plumb_document::json::from_str::<PublishedNumber>(&text).unwrap(), number);
         }
         for value in [0.0, -1.0, f64::NAN, f64::INFINITY] {
             let unit = Unit::OpsPerSecond;

@@ -5,7 +5,6 @@ use crate::limiter::Limiter;
 use crate::metric::{Metric, Unit};
 use crate::observe::{Environment, TargetFacts};
 use plumb_workload::{OpKind, Workload};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,7 +12,8 @@ use std::collections::BTreeMap;
 pub const RESULT_SCHEMA: &str = "plumb.result/1";
 
 /// One execution of a workload, with everything that is needed to believe or disbelieve it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RunResult {
     /// [`RESULT_SCHEMA`].
     pub schema: String,
@@ -43,7 +43,8 @@ pub struct RunResult {
 }
 
 /// The program that made a result.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Tool {
     /// `plumb`.
     pub name: String,
@@ -52,7 +53,8 @@ pub struct Tool {
 }
 
 /// The numbers of one phase.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PhaseResult {
     /// The phase's name.
     pub name: String,
@@ -76,7 +78,8 @@ pub struct PhaseResult {
 }
 
 /// Ops of one kind in a phase, counted: a rate may be over less than the phase's wall time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Done {
     /// Ops that completed without error.
     pub ops: u64,
@@ -85,7 +88,8 @@ pub struct Done {
 }
 
 /// The rates of a phase until the first of its workers was done.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FirstDone {
     /// When that was, from the phase's start, the ramp left out.
     pub at_ns: u64,
@@ -94,7 +98,8 @@ pub struct FirstDone {
 }
 
 /// One number.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MetricValue {
     /// The value; `null` is not measured, never 0.
     pub value: Option<f64>,
@@ -109,7 +114,8 @@ pub struct MetricValue {
 }
 
 /// The four words of [`Tier`], without the share: the form of the JSON contract.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum TierName {
     /// The device moved the bytes.

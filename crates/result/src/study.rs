@@ -5,7 +5,6 @@ use crate::finding::{Finding, Level};
 use crate::metric::Metric;
 use crate::published::PublishedNumber;
 use crate::run::TierName;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -13,7 +12,8 @@ use std::collections::BTreeMap;
 pub const STUDY_SCHEMA: &str = "plumb.study/1";
 
 /// What a study found, and what limits it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyReport {
     /// [`STUDY_SCHEMA`].
     pub schema: String,
@@ -59,7 +59,8 @@ pub struct StudyReport {
 }
 
 /// How much of a study was had.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyCounts {
     /// Provisionings that were planned.
     pub plots: u32,
@@ -84,7 +85,8 @@ pub struct StudyCounts {
 }
 
 /// A contrast, with the levels it is within.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyContrast {
     /// Levels of the factors that are told apart.
     pub within: BTreeMap<String, String>,
@@ -96,7 +98,8 @@ pub struct StudyContrast {
 }
 
 /// A finding that runs of a study share.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GatheredFinding {
     /// The check.
     pub code: String,
@@ -113,7 +116,8 @@ pub struct GatheredFinding {
 }
 
 /// Where the spread of one number comes from, all cells pooled, each held against its own mean.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SpreadSources {
     /// The work.
     pub workload: String,
@@ -138,7 +142,8 @@ pub struct SpreadSources {
 }
 
 /// What the factors do to one number.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectTable {
     /// The work.
     pub workload: String,
@@ -153,7 +158,8 @@ pub struct EffectTable {
 }
 
 /// One main effect, interaction or error.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EffectLine {
     /// The factors that it is about; none for an error.
     pub factors: Vec<String>,
@@ -170,7 +176,8 @@ pub struct EffectLine {
 }
 
 /// One planned cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StudyCell {
     /// The levels of every factor.
     pub levels: BTreeMap<String, String>,
@@ -197,7 +204,8 @@ pub struct StudyCell {
 }
 
 /// Why runs of a cell have no value.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellReason {
     /// Why.
     pub reason: String,
@@ -206,7 +214,8 @@ pub struct CellReason {
 }
 
 /// One number of a cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellValue {
     /// The phase.
     pub phase: String,
@@ -227,7 +236,8 @@ pub struct CellValue {
 }
 
 /// Published numbers of one file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Published {
     /// What the study calls them.
     pub label: String,
@@ -242,7 +252,8 @@ pub struct Published {
 }
 
 /// A published number, and what was measured of its kind.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PublishedBeside {
     /// The number.
     #[serde(flatten)]
@@ -255,7 +266,8 @@ pub struct PublishedBeside {
 }
 
 /// What was measured in one phase of one cell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OurNumber {
     /// The cell's levels.
     pub levels: BTreeMap<String, String>,
@@ -272,7 +284,8 @@ pub struct OurNumber {
 }
 
 /// What one block device did in a run of a cell, over all its runs that count.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CellDevice {
     /// `sda`, `md0`.
     pub device: String,
@@ -297,7 +310,8 @@ pub struct CellDevice {
 }
 
 /// A count over several runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counted {
     /// Arithmetic mean.
     pub mean: f64,

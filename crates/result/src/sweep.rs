@@ -4,7 +4,6 @@ use crate::compare::LeftOut;
 use crate::finding::{Level, RunVerdict};
 use crate::run::TierName;
 use plumb_workload::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -12,7 +11,8 @@ use std::collections::BTreeMap;
 pub const SWEEP_SCHEMA: &str = "plumb.sweep/1";
 
 /// One setting of a workload taken through its levels.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sweep {
     /// [`SWEEP_SCHEMA`].
     pub schema: String,
@@ -52,7 +52,8 @@ pub struct Sweep {
 }
 
 /// A setting that can be swept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SweepKey {
     /// Ops in flight of each worker.
@@ -99,7 +100,8 @@ impl SweepKey {
 }
 
 /// How ops arrive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
     /// The next op waits for room in the queue: only service time can be known.
@@ -109,7 +111,8 @@ pub enum Arrivals {
 }
 
 /// The points of one series, in the order of their levels.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Curve {
     /// What varies along the curve.
     pub key: SweepKey,
@@ -128,7 +131,8 @@ pub struct Curve {
 }
 
 /// One level of a curve.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepPoint {
     /// In the key's unit: ops, ops/s, bytes, workers or percent.
     pub level: f64,
@@ -154,7 +158,8 @@ pub struct SweepPoint {
 }
 
 /// A run of a point.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SweepRun {
     /// Its id.
     pub id: String,
@@ -165,7 +170,8 @@ pub struct SweepRun {
 }
 
 /// Numbers of a distribution of times, ns; `null` where the runs carry too few samples.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Times {
     /// Arithmetic mean.
     pub mean: Option<Spread>,
@@ -179,7 +185,8 @@ pub struct Times {
 }
 
 /// A number over runs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Spread {
     /// Geometric mean over the runs, one value a run.
     pub value: f64,
@@ -192,7 +199,8 @@ pub struct Spread {
 }
 
 /// What the points of a curve say; each is `null` where it does not apply or too few points have runs.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Found {
     /// Where latency begins to grow faster than throughput.
     pub knee: Option<Knee>,
@@ -205,7 +213,8 @@ pub struct Found {
 }
 
 /// The level with the largest power, rate over mean latency.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Knee {
     /// The level.
     pub level: f64,
@@ -222,7 +231,8 @@ pub struct Knee {
 }
 
 /// Where something lies among the levels of a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Place {
     /// Between smaller and larger levels.
@@ -234,7 +244,8 @@ pub enum Place {
 }
 
 /// The least level whose rate is equivalent to the largest.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Saturation {
     /// The least level whose rate is proven within 5 % of the largest.
     pub level: f64,
@@ -251,7 +262,8 @@ pub struct Saturation {
 }
 
 /// Whether a rise of the rate from one level to the next is more than chance.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Rise {
     /// The interval of the ratio lies above 1.
@@ -261,7 +273,8 @@ pub enum Rise {
 }
 
 /// The highest achieved rate whose 99th percentile is within a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WithinLimit {
     /// The limit, ns.
     pub limit_ns: u64,
@@ -274,7 +287,8 @@ pub struct WithinLimit {
 }
 
 /// A point within a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WithinPoint {
     /// Its level.
     pub level: f64,
@@ -285,7 +299,8 @@ pub struct WithinPoint {
 }
 
 /// The largest fall of the rate between two neighbouring sizes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CacheEdge {
     /// The size before it, bytes.
     pub below_bytes: f64,
@@ -302,7 +317,8 @@ pub struct CacheEdge {
 }
 
 /// Whether a check says the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Agreement {
     /// It does.

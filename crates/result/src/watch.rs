@@ -2,14 +2,14 @@
 
 use crate::blocks::{BlockOps, BlockStat, CpuTicks};
 use crate::observe::ProcessIo;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Name and version of this form.
 pub const WATCH_SCHEMA: &str = "plumb.watch/1";
 
 /// One interval.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Watched {
     /// [`WATCH_SCHEMA`].
     pub schema: String,
@@ -32,7 +32,8 @@ pub struct Watched {
 }
 
 /// Shares of the time of all processors together, 0–1.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CpuUse {
     /// Programs.
     pub user: f64,
@@ -62,7 +63,8 @@ impl CpuUse {
 }
 
 /// What a device did.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DeviceUse {
     /// The kernel's name.
     pub name: String,
@@ -85,7 +87,8 @@ pub struct DeviceUse {
 }
 
 /// One kind of request.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OpUse {
     /// Bytes per second.
     pub bytes_per_s: f64,
@@ -140,7 +143,8 @@ impl DeviceUse {
 }
 
 /// What a process did, on any device: the kernel does not say on which.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ProcessRate {
     /// Its id.
     pub pid: u32,

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// A value as JSON.
 pub(crate) fn value(what: &'static str, of: &impl Serialize) -> Result<Value, StoreError> {
-    serde_json::to_value(of).map_err(|source| StoreError::Json { what, source })
+    plumb_document::json::to_value(of).map_err(|source| StoreError::Json { what, source })
 }
 
 /// JSON without blanks, the keys of every object sorted by code point. Written here because whether `serde_json` sorts

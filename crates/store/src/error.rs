@@ -138,7 +138,7 @@ pub enum StoreError {
         /// What it was.
         what: &'static str,
         /// Why.
-        source: serde_json::Error,
+        source: plumb_document::WriteError,
     },
     /// A histogram does not turn into HdrHistogram.
     #[error(transparent)]

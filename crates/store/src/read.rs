@@ -171,7 +171,7 @@ impl Store {
     pub fn get(&self, run: &str) -> Result<RunResult, StoreError> {
         let run = self.find(run)?;
         let text = self.result_text(&run)?;
-        serde_json::from_str(&text).map_err(|error| self.unreadable(&run, "the result", error.to_string()))
+        plumb_document::json::from_str(&text).map_err(|error| self.unreadable(&run, "the result", error.to_string()))
     }
 
     /// A run's result as stored text.
@@ -242,7 +242,7 @@ impl Store {
             .optional()
             .map_err(self.failed("reading a comparison"))?;
         let text = text.ok_or_else(|| StoreError::NotFound { path: self.path.clone(), text: id.to_owned() })?;
-        serde_json::from_str(&text).map_err(|error| self.unreadable(id, "the comparison", error.to_string()))
+        plumb_document::json::from_str(&text).map_err(|error| self.unreadable(id, "the comparison", error.to_string()))
     }
 
     pub(crate) fn unreadable(&self, id: &str, what: &'static str, reason: String) -> StoreError {

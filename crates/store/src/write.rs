@@ -185,7 +185,8 @@ impl<'a> ResultIn<'a> {
             row: RunRowIn::of(&result.id, &result.started_at, &result.tool, &result.workload)?,
             facts: Facts::of(&result.environment, &result.target)?,
             phases: measurement.phases.iter().map(PhaseIn::of).collect::<Result<Vec<_>, StoreError>>()?,
-            body: serde_json::to_vec(result).map_err(|source| StoreError::Json { what: "the result", source })?,
+            body: plumb_document::json::to_vec(result)
+                .map_err(|source| StoreError::Json { what: "the result", source })?,
         })
     }
 
@@ -403,5 +404,5 @@ pub(crate) fn rfc3339(nanos: i64) -> String {
 /// Turns a document that was stored by [`canonical::text`] back into a value.
 pub(crate) fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    serde_json::from_value(value).map_err(|error| error.to_string())
+    plumb_document::json::from_value(value).map_err(|error| error.to_string())
 }

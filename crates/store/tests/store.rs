@@ -257,7 +257,7 @@ fn a_query_reads_and_nothing_else() {
     assert!(!other.exists());
     let table = in_file.query("SELECT 1 AS one, 0.5 AS half, NULL AS missing, 'x' AS text, x'00ff' AS bytes").unwrap();
     assert_eq!(
-        serde_json::to_string(&table).unwrap(),
+        plumb_document::json::to_string(&table).unwrap(),
         r#"{"columns":["one","half","missing","text","bytes"],"rows":[[1,0.5,null,"x","00ff"]]}"#
     );
     // And the store can still write after a refused query in memory.
@@ -289,7 +289,7 @@ fn csv_is_tidy_and_shows_runs_without_numbers() {
 fn json_export_is_what_was_stored() {
     let store = with_two_runs();
     let text = store.export_json(&[FIRST, SECOND]).unwrap();
-    let back: Vec<plumb_result::RunResult> = serde_json::from_str(&text).unwrap();
+    let back: Vec<plumb_result::RunResult> = plumb_document::json::from_str(&text).unwrap();
     assert_eq!(back, [result(FIRST, 1), result(SECOND, 2)]);
     assert_eq!(store.export_json::<&str>(&[]).unwrap(), "[]\n");
 }

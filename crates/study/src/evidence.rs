@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// The row of a run in the store, before its result.
-pub(crate) struct Ledger<'a> {
+pub(crate) struct EvidenceLog<'a> {
     pub(crate) store: &'a mut Store,
     pub(crate) id: &'a str,
     pub(crate) started_at: &'a str,
@@ -40,7 +40,7 @@ pub(crate) struct Evidence<'a> {
     conditions: ConditionWatch,
     around: Option<Around>,
     null_ceiling_ops: Seen<f64>,
-    ledger: Option<Ledger<'a>>,
+    evidence_log: Option<EvidenceLog<'a>>,
     /// The first failure of the store: the run goes on without it, and the failure is told at the end.
     store_error: Option<StoreError>,
     progress: &'a mut dyn Progress,
@@ -73,7 +73,7 @@ impl<'a> Evidence<'a> {
         environment: &'a Environment,
         base: &'a Path,
         null_ceiling_ops: Seen<f64>,
-        ledger: Option<Ledger<'a>>,
+        evidence_log: Option<EvidenceLog<'a>>,
         progress: &'a mut dyn Progress,
     ) -> Evidence<'a> {
         Evidence {
@@ -86,7 +86,7 @@ impl<'a> Evidence<'a> {
             conditions: ConditionWatch::of([]),
             around: None,
             null_ceiling_ops,
-            ledger,
+            evidence_log,
             store_error: None,
             progress,
         }
@@ -124,7 +124,7 @@ impl<'a> Evidence<'a> {
     fn note(&mut self, outcome: Result<(), StoreError>) {
         if let Err(error) = outcome {
             self.store_error.get_or_insert(error);
-            self.ledger = None;
+            self.evidence_log = None;
         }
     }
 }
@@ -225,13 +225,13 @@ impl Observer for Evidence<'_> {
         self.conditions = ConditionWatch::of(self.observations.targets.values());
         let workload = self.workload;
         let Observations { environment, targets, .. } = &self.observations;
-        let begun = self.ledger.as_mut().map(|ledger| {
-            ledger.store.begin_run(&RunStart {
-                id: ledger.id,
-                started_at: ledger.started_at,
-                tool: ledger.tool,
-                command: ledger.command,
-                dialect: ledger.dialect,
+        let begun = self.evidence_log.as_mut().map(|evidence_log| {
+            evidence_log.store.begin_run(&RunStart {
+                id: evidence_log.id,
+                started_at: evidence_log.started_at,
+                tool: evidence_log.tool,
+                command: evidence_log.command,
+                dialect: evidence_log.dialect,
                 workload,
                 environment,
                 targets,
@@ -309,9 +309,9 @@ impl Observer for Evidence<'_> {
         }
         self.judge_so_far(live);
         let phase = self.observations.phases.len() as u32 + 1;
-        let stored = self.ledger.as_mut().map(|ledger| {
+        let stored = self.evidence_log.as_mut().map(|evidence_log| {
             let partial = Partial { phase, name: &live.phase, intervals: std::slice::from_ref(&live.interval) };
-            ledger.store.heartbeat(ledger.id, &partial)
+            evidence_log.store.heartbeat(evidence_log.id, &partial)
         });
         self.note(stored.unwrap_or(Ok(())));
         self.progress.live(live, tier);

@@ -1,7 +1,9 @@
 //! The noise floors that hold for a comparison: the newest of each place and work, where nothing has changed since.
 
 use crate::compare::claims::Claim;
-use crate::compare::{Cell, CompareRequest, CompareSide, Ledger};
+use crate::compare::comparison_log::{Cell, ComparisonLog};
+use crate::compare::plan::CompareSide;
+use crate::compare::request::CompareRequest;
 use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::Environment;
 use plumb_store::{Store, StoredFloors};
@@ -22,14 +24,14 @@ pub(crate) struct Floors {
 pub(crate) fn floors(
     store: &Store,
     request: &CompareRequest<'_>,
-    ledger: &Ledger,
+    comparison_log: &ComparisonLog,
     claims: &[Claim],
     environment: &Environment,
 ) -> Floors {
     let mut found = Floors::default();
     for (index, side) in request.sides().into_iter().enumerate() {
         for named in &request.workloads {
-            let Some(print) = ledger.floor_print(index, named.name) else { continue };
+            let Some(print) = comparison_log.floor_print(index, named.name) else { continue };
             let stored = match store.noise_floors(&side.key(), &print) {
                 Ok(Some(stored)) => stored,
                 Ok(None) => continue,
@@ -38,7 +40,7 @@ pub(crate) fn floors(
                     continue;
                 }
             };
-            if let Some(changed) = changed(&stored, ledger, index, named.name, environment) {
+            if let Some(changed) = changed(&stored, comparison_log, index, named.name, environment) {
                 found.note(format!(
                     "the noise floor of {} from {} does not hold any more: {} was {} and is {}; measure it again with \
                      `plumb noise`",
@@ -80,12 +82,12 @@ impl Floors {
 /// The first fact in which machine or storage differ from when the floor was measured.
 fn changed(
     stored: &StoredFloors,
-    ledger: &Ledger,
+    comparison_log: &ComparisonLog,
     index: usize,
     workload: &str,
     environment: &Environment,
 ) -> Option<Difference> {
-    let now = ledger.targets[index].values().find_map(|works| works.get(workload))?;
+    let now = comparison_log.targets[index].values().find_map(|works| works.get(workload))?;
     let record = SideRecord::default();
     let then =
         Side { name: "then", environment: &stored.environment, targets: &stored.targets, runs: 0, record: &record };

@@ -1,6 +1,6 @@
 //! The smallest difference that a set-up can show: a place against itself, in the design of a comparison.
 
-use crate::compare::{CompareRequest, CompareSide, Ended, Measured, measure, view, words};
+use crate::compare::{CompareRequest, CompareSide, Ended, Measured, measure, messages, view};
 use crate::run::{Bench, Progress, RunError};
 use jiff::Timestamp;
 use plumb_result::compare::Replicate;
@@ -68,8 +68,8 @@ pub fn noise(
     let measured_at = Timestamp::now().to_string();
     let measured = measure(bench, &compared, progress)?;
     let environment = bench.environment().clone();
-    let Measured { ledger, claims, rule, ended } = &measured;
-    let judged = view::judge(&compared, ledger, claims, rule, &BTreeMap::new(), &environment);
+    let Measured { comparison_log, claims, rule, ended } = &measured;
+    let judged = view::judge(&compared, comparison_log, claims, rule, &BTreeMap::new(), &environment);
     let floors: Vec<NoiseFloor> = claims
         .iter()
         .zip(judged.modes)
@@ -82,33 +82,33 @@ pub fn noise(
         .filter(|claim| matches!(claim.assessment.verdict, Verdict::Faster(_) | Verdict::Slower(_)))
         .map(|claim| format!("{}: {}", claim.cell.workload, claim.cell.metric))
         .collect();
-    let mut notes = words::notes(&request.workloads, request.scale.time_ns, ledger);
-    notes.extend(words::shared_provisionings(compared.sides(), ledger));
+    let mut notes = messages::notes(&request.workloads, request.scale.time_ns, comparison_log);
+    notes.extend(messages::shared_provisionings(compared.sides(), comparison_log));
     notes.dedup();
     let noise = Noise {
         schema: NOISE_SCHEMA.to_owned(),
-        note: note(&request.place, &floors, &differing, ledger.left_out.len(), *ended),
+        note: note(&request.place, &floors, &differing, comparison_log.left_out.len(), *ended),
         place: request.place.clone(),
         measured_at,
         floors,
-        planned: ledger.planned.len() as u32,
+        planned: comparison_log.planned.len() as u32,
         seed: request.seed,
-        order: ledger.order.clone(),
+        order: comparison_log.order.clone(),
         plots: request.sides[0].plots.len() as u32,
-        runs: ledger.runs.clone(),
-        left_out: ledger.left_out.clone(),
+        runs: comparison_log.runs.clone(),
+        left_out: comparison_log.left_out.clone(),
         notes,
         checks: judged.findings.into_iter().filter(|one| TELLING.contains(&one.code.as_str())).collect(),
     };
-    let mut not_stored = ledger.not_stored.clone();
+    let mut not_stored = comparison_log.not_stored.clone();
     let interrupted = *ended == Ended::Interrupted;
     if let Some(store) = bench.store.as_mut().filter(|_| !interrupted && !noise.floors.is_empty()) {
         let works: BTreeMap<String, NoiseWork> = request
             .workloads
             .iter()
             .filter_map(|named| {
-                let print = ledger.floor_print(0, named.name)?;
-                let targets = ledger.targets[0].values().find_map(|works| works.get(named.name))?.clone();
+                let print = comparison_log.floor_print(0, named.name)?;
+                let targets = comparison_log.targets[0].values().find_map(|works| works.get(named.name))?.clone();
                 Some((named.name.to_owned(), NoiseWork { print, targets }))
             })
             .collect();
@@ -130,7 +130,7 @@ fn floor(claim: &crate::compare::claims::Claim, measured: &Measured) -> Option<N
     }
     let ratio = assessment.ratio?;
     let (log_ratio, log_half_width) = (ratio.value.ln(), (ratio.hi / ratio.value).ln());
-    let values: Vec<f64> = measured.ledger.rows[&claim.cell].iter().map(|row| row.value).collect();
+    let values: Vec<f64> = measured.comparison_log.rows[&claim.cell].iter().map(|row| row.value).collect();
     Some(NoiseFloor {
         workload: claim.cell.workload.to_owned(),
         phase: claim.cell.phase.clone(),

@@ -71,11 +71,19 @@ impl fmt::Display for Place {
     }
 }
 
+/// No file system is seen under a path. Whoever asks knows which path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}")]
+pub struct NoFileSystem {
+    /// Why not.
+    pub reason: String,
+}
+
 /// Bytes that are free on the file system under a path, for this user.
-pub fn free_bytes(path: &Path) -> Result<u64, String> {
+pub fn free_bytes(path: &Path) -> Result<u64, NoFileSystem> {
     plumb_probe::stack::of_path(path)
         .filesystem
         .as_result()
         .map(|filesystem| filesystem.free_bytes)
-        .map_err(str::to_owned)
+        .map_err(|reason| NoFileSystem { reason: reason.to_owned() })
 }

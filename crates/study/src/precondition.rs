@@ -6,6 +6,7 @@
 //! steady.
 
 use plumb_result::assertion::PRECONDITIONING;
+use plumb_workload::units::UnitError;
 use plumb_workload::{
     BlockSize, Blocks, Bytes, CachePolicy, Limit, Mix, Nanos, Pace, Pattern, Phase, Steady, Stop, Target, Work,
     WorkerGroup, Workload,
@@ -53,7 +54,7 @@ pub struct Rounds {
 pub enum ConditionError {
     /// No block target.
     #[error(
-        "there is nothing to precondition: `{workload}` has no work on a file or device of known extent; flows over file \
+        "there is nothing to precondition: `{workload}` has no work on a file or device of known extent; programs over file \
          sets start from files laid out anew"
     )]
     NothingToFill {
@@ -78,16 +79,46 @@ pub struct Until {
     pub round: Nanos,
 }
 
+/// Why a text is no condition of `--until`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UntilError {
+    /// No condition is called so.
+    #[error("{}", unknown(text))]
+    Unknown {
+        /// What was written.
+        text: String,
+    },
+    /// The length of a round is none.
+    #[error("{}: {source}", unknown(text))]
+    Round {
+        /// What was written.
+        text: String,
+        /// What is wrong with the length.
+        source: UnitError,
+    },
+    /// Rounds are too short to be counted in.
+    #[error("rounds of {round} are too short: throughput is counted by the second")]
+    TooShort {
+        /// Their length.
+        round: Nanos,
+    },
+}
+
+fn unknown(text: &str) -> String {
+    format!("`{text}` is no condition; write `steady`, or `steady:10s` for rounds of ten seconds")
+}
+
 impl std::str::FromStr for Until {
-    type Err = String;
-    fn from_str(text: &str) -> Result<Until, String> {
-        let wrong = || format!("`{text}` is no condition; write `steady`, or `steady:10s` for rounds of ten seconds");
+    type Err = UntilError;
+    fn from_str(text: &str) -> Result<Until, UntilError> {
+        let wrong = || UntilError::Unknown { text: text.to_owned() };
         match text.split_once(':') {
             None if text == "steady" => Ok(Until { round: Steady::default().round }),
             Some(("steady", round)) => {
-                let round: Nanos = round.parse().map_err(|error| format!("{}: {error}", wrong()))?;
+                let round: Nanos =
+                    round.parse().map_err(|source| UntilError::Round { text: text.to_owned(), source })?;
                 if round.0 < Steady::default().round.0 {
-                    return Err(format!("rounds of {round} are too short: throughput is counted by the second"));
+                    return Err(UntilError::TooShort { round });
                 }
                 Ok(Until { round })
             }
@@ -140,9 +171,10 @@ pub fn precondition(
             Target::Sim(sim) => sim.files.is_none(),
             Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Null(_) => false,
         };
-        let first = workload.phase.iter().find(|phase| {
-            phase.workers.iter().any(|group| group.target == *name && matches!(group.work, Work::Blocks(_)))
-        });
+        let first = workload
+            .phase
+            .iter()
+            .find(|phase| phase.workers.iter().any(|group| group.target == *name && group.work.blocks().is_some()));
         let (true, Some(first)) = (has_extent, first) else { continue };
         let bytes = capacity(target);
         phases.push(fill(name, bytes, first.cache));
@@ -192,14 +224,14 @@ fn fill(target: &str, bytes: Option<u64>, cache: CachePolicy) -> Phase {
 
 /// The phase's own writes, as fast as they go, until they are steady.
 fn rounds(phase: &Phase) -> Option<Phase> {
-    let writers = phase.workers.iter().filter_map(|group| match &group.work {
-        Work::Blocks(blocks) if blocks.mix.write > 0 => Some(WorkerGroup {
+    let writers = phase.workers.iter().filter_map(|group| {
+        let blocks = group.work.blocks().filter(|blocks| blocks.mix.write > 0)?;
+        Some(WorkerGroup {
             work: Work::Blocks(Blocks { mix: Mix::WRITE, ..blocks.clone() }),
             limit: Limit::default(),
             pace: Pace::Closed,
             ..group.clone()
-        }),
-        _ => None,
+        })
     });
     let workers: Vec<WorkerGroup> = writers.collect();
     if workers.is_empty() {

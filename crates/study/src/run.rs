@@ -1,6 +1,6 @@
 //! One run with its evidence: probe before, engine, probe after, trust, store.
 
-use crate::evidence::{Evidence, Ledger};
+use crate::evidence::{Evidence, EvidenceLog};
 use crate::fit::{Policies, fit};
 use crate::place::free_bytes;
 use jiff::Timestamp;
@@ -268,7 +268,7 @@ impl Bench {
         let tool = tool();
         let null_ceiling = self.null_ceiling(&workload);
         let environment = self.environment.clone();
-        let ledger = self.store.as_mut().map(|store| Ledger {
+        let evidence_log = self.store.as_mut().map(|store| EvidenceLog {
             store,
             id: &id,
             started_at: &started_at,
@@ -276,7 +276,7 @@ impl Bench {
             command: request.command,
             dialect: request.dialect,
         });
-        let mut evidence = Evidence::new(&workload, &environment, request.base, null_ceiling, ledger, progress);
+        let mut evidence = Evidence::new(&workload, &environment, request.base, null_ceiling, evidence_log, progress);
         let setting = Setting {
             base: request.base,
             permissions: &self.permissions,
@@ -347,7 +347,9 @@ fn resolved(workload: &Workload, ram_bytes: u64, base: &Path) -> Result<Workload
         };
         for size in sizes {
             let free = match size {
-                Size::Free(_) => free_bytes(base).map_err(|reason| RunError::Size { target: name.clone(), reason })?,
+                Size::Free(_) => {
+                    free_bytes(base).map_err(|error| RunError::Size { target: name.clone(), reason: error.reason })?
+                }
                 Size::Bytes(_) | Size::Ram(_) => 0,
             };
             *size = Size::Bytes(size.resolve(ram_bytes, free));

@@ -13,6 +13,11 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
+/// Whether what is slow and rarely breaks is tested too: `cargo xtask test --long`.
+fn long() -> bool {
+    std::env::var_os("PLUMB_TEST_LONG").is_some()
+}
+
 fn bench() -> Bench {
     let state = std::env::temp_dir();
     Bench::new(None, StopFlag::detached(), Permissions::default(), TestDirs::new(state))
@@ -42,7 +47,7 @@ fn above_note(findings: Vec<Finding>) -> Vec<Finding> {
 /// Protects: nobody is warned of what is in order. The bar of the project is 1 % of runs; of these, it is none.
 #[test]
 fn clean_runs_raise_nothing_above_a_note() {
-    const SEEDS: u64 = 20;
+    let seeds = if long() { 20 } else { 3 };
     let mut bench = bench();
     let (mut runs, mut raised) = (0, Vec::new());
     for device in ["sim:hdd", "sim:ssd", "sim:nvme"] {
@@ -50,7 +55,7 @@ fn clean_runs_raise_nothing_above_a_note() {
         let seconds = if device == "sim:nvme" { 1 } else { 2 };
         let named = NAMED.iter().map(|named| named.workload(&scale(device, seconds)));
         for workload in named.chain([try_workload(&scale(device, 1))]) {
-            for seed in 0..SEEDS {
+            for seed in 0..seeds {
                 runs += 1;
                 let seeded = Workload { seed, ..workload.clone() };
                 for finding in above_note(findings(&mut bench, &seeded, seed)) {
@@ -68,7 +73,8 @@ fn clean_runs_raise_nothing_above_a_note() {
 fn clean_long_runs_have_one_level_and_no_trend() {
     let mut bench = bench();
     let mut raised = Vec::new();
-    for (device, seeds) in [("sim:hdd", 20), ("sim:ssd", 6), ("sim:nvme", 1)] {
+    let seeds_of = if long() { [20, 6, 1] } else { [3, 2, 1] };
+    for (device, seeds) in ["sim:hdd", "sim:ssd", "sim:nvme"].into_iter().zip(seeds_of) {
         for name in ["random-read", "random-write", "fsync-log", "mail", "database"] {
             let named = NAMED.iter().find(|named| named.name == name).expect("a named workload");
             for seed in 0..seeds {

@@ -25,7 +25,7 @@ const NOTIFY: u64 = 1 << 26;
 const FLUSH: u64 = 1 << 18;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
+enum Endianness {
     Little,
     Big,
 }
@@ -33,14 +33,14 @@ enum Order {
 /// How the records of a file lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Layout {
-    order: Order,
+    order: Endianness,
     version: u32,
 }
 
 impl Layout {
     /// From the first bytes of a file; `None` where they are no magic number.
     pub(crate) fn of(path: &Path, first: [u8; 4]) -> Option<Result<Layout, TraceError>> {
-        let orders = [(Order::Little, u32::from_le_bytes(first)), (Order::Big, u32::from_be_bytes(first))];
+        let orders = [(Endianness::Little, u32::from_le_bytes(first)), (Endianness::Big, u32::from_be_bytes(first))];
         let (order, magic) = orders.into_iter().find(|(_, magic)| magic & 0xffff_ff00 == MAGIC)?;
         Some(match magic & 0xff {
             version @ (7 | 8) => Ok(Layout { order, version }),
@@ -59,17 +59,17 @@ impl Layout {
 
     fn u16(self, header: &[u8], at: usize) -> u16 {
         let bytes = [header[at], header[at + 1]];
-        if self.order == Order::Little { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) }
+        if self.order == Endianness::Little { u16::from_le_bytes(bytes) } else { u16::from_be_bytes(bytes) }
     }
 
     fn u32(self, header: &[u8], at: usize) -> u32 {
         let bytes = [header[at], header[at + 1], header[at + 2], header[at + 3]];
-        if self.order == Order::Little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) }
+        if self.order == Endianness::Little { u32::from_le_bytes(bytes) } else { u32::from_be_bytes(bytes) }
     }
 
     fn u64(self, header: &[u8], at: usize) -> u64 {
         let halves = (u64::from(self.u32(header, at)), u64::from(self.u32(header, at + 4)));
-        if self.order == Order::Little { halves.1 << 32 | halves.0 } else { halves.0 << 32 | halves.1 }
+        if self.order == Endianness::Little { halves.1 << 32 | halves.0 } else { halves.0 << 32 | halves.1 }
     }
 
     fn event(self, header: &[u8]) -> Event {

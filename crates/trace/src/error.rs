@@ -36,7 +36,7 @@ pub enum TraceError {
         known: &'static str,
     },
     /// A line of text.
-    #[error("{path}: line {line}: `{text}`: {reason}")]
+    #[error("{path}: line {line}: `{text}`: {problem}")]
     Line {
         /// The recording.
         path: PathBuf,
@@ -45,7 +45,7 @@ pub enum TraceError {
         /// The line.
         text: String,
         /// What is wrong with it, and what would be right.
-        reason: String,
+        problem: LineProblem,
     },
     /// A binary record.
     #[error("{path}: byte {at}: {reason}")]
@@ -57,7 +57,48 @@ pub enum TraceError {
         /// What is wrong with it.
         reason: String,
     },
+    /// An op is longer than the form that is written can hold.
+    #[error("an op of {bytes} bytes is more than blktrace can tell")]
+    TooLong {
+        /// Its length.
+        bytes: u64,
+    },
     /// Streams cannot be merged as asked.
     #[error("{0}")]
     Merge(String),
+}
+
+/// What is wrong with a line of fio's recordings.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LineProblem {
+    /// Something is not there.
+    #[error("{what} is missing")]
+    Missing {
+        /// What.
+        what: &'static str,
+    },
+    /// Nothing was done.
+    #[error("what was done is missing: add, open, close, read, write, trim, sync or datasync")]
+    NoAct,
+    /// A number is none.
+    #[error("`{word}` is no {what}; a whole number is expected")]
+    NoNumber {
+        /// What is there.
+        word: String,
+        /// What belongs there.
+        what: &'static str,
+    },
+    /// Something else was done than can be done.
+    #[error(
+        "`{act}` is nothing that is done to a file; add, open, close, read, write, trim, sync, datasync and wait are"
+    )]
+    UnknownAct {
+        /// What.
+        act: String,
+    },
+    /// There are more words than have a meaning.
+    #[error(
+        "there is more on the line than a time, a file, what was done, an offset and a length; names cannot have spaces"
+    )]
+    More,
 }

@@ -6,7 +6,7 @@
 //!   before; fio takes it for milliseconds since it started. [`Waits`] chooses: what the manual says, or what fio does.
 //! * Names have no spaces. `sync` lines carry an offset that means nothing.
 
-use crate::error::TraceError;
+use crate::error::{LineProblem, TraceError};
 use crate::record::{Act, FileName, Record};
 use std::collections::HashMap;
 use std::io::BufRead;
@@ -89,9 +89,9 @@ impl<R: BufRead> Iolog<R> {
         self.waits_seen
     }
 
-    fn wrong(&self, reason: impl Into<String>) -> TraceError {
+    fn wrong(&self, problem: LineProblem) -> TraceError {
         let text = self.text.trim_end().to_owned();
-        TraceError::Line { path: self.path.clone(), line: self.line, text, reason: reason.into() }
+        TraceError::Line { path: self.path.clone(), line: self.line, text, problem }
     }
 
     fn file(&mut self, name: &str) -> u32 {
@@ -131,22 +131,21 @@ impl<R: BufRead> Iolog<R> {
         let outcome = self.record_of(&line);
         self.text = line;
         // Made here, where the line is in its place again.
-        outcome.map_err(|reason| self.wrong(reason))
+        outcome.map_err(|problem| self.wrong(problem))
     }
 
-    fn record_of(&mut self, line: &str) -> Result<Option<Record>, String> {
+    fn record_of(&mut self, line: &str) -> Result<Option<Record>, LineProblem> {
         let mut words = line.split_ascii_whitespace();
-        let number = |word: Option<&str>, what: &str| -> Result<u64, String> {
-            let word = word.ok_or_else(|| format!("{what} is missing"))?;
-            word.parse().map_err(|_| format!("`{word}` is no {what}; a whole number is expected"))
+        let number = |word: Option<&str>, what: &'static str| -> Result<u64, LineProblem> {
+            let word = word.ok_or(LineProblem::Missing { what })?;
+            word.parse().map_err(|_| LineProblem::NoNumber { word: word.to_owned(), what })
         };
         let at_us = match self.version {
             Version::Two => None,
             Version::Three => Some(number(words.next(), "time in microseconds")?),
         };
-        let name = words.next().ok_or("the name of a file is missing")?;
-        let act =
-            words.next().ok_or("what was done is missing: add, open, close, read, write, trim, sync or datasync")?;
+        let name = words.next().ok_or(LineProblem::Missing { what: "the name of a file" })?;
+        let act = words.next().ok_or(LineProblem::NoAct)?;
         if act == "wait" {
             let amount = number(words.next(), "time to wait")?;
             if self.version == Version::Two {
@@ -167,20 +166,13 @@ impl<R: BufRead> Iolog<R> {
             "trim" => Act::Trim,
             "sync" => Act::Sync,
             "datasync" => Act::Datasync,
-            other => {
-                return Err(format!(
-                    "`{other}` is nothing that is done to a file; add, open, close, read, write, trim, sync, datasync and \
-                     wait are"
-                ));
-            }
+            other => return Err(LineProblem::UnknownAct { act: other.to_owned() }),
         };
         let moves = matches!(known, Act::Read | Act::Write | Act::Trim);
         let (offset, length) =
             if moves { (number(words.next(), "offset")?, number(words.next(), "length")?) } else { (0, 0) };
         if words.next().is_some() && moves {
-            return Err("there is more on the line than a time, a file, what was done, an offset and a length; names \
-                        cannot have spaces"
-                .to_owned());
+            return Err(LineProblem::More);
         }
         let file = self.file(name);
         let at_ns = match at_us {

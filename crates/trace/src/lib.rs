@@ -13,7 +13,7 @@ mod outline;
 mod record;
 mod write;
 
-pub use error::TraceError;
+pub use error::{LineProblem, TraceError};
 pub use merged::{MergedRecording, Part};
 pub use open::{Format, Reader, Records, open, read};
 pub use outline::{FileOutline, Outline, Recorded, outline};

@@ -33,7 +33,7 @@ pub fn write(mut merged: MergedRecording, out: &mut impl Write, path: &Path) -> 
             FileName::Device { major, minor } => {
                 sequence = sequence.wrapping_add(1);
                 let device = major << 20 | minor;
-                let header = blktrace_header(&record, device, sequence).map_err(TraceError::Merge)?;
+                let header = blktrace_header(&record, device, sequence)?;
                 out.write_all(&header)
             }
             FileName::Path(name) => iolog_line(out, &record, name),
@@ -69,7 +69,7 @@ const FLUSH: u32 = 4 << 16;
 const DISCARD: u32 = 0x2000 << 16;
 
 /// One record of version 7, in the byte order of this machine.
-fn blktrace_header(record: &Record, device: u32, sequence: u32) -> Result<Vec<u8>, String> {
+fn blktrace_header(record: &Record, device: u32, sequence: u32) -> Result<Vec<u8>, TraceError> {
     let action = QUEUED
         | match record.act {
             Act::Read => READ,
@@ -78,8 +78,7 @@ fn blktrace_header(record: &Record, device: u32, sequence: u32) -> Result<Vec<u8
             Act::Sync | Act::Datasync => WRITE | FLUSH,
             Act::Add | Act::Open | Act::Close => return Ok(Vec::new()),
         };
-    let bytes = u32::try_from(record.length)
-        .map_err(|_| format!("an op of {} bytes is more than blktrace can tell", record.length))?;
+    let bytes = u32::try_from(record.length).map_err(|_| TraceError::TooLong { bytes: record.length })?;
     let mut header = Vec::with_capacity(48);
     header.extend_from_slice(&0x6561_7407_u32.to_ne_bytes());
     header.extend_from_slice(&sequence.to_ne_bytes());

@@ -2,9 +2,7 @@
 
 use crate::check::Check;
 use crate::checks::CHECKS;
-
-/// Where the words of an explanation begin.
-pub(crate) const INDENT: usize = 2;
+use crate::text::paragraph;
 
 /// The check with this code, in either case of letters.
 pub fn explain(code: &str) -> Option<&'static Check> {
@@ -17,9 +15,7 @@ pub fn explanation(code: &str, width: usize) -> Option<String> {
     let mut text = format!("{} · {} ({})\n", check.code, check.title, scopes(check));
     for (label, words) in sections(check) {
         text.push_str(&format!("\n{label}\n"));
-        for line in wrapped(words, width.saturating_sub(INDENT)) {
-            text.push_str(&format!("{:INDENT$}{line}\n", ""));
-        }
+        text.push_str(&paragraph(words, width));
     }
     Some(text)
 }
@@ -96,20 +92,6 @@ fn sections(check: &Check) -> [(&'static str, &'static str); 6] {
         ("How it was settled", check.settled),
         ("What to do", check.fix),
     ]
-}
-
-pub(crate) fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! What the checks look at: one view of a phase, of a run, of a comparison, with the counters already subtracted.
 
+use crate::compressibility;
 use crate::plan;
-use crate::squeeze;
 use plumb_result::observe::{
     BlockLayer, DeviceCounters, Environment, Extents, LayerKind, OwnIo, PhaseObservations, Residency, Seen, TargetFacts,
 };
@@ -309,14 +309,14 @@ impl<'a> PhaseView<'a> {
 
     /// What is written can become smaller on its way: the content gives way and something beneath compresses.
     pub(crate) fn may_shrink(&self) -> bool {
-        self.target_names()
-            .into_iter()
-            .any(|name| squeeze::content(self.workload, name) != Content::Random && self.squeezer(name).is_some())
+        self.target_names().into_iter().any(|name| {
+            compressibility::content(self.workload, name) != Content::Random && self.squeezer(name).is_some()
+        })
     }
 
     /// What beneath a target compresses or deduplicates.
     pub(crate) fn squeezer(&self, target: &str) -> Option<String> {
-        squeeze::squeezer(self.targets.get(target)?)
+        compressibility::squeezer(self.targets.get(target)?)
     }
 
     /// A layer in the stack is of this kind.

@@ -5,10 +5,10 @@
 //! [`checks`], and `plumb explain`, `docs/checks.md` and the tests read the same row. A check that lacks its evidence
 //! is `skipped` with the reason, never `pass`.
 
-pub mod audit;
 mod check;
 pub mod checks;
 mod comparison;
+mod compressibility;
 mod docs;
 mod evidence;
 mod factors;
@@ -23,9 +23,8 @@ mod passes;
 mod plan;
 mod same_work;
 mod series;
-mod squeeze;
 mod stated;
-mod text;
+pub mod text;
 mod tier;
 
 pub use check::{Check, Found, Judge, Outcome, Scope};

@@ -3,8 +3,7 @@
 use crate::evidence::PhaseView;
 use crate::plan;
 use plumb_result::{Interval, PhaseMeasurement};
-use plumb_workload::job::{JobOps, Law};
-use plumb_workload::{CachePolicy, OpKind, Pattern, Work, WorkerGroup};
+use plumb_workload::{CachePolicy, OpKind};
 
 /// A pass shorter than this has no rate that one-second intervals can show.
 pub(crate) const MIN_PASS_NS: u64 = 2_000_000_000;
@@ -13,7 +12,7 @@ pub(crate) const MIN_PASS_NS: u64 = 2_000_000_000;
 /// random places count as passes, too: the first holds 63 % of the blocks, so that what is met again is met in the second.
 pub(crate) fn within(view: &PhaseView<'_>, kind: OpKind) -> Option<f64> {
     let alone = view.traffic.app_read + view.traffic.app_write == moved(view.measured, kind);
-    let even = view.plan.workers.iter().all(goes_over_evenly) && plan::is_closed(view.plan);
+    let even = view.plan.workers.iter().all(|group| group.work.is_even()) && plan::is_closed(view.plan);
     if view.cache() != CachePolicy::Direct || !alone || !even {
         return None;
     }
@@ -35,7 +34,7 @@ pub(crate) struct Against {
 
 /// This phase against the first earlier phase that did the same in the same way.
 pub(crate) fn against_earlier(view: &PhaseView<'_>, kind: OpKind) -> Option<Against> {
-    if !view.plan.workers.iter().all(plan::covers_once) {
+    if !view.plan.workers.iter().all(|group| group.work.covers_once()) {
         return None;
     }
     let position = view.earlier.iter().position(|measured| {
@@ -62,15 +61,6 @@ pub(crate) fn made(view: &PhaseView<'_>, kind: OpKind) -> Option<f64> {
 
 fn moved(measured: &PhaseMeasurement, kind: OpKind) -> u64 {
     measured.ops.get(&kind).map_or(0, |op| op.bytes)
-}
-
-fn goes_over_evenly(group: &WorkerGroup) -> bool {
-    let uniform = match &group.work {
-        Work::Blocks(blocks) => blocks.pattern == Pattern::Random,
-        Work::Job(job) => matches!(&job.ops, JobOps::Stream(stream) if stream.law == Law::Uniform),
-        Work::Flow(_) | Work::Copy(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => false,
-    };
-    plan::covers_once(group) || uniform
 }
 
 /// When so many bytes had been moved, by interpolation within the interval.

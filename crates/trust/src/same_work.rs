@@ -28,7 +28,7 @@ pub enum Question {
 pub fn work_print(workload: &Workload, question: Question) -> Value {
     let targets = workload.target.iter().map(|(name, target)| (name.clone(), target_print(target)));
     let phases = workload.phase.iter().map(|phase| {
-        let mut value = serde_json::to_value(phase).unwrap_or_default();
+        let mut value = plumb_document::json::to_value(phase).unwrap_or_default();
         if question == Question::Floor
             && let Some(stop) = value.get_mut("stop").and_then(Value::as_object_mut)
         {
@@ -45,7 +45,7 @@ pub fn work_print(workload: &Workload, question: Question) -> Value {
 /// A target without its place: `{"kind": "file", "size": …}`.
 fn target_print(target: &Target) -> Value {
     // A choice is a table with one key, or its bare name.
-    let mut print = match serde_json::to_value(target).unwrap_or_default() {
+    let mut print = match plumb_document::json::to_value(target).unwrap_or_default() {
         Value::Object(choice) => {
             let (kind, fields) = choice.into_iter().next().unwrap_or_default();
             let mut print = fields.as_object().cloned().unwrap_or_default();

@@ -3,7 +3,7 @@
 use plumb_result::number::{self, Digits};
 
 /// `4.1 GiB`; below 1 KiB `17 bytes`.
-pub(crate) fn bytes(value: u64) -> String {
+pub fn bytes(value: u64) -> String {
     match value {
         1 => "1 byte".to_owned(),
         value if value < 1024 => format!("{value} bytes"),
@@ -12,7 +12,7 @@ pub(crate) fn bytes(value: u64) -> String {
 }
 
 /// `1280 MiB`: a size that somebody chose, without rounding.
-pub(crate) fn bytes_exact(value: u64) -> String {
+pub fn bytes_exact(value: u64) -> String {
     let text = plumb_workload::Bytes(value).to_string();
     match text.find(|letter: char| letter.is_ascii_alphabetic()) {
         Some(unit) => format!("{} {}", &text[..unit], &text[unit..]),
@@ -21,38 +21,54 @@ pub(crate) fn bytes_exact(value: u64) -> String {
 }
 
 /// `1.4 GB`, where decimal units are what was stated.
-pub(crate) fn bytes_decimal(value: u64) -> String {
+pub fn bytes_decimal(value: u64) -> String {
     number::BYTES_DECIMAL.set(value as f64, Digits::Spoken)
 }
 
 /// `342 MB/s`: rates are decimal, as buses and data sheets state them.
-pub(crate) fn rate(bytes_per_second: f64) -> String {
+pub fn rate(bytes_per_second: f64) -> String {
     number::BYTES_PER_SECOND.set(bytes_per_second, Digits::Spoken)
 }
 
 /// `996 kops/s`.
-pub(crate) fn ops_rate(ops_per_second: f64) -> String {
+pub fn ops_rate(ops_per_second: f64) -> String {
     number::OPS_PER_SECOND.set(ops_per_second, Digits::Spoken)
 }
 
 /// `62 %`, with a decimal below 10 %. Something is never shown as nothing, and not quite all never as all.
-pub(crate) fn percent(share: f64) -> String {
+pub fn percent(share: f64) -> String {
     number::percent(share, Digits::Spoken)
 }
 
 /// `412 µs`.
-pub(crate) fn nanos(value: f64) -> String {
+pub fn nanos(value: f64) -> String {
     number::TIME.set(value, Digits::Spoken)
 }
 
 /// One decimal below 100 where there is one.
-pub(crate) fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     Digits::Spoken.set(value)
 }
 
 /// `1 run`, `3 runs`.
-pub(crate) fn count(number: u64, noun: &str) -> String {
+pub fn count(number: u64, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+}
+
+/// Words in lines of at most `width` columns, each set in by two: how explanations print.
+pub fn paragraph(words: &str, width: usize) -> String {
+    const INDENT: usize = 2;
+    let mut lines: Vec<String> = Vec::new();
+    for word in words.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + 1 + word.chars().count() <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(format!("{:INDENT$}{word}", "")),
+        }
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 #[cfg(test)]

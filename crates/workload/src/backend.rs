@@ -1,15 +1,14 @@
 //! What executes ops: system calls, queues of the kernel, and what stands in for them.
 
-use crate::short_form::short_form;
 use crate::units::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What executes ops.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
-#[schemars(rename = "Backend")]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Backend"))]
 pub enum Backend {
     /// `io-uring` for depth above 1 where the kernel has it, else `psync`; `null` and `sim` for those targets.
     #[default]
@@ -125,8 +124,6 @@ pub enum Backend {
     },
 }
 
-short_form!(Backend);
-
 fn yes() -> bool {
     true
 }
@@ -144,7 +141,8 @@ fn is_all_ops(percent: &u8) -> bool {
 }
 
 /// A call on a whole file or directory.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileCall {
     /// `open` of a new file, and `close`.
@@ -166,7 +164,8 @@ pub enum FileCall {
 }
 
 /// How messages travel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SocketKind {
     /// TCP over IPv4.
@@ -223,7 +222,8 @@ impl Backend {
 }
 
 /// A flag of `preadv2`/`pwritev2`. Source: preadv2(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RwFlag {
     /// `RWF_HIPRI`: poll for completion.

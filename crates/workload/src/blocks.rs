@@ -1,12 +1,11 @@
 //! Block I/O: which offsets, which sizes, which mix.
 
-use crate::short_form::short_form;
 use crate::units::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Block I/O over one range of a target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Blocks {
     /// Where the next offset comes from.
@@ -63,9 +62,10 @@ impl Default for Blocks {
 }
 
 /// Where the next offset comes from. "Block" is the smallest block size, or `align` where given.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
-#[schemars(rename = "Pattern")]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Pattern"))]
 pub enum Pattern {
     /// Upwards, again from the start after the end.
     #[default]
@@ -105,14 +105,13 @@ pub enum Pattern {
     List(Vec<Bytes>),
 }
 
-short_form!(Pattern);
-
 fn half() -> f64 {
     0.5
 }
 
 /// One zone of [`Pattern::Zoned`].
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Zone {
     /// Share of accesses, in percent.
@@ -122,9 +121,10 @@ pub struct Zone {
 }
 
 /// The size of an op.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
-#[schemars(rename = "BlockSize")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename = "=fixed", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "BlockSize"))]
 pub enum BlockSize {
     /// Always the same.
     Fixed(Bytes),
@@ -141,8 +141,6 @@ pub enum BlockSize {
     /// From a table of sizes with weights.
     Weighted(Vec<WeightedSize>),
 }
-
-short_form!(BlockSize, bare = "fixed");
 
 impl Default for BlockSize {
     fn default() -> BlockSize {
@@ -171,7 +169,8 @@ impl BlockSize {
 }
 
 /// A size and how often it is chosen.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WeightedSize {
     /// The size.
@@ -181,7 +180,8 @@ pub struct WeightedSize {
 }
 
 /// Relative shares of reads, writes and trims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Mix {
     /// Reads.

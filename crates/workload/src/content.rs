@@ -1,13 +1,12 @@
 //! What is written, and how what is read is verified.
 
-use crate::short_form::short_form;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the bytes of a write are. All of it is generated at memory speed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
-#[schemars(rename = "Content")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Content"))]
 pub enum Content {
     /// Incompressible, never the same twice.
     #[default]
@@ -25,13 +24,12 @@ pub enum Content {
     },
 }
 
-short_form!(Content);
-
 /// How written blocks are stamped and read blocks verified.
 ///
 /// Each block carries a header (magic, file, offset, sequence, seed, checksum of the rest), so that a lost, torn,
 /// misplaced or stale write is told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Verify {
     /// Over the block behind its header.
@@ -44,7 +42,8 @@ impl Verify {
 }
 
 /// The checksum of a verified block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Checksum {
     /// CRC-32C (Castagnoli), in hardware where there is one.

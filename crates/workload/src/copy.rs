@@ -1,13 +1,13 @@
 //! A copy of bytes from one place to another, record by record, with conversions on the way, as dd makes it.
 
 use crate::units::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A copy. Its group has one worker; its targets are `job-files` of one said name each.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct Copy {
+pub struct CopySpec {
     /// Name of the target that is read; standard input when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
@@ -60,9 +60,9 @@ pub struct Copy {
     pub in_kernel: bool,
 }
 
-impl Default for Copy {
-    fn default() -> Copy {
-        Copy {
+impl Default for CopySpec {
+    fn default() -> CopySpec {
+        CopySpec {
             from: None,
             to: None,
             read_block: Bytes(512),
@@ -88,7 +88,8 @@ impl Default for Copy {
 }
 
 /// So many blocks, and so many bytes beyond.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Extent {
     /// Whole blocks.
@@ -115,7 +116,8 @@ impl Extent {
 }
 
 /// What becomes of bytes on their way, in this order.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Conversion {
     /// Another set of characters.
@@ -139,7 +141,8 @@ impl Conversion {
 }
 
 /// Another set of characters. Source: POSIX, dd, "Extended description".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Characters {
     /// EBCDIC becomes ASCII.
@@ -151,7 +154,8 @@ pub enum Characters {
 }
 
 /// Another case of ASCII letters.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Letters {
     /// Capitals become small.
@@ -161,7 +165,8 @@ pub enum Letters {
 }
 
 /// Lines and records.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Lines {
     /// Each line becomes a record of this length: filled with spaces, or cut.
@@ -171,7 +176,8 @@ pub enum Lines {
 }
 
 /// Whether the output is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CreateOutput {
     /// Where it is missing.
@@ -184,7 +190,8 @@ pub enum CreateOutput {
 }
 
 /// How one end of a copy is opened. Source: open(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct CopyFlags {
     /// `O_APPEND`.
@@ -216,7 +223,7 @@ impl CopyFlags {
     }
 }
 
-impl Copy {
+impl CopySpec {
     /// Names of the targets at its ends.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
         self.from.iter().chain(&self.to).map(String::as_str)

@@ -9,7 +9,6 @@ pub mod backend;
 pub mod blocks;
 pub mod content;
 pub mod copy;
-pub mod flow;
 pub mod job;
 pub mod keypath;
 pub mod named;
@@ -17,18 +16,17 @@ pub mod native;
 pub mod op;
 pub mod pace;
 pub mod phase;
-pub mod script;
-mod short_form;
+pub mod program;
 pub mod sim;
 pub mod suggest;
 pub mod target;
 pub mod units;
 pub mod validate;
+mod work;
 
 pub use backend::{Backend, FileCall, SocketKind};
 pub use blocks::{BlockSize, Blocks, Mix, Pattern};
 pub use content::{Checksum, Content, Verify};
-pub use flow::{Flow, Pick, Step};
 pub use job::Job;
 pub use keypath::KeyPath;
 pub use op::OpKind;
@@ -37,20 +35,21 @@ pub use phase::{
     Batch, Busy, CachePolicy, ClockScope, End, Exec, Flush, Limit, OnError, Phase, RunAs, Start, Steady, Stop, When,
     WhenDone, Work, WorkerGroup,
 };
-pub use script::{ScratchTarget, Script};
+pub use program::{Pick, Program, ScratchTarget, Step};
 pub use sim::{SimDevice, SimModel};
 pub use target::{
     DeviceTarget, Distribution, FileTarget, FilesTarget, NullTarget, Prepare, SimTarget, Target, TreeTarget,
 };
 pub use units::{Bytes, Nanos, PerSecond, Size};
 pub use validate::Problem;
+pub use work::OwnFlush;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What to run: named targets, and phases that run over them one after another.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Workload {
     /// A short name; it labels results.

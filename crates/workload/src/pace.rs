@@ -1,14 +1,13 @@
 //! When the next op may start.
 
-use crate::short_form::short_form;
 use crate::units::{Nanos, PerSecond};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// When the next op may start.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
-#[schemars(rename = "Pace")]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Pace"))]
 pub enum Pace {
     /// As soon as there is room in the queue.
     #[default]
@@ -34,14 +33,13 @@ pub enum Pace {
     },
 }
 
-short_form!(Pace);
-
 fn every_op() -> u64 {
     1
 }
 
 /// How the intended starts of an open load are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrival {
     /// Evenly: one every 1/rate.

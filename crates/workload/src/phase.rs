@@ -3,17 +3,15 @@
 use crate::backend::Backend;
 use crate::blocks::Blocks;
 use crate::content::Verify;
-use crate::flow::Flow;
 use crate::job::Job;
 use crate::pace::Pace;
-use crate::script::Script;
-use crate::short_form::short_form;
+use crate::program::Program;
 use crate::units::{Bytes, Nanos, Size};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Workers that start together behind a barrier and end by a stop rule.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Phase {
     /// Labels the phase's metrics.
@@ -53,7 +51,8 @@ impl Phase {
 }
 
 /// What the page cache holds of the targets when the clock starts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CachePolicy {
     /// Whatever it happens to hold.
@@ -68,7 +67,8 @@ pub enum CachePolicy {
 }
 
 /// When a phase ends. Without any limit it ends when every worker has reached its own ([`Limit`]).
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Stop {
     /// After so long, the ramp not included.
@@ -89,7 +89,8 @@ pub struct Stop {
 }
 
 /// Whose end is the phase's end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum When {
     /// The last worker's.
@@ -100,7 +101,8 @@ pub enum When {
 }
 
 /// The SNIA round rule: over the last `window` rounds, range and slope excursion within bounds. Source: SNIA SSS PTS.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Steady {
     /// Length of a round.
@@ -122,7 +124,8 @@ impl Default for Steady {
 }
 
 /// What makes a phase's writes durable, and whether the clock waits for it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct End {
     /// What happens to each file that was written.
@@ -134,7 +137,8 @@ pub struct End {
 }
 
 /// The last thing done to each file that a phase wrote.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Flush {
     /// Nothing: what was measured is writing into the cache.
@@ -149,7 +153,8 @@ pub enum Flush {
 }
 
 /// Whether the end of a phase counts in its time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClockScope {
     /// It counts: rates are of durable bytes.
@@ -160,7 +165,8 @@ pub enum ClockScope {
 }
 
 /// How much is moved before anything is measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RampUntil {
     /// So many bytes.
@@ -171,7 +177,8 @@ pub struct RampUntil {
 }
 
 /// Workers that do the same, each with its own stream of random numbers.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WorkerGroup {
     /// Labels the group's workers; `workers.N` when absent.
@@ -229,7 +236,8 @@ pub struct WorkerGroup {
 }
 
 /// When the workers of a group start.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Start {
     /// So long after the phase, or after the groups that it waits for.
@@ -248,7 +256,8 @@ impl Start {
 }
 
 /// Whom the end of a group's worker ends.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum WhenDone {
     /// Nobody else.
@@ -282,11 +291,7 @@ fn one() -> u32 {
 impl WorkerGroup {
     /// Names of all targets that it uses, its own first.
     pub fn targets(&self) -> impl Iterator<Item = &str> {
-        let copy = match &self.work {
-            Work::Copy(copy) => Some(copy),
-            _ => None,
-        };
-        let ends = copy.into_iter().flat_map(|copy| copy.targets());
+        let ends = self.work.copy().into_iter().flat_map(|copy| copy.targets());
         std::iter::once(self.target.as_str()).chain(ends.filter(|&end| end != self.target))
     }
 
@@ -316,20 +321,20 @@ impl WorkerGroup {
 }
 
 /// What the ops of a worker are.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
-#[schemars(rename = "Work")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Work"))]
 pub enum Work {
     /// Block I/O by a pattern.
     Blocks(Blocks),
-    /// A program over a file set.
-    Flow(Flow),
     /// Block I/O as a job of fio does it. Its group has one worker.
     Job(Box<Job>),
     /// Bytes from one place to another, as dd moves them. Its group has one worker.
-    Copy(Box<crate::copy::Copy>),
-    /// Exactly these calls, in this order, in a scratch directory.
-    Script(Box<Script>),
+    Copy(Box<crate::copy::CopySpec>),
+    /// Steps over a file set, or over named files.
+    #[serde(alias = "flow", alias = "script")]
+    Program(Box<Program>),
     /// No I/O: processor time.
     Busy(Busy),
     /// No I/O: another program.
@@ -337,7 +342,8 @@ pub enum Work {
 }
 
 /// Processor time that is used up beside other work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Busy {
     /// Per cent of one processor, 1 to 100.
@@ -353,7 +359,8 @@ pub struct Busy {
 }
 
 /// Another program that runs beside the other work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Exec {
     /// The program.
@@ -368,10 +375,9 @@ pub struct Exec {
     pub keeps_output: bool,
 }
 
-short_form!(Work);
-
 /// A worker is a thread or a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RunAs {
     /// A thread.
@@ -382,7 +388,8 @@ pub enum RunAs {
 }
 
 /// How ops are gathered into one system call. 0 lets the engine adapt: submit all there is room for, wait for one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Batch {
     /// Ops submitted together at most.
@@ -395,7 +402,8 @@ pub struct Batch {
 
 /// When a worker has done enough. Without one, it goes on until the phase stops; block work without a phase
 /// time, bytes or ops limit stops after one pass.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Limit {
     /// Bytes moved by this worker.
@@ -404,7 +412,7 @@ pub struct Limit {
     /// Ops of this worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ops: Option<u64>,
-    /// Times over its whole range, or through its flow.
+    /// Times over its whole range, or through its program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub passes: Option<u64>,
     /// Time from its own start, its ramp not included.
@@ -413,7 +421,8 @@ pub struct Limit {
 }
 
 /// What an op's error means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OnError {
     /// The phase ends.

@@ -1,8 +1,10 @@
 //! The simulated device: a name, a model and injected faults, written `sim:MODEL?fault=value&…`.
 
 use crate::units::{Bytes, Nanos};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+#[cfg(feature = "schema")]
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
@@ -119,7 +121,8 @@ impl<'de> Deserialize<'de> for SimDevice {
     }
 }
 
-impl JsonSchema for SimDevice {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for SimDevice {
     fn schema_name() -> Cow<'static, str> {
         "SimDevice".into()
     }

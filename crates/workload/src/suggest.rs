@@ -15,7 +15,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .into_iter()
         .filter_map(|candidate| {
             let name = plain(candidate);
-            let distance = distance(&wanted, &name);
+            let distance = strsim::osa_distance(&wanted, &name);
             let contained = wanted.len() >= 3 && (name.starts_with(&wanted) || wanted.starts_with(&name));
             (distance <= allowed || contained).then_some((distance, candidate))
         })
@@ -40,26 +40,6 @@ fn listed(names: &[&str]) -> String {
         Some((only, [])) => format!("is {only}"),
         Some((last, others)) => format!("are {} and {last}", others.join(", ")),
     }
-}
-
-fn distance(a: &str, b: &str) -> usize {
-    let a: Vec<char> = a.chars().collect();
-    let b: Vec<char> = b.chars().collect();
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 1..=a.len() {
-        let mut row = vec![i];
-        for j in 1..=b.len() {
-            let replace = last[j - 1] + usize::from(a[i - 1] != b[j - 1]);
-            let mut best = replace.min(last[j] + 1).min(row[j - 1] + 1);
-            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
-                best = best.min(before_last[j - 2] + 1);
-            }
-            row.push(best);
-        }
-        before_last = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
 
 #[cfg(test)]
@@ -88,7 +68,7 @@ mod tests {
         for (a, b, edits) in
             [("", "", 0), ("abc", "", 3), ("kitten", "sitting", 3), ("ab", "ba", 1), ("größe", "grösse", 2)]
         {
-            assert_eq!(distance(a, b), edits, "{a} {b}");
+            assert_eq!(strsim::osa_distance(a, b), edits, "{a} {b}");
         }
     }
 }

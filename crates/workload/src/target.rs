@@ -2,18 +2,17 @@
 
 use crate::content::Content;
 use crate::job::JobFiles;
-use crate::script::ScratchTarget;
-use crate::short_form::short_form;
+use crate::program::ScratchTarget;
 use crate::sim::SimDevice;
 use crate::units::{Bytes, Size};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Where operations go. A relative path lies in the test directory that Plumb makes and marks.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
-#[schemars(rename = "Target")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Target"))]
 pub enum Target {
     /// One file.
     File(FileTarget),
@@ -33,10 +32,9 @@ pub enum Target {
     Sim(SimTarget),
 }
 
-short_form!(Target);
-
 /// How a file gets its blocks before the first phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Prepare {
     /// Written in full with the target's content and flushed, outside the clock. Anything that reads wants this.
@@ -51,7 +49,8 @@ pub enum Prepare {
 }
 
 /// One file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FileTarget {
     /// Path, relative to the test directory unless absolute.
@@ -68,7 +67,8 @@ pub struct FileTarget {
 }
 
 /// Several files of one size. Workers take them in turn: worker `i` starts with file `i mod count`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FilesTarget {
     /// Path of the files without their number.
@@ -86,7 +86,8 @@ pub struct FilesTarget {
 }
 
 /// A file set: `files` files in a tree of directories, each `width` wide and at most `depth` deep.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TreeTarget {
     /// The root of the tree, relative to the test directory.
@@ -114,9 +115,10 @@ fn one() -> u32 {
 }
 
 /// A distribution of sizes.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
-#[schemars(rename = "Distribution")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename = "=fixed", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "Distribution"))]
 pub enum Distribution {
     /// Always the same.
     Fixed(Bytes),
@@ -138,10 +140,22 @@ pub enum Distribution {
     Weighted(Vec<crate::blocks::WeightedSize>),
 }
 
-short_form!(Distribution, bare = "fixed");
+impl Distribution {
+    /// The largest size it can yield, where that is bounded; buffers are made to fit it.
+    pub fn max(&self) -> Bytes {
+        match self {
+            Distribution::Fixed(size) => *size,
+            Distribution::Uniform { max, .. } => *max,
+            // The engine clips a gamma draw here; beyond it lies less than 1 in 10^5 for shapes of 1 and more.
+            Distribution::Gamma { mean, .. } => Bytes(mean.0.saturating_mul(12)),
+            Distribution::Weighted(table) => table.iter().map(|entry| entry.size).max().unwrap_or_default(),
+        }
+    }
+}
 
 /// A block device. Writing to it needs the user's word: its serial.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct DeviceTarget {
     /// Path of the device node; `/dev/disk/by-id/…` is safest.
@@ -158,7 +172,8 @@ pub struct DeviceTarget {
 }
 
 /// Nothing at all.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct NullTarget {
     /// The range of offsets.
@@ -166,7 +181,8 @@ pub struct NullTarget {
 }
 
 /// A simulated device.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SimTarget {
     /// The device and its faults, such as `sim:hdd?slow=5%`.

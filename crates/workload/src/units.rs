@@ -3,8 +3,10 @@
 //! Text forms: `4096`, `4KiB`, `4k` (a bare letter is binary, as block tools have it), `4kB` (decimal);
 //! `90s`, `1.5ms`, `2m`, `1h`; `1000/s`; `ram*2`, `free*10%`.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+#[cfg(feature = "schema")]
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
@@ -282,7 +284,8 @@ macro_rules! text_or_number {
             }
         }
 
-        impl JsonSchema for $type {
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $type {
             fn schema_name() -> Cow<'static, str> {
                 stringify!($type).into()
             }
@@ -392,12 +395,12 @@ mod tests {
     /// Integers are sizes, but a bare number is no time: nobody can tell which unit it was.
     #[test]
     fn numbers_stand_for_sizes_and_not_for_times() {
-        assert_eq!(serde_json::from_str::<Bytes>("4096").unwrap(), Bytes(4096));
-        assert_eq!(serde_json::from_str::<Size>("4096").unwrap(), Size::Bytes(Bytes(4096)));
-        assert_eq!(serde_json::from_str::<PerSecond>("10").unwrap(), PerSecond(10.0));
-        assert_eq!(serde_json::from_str::<Nanos>("0").unwrap(), Nanos(0));
-        assert!(serde_json::from_str::<Nanos>("30").unwrap_err().to_string().contains("unit"));
-        assert!(serde_json::from_str::<Bytes>("-1").is_err());
+        assert_eq!(plumb_document::json::from_str::<Bytes>("4096").unwrap(), Bytes(4096));
+        assert_eq!(plumb_document::json::from_str::<Size>("4096").unwrap(), Size::Bytes(Bytes(4096)));
+        assert_eq!(plumb_document::json::from_str::<PerSecond>("10").unwrap(), PerSecond(10.0));
+        assert_eq!(plumb_document::json::from_str::<Nanos>("0").unwrap(), Nanos(0));
+        assert!(plumb_document::json::from_str::<Nanos>("30").unwrap_err().to_string().contains("unit"));
+        assert!(plumb_document::json::from_str::<Bytes>("-1").is_err());
     }
 
     proptest! {

@@ -73,7 +73,7 @@ fn workload_text() -> String {
     let phase = |name: &str, steps: &str| {
         format!(
             "[[phase]]\nname = \"{name}\"\nend.flush = \"none\"\n[[phase.workers]]\ntarget = \"t\"\n\
-             limit.passes = {FILES}\nwork.flow.steps = [{steps}]\n"
+             limit.passes = {FILES}\nwork.program.steps = [{steps}]\n"
         )
     };
     format!(

@@ -3,9 +3,9 @@
 use super::random::Numbers;
 use super::{Links, Settings, Test, Version};
 use plumb_workload::job::Names;
-use plumb_workload::script::{
-    Each, FileOrder, FileStep, FileWork, Held, ListedRecord, MissingFile, Moves, OpenStep, RecordOrder, ScratchTarget,
-    Script, ScriptContent, ScriptStep, StdioBuffer, Transfer, Via, Which,
+use plumb_workload::program::{
+    Each, FileOrder, FileStep, FileWork, Held, ListedRecord, MissingFile, Moves, OpenStep, Pick, Program,
+    ProgramContent, RecordOrder, ScratchTarget, StdioBuffer, Step, Transfer, Via,
 };
 use plumb_workload::{
     Bytes, ClockScope, End, Flush, Nanos, OpKind, Phase, RunAs, Target, WhenDone, Work, WorkerGroup, Workload,
@@ -67,14 +67,14 @@ fn phase(test: Test, workers: Vec<WorkerGroup>) -> Phase {
     }
 }
 
-fn alone(test: Test, script: Script) -> Phase {
+fn alone(test: Test, script: Program) -> Phase {
     phase(test, vec![group(script)])
 }
 
 /// A worker; where it fails, no later test has what it needs.
-fn group(script: Script) -> WorkerGroup {
+fn group(script: Program) -> WorkerGroup {
     let when_done = WhenDone::RunIfFailed;
-    WorkerGroup { when_done, ..WorkerGroup::new(TARGET, Work::Script(Box::new(script))) }
+    WorkerGroup { when_done, ..WorkerGroup::new(TARGET, Work::Program(Box::new(script))) }
 }
 
 /// Whether a test of the large file goes around the page cache.
@@ -89,10 +89,10 @@ fn is_direct(settings: &Settings, test: Test) -> bool {
         }
 }
 
-fn open(settings: &Settings, test: Test, create: bool) -> ScriptStep {
+fn open(settings: &Settings, test: Test, create: bool) -> Step {
     let stream = settings.version == Version::V103 && matches!(test, Test::BytesOut | Test::BytesIn);
-    ScriptStep::Open(OpenStep {
-        file: Which::Nth(LARGE),
+    Step::Open(OpenStep {
+        file: Pick::Nth(LARGE),
         read: true,
         write: true,
         create,
@@ -105,19 +105,19 @@ fn open(settings: &Settings, test: Test, create: bool) -> ScriptStep {
     })
 }
 
-fn unlink() -> ScriptStep {
-    ScriptStep::Unlink { file: Which::Nth(LARGE), missing: MissingFile::Passes }
+fn unlink() -> Step {
+    Step::Unlink { file: Pick::Nth(LARGE), missing: MissingFile::Passes }
 }
 
 /// What closing is in the clock: of a file, with a flush before it, which 1.03 makes only when asked.
-fn close(settings: &Settings, test: Test) -> Vec<ScriptStep> {
+fn close(settings: &Settings, test: Test) -> Vec<Step> {
     let stream = settings.version == Version::V103 && matches!(test, Test::BytesOut | Test::BytesIn);
     let flushes = match settings.version {
         Version::V103 => settings.flushes && !stream,
         _ => true,
     };
-    let flush = flushes.then_some(ScriptStep::Fsync { handle: 0 });
-    flush.into_iter().chain([ScriptStep::Close { handle: 0 }]).collect()
+    let flush = flushes.then_some(Step::Fsync { handle: 0 });
+    flush.into_iter().chain([Step::Close { handle: 0 }]).collect()
 }
 
 fn transfer(settings: &Settings, does: Moves, via: Via, mib: i64) -> Transfer {
@@ -138,18 +138,18 @@ fn transfer(settings: &Settings, does: Moves, via: Via, mib: i64) -> Transfer {
 
 fn large_file(settings: &Settings, numbers: &mut Numbers, phases: &mut Vec<Phase>) {
     let bytes_via = if settings.version == Version::V103 { Via::Characters } else { Via::Bytes };
-    let script = |test: Test, before: Vec<ScriptStep>, transfer: Transfer, content: ScriptContent| {
-        let steps = [ScriptStep::Transfer(transfer)].into_iter().chain(close(settings, test)).collect();
-        Script { before, content, ..Script::new(steps) }
+    let script = |test: Test, before: Vec<Step>, transfer: Transfer, content: ProgramContent| {
+        let steps = [Step::Transfer(transfer)].into_iter().chain(close(settings, test)).collect();
+        Program { before, content, ..Program::new(steps) }
     };
     let whole = settings.size_mib;
     let bytes_mib = settings.per_char_mib;
     let creates = |test: Test| vec![unlink(), open(settings, test, true)];
     // The file is opened for the first test even where that is left out.
-    let mut before_blocks: Vec<ScriptStep> = Vec::new();
+    let mut before_blocks: Vec<Step> = Vec::new();
     if bytes_mib > 0 {
         let moves = transfer(settings, Moves::Write, bytes_via, bytes_mib);
-        let made = script(Test::BytesOut, creates(Test::BytesOut), moves, ScriptContent::Ascending);
+        let made = script(Test::BytesOut, creates(Test::BytesOut), moves, ProgramContent::Ascending);
         phases.push(alone(Test::BytesOut, made));
     } else {
         before_blocks.extend(creates(Test::BytesOut));
@@ -157,18 +157,18 @@ fn large_file(settings: &Settings, numbers: &mut Numbers, phases: &mut Vec<Phase
     }
     before_blocks.extend(creates(Test::BlocksOut));
     let moves = transfer(settings, Moves::Write, Via::Plain, whole);
-    phases.push(alone(Test::BlocksOut, script(Test::BlocksOut, before_blocks, moves, ScriptContent::Counted)));
+    phases.push(alone(Test::BlocksOut, script(Test::BlocksOut, before_blocks, moves, ProgramContent::Counted)));
 
-    let again = |test: Test| vec![open(settings, test, false), ScriptStep::Seek { handle: 0, to: Bytes(0) }];
+    let again = |test: Test| vec![open(settings, test, false), Step::Seek { handle: 0, to: Bytes(0) }];
     let moves = transfer(settings, Moves::Rewrite, Via::Plain, whole);
-    phases.push(alone(Test::Rewrite, script(Test::Rewrite, again(Test::Rewrite), moves, ScriptContent::Counted)));
+    phases.push(alone(Test::Rewrite, script(Test::Rewrite, again(Test::Rewrite), moves, ProgramContent::Counted)));
     if bytes_mib > 0 {
         let moves = transfer(settings, Moves::Read, bytes_via, bytes_mib);
         let before = vec![open(settings, Test::BytesIn, false)];
-        phases.push(alone(Test::BytesIn, script(Test::BytesIn, before, moves, ScriptContent::Zeros)));
+        phases.push(alone(Test::BytesIn, script(Test::BytesIn, before, moves, ProgramContent::Zeros)));
     }
     let moves = transfer(settings, Moves::Read, Via::Plain, whole);
-    phases.push(alone(Test::BlocksIn, script(Test::BlocksIn, again(Test::BlocksIn), moves, ScriptContent::Zeros)));
+    phases.push(alone(Test::BlocksIn, script(Test::BlocksIn, again(Test::BlocksIn), moves, ProgramContent::Zeros)));
     phases.push(seeks(settings, numbers));
 }
 
@@ -182,13 +182,13 @@ fn seeks(settings: &Settings, numbers: &mut Numbers) -> Phase {
             flushes: settings.flushes,
             ..transfer(settings, Moves::Read, Via::Plain, settings.size_mib)
         };
-        let mut steps = vec![ScriptStep::Transfer(moves)];
+        let mut steps = vec![Step::Transfer(moves)];
         steps.extend(close(settings, Test::Seeks));
-        let script = Script {
-            before: vec![open(settings, Test::Seeks, false), ScriptStep::Pause { time: settle }],
+        let script = Program {
+            before: vec![open(settings, Test::Seeks, false), Step::Delay { time: settle }],
             after: vec![unlink()],
-            content: ScriptContent::Counted,
-            ..Script::new(steps)
+            content: ProgramContent::Counted,
+            ..Program::new(steps)
         };
         WorkerGroup {
             name: Some(format!("{SEEKER}{number}")),
@@ -200,7 +200,7 @@ fn seeks(settings: &Settings, numbers: &mut Numbers) -> Phase {
     if !old {
         // Whoever hands the tickets out has the file open, too, and flushes it as soon as they are out.
         let script =
-            Script { before: vec![open(settings, Test::Seeks, false)], ..Script::new(close(settings, Test::Seeks)) };
+            Program { before: vec![open(settings, Test::Seeks, false)], ..Program::new(close(settings, Test::Seeks)) };
         workers.push(WorkerGroup { name: Some("parent".to_owned()), ..group(script) });
     }
     phase(Test::Seeks, workers)
@@ -361,7 +361,7 @@ impl Series<'_> {
     fn step(&self, does: FileWork) -> FileStep {
         FileStep {
             does,
-            file: Which::Own,
+            file: Pick::Own,
             listed: false,
             to: matches!(does, FileWork::Link | FileWork::Symlink).then_some(self.first),
             record: Bytes(self.settings.file_chunk_bytes as u64),
@@ -370,11 +370,11 @@ impl Series<'_> {
         }
     }
 
-    fn each(&self, first: u32, count: u32, order: FileOrder, step: FileStep) -> ScriptStep {
-        ScriptStep::Each(Each { first, count, order, steps: vec![ScriptStep::OfFile(step)] })
+    fn each(&self, first: u32, count: u32, order: FileOrder, step: FileStep) -> Step {
+        Step::Each(Each { first, count, order, steps: vec![Step::OfFile(step)] })
     }
 
-    fn held(&self) -> Option<ScriptStep> {
+    fn held(&self) -> Option<Step> {
         let directories = &self.layout.directories;
         let held = Held {
             first: directories.start,
@@ -382,11 +382,11 @@ impl Series<'_> {
             first_file: self.first,
             per_directory: if self.layout.several { self.layout.per_directory } else { self.files },
         };
-        self.settings.flushes.then_some(ScriptStep::HoldDirectories(held))
+        self.settings.flushes.then_some(Step::HoldDirectories(held))
     }
 
     fn create(&self, test: Test, lengths: Vec<Bytes>) -> Phase {
-        let mkdir = |number: u32| ScriptStep::Mkdir { file: Which::Nth(number), mode: 0o700 };
+        let mkdir = |number: u32| Step::Mkdir { file: Pick::Nth(number), mode: Some(0o700) };
         let mut before = vec![mkdir(self.main)];
         if self.layout.several {
             before.extend(self.layout.directories.clone().map(mkdir));
@@ -404,8 +404,8 @@ impl Series<'_> {
                 steps.push(self.each(self.first + 1, self.files - 1, FileOrder::Forward, self.step(work)));
             }
         }
-        steps.push(ScriptStep::Sync {});
-        alone(test, Script { before, ..Script::new(steps) })
+        steps.push(Step::Sync {});
+        alone(test, Program { before, ..Program::new(steps) })
     }
 
     /// Directory by directory, in the order in which each names its files.
@@ -414,22 +414,22 @@ impl Series<'_> {
         let mut steps = Vec::new();
         for (number, place) in self.layout.directories.clone().zip(0u32..) {
             let count = self.layout.files_in(place, self.files);
-            steps.push(ScriptStep::List { file: Which::Nth(number) });
+            steps.push(Step::List { file: Pick::Nth(number) });
             if count > 0 {
                 let step = FileStep { listed: true, ..self.step(does) };
                 steps.push(self.each(self.first, count, FileOrder::Forward, step));
             }
-            steps.push(ScriptStep::EndList {});
+            steps.push(Step::EndList {});
             if removes && self.layout.several {
-                steps.push(ScriptStep::Rmdir { file: Which::Nth(number) });
+                steps.push(Step::Rmdir { file: Pick::Nth(number) });
             }
         }
         if removes {
-            steps.push(ScriptStep::Rmdir { file: Which::Nth(self.main) });
-            steps.push(ScriptStep::Sync {});
+            steps.push(Step::Rmdir { file: Pick::Nth(self.main) });
+            steps.push(Step::Sync {});
         }
         let before = self.held().filter(|_| removes).into_iter().collect();
-        alone(test, Script { before, ..Script::new(steps) })
+        alone(test, Program { before, ..Program::new(steps) })
     }
 
     fn by_order(&self, test: Test, does: FileWork, order: Vec<u32>) -> Phase {
@@ -437,14 +437,14 @@ impl Series<'_> {
         let mut steps = vec![self.each(self.first, self.files, FileOrder::Listed(order), self.step(does))];
         if removes {
             if self.layout.several {
-                let rmdir = |number: u32| ScriptStep::Rmdir { file: Which::Nth(number) };
+                let rmdir = |number: u32| Step::Rmdir { file: Pick::Nth(number) };
                 steps.extend(self.layout.directories.clone().map(rmdir));
             }
-            steps.push(ScriptStep::Rmdir { file: Which::Nth(self.main) });
-            steps.push(ScriptStep::Sync {});
+            steps.push(Step::Rmdir { file: Pick::Nth(self.main) });
+            steps.push(Step::Sync {});
         }
         let before = self.held().filter(|_| removes).into_iter().collect();
-        alone(test, Script { before, ..Script::new(steps) })
+        alone(test, Program { before, ..Program::new(steps) })
     }
 }
 

@@ -10,19 +10,21 @@
 
 pub mod getc_putc;
 pub mod html;
+mod keywords;
 pub mod lower;
 pub mod print;
 mod published;
 pub mod random;
+mod refusal;
 mod settings;
 pub mod table;
 #[cfg(test)]
 mod tests;
-mod words;
 pub mod zcav;
 
 pub use published::published;
-pub use settings::{Links, Machine, Meeting, Refusal, Seed, Settings};
+pub use refusal::Refusal;
+pub use settings::{Links, Machine, Meeting, Seed, Settings};
 
 /// A version of Bonnie++, by what its users meet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -1,7 +1,8 @@
 //! What was said on the command line, as Bonnie++ reads it.
 
-use super::Version;
-use super::words::{Options, fields, leading, number, sized};
+use super::keywords::{Options, fields, leading, number, sized};
+use super::refusal::Refusal;
+use super::{Test, Version};
 
 /// Facts of the machine that settings rest on.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -111,13 +112,11 @@ pub struct Settings {
     pub meeting: Meeting,
     /// Both were said.
     makes_and_waits: bool,
+    /// The letters that were said.
+    letters: Vec<char>,
     /// `-z` and `-Z`.
     pub seed: Seed,
 }
-
-/// Why nothing is run: what goes to standard error. The code is then 1.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Refusal(pub String);
 
 const UNIT_BYTES: i64 = 1 << 20;
 
@@ -133,21 +132,20 @@ impl Settings {
     pub fn read(called: &str, words: &[String], machine: &Machine) -> Result<Settings, Refusal> {
         let own = own_words(words)?;
         let mut settings = Settings::new(own.version, own.is_exact, machine);
-        let mut sized = false;
         let letters = match own.version {
             Version::V103 => "bd:fg:m:n:p:qr:s:u:x:yD",
             _ => "bc:d:f::g:l:m:n:p:qr:s:u:x:y:z:Z:D",
         };
         let mut options = Options::new(called, letters, &own.rest);
         while let Some(said) = options.next() {
-            let (letter, value) = said.map_err(|wrong| settings.usage(&wrong))?;
-            sized |= letter == 's';
+            let (letter, value) = said.map_err(|wrong| settings.usage(&wrong.to_string()))?;
+            settings.letters.push(letter);
             settings.take(letter, value)?;
         }
         if !options.operands().is_empty() || !(1..=200).contains(&settings.concurrency) {
             return Err(settings.usage(""));
         }
-        settings.fill_in(sized);
+        settings.fill_in();
         Ok(settings)
     }
 
@@ -177,6 +175,7 @@ impl Settings {
             quiet: false,
             meeting: Meeting::None,
             makes_and_waits: false,
+            letters: Vec::new(),
             seed: Seed::Number(machine.pid ^ machine.time_s as u32),
         }
     }
@@ -270,8 +269,8 @@ impl Settings {
         }
     }
 
-    fn fill_in(&mut self, is_sized: bool) {
-        if self.ram_mib != 0 && !is_sized {
+    fn fill_in(&mut self) {
+        if self.ram_mib != 0 && !self.says('s') {
             self.size_mib = self.size_mib.max(self.ram_mib.saturating_mul(2));
             if self.size_mib % 1024 > 512 {
                 self.size_mib += 1024 - self.size_mib % 1024;
@@ -343,6 +342,21 @@ impl Settings {
             return Err(Refusal(format!("Not enough ram to test with {}K files.\n", self.files_ki)));
         }
         Ok(())
+    }
+
+    /// Whether an option was said; what was not has its default.
+    pub fn says(&self, letter: char) -> bool {
+        self.letters.contains(&letter)
+    }
+
+    /// The tests that are made, in their order.
+    pub fn tests(&self) -> Vec<Test> {
+        let is_made = |test: &Test| match test {
+            Test::BytesOut | Test::BytesIn => self.size_mib > 0 && self.per_char_mib > 0,
+            test if *test <= Test::Seeks => self.size_mib > 0,
+            _ => self.files_ki > 0,
+        };
+        Test::ALL.into_iter().filter(is_made).collect()
     }
 
     /// Files are links to the first of them.

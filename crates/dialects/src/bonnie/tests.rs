@@ -5,7 +5,7 @@ use super::print::{Results, Took};
 use super::random::Numbers;
 use super::*;
 use plumb_workload::job::Names;
-use plumb_workload::script::{FileOrder, Moves, RecordOrder, ScriptStep};
+use plumb_workload::program::{FileOrder, Moves, RecordOrder, Step};
 use plumb_workload::{Target, Work, Workload};
 
 fn machine() -> Machine {
@@ -19,6 +19,25 @@ fn said(words: &str) -> Result<Settings, Refusal> {
 
 fn settings(words: &str) -> Settings {
     said(words).unwrap()
+}
+
+// Protects who asks which tests a command line makes: they are the phases of its workload.
+#[test]
+fn the_tests_of_settings_are_the_phases() {
+    for words in [
+        "-r 0 -s 4 -n 1",
+        "-r 0 -s 4 -f -n 0",
+        "-r 0 -s 0 -n 1",
+        "--as-version=1.03 -r 0 -s 2 -n 0",
+        "-r 0 -s 4 -f0 -n 1",
+    ] {
+        let settings = settings(words);
+        let workload = lower(&settings, 1, &mut Numbers::seeded(1));
+        let phases: Vec<Option<Test>> = workload.phase.iter().map(|phase| Test::of_phase(&phase.name)).collect();
+        let tests: Vec<Option<Test>> = settings.tests().into_iter().map(Some).collect();
+        assert_eq!(phases, tests, "{words}");
+        assert!(settings.says('n') && settings.says('s') && !settings.says('x'));
+    }
 }
 
 /// The C library's own numbers: `srand(1)` and `srand(42)`.
@@ -114,13 +133,13 @@ fn names(workload: &Workload) -> Vec<String> {
     }
 }
 
-fn steps(workload: &Workload, phase: &str) -> Vec<ScriptStep> {
+fn steps(workload: &Workload, phase: &str) -> Vec<Step> {
     let phase = workload.phase.iter().find(|found| found.name == phase).unwrap();
     phase
         .workers
         .iter()
         .flat_map(|group| match &group.work {
-            Work::Script(script) => script.steps.clone(),
+            Work::Program(script) => script.steps.clone(),
             other => panic!("{other:?}"),
         })
         .collect()
@@ -152,7 +171,7 @@ fn seeks_are_the_tools_own() {
         (0..8192).map(|_| numbers.draw()).map(|ticket| (u64::from(ticket) % 8192 * 8192, ticket % 10 == 0)).collect();
     let mut found: Vec<Vec<(u64, bool)>> = Vec::new();
     for step in steps(&workload, "seeks") {
-        if let ScriptStep::Transfer(transfer) = step
+        if let Step::Transfer(transfer) = step
             && let RecordOrder::Listed(records) = transfer.order
         {
             found.push(records.iter().map(|record| (record.offset.0, record.does == Some(Moves::Rewrite))).collect());
@@ -192,7 +211,7 @@ fn names_are_made_of_the_seed() {
 fn shuffled_orders_hold_every_file_once() {
     let workload = lowered("-r 0 -s 0 -n 1 -z 42");
     for phase in ["ran-stat", "ran-delete"] {
-        let ScriptStep::Each(each) = &steps(&workload, phase)[0] else { panic!("{phase}") };
+        let Step::Each(each) = &steps(&workload, phase)[0] else { panic!("{phase}") };
         let FileOrder::Listed(order) = &each.order else { panic!("{phase}") };
         let mut sorted = order.clone();
         sorted.sort_unstable();

@@ -1,6 +1,6 @@
 //! `dd --help` and `--version`, made from the tables.
 
-use super::words::{CONVERSIONS, FLAGS, OPERANDS, Personality, Word};
+use super::keywords::{CONVERSIONS, FLAGS, OPERANDS, Personality, Word};
 use std::fmt::Write as _;
 
 /// The version that GNU's words follow, as scripts look for it.

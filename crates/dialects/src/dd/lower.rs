@@ -1,8 +1,8 @@
 //! From a command line to a workload: one phase with one copy.
 
+use super::keywords::{Conv, Flag, Personality};
 use super::operands::{Compat, Dd};
-use super::words::{Conv, Flag, Personality};
-use plumb_workload::copy::{Characters, Conversion, Copy, CopyFlags, CreateOutput, Extent, Letters, Lines};
+use plumb_workload::copy::{Characters, Conversion, CopyFlags, CopySpec, CreateOutput, Extent, Letters, Lines};
 use plumb_workload::job::{JobFiles, Names};
 use plumb_workload::{Bytes, CachePolicy, End, Flush, NullTarget, Phase, Target, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
@@ -45,7 +45,8 @@ pub fn lower(dd: &Dd) -> Workload {
     let mut kept = ends.iter().filter(|(keeps, _)| *keeps).peekable();
     let is_direct = kept.peek().is_some() && kept.all(|(_, direct)| *direct);
     let phase = Phase {
-        cache: if is_direct { CachePolicy::Direct } else { CachePolicy::AsIs }, // A copy flushes what it is asked to, by itself.
+        cache: if is_direct { CachePolicy::Direct } else { CachePolicy::AsIs },
+        // A copy flushes what it is asked to, by itself.
         end: End { flush: Flush::None, ..End::default() },
         ..Phase::new(
             PHASE,
@@ -61,7 +62,8 @@ pub fn lower(dd: &Dd) -> Workload {
     }
 }
 
-fn copy(dd: &Dd) -> Copy {
+/// The copy that a command line asks for.
+pub fn copy(dd: &Dd) -> CopySpec {
     let has = |one: Conv| dd.conversions.contains(&one);
     let input_block = dd.block.or(dd.input_block).unwrap_or(BLOCK_BYTES);
     let output_block = dd.block.or(dd.output_block).unwrap_or(BLOCK_BYTES);
@@ -86,7 +88,7 @@ fn copy(dd: &Dd) -> Copy {
         && dd.input_flags.is_empty()
         && dd.output_flags.is_empty();
     let of_lines = conversion.lines.is_some();
-    Copy {
+    CopySpec {
         from: dd.input.as_ref().map(|_| INPUT.to_owned()),
         to: dd.output.as_ref().map(|_| OUTPUT.to_owned()),
         read_block: Bytes(input_block),

@@ -1,8 +1,8 @@
 //! A command line of dd: what was said, checked as dd checks it.
 
+use super::keywords::{CONVERSIONS, Conv, FLAGS, Flag, LEVELS, OPERANDS, Operand, Personality, Status, Word, find};
 use super::number::{self, NotNumber, Number};
 use super::quote::Marks;
-use super::words::{CONVERSIONS, Conv, FLAGS, Flag, LEVELS, OPERANDS, Operand, Personality, Status, Word, find};
 
 /// What to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -115,13 +115,13 @@ fn meant_number(name: &str, value: &str) -> Option<String> {
 
 /// The operand that was meant by a word that is none: another mark in place of the `=`, a letter too many, or `fl` that was
 /// lost as a single sign in print.
-fn meant_operand(word: &str, personality: Personality) -> Option<String> {
+pub(super) fn meant_operand(word: &str, personality: Personality) -> Option<String> {
     let end = word.find(|mark: char| !mark.is_ascii_alphabetic())?;
     let (name, value) = (&word[..end], word[end..].trim_start_matches(|mark: char| !mark.is_alphanumeric()));
     let names = OPERANDS.iter().filter(|known| known.who.has(personality)).map(|known| known.name);
     let is_name = |known: &&str| *known == name || known.replace("fl", "") == name;
     let meant = names.clone().find(is_name).or_else(|| plumb_workload::suggest::nearest(name, names))?;
-    Some(format!("`{word}` is no operand; was `{meant}={value}` meant?"))
+    Some(format!("{meant}={value}"))
 }
 
 /// Reads the words behind the program's name.
@@ -162,7 +162,7 @@ pub fn read(words: &[String], marks: Marks) -> Result<Dd, Wrong> {
 const OPTIONS: &[&str] = &["help", "version", "as-version", "compat", "plan", "plumb-allow", "translate"];
 
 impl Dd {
-    fn option<'w>(
+    pub(super) fn option<'w>(
         &mut self,
         word: &str,
         words: &mut impl Iterator<Item = &'w String>,
@@ -211,7 +211,7 @@ impl Dd {
         Ok(())
     }
 
-    fn operand(&mut self, word: &str, marks: Marks, said: &mut Vec<Operand>) -> Result<(), Wrong> {
+    pub(super) fn operand(&mut self, word: &str, marks: Marks, said: &mut Vec<Operand>) -> Result<(), Wrong> {
         let is_bsd = self.personality == Personality::FreeBsd;
         let Some((name, value)) = word.split_once('=') else {
             return Err(self.unknown_operand(word, word, marks));
@@ -290,8 +290,10 @@ impl Dd {
 
     fn unknown_operand(&self, word: &str, name: &str, marks: Marks) -> Wrong {
         match self.personality {
-            Personality::Gnu => Wrong::hinting(format!("unrecognized operand {}", marks.quote(word)))
-                .meaning(meant_operand(word, self.personality)),
+            Personality::Gnu => Wrong::hinting(format!("unrecognized operand {}", marks.quote(word))).meaning(
+                meant_operand(word, self.personality)
+                    .map(|meant| format!("`{word}` is no operand; was `{meant}` meant?")),
+            ),
             Personality::FreeBsd => Wrong::plain(format!("unknown operand {name}")),
         }
     }
@@ -301,7 +303,7 @@ impl Dd {
         value: &str,
         marks: Marks,
         end: &str,
-        allowed: impl Fn(&super::words::OfEnd) -> bool,
+        allowed: impl Fn(&super::keywords::OfEnd) -> bool,
     ) -> Result<Vec<Flag>, Wrong> {
         let flag = |name: &str| -> Result<Flag, Wrong> {
             let word: Option<&'static Word<_>> = find(FLAGS, name, self.personality);

@@ -1,15 +1,15 @@
 //! What dd says on standard error, in its own words.
 
 use super::human::{self, Base};
+use super::keywords::{Conv, Personality, Status};
 use super::operands::Dd;
 use super::quote;
-use super::words::{Conv, Personality, Status};
 use plumb_result::copy::{Blocks, CopyCounts, CopyEvent, CopyStep};
 use std::io;
 
 /// Says what happens, as dd says it. What was printed last decides what comes next.
 #[derive(Debug, Clone)]
-pub struct Teller {
+pub struct Reporter {
     program: String,
     personality: Personality,
     status: Status,
@@ -24,15 +24,15 @@ pub struct Teller {
     lost_its_reader: bool,
 }
 
-impl Teller {
+impl Reporter {
     /// For a command line; `program` is what it was called by.
-    pub fn new(dd: &Dd, program: &str) -> Teller {
+    pub fn new(dd: &Dd, program: &str) -> Reporter {
         let name = |path: &Option<String>, stream: &str| path.clone().unwrap_or_else(|| stream.to_owned());
         let streams = match dd.personality {
             Personality::Gnu => ["standard input", "standard output"],
             Personality::FreeBsd => ["stdin", "stdout"],
         };
-        Teller {
+        Reporter {
             program: program.to_owned(),
             personality: dd.personality,
             status: dd.status,

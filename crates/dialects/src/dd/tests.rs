@@ -2,11 +2,11 @@
 //! the command line.
 
 use super::human::{self, Base};
+use super::keywords::Status;
 use super::number::{self, NotNumber, Number};
-use super::words::Status;
 use super::*;
 use plumb_result::copy::{Blocks, CopyCounts, CopyEvent, CopyStep};
-use plumb_workload::copy::{Copy, Extent};
+use plumb_workload::copy::{CopySpec, Extent};
 use plumb_workload::{CachePolicy, Work, native, validate};
 use proptest::prelude::*;
 
@@ -15,7 +15,7 @@ fn read_line(line: &str) -> Result<Dd, Wrong> {
     read(&words, Marks::Curved)
 }
 
-fn copy_of(line: &str) -> Copy {
+fn copy_of(line: &str) -> CopySpec {
     let workload = lower::lower(&read_line(line).unwrap());
     assert_eq!(validate::validate(&workload), [], "{line}");
     let text = native::to_toml(&workload).unwrap();
@@ -167,7 +167,7 @@ fn counts(whole: u64, short: u64, written_bytes: u64) -> CopyCounts {
 #[test]
 fn the_last_lines_are_each_personalitys() {
     let ended = |line: &str, counts: &CopyCounts, ns| {
-        Teller::new(&read_line(line).unwrap(), "dd").hear(CopyEvent::Ended, counts, ns)
+        Reporter::new(&read_line(line).unwrap(), "dd").hear(CopyEvent::Ended, counts, ns)
     };
     assert_eq!(
         ended("", &counts(1, 1, 100_000), 169_470),
@@ -196,7 +196,7 @@ fn the_last_lines_are_each_personalitys() {
 /// Progress goes over its own line; an error, and the end, begin a new one.
 #[test]
 fn progress_is_one_line() {
-    let mut teller = Teller::new(&read_line("status=progress of=big").unwrap(), "dd");
+    let mut teller = Reporter::new(&read_line("status=progress of=big").unwrap(), "dd");
     let first = teller.hear(CopyEvent::Second, &counts(1, 0, 94_613_209_088), 1_000_100_000);
     assert_eq!(first, "\r94613209088 bytes (95 GB, 88 GiB) copied, 1 s, 94.6 GB/s");
     let shorter = teller.hear(CopyEvent::Second, &counts(1, 0, 9), 2_000_100_000);

@@ -1,10 +1,35 @@
 //! Paths that stand for several: `disk[1-4]`, `d[1,3,05-07]`, `{a,b}`.
 
+/// Why a path stands for none.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(super) enum PathsError {
+    /// A range is none.
+    #[error("`{element}` in `{path}` is no range; write it as 1-4")]
+    NoRange {
+        /// What stands there.
+        element: String,
+        /// In which path.
+        path: String,
+    },
+    /// It stands for too many.
+    #[error("`{path}` stands for more than {MOST} paths")]
+    TooMany {
+        /// The path.
+        path: String,
+    },
+    /// Its brackets hold nothing.
+    #[error("there is nothing between the brackets of `{path}`")]
+    Nothing {
+        /// The path.
+        path: String,
+    },
+}
+
 /// The paths of a word; the word itself where it has no brackets.
 ///
 /// # Errors
-/// In words, where a range is none.
-pub(super) fn expand(word: &str) -> Result<Vec<String>, String> {
+/// Where a range is none.
+pub(super) fn expand(word: &str) -> Result<Vec<String>, PathsError> {
     let mut done = Vec::new();
     let mut open = vec![word.to_owned()];
     while let Some(path) = open.pop() {
@@ -14,7 +39,7 @@ pub(super) fn expand(word: &str) -> Result<Vec<String>, String> {
             Some(paths) => open.extend(paths.into_iter().rev()),
         }
         if done.len() + open.len() > MOST {
-            return Err(format!("`{word}` stands for more than {MOST} paths"));
+            return Err(PathsError::TooMany { path: word.to_owned() });
         }
     }
     Ok(done)
@@ -24,7 +49,7 @@ pub(super) fn expand(word: &str) -> Result<Vec<String>, String> {
 const MOST: usize = 1 << 20;
 
 /// The first bracket of a path, resolved.
-fn once(path: &str) -> Result<Option<Vec<String>>, String> {
+fn once(path: &str) -> Result<Option<Vec<String>>, PathsError> {
     for (at, open) in path.char_indices() {
         let (close, numbers) = match open {
             '[' => (']', true),
@@ -48,10 +73,10 @@ fn once(path: &str) -> Result<Option<Vec<String>>, String> {
                 Some((from, to)) if numbers => {
                     let number = |text: &str| text.parse::<u64>().ok();
                     let (Some(first), Some(last)) = (number(from), number(to)) else {
-                        return Err(format!("`{element}` in `{path}` is no range; write it as 1-4"));
+                        return Err(PathsError::NoRange { element: element.to_owned(), path: path.to_owned() });
                     };
                     if last.saturating_sub(first) > MOST as u64 {
-                        return Err(format!("`{path}` stands for more than {MOST} paths"));
+                        return Err(PathsError::TooMany { path: path.to_owned() });
                     }
                     let width = from.len();
                     paths.extend((first..=last).map(|number| format!("{before}{number:0width$}{behind}")));
@@ -60,7 +85,7 @@ fn once(path: &str) -> Result<Option<Vec<String>>, String> {
             }
         }
         if paths.is_empty() {
-            return Err(format!("there is nothing between the brackets of `{path}`"));
+            return Err(PathsError::Nothing { path: path.to_owned() });
         }
         return Ok(Some(paths));
     }
@@ -79,7 +104,7 @@ mod tests {
         assert_eq!(expand("f[08-10,12]").unwrap(), ["f08", "f09", "f10", "f12"]);
         assert_eq!(expand("d[1-2]/f{a,b}").unwrap(), ["d1/fa", "d1/fb", "d2/fa", "d2/fb"]);
         assert_eq!(expand("[::1]").unwrap(), ["[::1]"]);
-        assert!(expand("f[1-2-3]").unwrap_err().contains("1-2-3"));
-        assert!(expand("f[,]").unwrap_err().contains("nothing"));
+        assert!(expand("f[1-2-3]").unwrap_err().to_string().contains("1-2-3"));
+        assert!(expand("f[,]").unwrap_err().to_string().contains("nothing"));
     }
 }

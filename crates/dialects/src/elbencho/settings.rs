@@ -426,7 +426,7 @@ impl Numbers<'_> {
             }
             match super::paths::expand(word) {
                 Ok(expanded) => paths.extend(expanded),
-                Err(error) => self.wrong.push(Wrong::Together(error)),
+                Err(error) => self.wrong.push(Wrong::Together(error.to_string())),
             }
         }
         // `file://` is how elbencho marks paths of file systems.

@@ -57,27 +57,66 @@ pub fn text(entries: &[Entry]) -> String {
     text
 }
 
+/// What is wrong with a tree file, and where.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{name}:{line}: {problem}")]
+pub struct TreeError {
+    /// The file.
+    pub name: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub problem: TreeProblem,
+}
+
+/// What is wrong with a line of a tree file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TreeProblem {
+    /// A file has no size.
+    #[error("no size is there; write a file as `f BYTES PATH`, with a whole number of bytes")]
+    NoSize,
+    /// Nothing is named.
+    #[error("no path is there; write `d PATH` or `f BYTES PATH`")]
+    NoPath,
+    /// A path is not encoded as the head of the file says.
+    #[error("the path is not base64: {reason}")]
+    NoBase64 {
+        /// What the decoder says.
+        reason: String,
+    },
+    /// A path is no text.
+    #[error("the path `{path}` is not UTF-8, which results are kept in; leave it out")]
+    NotUtf8 {
+        /// The path, as far as it can be shown.
+        path: String,
+    },
+    /// A path is not below the directory.
+    #[error("`{path}` leads out of the benchmark's directory; write paths below it, without `..`")]
+    LeadsOut {
+        /// The path.
+        path: String,
+    },
+}
+
 /// Reads a tree file; `name` is what it is called in messages.
 ///
 /// # Errors
-/// In words, with the line: a size or a path that is none, or that leads out of the benchmark's directory.
-pub fn parse(name: &str, text: &[u8]) -> Result<Tree, String> {
+/// With the line: a size or a path that is none, or that leads out of the benchmark's directory.
+pub fn parse(name: &str, text: &[u8]) -> Result<Tree, TreeError> {
     let is_head = |line: &&[u8]| line.is_empty() || line.starts_with(b"#");
     let encoded = text.split(|&byte| byte == b'\n').take_while(is_head).any(|line| line == ENCODED.as_bytes());
     let mut tree = Tree::default();
     for (number, line) in text.split(|&byte| byte == b'\n').enumerate() {
         let line = line.trim_ascii();
         let (kind, rest) = first_word(line);
-        let wrong = |what: &str| format!("{name}:{}: {what}", number + 1);
+        let wrong = |problem| TreeError { name: name.to_owned(), line: number + 1, problem };
         match kind {
-            b"d" => tree.dirs.push(path(rest, encoded).map_err(|what| wrong(&what))?),
+            b"d" => tree.dirs.push(path(rest, encoded).map_err(wrong)?),
             b"f" => {
                 let (size, rest) = first_word(rest);
                 let bytes = std::str::from_utf8(size).ok().and_then(|size| size.parse().ok());
-                let bytes = bytes.ok_or_else(|| {
-                    wrong("no size is there; write a file as `f BYTES PATH`, with a whole number of bytes")
-                })?;
-                tree.files.push(TreeFile { path: path(rest, encoded).map_err(|what| wrong(&what))?, bytes });
+                let bytes = bytes.ok_or_else(|| wrong(TreeProblem::NoSize))?;
+                tree.files.push(TreeFile { path: path(rest, encoded).map_err(wrong)?, bytes });
             }
             _ => {}
         }
@@ -91,20 +130,18 @@ fn first_word(line: &[u8]) -> (&[u8], &[u8]) {
     (&line[..end], line[end..].trim_ascii())
 }
 
-fn path(written: &[u8], encoded: bool) -> Result<String, String> {
+fn path(written: &[u8], encoded: bool) -> Result<String, TreeProblem> {
     let bytes = match encoded {
-        true => BASE64.decode(written).map_err(|error| format!("the path is not base64: {error}"))?,
+        true => BASE64.decode(written).map_err(|error| TreeProblem::NoBase64 { reason: error.to_string() })?,
         false => written.to_vec(),
     };
-    let path = String::from_utf8(bytes).map_err(|error| {
-        let lossy = String::from_utf8_lossy(error.as_bytes()).into_owned();
-        format!("the path `{lossy}` is not UTF-8, which results are kept in; leave it out")
-    })?;
+    let path = String::from_utf8(bytes)
+        .map_err(|error| TreeProblem::NotUtf8 { path: String::from_utf8_lossy(error.as_bytes()).into_owned() })?;
     if path.is_empty() || path.contains('\0') {
-        return Err("no path is there; write `d PATH` or `f BYTES PATH`".to_owned());
+        return Err(TreeProblem::NoPath);
     }
     if path.starts_with('/') || path.split('/').any(|step| step == "..") {
-        return Err(format!("`{path}` leads out of the benchmark's directory; write paths below it, without `..`"));
+        return Err(TreeProblem::LeadsOut { path });
     }
     Ok(path)
 }
@@ -152,7 +189,7 @@ mod tests {
             (b"# encoding=base64\nd *", "t:2: the path is not base64"),
             (b"d \xff", "not UTF-8"),
         ] {
-            let found = parse("t", text).unwrap_err();
+            let found = parse("t", text).unwrap_err().to_string();
             assert!(found.contains(told), "{found}");
         }
         assert_eq!(parse("t", b"d a..b\n").unwrap().dirs, ["a..b"]);

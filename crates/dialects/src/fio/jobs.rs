@@ -4,7 +4,7 @@ use super::engines;
 use super::error::{FioError, Place, Warning};
 use super::job::{Before, FioJob, Outline, Said, Values};
 use super::jobfile::{Line, Section, SectionKind};
-use super::options::{self, OptionSpec, Order, Support, Tier};
+use super::options::{self, OptionSpec, Precedence, Support, Tier};
 use super::value::{Compat, Doubt, Reading, Value, read as read_value};
 use std::sync::Arc;
 
@@ -134,7 +134,7 @@ impl Reader<'_> {
         if matches!(place, Place::File { .. }) {
             known.sort_by_key(|(option, _)| option.order);
         }
-        debug_assert!(Order::First < Order::AsSaid && Order::AsSaid < Order::Last);
+        debug_assert!(Precedence::First < Precedence::AsSaid && Precedence::AsSaid < Precedence::Last);
         let mut kb_base = kb_base(globals);
         let mut all = Vec::with_capacity(known.len());
         for (option, line) in known {

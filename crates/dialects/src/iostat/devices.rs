@@ -11,7 +11,7 @@ pub struct DeviceList {
 
 /// Where a device goes in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum Placement {
     /// By its name.
     Sorted,
     /// At the end.
@@ -64,14 +64,14 @@ impl DeviceList {
     }
 
     /// The place of the name in the list, where it is put if it was not there.
-    pub(super) fn add_named(&mut self, name: &str, number: Option<DeviceNumber>, order: Order) -> usize {
+    pub(super) fn add_named(&mut self, name: &str, number: Option<DeviceNumber>, order: Placement) -> usize {
         if let Some(at) = self.position(name) {
             return at;
         }
         let first_after = || self.entries.iter().position(|entry| entry.name.as_str() > name);
         let at = match order {
-            Order::Sorted => first_after().unwrap_or(self.entries.len()),
-            Order::AsSaid => self.entries.len(),
+            Placement::Sorted => first_after().unwrap_or(self.entries.len()),
+            Placement::AsSaid => self.entries.len(),
         };
         self.entries.insert(at, Entry::new(name.to_owned(), number));
         at
@@ -98,7 +98,7 @@ impl DeviceList {
             entry.before = if entry.seen { entry.now } else { BlockStat::default() };
             entry.seen = false;
         }
-        let order = if which == Which::Everything || self.has_groups() { Order::AsSaid } else { Order::Sorted };
+        let order = if which == Which::Everything || self.has_groups() { Placement::AsSaid } else { Placement::Sorted };
         if which != Which::Everything {
             self.look_at_named(devices, order);
         }
@@ -114,7 +114,7 @@ impl DeviceList {
         }
     }
 
-    fn look_at_named(&mut self, devices: &[BlockDevice], order: Order) {
+    fn look_at_named(&mut self, devices: &[BlockDevice], order: Placement) {
         let mut partitions = Vec::new();
         for entry in self.entries.iter_mut().filter(|entry| !matches!(entry.kind, Kind::Group { .. })) {
             let by_name = devices.iter().find(|device| in_sys(&device.name) == entry.name);
@@ -131,7 +131,7 @@ impl DeviceList {
         }
     }
 
-    fn see(&mut self, device: &BlockDevice, order: Order) {
+    fn see(&mut self, device: &BlockDevice, order: Placement) {
         let at = self.add_named(&in_sys(&device.name), Some(device.number), order);
         self.entries[at].see(device);
     }

@@ -1,7 +1,7 @@
 //! The command line, read as iostat reads it: word by word, the order mattering.
 
 use super::{Action, Columns, Compat, DataUnit, DeviceList, Layout, Names, OtherPlace, Settings, Which};
-use crate::iostat::devices::Order;
+use crate::iostat::devices::Placement;
 
 /// What iostat says of a command line that it does not understand.
 pub const USAGE: &str = "\
@@ -222,8 +222,8 @@ impl Said {
 
     /// Devices of the list are sorted, unless there are groups or everything is asked for: as far as that is known when a
     /// word is read.
-    fn order(&self) -> Order {
-        if self.groups || self.everything { Order::AsSaid } else { Order::Sorted }
+    fn order(&self) -> Placement {
+        if self.groups || self.everything { Placement::AsSaid } else { Placement::Sorted }
     }
 
     fn named(&self, word: &str, names: &mut dyn Names) -> String {

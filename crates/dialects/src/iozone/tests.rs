@@ -47,6 +47,29 @@ fn wrong(line: &str) -> Wrong {
 }
 
 /// What the golden says behind its date.
+// Protects: a number beyond all sizes is the largest there is, and no panic.
+#[test]
+fn numbers_beyond_all_sizes_end_at_the_largest() {
+    const MANY: &str = "199999999999999999999024";
+    for option in ["-S", "-d", "-J", "-+q", "-s", "-r 4 -s", "-a -g", "-t 2 -s"] {
+        let _ = read(&words(&format!("iozone {option} {MANY}")), &mut Desk);
+    }
+    assert_eq!(settings(&format!("iozone -S {MANY}")).cache_bytes, u64::MAX);
+}
+
+// Protects who asks what a command line measures: it is what its workload has phases for.
+#[test]
+fn what_is_measured_is_what_has_phases() {
+    for words in ["-i 0 -i 1", "-i 3 -i 2 -+n", "-t 2 -i 0 -i 2", "-I -E", "-+E -f f -i 1 -i 3"] {
+        let settings = settings(&format!("iozone {words}"));
+        let lowered = super::lower::lower(&settings);
+        let printed = lowered.phases.iter().filter(|phase| !phase.is_silent).map(|phase| phase.pass);
+        assert_eq!(super::lower::measured(&settings), printed.collect::<Vec<_>>(), "{words}");
+    }
+    assert_eq!(settings("iozone -t 3 -s 1g").file_kb_max(), 3 << 20);
+    assert_eq!(settings("iozone -a -g 1g").file_kb_max(), 1 << 20);
+}
+
 fn behind_date(golden: &str) -> &str {
     let date = golden.find("\tRun began").unwrap();
     golden[date..].split_once("\n\n").unwrap().1
@@ -352,7 +375,7 @@ fn records_a_second_are_of_children_only() {
         let lowered = super::lower::lower(&settings(line));
         let groups = lowered.workload.phase.iter().flat_map(|phase| &phase.workers);
         let scripts = groups.filter_map(|group| match &group.work {
-            plumb_workload::Work::Script(script) => Some(script),
+            plumb_workload::Work::Program(script) => Some(script),
             _ => None,
         });
         scripts.flat_map(|script| script.transfers().map(|transfer| transfer.spacing)).collect()
@@ -370,7 +393,7 @@ fn so_many_children_of_the_mix_read() {
         let lowered = super::lower::lower(&settings(&format!("iozone -i 0 -i 8 -s 64k {line}")));
         let mix = lowered.workload.phase.last().unwrap();
         let reads = |group: &&plumb_workload::WorkerGroup| match &group.work {
-            plumb_workload::Work::Script(script) => !script.writes(),
+            plumb_workload::Work::Program(script) => !script.writes(),
             _ => false,
         };
         assert_eq!(mix.workers.iter().filter(reads).count(), readers, "{line}");

@@ -9,12 +9,12 @@ use super::settings::{Location, ReportForm, Settings};
 struct Command {
     name: &'static str,
     help: &'static str,
-    does: fn(&mut Settings, Option<&str>) -> Vec<Order>,
+    does: fn(&mut Settings, Option<&str>) -> Vec<Answer>,
 }
 
 /// What a line asks for beyond settings, in order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Order {
+pub enum Answer {
     /// To be printed.
     Print(String),
     /// To be told as an error; without `Error: ` and the end of the line.
@@ -76,18 +76,18 @@ const COMMANDS: &[Command] = &[
         does: |settings, value| bias(&mut settings.bias_create, value),
     },
     Command { name: "set report", help: "Choose verbose or terse report format", does: set_report },
-    Command { name: "run", help: "Runs one iteration of benchmark", does: |_, value| vec![Order::Run(text(value))] },
+    Command { name: "run", help: "Runs one iteration of benchmark", does: |_, value| vec![Answer::Run(text(value))] },
     Command {
         name: "load",
         help: "Read configuration file",
         does: |_, value| match value {
-            Some(path) => vec![Order::Load(path.to_owned())],
+            Some(path) => vec![Answer::Load(path.to_owned())],
             None => complain("no configuration file specified"),
         },
     },
-    Command { name: "show", help: "Displays current configuration", does: |_, value| vec![Order::Show(text(value))] },
-    Command { name: "help", help: "Prints out available commands", does: |_, value| vec![Order::Print(help(value))] },
-    Command { name: "quit", help: "Exit program", does: |_, _| vec![Order::Quit] },
+    Command { name: "show", help: "Displays current configuration", does: |_, value| vec![Answer::Show(text(value))] },
+    Command { name: "help", help: "Prints out available commands", does: |_, value| vec![Answer::Print(help(value))] },
+    Command { name: "quit", help: "Exit program", does: |_, _| vec![Answer::Quit] },
 ];
 
 /// What PostMark does not have. `help` lists it where it is asked for.
@@ -106,19 +106,25 @@ pub struct Language {
 
 impl Language {
     /// A line of a file of commands, without its end.
-    pub fn obey(&mut self, line: &str) -> Vec<Order> {
+    pub fn obey(&mut self, line: &str) -> Vec<Answer> {
         if let Some(command) = line.strip_prefix('!') {
-            return vec![Order::Shell((!command.is_empty()).then(|| command.to_owned()))];
+            return vec![Answer::Shell((!command.is_empty()).then(|| command.to_owned()))];
         }
         let all = COMMANDS.iter().chain(EXTENSIONS);
         match all.into_iter().find(|command| line.starts_with(command.name)) {
             Some(command) => (command.does)(&mut self.settings, value(&line[command.name.len()..])),
-            None => vec![Order::Print("Eh?\n".to_owned())],
+            None => vec![Answer::Print("Eh?\n".to_owned())],
         }
     }
 
+    /// The command that a line is, as it is written out: `set size`.
+    pub fn command(line: &str) -> Option<&'static str> {
+        let all = COMMANDS.iter().chain(EXTENSIONS);
+        all.into_iter().find(|command| line.starts_with(command.name)).map(|command| command.name)
+    }
+
     /// A line that somebody typed: it may be `?` or `exit` too.
-    pub fn obey_typed(&mut self, line: &str) -> Vec<Order> {
+    pub fn obey_typed(&mut self, line: &str) -> Vec<Answer> {
         self.obey(match line {
             "?" => "help",
             "exit" => "quit",
@@ -137,8 +143,8 @@ fn text(value: Option<&str>) -> Option<String> {
     value.map(str::to_owned)
 }
 
-fn complain(what: impl Into<String>) -> Vec<Order> {
-    vec![Order::Complain(what.into())]
+fn complain(what: impl Into<String>) -> Vec<Answer> {
+    vec![Answer::Complain(what.into())]
 }
 
 /// As `atoi`: the number at the beginning, 0 where there is none. What no `int` holds is none.
@@ -155,7 +161,7 @@ fn positive(text: &str) -> Option<u32> {
     u32::try_from(leading_number(text)).ok().filter(|number| *number > 0)
 }
 
-fn number(setting: &mut u32, value: Option<&str>, wrong: &str) -> Vec<Order> {
+fn number(setting: &mut u32, value: Option<&str>, wrong: &str) -> Vec<Answer> {
     match value.and_then(positive) {
         Some(number) => *setting = number,
         None => return complain(wrong),
@@ -163,7 +169,7 @@ fn number(setting: &mut u32, value: Option<&str>, wrong: &str) -> Vec<Order> {
     Vec::new()
 }
 
-fn set_size(settings: &mut Settings, value: Option<&str>) -> Vec<Order> {
+fn set_size(settings: &mut Settings, value: Option<&str>) -> Vec<Answer> {
     let Some((value, low)) = value.and_then(|value| Some((value, positive(value)?))) else {
         return complain("no file size low or high bounds specified");
     };
@@ -173,7 +179,7 @@ fn set_size(settings: &mut Settings, value: Option<&str>) -> Vec<Order> {
     Vec::new()
 }
 
-fn bias(setting: &mut i32, value: Option<&str>) -> Vec<Order> {
+fn bias(setting: &mut i32, value: Option<&str>) -> Vec<Answer> {
     match value.map(leading_number) {
         Some(bias @ -1..=10) => *setting = bias,
         _ => return complain("no bias specified (0-10 for greater chance,-1 to disable)"),
@@ -181,7 +187,7 @@ fn bias(setting: &mut i32, value: Option<&str>) -> Vec<Order> {
     Vec::new()
 }
 
-fn set_buffering(settings: &mut Settings, value: Option<&str>) -> Vec<Order> {
+fn set_buffering(settings: &mut Settings, value: Option<&str>) -> Vec<Answer> {
     match value {
         Some("true") => settings.buffered = true,
         Some("false") => settings.buffered = false,
@@ -190,7 +196,7 @@ fn set_buffering(settings: &mut Settings, value: Option<&str>) -> Vec<Order> {
     Vec::new()
 }
 
-fn set_report(settings: &mut Settings, value: Option<&str>) -> Vec<Order> {
+fn set_report(settings: &mut Settings, value: Option<&str>) -> Vec<Answer> {
     match value {
         Some("verbose") => settings.report = ReportForm::Verbose,
         Some("terse") => settings.report = ReportForm::Terse,
@@ -199,7 +205,7 @@ fn set_report(settings: &mut Settings, value: Option<&str>) -> Vec<Order> {
     Vec::new()
 }
 
-fn set_location(settings: &mut Settings, value: Option<&str>) -> Vec<Order> {
+fn set_location(settings: &mut Settings, value: Option<&str>) -> Vec<Answer> {
     let locations = &mut settings.locations;
     let (sign, said) = match value {
         // With no name, files would be made in the root directory.
@@ -262,7 +268,7 @@ mod tests {
 
     fn complaint(line: &str) -> String {
         match Language::default().obey(line).as_slice() {
-            [Order::Complain(text)] => text.clone(),
+            [Answer::Complain(text)] => text.clone(),
             other => panic!("{line}: {other:?}"),
         }
     }
@@ -354,16 +360,23 @@ mod tests {
     #[test]
     fn orders_are_given_as_they_were_said() {
         let orders = |line: &str| Language::default().obey(line);
-        assert_eq!(orders("run"), [Order::Run(None)]);
-        assert_eq!(orders("run out.txt"), [Order::Run(Some("out.txt".to_owned()))]);
-        assert_eq!(orders("!ls -l"), [Order::Shell(Some("ls -l".to_owned()))]);
-        assert_eq!(orders("!"), [Order::Shell(None)]);
-        assert_eq!(orders("load f"), [Order::Load("f".to_owned())]);
-        assert_eq!(orders(""), [Order::Print("Eh?\n".to_owned())]);
-        assert_eq!(orders("exit"), [Order::Print("Eh?\n".to_owned())], "only typed lines have other names");
-        assert_eq!(Language::default().obey_typed("exit"), [Order::Quit]);
-        assert_eq!(orders("quitö"), [Order::Quit]);
-        assert_eq!(orders("show ö"), [Order::Show(Some("ö".to_owned()))]);
+        assert_eq!(orders("run"), [Answer::Run(None)]);
+        assert_eq!(orders("run out.txt"), [Answer::Run(Some("out.txt".to_owned()))]);
+        assert_eq!(orders("!ls -l"), [Answer::Shell(Some("ls -l".to_owned()))]);
+        assert_eq!(orders("!"), [Answer::Shell(None)]);
+        assert_eq!(orders("load f"), [Answer::Load("f".to_owned())]);
+        assert_eq!(orders(""), [Answer::Print("Eh?\n".to_owned())]);
+        assert_eq!(orders("exit"), [Answer::Print("Eh?\n".to_owned())], "only typed lines have other names");
+        assert_eq!(Language::default().obey_typed("exit"), [Answer::Quit]);
+        assert_eq!(orders("quitö"), [Answer::Quit]);
+        assert_eq!(orders("show ö"), [Answer::Show(Some("ö".to_owned()))]);
+    }
+
+    #[test]
+    fn a_line_is_the_first_command_that_it_begins_with() {
+        assert_eq!(Language::command("set sizes 5 9"), Some("set size"));
+        assert_eq!(Language::command("set bias create 3"), Some("set bias create"));
+        assert_eq!(Language::command("set -e"), None);
     }
 
     #[test]

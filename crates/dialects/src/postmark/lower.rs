@@ -4,9 +4,9 @@ use super::Compat;
 use super::settings::Settings;
 use plumb_workload::job::Names;
 use plumb_workload::phase::{ClockScope, End, Flush, OnError, Phase};
-use plumb_workload::script::postmark::Totals;
-use plumb_workload::script::{
-    Each, FileOrder, Postmark, PostmarkLocation, PostmarkPart, PostmarkStep, ScratchTarget, Script, ScriptStep, Which,
+use plumb_workload::program::postmark::Totals;
+use plumb_workload::program::{
+    Each, FileOrder, Pick, Postmark, PostmarkLocation, PostmarkPart, PostmarkStep, Program, ScratchTarget, Step,
 };
 use plumb_workload::{Bytes, Target, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
@@ -96,17 +96,24 @@ impl Plan {
     }
 }
 
-/// A run of these settings.
-///
-/// # Errors
-/// What cannot be run, in words with the way out.
-pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, String> {
+/// Settings that cannot be run.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}: {help}")]
+pub struct CannotRun {
+    /// What is wrong.
+    pub message: String,
+    /// The way out.
+    pub help: &'static str,
+}
+
+/// The run that settings ask for, whether it can be had or not.
+pub fn run_of(settings: &Settings) -> Postmark {
     let bias = |tenths: i32| u8::try_from(tenths).ok();
     let locations = settings
         .locations
         .iter()
         .map(|location| PostmarkLocation { path: PathBuf::from(&location.path), weight: location.weight });
-    let run = Postmark {
+    Postmark {
         low: Bytes(settings.low.into()),
         high: Bytes(settings.high.into()),
         number: settings.number,
@@ -120,17 +127,25 @@ pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, String> {
         bias_create: bias(settings.bias_create),
         buffered: settings.buffered,
         threads: settings.threads,
-    };
-    if let Some(problem) = run.problems().into_iter().next() {
-        return Err(format!("{}: {}", problem.message, problem.help));
     }
-    let part = |part| vec![ScriptStep::Postmark(Box::new(PostmarkStep { part, run: run.clone() }))];
+}
+
+/// A run of these settings.
+///
+/// # Errors
+/// What cannot be run, in words with the way out.
+pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, CannotRun> {
+    let run = run_of(settings);
+    if let Some(problem) = run.problems().into_iter().next() {
+        return Err(CannotRun { message: problem.message, help: problem.help });
+    }
+    let part = |part| vec![Step::Postmark(Box::new(PostmarkStep { part, run: run.clone() }))];
     let each = |order, step| {
         let steps = vec![step];
-        vec![ScriptStep::Each(Each { first: 0, count: run.directory_count(), order, steps })]
+        vec![Step::Each(Each { first: 0, count: run.directory_count(), order, steps })]
     };
-    let make = each(FileOrder::Forward, ScriptStep::Mkdir { file: Which::Own, mode: 0o700 });
-    let remove = each(FileOrder::Forward, ScriptStep::Rmdir { file: Which::Own });
+    let make = each(FileOrder::Forward, Step::Mkdir { file: Pick::Own, mode: Some(0o700) });
+    let remove = each(FileOrder::Forward, Step::Rmdir { file: Pick::Own });
     let phases = [
         (PhaseKind::MakeDirectories, make, 1),
         (PhaseKind::Create, part(PostmarkPart::Create), run.threads),
@@ -150,7 +165,7 @@ pub fn lower(settings: &Settings, compat: Compat) -> Result<Plan, String> {
                 // PostMark looks at the result of no write.
                 Compat::Strict => OnError::Continue,
             },
-            ..WorkerGroup::new("files", Work::Script(Box::new(Script::new(steps))))
+            ..WorkerGroup::new("files", Work::Program(Box::new(Program::new(steps))))
         };
         Phase { end: End { flush: Flush::None, clock: ClockScope::Outside }, ..Phase::new(kind.name(), vec![workers]) }
     });

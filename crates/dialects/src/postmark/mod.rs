@@ -11,8 +11,8 @@ mod lower;
 mod report;
 mod settings;
 
-pub use language::{Language, Order};
-pub use lower::{PhaseKind, Plan, lower};
+pub use language::{Answer, Language};
+pub use lower::{PhaseKind, Plan, lower, run_of};
 pub use report::{Counts, Spent, dots, report};
 pub use settings::{Location, ReportForm, Settings};
 

@@ -59,8 +59,8 @@ impl Counts {
 
     /// What PostMark counts: what it asked for, whatever came of it, with bytes added in single precision.
     pub fn asked(plan: &Plan) -> Counts {
-        let sum = |of: fn(&plumb_workload::script::postmark::Totals) -> u64| plan.totals.iter().map(of).sum::<u64>();
-        let single = |of: fn(&plumb_workload::script::postmark::Totals) -> f32| {
+        let sum = |of: fn(&plumb_workload::program::postmark::Totals) -> u64| plan.totals.iter().map(of).sum::<u64>();
+        let single = |of: fn(&plumb_workload::program::postmark::Totals) -> f32| {
             f64::from(plan.totals.iter().map(of).fold(0.0f32, |sum, bytes| sum + bytes))
         };
         let created_alone = u64::from(plan.run.number) * u64::from(plan.run.threads);

@@ -22,7 +22,7 @@ impl Session {
         };
         for line in lines.lines() {
             let orders = session.language.obey_typed(line);
-            if orders.contains(&Order::Quit) {
+            if orders.contains(&Answer::Quit) {
                 return session;
             }
             orders.into_iter().for_each(|order| session.obey(order));
@@ -31,16 +31,16 @@ impl Session {
         session
     }
 
-    fn obey(&mut self, order: Order) {
+    fn obey(&mut self, order: Answer) {
         match order {
-            Order::Print(text) => self.out += &text,
-            Order::Complain(text) => self.complaints += &format!("Error: {text}\n"),
-            Order::Run(_) => self.run(),
-            Order::Show(_) => self.out += &self.language.settings.show("/dev/shm/r_pm"),
-            Order::Load(path) => {
+            Answer::Print(text) => self.out += &text,
+            Answer::Complain(text) => self.complaints += &format!("Error: {text}\n"),
+            Answer::Run(_) => self.run(),
+            Answer::Show(_) => self.out += &self.language.settings.show("/dev/shm/r_pm"),
+            Answer::Load(path) => {
                 self.complaints += &format!("Error: cannot read configuration file '{path}'\n");
             }
-            Order::Shell(_) | Order::Quit => {}
+            Answer::Shell(_) | Answer::Quit => {}
         }
     }
 
@@ -288,7 +288,7 @@ fn tenths_are_told_by_dots() {
 #[test]
 fn what_cannot_be_run_is_told_with_a_way_out() {
     let settings = Settings { threads: 5000, ..Settings::default() };
-    assert_eq!(lower(&settings, Compat::Meant).unwrap_err(), "5000 threads cannot be had: use 1 to 1024");
+    assert_eq!(lower(&settings, Compat::Meant).unwrap_err().to_string(), "5000 threads cannot be had: use 1 to 1024");
 }
 
 #[test]

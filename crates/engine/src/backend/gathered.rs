@@ -2,8 +2,8 @@
 //! together. Source: readv(2).
 #![allow(unsafe_code)]
 
-use crate::backend::queued::{Done, Inline, QueueCalls};
-use crate::backend::{BlockFiles, Errno, Slot, Wait, completion};
+use crate::backend::queued::Inline;
+use crate::backend::{BlockContext, Done, Errno, QueuedBackend, Slot, Wait, completion, has_context};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use std::io;
@@ -16,13 +16,15 @@ pub(crate) struct Gathered {
     ops: Vec<(Slot, BlockOp)>,
     vectors: Vec<libc::iovec>,
     done: Inline,
+    context: BlockContext,
 }
 
 impl Gathered {
     /// Room for so many ops.
-    pub(crate) fn new(depth: u32) -> Gathered {
+    pub(crate) fn new(depth: u32, context: BlockContext) -> Gathered {
         let depth = depth as usize;
-        Gathered { ops: Vec::with_capacity(depth), vectors: Vec::with_capacity(depth), done: Inline::new(depth) }
+        let (ops, vectors) = (Vec::with_capacity(depth), Vec::with_capacity(depth));
+        Gathered { ops, vectors, done: Inline::new(depth), context }
     }
 
     /// How many ops from `first` on one call can do.
@@ -46,10 +48,10 @@ impl Gathered {
     }
 
     /// Reads or writes a run of ops, and divides what was moved among them.
-    fn transfer(&mut self, files: &BlockFiles, first: usize, length: usize) {
+    fn transfer(&mut self, first: usize, length: usize) {
         let run = &self.ops[first..first + length];
         let (_, op) = run[0];
-        let fd = files.fd(&op);
+        let fd = self.context.files.fd(&op);
         let vectors = &self.vectors[first..first + length];
         // SAFETY: no memory is passed.
         let sought = unsafe { libc::lseek(fd, op.offset as libc::off_t, libc::SEEK_SET) };
@@ -71,22 +73,25 @@ impl Gathered {
     }
 }
 
-impl QueueCalls for Gathered {
-    fn submit(&mut self, _files: &mut BlockFiles, memory: *mut u8, op: &BlockOp, slot: Slot) {
+impl QueuedBackend for Gathered {
+    has_context!();
+
+    fn submit(&mut self, op: &BlockOp, slot: Slot) {
+        let (_, memory) = self.context.parts(slot);
         self.ops.push((slot, *op));
         self.vectors.push(libc::iovec { iov_base: memory.cast(), iov_len: op.length as usize });
     }
 
-    fn enter(&mut self, files: &mut BlockFiles, _wait: Wait) -> io::Result<()> {
+    fn enter(&mut self, _wait: Wait) -> io::Result<()> {
         let mut first = 0;
         while first < self.ops.len() {
             let length = self.run_length(first);
             let (slot, op) = self.ops[first];
             if matches!(op.kind, OpKind::Read | OpKind::Write) {
-                self.transfer(files, first, length);
+                self.transfer(first, length);
             } else {
                 self.done.push(slot, &op);
-                self.done.run(files);
+                self.done.run(&mut self.context.files);
             }
             first += length;
         }

@@ -4,13 +4,11 @@
 //! did not run. Sources: io_uring_setup(2), io_uring_register(2), io_uring_enter(2).
 #![allow(unsafe_code)]
 
-use crate::backend::payload::Payload;
 use crate::backend::preadv2::RwWords;
 use crate::backend::priorities::Priorities;
 use crate::backend::psync::execute_common;
-use crate::backend::queued::{Done, Inline, still_to_wait};
-use crate::backend::{BlockFiles, Completion, Errno, FileKind, NOT_OPEN, QueuedBackend, Slot, Wait};
-use crate::job::content::Concluded;
+use crate::backend::queued::{Inline, still_to_wait};
+use crate::backend::{BlockContext, Done, Errno, FileKind, NOT_OPEN, QueuedBackend, Slot, Wait, has_context};
 use crate::op::BlockOp;
 use io_uring::types::{Fd, Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
@@ -19,7 +17,6 @@ use plumb_workload::{Backend, OpKind};
 use std::io;
 use std::num::NonZeroU32;
 use std::os::fd::{AsRawFd, RawFd};
-use std::path::PathBuf;
 
 /// The modes that a workload may ask for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,8 +140,7 @@ const REGISTERED_RING: u32 = 16;
 pub(crate) struct Ring {
     door: Door,
     ring: IoUring,
-    files: BlockFiles,
-    payload: Payload,
+    context: BlockContext,
     fixed_files: bool,
     fixed_buffers: bool,
     polls_completions: bool,
@@ -311,8 +307,7 @@ impl Ring {
     pub(crate) fn new(
         depth: u32,
         modes: &RingModes,
-        files: BlockFiles,
-        payload: Payload,
+        context: BlockContext,
         priorities: Option<Box<Priorities>>,
     ) -> io::Result<Ring> {
         let mut fallbacks = Vec::new();
@@ -328,15 +323,15 @@ impl Ring {
             }
         }
         let mut fixed_files = modes.fixed_files;
-        if fixed_files && let Err(error) = ring.submitter().register_files(&files.fds) {
+        if fixed_files && let Err(error) = ring.submitter().register_files(&context.files.fds) {
             refused("registered files", error);
             fixed_files = false;
         }
         let mut fixed_buffers = modes.fixed_buffers;
         if fixed_buffers {
-            let region = payload.region();
+            let region = context.payload.region();
             let vector = libc::iovec { iov_base: region.pointer().cast(), iov_len: region.bytes() };
-            // SAFETY: the region stays mapped for as long as `payload`, which the ring is dropped with, and fields drop
+            // SAFETY: the region stays mapped for as long as `context`, which the ring is dropped with, and fields drop
             // in order of declaration: the ring first.
             if let Err(error) = unsafe { ring.submitter().register_buffers(&[vector]) } {
                 refused("registered buffers (raise RLIMIT_MEMLOCK?)", error);
@@ -349,8 +344,7 @@ impl Ring {
         Ok(Ring {
             door,
             ring,
-            files,
-            payload,
+            context,
             fixed_files,
             fixed_buffers,
             polls_completions: modes.poll_completions,
@@ -365,14 +359,14 @@ impl Ring {
     /// Reads one block, to see whether files of this kind can be read in this ring's modes at all: that a device or a file
     /// system cannot be polled shows only in the completion.
     pub(crate) fn try_read(&mut self, length: u32) -> io::Result<()> {
-        if self.files.fds.first() == Some(&NOT_OPEN) {
+        if self.context.files.fds.first() == Some(&NOT_OPEN) {
             return Ok(());
         }
         self.submit(&BlockOp::load(OpKind::Read, 0, 0, length), 0);
         let mut outcome = None;
         while outcome.is_none() {
             self.enter(Wait::For(1))?;
-            self.reap(&mut |_, _, done| outcome = Some(done));
+            outcome = self.completed().map(|done| done.completion);
         }
         match outcome {
             Some(Err(errno)) => Err(io::Error::from_raw_os_error(errno.0)),
@@ -381,8 +375,8 @@ impl Ring {
     }
 
     /// Its files, for another ring in its place.
-    pub(crate) fn take_files(&mut self) -> BlockFiles {
-        std::mem::take(&mut self.files)
+    pub(crate) fn take_files(&mut self) -> crate::backend::BlockFiles {
+        std::mem::take(&mut self.context.files)
     }
 
     /// What was asked for and not had.
@@ -392,14 +386,14 @@ impl Ring {
 
     #[inline(always)]
     fn target(&self, op: &BlockOp) -> Target {
-        if self.fixed_files { Target::Fixed(Fixed(op.file)) } else { Target::Open(Fd(self.files.fd(op))) }
+        if self.fixed_files { Target::Fixed(Fixed(op.file)) } else { Target::Open(Fd(self.context.files.fd(op))) }
     }
 
     /// The entry of a read or a write without anything particular.
     #[inline(always)]
     fn entry(&self, op: &BlockOp, slot: Slot) -> squeue::Entry {
         let target = self.target(op);
-        let memory = self.payload.pointer(slot);
+        let memory = self.context.payload.pointer(slot);
         // The region is registered as one buffer, number 0.
         match (op.kind, self.fixed_buffers) {
             (OpKind::Read, true) => {
@@ -421,7 +415,7 @@ impl Ring {
     #[inline(never)]
     fn particular_entry(&mut self, op: &BlockOp, slot: Slot) -> squeue::Entry {
         let target = self.target(op);
-        let memory = self.payload.pointer(slot);
+        let memory = self.context.payload.pointer(slot);
         let Some(extras) = &mut self.extras else { return self.entry(op, slot) };
         let flags = if op.kind == OpKind::Read { extras.words.read } else { extras.words.write };
         let priority = extras.priorities.as_mut().and_then(|priorities| priorities.draw(op)).unwrap_or(0);
@@ -466,13 +460,13 @@ impl Ring {
                 with_target!(target, |fd| opcode::Fsync::new(fd).flags(FsyncFlags::DATASYNC).build())
             }
             OpKind::SyncRange => {
-                let flags = self.files.sync_range.0;
+                let flags = self.context.files.sync_range.0;
                 with_target!(target, |fd| opcode::SyncFileRange::new(fd, op.length)
                     .offset(op.offset)
                     .flags(flags)
                     .build())
             }
-            OpKind::Trim if can_trim(self.files.kind) => {
+            OpKind::Trim if can_trim(self.context.files.kind) => {
                 let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
                 with_target!(target, |fd| opcode::Fallocate::new(fd, u64::from(op.length))
                     .offset(op.offset)
@@ -512,7 +506,7 @@ impl Ring {
     /// Does in this thread what the ring has no entry for. Registered files follow those that are opened and closed.
     #[cold]
     fn run_inline(&mut self) {
-        let Ring { inline, files, ring, fixed_files, .. } = self;
+        let Ring { inline, context: BlockContext { files, .. }, ring, fixed_files, .. } = self;
         let register = |file: u32, fd: RawFd| {
             let updated = if *fixed_files { ring.submitter().register_files_update(file, &[fd]) } else { Ok(0) };
             updated.map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))
@@ -534,17 +528,7 @@ impl Ring {
 }
 
 impl QueuedBackend for Ring {
-    type Op = BlockOp;
-
-    #[inline(always)]
-    fn before(&mut self, op: &BlockOp, slot: Slot) {
-        self.payload.before(op, slot);
-    }
-
-    #[inline(always)]
-    fn after(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), String> {
-        self.payload.after(op, slot, moved)
-    }
+    has_context!();
 
     #[inline(always)]
     fn submit(&mut self, op: &BlockOp, slot: Slot) {
@@ -596,25 +580,12 @@ impl QueuedBackend for Ring {
     }
 
     #[inline(always)]
-    fn reap(&mut self, done: &mut impl FnMut(&mut Ring, Slot, Completion)) {
-        loop {
-            let Some(entry) = self.ring.completion().next() else { break };
-            let moved = entry.result();
-            let trimmed = entry.user_data() >> 32;
-            let completion = if moved < 0 { Err(Errno(-moved)) } else { Ok(moved as u64 + trimmed) };
-            done(self, entry.user_data() as Slot, completion);
-        }
-        while let Some(Done { slot, completion }) = self.inline.next() {
-            done(self, slot, completion);
-        }
-    }
-
-    fn conclude(&mut self) -> Concluded {
-        self.payload.finish()
-    }
-
-    fn path_of(&self, op: &BlockOp) -> PathBuf {
-        self.files.path_of(op)
+    fn completed(&mut self) -> Option<Done> {
+        let Some(entry) = self.ring.completion().next() else { return self.inline.next() };
+        let moved = entry.result();
+        let trimmed = entry.user_data() >> 32;
+        let completion = if moved < 0 { Err(Errno(-moved)) } else { Ok(moved as u64 + trimmed) };
+        Some(Done { slot: entry.user_data() as Slot, completion })
     }
 
     fn name(&self) -> &'static str {

@@ -6,8 +6,8 @@
 #![allow(unsafe_code)]
 
 use crate::backend::priorities::Priorities;
-use crate::backend::queued::{Done, Inline, QueueCalls, still_to_wait};
-use crate::backend::{BlockFiles, Errno, Slot, Wait};
+use crate::backend::queued::{Inline, still_to_wait};
+use crate::backend::{BlockContext, Done, Errno, QueuedBackend, Slot, Wait, has_context};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use std::io;
@@ -80,9 +80,13 @@ pub(crate) struct LibaioModes {
     pub(crate) atomic: bool,
 }
 
-/// The context of `io_setup`, and everything that the kernel reads or writes through it.
+/// What `io_setup` gave, until `io_destroy`.
+pub(crate) struct KernelQueue(u64);
+
+/// A queue of the kernel, and everything that it reads or writes.
 pub(crate) struct Libaio {
-    context: u64,
+    // Dropped first: this waits for what is in flight, and uses the memory.
+    kernel: KernelQueue,
     modes: LibaioModes,
     /// By slot; their addresses are handed to the kernel.
     blocks: Box<[ControlBlock]>,
@@ -98,18 +102,19 @@ pub(crate) struct Libaio {
     last_event: usize,
     inline: Inline,
     priorities: Option<Box<Priorities>>,
+    context: BlockContext,
 }
 
-impl Drop for Libaio {
+impl Drop for KernelQueue {
     fn drop(&mut self) {
         // SAFETY: the context was made by `io_setup`; this waits for what is in flight.
-        unsafe { libc::syscall(libc::SYS_io_destroy, self.context) };
+        unsafe { libc::syscall(libc::SYS_io_destroy, self.0) };
     }
 }
 
-impl Libaio {
-    /// A context for so many ops in flight.
-    pub(crate) fn new(depth: u32, modes: LibaioModes, priorities: Option<Box<Priorities>>) -> io::Result<Libaio> {
+impl KernelQueue {
+    /// A queue for so many ops in flight.
+    pub(crate) fn new(depth: u32) -> io::Result<KernelQueue> {
         let mut context = 0u64;
         // SAFETY: writes the context's number into a live u64 that is 0, as the kernel demands.
         if unsafe { libc::syscall(libc::SYS_io_setup, libc::c_long::from(depth as i32), &raw mut context) } < 0 {
@@ -121,9 +126,22 @@ impl Libaio {
                 _ => io::Error::other(format!("io_setup for {depth} ops: {error}")),
             });
         }
+        Ok(KernelQueue(context))
+    }
+}
+
+impl Libaio {
+    /// Ops of this worker in the kernel's queue, which was made for so many.
+    pub(crate) fn new(
+        kernel: KernelQueue,
+        depth: u32,
+        modes: LibaioModes,
+        priorities: Option<Box<Priorities>>,
+        context: BlockContext,
+    ) -> Libaio {
         let slots = depth as usize;
-        Ok(Libaio {
-            context,
+        Libaio {
+            kernel,
             modes,
             blocks: vec![ControlBlock::default(); slots].into(),
             vectors: vec![libc::iovec { iov_base: std::ptr::null_mut(), iov_len: 0 }; slots].into(),
@@ -135,7 +153,8 @@ impl Libaio {
             last_event: 0,
             inline: Inline::new(slots),
             priorities,
-        })
+            context,
+        }
     }
 
     /// Hands over what is ready, as far as the kernel takes it.
@@ -144,7 +163,7 @@ impl Libaio {
             let waiting = &mut self.ready[self.handed..];
             // SAFETY: pointers to control blocks that live, with their vectors and buffers, until their completion.
             let taken =
-                unsafe { libc::syscall(libc::SYS_io_submit, self.context, waiting.len(), waiting.as_mut_ptr()) };
+                unsafe { libc::syscall(libc::SYS_io_submit, self.kernel.0, waiting.len(), waiting.as_mut_ptr()) };
             match taken {
                 1.. => {
                     self.handed += taken as usize;
@@ -174,11 +193,11 @@ impl Libaio {
     /// Takes events from the ring that the kernel shares. 0 also where this kernel's ring is of another form.
     fn take_from_ring(&mut self) -> usize {
         // SAFETY: the context's number is the address of the ring, mapped until `io_destroy`.
-        let ring = unsafe { &*(self.context as *const SharedRing) };
+        let ring = unsafe { &*(self.kernel.0 as *const SharedRing) };
         if ring.magic != RING_MAGIC || ring.incompatible_features != 0 {
             return 0;
         }
-        let first = (self.context + u64::from(ring.header_bytes)) as *const Event;
+        let first = (self.kernel.0 + u64::from(ring.header_bytes)) as *const Event;
         let free = &mut self.events[self.last_event..];
         let mut taken = 0;
         let mut head = ring.head.load(Ordering::Relaxed);
@@ -220,7 +239,7 @@ impl Libaio {
         let taken = unsafe {
             libc::syscall(
                 libc::SYS_io_getevents,
-                self.context,
+                self.kernel.0,
                 wanted,
                 free.len(),
                 free.as_mut_ptr(),
@@ -237,8 +256,11 @@ impl Libaio {
     }
 }
 
-impl QueueCalls for Libaio {
-    fn submit(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp, slot: Slot) {
+impl QueuedBackend for Libaio {
+    has_context!();
+
+    fn submit(&mut self, op: &BlockOp, slot: Slot) {
+        let (files, memory) = self.context.parts(slot);
         let number = usize::from(slot);
         let (opcode, buffer, bytes) = match op.kind {
             OpKind::Read | OpKind::Write if self.modes.vectored => {
@@ -274,10 +296,10 @@ impl QueueCalls for Libaio {
         self.ready.push(std::ptr::from_mut(block));
     }
 
-    fn enter(&mut self, files: &mut BlockFiles, wait: Wait) -> io::Result<()> {
+    fn enter(&mut self, wait: Wait) -> io::Result<()> {
         let hands_over = !self.ready.is_empty();
         self.hand_over()?;
-        self.inline.run(files);
+        self.inline.run(&mut self.context.files);
         let (wanted, timeout_ns) = still_to_wait(wait, self.inline.ready() + self.last_event - self.next_event);
         // Handing over alone takes one system call; who only looks gets a look.
         if wanted == 0 && hands_over && !self.modes.userspace_reap {

@@ -1,9 +1,6 @@
 //! Backends execute ops. A sync backend executes one at a time in the calling thread; a queued one keeps several in
-//! flight. A new backend is one file here and one arm in [`bound`].
+//! flight. A new backend is one file here and one arm in [`crate::bound`].
 
-pub(crate) mod blocks;
-pub(crate) mod bound;
-pub(crate) mod flow;
 pub(crate) mod gathered;
 pub(crate) mod io_uring;
 pub(crate) mod libaio;
@@ -24,6 +21,7 @@ pub(crate) mod splice;
 pub(crate) mod stdio;
 pub(crate) mod whole;
 
+use crate::backend::payload::Payload;
 use crate::job::content::Concluded;
 use crate::op::{BlockOp, Operation};
 use plumb_workload::OpKind;
@@ -63,9 +61,24 @@ pub(crate) fn completion(returned: isize) -> Completion {
 }
 
 /// Executes ops one at a time, in the calling thread: depth 1.
+///
+/// A backend of block I/O has a [context](BlockContext) and nothing to say of its own about content and files. Whoever
+/// has none says it all.
 pub(crate) trait SyncBackend {
     /// The kind of op that it executes.
     type Op: Operation;
+
+    /// Files and memory of block I/O; `None` where it has neither, or keeps them itself.
+    #[inline(always)]
+    fn context(&self) -> Option<&BlockContext> {
+        None
+    }
+
+    /// The same, to be worked with.
+    #[inline(always)]
+    fn context_mut(&mut self) -> Option<&mut BlockContext> {
+        None
+    }
 
     /// Whether ops that are hardly longer than a reading of the clock may share one: where the tool in whose place this
     /// runs times whole passes. Only with a [closed](crate::pacer::Closed) load.
@@ -77,7 +90,7 @@ pub(crate) trait SyncBackend {
     /// Executes one op to its end. Between the two readings of the clock: nothing but the I/O.
     fn execute(&mut self, op: &Self::Op) -> Completion;
 
-    /// Behind the gate and before the first op, in the worker's time and in no op's: what may have to wait for another
+    /// Behind the barrier and before the first op, in the worker's time and in no op's: what may have to wait for another
     /// worker.
     fn begin(&mut self) -> Result<Begun, NotBegun> {
         Ok(Begun::AtOnce)
@@ -85,18 +98,26 @@ pub(crate) trait SyncBackend {
 
     /// Before the clock is read: content and paths are made here.
     #[inline(always)]
-    fn before(&mut self, _op: &Self::Op) {}
+    fn before(&mut self, op: &Self::Op) {
+        if let (Some(context), Some(op)) = (self.context_mut(), op.as_block()) {
+            context.payload.before(op, 0);
+        }
+    }
 
     /// Whether [`before`](SyncBackend::before) or [`after`](SyncBackend::after) do anything worth keeping out of an op's
     /// time. Where they do not, the loop reads the clock once an op: one op's end is the next one's start.
+    #[inline(always)]
     fn works_between_ops(&self) -> bool {
-        true
+        self.context().is_none_or(|context| context.payload.works_each_op())
     }
 
     /// After the clock was read: what was read is verified here. An error is a mismatch in words.
     #[inline(always)]
-    fn after(&mut self, _op: &Self::Op, _moved: u64) -> Result<(), String> {
-        Ok(())
+    fn after(&mut self, op: &Self::Op, moved: u64) -> Result<(), String> {
+        match (self.context_mut(), op.as_block()) {
+            (Some(context), Some(op)) => context.payload.after(op, 0, moved),
+            _ => Ok(()),
+        }
     }
 
     /// After the last op: writes out what the backend itself holds back (a C library's buffer), closes handles.
@@ -106,17 +127,22 @@ pub(crate) trait SyncBackend {
 
     /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
     fn conclude(&mut self) -> Concluded {
-        Concluded::default()
+        self.context_mut().map(|context| context.payload.finish()).unwrap_or_default()
     }
 
     /// The file of an op, for error messages.
-    fn path_of(&self, op: &Self::Op) -> PathBuf;
+    fn path_of(&self, op: &Self::Op) -> PathBuf {
+        match (self.context(), op.as_block()) {
+            (Some(context), Some(op)) => context.files.path_of(op),
+            _ => PathBuf::new(),
+        }
+    }
 }
 
 /// How a backend began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Begun {
-    /// Its worker's time runs since the gate.
+    /// Its worker's time runs since the barrier.
     AtOnce,
     /// Somebody else had to come first: what was waited belongs to no rate, and the worker's time begins now.
     BehindOther,
@@ -144,29 +170,50 @@ pub(crate) type Slot = u16;
 
 /// Keeps several ops in flight.
 pub(crate) trait QueuedBackend {
-    /// The kind of op that it executes.
-    type Op: Operation;
+    /// Its files and memory, by slot; `None` where it has neither.
+    #[inline(always)]
+    fn context(&self) -> Option<&BlockContext> {
+        None
+    }
+
+    /// The same, to be worked with.
+    #[inline(always)]
+    fn context_mut(&mut self) -> Option<&mut BlockContext> {
+        None
+    }
 
     /// Makes an op ready in a free slot. It starts with the next [`enter`](QueuedBackend::enter).
-    fn submit(&mut self, op: &Self::Op, slot: Slot);
+    fn submit(&mut self, op: &BlockOp, slot: Slot);
 
     /// Before [`submit`](QueuedBackend::submit): content is made here.
-    fn before(&mut self, op: &Self::Op, slot: Slot);
+    #[inline(always)]
+    fn before(&mut self, op: &BlockOp, slot: Slot) {
+        if let Some(context) = self.context_mut() {
+            context.payload.before(op, slot);
+        }
+    }
 
     /// After completion: what was read is verified here. An error is a mismatch in words.
-    fn after(&mut self, op: &Self::Op, slot: Slot, moved: u64) -> Result<(), String>;
+    #[inline(always)]
+    fn after(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), String> {
+        self.context_mut().map_or(Ok(()), |context| context.payload.after(op, slot, moved))
+    }
 
     /// Starts what was submitted and waits as asked. One system call.
     fn enter(&mut self, wait: Wait) -> io::Result<()>;
 
-    /// Hands over what has completed.
-    fn reap(&mut self, done: &mut impl FnMut(&mut Self, Slot, Completion));
+    /// The next op that has come to its end, of those that the last [`enter`](QueuedBackend::enter) brought to light.
+    fn completed(&mut self) -> Option<Done>;
 
     /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
-    fn conclude(&mut self) -> Concluded;
+    fn conclude(&mut self) -> Concluded {
+        self.context_mut().map(|context| context.payload.finish()).unwrap_or_default()
+    }
 
     /// The file of an op, for error messages.
-    fn path_of(&self, op: &Self::Op) -> PathBuf;
+    fn path_of(&self, op: &BlockOp) -> PathBuf {
+        self.context().map(|context| context.files.path_of(op)).unwrap_or_default()
+    }
 
     /// What it is called where [`enter`](QueuedBackend::enter) fails.
     fn name(&self) -> &'static str;
@@ -176,6 +223,45 @@ pub(crate) trait QueuedBackend {
         0
     }
 }
+
+/// An op that has come to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Done {
+    pub(crate) slot: Slot,
+    pub(crate) completion: Completion,
+}
+
+/// What backends of block I/O have in common: files, memory, content.
+pub(crate) struct BlockContext {
+    pub(crate) files: BlockFiles,
+    pub(crate) payload: Payload,
+}
+
+impl BlockContext {
+    /// The files, and the memory of a slot. It holds at least the largest op that the source yields, belongs to the op in
+    /// that slot alone until that has come to its end, and does not move.
+    #[inline(always)]
+    pub(crate) fn parts(&mut self, slot: Slot) -> (&mut BlockFiles, *mut u8) {
+        let memory = self.payload.pointer(slot);
+        (&mut self.files, memory)
+    }
+}
+
+/// The two ways to the field `context`, in an implementation of either trait.
+macro_rules! has_context {
+    () => {
+        #[inline(always)]
+        fn context(&self) -> Option<&crate::backend::BlockContext> {
+            Some(&self.context)
+        }
+
+        #[inline(always)]
+        fn context_mut(&mut self) -> Option<&mut crate::backend::BlockContext> {
+            Some(&mut self.context)
+        }
+    };
+}
+pub(crate) use has_context;
 
 /// What [`QueuedBackend::enter`] waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,6 @@
 //! Ops complete at once. It measures Plumb itself: the ceiling that no device can show a number above.
 
-use crate::backend::{Completion, QueuedBackend, Slot, SyncBackend, Wait};
-use crate::job::content::Concluded;
+use crate::backend::{Completion, Done, QueuedBackend, Slot, SyncBackend, Wait};
 use crate::op::BlockOp;
 use std::io;
 use std::path::PathBuf;
@@ -18,6 +17,7 @@ impl SyncBackend for Null {
         Ok(u64::from(op.length))
     }
 
+    #[inline(always)]
     fn works_between_ops(&self) -> bool {
         false
     }
@@ -33,26 +33,18 @@ pub(crate) struct NullQueue {
     submitted: Vec<(Slot, u32)>,
     /// How many of them the last enter started.
     started: usize,
+    /// How many of those were handed back.
+    taken: usize,
 }
 
 impl NullQueue {
     /// Room for so many ops in flight.
     pub(crate) fn new(depth: u32) -> NullQueue {
-        NullQueue { submitted: Vec::with_capacity(depth as usize), started: 0 }
+        NullQueue { submitted: Vec::with_capacity(depth as usize), started: 0, taken: 0 }
     }
 }
 
 impl QueuedBackend for NullQueue {
-    type Op = BlockOp;
-
-    #[inline(always)]
-    fn before(&mut self, _op: &BlockOp, _slot: Slot) {}
-
-    #[inline(always)]
-    fn after(&mut self, _op: &BlockOp, _slot: Slot, _moved: u64) -> Result<(), String> {
-        Ok(())
-    }
-
     #[inline(always)]
     fn submit(&mut self, op: &BlockOp, slot: Slot) {
         let op = std::hint::black_box(op);
@@ -61,22 +53,19 @@ impl QueuedBackend for NullQueue {
 
     #[inline(always)]
     fn enter(&mut self, _wait: Wait) -> io::Result<()> {
+        self.submitted.drain(..std::mem::take(&mut self.taken));
         self.started = self.submitted.len();
         Ok(())
     }
 
     #[inline(always)]
-    fn reap(&mut self, done: &mut impl FnMut(&mut NullQueue, Slot, Completion)) {
-        for number in 0..self.started {
-            let (slot, moved) = self.submitted[number];
-            done(self, slot, Ok(u64::from(moved)));
+    fn completed(&mut self) -> Option<Done> {
+        if self.taken == self.started {
+            return None;
         }
-        self.submitted.drain(..self.started);
-        self.started = 0;
-    }
-
-    fn conclude(&mut self) -> Concluded {
-        Concluded::default()
+        let (slot, moved) = self.submitted[self.taken];
+        self.taken += 1;
+        Some(Done { slot, completion: Ok(u64::from(moved)) })
     }
 
     fn path_of(&self, _op: &BlockOp) -> PathBuf {

@@ -1,50 +1,39 @@
-//! `aio_read` and `aio_write` of the C library, which keeps threads of its own for them. Source: aio(7).
+//! `aio_read` and `aio_write` of the C library, several in flight. Source: aio(7).
 #![allow(unsafe_code)]
 
-use crate::backend::queued::{Done, Inline, QueueCalls, still_to_wait};
-use crate::backend::{BlockFiles, Errno, Slot, Wait};
+use crate::backend::queued::{Inline, still_to_wait};
+use crate::backend::{BlockContext, Done, Errno, QueuedBackend, Slot, Wait, has_context};
 use crate::op::BlockOp;
+use crate::syscall::aio::{AioBlocks, AioCall, AioRange};
 use plumb_workload::OpKind;
 use std::io;
 
 /// Control blocks by slot, and which of them are in flight.
 pub(crate) struct PosixAio {
-    /// The C library keeps their addresses until their completion.
-    blocks: Box<[libc::aiocb]>,
-    ready: Vec<(Slot, OpKind)>,
+    blocks: AioBlocks,
+    ready: Vec<(Slot, AioCall)>,
     flying: Vec<Slot>,
-    /// The blocks in flight, as `aio_suspend` wants them.
-    watched: Vec<*const libc::aiocb>,
     inline: Inline,
+    context: BlockContext,
 }
 
 impl PosixAio {
     /// Room for so many ops in flight.
-    pub(crate) fn new(depth: u32) -> PosixAio {
+    pub(crate) fn new(depth: u32, context: BlockContext) -> PosixAio {
         let depth = depth as usize;
         PosixAio {
-            // SAFETY: aiocb is plain data, valid when zeroed.
-            blocks: (0..depth).map(|_| unsafe { std::mem::zeroed() }).collect(),
+            blocks: AioBlocks::new(depth),
             ready: Vec::with_capacity(depth),
             flying: Vec::with_capacity(depth),
-            watched: Vec::with_capacity(depth),
             inline: Inline::new(depth),
+            context,
         }
     }
 
     fn hand_over(&mut self) {
-        while let Some(&(slot, kind)) = self.ready.first() {
-            let block = &raw mut self.blocks[usize::from(slot)];
-            // SAFETY: the block and its buffer live, and stay where they are, until the op's completion.
-            let started = unsafe {
-                match kind {
-                    OpKind::Read => libc::aio_read(block),
-                    OpKind::Write => libc::aio_write(block),
-                    OpKind::Fdatasync => libc::aio_fsync(libc::O_DSYNC, block),
-                    _ => libc::aio_fsync(libc::O_SYNC, block),
-                }
-            };
-            match if started == 0 { Ok(()) } else { Err(Errno::last()) } {
+        while let Some(&(slot, call)) = self.ready.first() {
+            // SAFETY: its memory is a slot of the context, which nobody uses until the op's completion; dropping waits.
+            match unsafe { self.blocks.start(usize::from(slot), call) } {
                 Ok(()) => self.flying.push(slot),
                 // The library has no room: what is in flight makes some.
                 Err(Errno(libc::EAGAIN)) if !self.flying.is_empty() => return,
@@ -58,17 +47,17 @@ impl PosixAio {
     fn collect(&mut self) {
         let PosixAio { blocks, flying, inline, .. } = self;
         flying.retain(|&slot| {
-            let block = &raw mut blocks[usize::from(slot)];
-            // SAFETY: a block that was handed over and not taken back.
-            let error = unsafe { libc::aio_error(block) };
-            if error == libc::EINPROGRESS {
-                return true;
+            let outcome = blocks.outcome(usize::from(slot));
+            if let Some(completion) = outcome {
+                inline.finish(slot, completion);
             }
-            // SAFETY: as above, and complete; this takes it back.
-            let moved = unsafe { libc::aio_return(block) };
-            inline.finish(slot, if error == 0 { Ok(moved as u64) } else { Err(Errno(error)) });
-            false
+            outcome.is_none()
         });
+    }
+
+    /// Waits until one op has come to its end, a signal comes, or so many ns are over.
+    fn wait(&mut self, timeout_ns: Option<u64>) {
+        self.blocks.suspend(self.flying.iter().map(|&slot| usize::from(slot)), timeout_ns);
     }
 }
 
@@ -82,46 +71,27 @@ impl Drop for PosixAio {
     }
 }
 
-impl PosixAio {
-    /// Waits until one op has come to its end, a signal comes, or so many ns are over.
-    fn wait(&mut self, timeout_ns: Option<u64>) {
-        self.watched.clear();
-        self.watched.extend(self.flying.iter().map(|&slot| &raw const self.blocks[usize::from(slot)]));
-        let timeout = timeout_ns.map(|ns| libc::timespec {
-            tv_sec: (ns / 1_000_000_000) as libc::time_t,
-            tv_nsec: (ns % 1_000_000_000) as _,
-        });
-        // SAFETY: blocks in flight; a timeout that lives through the call, or none. Why it returned shows in the blocks.
-        unsafe {
-            libc::aio_suspend(
-                self.watched.as_ptr(),
-                self.watched.len() as libc::c_int,
-                timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref),
-            )
+impl QueuedBackend for PosixAio {
+    has_context!();
+
+    fn submit(&mut self, op: &BlockOp, slot: Slot) {
+        let call = match op.kind {
+            OpKind::Read => AioCall::Read,
+            OpKind::Write => AioCall::Write,
+            OpKind::Fsync => AioCall::Sync,
+            OpKind::Fdatasync => AioCall::SyncData,
+            _ => return self.inline.push(slot, op),
         };
-    }
-}
-
-impl QueueCalls for PosixAio {
-    fn submit(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp, slot: Slot) {
-        if !matches!(op.kind, OpKind::Read | OpKind::Write | OpKind::Fsync | OpKind::Fdatasync) {
-            return self.inline.push(slot, op);
-        }
-        let block = &mut self.blocks[usize::from(slot)];
-        // SAFETY: aiocb is plain data, valid when zeroed; this one is not in flight.
-        *block = unsafe { std::mem::zeroed() };
-        block.aio_fildes = files.fd(op);
-        block.aio_buf = memory.cast();
-        block.aio_nbytes = op.length as usize;
-        block.aio_offset = op.offset as libc::off_t;
-        block.aio_sigevent.sigev_notify = libc::SIGEV_NONE;
-        self.ready.push((slot, op.kind));
+        let (files, memory) = self.context.parts(slot);
+        let range = AioRange { fd: files.fd(op), offset: op.offset, memory, bytes: op.length as usize };
+        self.blocks.prepare(usize::from(slot), range);
+        self.ready.push((slot, call));
     }
 
-    fn enter(&mut self, files: &mut BlockFiles, wait: Wait) -> io::Result<()> {
+    fn enter(&mut self, wait: Wait) -> io::Result<()> {
         let hands_over = !self.ready.is_empty();
         self.hand_over();
-        self.inline.run(files);
+        self.inline.run(&mut self.context.files);
         if hands_over && wait == Wait::For(0) {
             return Ok(());
         }

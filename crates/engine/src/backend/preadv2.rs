@@ -1,9 +1,8 @@
 //! `preadv` and `pwritev`; `preadv2` and `pwritev2` with `RWF_` flags. Source: preadv2(2).
 #![allow(unsafe_code)]
 
-use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, completion};
+use crate::backend::{BlockContext, Completion, SyncBackend, completion, has_context};
 use crate::op::BlockOp;
 use crate::rng::Rng;
 use plumb_workload::OpKind;
@@ -49,6 +48,7 @@ struct Unpolled {
 
 /// `preadv2` and `pwritev2`.
 pub(crate) struct Preadv2 {
+    context: BlockContext,
     words: RwWords,
     /// Where not all ops are polled for.
     unpolled: Option<Unpolled>,
@@ -56,15 +56,20 @@ pub(crate) struct Preadv2 {
 
 impl Preadv2 {
     /// `rng` chooses the ops that are polled for, where `hipri_percent` is below 100.
-    pub(crate) fn new(flags: &[RwFlag], hipri_percent: u8, rng: Rng) -> Preadv2 {
+    pub(crate) fn new(context: BlockContext, flags: &[RwFlag], hipri_percent: u8, rng: Rng) -> Preadv2 {
         let chooses = flags.contains(&RwFlag::Hipri) && hipri_percent < 100;
-        Preadv2 { words: RwWords::of(flags), unpolled: chooses.then_some(Unpolled { hipri_percent, rng }) }
+        Preadv2 { context, words: RwWords::of(flags), unpolled: chooses.then_some(Unpolled { hipri_percent, rng }) }
     }
 }
 
-impl BlockCalls for Preadv2 {
+impl SyncBackend for Preadv2 {
+    type Op = BlockOp;
+
+    has_context!();
+
     #[inline]
-    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+    fn execute(&mut self, op: &BlockOp) -> Completion {
+        let (files, memory) = self.context.parts(0);
         let vector = libc::iovec { iov_base: memory.cast(), iov_len: op.length as usize };
         let offset = op.offset as libc::off_t;
         let mut words = self.words;
@@ -89,11 +94,18 @@ impl BlockCalls for Preadv2 {
 }
 
 /// `preadv` and `pwritev`.
-pub(crate) struct Preadv;
+pub(crate) struct Preadv {
+    pub(crate) context: BlockContext,
+}
 
-impl BlockCalls for Preadv {
+impl SyncBackend for Preadv {
+    type Op = BlockOp;
+
+    has_context!();
+
     #[inline]
-    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+    fn execute(&mut self, op: &BlockOp) -> Completion {
+        let (files, memory) = self.context.parts(0);
         let vector = libc::iovec { iov_base: memory.cast(), iov_len: op.length as usize };
         let offset = op.offset as libc::off_t;
         match op.kind {

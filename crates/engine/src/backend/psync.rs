@@ -1,8 +1,10 @@
 //! `pread`, `pwrite`, `fsync`, `fdatasync`, and discarding by `fallocate` or `BLKDISCARD`.
 #![allow(unsafe_code)]
 
-use crate::backend::blocks::BlockCalls;
-use crate::backend::{BlockFiles, Completion, Errno, FileKind, NOT_OPEN, SyncRangeFlags, completion};
+use crate::backend::{
+    BlockContext, BlockFiles, Completion, Errno, FileKind, NOT_OPEN, SyncBackend, SyncRangeFlags, completion,
+    has_context,
+};
 use crate::job::files::open::{WRITTEN_OUT_MAX, drop_pages, write_out};
 use crate::op::{BlockOp, Role};
 use plumb_workload::OpKind;
@@ -115,11 +117,18 @@ pub(crate) fn execute_common(files: &mut BlockFiles, op: &BlockOp) -> Completion
 }
 
 /// `pread` and `pwrite`.
-pub(crate) struct Psync;
+pub(crate) struct Psync {
+    pub(crate) context: BlockContext,
+}
 
-impl BlockCalls for Psync {
+impl SyncBackend for Psync {
+    type Op = BlockOp;
+
+    has_context!();
+
     #[inline(always)]
-    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+    fn execute(&mut self, op: &BlockOp) -> Completion {
+        let (files, memory) = self.context.parts(0);
         let fd = files.fd(op);
         let (length, offset) = (op.length as usize, op.offset as libc::off_t);
         match op.kind {

@@ -1,94 +1,9 @@
-//! What every backend of block I/O with several ops in flight has in common, apart from io_uring: files, memory, content,
-//! and the ops that the calling thread does by itself. The backends themselves are the calls in between.
+//! What backends with several ops in flight have in common: the ops that the calling thread does by itself.
 
-use crate::backend::payload::Payload;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, QueuedBackend, Slot, Wait};
-use crate::job::content::Concluded;
+use crate::backend::{BlockFiles, Completion, Done, Slot, Wait};
 use crate::op::BlockOp;
 use std::collections::VecDeque;
-use std::io;
-use std::path::PathBuf;
-
-/// An op that has come to its end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Done {
-    pub(crate) slot: Slot,
-    pub(crate) completion: Completion,
-}
-
-/// The calls of a backend.
-pub(crate) trait QueueCalls {
-    /// Makes an op ready. `memory` holds at least the largest op that the source yields, belongs to this op alone until
-    /// it has come to its end, and does not move.
-    fn submit(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp, slot: Slot);
-
-    /// Starts what was made ready and waits as asked.
-    fn enter(&mut self, files: &mut BlockFiles, wait: Wait) -> io::Result<()>;
-
-    /// The next op that has come to its end.
-    fn completed(&mut self) -> Option<Done>;
-
-    /// What fails where `enter` fails.
-    fn name(&self) -> &'static str;
-}
-
-/// A backend of block I/O with several ops in flight.
-pub(crate) struct QueuedBlocks {
-    // Before the memory that it points to.
-    calls: Box<dyn QueueCalls>,
-    payload: Payload,
-    files: BlockFiles,
-}
-
-impl QueuedBlocks {
-    pub(crate) fn new(files: BlockFiles, payload: Payload, calls: Box<dyn QueueCalls>) -> QueuedBlocks {
-        QueuedBlocks { calls, payload, files }
-    }
-}
-
-impl QueuedBackend for QueuedBlocks {
-    type Op = BlockOp;
-
-    #[inline(always)]
-    fn before(&mut self, op: &BlockOp, slot: Slot) {
-        self.payload.before(op, slot);
-    }
-
-    #[inline(always)]
-    fn after(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), String> {
-        self.payload.after(op, slot, moved)
-    }
-
-    #[inline(always)]
-    fn submit(&mut self, op: &BlockOp, slot: Slot) {
-        self.calls.submit(&mut self.files, self.payload.pointer(slot), op, slot);
-    }
-
-    #[inline(always)]
-    fn enter(&mut self, wait: Wait) -> io::Result<()> {
-        self.calls.enter(&mut self.files, wait)
-    }
-
-    #[inline(always)]
-    fn reap(&mut self, done: &mut impl FnMut(&mut QueuedBlocks, Slot, Completion)) {
-        while let Some(Done { slot, completion }) = self.calls.completed() {
-            done(self, slot, completion);
-        }
-    }
-
-    fn conclude(&mut self) -> Concluded {
-        self.payload.finish()
-    }
-
-    fn path_of(&self, op: &BlockOp) -> PathBuf {
-        self.files.path_of(op)
-    }
-
-    fn name(&self) -> &'static str {
-        self.calls.name()
-    }
-}
 
 /// Ops that the calling thread does by itself when it enters: those that a queue has no call for. They are done in
 /// [`run`](Inline::run) rather than as they are submitted, so that their time is theirs.

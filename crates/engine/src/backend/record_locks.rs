@@ -5,9 +5,10 @@
 //! locking".
 #![allow(unsafe_code)]
 
-use crate::backend::blocks::BlockCalls;
-use crate::backend::queued::{Done, QueueCalls};
-use crate::backend::{Begun, BlockFiles, Completion, Errno, NotBegun, Slot, Unfinished, Wait};
+use crate::backend::{
+    Begun, BlockContext, Completion, Done, Errno, NOT_OPEN, NotBegun, QueuedBackend, Slot, SyncBackend, Unfinished,
+    Wait,
+};
 use crate::op::{BlockOp, Role};
 use plumb_workload::OpKind;
 use plumb_workload::job::RecordLock;
@@ -24,27 +25,28 @@ pub(crate) struct LockRule {
 
 impl LockRule {
     /// Takes the lock of an op.
-    fn take(self, files: &BlockFiles, op: &BlockOp) -> Result<(), Errno> {
+    fn take(self, context: Option<&BlockContext>, op: &BlockOp) -> Result<(), Errno> {
         let kind = match op.kind {
             OpKind::Read if self.over_read_back && op.role == Role::ReadBack => return Ok(()),
             OpKind::Read => libc::F_RDLCK,
             OpKind::Write => libc::F_WRLCK,
             _ => return Ok(()),
         };
-        self.set(files, op, kind)
+        self.set(context, op, kind)
     }
 
     /// Lets it go.
-    fn release(self, files: &BlockFiles, op: &BlockOp, done: Completion) -> Completion {
+    fn release(self, context: Option<&BlockContext>, op: &BlockOp, done: Completion) -> Completion {
         let keeps = self.over_read_back && op.kind == OpKind::Write && done.is_ok();
         if keeps || !matches!(op.kind, OpKind::Read | OpKind::Write) {
             return done;
         }
-        let released = self.set(files, op, libc::F_UNLCK);
+        let released = self.set(context, op, libc::F_UNLCK);
         done.and_then(|moved| released.map(|()| moved))
     }
 
-    fn set(self, files: &BlockFiles, op: &BlockOp, kind: libc::c_int) -> Result<(), Errno> {
+    fn set(self, context: Option<&BlockContext>, op: &BlockOp, kind: libc::c_int) -> Result<(), Errno> {
+        let fd = context.map_or(NOT_OPEN, |context| context.files.fd(op));
         let (start, length) = match self.lock {
             RecordLock::OpRange => (op.offset as libc::off_t, libc::off_t::from(op.length)),
             // Length 0 is all that the file has or will have.
@@ -57,7 +59,7 @@ impl LockRule {
         (lock.l_start, lock.l_len) = (start, length);
         loop {
             // SAFETY: reads a structure that lives through the call; a bad descriptor is an error.
-            if unsafe { libc::fcntl(files.fd(op), libc::F_SETLKW, &raw const lock) } == 0 {
+            if unsafe { libc::fcntl(fd, libc::F_SETLKW, &raw const lock) } == 0 {
                 return Ok(());
             }
             let errno = Errno::last();
@@ -69,56 +71,58 @@ impl LockRule {
 }
 
 /// One op at a time, each under its lock.
-pub(crate) struct LockedCalls<C> {
+pub(crate) struct LockedCalls<'a> {
     rule: LockRule,
-    inner: C,
+    inner: Box<dyn SyncBackend<Op = BlockOp> + 'a>,
 }
 
-impl<C: BlockCalls> LockedCalls<C> {
-    pub(crate) fn new(rule: LockRule, inner: C) -> LockedCalls<C> {
+impl<'a> LockedCalls<'a> {
+    pub(crate) fn new(rule: LockRule, inner: Box<dyn SyncBackend<Op = BlockOp> + 'a>) -> LockedCalls<'a> {
         LockedCalls { rule, inner }
     }
 }
 
-impl<C: BlockCalls> BlockCalls for LockedCalls<C> {
+impl SyncBackend for LockedCalls<'_> {
+    type Op = BlockOp;
+
+    fn context(&self) -> Option<&BlockContext> {
+        self.inner.context()
+    }
+
+    fn context_mut(&mut self) -> Option<&mut BlockContext> {
+        self.inner.context_mut()
+    }
+
     fn begin(&mut self) -> Result<Begun, NotBegun> {
         self.inner.begin()
     }
 
-    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
-        self.rule.take(files, op)?;
-        let done = self.inner.execute(files, memory, op);
-        self.rule.release(files, op, done)
+    fn execute(&mut self, op: &BlockOp) -> Completion {
+        self.rule.take(self.inner.context(), op)?;
+        let done = self.inner.execute(op);
+        self.rule.release(self.inner.context(), op, done)
     }
 
-    fn after(&mut self) {
-        self.inner.after();
+    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), String> {
+        self.inner.after(op, moved)
     }
 
     fn works_between_ops(&self) -> bool {
         self.inner.works_between_ops()
     }
 
-    fn finish(&mut self, files: &BlockFiles) -> Result<(), Unfinished> {
-        self.inner.finish(files)
+    fn finish(&mut self) -> Result<(), Unfinished> {
+        self.inner.finish()
     }
-}
-
-/// An op and where its bytes are.
-#[derive(Clone, Copy)]
-struct Waiting {
-    slot: Slot,
-    op: BlockOp,
-    memory: *mut u8,
 }
 
 /// Several ops in flight, each under its lock. Locks are taken and let go while the backend is entered, so that they are a
 /// part of the op's time.
 pub(crate) struct LockedQueue {
     rule: LockRule,
-    inner: Box<dyn QueueCalls>,
+    inner: Box<dyn QueuedBackend>,
     /// Not handed on yet.
-    waiting: Vec<Waiting>,
+    waiting: Vec<(Slot, BlockOp)>,
     /// By slot.
     ops: Vec<Option<BlockOp>>,
     done: VecDeque<Done>,
@@ -126,7 +130,7 @@ pub(crate) struct LockedQueue {
 
 impl LockedQueue {
     /// Room for so many ops in flight.
-    pub(crate) fn new(rule: LockRule, depth: u32, inner: Box<dyn QueueCalls>) -> LockedQueue {
+    pub(crate) fn new(rule: LockRule, depth: u32, inner: Box<dyn QueuedBackend>) -> LockedQueue {
         let slots = depth as usize;
         LockedQueue {
             rule,
@@ -138,27 +142,35 @@ impl LockedQueue {
     }
 }
 
-impl QueueCalls for LockedQueue {
-    fn submit(&mut self, _files: &mut BlockFiles, memory: *mut u8, op: &BlockOp, slot: Slot) {
-        self.waiting.push(Waiting { slot, op: *op, memory });
+impl QueuedBackend for LockedQueue {
+    fn context(&self) -> Option<&BlockContext> {
+        self.inner.context()
     }
 
-    fn enter(&mut self, files: &mut BlockFiles, wait: Wait) -> io::Result<()> {
-        for Waiting { slot, op, memory } in self.waiting.drain(..) {
-            match self.rule.take(files, &op) {
+    fn context_mut(&mut self) -> Option<&mut BlockContext> {
+        self.inner.context_mut()
+    }
+
+    fn submit(&mut self, op: &BlockOp, slot: Slot) {
+        self.waiting.push((slot, *op));
+    }
+
+    fn enter(&mut self, wait: Wait) -> io::Result<()> {
+        for (slot, op) in self.waiting.drain(..) {
+            match self.rule.take(self.inner.context(), &op) {
                 Ok(()) => {
                     self.ops[usize::from(slot)] = Some(op);
-                    self.inner.submit(files, memory, &op, slot);
+                    self.inner.submit(&op, slot);
                 }
                 Err(errno) => self.done.push_back(Done { slot, completion: Err(errno) }),
             }
         }
         // What could not be locked has come to its end: that is told before anything else is waited for.
         let wait = if self.done.is_empty() { wait } else { Wait::For(0) };
-        self.inner.enter(files, wait)?;
+        self.inner.enter(wait)?;
         while let Some(Done { slot, completion }) = self.inner.completed() {
             let completion = match self.ops[usize::from(slot)].take() {
-                Some(op) => self.rule.release(files, &op, completion),
+                Some(op) => self.rule.release(self.inner.context(), &op, completion),
                 None => completion,
             };
             self.done.push_back(Done { slot, completion });
@@ -173,12 +185,17 @@ impl QueueCalls for LockedQueue {
     fn name(&self) -> &'static str {
         self.inner.name()
     }
+
+    fn helpers_cpu_ns(&self) -> u64 {
+        self.inner.helpers_cpu_ns()
+    }
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::backend::tests::{block_files, open};
+    use crate::backend::has_context;
+    use crate::backend::tests::{block_files, marked_payload, open};
     use std::cell::RefCell;
     use std::fs::File;
     use std::os::fd::AsRawFd;
@@ -203,24 +220,31 @@ mod tests {
 
     /// Looks at what is locked while an op is done.
     struct Looks {
+        context: BlockContext,
         other: File,
         seen: Rc<RefCell<Vec<Seen>>>,
         fails: bool,
     }
 
-    impl BlockCalls for Looks {
-        fn execute(&mut self, _files: &mut BlockFiles, _memory: *mut u8, op: &BlockOp) -> Completion {
+    impl SyncBackend for Looks {
+        type Op = BlockOp;
+
+        has_context!();
+
+        fn execute(&mut self, op: &BlockOp) -> Completion {
             self.seen.borrow_mut().push(held(&self.other));
             if self.fails { Err(Errno(libc::EIO)) } else { Ok(u64::from(op.length)) }
         }
     }
 
-    impl QueueCalls for Looks {
-        fn submit(&mut self, _files: &mut BlockFiles, _memory: *mut u8, _op: &BlockOp, _slot: Slot) {
+    impl QueuedBackend for Looks {
+        has_context!();
+
+        fn submit(&mut self, _op: &BlockOp, _slot: Slot) {
             self.seen.borrow_mut().push(held(&self.other));
         }
 
-        fn enter(&mut self, _files: &mut BlockFiles, _wait: Wait) -> io::Result<()> {
+        fn enter(&mut self, _wait: Wait) -> io::Result<()> {
             Ok(())
         }
 
@@ -234,9 +258,10 @@ mod tests {
         }
     }
 
-    fn looks(path: &Path, fails: bool) -> (Looks, Rc<RefCell<Vec<Seen>>>) {
+    fn looks(path: &Path, file: &File, fails: bool) -> (Looks, Rc<RefCell<Vec<Seen>>>) {
         let seen = Rc::new(RefCell::new(Vec::new()));
-        (Looks { other: open(path), seen: Rc::clone(&seen), fails }, seen)
+        let context = BlockContext { files: block_files(file, path), payload: marked_payload(2) };
+        (Looks { context, other: open(path), seen: Rc::clone(&seen), fails }, seen)
     }
 
     fn op(kind: OpKind, role: Role) -> BlockOp {
@@ -252,14 +277,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("f");
         let file = open(&path);
-        let mut files = block_files(&file, &path);
         for (lock, start, length) in [(RecordLock::OpRange, 4096, 8192), (RecordLock::WholeFile, 0, 0)] {
             for fails in [false, true] {
-                let (inner, seen) = looks(&path, fails);
+                let (inner, seen) = looks(&path, &file, fails);
                 let other = open(&path);
-                let mut calls = LockedCalls::new(LockRule { lock, over_read_back: false }, inner);
+                let mut calls = LockedCalls::new(LockRule { lock, over_read_back: false }, Box::new(inner));
                 for kind in [OpKind::Read, OpKind::Write, OpKind::Fsync] {
-                    let done = calls.execute(&mut files, std::ptr::null_mut(), &op(kind, Role::Load));
+                    let done = calls.execute(&op(kind, Role::Load));
                     assert_eq!(done.is_err(), fails);
                     assert_eq!(held(&other), None, "behind {kind:?}");
                 }
@@ -274,14 +298,13 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("f");
         let file = open(&path);
-        let mut files = block_files(&file, &path);
-        let (inner, seen) = looks(&path, false);
+        let (inner, seen) = looks(&path, &file, false);
         let other = open(&path);
-        let mut calls = LockedCalls::new(LockRule { lock: RecordLock::OpRange, over_read_back: true }, inner);
+        let mut calls = LockedCalls::new(LockRule { lock: RecordLock::OpRange, over_read_back: true }, Box::new(inner));
         let written = Some((WRITE, 4096, 8192));
-        calls.execute(&mut files, std::ptr::null_mut(), &op(OpKind::Write, Role::Load)).unwrap();
+        calls.execute(&op(OpKind::Write, Role::Load)).unwrap();
         assert_eq!(held(&other), written);
-        calls.execute(&mut files, std::ptr::null_mut(), &op(OpKind::Read, Role::ReadBack)).unwrap();
+        calls.execute(&op(OpKind::Read, Role::ReadBack)).unwrap();
         assert_eq!(held(&other), None);
         assert_eq!(*seen.borrow(), [written, written]);
     }
@@ -292,20 +315,19 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("f");
         let file = open(&path);
-        let mut files = block_files(&file, &path);
-        let (inner, seen) = looks(&path, false);
+        let (inner, seen) = looks(&path, &file, false);
         let other = open(&path);
         let rule = LockRule { lock: RecordLock::OpRange, over_read_back: false };
         let mut queue = LockedQueue::new(rule, 2, Box::new(inner));
-        queue.submit(&mut files, std::ptr::null_mut(), &op(OpKind::Write, Role::Load), 0);
+        queue.submit(&op(OpKind::Write, Role::Load), 0);
         assert_eq!((held(&other), seen.borrow().len()), (None, 0), "nothing is locked before it is handed on");
-        queue.enter(&mut files, Wait::For(1)).unwrap();
+        queue.enter(Wait::For(1)).unwrap();
         assert_eq!(held(&other), None);
         assert_eq!(queue.completed(), Some(Done { slot: 0, completion: Ok(1) }), "locked while it was in flight");
         // A file that is not open cannot be locked: the op fails, and nothing waits for it.
-        files.fds[0] = crate::backend::NOT_OPEN;
-        queue.submit(&mut files, std::ptr::null_mut(), &op(OpKind::Write, Role::Load), 1);
-        queue.enter(&mut files, Wait::For(1)).unwrap();
+        queue.context_mut().unwrap().files.fds[0] = crate::backend::NOT_OPEN;
+        queue.submit(&op(OpKind::Write, Role::Load), 1);
+        queue.enter(Wait::For(1)).unwrap();
         assert_eq!(queue.completed(), Some(Done { slot: 1, completion: Err(Errno(libc::EBADF)) }));
         assert_eq!((queue.completed(), seen.borrow().len()), (None, 0));
     }

@@ -1,9 +1,8 @@
 //! `lseek`, then `read` or `write`. Without `lseek` where the file stands there already. Source: lseek(2).
 #![allow(unsafe_code)]
 
-use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, Errno, completion};
+use crate::backend::{BlockContext, Completion, Errno, SyncBackend, completion, has_context};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use std::os::fd::RawFd;
@@ -11,6 +10,7 @@ use std::os::fd::RawFd;
 /// Where each file stands; `None` where that is not known. Each worker needs descriptors of its own: a descriptor has one
 /// position.
 pub(crate) struct Seek {
+    context: BlockContext,
     positions: Vec<Option<u64>>,
 }
 
@@ -21,13 +21,18 @@ fn position(fd: RawFd) -> Option<u64> {
 
 impl Seek {
     /// Asks every file where it stands.
-    pub(crate) fn new(files: &BlockFiles) -> Seek {
-        Seek { positions: files.fds.iter().map(|&fd| position(fd)).collect() }
+    pub(crate) fn new(context: BlockContext) -> Seek {
+        Seek { positions: context.files.fds.iter().map(|&fd| position(fd)).collect(), context }
     }
 }
 
-impl BlockCalls for Seek {
-    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+impl SyncBackend for Seek {
+    type Op = BlockOp;
+
+    has_context!();
+
+    fn execute(&mut self, op: &BlockOp) -> Completion {
+        let (files, memory) = self.context.parts(0);
         let stands = &mut self.positions[op.file as usize];
         if !matches!(op.kind, OpKind::Read | OpKind::Write) {
             if matches!(op.kind, OpKind::Open | OpKind::Close) {

@@ -2,17 +2,23 @@
 //! fallocate(2), ftruncate(2).
 #![allow(unsafe_code)]
 
-use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, Errno};
+use crate::backend::{BlockContext, Completion, Errno, SyncBackend, has_context};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 
 /// A write reserves its range, a read reserves it without making the file longer, a trim punches a hole.
-pub(crate) struct Fallocate;
+pub(crate) struct Fallocate {
+    pub(crate) context: BlockContext,
+}
 
-impl BlockCalls for Fallocate {
-    fn execute(&mut self, files: &mut BlockFiles, _memory: *mut u8, op: &BlockOp) -> Completion {
+impl SyncBackend for Fallocate {
+    type Op = BlockOp;
+
+    has_context!();
+
+    fn execute(&mut self, op: &BlockOp) -> Completion {
+        let files = &mut self.context.files;
         let mode = match op.kind {
             OpKind::Write => 0,
             OpKind::Read => libc::FALLOC_FL_KEEP_SIZE,
@@ -27,10 +33,17 @@ impl BlockCalls for Fallocate {
 }
 
 /// A write cuts or stretches the file to its offset. There is no other op.
-pub(crate) struct Truncate;
+pub(crate) struct Truncate {
+    pub(crate) context: BlockContext,
+}
 
-impl BlockCalls for Truncate {
-    fn execute(&mut self, files: &mut BlockFiles, _memory: *mut u8, op: &BlockOp) -> Completion {
+impl SyncBackend for Truncate {
+    type Op = BlockOp;
+
+    has_context!();
+
+    fn execute(&mut self, op: &BlockOp) -> Completion {
+        let files = &mut self.context.files;
         match op.kind {
             OpKind::Write => {
                 // SAFETY: no memory is passed.

@@ -1,9 +1,8 @@
 //! `splice` between a file and a pipe, `vmsplice` between the pipe and memory. Sources: splice(2), vmsplice(2).
 #![allow(unsafe_code)]
 
-use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, Errno};
+use crate::backend::{BlockContext, Completion, Errno, SyncBackend, has_context};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use std::io;
@@ -14,6 +13,17 @@ const PIPE_BYTES: usize = 64 << 10;
 
 /// The pipe between files and memory.
 pub(crate) struct Splice {
+    context: BlockContext,
+    pipe: Pipe,
+}
+
+impl Splice {
+    pub(crate) fn new(context: BlockContext) -> io::Result<Splice> {
+        Ok(Splice { context, pipe: Pipe::new()? })
+    }
+}
+
+struct Pipe {
     out: OwnedFd,
     into: OwnedFd,
 }
@@ -23,20 +33,20 @@ fn count(returned: isize) -> Result<usize, Errno> {
     if returned < 0 { Err(Errno::last()) } else { Ok(returned as usize) }
 }
 
-impl Splice {
-    pub(crate) fn new() -> io::Result<Splice> {
+impl Pipe {
+    fn new() -> io::Result<Pipe> {
         let mut ends = [0; 2];
         // SAFETY: writes two descriptors into a live array.
         if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } < 0 {
             return Err(io::Error::last_os_error());
         }
         // SAFETY: fresh descriptors that nothing else owns.
-        unsafe { Ok(Splice { out: OwnedFd::from_raw_fd(ends[0]), into: OwnedFd::from_raw_fd(ends[1]) }) }
+        unsafe { Ok(Pipe { out: OwnedFd::from_raw_fd(ends[0]), into: OwnedFd::from_raw_fd(ends[1]) }) }
     }
 
     /// Another pipe in place of one that may still hold bytes of an op that failed.
     fn renew(&mut self) {
-        if let Ok(pipe) = Splice::new() {
+        if let Ok(pipe) = Pipe::new() {
             *self = pipe;
         }
     }
@@ -100,16 +110,21 @@ impl Splice {
     }
 }
 
-impl BlockCalls for Splice {
-    fn execute(&mut self, files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+impl SyncBackend for Splice {
+    type Op = BlockOp;
+
+    has_context!();
+
+    fn execute(&mut self, op: &BlockOp) -> Completion {
+        let (files, memory) = self.context.parts(0);
         let (fd, length) = (files.fd(op), op.length as usize);
         let done = match op.kind {
-            OpKind::Read => self.read(fd, memory, length, op.offset),
-            OpKind::Write => self.write(fd, memory, length, op.offset),
+            OpKind::Read => self.pipe.read(fd, memory, length, op.offset),
+            OpKind::Write => self.pipe.write(fd, memory, length, op.offset),
             _ => return execute_common(files, op),
         };
         if done.is_err() {
-            self.renew();
+            self.pipe.renew();
         }
         done.map(|done| done as u64)
     }

@@ -2,9 +2,8 @@
 //! nothing. Sources: open(2), stat(2), statx(2), unlink(2), mkdir(2), rmdir(2).
 #![allow(unsafe_code)]
 
-use crate::backend::blocks::BlockCalls;
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockFiles, Completion, Errno};
+use crate::backend::{BlockContext, Completion, Errno, SyncBackend, has_context};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::backend::FileCall;
@@ -54,6 +53,7 @@ fn make_with_parents(path: &CStr) -> libc::c_int {
 
 /// One call, and the names it is done on.
 pub(crate) struct WholeFiles {
+    context: BlockContext,
     call: FileCall,
     paths: Vec<CString>,
     /// A file that was made, until it is closed outside the time of its op.
@@ -67,12 +67,13 @@ impl Drop for WholeFiles {
 }
 
 impl WholeFiles {
-    pub(crate) fn new(call: FileCall, files: &BlockFiles) -> io::Result<WholeFiles> {
+    pub(crate) fn new(call: FileCall, context: BlockContext) -> io::Result<WholeFiles> {
         let c_path = |path: &std::path::PathBuf| {
             CString::new(path.as_os_str().as_bytes())
                 .map_err(|_| io::Error::other(format!("{}: a path with a zero byte; use another name", path.display())))
         };
-        Ok(WholeFiles { call, paths: files.paths.iter().map(c_path).collect::<Result<_, _>>()?, made: None })
+        let paths = context.files.paths.iter().map(c_path).collect::<Result<_, _>>()?;
+        Ok(WholeFiles { context, call, paths, made: None })
     }
 
     fn close_made(&mut self) {
@@ -83,8 +84,13 @@ impl WholeFiles {
     }
 }
 
-impl BlockCalls for WholeFiles {
-    fn execute(&mut self, files: &mut BlockFiles, _memory: *mut u8, op: &BlockOp) -> Completion {
+impl SyncBackend for WholeFiles {
+    type Op = BlockOp;
+
+    has_context!();
+
+    fn execute(&mut self, op: &BlockOp) -> Completion {
+        let files = &mut self.context.files;
         if !is_call(op.kind) {
             // There are no open files to flush.
             return if files.fds.is_empty() { Ok(0) } else { execute_common(files, op) };
@@ -118,11 +124,12 @@ impl BlockCalls for WholeFiles {
         Ok(u64::from(op.length))
     }
 
-    fn after(&mut self) {
+    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), String> {
         self.close_made();
+        self.context.payload.after(op, 0, moved)
     }
 
     fn works_between_ops(&self) -> bool {
-        self.call == FileCall::Create
+        self.call == FileCall::Create || self.context.payload.works_each_op()
     }
 }

@@ -1,10 +1,10 @@
-//! What both sides of a copy share: the worker's desk, the counts, who hears of them, and why a copy may end early.
+//! What both sides of a copy share: the worker's context, the counts, who hears of them, and why a copy may end early.
 
 use super::ends::{End, Ends, is_null};
 use super::{CopyCounts, CopyEvent, CopyStep, SharedListener};
 use crate::clock::Ticks;
 use crate::signals::{StopFlag, questions};
-use crate::worker::{Desk, Group as Untimed, Sampler};
+use crate::worker::{Group as Untimed, Sampler, WorkerContext};
 use plumb_workload::OpKind;
 use rustix::fs::FileType;
 use rustix::io::Errno;
@@ -27,7 +27,7 @@ impl Halt {
 
 /// What both sides of a copy share.
 pub(super) struct Account<'a, 'd> {
-    pub(super) desk: &'a mut Desk<'d>,
+    pub(super) context: &'a mut WorkerContext<'d>,
     pub(super) counts: CopyCounts,
     records: Recorded,
     listener: Option<SharedListener>,
@@ -65,16 +65,16 @@ struct Counted {
 
 impl<'a, 'd> Account<'a, 'd> {
     pub(super) fn new(
-        desk: &'a mut Desk<'d>,
+        context: &'a mut WorkerContext<'d>,
         records: Recorded,
         listener: Option<SharedListener>,
         stop: StopFlag,
         started_at: Ticks,
     ) -> Account<'a, 'd> {
-        let clock = desk.clock;
-        let samples = records.writes_nowhere && desk.log.is_none();
+        let clock = context.clock;
+        let samples = records.writes_nowhere && context.log.is_none();
         Account {
-            desk,
+            context,
             counts: CopyCounts::default(),
             records,
             listener,
@@ -96,9 +96,9 @@ impl<'a, 'd> Account<'a, 'd> {
         if self.group.done > 0 {
             self.settle_group();
         }
-        self.now = self.desk.clock.now();
+        self.now = self.context.clock.now();
         if let Some((group, made)) = self.untimed.take() {
-            self.sampler.made_before(&mut self.desk.recorder, group, made, self.now);
+            self.sampler.made_before(&mut self.context.recorder, group, made, self.now);
         }
     }
 
@@ -127,19 +127,19 @@ impl<'a, 'd> Account<'a, 'd> {
             }
             return;
         }
-        let now = self.desk.clock.now();
+        let now = self.context.clock.now();
         if let Some((group, made)) = self.untimed.take() {
-            self.now = self.sampler.made_before(&mut self.desk.recorder, group, made, now);
+            self.now = self.sampler.made_before(&mut self.context.recorder, group, made, now);
         }
         let is_recorded = match kind {
             OpKind::Read => self.records.reads,
             _ => self.records.writes,
         };
         if is_recorded {
-            self.desk.recorder.record(kind, moved as u64, self.desk.clock.ns_between(self.now, now));
+            self.context.recorder.record(kind, moved as u64, self.context.clock.ns_between(self.now, now));
             // Inputs end where they end, and pipes give what they have: that is told in blocks.
             if moved < asked && kind != OpKind::Read {
-                self.desk.recorder.count_short(kind);
+                self.context.recorder.count_short(kind);
             }
             let timed = self.sampler.timed(kind, asked as u64, moved == asked, self.now, now);
             self.untimed = timed.map(|group| (group, 0));
@@ -167,19 +167,19 @@ impl<'a, 'd> Account<'a, 'd> {
     #[inline(never)]
     pub(super) fn settle_group(&mut self) {
         if let Some((group, made)) = self.untimed.take() {
-            self.now = self.desk.clock.now();
-            self.sampler.made(&mut self.desk.recorder, group, made, self.now);
+            self.now = self.context.clock.now();
+            self.sampler.made(&mut self.context.recorder, group, made, self.now);
         }
         if self.group.done == 0 {
             return;
         }
         let Group { ops, done, reads, writes } = std::mem::take(&mut self.group);
         self.group.ops = ops;
-        let now = self.desk.clock.now();
-        let each_ns = self.desk.clock.ns_between(self.now, now) / u64::from(done);
+        let now = self.context.clock.now();
+        let each_ns = self.context.clock.ns_between(self.now, now) / u64::from(done);
         for (kind, counted) in [(OpKind::Read, reads), (OpKind::Write, writes)] {
-            self.desk.recorder.record_many(kind, counted.ops, counted.bytes, each_ns);
-            (0..counted.short).for_each(|_| self.desk.recorder.count_short(kind));
+            self.context.recorder.record_many(kind, counted.ops, counted.bytes, each_ns);
+            (0..counted.short).for_each(|_| self.context.recorder.count_short(kind));
         }
         self.now = now;
     }
@@ -190,7 +190,7 @@ impl<'a, 'd> Account<'a, 'd> {
         if questions() != self.answered {
             self.answer();
         }
-        if self.stop.requested() || self.desk.stops_at(self.now) {
+        if self.stop.requested() || self.context.stops_at(self.now) {
             return Err(Halt::Stopped);
         }
         Ok(())
@@ -205,7 +205,7 @@ impl<'a, 'd> Account<'a, 'd> {
     /// Tells what happens.
     #[cold]
     pub(super) fn tell(&self, event: CopyEvent) {
-        let clock = self.desk.clock;
+        let clock = self.context.clock;
         if let Some(listener) = &self.listener {
             listener.hear(event, &self.counts, clock.ns_between(self.started_at, clock.now()));
         }
@@ -215,7 +215,7 @@ impl<'a, 'd> Account<'a, 'd> {
     #[inline]
     pub(super) fn look_at_clock(&mut self) {
         if self.now >= self.next_second_at {
-            self.next_second_at += self.desk.clock.ticks(SECOND_NS);
+            self.next_second_at += self.context.clock.ticks(SECOND_NS);
             self.tell(CopyEvent::Second);
         }
     }

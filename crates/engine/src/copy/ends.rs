@@ -4,7 +4,7 @@
 
 use crate::backend::region::Region;
 use crate::guard::{Access, Guard, Intent, MadeFiles, OutputOpening, Refusal, open_again_as};
-use plumb_workload::copy::{Copy, CopyFlags, CreateOutput};
+use plumb_workload::copy::{CopyFlags, CopySpec, CreateOutput};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 use std::fs::File;
@@ -102,7 +102,7 @@ pub(crate) struct Ends {
 
 /// Opens the input, then the output.
 pub(crate) fn open(
-    copy: &Copy,
+    copy: &CopySpec,
     from: Option<&Path>,
     to: Option<&Path>,
     guard: &Guard,
@@ -158,7 +158,7 @@ fn stream(own: BorrowedFd<'_>, name: &'static str, wanted: CopyFlags) -> Result<
     Ok(End { fd, path: PathBuf::from(format!("standard {name}")), kind, held: None })
 }
 
-fn open_output(copy: &Copy, path: &Path, input: &End, guard: &Guard, made: &MadeFiles) -> Result<End, CopyError> {
+fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard, made: &MadeFiles) -> Result<End, CopyError> {
     let wanted = flags(copy.output);
     if copy.output.nofollow && path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink()) {
         return Err(CopyError::Output(Refusal::io(path, "open it for writing")(Errno::LOOP)));

@@ -5,7 +5,7 @@ use super::CopyStep;
 use super::account::{Account, Halt};
 use super::ends::End;
 use plumb_workload::OpKind;
-use plumb_workload::copy::Copy;
+use plumb_workload::copy::CopySpec;
 use rustix::fs::FileType;
 use rustix::io::Errno;
 use std::os::fd::BorrowedFd;
@@ -37,7 +37,7 @@ enum Way {
 }
 
 /// How the kernel may move these bytes; `None` where it was not asked to, or where it matters what each read returns.
-pub(super) fn plan(copy: &Copy, input: &End, output: &End) -> Option<Plan> {
+pub(super) fn plan(copy: &CopySpec, input: &End, output: &End) -> Option<Plan> {
     let is_file = |end: &End| end.kind == FileType::RegularFile;
     let is_pipe = |end: &End| end.kind == FileType::Fifo;
     let way = match () {
@@ -55,7 +55,7 @@ pub(super) fn plan(copy: &Copy, input: &End, output: &End) -> Option<Plan> {
 }
 
 /// What moves the bytes of a copy, as results name it.
-pub(super) fn backend(copy: &Copy, input: &End, output: &End) -> &'static str {
+pub(super) fn backend(copy: &CopySpec, input: &End, output: &End) -> &'static str {
     match plan(copy, input, output).map(|plan| plan.way) {
         Some(Way::Range) => "copy_file_range",
         Some(Way::Splice) => "splice",

@@ -5,7 +5,7 @@ use super::dropped::Dropping;
 use super::ends::End;
 use super::{CopyEvent, CopyStep, number};
 use plumb_workload::OpKind;
-use plumb_workload::copy::Copy;
+use plumb_workload::copy::CopySpec;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -25,7 +25,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    pub(super) fn new(end: End, copy: &Copy, moves_nothing: bool) -> Input {
+    pub(super) fn new(end: End, copy: &CopySpec, moves_nothing: bool) -> Input {
         let at = rustix::fs::seek(&end.fd, SeekFrom::Current(0)).ok();
         let cache = Dropping::new(copy.input.nocache, copy.input.nocache && moves_nothing, end.fd.as_fd());
         let counts_blocks = copy.skip.blocks > 0

@@ -10,14 +10,14 @@ use super::output::{Gatherer, Output};
 use super::{CopyEvent, CopyStep, number};
 use crate::backend::region::Region;
 use plumb_workload::OpKind;
-use plumb_workload::copy::{Copy, Extent};
+use plumb_workload::copy::{CopySpec, Extent};
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
 use std::os::fd::AsFd;
 
 /// A copy that is ready to run.
 pub(super) struct Mover<'c> {
-    copy: &'c Copy,
+    copy: &'c CopySpec,
     pub(super) input: Input,
     pub(super) output: Output,
     input_block: Region,
@@ -28,7 +28,7 @@ pub(super) struct Mover<'c> {
 }
 
 impl<'c> Mover<'c> {
-    pub(super) fn new(copy: &'c Copy, ends: Ends) -> Mover<'c> {
+    pub(super) fn new(copy: &'c CopySpec, ends: Ends) -> Mover<'c> {
         let moves_nothing = copy.count.is_some_and(|count| count.is_empty());
         Mover {
             copy,
@@ -211,11 +211,11 @@ impl<'c> Mover<'c> {
             self.failed.get_or_insert(halt);
             return Unreadable::Ends;
         }
-        account.desk.recorder.count_error();
+        account.context.recorder.count_error();
         let place = self.input.at.unwrap_or(0);
         let message = std::io::Error::from(errno).to_string();
         let length = self.copy.read_block.0;
-        account.desk.faults.keep(OpKind::Read, place, length, Some(number(errno)), &self.input.end.path, &message);
+        account.context.faults.keep(OpKind::Read, place, length, Some(number(errno)), &self.input.end.path, &message);
         account.tell(CopyEvent::PassesOver);
         let bad = length - short_before;
         self.input.cache.moved(self.input.end.fd.as_fd(), bad);

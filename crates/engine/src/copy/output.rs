@@ -8,7 +8,7 @@ use super::ends::End;
 use super::{CopyEvent, CopyStep, number};
 use crate::backend::region::Region;
 use plumb_workload::OpKind;
-use plumb_workload::copy::Copy;
+use plumb_workload::copy::CopySpec;
 use rustix::fs::{FileType, OFlags, SeekFrom};
 use rustix::io::Errno;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -27,7 +27,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn new(end: End, copy: &Copy, moves_nothing: bool) -> Output {
+    pub(super) fn new(end: End, copy: &CopySpec, moves_nothing: bool) -> Output {
         let cache = Dropping::new(copy.output.nocache, copy.output.nocache && moves_nothing, end.fd.as_fd());
         Output {
             end,

@@ -3,29 +3,29 @@
 use super::account::{Account, Halt, Recorded};
 use super::mover::Mover;
 use super::{CopyError, CopyEvent, CopyStep, SharedListener, ends, in_kernel, number};
-use crate::gate::{Body, Gate};
+use crate::barrier::{Barrier, Body};
 use crate::guard::Guard;
-use crate::own_files;
-use crate::run::Setting;
+use crate::setting::Setting;
 use crate::signals::{StopFlag, WokenBySignals};
 use crate::targets::{OpenTarget, OpenTargets};
-use crate::worker::Ended;
+use crate::terms::Ended;
+use crate::unshare_fds;
 use plumb_workload::OpKind;
-use plumb_workload::copy::Copy;
+use plumb_workload::copy::CopySpec;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 
 /// A copy, ready to run.
 pub(crate) struct CopyWorker {
-    copy: Copy,
+    copy: CopySpec,
     ends: ends::Ends,
     listener: Option<SharedListener>,
     stop: StopFlag,
 }
 
 /// Opens both ends of a copy.
-pub(crate) fn worker(copy: &Copy, targets: &OpenTargets, setting: &Setting<'_>) -> Result<CopyWorker, CopyError> {
+pub(crate) fn worker(copy: &CopySpec, targets: &OpenTargets, setting: &Setting<'_>) -> Result<CopyWorker, CopyError> {
     let path = |name: &Option<String>| match targets.get(name.as_deref()?) {
         Some(OpenTarget::Copy { path }) => Some(path.as_path()),
         _ => None,
@@ -39,31 +39,31 @@ pub(crate) fn worker(copy: &Copy, targets: &OpenTargets, setting: &Setting<'_>) 
 impl CopyWorker {
     /// The worker's body.
     pub(crate) fn body(self) -> Body {
-        Box::new(move |gate: &Gate| Ok(self.run(gate)))
+        Box::new(move |barrier: &Barrier| Ok(self.run(barrier)))
     }
 
-    fn run(self, gate: &Gate) -> Ended {
+    fn run(self, barrier: &Barrier) -> Ended {
         let CopyWorker { copy, ends, listener, stop } = self;
         let _woken = WokenBySignals::this_thread();
-        if gate.is_alone() {
+        if barrier.is_alone() {
             let held = [&ends.input, &ends.output].into_iter().filter_map(|end| end.held.as_ref()).map(AsFd::as_fd);
             let moved: Vec<_> = [ends.input.fd.as_fd(), ends.output.fd.as_fd()].into_iter().chain(held).collect();
-            own_files::take(&moved);
+            unshare_fds::take(&moved);
         }
         let paths = Paths { input: ends.input.path.clone(), output: ends.output.path.clone() };
-        gate.report().backend.write(in_kernel::backend(&copy, &ends.input, &ends.output).as_bytes());
-        let Some(mut passed) = gate.pass() else {
+        barrier.report().backend.write(in_kernel::backend(&copy, &ends.input, &ends.output).as_bytes());
+        let Some(mut passed) = barrier.pass() else {
             if let Some(listener) = listener {
                 listener.hear(CopyEvent::Interrupted, &Default::default(), 0);
             }
             return Ended::Stopped;
         };
-        // Waiting for a processor behind the gate is no part of the copy.
+        // Waiting for a processor behind the barrier is no part of the copy.
         passed.start_over();
-        let (clock, started_at) = (passed.desk.clock, passed.started_at);
+        let (clock, started_at) = (passed.context.clock, passed.started_at);
         let records = Recorded::of(&ends);
         let mover = Mover::new(&copy, ends);
-        let mut account = Account::new(&mut passed.desk, records, listener.clone(), stop, started_at);
+        let mut account = Account::new(&mut passed.context, records, listener.clone(), stop, started_at);
         let halt = mover.run(&mut account);
         let counts = account.counts;
         passed.stop_clock();
@@ -76,7 +76,7 @@ impl CopyWorker {
             Some(Halt::Stopped) => Ended::Stopped,
             Some(Halt::Failed { what, errno }) => {
                 let message = io::Error::from(errno).to_string();
-                passed.desk.failed(kind(what), paths.of(what), Some(number(errno)), &message)
+                passed.context.failed(kind(what), paths.of(what), Some(number(errno)), &message)
             }
         }
     }

@@ -9,15 +9,16 @@
 //! what was opened is compared with what was looked at. From then on only the descriptor counts; workers that need a
 //! descriptor of their own get it by [`GuardedFile::again`].
 
-mod beneath;
+pub(crate) mod beneath;
 mod device;
 mod door;
 mod expendable;
-mod made;
+pub(crate) mod made;
 mod opened;
 mod output;
 mod permissions;
-mod refusal;
+mod quoted;
+pub(crate) mod refusal;
 pub mod signature;
 pub mod space;
 

@@ -1,6 +1,7 @@
 //! What the user has named as theirs to lose: `PLUMB_ALLOW=path-or-serial[,…]`, `--plumb-allow`, `--destroy`.
 
 use super::device::Number;
+use super::quoted::shell_quoted;
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -111,16 +112,6 @@ impl fmt::Display for Allow {
             Allow::Path(path) => path.display().fmt(f),
             Allow::Named(name) => f.write_str(name),
         }
-    }
-}
-
-/// As one word of a POSIX shell.
-pub(crate) fn shell_quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "/._-:,+@%=".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Why the guard said no, and what would make it say yes.
 
-use crate::guard::permissions::shell_quoted;
+use crate::guard::quoted::shell_quoted;
 use crate::guard::signature::Signature;
 use std::io;
 use std::path::{Path, PathBuf};

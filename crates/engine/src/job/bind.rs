@@ -1,29 +1,29 @@
-//! Binds a job to its types: its stream × a backend × its pacer, chosen once, before the loop starts.
+//! Binds a job to its stream, its backend and its pacer, once, before the loop starts.
 
 use super::cgroup::Joined;
 use super::content::{Concluded, JobBytes, JobBytesRequest, Writers};
+use super::epilogue::Epilogue;
 use super::failed::JobFault;
 use super::files::lock::Locked;
 use super::files::open::{DeviceHandle, JobOpener};
 use super::files::{JobTarget, Lengths, changes};
-use super::pace::{FlowEntry, JobPacerRequest, KindsDue, PacerVisitor, with_job_pacer};
+use super::pace::{FlowEntry, JobPacerRequest, KindsDue, job_pacer};
 use super::plan::OpsPlan;
 use super::process::{self, When};
 use super::replay::{self, ReadingError, RecordedPlan, Recordings, Replay, ReplayFiles, ReplayOps};
-use super::stream::with_job_source;
+use super::stream::JobSource;
 use super::sweep::SweepSource;
-use super::tail::Tail;
 use crate::backend::payload::Payload;
 use crate::backend::record_locks::LockRule;
-use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, QueuedBackend, SyncBackend};
-use crate::bind::{BackendRequest, BoundBackend, Rider, begin, with_backend};
-use crate::gate::{Body, Gate, Passed};
-use crate::op::BlockOp;
-use crate::pacer::Pacer;
+use crate::backend::{BlockFiles, FileAccess, NOT_OPEN};
+use crate::barrier::{Barrier, Body, Passed};
+use crate::bind::begin;
+use crate::bound::{BackendRequest, BoundBackend, build_backend};
+use crate::instances::{AnyBackend, AnyQueued, AnySource, AnySync, run_any_queued, run_any_sync};
+use crate::pacer::AnyPacer;
 use crate::rng::StreamId;
-use crate::source::Source;
-use crate::source::blocks::BlockVisitor;
-use crate::worker::{Ended, Queue, run_queued, run_sync};
+use crate::terms::{Ended, Queue};
+use crate::worker_error::WorkerError;
 use plumb_workload::job::{AfterWrite, FileLock, JobFiles, JobOps, SweepOps};
 use plumb_workload::{Backend, Job, Nanos, OnError, OpKind, WorkerGroup};
 use std::path::PathBuf;
@@ -70,33 +70,33 @@ impl JobWorker {
         }
     }
 
-    /// The worker's body: everything up to the gate happens before the clock starts.
+    /// The worker's body: everything up to the barrier happens before the clock starts.
     pub(crate) fn body(self) -> Body {
-        Box::new(move |gate: &Gate| self.run(gate))
+        Box::new(move |barrier: &Barrier| self.run(barrier))
     }
 
-    fn run(mut self, gate: &Gate) -> Result<Ended, String> {
+    fn run(mut self, barrier: &Barrier) -> Result<Ended, WorkerError> {
         let rules = &self.job.process;
-        let joined = process::apply(rules)?;
+        let joined = process::apply(rules).map_err(|error| error.to_string())?;
         if let Some(line) = &rules.run_before {
-            process::run_command(line, When::Before, &self.name, &self.base)?;
+            process::run_command(line, When::Before, &self.name, &self.base).map_err(|error| error.to_string())?;
         }
         let run_after = rules.run_after.clone();
-        let ended = self.run_job(gate);
+        let ended = self.run_job(barrier);
         if let (Some(line), Ok(_)) = (&run_after, &ended)
             && let Err(failure) = process::run_command(line, When::After, &self.name, &self.base)
         {
-            gate.report().fallbacks.write(failure.as_bytes());
+            barrier.report().fallbacks.write(failure.to_string().as_bytes());
         }
         if let Some(Err(failure)) = joined.map(Joined::leave) {
-            gate.report().fallbacks.write(failure.as_bytes());
+            barrier.report().fallbacks.write(failure.to_string().as_bytes());
         }
         let removed = self.remove_files();
         ended.and_then(|ended| removed.map(|()| ended))
     }
 
     /// Removes the files, where the job is to leave none.
-    fn remove_files(&mut self) -> Result<(), String> {
+    fn remove_files(&mut self) -> Result<(), WorkerError> {
         let WorkerFiles::Of { target, .. } = &self.files else { return Ok(()) };
         if !self.job.files.unlink {
             return Ok(());
@@ -104,13 +104,13 @@ impl JobWorker {
         let mut door = target.door();
         (0..target.paths.count())
             .try_for_each(|number| door.remove(&target.paths.path(number)))
-            .map_err(|refusal| refusal.to_string())
+            .map_err(|refusal| refusal.to_string().into())
     }
 
-    fn run_job(&mut self, gate: &Gate) -> Result<Ended, String> {
+    fn run_job(&mut self, barrier: &Barrier) -> Result<Ended, WorkerError> {
         let access = if changes(&self.group, &self.job) { FileAccess::ReadWrite } else { FileAccess::Read };
         if self.job.files.create_only {
-            return Ok(match gate.pass() {
+            return Ok(match barrier.pass() {
                 Some(mut passed) => {
                     passed.stop_clock();
                     Ended::Done
@@ -118,27 +118,25 @@ impl JobWorker {
                 None => Ended::Stopped,
             });
         }
-        let (files, tail) = match &self.files {
+        let (files, epilogue) = match &self.files {
             WorkerFiles::Of { target, .. } => {
                 let devices = DeviceHandle::of(&self.job, &self.group.backend);
                 let opener = Arc::new(JobOpener::new(Arc::clone(target), self.job.files.clone(), access, devices));
                 let files = match opener.block_files(&self.job, &self.group.backend) {
                     Ok(files) => files,
-                    Err(error) if self.group.on_error == OnError::Leave => return Ok(JobFault::of(&error).fail(gate)),
-                    Err(error) => return Err(error.to_string()),
+                    Err(error) if self.group.on_error == OnError::Leave => {
+                        return Ok(JobFault::of(&error).fail(barrier));
+                    }
+                    Err(error) => return Err(error.to_string().into()),
                 };
                 if self.job.files.lock != FileLock::None && files._owned.is_empty() {
-                    return Err(
-                        "files that are opened in turn cannot be locked; let all be open (fio's openfiles and \
-                                create_on_open left out), or no `lock` (fio's lockfile)"
-                            .to_owned(),
-                    );
+                    return Err(WorkerError::LockedInTurn);
                 }
-                let tail = Tail::new(&self.job, opener, &files);
-                (files, tail)
+                let epilogue = Epilogue::new(&self.job, opener, &files);
+                (files, epilogue)
             }
             WorkerFiles::Nothing { lengths } => {
-                (BlockFiles { fds: vec![NOT_OPEN; lengths.count()], ..BlockFiles::default() }, Tail::default())
+                (BlockFiles { fds: vec![NOT_OPEN; lengths.count()], ..BlockFiles::default() }, Epilogue::default())
             }
         };
         let backend = std::mem::replace(&mut self.backend, BoundBackend::Null);
@@ -155,13 +153,8 @@ impl JobWorker {
         });
         request.priorities = self.job.process.command_priorities.clone();
         let worker = &*self;
-        let kinds = KindsDue::of(&worker.job);
-        with_backend(
-            request,
-            gate,
-            |slots| worker.payload(gate, slots),
-            JobRider { worker, gate, tail, lock_files, kinds },
-        )
+        let backend = build_backend(request, barrier, |slots| worker.payload(barrier, slots))?;
+        Running { worker, barrier, epilogue, lock_files }.run(backend)
     }
 
     /// Where draws come from that are not the stream's own.
@@ -174,10 +167,10 @@ impl JobWorker {
     }
 
     /// Opens the recording, and begins to read it.
-    fn replay(&self, plan: &RecordedPlan, gate: &Gate) -> Result<Replay, String> {
+    fn replay(&self, plan: &RecordedPlan, barrier: &Barrier) -> Result<Replay, WorkerError> {
         let recording = &plan.recording;
         let Some(recordings) = self.recordings else {
-            return Err(format!("{}: nobody here reads recordings", recording.path.display()));
+            return Err(WorkerError::NoReader { path: recording.path.display().to_string() });
         };
         let files = match &self.files {
             WorkerFiles::Of { target, files } => Some(ReplayFiles {
@@ -188,13 +181,13 @@ impl JobWorker {
             }),
             WorkerFiles::Nothing { .. } => None,
         };
-        let ops = ReplayOps::open(recordings, recording, files)?;
-        Ok(replay::replay(ops, gate.clock(), recording.speed_percent))
+        let ops = ReplayOps::open(recordings, recording, files).map_err(|error| error.to_string())?;
+        Ok(replay::replay(ops, barrier.clock(), recording.speed_percent))
     }
 
-    fn bytes(&self, in_flight_max: usize) -> Result<JobBytes, String> {
+    fn bytes(&self, in_flight_max: usize) -> Result<JobBytes, WorkerError> {
         let stream = self.stream();
-        JobBytes::new(&JobBytesRequest {
+        Ok(JobBytes::new(&JobBytesRequest {
             job: &self.job,
             name: &self.name,
             names: match &self.files {
@@ -210,99 +203,131 @@ impl JobWorker {
             content_seed: self.content_seed,
             base: &self.base,
         })
+        .map_err(|error| error.to_string())?)
     }
 
     /// Buffers for so many ops in flight; what their content costs goes into the report.
-    fn payload(&self, gate: &Gate, slots: usize) -> Result<Payload, String> {
+    fn payload(&self, barrier: &Barrier, slots: usize) -> Result<Payload, WorkerError> {
         let largest = block_bytes(self.plan.largest_block_bytes())?;
         let make = |slots: usize| {
             Payload::for_job(slots, largest as usize, self.bytes(slots)?, &self.job.buffers)
-                .map_err(|error| format!("cannot have {slots} buffers of {largest} bytes: {error}"))
+                .map_err(|source| WorkerError::Buffers { slots, bytes: largest.into(), source })
         };
         let payload = make(slots)?;
         // What verifies keeps account of each op, and is not asked for ops that are none.
         if payload.works_each_op() && self.job.verify.is_none() {
-            gate.report().fill_cost_ns.store(make(1)?.costs(largest).fill_ns, Relaxed);
+            barrier.report().fill_cost_ns.store(make(1)?.costs(largest).fill_ns, Relaxed);
         }
         Ok(payload)
     }
 }
 
-fn block_bytes(bytes: u64) -> Result<u32, String> {
-    u32::try_from(bytes).map_err(|_| format!("an op of {bytes} bytes is longer than an op can be; use less than 4 GiB"))
+fn block_bytes(bytes: u64) -> Result<u32, WorkerError> {
+    u32::try_from(bytes).map_err(|_| WorkerError::TooLong { bytes })
 }
 
-/// Binds a job's stream and pacer to the backend that it is handed.
-struct JobRider<'a> {
+/// A job's source and pacer, bound to each other.
+struct Bound<'a> {
+    source: AnySource,
+    pacer: AnyPacer<'a>,
+    /// Where errors of reading the ops go, where they are read.
+    reading: Option<ReadingError>,
+}
+
+/// A job at work.
+struct Running<'a> {
     worker: &'a JobWorker,
-    gate: &'a Gate,
-    tail: Tail,
+    barrier: &'a Barrier,
+    epilogue: Epilogue,
     lock_files: Arc<[std::fs::File]>,
-    /// Said by the pacer and asked by the source, where rates decide over a mix.
-    kinds: Option<KindsDue>,
 }
 
-impl Rider for JobRider<'_> {
-    fn sync<B: SyncBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
-        let worker = self.worker;
-        match &worker.plan {
-            OpsPlan::Drawn(plan) => {
-                let kinds = self.kinds.clone();
-                with_job_source(plan, kinds, SyncVisitor { rider: self, backend })
+impl<'a> Running<'a> {
+    /// Runs the job on its backend.
+    fn run(&self, backend: AnyBackend<'_>) -> Result<Ended, WorkerError> {
+        let lock = self.worker.job.files.lock;
+        match backend {
+            AnyBackend::Sync(backend) if lock != FileLock::None => {
+                let locked = Locked::new(backend.boxed(), lock, self.lock_files.clone());
+                self.run_sync(AnySync::Other(Box::new(locked)))
             }
-            OpsPlan::Swept(plan) => SyncVisitor { rider: self, backend }.visit(SweepSource::new(plan)),
-            OpsPlan::Recorded(plan) => {
-                let Replay { source, pacer, error } = worker.replay(plan, self.gate)?;
-                let run = RunSync { rider: &self, source, backend, reading: Some(error) };
-                match pacer {
-                    Some(pacer) => run.visit(pacer),
-                    None => with_job_pacer(self.pacer_request(), run)?,
-                }
-            }
+            AnyBackend::Sync(backend) => self.run_sync(backend),
+            AnyBackend::Queued(_) if lock != FileLock::None => Err(WorkerError::LockedQueue),
+            AnyBackend::Queued(backend) => self.run_queued(backend),
         }
     }
 
-    fn queued<B: QueuedBackend<Op = BlockOp>>(self, backend: B) -> Result<Ended, String> {
-        let worker = self.worker;
-        if worker.job.files.lock != FileLock::None {
-            return Err(
-                "files are locked around one op at a time; use a backend without a queue (fio's psync), or no \
-                        `lock` (fio's lockfile)"
-                    .to_owned(),
-            );
-        }
-        match &worker.plan {
+    /// Makes the source and the pacer.
+    fn bind(&self) -> Result<Bound<'a>, WorkerError> {
+        // Said by the pacer and asked by the source, where rates decide over a mix.
+        let kinds = KindsDue::of(&self.worker.job);
+        let paced = || job_pacer(self.pacer_request(kinds.clone()));
+        Ok(match &self.worker.plan {
             OpsPlan::Drawn(plan) => {
-                let kinds = self.kinds.clone();
-                with_job_source(plan, kinds, QueuedVisitor { rider: self, backend })
+                let source = AnySource::Job(JobSource::new(plan, kinds.clone()));
+                Bound { source, pacer: paced()?, reading: None }
             }
-            OpsPlan::Swept(plan) => QueuedVisitor { rider: self, backend }.visit(SweepSource::new(plan)),
+            OpsPlan::Swept(plan) => {
+                let source = AnySource::Other(Box::new(SweepSource::new(plan)));
+                Bound { source, pacer: paced()?, reading: None }
+            }
             OpsPlan::Recorded(plan) => {
-                let Replay { source, pacer, error } = worker.replay(plan, self.gate)?;
-                let run = RunQueued { rider: &self, source, backend, reading: Some(error) };
-                match pacer {
-                    Some(pacer) => run.visit(pacer),
-                    None => with_job_pacer(self.pacer_request(), run)?,
-                }
+                let Replay { source, pacer, error } = self.worker.replay(plan, self.barrier)?;
+                let pacer = match pacer {
+                    Some(recorded) => AnyPacer::Other(Box::new(recorded)),
+                    None => paced()?,
+                };
+                Bound { source: AnySource::Other(Box::new(source)), pacer, reading: Some(error) }
             }
-        }
+        })
     }
-}
 
-impl JobRider<'_> {
-    fn pacer_request(&self) -> JobPacerRequest<'_> {
-        let worker = self.worker;
+    fn run_sync(&self, mut backend: AnySync<'_>) -> Result<Ended, WorkerError> {
+        let Bound { mut source, mut pacer, reading } = self.bind()?;
+        let Some(mut passed) = self.barrier.pass() else { return Ok(Ended::Stopped) };
+        let ended = match begin(&mut passed, backend.table(), pacer.table()) {
+            Ok(()) => run_any_sync(&mut passed.context, &mut source, &mut backend, &mut pacer),
+            Err(ended) => ended,
+        };
+        let backend = backend.table();
+        let ended = match backend.finish() {
+            Ok(()) => ended,
+            Err(unfinished) => passed.context.unfinished(&unfinished),
+        };
+        let ended = self.read_through(&mut passed, ended, reading.as_ref());
+        Ok(self.conclude(passed, ended, || backend.conclude()))
+    }
+
+    fn run_queued(&self, mut backend: AnyQueued) -> Result<Ended, WorkerError> {
+        let Bound { mut source, mut pacer, reading } = self.bind()?;
+        let Some(mut passed) = self.barrier.pass() else { return Ok(Ended::Stopped) };
+        pacer.table().start(passed.started_at);
+        let helped_before_ns = backend.table().helpers_cpu_ns();
+        let queue = self.worker.queue;
+        let ended = run_any_queued(&mut passed.context, &mut source, &mut backend, &mut pacer, queue);
+        let backend = backend.table();
+        let ended = ended.map_err(|source| WorkerError::Backend { backend: backend.name(), source })?;
+        let ended = self.read_through(&mut passed, ended, reading.as_ref());
+        let ended = self.conclude(passed, ended, || backend.conclude());
+        // Polling is not free: a kernel thread that does it is charged to the worker.
+        let helped_ns = backend.helpers_cpu_ns().saturating_sub(helped_before_ns);
+        self.barrier.report().cpu_system_ns.fetch_add(helped_ns, Relaxed);
+        Ok(ended)
+    }
+
+    fn pacer_request(&self, kinds: Option<KindsDue>) -> JobPacerRequest<'a> {
+        let (worker, barrier) = (self.worker, self.barrier);
         JobPacerRequest {
             pace: &worker.job.pace,
             group_pace: worker.group.pace,
-            clock: *self.gate.clock(),
+            clock: *barrier.clock(),
             depth: worker.group.depth,
             stream: worker.stream(),
             ramp: worker.ramp,
-            flow: worker.flow_home.map(|home| self.gate.flow(home)),
+            flow: worker.flow_home.map(|home| barrier.flow(home)),
             flow_entry: FlowEntry::of(&worker.group),
-            search: &self.gate.report().search,
-            kinds: self.kinds.clone(),
+            search: &barrier.report().search,
+            kinds,
         }
     }
 
@@ -313,7 +338,7 @@ impl JobRider<'_> {
         else {
             return ended;
         };
-        passed.desk.failed(OpKind::Read, &recording.path, None, &text)
+        passed.context.failed(OpKind::Read, &recording.path, None, &text)
     }
 
     /// What comes behind the last op: flushes inside the worker's time, then what was still being verified.
@@ -321,108 +346,21 @@ impl JobRider<'_> {
         let ended = match ended {
             // The stream has yielded its last flushes by itself.
             Ended::Failed | Ended::Done => ended,
-            Ended::Stopped => self.tail.run(&mut passed.desk, ended),
+            Ended::Stopped => self.epilogue.run(&mut passed.context, ended),
         };
         passed.stop_clock();
         let mut wrong = false;
         let concluded = finish();
         if let Some(read_back_ns) = concluded.read_back_ns {
-            let report = self.gate.report();
+            let report = self.barrier.report();
             report.read_back_ns.store(read_back_ns, Relaxed);
             report.load_reads.store(u64::from(self.worker.job.moves().read), Relaxed);
         }
         for mismatch in concluded.wrong {
             wrong = true;
-            passed.desk.recorder.count_error();
-            passed.desk.faults.keep(OpKind::Read, 0, 0, None, std::path::Path::new(""), &mismatch);
+            passed.context.recorder.count_error();
+            passed.context.faults.keep(OpKind::Read, 0, 0, None, std::path::Path::new(""), &mismatch);
         }
         if wrong { Ended::Failed } else { ended }
-    }
-}
-
-struct SyncVisitor<'a, B> {
-    rider: JobRider<'a>,
-    backend: B,
-}
-
-impl<B: SyncBackend<Op = BlockOp>> BlockVisitor for SyncVisitor<'_, B> {
-    type Out = Result<Ended, String>;
-
-    fn visit<S: Source<Op = BlockOp> + 'static>(self, source: S) -> Result<Ended, String> {
-        let rider = &self.rider;
-        let job = &rider.worker.job;
-        if job.files.lock != FileLock::None {
-            let mut inner = self.backend;
-            let backend = Locked::new(&mut inner, job.files.lock, rider.lock_files.clone());
-            return with_job_pacer(rider.pacer_request(), RunSync { rider, source, backend, reading: None })?;
-        }
-        with_job_pacer(rider.pacer_request(), RunSync { rider, source, backend: self.backend, reading: None })?
-    }
-}
-
-struct RunSync<'a, S, B> {
-    rider: &'a JobRider<'a>,
-    source: S,
-    backend: B,
-    /// Where errors of reading the ops go, where they are read.
-    reading: Option<ReadingError>,
-}
-
-impl<S: Source<Op = BlockOp>, B: SyncBackend<Op = BlockOp>> PacerVisitor for RunSync<'_, S, B> {
-    type Out = Result<Ended, String>;
-
-    fn visit<P: Pacer>(mut self, mut pacer: P) -> Result<Ended, String> {
-        let Some(mut passed) = self.rider.gate.pass() else { return Ok(Ended::Stopped) };
-        let ended = match begin(&mut passed, &mut self.backend, &mut pacer) {
-            Ok(()) => run_sync(&mut passed.desk, &mut self.source, &mut self.backend, &mut pacer),
-            Err(ended) => ended,
-        };
-        let ended = match self.backend.finish() {
-            Ok(()) => ended,
-            Err(unfinished) => passed.desk.unfinished(&unfinished),
-        };
-        let ended = self.rider.read_through(&mut passed, ended, self.reading.as_ref());
-        Ok(self.rider.conclude(passed, ended, || self.backend.conclude()))
-    }
-}
-
-struct QueuedVisitor<'a, B> {
-    rider: JobRider<'a>,
-    backend: B,
-}
-
-impl<B: QueuedBackend<Op = BlockOp>> BlockVisitor for QueuedVisitor<'_, B> {
-    type Out = Result<Ended, String>;
-
-    fn visit<S: Source<Op = BlockOp> + 'static>(self, source: S) -> Result<Ended, String> {
-        let rider = &self.rider;
-        with_job_pacer(rider.pacer_request(), RunQueued { rider, source, backend: self.backend, reading: None })?
-    }
-}
-
-struct RunQueued<'a, S, B> {
-    rider: &'a JobRider<'a>,
-    source: S,
-    backend: B,
-    /// Where errors of reading the ops go, where they are read.
-    reading: Option<ReadingError>,
-}
-
-impl<S: Source<Op = BlockOp>, B: QueuedBackend<Op = BlockOp>> PacerVisitor for RunQueued<'_, S, B> {
-    type Out = Result<Ended, String>;
-
-    fn visit<P: Pacer>(mut self, mut pacer: P) -> Result<Ended, String> {
-        let Some(mut passed) = self.rider.gate.pass() else { return Ok(Ended::Stopped) };
-        pacer.start(passed.started_at);
-        let helped_before_ns = self.backend.helpers_cpu_ns();
-        let queue = self.rider.worker.queue;
-        let ended = run_queued(&mut passed.desk, &mut self.source, &mut self.backend, &mut pacer, queue)
-            .map_err(|error| format!("{}: {error}", self.backend.name()))?;
-        let ended = self.rider.read_through(&mut passed, ended, self.reading.as_ref());
-        let ended = self.rider.conclude(passed, ended, || self.backend.conclude());
-        // Polling is not free: a kernel thread that does it is charged to the worker.
-        let helped_ns = self.backend.helpers_cpu_ns().saturating_sub(helped_before_ns);
-        self.rider.gate.report().cpu_system_ns.fetch_add(helped_ns, Relaxed);
-        Ok(ended)
     }
 }

@@ -29,44 +29,90 @@ struct Hierarchy {
     version: Version,
 }
 
+/// Why a worker is not in the group that it should be in.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GroupError {
+    /// It has no name that can be.
+    #[error("the control group `{name}` (fio's cgroup) is no name below the root; give one")]
+    NoName {
+        /// What was said.
+        name: String,
+    },
+    /// This machine controls no I/O.
+    #[error("the control group `{name}` (fio's cgroup): no hierarchy that controls I/O is mounted")]
+    NoHierarchy {
+        /// The group.
+        name: String,
+    },
+    /// This kernel knows no weights.
+    #[error(
+        "the control group `{name}` has no {}: this kernel shares I/O by no weights here; leave the weight (fio's \
+         cgroup_weight) out",
+        file.display()
+    )]
+    NoWeights {
+        /// The group.
+        name: String,
+        /// The file that is missing.
+        file: PathBuf,
+    },
+    /// The system said no.
+    #[error(
+        "the control group `{name}` (fio's cgroup): {what}: {source}{}",
+        if source.kind() == io::ErrorKind::PermissionDenied { "; it takes root" } else { "" }
+    )]
+    Failed {
+        /// The group.
+        name: String,
+        /// To what.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// It could not be left.
+    #[error("the control group {}: {source}", directory.display())]
+    Left {
+        /// The group.
+        directory: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
 /// Makes the group where it is missing, gives it its weight, and joins it: as a thread where that is possible, else with
 /// the whole process.
 ///
 /// # Errors
-/// What could not be had, in words.
-pub(crate) fn join(group: &ControlGroup) -> Result<Joined, String> {
+/// What could not be had.
+pub(crate) fn join(group: &ControlGroup) -> Result<Joined, GroupError> {
     let name = group.name.trim_matches('/');
-    let failed = |what: &str, error: &io::Error| {
-        let by_whom = if error.kind() == io::ErrorKind::PermissionDenied { "; it takes root" } else { "" };
-        format!("the control group `{name}` (fio's cgroup): {what}: {error}{by_whom}")
+    let failed = |what: &str| {
+        let (name, what) = (name.to_owned(), what.to_owned());
+        move |source| GroupError::Failed { name, what, source }
     };
     if name.is_empty() || name.split('/').any(|part| part == "..") {
-        return Err(format!("the control group `{name}` (fio's cgroup) is no name below the root; give one"));
+        return Err(GroupError::NoName { name: name.to_owned() });
     }
-    let mounts = fs::read_to_string("/proc/self/mounts").map_err(|error| failed("/proc/self/mounts", &error))?;
+    let mounts = fs::read_to_string("/proc/self/mounts").map_err(failed("/proc/self/mounts"))?;
     let Some(Hierarchy { root, version }) = hierarchy(&mounts) else {
-        return Err(format!("the control group `{name}` (fio's cgroup): no hierarchy that controls I/O is mounted"));
+        return Err(GroupError::NoHierarchy { name: name.to_owned() });
     };
     let directory = root.join(name);
     let path = |path: &Path| path.display().to_string();
-    fs::create_dir_all(&directory).map_err(|error| failed(&path(&directory), &error))?;
+    fs::create_dir_all(&directory).map_err(failed(&path(&directory)))?;
     if let Some(weight) = group.weight {
         let (file, text) = match version {
             Version::One => (directory.join("blkio.weight"), weight.to_string()),
             Version::Two => (directory.join("io.weight"), format!("default {weight}")),
         };
         write_into(&file, &text).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => format!(
-                "the control group `{name}` has no {}: this kernel shares I/O by no weights here; leave the weight \
-                 (fio's cgroup_weight) out",
-                path(&file)
-            ),
-            _ => failed(&path(&file), &error),
+            io::ErrorKind::NotFound => GroupError::NoWeights { name: name.to_owned(), file: file.clone() },
+            _ => failed(&path(&file))(error),
         })?;
     }
     let own = fs::read_to_string("/proc/thread-self/cgroup").unwrap_or_default();
     let joined = Joined { home: root.join(home(&own, version)), directory, version, stays: group.stays };
-    joined.enter(&joined.directory).map_err(|error| failed("cannot be joined", &error))?;
+    joined.enter(&joined.directory).map_err(failed("cannot be joined"))?;
     Ok(joined)
 }
 
@@ -74,9 +120,9 @@ impl Joined {
     /// Goes back, and removes the group unless it stays or somebody else is in it.
     ///
     /// # Errors
-    /// What did not work, in words.
-    pub(crate) fn leave(self) -> Result<(), String> {
-        let failed = |error: io::Error| format!("the control group {}: {error}", self.directory.display());
+    /// What did not work.
+    pub(crate) fn leave(self) -> Result<(), GroupError> {
+        let failed = |source| GroupError::Left { directory: self.directory.clone(), source };
         self.enter(&self.home).map_err(failed)?;
         if self.stays {
             return Ok(());
@@ -167,7 +213,7 @@ mod tests {
             let joined = join(&group)?;
             let (inside, directory) = (own(), joined.directory.clone());
             joined.leave()?;
-            Ok::<_, String>((inside.contains(&group.name), directory.exists(), own()))
+            Ok::<_, GroupError>((inside.contains(&group.name), directory.exists(), own()))
         });
         match done.join().unwrap() {
             Ok((was_inside, is_left, after)) => assert_eq!((was_inside, is_left, after), (true, false, before)),
@@ -181,6 +227,6 @@ mod tests {
     #[test]
     fn a_name_stays_below_the_root() {
         let group = ControlGroup { name: "a/../../b".to_owned(), weight: None, stays: false };
-        assert!(join(&group).unwrap_err().contains("below the root"));
+        assert!(join(&group).unwrap_err().to_string().contains("below the root"));
     }
 }

@@ -1,9 +1,9 @@
 //! A job that cannot have its files: it fails by itself, and tells why.
 
 use super::files::JobFilesError;
+use crate::barrier::{Barrier, Body};
 use crate::fault::FaultLog;
-use crate::gate::{Body, Gate};
-use crate::worker::Ended;
+use crate::terms::Ended;
 use plumb_workload::OpKind;
 use std::path::PathBuf;
 
@@ -36,20 +36,20 @@ impl JobFault {
 
     /// The body of a worker that does nothing but fail, when its turn has come.
     pub(crate) fn body(self) -> Body {
-        Box::new(move |gate: &Gate| Ok(self.fail(gate)))
+        Box::new(move |barrier: &Barrier| Ok(self.fail(barrier)))
     }
 
-    /// Fails behind the gate: the others start together, and none of them waits for this one.
-    pub(crate) fn fail(&self, gate: &Gate) -> Ended {
-        match gate.pass() {
+    /// Fails behind the barrier: the others start together, and none of them waits for this one.
+    pub(crate) fn fail(&self, barrier: &Barrier) -> Ended {
+        match barrier.pass() {
             Some(mut passed) => {
                 passed.stop_clock();
-                passed.desk.failed(OpKind::Open, &self.path, Some(self.errno), &self.message)
+                passed.context.failed(OpKind::Open, &self.path, Some(self.errno), &self.message)
             }
             // Stopped before its turn: its files are missing all the same.
             None => {
-                let mut faults = FaultLog::new(gate.report());
-                gate.count_error();
+                let mut faults = FaultLog::new(barrier.report());
+                barrier.count_error();
                 faults.keep(OpKind::Open, 0, 0, Some(self.errno), &self.path, &self.message);
                 faults.fail(&self.message);
                 Ended::Failed
@@ -61,8 +61,8 @@ impl JobFault {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::barrier::{PhaseMemory, WorkerSpec};
     use crate::clock::Clock;
-    use crate::gate::{PhaseMemory, WorkerSpec};
     use crate::plan::{GroupRun, WorkerRules};
     use plumb_workload::RunAs;
     use std::sync::Arc;
@@ -81,9 +81,9 @@ mod tests {
             rules: WorkerRules::default(),
             body: fault.clone().body(),
         };
-        let gate = Gate::new(Arc::clone(&memory), 0, &spec, &GroupRun::default(), RunAs::Thread);
+        let barrier = Barrier::new(Arc::clone(&memory), 0, &spec, &GroupRun::default(), RunAs::Thread);
         memory.control.request_stop();
-        assert_eq!(fault.fail(&gate), Ended::Failed);
+        assert_eq!(fault.fail(&barrier), Ended::Failed);
         assert_eq!(memory.cells.read()[0].errors, 1);
     }
 }

@@ -2,10 +2,11 @@
 //! [`files`], its [`stream`] of ops, its [`content`] and its [`pace`], and then runs in the same hot loops as everything
 //! else; [`beside`] is what runs beside jobs without any I/O.
 
-pub(crate) mod beside;
+pub(crate) mod auxiliary;
 pub(crate) mod bind;
 mod cgroup;
 pub(crate) mod content;
+mod epilogue;
 pub(crate) mod failed;
 pub(crate) mod files;
 pub(crate) mod pace;
@@ -14,4 +15,3 @@ mod process;
 pub mod replay;
 pub mod stream;
 pub(crate) mod sweep;
-mod tail;

@@ -1,13 +1,15 @@
 //! Whom a worker runs as, and where: applied to the calling thread, before its clock starts.
 #![allow(unsafe_code)]
 
-use super::cgroup::{self, Joined};
+use super::cgroup::{self, GroupError, Joined};
 use plumb_workload::job::{IoPriority, NodeMemory, ProcessRules};
+#[cfg(target_os = "linux")]
+use rustix::thread::{CpuSet, Gid, Uid, sched_setaffinity, set_thread_res_gid, set_thread_res_uid};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 
 /// `IOPRIO_WHO_PROCESS`, and where class and hint begin in a priority. Source: ioprio_set(2), linux/ioprio.h.
 #[cfg(target_os = "linux")]
@@ -15,12 +17,75 @@ const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 const IOPRIO_CLASS_SHIFT: u32 = 13;
 const IOPRIO_HINT_SHIFT: u32 = 3;
 
+/// Why a worker is not run as it should be.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProcessError {
+    /// The system does not allow it.
+    #[error("{what}: {source}")]
+    Denied {
+        /// What was to be had.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Its control group.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// A command around the job could not be run.
+    #[error("{when} command `{line}`: {problem}")]
+    Command {
+        /// `prerun`, `postrun`.
+        when: &'static str,
+        /// The command.
+        line: String,
+        /// Why not.
+        problem: CommandProblem,
+    },
+    /// A command around the job said that it failed.
+    #[error("{when} command `{line}` failed: {status}; see {}", output.display())]
+    Failed {
+        /// `prerun`, `postrun`.
+        when: &'static str,
+        /// The command.
+        line: String,
+        /// What it ended with.
+        status: ExitStatus,
+        /// What it said.
+        output: PathBuf,
+    },
+}
+
+/// Why a command could not be run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandProblem {
+    /// Its output would go elsewhere.
+    #[error(
+        "its output would go to {}, which is a symbolic link; remove the link, or run in another directory",
+        path.display()
+    )]
+    Link {
+        /// The file of its output.
+        path: PathBuf,
+    },
+    /// Its output cannot be kept.
+    #[error("its output cannot be written to {}: {source}", path.display())]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It could not be started.
+    #[error(transparent)]
+    Start(#[from] io::Error),
+}
+
 /// Makes the calling thread what the rules ask for. The user comes last: what else is asked for may need the first one's
 /// rights.
 ///
 /// # Errors
-/// What could not be had, in words.
-pub(crate) fn apply(rules: &ProcessRules) -> Result<Option<Joined>, String> {
+/// What could not be had.
+pub(crate) fn apply(rules: &ProcessRules) -> Result<Option<Joined>, ProcessError> {
     if let Some(nice) = rules.nice {
         outcome(set_nice(nice), || format!("cannot have niceness {nice}"))?;
     }
@@ -45,8 +110,8 @@ pub(crate) fn apply(rules: &ProcessRules) -> Result<Option<Joined>, String> {
     Ok(joined)
 }
 
-fn outcome(result: io::Result<()>, what: impl FnOnce() -> String) -> Result<(), String> {
-    result.map_err(|error| format!("{}: {error}", what()))
+fn outcome(result: io::Result<()>, what: impl FnOnce() -> String) -> Result<(), ProcessError> {
+    result.map_err(|source| ProcessError::Denied { what: what(), source })
 }
 
 #[cfg(target_os = "linux")]
@@ -56,8 +121,8 @@ fn returned(value: libc::c_long) -> io::Result<()> {
 
 #[cfg(target_os = "linux")]
 fn set_nice(nice: i32) -> io::Result<()> {
-    // SAFETY: no memory is passed; 0 is the calling thread.
-    returned(unsafe { libc::setpriority(libc::PRIO_PROCESS, 0, nice) }.into())
+    // None is the calling thread.
+    Ok(rustix::process::setpriority_process(None, nice)?)
 }
 
 #[cfg(target_os = "linux")]
@@ -75,16 +140,9 @@ pub(crate) fn priority_value(priority: IoPriority) -> u32 {
 
 #[cfg(target_os = "linux")]
 fn set_cpus(cpus: &[u32]) -> io::Result<()> {
-    // SAFETY: cpu_set_t is plain data, valid when zeroed; CPU_SET checks its range.
-    let set = unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        for &cpu in cpus {
-            libc::CPU_SET(cpu as usize, &mut set);
-        }
-        set
-    };
-    // SAFETY: a live set of the size given, for the calling thread.
-    returned(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) }.into())
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|&cpu| set.set(cpu as usize));
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// Bits of a node mask. Source: set_mempolicy(2), which takes so many bits and one more.
@@ -113,14 +171,14 @@ fn set_memory_nodes(nodes: &NodeMemory) -> io::Result<()> {
 // The C library changes all threads of a process together; what is asked for here is one worker's.
 #[cfg(target_os = "linux")]
 fn set_gid(gid: u32) -> io::Result<()> {
-    // SAFETY: no memory is passed.
-    returned(unsafe { libc::syscall(libc::SYS_setresgid, gid, gid, gid) })
+    let gid = Gid::from_raw_unchecked(gid);
+    Ok(set_thread_res_gid(gid, gid, gid)?)
 }
 
 #[cfg(target_os = "linux")]
 fn set_uid(uid: u32) -> io::Result<()> {
-    // SAFETY: no memory is passed.
-    returned(unsafe { libc::syscall(libc::SYS_setresuid, uid, uid, uid) })
+    let uid = Uid::from_raw_unchecked(uid);
+    Ok(set_thread_res_uid(uid, uid, uid)?)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -164,15 +222,12 @@ pub(crate) enum When {
 
 /// The file that keeps a command's output, empty. Its name can be foreseen, so a symbolic link that somebody put there is
 /// not followed: what it points to would be lost.
-fn output_file(path: &Path) -> Result<File, String> {
+fn output_file(path: &Path) -> Result<File, CommandProblem> {
     let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
     let opened = OpenOptions::new().write(true).create(true).truncate(true).custom_flags(nofollow).open(path);
     opened.map_err(|error| match error.raw_os_error() {
-        Some(libc::ELOOP) => format!(
-            "its output would go to {}, which is a symbolic link; remove the link, or run in another directory",
-            path.display()
-        ),
-        _ => format!("its output cannot be written to {}: {error}", path.display()),
+        Some(libc::ELOOP) => CommandProblem::Link { path: path.to_owned() },
+        _ => CommandProblem::Output { path: path.to_owned(), source: error },
     })
 }
 
@@ -180,21 +235,21 @@ fn output_file(path: &Path) -> Result<File, String> {
 ///
 /// # Errors
 /// It could not be run, or said that it failed.
-pub(crate) fn run_command(line: &str, when: When, job: &str, base: &Path) -> Result<(), String> {
+pub(crate) fn run_command(line: &str, when: When, job: &str, base: &Path) -> Result<(), ProcessError> {
     let name = match when {
         When::Before => "prerun",
         When::After => "postrun",
     };
     let output: PathBuf = base.join(format!("{}.{name}.txt", job.replace('/', "_")));
-    let failed = |error: io::Error| format!("{name} command `{line}`: {error}");
-    let file = output_file(&output).map_err(|error| format!("{name} command `{line}`: {error}"))?;
-    let errors = file.try_clone().map_err(failed)?;
+    let failed = |problem| ProcessError::Command { when: name, line: line.to_owned(), problem };
+    let file = output_file(&output).map_err(failed)?;
+    let errors = file.try_clone().map_err(|error| failed(error.into()))?;
     let mut command = Command::new("/bin/sh");
     command.arg("-c").arg(line).current_dir(base).stdin(Stdio::null()).stdout(file).stderr(errors);
-    let status = command.status().map_err(failed)?;
+    let status = command.status().map_err(|error| failed(error.into()))?;
     match status.success() {
         true => Ok(()),
-        false => Err(format!("{name} command `{line}` failed: {status}; see {}", output.display())),
+        false => Err(ProcessError::Failed { when: name, line: line.to_owned(), status, output }),
     }
 }
 
@@ -256,10 +311,10 @@ mod tests {
     #[test]
     fn what_cannot_be_had_is_named() {
         let rules = ProcessRules { any_of_cpus: vec![1023], ..ProcessRules::default() };
-        let error = in_a_thread(move || apply(&rules).unwrap_err());
+        let error = in_a_thread(move || apply(&rules).unwrap_err().to_string());
         assert!(error.contains("1023"), "{error}");
         let rules = ProcessRules { memory_nodes: Some(NodeMemory::Bind(vec![5000])), ..ProcessRules::default() };
-        assert!(in_a_thread(move || apply(&rules).unwrap_err()).contains("5000"));
+        assert!(in_a_thread(move || apply(&rules).unwrap_err().to_string()).contains("5000"));
     }
 
     #[test]
@@ -267,7 +322,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         run_command("echo out; echo err >&2", When::Before, "job", place.path()).unwrap();
         assert_eq!(fs::read_to_string(place.path().join("job.prerun.txt")).unwrap(), "out\nerr\n");
-        let error = run_command("exit 3", When::After, "job", place.path()).unwrap_err();
+        let error = run_command("exit 3", When::After, "job", place.path()).unwrap_err().to_string();
         assert!(error.contains("exit 3") && error.contains("job.postrun.txt"), "{error}");
     }
 
@@ -278,7 +333,7 @@ mod tests {
         let precious = place.path().join("precious");
         fs::write(&precious, "kept").unwrap();
         std::os::unix::fs::symlink(&precious, place.path().join("job.prerun.txt")).unwrap();
-        let error = run_command("touch ran", When::Before, "job", place.path()).unwrap_err();
+        let error = run_command("touch ran", When::Before, "job", place.path()).unwrap_err().to_string();
         assert!(error.contains("symbolic link") && error.contains("job.prerun.txt"), "{error}");
         assert_eq!(fs::read_to_string(&precious).unwrap(), "kept");
         assert!(!place.path().join("ran").exists(), "nothing is run");

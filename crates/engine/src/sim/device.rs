@@ -33,6 +33,13 @@ pub struct Served {
     effect: Effect,
 }
 
+/// A device and the target that it is.
+#[derive(Debug, Clone)]
+pub(super) struct NamedDevice {
+    pub(super) target: String,
+    pub(super) device: Device,
+}
+
 /// Who served an op. The device's queue counts only what it served itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {

@@ -1,12 +1,14 @@
 //! The event loop: jumps from one completion to the next and starts what may start.
 
-use super::device::Served;
+use super::device::{NamedDevice, Served};
 use super::observe::{self, AtStart};
+use super::outcome::{IN_FLIGHT_MAX, PhaseEnd, SimPhaseOutcome, SimRunError};
 use super::record::{Progress, Recorder, Timing};
-use super::run::{NamedDevice, PhaseEnd, SimPhaseOutcome, SimRunError};
-use super::steady::Rounds;
-use super::worker::{Arrivals, SimWorker};
+use super::worker::SimWorker;
+use crate::clock::Clock;
 use crate::op::{BlockOp, Operation};
+use crate::pacer::{AnyPacer, Due, PacedOp, Sharing};
+use crate::rounds::{SteadyRounds, SteadyState};
 use crate::source::Source;
 use plumb_result::{EndMeasurement, Interval, PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::{ClockScope, Flush, OnError, OpKind, Pace, Phase, When};
@@ -14,12 +16,10 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::atomic::AtomicU64;
 
 /// A phase that gets so far without an end has none.
 const LONGEST_NS: u64 = 7 * 24 * 3_600 * 1_000_000_000;
-/// Ops in flight, all workers together.
-pub(super) const IN_FLIGHT_MAX: u64 = 1 << 20;
-
 /// Something that will happen; the earliest first, and in order of making where times are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
@@ -46,17 +46,16 @@ struct InFlight<Op> {
 }
 
 /// A worker at work.
-struct Active<S: Source> {
+struct Active<'a, S: Source> {
     spec: SimWorker<S>,
     target: PathBuf,
-    /// Its own intended starts; those of a shared pace belong to the group.
-    arrivals: Option<Arrivals>,
-    intended_ns: Option<u64>,
+    pacer: AnyPacer<'a>,
+    /// The next op while it may not start.
+    early: Option<S::Op>,
     free_slots: Vec<u32>,
     /// How many there are: the depth, or 1 where the device takes one op at a time.
     slots: usize,
     not_before_ns: u64,
-    ops_since_pause: u64,
     waking: bool,
     exhausted: bool,
     ended_ns: Option<u64>,
@@ -68,7 +67,7 @@ struct Active<S: Source> {
     transactions_before: u64,
 }
 
-impl<S: Source> Active<S> {
+impl<S: Source> Active<'_, S> {
     fn idle(&self) -> bool {
         self.free_slots.len() == self.slots
     }
@@ -86,9 +85,7 @@ pub(super) struct Running<'a, S: Source> {
     phase: &'a Phase,
     on_interval: &'a mut dyn FnMut(&Interval) -> ControlFlow<()>,
     began_ns: u64,
-    workers: Vec<Active<S>>,
-    /// Intended starts of groups with a shared pace, by group.
-    shared_arrivals: Vec<Option<Arrivals>>,
+    workers: Vec<Active<'a, S>>,
     slots: Vec<Option<InFlight<S::Op>>>,
     events: BinaryHeap<Reverse<Event>>,
     sequence: u64,
@@ -99,7 +96,12 @@ pub(super) struct Running<'a, S: Source> {
     before: Option<AtStart>,
     /// Started after the ramp.
     issued: Progress,
-    rounds: Rounds,
+    steady: Option<SteadyRounds>,
+    /// End of the round at hand, where there are any.
+    round_end_ns: Option<u64>,
+    /// What was done when it began.
+    before_round: Progress,
+    steady_met: bool,
     stopping: bool,
     interrupted: bool,
 }
@@ -110,13 +112,16 @@ impl<'a, S: Source> Running<'a, S> {
         began_ns: u64,
         phase: &'a Phase,
         workers: Vec<SimWorker<S>>,
+        schedules: &'a [AtomicU64],
         on_interval: &'a mut dyn FnMut(&Interval) -> ControlFlow<()>,
     ) -> Result<Running<'a, S>, SimRunError> {
         if workers.is_empty() {
             return Err(SimRunError::NoWorkers { phase: phase.name.clone() });
         }
-        let groups = workers.iter().map(|worker| worker.group + 1).max().unwrap_or(0);
-        let mut shared_arrivals: Vec<Option<Arrivals>> = vec![None; groups];
+        let mut group_counts = vec![0; schedules.len()];
+        workers.iter().for_each(|worker| group_counts[worker.group] += 1);
+        // Virtual time is in nanoseconds.
+        let clock = Clock::monotonic();
         let mut active = Vec::with_capacity(workers.len());
         let mut next_slot = 0u64;
         for spec in workers {
@@ -129,23 +134,24 @@ impl<'a, S: Source> Running<'a, S> {
             let Some(named) = devices.get(spec.device) else {
                 return Err(SimRunError::Device { worker: spec.name, device: spec.device, devices: devices.len() });
             };
-            let mut arrivals = None;
-            if let Pace::Open { rate, arrival, shared } = spec.pace {
-                let starts = Arrivals::new(rate.0, arrival, spec.arrivals.clone(), &spec.name)?;
-                if !shared {
-                    arrivals = Some(starts);
-                } else if shared_arrivals[spec.group].is_none() {
-                    shared_arrivals[spec.group] = Some(starts);
-                }
+            if let Pace::Open { rate, .. } = spec.pace
+                && !(rate.0 > 0.0 && rate.0.is_finite())
+            {
+                return Err(SimRunError::Rate { worker: spec.name, rate: rate.0 });
             }
+            let sharing = |shared| match shared {
+                true => Sharing::Group { workers: group_counts[spec.group], numbers: &schedules[spec.group] },
+                false => Sharing::Own,
+            };
+            let mut pacer = AnyPacer::of(spec.pace, &clock, sharing, spec.arrivals.clone());
+            pacer.table().start(began_ns);
             active.push(Active {
                 target: PathBuf::from(&named.target),
-                arrivals,
-                intended_ns: None,
+                pacer,
+                early: None,
                 slots: slots as usize,
                 free_slots: (next_slot as u32..last_slot as u32).rev().collect(),
                 not_before_ns: began_ns,
-                ops_since_pause: 0,
                 waking: false,
                 exhausted: false,
                 ended_ns: None,
@@ -167,7 +173,6 @@ impl<'a, S: Source> Running<'a, S> {
             on_interval,
             began_ns,
             workers: active,
-            shared_arrivals,
             slots: (0..next_slot).map(|_| None).collect(),
             events,
             sequence: 0,
@@ -175,7 +180,10 @@ impl<'a, S: Source> Running<'a, S> {
             recorder: Recorder::new(ramp_end_ns),
             before: None,
             issued: Progress::default(),
-            rounds: Rounds::default(),
+            steady: phase.stop.steady.map(SteadyRounds::new),
+            round_end_ns: None,
+            before_round: Progress::default(),
+            steady_met: false,
             stopping: false,
             interrupted: false,
         })
@@ -228,7 +236,7 @@ impl<'a, S: Source> Running<'a, S> {
         for worker in &mut self.workers {
             worker.transactions_before = worker.spec.source.transactions().unwrap_or(0);
         }
-        self.rounds.end_ns = self.phase.stop.steady.map(|steady| now_ns.saturating_add(steady.round.0.max(1)));
+        self.round_end_ns = self.phase.stop.steady.map(|steady| now_ns.saturating_add(steady.round.0.max(1)));
         self.set_trigger();
     }
 
@@ -239,7 +247,7 @@ impl<'a, S: Source> Running<'a, S> {
     /// What ends at an instant includes the ops done at that instant, so it is due 1 ns later; the stop rule's time is
     /// due at once, so that no op starts then.
     fn set_trigger(&mut self) {
-        let round_end_ns = self.rounds.end_ns.filter(|_| !self.stopping);
+        let round_end_ns = self.round_end_ns.filter(|_| !self.stopping);
         let due = [Some(self.recorder.interval_end_ns()), round_end_ns]
             .into_iter()
             .flatten()
@@ -256,19 +264,31 @@ impl<'a, S: Source> Running<'a, S> {
         if self.recorder.interval_end_ns() < due_ns {
             self.end_interval(due_ns - 1);
         }
-        if let (Some(end_ns), Some(steady)) = (self.rounds.end_ns, self.phase.stop.steady)
-            && end_ns < due_ns
-            && !self.stopping
-        {
-            let progress = self.recorder.progress();
-            if self.rounds.end_round(progress, &steady) {
-                self.stop(end_ns);
-            }
+        if let Some(end_ns) = self.round_end_ns.filter(|&end_ns| end_ns < due_ns && !self.stopping) {
+            self.end_round(end_ns);
         }
         if self.deadline_ns().is_some_and(|deadline_ns| deadline_ns <= due_ns) {
             self.stop(due_ns);
         }
         self.set_trigger();
+    }
+
+    fn end_round(&mut self, end_ns: u64) {
+        let progress = self.recorder.progress();
+        let before = std::mem::replace(&mut self.before_round, progress);
+        // Bytes where there are any: op counts say little under mixed sizes.
+        let amount = match progress.bytes {
+            0 => progress.ops - before.ops,
+            bytes => bytes - before.bytes,
+        };
+        let (Some(rounds), Some(rule)) = (&mut self.steady, self.phase.stop.steady) else { return };
+        // All rounds are of one length, so that amounts stand for throughputs.
+        let state = rounds.end_round(amount as f64);
+        self.round_end_ns = Some(end_ns.saturating_add(rule.round.0.max(1)));
+        self.steady_met = state == SteadyState::Reached;
+        if state != SteadyState::Open {
+            self.stop(end_ns);
+        }
     }
 
     fn end_interval(&mut self, end_ns: u64) {
@@ -283,6 +303,9 @@ impl<'a, S: Source> Running<'a, S> {
     fn stop(&mut self, now_ns: u64) {
         self.stopping = true;
         for worker in &mut self.workers {
+            if let Some(op) = worker.early.take() {
+                worker.spec.source.failed(&op);
+            }
             if worker.ended_ns.is_none() && self.interrupted {
                 worker.ended_by = Some("interrupted".to_owned());
             }
@@ -325,29 +348,9 @@ impl<'a, S: Source> Running<'a, S> {
                 self.wake(index, at_ns);
                 return;
             }
-            if let Pace::Think { time, every } = worker.spec.pace
-                && worker.ops_since_pause >= every.max(1)
-            {
-                if !worker.idle() {
-                    return;
-                }
-                worker.ops_since_pause = 0;
-                worker.not_before_ns = now_ns.saturating_add(time.0);
-                continue;
-            }
             let Some(&slot) = worker.free_slots.last() else { return };
-            if let Pace::Open { shared, .. } = worker.spec.pace
-                && worker.intended_ns.is_none()
-            {
-                let group = worker.spec.group;
-                let arrivals = if shared { self.shared_arrivals[group].as_mut() } else { worker.arrivals.as_mut() };
-                worker.intended_ns = arrivals.map(|arrivals| self.began_ns.saturating_add(arrivals.next()));
-            }
-            if let Some(intended_ns) = worker.intended_ns.filter(|&intended_ns| intended_ns > now_ns) {
-                self.wake(index, intended_ns);
-                return;
-            }
-            let Some(op) = worker.spec.source.next() else {
+            let next = worker.early.take().or_else(|| worker.spec.source.next());
+            let Some(op) = next else {
                 worker.exhausted = true;
                 continue;
             };
@@ -355,9 +358,26 @@ impl<'a, S: Source> Running<'a, S> {
                 worker.not_before_ns = now_ns.saturating_add(op.length().max(1));
                 continue;
             }
+            let pacer = worker.pacer.table();
+            let intended_ns = match pacer.due(now_ns, PacedOp::of(&op)) {
+                Due::Now { intended } => pacer.is_open().then_some(intended),
+                Due::At(at_ns) => {
+                    worker.early = Some(op);
+                    self.wake(index, at_ns);
+                    return;
+                }
+                // What is in flight asks again as it comes home.
+                Due::AfterNext => {
+                    worker.early = Some(op);
+                    return;
+                }
+                Due::End(_) => {
+                    worker.spec.source.failed(&op);
+                    worker.exhausted = true;
+                    continue;
+                }
+            };
             worker.free_slots.pop();
-            worker.ops_since_pause += 1;
-            let intended_ns = worker.intended_ns.take();
             let (ops, bytes) = (u64::from(op.counts()), op.moves());
             worker.issued.ops += ops;
             worker.issued.bytes += bytes;
@@ -390,6 +410,8 @@ impl<'a, S: Source> Running<'a, S> {
         let worker = &mut self.workers[index];
         worker.free_slots.push(slot);
         self.devices[worker.spec.device].device.finish(&served);
+        let moved_bytes = served.completion.unwrap_or(0);
+        worker.pacer.table().completed(op.kind(), moved_bytes, now_ns - started_ns, now_ns);
         let measuring = self.before.is_some();
         if measuring {
             worker.in_flight_ns += u128::from(now_ns - started_ns.max(self.recorder.start_ns));
@@ -462,7 +484,7 @@ impl<'a, S: Source> Running<'a, S> {
             fault_count: self.recorder.fault_count,
             short_count: self.recorder.short_count,
             clock: "virtual".to_owned(),
-            steady: self.phase.stop.steady.map(|_| self.rounds.met),
+            steady: self.phase.stop.steady.map(|_| self.steady_met),
             ..PhaseMeasurement::default()
         };
         measurement.workers = self

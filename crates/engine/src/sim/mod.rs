@@ -6,7 +6,7 @@
 //! measurement, to the bit.
 //!
 //! `device` is the device with its faults, over the queueing models of `media`; `worker`, `run` and `events` are the
-//! load; `steady` is the steady-state rule; `record` makes the measurement, `observe` what a probe would have seen.
+//! load, with the pacers and the steady-state rule of real time; `record` makes the measurement, `observe` what a probe would have seen.
 //! Every fault shows in the observations as it would on a real machine, because the checks are tested on them.
 //!
 //! [`run_phase`]: Simulation::run_phase
@@ -17,15 +17,16 @@ mod events;
 mod media;
 mod noise;
 pub mod observe;
+mod outcome;
 mod record;
 pub mod run;
-mod steady;
 pub mod worker;
 
 pub use device::{Device, Served, SimRun};
 pub use either::{Either, EitherOp};
 pub use observe::target_facts;
-pub use run::{PhaseEnd, SimPhaseOutcome, SimRunError, Simulation};
+pub use outcome::{PhaseEnd, SimPhaseOutcome, SimRunError};
+pub use run::Simulation;
 pub use worker::{SimWorker, WorkerPlace};
 
 #[cfg(test)]

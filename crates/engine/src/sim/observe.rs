@@ -1,7 +1,6 @@
 //! What a probe would have seen of the simulated storage.
 
-use super::device::Device;
-use super::run::NamedDevice;
+use super::device::{Device, NamedDevice};
 use plumb_result::PhaseObservations;
 use plumb_result::Seen;
 use plumb_result::conditions::{Conditions, PhaseConditions};

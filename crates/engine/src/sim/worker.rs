@@ -1,9 +1,8 @@
-//! Workers of a simulated phase, and the intended starts of an open load.
+//! Workers of a simulated phase.
 
-use super::run::SimRunError;
 use crate::rng::Rng;
 use crate::source::Source;
-use plumb_workload::{Arrival, Limit, OnError, Pace, WorkerGroup};
+use plumb_workload::{Limit, OnError, Pace, WorkerGroup};
 
 /// A worker: a source, a depth and a pace, on one of the simulation's devices.
 #[derive(Debug, Clone)]
@@ -22,8 +21,7 @@ pub struct SimWorker<S: Source> {
     pub limit: Limit,
     /// What an op's error means.
     pub on_error: OnError,
-    /// Draws of Poisson arrivals: the stream of [`Purpose::Arrival`](crate::rng::Purpose). A shared pace draws from that
-    /// of the group's first worker.
+    /// Draws of Poisson arrivals: the stream of [`Purpose::Arrival`](crate::rng::Purpose).
     pub arrivals: Rng,
     /// Number of the file that an op is on; where the target has files, they lie one after another on the device.
     pub file: fn(&S::Op) -> u64,
@@ -64,65 +62,4 @@ pub struct WorkerPlace {
     pub group: usize,
     /// Number of the worker within the group.
     pub number: u32,
-}
-
-/// Intended starts of an open load, ns from the phase's start. They are kept as sums of exact gaps, never as a gap
-/// rounded to the clock, so that the mean rate is exact at any rate.
-#[derive(Debug, Clone)]
-pub(super) struct Arrivals {
-    gap_ns: f64,
-    arrival: Arrival,
-    rng: Rng,
-    count: u64,
-    last_ns: f64,
-}
-
-impl Arrivals {
-    /// At so many a second, which must be positive.
-    pub(super) fn new(rate: f64, arrival: Arrival, rng: Rng, worker: &str) -> Result<Arrivals, SimRunError> {
-        if rate > 0.0 && rate.is_finite() {
-            Ok(Arrivals { gap_ns: 1e9 / rate, arrival, rng, count: 0, last_ns: 0.0 })
-        } else {
-            Err(SimRunError::Rate { worker: worker.to_owned(), rate })
-        }
-    }
-
-    /// The next intended start.
-    #[inline]
-    pub(super) fn next(&mut self) -> u64 {
-        match self.arrival {
-            Arrival::Fixed => self.last_ns = self.gap_ns * self.count as f64,
-            Arrival::Poisson => self.last_ns += self.gap_ns * self.rng.exponential(),
-        }
-        self.count += 1;
-        self.last_ns as u64
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn poisson_arrivals_keep_their_mean_rate_at_300_000_a_second() {
-        let mut arrivals = Arrivals::new(300_000.0, Arrival::Poisson, Rng::new(5), "w").unwrap();
-        let last_ns = (0..3_000_000).map(|_| arrivals.next()).last().unwrap();
-        let rate = 3_000_000.0 * 1e9 / last_ns as f64;
-        // Three standard deviations of the sum of 3 million exponential gaps are 0.17 %.
-        assert!((rate / 300_000.0 - 1.0).abs() < 0.0018, "{rate}");
-    }
-
-    #[test]
-    fn fixed_arrivals_do_not_drift() {
-        let mut arrivals = Arrivals::new(300_000.0, Arrival::Fixed, Rng::new(5), "w").unwrap();
-        assert_eq!((0..=300_000).map(|_| arrivals.next()).last(), Some(1_000_000_000));
-    }
-
-    #[test]
-    fn a_rate_of_nothing_is_an_error_that_names_the_worker() {
-        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            let error = Arrivals::new(rate, Arrival::Fixed, Rng::new(5), "load/0").unwrap_err().to_string();
-            assert!(error.contains("load/0"), "{error}");
-        }
-    }
 }

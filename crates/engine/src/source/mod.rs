@@ -1,7 +1,6 @@
-//! Sources yield the next op: [`blocks`] by a pattern, [`flow`] by a program over a file set. Traces will be a third.
+//! Sources yield the next op: [`blocks`] by a pattern; jobs, recordings and programs have theirs beside their other parts.
 
 pub mod blocks;
-pub mod flow;
 pub(crate) mod zipf;
 
 use crate::op::Operation;

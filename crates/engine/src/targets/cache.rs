@@ -1,11 +1,12 @@
 //! The page cache of a phase's targets, brought into the state that the phase asks for.
 
 use super::{OpenFiles, OpenTarget, OpenTargets, OpenTree, Surroundings};
+use crate::engine_error::EngineError;
 use crate::guard::{IoMode, Refusal};
 use crate::observer::Observer;
 use crate::prepare::cache::refuse_in_memory;
 use crate::prepare::{TargetFiles, evict, warm};
-use crate::run::{EngineError, Setting};
+use crate::setting::Setting;
 use crate::tree::{self, PathBuffer};
 use plumb_probe::stack;
 use plumb_workload::{CachePolicy, Phase};

@@ -15,8 +15,8 @@ pub(crate) use kept::{LaidOut, Source};
 pub use registry::{CleanReport, Kept, Living, TestDirs};
 pub use remove::Leftover;
 
-use crate::guard::Refusal;
-use crate::guard::{Identity, open_entry};
+use crate::guard::beneath::{Identity, open_entry};
+use crate::guard::refusal::Refusal;
 use marker::Marker;
 use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;

@@ -4,7 +4,7 @@
 //! three descriptors and no recursion. The marker goes last: a removal that is killed can be taken up again.
 
 use super::MARKER;
-use crate::guard::{Identity, open_entry};
+use crate::guard::beneath::{Identity, open_entry};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::ffi::{CStr, OsStr};

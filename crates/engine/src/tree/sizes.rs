@@ -33,11 +33,11 @@ pub enum SizesError {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sizes {
     max: u64,
-    law: Law,
+    drawn: SizeDistribution,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Law {
+enum SizeDistribution {
     Fixed(u64),
     /// `min` and how many values there are, less one.
     Uniform {
@@ -58,17 +58,17 @@ enum Law {
 impl Sizes {
     /// Checks a distribution.
     pub fn new(distribution: &Distribution) -> Result<Sizes, SizesError> {
-        let law = match distribution {
-            Distribution::Fixed(size) => Law::Fixed(size.0),
+        let drawn = match distribution {
+            Distribution::Fixed(size) => SizeDistribution::Fixed(size.0),
             Distribution::Uniform { min, max } => match max.0.checked_sub(min.0) {
-                Some(spread) => Law::Uniform { min: min.0, spread },
+                Some(spread) => SizeDistribution::Uniform { min: min.0, spread },
                 None => return Err(SizesError::UniformBounds { min: min.0, max: max.0 }),
             },
             Distribution::Gamma { mean, shape } => {
                 if !(shape.is_finite() && *shape > 0.0) {
                     return Err(SizesError::GammaShape { shape: *shape });
                 }
-                Law::Gamma { shape: *shape, scale: mean.0 as f64 / shape }
+                SizeDistribution::Gamma { shape: *shape, scale: mean.0 as f64 / shape }
             }
             Distribution::Weighted(entries) => {
                 let total: f64 = entries.iter().map(|entry| entry.weight).sum();
@@ -81,10 +81,10 @@ impl Sizes {
                     sum += entry.weight;
                     (sum, entry.size.0)
                 });
-                Law::Weighted { table: table.collect(), total }
+                SizeDistribution::Weighted { table: table.collect(), total }
             }
         };
-        Ok(Sizes { max: distribution.max().0.max(1), law })
+        Ok(Sizes { max: distribution.max().0.max(1), drawn })
     }
 
     /// The largest size that it yields, bytes; at least 1.
@@ -95,14 +95,16 @@ impl Sizes {
     /// One size, bytes.
     #[inline]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
-        match &self.law {
-            Law::Fixed(size) => *size,
-            Law::Uniform { min, spread } => match spread.checked_add(1) {
+        match &self.drawn {
+            SizeDistribution::Fixed(size) => *size,
+            SizeDistribution::Uniform { min, spread } => match spread.checked_add(1) {
                 Some(values) => min + rng.below(values),
                 None => rng.next_u64(),
             },
-            Law::Gamma { shape, scale } => ((gamma(*shape, rng) * scale).round() as u64).clamp(1, self.max),
-            Law::Weighted { table, total } => {
+            SizeDistribution::Gamma { shape, scale } => {
+                ((gamma(*shape, rng) * scale).round() as u64).clamp(1, self.max)
+            }
+            SizeDistribution::Weighted { table, total } => {
                 let point = rng.unit() * total;
                 let chosen = table.iter().find(|(sum, _)| point < *sum).or(table.last());
                 chosen.expect("a checked table has an entry").1

@@ -1,82 +1,27 @@
 //! The loop of a worker with several ops in flight, and how it gathers them.
 
-use super::{Desk, Ended};
-use crate::backend::{Completion, QueuedBackend, Slot, Wait};
+use super::WorkerContext;
+use crate::backend::{Done, QueuedBackend, Slot, Wait};
 use crate::clock::Ticks;
-use crate::op::Operation;
+use crate::op::{BlockOp, Operation};
 use crate::oplog::Outcome;
-use crate::pacer::{Due, Pacer, wait_until};
+use crate::pacer::{Due, PacedOp, Pacer, wait_until};
 use crate::source::Source;
+use crate::terms::{Ended, Handover, InFlight, Queue};
 use std::collections::VecDeque;
 use std::io;
 
-/// How a queued worker gathers ops.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Queue {
-    pub(crate) depth: u32,
-    /// Most ops of one submission.
-    pub(crate) submit: u32,
-    /// Completions waited for when the queue is full.
-    pub(crate) complete: u32,
-    /// A full queue drains to this depth before it is filled again; at the depth, it is filled whenever there is room.
-    pub(crate) refill_at: u32,
-    /// Completions taken at once at most.
-    pub(crate) most_completions: u32,
-    pub(crate) in_flight: InFlight,
-    pub(crate) handover: Handover,
-}
-
-impl Queue {
-    /// A queue that is filled whenever there is room and waits for one completion when there is none.
-    pub(crate) const fn of(depth: u32) -> Queue {
-        Queue {
-            depth,
-            submit: depth,
-            complete: 1,
-            refill_at: depth,
-            most_completions: depth,
-            in_flight: InFlight::Anything,
-            handover: Handover::Plain,
-        }
-    }
-}
-
-/// Which ops may be in flight together.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum InFlight {
-    /// Any.
-    Anything,
-    /// None that overlaps another.
-    Apart,
-}
-
-/// How ops are handed over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Handover {
-    /// In one call with waiting for completions.
-    Plain,
-    /// In a call of its own, which is timed.
-    Timed,
-}
-
 /// An op in flight.
 #[derive(Clone, Copy)]
-struct Flight<O> {
-    op: O,
+struct Flight {
+    op: BlockOp,
     intended: Ticks,
     start: Ticks,
 }
 
-/// A completion that was reaped.
-#[derive(Clone, Copy)]
-struct Reaped {
-    slot: Slot,
-    done: Completion,
-}
-
 /// What is in flight.
-struct Flights<O> {
-    flights: Vec<Option<Flight<O>>>,
+struct Flights {
+    flights: Vec<Option<Flight>>,
     /// A stack of free slots: the last `depth - free` entries above the top are those taken last.
     slots: Vec<Slot>,
     free: usize,
@@ -89,9 +34,9 @@ struct Flights<O> {
     apart: bool,
 }
 
-impl<O: Operation> Flights<O> {
-    fn overlaps(&self, op: &O) -> bool {
-        let moves = |op: &O| op.kind().moves_bytes();
+impl Flights {
+    fn overlaps(&self, op: &BlockOp) -> bool {
+        let moves = |op: &BlockOp| op.kind().moves_bytes();
         let (start, end) = (op.offset(), op.offset() + op.length());
         moves(op)
             && self.flights.iter().flatten().any(|flight| {
@@ -103,47 +48,53 @@ impl<O: Operation> Flights<O> {
 
     /// Takes an op out of flight.
     #[inline(always)]
-    fn complete<B, P>(&mut self, desk: &mut Desk<'_>, backend: &mut B, pacer: &mut P, reaped: Reaped, end: Ticks)
-    where
-        B: QueuedBackend<Op = O>,
-        P: Pacer,
+    fn complete<B, P>(
+        &mut self,
+        context: &mut WorkerContext<'_>,
+        backend: &mut B,
+        pacer: &mut P,
+        done: Done,
+        end: Ticks,
+    ) where
+        B: QueuedBackend + ?Sized,
+        P: Pacer + ?Sized,
     {
-        let Reaped { slot, done } = reaped;
+        let Done { slot, completion: done } = done;
         let Some(flight) = self.flights[slot as usize] else { return };
-        let clock = desk.clock;
+        let clock = context.clock;
         if self.logs {
             let handed_at = self.handed_at.get(slot as usize).copied();
-            desk.log(&flight.op, Outcome { start: flight.start, end, result: done, handed_at });
+            context.log(&flight.op, Outcome { start: flight.start, end, result: done, handed_at });
         }
         let service_ns = clock.ns_between(flight.start, end);
         match done {
             Ok(moved) => {
-                desk.settle(&flight.op, moved, service_ns);
+                context.settle(&flight.op, moved, service_ns);
                 // Empty where handing over is not timed.
                 if let Some(&handed_at) = self.handed_at.get(slot as usize) {
                     let submission_ns = clock.ns_between(flight.start, handed_at);
                     let completion_ns = service_ns.saturating_sub(submission_ns);
-                    desk.recorder.record_parts(flight.op.kind(), submission_ns, completion_ns);
+                    context.recorder.record_parts(flight.op.kind(), submission_ns, completion_ns);
                 }
                 pacer.completed(flight.op.kind(), moved, service_ns, end);
-                if P::OPEN {
-                    desk.recorder.record_response(
+                if pacer.is_open() {
+                    context.recorder.record_response(
                         flight.op.kind(),
                         clock.ns_between(flight.intended, end),
                         clock.ns_between(flight.intended, flight.start),
                     );
                 }
                 if let Err(mismatch) = backend.after(&flight.op, slot, moved)
-                    && desk.fault(&flight.op, backend.path_of(&flight.op), None, mismatch)
+                    && context.fault(&flight.op, backend.path_of(&flight.op), None, mismatch)
                 {
                     self.ended = Some(Ended::Failed);
                 }
             }
             Err(errno) => {
                 pacer.completed(flight.op.kind(), 0, service_ns, end);
-                if desk.is_end(&flight.op, errno) {
+                if context.is_end(&flight.op, errno) {
                     self.ended.get_or_insert(Ended::Done);
-                } else if desk.fault(&flight.op, backend.path_of(&flight.op), Some(errno.0), errno.text()) {
+                } else if context.fault(&flight.op, backend.path_of(&flight.op), Some(errno.0), errno.text()) {
                     self.ended = Some(Ended::Failed);
                 }
             }
@@ -161,50 +112,51 @@ impl<O: Operation> Flights<O> {
 /// Ops that are started by one system call share its starting time, and ops that are reaped together share the time
 /// of reaping: that is when the application could have known, and it costs two clock readings a batch.
 pub(crate) fn run_queued<S, B, P>(
-    desk: &mut Desk<'_>,
+    context: &mut WorkerContext<'_>,
     source: &mut S,
     backend: &mut B,
     pacer: &mut P,
     queue: Queue,
 ) -> io::Result<Ended>
 where
-    S: Source,
-    B: QueuedBackend<Op = S::Op>,
-    P: Pacer,
+    S: Source<Op = BlockOp> + ?Sized,
+    B: QueuedBackend + ?Sized,
+    P: Pacer + ?Sized,
 {
-    let clock = desk.clock;
+    let clock = context.clock;
+    let opens = pacer.is_open();
     let depth = queue.depth as usize;
     let times_handover = queue.handover == Handover::Timed;
     let orders = source.waits_for_all();
     let apart = queue.in_flight == InFlight::Apart;
     let drains = queue.refill_at < queue.depth;
     let most = queue.most_completions as usize;
-    let tally = desk.tally;
+    let tally = context.tally;
     let mut flying = Flights {
         flights: vec![None; depth],
         slots: (0..queue.depth as Slot).collect(),
         free: depth,
         handed_at: vec![0; if times_handover { depth } else { 0 }],
         ended: None,
-        logs: desk.log.is_some(),
+        logs: context.log.is_some(),
         apart,
     };
     // The next op while it may not start: drawn before it is waited for, so that nobody waits for an op that is not there.
-    let mut early: Option<S::Op> = None;
+    let mut early: Option<BlockOp> = None;
     // What was reaped beyond what may be taken at once: as if it were still with the backend.
-    let mut held: VecDeque<Reaped> = VecDeque::with_capacity(if most < depth { depth } else { 0 });
+    let mut held: VecDeque<Done> = VecDeque::with_capacity(if most < depth { depth } else { 0 });
     let mut draining = false;
     // Read when ops were reaped, and again only where starts have to keep to a schedule: most often nothing but bookkeeping
     // lies in between.
     let mut now = clock.now();
     let ended = loop {
-        if P::OPEN {
+        if opens {
             now = clock.now();
         }
-        if flying.ended.is_none() && desk.control.stops_at(now) {
-            if !desk.goes_on(source, early.as_ref(), now) {
+        if flying.ended.is_none() && context.control.stops_at(now) {
+            if !context.goes_on(source, early.as_ref(), now) {
                 flying.ended = Some(Ended::Stopped);
-            } else if early.is_some_and(|op| !desk.budget.take(&desk.control, &op)) {
+            } else if early.is_some_and(|op| !context.budget.take(&context.control, &op)) {
                 // It was drawn in the ramp, and starts after it.
                 flying.ended = Some(Ended::Done);
             }
@@ -221,7 +173,7 @@ where
             && flying.free > 0
             && free_before - flying.free < queue.submit as usize
         {
-            let next = early.take().or_else(|| source.next().filter(|op| desk.budget.take(&desk.control, op)));
+            let next = early.take().or_else(|| source.next().filter(|op| context.budget.take(&context.control, op)));
             let Some(op) = next else {
                 flying.ended = Some(Ended::Done);
                 break;
@@ -231,7 +183,7 @@ where
                 after_next = true;
                 break;
             }
-            let intended = match pacer.due(now, &op) {
+            let intended = match pacer.due(now, PacedOp::of(&op)) {
                 Due::Now { intended } => intended,
                 Due::At(at) => {
                     early = Some(op);
@@ -249,7 +201,7 @@ where
                 }
             };
             if pacer.begins_anew() {
-                desk.begin_anew(source, &op, now);
+                context.begin_anew(source, &op, now);
             }
             flying.free -= 1;
             let slot = flying.slots[flying.free];
@@ -262,7 +214,7 @@ where
             match (flying.ended, wake_at) {
                 (Some(ended), _) => break ended,
                 (None, Some(at)) => {
-                    wait_until(&clock, desk.control, at);
+                    wait_until(&clock, context.control, at);
                     now = clock.now();
                     continue;
                 }
@@ -304,13 +256,13 @@ where
                 flying.handed_at[slot as usize] = handed_at;
             }
             // What is done by now is taken at once; only where nothing is, there is something to wait for.
-            reap(desk, backend, pacer, &mut flying, &mut held, Reaping { most, end: handed_at });
+            reap(context, backend, pacer, &mut flying, &mut held, Reaping { most, end: handed_at });
             now = handed_at;
         }
         if flying.free == free_before {
             backend.enter(wait)?;
             now = clock.now();
-            reap(desk, backend, pacer, &mut flying, &mut held, Reaping { most, end: now });
+            reap(context, backend, pacer, &mut flying, &mut held, Reaping { most, end: now });
         }
         let taken = flying.free - free_before;
         if taken > 0
@@ -319,7 +271,7 @@ where
             tally.completed(taken);
         }
     };
-    Ok(pacer.failure().map_or(ended, |failure| desk.paced_out(&failure)))
+    Ok(pacer.failure().map_or(ended, |failure| context.paced_out(&failure)))
 }
 
 /// How completions are taken.
@@ -333,33 +285,34 @@ struct Reaping {
 /// Takes what has completed out of flight.
 #[inline(always)]
 fn reap<B, P>(
-    desk: &mut Desk<'_>,
+    context: &mut WorkerContext<'_>,
     backend: &mut B,
     pacer: &mut P,
-    flying: &mut Flights<B::Op>,
-    held: &mut VecDeque<Reaped>,
+    flying: &mut Flights,
+    held: &mut VecDeque<Done>,
     reaping: Reaping,
 ) where
-    B: QueuedBackend,
-    P: Pacer,
+    B: QueuedBackend + ?Sized,
+    P: Pacer + ?Sized,
 {
     let Reaping { most, end } = reaping;
     if most >= flying.slots.len() {
-        backend.reap(&mut |backend, slot, done| flying.complete(desk, backend, pacer, Reaped { slot, done }, end));
+        while let Some(done) = backend.completed() {
+            flying.complete(context, backend, pacer, done, end);
+        }
         return;
     }
     let full = flying.free + most;
     while flying.free < full
-        && let Some(reaped) = held.pop_front()
+        && let Some(done) = held.pop_front()
     {
-        flying.complete(desk, backend, pacer, reaped, end);
+        flying.complete(context, backend, pacer, done, end);
     }
-    backend.reap(&mut |backend, slot, done| {
-        let reaped = Reaped { slot, done };
+    while let Some(done) = backend.completed() {
         if flying.free < full {
-            flying.complete(desk, backend, pacer, reaped, end);
+            flying.complete(context, backend, pacer, done, end);
         } else {
-            held.push_back(reaped);
+            held.push_back(done);
         }
-    });
+    }
 }

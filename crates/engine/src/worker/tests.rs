@@ -1,12 +1,12 @@
 //! The loops on backends that only pretend.
 
 use super::*;
-use crate::backend::{Completion, QueuedBackend, Slot, Wait};
-use crate::gate::PhaseMemory;
-use crate::job::content::Concluded;
+use crate::backend::{Done, QueuedBackend, Slot, Wait};
+use crate::barrier::PhaseMemory;
 use crate::op::BlockOp;
 use crate::pacer::Closed;
 use crate::queue_cells::QueueCells;
+use crate::terms::{Handover, InFlight, Queue};
 use plumb_workload::job::IgnoredError;
 use std::collections::VecDeque;
 use std::io;
@@ -43,17 +43,9 @@ struct Pretended {
 }
 
 impl QueuedBackend for Pretended {
-    type Op = BlockOp;
-
     fn submit(&mut self, op: &BlockOp, slot: Slot) {
         self.in_flight.push_back((slot, *op));
         self.seen.push(self.in_flight.iter().map(|(_, op)| op.offset).collect());
-    }
-
-    fn before(&mut self, _op: &BlockOp, _slot: Slot) {}
-
-    fn after(&mut self, _op: &BlockOp, _slot: Slot, _moved: u64) -> Result<(), String> {
-        Ok(())
     }
 
     fn enter(&mut self, wait: Wait) -> io::Result<()> {
@@ -66,16 +58,11 @@ impl QueuedBackend for Pretended {
         Ok(())
     }
 
-    fn reap(&mut self, done: &mut impl FnMut(&mut Self, Slot, Completion)) {
-        for _ in 0..std::mem::take(&mut self.ready) {
-            let Some((slot, op)) = self.in_flight.pop_front() else { return };
-            let outcome = self.errno.map_or(Ok(u64::from(op.length)), |errno| Err(crate::backend::Errno(errno)));
-            done(self, slot, outcome);
-        }
-    }
-
-    fn conclude(&mut self) -> Concluded {
-        Concluded::default()
+    fn completed(&mut self) -> Option<Done> {
+        self.ready = self.ready.checked_sub(1)?;
+        let (slot, op) = self.in_flight.pop_front()?;
+        let completion = self.errno.map_or(Ok(u64::from(op.length)), |errno| Err(crate::backend::Errno(errno)));
+        Some(Done { slot, completion })
     }
 
     fn path_of(&self, _op: &BlockOp) -> PathBuf {
@@ -100,8 +87,8 @@ impl Room {
         Room { memory, queues: QueueCells::new(&[Some(8)]).unwrap(), errors: ErrorRules::default() }
     }
 
-    fn desk(&self, on_error: OnError) -> Desk<'_> {
-        Desk {
+    fn context(&self, on_error: OnError) -> WorkerContext<'_> {
+        WorkerContext {
             clock: self.memory.clock,
             control: self.memory.control.worker(0),
             recorder: Recorder::new(self.memory.cells.worker(0)),
@@ -123,9 +110,9 @@ fn reads(count: u64) -> Vec<BlockOp> {
     (0..count).map(|number| BlockOp::load(OpKind::Read, 0, number * 4096, 4096)).collect()
 }
 
-fn run(desk: &mut Desk<'_>, ops: Vec<BlockOp>, backend: &mut Pretended, queue: Queue) -> Ended {
+fn run(context: &mut WorkerContext<'_>, ops: Vec<BlockOp>, backend: &mut Pretended, queue: Queue) -> Ended {
     let mut source = Given { ops: ops.into_iter(), ramps_ended: 0 };
-    run_queued(desk, &mut source, backend, &mut Closed, queue).unwrap()
+    run_queued(context, &mut source, backend, &mut Closed, queue).unwrap()
 }
 
 // Protects: order between ops that depend on one another.
@@ -135,7 +122,7 @@ fn an_op_that_waits_for_all_starts_alone() {
     let mut ops = reads(6);
     ops[3].after_all = true;
     let mut backend = Pretended::default();
-    assert_eq!(run(&mut room.desk(OnError::Stop), ops, &mut backend, Queue::of(4)), Ended::Done);
+    assert_eq!(run(&mut room.context(OnError::Stop), ops, &mut backend, Queue::of(4)), Ended::Done);
     assert_eq!(backend.seen[3], [3 * 4096], "nothing else was in flight");
     assert_eq!(backend.seen.len(), 6, "and the others follow");
     assert_eq!(room.memory.cells.read()[0].count(), 6);
@@ -148,12 +135,12 @@ fn ops_that_overlap_are_kept_apart_where_that_is_asked_for() {
     let ops = vec![op(0, 0), op(0, 4096), op(1, 0), op(0, 2048), op(0, 8192)];
     let queue = Queue { in_flight: InFlight::Apart, ..Queue::of(8) };
     let mut backend = Pretended::default();
-    run(&mut room.desk(OnError::Stop), ops.clone(), &mut backend, queue);
+    run(&mut room.context(OnError::Stop), ops.clone(), &mut backend, queue);
     // The same place of another file is another place.
     assert_eq!(backend.seen[2], [0, 4096, 0]);
     assert_eq!(backend.seen[3], [0, 2048], "only when both that it meets were done");
     let mut backend = Pretended::default();
-    run(&mut room.desk(OnError::Stop), ops, &mut backend, Queue::of(8));
+    run(&mut room.context(OnError::Stop), ops, &mut backend, Queue::of(8));
     assert_eq!(backend.seen[4].len(), 5, "else all go together");
 }
 
@@ -162,7 +149,7 @@ fn a_full_queue_drains_before_it_is_filled_again() {
     let room = Room::new();
     let queue = Queue { refill_at: 1, ..Queue::of(4) };
     let mut backend = Pretended::default();
-    run(&mut room.desk(OnError::Stop), reads(10), &mut backend, queue);
+    run(&mut room.context(OnError::Stop), reads(10), &mut backend, queue);
     let depths: Vec<usize> = backend.seen.iter().map(Vec::len).collect();
     assert_eq!(depths, [1, 2, 3, 4, 2, 3, 4, 2, 3, 4]);
 }
@@ -172,7 +159,7 @@ fn no_more_completions_are_taken_at_once_than_asked_for() {
     let room = Room::new();
     let queue = Queue { most_completions: 3, ..Queue::of(8) };
     let mut backend = Pretended { eager: true, ..Pretended::default() };
-    run(&mut room.desk(OnError::Stop), reads(20), &mut backend, queue);
+    run(&mut room.context(OnError::Stop), reads(20), &mut backend, queue);
     assert_eq!(room.memory.cells.read()[0].count(), 20);
     let counts = room.queues.read(0).unwrap();
     assert_eq!(counts.completed.len(), 4, "{counts:?}");
@@ -186,7 +173,7 @@ fn handing_over_is_timed_apart_from_waiting() {
     let room = Room::new();
     let queue = Queue { handover: Handover::Timed, submit: 2, ..Queue::of(2) };
     let mut backend = Pretended::default();
-    run(&mut room.desk(OnError::Stop), reads(3), &mut backend, queue);
+    run(&mut room.context(OnError::Stop), reads(3), &mut backend, queue);
     assert_eq!(backend.waits[..2], [Wait::For(0), Wait::For(1)]);
     let ops = room.memory.cells.read()[0].measured();
     let read = &ops[&OpKind::Read];
@@ -195,10 +182,10 @@ fn handing_over_is_timed_apart_from_waiting() {
     assert!(submission.max() <= read.service.max(), "it is a part of the whole");
 
     let mut backend = Pretended { eager: true, ..Pretended::default() };
-    run(&mut room.desk(OnError::Stop), reads(2), &mut backend, queue);
+    run(&mut room.context(OnError::Stop), reads(2), &mut backend, queue);
     assert_eq!(backend.waits, [Wait::For(0)], "what is done needs no waiting");
     let mut backend = Pretended::default();
-    run(&mut room.desk(OnError::Stop), reads(1), &mut backend, Queue::of(1));
+    run(&mut room.context(OnError::Stop), reads(1), &mut backend, Queue::of(1));
     assert_eq!(backend.waits, [Wait::For(1)], "and without it one call does both");
 }
 
@@ -218,7 +205,7 @@ fn what_an_error_means_is_the_workers_own() {
     ] {
         let room = Room { errors, ..Room::new() };
         let mut backend = Pretended { errno: Some(libc::EIO), ..Pretended::default() };
-        let found = run(&mut room.desk(on_error), reads(3), &mut backend, Queue::of(1));
+        let found = run(&mut room.context(on_error), reads(3), &mut backend, Queue::of(1));
         let others = room.memory.control.worker(1).stop_requested();
         let case = format!("{on_error:?} {:?}", room.errors);
         assert_eq!((found, others), (ended, stops_others), "{case}");
@@ -236,16 +223,16 @@ fn what_an_error_means_is_the_workers_own() {
 #[test]
 fn at_the_end_of_the_ramp_limits_begin_anew() {
     let room = Room::new();
-    let mut desk = room.desk(OnError::Stop);
-    let ends_at = desk.clock.now() + desk.clock.ticks(2_000_000);
-    assert!(desk.control.move_deadline(Ticks::MAX, ends_at));
+    let mut context = room.context(OnError::Stop);
+    let ends_at = context.clock.now() + context.clock.ticks(2_000_000);
+    assert!(context.control.move_deadline(Ticks::MAX, ends_at));
     room.memory.control.set_times(crate::control::PhaseTimes { begins_at: 1, ramp_ends_at: 1, deadline: None });
     let budget = Budget { ops: 5, ..Budget::UNLIMITED };
-    desk.ramp = Some(Ramp { ends_at, budget: Some(budget), shares_limit: false, time: None });
+    context.ramp = Some(Ramp { ends_at, budget: Some(budget), shares_limit: false, time: None });
     let mut source = Given { ops: std::iter::repeat(reads(1)[0]), ramps_ended: 0 };
     let mut backend = Pretended::default();
-    let ended = run_queued(&mut desk, &mut source, &mut backend, &mut Closed, Queue::of(1)).unwrap();
+    let ended = run_queued(&mut context, &mut source, &mut backend, &mut Closed, Queue::of(1)).unwrap();
     assert_eq!((ended, source.ramps_ended), (Ended::Done, 1));
-    assert_eq!(desk.budget.ops, 0);
+    assert_eq!(context.budget.ops, 0);
     assert!(room.memory.control.measured_at(0).is_some_and(|at| at >= ends_at));
 }

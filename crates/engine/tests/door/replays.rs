@@ -2,7 +2,7 @@
 
 use super::common::*;
 use super::jobs::fine;
-use plumb_engine::replay::{RecordedOp, RecordedOps, Recordings};
+use plumb_engine::replay::{RecordedOp, RecordedOps, Recordings, ReplayError};
 use plumb_engine::{LoggedOp, Observer};
 use plumb_result::PhaseMeasurement;
 use plumb_workload::OpKind;
@@ -12,7 +12,7 @@ use plumb_workload::job::Recording;
 struct MadeUp;
 
 /// Four writes, two reads of them and a flush in two files, a fifth of a millisecond apart.
-fn few() -> Vec<Result<RecordedOp, String>> {
+fn few() -> Vec<Result<RecordedOp, ReplayError>> {
     let op = |number: u64, kind, file, offset, length| {
         Ok(RecordedOp { at_ns: number * 200_000, kind, file, offset, length })
     };
@@ -28,15 +28,18 @@ fn few() -> Vec<Result<RecordedOp, String>> {
 }
 
 impl Recordings for MadeUp {
-    fn open(&self, recording: &Recording) -> Result<RecordedOps, String> {
+    fn open(&self, recording: &Recording) -> Result<RecordedOps, ReplayError> {
         let mut ops = few();
         match recording.path.to_str() {
             Some("few") => {}
-            Some("broken") => ops.insert(3, Err("broken: line 5: `x` is no offset".to_owned())),
+            Some("broken") => ops.insert(3, Err(ReplayError::Read("broken: line 5: `x` is no offset".into()))),
             Some("behind") => {
                 ops.push(Ok(RecordedOp { at_ns: 0, kind: OpKind::Read, file: 0, offset: 1 << 20, length: 512 }));
             }
-            _ => return Err(format!("{}: No such file or directory", recording.path.display())),
+            _ => {
+                let text = format!("{}: No such file or directory", recording.path.display());
+                return Err(ReplayError::Read(text.into()));
+            }
         }
         Ok(Box::new(ops.into_iter()))
     }

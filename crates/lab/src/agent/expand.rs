@@ -2,26 +2,54 @@
 
 use crate::step::Made;
 
+/// What is wrong with an expression in a text of a job.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ExpandError {
+    /// A name is not closed.
+    #[error("`{text}` has no closing brace")]
+    Open {
+        /// From where it opens.
+        text: String,
+    },
+    /// No step has this name.
+    #[error("no step made `{name}`; the steps that have names made: {}", known.join(", "))]
+    Unnamed {
+        /// The name.
+        name: String,
+        /// The names that there are.
+        known: Vec<String>,
+    },
+    /// A share of the memory is none.
+    #[error("`{text}` {what}; write for example ${{ram*2}}")]
+    Memory {
+        /// From where it opens.
+        text: String,
+        /// What is wrong.
+        what: &'static str,
+    },
+}
+
 /// What a text becomes on a machine with so much memory, where steps made these things: `${ram}`, `${ram*N}` and `${ram/N}` are bytes, N a positive decimal
 /// number. Other `${…}` are left alone: they are the shell's, or another tool's.
 ///
 /// # Errors
 /// What is wrong with such an expression.
-pub(super) fn expand(text: &str, ram_bytes: u64, made: &Made) -> Result<String, String> {
+pub(super) fn expand(text: &str, ram_bytes: u64, made: &Made) -> Result<String, ExpandError> {
     with_made(&with_memory(text, ram_bytes)?, made)
 }
 
 /// `${made.NAME}` is the first device or mount point that the step of this name made.
-fn with_made(text: &str, made: &Made) -> Result<String, String> {
+fn with_made(text: &str, made: &Made) -> Result<String, ExpandError> {
     const OPENS: &str = "${made.";
     let mut done = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once(OPENS) {
-        let (name, after) = behind.split_once('}').ok_or_else(|| format!("`{OPENS}{behind}` has no closing brace"))?;
-        let path = made.get(name).and_then(|paths| paths.first()).ok_or_else(|| {
-            let names: Vec<&str> = made.keys().map(String::as_str).collect();
-            format!("no step made `{name}`; the steps that have names made: {}", names.join(", "))
-        })?;
+        let (name, after) =
+            behind.split_once('}').ok_or_else(|| ExpandError::Open { text: format!("{OPENS}{behind}") })?;
+        let path = made
+            .get(name)
+            .and_then(|paths| paths.first())
+            .ok_or_else(|| ExpandError::Unnamed { name: name.to_owned(), known: made.keys().cloned().collect() })?;
         done.push_str(before);
         done.push_str(path);
         rest = after;
@@ -30,7 +58,7 @@ fn with_made(text: &str, made: &Made) -> Result<String, String> {
     Ok(done)
 }
 
-fn with_memory(text: &str, ram_bytes: u64) -> Result<String, String> {
+fn with_memory(text: &str, ram_bytes: u64) -> Result<String, ExpandError> {
     let mut done = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(start) = rest.find("${ram") {
@@ -41,7 +69,7 @@ fn with_memory(text: &str, ram_bytes: u64) -> Result<String, String> {
             rest = &rest[start + 2..];
             continue;
         }
-        let wrong = |what: &str| format!("`{}` {what}; write for example ${{ram*2}}", &rest[start..]);
+        let wrong = |what| ExpandError::Memory { text: rest[start..].to_owned(), what };
         let end = inside.find('}').ok_or_else(|| wrong("has no closing brace"))?;
         let factor = inside[..end].trim();
         let number = |text: &str| text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number > 0.0);
@@ -64,7 +92,7 @@ fn with_memory(text: &str, ram_bytes: u64) -> Result<String, String> {
 mod tests {
     use super::*;
 
-    fn expand(text: &str, ram_bytes: u64) -> Result<String, String> {
+    fn expand(text: &str, ram_bytes: u64) -> Result<String, ExpandError> {
         super::expand(text, ram_bytes, &Made::new())
     }
 
@@ -93,7 +121,7 @@ mod tests {
             ("${ram*-1}", "no multiple"),
             ("${ram 3}", "no multiple"),
         ] {
-            let said = expand(text, 1).unwrap_err();
+            let said = expand(text, 1).unwrap_err().to_string();
             assert!(said.contains(why), "{said}");
         }
     }
@@ -102,8 +130,8 @@ mod tests {
     fn what_steps_made_has_its_path() {
         let made = Made::from([("array".to_owned(), vec!["/dev/md0".to_owned()])]);
         assert_eq!(super::expand("path = \"${made.array}\"", 1, &made).unwrap(), "path = \"/dev/md0\"");
-        let said = super::expand("${made.aray}", 1, &made).unwrap_err();
+        let said = super::expand("${made.aray}", 1, &made).unwrap_err().to_string();
         assert!(said.contains("`aray`") && said.contains("made: array"), "{said}");
-        assert!(super::expand("${made.array", 1, &made).unwrap_err().contains("closing brace"));
+        assert!(super::expand("${made.array", 1, &made).unwrap_err().to_string().contains("closing brace"));
     }
 }

@@ -2,6 +2,7 @@
 //! [`crate::vm::image`] around it.
 
 use super::{Settings, serve};
+use crate::error::HostError;
 use crate::step::Expendable;
 use crate::vm::{DISK_SERIAL, MODULES_FILE, PORT_NAME};
 use plumb_engine::signals::StopFlag;
@@ -9,6 +10,7 @@ use rustix::mount::{MountFlags, mount};
 use rustix::system::RebootCommand;
 use std::convert::Infallible;
 use std::fs::{File, OpenOptions};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -42,7 +44,34 @@ pub fn run_as_init() -> Result<Infallible, std::io::Error> {
     Err(std::io::Error::other("still on"))
 }
 
-fn live() -> Result<(), String> {
+/// Why a machine does not come up.
+#[derive(Debug, thiserror::Error)]
+enum InitError {
+    /// A file of the image or of the kernel's.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The kernel shows no port to the other side.
+    #[error("the machine has no virtio port `{PORT_NAME}`")]
+    NoPort,
+    /// The agent could not work.
+    #[error(transparent)]
+    Agent(#[from] HostError),
+}
+
+impl InitError {
+    /// An error of a file, for `map_err`.
+    fn file(path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> InitError {
+        let path = path.as_ref().to_owned();
+        move |source| InitError::File { path, source }
+    }
+}
+
+fn live() -> Result<(), InitError> {
     for (kind, place) in MOUNTS {
         let made = std::fs::create_dir_all(place);
         // debugfs is a help and no need.
@@ -58,22 +87,22 @@ fn live() -> Result<(), String> {
     load_modules()?;
     let port = port()?;
     let open = || OpenOptions::new().read(true).write(true).open(&port);
-    let file = open().map_err(|error| format!("{}: {error}", port.display()))?;
-    let reader = file.try_clone().map_err(|error| format!("{}: {error}", port.display()))?;
+    let file = open().map_err(InitError::file(&port))?;
+    let reader = file.try_clone().map_err(InitError::file(&port))?;
     let settings = Settings {
         program: PathBuf::from("/init"),
         state: PathBuf::from("/run/plumb"),
         expendable: own_disks(),
         silence: None,
     };
-    serve(reader, file, settings, StopFlag::detached()).map_err(|error| error.to_string())
+    Ok(serve(reader, file, settings, StopFlag::detached())?)
 }
 
 /// Loads the modules in the order in which they were laid down.
-fn load_modules() -> Result<(), String> {
-    let list = std::fs::read_to_string(MODULES_FILE).map_err(|error| format!("{MODULES_FILE}: {error}"))?;
+fn load_modules() -> Result<(), InitError> {
+    let list = std::fs::read_to_string(MODULES_FILE).map_err(InitError::file(MODULES_FILE))?;
     for path in list.lines() {
-        let file = File::open(path).map_err(|error| format!("{path}: {error}"))?;
+        let file = File::open(path).map_err(InitError::file(path))?;
         // A module for a processor of another kind refuses, and the one for any does its work. What is really missing shows
         // when it is used.
         if let Err(error) = rustix::system::finit_module(&file, c"", 0)
@@ -88,7 +117,7 @@ fn load_modules() -> Result<(), String> {
 }
 
 /// The port to the other side, as a device.
-fn port() -> Result<PathBuf, String> {
+fn port() -> Result<PathBuf, InitError> {
     let start = Instant::now();
     loop {
         let ports = std::fs::read_dir("/sys/class/virtio-ports").into_iter().flatten().flatten();
@@ -99,7 +128,7 @@ fn port() -> Result<PathBuf, String> {
             }
         }
         if start.elapsed() > PORT_TIMEOUT {
-            return Err(format!("the machine has no virtio port `{PORT_NAME}`"));
+            return Err(InitError::NoPort);
         }
         std::thread::sleep(Duration::from_millis(5));
     }

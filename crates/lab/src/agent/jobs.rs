@@ -31,7 +31,7 @@ const GRACE: Duration = Duration::from_secs(10);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What a run has around it.
-pub(super) struct Course<'a> {
+pub(super) struct RunSurroundings<'a> {
     pub(super) settings: &'a Settings,
     pub(super) facts: &'a Facts,
     /// What the steps made: its devices may be written.
@@ -42,7 +42,7 @@ pub(super) struct Course<'a> {
 }
 
 /// A run's words and files.
-struct Room {
+struct RunFiles {
     /// Removed with what is in it when the run has ended.
     dir: Claim,
     db: PathBuf,
@@ -54,13 +54,13 @@ enum Cut {
     Stopped,
 }
 
-impl Course<'_> {
+impl RunSurroundings<'_> {
     /// Runs one job to its end.
     pub(super) fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
         let dir = PathBuf::from(self.text(&job.dir)?);
         std::fs::create_dir_all(&dir).map_err(|error| failed(format!("cannot make {}: {error}", dir.display())))?;
-        let room = Room::new(&self.settings.state)?;
-        let (mut command, stdin) = self.command(job, &dir, &room)?;
+        let files = RunFiles::new(&self.settings.state)?;
+        let (mut command, stdin) = self.command(job, &dir, &files)?;
         let before = Look::after_sync(&dir).map_err(failed)?;
         let mut child = command
             .spawn()
@@ -78,7 +78,7 @@ impl Course<'_> {
             Err(cut) => {
                 group.end(&mut child);
                 said.rest(listener);
-                self.clean(&room);
+                self.clean(&files);
                 let tail = said.tail();
                 let said = if tail.is_empty() { String::new() } else { format!("; it said:\n{tail}") };
                 return Err(match cut {
@@ -92,12 +92,12 @@ impl Course<'_> {
         said.rest(listener);
         let after = Look::after_sync(&dir).map_err(failed)?;
         if !status.success() {
-            self.clean(&room);
+            self.clean(&files);
         }
         if let Some(signal) = status.signal() {
             said.keep(format!("it was ended by signal {signal}"));
         }
-        let result = self.result(&room)?;
+        let result = self.result(&files)?;
         Ok(RunAnswer { exit_code: code(status), result, devices: after.since(&before), stderr: said.tail() })
     }
 
@@ -116,15 +116,15 @@ impl Course<'_> {
     }
 
     /// The command as a user would type it, and what it reads.
-    fn command(&self, job: &RunJob, dir: &Path, room: &Room) -> Result<(Command, String), HostError> {
-        let mut command = self.plumb(room);
+    fn command(&self, job: &RunJob, dir: &Path, files: &RunFiles) -> Result<(Command, String), HostError> {
+        let mut command = self.plumb(files);
         command.env("PLUMB_ALLOW", self.may_be_written());
         // Should the agent be killed, the run is told to end.
         command.args(["agent", "--gently", "--with-parent", &std::process::id().to_string(), "--"]);
         command.arg(&self.settings.program);
         let stdin = match &job.work {
             Work::Native { toml } => {
-                let file = room.dir.path().join("workload.toml");
+                let file = files.dir.path().join("workload.toml");
                 std::fs::write(&file, self.text(toml)?)
                     .map_err(|error| failed(format!("cannot write {}: {error}", file.display())))?;
                 command.arg("run").arg(file).arg("--at").arg(dir).arg("--seed").arg(job.seed.to_string());
@@ -146,8 +146,8 @@ impl Course<'_> {
         Ok((command, stdin))
     }
 
-    fn plumb(&self, room: &Room) -> Command {
-        plumb(&self.settings.program, room.dir.path())
+    fn plumb(&self, files: &RunFiles) -> Command {
+        plumb(&self.settings.program, files.dir.path())
     }
 
     /// Waits for the end, passing on what is said.
@@ -174,17 +174,17 @@ impl Course<'_> {
     }
 
     /// Removes the test data that a run which was killed has left.
-    fn clean(&self, room: &Room) {
-        clean(&self.settings.program, room.dir.path());
+    fn clean(&self, files: &RunFiles) {
+        clean(&self.settings.program, files.dir.path());
     }
 
     /// The last result that was stored; `None` where there is none.
-    fn result(&self, room: &Room) -> Result<Option<RunResult>, HostError> {
-        if !room.db.exists() {
+    fn result(&self, files: &RunFiles) -> Result<Option<RunResult>, HostError> {
+        if !files.db.exists() {
             return Ok(None);
         }
         let output = self
-            .plumb(room)
+            .plumb(files)
             .args(["show", "last", "--json"])
             .stdin(Stdio::null())
             .output()
@@ -199,17 +199,17 @@ impl Course<'_> {
         if value.get("schema").is_none() {
             return Ok(None);
         }
-        let result = serde_json::from_value(value)
+        let result = plumb_document::json::from_value(value)
             .map_err(|error| failed(format!("what `plumb show last --json` says is no result: {error}")))?;
         Ok(Some(result))
     }
 }
 
-impl Room {
-    fn new(state: &Path) -> Result<Room, HostError> {
+impl RunFiles {
+    fn new(state: &Path) -> Result<RunFiles, HostError> {
         let dir = Claim::new(state, ROOM_PREFIX)
             .map_err(|error| failed(format!("cannot make a directory in {}: {error}", state.display())))?;
-        Ok(Room { db: dir.path().join(DB), dir })
+        Ok(RunFiles { db: dir.path().join(DB), dir })
     }
 }
 
@@ -219,20 +219,20 @@ const DATA: &str = "data";
 const DB: &str = "plumb.db";
 
 /// Plumb with the files of one run.
-fn plumb(program: &Path, room: &Path) -> Command {
+fn plumb(program: &Path, files: &Path) -> Command {
     let mut command = Command::new(program);
-    command.env("PLUMB_DB", room.join(DB)).env("XDG_DATA_HOME", room.join(DATA));
+    command.env("PLUMB_DB", files.join(DB)).env("XDG_DATA_HOME", files.join(DATA));
     command
 }
 
-fn clean(program: &Path, room: &Path) {
+fn clean(program: &Path, files: &Path) {
     // What it cannot remove it says itself, on the agent's standard error.
-    let _ = plumb(program, room).arg("clean").stdin(Stdio::null()).stdout(Stdio::null()).status();
+    let _ = plumb(program, files).arg("clean").stdin(Stdio::null()).stdout(Stdio::null()).status();
 }
 
 /// Removes the test data of runs whose agent was killed.
 pub(super) fn clean_left(settings: &Settings) {
-    Claim::remove_left(&settings.state, ROOM_PREFIX, |room| clean(&settings.program, room));
+    Claim::remove_left(&settings.state, ROOM_PREFIX, |files| clean(&settings.program, files));
 }
 
 /// The exit code as a shell tells it.

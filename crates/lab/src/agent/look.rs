@@ -1,13 +1,39 @@
 //! What each block device did between two looks.
 
 use crate::protocol::DeviceCounts;
+use plumb_probe::ProbeError;
 use plumb_probe::blocks::BlockWatch;
 use plumb_result::blocks::{BlockExtent, BlockStat};
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 
 /// Bytes in a sector of the kernel's counters, whatever the device says.
 const SECTOR_BYTES: u64 = 512;
+
+/// Why devices could not be looked at.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LookError {
+    /// The directory of a run cannot be opened.
+    #[error("{}: {source}", directory.display())]
+    Open {
+        /// The directory.
+        directory: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// What was written cannot be written back.
+    #[error("{}: writing back its file system: {source}", directory.display())]
+    WriteBack {
+        /// A directory on the file system.
+        directory: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The counters cannot be read.
+    #[error(transparent)]
+    Counters(#[from] ProbeError),
+}
 
 /// Counters of all whole devices at one moment.
 pub(super) struct Look(BTreeMap<String, BlockStat>);
@@ -17,10 +43,11 @@ impl Look {
     ///
     /// # Errors
     /// What cannot be read or written back.
-    pub(super) fn after_sync(directory: &Path) -> Result<Look, String> {
-        let said = |error: &dyn std::fmt::Display| format!("{}: {error}", directory.display());
-        let file = std::fs::File::open(directory).map_err(|error| said(&error))?;
-        rustix::fs::syncfs(&file).map_err(|error| said(&format!("writing back its file system: {error}")))?;
+    pub(super) fn after_sync(directory: &Path) -> Result<Look, LookError> {
+        let file = std::fs::File::open(directory)
+            .map_err(|source| LookError::Open { directory: directory.to_owned(), source })?;
+        rustix::fs::syncfs(&file)
+            .map_err(|source| LookError::WriteBack { directory: directory.to_owned(), source: source.into() })?;
         let devices = BlockWatch::new().look()?.devices;
         let whole = devices.into_iter().filter(|device| matches!(device.extent, BlockExtent::Whole));
         Ok(Look(whole.map(|device| (device.name, device.stat)).collect()))

@@ -14,6 +14,7 @@ use crate::host::{HostError, Listener};
 use crate::protocol::{Facts, RunAnswer, RunJob, VERSION};
 use crate::step::{Expendable, Made, Safety, Step};
 use plumb_engine::signals::StopFlag;
+use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -89,7 +90,7 @@ impl Agent {
     pub fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
         let builder = &self.builder;
         let mut confine = |pid| builder.confine(pid).map_err(HostError::from);
-        jobs::Course {
+        jobs::RunSurroundings {
             settings: &self.settings,
             facts: &self.facts,
             made: &self.made,
@@ -111,8 +112,8 @@ impl Agent {
 }
 
 /// An answer that it cannot be done.
-pub(crate) fn failed(reason: impl Into<String>) -> HostError {
-    HostError::Failed { reason: reason.into(), refused: false }
+pub(crate) fn failed(reason: impl fmt::Display) -> HostError {
+    HostError::Failed { reason: reason.to_string(), refused: false }
 }
 
 /// What this machine is.

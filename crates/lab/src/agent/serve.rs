@@ -54,7 +54,7 @@ pub fn serve(
         };
         let mut progress = |text: &str| say(Reply::Progress { text: text.to_owned() });
         let answer = match request {
-            Err(reason) => Reply::Failed { reason, refused: false },
+            Err(error) => Reply::Failed { reason: format!("not a request: {error}"), refused: false },
             Ok(Request::Hello { version: VERSION }) => Reply::Hello(agent.facts().clone()),
             Ok(Request::Hello { version }) => Reply::Failed {
                 reason: format!("this agent speaks version {VERSION} of the protocol, and not {version}"),
@@ -94,7 +94,7 @@ fn read(
     reader: impl Read + Send + 'static,
     silence: Option<Duration>,
     stop: StopFlag,
-) -> Receiver<Result<Request, String>> {
+) -> Receiver<Result<Request, plumb_document::json::JsonError>> {
     let (sender, requests) = channel();
     let (lines, heard) = channel::<String>();
     std::thread::spawn(move || {
@@ -120,8 +120,7 @@ fn read(
             if line.trim().is_empty() {
                 continue;
             }
-            let request = serde_json::from_str(&line).map_err(|error| format!("not a request: {error}"));
-            if sender.send(request).is_err() {
+            if sender.send(plumb_document::json::from_str(&line)).is_err() {
                 break;
             }
         }
@@ -137,7 +136,7 @@ fn write(mut writer: impl Write + Send + 'static) -> (Sender<Reply>, Receiver<()
     let (done, written) = channel();
     std::thread::spawn(move || {
         for reply in queue {
-            let Ok(mut line) = serde_json::to_vec(&reply) else { continue };
+            let Ok(mut line) = plumb_document::json::to_vec(&reply) else { continue };
             line.push(b'\n');
             if writer.write_all(&line).and_then(|()| writer.flush()).is_err() {
                 break;

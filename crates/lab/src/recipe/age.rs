@@ -1,8 +1,8 @@
 //! A file system that has been used: files are made and removed until what is free lies in pieces.
 
-use super::MadePaths;
+use super::content::write_random;
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::Age;
 use plumb_engine::guard::space::Space;
 use plumb_engine::rng::{Rng, splitmix64};
@@ -82,14 +82,12 @@ fn perform(dir: &Path, act: Act, seed: u64, site: &Site<'_>) -> Result<(), Cause
         Act::Make { file, bytes } => {
             let path = path(file);
             let mut opened = File::create_new(&path).map_err(Cause::io(format!("make {}", path.display())))?;
-            super::write_random(&mut opened, bytes, Rng::new(splitmix64(seed) ^ file), site).map_err(
-                |cause| match cause {
-                    Cause::Io { source, .. } => {
-                        Cause::io(format!("write {}; let `files` or `size` be smaller", path.display()))(source)
-                    }
-                    other => other,
-                },
-            )
+            write_random(&mut opened, bytes, Rng::new(splitmix64(seed) ^ file), site).map_err(|cause| match cause {
+                Cause::Io { source, .. } => {
+                    Cause::io(format!("write {}; let `files` or `size` be smaller", path.display()))(source)
+                }
+                other => other,
+            })
         }
         Act::Remove { file } => {
             let path = path(file);
@@ -105,7 +103,7 @@ mod tests {
     #[test]
     fn the_same_seed_ages_the_same_way_within_its_bounds() {
         let text = r#"{"directory": "/m", "files": 10, "size": ["4k", "64k"], "operations": 500}"#;
-        let step: Age = serde_json::from_str(text).unwrap();
+        let step: Age = plumb_document::json::from_str(text).unwrap();
         let all: Vec<Act> = acts(&step, 7).collect();
         assert_eq!(all, acts(&step, 7).collect::<Vec<_>>());
         assert_ne!(all, acts(&step, 8).collect::<Vec<_>>());

@@ -1,9 +1,9 @@
 //! A btrfs over several devices. Source: mkfs.btrfs(8), btrfs(5).
 
-use super::{MadePaths, mount, word};
-use crate::command::Command;
+use super::mount;
+use crate::command::{Command, word};
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::Btrfs;
 use std::path::PathBuf;
 
@@ -43,7 +43,7 @@ mod tests {
     fn profiles_and_devices_are_said() {
         let text = r#"{"devices": "@d", "data": "raid0", "metadata": "raid1", "options": ["-O", "^extref"],
                        "mount": "/m", "mount-options": ["compress=zstd"]}"#;
-        let step: Btrfs = serde_json::from_str(text).unwrap();
+        let step: Btrfs = plumb_document::json::from_str(text).unwrap();
         let devices = ["/dev/loop0", "/dev/loop1"].map(PathBuf::from);
         assert_eq!(
             command(&step, &devices).to_string(),

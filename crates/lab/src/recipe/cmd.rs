@@ -1,9 +1,8 @@
 //! A command of the user's.
 
-use super::MadePaths;
 use crate::command::{Command, TIMEOUT};
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::Cmd;
 use crate::undo::Undo;
 use std::time::Duration;

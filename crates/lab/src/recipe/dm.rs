@@ -1,9 +1,9 @@
 //! Mapped devices. Source: dmsetup(8), the kernel's `admin-guide/device-mapper/` (`linear`, `delay`, `dm-flakey`, `log-writes`).
 
-use super::{MadePaths, load_module, need_driver, word};
-use crate::command::Command;
+use super::driver::{lacks, load_module, need_driver};
+use crate::command::{Command, word};
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::{Dm, DmTarget};
 use crate::system;
 use crate::undo::Undo;
@@ -24,7 +24,7 @@ pub(super) fn build(step: &Dm, site: &mut Site<'_>) -> Result<MadePaths, Cause> 
     load_module(&format!("dm-{target}"));
     let targets = site.run(&Command::new("dmsetup", ["targets"]))?;
     if !targets.lines().any(|line| line.split_whitespace().next() == Some(target)) {
-        return Err(super::lacks(&format!("dm-{target}"), &format!("dm-{target}")));
+        return Err(lacks(&format!("dm-{target}"), &format!("dm-{target}")));
     }
     let device = site.claim_one("device", &step.device)?;
     let log = step.log.as_ref().map(|log| site.claim_one("log", log)).transpose()?;
@@ -127,7 +127,7 @@ mod tests {
 
     fn line(more: &str) -> Result<String, String> {
         let text = format!(r#"{{"name": "d", "device": "@disk"{more}}}"#);
-        let step: Dm = serde_json::from_str(&text).unwrap();
+        let step: Dm = plumb_document::json::from_str(&text).unwrap();
         let log = step.log.as_ref().map(|_| Path::new("/dev/loop1"));
         check(&step)
             .and_then(|()| table(&step, Path::new("/dev/loop0"), log, 1 << 20))

@@ -1,8 +1,8 @@
 //! A file system that is full to a share.
 
-use super::MadePaths;
+use super::content::write_random;
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::Fill;
 use plumb_engine::guard::space::Space;
 use plumb_engine::rng::{Rng, splitmix64};
@@ -38,7 +38,7 @@ pub(super) fn build(step: &Fill, site: &mut Site<'_>) -> Result<MadePaths, Cause
         let path = dir.join(format!("fill{number:06}"));
         let action = format!("write {}", path.display());
         let mut file = File::create_new(&path).map_err(Cause::io(&action))?;
-        super::write_random(&mut file, missing.min(file_bytes), Rng::new(splitmix64(seed) ^ number), site)?;
+        write_random(&mut file, missing.min(file_bytes), Rng::new(splitmix64(seed) ^ number), site)?;
         file.sync_all().map_err(Cause::io(&action))?;
         number += 1;
     }

@@ -1,10 +1,9 @@
 //! FreeBSD's own: gmirror(8), gpart(8), newfs(8), zpool-create(8). Written against their manual pages, not run there yet;
 //! elsewhere each refuses.
 
-use super::{MadePaths, word};
-use crate::command::Command;
+use crate::command::{Command, word};
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::{Gmirror, Newfs, Zpool};
 use crate::undo::Undo;
 use std::path::{Path, PathBuf};
@@ -114,14 +113,15 @@ mod tests {
     #[test]
     fn a_mirror_lies_on_whole_devices_or_on_aligned_partitions() {
         let devices = ["/dev/ada0", "/dev/ada1"].map(PathBuf::from);
-        let step: Gmirror = serde_json::from_str(r#"{"name": "mirror", "devices": "@expendable"}"#).unwrap();
+        let step: Gmirror = plumb_document::json::from_str(r#"{"name": "mirror", "devices": "@expendable"}"#).unwrap();
         assert_eq!(
             lines(&gmirror_commands(&step, &devices)),
             ["kldload -n geom_mirror", "gmirror label -b load mirror /dev/ada0 /dev/ada1"]
         );
-        let step: Gmirror =
-            serde_json::from_str(r#"{"name": "m", "devices": "@e", "align": "1MiB", "balance": "round-robin"}"#)
-                .unwrap();
+        let step: Gmirror = plumb_document::json::from_str(
+            r#"{"name": "m", "devices": "@e", "align": "1MiB", "balance": "round-robin"}"#,
+        )
+        .unwrap();
         let said = lines(&gmirror_commands(&step, &devices));
         assert_eq!(said[0], "gpart create -s gpt /dev/ada0");
         assert_eq!(said[1], "gpart add -t freebsd-ufs -a 1048576 /dev/ada0");
@@ -131,14 +131,14 @@ mod tests {
     #[test]
     fn ufs_and_zfs_are_made_as_their_manuals_say() {
         let text = r#"{"device": "@m", "options": ["-U"], "mount": "/raid", "mount-options": ["noatime"]}"#;
-        let step: Newfs = serde_json::from_str(text).unwrap();
+        let step: Newfs = plumb_document::json::from_str(text).unwrap();
         let device = Path::new("/dev/mirror/m");
         assert_eq!(newfs_command(&step, device).to_string(), "newfs -U /dev/mirror/m");
         let mount = newfs_mount(&step, device, Path::new("/raid")).to_string();
         assert_eq!(mount, "mount -t ufs -o noatime /dev/mirror/m /raid");
         let text = r#"{"name": "tank", "devices": "@e", "layout": "mirror", "properties": ["ashift=12"],
                        "fs-properties": ["compression=off"], "mount": "/raid"}"#;
-        let step: Zpool = serde_json::from_str(text).unwrap();
+        let step: Zpool = plumb_document::json::from_str(text).unwrap();
         assert_eq!(
             zpool_command(&step, &["/dev/ada0".into(), "/dev/ada1".into()]).to_string(),
             "zpool create -f -o ashift=12 -O compression=off -m /raid tank mirror /dev/ada0 /dev/ada1"

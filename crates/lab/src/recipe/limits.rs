@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn both_versions_get_the_same_limits() {
-        let limits: IoLimits = serde_json::from_str(r#"{"read-bps": "10MiB", "write-iops": 100}"#).unwrap();
+        let limits: IoLimits = plumb_document::json::from_str(r#"{"read-bps": "10MiB", "write-iops": 100}"#).unwrap();
         let one = settings(Version::One, "7:0", &limits);
         assert_eq!(one[0], ("blkio.throttle.read_bps_device".to_owned(), "7:0 10485760".to_owned()));
         assert_eq!(one[1], ("blkio.throttle.write_iops_device".to_owned(), "7:0 100".to_owned()));

@@ -1,9 +1,9 @@
 //! Loop devices over image files.
 
-use super::MadePaths;
+use super::content::write_random;
 use crate::command::{Command, CommandError};
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::{Loop, LoopFill};
 use crate::undo::Undo;
 use plumb_engine::guard::space::Space;
@@ -94,7 +94,7 @@ fn make_image(image: &Path, step: &Loop, number: u64, site: &mut Site<'_>) -> Re
         return Ok(());
     }
     site.say(&format!("writing {} of {}", step.size, image.display()));
-    super::write_random(&mut file, step.size.0, Rng::new(number), site).map_err(|cause| match cause {
+    write_random(&mut file, step.size.0, Rng::new(number), site).map_err(|cause| match cause {
         Cause::Io { source, .. } => action(source),
         other => other,
     })?;
@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     fn step(more: &str) -> Loop {
-        serde_json::from_str(&format!(r#"{{"directory": "/d", "size": "64MiB"{more}}}"#)).unwrap()
+        plumb_document::json::from_str(&format!(r#"{{"directory": "/d", "size": "64MiB"{more}}}"#)).unwrap()
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
         ] {
             assert!(check(&step(more)).unwrap_err().to_string().contains(field), "{more}");
         }
-        let odd: Loop = serde_json::from_str(r#"{"directory": "/d", "size": 1000}"#).unwrap();
+        let odd: Loop = plumb_document::json::from_str(r#"{"directory": "/d", "size": 1000}"#).unwrap();
         assert!(check(&odd).unwrap_err().to_string().contains("512"));
         assert!(check(&step(r#", "count": "3""#)).is_ok());
     }

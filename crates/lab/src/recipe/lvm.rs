@@ -1,11 +1,12 @@
 //! A logical volume, alone in a volume group. Source: lvm(8), lvmcreate(8), lvm.conf(5), lvmthin(7).
 
-use super::MadePaths;
-use crate::command::{self, Command};
+use super::driver::need_driver;
+use crate::command::Command;
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::{Lvm, LvmLayout};
 use crate::system;
+use crate::tool::lvm::{LvmCommand, lvm};
 use crate::undo::Undo;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -20,7 +21,7 @@ const SYNC_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 const SYNC_LOOK: Duration = Duration::from_millis(500);
 
 pub(super) fn build(step: &Lvm, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
-    super::need_driver("device-mapper", "LVM", "dm-mod")?;
+    need_driver("device-mapper", "LVM", "dm-mod")?;
     if step.layout == LvmLayout::Thin && step.size.is_none() {
         return Err(Cause::field(
             "size",
@@ -60,7 +61,7 @@ fn wait_for_sync(group: &str, devices: &[String], site: &mut Site<'_>) -> Result
     site.say(&format!("waiting until the copies of {group} are the same"));
     let begin = Instant::now();
     loop {
-        let text = lvm(LvmCommand::Synced, group, devices).run(site.ledger, site.stop)?;
+        let text = lvm(LvmCommand::Synced, group, devices).run(site.journal, site.stop)?;
         let percent: Option<f64> = text.trim().parse().ok();
         if percent.is_some_and(|percent| percent >= 100.0) {
             return Ok(());
@@ -77,58 +78,6 @@ fn wait_for_sync(group: &str, devices: &[String], site: &mut Site<'_>) -> Result
 /// The group's name: nobody else's begins like this.
 fn group_of(name: &str) -> String {
     format!("plumb_{name}")
-}
-
-/// What lvm is asked for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum LvmCommand<'a> {
-    /// Whether there is such a group.
-    Look,
-    /// Labels of physical volumes.
-    MakeLabels,
-    /// The group over all devices.
-    MakeGroup,
-    /// A volume, by these words.
-    MakeVolume(&'a [String]),
-    /// How much of a mirror is in sync, percent.
-    Synced,
-    /// Nodes in /dev.
-    MakeNodes,
-    /// The group with its volumes.
-    RemoveGroup,
-    /// Labels of physical volumes.
-    RemoveLabel,
-}
-
-/// A command line that sees these devices only, keeps no copies of metadata elsewhere and waits for no udev: a virtual
-/// machine may have none, and other groups of this host are none of its business.
-pub(crate) fn lvm(what: LvmCommand<'_>, group: &str, devices: &[String]) -> Command {
-    let accepted = devices.iter().map(|device| format!("\"a|^{}$|\"", escaped(device)));
-    let filter: Vec<String> = accepted.chain(["\"r|.*|\"".to_owned()]).collect();
-    let config = format!(
-        "devices {{ filter=[{0}] global_filter=[{0}] use_devicesfile=0 obtain_device_list_from_udev=0 types=[\"zram\",16] \
-         scan_lvs=0 }} activation {{ udev_sync=0 udev_rules=0 monitoring=0 }} backup {{ backup=0 archive=0 }} \
-         global {{ event_activation=0 use_lvmpolld=0 use_lvmlockd=0 }}",
-        filter.join(",")
-    );
-    let (verb, words): (&str, Vec<String>) = match what {
-        LvmCommand::Look => ("vgs", vec![group.to_owned()]),
-        LvmCommand::MakeLabels => ("pvcreate", [&["--yes".to_owned()], devices].concat()),
-        LvmCommand::MakeGroup => ("vgcreate", [&["--yes".to_owned(), group.to_owned()], devices].concat()),
-        LvmCommand::MakeVolume(words) => ("lvcreate", words.to_vec()),
-        LvmCommand::Synced => ("lvs", ["--noheadings", "--options", "sync_percent", group].map(str::to_owned).to_vec()),
-        LvmCommand::MakeNodes => ("vgmknodes", vec![group.to_owned()]),
-        LvmCommand::RemoveGroup => ("vgremove", vec!["--yes".to_owned(), "--force".to_owned(), group.to_owned()]),
-        LvmCommand::RemoveLabel => {
-            ("pvremove", [&["--yes".to_owned(), "--force".to_owned(), "--force".to_owned()], devices].concat())
-        }
-    };
-    Command::new("lvm", [verb, "--config", &config]).args(words)
-}
-
-/// Characters that mean something in a regular expression of lvm.conf(5).
-fn escaped(device: &str) -> String {
-    device.chars().flat_map(|c| ".*+?[](){}|^$\\".contains(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
 fn commands(step: &Lvm, group: &str, devices: &[String]) -> Vec<Command> {
@@ -173,17 +122,12 @@ fn commands(step: &Lvm, group: &str, devices: &[String]) -> Vec<Command> {
     made
 }
 
-/// Whether lvm is here, for those who only take down.
-pub(crate) fn is_here() -> bool {
-    command::find("lvm").is_some()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn lines(text: &str) -> Vec<String> {
-        let step: Lvm = serde_json::from_str(text).unwrap();
+        let step: Lvm = plumb_document::json::from_str(text).unwrap();
         let devices = ["/dev/loop0".to_owned(), "/dev/loop1".to_owned()];
         let without_config = |command: Command| {
             let line = command.to_string();
@@ -213,12 +157,5 @@ mod tests {
         let thin = lines(r#"{"name": "v", "devices": "@d", "layout": "thin", "size": "8GiB", "chunk": "64k"}"#);
         assert!(thin[2].contains("--type thin-pool --extents 90%FREE --name pool --chunksize 65536b plumb_v"));
         assert!(thin[3].contains("--type thin --thinpool pool --virtualsize 8589934592b plumb_v"));
-    }
-
-    #[test]
-    fn other_groups_of_the_host_are_not_seen() {
-        let line = lvm(LvmCommand::Look, "plumb_v", &["/dev/disk/by-id/a.b".to_owned()]).to_string();
-        assert!(line.contains(r#"filter=["a|^/dev/disk/by-id/a\.b$|","r|.*|"]"#), "{line}");
-        assert!(line.contains("udev_sync=0") && line.ends_with("plumb_v"), "{line}");
     }
 }

@@ -1,9 +1,9 @@
 //! Arrays of the md driver. Source: mdadm(8), md(4), the kernel's `admin-guide/md.rst` for what /sys shows.
 
-use super::{MadePaths, need_driver, word};
-use crate::command::Command;
+use super::driver::need_driver;
+use crate::command::{Command, word};
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::{Mdadm, Wait};
 use crate::system;
 use crate::undo::Undo;
@@ -241,7 +241,7 @@ mod tests {
 
     fn line(more: &str) -> String {
         let text = format!(r#"{{"name": "array", "devices": "@disks"{more}}}"#);
-        let step: Mdadm = serde_json::from_str(&text).unwrap();
+        let step: Mdadm = plumb_document::json::from_str(&text).unwrap();
         let members = ["/dev/vda", "/dev/vdb", "/dev/vdc"].map(PathBuf::from);
         let spares: Vec<PathBuf> = step.spares.iter().map(|_| PathBuf::from("/dev/vdd")).collect();
         let level = level(&step).unwrap();
@@ -272,7 +272,8 @@ mod tests {
     #[test]
     fn arrays_that_cannot_be_are_told() {
         let problem = |text: &str, members| {
-            let step: Mdadm = serde_json::from_str(&format!(r#"{{"name": "a", "devices": "@d", {text}}}"#)).unwrap();
+            let step: Mdadm =
+                plumb_document::json::from_str(&format!(r#"{{"name": "a", "devices": "@d", {text}}}"#)).unwrap();
             level(&step).and_then(|level| check(&step, level, members)).unwrap_err().to_string()
         };
         assert_eq!(problem(r#""level": 7"#, 3), "`level` is `7`: write 0, 1, 4, 5, 6 or 10");

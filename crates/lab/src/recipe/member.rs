@@ -1,10 +1,9 @@
 //! Members of md arrays that fail and are rebuilt. Source: mdadm(8), "Manage mode".
 
 use super::mdadm::{Array, SYNC_TIMEOUT, wait_for_sync};
-use super::{MadePaths, word};
-use crate::command::{Command, CommandError};
+use crate::command::{Command, CommandError, word};
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::{Degrade, Rebuild, Wait};
 use crate::system;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,11 @@
 //! A file system on one device.
 
-use super::{MadePaths, mount};
+use super::mount;
 use crate::command::Command;
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::Mkfs;
+use crate::tool::mkfs::{MAKERS, maker};
 use std::path::Path;
 
 pub(super) fn build(step: &Mkfs, site: &mut Site<'_>) -> Result<MadePaths, Cause> {
@@ -15,27 +16,12 @@ pub(super) fn build(step: &Mkfs, site: &mut Site<'_>) -> Result<MadePaths, Cause
     mount::mount(&point, site)
 }
 
-/// Options that keep each tool from talking and from asking.
-const TOOLS: &[(&str, &str, &[&str])] = &[
-    ("ext2", "mkfs.ext2", &["-q", "-F"]),
-    ("ext3", "mkfs.ext3", &["-q", "-F"]),
-    ("ext4", "mkfs.ext4", &["-q", "-F"]),
-    ("xfs", "mkfs.xfs", &["-q", "-f"]),
-    ("btrfs", "mkfs.btrfs", &["-q", "-f"]),
-    ("f2fs", "mkfs.f2fs", &["-q", "-f"]),
-];
-
-/// The program that makes a file system.
-pub(crate) fn tool(fs: &str) -> Option<&'static str> {
-    TOOLS.iter().find(|(known, ..)| *known == fs).map(|(_, program, _)| *program)
-}
-
 fn command(step: &Mkfs, device: &Path) -> Result<Command, Cause> {
-    let Some((_, program, quiet)) = TOOLS.iter().find(|(fs, ..)| *fs == step.fs) else {
-        let known: Vec<&str> = TOOLS.iter().map(|(fs, ..)| *fs).collect();
+    let Some(maker) = maker(&step.fs) else {
+        let known: Vec<&str> = MAKERS.iter().map(|maker| maker.fs).collect();
         return Err(Cause::field("fs", &step.fs, format!("write one of {}", known.join(", "))));
     };
-    Ok(Command::new(program, quiet.iter().copied()).args(&step.options).arg(device.to_string_lossy()))
+    Ok(Command::new(maker.program, maker.quiet.iter().copied()).args(&step.options).arg(device.to_string_lossy()))
 }
 
 #[cfg(test)]
@@ -43,7 +29,7 @@ mod tests {
     use super::*;
 
     fn step(text: &str) -> Mkfs {
-        serde_json::from_str(text).unwrap()
+        plumb_document::json::from_str(text).unwrap()
     }
 
     #[test]

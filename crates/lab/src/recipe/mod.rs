@@ -3,36 +3,31 @@
 mod age;
 mod btrfs;
 mod cmd;
+mod content;
 mod dm;
+mod driver;
 mod fill;
 mod freebsd;
 mod limits;
 mod loops;
-pub(crate) mod lvm;
+mod lvm;
 mod mdadm;
 mod member;
 mod mkfs;
 mod mount;
-pub(crate) mod nfs;
+mod nfs;
 mod overlay;
 mod partition;
 mod precondition;
 mod queue;
 mod sysctl;
 mod tmpfs;
-mod tools;
 mod tune;
 mod zram;
 
-use crate::command::{Command, NoWitness};
 use crate::error::Cause;
 use crate::site::Site;
 use crate::step::Step;
-use crate::system;
-use plumb_engine::rng::Rng;
-use std::fs::File;
-use std::io::Write as _;
-use std::path::{Path, PathBuf};
 
 /// Builds one step; what it made is known by its name from here on.
 pub(crate) fn build(step: &Step, site: &mut Site<'_>) -> Result<(), Cause> {
@@ -74,11 +69,6 @@ pub(crate) fn build(step: &Step, site: &mut Site<'_>) -> Result<(), Cause> {
     Ok(())
 }
 
-/// What a recipe made: devices, or a mount point.
-type MadePaths = Vec<PathBuf>;
-
-pub(crate) use tools::tools;
-
 /// Names become parts of device names and paths.
 fn check_name(name: &str, site: &Site<'_>) -> Result<(), Cause> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
@@ -101,53 +91,4 @@ fn check_name(name: &str, site: &Site<'_>) -> Result<(), Cause> {
         return Err(Cause::field("name", name, "an earlier step has this name; choose another"));
     }
     Ok(())
-}
-
-/// Writes random content from where a file is, in pieces of 1 MiB.
-fn write_random(file: &mut File, bytes: u64, mut rng: Rng, site: &Site<'_>) -> Result<(), Cause> {
-    const PIECE: usize = 1 << 20;
-    let mut piece = vec![0; PIECE];
-    let mut left = bytes;
-    while left > 0 {
-        site.check_stop()?;
-        for word in piece.chunks_exact_mut(8) {
-            word.copy_from_slice(&rng.next_u64().to_le_bytes());
-        }
-        let length = usize::try_from(left).unwrap_or(PIECE).min(PIECE);
-        file.write_all(&piece[..length]).map_err(Cause::io("write"))?;
-        left -= length as u64;
-    }
-    Ok(())
-}
-
-/// Whether the kernel has a block driver (`/proc/devices`), or a module that can be loaded for it.
-fn need_driver(driver: &str, what: &str, module: &str) -> Result<(), Cause> {
-    let has = || {
-        let text = std::fs::read_to_string("/proc/devices").unwrap_or_default();
-        text.lines().any(|line| line.split_whitespace().nth(1) == Some(driver))
-    };
-    if has() {
-        return Ok(());
-    }
-    load_module(module);
-    if has() { Ok(()) } else { Err(lacks(what, module)) }
-}
-
-/// Asks for a module; where there is none to be had, what needs it says so itself.
-fn load_module(module: &str) {
-    let _ = Command::new("modprobe", ["--quiet", module]).run(&mut NoWitness, None);
-}
-
-/// This kernel cannot do it.
-fn lacks(what: &str, module: &str) -> Cause {
-    let release = system::text(Path::new("/proc/sys/kernel/osrelease")).unwrap_or_default();
-    Cause::Unavailable(format!(
-        "this kernel ({release}) has no {what}: neither built in nor as the module {module}; use another kernel, as a virtual \
-         machine's"
-    ))
-}
-
-/// A device as a word of a command line.
-fn word(path: &Path) -> String {
-    path.to_string_lossy().into_owned()
 }

@@ -1,9 +1,8 @@
 //! Mounts, and the directories that they are mounted on.
 
-use super::MadePaths;
 use crate::command::{Command, CommandError};
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::Mount;
 use crate::system;
 use crate::undo::Undo;

@@ -1,16 +1,14 @@
 //! A directory of this host, exported by NFS to itself and mounted again. Source: exportfs(8), nfs(5).
 
-use super::{MadePaths, mount};
+use super::mount;
 use crate::command::{self, Command};
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::Nfs;
+use crate::tool::nfs::client_of;
 use crate::undo::Undo;
 use std::fs;
 use std::path::{Path, PathBuf};
-
-/// To whom it is exported.
-const CLIENT: &str = "127.0.0.1";
 
 /// How it is exported when the step does not say it: what is measured is the protocol, not who may.
 const EXPORT_OPTIONS: [&str; 4] = ["rw", "no_root_squash", "sync", "insecure"];
@@ -25,11 +23,6 @@ pub(super) fn build(step: &Nfs, site: &mut Site<'_>) -> Result<MadePaths, Cause>
     let request =
         mount::Request { source: &source, fs: Some("nfs"), target: &step.mount, options: &step.mount_options };
     mount::mount(&request, site)
-}
-
-/// The name under which this host reaches an exported directory.
-pub(crate) fn client_of(directory: &str) -> String {
-    format!("{CLIENT}:{directory}")
 }
 
 fn export(step: &Nfs, directory: &Path) -> Command {
@@ -62,11 +55,12 @@ mod tests {
 
     #[test]
     fn a_directory_is_exported_to_this_host_only() {
-        let step: Nfs = serde_json::from_str(r#"{"directory": "/srv/a b", "mount": "/m"}"#).unwrap();
+        let step: Nfs = plumb_document::json::from_str(r#"{"directory": "/srv/a b", "mount": "/m"}"#).unwrap();
         let line = export(&step, Path::new("/srv/a b")).to_string();
         assert_eq!(line, "exportfs -o rw,no_root_squash,sync,insecure '127.0.0.1:/srv/a b'");
         let step: Nfs =
-            serde_json::from_str(r#"{"directory": "/s", "mount": "/m", "export-options": ["rw", "async"]}"#).unwrap();
+            plumb_document::json::from_str(r#"{"directory": "/s", "mount": "/m", "export-options": ["rw", "async"]}"#)
+                .unwrap();
         assert_eq!(export(&step, Path::new("/s")).to_string(), "exportfs -o rw,async 127.0.0.1:/s");
     }
 }

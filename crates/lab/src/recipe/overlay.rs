@@ -1,8 +1,8 @@
 //! A union of directories. Source: the kernel's `filesystems/overlayfs.rst`.
 
-use super::{MadePaths, mount};
+use super::mount;
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::Overlay;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn layers_are_said_the_uppermost_first() {
         let text = r#"{"lower": ["/usr", "/"], "directory": "/d", "mount": "/m", "options": ["metacopy=on"]}"#;
-        let step: Overlay = serde_json::from_str(text).unwrap();
+        let step: Overlay = plumb_document::json::from_str(text).unwrap();
         let said = options(&step, &["/usr".into(), "/".into()], Path::new("/d/x")).unwrap();
         assert_eq!(said, ["lowerdir=/usr:/", "upperdir=/d/x/upper", "workdir=/d/x/work", "metacopy=on"]);
         assert!(options(&step, &["/a:b".into()], Path::new("/d")).is_err());

@@ -1,9 +1,8 @@
 //! Partitions. Source: sfdisk(8), partx(8).
 
-use super::{MadePaths, word};
-use crate::command::Command;
+use crate::command::{Command, word};
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::{Partition, PartitionTable};
 use crate::system;
 use crate::undo::Undo;
@@ -113,7 +112,7 @@ mod tests {
     use super::*;
 
     fn step(text: &str) -> Partition {
-        serde_json::from_str(&format!(r#"{{"device": "@d"{text}}}"#)).unwrap()
+        plumb_document::json::from_str(&format!(r#"{{"device": "@d"{text}}}"#)).unwrap()
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! A device that has been written to from end to end. Source: SNIA, "Solid State Storage Performance Test Specification", which
 //! writes twice the capacity sequentially before it measures.
 
-use super::MadePaths;
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::Precondition;
 use crate::system;
 use plumb_engine::guard::{self, Allow, Guard, IoMode, Permissions};

@@ -1,9 +1,8 @@
 //! Settings of a device's queue. Source: the kernel's `ABI/stable/sysfs-block`. They destroy nothing, so any device may have
 //! them; each gets its old value back.
 
-use super::MadePaths;
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::{Queue, Readahead, Word};
 use crate::system;
 use crate::undo::{Undo, setting_now};

@@ -1,8 +1,8 @@
 //! Settings of the kernel. Source: sysctl(8), the kernel's `admin-guide/sysctl/`. Each gets its old value back.
 
-use super::{MadePaths, queue};
+use super::queue;
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::Sysctl;
 use crate::system;
 use crate::undo::Undo;

@@ -1,8 +1,8 @@
 //! A file system in memory. Source: tmpfs(5).
 
-use super::{MadePaths, mount};
+use super::mount;
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::Tmpfs;
 use std::path::Path;
 
@@ -28,7 +28,7 @@ mod tests {
     #[test]
     fn its_size_is_said_in_bytes() {
         let step: Tmpfs =
-            serde_json::from_str(r#"{"size": "1MiB", "mount": "/m", "options": ["huge=never"]}"#).unwrap();
+            plumb_document::json::from_str(r#"{"size": "1MiB", "mount": "/m", "options": ["huge=never"]}"#).unwrap();
         assert_eq!(options(&step), ["size=1048576", "huge=never"]);
     }
 }

@@ -1,9 +1,8 @@
 //! Changes to ext2, ext3 and ext4. Source: tune2fs(8), e2fsck(8), ext4(5). What is changed goes with the device's content.
 
-use super::{MadePaths, word};
-use crate::command::Command;
+use crate::command::{Command, word};
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::{ExtKind, Tune};
 use std::path::Path;
 
@@ -39,7 +38,7 @@ mod tests {
     #[test]
     fn conversions_are_those_of_the_manual_and_are_checked() {
         let lines = |text: &str| -> Vec<String> {
-            let step: Tune = serde_json::from_str(&format!(r#"{{"device": "@d", {text}}}"#)).unwrap();
+            let step: Tune = plumb_document::json::from_str(&format!(r#"{{"device": "@d", {text}}}"#)).unwrap();
             commands(&step, Path::new("/dev/a")).iter().map(Command::to_string).collect()
         };
         assert_eq!(lines(r#""to": "ext3""#), ["tune2fs -O has_journal /dev/a", "e2fsck -f -p /dev/a"]);

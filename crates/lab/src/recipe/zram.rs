@@ -1,8 +1,8 @@
 //! Compressed devices in memory. Source: the kernel's `admin-guide/blockdev/zram.rst`.
 
-use super::{MadePaths, lacks, load_module};
+use super::driver::{lacks, load_module};
 use crate::error::Cause;
-use crate::site::Site;
+use crate::site::{MadePaths, Site};
 use crate::step::Zram;
 use crate::system;
 use crate::undo::Undo;
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn the_algorithm_is_chosen_before_the_size() {
-        let step: Zram = serde_json::from_str(r#"{"size": "64MiB", "algorithm": "zstd"}"#).unwrap();
+        let step: Zram = plumb_document::json::from_str(r#"{"size": "64MiB", "algorithm": "zstd"}"#).unwrap();
         let said = settings(&step, 3);
         assert_eq!(said[0], ("/sys/block/zram3/comp_algorithm".into(), "zstd".to_owned()));
         assert_eq!(said[1], ("/sys/block/zram3/disksize".into(), "67108864".to_owned()));

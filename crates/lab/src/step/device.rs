@@ -2,11 +2,11 @@
 
 use super::{Count, Names, Word};
 use plumb_workload::units::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Loop devices, each over an image file of its own.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Loop {
     /// By which `@name` means the devices.
@@ -34,7 +34,8 @@ pub struct Loop {
 }
 
 /// Whether the image of a loop device has blocks from the start.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LoopFill {
     /// It is a hole: each block is allocated when it is first written.
@@ -46,7 +47,8 @@ pub enum LoopFill {
 
 /// What processes of one control group may ask of a device. Sources: the kernel's
 /// `admin-guide/cgroup-v1/blkio-controller.rst` (throttling) and `admin-guide/cgroup-v2.rst` (`io.max`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct IoLimits {
     /// Bytes read a second.
@@ -64,7 +66,8 @@ pub struct IoLimits {
 }
 
 /// Partitions of a device, by sfdisk(8).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Partition {
     /// By which `@name` means the partitions.
@@ -84,7 +87,8 @@ pub struct Partition {
 }
 
 /// A kind of partition table.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PartitionTable {
     /// GUID partition table.
@@ -95,7 +99,8 @@ pub enum PartitionTable {
 }
 
 /// A mapped device, by dmsetup(8). Sources of the tables: the kernel's `admin-guide/device-mapper/`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Dm {
     /// By which `@name` means the device.
@@ -131,7 +136,8 @@ pub struct Dm {
 }
 
 /// What a mapped device does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DmTarget {
     /// Passes on.
@@ -145,7 +151,8 @@ pub enum DmTarget {
 }
 
 /// Compressed devices in memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Zram {
     /// By which `@name` means the devices.
@@ -162,7 +169,8 @@ pub struct Zram {
 }
 
 /// Writes all of a device, so that what was on it before makes no difference.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Precondition {
     /// The device, or several.

@@ -2,11 +2,11 @@
 
 use super::{Count, Names, Word};
 use plumb_workload::units::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A file system on one device, and its mount.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Mkfs {
     /// By which `@name` means the mount point, or the device where it is not mounted.
@@ -28,7 +28,8 @@ pub struct Mkfs {
 }
 
 /// A btrfs over several devices, and its mount.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Btrfs {
     /// By which `@name` means the mount point, or the devices where it is not mounted.
@@ -54,7 +55,8 @@ pub struct Btrfs {
 }
 
 /// A mount of what has a file system already.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Mount {
     /// By which `@name` means the mount point.
@@ -73,7 +75,8 @@ pub struct Mount {
 }
 
 /// A change to an ext2, ext3 or ext4 file system that is not mounted, by tune2fs(8).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tune {
     /// The device.
@@ -87,7 +90,8 @@ pub struct Tune {
 }
 
 /// A file system of the ext family.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ExtKind {
     /// Without a journal.
@@ -99,7 +103,8 @@ pub enum ExtKind {
 }
 
 /// A union of directories.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Overlay {
     /// By which `@name` means the mount point.
@@ -117,7 +122,8 @@ pub struct Overlay {
 }
 
 /// A file system in memory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Tmpfs {
     /// By which `@name` means the mount point.
@@ -133,7 +139,8 @@ pub struct Tmpfs {
 }
 
 /// A directory of this host, exported by NFS to itself and mounted again.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Nfs {
     /// By which `@name` means the mount point.
@@ -152,7 +159,8 @@ pub struct Nfs {
 }
 
 /// Writes files until a file system is full to a share.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Fill {
     /// An existing directory on the file system; the files lie in a directory of their own below it.
@@ -168,7 +176,8 @@ pub struct Fill {
 }
 
 /// Makes, extends and removes files until a file system looks used. What is left of them stays until it is undone.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Age {
     /// An existing directory on the file system; the files lie in a directory of their own below it.

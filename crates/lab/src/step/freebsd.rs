@@ -2,11 +2,11 @@
 
 use super::Names;
 use plumb_workload::units::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// A mirror, by gmirror(8).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Gmirror {
     /// By which `@name` means the mirror.
@@ -22,7 +22,8 @@ pub struct Gmirror {
 }
 
 /// A UFS, by newfs(8), and its mount.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Newfs {
     /// By which `@name` means the mount point, or the device where it is not mounted.
@@ -42,7 +43,8 @@ pub struct Newfs {
 }
 
 /// A pool, by zpool(8).
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Zpool {
     /// Its name, by which `@name` means its mount point.

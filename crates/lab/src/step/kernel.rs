@@ -2,12 +2,12 @@
 
 use super::{Count, Names, Word};
 use plumb_workload::units::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Settings of a device's queue, below `/sys/block/DEVICE/queue`. Source: the kernel's `ABI/stable/sysfs-block`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Queue {
     /// The device, or several.
@@ -17,7 +17,8 @@ pub struct Queue {
 }
 
 /// How far ahead a device is read.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Readahead {
     /// The device, or several.
@@ -27,7 +28,8 @@ pub struct Readahead {
 }
 
 /// Settings of the kernel, below `/proc/sys`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Sysctl {
     /// Each setting by its name: `{ "vm.dirty_ratio" = 10 }`.
@@ -35,7 +37,8 @@ pub struct Sysctl {
 }
 
 /// A command of the user's, run by the shell.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Cmd {
     /// What the shell runs.

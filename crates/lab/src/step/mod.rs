@@ -6,6 +6,7 @@ mod freebsd;
 mod kernel;
 mod raid;
 mod safety;
+mod tools;
 mod words;
 
 pub use device::{Dm, DmTarget, IoLimits, Loop, LoopFill, Partition, PartitionTable, Precondition, Zram};
@@ -16,7 +17,6 @@ pub use raid::{Degrade, Lvm, LvmLayout, Mdadm, Rebuild, Wait};
 pub use safety::{Expendable, Safety};
 pub use words::{Count, Names, Word};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -28,8 +28,10 @@ pub type Made = BTreeMap<String, Vec<String>>;
 /// Where a field names a device or a directory, `@name` is what an earlier step of that name made, all of it; `@name.2` is
 /// the second of several. `@expendable` are the devices that the study may destroy, in the order in which they are written;
 /// in a virtual machine these are its disks, and `@disks` says the same.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(tag = "kind", rename_all = "kebab-case")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename = "@kind", rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", schemars(tag = "kind", rename = "Step"))]
 pub enum Step {
     /// Loop devices over image files.
     Loop(Loop),
@@ -145,25 +147,20 @@ impl Step {
             | Step::Cmd(_) => None,
         }
     }
-
-    /// The programs that building and undoing it takes, by their names: what a virtual machine must have with it. A command
-    /// of the user's may take others than the shell.
-    pub fn tools(&self) -> Vec<&'static str> {
-        crate::recipe::tools(self)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::Step;
     use serde_json::Value;
-    use std::path::Path;
 
+    #[cfg(feature = "schema")]
     // Protects: whoever adds a kind or a field tells people of it.
     #[test]
     fn the_page_has_each_kind_with_each_of_its_fields() {
-        let page = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab.md")).unwrap();
-        let schema = serde_json::to_value(schemars::schema_for!(Step)).unwrap();
+        let page = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/lab.md"))
+            .unwrap();
+        let schema = serde_json::Value::from(schemars::schema_for!(Step));
         let kinds = schema["oneOf"].as_array().unwrap();
         assert!(kinds.len() > 20);
         for kind in kinds {
@@ -184,17 +181,18 @@ mod tests {
 
     #[test]
     fn a_field_that_a_step_does_not_have_is_an_error() {
-        let error = serde_json::from_str::<Step>(r#"{"kind": "tmpfs", "size": "1M", "mount": "/m", "sise": 1}"#);
+        let error =
+            plumb_document::json::from_str::<Step>(r#"{"kind": "tmpfs", "size": "1M", "mount": "/m", "sise": 1}"#);
         assert!(error.unwrap_err().to_string().contains("`sise`"));
-        let error = serde_json::from_str::<Step>(r#"{"kind": "mkfz"}"#).unwrap_err().to_string();
+        let error = plumb_document::json::from_str::<Step>(r#"{"kind": "mkfz"}"#).unwrap_err().to_string();
         assert!(error.contains("`mkfz`") && error.contains("`mkfs`"), "{error}");
     }
 
     #[test]
     fn a_step_is_written_as_it_is_read() {
         let text = r#"{"kind":"mdadm","name":"a","level":"4","devices":"@disks","chunk":"256KiB","assume-clean":false,"wait":"sync"}"#;
-        let step: Step = serde_json::from_str(text).unwrap();
-        let again: Value = serde_json::to_value(&step).unwrap();
+        let step: Step = plumb_document::json::from_str(text).unwrap();
+        let again: Value = plumb_document::json::to_value(&step).unwrap();
         assert_eq!(again, serde_json::from_str::<Value>(text).unwrap());
         assert_eq!((step.kind(), step.name()), ("mdadm", Some("a")));
         assert_eq!(step.tools(), ["mdadm"]);

@@ -1,7 +1,9 @@
 //! Values that a study file may write in more than one way: what is interpolated (`"${level}"`) arrives as text.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+#[cfg(feature = "schema")]
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::fmt;
 
@@ -14,7 +16,8 @@ pub struct Count(pub u64);
 pub struct Word(pub String);
 
 /// One name of a device or a directory, or several.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum Names {
     /// One, which may stand for several (`@expendable`).
@@ -114,7 +117,8 @@ impl<'de> Deserialize<'de> for Word {
     }
 }
 
-impl JsonSchema for Count {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Count {
     fn schema_name() -> Cow<'static, str> {
         "Count".into()
     }
@@ -124,7 +128,8 @@ impl JsonSchema for Count {
     }
 }
 
-impl JsonSchema for Word {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Word {
     fn schema_name() -> Cow<'static, str> {
         "Word".into()
     }
@@ -140,16 +145,18 @@ mod tests {
 
     #[test]
     fn what_was_interpolated_reads_like_what_was_written() {
-        assert_eq!(serde_json::from_str::<Vec<Count>>(r#"[4, "4"]"#).unwrap(), [Count(4), Count(4)]);
-        let words: Vec<Word> = serde_json::from_str(r#"[4, "4", true, 0.5, 1.0]"#).unwrap();
+        assert_eq!(plumb_document::json::from_str::<Vec<Count>>(r#"[4, "4"]"#).unwrap(), [Count(4), Count(4)]);
+        let words: Vec<Word> = plumb_document::json::from_str(r#"[4, "4", true, 0.5, 1.0]"#).unwrap();
         assert_eq!(words, ["4", "4", "true", "0.5", "1.0"].map(Word::from));
-        assert!(serde_json::from_str::<Count>("-1").is_err());
-        assert!(serde_json::from_str::<Count>("\"four\"").unwrap_err().to_string().contains("a whole number"));
+        assert!(plumb_document::json::from_str::<Count>("-1").is_err());
+        assert!(
+            plumb_document::json::from_str::<Count>("\"four\"").unwrap_err().to_string().contains("a whole number")
+        );
     }
 
     #[test]
     fn one_name_or_several() {
-        let names: Vec<Names> = serde_json::from_str(r#"["@disks", ["/dev/a", "/dev/b"]]"#).unwrap();
+        let names: Vec<Names> = plumb_document::json::from_str(r#"["@disks", ["/dev/a", "/dev/b"]]"#).unwrap();
         assert_eq!(names[0].as_slice(), ["@disks"]);
         assert_eq!(names[1].as_slice(), ["/dev/a", "/dev/b"]);
     }

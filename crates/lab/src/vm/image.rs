@@ -2,6 +2,7 @@
 
 use super::cpio::Archive;
 use super::elf;
+use super::error::VmError;
 use super::kernel::Kernel;
 use super::modules::Tree;
 use std::collections::BTreeMap;
@@ -140,7 +141,7 @@ struct Image {
 ///
 /// # Errors
 /// Plumb or a needed module cannot be read, or the image cannot be written.
-pub(super) fn provide(kernel: &Kernel, program: &Path, cache: &Path) -> Result<PathBuf, String> {
+pub(super) fn provide(kernel: &Kernel, program: &Path, cache: &Path) -> Result<PathBuf, VmError> {
     let mut image = Image::with_programs(program)?;
     let tree = Tree::read(&kernel.modules)?;
     let name = image.name(&kernel.release, &tree.identity());
@@ -165,8 +166,10 @@ pub(super) fn provide(kernel: &Kernel, program: &Path, cache: &Path) -> Result<P
         file.persist(&path)?;
         Ok(())
     };
-    written().map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    Ok(path)
+    match written() {
+        Ok(()) => Ok(path),
+        Err(source) => Err(VmError::Write { path, source }),
+    }
 }
 
 /// Images that are kept: one for each kernel in use, and those of a change or two of Plumb.
@@ -189,7 +192,7 @@ fn forget_old(cache: &Path) {
 const IMAGE_END: &str = ".cpio";
 
 impl Image {
-    fn with_programs(program: &Path) -> Result<Image, String> {
+    fn with_programs(program: &Path) -> Result<Image, VmError> {
         let mut image = Image { libraries: library_directories(), ..Image::default() };
         for directory in
             ["dev", "proc", "sys", "run", "tmp", "mnt", "root", "etc", "usr/bin", "usr/sbin", "usr/lib", "usr/lib64"]
@@ -204,7 +207,7 @@ impl Image {
         image.file("/etc/passwd", 0o644, b"root:x:0:0:root:/root:/bin/sh\n".to_vec());
         image.file("/etc/group", 0o644, b"root:x:0:\n".to_vec());
         image.file("/etc/os-release", 0o644, OS_RELEASE.as_bytes().to_vec());
-        let bytes = std::fs::read(program).map_err(|error| format!("{}: {error}", program.display()))?;
+        let bytes = std::fs::read(program).map_err(|source| VmError::Read { path: program.to_owned(), source })?;
         image.needed_by(program, &bytes);
         image.file("/init", 0o755, elf::loaded_part(&bytes));
         image.link("/usr/bin/plumb", "/init");

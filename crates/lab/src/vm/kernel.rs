@@ -1,5 +1,6 @@
 //! Where kernels are found. A kernel is an image and the modules that were built with it.
 
+use super::error::VmError;
 use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 
@@ -41,12 +42,12 @@ const UNPACKED: &str = "/var/lib/plumb/kernels";
 ///
 /// # Errors
 /// There is none; what there is, and which package has it.
-pub(super) fn find(wanted: Option<&str>, places: &[PathBuf]) -> Result<Kernel, String> {
+pub(super) fn find(wanted: Option<&str>, places: &[PathBuf]) -> Result<Kernel, VmError> {
     let path = wanted.map(Path::new).filter(|path| path.components().count() > 1 || path.exists());
     match path {
         Some(path) if path.is_dir() => {
             let found = best(kernels_in(path));
-            found.ok_or_else(|| format!("{} has no boot/vmlinuz-* with its lib/modules", path.display()))
+            found.ok_or_else(|| VmError::NoKernelIn { dir: path.to_owned() })
         }
         Some(path) => of_image(path, places),
         None => {
@@ -64,23 +65,18 @@ pub(super) fn find(wanted: Option<&str>, places: &[PathBuf]) -> Result<Kernel, S
     }
 }
 
-fn missing(wanted: Option<&str>, found: &[Kernel]) -> String {
-    let what = wanted.map_or_else(|| "no kernel".to_owned(), |wanted| format!("no kernel {wanted}"));
-    let there = if found.is_empty() {
-        String::new()
-    } else {
-        let releases: Vec<&str> = found.iter().map(|kernel| kernel.release.as_str()).collect();
-        format!(" (there is {})", releases.join(", "))
-    };
+fn missing(wanted: Option<&str>, found: &[Kernel]) -> VmError {
     let arch = debian_arch();
-    let pattern = wanted.map_or_else(|| "linux-image-".to_owned(), |wanted| format!("linux-image-{wanted}"));
-    let package =
-        wanted.map_or_else(|| format!("linux-image-{arch}"), |wanted| format!("linux-image-{wanted}…-{arch}"));
-    format!(
-        "{what} with its modules is installed here{there}; install Debian's package {package} (apt-cache search --names-only \
-         '^{pattern}'), or unpack it without installing: apt-get download PACKAGE && dpkg-deb -x PACKAGE*.deb \
-         {UNPACKED}/PACKAGE"
-    )
+    VmError::NoKernel {
+        wanted: wanted.map(str::to_owned),
+        known: found.iter().map(|kernel| kernel.release.clone()).collect(),
+        package: match wanted {
+            Some(wanted) => format!("linux-image-{wanted}…-{arch}"),
+            None => format!("linux-image-{arch}"),
+        },
+        pattern: format!("linux-image-{}", wanted.unwrap_or_default()),
+        unpacked: UNPACKED,
+    }
 }
 
 fn debian_arch() -> &'static str {
@@ -129,15 +125,13 @@ fn by_version(a: &str, b: &str) -> Ordering {
 }
 
 /// The kernel of an image that somebody named.
-fn of_image(image: &Path, places: &[PathBuf]) -> Result<Kernel, String> {
-    let head = head(image).map_err(|error| format!("kernel {}: {error}", image.display()))?;
+fn of_image(image: &Path, places: &[PathBuf]) -> Result<Kernel, VmError> {
+    let head = head(image).map_err(|source| VmError::Kernel { image: image.to_owned(), source })?;
     let named = || {
         let name = image.file_name()?.to_str()?;
         name.strip_prefix("vmlinuz-").map(str::to_owned)
     };
-    let release = release_in(&head).or_else(named).ok_or_else(|| {
-        format!("{} does not say which kernel it is; name it vmlinuz-RELEASE, as Debian does", image.display())
-    })?;
+    let release = release_in(&head).or_else(named).ok_or_else(|| VmError::Nameless { image: image.to_owned() })?;
     let beside = image.parent().map(|dir| [dir.to_owned(), dir.join(".."), dir.join("../..")]);
     let roots = beside.into_iter().flatten().chain(places.iter().cloned());
     let modules = roots
@@ -145,10 +139,7 @@ fn of_image(image: &Path, places: &[PathBuf]) -> Result<Kernel, String> {
         .find(|dir| dir.is_dir());
     match modules {
         Some(modules) => Ok(Kernel { image: image.to_owned(), release, modules }),
-        None => Err(format!(
-            "{} is Linux {release}, whose modules are neither in lib/modules/{release} beside it nor in /lib/modules",
-            image.display()
-        )),
+        None => Err(VmError::NoModulesOf { image: image.to_owned(), release }),
     }
 }
 
@@ -192,7 +183,7 @@ mod tests {
         assert_eq!(found("6.1.0-9-amd64").unwrap(), "6.1.0-9-amd64");
         assert_eq!(found("6.1.0-57").unwrap(), "6.1.0-57-cloud-amd64");
         assert_eq!(find(Some(dir.path().to_str().unwrap()), &[]).unwrap().release, "6.12.117+deb12-amd64");
-        let said = found("5.10").unwrap_err();
+        let said = found("5.10").unwrap_err().to_string();
         assert!(
             said.contains("no kernel 5.10") && said.contains("6.1.0-9-amd64") && said.contains("dpkg-deb -x"),
             "{said}"
@@ -212,13 +203,13 @@ mod tests {
         bytes[0x220..0x231].copy_from_slice(b"5.9.9 (me@here) #");
         let other = dir.path().join("bzImage");
         std::fs::write(&other, &bytes).unwrap();
-        let said = find(other.to_str(), &[]).unwrap_err();
+        let said = find(other.to_str(), &[]).unwrap_err().to_string();
         assert!(said.contains("is Linux 5.9.9, whose modules"), "{said}");
         // Cut anywhere, it is an answer all the same.
         for length in 0..bytes.len() {
             let _ = release_in(&bytes[..length]);
         }
-        let said = find(Some("/nowhere/vmlinuz"), &[]).unwrap_err();
+        let said = find(Some("/nowhere/vmlinuz"), &[]).unwrap_err().to_string();
         assert!(said.contains("/nowhere/vmlinuz"), "{said}");
     }
 }

@@ -61,7 +61,7 @@ impl Vm {
         let sizes: Vec<u64> = spec.disks.iter().map(|text| size("disks", text)).collect::<Result<_, _>>()?;
         let kernel = kernel::find(spec.kernel.as_deref(), &kernel::places()).map_err(failed)?;
         let image = image::provide(&kernel, &surroundings.program, &surroundings.cache.join("vm")).map_err(failed)?;
-        let room = Room::new(&sizes)?;
+        let room = MachineFiles::new(&sizes)?;
         let console = room.dir.path().join("console");
         let machine = Machine {
             arch,
@@ -141,23 +141,23 @@ fn size(key: &str, text: &str) -> Result<u64, HostError> {
 }
 
 /// The files of a machine that runs.
-struct Room {
+struct MachineFiles {
     dir: Claim,
     disks: Vec<PathBuf>,
     /// Whether the disks' files can be used round the page cache.
     direct: bool,
 }
 
-const ROOM_PREFIX: &str = "plumb-vm-";
+const FILES_PREFIX: &str = "plumb-vm-";
 
-impl Room {
+impl MachineFiles {
     /// Sparse files of these sizes, which take what is written to them.
-    fn new(sizes: &[u64]) -> Result<Room, HostError> {
+    fn new(sizes: &[u64]) -> Result<MachineFiles, HostError> {
         let parent = std::env::temp_dir();
         // Of machines whose process was killed before they had booted.
-        Claim::remove_left(&parent, ROOM_PREFIX, |_| ());
-        let made = || -> std::io::Result<Room> {
-            let dir = Claim::new(&parent, ROOM_PREFIX)?;
+        Claim::remove_left(&parent, FILES_PREFIX, |_| ());
+        let made = || -> std::io::Result<MachineFiles> {
+            let dir = Claim::new(&parent, FILES_PREFIX)?;
             let mut disks = Vec::new();
             for (number, bytes) in sizes.iter().enumerate() {
                 let path = dir.path().join(format!("{DISK_SERIAL}{}", number + 1));
@@ -169,7 +169,7 @@ impl Room {
                 std::fs::OpenOptions::new().read(true).write(true).custom_flags(flags).open(path).is_ok()
             };
             let direct = disks.iter().all(opens_direct);
-            Ok(Room { dir, disks, direct })
+            Ok(MachineFiles { dir, disks, direct })
         };
         made().map_err(|error| failed(format!("cannot make a machine's disks in {}: {error}", parent.display())))
     }
@@ -185,7 +185,7 @@ struct Process {
     /// Open, since its name may be gone.
     console: Option<File>,
     errors: File,
-    room: Option<Room>,
+    room: Option<MachineFiles>,
 }
 
 impl Process {
@@ -195,7 +195,7 @@ impl Process {
         words: Vec<String>,
         far: UnixStream,
         channel: UnixStream,
-        room: Room,
+        room: MachineFiles,
     ) -> Result<Process, HostError> {
         let errors = tempfile::tempfile().map_err(|error| failed(format!("cannot make a file: {error}")))?;
         let stderr = errors.try_clone().map_err(|error| failed(format!("cannot copy a descriptor: {error}")))?;

@@ -2,6 +2,7 @@
 
 mod cpio;
 mod elf;
+mod error;
 mod image;
 mod kernel;
 mod machine;
@@ -13,7 +14,6 @@ pub use machine::Vm;
 pub(crate) use elf::loaded_part;
 pub(crate) use image::MODULES_FILE;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What the serials of a machine's disks begin with; their number follows, from 1.
@@ -23,7 +23,8 @@ pub const DISK_SERIAL: &str = "disk";
 pub(crate) const PORT_NAME: &str = "plumb.agent";
 
 /// A virtual machine, as it is written in a study file.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct VmSpec {
     /// A release such as `6.1`, of which the newest is taken that is installed or unpacked here; the path of an image; or a
@@ -48,7 +49,8 @@ pub struct VmSpec {
 }
 
 /// What runs a virtual machine's processor.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Accel {
     /// KVM where there is one, else software.

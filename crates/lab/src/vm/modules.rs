@@ -2,6 +2,7 @@
 //! module itself, since a package that was only unpacked has no `modules.dep`.
 
 use super::elf::module_facts;
+use super::error::VmError;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -67,11 +68,11 @@ impl Tree {
     ///
     /// # Errors
     /// It cannot be read, or has none.
-    pub(super) fn read(dir: &Path) -> Result<Tree, String> {
+    pub(super) fn read(dir: &Path) -> Result<Tree, VmError> {
         let mut files = BTreeMap::new();
-        collect(dir, &mut files).map_err(|error| format!("{}: {error}", dir.display()))?;
+        collect(dir, &mut files).map_err(|source| VmError::Read { path: dir.to_owned(), source })?;
         if files.is_empty() {
-            return Err(format!("{} has no kernel modules", dir.display()));
+            return Err(VmError::NoModules { dir: dir.to_owned() });
         }
         let builtin = std::fs::read_to_string(dir.join("modules.builtin")).unwrap_or_default();
         let builtin = builtin.lines().filter_map(|line| module_name(Path::new(line))).collect();
@@ -92,11 +93,11 @@ impl Tree {
     ///
     /// # Errors
     /// One that is needed is missing or cannot be read.
-    pub(super) fn in_order(&self) -> Result<Vec<Module>, String> {
-        let mut order = Order { tree: self, done: BTreeSet::new(), modules: Vec::new() };
+    pub(super) fn in_order(&self) -> Result<Vec<Module>, VmError> {
+        let mut order = LoadOrder { tree: self, done: BTreeSet::new(), modules: Vec::new() };
         for name in NEEDED {
             if !order.add(name)? {
-                return Err(format!("{} has no module `{name}`, which a virtual machine needs", self.dir.display()));
+                return Err(VmError::NoModule { dir: self.dir.clone(), name: name.to_owned() });
             }
         }
         for name in WANTED {
@@ -106,26 +107,26 @@ impl Tree {
     }
 }
 
-struct Order<'a> {
+struct LoadOrder<'a> {
     tree: &'a Tree,
     done: BTreeSet<String>,
     modules: Vec<Module>,
 }
 
-impl Order<'_> {
+impl LoadOrder<'_> {
     /// Whether the kernel has it, as a module or built in.
-    fn add(&mut self, name: &str) -> Result<bool, String> {
+    fn add(&mut self, name: &str) -> Result<bool, VmError> {
         let name = canonical(name);
         if self.tree.builtin.contains(&name) || !self.done.insert(name.clone()) {
             return Ok(true);
         }
         let Some(path) = self.tree.files.get(&name) else { return Ok(false) };
         let bytes = unpacked(path)?;
-        let facts = module_facts(&bytes).ok_or_else(|| format!("{} is no kernel module", path.display()))?;
+        let facts = module_facts(&bytes).ok_or_else(|| VmError::NotModule { path: path.clone() })?;
         let values = |key: &'static str| facts.iter().filter(move |(name, _)| name == key).map(|(_, value)| value);
         for needed in values("depends").flat_map(|value| value.split(',')).filter(|name| !name.is_empty()) {
             if !self.add(needed)? {
-                return Err(format!("{} needs the module `{needed}`, which is not there", path.display()));
+                return Err(VmError::NeedsModule { path: path.clone(), name: needed.to_owned() });
             }
         }
         // What it asks for when it runs; a sum or cipher by its name, of which there may be several makes.
@@ -168,8 +169,8 @@ fn collect(dir: &Path, files: &mut BTreeMap<String, PathBuf>) -> std::io::Result
 }
 
 /// A module's content. Not every kernel unpacks by itself, and under emulation none does it quickly.
-fn unpacked(path: &Path) -> Result<Vec<u8>, String> {
-    let said = |error: std::io::Error| format!("{}: {error}", path.display());
+fn unpacked(path: &Path) -> Result<Vec<u8>, VmError> {
+    let said = |source| VmError::Read { path: path.to_owned(), source };
     let packed = std::fs::read(path).map_err(said)?;
     let mut bytes = Vec::new();
     match path.extension().and_then(|end| end.to_str()) {
@@ -177,7 +178,7 @@ fn unpacked(path: &Path) -> Result<Vec<u8>, String> {
         Some("gz") => flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut bytes).map_err(said)?,
         Some("zst") => {
             let mut reader = ruzstd::decoding::StreamingDecoder::new(&packed[..])
-                .map_err(|error| format!("{}: {error}", path.display()))?;
+                .map_err(|error| VmError::Packed { path: path.to_owned(), reason: error.to_string() })?;
             reader.read_to_end(&mut bytes).map_err(said)?
         }
         _ => return Ok(packed),
@@ -202,11 +203,11 @@ mod tests {
     #[test]
     fn a_tree_without_the_port_is_no_tree_for_us() {
         let dir = tempfile::tempdir().unwrap();
-        let said = Tree::read(dir.path()).unwrap_err();
+        let said = Tree::read(dir.path()).unwrap_err().to_string();
         assert!(said.contains("has no kernel modules"), "{said}");
         std::fs::write(dir.path().join("loop.ko"), b"").unwrap();
         std::fs::write(dir.path().join("modules.builtin"), "kernel/drivers/virtio/virtio_pci.ko\n").unwrap();
-        let said = Tree::read(dir.path()).unwrap().in_order().unwrap_err();
+        let said = Tree::read(dir.path()).unwrap().in_order().unwrap_err().to_string();
         assert!(said.contains("virtio_blk"), "{said}");
     }
 }

@@ -1,5 +1,6 @@
 //! QEMU's command line. Source: qemu(1).
 
+use super::error::{NoKvm, VmError};
 use super::{Accel, DISK_SERIAL, PORT_NAME};
 use std::path::{Path, PathBuf};
 
@@ -30,11 +31,11 @@ impl Chosen {
     ///
     /// # Errors
     /// KVM is asked for by name and is not there.
-    pub(super) fn of(accel: Accel, kvm: Result<(), String>) -> Result<Chosen, String> {
+    pub(super) fn of(accel: Accel, kvm: Result<(), NoKvm>) -> Result<Chosen, VmError> {
         match (accel, kvm) {
             (Accel::Tcg, _) | (Accel::Auto, Err(_)) => Ok(Chosen::Tcg),
             (_, Ok(())) => Ok(Chosen::Kvm),
-            (Accel::Kvm, Err(reason)) => Err(format!("accel = \"kvm\": {reason}; `auto` and `tcg` run without it")),
+            (Accel::Kvm, Err(reason)) => Err(VmError::Kvm(reason)),
         }
     }
 
@@ -52,15 +53,12 @@ impl Chosen {
 ///
 /// # Errors
 /// Why not.
-pub(super) fn kvm() -> Result<(), String> {
-    std::fs::OpenOptions::new()
-        .read(true)
-        .write(true)
-        .open("/dev/kvm")
-        .map_err(|error| format!("/dev/kvm: {error}"))?;
-    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").map_err(|error| format!("/proc/cpuinfo: {error}"))?;
+pub(super) fn kvm() -> Result<(), NoKvm> {
+    let open = |path| move |source| NoKvm::Open { path, source };
+    std::fs::OpenOptions::new().read(true).write(true).open("/dev/kvm").map_err(open("/dev/kvm"))?;
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").map_err(open("/proc/cpuinfo"))?;
     if std::env::consts::ARCH == "x86_64" && !has_virtualisation(&cpuinfo) {
-        return Err("there is a /dev/kvm, but /proc/cpuinfo names neither vmx nor svm".into());
+        return Err(NoKvm::NoExtensions);
     }
     Ok(())
 }
@@ -172,11 +170,12 @@ mod tests {
     // Protects: emulation is taken where KVM is only a device file, and who asks for KVM is told why there is none.
     #[test]
     fn what_runs_the_processor() {
-        let no = || Err("there is none".to_owned());
-        assert_eq!(Chosen::of(Accel::Auto, no()), Ok(Chosen::Tcg));
-        assert_eq!(Chosen::of(Accel::Auto, Ok(())), Ok(Chosen::Kvm));
-        assert_eq!(Chosen::of(Accel::Tcg, Ok(())), Ok(Chosen::Tcg));
-        assert!(Chosen::of(Accel::Kvm, no()).unwrap_err().contains("there is none"));
+        let no = || Err(NoKvm::NoExtensions);
+        assert_eq!(Chosen::of(Accel::Auto, no()).unwrap(), Chosen::Tcg);
+        assert_eq!(Chosen::of(Accel::Auto, Ok(())).unwrap(), Chosen::Kvm);
+        assert_eq!(Chosen::of(Accel::Tcg, Ok(())).unwrap(), Chosen::Tcg);
+        let said = Chosen::of(Accel::Kvm, no()).unwrap_err().to_string();
+        assert!(said.contains("neither vmx nor svm") && said.contains("run without it"), "{said}");
         assert!(has_virtualisation("flags\t\t: fpu vmx\n") && has_virtualisation("flags : svm"));
         assert!(!has_virtualisation("flags : fpu hypervisor\nmodel name : vmx"));
     }

@@ -76,7 +76,7 @@ pub fn zram() -> &'static str {
 
 pub fn steps(text: &str, dir: &Path) -> Vec<Step> {
     let text = text.replace("DIR", dir.to_str().unwrap());
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    plumb_document::json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
 /// Loop devices, mounts, files and processes that have something to do with a directory, and all arrays, mapped devices and

@@ -55,10 +55,10 @@ pub fn run(arguments: &AgentArguments) -> Result<End, Stopped> {
 fn relay(file: &Path, program: std::path::PathBuf) -> Result<End, Stopped> {
     let said = |error: &dyn std::fmt::Display| Stopped::usage(format!("{}: {error}", file.display()));
     let text = std::fs::read_to_string(file).map_err(|error| said(&error))?;
-    let spec: VmSpec = toml::from_str(&text).map_err(|error| said(&error))?;
+    let spec: VmSpec = plumb_document::toml::from_str(&text).map_err(|error| said(&error))?;
     let mut host: Box<dyn Host> = Box::new(Vm::boot(&spec, &Surroundings::of_environment(program))?);
     let answer = |reply: &plumb_lab::protocol::Reply| -> Result<(), Stopped> {
-        let line = serde_json::to_string(reply).map_err(Stopped::io)?;
+        let line = plumb_document::json::to_string(reply).map_err(Stopped::io)?;
         let mut out = std::io::stdout().lock();
         writeln!(out, "{line}").and_then(|()| out.flush()).map_err(Stopped::io)
     };
@@ -67,8 +67,9 @@ fn relay(file: &Path, program: std::path::PathBuf) -> Result<End, Stopped> {
         if line.trim().is_empty() {
             continue;
         }
-        let request = serde_json::from_str(&line).map_err(|error| Stopped::usage(format!("not a request: {error}")))?;
-        match plumb_lab::protocol::answer(host.as_mut(), request, &mut |text| {
+        let request =
+            plumb_document::json::from_str(&line).map_err(|error| Stopped::usage(format!("not a request: {error}")))?;
+        match plumb_lab::host::answer(host.as_mut(), request, &mut |text| {
             let _ = answer(&plumb_lab::protocol::Reply::Progress { text: text.to_owned() });
         }) {
             Some(reply) => answer(&reply)?,

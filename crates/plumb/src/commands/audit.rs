@@ -1,6 +1,7 @@
 //! `plumb audit`: recomputes published numbers.
 
-use crate::args::{AuditArguments, Common};
+use crate::args::AuditArguments;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_report::audit::{Detail, page};
@@ -49,6 +50,6 @@ fn one(path: &Path) -> Result<Audit, Stopped> {
     read.map_err(|error| {
         Stopped::usage(format!("cannot read {name}: {error}; `plumb audit` takes TOML files, see docs/audit.md"))
     })?;
-    let study = plumb_trust::audit::read(&name, &text).map_err(Stopped::usage)?;
-    Ok(plumb_trust::audit::audit(&study))
+    let study = plumb_audit::read(&name, &text).map_err(Stopped::usage)?;
+    Ok(plumb_audit::audit(&study))
 }

@@ -1,6 +1,6 @@
 //! `plumb check`: what would make a result wrong here, without any load.
 
-use crate::args::Common;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_report::{facts, run};

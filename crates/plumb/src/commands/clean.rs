@@ -1,6 +1,6 @@
 //! `plumb clean`: removes what a killed run left behind.
 
-use crate::args::Common;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_lab::Surroundings;

@@ -1,11 +1,11 @@
 //! `plumb compare`: which of two is faster.
 
-use super::run::command_line;
-use crate::args::{Common, CompareArguments};
+use crate::args::CompareArguments;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
-use crate::room::{FILE_BYTES, Room, Sizes, check_lengths, virtual_time};
 use crate::session;
+use crate::space_budget::{FILE_BYTES, Sizes, SpaceBudget, check_lengths, virtual_time};
 use plumb_report::{compare as page, format, run as run_page};
 use plumb_result::compare::Replicate;
 use plumb_result::{Comparison, Contrast, Finding, Level};
@@ -49,7 +49,7 @@ pub fn run(arguments: &CompareArguments, common: &Common) -> Result<End, Stopped
         rule,
         varying,
         seed: arguments.seed,
-        command: &command_line(),
+        command: &session::command_line(),
     };
     let mut bench = session::bench(common)?;
     let mut line = LiveLine::new();
@@ -175,13 +175,13 @@ fn places(sides: &[CompareSide]) -> impl Iterator<Item = &Place> {
 
 /// All places get the same sizes: what is safe on each.
 pub(super) fn sizes(sides: &[CompareSide], wanted: Option<Bytes>) -> Result<Sizes, Stopped> {
-    let mut room = Room::UNLIMITED;
+    let mut budget = SpaceBudget::UNLIMITED;
     for place in places(sides) {
         if let Place::Directory(path) = place {
-            room = room.and(Room::under(path)?);
+            budget = budget.and(SpaceBudget::under(path)?);
         }
     }
-    Ok(room.one_at_a_time(wanted.unwrap_or(FILE_BYTES)))
+    Ok(budget.one_at_a_time(wanted.unwrap_or(FILE_BYTES)))
 }
 
 /// What will be written, said before anything is.

@@ -1,9 +1,10 @@
 //! `plumb explain`: what a check means.
 
-use crate::args::Common;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
-use plumb_trust::{Check, audit};
+use plumb_audit::Rule;
+use plumb_trust::Check;
 use serde_json::{Value, json};
 
 /// Explains one check, or lists all.
@@ -20,7 +21,7 @@ pub fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
         Some(code) => {
             let check = plumb_trust::explain(code);
             // Published numbers are held against rules that share the codes of checks, and have some of their own.
-            let rules = audit::rules_of(code);
+            let rules = plumb_audit::rules_of(code);
             if check.is_none() && rules.is_empty() {
                 return Err(Stopped::usage(unknown(code)));
             }
@@ -28,7 +29,7 @@ pub fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
                 session::print_json(&whole(check, &rules))?;
             } else {
                 let width = session::style().width;
-                let parts = [plumb_trust::explanation(code, width), audit::explanation(code, width)];
+                let parts = [plumb_trust::explanation(code, width), plumb_audit::explanation(code, width)];
                 session::print(&parts.into_iter().flatten().collect::<Vec<_>>().join("\n"))?;
             }
         }
@@ -38,7 +39,7 @@ pub fn run(code: Option<&str>, common: &Common) -> Result<End, Stopped> {
 
 fn unknown(code: &str) -> String {
     let mut known: Vec<&str> = plumb_trust::CHECKS.iter().map(|check| check.code).collect();
-    known.extend(audit::RULES.iter().map(|rule| rule.code).filter(|code| code.starts_with('P')));
+    known.extend(plumb_audit::RULES.iter().map(|rule| rule.code).filter(|code| code.starts_with('P')));
     known.dedup();
     format!("there is no check `{code}`; there are {}", known.join(" "))
 }
@@ -47,7 +48,7 @@ fn head(check: &Check) -> Value {
     json!({ "code": check.code, "title": check.title, "threshold": check.threshold })
 }
 
-fn whole(check: Option<&Check>, rules: &[&audit::Rule]) -> Value {
+fn whole(check: Option<&Check>, rules: &[&Rule]) -> Value {
     let check = check.map(|check| {
         let scopes: Vec<&str> = check.judges.iter().map(|judge| judge.scope().name()).collect();
         json!({

@@ -18,7 +18,7 @@ pub mod sweep;
 pub mod try_storage;
 pub mod watch;
 
-use crate::args::Common;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_report::run::{Kept, page};

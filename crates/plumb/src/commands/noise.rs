@@ -1,12 +1,12 @@
 //! `plumb noise`: how small a difference a set-up can show.
 
 use super::compare::{announcement, is_real, side, sizes, time_per_phase, warnings, works};
-use super::run::command_line;
-use crate::args::{Common, NoiseArguments};
+use crate::args::NoiseArguments;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
-use crate::room::{Sizes, check_lengths};
 use crate::session;
+use crate::space_budget::{Sizes, check_lengths};
 use plumb_report::{noise as page, run as run_page};
 use plumb_stats::schedule::Side;
 use plumb_stats::stop::StopRule;
@@ -43,7 +43,7 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
         budget: Duration::from_nanos(arguments.budget.0),
         rule,
         seed: arguments.seed,
-        command: &command_line(),
+        command: &session::command_line(),
     };
     let mut bench = session::bench(common)?;
     let mut line = LiveLine::new();

@@ -1,7 +1,10 @@
 //! `plumb run`: one workload.
 
+pub use crate::session::command_line;
+
 use super::ended;
-use crate::args::{Common, RunArguments};
+use crate::args::RunArguments;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
 use crate::session;
@@ -9,8 +12,7 @@ use plumb_engine::DropCaches;
 use plumb_engine::sim::SimRun;
 use plumb_report::format;
 use plumb_report::run::{Conditions, Kept, page_with};
-use plumb_result::RunResult;
-use plumb_result::assertion::{Asserted, Assertion, AssertionError, PRECONDITIONING, Steadiness};
+use plumb_result::assertion::{Assertion, AssertionError, ConditionedResult, PRECONDITIONING, Steadiness};
 use plumb_study::precondition::{Preconditioning, capacity_bytes, precondition, until_steady};
 use plumb_study::{Place, Policies, RunError, RunOutcome, RunRequest};
 use plumb_workload::Workload;
@@ -117,20 +119,6 @@ fn announcement(added: &Preconditioning) -> String {
     format!("preconditioning: writes {} in sequence{then}", fills.join(" and "))
 }
 
-/// A result with what was asked of it, as `--json` prints it.
-#[derive(serde::Serialize, schemars::JsonSchema)]
-#[schemars(title = "RunResult")]
-pub struct ConditionedResult<'a> {
-    #[serde(flatten)]
-    result: Cow<'a, RunResult>,
-    /// How each `--assert` came out.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    assertions: Vec<Asserted>,
-    /// Phases that were to end as soon as they were steady.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    steady: Vec<Steadiness>,
-}
-
 fn conditions_of(outcome: &RunOutcome, assertions: &[Assertion]) -> Conditions {
     let plan = |name: &str| outcome.result.workload.phase.iter().find(|phase| phase.name == name);
     let measured = &outcome.measurement.phases;
@@ -151,11 +139,6 @@ fn present(outcome: &RunOutcome, conditions: &Conditions, common: &Common) -> Re
     }
     let kept = if common.no_store || outcome.not_stored.is_some() { Kept::Nowhere } else { Kept::Stored };
     session::print(&page_with(result, conditions, kept, &session::style()))
-}
-
-/// The command as typed, for the record.
-pub fn command_line() -> String {
-    std::env::args().collect::<Vec<_>>().join(" ")
 }
 
 /// What is to be run.

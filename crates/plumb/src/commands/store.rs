@@ -1,6 +1,6 @@
 //! `plumb list`, `show`, `query`, `tag`, `export`: what is stored.
 
-use crate::args::Common;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_report::format::{self, MISSING};

@@ -1,11 +1,12 @@
 //! `plumb sweep`: a setting taken through its levels.
 
-use super::run::{Loaded, command_line, load};
-use crate::args::{Common, SweepArguments};
+use super::run::{Loaded, load};
+use crate::args::SweepArguments;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
-use crate::room::{FILE_BYTES, Room, check_lengths, virtual_time};
 use crate::session;
+use crate::space_budget::{FILE_BYTES, SpaceBudget, check_lengths, virtual_time};
 use plumb_report::{format, sweep as page};
 use plumb_result::SweepKey;
 use plumb_study::precondition::capacity_bytes;
@@ -72,16 +73,16 @@ pub fn run(arguments: &SweepArguments, common: &Common) -> Result<End, Stopped> 
     if arguments.read_only {
         refuse_writes(&workload, &plan, &spot)?;
     }
-    let room = match &spot {
-        Spot::Place(Place::Directory(directory)) => Some(Room::under(directory)?),
+    let budget = match &spot {
+        Spot::Place(Place::Directory(directory)) => Some(SpaceBudget::under(directory)?),
         _ => None,
     };
-    let needed_bytes = fit(&mut workload, &plan, room, &bench, spot.base())?;
+    let needed_bytes = fit(&mut workload, &plan, budget, &bench, spot.base())?;
     if !common.json && !matches!(spot, Spot::Place(Place::Sim(_))) {
         session::announce(&announcement(&spot, path, &workload, needed_bytes));
     }
     let time = time(arguments, &plan, &spot);
-    let command = command_line();
+    let command = session::command_line();
     let request = SweepRequest {
         workload: &workload,
         phase,
@@ -215,17 +216,23 @@ fn refuse_writes(workload: &Workload, plan: &Plan, spot: &Spot) -> Result<(), St
 
 /// Bytes that lie in the directory at a time. A default size shrinks to what is safe; one that was asked for does not
 /// change under the hand.
-fn fit(workload: &mut Workload, plan: &Plan, room: Option<Room>, bench: &Bench, base: &Path) -> Result<u64, Stopped> {
-    let Some(room) = room else { return Ok(0) };
+fn fit(
+    workload: &mut Workload,
+    plan: &Plan,
+    budget: Option<SpaceBudget>,
+    bench: &Bench,
+    base: &Path,
+) -> Result<u64, Stopped> {
+    let Some(budget) = budget else { return Ok(0) };
     let sizes = plan.axes.iter().find(|axis| axis.key == SweepKey::Size);
     if let Some(axis) = sizes {
         let all: f64 = axis.levels.iter().sum();
-        if all > room.most_bytes() as f64 {
+        if all > budget.most_bytes() as f64 {
             return Err(Stopped::usage(format!(
                 "the sizes together take {}, and a tenth of what is free is {}: each size has a file of its own for the \
                  whole sweep; take a smaller range or fewer points",
                 format::bytes_iec(all),
-                format::bytes_iec(room.most_bytes() as f64)
+                format::bytes_iec(budget.most_bytes() as f64)
             )));
         }
         return Ok(all as u64);
@@ -233,9 +240,9 @@ fn fit(workload: &mut Workload, plan: &Plan, room: Option<Room>, bench: &Bench, 
     for target in workload.target.values_mut() {
         match target {
             Target::File(FileTarget { path, size: Some(Size::Bytes(bytes)), .. }) if path.is_relative() => {
-                *bytes = Bytes(bytes.0.min(room.one_at_a_time(*bytes).file_bytes));
+                *bytes = Bytes(bytes.0.min(budget.one_at_a_time(*bytes).file_bytes));
             }
-            Target::Tree(tree) => tree.files = tree.files.min(room.one_at_a_time(FILE_BYTES).files),
+            Target::Tree(tree) => tree.files = tree.files.min(budget.one_at_a_time(FILE_BYTES).files),
             _ => {}
         }
     }

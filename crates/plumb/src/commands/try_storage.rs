@@ -1,12 +1,12 @@
 //! `plumb try`: what a storage can do.
 
 use super::present_what_there_is;
-use super::run::command_line;
-use crate::args::{Common, TryArguments};
+use crate::args::TryArguments;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::progress::LiveLine;
-use crate::room::{Room, Sizes};
 use crate::session;
+use crate::space_budget::{Sizes, SpaceBudget};
 use plumb_engine::sim::SimRun;
 use plumb_report::format;
 use plumb_study::{Place, Policies, RunRequest};
@@ -19,11 +19,11 @@ const FILE_BYTES: Bytes = Bytes(1 << 30);
 /// Measures a directory's storage.
 pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
     let place = Place::parse(&arguments.path)?;
-    let room = match &place {
-        Place::Directory(path) => Room::under(path)?,
-        Place::Sim(_) => Room::UNLIMITED,
+    let budget = match &place {
+        Place::Directory(path) => SpaceBudget::under(path)?,
+        Place::Sim(_) => SpaceBudget::UNLIMITED,
     };
-    let sizes = room.together(arguments.size.unwrap_or(FILE_BYTES));
+    let sizes = budget.together(arguments.size.unwrap_or(FILE_BYTES));
     let Nanos(time_ns) = arguments.time;
     let Sizes { file_bytes, files } = sizes;
     let scale = Scale { file_bytes, files, time_ns, seed: arguments.seed, place: place.for_named() };
@@ -32,7 +32,7 @@ pub fn run(arguments: &TryArguments, common: &Common) -> Result<End, Stopped> {
         eprintln!("{}", announcement(&place, sizes, arguments.size));
     }
     let mut bench = session::bench(common)?;
-    let command = command_line();
+    let command = session::command_line();
     let sim_run = SimRun { seed: arguments.seed, run_index: 0, plot_index: 0 };
     let request = RunRequest {
         workload: &workload,

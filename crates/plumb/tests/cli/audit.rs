@@ -36,7 +36,7 @@ fn published_studies_are_rejected_with_their_findings() {
     for name in ["three-systems", "raid4-vs-raid5", "mirrors", "ext3-kernels"] {
         let said = home.with(["audit", "--json", &study(&format!("{name}.toml"))]);
         assert_eq!(said.code, 3, "{name}: {}", said.err);
-        let audit: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let audit: serde_json::Value = plumb_document::json::from_str(&said.out).unwrap();
         assert_eq!(audit["schema"], "plumb.audit/1");
         assert_eq!(audit["verdict"], "reject");
         assert!(audit["findings"].as_array().unwrap().len() > 10);
@@ -84,13 +84,13 @@ fn codes_and_schemas_are_explained() {
     home.plumb("explain Z9").expect(2).complains(&["E14 P1"]);
     for (code, has_check) in [("E1", true), ("P3", false)] {
         let said = home.plumb(&format!("explain {code} --json")).expect(0);
-        let explained: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let explained: serde_json::Value = plumb_document::json::from_str(&said.out).unwrap();
         assert_eq!(explained["check"].is_object(), has_check, "{code}");
         assert_eq!(explained["audit_rules"][0]["code"], code);
     }
     for form in ["audit", "audit-result"] {
         let said = home.with(["schema", form]);
-        let schema: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        let schema: serde_json::Value = plumb_document::json::from_str(&said.out).unwrap();
         assert!(schema["properties"].is_object(), "{form}");
     }
 }

@@ -1,6 +1,6 @@
 //! Comparisons on simulated devices, where the truth is known.
 
-use crate::common::{Home, Said, verdicts};
+use crate::common::{Home, Said, breadth, verdicts};
 use serde_json::Value;
 
 fn compare(home: &Home, a: &str, b: &str, more: &str) -> Value {
@@ -23,13 +23,14 @@ fn count(verdicts: &[String], wanted: &[&str]) -> usize {
 
 /// The heart of the matter: a device is never faster than itself, but for chance, which has 5 % over all its numbers.
 #[test]
-fn a_device_is_not_faster_than_itself_over_20_seeds() {
+fn a_device_is_not_faster_than_itself_whatever_the_seed() {
     let home = Home::new();
-    let all: Vec<String> = (0..20)
+    let seeds = if breadth::long() { 20 } else { 4 };
+    let all: Vec<String> = (0..seeds)
         .flat_map(|seed| verdicts(&compare(&home, "sim:ssd?cv=3%", "sim:ssd?cv=3%", &format!("--seed {seed}"))))
         .collect();
-    assert!(all.len() >= 20);
-    assert!(count(&all, &["faster", "slower"]) <= 2, "{all:?}");
+    assert!(all.len() >= seeds as usize);
+    assert!(count(&all, &["faster", "slower"]) <= all.len() / 10 + 1, "{all:?}");
     assert!(count(&all, &["equivalent"]) * 2 > all.len(), "most of them are plainly equal: {all:?}");
 }
 
@@ -37,10 +38,12 @@ fn a_device_is_not_faster_than_itself_over_20_seeds() {
 #[test]
 fn drift_and_bimodality_make_no_winners() {
     let home = Home::new();
+    let seeds = if breadth::long() { 20 } else { 4 };
     for device in ["sim:ssd?drift=0.5%", "sim:ssd?bimodal=20%"] {
-        let all: Vec<String> =
-            (0..20).map(|seed| verdict_on_rate(&compare(&home, device, device, &format!("--seed {seed}")))).collect();
-        assert!(count(&all, &["faster", "slower"]) <= 2, "{device}: {all:?}");
+        let all: Vec<String> = (0..seeds)
+            .map(|seed| verdict_on_rate(&compare(&home, device, device, &format!("--seed {seed}"))))
+            .collect();
+        assert!(count(&all, &["faster", "slower"]) <= all.len() / 10 + 1, "{device}: {all:?}");
     }
 }
 
@@ -63,14 +66,15 @@ fn a_slower_device_is_found_slower_and_a_faster_one_faster() {
 #[test]
 fn five_percent_is_never_called_faster() {
     let home = Home::new();
-    let all: Vec<String> = (0..10)
+    let seeds = if breadth::long() { 10 } else { 3 };
+    let all: Vec<String> = (0..seeds)
         .map(|seed| verdict_on_rate(&compare(&home, "sim:hdd", "sim:hdd?slow=5%", &format!("--seed {seed}"))))
         .collect();
     assert_eq!(count(&all, &["faster"]), 0, "{all:?}");
-    let small: Vec<String> = (0..10)
+    let small: Vec<String> = (0..seeds)
         .map(|seed| verdict_on_rate(&compare(&home, "sim:ssd", "sim:ssd?slow=1%", &format!("--seed {seed}"))))
         .collect();
-    assert_eq!(count(&small, &["equivalent"]), 10, "1 % does not matter: {small:?}");
+    assert_eq!(count(&small, &["equivalent"]), small.len(), "1 % does not matter: {small:?}");
 }
 
 #[test]
@@ -131,7 +135,7 @@ fn the_order_is_blocked_balanced_and_random() {
     let orders: Vec<Vec<String>> = (0..8)
         .map(|seed| {
             let comparison = compare(&home, "sim:ssd", "sim:ssd", &format!("--seed {seed}"));
-            serde_json::from_value(comparison["order"].clone()).unwrap()
+            plumb_document::json::from_value(comparison["order"].clone()).unwrap()
         })
         .collect();
     for order in &orders {
@@ -165,6 +169,9 @@ fn the_runs_follow_the_order() {
 
 #[test]
 fn all_named_workloads_are_compared() {
+    if !breadth::long_only() {
+        return;
+    }
     let home = Home::new();
     let comparison = compare(&home, "sim:hdd", "sim:nvme", "--for all --time 2s --size 32MiB");
     let metrics: Vec<&str> =

@@ -69,12 +69,13 @@ fn a_directory_is_filled_asked_about_read_and_emptied() {
     assert_eq!(csv.lines().count(), 7);
     assert!(csv.lines().all(|line| line.matches(',').count() == 54), "{csv}");
     let json = std::fs::read_to_string(home.work().join("r.json")).unwrap();
-    let phases: Vec<serde_json::Value> = json.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let phases: Vec<serde_json::Value> =
+        json.lines().map(|line| plumb_document::json::from_str(line).unwrap()).collect();
     assert_eq!(phases.len(), 6);
     assert_eq!(phases[1]["last_done"]["bytes"], "204800", "with the short block at the end of each file");
     assert!(std::fs::read_to_string(home.work().join("r.txt")).unwrap().contains("COMMAND LINE: \"elbencho\" \"-d\""));
     let ops = std::fs::read_to_string(home.work().join("ops")).unwrap();
-    let ops: Vec<serde_json::Value> = ops.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let ops: Vec<serde_json::Value> = ops.lines().map(|line| plumb_document::json::from_str(line).unwrap()).collect();
     let written = ops.iter().filter(|op| op["op_name"] == "pwrite" && op["is_finished"] == true).count();
     assert_eq!(written, 60, "three blocks of each of twenty files");
 }
@@ -192,7 +193,7 @@ fn a_tree_is_scanned_made_and_removed() {
     home.plumb(&format!("as elbencho -F -D --treefile list {json} {tree} d")).expect(0);
     assert_eq!(std::fs::read_dir(at("d")).unwrap().count(), 0, "shared files and full directories are gone too");
     let removed = std::fs::read_to_string(at("j")).unwrap();
-    let removed: serde_json::Value = serde_json::from_str(removed.lines().next().unwrap()).unwrap();
+    let removed: serde_json::Value = plumb_document::json::from_str(removed.lines().next().unwrap()).unwrap();
     let config = &removed["config"];
     assert_eq!((&config["custom_tree_dirs"], &config["custom_tree_files_shared"]), (&"2".into(), &"2".into()));
     assert_eq!((&config["files_not_shared"], &config["dirs"]), (&"2".into(), &serde_json::Value::Null));

@@ -72,7 +72,7 @@ fn a_failed_op_is_told_on_standard_error_and_the_document_is_whole() {
         let said = home.plumb(&words).expect(1).complains(&["file:/dev/full", "func=write", "No space left on device"]);
         assert_eq!(said.out, "", "{run_as}: all is in the file");
         let root: Value =
-            serde_json::from_str(&std::fs::read_to_string(home.work().join("out.json")).unwrap()).unwrap();
+            plumb_document::json::from_str(&std::fs::read_to_string(home.work().join("out.json")).unwrap()).unwrap();
         assert_eq!(jobs(&root), [failed_in_op("bad", ENOSPC), good()], "{run_as}");
     }
 }
@@ -154,7 +154,7 @@ fn a_killed_worker_is_a_failed_job_and_the_other_goes_on() {
     kill_process(workers()[0], Signal::KILL).unwrap();
     let (code, out, _) = end(child);
     assert_eq!(code, 1, "{out}");
-    let mut all = jobs(&serde_json::from_str(&out).unwrap());
+    let mut all = jobs(&plumb_document::json::from_str(&out).unwrap());
     all.sort_by_key(|job| job.1);
     assert_eq!((all[0].1, all[0].2), (0, 150), "{all:?}");
     assert!(all[1].1 != 0 && (1..150).contains(&all[1].2), "what it did before is kept: {all:?}");
@@ -183,7 +183,7 @@ fn an_interrupted_job_tells_what_it_did() {
         signal(&child, number);
         let (code, out, _) = end(child);
         assert_eq!(code, 128, "{number:?}: as fio's: {out}");
-        let all = jobs(&serde_json::from_str(&out).unwrap());
+        let all = jobs(&plumb_document::json::from_str(&out).unwrap());
         assert!(all.len() == 1 && all[0].2 > 0, "{number:?}: {all:?}");
         assert_eq!(home.plumb("list --json").expect(0).json()[0]["status"], "aborted", "{number:?}");
     }

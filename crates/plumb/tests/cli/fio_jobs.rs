@@ -8,7 +8,7 @@ fn run(home: &Home, text: &str, code: i32) -> (Value, Said) {
     std::fs::write(home.work().join("job.fio"), text).unwrap();
     let said = home.plumb("as fio job.fio --output-format=json --output=out.json").expect(code);
     let written = std::fs::read_to_string(home.work().join("out.json")).unwrap();
-    (serde_json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}")), said)
+    (plumb_document::json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}")), said)
 }
 
 /// Ops of each job in one direction.

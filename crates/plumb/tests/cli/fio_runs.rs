@@ -9,7 +9,7 @@ fn fio(home: &Home, words: &str) -> Said {
 
 /// Standard output as one JSON document: nothing else may be there.
 fn document(said: &Said) -> Value {
-    serde_json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out))
+    plumb_document::json::from_str(&said.out).unwrap_or_else(|error| panic!("{error}: {}", said.out))
 }
 
 /// Numbers differ from run to run; the words around them do not.
@@ -61,7 +61,7 @@ fn machine_formats_hold_nothing_else() {
     let both = fio(&home, "--output-format=json+ --output=o.json --name=x --ioengine=null --size=1m").expect(0);
     assert_eq!((both.out.as_str(), both.err.as_str()), ("", ""));
     let written = std::fs::read_to_string(home.work().join("o.json")).unwrap();
-    let root: Value = serde_json::from_str(&written).unwrap();
+    let root: Value = plumb_document::json::from_str(&written).unwrap();
     assert!(root["jobs"][0]["read"]["clat_ns"]["bins"].is_object());
 }
 

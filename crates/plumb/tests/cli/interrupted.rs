@@ -63,7 +63,7 @@ fn a_signal_ends_a_run_keeps_what_was_measured_and_cleans_up() {
         // Two seconds are promised; a busy machine that runs this test is given more.
         assert!(took < Duration::from_secs(15), "{took:?}");
 
-        let printed: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let printed: serde_json::Value = plumb_document::json::from_str(&out).unwrap();
         assert_eq!(printed["partial"], true);
         let stored = home.plumb("show last --json").expect(0).json();
         assert_eq!(stored, printed);
@@ -100,7 +100,7 @@ fn a_signal_ends_a_comparison_with_what_it_has() {
     signal(&child, Signal::INT);
     let (code, out, _) = end(child);
     assert_eq!(code, 130);
-    let comparison: serde_json::Value = serde_json::from_str(&out).unwrap();
+    let comparison: serde_json::Value = plumb_document::json::from_str(&out).unwrap();
     let note = comparison["verdict_note"].as_str().unwrap();
     assert!(note.contains("interrupted") && !note.contains("budget"), "{note}");
     assert_no_test_data(&home.work());

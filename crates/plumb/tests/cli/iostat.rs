@@ -164,7 +164,7 @@ fn interrupted_json_is_json() {
     Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     out.read_to_string(&mut text).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(0));
-    let value: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    let value: Value = plumb_document::json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
     assert!(!value["sysstat"]["hosts"][0]["statistics"].as_array().unwrap().is_empty());
 }
 

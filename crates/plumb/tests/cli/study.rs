@@ -46,7 +46,7 @@ fn every_study_that_is_shipped_has_a_plan_and_a_page() {
         let mut runs = Vec::new();
         for scale in ["full", "small"] {
             let said = home.with(["study", "plan", file.to_str().unwrap(), "--scale", scale, "--json"]).expect(0);
-            let plan: Plan = serde_json::from_str(&said.out).unwrap();
+            let plan: Plan = plumb_document::json::from_str(&said.out).unwrap();
             assert!(plan.is_intact() && plan.name == name && plan.scale == scale, "{name}");
             let workloads = plan.cells.iter().map(|cell| cell.workload.as_str());
             assert!(workloads.count() >= 4, "{name}");

@@ -220,7 +220,7 @@ fn ctrl_c_prints_what_there_is_and_cleans_up() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{}", String::from_utf8_lossy(&output.stderr));
-    let sweep: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let sweep: Value = plumb_document::json::from_slice(&output.stdout).unwrap();
     assert_eq!(sweep["partial"], true);
     let runs =
         sweep["curves"][0]["points"].as_array().unwrap().iter().map(|point| point["runs"].as_array().unwrap().len());

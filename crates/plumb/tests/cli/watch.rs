@@ -11,7 +11,7 @@ fn json_lines_fit_their_schema() {
     let home = Home::new();
     let said = home.plumb("watch --json --count 2 --interval 200ms").expect(0);
     let form = home.plumb("schema watch").expect(0).json();
-    let seen: Vec<Value> = said.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let seen: Vec<Value> = said.out.lines().map(|line| plumb_document::json::from_str(line).unwrap()).collect();
     assert_eq!(seen.len(), 2);
     for one in &seen {
         assert_eq!(schema::problems(&form, one), Vec::<String>::new());
@@ -46,7 +46,7 @@ fn who_writes_is_named() {
     let said = home.plumb("watch --json --count 2 --interval 500ms");
     writer.kill().unwrap();
     writer.wait().unwrap();
-    let last: Value = serde_json::from_str(said.expect(0).out.lines().last().unwrap()).unwrap();
+    let last: Value = plumb_document::json::from_str(said.expect(0).out.lines().last().unwrap()).unwrap();
     let processes = last["processes"].as_array().unwrap();
     let found = processes.iter().find(|one| one["pid"] == writer.id()).unwrap_or_else(|| panic!("{last}"));
     assert_eq!(found["command"], "dd");

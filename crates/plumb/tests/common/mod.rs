@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub)] // each test binary uses its part
 
+pub mod breadth;
 pub mod disks;
 pub mod groups;
 pub mod needs;
@@ -97,7 +98,7 @@ impl Home {
     /// The answer to a query, one row a list.
     pub fn query(&self, sql: &str) -> Vec<Vec<Value>> {
         let table = self.with(["query", sql, "--json"]).expect(0).json();
-        serde_json::from_value(table["rows"].clone()).unwrap()
+        plumb_document::json::from_value(table["rows"].clone()).unwrap()
     }
 }
 
@@ -128,7 +129,7 @@ impl Said {
 
     #[track_caller]
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.out)
+        plumb_document::json::from_str(&self.out)
             .unwrap_or_else(|error| panic!("{error}: {}\n{}\n{}", self.command, self.out, self.err))
     }
 

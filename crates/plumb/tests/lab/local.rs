@@ -98,7 +98,7 @@ fn a_killed_agent() {
         safety: Safety::default(),
     };
     for request in [build, Request::Run(job(native(300), &dir, 600))] {
-        writeln!(first.stdin.as_mut().unwrap(), "{}", serde_json::to_string(&request).unwrap()).unwrap();
+        writeln!(first.stdin.as_mut().unwrap(), "{}", plumb_document::json::to_string(&request).unwrap()).unwrap();
     }
     wait_until("the run has begun", || dir.exists() && !test_directories(&dir).is_empty());
     assert!(mark.exists());
@@ -128,8 +128,11 @@ fn nonsense_is_answered() {
         b"\nnonsense\n{\"ask\":\"hello\",\"version\":99}\n{\"ask\":\"hello\",\"version\":1}\n{\"ask\":\"bye\"}\n";
     agent.stdin.take().unwrap().write_all(asked).unwrap();
     let output = agent.wait_with_output().unwrap();
-    let replies: Vec<serde_json::Value> =
-        String::from_utf8(output.stdout).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let replies: Vec<serde_json::Value> = String::from_utf8(output.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| plumb_document::json::from_str(line).unwrap())
+        .collect();
     assert!(replies[0]["reason"].as_str().unwrap().contains("not a request"), "{replies:?}");
     assert!(replies[1]["reason"].as_str().unwrap().contains("version 1"), "{replies:?}");
     assert_eq!(replies[2]["reply"], "hello");

@@ -91,7 +91,7 @@ fn job(work: Work, dir: &Path, timeout_s: u64) -> RunJob {
 
 /// The steps of a build, as a study's plan has them.
 fn steps(json: serde_json::Value) -> Vec<plumb_lab::Step> {
-    serde_json::from_value(json).unwrap()
+    plumb_document::json::from_value(json).unwrap()
 }
 
 /// What nobody needs to hear.

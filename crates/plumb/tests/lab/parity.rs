@@ -2,7 +2,7 @@
 
 use super::vm::{kernel, spec};
 use super::{Site, alone, job, silent, steps};
-use crate::common::needs;
+use crate::common::{breadth, needs};
 use plumb_lab::protocol::{DeviceCounts, Work};
 use plumb_lab::step::Safety;
 use plumb_lab::{Host, Vm};
@@ -124,6 +124,9 @@ fn agrees(level: u64) {
 /// Each byte that a disk of a RAID 4 reads and writes.
 #[test]
 fn of_raid_4() {
+    if !breadth::long_only() {
+        return;
+    }
     agrees(4);
 }
 

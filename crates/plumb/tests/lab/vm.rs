@@ -1,7 +1,7 @@
 //! Virtual machines.
 
 use super::{Site, alone, dialect, job, native, processes, silent, steps};
-use crate::common::{findings, needs, wait_until};
+use crate::common::{breadth, findings, needs, wait_until};
 use plumb_lab::step::Safety;
 use plumb_lab::vm::VmSpec;
 use plumb_lab::{Host, HostError, Vm};
@@ -54,7 +54,7 @@ fn measures(series: &str) {
     let dir = Path::new("/mnt/a");
 
     let answer = vm.run(&job(native(2), dir, 120), &mut silent()).unwrap();
-    let result = serde_json::to_value(answer.result.unwrap()).unwrap();
+    let result = plumb_document::json::to_value(&answer.result.unwrap()).unwrap();
     assert_eq!(findings(&result, "C14", "note").len(), 1, "{:#}", result["checks"]);
     assert!(result["environment"]["kernel"].to_string().contains(series), "{:#}", result["environment"]);
 
@@ -81,12 +81,18 @@ fn linux_6_1() {
 
 #[test]
 fn linux_6_12() {
+    if !breadth::long_only() {
+        return;
+    }
     measures("6.12");
 }
 
 /// An array of three disks stands in a machine, and each disk's share of a run is counted beside the array's.
 #[test]
 fn an_array() {
+    if !breadth::long_only() {
+        return;
+    }
     if !kernel("6.1") || !needs::tools(&["mdadm"]) {
         return;
     }
@@ -131,6 +137,9 @@ fn a_missing_kernel() {
 /// A kernel that panics is told by its own words, at once.
 #[test]
 fn a_panic() {
+    if !breadth::long_only() {
+        return;
+    }
     if !kernel("6.1") {
         return;
     }
@@ -146,6 +155,9 @@ fn a_panic() {
 /// A machine that dies while it works is lost, and says how.
 #[test]
 fn a_machine_that_dies() {
+    if !breadth::long_only() {
+        return;
+    }
     if !kernel("6.1") {
         return;
     }

@@ -166,7 +166,7 @@ fn a_job_trims_what_it_has_just_written_through_the_page_cache() {
     let mut command = home.command(line.split(' '));
     command.env("PLUMB_ALLOW", disk.device());
     let said = Said::of(command).expect(0);
-    let root: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let root: serde_json::Value = plumb_document::json::from_str(&said.out).unwrap();
     let ops = |direction: &str| root["jobs"][0][direction]["total_ios"].as_u64().unwrap();
     assert_eq!(ops("write"), 16);
     assert!(ops("trim") > 0, "{}", said.out);

@@ -2,6 +2,7 @@
 //! 5.16.1.3 "SMART / Health Information (Log Identifier 02h)"; ACS-4, 7.47.6 "SMART READ DATA" and 9.5 "Device Statistics
 //! log (04h)"; the numbers of ATA attributes are vendors' custom, as smartmontools' drivedb records them.
 
+use crate::error::ProbeError;
 use crate::platform::{self, AtaPage, PAGE_BYTES};
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
@@ -20,18 +21,20 @@ pub(super) fn of(sys: &Sysroot, leaf: &str) -> Seen<DeviceHealth> {
     look(sys, leaf).into()
 }
 
-fn look(sys: &Sysroot, leaf: &str) -> Result<DeviceHealth, String> {
+fn look(sys: &Sysroot, leaf: &str) -> Result<DeviceHealth, ProbeError> {
     let interface = interface(sys, leaf)?;
     if !sys.is_real() {
-        return Err(format!("{leaf} is described by files, and cannot be asked"));
+        return Err(ProbeError::cannot(leaf, "is described by files, and cannot be asked"));
     }
     let root = rustix::process::geteuid().is_root();
-    let explained = |reason: String| if root { reason } else { format!("{reason}; only root may read it") };
+    let explained = |error| if root { error } else { ProbeError::OnlyRoot(Box::new(error)) };
     match interface {
         Interface::Nvme => Ok(nvme(&platform::nvme_health_log(leaf).map_err(explained)?)),
         Interface::Ata => {
-            let mut health = ata(&platform::ata_page(leaf, AtaPage::SmartData).map_err(explained)?)
-                .map_err(|reason| format!("the health data of {leaf}: {reason}"))?;
+            let mut health =
+                ata(&platform::ata_page(leaf, AtaPage::SmartData).map_err(explained)?).map_err(|error| {
+                    ProbeError::Of { what: format!("the health data of {leaf}"), source: Box::new(error) }
+                })?;
             // Older drives do not keep this log.
             let statistics = platform::ata_page(leaf, AtaPage::Log { address: 0x04, page: 0x01 });
             health.written_bytes = statistics.ok().and_then(|page| ata_written_sectors(&page)).map(|n| n * 512);
@@ -40,10 +43,10 @@ fn look(sys: &Sysroot, leaf: &str) -> Result<DeviceHealth, String> {
     }
 }
 
-fn interface(sys: &Sysroot, leaf: &str) -> Result<Interface, String> {
+fn interface(sys: &Sysroot, leaf: &str) -> Result<Interface, ProbeError> {
     let directory = sys
         .resolve(format!("/sys/class/block/{}", leaf.replace('/', "!")))
-        .ok_or_else(|| format!("/sys/class/block has no {leaf}"))?;
+        .ok_or_else(|| ProbeError::lacks("/sys/class/block", leaf))?;
     let is_ata_port = |part: &str| part.strip_prefix("ata").is_some_and(|port| port.parse::<u32>().is_ok());
     if leaf.starts_with("nvme") {
         return Ok(Interface::Nvme);
@@ -53,7 +56,10 @@ fn interface(sys: &Sysroot, leaf: &str) -> Result<Interface, String> {
     }
     let driver = sys.resolve(directory.join("device/driver"));
     let driver = driver.as_deref().and_then(Path::file_name).and_then(|name| name.to_str()).unwrap_or("its driver");
-    Err(format!("{leaf} ({driver}) is neither NVMe nor SATA, and tells no health that could be read"))
+    Err(ProbeError::cannot(
+        format!("{leaf} ({driver})"),
+        "is neither NVMe nor SATA, and tells no health that could be read",
+    ))
 }
 
 fn u16_at(page: &[u8; PAGE_BYTES], at: usize) -> u64 {
@@ -104,9 +110,9 @@ const ATA_ERRORS: [(u8, &str); 4] = [
 /// Attributes whose normalised value falls from 100 to 0 as an SSD wears.
 const ATA_LIFE_LEFT: [u8; 2] = [231, 233];
 
-fn ata(page: &[u8; PAGE_BYTES]) -> Result<DeviceHealth, String> {
+fn ata(page: &[u8; PAGE_BYTES]) -> Result<DeviceHealth, ProbeError> {
     if page.iter().fold(0u8, |sum, byte| sum.wrapping_add(*byte)) != 0 {
-        return Err("its checksum is wrong".to_owned());
+        return Err(ProbeError::Unseeable("its checksum is wrong"));
     }
     let mut health = DeviceHealth::default();
     for attribute in page[2..362].chunks_exact(12).filter(|attribute| attribute[0] != 0) {
@@ -186,7 +192,7 @@ mod tests {
             page[at + 3] = normalised;
             put(&mut page, at + 5, &raw.to_le_bytes()[..6]);
         }
-        assert!(ata(&page).unwrap_err().contains("checksum"));
+        assert!(ata(&page).unwrap_err().to_string().contains("checksum"));
         sum_up(&mut page);
         let health = ata(&page).unwrap();
         let errors: Vec<(&str, u64)> = health.errors.iter().map(|(name, count)| (name.as_str(), *count)).collect();
@@ -220,8 +226,8 @@ mod tests {
         let sys = tree.sys();
         assert_eq!(interface(&sys, "sda"), Ok(Interface::Ata));
         assert_eq!(interface(&sys, "nvme0n1"), Ok(Interface::Nvme));
-        assert!(interface(&sys, "sdb").unwrap_err().contains("neither NVMe nor SATA"));
-        assert!(interface(&sys, "vda").unwrap_err().contains("virtio_blk"));
+        assert!(interface(&sys, "sdb").unwrap_err().to_string().contains("neither NVMe nor SATA"));
+        assert!(interface(&sys, "vda").unwrap_err().to_string().contains("virtio_blk"));
         assert!(of(&sys, "nvme0n1").as_result().unwrap_err().contains("described by files"));
     }
 }

@@ -1,6 +1,7 @@
 //! Temperatures of the leaf devices. Source: Documentation/hwmon/sysfs-interface.rst, drivetemp.rst; the drivers nvme and
 //! drivetemp register a hwmon device below the disk's own.
 
+use crate::error::ProbeError;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::Heat;
@@ -14,23 +15,23 @@ pub(super) fn of(sys: &Sysroot, leaf: &str) -> Seen<Heat> {
     look(sys, leaf).into()
 }
 
-fn look(sys: &Sysroot, leaf: &str) -> Result<Heat, String> {
+fn look(sys: &Sysroot, leaf: &str) -> Result<Heat, ProbeError> {
     let block = sys
         .resolve(format!("/sys/class/block/{}", leaf.replace('/', "!")))
-        .ok_or_else(|| format!("/sys/class/block has no {leaf}"))?;
+        .ok_or_else(|| ProbeError::lacks("/sys/class/block", leaf))?;
     let chip = sys.names(DIRECTORY).into_iter().find(|chip| {
         let of_disk = matches!(sys.line(format!("{DIRECTORY}/{chip}/name")).as_deref(), Some("nvme" | "drivetemp"));
         let device = sys.resolve(format!("{DIRECTORY}/{chip}/device"));
         of_disk && device.is_some_and(|device| block.starts_with(device))
     });
-    let chip = chip.ok_or_else(|| format!("{leaf} has no temperature in /sys/class/hwmon"))?;
+    let chip = chip.ok_or_else(|| ProbeError::lacks(leaf, "temperature in /sys/class/hwmon"))?;
     let chip = Path::new(DIRECTORY).join(chip);
     let names = sys.names(&chip);
     let sensors = names.iter().filter_map(|name| name.strip_prefix("temp")?.strip_suffix("_input"));
     let mut readings: Vec<Heat> = sensors.filter_map(|number| sensor(sys, &chip, number)).collect();
     // The one that is nearest to its limit tells; sensors without a limit only where there is no other.
     readings.sort_by(|one, other| room(one).total_cmp(&room(other)));
-    readings.first().copied().ok_or_else(|| format!("the temperature of {leaf} cannot be read"))
+    readings.first().copied().ok_or_else(|| ProbeError::cannot(format!("the temperature of {leaf}"), "cannot be read"))
 }
 
 fn sensor(sys: &Sysroot, chip: &Path, number: &str) -> Option<Heat> {

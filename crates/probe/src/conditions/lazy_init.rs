@@ -2,7 +2,8 @@
 //! Documentation/filesystems/ext4/{super,group_descr}.rst; `EXT4_BG_INODE_ZEROED` of fs/ext4/ext4.h.
 
 use super::processes::Processes;
-use crate::sysroot::{Sysroot, reason};
+use crate::error::ProbeError;
+use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::{Ext4Tables, GroupCount, LazyInit};
 use plumb_result::observe::TargetFacts;
@@ -37,7 +38,11 @@ pub(super) fn devices(targets: &[TargetFacts]) -> BTreeSet<String> {
 }
 
 /// Looks at the kernel's thread and at each file system.
-pub(super) fn look(sys: &Sysroot, devices: &BTreeSet<String>, processes: &Result<Processes, String>) -> Seen<LazyInit> {
+pub(super) fn look(
+    sys: &Sysroot,
+    devices: &BTreeSet<String>,
+    processes: &Result<Processes, ProbeError>,
+) -> Seen<LazyInit> {
     match processes {
         Ok(processes) => {
             let elsewhere = if processes.ext4_lazy_init { elsewhere(sys, devices) } else { Vec::new() };
@@ -47,7 +52,7 @@ pub(super) fn look(sys: &Sysroot, devices: &BTreeSet<String>, processes: &Result
                 elsewhere: elsewhere.iter().map(|device| tables(sys, device)).collect(),
             })
         }
-        Err(reason) => Seen::No(reason.clone()),
+        Err(error) => Seen::no(error.to_string()),
     }
 }
 
@@ -60,25 +65,26 @@ fn elsewhere(sys: &Sysroot, devices: &BTreeSet<String>) -> Vec<String> {
 
 fn tables(sys: &Sysroot, device: &str) -> Ext4Tables {
     let path = format!("/dev/{device}");
-    let fail = |error: std::io::Error| format!("cannot read {path}: {}", reason(&error));
+    let fail = |error| ProbeError::read::<std::io::Error>(&path)(error);
     let mut created_unix_s = None;
-    let mut count = || -> Result<GroupCount, String> {
+    let mut count = || -> Result<GroupCount, ProbeError> {
         let mut file = File::open(sys.locate(&path)).map_err(fail)?;
         let mut superblock = [0u8; SUPERBLOCK_BYTES];
         file.seek(SeekFrom::Start(SUPERBLOCK_AT)).map_err(fail)?;
         file.read_exact(&mut superblock).map_err(fail)?;
-        let layout = Layout::parse(&superblock).ok_or_else(|| format!("{path} has no ext4 superblock"))?;
+        let layout = Layout::parse(&superblock).ok_or_else(|| ProbeError::lacks(path.as_str(), "ext4 superblock"))?;
         created_unix_s = Some(layout.created_unix_s);
         if !layout.marks_groups {
             // Without checksums of groups mkfs zeroes every table itself.
             return Ok(GroupCount { total: layout.groups, uninitialised: 0 });
         }
         if layout.scattered {
-            return Err(format!("{path} scatters its group descriptors (meta_bg)"));
+            return Err(ProbeError::cannot(path.as_str(), "scatters its group descriptors (meta_bg)"));
         }
         let bytes = layout.groups.saturating_mul(layout.descriptor_bytes);
         if bytes > DESCRIPTORS_BYTES_MAX {
-            return Err(format!("{path} has {} block groups, too many to look through", layout.groups));
+            let why = format!("has {} block groups, too many to look through", layout.groups);
+            return Err(ProbeError::cannot(path.as_str(), why));
         }
         let mut descriptors = vec![0u8; bytes as usize];
         file.seek(SeekFrom::Start(layout.descriptors_at)).map_err(fail)?;

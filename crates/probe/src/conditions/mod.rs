@@ -107,7 +107,7 @@ impl ConditionWatch {
         let processes = Processes::look(sys);
         let upkeep = match &processes {
             Ok(processes) => self.places.look(sys, processes),
-            Err(reason) => upkeep::Look { upkeep: Seen::No(reason.clone()), unseen: Vec::new() },
+            Err(error) => upkeep::Look { upkeep: Seen::no(error.to_string()), unseen: Vec::new() },
         };
         let named = |leaf: &String| leaf.clone();
         Conditions {

@@ -1,5 +1,6 @@
 //! Processes that work on storage by themselves, found by their names, which anybody may read.
 
+use crate::error::ProbeError;
 use crate::sysroot::Sysroot;
 
 /// Which of them are alive.
@@ -13,7 +14,7 @@ pub(super) struct Processes {
 
 impl Processes {
     /// Looks through `/proc` once; the reason where there is none.
-    pub(super) fn look(sys: &Sysroot) -> Result<Processes, String> {
+    pub(super) fn look(sys: &Sysroot) -> Result<Processes, ProbeError> {
         sys.read("/proc/self/stat").or_else(|reason| if sys.is_real() { Err(reason) } else { Ok(String::new()) })?;
         let mut found = Processes::default();
         for pid in sys.names("/proc").iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())) {

@@ -1,6 +1,7 @@
 //! What the machine will do by itself, and when. Source: systemctl(1), `list-timers --output=json`: times are µs since
 //! 1970, `null` or 0 where there is none.
 
+use crate::error::ProbeError;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::TimerDue;
@@ -36,7 +37,7 @@ fn without_systemd(sys: &Sysroot) -> String {
     }
 }
 
-fn list() -> Result<String, String> {
+fn list() -> Result<String, ProbeError> {
     let mut child = Command::new("systemctl")
         .args(["list-timers", "--all", "--no-pager", "--output=json"])
         .env("LC_ALL", "C")
@@ -44,7 +45,7 @@ fn list() -> Result<String, String> {
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|error| format!("systemctl cannot be started: {}", crate::sysroot::reason(&error)))?;
+        .map_err(ProbeError::unanswered("systemctl cannot be started"))?;
     // Read beside the waiting: a full pipe would hold systemctl, and systemctl us.
     let output = child.stdout.take();
     let reader = std::thread::spawn(move || {
@@ -59,20 +60,21 @@ fn list() -> Result<String, String> {
             Ok(None) | Err(_) => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(format!("systemctl did not answer within {} s", PATIENCE.as_secs()));
+                let why = format!("did not answer within {} s", PATIENCE.as_secs());
+                return Err(ProbeError::cannot("systemctl", why));
             }
         }
     };
     let text = reader.join().ok().and_then(Result::ok);
     if !status.success() {
-        return Err("systemctl list-timers failed".to_owned());
+        return Err(ProbeError::Unseeable("systemctl list-timers failed"));
     }
-    text.ok_or_else(|| "what systemctl said could not be read".to_owned())
+    text.ok_or(ProbeError::Unseeable("what systemctl said could not be read"))
 }
 
-fn parse(text: &str) -> Result<Vec<TimerDue>, String> {
+fn parse(text: &str) -> Result<Vec<TimerDue>, ProbeError> {
     let rows: Vec<serde_json::Value> = serde_json::from_str(text)
-        .map_err(|_| "this systemd does not list its timers as JSON (248 and later do)".to_owned())?;
+        .map_err(|_| ProbeError::Unseeable("this systemd does not list its timers as JSON (248 and later do)"))?;
     let time = |row: &serde_json::Value, key: &str| {
         // Some versions write numbers, some write them as text.
         let value = row.get(key)?;
@@ -107,7 +109,7 @@ mod tests {
                 timer("snap.timer", None, None),
             ]
         );
-        assert!(parse("NEXT LEFT LAST\n").unwrap_err().contains("JSON"));
+        assert!(parse("NEXT LEFT LAST\n").unwrap_err().to_string().contains("JSON"));
     }
 
     // Protects: without systemd nothing is claimed, and what cron could do is named.

@@ -4,7 +4,8 @@
 //! `/proc/spl/kstat/zfs` of OpenZFS.
 
 use super::processes::Processes;
-use crate::sysroot::Sysroot;
+use crate::error::ProbeError;
+use crate::sysroot::{HAS_PROC, Sysroot};
 use plumb_result::Seen;
 use plumb_result::conditions::{Upkeep, UpkeepKind};
 use plumb_result::observe::{LayerKind, TargetFacts};
@@ -97,15 +98,15 @@ impl Places {
 
     /// Everything that is going on now.
     pub(super) fn look(&self, sys: &Sysroot, processes: &Processes) -> Look {
-        if sys.is_real() && !crate::platform::HAS_PROC {
-            return Look { upkeep: Seen::No(crate::platform::not_here()), unseen: Vec::new() };
+        if sys.is_real() && !HAS_PROC {
+            return Look { upkeep: Err(ProbeError::NotHere).into(), unseen: Vec::new() };
         }
         let mut upkeep = self.quick(sys);
         let mut unseen = self.unseen.clone();
         for uuid in &self.btrfs {
             match scrub(sys, uuid, processes) {
                 Ok(scrub) => upkeep.extend(scrub),
-                Err(reason) => unseen.push(reason),
+                Err(error) => unseen.push(error.to_string()),
             }
         }
         for pool in &self.pools {
@@ -212,7 +213,7 @@ fn name_of(sys: &Sysroot, uuid: &str) -> String {
 }
 
 /// A scrub keeps a process of btrfs-progs alive, and a record for each device, which says when it is over.
-fn scrub(sys: &Sysroot, uuid: &str, processes: &Processes) -> Result<Option<Upkeep>, String> {
+fn scrub(sys: &Sysroot, uuid: &str, processes: &Processes) -> Result<Option<Upkeep>, ProbeError> {
     if !processes.btrfs_scrub {
         return Ok(None);
     }
@@ -220,7 +221,10 @@ fn scrub(sys: &Sysroot, uuid: &str, processes: &Processes) -> Result<Option<Upke
     if !sys.exists(&record) && sys.exists(SCRUBS) {
         return Ok(None);
     }
-    let text = sys.read(&record).map_err(|reason| format!("which btrfs is being scrubbed: {reason}"))?;
+    let text = sys.read(&record).map_err(|error| ProbeError::Of {
+        what: "which btrfs is being scrubbed".to_owned(),
+        source: Box::new(error),
+    })?;
     let is_over = |line: &str| line.split('|').any(|field| matches!(field, "finished:1" | "canceled:1"));
     let devices = text.lines().filter(|line| line.starts_with(uuid));
     let running = devices.clone().any(|line| !is_over(line));

@@ -2,15 +2,13 @@
 #![allow(unsafe_code)]
 
 use super::{ClockPair, XfsGeometry};
-use crate::sysroot::reason;
+use crate::error::ProbeError;
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, StatxFlags};
+use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode, ioctl, opcode};
 use rustix::time::{ClockId, clock_gettime};
 use std::path::Path;
-
-/// Whether `/proc` and `/sys` are expected.
-pub(crate) const HAS_PROC: bool = true;
 
 /// The kernel's id of the mount that a path lies in, as in the first field of `mountinfo`; `None` before Linux 5.8.
 pub(crate) fn mount_id(path: &Path) -> Option<u64> {
@@ -38,7 +36,7 @@ pub(crate) fn fs_uuid(path: &Path) -> Option<String> {
     let file = open(path).ok()?;
     // SAFETY: the opcode's direction and size are those of the type that it fills.
     let answer: FsUuid = unsafe { ioctl(file.as_fd(), Getter::<GETFSUUID, FsUuid>::new()) }.ok()?;
-    (answer.len == 16).then(|| crate::stack::uuid_text(&answer.bytes))
+    (answer.len == 16).then(|| crate::uuid::uuid_text(&answer.bytes))
 }
 
 /// `struct xfs_fsop_geom_v4`. Source: `fs/xfs/libxfs/xfs_fs.h`.
@@ -68,13 +66,13 @@ struct RawXfsGeometry {
 }
 
 /// Geometry of the XFS at a path; no privilege is needed, only that the path can be opened for reading.
-pub(crate) fn xfs_geometry(path: &Path) -> Result<XfsGeometry, String> {
+pub(crate) fn xfs_geometry(path: &Path) -> Result<XfsGeometry, ProbeError> {
     const FSGEOMETRY_V4: Opcode = opcode::read::<RawXfsGeometry>(b'X', 124);
-    let fail = |error: std::io::Error| format!("XFS geometry of {}: {}", path.display(), reason(&error));
-    let file = open(path).map_err(|error| fail(error.into()))?;
+    let fail = |error| ProbeError::unanswered::<Errno>(format!("XFS geometry of {}", path.display()))(error);
+    let file = open(path).map_err(fail)?;
     // SAFETY: the opcode's direction and size are those of the type that it fills.
-    let raw: RawXfsGeometry = unsafe { ioctl(file.as_fd(), Getter::<FSGEOMETRY_V4, RawXfsGeometry>::new()) }
-        .map_err(|error| fail(error.into()))?;
+    let raw: RawXfsGeometry =
+        unsafe { ioctl(file.as_fd(), Getter::<FSGEOMETRY_V4, RawXfsGeometry>::new()) }.map_err(fail)?;
     Ok(XfsGeometry {
         block_bytes: raw.blocksize,
         allocation_groups: raw.agcount,
@@ -109,7 +107,7 @@ pub(crate) fn libc_version() -> String {
 }
 
 /// `CLOCK_MONOTONIC_RAW` and `CLOCK_REALTIME` at one moment: of a few readings, the one that took least time.
-pub(crate) fn raw_and_real() -> Result<ClockPair, String> {
+pub(crate) fn raw_and_real() -> Result<ClockPair, ProbeError> {
     let ns = |id| {
         let now = clock_gettime(id);
         now.tv_sec.saturating_mul(1_000_000_000).saturating_add(now.tv_nsec)
@@ -124,7 +122,7 @@ pub(crate) fn raw_and_real() -> Result<ClockPair, String> {
             best = Some((took, ClockPair { raw_ns: before.saturating_add(took / 2), real_ns }));
         }
     }
-    best.map(|(_, pair)| pair).ok_or_else(|| "no clock could be read".to_owned())
+    best.map(|(_, pair)| pair).ok_or(ProbeError::Unseeable("no clock could be read"))
 }
 
 /// Ticks a second of the times in `/proc`.

@@ -16,6 +16,7 @@ pub(crate) use other::*;
 #[cfg(target_os = "linux")]
 pub(crate) use smart::*;
 
+use crate::error::ProbeError;
 use std::path::Path;
 
 /// What the processor says about a hypervisor.
@@ -59,16 +60,10 @@ pub(crate) struct XfsGeometry {
     pub(crate) flags: u32,
 }
 
-/// The reason that stands for everything that another platform would have to answer.
-pub(crate) fn not_here() -> String {
-    format!("not on this platform ({})", std::env::consts::OS)
-}
-
 /// Size and free space of the file system at a path, on any platform.
-pub(crate) fn sizes(path: &Path) -> Result<FsSizes, String> {
-    let stats = rustix::fs::statvfs(path).map_err(|error| {
-        format!("statvfs of {} failed: {}", path.display(), crate::sysroot::reason(&std::io::Error::from(error)))
-    })?;
+pub(crate) fn sizes(path: &Path) -> Result<FsSizes, ProbeError> {
+    let stats =
+        rustix::fs::statvfs(path).map_err(ProbeError::unanswered(format!("statvfs of {} failed", path.display())))?;
     Ok(FsSizes {
         size_bytes: stats.f_blocks.saturating_mul(stats.f_frsize),
         free_bytes: stats.f_bavail.saturating_mul(stats.f_frsize),

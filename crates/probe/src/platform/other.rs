@@ -1,10 +1,8 @@
 //! Every platform but Linux: nothing is seen, and that is said.
 
-use super::{ClockPair, XfsGeometry, not_here};
+use super::{ClockPair, XfsGeometry};
+use crate::error::ProbeError;
 use std::path::Path;
-
-/// Whether `/proc` and `/sys` are expected.
-pub(crate) const HAS_PROC: bool = false;
 
 pub(crate) fn mount_id(_path: &Path) -> Option<u64> {
     None
@@ -18,16 +16,16 @@ pub(crate) fn fs_uuid(_path: &Path) -> Option<String> {
     None
 }
 
-pub(crate) fn xfs_geometry(_path: &Path) -> Result<XfsGeometry, String> {
-    Err(not_here())
+pub(crate) fn xfs_geometry(_path: &Path) -> Result<XfsGeometry, ProbeError> {
+    Err(ProbeError::NotHere)
 }
 
 pub(crate) fn libc_version() -> String {
     "the system's".to_owned()
 }
 
-pub(crate) fn raw_and_real() -> Result<ClockPair, String> {
-    Err(not_here())
+pub(crate) fn raw_and_real() -> Result<ClockPair, ProbeError> {
+    Err(ProbeError::NotHere)
 }
 
 pub(crate) fn ticks_per_second() -> u64 {
@@ -46,10 +44,10 @@ pub(crate) enum AtaPage {
     Log { address: u8, page: u8 },
 }
 
-pub(crate) fn nvme_health_log(_device: &str) -> Result<[u8; PAGE_BYTES], String> {
-    Err(not_here())
+pub(crate) fn nvme_health_log(_device: &str) -> Result<[u8; PAGE_BYTES], ProbeError> {
+    Err(ProbeError::NotHere)
 }
 
-pub(crate) fn ata_page(_device: &str, _wanted: AtaPage) -> Result<[u8; PAGE_BYTES], String> {
-    Err(not_here())
+pub(crate) fn ata_page(_device: &str, _wanted: AtaPage) -> Result<[u8; PAGE_BYTES], ProbeError> {
+    Err(ProbeError::NotHere)
 }

@@ -3,7 +3,7 @@
 //! SMART; SAT-4, 12.2.2 "ATA PASS-THROUGH (16)"; include/scsi/sg.h.
 #![allow(unsafe_code)]
 
-use crate::sysroot::reason;
+use crate::error::ProbeError;
 use rustix::fs::{Mode, OFlags};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -48,7 +48,7 @@ struct NvmeCommand {
 }
 
 /// The SMART / Health Information log (02h) of an NVMe namespace's controller. Needs root.
-pub(crate) fn nvme_health_log(device: &str) -> Result<[u8; PAGE_BYTES], String> {
+pub(crate) fn nvme_health_log(device: &str) -> Result<[u8; PAGE_BYTES], ProbeError> {
     const ADMIN: rustix::ioctl::Opcode = rustix::ioctl::opcode::read_write::<NvmeCommand>(b'N', 0x41);
     const GET_LOG_PAGE: u8 = 0x02;
     const HEALTH: u32 = 0x02;
@@ -69,8 +69,10 @@ pub(crate) fn nvme_health_log(device: &str) -> Result<[u8; PAGE_BYTES], String> 
     let code = unsafe { libc::ioctl(file.as_raw_fd(), ADMIN as _, std::ptr::from_mut(&mut command)) };
     match code {
         0 => Ok(page),
-        code if code > 0 => Err(format!("{device} answers its health log with NVMe status {code:#x}")),
-        _ => Err(format!("the health log of {device}: {}", reason(&io::Error::last_os_error()))),
+        code if code > 0 => {
+            Err(ProbeError::cannot(device, format!("answers its health log with NVMe status {code:#x}")))
+        }
+        _ => Err(ProbeError::unanswered(format!("the health log of {device}"))(io::Error::last_os_error())),
     }
 }
 
@@ -102,7 +104,7 @@ struct SgIo {
 }
 
 /// One page of an ATA device. Needs root.
-pub(crate) fn ata_page(device: &str, wanted: AtaPage) -> Result<[u8; PAGE_BYTES], String> {
+pub(crate) fn ata_page(device: &str, wanted: AtaPage) -> Result<[u8; PAGE_BYTES], ProbeError> {
     const SG_IO: u64 = 0x2285;
     const FROM_DEVICE: i32 = -3;
     let file = open(device)?;
@@ -136,10 +138,11 @@ pub(crate) fn ata_page(device: &str, wanted: AtaPage) -> Result<[u8; PAGE_BYTES]
     // SAFETY: the request holds the addresses and lengths of command, page and sense, all of which outlive the call.
     let code = unsafe { libc::ioctl(file.as_raw_fd(), SG_IO as _, std::ptr::from_mut(&mut request)) };
     if code < 0 {
-        return Err(format!("the health data of {device}: {}", reason(&io::Error::last_os_error())));
+        return Err(ProbeError::unanswered(format!("the health data of {device}"))(io::Error::last_os_error()));
     }
     if request.status != 0 || request.host_status != 0 || request.resid != 0 {
-        return Err(format!("{device} does not answer to SMART (SCSI status {:#x})", request.status));
+        let why = format!("does not answer to SMART (SCSI status {:#x})", request.status);
+        return Err(ProbeError::cannot(device, why));
     }
     Ok(page)
 }
@@ -173,10 +176,10 @@ fn pass_through(wanted: AtaPage) -> [u8; 16] {
 }
 
 /// For reading only, and without waiting for a medium.
-fn open(device: &str) -> Result<OwnedFd, String> {
+fn open(device: &str) -> Result<OwnedFd, ProbeError> {
     let path = format!("/dev/{device}");
     rustix::fs::open(&path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())
-        .map_err(|error| format!("cannot open {path}: {}", reason(&error.into())))
+        .map_err(ProbeError::open(&path))
 }
 
 #[cfg(test)]
@@ -200,8 +203,8 @@ mod tests {
     // Protects: a device that knows neither command is an error with a reason, never a page of zeros.
     #[test]
     fn what_is_no_such_device_answers_with_a_reason() {
-        assert!(nvme_health_log("null").unwrap_err().contains("null"));
-        assert!(ata_page("null", AtaPage::SmartData).unwrap_err().contains("null"));
-        assert!(nvme_health_log("no-such-device").unwrap_err().contains("cannot open"));
+        assert!(nvme_health_log("null").unwrap_err().to_string().contains("null"));
+        assert!(ata_page("null", AtaPage::SmartData).unwrap_err().to_string().contains("null"));
+        assert!(nvme_health_log("no-such-device").unwrap_err().to_string().contains("cannot open"));
     }
 }

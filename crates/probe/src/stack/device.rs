@@ -1,7 +1,7 @@
 //! One block device as sysfs shows it. Sources: Documentation/ABI/stable/sysfs-block, testing/sysfs-block-dm,
 //! Documentation/admin-guide/md.rst, testing/sysfs-block-loop, testing/sysfs-block-zram.
 
-use super::Serials;
+use super::serials::Serials;
 use crate::environment::bracketed;
 use crate::sysroot::Sysroot;
 use plumb_result::observe::{BlockLayer, LayerKind};

@@ -1,7 +1,8 @@
 //! ext2, ext3 and ext4. Sources: Documentation/filesystems/ext4/super.rst, Documentation/ABI/testing/sysfs-fs-ext4.
 
-use super::uuid_text;
-use crate::sysroot::{Sysroot, reason};
+use crate::error::ProbeError;
+use crate::sysroot::Sysroot;
+use crate::uuid::uuid_text;
 use plumb_result::Seen;
 use std::collections::BTreeMap;
 use std::io::{Read, Seek, SeekFrom};
@@ -117,14 +118,14 @@ fn of_options(options: &str, features: &mut BTreeMap<String, String>) {
     }
 }
 
-fn read_superblock(sys: &Sysroot, device: &str) -> Result<Superblock, String> {
+fn read_superblock(sys: &Sysroot, device: &str) -> Result<Superblock, ProbeError> {
     let path = format!("/dev/{device}");
-    let fail = |error: std::io::Error| format!("cannot read {path}: {}", reason(&error));
+    let fail = |error| ProbeError::read::<std::io::Error>(&path)(error);
     let mut file = std::fs::File::open(sys.locate(&path)).map_err(fail)?;
     let mut bytes = [0u8; SUPERBLOCK_BYTES];
     file.seek(SeekFrom::Start(SUPERBLOCK_AT)).map_err(fail)?;
     file.read_exact(&mut bytes).map_err(fail)?;
-    Superblock::parse(&bytes).ok_or_else(|| format!("{path} has no ext superblock"))
+    Superblock::parse(&bytes).ok_or_else(|| ProbeError::lacks(path.as_str(), "ext superblock"))
 }
 
 #[derive(Debug, PartialEq)]

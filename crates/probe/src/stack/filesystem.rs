@@ -59,7 +59,7 @@ pub(super) fn describe(sys: &Sysroot, mount: &Mount, path: &Path, unseen: &mut V
     if sys.is_real() {
         match platform::sizes(path) {
             Ok(sizes) => (found.size_bytes, found.free_bytes) = (sizes.size_bytes, sizes.free_bytes),
-            Err(reason) => unseen.push(reason),
+            Err(error) => unseen.push(error.to_string()),
         }
     }
     found

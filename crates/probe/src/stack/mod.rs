@@ -4,24 +4,18 @@ mod btrfs;
 mod device;
 mod ext;
 mod filesystem;
+mod serials;
 mod walk;
 mod xfs;
 
+pub use serials::Serials;
+
+use crate::error::ProbeError;
 use crate::platform;
-use crate::sysroot::{Sysroot, lexical};
+use crate::sysroot::{HAS_PROC, Sysroot, lexical};
 use plumb_result::Seen;
 use plumb_result::observe::TargetFacts;
 use std::path::{Path, PathBuf};
-
-/// How serial numbers are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Serials {
-    /// The first 16 hex digits of their blake3: the same device is known again, and nobody learns its serial.
-    #[default]
-    Hashed,
-    /// As they are.
-    Plain,
-}
 
 /// The storage under a path of the running machine. The path may be a file, a directory, a block device, or a file that is
 /// still to be made: then it is the nearest directory that exists.
@@ -36,9 +30,9 @@ pub fn of_path(path: &Path) -> TargetFacts {
 /// As [`of_path`], of the machine that a tree of files describes, and with serial numbers as asked.
 pub fn of_path_in(sys: &Sysroot, path: &Path, serials: Serials) -> TargetFacts {
     let mut facts = TargetFacts { path: path.display().to_string(), ..TargetFacts::default() };
-    if sys.is_real() && !platform::HAS_PROC {
-        facts.filesystem = Seen::No(platform::not_here());
-        facts.unseen.push(platform::not_here());
+    if sys.is_real() && !HAS_PROC {
+        facts.filesystem = Err(ProbeError::NotHere).into();
+        facts.unseen.push(ProbeError::NotHere.to_string());
         return facts;
     }
     let mut walk = walk::Walk::new(sys, serials);
@@ -93,18 +87,6 @@ fn nearest(sys: &Sysroot, path: &Path) -> Place {
         Ok(kind) if kind.is_socket() => Place::Stream { what: "a socket" },
         _ => Place::Tree { path: found },
     }
-}
-
-/// Sixteen bytes in the notation of RFC 9562.
-pub(crate) fn uuid_text(bytes: &[u8; 16]) -> String {
-    let mut text = String::with_capacity(36);
-    for (at, byte) in bytes.iter().enumerate() {
-        if matches!(at, 4 | 6 | 8 | 10) {
-            text.push('-');
-        }
-        text.push_str(&format!("{byte:02x}"));
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! From the top of a stack to its leaves.
 
-use super::{Serials, btrfs, device, filesystem};
+use super::serials::Serials;
+use super::{btrfs, device, filesystem};
+use crate::error::ProbeError;
 use crate::mounts::{self, Mount};
 use crate::platform;
 use crate::sysroot::{Sysroot, lexical};
@@ -45,9 +47,12 @@ impl<'a> Walk<'a> {
     }
 
     /// The file system that holds an existing path, and everything below it.
-    pub(super) fn storage_under(&mut self, path: &Path) -> Result<Under, String> {
+    pub(super) fn storage_under(&mut self, path: &Path) -> Result<Under, ProbeError> {
         if self.depth >= DEPTH_MAX {
-            return Err(format!("{} lies under more than {DEPTH_MAX} file systems", path.display()));
+            return Err(ProbeError::cannot(
+                path.display().to_string(),
+                format!("lies under more than {DEPTH_MAX} file systems"),
+            ));
         }
         self.depth += 1;
         let under = self.under(path);
@@ -55,11 +60,11 @@ impl<'a> Walk<'a> {
         under
     }
 
-    fn under(&mut self, path: &Path) -> Result<Under, String> {
+    fn under(&mut self, path: &Path) -> Result<Under, ProbeError> {
         let mounts = mounts::parse(&self.sys.read("/proc/self/mountinfo")?);
         let id = if self.sys.is_real() { platform::mount_id(path) } else { None };
         let mount = mounts::find(&mounts, path, id)
-            .ok_or_else(|| format!("/proc/self/mountinfo has no mount that holds {}", path.display()))?;
+            .ok_or_else(|| ProbeError::lacks("/proc/self/mountinfo", format!("mount that holds {}", path.display())))?;
         let mut found = filesystem::describe(self.sys, mount, path, &mut self.unseen);
         let mut tops = Vec::new();
         if mount.kind == "overlay" {
@@ -101,8 +106,8 @@ impl<'a> Walk<'a> {
                 found.features.insert("below.options".to_owned(), under.filesystem.options.join(","));
                 under.tops
             }
-            Err(reason) => {
-                self.unseen.push(reason);
+            Err(error) => {
+                self.unseen.push(error.to_string());
                 Vec::new()
             }
         }
@@ -216,8 +221,8 @@ impl<'a> Walk<'a> {
                 self.layers[at].settings.insert("stands_on".to_owned(), text);
                 under.tops
             }
-            Err(reason) => {
-                self.unseen.push(reason);
+            Err(error) => {
+                self.unseen.push(error.to_string());
                 Vec::new()
             }
         }

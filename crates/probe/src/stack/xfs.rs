@@ -37,7 +37,7 @@ pub(super) fn features(sys: &Sysroot, path: &Path, features: &mut BTreeMap<Strin
     let geometry = path.ancestors().take(2).map(platform::xfs_geometry).reduce(|first, second| first.or(second));
     match geometry {
         Some(Ok(geometry)) => tell(&geometry, features),
-        Some(Err(reason)) => unseen.push(reason),
+        Some(Err(error)) => unseen.push(error.to_string()),
         None => {}
     }
 }

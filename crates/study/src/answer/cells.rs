@@ -2,8 +2,8 @@
 
 use super::contrasts::tier;
 use super::devices::{moved, under};
+use super::evidence::{Evidence, Record};
 use super::values::{Numbers, Value};
-use super::{Evidence, Record};
 use plumb_lab::protocol::DeviceCounts;
 use plumb_result::RunResult;
 use plumb_result::study::{CellDevice, CellReason, CellValue, Counted, StudyCell};

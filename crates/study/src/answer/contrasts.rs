@@ -1,7 +1,9 @@
 //! The levels of one factor against each other: plots for a factor that is hard to change, pairs of runs for another.
 
+use super::evidence::Evidence;
+use super::pairing::{ByOthers, Pairing};
 use super::values::{Number, Numbers, Value, is_hard, some_levels};
-use super::{Evidence, counted, words};
+use super::{counted, messages};
 use crate::compare::claims::{self, ContrastSide};
 use crate::plan::{Correction, Levels, Plan};
 use plumb_result::ContrastVerdict;
@@ -11,22 +13,6 @@ use plumb_result::study::StudyContrast;
 use plumb_stats::geometric_mean;
 use plumb_stats::verdict::{Assessment, Compared, Family, Rule, Sides, assess_family};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// The values of both sides, by the levels of all other factors.
-pub(super) type ByOthers = BTreeMap<Levels, [Vec<f64>; 2]>;
-
-/// What is held against what, in one number of one context.
-pub(super) struct Pairing {
-    pub(super) number: Number,
-    pub(super) within: Levels,
-    pub(super) candidate: String,
-    /// One entry a plot, or a pair of runs; those that have both sides.
-    pub(super) units: [Vec<Vec<f64>>; 2],
-    /// Every value, also of units that have one side only.
-    pub(super) all: [Vec<Value>; 2],
-    /// What is counted, and cannot or need not be judged by its spread.
-    pub(super) exact: Option<counted::Exact>,
-}
 
 /// A contrast for each work, phase, metric, combination of the levels within, and level other than the baseline.
 pub(super) fn contrasts(evidence: &Evidence, numbers: &Numbers, emulated: bool) -> Vec<StudyContrast> {
@@ -181,7 +167,7 @@ fn contrast(
     let values = |side: usize| pairing.all[side].iter().map(|value| value.value).collect::<Vec<f64>>();
     let (baseline_values, candidate_values) = (values(0), values(1));
     let by = &plan.compare.by;
-    let (baseline, candidate) = (words::side(by, baseline), words::side(by, &pairing.candidate));
+    let (baseline, candidate) = (messages::side(by, baseline), messages::side(by, &pairing.candidate));
     let capped = cap.of(claims::said(assessment), pairing.number.metric.device_count().is_some());
     let sides = [
         ContrastSide { name: &baseline, values: &baseline_values, tier: tier(&pairing.all[0]) },
@@ -195,7 +181,7 @@ fn contrast(
         contrast.blocks_needed = None;
     }
     StudyContrast {
-        words: words::contrast(&contrast, &pairing.within, plan.compare.equivalence),
+        words: messages::contrast(&contrast, &pairing.within, plan.compare.equivalence),
         within: pairing.within.clone(),
         contrast,
     }

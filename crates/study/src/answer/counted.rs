@@ -1,7 +1,7 @@
 //! Counts of devices where there is nothing to estimate: every run of a side counted the same, or some counted nothing.
 
-use super::contrasts::{ByOthers, Pairing};
-use super::words;
+use super::messages;
+use super::pairing::{ByOthers, Exact, Pairing};
 use crate::plan::{Levels, Plan};
 use plumb_result::compare::{Capped, Replicate};
 use plumb_result::study::StudyContrast;
@@ -11,25 +11,6 @@ use std::collections::BTreeMap;
 
 /// Units below which equal counts are one sample.
 const UNITS_MIN: u32 = 2;
-
-/// What counts say without statistics.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum Exact {
-    /// Every run of a side counted the same as its likes on all other plots.
-    Same {
-        /// Sums over the levels of the other factors: of the baseline, of the candidate.
-        sums: [f64; 2],
-        /// Candidate / baseline; `None` where one of them is 0.
-        ratio: Option<f64>,
-        /// Plots a side, or pairs of runs.
-        units: u32,
-    },
-    /// They vary, and some are 0: there is no ratio.
-    Zeros {
-        /// Plots a side, or pairs of runs.
-        units: u32,
-    },
-}
 
 /// What the counts of all units say; `None` where their spread has to be judged.
 pub(super) fn exact(units: &[&ByOthers]) -> Option<Exact> {
@@ -86,8 +67,8 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
     let contrast = Contrast {
         metric: number.metric,
         phase: number.phase.clone(),
-        baseline: words::side(by, baseline),
-        candidate: words::side(by, &pairing.candidate),
+        baseline: messages::side(by, baseline),
+        candidate: messages::side(by, &pairing.candidate),
         baseline_value: mean(0),
         candidate_value: mean(1),
         baseline_cv: ratio.map(|_| 0.0),
@@ -115,7 +96,7 @@ pub(super) fn contrast(plan: &Plan, pairing: &Pairing, exact: &Exact, baseline: 
         without_outliers: None,
     };
     StudyContrast {
-        words: words::counted(
+        words: messages::counted(
             &contrast,
             &pairing.within,
             plan.compare.equivalence,

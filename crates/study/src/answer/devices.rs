@@ -1,12 +1,12 @@
 //! What the block devices under a run did, and how much of it for each unit of its work.
 
-use super::Record;
+use super::evidence::Record;
 use plumb_lab::protocol::DeviceCounts;
 use plumb_result::metric::{DeviceCount, Subject};
 use plumb_result::{Metric, PhaseResult, Quantity, RunResult};
-use plumb_workload::script::postmark::Course;
-use plumb_workload::script::{PostmarkPart, PostmarkStep};
-use plumb_workload::{OpKind, Target, Work};
+use plumb_workload::program::postmark::Course;
+use plumb_workload::program::{PostmarkPart, PostmarkStep};
+use plumb_workload::{OpKind, Target};
 use std::collections::BTreeSet;
 
 /// A number of the leaf devices under a run, all of them together, over the whole run. `None` where it could not be seen
@@ -63,9 +63,9 @@ pub(super) fn moved(result: &RunResult, kind: OpKind) -> f64 {
     result.phases.iter().filter_map(|phase| phase.done.get(&kind)).map(|done| done.bytes as f64).sum()
 }
 
-/// Transactions of a run: those that a flow counted, or `PostMark`'s; ops of every kind, where the work has neither.
+/// Transactions of a run: those that a program counted, or `PostMark`'s; ops of every kind, where the work has neither.
 fn transactions(result: &RunResult) -> f64 {
-    let counted: f64 = result.phases.iter().map(of_flows).sum();
+    let counted: f64 = result.phases.iter().map(of_programs).sum();
     if counted > 0.0 {
         return counted;
     }
@@ -76,8 +76,8 @@ fn transactions(result: &RunResult) -> f64 {
     result.phases.iter().flat_map(|phase| phase.done.values()).map(|done| done.ops as f64).sum()
 }
 
-/// Transactions that a phase's flows counted: their rate is over the phase's wall time.
-fn of_flows(phase: &PhaseResult) -> f64 {
+/// Transactions that a phase's programs counted: their rate is over the phase's wall time.
+fn of_programs(phase: &PhaseResult) -> f64 {
     let is_meant = |metric: &Metric| metric.subject == Subject::Transaction && metric.quantity == Quantity::Rate;
     let rates = phase.metrics.iter().filter(|(metric, _)| is_meant(metric)).filter_map(|(_, rate)| rate.value);
     rates.map(|rate| (rate * phase.wall_ns as f64 / 1e9).round()).sum()
@@ -85,11 +85,10 @@ fn of_flows(phase: &PhaseResult) -> f64 {
 
 fn postmark_steps(result: &RunResult) -> impl Iterator<Item = &PostmarkStep> {
     let workers = result.workload.phase.iter().flat_map(|phase| &phase.workers);
-    let scripts = workers.filter_map(|group| match &group.work {
-        Work::Script(script) => Some(script),
-        _ => None,
-    });
-    scripts.flat_map(|script| script.postmarks()).filter(|step| step.part == PostmarkPart::Transactions)
+    workers
+        .filter_map(|group| group.work.program())
+        .flat_map(|program| program.postmarks())
+        .filter(|step| step.part == PostmarkPart::Transactions)
 }
 
 /// Transactions of all threads: fewer than asked for, where one runs out of files.

@@ -2,9 +2,9 @@
 //! (E12), what measured (D7, E13). The others rest on two sides of one plan, and a study answers them itself: what its factors
 //! change of the work is declared (D6), and provisionings and missing cells are counted over all of it (E1, E10).
 
-use super::Evidence;
+use super::evidence::Evidence;
+use super::messages;
 use super::values::{Number, Numbers, Value, some_levels};
-use super::words;
 use crate::plan::Levels;
 use plumb_result::{Finding, Level, RunResult};
 use plumb_trust::{ComparisonView, NumberFound, NumberView, RunValue, Side, SideRecord, ToolPrint};
@@ -39,7 +39,7 @@ fn of_candidate(evidence: &Evidence, numbers: &Numbers, levels: [&String; 2]) ->
     let mut series: Vec<(String, &Number, [Vec<RunValue>; 2])> = Vec::new();
     for (number, values) in numbers.iter().filter(|(number, _)| number.metric.device_count().is_none()) {
         for (others, sides) in by_others(evidence, values, by, levels) {
-            let told = words::levels(&others);
+            let told = messages::levels(&others);
             let work = if told.is_empty() { number.workload.clone() } else { format!("{} ({told})", number.workload) };
             series.push((work, number, sides));
         }
@@ -58,7 +58,7 @@ fn of_candidate(evidence: &Evidence, numbers: &Numbers, levels: [&String; 2]) ->
             stated: None,
         })
         .collect();
-    let names = levels.map(|level| words::side(by, level));
+    let names = levels.map(|level| messages::side(by, level));
     let runs =
         |index: usize| views.iter().map(|view| [view.baseline, view.candidate][index].len() as u32).min().unwrap_or(0);
     let view = |numbers| ComparisonView {

@@ -1,6 +1,6 @@
 //! Published numbers, and what was measured of the same kind. Two numbers side by side, and no claim.
 
-use super::Evidence;
+use super::evidence::Evidence;
 use super::{cells, values};
 use crate::plan::Import;
 use plumb_dialects::{bonnie, iozone};

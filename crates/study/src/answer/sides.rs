@@ -1,6 +1,6 @@
 //! What else the compared levels differ in than what was declared (D5).
 
-use super::Evidence;
+use super::evidence::Evidence;
 use crate::plan::{HostPlan, Levels, Plan};
 use plumb_lab::Step;
 use plumb_result::compare::Difference;
@@ -140,7 +140,7 @@ fn declared(plan: &Plan, baseline: &str, candidate: &str) -> BTreeSet<&'static s
 
 /// What a step of building may change, by its kind in the study file. A command may change anything.
 fn covered(step: &Step) -> &'static [&'static str] {
-    let kind = serde_json::to_value(step).ok();
+    let kind = plumb_document::json::to_value(step).ok();
     let kind = kind.as_ref().and_then(|step| step.get("kind")).and_then(|kind| kind.as_str()).unwrap_or_default();
     match kind {
         "mkfs" | "newfs" | "tune2fs" | "tune" | "zpool" | "btrfs" => &["fs", "mount"],

@@ -1,6 +1,6 @@
 //! Where the spread comes from, and what that says about the next plan.
 
-use super::Evidence;
+use super::evidence::Evidence;
 use super::values::{Numbers, Value};
 use plumb_result::number::{Digits, percent};
 use plumb_result::study::SpreadSources;

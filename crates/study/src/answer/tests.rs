@@ -1,13 +1,16 @@
 use super::*;
 use crate::conduct::fake::{answer as ran, normal, plan};
+use crate::plan::{HostPlan, Plan};
 use crate::plan::{Import, Levels};
+use plumb_lab::protocol::DeviceCounts;
 use plumb_lab::vm::VmSpec;
 use plumb_result::metric::DeviceCount;
 use plumb_result::observe::TargetFacts;
 use plumb_result::study::StudyContrast;
 use plumb_result::{CellMetric, ContrastVerdict, PublishedNumber, Seen, Unit};
+use plumb_store::StudyPlotRow;
 use plumb_workload::Phase;
-use plumb_workload::script::{Postmark, PostmarkPart, PostmarkStep, ScriptStep};
+use plumb_workload::program::{Postmark, PostmarkPart, PostmarkStep, Step};
 
 /// A study whose runs were all done, at these speeds.
 fn evidence(plan: Plan, speed: impl Fn(&Levels, u32, u32) -> f64) -> Evidence {
@@ -161,7 +164,7 @@ fn what_is_missing_is_shown_with_its_reason_and_in_no_number() {
 #[test]
 fn under_emulation_counts_are_told_and_nothing_is_claimed_of_times() {
     let mut plan = plan(&["a", "b"], &["4k"], 4, 2);
-    plan.hosts.insert("local".to_owned(), HostPlan::Vm(serde_json::from_str::<VmSpec>("{}").unwrap()));
+    plan.hosts.insert("local".to_owned(), HostPlan::Vm(plumb_document::json::from_str::<VmSpec>("{}").unwrap()));
     let virtualised = |name: &str| {
         let mut evidence = evidence(plan.clone(), |levels, plot, run| {
             noisy(1, 0.01, 0.01)(plot, run) * if levels["system"] == "b" { 2.0 } else { 1.0 }
@@ -286,7 +289,7 @@ fn on_disks_of(sizes: &[&str], emulated: bool, counts: impl Fn(&Levels, u32) -> 
     plan.compare.metrics =
         ["write.bw", "device.written-bytes", "device.written-per-byte", "device.reads"].map(str::to_owned).into();
     if emulated {
-        plan.hosts.insert("local".to_owned(), HostPlan::Vm(serde_json::from_str::<VmSpec>("{}").unwrap()));
+        plan.hosts.insert("local".to_owned(), HostPlan::Vm(plumb_document::json::from_str::<VmSpec>("{}").unwrap()));
     }
     let mut evidence = evidence(plan, |_, plot, run| noisy(1, 0.01, 0.01)(plot, run));
     for (seq, (run, record)) in evidence.plan.runs.iter().zip(&mut evidence.records).enumerate() {
@@ -329,7 +332,8 @@ fn counts_of_the_leaves_are_claimed_under_emulation_and_are_exact_where_none_var
     assert!(found.answer[1].starts_with("Nothing is claimed about a and b"), "{:?}", found.answer);
     let cell = found.cells[0].values.iter().find(|value| value.metric.to_string() == "device.reads").unwrap();
     assert_eq!((cell.value, cell.runs), (0.0, 6), "counted, and none: that is a value");
-    serde_json::from_str::<StudyReport>(&serde_json::to_string(&found).unwrap()).expect("no number is NaN");
+    plumb_document::json::from_str::<StudyReport>(&plumb_document::json::to_string(&found).unwrap())
+        .expect("no number is NaN");
 }
 
 #[test]
@@ -362,7 +366,8 @@ fn effects_on_counts_that_never_vary_are_numbers() {
         [|_: &Levels, _| 1 << 20, |levels: &Levels, _| if levels["system"] == "b" { 2 << 20 } else { 1 << 20 }]
     {
         let found = answer(&on_disks_of(&["4k", "64k"], true, counts));
-        serde_json::from_str::<StudyReport>(&serde_json::to_string(&found).unwrap()).expect("no share is NaN");
+        plumb_document::json::from_str::<StudyReport>(&plumb_document::json::to_string(&found).unwrap())
+            .expect("no share is NaN");
     }
 }
 
@@ -377,8 +382,8 @@ fn bytes_are_told_for_each_transaction() {
     let writes = (64.0 * 1024.0 * 1024.0 / 4096.0_f64).round();
     assert!((bytes(&evidence) - f64::from(2 << 20) / writes).abs() < 0.5);
     let run = Postmark { transactions: 64, threads: 2, ..Postmark::default() };
-    let step = ScriptStep::Postmark(Box::new(PostmarkStep { part: PostmarkPart::Transactions, run }));
-    let phase: Phase = serde_json::from_value(serde_json::json!({
+    let step = Step::Postmark(Box::new(PostmarkStep { part: PostmarkPart::Transactions, run }));
+    let phase: Phase = plumb_document::json::from_value(serde_json::json!({
         "name": "transactions",
         "workers": [{ "target": "data", "work": { "script": { "steps": [step] } } }],
     }))

@@ -1,6 +1,7 @@
 //! The values of a study's runs, by number.
 
-use super::{Evidence, devices};
+use super::devices;
+use super::evidence::Evidence;
 use crate::plan::{Cell, Levels, Plan, is_meant};
 use plumb_result::metric::{DeviceCount, Stat};
 use plumb_result::run::TierName;

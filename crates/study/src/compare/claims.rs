@@ -1,6 +1,6 @@
 //! From rows to contrasts: what the numbers say, and what the checks leave of it. Pure.
 
-use super::ledger::{Cell, Row};
+use super::comparison_log::{Cell, Row};
 use super::plan::side_index;
 use plumb_result::compare::{Capped, Floor, RatioWithout, Replicate};
 use plumb_result::metric::Stat;

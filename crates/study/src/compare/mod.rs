@@ -1,67 +1,36 @@
 //! Which of two is faster: interleaved blocks, a verdict per phase and metric, and everything in which the sides differ.
 //!
-//! The plan says who runs where and when, the ledger turns runs into rows, [`claims`] turns rows into contrasts, and
+//! The plan says who runs where and when, the comparison_log turns runs into rows, [`claims`] turns rows into contrasts, and
 //! trust's checks over the whole may take a claim away.
 
 pub mod claims;
-mod ledger;
-mod plan;
+pub(crate) mod comparison_log;
+pub(crate) mod messages;
+pub(crate) mod plan;
+pub(crate) mod request;
 pub(crate) mod view;
-pub(crate) mod words;
 
-pub use ledger::{Cell, Row};
+pub use comparison_log::{Cell, Row};
 pub use plan::{CompareSide, Plot};
+pub use request::CompareRequest;
 
 use crate::fit::Policies;
 use crate::floors::{Floors, floors};
 use crate::run::{Bench, Progress, RunError, RunOutcome, RunRequest};
 use claims::{Claim, Rows, Terms, claims, contrast};
-use ledger::BlockRuns;
-pub(crate) use ledger::Ledger;
+use comparison_log::{BlockRuns, ComparisonLog};
 use plan::{PlannedBlock, in_rounds, order, side_index};
 use plumb_engine::sim::SimRun;
 use plumb_result::compare::{COMPARE_SCHEMA, Outlier, Plots};
 use plumb_result::{Comparison, Contrast, Finding};
-use plumb_stats::stop::{Budget, Decision, Precision, StopReason, StopRule, Stopper};
+use plumb_stats::stop::{Budget, Decision, Precision, StopReason, Stopper};
 use plumb_stats::verdict::Rule;
-use plumb_trust::Factor;
-use plumb_workload::named::{Named, Scale};
+use plumb_workload::named::Scale;
+pub(crate) use request::Ended;
 use std::time::{Duration, Instant};
 
 /// Method and version of the claims that [`compare`] makes.
 pub const METHOD: &str = "blocked-paired-log-t-holm/2";
-
-/// What to compare.
-pub struct CompareRequest<'a> {
-    /// What the candidate is held against.
-    pub baseline: CompareSide,
-    /// What is held against it.
-    pub candidate: CompareSide,
-    /// For which work.
-    pub workloads: Vec<&'static Named>,
-    /// Size of a run; `place` is set for each side.
-    pub scale: Scale,
-    /// How long it may take altogether, preparation included.
-    pub budget: Duration,
-    /// When to stop; counted in whole rounds over the plots.
-    pub rule: StopRule,
-    /// The only factor that was meant to differ.
-    pub varying: Option<&'static Factor>,
-    /// Seed of the order and of every op.
-    pub seed: u64,
-    /// As typed, for the record.
-    pub command: &'a str,
-}
-
-impl CompareRequest<'_> {
-    pub(crate) fn sides(&self) -> [&CompareSide; 2] {
-        [&self.baseline, &self.candidate]
-    }
-
-    pub(crate) fn plots(&self) -> [usize; 2] {
-        self.sides().map(|side| side.plots.len())
-    }
-}
 
 /// What a comparison came to.
 pub struct CompareOutcome {
@@ -84,20 +53,9 @@ impl CompareOutcome {
     }
 }
 
-/// Why a comparison ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ended {
-    /// The stop rule, or the budget.
-    By(StopReason),
-    /// A signal.
-    Interrupted,
-    /// No block had two runs that the checks accept.
-    NothingAccepted,
-}
-
 /// The runs of a comparison, and what the statistics say of them.
 pub(crate) struct Measured {
-    pub(crate) ledger: Ledger,
+    pub(crate) comparison_log: ComparisonLog,
     pub(crate) claims: Vec<Claim>,
     pub(crate) rule: Rule,
     pub(crate) ended: Ended,
@@ -124,7 +82,7 @@ pub(crate) fn measure(
     let stop = in_rounds(request.rule, plots);
     let order = order(request.seed, stop.blocks_max, plots);
     let rule = Rule { seed: request.seed, blocks_min: request.rule.blocks_min, ..Rule::default() };
-    let mut ledger = Ledger::new(&request.workloads, request.varying);
+    let mut comparison_log = ComparisonLog::new(&request.workloads, request.varying);
     let mut stopper = Stopper::new(stop);
     let mut done = 0u32;
     let mut found;
@@ -133,9 +91,9 @@ pub(crate) fn measure(
         // A further step must fit: what is left must last for two blocks of the length so far.
         let block = if done == 0 { Duration::ZERO } else { elapsed / done };
         let budget = if elapsed + block * 2 > request.budget && done > 0 { Budget::Spent } else { Budget::Left };
-        found = claims(&ledger.rows, &rule);
+        found = claims(&comparison_log.rows, &rule);
         // Where the checks reject every run, more of them will not help.
-        if done >= stop.blocks_min && ledger.accepted_pairs.is_empty() {
+        if done >= stop.blocks_min && comparison_log.accepted_pairs.is_empty() {
             break Ended::NothingAccepted;
         }
         let precisions: Vec<Precision> = found.iter().filter_map(|claim| claim.precision).collect();
@@ -148,7 +106,8 @@ pub(crate) fn measure(
                         break 'looks Ended::By(StopReason::Budget);
                     }
                     progress.block(&format!("block {} of at least {}", done + 1, stop.blocks_min));
-                    let finished = run_block(bench, request, order[done as usize], done, &mut ledger, progress)?;
+                    let finished =
+                        run_block(bench, request, order[done as usize], done, &mut comparison_log, progress)?;
                     if !finished {
                         break 'looks Ended::Interrupted;
                     }
@@ -159,9 +118,9 @@ pub(crate) fn measure(
     };
     // Blocks may have come after the last look.
     if matches!(ended, Ended::Interrupted | Ended::By(StopReason::Budget)) {
-        found = claims(&ledger.rows, &rule);
+        found = claims(&comparison_log.rows, &rule);
     }
-    Ok(Measured { ledger, claims: found, rule, ended })
+    Ok(Measured { comparison_log, claims: found, rule, ended })
 }
 
 /// Runs every workload on both sides in the block's order. False when a signal ended it.
@@ -170,7 +129,7 @@ fn run_block(
     request: &CompareRequest<'_>,
     planned: PlannedBlock,
     number: u32,
-    ledger: &mut Ledger,
+    comparison_log: &mut ComparisonLog,
     progress: &mut dyn Progress,
 ) -> Result<bool, RunError> {
     for &named in &request.workloads {
@@ -200,9 +159,9 @@ fn run_block(
         }
         let ([Some(baseline), Some(candidate)], Some(asked)) = (outcomes, asked) else { continue };
         let runs = BlockRuns { number, planned, outcomes: [baseline, candidate] };
-        ledger.note(request.sides(), named, &asked, runs);
+        comparison_log.note(request.sides(), named, &asked, runs);
     }
-    ledger.order.push(planned.block.name().to_owned());
+    comparison_log.order.push(planned.block.name().to_owned());
     Ok(true)
 }
 
@@ -212,13 +171,13 @@ fn sim_seed(seed: u64, plot: &Plot) -> u64 {
 }
 
 fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured) -> CompareOutcome {
-    let Measured { ledger, claims, rule, ended } = measured;
+    let Measured { comparison_log, claims, rule, ended } = measured;
     let environment = bench.environment().clone();
     let Floors { floors, notes: floor_notes } = match &bench.store {
-        Some(store) => floors(store, request, &ledger, &claims, &environment),
+        Some(store) => floors(store, request, &comparison_log, &claims, &environment),
         None => Floors::default(),
     };
-    let judged = view::judge(request, &ledger, &claims, &rule, &floors, &environment);
+    let judged = view::judge(request, &comparison_log, &claims, &rule, &floors, &environment);
     let terms = Terms {
         baseline: &request.baseline.name,
         candidate: &request.candidate.name,
@@ -230,10 +189,10 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
         .iter()
         .zip(judged.modes)
         .map(|(claim, modes)| {
-            let [baseline_tier, candidate_tier] = ledger.tiers.get(&claim.cell).copied().unwrap_or_default();
-            let far = claims::far_out(&claim.cell, &ledger.rows[&claim.cell], &rule);
+            let [baseline_tier, candidate_tier] = comparison_log.tiers.get(&claim.cell).copied().unwrap_or_default();
+            let far = claims::far_out(&claim.cell, &comparison_log.rows[&claim.cell], &rule);
             let outlier = |row: &Row| Outlier {
-                run: ledger.runs[row.run as usize].clone(),
+                run: comparison_log.runs[row.run as usize].clone(),
                 side: request.sides()[side_index(row.side)].name.clone(),
                 value: row.value,
             };
@@ -244,37 +203,50 @@ fn conclude(bench: &mut Bench, request: &CompareRequest<'_>, measured: Measured)
                 candidate_modes: modes.candidate,
                 baseline_tier,
                 candidate_tier,
-                ..contrast(claim, &ledger.rows[&claim.cell], &terms)
+                ..contrast(claim, &comparison_log.rows[&claim.cell], &terms)
             }
         })
         .collect();
-    let rejected = ledger.left_out.len();
-    let mut notes = words::notes(&request.workloads, request.scale.time_ns, &ledger);
-    notes.extend(words::shared_provisionings(request.sides(), &ledger));
+    let rejected = comparison_log.left_out.len();
+    let mut notes = messages::notes(&request.workloads, request.scale.time_ns, &comparison_log);
+    notes.extend(messages::shared_provisionings(request.sides(), &comparison_log));
     notes.extend(floor_notes);
     let names = |side: &CompareSide| side.plots.iter().map(|plot| plot.name.clone()).collect();
     let plots = request.plots().iter().any(|&plots| plots > 1);
     let comparison = Comparison {
         schema: COMPARE_SCHEMA.to_owned(),
-        verdict_note: words::note(request, &contrasts, judged.confounded, rejected, ended, ledger.order.len()),
+        verdict_note: messages::note(
+            request,
+            &contrasts,
+            judged.confounded,
+            rejected,
+            ended,
+            comparison_log.order.len(),
+        ),
         contrasts,
         differences: judged.differences,
         confounded: judged.confounded,
         seed: request.seed,
-        order: ledger.order,
-        runs: ledger.runs,
-        left_out: ledger.left_out,
+        order: comparison_log.order,
+        runs: comparison_log.runs,
+        left_out: comparison_log.left_out,
         notes,
         checks: judged.findings,
         varying: request.varying.map(|factor| factor.name.to_owned()),
         plots: plots.then(|| Plots { baseline: names(&request.baseline), candidate: names(&request.candidate) }),
-        planned: Some(ledger.planned.len() as u32),
+        planned: Some(comparison_log.planned.len() as u32),
     };
-    let mut not_stored = ledger.not_stored;
+    let mut not_stored = comparison_log.not_stored;
     if let Some(store) = &mut bench.store
         && let Err(error) = store.save_comparison(&uuid::Uuid::now_v7().to_string(), METHOD, &comparison)
     {
         not_stored.get_or_insert(error.to_string());
     }
-    CompareOutcome { comparison, rows: ledger.rows, interrupted: ended == Ended::Interrupted, rejected, not_stored }
+    CompareOutcome {
+        comparison,
+        rows: comparison_log.rows,
+        interrupted: ended == Ended::Interrupted,
+        rejected,
+        not_stored,
+    }
 }

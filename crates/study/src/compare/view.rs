@@ -1,8 +1,8 @@
-//! The ledger as trust's checks want to see it.
+//! The comparison log as trust's checks want to see it.
 
-use super::CompareRequest;
 use super::claims::Claim;
-use super::ledger::{Cell, Ledger, Row};
+use super::comparison_log::{Cell, ComparisonLog, Row};
+use super::request::CompareRequest;
 use plumb_result::Finding;
 use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::{Environment, TargetFacts};
@@ -23,23 +23,25 @@ pub(crate) struct Judged {
 /// Holds a comparison against its checks.
 pub(crate) fn judge(
     request: &CompareRequest<'_>,
-    ledger: &Ledger,
+    comparison_log: &ComparisonLog,
     claims: &[Claim],
     rule: &Rule,
     floors: &BTreeMap<Cell, Floor>,
     environment: &Environment,
 ) -> Judged {
     let nothing = BTreeMap::new();
-    let records = [0, 1].map(|index| record(request, ledger, index, environment));
+    let records = [0, 1].map(|index| record(request, comparison_log, index, environment));
     let side = |index: usize| plumb_trust::Side {
         name: &request.sides()[index].name,
         environment,
-        targets: targets(request, ledger, index, 0).unwrap_or(&nothing),
-        runs: ledger.runs_of(index, &request.workloads),
+        targets: targets(request, comparison_log, index, 0).unwrap_or(&nothing),
+        runs: comparison_log.runs_of(index, &request.workloads),
         record: &records[index],
     };
-    let values: Vec<[Vec<RunValue>; 2]> =
-        claims.iter().map(|claim| [Side::A, Side::B].map(|side| runs(&ledger.rows[&claim.cell], side))).collect();
+    let values: Vec<[Vec<RunValue>; 2]> = claims
+        .iter()
+        .map(|claim| [Side::A, Side::B].map(|side| runs(&comparison_log.rows[&claim.cell], side)))
+        .collect();
     let numbers: Vec<NumberView<'_>> = claims
         .iter()
         .zip(&values)
@@ -54,7 +56,7 @@ pub(crate) fn judge(
             stated: None,
         })
         .collect();
-    let latencies: Vec<LatencyView<'_>> = ledger
+    let latencies: Vec<LatencyView<'_>> = comparison_log
         .latencies
         .iter()
         .map(|(key, [baseline, candidate])| LatencyView {
@@ -71,7 +73,7 @@ pub(crate) fn judge(
         candidate,
         varying: request.varying,
         numbers: &numbers,
-        planned: &ledger.planned,
+        planned: &comparison_log.planned,
         latencies: &latencies,
     };
     let differences = plumb_trust::differences(&baseline, &candidate);
@@ -95,18 +97,23 @@ fn runs(rows: &[Row], side: Side) -> Vec<RunValue> {
 /// The storage under a plot, as the first work saw it.
 fn targets<'a>(
     request: &CompareRequest<'_>,
-    ledger: &'a Ledger,
+    comparison_log: &'a ComparisonLog,
     index: usize,
     plot: usize,
 ) -> Option<&'a BTreeMap<String, TargetFacts>> {
-    ledger.targets[index].get(&plot)?.get(request.workloads.first()?.name)
+    comparison_log.targets[index].get(&plot)?.get(request.workloads.first()?.name)
 }
 
-fn record(request: &CompareRequest<'_>, ledger: &Ledger, index: usize, environment: &Environment) -> SideRecord {
+fn record(
+    request: &CompareRequest<'_>,
+    comparison_log: &ComparisonLog,
+    index: usize,
+    environment: &Environment,
+) -> SideRecord {
     let places = request.plots()[index];
     let side = if index == 0 { Side::A } else { Side::B };
     // A plot all of whose runs were rejected is no replicate.
-    let seen = ledger.rows.values().map(|rows| {
+    let seen = comparison_log.rows.values().map(|rows| {
         let plots = rows.iter().filter(|row| row.side == side).map(|row| row.plot);
         plots.collect::<BTreeSet<u32>>().len()
     });
@@ -114,7 +121,7 @@ fn record(request: &CompareRequest<'_>, ledger: &Ledger, index: usize, environme
     let mut unlike: Vec<Difference> = Vec::new();
     let blank = SideRecord::default();
     let of = |plot: usize| {
-        let targets = targets(request, ledger, index, plot)?;
+        let targets = targets(request, comparison_log, index, plot)?;
         Some(plumb_trust::Side { name: "", environment, targets, runs: 0, record: &blank })
     };
     for plot in 1..places {
@@ -125,5 +132,5 @@ fn record(request: &CompareRequest<'_>, ledger: &Ledger, index: usize, environme
             }
         }
     }
-    SideRecord { plots: plots as u32, unlike_plots: unlike, ..ledger.records[index].clone() }
+    SideRecord { plots: plots as u32, unlike_plots: unlike, ..comparison_log.records[index].clone() }
 }

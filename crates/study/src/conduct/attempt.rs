@@ -7,7 +7,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_lab::host::Listener;
 use plumb_lab::protocol::{RunJob, SimPlace, Work};
 use plumb_lab::step::Safety;
-use plumb_lab::{Host, HostError};
+use plumb_lab::{Host, HostError, LineError};
 use plumb_store::{StoreError, StudyRunEnd, StudyRunStatus};
 use std::time::{Duration, Instant};
 
@@ -21,8 +21,20 @@ pub trait Hosts {
     fn open(&mut self, name: &str, host: &HostPlan, listener: Listener<'_>) -> Result<Box<dyn Host>, HostError>;
 
     /// Runs a command of the user's on this machine, for [`COMMAND_LIMIT`] at most, and until a signal comes where `stop` is
-    /// given. The error is for people.
-    fn command(&mut self, line: &str, stop: Option<StopFlag>, listener: Listener<'_>) -> Result<(), String>;
+    /// given.
+    fn command(&mut self, line: &str, stop: Option<StopFlag>, listener: Listener<'_>) -> Result<(), LineError>;
+}
+
+/// A command around a plot that did not do what it was to do.
+#[derive(Debug, thiserror::Error)]
+#[error("{when} `{line}`: {source}")]
+struct AroundError {
+    /// `on-enter`, `on-leave`.
+    when: &'static str,
+    /// The command.
+    line: String,
+    /// Why.
+    source: LineError,
 }
 
 /// What became of a build.
@@ -51,20 +63,22 @@ impl Conductor<'_, '_> {
         let attempt = match entered {
             Ok(()) => self.on_host(plot, build),
             Err(_) if stop.requested() => Ok(Attempt::Interrupted),
-            Err(reason) => Ok(Attempt::Failed(reason)),
+            Err(error) => Ok(Attempt::Failed(error.to_string())),
         };
-        if let Err(reason) = self.commands(&planned.on_leave, "on-leave", None) {
-            self.tell(&Event::Trouble(&reason));
+        if let Err(error) = self.commands(&planned.on_leave, "on-leave", None) {
+            self.tell(&Event::Trouble(&error.to_string()));
         }
         attempt
     }
 
-    fn commands(&mut self, lines: &[String], what: &str, stop: Option<StopFlag>) -> Result<(), String> {
+    fn commands(&mut self, lines: &[String], when: &'static str, stop: Option<StopFlag>) -> Result<(), AroundError> {
         for line in lines {
             let super::Setting { hosts, watcher, .. } = &mut *self.setting;
-            hosts
-                .command(line, stop, &mut |said| watcher.event(&Event::Line(said)))
-                .map_err(|error| format!("{what} `{line}`: {error}"))?;
+            hosts.command(line, stop, &mut |said| watcher.event(&Event::Line(said))).map_err(|source| AroundError {
+                when,
+                line: line.clone(),
+                source,
+            })?;
         }
         Ok(())
     }
@@ -178,7 +192,7 @@ impl Conductor<'_, '_> {
     /// Commits a run that is over, with its result.
     pub(super) fn end_run(&mut self, seq: u32, judged: &Judged, seconds: f64) -> Result<(), StoreError> {
         let run = &self.study.plan.runs[seq as usize];
-        let devices = serde_json::to_string(&judged.devices)
+        let devices = plumb_document::json::to_string(&judged.devices)
             .map_err(|source| StoreError::Json { what: "the devices' counts", source })?;
         let dialect = match &run.work {
             Work::Native { .. } => None,

@@ -8,7 +8,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_lab::host::Listener;
 use plumb_lab::protocol::{DeviceCounts, Facts, RunAnswer, RunJob, Work};
 use plumb_lab::step::{Made, Safety};
-use plumb_lab::{Host, HostError, Step};
+use plumb_lab::{Host, HostError, LineError, Step};
 use plumb_result::observe::Environment;
 use plumb_result::run::{Done, RESULT_SCHEMA, TierName};
 use plumb_result::{Metric, MetricValue, PhaseResult, RunResult, RunVerdict, Tool};
@@ -83,9 +83,10 @@ impl Hosts for FakeHosts {
         Ok(Box::new(FakeHost { world: self.0.clone(), facts }))
     }
 
-    fn command(&mut self, line: &str, _: Option<StopFlag>, _: Listener<'_>) -> Result<(), String> {
-        call(&self.0, Call::Command).map_err(|error| error.to_string())?;
-        if line == "false" { Err("exit code 1".to_owned()) } else { Ok(()) }
+    fn command(&mut self, line: &str, _: Option<StopFlag>, _: Listener<'_>) -> Result<(), LineError> {
+        let failed = |status: String| LineError::Failed { status, stderr: String::new() };
+        call(&self.0, Call::Command).map_err(|error| failed(error.to_string()))?;
+        if line == "false" { Err(failed("exit code 1".to_owned())) } else { Ok(()) }
     }
 }
 
@@ -110,7 +111,7 @@ impl Host for FakeHost {
         let place = job.sim.expect("a study says which run it is");
         call(&self.world, Call::Run(place.run))?;
         let Work::Native { toml } = &job.work else { panic!("fake plans have native work") };
-        let levels: Levels = serde_json::from_str(toml).expect("the levels");
+        let levels: Levels = plumb_document::json::from_str(toml).expect("the levels");
         let world = self.world.borrow();
         let mut answer = answer((world.model)(&levels, place.plot, place.run));
         (world.bend)(place.run, &mut answer);
@@ -210,7 +211,9 @@ pub(crate) fn plan(systems: &[&str], sizes: &[&str], blocks: u32, repeat: u32) -
                         plot: number,
                         cell: cell as u32,
                         repeat: again,
-                        work: Work::Native { toml: serde_json::to_string(&cells[cell].levels).expect("JSON") },
+                        work: Work::Native {
+                            toml: plumb_document::json::to_string(&cells[cell].levels).expect("JSON"),
+                        },
                         dir: "/tmp".to_owned(),
                         seed: u64::from(block),
                         timeout_s: 60,

@@ -43,8 +43,8 @@ impl Study {
     /// Freezes a plan.
     pub fn begin(store: &mut Store, plan: Plan, origin: &Origin<'_>) -> Result<Study, StoreError> {
         let id = uuid::Uuid::now_v7().to_string();
-        let text =
-            serde_json::to_string(&plan).map_err(|source| StoreError::Json { what: "the plan of a study", source })?;
+        let text = plumb_document::json::to_string(&plan)
+            .map_err(|source| StoreError::Json { what: "the plan of a study", source })?;
         let runs: Vec<u32> = plan.runs.iter().map(|run| run.plot).collect();
         store.begin_study(&StudyIn {
             id: &id,
@@ -63,7 +63,7 @@ impl Study {
     /// Reads a frozen plan back. `id` is a whole one.
     pub fn open(store: &Store, id: &str) -> Result<Study, StoreError> {
         let stored = store.study(id)?;
-        let plan = serde_json::from_str(&stored.plan).map_err(|error| StoreError::Unreadable {
+        let plan = plumb_document::json::from_str(&stored.plan).map_err(|error| StoreError::Unreadable {
             path: store.path().to_owned(),
             id: id.to_owned(),
             what: "the plan",

@@ -6,12 +6,12 @@ use plumb_dialects::{bonnie, dd, elbencho, fio, iozone, postmark};
 use plumb_lab::protocol::Work;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{Bytes, CachePolicy, Size};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
 /// A workload in another tool's words.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DialectForm {
     /// The tool: `iozone`, `bonnie++`, `postmark`, `fio`, `dd`, `elbencho`.
@@ -281,8 +281,8 @@ fn postmark_takes(lines: &[String]) -> Result<(), DialectProblem> {
     for line in lines {
         for order in language.obey_typed(&on_trial(line)) {
             let said = match order {
-                postmark::Order::Complain(said) => said,
-                postmark::Order::Print(said) if said.starts_with("Eh?") => "it is no command".to_owned(),
+                postmark::Answer::Complain(said) => said,
+                postmark::Answer::Print(said) if said.starts_with("Eh?") => "it is no command".to_owned(),
                 _ => continue,
             };
             let key = if line.starts_with("set ") { "set" } else { "stdin" };

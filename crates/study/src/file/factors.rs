@@ -3,12 +3,11 @@
 use super::form::{Binds, Change, FactorForm, Form, LevelForm};
 use super::levels::{self, Combination, Factor, Level, NONE};
 use super::workload::WorkloadText;
+use plumb_document::{Node, Table, Value};
 use plumb_workload::KeyPath;
 use plumb_workload::keypath::Segment;
 use plumb_workload::native::{Failure, place_of};
 use std::ops::Range;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 /// The factor that tells workloads apart where no other one does.
 pub const WORKLOAD: &str = "workload";
@@ -20,16 +19,16 @@ pub const WORKING_SET: &str = "working-set";
 const CELLS_MAX: usize = 10_000;
 
 /// What `[[factor]]`, `[sweep]` and the workloads say.
-pub struct Factors<'d> {
+pub struct Factors {
     /// In the order of the file.
-    pub all: Vec<Factor<'d>>,
+    pub all: Vec<Factor>,
     /// Which of them chooses the workload.
     pub chooses_workload: Option<usize>,
     /// Which of them chooses the host.
     pub chooses_host: Option<usize>,
 }
 
-fn at(tree: &DeTable<'_>, path: &[Segment]) -> Range<usize> {
+fn at(tree: &Table, path: &[Segment]) -> Range<usize> {
     place_of(tree, &KeyPath(path.to_vec()))
 }
 
@@ -41,9 +40,9 @@ fn key(name: &str) -> Segment {
 ///
 /// # Errors
 /// Names that are not there, and levels that cannot be.
-pub fn read<'d>(form: &Form, tree: &DeTable<'d>, workloads: &[WorkloadText<'d>]) -> Result<Factors<'d>, Vec<Failure>> {
+pub fn read(form: &Form, tree: &Table, workloads: &[WorkloadText]) -> Result<Factors, Vec<Failure>> {
     let mut failures = Vec::new();
-    let mut all: Vec<Factor<'d>> = Vec::new();
+    let mut all: Vec<Factor> = Vec::new();
     let is_workload = |level: &LevelForm| workloads.iter().any(|workload| workload.name == level.to_string());
     let mut add = |said: &FactorForm, path: Vec<Segment>, failures: &mut Vec<Failure>| {
         let place = at(tree, &[path.as_slice(), &[key("name")]].concat());
@@ -61,7 +60,7 @@ pub fn read<'d>(form: &Form, tree: &DeTable<'d>, workloads: &[WorkloadText<'d>])
         if said.levels.is_empty() {
             fail(&levels_place, format!("`{}` has no level", said.name), "give at least one");
         }
-        let levels: Vec<Level<'d>> = said
+        let levels: Vec<Level> = said
             .levels
             .iter()
             .enumerate()
@@ -164,7 +163,7 @@ pub fn read<'d>(form: &Form, tree: &DeTable<'d>, workloads: &[WorkloadText<'d>])
     let mut chooses_workload = one_of(Binds::Workload, &mut failures);
     let chooses_host = one_of(Binds::Host, &mut failures);
     if chooses_workload.is_none() && workloads.len() > 1 {
-        let value = |name: &str| DeValue::String(name.to_owned().into());
+        let value = |name: &str| Value::Text(name.to_owned());
         if let Some(other) = all.iter().find(|factor| factor.name == WORKLOAD) {
             failures.push(Failure {
                 span: other.place.clone(),
@@ -194,17 +193,17 @@ pub fn read<'d>(form: &Form, tree: &DeTable<'d>, workloads: &[WorkloadText<'d>])
 }
 
 /// The level as it is written, for what is nothing but `${factor}`.
-fn level_value<'d>(tree: &DeTable<'d>, path: &[Segment], index: usize, level: &LevelForm) -> DeValue<'d> {
-    let mut found: Option<&Spanned<DeValue<'d>>> = None;
+fn level_value(tree: &Table, path: &[Segment], index: usize, level: &LevelForm) -> Value {
+    let mut found: Option<&Node> = None;
     for segment in path.iter().chain([&Segment::from(index)]) {
         found = match (segment, found) {
             (Segment::Key(key), None) => tree.get(key.as_str()),
             (Segment::Key(key), Some(value)) => value.get_ref().as_table().and_then(|table| table.get(key.as_str())),
-            (Segment::Index(index), Some(value)) => value.get_ref().as_array().and_then(|list| list.get(*index)),
+            (Segment::Index(index), Some(value)) => value.get_ref().as_list().and_then(|list| list.get(*index)),
             (Segment::Index(_), None) => None,
         };
     }
-    found.map_or_else(|| DeValue::String(level.to_string().into()), |value| value.get_ref().clone())
+    found.map_or_else(|| Value::Text(level.to_string()), |value| value.get_ref().clone())
 }
 
 /// A combination, and the workload that it runs.
@@ -216,7 +215,7 @@ pub struct Combined {
     pub workload: usize,
 }
 
-impl Factors<'_> {
+impl Factors {
     /// The levels of the hard factors alone.
     pub fn hard_part(&self, levels: &Combination) -> Combination {
         let is_hard = |name: &String| self.all.iter().any(|factor| factor.hard && factor.name == *name);
@@ -227,7 +226,7 @@ impl Factors<'_> {
     ///
     /// # Errors
     /// Too many, or none.
-    pub fn combinations(&self, form: &Form, workloads: &[WorkloadText<'_>]) -> Result<Vec<Combined>, Failure> {
+    pub fn combinations(&self, form: &Form, workloads: &[WorkloadText]) -> Result<Vec<Combined>, Failure> {
         let place = self.all.first().map_or(0..0, |factor| factor.place.clone());
         let mut found = vec![Combination::new()];
         for factor in &self.all {
@@ -246,7 +245,7 @@ impl Factors<'_> {
         }
         // A factor that is not varied here has no level here.
         for combination in &mut found {
-            let idle: Vec<&Factor<'_>> =
+            let idle: Vec<&Factor> =
                 self.all.iter().filter(|factor| !levels::holds(&factor.when, combination)).collect();
             for factor in idle {
                 combination.insert(factor.name.clone(), NONE.to_owned());

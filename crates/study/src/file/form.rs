@@ -5,14 +5,17 @@ use crate::plan::Correction;
 use plumb_lab::step::Safety;
 use plumb_lab::vm::VmSpec;
 use plumb_workload::Nanos;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+#[cfg(feature = "schema")]
+use schemars::{Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
+#[cfg(feature = "schema")]
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
 /// A study file.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Form {
     /// Another study file, relative to this one, that says what this one does not.
@@ -31,14 +34,14 @@ pub struct Form {
     pub factor: Vec<FactorForm>,
     /// What is built for every plot, in order.
     #[serde(default)]
-    #[schemars(with = "Vec<super::schema::ProvisionSchema>")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<super::schema::ProvisionSchema>"))]
     pub provision: Tree,
     /// Where the work runs.
     #[serde(default)]
-    #[schemars(with = "super::target::TargetForm")]
+    #[cfg_attr(feature = "schema", schemars(with = "super::target::TargetForm"))]
     pub target: Tree,
     /// What is run: one workload, or several by name.
-    #[schemars(with = "super::schema::WorkloadsSchema")]
+    #[cfg_attr(feature = "schema", schemars(with = "super::schema::WorkloadsSchema"))]
     pub workload: Tree,
     /// In which order, and how often.
     #[serde(default)]
@@ -58,7 +61,7 @@ pub struct Form {
     /// Other sizes of the same study, by name: what `--scale NAME` puts over the rest, as tables or as paths
     /// (`"design.plots" = 2`).
     #[serde(default)]
-    #[schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>")]
+    #[cfg_attr(feature = "schema", schemars(with = "BTreeMap<String, BTreeMap<String, serde_json::Value>>"))]
     pub scale: Tree,
 }
 
@@ -73,7 +76,8 @@ impl<'de> Deserialize<'de> for Tree {
 }
 
 /// What a study is, and what it asks.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct Experiment {
     /// A short name; it labels results.
@@ -90,7 +94,8 @@ pub struct Experiment {
 }
 
 /// A machine: reached by ssh, or booted by the lab.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct HostForm {
     /// Where the user's own ssh reaches it, `root@box`.
@@ -105,7 +110,8 @@ pub struct HostForm {
 }
 
 /// A level: text, a number or a truth value.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum LevelForm {
     /// `true`.
@@ -130,7 +136,8 @@ impl fmt::Display for LevelForm {
 }
 
 /// One, or a list.
-#[derive(Debug, Clone, PartialEq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum OneOrMany<T> {
     /// One.
@@ -159,7 +166,8 @@ impl<T> Default for OneOrMany<T> {
 pub type When = BTreeMap<String, OneOrMany<LevelForm>>;
 
 /// What is varied.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FactorForm {
     /// Its name; `${name}` is its level.
@@ -187,7 +195,8 @@ pub struct FactorForm {
 }
 
 /// Whether a change needs a provisioning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Change {
     /// From run to run.
@@ -197,7 +206,8 @@ pub enum Change {
 }
 
 /// What levels name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Binds {
     /// Hosts.
@@ -207,12 +217,13 @@ pub enum Binds {
 }
 
 /// In which order, and how often.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct DesignForm {
     /// The order of plots, and of runs within them.
     #[serde(default)]
-    pub order: Order,
+    pub order: OrderForm,
     /// Provisionings of each combination of hard levels; 3 when absent.
     #[serde(default)]
     pub plots: Option<u32>,
@@ -231,8 +242,9 @@ pub struct DesignForm {
 }
 
 /// The order of plots, and of runs within them.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
-pub enum Order {
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum OrderForm {
     /// Every block holds everything once, in random order; the next block in the opposite one, so that drift cancels.
     #[default]
     #[serde(rename = "randomized-blocks")]
@@ -246,7 +258,8 @@ pub enum Order {
 }
 
 /// How often a cell runs within a plot.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum RepeatForm {
     /// So often.
@@ -256,7 +269,8 @@ pub enum RepeatForm {
 }
 
 /// At least and at most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct RepeatRange {
     /// At least.
@@ -266,7 +280,8 @@ pub struct RepeatRange {
 }
 
 /// When optional repetitions end.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct StopForm {
     /// As soon as this metric …
@@ -276,7 +291,8 @@ pub struct StopForm {
 }
 
 /// What is compared.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct CompareForm {
     /// The factor whose levels are compared; the first hard factor when absent, else the first.
@@ -289,7 +305,7 @@ pub struct CompareForm {
     /// Ratios this near to 1 are equivalent.
     pub equivalence: Share,
     /// How many claims are corrected for being many.
-    #[schemars(with = "String")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub correction: Correction,
     /// Factors of the table of effects, `a * b`.
     pub effects: Option<OneOrMany<String>>,
@@ -309,7 +325,8 @@ impl Default for CompareForm {
 }
 
 /// A further easy factor.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct SweepForm {
     /// Its name. `working-set`, where no workload says `${working-set}`, is the size of what each works on.
@@ -319,7 +336,8 @@ pub struct SweepForm {
 }
 
 /// Published numbers.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ImportForm {
     /// The file, relative to the study.
     pub file: String,
@@ -370,7 +388,8 @@ impl<'de> Deserialize<'de> for Share {
     }
 }
 
-impl JsonSchema for Share {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Share {
     fn schema_name() -> Cow<'static, str> {
         "Share".into()
     }

@@ -1,13 +1,14 @@
 //! `[import]`: published numbers, read when the study is planned.
 
+use super::error::StudyError;
 use super::factors::Combined;
+use super::files::Files;
 use super::form::ImportForm;
+use super::levels;
 use super::make::Study;
-use super::{Files, StudyError, levels};
 use crate::plan::Import;
 use plumb_dialects::{bonnie, iozone};
 use plumb_result::PublishedNumber;
-use plumb_trust::audit;
 use std::path::Path;
 
 /// Whose numbers can be read.
@@ -92,7 +93,7 @@ impl Study<'_> {
 
     /// Of one side of an audited study. What is wrong within that file is told with its own places.
     fn audited(&self, label: &str, form: &ImportForm, text: &str) -> Result<Vec<PublishedNumber>, StudyError> {
-        let study = audit::read(&form.file, text)?;
+        let study = plumb_audit::read(&form.file, text)?;
         let sides = study.side.iter().map(|side| side.id.as_str());
         let Some(side) = &form.side else {
             let names: Vec<String> = sides.map(|side| format!("`{side}`")).collect();
@@ -114,7 +115,7 @@ impl Study<'_> {
         if let Some(error) = form.test.as_ref().and_then(|test| unknown("test", test, tests.collect())) {
             return Err(error);
         }
-        let numbers = audit::published(&study, side, form.test.as_deref());
+        let numbers = plumb_audit::published(&study, side, form.test.as_deref());
         if numbers.is_empty() {
             let of_test = form.test.as_ref().map_or(String::new(), |test| format!(" in its test `{test}`"));
             return Err(self.failed(

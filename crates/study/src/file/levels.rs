@@ -1,23 +1,22 @@
 //! Factors with their levels, the combinations of them, and texts with levels put in.
 
 use super::form::{Binds, LevelForm, When};
+use plumb_document::{Node, Spanned, Table, Value};
 use plumb_workload::native::Failure;
 use plumb_workload::suggest::nearest;
 use std::collections::BTreeMap;
 use std::ops::Range;
-use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue};
 
 /// What stands for the level of a factor in a combination in which it is not varied.
 pub const NONE: &str = "-";
 
 /// A factor with what is known of it.
 #[derive(Debug, Clone)]
-pub struct Factor<'d> {
+pub struct Factor {
     /// Its name.
     pub name: String,
     /// Its levels.
-    pub levels: Vec<Level<'d>>,
+    pub levels: Vec<Level>,
     /// Whether a change needs a provisioning.
     pub hard: bool,
     /// What its levels name.
@@ -34,11 +33,11 @@ pub struct Factor<'d> {
 
 /// A level: its text, and the value that it is in TOML.
 #[derive(Debug, Clone)]
-pub struct Level<'d> {
+pub struct Level {
     /// As text.
     pub text: String,
     /// As it was written.
-    pub value: DeValue<'d>,
+    pub value: Value,
 }
 
 /// One combination: a level of every factor.
@@ -52,7 +51,7 @@ pub fn holds(when: &When, combination: &Combination) -> bool {
 }
 
 /// What is wrong with the names in a condition.
-pub fn wrong_names(when: &When, factors: &[Factor<'_>], place: &Range<usize>) -> Vec<Failure> {
+pub fn wrong_names(when: &When, factors: &[Factor], place: &Range<usize>) -> Vec<Failure> {
     let mut failures = Vec::new();
     for (name, levels) in when {
         let Some(factor) = factors.iter().find(|factor| factor.name == *name) else {
@@ -88,9 +87,9 @@ pub fn unknown<'a>(
 
 /// What `${…}` may stand for.
 #[derive(Debug, Clone, Copy)]
-pub struct Scope<'a, 'd> {
+pub struct Scope<'a> {
     /// All factors.
-    pub factors: &'a [Factor<'d>],
+    pub factors: &'a [Factor],
     /// The combination whose levels are put in.
     pub combination: &'a Combination,
     /// Only hard factors: what is built does not change within a plot.
@@ -163,45 +162,45 @@ fn pieces(text: &str) -> Result<Vec<Piece<'_>>, ()> {
 }
 
 /// Names of the factors that the texts of a tree use.
-pub fn names_in(value: &DeValue<'_>, found: &mut Vec<String>) {
+pub fn names_in(value: &Value, found: &mut Vec<String>) {
     match value {
-        DeValue::String(text) => {
+        Value::Text(text) => {
             for piece in pieces(text).unwrap_or_default() {
                 if let Piece::Name(name) = piece {
                     found.push(name.to_owned());
                 }
             }
         }
-        DeValue::Array(array) => array.iter().for_each(|value| names_in(value.get_ref(), found)),
-        DeValue::Table(table) => table.values().for_each(|value| names_in(value.get_ref(), found)),
+        Value::List(array) => array.iter().for_each(|value| names_in(value.get_ref(), found)),
+        Value::Table(table) => table.values().for_each(|value| names_in(value.get_ref(), found)),
         _ => {}
     }
 }
 
-impl<'d> Scope<'_, 'd> {
+impl Scope<'_> {
     /// A tree with all levels put in. A text that is nothing but `${factor}` becomes what the level is, a number too.
-    pub fn put_in(&self, value: &Spanned<DeValue<'d>>, failures: &mut Vec<Failure>) -> Spanned<DeValue<'d>> {
+    pub fn put_in(&self, value: &Node, failures: &mut Vec<Failure>) -> Node {
         let span = value.span();
         let put = match value.get_ref() {
-            DeValue::String(text) => self.value_of(text, &span, failures),
-            DeValue::Array(array) => {
-                let mut list = DeArray::new();
+            Value::Text(text) => self.value_of(text, &span, failures),
+            Value::List(array) => {
+                let mut list = Vec::new();
                 array.iter().for_each(|value| list.push(self.put_in(value, failures)));
-                DeValue::Array(list)
+                Value::List(list)
             }
-            DeValue::Table(table) => {
-                let mut put = DeTable::new();
+            Value::Table(table) => {
+                let mut put = Table::new();
                 for (key, value) in table {
                     put.insert(key.clone(), self.put_in(value, failures));
                 }
-                DeValue::Table(put)
+                Value::Table(put)
             }
             scalar => scalar.clone(),
         };
         Spanned::new(span, put)
     }
 
-    fn value_of(&self, text: &str, span: &Range<usize>, failures: &mut Vec<Failure>) -> DeValue<'d> {
+    fn value_of(&self, text: &str, span: &Range<usize>, failures: &mut Vec<Failure>) -> Value {
         if self.ram_unit == RamUnit::Native
             && let Ok(pieces) = pieces(text)
             && let [Piece::Text(""), Piece::Name(name), Piece::Text("")] = pieces.as_slice()
@@ -209,10 +208,10 @@ impl<'d> Scope<'_, 'd> {
         {
             return level.value.clone();
         }
-        DeValue::String(self.text(text, span, failures).into())
+        Value::Text(self.text(text, span, failures))
     }
 
-    fn level(&self, name: &str) -> Option<&Level<'d>> {
+    fn level(&self, name: &str) -> Option<&Level> {
         let factor = self.factors.iter().find(|factor| factor.name == name && (factor.hard || !self.hard_only))?;
         let text = self.combination.get(name)?;
         factor.levels.iter().find(|level| level.text == *text)

@@ -1,16 +1,19 @@
 //! From a study to its plan.
 
 use super::dialect;
+use super::error::StudyError;
 use super::factors::{self, Combined, Factors, WORKING_SET};
+use super::files::Files;
 use super::form::{Form, HostForm, OneOrMany, RepeatForm, When};
 use super::levels::{self, Combination, NONE, RamUnit, Scope};
+use super::options::Options;
 use super::short::Sizes;
 use super::target::{NOWHERE, Spot, TargetForm};
 use super::workload::{self, MadeWork, Reader, WorkloadText};
-use super::{Files, Options, StudyError};
 use crate::plan::estimate::{self, Cost};
-use crate::plan::order::{self, Order};
+use crate::plan::order::{self, RunOrder};
 use crate::plan::{Cell, ComparePlan, FactorPlan, HostPlan, PLAN_SCHEMA, Plan, PlannedRun, Plot, StopPlan};
+use plumb_document::{Node, Spanned, Table, Value};
 use plumb_lab::Step;
 use plumb_lab::protocol::Work;
 use plumb_workload::keypath::Segment;
@@ -18,8 +21,6 @@ use plumb_workload::native::{Document, Failure, place_of};
 use plumb_workload::{KeyPath, Prepare, SimDevice, Size};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 /// The host that is this machine.
 pub const LOCAL: &str = "local";
@@ -37,9 +38,9 @@ const RUNS_MAX: u64 = 100_000;
 ///
 /// # Errors
 /// What makes no sense.
-pub fn plan<'d>(
-    document: &'d Document<'d>,
-    tree: &Spanned<DeValue<'d>>,
+pub fn plan(
+    document: &Document<'_>,
+    tree: &Node,
     scale: &str,
     options: &Options,
     files: &mut dyn Files,
@@ -58,10 +59,10 @@ pub fn plan<'d>(
 /// A study as it is written, read as far as no level decides.
 pub(super) struct Study<'d> {
     pub(super) document: &'d Document<'d>,
-    pub(super) table: &'d DeTable<'d>,
+    pub(super) table: &'d Table,
     pub(super) form: Form,
-    pub(super) workloads: Vec<WorkloadText<'d>>,
-    pub(super) factors: Factors<'d>,
+    pub(super) workloads: Vec<WorkloadText>,
+    pub(super) factors: Factors,
     pub(super) warnings: Vec<String>,
 }
 
@@ -189,9 +190,9 @@ impl<'d> Study<'d> {
         let seed =
             options.seed.or(self.form.experiment.seed).unwrap_or_else(|| order::seed_of(&self.form.experiment.name));
         let order = match self.form.design.order {
-            super::form::Order::RandomizedBlocks => Order::Randomized,
-            super::form::Order::Abba => Order::Abba,
-            super::form::Order::Listed => Order::Listed,
+            super::form::OrderForm::RandomizedBlocks => RunOrder::Randomized,
+            super::form::OrderForm::Abba => RunOrder::Abba,
+            super::form::OrderForm::Listed => RunOrder::Listed,
         };
         let timeout_s = self.form.design.timeout.map(|time| (time.0 / 1_000_000_000).max(1));
         let mut plan_plots = Vec::new();
@@ -296,7 +297,7 @@ impl<'d> Study<'d> {
         Ok(plots)
     }
 
-    fn scope<'a>(&'a self, combination: &'a Combination, hard_only: bool) -> Scope<'a, 'd> {
+    fn scope<'a>(&'a self, combination: &'a Combination, hard_only: bool) -> Scope<'a> {
         Scope { factors: &self.factors.all, combination, hard_only, ram_unit: RamUnit::Native }
     }
 
@@ -352,7 +353,7 @@ impl<'d> Study<'d> {
     /// The steps of a plot, and the mount point of the last one that mounts something.
     fn steps(&self, levels: &Combination) -> Result<(Vec<Step>, Option<String>), StudyError> {
         let Some(value) = self.table.get("provision") else { return Ok((Vec::new(), None)) };
-        let Some(list) = value.get_ref().as_array() else {
+        let Some(list) = value.get_ref().as_list() else {
             return Err(self.failed(value.span(), "steps are a list", "write `[[provision]]`, with two brackets"));
         };
         let (mut steps, mut mount) = (Vec::new(), None);
@@ -377,14 +378,14 @@ impl<'d> Study<'d> {
                 return Err(self.failed(value.span(), "the step has no `kind`", "such as `kind = \"mkfs\"`"));
             }
             let mut failures = Vec::new();
-            let value = Spanned::new(value.span(), DeValue::Table(table));
+            let value = Spanned::new(value.span(), Value::Table(table));
             let value = self.scope(levels, true).put_in(&value, &mut failures);
             if !failures.is_empty() {
                 return Err(self.document.failures(failures).into());
             }
             steps.push(self.document.read::<Step>(&value)?);
             let mounted = value.get_ref().as_table().and_then(|table| table.get("mount"));
-            if let Some(DeValue::String(path)) = mounted.map(Spanned::get_ref) {
+            if let Some(Value::Text(path)) = mounted.map(Spanned::get_ref) {
                 mount = Some(path.to_string());
             }
         }
@@ -486,7 +487,7 @@ impl<'d> Study<'d> {
     }
 
     /// The level of the working set, where the workload does not say itself what it is.
-    fn working_set(&self, text: &WorkloadText<'_>, levels: &Combination) -> Result<Option<Size>, StudyError> {
+    fn working_set(&self, text: &WorkloadText, levels: &Combination) -> Result<Option<Size>, StudyError> {
         let Some(level) = levels.get(WORKING_SET).filter(|level| *level != NONE) else { return Ok(None) };
         if text.uses.iter().any(|name| name == WORKING_SET) {
             return Ok(None);

@@ -5,12 +5,16 @@
 //! and is read once for each combination of levels: an error that only shows with one level still points at its line.
 
 mod dialect;
+mod error;
 mod factors;
+mod files;
 pub mod form;
 mod import;
 mod levels;
 mod make;
 mod objections;
+mod options;
+#[cfg(feature = "schema")]
 mod schema;
 mod short;
 mod target;
@@ -18,69 +22,16 @@ mod target;
 mod tests;
 mod workload;
 
+pub use error::StudyError;
+pub use files::{Beside, FileError, Files};
+pub use options::Options;
+#[cfg(feature = "schema")]
 pub use schema::schema;
 
 use crate::plan::Plan;
-use plumb_workload::native::{self, Document, Failure, NativeError, Override};
+use plumb_document::{Spanned, Table, Value};
+use plumb_workload::native::{self, Document, Failure};
 use std::path::{Component, Path, PathBuf};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
-
-/// How a study is to be planned.
-#[derive(Debug, Clone, Default)]
-pub struct Options {
-    /// One of the file's scales; the file as it stands when absent.
-    pub scale: Option<String>,
-    /// Seed in place of the file's.
-    pub seed: Option<u64>,
-    /// Allow fewer plots than a claim needs; no verdict but `cannot-tell` then.
-    pub exploratory: bool,
-    /// Changes by their full paths: `design.plots=2`.
-    pub set: Vec<Override>,
-}
-
-/// What a study file names is read through this. Paths are relative to the study.
-pub trait Files {
-    /// What is in a file.
-    ///
-    /// # Errors
-    /// In the system's words.
-    fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, String>;
-
-    /// The text of a file.
-    ///
-    /// # Errors
-    /// In the system's words, and where it is no text.
-    fn read(&mut self, path: &Path) -> Result<String, String> {
-        String::from_utf8(self.bytes(path)?).map_err(|_| "it is no text in UTF-8".to_owned())
-    }
-}
-
-/// Files below a directory.
-#[derive(Debug, Clone)]
-pub struct Beside(pub PathBuf);
-
-impl Files for Beside {
-    fn bytes(&mut self, path: &Path) -> Result<Vec<u8>, String> {
-        std::fs::read(self.0.join(path)).map_err(|error| error.to_string())
-    }
-}
-
-/// Why a study cannot be planned.
-#[derive(Debug, Clone, thiserror::Error)]
-pub enum StudyError {
-    /// The file cannot be read.
-    #[error("cannot read {path}: {reason}; a study is a TOML file, see docs/study.md")]
-    Read {
-        /// The file.
-        path: String,
-        /// The system's words.
-        reason: String,
-    },
-    /// Something in it is wrong, with its places.
-    #[error(transparent)]
-    File(#[from] NativeError),
-}
 
 /// Studies that build on one another, at most.
 const BASES_MAX: usize = 16;
@@ -111,7 +62,7 @@ pub fn plan(name: &str, text: &str, options: &Options, files: &mut dyn Files) ->
     let scale = put_scale(&document, tree.get_mut(), options)?;
     document.put_overrides(&mut tree)?;
     let span = tree.span();
-    make::plan(&document, &Spanned::new(span, DeValue::Table(tree.into_inner())), &scale, options, files)
+    make::plan(&document, &Spanned::new(span, Value::Table(tree.into_inner())), &scale, options, files)
 }
 
 /// The texts that a text extends, the nearest first.
@@ -158,7 +109,7 @@ fn plain(path: &Path) -> PathBuf {
 const FULL: &str = "full";
 
 /// Puts a scale over the tree, and takes all of them out of it. Returns its name.
-fn put_scale<'d>(document: &Document<'_>, tree: &mut DeTable<'d>, options: &Options) -> Result<String, StudyError> {
+fn put_scale(document: &Document<'_>, tree: &mut Table, options: &Options) -> Result<String, StudyError> {
     let scales = tree.remove("scale");
     let table = scales.as_ref().and_then(|scales| scales.get_ref().as_table());
     let wanted = options.scale.as_deref().unwrap_or(FULL);
@@ -168,7 +119,7 @@ fn put_scale<'d>(document: &Document<'_>, tree: &mut DeTable<'d>, options: &Opti
             return Ok(FULL.to_owned());
         }
         let mut names: Vec<&str> =
-            table.into_iter().flat_map(|table| table.keys()).map(|key| key.get_ref().as_ref()).collect();
+            table.into_iter().flat_map(|table| table.keys()).map(|key| key.get_ref().as_str()).collect();
         names.push(FULL);
         let place = scales.as_ref().map_or(0..0, |scales| scales.span().start..scales.span().start);
         let mut failure = levels::unknown("scale", wanted, names.into_iter(), &place);

@@ -1,14 +1,14 @@
 //! What a careful reader would object to in a study.
 
-use super::StudyError;
+use super::error::StudyError;
 use super::factors::WORKING_SET;
-use super::form::Order;
+use super::form::OrderForm;
 use super::levels::names_in;
 use super::make::{PLOTS, PLOTS_MIN, Study, repeats};
 use crate::plan::{ComparePlan, Estimate, is_meant};
+use plumb_document::Value;
 use plumb_result::Metric;
 use plumb_workload::suggest::nearest;
-use toml::de::DeValue;
 
 impl Study<'_> {
     /// What a careful reader would object to.
@@ -27,7 +27,7 @@ impl Study<'_> {
         if exploratory && plots >= PLOTS_MIN {
             warnings.push(format!("exploratory was asked for, and {plots} plots of each level do not need it"));
         }
-        if self.form.design.order == Order::Listed {
+        if self.form.design.order == OrderForm::Listed {
             warnings.push("the order is the same every time: drift will be taken for an effect".to_owned());
         }
         for factor in &self.factors.all {
@@ -112,7 +112,7 @@ impl Study<'_> {
         for factor in &self.factors.all {
             names.extend(factor.when.keys().cloned());
             for text in factor.on_enter.iter().chain(&factor.on_leave) {
-                names_in(&DeValue::String(text.clone().into()), &mut names);
+                names_in(&Value::Text(text.clone()), &mut names);
             }
         }
         names.iter().any(|used| used == name) || name == WORKING_SET
@@ -120,13 +120,13 @@ impl Study<'_> {
 }
 
 /// Names of the factors in the conditions of a tree.
-fn conditions_in(value: &DeValue<'_>, names: &mut Vec<String>) {
+fn conditions_in(value: &Value, names: &mut Vec<String>) {
     match value {
-        DeValue::Array(list) => list.iter().for_each(|value| conditions_in(value.get_ref(), names)),
-        DeValue::Table(table) => {
+        Value::List(list) => list.iter().for_each(|value| conditions_in(value.get_ref(), names)),
+        Value::Table(table) => {
             for (key, value) in table {
                 match value.get_ref() {
-                    DeValue::Table(when) if key.get_ref() == "when" => {
+                    Value::Table(when) if key.get_ref() == "when" => {
                         names.extend(when.keys().map(|key| key.get_ref().to_string()));
                     }
                     other => conditions_in(other, names),

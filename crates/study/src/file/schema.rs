@@ -52,7 +52,8 @@ fn with_factors<T: JsonSchema>(generator: &mut SchemaGenerator) -> Value {
 /// A step of building, with the condition of the study.
 pub struct ProvisionSchema;
 
-impl JsonSchema for ProvisionSchema {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for ProvisionSchema {
     fn schema_name() -> Cow<'static, str> {
         "Provision".into()
     }
@@ -80,7 +81,8 @@ impl JsonSchema for ProvisionSchema {
 /// One workload, or several by name.
 pub struct WorkloadsSchema;
 
-impl JsonSchema for WorkloadsSchema {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for WorkloadsSchema {
     fn schema_name() -> Cow<'static, str> {
         "Workloads".into()
     }
@@ -94,7 +96,8 @@ impl JsonSchema for WorkloadsSchema {
 /// One workload.
 struct WorkloadSchema;
 
-impl JsonSchema for WorkloadSchema {
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for WorkloadSchema {
     fn schema_name() -> Cow<'static, str> {
         "StudyWorkload".into()
     }

@@ -7,13 +7,13 @@ use plumb_workload::{
     Backend, BlockSize, Blocks, Bytes, CachePolicy, DeviceTarget, End, FileTarget, FilesTarget, Flush, Limit, Mix,
     Nanos, Pattern, Phase, Prepare, SimTarget, Size, Stop, Target, Work, WorkerGroup, Workload,
 };
-use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// One op over a file, as a phase; with several blocks, a phase for each.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case", default)]
 pub struct OpForm {
     /// Size of the file, of each one where there are several; `1GiB` when absent, or that of the workload that writes the
@@ -323,7 +323,7 @@ fn backend(said: &SaidOp, spot: &Spot) -> Result<Backend, OpProblem> {
         "uring" => "io-uring",
         other => other,
     };
-    match serde_json::from_value::<Backend>(serde_json::Value::from(name)) {
+    match plumb_document::json::from_value::<Backend>(serde_json::Value::from(name)) {
         Ok(_) if spot.sim.is_some() => Ok(Backend::Auto),
         Ok(backend) if NAMES.contains(&name) => Ok(backend),
         _ => {

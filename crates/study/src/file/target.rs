@@ -1,11 +1,11 @@
 //! `[target]`: where the work runs.
 
 use plumb_workload::{Content, Prepare, SimDevice};
-use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Where the work runs.
-#[derive(Debug, Clone, Default, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct TargetForm {
     /// A directory, made if it is not there; a device that a step of this name made, `@array`, without a file system; or a

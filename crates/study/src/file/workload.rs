@@ -1,22 +1,21 @@
 //! `[workload]`: one, or several by name; native, named, from a file, or in another tool's words.
 
 use super::dialect::{self, DialectForm};
+use super::error::StudyError;
+use super::files::Files;
 use super::form::When;
 use super::levels::{RamUnit, Scope, names_in};
 use super::short::{self, Op, OpForm, SaidOp, Sizes};
 use super::target::Spot;
-use super::{Files, StudyError};
+use plumb_document::{Node, Spanned, Table, Value};
 use plumb_lab::protocol::Work;
 use plumb_workload::native::{self, Document, Failure, Override, place_of};
 use plumb_workload::suggest::nearest;
 use plumb_workload::{CachePolicy, KeyPath, Size, Workload, named, validate};
-use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 /// Keys that a workload may have, and that are therefore no names of workloads.
 const KEYS: [&str; 18] = [
@@ -42,7 +41,7 @@ const KEYS: [&str; 18] = [
 
 /// A workload as it is written.
 #[derive(Debug, Clone)]
-pub struct WorkloadText<'d> {
+pub struct WorkloadText {
     /// Its name.
     pub name: String,
     /// With which levels it runs.
@@ -50,13 +49,14 @@ pub struct WorkloadText<'d> {
     /// Where its key stands.
     pub place: Range<usize>,
     /// What it says.
-    pub table: Spanned<DeValue<'d>>,
+    pub table: Node,
     /// The factors whose levels it uses.
     pub uses: Vec<String>,
 }
 
 /// A workload by its name.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NamedForm {
     /// `random-read`, `mail` …; as `plumb run` takes it.
@@ -67,7 +67,8 @@ pub struct NamedForm {
 }
 
 /// A workload in a file of its own.
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub struct FileForm {
     /// The file, relative to the study.
@@ -90,7 +91,7 @@ pub struct MadeWork {
 ///
 /// # Errors
 /// What is neither one workload nor several by name.
-pub fn all<'d>(document: &Document<'_>, tree: &DeTable<'d>, study: &str) -> Result<Vec<WorkloadText<'d>>, StudyError> {
+pub fn all(document: &Document<'_>, tree: &Table, study: &str) -> Result<Vec<WorkloadText>, StudyError> {
     let Some((key, value)) = tree.get_key_value("workload") else { return Ok(Vec::new()) };
     let failed = |span, message: String, help: &str| {
         Err(document.failures([Failure { span, message, help: help.to_owned() }]).into())
@@ -101,15 +102,15 @@ pub fn all<'d>(document: &Document<'_>, tree: &DeTable<'d>, study: &str) -> Resu
     if table.is_empty() {
         return failed(key.span(), "the workload says nothing".to_owned(), "such as `write = { size = \"1GiB\" }`");
     }
-    let names: Vec<_> = table.keys().filter(|key| !KEYS.contains(&&**key.get_ref())).collect();
+    let names: Vec<_> = table.keys().filter(|key| !KEYS.contains(&key.get_ref().as_str())).collect();
     if names.is_empty() {
         let name = match table.get("name").or_else(|| table.get("dialect")).map(Spanned::get_ref) {
-            Some(DeValue::String(name)) => name.replace('+', "p"),
+            Some(Value::Text(name)) => name.replace('+', "p"),
             _ => study.to_owned(),
         };
         return Ok(vec![one(document, name, key.span(), value)?]);
     }
-    if let Some(reserved) = table.keys().find(|key| KEYS.contains(&&**key.get_ref())) {
+    if let Some(reserved) = table.keys().find(|key| KEYS.contains(&key.get_ref().as_str())) {
         return failed(
             names[0].span(),
             format!("`{}` is no key of a workload, and `{}` is no name of one", names[0].get_ref(), reserved.get_ref()),
@@ -130,26 +131,21 @@ pub fn all<'d>(document: &Document<'_>, tree: &DeTable<'d>, study: &str) -> Resu
     Ok(found)
 }
 
-fn one<'d>(
-    document: &Document<'_>,
-    name: String,
-    place: Range<usize>,
-    value: &Spanned<DeValue<'d>>,
-) -> Result<WorkloadText<'d>, StudyError> {
+fn one(document: &Document<'_>, name: String, place: Range<usize>, value: &Node) -> Result<WorkloadText, StudyError> {
     let mut table = value.get_ref().as_table().cloned().unwrap_or_default();
     let when = match table.remove("when") {
         Some(when) => document.read(&when)?,
         None => When::new(),
     };
     table.remove("name");
-    let table = DeValue::Table(table);
+    let table = Value::Table(table);
     let mut uses = Vec::new();
     names_in(&table, &mut uses);
     Ok(WorkloadText { name, when, place, table: Spanned::new(value.span(), table), uses })
 }
 
 /// The sizes that all workloads say of their files, as far as no level decides them.
-pub fn sizes(document: &Document<'_>, workloads: &[WorkloadText<'_>], spot: &Spot) -> Sizes {
+pub fn sizes(document: &Document<'_>, workloads: &[WorkloadText], spot: &Spot) -> Sizes {
     let mut found = Sizes::new();
     for workload in workloads {
         let Some(table) = workload.table.get_ref().as_table() else { continue };
@@ -164,11 +160,11 @@ pub fn sizes(document: &Document<'_>, workloads: &[WorkloadText<'_>], spot: &Spo
 }
 
 /// Reads a workload with the levels of one cell.
-pub struct Reader<'a, 'd> {
+pub struct Reader<'a> {
     /// The study.
     pub document: &'a Document<'a>,
     /// Levels.
-    pub scope: Scope<'a, 'd>,
+    pub scope: Scope<'a>,
     /// Where it runs.
     pub spot: &'a Spot,
     /// What others say of files.
@@ -177,16 +173,16 @@ pub struct Reader<'a, 'd> {
     pub working_set: Option<Size>,
 }
 
-impl<'d> Reader<'_, 'd> {
+impl Reader<'_> {
     /// What a cell runs.
     ///
     /// # Errors
     /// What does not fit or makes no sense, where it stands.
-    pub fn read(&self, text: &WorkloadText<'d>, files: &mut dyn Files) -> Result<MadeWork, StudyError> {
+    pub fn read(&self, text: &WorkloadText, files: &mut dyn Files) -> Result<MadeWork, StudyError> {
         let raw = text.table.get_ref().as_table().expect("a workload is a table");
         let says = |key: &str| raw.contains_key(key);
         let ram_unit = match raw.get("dialect").map(Spanned::get_ref) {
-            Some(DeValue::String(tool)) => dialect::ram_unit(tool),
+            Some(Value::Text(tool)) => dialect::ram_unit(tool),
             _ => RamUnit::Native,
         };
         let mut failures = Vec::new();
@@ -215,7 +211,7 @@ impl<'d> Reader<'_, 'd> {
         self.document.failures([Failure { span: span.clone(), message: message.into(), help: help.into() }]).into()
     }
 
-    fn dialect(&self, table: &Spanned<DeValue<'d>>) -> Result<MadeWork, StudyError> {
+    fn dialect(&self, table: &Node) -> Result<MadeWork, StudyError> {
         let form: DialectForm = self.document.read(table)?;
         let work = dialect::work(&form, self.working_set).map_err(|problem| {
             let span = place_in(table, &[problem.key, "dialect"]);
@@ -224,7 +220,7 @@ impl<'d> Reader<'_, 'd> {
         Ok(MadeWork { work, native: None })
     }
 
-    fn ops(&self, text: &WorkloadText<'d>, value: &Spanned<DeValue<'d>>) -> Result<Workload, StudyError> {
+    fn ops(&self, text: &WorkloadText, value: &Node) -> Result<Workload, StudyError> {
         let table = value.get_ref().as_table().expect("a table that levels were put into stays one");
         let (mut ops, mut cache, mut description) = (Vec::new(), None, String::new());
         for (key, value) in table {
@@ -277,9 +273,9 @@ impl<'d> Reader<'_, 'd> {
             .into())
     }
 
-    fn inline(&self, text: &WorkloadText<'d>, mut value: Spanned<DeValue<'d>>) -> Result<Workload, StudyError> {
-        if let DeValue::Table(table) = value.get_mut() {
-            let name = Spanned::new(text.place.clone(), DeValue::String(text.name.clone().into()));
+    fn inline(&self, text: &WorkloadText, mut value: Node) -> Result<Workload, StudyError> {
+        if let Value::Table(table) = value.get_mut() {
+            let name = Spanned::new(text.place.clone(), Value::Text(text.name.clone()));
             table.insert(Spanned::new(text.place.clone(), "name".into()), name);
         }
         let workload: Workload = self.document.read(&value)?;
@@ -298,7 +294,7 @@ impl<'d> Reader<'_, 'd> {
             .into())
     }
 
-    fn named(&self, text: &WorkloadText<'d>, table: &Spanned<DeValue<'d>>) -> Result<Workload, StudyError> {
+    fn named(&self, text: &WorkloadText, table: &Node) -> Result<Workload, StudyError> {
         let form: NamedForm = self.document.read(table)?;
         let at = place_in(table, &["named"]);
         let found = named::select(&form.named)
@@ -327,12 +323,7 @@ impl<'d> Reader<'_, 'd> {
         self.changed(&workload, &form.set, table)
     }
 
-    fn in_file(
-        &self,
-        text: &WorkloadText<'d>,
-        table: &Spanned<DeValue<'d>>,
-        files: &mut dyn Files,
-    ) -> Result<Workload, StudyError> {
+    fn in_file(&self, text: &WorkloadText, table: &Node, files: &mut dyn Files) -> Result<Workload, StudyError> {
         let form: FileForm = self.document.read(table)?;
         let at = place_in(table, &["file"]);
         let said = files.read(Path::new(&form.file)).map_err(|reason| {
@@ -340,7 +331,7 @@ impl<'d> Reader<'_, 'd> {
         })?;
         let document = Document::new(&form.file, &said, &[]);
         let tree = document.tree()?;
-        let tree = Spanned::new(tree.span(), DeValue::Table(tree.into_inner()));
+        let tree = Spanned::new(tree.span(), Value::Table(tree.into_inner()));
         let mut failures = Vec::new();
         let value = self.scope.put_in(&tree, &mut failures);
         if !failures.is_empty() {
@@ -366,7 +357,7 @@ impl<'d> Reader<'_, 'd> {
         &self,
         workload: &Workload,
         set: &BTreeMap<String, super::form::LevelForm>,
-        table: &Spanned<DeValue<'d>>,
+        table: &Node,
     ) -> Result<Workload, StudyError> {
         let overrides: Vec<Override> =
             set.iter().map(|(path, value)| Override { path: path.clone(), value: value.to_string() }).collect();
@@ -380,9 +371,9 @@ impl<'d> Reader<'_, 'd> {
 }
 
 /// The place of the first of these keys that is there, else of the whole.
-fn place_in(value: &Spanned<DeValue<'_>>, keys: &[&str]) -> Range<usize> {
+fn place_in(value: &Node, keys: &[&str]) -> Range<usize> {
     let table = value.get_ref().as_table();
-    let found = keys.iter().find_map(|key| table.and_then(|table| table.get_key_value(*key)));
+    let found = keys.iter().find_map(|key| table.and_then(|table| table.get_key_value(key)));
     match found {
         Some((key, value)) if value.get_ref().is_table() => key.span(),
         Some((_, value)) => value.span(),
@@ -391,7 +382,7 @@ fn place_in(value: &Spanned<DeValue<'_>>, keys: &[&str]) -> Range<usize> {
 }
 
 /// Where the short form says what a problem of the workload is about.
-fn place_of_problem(value: &Spanned<DeValue<'_>>, workload: &Workload, ops: &[SaidOp], path: &KeyPath) -> Range<usize> {
+fn place_of_problem(value: &Node, workload: &Workload, ops: &[SaidOp], path: &KeyPath) -> Range<usize> {
     use plumb_workload::keypath::Segment;
     let keys: Vec<&str> = path
         .0
@@ -420,7 +411,7 @@ fn place_of_problem(value: &Spanned<DeValue<'_>>, workload: &Workload, ops: &[Sa
     };
     let found = keys.iter().rev().find_map(|key| {
         let table = inside?;
-        table.get(*key).or_else(|| said_as(key).and_then(|key| table.get(key)))
+        table.get(key).or_else(|| said_as(key).and_then(|key| table.get(key)))
     });
     found.map_or_else(|| op_key.span(), Spanned::span)
 }

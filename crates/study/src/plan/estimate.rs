@@ -3,7 +3,7 @@
 use super::{Estimate, HostPlan, Plot};
 use plumb_lab::vm::VmSpec;
 use plumb_stats::power::detectable_ratio;
-use plumb_workload::{Bytes, Pattern, Phase, Prepare, Size, Target, Work, Workload};
+use plumb_workload::{Bytes, Pattern, Phase, Prepare, Size, Target, Workload};
 use std::collections::BTreeMap;
 
 /// Bytes a second of large ops: a disk.
@@ -114,7 +114,7 @@ fn target_bytes(target: &Target, ram: Option<u64>) -> Option<u64> {
 fn of_phase(phase: &Phase, workload: &Workload, ram: Option<u64>) -> (Option<f64>, Option<u64>) {
     let (mut longest, mut written) = (Some(0.0f64), Some(0u64));
     for group in &phase.workers {
-        let Work::Blocks(blocks) = &group.work else {
+        let Some(blocks) = group.work.blocks() else {
             longest = longest.zip(phase.stop.time.map(|time| time.0 as f64 / 1e9)).map(|(a, b)| a.max(b));
             written = None;
             continue;

@@ -67,7 +67,7 @@ impl Plan {
     /// BLAKE3 of the plan without its hash, as compact JSON in the order of the fields.
     pub fn hash_of_rest(&self) -> String {
         let rest = Plan { hash: String::new(), ..self.clone() };
-        let json = serde_json::to_vec(&rest).expect("a plan is plain data");
+        let json = plumb_document::json::to_vec(&rest).expect("a plan is plain data");
         blake3::hash(&json).to_hex().to_string()
     }
 

@@ -2,8 +2,7 @@
 
 use plumb_result::SweepKey;
 use plumb_workload::{
-    Arrival, BlockSize, Blocks, Bytes, Mix, Nanos, OpKind, Pace, PerSecond, Phase, Size, Target, Work, WorkerGroup,
-    Workload,
+    Arrival, BlockSize, Bytes, Mix, Nanos, OpKind, Pace, PerSecond, Phase, Program, Size, Step, Target, Workload,
 };
 
 /// What is counted and timed of a phase.
@@ -20,7 +19,7 @@ pub struct Counted {
 pub enum RateOf {
     /// The ops.
     Ops,
-    /// Times through the flow.
+    /// Times through the program.
     Transactions,
 }
 
@@ -77,28 +76,21 @@ pub fn phase_of(workload: &Workload, name: Option<&str>) -> Result<usize, ApplyE
     }
 }
 
-/// Whether a phase writes to anything.
+/// Whether a phase may change anything of its targets.
 pub fn writes(phase: &Phase) -> bool {
-    phase.workers.iter().any(|group| match &group.work {
-        Work::Blocks(blocks) => {
-            blocks.mix.write + blocks.mix.trim > 0 || blocks.fsync_every + blocks.fdatasync_every > 0
-        }
-        Work::Flow(_) => true,
-        Work::Copy(copy) => copy.to.is_some(),
-        Work::Job(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => false,
-    })
+    phase.workers.iter().any(|group| group.work.changes())
 }
 
 /// The group that keys are applied to: the first with block I/O, else the first.
 fn leading(phase: &Phase) -> Option<usize> {
-    let blocks = phase.workers.iter().position(|group| matches!(group.work, Work::Blocks(_)));
+    let blocks = phase.workers.iter().position(|group| group.work.blocks().is_some());
     blocks.or((!phase.workers.is_empty()).then_some(0))
 }
 
 /// Ops of the leading group's block I/O; with `flushes`, what makes them durable is what is timed.
 pub fn counted(phase: &Phase) -> Counted {
     let mut ops = Vec::new();
-    if let Some(Work::Blocks(blocks)) = leading(phase).map(|at| &phase.workers[at].work) {
+    if let Some(blocks) = leading(phase).and_then(|at| phase.workers[at].work.blocks()) {
         let Mix { read, write, trim } = blocks.mix;
         for (share, kind) in [(read, OpKind::Read), (write, OpKind::Write), (trim, OpKind::Trim)] {
             if share > 0 {
@@ -113,32 +105,21 @@ pub fn counted(phase: &Phase) -> Counted {
         }
         return Counted { ops, rate_of: RateOf::Ops };
     }
-    let flow = phase.workers.iter().find_map(|group| match &group.work {
-        Work::Flow(flow) => Some(flow),
-        Work::Blocks(_) | Work::Job(_) | Work::Copy(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => None,
-    });
-    let rate_of = match flow {
-        Some(flow) if flow.count_transactions => RateOf::Transactions,
+    let programs = phase.workers.iter().filter_map(|group| group.work.program());
+    let program = programs.into_iter().find(|program| program.is_over_file_set());
+    let rate_of = match program {
+        Some(program) if program.count_transactions => RateOf::Transactions,
         _ => RateOf::Ops,
     };
-    Counted { ops: flow.map_or(Vec::new(), slowest), rate_of }
+    Counted { ops: program.map_or(Vec::new(), slowest), rate_of }
 }
 
-/// What a flow is waited for in: its flushes, else what it was written for.
-fn slowest(flow: &plumb_workload::Flow) -> Vec<OpKind> {
-    use plumb_workload::Step;
-    let kind = |step: &Step| match step {
-        Step::Fsync { .. } => Some((0, OpKind::Fsync)),
-        Step::Create { .. } => Some((1, OpKind::Create)),
-        Step::Unlink { .. } => Some((2, OpKind::Unlink)),
-        Step::ReadWhole { .. } | Step::ReadRandom { .. } | Step::ReadAt { .. } => Some((3, OpKind::Read)),
-        Step::WriteWhole { .. } | Step::WriteRandom { .. } | Step::WriteAt { .. } | Step::Append { .. } => {
-            Some((4, OpKind::Write))
-        }
-        Step::Stat { .. } => Some((5, OpKind::Stat)),
-        _ => None,
-    };
-    flow.steps.iter().filter_map(kind).min_by_key(|(rank, _)| *rank).map(|(_, kind)| kind).into_iter().collect()
+/// What a program is waited for in: its flushes, else what it was written for.
+fn slowest(program: &Program) -> Vec<OpKind> {
+    const RANKS: [OpKind; 6] =
+        [OpKind::Fsync, OpKind::Create, OpKind::Unlink, OpKind::Read, OpKind::Write, OpKind::Stat];
+    let kinds: Vec<OpKind> = program.steps.iter().flat_map(Step::kinds).copied().collect();
+    RANKS.into_iter().filter(|kind| kinds.contains(kind)).take(1).collect()
 }
 
 /// Puts a level into the leading group of a phase.
@@ -151,7 +132,7 @@ pub fn apply(workload: &mut Workload, phase: usize, key: SweepKey, level: f64) -
     if key == SweepKey::Size {
         let target = workload.phase[phase].workers[at].target.clone();
         for group in workload.phase.iter_mut().flat_map(|phase| &mut phase.workers) {
-            if let (true, Work::Blocks(blocks)) = (group.target == target, &mut group.work) {
+            if let (true, Some(blocks)) = (group.target == target, group.work.blocks_mut()) {
                 blocks.span = None;
             }
         }
@@ -163,17 +144,21 @@ pub fn apply(workload: &mut Workload, phase: usize, key: SweepKey, level: f64) -
     let group = &mut workload.phase[phase].workers[at];
     match key {
         SweepKey::Depth => {
-            blocks(group).ok_or_else(|| no("a flow does one thing after another; sweep `threads`"))?;
+            group.work.blocks_mut().ok_or_else(|| no("a program does one thing after another; sweep `threads`"))?;
             group.depth = level as u32;
         }
         SweepKey::Threads => group.count = level as u32,
         SweepKey::Block => {
-            let blocks = blocks(group).ok_or_else(|| no("a flow has no block size; use a workload with block I/O"))?;
+            let blocks = group
+                .work
+                .blocks_mut()
+                .ok_or_else(|| no("a program has no block size; use a workload with block I/O"))?;
             blocks.block = BlockSize::Fixed(Bytes(level as u64));
             (blocks.write_block, blocks.trim_block, blocks.align) = (None, None, None);
         }
         SweepKey::Read => {
-            let blocks = blocks(group).ok_or_else(|| no("a flow has no mix; use a workload with block I/O"))?;
+            let blocks =
+                group.work.blocks_mut().ok_or_else(|| no("a program has no mix; use a workload with block I/O"))?;
             let read = level.round() as u32;
             blocks.mix = Mix { read, write: 100 - read, trim: 0 };
         }
@@ -192,13 +177,6 @@ pub fn poisson(rate: PerSecond) -> Pace {
 pub fn set_time(phase: &mut Phase, time: Nanos) {
     if phase.stop.time.is_some() {
         phase.stop.time = Some(time);
-    }
-}
-
-fn blocks(group: &mut WorkerGroup) -> Option<&mut Blocks> {
-    match &mut group.work {
-        Work::Blocks(blocks) => Some(blocks),
-        Work::Flow(_) | Work::Job(_) | Work::Copy(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => None,
     }
 }
 
@@ -279,6 +257,17 @@ mod tests {
         assert_eq!(of("fsync-log").ops, [OpKind::Fdatasync]);
         assert_eq!(of("database").ops, [OpKind::Read, OpKind::Write]);
         assert_eq!(of("mail"), Counted { ops: vec![OpKind::Fsync], rate_of: RateOf::Transactions });
+    }
+
+    /// `--read-only` lets nothing loose on storage that could change it, whatever language it was written in.
+    #[test]
+    fn what_writes_is_known_in_every_language() {
+        let mut phase = workload("random-read").phase.remove(0);
+        assert!(!writes(&phase));
+        let program = Program::new(vec![Step::Mkdir { file: plumb_workload::Pick::Own, mode: Some(0o700) }]);
+        phase.workers[0].work = plumb_workload::Work::Program(Box::new(program));
+        assert!(writes(&phase));
+        assert!(writes(&workload("mail").phase[0]) && writes(&workload("random-write").phase[0]));
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::key::{Asked, Axis, POINTS_MAX, auto_points};
 use plumb_engine::rng::{Rng, splitmix64};
 use plumb_result::SweepKey;
 use plumb_workload::PerSecond;
+use plumb_workload::units::UnitError;
 
 /// What a sweep goes through.
 #[derive(Debug, Clone, PartialEq)]
@@ -155,15 +156,17 @@ pub enum RateOption {
     At(PerSecond),
 }
 
+/// Why a text is no rate of a sweep.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}, nor `auto`")]
+pub struct RateError(UnitError);
+
 impl std::str::FromStr for RateOption {
-    type Err = String;
-    fn from_str(text: &str) -> Result<RateOption, String> {
+    type Err = RateError;
+    fn from_str(text: &str) -> Result<RateOption, RateError> {
         match text {
             "auto" => Ok(RateOption::Auto),
-            text => text
-                .parse()
-                .map(RateOption::At)
-                .map_err(|error: plumb_workload::units::UnitError| format!("{error}, nor `auto`")),
+            text => Ok(RateOption::At(text.parse().map_err(RateError)?)),
         }
     }
 }
@@ -209,7 +212,7 @@ mod tests {
         assert!(error(&["depth=1..4", "block=4k,8k", "read=0..100"], None).contains("two for a grid"));
         assert!(error(&["rate=1..10"], Some("auto")).contains("leave --rate out"));
         assert!(error(&["rate=auto", "block=4k,8k"], None).contains("differs with block"));
-        assert!("fast".parse::<RateOption>().unwrap_err().contains("nor `auto`"));
+        assert!("fast".parse::<RateOption>().unwrap_err().to_string().contains("nor `auto`"));
     }
 
     #[test]

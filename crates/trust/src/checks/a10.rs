@@ -4,7 +4,7 @@ use crate::passes;
 use crate::plan;
 use crate::text::short;
 use plumb_result::observe::{BlockLayer, LayerKind};
-use plumb_workload::{CachePolicy, ClockScope, Flush, OpKind, Phase, Prepare, Size, Target, Work, Workload};
+use plumb_workload::{CachePolicy, ClockScope, Flush, OpKind, Phase, Prepare, Size, Target, Workload};
 
 /// A second pass so many times as fast as the first did not have to allocate what the first did.
 const FASTER: f64 = 1.2;
@@ -95,7 +95,7 @@ fn passes_of(view: &PhaseView<'_>) -> Option<Passes> {
 
 /// Every target that the phase writes had been written by its preparation, or by the first so many earlier phases.
 fn written_before(view: &PhaseView<'_>, phases: usize) -> bool {
-    let written = view.plan.workers.iter().filter(|group| plan::writes(&group.work)).map(|group| group.target.as_str());
+    let written = view.plan.workers.iter().filter(|group| group.work.writes()).map(|group| group.target.as_str());
     written.into_iter().all(|name| {
         let prepared = match view.workload.target.get(name) {
             Some(Target::File(target)) => target.prepare == Prepare::Write,
@@ -113,7 +113,7 @@ fn written_before(view: &PhaseView<'_>, phases: usize) -> bool {
 
 /// A phase that wrote so many bytes wrote nearly all of a target.
 fn fills(plan: &Phase, target: &str, bytes: u64, size: Option<u64>) -> bool {
-    let only = plan.workers.iter().all(|group| group.target == target && plan::writes(&group.work));
+    let only = plan.workers.iter().all(|group| group.target == target && group.work.writes());
     let whole = size.is_some_and(|size| bytes as f64 >= WRITTEN_BEFORE * size as f64);
     only && whole
 }
@@ -132,14 +132,10 @@ fn size(view: &PhaseView<'_>, name: &str) -> Option<u64> {
     }
 }
 
-/// As far as scripts reach in the files of a scratch directory.
+/// As far as programs reach in the files of a scratch directory.
 fn scratch_bytes(workload: &Workload, name: &str) -> Option<u64> {
     let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
-    let reach = groups.filter_map(|group| match &group.work {
-        Work::Script(script) => Some(script.reach_bytes().saturating_mul(group.count.into())),
-        _ => None,
-    });
-    reach.max()
+    groups.filter_map(|group| Some(group.work.reach_bytes()?.saturating_mul(group.count.into()))).max()
 }
 
 fn in_bytes(size: Size) -> Option<u64> {

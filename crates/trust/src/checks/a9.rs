@@ -1,7 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
+use crate::compressibility;
 use crate::evidence::{Ground, PhaseView, share};
 use crate::plan;
-use crate::squeeze;
 use crate::text::percent;
 use plumb_workload::{Content, OpKind, Target};
 
@@ -52,7 +52,8 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             ),
         );
     }
-    let squeezable = || view.target_names().into_iter().map(|name| (name, squeeze::content(view.workload, name)));
+    let squeezable =
+        || view.target_names().into_iter().map(|name| (name, compressibility::content(view.workload, name)));
     let constant = squeezable().find(|(_, content)| is_constant(*content));
     let stated = squeezable().find(|(_, content)| matches!(content, Content::Reducible { .. }));
     let Some((name, content)) = constant.or(stated) else { return Outcome::pass("the content is random") };
@@ -126,7 +127,7 @@ fn word(content: Content) -> String {
 
 /// Nothing was overwritten or removed in memory, so that what the devices did not write was squeezed.
 fn written_once_and_flushed(view: &PhaseView<'_>) -> bool {
-    let once = view.plan.workers.iter().all(plan::covers_once) && !plan::discards(view.plan);
+    let once = view.plan.workers.iter().all(|group| group.work.covers_once()) && !plan::discards(view.plan);
     let within = view.measured.working_set_bytes.is_some_and(|set| view.traffic.app_write <= set);
     let by_phase = view.measured.end.inside_clock && view.measured.end.flush_ns.is_some();
     let flushed = plan::flushes_at_end(view.plan) && (by_phase || plan::has_jobs(view.plan));

@@ -1,7 +1,7 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::{bytes, count};
-use plumb_workload::{Blocks, Pattern, Size, Target, Work, Workload};
+use plumb_workload::{Blocks, Pattern, Size, Target, Workload};
 use std::collections::BTreeSet;
 
 pub(crate) static CHECK: Check = Check {
@@ -100,7 +100,7 @@ fn stretches<'a>(view: &'a PhaseView<'_>) -> Result<Vec<Stretch<'a>>, String> {
     for group in &view.plan.workers {
         for number in 0..group.count {
             let measured = view.measured.workers.get(worker);
-            if let Work::Blocks(blocks) = &group.work
+            if let Some(blocks) = group.work.blocks()
                 && goes_in_order(blocks)
             {
                 let Some(measured) = measured else { return Err("what each worker did was not recorded".to_owned()) };

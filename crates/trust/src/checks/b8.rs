@@ -2,8 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::bytes;
 use plumb_result::observe::{BlockLayer, LayerKind};
-use plumb_workload::job::JobOps;
-use plumb_workload::{CachePolicy, OpKind, Work};
+use plumb_workload::{CachePolicy, OpKind};
 
 /// Flash has pages of at least so many bytes, and a file is kept in pages of so many, whatever the device above says of
 /// its physical block: most SSDs and all loop devices say 512.
@@ -101,7 +100,7 @@ fn small_direct_block(view: &PhaseView<'_>, physical: u64) -> Option<Outcome> {
         return None;
     }
     view.plan.workers.iter().find_map(|group| {
-        let worst = written_at(&group.work).into_iter().find(|value| value % physical != 0)?;
+        let worst = group.work.write_steps().into_iter().find(|value| value % physical != 0)?;
         Some(
             Outcome::warn(
                 format!("{} against {}", bytes(worst), bytes(physical)),
@@ -114,33 +113,6 @@ fn small_direct_block(view: &PhaseView<'_>, physical: u64) -> Option<Outcome> {
             .remedy(format!("Use blocks and offsets that are multiples of {}.", bytes(physical))),
         )
     })
-}
-
-/// Sizes and places of writes, bytes; none where nothing is written.
-fn written_at(work: &Work) -> Vec<u64> {
-    match work {
-        Work::Blocks(blocks) if blocks.mix.write > 0 => {
-            let size = blocks.write_block.as_ref().unwrap_or(&blocks.block).min().0;
-            let step = blocks.align.map_or(size, |align| align.0);
-            vec![size, step, blocks.offset.0, blocks.offset_increment.0]
-        }
-        Work::Job(job) => match &job.ops {
-            JobOps::Stream(stream) if stream.moves().write => {
-                let starts = stream.ranges.iter().map(|range| range.start.0);
-                [stream.sizes.write.min().0, stream.align.write.0].into_iter().chain(starts).collect()
-            }
-            JobOps::Sweep(sweep) if job.moves().write => vec![sweep.block.0],
-            JobOps::Stream(_) | JobOps::Recording(_) | JobOps::Sweep(_) => Vec::new(),
-        },
-        Work::Copy(copy) if copy.to.is_some() => {
-            vec![copy.write_block.0, copy.seek.length_bytes(copy.write_block).unwrap_or(0)]
-        }
-        Work::Script(script) => {
-            let writes = script.transfers().filter(|transfer| transfer.does.writes());
-            writes.map(|transfer| transfer.record.0).collect()
-        }
-        Work::Blocks(_) | Work::Flow(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => Vec::new(),
-    }
 }
 
 #[cfg(test)]

@@ -3,8 +3,7 @@ use crate::evidence::{Ground, PhaseView};
 use crate::text::{bytes, percent};
 use plumb_result::Level;
 use plumb_result::observe::{DeviceCounters, LayerKind};
-use plumb_workload::job::JobOps;
-use plumb_workload::{CachePolicy, OpKind, Work};
+use plumb_workload::{CachePolicy, OpKind};
 
 /// Above this share of the device's time, others were part of the number.
 const WARN_SHARE: f64 = 0.02;
@@ -168,21 +167,7 @@ fn others_requests(view: &PhaseView<'_>, direction: Direction) -> f64 {
 
 fn ops_are_requests(view: &PhaseView<'_>) -> bool {
     view.cache() == CachePolicy::Direct
-        && view.plan.workers.iter().all(|group| match &group.work {
-            Work::Blocks(blocks) => {
-                let write_block = blocks.write_block.as_ref().unwrap_or(&blocks.block);
-                blocks.block.max().0.max(write_block.max().0) <= UNSPLIT_BYTES
-            }
-            Work::Job(job) => match &job.ops {
-                JobOps::Stream(stream) => stream.sizes.read.max().0.max(stream.sizes.write.max().0) <= UNSPLIT_BYTES,
-                JobOps::Sweep(sweep) => sweep.block.0 <= UNSPLIT_BYTES,
-                JobOps::Recording(_) => false,
-            },
-            Work::Copy(copy) => copy.read_block.0.max(copy.write_block.0) <= UNSPLIT_BYTES,
-            Work::Script(script) => script.transfers().all(|transfer| transfer.largest_bytes() <= UNSPLIT_BYTES),
-            Work::Busy(_) | Work::Exec(_) => true,
-            Work::Flow(_) => false,
-        })
+        && view.plan.workers.iter().all(|group| group.work.largest_op_bytes().is_some_and(|most| most <= UNSPLIT_BYTES))
 }
 
 /// What a request costs, in bytes that the device could move meanwhile. Hypervisors call their disks rotational whatever

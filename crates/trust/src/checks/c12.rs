@@ -3,7 +3,7 @@ use crate::evidence::{Ground, PhaseView};
 use crate::text::{bytes, count, nanos, ops_rate, percent, rate, short};
 use plumb_result::Level;
 use plumb_result::observe::DeviceCounters;
-use plumb_workload::{Backend, BlockSize, OpKind, Size, Target, Work};
+use plumb_workload::{Backend, OpKind, Size, Target};
 
 /// From this share of a limit on, the limit is taken for what held the load back: a token bucket lets through all that it
 /// may, less what falls between two refills.
@@ -271,13 +271,8 @@ fn open_files(view: &PhaseView<'_>) -> u64 {
 /// Buffers that io_uring registers, which the kernel locks: one for each op in flight.
 fn locked_bytes(view: &PhaseView<'_>) -> u64 {
     let of_group = |group: &plumb_workload::WorkerGroup| {
-        let (Backend::IoUring { .. }, Work::Blocks(blocks)) = (&group.backend, &group.work) else { return 0 };
-        let block = match &blocks.block {
-            BlockSize::Fixed(size) => size.0,
-            BlockSize::Range { max, .. } => max.0,
-            BlockSize::Weighted(sizes) => sizes.iter().map(|one| one.size.0).max().unwrap_or(0),
-        };
-        block.saturating_mul(u64::from(group.depth)).saturating_mul(u64::from(group.count))
+        let (Backend::IoUring { .. }, Some(blocks)) = (&group.backend, group.work.blocks()) else { return 0 };
+        blocks.block.max().0.saturating_mul(u64::from(group.depth)).saturating_mul(u64::from(group.count))
     };
     view.plan.workers.iter().map(of_group).fold(0, u64::saturating_add)
 }

@@ -100,13 +100,13 @@ mod tests {
     use plumb_result::Level;
     use plumb_result::observe::BlockLayer;
 
-    fn level(bend: impl FnOnce(&mut BlockLayer), varying: Option<&str>) -> Option<Level> {
+    fn level(mutate: impl FnOnce(&mut BlockLayer), varying: Option<&str>) -> Option<Level> {
         let known = |disk: &mut BlockLayer| {
             disk.model = Some("M".to_owned());
             disk.firmware = Some("F1".to_owned());
         };
         let baseline = Scene::reading(MIB).leaf_layer(known);
-        compare(&baseline, &baseline.clone().leaf_layer(bend), 6, varying).level("D4")
+        compare(&baseline, &baseline.clone().leaf_layer(mutate), 6, varying).level("D4")
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::checks::d1::GAP;
 use crate::evidence::Side;
 use crate::text::percent;
 use plumb_result::compare::Difference;
-use plumb_result::observe::{BlockLayer, LayerKind, TargetFacts};
+use plumb_result::observe::{BlockLayer, FileSystem, LayerKind, TargetFacts};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -142,7 +142,7 @@ const SAME_SIZE: f64 = 0.01;
 pub fn differences(baseline: &Side<'_>, candidate: &Side<'_>) -> Vec<Difference> {
     let mut found = Vec::new();
     let mut finder = Finder { found: &mut found };
-    let environment = |side: &Side<'_>| serde_json::to_value(side.environment).unwrap_or_default();
+    let environment = |side: &Side<'_>| plumb_document::json::to_value(side.environment).unwrap_or_default();
     finder.compare(&path(&["environment"]), &environment(baseline), &environment(candidate));
     let one_host = baseline.environment.hostname == candidate.environment.hostname;
     for pair in pairs(baseline, candidate) {
@@ -224,7 +224,7 @@ impl Finder<'_> {
             }
             (None, None) => {}
             (one, other) => {
-                let value = |fs| serde_json::to_value(fs).unwrap_or_default();
+                let value = |fs: Option<&FileSystem>| plumb_document::json::to_value(&fs).unwrap_or_default();
                 self.compare(&below(&root, &["filesystem"]), &value(one), &value(other));
             }
         }
@@ -253,7 +253,7 @@ impl Finder<'_> {
                 let place = below(root, &["stack", kind, &number.to_string()]);
                 match (one.get(number), other.get(number)) {
                     (Some(one), Some(other)) => {
-                        let value = |layer: &BlockLayer| serde_json::to_value(layer).unwrap_or_default();
+                        let value = |layer: &BlockLayer| plumb_document::json::to_value(layer).unwrap_or_default();
                         self.compare(&place, &value(one), &value(other));
                     }
                     (one, other) => {
@@ -353,7 +353,7 @@ fn below(at: &[String], steps: &[&str]) -> Vec<String> {
 fn by_kind(stack: &[BlockLayer]) -> BTreeMap<String, Vec<&BlockLayer>> {
     let mut kinds: BTreeMap<String, Vec<&BlockLayer>> = BTreeMap::new();
     for layer in stack {
-        let kind = serde_json::to_value(layer.kind).unwrap_or_default();
+        let kind = plumb_document::json::to_value(&layer.kind).unwrap_or_default();
         kinds.entry(text(&kind)).or_default().push(layer);
     }
     kinds

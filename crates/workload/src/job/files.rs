@@ -1,13 +1,13 @@
 //! The files of a job: which they are, how they are made, opened and left.
 
 use crate::units::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Files and devices under their own names, as fio makes and uses them. They stay when the run is over, unless the job
 /// says otherwise. A relative path begins at the working directory.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct JobFiles {
     /// What they are called.
@@ -26,7 +26,8 @@ impl JobFiles {
 }
 
 /// What files are called.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Names {
     /// Said one by one. What is there already is overwritten only with permission.
@@ -45,7 +46,7 @@ pub enum Names {
     /// Made up by another tool's rules, one by one. Files of such names are test data.
     Made(Vec<PathBuf>),
     /// Those of a run of PostMark: its subdirectories, then its files. What is there already is the user's.
-    Postmark(Box<crate::script::Postmark>),
+    Postmark(Box<crate::program::Postmark>),
 }
 
 impl Names {
@@ -79,7 +80,8 @@ impl Names {
 }
 
 /// How a job's files are made, opened and left.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct FileRules {
     /// What happens to them before the job.
@@ -125,7 +127,8 @@ pub struct FileRules {
 }
 
 /// What else is done to a file as it is opened, in this order; to a device, nothing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct AtOpen {
     /// It loses its content, where it is opened to be written to.
@@ -184,7 +187,8 @@ impl FileRules {
 }
 
 /// How files get their blocks before the job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct PrepareFiles {
     /// Make files that are missing; without it, a missing file is an error.
@@ -216,7 +220,8 @@ impl Default for PrepareFiles {
 }
 
 /// How space is reserved for a file that is laid out. Source: fallocate(2), posix_fallocate(3), ftruncate(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Allocation {
     /// Not at all.
@@ -233,7 +238,8 @@ pub enum Allocation {
 }
 
 /// With which promise each write returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OpenMode {
     /// None.
@@ -246,7 +252,8 @@ pub enum OpenMode {
 }
 
 /// What the kernel is told about a file as soon as it is open, in this order.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct Advices {
     /// About the file.
@@ -265,7 +272,8 @@ impl Advices {
 }
 
 /// Advice about a file, all of it. Source: posix_fadvise(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileAdvice {
     /// `POSIX_FADV_DONTNEED`.
@@ -281,7 +289,8 @@ pub enum FileAdvice {
 }
 
 /// Advice about a mapping, all of it. Source: posix_madvise(3), madvise(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum MappingAdvice {
     /// `POSIX_MADV_DONTNEED`, which C libraries on Linux take and do nothing for.
@@ -299,7 +308,8 @@ pub enum MappingAdvice {
 }
 
 /// What the kernel is told about the pattern. Source: posix_fadvise(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum AccessHint {
     /// Nothing.
@@ -314,7 +324,8 @@ pub enum AccessHint {
 }
 
 /// How long written data is expected to live. Source: fcntl(2), `F_SET_RW_HINT`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum WriteLife {
     /// Nothing is known.
@@ -330,7 +341,8 @@ pub enum WriteLife {
 }
 
 /// How files are locked while an op is done.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum FileLock {
     /// Not at all.
@@ -344,7 +356,8 @@ pub enum FileLock {
 
 /// A record lock, shared by reads and held by one write alone. It keeps out other processes, and not other workers that are
 /// threads of the same one. Source: fcntl(2), "Advisory record locking".
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordLock {
     /// On the bytes of the op.

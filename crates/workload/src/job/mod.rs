@@ -26,17 +26,17 @@ pub use rules::{
     JobQueue, NodeMemory, OpPriority, ProcessRules,
 };
 pub use stream::{
-    ByKind, Coverage, Curve, FileChoice, FileRange, JobOps, JobSize, Law, Order, RandomGenerator, Recording, Seeding,
-    Sequencer, SizeShare, SkipOps, Stream, SyncRange, Syncs, TrimAmid, Waits, Zone, ZoneStride,
+    AccessOrder, ByKind, Coverage, Curve, FileChoice, FileRange, JobOps, JobSize, OffsetDistribution, RandomGenerator,
+    Recording, Seeding, Sequencer, SizeShare, SkipOps, Stream, SyncRange, Syncs, TrimAmid, Waits, Zone, ZoneStride,
 };
 pub use sweep::{AfterWrite, FilePart, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts};
 pub use verify::{StampLayout, VerifyMethod, VerifyRules, VerifyState};
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Block I/O as one worker of a fio job does it.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Job {
     /// Where its ops come from: drawn, or recorded.

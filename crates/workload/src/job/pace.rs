@@ -2,11 +2,11 @@
 
 use super::stream::ByKind;
 use crate::units::{Nanos, PerSecond};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Rates, pauses and goals of a job. Rates are kept by intended starts: what came late is made up for.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct JobPace {
     /// At most so many bytes per second.
@@ -47,7 +47,8 @@ fn is_unset<T>(by_kind: &ByKind<Option<T>>) -> bool {
 }
 
 /// How the ops of a limited rate are spread.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RateProcess {
     /// Evenly.
@@ -58,7 +59,8 @@ pub enum RateProcess {
 }
 
 /// Fail below these rates.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MinimumRate {
     /// Bytes per second.
@@ -72,7 +74,8 @@ pub struct MinimumRate {
 }
 
 /// Pauses between ops.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ThinkTime {
     /// Length of a pause.
@@ -94,7 +97,8 @@ pub struct ThinkTime {
 }
 
 /// Which ops count between pauses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ThinkBasis {
     /// Those that completed.
@@ -105,7 +109,8 @@ pub enum ThinkBasis {
 }
 
 /// Find the largest depth at which so many of the ops stay below a latency.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LatencyGoal {
     /// The latency.
@@ -120,7 +125,8 @@ pub struct LatencyGoal {
 }
 
 /// A share among the jobs of one flow: none gets ahead of the others by more than its weight allows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct WeightedFlow {
     /// Which flow.
@@ -134,7 +140,8 @@ pub struct WeightedFlow {
 
 /// End a job when a figure is steady: the rule of fio. It is judged over the last so many of the figure's values, one for
 /// each piece of time.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SteadyRule {
     /// Which figure.
@@ -160,7 +167,8 @@ pub struct SteadyRule {
 }
 
 /// A figure that can become steady.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadyFigure {
     /// Ops per second.
@@ -172,7 +180,8 @@ pub enum SteadyFigure {
 }
 
 /// What of a figure must be small for it to be steady.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum SteadyJudged {
     /// The largest distance of one value from the mean.

@@ -1,12 +1,12 @@
 //! Queues, memory, priorities and errors of a job.
 
 use crate::units::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// How ops are gathered, beside the group's [`Batch`](crate::phase::Batch).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct JobQueue {
     /// A full queue drains to this depth before it is filled again.
@@ -22,7 +22,8 @@ pub struct JobQueue {
 }
 
 /// Where the memory of the ops comes from.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct BufferRules {
     /// What kind of memory.
@@ -39,7 +40,8 @@ pub struct BufferRules {
 }
 
 /// A kind of memory. Source: mmap(2), shmget(2).
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum BufferMemory {
     /// A private mapping.
@@ -58,7 +60,8 @@ pub enum BufferMemory {
 }
 
 /// Whom a job runs as, and where.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ProcessRules {
     /// Niceness.
@@ -94,7 +97,8 @@ pub struct ProcessRules {
 }
 
 /// A control group. Source: cgroups(7).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ControlGroup {
     /// Its name below the root of the hierarchy that controls I/O; it is made where it is missing.
@@ -108,7 +112,8 @@ pub struct ControlGroup {
 }
 
 /// Priority of I/O. Source: ioprio_set(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct IoPriority {
     /// 1 real time, 2 best effort, 3 idle.
@@ -121,7 +126,8 @@ pub struct IoPriority {
 }
 
 /// The priority that a share of the ops gets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct CommandPriority {
     /// Of which ops.
@@ -136,7 +142,8 @@ pub struct CommandPriority {
 }
 
 /// Ops that can have a priority of their own.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OpPriority {
     /// Reads.
@@ -146,7 +153,8 @@ pub enum OpPriority {
 }
 
 /// From which nodes memory comes. Source: set_mempolicy(2).
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum NodeMemory {
     /// The system's default.
@@ -162,7 +170,8 @@ pub enum NodeMemory {
 }
 
 /// Which errors a job passes over. They are counted all the same.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
 pub struct ErrorRules {
     /// Errors of reads.
@@ -177,7 +186,8 @@ pub struct ErrorRules {
 }
 
 /// An error number that is no error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct IgnoredError {
     /// Where it is none.
@@ -187,7 +197,8 @@ pub struct IgnoredError {
 }
 
 /// Where an error arises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorOrigin {
     /// In a read.

@@ -1,14 +1,13 @@
 //! What a job's ops are: which kinds, where, in which sizes, for how long.
 
 use super::sweep::Sweep;
-use crate::short_form::short_form;
 use crate::units::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// One value for each of reads, writes and trims.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ByKind<T> {
     /// For reads.
@@ -27,7 +26,8 @@ impl<T: Clone> ByKind<T> {
 }
 
 /// Where a job's ops come from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum JobOps {
     /// Drawn from the job's own random numbers.
@@ -39,7 +39,8 @@ pub enum JobOps {
 }
 
 /// Ops drawn as fio draws them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Stream {
     /// Per cent of ops that read, in a mix of reads and writes; 100 for reads alone, 0 for writes alone. Absent for trims.
@@ -49,7 +50,7 @@ pub struct Stream {
     #[serde(default)]
     pub trims: bool,
     /// Whether offsets follow one another.
-    pub order: Order,
+    pub order: AccessOrder,
     /// What the number behind the order means.
     #[serde(default)]
     pub sequencer: Sequencer,
@@ -68,7 +69,7 @@ pub struct Stream {
     pub random_percent: ByKind<u8>,
     /// How random offsets spread.
     #[serde(default)]
-    pub law: Law,
+    pub law: OffsetDistribution,
     /// Which random blocks may come again.
     #[serde(default)]
     pub coverage: Coverage,
@@ -130,14 +131,14 @@ impl Stream {
         Stream {
             read_percent: Some(100),
             trims: false,
-            order: Order::Sequential { skip_bytes: 0 },
+            order: AccessOrder::Sequential { skip_bytes: 0 },
             sequencer: Sequencer::default(),
             sizes: ByKind::all(JobSize::Fixed(block)),
             unaligned_sizes: false,
             sizes_by_order: false,
             align: ByKind::all(block),
             random_percent: all_random(),
-            law: Law::default(),
+            law: OffsetDistribution::default(),
             coverage: Coverage::default(),
             generator: RandomGenerator::default(),
             seed: 0x89,
@@ -235,9 +236,10 @@ impl Stream {
 }
 
 /// Whether offsets follow one another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
-pub enum Order {
+pub enum AccessOrder {
     /// One after another.
     Sequential {
         /// Bytes skipped after each op; backwards where negative.
@@ -253,7 +255,8 @@ pub enum Order {
 }
 
 /// What happens in the ops between two draws of an offset.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sequencer {
     /// They go on in sequence.
@@ -264,9 +267,10 @@ pub enum Sequencer {
 }
 
 /// Bytes of an op of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields, remote = "Self")]
-#[schemars(rename = "JobSize")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename = "=fixed", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "JobSize"))]
 pub enum JobSize {
     /// Always this.
     Fixed(Bytes),
@@ -280,8 +284,6 @@ pub enum JobSize {
     /// Drawn from a list.
     Split(Vec<SizeShare>),
 }
-
-short_form!(JobSize, bare = "fixed");
 
 impl JobSize {
     /// The smallest size it yields; 0 for an empty list.
@@ -304,7 +306,8 @@ impl JobSize {
 }
 
 /// A size, and how often it is drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SizeShare {
     /// Bytes.
@@ -314,9 +317,10 @@ pub struct SizeShare {
 }
 
 /// How random offsets spread over a range.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
-pub enum Law {
+pub enum OffsetDistribution {
     /// Evenly.
     #[default]
     Uniform,
@@ -340,7 +344,8 @@ pub enum Law {
 }
 
 /// A curve over a range of places.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum Curve {
     /// Zipf's law.
@@ -361,7 +366,8 @@ pub enum Curve {
 }
 
 /// A zone, and how many of the ops go to it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Zone<T> {
     /// Per cent of the ops.
@@ -371,7 +377,8 @@ pub struct Zone<T> {
 }
 
 /// Which random blocks may come again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Coverage {
     /// Each block comes once before any comes again: remembered, a bit a block.
@@ -384,7 +391,8 @@ pub enum Coverage {
 }
 
 /// Which generator gives random offsets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RandomGenerator {
     /// Tausworthe's, 32 bits; 64 where a file has more blocks than that.
@@ -395,7 +403,8 @@ pub enum RandomGenerator {
 }
 
 /// Which draws follow from a job's seed. The others follow from the worker's number alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Seeding {
     /// All but random offsets.
@@ -408,7 +417,8 @@ pub enum Seeding {
 }
 
 /// The part of a file that a job uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct FileRange {
     /// Its first byte.
@@ -418,7 +428,8 @@ pub struct FileRange {
 }
 
 /// Which file the next op goes to.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 pub enum FileChoice {
     /// Each file in turn.
@@ -452,7 +463,8 @@ impl Default for FileChoice {
 }
 
 /// Trims of written blocks amid other work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TrimAmid {
     /// Per cent of written blocks that are trimmed later.
@@ -469,7 +481,8 @@ pub struct TrimAmid {
 }
 
 /// Work in zones of a plain file or device, and skip what lies between.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ZoneStride {
     /// Bytes of a zone that are worked through before the next zone.
@@ -481,7 +494,8 @@ pub struct ZoneStride {
 }
 
 /// Flushes between the ops and at the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Syncs {
     /// `fsync` after every so many writes; 0 is never.
@@ -505,7 +519,8 @@ pub struct Syncs {
 }
 
 /// When and how `sync_file_range` is called. Source: sync_file_range(2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SyncRange {
     /// After every so many writes, over the bytes written since.
@@ -522,7 +537,8 @@ pub struct SyncRange {
 }
 
 /// Ops of a recording. Its files are the target's, in the order of the recording's first mention.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Recording {
     /// The recording, in any form that Plumb reads.
@@ -586,7 +602,8 @@ impl Recording {
 }
 
 /// What the number of a `wait` in fio's iolog of version 2 is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Waits {
     /// Microseconds after the wait before, as fio's manual says.
@@ -597,7 +614,8 @@ pub enum Waits {
 }
 
 /// Kinds of op that a replay leaves out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SkipOps {
     /// Reads.

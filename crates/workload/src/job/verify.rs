@@ -2,13 +2,13 @@
 
 use super::content::PatternPiece;
 use crate::units::Bytes;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// How a job's blocks are stamped, and read back. The layout of the stamps is fio's, so that each reads what the other
 /// wrote. Reads of a job that only reads are verified; those of a mix are not, but for what is read back.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct VerifyRules {
     /// What a stamp holds.
@@ -101,7 +101,8 @@ fn yes() -> bool {
 }
 
 /// The layout of stamps. Source: what fio writes; see the engine's `job/content/stamp.rs`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StampLayout {
     /// That of fio 3.41 and later.
@@ -112,7 +113,8 @@ pub enum StampLayout {
 }
 
 /// How far the writes came, kept in a file, so that it can be verified after a crash.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct VerifyState {
     /// Begin with what this file says.
@@ -124,7 +126,8 @@ pub struct VerifyState {
 }
 
 /// What a stamp holds beside place and time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum VerifyMethod {
     /// MD5 of the block.

@@ -1,9 +1,9 @@
 //! Named work on many files.
 
-use super::{Named, Scale, flow, message_size, passes, phase, steps};
+use super::{Named, Scale, message_size, passes, phase, program};
 use crate::Workload;
-use crate::flow::{Flow, Pick, Step};
-use crate::phase::{CachePolicy, Phase, Stop, WorkerGroup};
+use crate::phase::{CachePolicy, Phase, Stop, Work, WorkerGroup};
+use crate::program::{MissingFile, OpenStep, Pick, Program, Step};
 
 /// Filebench's mail server has 16 threads, too.
 const MAIL_WORKERS: u64 = 16;
@@ -13,6 +13,14 @@ const TREE: &str = "files";
 /// The whole of a file in one request where that is possible.
 fn request() -> crate::Bytes {
     crate::Bytes(super::MIB)
+}
+
+fn open(file: Pick, write: bool) -> Step {
+    Step::Open(OpenStep { file, write, ..OpenStep::default() })
+}
+
+fn unlink(file: Pick) -> Step {
+    Step::Unlink { file, missing: MissingFile::Fails }
 }
 
 /// One program makes, looks at, reads and removes a tree of small files, as unpacking and cleaning a source tree does.
@@ -28,7 +36,7 @@ pub(super) fn small_files(scale: &Scale, named: &Named) -> Workload {
 
 /// Create, stat, read and delete, over a file set that is empty before and after.
 pub(super) fn small_file_phases(scale: &Scale, target: &str) -> Vec<Phase> {
-    let each = |work: Flow| WorkerGroup { limit: passes(scale.files()), ..flow(target, 1, work) };
+    let each = |steps| WorkerGroup { limit: passes(scale.files()), ..program(target, 1, steps) };
     let finishes = Stop::default();
     let also_by_time = Stop { time: scale.time(), ..Stop::default() };
     let file = Pick::Sequential;
@@ -37,24 +45,24 @@ pub(super) fn small_file_phases(scale: &Scale, target: &str) -> Vec<Phase> {
             "create",
             CachePolicy::AsIs,
             finishes.clone(),
-            vec![each(steps(vec![
+            vec![each(vec![
                 Step::Create { handle: 0 },
                 Step::WriteWhole { handle: 0, request: request() },
                 Step::Close { handle: 0 },
-            ]))],
+            ])],
         ),
-        phase("stat", CachePolicy::AsIs, also_by_time.clone(), vec![each(steps(vec![Step::Stat { file }]))]),
+        phase("stat", CachePolicy::AsIs, also_by_time.clone(), vec![each(vec![Step::Stat { file }])]),
         phase(
             "read",
             CachePolicy::Cold,
             also_by_time,
-            vec![each(steps(vec![
-                Step::Open { file, handle: 0, write: false },
+            vec![each(vec![
+                open(file, false),
                 Step::ReadWhole { handle: 0, request: request() },
                 Step::Close { handle: 0 },
-            ]))],
+            ])],
         ),
-        phase("delete", CachePolicy::AsIs, finishes, vec![each(steps(vec![Step::Unlink { file }]))]),
+        phase("delete", CachePolicy::AsIs, finishes, vec![each(vec![unlink(file)])]),
     ]
 }
 
@@ -62,30 +70,33 @@ pub(super) fn small_file_phases(scale: &Scale, target: &str) -> Vec<Phase> {
 /// reads another: the population stays as large as it was. Source: the shape of Filebench's `varmail`.
 pub(super) fn mail(scale: &Scale, named: &Named) -> Workload {
     let workers = (scale.files() / 4).clamp(1, MAIL_WORKERS) as u32;
-    let file = Pick::Random;
+    let file = Pick::Usual;
     let append = || Step::Append { handle: 0, size: message_size() };
     let (fsync, close) = (|| Step::Fsync { handle: 0 }, || Step::Close { handle: 0 });
     let read_whole = || Step::ReadWhole { handle: 0, request: request() };
-    let work = Flow {
-        steps: vec![
-            Step::Unlink { file },
-            Step::Create { handle: 0 },
-            append(),
-            fsync(),
-            close(),
-            Step::Open { file, handle: 0, write: true },
-            read_whole(),
-            append(),
-            fsync(),
-            close(),
-            Step::Open { file, handle: 0, write: false },
-            read_whole(),
-            close(),
-        ],
-        count_transactions: true,
-    };
+    let steps = vec![
+        unlink(file),
+        Step::Create { handle: 0 },
+        append(),
+        fsync(),
+        close(),
+        open(file, true),
+        read_whole(),
+        append(),
+        fsync(),
+        close(),
+        open(file, false),
+        read_whole(),
+        close(),
+    ];
+    let work = Program { count_transactions: true, ..Program::new(steps) };
     let mut workload = scale.workload(named.name, named.about, [(TREE, scale.tree_target(TREE, 80))]);
     let stop = Stop { time: scale.time(), ..Stop::default() };
-    workload.phase = vec![phase(named.name, CachePolicy::AsIs, stop, vec![flow(TREE, workers, work)])];
+    workload.phase = vec![phase(
+        named.name,
+        CachePolicy::AsIs,
+        stop,
+        vec![WorkerGroup { count: workers, ..WorkerGroup::new(TREE, Work::Program(Box::new(work))) }],
+    )];
     workload
 }

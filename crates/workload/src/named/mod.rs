@@ -19,7 +19,7 @@ use crate::sim::SimDevice;
 use crate::suggest::did_you_mean;
 use crate::target::{Distribution, FileTarget, Prepare, SimTarget, Target, TreeTarget};
 use crate::units::{Bytes, Nanos};
-use crate::{Flow, Step, Workload};
+use crate::{Program, Step, Workload};
 
 /// How large and how long.
 #[derive(Debug, Clone, PartialEq)]
@@ -231,13 +231,9 @@ fn blocks(target: &str, depth: u32, work: Blocks) -> WorkerGroup {
     WorkerGroup { depth, ..WorkerGroup::new(target, Work::Blocks(work)) }
 }
 
-/// `count` workers with a flow.
-fn flow(target: &str, count: u32, work: Flow) -> WorkerGroup {
-    WorkerGroup { count, ..WorkerGroup::new(target, Work::Flow(work)) }
-}
-
-fn steps(steps: Vec<Step>) -> Flow {
-    Flow { steps, count_transactions: false }
+/// `count` workers with a program.
+fn program(target: &str, count: u32, steps: Vec<Step>) -> WorkerGroup {
+    WorkerGroup { count, ..WorkerGroup::new(target, Work::Program(Box::new(Program::new(steps)))) }
 }
 
 fn passes(passes: u64) -> Limit {

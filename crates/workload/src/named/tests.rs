@@ -68,27 +68,13 @@ fn subjects(group: &WorkerGroup) -> Vec<&'static str> {
         .into_iter()
         .filter_map(|(there, kind)| there.then_some(kind))
         .collect(),
-        Work::Flow(flow) => flow
-            .steps
-            .iter()
-            .map(|step| match step {
-                Step::Create { .. } => OpKind::Create,
-                Step::Open { .. } => OpKind::Open,
-                Step::Close { .. } => OpKind::Close,
-                Step::ReadWhole { .. } => OpKind::Read,
-                Step::WriteWhole { .. } | Step::Append { .. } => OpKind::Write,
-                Step::Fsync { .. } => OpKind::Fsync,
-                Step::Stat { .. } => OpKind::Stat,
-                Step::Unlink { .. } => OpKind::Unlink,
-                other => panic!("{other:?} is new here"),
-            })
-            .collect(),
-        Work::Job(_) | Work::Copy(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => {
+        Work::Program(program) => program.kinds().into_iter().collect(),
+        Work::Job(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => {
             panic!("no named workload has jobs")
         }
     };
     let transactions = match &group.work {
-        Work::Flow(flow) if flow.count_transactions => Some("txn"),
+        Work::Program(program) if program.count_transactions => Some("txn"),
         _ => None,
     };
     kinds.into_iter().map(OpKind::name).chain(transactions).collect()

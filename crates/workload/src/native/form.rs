@@ -3,8 +3,8 @@
 use super::error::NativeError;
 use super::locate::Document;
 use crate::validate::Problem;
+use plumb_document::toml;
 use serde::de::DeserializeOwned;
-use toml::de::{DeTable, Deserializer};
 
 /// Reads a form from TOML, then asks `problems` what in it makes no sense. Errors of syntax, of shape and of meaning
 /// come back alike, each with its place. `source_name` is what errors call the text: its path, or `<stdin>`.
@@ -14,8 +14,8 @@ pub fn read_form<T: DeserializeOwned>(
     problems: impl FnOnce(&T) -> Vec<Problem>,
 ) -> Result<T, NativeError> {
     let document = Document::new(source_name, text, &[]);
-    let tree = DeTable::parse(document.text()).map_err(|error| document.syntax_error(&error))?;
-    let form = T::deserialize(Deserializer::from(tree.clone())).map_err(|error| document.error(&error))?;
+    let tree = toml::parse(document.text()).map_err(|error| document.syntax_error(&error))?;
+    let form = document.read_tree(&tree)?;
     let problems = problems(&form);
     if problems.is_empty() { Ok(form) } else { Err(document.problems(&tree, problems)) }
 }

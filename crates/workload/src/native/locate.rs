@@ -5,13 +5,13 @@ use super::overrides::Override;
 use super::{merge, wording};
 use crate::keypath::{KeyPath, Segment};
 use crate::validate::Problem;
+use plumb_document::toml::{self, SyntaxError};
+use plumb_document::{Node, ReadError, Spanned, Table, Value};
 use serde::de::DeserializeOwned;
 use std::ops::Range;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue, ValueDeserializer};
 
 /// A document as the parser leaves it: every key and value knows its place.
-pub type Tree<'d> = Spanned<DeTable<'d>>;
+pub type Tree = Spanned<Table>;
 
 /// Something that makes no sense, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,15 +82,13 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// A text that is not TOML, or an override whose path leads nowhere.
-    pub fn tree(&self) -> Result<Tree<'_>, NativeError> {
-        let mut tree = DeTable::parse(self.text()).map_err(|error| self.syntax_error(&error))?;
+    pub fn tree(&self) -> Result<Tree, NativeError> {
+        let mut tree = toml::parse(self.text()).map_err(|error| self.syntax_error(&error))?;
         for base in &self.bases {
             let start = base.span.start;
-            let beneath =
-                DeTable::parse(&self.joined[base.span.clone()]).map_err(|error| self.misread(start, &error))?;
-            let DeValue::Table(beneath) =
-                moved(Spanned::new(0..0, DeValue::Table(beneath.into_inner())), start).into_inner()
-            else {
+            let text = &self.joined[base.span.clone()];
+            let beneath = toml::parse(text).map_err(|error| self.misread(start, &error))?;
+            let Value::Table(beneath) = Node::from(Value::Table(beneath.into_inner())).moved(start).into_inner() else {
                 unreachable!("a table that is moved stays one")
             };
             merge::beneath(tree.get_mut(), beneath);
@@ -102,7 +100,7 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// An override whose path leads nowhere.
-    pub fn put_overrides<'d>(&'d self, tree: &mut Tree<'d>) -> Result<(), NativeError> {
+    pub fn put_overrides(&self, tree: &mut Tree) -> Result<(), NativeError> {
         for placed in &self.overrides {
             merge::put_override(self, placed, tree.get_mut())?;
         }
@@ -113,20 +111,16 @@ impl<'a> Document<'a> {
     ///
     /// # Errors
     /// What does not fit, where it stands.
-    pub fn read<'d, T: DeserializeOwned>(&self, part: &Spanned<DeValue<'d>>) -> Result<T, NativeError> {
-        T::deserialize(ValueDeserializer::from(part.clone())).map_err(|error| self.misfit(part, &error))
+    pub fn read<T: DeserializeOwned>(&self, part: &Node) -> Result<T, NativeError> {
+        plumb_document::read(part).map_err(|error| self.error(&error))
     }
 
-    /// An error of shape in a part of the tree. Where a form is chosen by one of its keys, serde loses places; the key that
-    /// the message names is then looked up.
-    fn misfit(&self, part: &Spanned<DeValue<'_>>, error: &toml::de::Error) -> NativeError {
-        let (message, help) = wording::of_shape(error.message());
-        let span = error.span().filter(|span| *span != part.span()).unwrap_or_else(|| {
-            let named = error.message().split('`').nth(1).unwrap_or_default();
-            let key = part.get_ref().as_table().and_then(|table| table.get_key_value(named));
-            key.map_or(part.span(), |(key, _)| key.span())
-        });
-        self.failed(vec![self.diagnostic(span, message, help)])
+    /// Reads the whole tree as a form.
+    ///
+    /// # Errors
+    /// What does not fit, where it stands.
+    pub fn read_tree<T: DeserializeOwned>(&self, tree: &Tree) -> Result<T, NativeError> {
+        self.read(&Node::new(tree.span(), Value::Table(tree.get_ref().clone())))
     }
 
     /// Errors of meaning at places of the common space, in their order; the same one twice is told once.
@@ -142,10 +136,9 @@ impl<'a> Document<'a> {
         )
     }
 
-    fn misread(&self, start: usize, error: &toml::de::Error) -> NativeError {
-        let span = error.span().unwrap_or(0..0);
-        let span = span.start + start..span.end + start;
-        self.failed(vec![self.diagnostic(span, wording::of_syntax(error.message()), None)])
+    fn misread(&self, start: usize, error: &SyntaxError) -> NativeError {
+        let span = error.span.start + start..error.span.end + start;
+        self.failed(vec![self.diagnostic(span, wording::of_syntax(&error.message), None)])
     }
 
     /// The text itself.
@@ -201,20 +194,19 @@ impl<'a> Document<'a> {
     }
 
     /// An error of TOML's syntax.
-    pub(super) fn syntax_error(&self, error: &toml::de::Error) -> NativeError {
-        let span = error.span().unwrap_or(0..0);
-        self.failed(vec![self.diagnostic(span, wording::of_syntax(error.message()), None)])
+    pub(super) fn syntax_error(&self, error: &SyntaxError) -> NativeError {
+        self.failed(vec![self.diagnostic(error.span.clone(), wording::of_syntax(&error.message), None)])
     }
 
     /// An error of shape or type.
-    pub(super) fn error(&self, error: &toml::de::Error) -> NativeError {
+    pub(super) fn error(&self, error: &ReadError) -> NativeError {
         let span = error.span().unwrap_or(0..0);
-        let (message, help) = wording::of_shape(error.message());
+        let (message, help) = wording::of_shape(error.misfit());
         self.failed(vec![self.diagnostic(span, message, help)])
     }
 
     /// Errors of meaning.
-    pub(super) fn problems(&self, tree: &Spanned<DeTable<'_>>, problems: Vec<Problem>) -> NativeError {
+    pub(super) fn problems(&self, tree: &Spanned<Table>, problems: Vec<Problem>) -> NativeError {
         let mut diagnostics: Vec<(usize, Diagnostic)> = problems
             .into_iter()
             .map(|problem| {
@@ -227,56 +219,45 @@ impl<'a> Document<'a> {
     }
 }
 
-fn find(tree: &Spanned<DeTable<'_>>, path: &KeyPath) -> Range<usize> {
+fn find(tree: &Spanned<Table>, path: &KeyPath) -> Range<usize> {
     place_of(tree.get_ref(), path)
+}
+
+/// Keys that once had other names, which are still read.
+pub(super) const FORMER: [&[&str]; 3] = [&["program", "flow", "script"], &["delay", "pause"], &["size", "length"]];
+
+/// A key as a table has it, under its own name or a former one.
+pub(super) fn as_written<'k>(table: &Table, key: &'k str) -> &'k str {
+    if table.contains_key(key) {
+        return key;
+    }
+    let names = FORMER.iter().find(|names| names.contains(&key));
+    names.and_then(|names| names.iter().copied().find(|name| table.contains_key(name))).unwrap_or(key)
 }
 
 /// The place of what a path leads to, or of the last thing on the way to it that is written down. A value is its own
 /// place; a table is best pointed at by its key, for its own span may be many lines.
-pub fn place_of(table: &DeTable<'_>, path: &KeyPath) -> Range<usize> {
+pub fn place_of(table: &Table, path: &KeyPath) -> Range<usize> {
     let mut place = 0..0;
     let mut table = Some(table);
     let mut array = None;
     for segment in &path.0 {
         let (key_span, value) = match segment {
-            Segment::Key(key) => match table.and_then(|table| table.get_key_value(key.as_str())) {
+            Segment::Key(key) => match table.and_then(|table| table.get_key_value(as_written(table, key))) {
                 Some((key, value)) => (Some(key.span()), value),
                 None => return place,
             },
-            Segment::Index(index) => match array.and_then(|array: &toml::de::DeArray<'_>| array.get(*index)) {
+            Segment::Index(index) => match array.and_then(|array: &[Node]| array.get(*index)) {
                 Some(value) => (None, value),
                 None => return place,
             },
         };
         table = value.get_ref().as_table();
-        array = value.get_ref().as_array();
+        array = value.get_ref().as_list();
         place = match key_span {
             Some(key_span) if table.is_some() || array.is_some() => key_span,
             _ => value.span(),
         };
     }
     place
-}
-
-/// Moves a value and all in it to another place of the common space.
-pub(super) fn moved(value: Spanned<DeValue<'_>>, by: usize) -> Spanned<DeValue<'_>> {
-    let shift = |span: Range<usize>| span.start + by..span.end + by;
-    let span = shift(value.span());
-    let value = match value.into_inner() {
-        DeValue::Array(mut array) => {
-            for value in array.iter_mut() {
-                let taken = std::mem::replace(value, Spanned::new(0..0, DeValue::Boolean(false)));
-                *value = moved(taken, by);
-            }
-            DeValue::Array(array)
-        }
-        DeValue::Table(table) => DeValue::Table(
-            table
-                .into_iter()
-                .map(|(key, value)| (Spanned::new(shift(key.span()), key.into_inner()), moved(value, by)))
-                .collect(),
-        ),
-        scalar => scalar,
-    };
-    Spanned::new(span, value)
 }

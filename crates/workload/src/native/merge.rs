@@ -3,17 +3,14 @@
 use super::error::NativeError;
 use super::locate::{Document, Failure, Placed};
 use super::overrides::{put, value_of};
-use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue};
-
-type Value<'d> = Spanned<DeValue<'d>>;
+use plumb_document::{Node, Spanned, Table, Value};
 
 /// Puts what `base` says where `table` says nothing. Tables go into one another; of lists of tables with names, elements of
 /// one name do; all else is taken whole.
-pub(super) fn beneath<'d>(table: &mut DeTable<'d>, base: DeTable<'d>) {
+pub(super) fn beneath(table: &mut Table, base: Table) {
     let said = std::mem::replace(table, base);
     for (key, value) in said {
-        match table.get_mut(&**key.get_ref()) {
+        match table.get_mut(key.get_ref()) {
             Some(place) => put_over(place, value),
             None => {
                 table.insert(key, value);
@@ -22,30 +19,30 @@ pub(super) fn beneath<'d>(table: &mut DeTable<'d>, base: DeTable<'d>) {
     }
 }
 
-fn put_over<'d>(place: &mut Value<'d>, value: Value<'d>) {
+fn put_over(place: &mut Node, value: Node) {
     let span = value.span();
-    let merged = match (std::mem::replace(place.get_mut(), DeValue::Boolean(false)), value.into_inner()) {
-        (DeValue::Table(base), DeValue::Table(mut table)) => {
+    let merged = match (std::mem::replace(place.get_mut(), Value::Bool(false)), value.into_inner()) {
+        (Value::Table(base), Value::Table(mut table)) => {
             beneath(&mut table, base);
-            DeValue::Table(table)
+            Value::Table(table)
         }
-        (DeValue::Array(base), DeValue::Array(list)) if all_named(&base) && all_named(&list) => {
-            DeValue::Array(by_name(base, list))
+        (Value::List(base), Value::List(list)) if all_named(&base) && all_named(&list) => {
+            Value::List(by_name(base, list))
         }
         (_, value) => value,
     };
     *place = Spanned::new(span, merged);
 }
 
-fn name_of<'v>(value: &'v Value<'_>) -> Option<&'v str> {
+fn name_of(value: &Node) -> Option<&str> {
     value.get_ref().as_table()?.get("name")?.get_ref().as_str()
 }
 
-fn all_named(list: &DeArray<'_>) -> bool {
+fn all_named(list: &[Node]) -> bool {
     !list.is_empty() && list.iter().all(|element| name_of(element).is_some())
 }
 
-fn by_name<'d>(mut base: DeArray<'d>, list: DeArray<'d>) -> DeArray<'d> {
+fn by_name(mut base: Vec<Node>, list: Vec<Node>) -> Vec<Node> {
     for element in list {
         let same = base.iter().position(|other| name_of(other) == name_of(&element));
         match same.and_then(|at| base.get_mut(at)) {
@@ -60,8 +57,8 @@ fn by_name<'d>(mut base: DeArray<'d>, list: DeArray<'d>) -> DeArray<'d> {
 ///
 /// # Errors
 /// A path that leads nowhere.
-pub fn over<'d>(tree: &mut DeTable<'d>, changes: &DeTable<'d>) -> Result<(), Failure> {
-    for (key, value) in changes {
+pub fn over(tree: &mut Table, changes: &Table) -> Result<(), Failure> {
+    for (key, value) in changes.iter() {
         if key.get_ref().contains(['.', '[']) {
             put(tree, key.get_ref(), value.clone(), &key.span()).map_err(|refusal| Failure {
                 span: key.span(),
@@ -70,7 +67,7 @@ pub fn over<'d>(tree: &mut DeTable<'d>, changes: &DeTable<'d>) -> Result<(), Fai
             })?;
             continue;
         }
-        match tree.get_mut(&**key.get_ref()) {
+        match tree.get_mut(key.get_ref()) {
             Some(place) => put_over(place, value.clone()),
             None => {
                 tree.insert(key.clone(), value.clone());
@@ -81,11 +78,7 @@ pub fn over<'d>(tree: &mut DeTable<'d>, changes: &DeTable<'d>) -> Result<(), Fai
 }
 
 /// Puts one override into a tree.
-pub(super) fn put_override<'d>(
-    document: &'d Document<'_>,
-    placed: &Placed<'_>,
-    tree: &mut DeTable<'d>,
-) -> Result<(), NativeError> {
+pub(super) fn put_override(document: &Document<'_>, placed: &Placed<'_>, tree: &mut Table) -> Result<(), NativeError> {
     let key_span = placed.span.start..placed.value_start;
     put(tree, &placed.given.path, value_of(document, placed), &key_span)
         .map_err(|refusal| document.bad_override(placed, refusal.message, refusal.help))

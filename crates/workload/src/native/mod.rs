@@ -1,7 +1,7 @@
 //! The native form: workloads as TOML.
 //!
 //! [`parse`] reads text, [`to_toml`] writes it, [`parse_with`] reads it with [`Override`]s (`--set key=value`) put in,
-//! and [`schema`] describes it for editors. Whatever is wrong, in the text or in what it means, comes back as one
+//! and `schemas/workload.json` describes it for editors. Whatever is wrong, in the text or in what it means, comes back as one
 //! [`NativeError`] whose [`Diagnostic`]s know their place.
 
 mod error;
@@ -10,6 +10,7 @@ mod locate;
 mod merge;
 mod overrides;
 mod print;
+#[cfg(feature = "schema")]
 mod schema;
 #[cfg(test)]
 mod tests;
@@ -21,12 +22,12 @@ pub use locate::{Document, Failure, Tree, place_of};
 pub use merge::over;
 pub use overrides::{Override, OverrideError, Reach, SHORTHANDS, Shorthand};
 pub use print::{PrintError, to_toml};
+#[cfg(feature = "schema")]
 pub use schema::schema;
 
 use crate::Workload;
 use crate::validate::validate;
-use serde::Deserialize;
-use toml::de::{DeTable, Deserializer};
+use plumb_document::toml;
 
 /// Reads and validates a workload. `source_name` is what errors call the text: its path, or `<stdin>`.
 pub fn parse(source_name: &str, text: &str) -> Result<Workload, NativeError> {
@@ -36,9 +37,9 @@ pub fn parse(source_name: &str, text: &str) -> Result<Workload, NativeError> {
 /// Reads a workload, puts the overrides in, in their order, and validates the outcome.
 pub fn parse_with(source_name: &str, text: &str, overrides: &[Override]) -> Result<Workload, NativeError> {
     let document = Document::new(source_name, text, overrides);
-    let mut tree = DeTable::parse(document.text()).map_err(|error| document.syntax_error(&error))?;
+    let mut tree = toml::parse(document.text()).map_err(|error| document.syntax_error(&error))?;
     overrides::apply(&document, &mut tree)?;
-    let workload = Workload::deserialize(Deserializer::from(tree.clone())).map_err(|error| document.error(&error))?;
+    let workload: Workload = document.read_tree(&tree)?;
     let problems = validate(&workload);
     if problems.is_empty() { Ok(workload) } else { Err(document.problems(&tree, problems)) }
 }

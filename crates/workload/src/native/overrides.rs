@@ -1,15 +1,15 @@
 //! `--set key=value`: changes to a workload before it is read.
 
 use super::error::NativeError;
-use super::locate::{Document, Placed, moved};
+use super::locate::{Document, Placed, as_written};
 use crate::keypath::{KeyPath, KeyPathError, Segment};
 use crate::suggest::did_you_mean;
+use plumb_document::toml;
+use plumb_document::{Node, Spanned, Table, Value};
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
 
 /// A change to a workload: `depth=32`, or `phase.0.workers.0.depth=32`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,7 +121,7 @@ pub const SHORTHANDS: &[Shorthand] = &[
     shorthand("run-as", "process", Reach::Workers, &["run-as"], "threads or processes"),
     shorthand("rate", "1000/s", Reach::Workers, &["pace", "open", "rate"], "ops a second of each worker, kept if late"),
     shorthand("think", "1ms", Reach::Workers, &["pace", "think", "time"], "pause after each op"),
-    shorthand("passes", "1", Reach::Workers, &["limit", "passes"], "times over the range, or through the flow"),
+    shorthand("passes", "1", Reach::Workers, &["limit", "passes"], "times over the range, or through the program"),
     shorthand("on-error", "continue", Reach::Workers, &["on-error"], "what an op's error means: stop or continue"),
     shorthand("depth", "32", Reach::BlockWorkers, &["depth"], "ops in flight, of each worker"),
     shorthand("block", "4KiB", Reach::BlockWorkers, &["work", "blocks", "block"], "size of each op"),
@@ -144,10 +144,8 @@ pub const SHORTHANDS: &[Shorthand] = &[
     shorthand("verify", "crc32c", Reach::BlockWorkers, &["verify", "checksum"], "stamp writes and verify reads"),
 ];
 
-type Table<'i> = DeTable<'i>;
-
 /// Puts every override into the tree, in their order.
-pub(super) fn apply<'d>(document: &'d Document<'_>, tree: &mut Spanned<Table<'d>>) -> Result<(), NativeError> {
+pub(super) fn apply(document: &Document<'_>, tree: &mut Spanned<Table>) -> Result<(), NativeError> {
     for placed in document.overrides() {
         let value = value_of(document, placed);
         let key_span = placed.span.start..placed.value_start;
@@ -162,36 +160,36 @@ pub(super) fn apply<'d>(document: &'d Document<'_>, tree: &mut Spanned<Table<'d>
 }
 
 /// The value as TOML where it is TOML, else as the string that it is.
-pub(super) fn value_of<'d>(document: &'d Document<'_>, placed: &Placed<'_>) -> Spanned<DeValue<'d>> {
+pub(super) fn value_of(document: &Document<'_>, placed: &Placed<'_>) -> Node {
     let text = document.value(placed);
-    match DeValue::parse(text) {
-        Ok(value) => moved(value, placed.value_start),
-        Err(_) => Spanned::new(placed.value_start..placed.span.end, DeValue::String(text.into())),
+    match toml::parse_value(text) {
+        Ok(value) => value.moved(placed.value_start),
+        Err(_) => Spanned::new(placed.value_start..placed.span.end, Value::Text(text.into())),
     }
 }
 
-fn set_everywhere<'d>(
+fn set_everywhere(
     document: &Document<'_>,
     placed: &Placed<'_>,
     short: &Shorthand,
-    tree: &mut Table<'d>,
-    value: &Spanned<DeValue<'d>>,
+    tree: &mut Table,
+    value: &Node,
     key_span: &Range<usize>,
 ) -> Result<(), NativeError> {
     let mut reached = 0;
     let path: Vec<Segment> = short.keys.iter().map(|key| Segment::from(*key)).collect();
-    let mut set = |table: &mut Table<'d>| {
+    let mut set = |table: &mut Table| {
         // No key of a shorthand is a list, so that every path leads somewhere.
         reached += usize::from(set_at(table, &path, value.clone(), key_span).is_ok());
     };
     match short.reach {
         Reach::Workload => set(tree),
         Reach::Targets(kinds) => {
-            let targets = tree.get_mut("target").and_then(|targets| as_table_mut(targets.get_mut()));
+            let targets = tree.get_mut("target").and_then(|targets| targets.get_mut().as_table_mut());
             for target in targets.into_iter().flat_map(|targets| targets.iter_mut().map(|(_, target)| target)) {
                 for kind in kinds {
-                    let target = as_table_mut(target.get_mut()).and_then(|target| target.get_mut(*kind));
-                    target.and_then(|target| as_table_mut(target.get_mut())).into_iter().for_each(&mut set);
+                    let target = target.get_mut().as_table_mut().and_then(|target| target.get_mut(kind));
+                    target.and_then(|target| target.get_mut().as_table_mut()).into_iter().for_each(&mut set);
                 }
             }
         }
@@ -213,26 +211,19 @@ fn set_everywhere<'d>(
     Ok(())
 }
 
-fn as_table_mut<'a, 'i>(value: &'a mut DeValue<'i>) -> Option<&'a mut Table<'i>> {
-    match value {
-        DeValue::Table(table) => Some(table),
-        _ => None,
-    }
-}
-
 /// The tables of a list of tables.
-fn elements<'a, 'i>(table: &'a mut Table<'i>, key: &str) -> impl Iterator<Item = &'a mut Table<'i>> {
+fn elements<'a>(table: &'a mut Table, key: &str) -> impl Iterator<Item = &'a mut Table> {
     let array = match table.get_mut(key).map(Spanned::get_mut) {
-        Some(DeValue::Array(array)) => Some(array),
+        Some(Value::List(array)) => Some(array),
         _ => None,
     };
-    array.into_iter().flat_map(|array| array.iter_mut()).filter_map(|element| as_table_mut(element.get_mut()))
+    array.into_iter().flat_map(|array| array.iter_mut()).filter_map(|element| element.get_mut().as_table_mut())
 }
 
-fn does_blocks(workers: &Table<'_>) -> bool {
+fn does_blocks(workers: &Table) -> bool {
     match workers.get("work").map(Spanned::get_ref) {
-        Some(DeValue::Table(work)) => work.contains_key("blocks"),
-        Some(DeValue::String(work)) => work == "blocks",
+        Some(Value::Table(work)) => work.contains_key("blocks"),
+        Some(Value::Text(work)) => work == "blocks",
         _ => false,
     }
 }
@@ -242,32 +233,27 @@ const CHOICES: &[&str] =
     &["pace", "backend", "work", "pattern", "block", "write-block", "trim-block", "content", "size"];
 
 /// Replaces the value and its key, so that both lead to the override.
-fn insert<'i>(table: &mut Table<'i>, key: &str, value: Spanned<DeValue<'i>>, key_span: &Range<usize>) {
+fn insert(table: &mut Table, key: &str, value: Node, key_span: &Range<usize>) {
     match table.get_mut(key) {
         Some(place) => *place = value,
         None => {
-            table.insert(Spanned::new(key_span.clone(), Cow::Owned(key.to_owned())), value);
+            table.insert(Spanned::new(key_span.clone(), key.to_owned()), value);
         }
     }
 }
 
 /// The table under a key, made where there is none.
-fn child<'a, 'i>(table: &'a mut Table<'i>, key: &str, key_span: &Range<usize>) -> &'a mut Table<'i> {
-    let empty = || Spanned::new(key_span.clone(), DeValue::Table(Table::new()));
+fn child<'a>(table: &'a mut Table, key: &str, key_span: &Range<usize>) -> &'a mut Table {
+    let empty = || Spanned::new(key_span.clone(), Value::Table(Table::new()));
     if !table.get(key).is_some_and(|value| value.get_ref().is_table()) {
         insert(table, key, empty(), key_span);
     }
     let value = table.get_mut(key).map(Spanned::get_mut);
-    value.and_then(as_table_mut).expect("a table was put there")
+    value.and_then(Value::as_table_mut).expect("a table was put there")
 }
 
 /// Puts a value where a full path leads; the error says why it leads nowhere.
-pub(super) fn put<'d>(
-    tree: &mut Table<'d>,
-    path: &str,
-    value: Spanned<DeValue<'d>>,
-    key_span: &Range<usize>,
-) -> Result<(), Refusal> {
+pub(super) fn put(tree: &mut Table, path: &str, value: Node, key_span: &Range<usize>) -> Result<(), Refusal> {
     let path: KeyPath = path.parse().map_err(|error: KeyPathError| Refusal {
         message: error.to_string(),
         help: "write keys with dots between, such as `design.plots`".to_owned(),
@@ -276,12 +262,12 @@ pub(super) fn put<'d>(
 }
 
 /// Sets what one full path leads to.
-fn set_one<'d>(
+fn set_one(
     document: &Document<'_>,
     placed: &Placed<'_>,
     text: &str,
-    tree: &mut Table<'d>,
-    value: Spanned<DeValue<'d>>,
+    tree: &mut Table,
+    value: Node,
     key_span: &Range<usize>,
 ) -> Result<(), NativeError> {
     let refused = |refusal: Refusal| document.bad_override(placed, refusal.message, refusal.help);
@@ -312,19 +298,14 @@ pub(super) struct Refusal {
 
 /// Sets what `path` leads to, making the tables on the way; what is neither table nor list on the way gives way to a
 /// table.
-fn set_at<'i>(
-    table: &mut Table<'i>,
-    path: &[Segment],
-    value: Spanned<DeValue<'i>>,
-    key_span: &Range<usize>,
-) -> Result<(), Refusal> {
+fn set_at(table: &mut Table, path: &[Segment], value: Node, key_span: &Range<usize>) -> Result<(), Refusal> {
     let Some((first, rest)) = path.split_first() else { return Ok(()) };
-    let key = text_of(first);
+    let key = as_written(table, &text_of(first)).to_owned();
     let Some(next) = rest.first() else {
         insert(table, &key, value, key_span);
         return Ok(());
     };
-    if let Some(DeValue::Array(array)) = table.get_mut(key.as_str()).map(Spanned::get_mut) {
+    if let Some(Value::List(array)) = table.get_mut(key.as_str()).map(Spanned::get_mut) {
         let length = array.len();
         let position = match next {
             Segment::Index(index) => Some(*index),
@@ -340,7 +321,7 @@ fn set_at<'i>(
             *element = value;
             return Ok(());
         }
-        return match as_table_mut(element.get_mut()) {
+        return match element.get_mut().as_table_mut() {
             Some(table) => set_at(table, &rest[1..], value, key_span),
             None => Err(Refusal {
                 message: format!("`{key}` lists plain values, and the path leads into one"),
@@ -350,14 +331,14 @@ fn set_at<'i>(
     }
     let inner = child(table, &key, key_span);
     if CHOICES.contains(&key.as_str()) {
-        let kept = inner.remove_entry(text_of(next).as_str());
+        let kept = inner.remove_entry(as_written(inner, &text_of(next)));
         inner.clear();
         inner.extend(kept);
     }
     set_at(inner, rest, value, key_span)
 }
 
-fn is_named(element: &DeValue<'_>, name: &str) -> bool {
+fn is_named(element: &Value, name: &str) -> bool {
     element.as_table().and_then(|table| table.get("name")).and_then(|value| value.get_ref().as_str()) == Some(name)
 }
 

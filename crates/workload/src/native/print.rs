@@ -2,12 +2,12 @@
 //! and nothing that would be the same if left out.
 
 use crate::Workload;
-use crate::keypath::is_bare;
 use crate::phase::{Phase, WorkerGroup};
+use plumb_document::toml::{inline, key};
+use plumb_document::{Node, Table, Value, WriteError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fmt::Write;
-use toml::{Table, Value};
 
 /// Why a workload has no native form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -24,14 +24,14 @@ pub struct PrintError {
 /// The native form of a workload. A workload that [`validate`](crate::validate::validate) accepts always has one, and
 /// reading it gives the same workload back. A key is left out where leaving it out changes nothing.
 pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
-    let failed = |error: toml::ser::Error| PrintError { workload: workload.name.clone(), reason: error.to_string() };
+    let failed = |error: WriteError| PrintError { workload: workload.name.clone(), reason: error.to_string() };
     let mut text = String::new();
-    line(&mut text, "name", &Value::from(workload.name.as_str()));
+    line(&mut text, "name", &Value::Text(workload.name.clone()));
     if !workload.description.is_empty() {
-        line(&mut text, "description", &Value::from(workload.description.as_str()));
+        line(&mut text, "description", &Value::Text(workload.description.clone()));
     }
     if workload.seed != Workload::DEFAULT_SEED {
-        line(&mut text, "seed", &Value::try_from(workload.seed).map_err(failed)?);
+        line(&mut text, "seed", written(&workload.seed).map_err(failed)?.get_ref());
     }
     if workload.target.is_empty() {
         text.push_str("target = {}\n");
@@ -39,8 +39,8 @@ pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
     let mut before: Option<Shortened> = None;
     for (name, target) in &workload.target {
         let target = Shortened::of(target, before.as_ref()).map_err(failed)?;
-        for (kind, keys) in target.short.as_table().into_iter().flatten() {
-            let _ = write!(text, "\n[target.{}.{kind}]\n", key(name));
+        for (kind, keys) in target.short.get_ref().as_table().into_iter().flatten() {
+            let _ = write!(text, "\n[target.{}.{kind}]\n", key(name), kind = key(kind.get_ref()));
             lines(&mut text, "", keys);
         }
         before = Some(target);
@@ -54,7 +54,7 @@ pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
         text.push_str("\n[[phase]]\n");
         let alone = Phase { workers: Vec::new(), ..phase.clone() };
         let mut keys = Shortened::of(&alone, None).map_err(failed)?.short;
-        if let Some(keys) = keys.as_table_mut()
+        if let Some(keys) = keys.get_mut().as_table_mut()
             && !phase.workers.is_empty()
         {
             keys.remove("workers");
@@ -70,10 +70,32 @@ pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
     Ok(text)
 }
 
+/// A value's document, without what TOML has no form for.
+fn written<T: Serialize>(value: &T) -> Result<Node, WriteError> {
+    let mut node = plumb_document::write(value)?;
+    match without_nulls(&mut node) {
+        None => Ok(node),
+        Some(number) => Err(WriteError(format!("{number} is out of range"))),
+    }
+}
+
+/// Leaves out what is not set. A number that TOML's integers do not hold is handed back.
+fn without_nulls(node: &mut Node) -> Option<i128> {
+    match node.get_mut() {
+        Value::Integer(number) => i64::try_from(*number).is_err().then_some(*number),
+        Value::List(list) => list.iter_mut().find_map(without_nulls),
+        Value::Table(table) => {
+            table.retain(|_, node| *node.get_ref() != Value::Null);
+            table.iter_mut().find_map(|(_, node)| without_nulls(node))
+        }
+        _ => None,
+    }
+}
+
 /// A value's TOML, whole and less everything that reading would put back.
 struct Shortened {
-    whole: Value,
-    short: Value,
+    whole: Node,
+    short: Node,
 }
 
 impl Shortened {
@@ -82,9 +104,9 @@ impl Shortened {
     fn of<T: Serialize + DeserializeOwned + PartialEq>(
         value: &T,
         before: Option<&Shortened>,
-    ) -> Result<Shortened, toml::ser::Error> {
-        let whole = Value::try_from(value)?;
-        let same = |candidate: &Value| candidate.clone().try_into::<T>().is_ok_and(|read| read == *value);
+    ) -> Result<Shortened, WriteError> {
+        let whole = written(value)?;
+        let same = |candidate: &Node| plumb_document::read::<T>(candidate).is_ok_and(|read| read == *value);
         if let Some(before) = before {
             let mut untried = Vec::new();
             let mut short = as_before(&whole, &before.whole, &before.short, &mut Vec::new(), &mut untried);
@@ -100,30 +122,33 @@ impl Shortened {
 }
 
 /// The value in the form that the one before it got; puts the paths of what is not as it was there into `untried`.
-fn as_before(value: &Value, whole: &Value, short: &Value, path: &mut Vec<Step>, untried: &mut Vec<Vec<Step>>) -> Value {
-    if value == whole {
+fn as_before(node: &Node, whole: &Node, short: &Node, path: &mut Vec<Step>, untried: &mut Vec<Vec<Step>>) -> Node {
+    if node == whole {
         return short.clone();
     }
-    let (Value::Table(keys), Value::Table(whole), Value::Table(short)) = (value, whole, short) else {
+    let (Value::Table(keys), Value::Table(whole), Value::Table(short)) =
+        (node.get_ref(), whole.get_ref(), short.get_ref())
+    else {
         untried.push(path.clone());
-        return value.clone();
+        return node.clone();
     };
     let mut table = Table::new();
-    for (key, value) in keys {
-        path.push(Step::Key(key.clone()));
-        match (whole.get(key), short.get(key)) {
+    for (key, node) in keys {
+        let name = key.get_ref();
+        path.push(Step::Key(name.clone()));
+        match (whole.get(name), short.get(name)) {
             (Some(whole), Some(short)) => {
-                table.insert(key.clone(), as_before(value, whole, short, path, untried));
+                table.insert(key.clone(), as_before(node, whole, short, path, untried));
             }
-            (Some(whole), None) if whole == value => {}
+            (Some(whole), None) if whole == node => {}
             _ => {
                 untried.push(path.clone());
-                table.insert(key.clone(), value.clone());
+                table.insert(key.clone(), node.clone());
             }
         }
         path.pop();
     }
-    Value::Table(table)
+    Value::Table(table).into()
 }
 
 /// A step into a TOML value.
@@ -133,10 +158,10 @@ enum Step {
     Index(usize),
 }
 
-fn at<'a>(whole: &'a mut Value, path: &[Step]) -> Option<&'a mut Value> {
-    path.iter().try_fold(whole, |value, step| match (step, value) {
+fn at<'a>(whole: &'a mut Node, path: &[Step]) -> Option<&'a mut Node> {
+    path.iter().try_fold(whole, |node, step| match (step, node.get_mut()) {
         (Step::Key(key), Value::Table(table)) => table.get_mut(key),
-        (Step::Index(index), Value::Array(array)) => array.get_mut(*index),
+        (Step::Index(index), Value::List(list)) => list.get_mut(*index),
         _ => None,
     })
 }
@@ -145,10 +170,10 @@ fn at<'a>(whole: &'a mut Value, path: &[Step]) -> Option<&'a mut Value> {
 const ALWAYS: &[&str] = &["block", "pattern", "mix", "cache"];
 
 /// Tries every shorter form of what lies at `path`, outermost first, and keeps those that read the same.
-fn shorten(whole: &mut Value, path: &mut Vec<Step>, same: &dyn Fn(&Value) -> bool) {
-    let children: Vec<Step> = match at(whole, path) {
-        Some(Value::Table(table)) => table.keys().cloned().map(Step::Key).collect(),
-        Some(Value::Array(array)) => (0..array.len()).map(Step::Index).collect(),
+fn shorten(whole: &mut Node, path: &mut Vec<Step>, same: &dyn Fn(&Node) -> bool) {
+    let children: Vec<Step> = match at(whole, path).map(|node| node.get_ref()) {
+        Some(Value::Table(table)) => table.keys().map(|key| Step::Key(key.get_ref().clone())).collect(),
+        Some(Value::List(list)) => (0..list.len()).map(Step::Index).collect(),
         _ => return,
     };
     for child in children {
@@ -158,7 +183,7 @@ fn shorten(whole: &mut Value, path: &mut Vec<Step>, same: &dyn Fn(&Value) -> boo
 }
 
 /// The same for one path, and for what it lies in.
-fn shorten_one(whole: &mut Value, mut path: Vec<Step>, same: &dyn Fn(&Value) -> bool) {
+fn shorten_one(whole: &mut Node, mut path: Vec<Step>, same: &dyn Fn(&Node) -> bool) {
     let Some(child) = path.pop() else { return shorten(whole, &mut path, same) };
     shorten_child(whole, &mut path, child, same);
     loop {
@@ -170,11 +195,11 @@ fn shorten_one(whole: &mut Value, mut path: Vec<Step>, same: &dyn Fn(&Value) -> 
 }
 
 /// Leaves a child out, or shortens it.
-fn shorten_child(whole: &mut Value, path: &mut Vec<Step>, child: Step, same: &dyn Fn(&Value) -> bool) {
+fn shorten_child(whole: &mut Node, path: &mut Vec<Step>, child: Step, same: &dyn Fn(&Node) -> bool) {
     if let Step::Key(key) = &child
         && !ALWAYS.contains(&key.as_str())
     {
-        let Some(Value::Table(table)) = at(whole, path) else { return };
+        let Some(table) = at(whole, path).and_then(|node| node.get_mut().as_table_mut()) else { return };
         // Removed and put back as a whole, so that the order of the keys stays.
         let before = table.clone();
         table.remove(key);
@@ -182,7 +207,7 @@ fn shorten_child(whole: &mut Value, path: &mut Vec<Step>, child: Step, same: &dy
             return;
         }
         if let Some(place) = at(whole, path) {
-            *place = Value::Table(before);
+            *place.get_mut() = Value::Table(before);
         }
     }
     path.push(child);
@@ -191,32 +216,32 @@ fn shorten_child(whole: &mut Value, path: &mut Vec<Step>, child: Step, same: &dy
 }
 
 /// `{ fsync = {} }` is "fsync", and `{ fixed = "4KiB" }` is "4KiB".
-fn fold(whole: &mut Value, path: &[Step], same: &dyn Fn(&Value) -> bool) {
+fn fold(whole: &mut Node, path: &[Step], same: &dyn Fn(&Node) -> bool) {
     let Some(place) = at(whole, path) else { return };
-    let Value::Table(table) = &*place else { return };
+    let Value::Table(table) = place.get_ref() else { return };
     let mut entries = table.iter();
-    let (Some((key, value)), None) = (entries.next(), entries.next()) else { return };
-    let short = match value {
-        Value::Table(keys) if keys.is_empty() => Value::String(key.clone()),
-        Value::String(_) | Value::Integer(_) => value.clone(),
+    let (Some((key, node)), None) = (entries.next(), entries.next()) else { return };
+    let short = match node.get_ref() {
+        Value::Table(keys) if keys.is_empty() => Value::Text(key.get_ref().clone()),
+        value @ (Value::Text(_) | Value::Integer(_)) => value.clone(),
         _ => return,
     };
-    let before = std::mem::replace(place, short);
+    let before = std::mem::replace(place.get_mut(), short);
     if !same(whole)
         && let Some(place) = at(whole, path)
     {
-        *place = before;
+        *place.get_mut() = before;
     }
 }
 
 /// The lines of a table, its inner tables under dotted keys.
-fn lines(text: &mut String, prefix: &str, value: &Value) {
-    let Value::Table(table) = value else { return };
-    for (name, value) in table {
-        let dotted = format!("{prefix}{}", key(name));
-        match value {
-            Value::Table(inner) if !inner.is_empty() && !is_small(inner) => lines(text, &format!("{dotted}."), value),
-            _ => line(text, &dotted, value),
+fn lines(text: &mut String, prefix: &str, node: &Node) {
+    let Value::Table(table) = node.get_ref() else { return };
+    for (name, node) in table {
+        let dotted = format!("{prefix}{}", key(name.get_ref()));
+        match node.get_ref() {
+            Value::Table(inner) if !inner.is_empty() && !is_small(inner) => lines(text, &format!("{dotted}."), node),
+            value => line(text, &dotted, value),
         }
     }
 }
@@ -224,7 +249,7 @@ fn lines(text: &mut String, prefix: &str, value: &Value) {
 /// A choice with plain values reads best on one line: `{ zipf = { theta = 1.1 } }`.
 fn is_small(table: &Table) -> bool {
     const KEYS_MAX: usize = 4;
-    let plain = |value: &Value| !matches!(value, Value::Table(_) | Value::Array(_));
+    let plain = |node: &Node| !matches!(node.get_ref(), Value::Table(_) | Value::List(_));
     table.len() > 1 && table.len() <= KEYS_MAX && table.values().all(plain)
 }
 
@@ -233,10 +258,10 @@ const WIDTH: usize = 100;
 fn line(text: &mut String, key: &str, value: &Value) {
     let whole = inline(value);
     match value {
-        Value::Array(array) if key.len() + whole.len() + 3 > WIDTH => {
+        Value::List(list) if key.len() + whole.len() + 3 > WIDTH => {
             let _ = writeln!(text, "{key} = [");
-            for element in array {
-                let _ = writeln!(text, "    {},", inline(element));
+            for element in list {
+                let _ = writeln!(text, "    {},", inline(element.get_ref()));
             }
             text.push_str("]\n");
         }
@@ -244,23 +269,4 @@ fn line(text: &mut String, key: &str, value: &Value) {
             let _ = writeln!(text, "{key} = {whole}");
         }
     }
-}
-
-/// A value on one line.
-fn inline(value: &Value) -> String {
-    match value {
-        Value::Array(array) => format!("[{}]", array.iter().map(inline).collect::<Vec<_>>().join(", ")),
-        Value::Table(table) if table.is_empty() => "{}".to_owned(),
-        Value::Table(table) => {
-            let entries: Vec<String> =
-                table.iter().map(|(name, value)| format!("{} = {}", key(name), inline(value))).collect();
-            format!("{{ {} }}", entries.join(", "))
-        }
-        scalar => scalar.to_string(),
-    }
-}
-
-/// A key, in quotes where TOML wants them.
-fn key(name: &str) -> String {
-    if is_bare(name) { name.to_owned() } else { Value::from(name).to_string() }
 }

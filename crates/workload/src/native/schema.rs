@@ -1,5 +1,6 @@
 //! The JSON Schema of the native form.
 
+use super::locate::FORMER;
 use crate::Workload;
 use serde_json::{Map, Value, json};
 
@@ -16,7 +17,7 @@ pub fn schema() -> Value {
 }
 
 /// Wherever one of several choices can be made, also its name alone, if all of its keys have defaults, and a bare size
-/// for the choice `fixed`: the forms that [`short_form`](crate::short_form) reads.
+/// for the choice `fixed`: the forms of enums that serde knows as `=` or `=fixed` ([`plumb_document`]).
 fn allow_short_forms(schema: &mut Value, definitions: &Value) {
     match schema {
         Value::Array(items) => items.iter_mut().for_each(|item| allow_short_forms(item, definitions)),
@@ -37,6 +38,8 @@ fn allow_short_forms(schema: &mut Value, definitions: &Value) {
                     short.push(Value::Object(word));
                 }
             }
+            let former = choices.iter().flat_map(former_names).collect::<Vec<_>>();
+            choices.extend(former);
             choices.append(&mut short);
             // A unit's text may look like a choice's name to a validator: any match will do.
             if let Some(choices) = object.remove("oneOf") {
@@ -45,6 +48,23 @@ fn allow_short_forms(schema: &mut Value, definitions: &Value) {
         }
         _ => {}
     }
+}
+
+/// The choice under names that it once had, which are still read.
+fn former_names(choice: &Value) -> Vec<Value> {
+    let Some((name, keys)) = only_property(choice) else { return Vec::new() };
+    let former = FORMER.iter().filter(|names| names[0] == name).flat_map(|names| &names[1..]);
+    former
+        .map(|former| {
+            json!({
+                "description": format!("Once the name of `{name}`."),
+                "type": "object",
+                "properties": { *former: keys },
+                "required": [former],
+                "additionalProperties": false
+            })
+        })
+        .collect()
 }
 
 /// The choice's name and its keys, where the schema is a table of one key.

@@ -82,8 +82,8 @@ fn reads_the_sample() {
     let workload = sample();
     assert_eq!(workload.phase[0].workers[0].backend, Backend::IO_URING);
     assert_eq!(blocks(&workload).pattern, Pattern::Zipf { theta: 1.1 });
-    let Work::Flow(flow) = &workload.phase[1].workers[0].work else { panic!("a flow") };
-    assert_eq!(flow.steps[4], Step::Close { handle: 0 });
+    let Work::Program(program) = &workload.phase[1].workers[0].work else { panic!("a program") };
+    assert_eq!(program.steps[4], Step::Close { handle: 0 });
 }
 
 /// What was changed, what is underlined, what is said, and the way out.
@@ -206,17 +206,19 @@ fn unusual_workloads_print_and_read_back() {
     workload.target.insert("sim".to_owned(), Target::Sim(sim));
     workload.target.insert("Größe.1".to_owned(), Target::Null(NullTarget { size: Bytes(4097) }));
     let nested = vec![Step::Loop { times: 2, steps: vec![Step::Stat { file: Pick::Zipf { theta: 0.9 } }] }];
-    let flow = Flow {
-        steps: vec![
-            Step::Mix { choices: vec![flow::Choice { weight: 0.25, steps: nested }] },
-            Step::Open { file: Pick::RoundRobin, handle: 2, write: true },
-            Step::WriteAt { handle: 2, offset: Bytes(3), size: Distribution::Uniform { min: Bytes(1), max: Bytes(9) } },
-            Step::Close { handle: 2 },
-            Step::Mkdir {},
-        ],
-        count_transactions: false,
-    };
-    let mut group = WorkerGroup::new("sim", Work::Flow(flow));
+    let program = Program::new(vec![
+        Step::Mix { choices: vec![program::Choice { weight: 0.25, steps: nested }] },
+        Step::Open(program::OpenStep {
+            file: Pick::RoundRobin,
+            handle: 2,
+            write: true,
+            ..program::OpenStep::default()
+        }),
+        Step::WriteAt { handle: 2, offset: Bytes(3), size: Distribution::Uniform { min: Bytes(1), max: Bytes(9) } },
+        Step::Close { handle: 2 },
+        Step::Mkdir { file: Pick::Usual, mode: None },
+    ]);
+    let mut group = WorkerGroup::new("sim", Work::Program(Box::new(program)));
     group.pace = Pace::Open { rate: PerSecond(0.5), arrival: Arrival::Poisson, shared: true };
     workload.phase[1].workers.push(group);
     let mut group = WorkerGroup::new("data", Work::Blocks(Blocks::default()));
@@ -227,7 +229,11 @@ fn unusual_workloads_print_and_read_back() {
     workload.phase[0].stop.steady = Some(Steady { range: 0.3, ..Steady::default() });
     workload.phase[0].end = End { flush: Flush::None, clock: ClockScope::Outside };
     let text = to_toml(&workload).unwrap();
-    assert_eq!(toml::from_str::<Workload>(&text).unwrap_or_else(|error| panic!("{error}\n{text}")), workload, "{text}");
+    assert_eq!(
+        plumb_document::toml::from_str::<Workload>(&text).unwrap_or_else(|error| panic!("{error}\n{text}")),
+        workload,
+        "{text}"
+    );
 }
 
 /// What is printed of one is used for the next, which must not show.
@@ -267,10 +273,10 @@ fn a_workload_without_anything_prints_too() {
         phase: vec![],
     };
     let text = to_toml(&empty).unwrap();
-    assert_eq!(toml::from_str::<Workload>(&text).unwrap(), empty, "{text}");
+    assert_eq!(plumb_document::toml::from_str::<Workload>(&text).unwrap(), empty, "{text}");
     let mut bare = sample();
     bare.phase[0].workers.clear();
-    assert_eq!(toml::from_str::<Workload>(&to_toml(&bare).unwrap()).unwrap(), bare);
+    assert_eq!(plumb_document::toml::from_str::<Workload>(&to_toml(&bare).unwrap()).unwrap(), bare);
 }
 
 #[test]
@@ -286,7 +292,7 @@ fn what_toml_cannot_hold_is_refused_by_name() {
 fn shorthands_reach_every_place_they_mean() {
     let workload = set_well(&["depth=8", "count=2", "time=3s", "size=2GiB", "files=64", "seed=9", "ramp=0s"]);
     assert_eq!(workload.phase[0].workers[0].depth, 8);
-    assert_eq!(workload.phase[1].workers[0].depth, 1, "a flow has no queue");
+    assert_eq!(workload.phase[1].workers[0].depth, 1, "a program has no queue");
     assert!(workload.phase.iter().all(|phase| phase.workers[0].count == 2));
     assert!(workload.phase.iter().all(|phase| phase.stop.time == Some(Nanos(3_000_000_000))));
     assert!(matches!(&workload.target["data"], Target::File(file) if file.size == Some(Bytes(2 << 30).into())));
@@ -496,20 +502,22 @@ fn accepts(schema: &Value, root: &Value, value: &Value) -> bool {
     fits && any("oneOf") && any("anyOf") && constant && listed && items && keys
 }
 
+#[cfg(feature = "schema")]
 #[test]
 fn the_schema_accepts_what_the_reader_accepts() {
     let schema = schema();
     let scale = named::Scale::moderate(named::Place::Directory);
     let printed = named::NAMED.iter().map(|named| to_toml(&named.workload(&scale)).unwrap());
     for text in documented().into_iter().chain([SAMPLE.to_owned()]).chain(printed) {
-        let value: Value = toml::from_str(&text).unwrap();
+        let value: Value = plumb_document::toml::from_str(&text).unwrap();
         assert!(accepts(&schema, &schema, &value), "{text}");
         // The long form, as results carry it.
-        let long = serde_json::to_value(parse("w", &text).unwrap()).unwrap();
+        let long = plumb_document::json::to_value(&parse("w", &text).unwrap()).unwrap();
         assert!(accepts(&schema, &schema, &long), "{long}");
     }
 }
 
+#[cfg(feature = "schema")]
 #[test]
 fn the_schema_refuses_what_the_reader_refuses() {
     let schema = schema();
@@ -520,7 +528,7 @@ fn the_schema_refuses_what_the_reader_refuses() {
         ("{ zipf = { theta = 1.1 } }", "\"zipf\""),
         ("target = \"mail\"\n", ""),
     ] {
-        let value: Value = toml::from_str(&SAMPLE.replacen(from, to, 1)).unwrap();
+        let value: Value = plumb_document::toml::from_str(&SAMPLE.replacen(from, to, 1)).unwrap();
         assert!(!accepts(&schema, &schema, &value), "{to}");
     }
 }
@@ -543,4 +551,27 @@ fn bottomless_texts_have_an_error() {
     for path in ["a.".repeat(deep), "[0]".repeat(deep)] {
         assert!(set(&[&format!("{path}a=1")]).is_err());
     }
+}
+
+/// Protects: files of earlier versions, which had two names for programs and other ones for a few of their keys.
+#[test]
+fn former_names_of_programs_are_read_and_pointed_at() {
+    let text = |work: &str, steps: &str| {
+        format!(
+            "name = \"former\"\n[target.data.scratch]\nnames.said = [\"f\"]\n[[phase]]\nname = \"one\"\n\
+             [[phase.workers]]\ntarget = \"data\"\nwork.{work}.steps = [{steps}]\n"
+        )
+    };
+    let open = "{ open = { write = true } }, ";
+    let former =
+        text("script", &format!("{open}{{ truncate = {{ length = \"1KiB\" }} }}, {{ pause = {{ time = \"1ms\" }} }}"));
+    let own =
+        text("program", &format!("{open}{{ truncate = {{ size = \"1KiB\" }} }}, {{ delay = {{ time = \"1ms\" }} }}"));
+    assert_eq!(parse("f.toml", &former).unwrap(), parse("f.toml", &own).unwrap());
+    let set: Override = "phase.0.workers.0.work.script.log-ops=true".parse().unwrap();
+    let logged = parse_with("f.toml", &own, &[set]).unwrap();
+    let Work::Program(program) = &logged.phase[0].workers[0].work else { panic!("a program") };
+    assert!(program.log_ops && program.steps.len() == 3, "an override goes into what is there");
+    let wrong = parse("f.toml", &text("script", "{ truncate = { length = \"1KiB\" } }")).unwrap_err().to_string();
+    assert!(wrong.contains("used before it is open") && wrong.contains("f.toml:8:"), "{wrong}");
 }

@@ -1,8 +1,7 @@
 //! The words of errors: serde and the TOML parser describe Rust types and grammar; users know keys, texts and numbers.
-//!
-//! Both report what they expected as text only, so it is taken from there. A message of an unknown form is passed on.
 
 use crate::suggest::did_you_mean;
+use plumb_document::Misfit;
 
 /// An error of TOML's grammar.
 pub(super) fn of_syntax(message: &str) -> String {
@@ -11,45 +10,24 @@ pub(super) fn of_syntax(message: &str) -> String {
 }
 
 /// An error of shape or type, and the way out.
-pub(super) fn of_shape(message: &str) -> (String, Option<String>) {
-    let message = message.trim();
-    let names = |rest: &str| quoted(rest.split_once("expected").map_or("", |(_, names)| names));
-    if let Some(rest) = message.strip_prefix("unknown field ") {
-        let found = quoted(rest).into_iter().next().unwrap_or_default();
-        let known = names(rest);
-        let help = did_you_mean(&found, &refs(&known)).unwrap_or_else(|| "nothing can be set here".to_owned());
-        return (format!("unknown key `{found}`"), Some(help));
-    }
-    if let Some(rest) = message.strip_prefix("unknown variant ") {
-        let found = quoted(rest).into_iter().next().unwrap_or_default();
-        let known = names(rest);
-        return (format!("`{found}` is not one of the choices"), did_you_mean(&found, &refs(&known)));
-    }
-    if let Some(rest) = message.strip_prefix("missing field ") {
-        let key = quoted(rest).into_iter().next().unwrap_or_default();
-        return (format!("`{key}` is missing"), Some(format!("add `{key} = …`")));
-    }
-    if let Some(rest) = message.strip_prefix("duplicate field ") {
-        let key = quoted(rest).into_iter().next().unwrap_or_default();
-        return (format!("`{key}` is set twice"), Some("keep one of them".to_owned()));
-    }
-    for prefix in ["invalid type: ", "invalid value: "] {
-        if let Some((found, expected)) = message.strip_prefix(prefix).and_then(|rest| rest.split_once(", expected ")) {
+pub(super) fn of_shape(misfit: &Misfit) -> (String, Option<String>) {
+    match misfit {
+        Misfit::UnknownKey { found, known } => {
+            let help = did_you_mean(found, known).unwrap_or_else(|| "nothing can be set here".to_owned());
+            (format!("unknown key `{found}`"), Some(help))
+        }
+        Misfit::UnknownChoice { found, known } => {
+            (format!("`{found}` is not one of the choices"), did_you_mean(found, known))
+        }
+        Misfit::MissingKey(key) => (format!("`{key}` is missing"), Some(format!("add `{key} = …`"))),
+        Misfit::DuplicateKey(key) => (format!("`{key}` is set twice"), Some("keep one of them".to_owned())),
+        Misfit::Unexpected { found, expected } => {
             let help = (plain(expected) == LIST && plain(found) == TABLE)
                 .then(|| "the sections of a list have two brackets, such as `[[phase]]`".to_owned());
-            return (format!("expected {}, found {}", plain(expected), plain(found)), help);
+            (format!("expected {}, found {}", plain(expected), plain(found)), help)
         }
+        Misfit::Other(message) => (message.clone(), None),
     }
-    (message.to_owned(), None)
-}
-
-fn refs(names: &[String]) -> Vec<&str> {
-    names.iter().map(String::as_str).collect()
-}
-
-/// What stands between backquotes.
-fn quoted(text: &str) -> Vec<String> {
-    text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
 const LIST: &str = "a list `[ … ]`";
@@ -96,26 +74,29 @@ mod tests {
 
     #[test]
     fn names_come_in_the_reader_s_words() {
-        for (serde, message, help) in [
-            ("unknown field `dpeth`, expected one of `depth`, `work`", "unknown key `dpeth`", "did you mean `depth`?"),
-            ("unknown field `x`, expected `depth` or `work`", "unknown key `x`", "there are `depth` and `work`"),
-            ("unknown field `x`, there are no fields", "unknown key `x`", "nothing can be set here"),
+        let unknown = |found: &str, known| of_shape(&Misfit::UnknownKey { found: found.to_owned(), known });
+        for ((found, way_out), message, help) in [
+            (unknown("dpeth", &["depth", "work"]), "unknown key `dpeth`", "did you mean `depth`?"),
+            (unknown("x", &["depth", "work"]), "unknown key `x`", "there are `depth` and `work`"),
+            (unknown("x", &[]), "unknown key `x`", "nothing can be set here"),
             (
-                "unknown variant `io_uring`, expected `psync` or `io-uring`",
+                of_shape(&Misfit::UnknownChoice { found: "io_uring".to_owned(), known: &["psync", "io-uring"] }),
                 "`io_uring` is not",
                 "did you mean `io-uring`?",
             ),
-            ("missing field `workers`", "`workers` is missing", "add `workers = …`"),
+            (of_shape(&Misfit::MissingKey("workers")), "`workers` is missing", "add `workers = …`"),
         ] {
-            let (found, way_out) = of_shape(serde);
             assert!(found.starts_with(message), "{found}");
             assert_eq!(way_out.as_deref(), Some(help));
         }
+        let unexpected = |found: &str, expected: &str| {
+            of_shape(&Misfit::Unexpected { found: found.to_owned(), expected: expected.to_owned() })
+        };
         assert_eq!(
-            of_shape("invalid type: string \"x\", expected u32").0,
+            unexpected("string \"x\"", "u32").0,
             "expected a whole number from 0 to 4294967295, found the text \"x\""
         );
-        assert!(of_shape("invalid type: map, expected a sequence").1.unwrap().contains("[[phase]]"));
-        assert_eq!(of_shape("something else"), ("something else".to_owned(), None));
+        assert!(unexpected("map", "a sequence").1.unwrap().contains("[[phase]]"));
+        assert_eq!(of_shape(&Misfit::Other("something else".to_owned())), ("something else".to_owned(), None));
     }
 }

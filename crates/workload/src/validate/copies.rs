@@ -2,13 +2,13 @@
 
 use super::{Checker, MAX_OP_BYTES, help_for_name};
 use crate::backend::Backend;
-use crate::copy::{Copy, Lines};
+use crate::copy::{CopySpec, Lines};
 use crate::phase::{CachePolicy, Limit, Phase, WorkerGroup};
 use crate::target::Target;
 use crate::{Bytes, Workload};
 
 /// A copy and its group.
-pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, group: &WorkerGroup, copy: &Copy) {
+pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, group: &WorkerGroup, copy: &CopySpec) {
     let says = match phase.cache {
         CachePolicy::AsIs => true,
         CachePolicy::Direct => copy.input.direct || copy.output.direct,

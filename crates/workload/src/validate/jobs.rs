@@ -1,34 +1,14 @@
 //! Rules of jobs, and of what runs beside them.
 
 use super::Checker;
+use super::names::names;
 use crate::backend::Backend;
-use crate::job::{Job, JobFiles, JobOps, Names, Stream};
+use crate::job::{Job, JobFiles, JobOps, Stream};
 use crate::phase::{Busy, Exec, Phase, WorkerGroup};
 
 /// Names and lengths of a job's files.
 pub(super) fn files(check: &mut Checker, files: &JobFiles) {
     names(check, &files.names);
-}
-
-/// What files are called.
-pub(super) fn names(check: &mut Checker, names: &Names) {
-    match names {
-        Names::Said(paths) | Names::Made(paths) if paths.is_empty() => {
-            check.problem(["names", "said"], "there is no file", "name at least one");
-        }
-        Names::Numbered { count: 0, .. } => {
-            check.problem(["names", "numbered", "count"], "there is no file", "use at least 1");
-        }
-        Names::Numbered { path, count, .. } if *count > 1 && !path.to_string_lossy().contains("{}") => {
-            check.problem(
-                ["names", "numbered", "path"],
-                format!("{count} files would have the one name `{}`", path.display()),
-                "put `{}` where the file's number belongs",
-            );
-        }
-        Names::Postmark(run) => check.within(&["names", "postmark"], |check| super::scripts::postmark(check, run)),
-        Names::Said(_) | Names::Made(_) | Names::Numbered { .. } => {}
-    }
 }
 
 /// A job and its group.

@@ -5,10 +5,10 @@
 
 mod blocks;
 mod copies;
-mod flows;
 mod jobs;
+mod names;
 mod phases;
-mod scripts;
+mod programs;
 mod targets;
 #[cfg(test)]
 mod tests;
@@ -47,6 +47,9 @@ pub const MAX_OFFSET_BYTES: u64 = i64::MAX as u64;
 
 /// Offsets, lengths and buffers of direct I/O are multiples of this at least. Source: open(2), `O_DIRECT`.
 pub const DIRECT_ALIGN_BYTES: u64 = 512;
+
+/// The largest submission queue of io_uring. Source: `IORING_MAX_ENTRIES`.
+const QUEUE_DEPTH_MAX: u32 = 32_768;
 
 /// Nobody reads further than this.
 const PROBLEMS_MAX: usize = 100;

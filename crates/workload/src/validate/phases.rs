@@ -1,21 +1,19 @@
 //! Rules of phases and of their workers: names, ends, queues, and which backend fits which target.
 
-use super::flows::OtherFiles;
+use super::programs::OtherFiles;
 use super::targets::{Facts, Kind, Shape, facts};
-use super::{Checker, blocks, copies, flows, help_for_name, jobs, scripts};
+use super::{Checker, QUEUE_DEPTH_MAX, blocks, copies, help_for_name, jobs, programs};
 use crate::Workload;
 use crate::backend::{Backend, RwFlag};
 use crate::content::Verify;
 use crate::pace::Pace;
 use crate::phase::{CachePolicy, Phase, RunAs, Stop, When, Work, WorkerGroup};
+use crate::target::Target;
 use crate::units::Size;
 use std::collections::BTreeSet;
 
 /// More workers than this in one group is a slip of the pen.
 const WORKERS_MAX: u32 = 65_536;
-
-/// The largest submission queue of io_uring. Source: `IORING_MAX_ENTRIES`.
-pub(super) const DEPTH_MAX: u32 = 32_768;
 
 /// CPUs of a `cpu_set_t`. Source: sched_setaffinity(2), `CPU_SETSIZE`.
 const CPUS_MAX: u32 = 1024;
@@ -32,8 +30,8 @@ pub(super) fn check(check: &mut Checker, workload: &Workload) {
     for (index, phase) in workload.phase.iter().enumerate() {
         // Files that any worker of this phase or an earlier one creates may be there for the others.
         for group in &phase.workers {
-            if let Work::Flow(flow) = &group.work
-                && flows::creates(&flow.steps)
+            if let Some(program) = group.work.program()
+                && programs::creates(program)
             {
                 populated.insert(&group.target);
             }
@@ -66,7 +64,7 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
     if phase.workers.is_empty() {
         check.problem(["workers"], "the phase has no workers", "add a `[[phase.workers]]` with a `target` and `work`");
     }
-    stop(check, phase);
+    stop(check, workload, phase);
     let mut names = BTreeSet::new();
     for (index, group) in phase.workers.iter().enumerate() {
         check.inside("workers", |check| {
@@ -84,27 +82,19 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
                             Work::Blocks(work) => check.within(&["work", "blocks"], |check| {
                                 blocks::check(check, phase.cache, group, work, facts);
                             }),
-                            Work::Flow(work) => check.within(&["work", "flow"], |check| {
+                            Work::Program(program) => check.within(&["work", "program"], |check| {
                                 let others = if populated.contains(group.target.as_str()) {
                                     OtherFiles::Created
                                 } else {
                                     OtherFiles::None
                                 };
-                                flows::check(check, phase.cache, group, work, target, others);
+                                programs::check(check, phase.cache, group, program, target, others);
                             }),
                             Work::Job(job) => {
                                 check.within(&["work", "job"], |check| jobs::check(check, phase, group, job))
                             }
                             Work::Copy(copy) => check
                                 .within(&["work", "copy"], |check| copies::check(check, workload, phase, group, copy)),
-                            Work::Script(script) => check.within(&["work", "script"], |check| match facts.shape {
-                                Shape::Named { files } => scripts::check(check, script, group.count, files),
-                                _ => check.problem(
-                                    [],
-                                    format!("a script needs names for its files, and `{}` has none", group.target),
-                                    "use a `[target.NAME.scratch]` with `names`",
-                                ),
-                            }),
                             Work::Busy(busy) => check.within(&["work", "busy"], |check| jobs::busy(check, busy)),
                             Work::Exec(exec) => check.within(&["work", "exec"], |check| jobs::exec(check, exec)),
                         }
@@ -121,22 +111,19 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
 }
 
 /// Does some limit end the phase or its worker, given what the worker does?
-fn ends(stop: &Stop, group: &WorkerGroup) -> bool {
+fn ends(stop: &Stop, group: &WorkerGroup, target: Option<&Target>) -> bool {
     let by_bytes = stop.bytes.is_some() || group.limit.bytes.is_some();
     let always = stop.time.is_some()
         || stop.ops.is_some()
         || stop.steady.is_some()
         || group.limit.ops.is_some()
         || group.limit.passes.is_some();
-    match &group.work {
-        // Block work without any limit ends after one pass, and every op but a flush moves bytes.
-        // So does a job, that knows its own end; what does no I/O ends with the others.
-        Work::Blocks(_) | Work::Job(_) | Work::Copy(_) | Work::Script(_) | Work::Busy(_) | Work::Exec(_) => true,
-        Work::Flow(flow) => always || (by_bytes && flows::moves_bytes(&flow.steps)),
-    }
+    // Over named files, a program's steps are made once.
+    let by_itself = group.work.program().is_none() || matches!(target, Some(Target::Scratch(_) | Target::JobFiles(_)));
+    by_itself || always || (by_bytes && group.work.moves_bytes_of_set())
 }
 
-fn stop(check: &mut Checker, phase: &Phase) {
+fn stop(check: &mut Checker, workload: &Workload, phase: &Phase) {
     let stop = &phase.stop;
     check.positive_if_some(["stop", "time"], "a stop time", stop.time.map(|time| time.0));
     check.positive_if_some(["stop", "bytes"], "a stop at bytes", stop.bytes.map(|bytes| bytes.0));
@@ -149,7 +136,12 @@ fn stop(check: &mut Checker, phase: &Phase) {
         );
     }
     let first_ends = phase.stop.when == When::FirstDone;
-    let mut endless: Vec<usize> = (0..phase.workers.len()).filter(|i| !ends(stop, &phase.workers[*i])).collect();
+    let mut endless: Vec<usize> = (0..phase.workers.len())
+        .filter(|&index| {
+            let group = &phase.workers[index];
+            !ends(stop, group, workload.target.get(&group.target))
+        })
+        .collect();
     if first_ends && endless.len() < phase.workers.len() {
         endless.clear();
     }
@@ -158,7 +150,7 @@ fn stop(check: &mut Checker, phase: &Phase) {
             check.inside(index, |check| {
                 check.problem(
                     ["limit"],
-                    "this flow never ends, and neither does its phase",
+                    "this program never ends, and neither does its phase",
                     "add `stop.time` to the phase, or `limit.passes` to the workers",
                 );
             });
@@ -203,21 +195,20 @@ fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
         check.problem(["count"], format!("{} workers are too many", group.count), format!("use at most {WORKERS_MAX}"));
     }
     check.positive(["depth"], "the queue depth", group.depth.into(), "use at least 1");
-    if group.depth > DEPTH_MAX {
+    if group.depth > QUEUE_DEPTH_MAX {
         check.problem(
             ["depth"],
             format!("no queue holds {} requests", group.depth),
-            format!("io_uring's longest holds {DEPTH_MAX}"),
+            format!("io_uring's longest holds {QUEUE_DEPTH_MAX}"),
         );
     }
     let synchronous =
         matches!(group.backend, Backend::Psync | Backend::Preadv2 { .. } | Backend::Mmap | Backend::Stdio);
-    if matches!(group.work, Work::Flow(_) | Work::Script(_)) {
+    if group.work.program().is_some() {
         if group.depth > 1 {
-            let what = if matches!(group.work, Work::Flow(_)) { "flow" } else { "script" };
             check.problem(
                 ["depth"],
-                format!("a {what} does one thing after another and cannot hold {} requests", group.depth),
+                format!("a program does one thing after another and cannot hold {} requests", group.depth),
                 "use depth = 1, and more workers with `count`",
             );
         }
@@ -273,7 +264,7 @@ fn pace(check: &mut Checker, pace: Pace) {
 
 /// Backends, and what the cache policy lets them do.
 fn backend(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup) {
-    let job_is_direct = matches!(&group.work, Work::Job(job) if job.files.direct);
+    let job_is_direct = group.work.job().is_some_and(|job| job.files.direct);
     let direct = cache == CachePolicy::Direct || job_is_direct;
     let needs_direct = "set the phase's `cache = \"direct\"`";
     match &group.backend {
@@ -296,7 +287,7 @@ fn backend(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup) {
                     needs_direct,
                 );
             }
-            if let Work::Blocks(work) = &group.work
+            if let Some(work) = group.work.blocks()
                 && (work.mix.trim > 0 || work.fsync_every > 0 || work.fdatasync_every > 0)
             {
                 check.problem(
@@ -345,40 +336,38 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
             "use run-as = \"thread\"",
         );
     }
-    match (&group.work, facts.shape) {
-        (Work::Blocks(_), Shape::Tree { .. }) => check.problem(
+    let is_program = group.work.program().is_some();
+    match facts.shape {
+        Shape::Tree { .. } if group.work.blocks().is_some() => check.problem(
             ["work", "blocks"],
             format!("block I/O needs one range of offsets, and `{}` is a file set", group.target),
-            "use `work.flow`, or a `file`, `files` or `device` target",
+            "use `work.program`, or a `file`, `files` or `device` target",
         ),
-        (Work::Flow(_), Shape::Range { .. }) => check.problem(
-            ["work", "flow"],
-            format!("a flow needs a file set, and `{}` is one range of offsets", group.target),
+        Shape::Range { .. } if is_program => check.problem(
+            ["work", "program"],
+            format!(
+                "a program needs a file set or names for its files, and `{}` is one range of offsets",
+                group.target
+            ),
             match facts.kind {
                 Kind::Sim => "add `files = 1000` to the simulated target",
-                _ => "use a `[target.NAME.tree]`, or `work.blocks`",
+                _ => "use a `[target.NAME.tree]` or a `[target.NAME.scratch]`, or `work.blocks`",
             },
         ),
-        (Work::Flow(_), Shape::Tree { files, .. }) if files < u64::from(group.count) => check.problem(
+        Shape::Tree { files, .. } if is_program && files < u64::from(group.count) => check.problem(
             ["count"],
             format!("{} workers cannot share {files} files: each owns some of its own", group.count),
             "use fewer workers or more files",
         ),
         _ => {}
     }
-    if matches!(group.work, Work::Script(_)) && group.backend != Backend::Auto {
+    let is_over_set = matches!(facts.shape, Shape::Tree { .. });
+    let is_foreign =
+        matches!(group.backend, Backend::Preadv2 { .. } | Backend::Mmap | Backend::Stdio | Backend::IoUring { .. });
+    if is_program && if is_over_set { is_foreign } else { !auto } {
         check.problem(
             ["backend"],
-            format!("a script says itself by which calls it moves data, not `{name}`"),
-            "use backend = \"auto\", and `via` in its transfers",
-        );
-    }
-    if matches!(group.work, Work::Flow(_))
-        && matches!(group.backend, Backend::Preadv2 { .. } | Backend::Mmap | Backend::Stdio | Backend::IoUring { .. })
-    {
-        check.problem(
-            ["backend"],
-            format!("a flow runs on plain system calls, not on `{name}`"),
+            format!("a program runs on plain system calls, not on `{name}`"),
             "use backend = \"auto\"",
         );
     }
@@ -396,8 +385,8 @@ fn verify(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
             "leave `verify` out, or use a real target",
         );
     }
-    let Work::Blocks(work) = &group.work else {
-        check.problem(["verify"], "verification is of block I/O", "leave `verify` out of workers with a flow");
+    let Some(work) = group.work.blocks() else {
+        check.problem(["verify"], "verification is of block I/O", "leave `verify` out of workers with a program");
         return;
     };
     for (key, block) in [("block", Some(&work.block)), ("write-block", work.write_block.as_ref())] {

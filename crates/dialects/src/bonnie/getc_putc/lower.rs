@@ -2,9 +2,9 @@
 
 use super::{Settings, Test};
 use plumb_workload::job::Names;
-use plumb_workload::script::{
-    MissingFile, Moves, OpenStep, RecordOrder, ScratchTarget, Script, ScriptContent, ScriptStep, StdioBuffer,
-    StreamLocks, Transfer, Via, Which,
+use plumb_workload::program::{
+    MissingFile, Moves, OpenStep, Pick, Program, ProgramContent, RecordOrder, ScratchTarget, StdioBuffer, Step,
+    StreamLocks, Transfer, Via,
 };
 use plumb_workload::{Bytes, ClockScope, End, Flush, Phase, Target, WhenDone, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
@@ -30,17 +30,17 @@ pub fn lower(settings: &Settings, pid: u32) -> Workload {
 
 fn phase(settings: &Settings, test: Test) -> Phase {
     // A worker that fails leaves nothing for the next one.
-    let work = Work::Script(Box::new(script(settings, test)));
+    let work = Work::Program(Box::new(script(settings, test)));
     let group = WorkerGroup { when_done: WhenDone::RunIfFailed, ..WorkerGroup::new(TARGET, work) };
     Phase { end: End { flush: Flush::None, clock: ClockScope::Inside }, ..Phase::new(test.phase(), vec![group]) }
 }
 
-fn script(settings: &Settings, test: Test) -> Script {
+fn script(settings: &Settings, test: Test) -> Program {
     let mut before = vec![open(settings, test)];
     if test == Test::Write {
         before.extend(extension(settings.size_kib as u64 * 1024));
     }
-    before.push(ScriptStep::Seek { handle: 0, to: Bytes(0) });
+    before.push(Step::Seek { handle: 0, to: Bytes(0) });
     let does = if test.writes() { Moves::Write } else { Moves::Read };
     let bytes = settings.moved_kib(test) as u64 * 1024;
     // Sizes are such that a 64th of them is whole KiB.
@@ -48,13 +48,13 @@ fn script(settings: &Settings, test: Test) -> Script {
     let steps = vec![transfer(does, via(test), record, bytes / record)];
     let mut after = Vec::new();
     if test == Test::Write {
-        after.push(ScriptStep::Fsync { handle: 0 });
+        after.push(Step::Fsync { handle: 0 });
     }
-    after.push(ScriptStep::Close { handle: 0 });
+    after.push(Step::Close { handle: 0 });
     if test == Test::GetUnlocked {
-        after.push(ScriptStep::Unlink { file: Which::Nth(0), missing: MissingFile::Fails });
+        after.push(Step::Unlink { file: Pick::Nth(0), missing: MissingFile::Fails });
     }
-    Script { before, after, content: ScriptContent::Ascending, ..Script::new(steps) }
+    Program { before, after, content: ProgramContent::Ascending, ..Program::new(steps) }
 }
 
 fn via(test: Test) -> Via {
@@ -65,12 +65,12 @@ fn via(test: Test) -> Via {
     }
 }
 
-fn open(settings: &Settings, test: Test) -> ScriptStep {
+fn open(settings: &Settings, test: Test) -> Step {
     let creates = test == Test::Write;
     let locked = matches!(test, Test::Put | Test::Get) && !settings.is_exact;
     let locks = if locked { StreamLocks::Library } else { StreamLocks::None };
-    ScriptStep::Open(OpenStep {
-        file: Which::Nth(0),
+    Step::Open(OpenStep {
+        file: Pick::Nth(0),
         read: true,
         write: true,
         create: creates,
@@ -82,19 +82,19 @@ fn open(settings: &Settings, test: Test) -> ScriptStep {
 }
 
 /// The whole file, before any test, and on the device.
-fn extension(bytes: u64) -> Vec<ScriptStep> {
+fn extension(bytes: u64) -> Vec<Step> {
     let mut steps = Vec::new();
     for (record, count) in [(EXTEND_BYTES, bytes / EXTEND_BYTES), (bytes % EXTEND_BYTES, 1)] {
         if record > 0 && count > 0 {
             steps.push(transfer(Moves::Write, Via::Plain, record, count));
         }
     }
-    steps.push(ScriptStep::Fsync { handle: 0 });
+    steps.push(Step::Fsync { handle: 0 });
     steps
 }
 
-fn transfer(does: Moves, via: Via, record: u64, count: u64) -> ScriptStep {
-    ScriptStep::Transfer(Transfer {
+fn transfer(does: Moves, via: Via, record: u64, count: u64) -> Step {
+    Step::Transfer(Transfer {
         handle: 0,
         does,
         record: Bytes(record),

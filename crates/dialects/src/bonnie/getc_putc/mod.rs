@@ -9,7 +9,7 @@ pub mod print;
 mod tests;
 
 use super::Refusal;
-use super::words::{Options, sized};
+use super::keywords::{Options, sized};
 
 /// The version whose words and forms these are.
 const VERSION: &str = "2.00a";
@@ -117,7 +117,7 @@ impl Settings {
     /// # Errors
     /// What it says of words that it does not understand.
     pub fn read(called: &str, words: &[String], node: &str) -> Result<Settings, Refusal> {
-        let (is_exact, words) = super::words::without_compat(words).map_err(Refusal)?;
+        let (is_exact, words) = super::keywords::without_compat(words)?;
         let mut settings = Settings {
             is_exact,
             directory: None,
@@ -129,7 +129,7 @@ impl Settings {
         };
         let mut options = Options::new(called, "d:s:m:u:g:q", &words);
         while let Some(said) = options.next() {
-            let (letter, value) = said.map_err(|wrong| usage(&wrong))?;
+            let (letter, value) = said.map_err(|wrong| usage(&wrong.to_string()))?;
             let value = value.unwrap_or_default();
             match letter {
                 'd' => settings.directory = Some(value.to_owned()),

@@ -4,7 +4,7 @@ use super::lower::lower;
 use super::print::{Results, table, values};
 use super::*;
 use plumb_workload::Work;
-use plumb_workload::script::Script;
+use plumb_workload::program::Program;
 
 fn settings(words: &str) -> Result<Settings, Refusal> {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
@@ -42,12 +42,12 @@ fn a_run_is_told_as_the_tool_tells_it() {
 /// Each test moves what the tool moves, whatever the size; locks are the difference between the versions of truth.
 #[test]
 fn each_test_moves_what_the_tool_moves() {
-    let scripts = |words: &str| -> Vec<Script> {
+    let scripts = |words: &str| -> Vec<Program> {
         let phases = lower(&settings(words).unwrap(), 1).phase;
         let works = phases.into_iter().flat_map(|phase| phase.workers).map(|group| group.work);
-        works.filter_map(|work| if let Work::Script(script) = work { Some(*script) } else { None }).collect()
+        works.filter_map(|work| if let Work::Program(script) = work { Some(*script) } else { None }).collect()
     };
-    let moved = |words: &str| -> Vec<u64> { scripts(words).iter().map(Script::reach_bytes).collect() };
+    let moved = |words: &str| -> Vec<u64> { scripts(words).iter().map(Program::reach_bytes).collect() };
     let kib = 1024;
     let whole = |size: u64| [&[size / 64; 2][..], &[size; 6]].concat();
     assert_eq!(moved("-s 960"), whole(960 * kib));

@@ -2,7 +2,7 @@
 
 use super::{Course, MIB, Settings};
 use plumb_workload::job::Names;
-use plumb_workload::script::{Moves, OpenStep, RecordOrder, ScratchTarget, Script, ScriptStep, Transfer, Via, Which};
+use plumb_workload::program::{Moves, OpenStep, Pick, Program, RecordOrder, ScratchTarget, Step, Transfer, Via};
 use plumb_workload::{Bytes, ClockScope, End, Flush, Phase, Target, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ pub fn lower(settings: &Settings, courses: &[Course]) -> Workload {
         let name = worker(number);
         let names = Names::Said(vec![PathBuf::from(device.file())]);
         target.insert(name.clone(), Target::Scratch(ScratchTarget { path: PathBuf::new(), names }));
-        let work = Work::Script(Box::new(script(settings, course)));
+        let work = Work::Program(Box::new(script(settings, course)));
         workers.push(WorkerGroup { name: Some(name.clone()), ..WorkerGroup::new(&name, work) });
     }
     let phase = Phase { end: End { flush: Flush::None, clock: ClockScope::Inside }, ..Phase::new(PHASE, workers) };
@@ -36,21 +36,21 @@ pub fn worker(number: usize) -> String {
     format!("device-{number}")
 }
 
-fn script(settings: &Settings, course: &Course) -> Script {
-    let open = OpenStep { file: Which::Nth(0), read: !settings.writes, write: settings.writes, ..OpenStep::default() };
+fn script(settings: &Settings, course: &Course) -> Program {
+    let open = OpenStep { file: Pick::Nth(0), read: !settings.writes, write: settings.writes, ..OpenStep::default() };
     let mut steps = Vec::new();
     for _ in 0..settings.loops {
         once(settings, course, &mut steps);
     }
-    Script {
-        before: vec![ScriptStep::Open(open)],
-        after: vec![ScriptStep::Close { handle: 0 }],
+    Program {
+        before: vec![Step::Open(open)],
+        after: vec![Step::Close { handle: 0 }],
         log_ops: true,
-        ..Script::new(steps)
+        ..Program::new(steps)
     }
 }
 
-fn once(settings: &Settings, course: &Course, steps: &mut Vec<ScriptStep>) {
+fn once(settings: &Settings, course: &Course, steps: &mut Vec<Step>) {
     let block = settings.block_bytes();
     let chunk = settings.chunk_mib as u64 * MIB;
     let mut pieces: Vec<(u64, u64)> = course.blocks.iter().map(|&offset| (offset, block)).chain(course.tail).collect();
@@ -64,7 +64,7 @@ fn once(settings: &Settings, course: &Course, steps: &mut Vec<ScriptStep>) {
     let mut at = None;
     for (offset, bytes) in pieces {
         if at != Some(offset) {
-            steps.push(ScriptStep::Seek { handle: 0, to: Bytes(offset) });
+            steps.push(Step::Seek { handle: 0, to: Bytes(offset) });
         }
         let parts = [(chunk, bytes / chunk), (bytes % chunk, 1)];
         let parts = parts.into_iter().filter(|&(bytes, count)| bytes > 0 && count > 0);
@@ -73,8 +73,8 @@ fn once(settings: &Settings, course: &Course, steps: &mut Vec<ScriptStep>) {
     }
 }
 
-fn transfer(settings: &Settings, record: u64, count: u64) -> ScriptStep {
-    ScriptStep::Transfer(Transfer {
+fn transfer(settings: &Settings, record: u64, count: u64) -> Step {
+    Step::Transfer(Transfer {
         handle: 0,
         does: if settings.writes { Moves::Write } else { Moves::Read },
         record: Bytes(record),

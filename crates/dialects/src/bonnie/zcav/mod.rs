@@ -9,7 +9,7 @@ pub mod print;
 mod tests;
 
 use super::Refusal;
-use super::words::{Options, number, without_compat};
+use super::keywords::{Options, number, without_compat};
 
 const MIB: u64 = 1 << 20;
 /// More is no device's size, MiB.
@@ -69,7 +69,7 @@ impl Settings {
     /// # Errors
     /// What it says of words that it does not understand.
     pub fn read(called: &str, words: &[String]) -> Result<Settings, Refusal> {
-        let (is_exact, words) = without_compat(words).map_err(Refusal)?;
+        let (is_exact, words) = without_compat(words)?;
         let mut settings = Settings {
             is_exact,
             block_mib: 512,
@@ -94,7 +94,7 @@ impl Settings {
             }
             operands = options.operands().len();
             let Some(said) = said else { break };
-            let (letter, value) = said.map_err(|wrong| usage(&wrong))?;
+            let (letter, value) = said.map_err(|wrong| usage(&wrong.to_string()))?;
             match (letter, value.unwrap_or_default()) {
                 ('f', path) => settings.devices.push(Device { path: path.to_owned(), log: log.take() }),
                 ('l', path) => log = Some(path.to_owned()),

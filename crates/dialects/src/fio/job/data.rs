@@ -1,7 +1,7 @@
 //! What is written, whether it lasts, and whether it comes back.
 
+use super::keywords::{DedupeMode, SyncOpen, VerifyMethod, Word};
 use super::values::Values;
-use super::words::{DedupeMode, SyncOpen, VerifyMethod, Word};
 use crate::fio::value::choice::SyncRange;
 use crate::fio::value::pattern::Piece;
 

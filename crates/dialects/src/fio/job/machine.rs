@@ -1,7 +1,7 @@
 //! Buffers, CPUs, memory nodes, zones, and what only some engines know.
 
+use super::keywords::{CpuMode, CpuPolicy, StatCall, Transport, Word, ZoneMode};
 use super::values::Values;
-use super::words::{CpuMode, CpuPolicy, StatCall, Transport, Word, ZoneMode};
 use crate::fio::value::choice::Memory as MemorySource;
 use crate::fio::value::lists::NumaPolicy;
 use crate::fio::value::split::PriorityShare;

@@ -6,11 +6,11 @@
 //! `cpus_allowed` and `cpumask`, `gtod_reduce` and what it switches off.
 
 pub mod data;
+pub mod keywords;
 pub mod machine;
 pub mod place;
 pub mod report;
 mod values;
-pub mod words;
 pub mod work;
 mod work_parts;
 

@@ -1,7 +1,7 @@
 //! The job itself, and its files.
 
+use super::keywords::{Advice, Fallocate, FileType, LockFile, Word, WriteHint};
 use super::values::Values;
-use super::words::{Advice, Fallocate, FileType, LockFile, Word, WriteHint};
 use crate::fio::value::Between;
 use crate::fio::value::distribution::FileService;
 use plumb_workload::Nanos;

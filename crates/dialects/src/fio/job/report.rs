@@ -1,7 +1,7 @@
 //! What is measured, told and logged.
 
+use super::keywords::{Unified, UnitBase, WindowValue, Word};
 use super::values::Values;
-use super::words::{Unified, UnitBase, WindowValue, Word};
 use crate::fio::value::choice::LogName;
 
 fn kb_base(values: &Values) -> u32 {

@@ -1,7 +1,7 @@
 //! What is done, how it is handed over, how fast, and until when.
 
+use super::keywords::{ContinueOnError, ExitWhat, Generator, RateProcess, Sequencer, SubmitMode, ThinkCount, Word};
 use super::values::Values;
-use super::words::{ContinueOnError, ExitWhat, Generator, RateProcess, Sequencer, SubmitMode, ThinkCount, Word};
 use super::work_parts::{DEFAULT_BLOCK_BYTES, SteadyStop, read_percent, steady, unless_zero};
 use crate::fio::value::choice::ErrorsIgnored;
 use crate::fio::value::direction::Direction;

@@ -3,9 +3,9 @@
 use super::error::Wrong;
 use crate::fio::engines;
 use crate::fio::job::FioJob;
-use crate::fio::job::words::{StatCall, Transport, ZoneMode};
+use crate::fio::job::keywords::{StatCall, Transport, ZoneMode};
 use crate::fio::options::Support;
-use crate::fio::value::direction::{Ops, Order};
+use crate::fio::value::direction::{AccessOrder, Ops};
 use plumb_workload::backend::RwFlag;
 use plumb_workload::{Backend, Bytes, FileCall, SocketKind};
 use std::collections::BTreeMap;
@@ -222,7 +222,7 @@ fn socket(job: &FioJob, copy: u32) -> Backend {
 /// What is wrong with a job of the engine net.
 pub(super) fn wrong_with_socket(job: &FioJob) -> Option<Wrong> {
     let net = &job.engine.net;
-    if matches!(job.direction.rw.order, Order::Random { .. }) {
+    if matches!(job.direction.rw.order, AccessOrder::Random { .. }) {
         let why = "what goes through a socket has an order; use rw=read or rw=write";
         return Some(Wrong::Contradiction { first: "ioengine=net", second: "random offsets", why });
     }

@@ -2,19 +2,18 @@
 
 use super::backend::{self, Traits};
 use super::error::Wrong;
-use super::plan::PlanLine;
+use super::facts::{self, PlanLine, Recorded};
 use super::random::Width;
-use super::replay::{self, Recorded};
 use crate::fio::job::FioJob;
-use crate::fio::job::words::{Generator, RateProcess, ZoneMode};
-use crate::fio::value::direction::{Ops, Order};
+use crate::fio::job::keywords::{Generator, RateProcess, ZoneMode};
+use crate::fio::value::Region;
+use crate::fio::value::direction::{AccessOrder, Ops};
 use crate::fio::value::distribution::Distribution;
-use crate::fio::value::{PerDirection, Region};
-use plumb_workload::job::{ByKind, Names};
+use plumb_workload::job::Names;
 
 /// One copy of a job.
 #[derive(Debug)]
-pub(super) struct Copy<'a> {
+pub(super) struct JobClone<'a> {
     pub job: &'a FioJob,
     /// Which copy, from 0.
     pub number: u32,
@@ -37,7 +36,7 @@ pub(super) struct Copy<'a> {
     pub wrongs: Vec<Wrong>,
 }
 
-impl Copy<'_> {
+impl JobClone<'_> {
     /// A change that one option implies for another.
     pub fn fix(&mut self, text: impl Into<String>) {
         let line = PlanLine::new("note", text);
@@ -61,27 +60,27 @@ impl Copy<'_> {
 
     pub fn reads(&self) -> bool {
         match &self.recorded {
-            Some(recorded) => replay::moves(self.job, recorded).read,
+            Some(recorded) => facts::moves(self.job, recorded).read,
             None => matches!(self.job.direction.rw.ops, Ops::Read | Ops::ReadWrite),
         }
     }
 
     pub fn writes(&self) -> bool {
         match &self.recorded {
-            Some(recorded) => replay::moves(self.job, recorded).write,
+            Some(recorded) => facts::moves(self.job, recorded).write,
             None => matches!(self.job.direction.rw.ops, Ops::Write | Ops::ReadWrite | Ops::TrimWrite),
         }
     }
 
     pub fn trims(&self) -> bool {
         match &self.recorded {
-            Some(recorded) => replay::moves(self.job, recorded).trim,
+            Some(recorded) => facts::moves(self.job, recorded).trim,
             None => matches!(self.job.direction.rw.ops, Ops::Trim | Ops::TrimWrite),
         }
     }
 
     pub fn is_random(&self) -> bool {
-        matches!(self.job.direction.rw.order, Order::Random { .. })
+        matches!(self.job.direction.rw.order, AccessOrder::Random { .. })
     }
 
     /// Its ops come from a recording.
@@ -100,7 +99,7 @@ impl Copy<'_> {
     /// The smallest op of any kind; what fio rounds by.
     pub fn min_block(&self) -> u64 {
         let sizes = self.job.direction.sizes();
-        [&sizes.read, &sizes.write, &sizes.trim].map(super::stream::smallest).into_iter().min().unwrap_or(1).max(1)
+        [&sizes.read, &sizes.write, &sizes.trim].map(facts::smallest).into_iter().min().unwrap_or(1).max(1)
     }
 
     pub fn width(&self) -> Width {
@@ -121,7 +120,7 @@ impl Copy<'_> {
         let work = &self.job.direction;
         let sizes = work.sizes();
         let differs = |align: Option<u64>, sizes: &crate::fio::job::Sizes| {
-            align.is_some_and(|align| align != super::stream::smallest(sizes))
+            align.is_some_and(|align| align != facts::smallest(sizes))
         };
         self.is_random()
             && (differs(work.ba.read, &sizes.read)
@@ -144,9 +143,4 @@ impl Copy<'_> {
     pub fn is_zones(region: Region) -> bool {
         matches!(region, Region::Zones(_))
     }
-}
-
-/// From a dialect's three to the workload's.
-pub(super) fn by_kind<T>(each: PerDirection<T>) -> ByKind<T> {
-    ByKind { read: each.read, write: each.write, trim: each.trim }
 }

@@ -8,6 +8,7 @@
 mod backend;
 mod clone;
 mod error;
+mod facts;
 mod names;
 mod order;
 mod pace;
@@ -24,8 +25,9 @@ mod verify;
 mod tests;
 
 pub use error::{LowerError, LowerErrors, Wrong};
+pub use facts::PlanLine;
 pub use places::{AskedRecording, Found, Places, RecordedFile, RecordedFiles, RecordedName, RecordingPart};
-pub use plan::{PlanLine, PlannedJob, plan};
+pub use plan::{PlannedJob, plan};
 pub use replay::{Merge, merges};
 
 use super::Fio;

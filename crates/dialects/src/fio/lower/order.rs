@@ -1,15 +1,16 @@
 //! Copies, groups, phases and waits: what jobs have to do with one another.
 
 use super::backend;
-use super::clone::Copy;
+use super::clone::JobClone;
 use super::error::{LowerError, LowerErrors, Wrong};
+use super::facts::Layout;
 use super::names::{self, Labels};
 use super::places::Places;
 use super::plan::{self, PlannedJob};
 use super::{Entropy, Lowered, LoweredJob, Unrunnable, pace, parts, replay, sizes, stream, verify};
 use crate::fio::Fio;
 use crate::fio::job::FioJob;
-use crate::fio::job::words::{CpuMode, ExitWhat};
+use crate::fio::job::keywords::{CpuMode, ExitWhat};
 use plumb_workload::job::{Job, JobFiles, Names};
 use plumb_workload::phase::{Limit, OnError, RampUntil, RunAs};
 use plumb_workload::validate::validate;
@@ -117,7 +118,7 @@ impl Lowering<'_> {
             }),
             None => names::files(job, number, self.places),
         };
-        let mut copy = Copy {
+        let mut copy = JobClone {
             job,
             number,
             thread_number,
@@ -163,7 +164,7 @@ impl Lowering<'_> {
         };
         self.plan.push(plan::of(&copy, &lowered, &layout, &workers[lowered.group]));
         self.jobs.push(lowered);
-        let Copy { warnings, wrongs, .. } = copy;
+        let JobClone { warnings, wrongs, .. } = copy;
         for warning in warnings {
             let text = format!("{}: {}: {warning}", job.place, job.name);
             if !self.warnings.contains(&text) {
@@ -180,7 +181,7 @@ impl Lowering<'_> {
     }
 
     /// What fio checks of a job before anything else.
-    fn check(&self, copy: &mut Copy<'_>) {
+    fn check(&self, copy: &mut JobClone<'_>) {
         let job = copy.job;
         let changes_trims = job.trim.percentage > 0 && job.trim.backlog.is_some();
         let reads_only = !(copy.writes() || copy.trims() || changes_trims) || copy.replays();
@@ -234,7 +235,7 @@ impl Lowering<'_> {
     }
 
     /// The name of the copy's target, which others on the same files share.
-    fn target(&mut self, copy: &Copy<'_>, layout: &sizes::Layout) -> String {
+    fn target(&mut self, copy: &JobClone<'_>, layout: &Layout) -> String {
         let on_nothing = !copy.is_foreign() && matches!(backend::name(copy.job), "null" | "net" | "cpuio" | "exec");
         let (target, name) = if copy.engine.does_no_io {
             (Target::Null(NullTarget { size: Bytes(4_096) }), "none".to_owned())
@@ -378,8 +379,8 @@ impl Lowering<'_> {
 }
 
 fn group(
-    copy: &mut Copy<'_>,
-    layout: &sizes::Layout,
+    copy: &mut JobClone<'_>,
+    layout: &Layout,
     name: String,
     target: String,
     places: &mut dyn Places,
@@ -421,7 +422,7 @@ fn piece_ms(bandwidth_ms: u32, iops_ms: u32) -> u32 {
     if common >= SHORTEST_MS { common } else { bandwidth_ms.min(iops_ms) }
 }
 
-fn work(copy: &mut Copy<'_>, layout: &sizes::Layout, places: &mut dyn Places) -> Work {
+fn work(copy: &mut JobClone<'_>, layout: &Layout, places: &mut dyn Places) -> Work {
     let said = copy.job;
     match backend::name(said) {
         "cpuio" => {

@@ -1,9 +1,10 @@
 //! When a job starts, how fast it goes, and when it is steady.
 
-use super::clone::{Copy, by_kind};
+use super::clone::JobClone;
 use super::error::Wrong;
+use super::facts::by_kind;
 use super::random::{Draws, StreamOf};
-use crate::fio::job::words::{RateProcess as SaidProcess, ThinkCount};
+use crate::fio::job::keywords::{RateProcess as SaidProcess, ThinkCount};
 use crate::fio::value::PerDirection;
 use crate::fio::value::choice::{SteadyFigure as Figure, SteadyLimit, SteadyTest};
 use plumb_workload::job::{
@@ -17,7 +18,7 @@ const MILLI: u64 = 1_000_000;
 const SECOND: u64 = 1_000_000_000;
 
 /// How long it waits before it starts: drawn in whole microseconds, where a range is said.
-pub(super) fn start_delay(copy: &Copy<'_>) -> Nanos {
+pub(super) fn start_delay(copy: &JobClone<'_>) -> Nanos {
     let said = copy.job.identity.start_delay;
     if said.high.0 <= said.low.0 {
         return said.low;
@@ -27,7 +28,7 @@ pub(super) fn start_delay(copy: &Copy<'_>) -> Nanos {
 }
 
 /// Rates, pauses and goals.
-pub(super) fn pace(copy: &mut Copy<'_>) -> JobPace {
+pub(super) fn pace(copy: &mut JobClone<'_>) -> JobPace {
     contradictions(copy);
     let said = &copy.job.pace;
     let bytes = |rate: PerDirection<Option<u64>>| by_kind(rate.map(|rate| rate.map(|rate| PerSecond(rate as f64))));
@@ -83,7 +84,7 @@ pub(super) fn pace(copy: &mut Copy<'_>) -> JobPace {
     JobPace { steady, ..pace }
 }
 
-fn contradictions(copy: &mut Copy<'_>) {
+fn contradictions(copy: &mut JobClone<'_>) {
     let said = &copy.job.pace;
     let any_bytes =
         |rate: PerDirection<Option<u64>>| rate.read.is_some() || rate.write.is_some() || rate.trim.is_some();
@@ -115,7 +116,7 @@ fn contradictions(copy: &mut Copy<'_>) {
     copy.wrongs.extend(wrongs);
 }
 
-fn steady(copy: &mut Copy<'_>) -> Option<SteadyRule> {
+fn steady(copy: &mut JobClone<'_>) -> Option<SteadyRule> {
     let said = copy.job.stop.steady.clone()?;
     let (limit, limit_is_percent) = match said.criterion.limit {
         SteadyLimit::Percent(percent) => (percent, true),

@@ -1,10 +1,10 @@
 //! The rest of a job: files, flushes, content, memory, processes and errors. Pace and verifying have their own.
 
-use super::clone::Copy;
+use super::clone::JobClone;
 use super::error::Wrong;
+use super::facts::Layout;
 use super::places::Places;
-use super::sizes::Layout;
-use crate::fio::job::words::{
+use crate::fio::job::keywords::{
     Advice, ContinueOnError, CpuPolicy, DedupeMode as SaidDedupe, Fallocate, LockFile, SubmitMode, SyncOpen, WriteHint,
 };
 use crate::fio::value::choice::{ErrorNumber, Memory};
@@ -20,7 +20,7 @@ use plumb_workload::{Batch, Bytes};
 use std::path::PathBuf;
 
 /// How files are made, opened and left.
-pub(super) fn files(copy: &mut Copy<'_>, layout: &Layout) -> FileRules {
+pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
     if copy.engine.has_no_files && !copy.engine.calls_files {
         return FileRules { drop_cached: false, ..FileRules::default() };
     }
@@ -105,7 +105,7 @@ pub(super) fn files(copy: &mut Copy<'_>, layout: &Layout) -> FileRules {
 }
 
 /// Flushes between the ops and at the end.
-pub(super) fn syncs(copy: &Copy<'_>) -> Syncs {
+pub(super) fn syncs(copy: &JobClone<'_>) -> Syncs {
     let said = &copy.job.durability;
     Syncs {
         fsync_every: said.fsync.unwrap_or(0),
@@ -123,7 +123,7 @@ pub(super) fn syncs(copy: &Copy<'_>) -> Syncs {
 }
 
 /// How ops are gathered: what fio's batches mean at this depth.
-pub(super) fn batch(copy: &mut Copy<'_>) -> Batch {
+pub(super) fn batch(copy: &mut JobClone<'_>) -> Batch {
     let depth = copy.depth();
     let said = &copy.job.queue;
     // 0, and more than the depth, is the depth.
@@ -132,7 +132,7 @@ pub(super) fn batch(copy: &mut Copy<'_>) -> Batch {
 }
 
 /// How ops are gathered beside the batch.
-pub(super) fn queue(copy: &Copy<'_>) -> JobQueue {
+pub(super) fn queue(copy: &JobClone<'_>) -> JobQueue {
     let depth = copy.depth();
     let said = &copy.job.queue;
     let least = said.batch_complete_min.clamp(1, depth);
@@ -145,7 +145,7 @@ pub(super) fn queue(copy: &Copy<'_>) -> JobQueue {
 }
 
 /// What is written.
-pub(super) fn content(copy: &mut Copy<'_>) -> JobContent {
+pub(super) fn content(copy: &mut JobClone<'_>) -> JobContent {
     let said = copy.job.content.clone();
     let mut compress = said.compress_percentage.unwrap_or(0).min(100) as u8;
     let mut zero = said.zero;
@@ -158,7 +158,7 @@ pub(super) fn content(copy: &mut Copy<'_>) -> JobContent {
         copy.fix("buffers are filled anew for every write, because they shall be compressible (refill_buffers)");
         refill = true;
     }
-    let verifies = copy.job.verify.method != crate::fio::job::words::VerifyMethod::None;
+    let verifies = copy.job.verify.method != crate::fio::job::keywords::VerifyMethod::None;
     if verifies && !refill && !copy.is_said("refill_buffers") {
         copy.fix("buffers are filled anew for every write, because they are verified (refill_buffers)");
         refill = true;
@@ -219,7 +219,7 @@ pub(super) fn pattern(pieces: &[Piece]) -> Vec<PatternPiece> {
 }
 
 /// Where the memory of the ops comes from.
-pub(super) fn buffers(copy: &mut Copy<'_>) -> BufferRules {
+pub(super) fn buffers(copy: &mut JobClone<'_>) -> BufferRules {
     let said = &copy.job.memory;
     let path = |path: &Option<String>| path.as_ref().map(PathBuf::from);
     let memory = match &said.source {
@@ -250,7 +250,7 @@ pub(super) fn buffers(copy: &mut Copy<'_>) -> BufferRules {
 }
 
 /// The CPU that the worker is pinned to, where each has one of its own.
-pub(super) fn own_cpu(copy: &Copy<'_>) -> Vec<u32> {
+pub(super) fn own_cpu(copy: &JobClone<'_>) -> Vec<u32> {
     match &copy.job.memory.cpus {
         Some(cpus) if copy.job.memory.cpu_policy == CpuPolicy::Split && !cpus.is_empty() => {
             let number = copy.thread_number.saturating_sub(1) as usize % cpus.len();
@@ -261,7 +261,7 @@ pub(super) fn own_cpu(copy: &Copy<'_>) -> Vec<u32> {
 }
 
 /// Whom it runs as, and where.
-pub(super) fn process(copy: &mut Copy<'_>, places: &mut dyn Places) -> ProcessRules {
+pub(super) fn process(copy: &mut JobClone<'_>, places: &mut dyn Places) -> ProcessRules {
     let identity = &copy.job.identity;
     let memory = &copy.job.memory;
     let mut any_of_cpus = match &memory.cpus {
@@ -316,7 +316,7 @@ fn class_of(said: Option<u32>) -> u8 {
     said.and_then(|class| u8::try_from(class).ok()).filter(|class| (1..=3).contains(class)).unwrap_or(BEST_EFFORT)
 }
 
-fn command_priorities(copy: &Copy<'_>) -> Vec<CommandPriority> {
+fn command_priorities(copy: &JobClone<'_>) -> Vec<CommandPriority> {
     /// The class of such ops where none is said: real time.
     const REAL_TIME: i64 = 1;
     let said = &copy.job.engine.priority;
@@ -359,7 +359,7 @@ const EIO: i32 = 5;
 const EILSEQ: i32 = 84;
 
 /// Which errors it passes over: those that are listed, or the usual ones of the kinds of op that go on.
-pub(super) fn errors(copy: &mut Copy<'_>) -> ErrorRules {
+pub(super) fn errors(copy: &mut JobClone<'_>) -> ErrorRules {
     let stop = &copy.job.stop;
     let passes = |also: &[ContinueOnError]| {
         stop.continue_on_error == ContinueOnError::All || also.contains(&stop.continue_on_error)

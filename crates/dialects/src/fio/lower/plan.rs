@@ -1,29 +1,13 @@
 //! What became of each job, for people.
 
 use super::LoweredJob;
-use super::clone::Copy;
-use super::sizes::Layout;
-use super::stream::span;
-use crate::fio::job::words::VerifyMethod;
-use crate::fio::value::direction::{Ops, Order};
+use super::clone::JobClone;
+use super::facts::{Layout, PlanLine, largest, smallest, span};
+use crate::fio::job::keywords::VerifyMethod;
+use crate::fio::value::direction::{AccessOrder, Ops};
 use plumb_workload::job::ByKind;
 use plumb_workload::{Backend, Bytes, Work, WorkerGroup, Workload};
 use std::fmt::Write;
-
-/// One fact of a plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PlanLine {
-    /// What it is about, in a word.
-    pub about: &'static str,
-    /// The fact.
-    pub text: String,
-}
-
-impl PlanLine {
-    pub(super) fn new(about: &'static str, text: impl Into<String>) -> PlanLine {
-        PlanLine { about, text: text.into() }
-    }
-}
 
 /// The plan of one copy of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,7 +21,7 @@ pub struct PlannedJob {
 }
 
 /// The plan of one copy.
-pub(super) fn of(copy: &Copy<'_>, lowered: &LoweredJob, layout: &Layout, group: &WorkerGroup) -> PlannedJob {
+pub(super) fn of(copy: &JobClone<'_>, lowered: &LoweredJob, layout: &Layout, group: &WorkerGroup) -> PlannedJob {
     let mut lines = Vec::new();
     match &group.work {
         Work::Busy(busy) => {
@@ -67,7 +51,7 @@ pub(super) fn of(copy: &Copy<'_>, lowered: &LoweredJob, layout: &Layout, group: 
     PlannedJob { name: lowered.group_name.clone(), phase: lowered.phase, lines }
 }
 
-fn work(copy: &Copy<'_>) -> String {
+fn work(copy: &JobClone<'_>) -> String {
     if let Some(path) = &copy.job.replay.read_iolog {
         return format!("repeats the recording {path}");
     }
@@ -80,15 +64,15 @@ fn work(copy: &Copy<'_>) -> String {
         Ops::TrimWrite => "trims, each followed by a write".to_owned(),
     };
     let order = match work.rw.order {
-        Order::Sequential { skip_bytes: 0 } => "in sequence".to_owned(),
-        Order::Sequential { skip_bytes } if skip_bytes < 0 => {
+        AccessOrder::Sequential { skip_bytes: 0 } => "in sequence".to_owned(),
+        AccessOrder::Sequential { skip_bytes } if skip_bytes < 0 => {
             format!("in sequence, stepping back {} after each", Bytes(skip_bytes.unsigned_abs()))
         }
-        Order::Sequential { skip_bytes } => {
+        AccessOrder::Sequential { skip_bytes } => {
             format!("in sequence, skipping {} after each", Bytes(skip_bytes.unsigned_abs()))
         }
-        Order::Random { ops_per_draw: 1 } => "at random".to_owned(),
-        Order::Random { ops_per_draw } => format!("at random, a new place every {ops_per_draw} ops"),
+        AccessOrder::Random { ops_per_draw: 1 } => "at random".to_owned(),
+        AccessOrder::Random { ops_per_draw } => format!("at random, a new place every {ops_per_draw} ops"),
     };
     let kinds = ByKind {
         read: matches!(work.rw.ops, Ops::Read | Ops::ReadWrite),
@@ -98,7 +82,7 @@ fn work(copy: &Copy<'_>) -> String {
     format!("{ops} of {} {order}", span(&work.sizes(), kinds))
 }
 
-fn files(copy: &Copy<'_>, layout: &Layout) -> String {
+fn files(copy: &JobClone<'_>, layout: &Layout) -> String {
     let count = copy.names.count();
     let first = copy.names.path(0).map(|path| path.display().to_string()).unwrap_or_default();
     let names = match count {
@@ -139,7 +123,7 @@ fn range(layout: &Layout) -> Option<PlanLine> {
 }
 
 /// How much one loop moves, and in how many ops.
-fn amount(copy: &Copy<'_>, layout: &Layout) -> String {
+fn amount(copy: &JobClone<'_>, layout: &Layout) -> String {
     if copy.replays() {
         return "what was recorded".to_owned();
     }
@@ -153,7 +137,7 @@ fn amount(copy: &Copy<'_>, layout: &Layout) -> String {
         Ops::Write | Ops::TrimWrite => &sizes.write,
         Ops::Trim => &sizes.trim,
     };
-    let (low, high) = (super::stream::smallest(of_kind).max(1), super::stream::largest(of_kind).max(1));
+    let (low, high) = (smallest(of_kind).max(1), largest(of_kind).max(1));
     let mut text = if low == high {
         format!("{} in {} ops", Bytes(bytes), bytes / low)
     } else {
@@ -186,7 +170,7 @@ fn engine(group: &WorkerGroup) -> String {
     text
 }
 
-fn ends(copy: &Copy<'_>, layout: &Layout, group: &WorkerGroup) -> String {
+fn ends(copy: &JobClone<'_>, layout: &Layout, group: &WorkerGroup) -> String {
     let stop = &copy.job.stop;
     let mut ways: Vec<String> = Vec::new();
     let is_job = matches!(group.work, Work::Job(_));

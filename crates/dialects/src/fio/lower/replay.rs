@@ -1,14 +1,14 @@
 //! Recordings that jobs repeat: which, on which files, and what is merged beforehand.
 
-use super::clone::Copy;
+use super::clone::JobClone;
 use super::error::{LowerError, LowerErrors, Wrong};
-use super::places::{AskedRecording, Found, Places, RecordedFiles, RecordedName, RecordingPart};
-use super::sizes::Layout;
+use super::facts::{Layout, Recorded, moves};
+use super::places::{AskedRecording, Found, Places, RecordedName, RecordingPart};
 use crate::fio::Fio;
 use crate::fio::job::FioJob;
 use crate::fio::value::Compat;
 use plumb_workload::Bytes;
-use plumb_workload::job::{ByKind, Names, Recording, SkipOps, Waits};
+use plumb_workload::job::{Names, Recording, SkipOps, Waits};
 use std::path::{Path, PathBuf};
 
 /// A recording that is written before the jobs begin (`merge_blktrace_file`).
@@ -18,15 +18,6 @@ pub struct Merge {
     pub path: String,
     /// From what.
     pub from: AskedRecording,
-}
-
-/// What a copy of a job repeats.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Recorded {
-    /// What the engine reads.
-    path: String,
-    waits: Waits,
-    files: RecordedFiles,
 }
 
 /// All recordings that are merged before the jobs begin.
@@ -163,7 +154,7 @@ pub(super) fn names(job: &FioJob, recorded: &Recorded, places: &mut dyn Places) 
 }
 
 /// How long the files have to be.
-pub(super) fn layout(copy: &Copy<'_>, places: &mut dyn Places) -> Layout {
+pub(super) fn layout(copy: &JobClone<'_>, places: &mut dyn Places) -> Layout {
     let Some(recorded) = &copy.recorded else { return Layout::default() };
     let scale = u64::from(copy.job.replay.scale.max(1));
     let end = |end_bytes: u64| match scale {
@@ -193,19 +184,8 @@ pub(super) fn layout(copy: &Copy<'_>, places: &mut dyn Places) -> Layout {
     layout
 }
 
-/// Kinds of op that a replay has.
-pub(super) fn moves(job: &FioJob, recorded: &Recorded) -> ByKind<bool> {
-    let has = |count: fn(&super::places::RecordedFile) -> u64| recorded.files.files.iter().any(|file| count(file) > 0);
-    let skips = |kind: &str| job.replay.skip.contains(&kind);
-    ByKind {
-        read: has(|file| file.reads) && !skips("read"),
-        write: has(|file| file.writes) && !skips("write"),
-        trim: has(|file| file.trims) && !skips("trim"),
-    }
-}
-
 /// The ops of a replay.
-pub(super) fn recording(copy: &mut Copy<'_>, recorded: &Recorded) -> Recording {
+pub(super) fn recording(copy: &mut JobClone<'_>, recorded: &Recorded) -> Recording {
     let replay = &copy.job.replay;
     let skips = |kind: &str| replay.skip.contains(&kind);
     let stop = &copy.job.stop;

@@ -2,29 +2,15 @@
 //!
 //! `size` is of the whole job and is divided over its files; `filesize` is of each file; `io_size` is how much is moved.
 
-use super::clone::Copy;
+use super::clone::JobClone;
 use super::error::Wrong;
+use super::facts::{Layout, smallest_of_all};
 use super::places::{Found, Places};
 use super::random::{Draws, StreamOf};
-use crate::fio::job::words::FileType;
+use crate::fio::job::keywords::FileType;
 use crate::fio::value::Region;
 use plumb_workload::Bytes;
 use plumb_workload::job::FileRange;
-
-/// What a job's files are.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct Layout {
-    /// The length that each shall have; empty where nothing is laid out.
-    pub lengths: Vec<Bytes>,
-    /// The part of each that is used.
-    pub ranges: Vec<FileRange>,
-    /// Bytes to move in one loop, where that is not what the ranges hold.
-    pub io_bytes: Option<Bytes>,
-    /// What the ranges hold together.
-    pub bytes: u64,
-    /// Files that are laid out now.
-    pub fresh: usize,
-}
 
 /// One file before it is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +27,7 @@ fn percent_of(bytes: u64, percent: u8) -> u64 {
     (u128::from(bytes) * u128::from(percent) / 100) as u64
 }
 
-fn files(copy: &Copy<'_>, places: &mut dyn Places) -> Vec<File> {
+fn files(copy: &JobClone<'_>, places: &mut dyn Places) -> Vec<File> {
     let is_regular = |found: Found| match copy.job.files.filetype {
         FileType::Unstated => matches!(found, Found::Absent | Found::Regular { .. } | Found::Unreadable),
         FileType::Regular => true,
@@ -64,13 +50,13 @@ fn files(copy: &Copy<'_>, places: &mut dyn Places) -> Vec<File> {
 }
 
 /// The path of a file, made when it is needed: there may be a hundred thousand.
-fn path(copy: &Copy<'_>, number: usize) -> String {
+fn path(copy: &JobClone<'_>, number: usize) -> String {
     let path = copy.names.path(number).unwrap_or_default().into_os_string();
     path.into_string().unwrap_or_else(|path| path.to_string_lossy().into_owned())
 }
 
 /// Where a file's part begins.
-fn start(copy: &Copy<'_>, file: &File) -> Result<u64, Wrong> {
+fn start(copy: &JobClone<'_>, file: &File) -> Result<u64, Wrong> {
     let work = &copy.job.direction;
     if copy.job.files.append && file.is_regular {
         return Ok(file.length.unwrap_or(0));
@@ -99,7 +85,7 @@ fn start(copy: &Copy<'_>, file: &File) -> Result<u64, Wrong> {
 }
 
 /// Sizes and parts of a copy's files.
-pub(super) fn layout(copy: &mut Copy<'_>, places: &mut dyn Places) -> Layout {
+pub(super) fn layout(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Layout {
     if copy.engine.does_no_io {
         return Layout::default();
     }
@@ -115,7 +101,7 @@ pub(super) fn layout(copy: &mut Copy<'_>, places: &mut dyn Places) -> Layout {
     }
 }
 
-fn resolve(copy: &mut Copy<'_>, places: &mut dyn Places) -> Result<Layout, Wrong> {
+fn resolve(copy: &mut JobClone<'_>, places: &mut dyn Places) -> Result<Layout, Wrong> {
     let work = &copy.job.direction;
     let rules = &copy.job.files;
     for (option, region) in [
@@ -124,7 +110,7 @@ fn resolve(copy: &mut Copy<'_>, places: &mut dyn Places) -> Result<Layout, Wrong
         ("offset", Some(work.offset)),
         ("offset_increment", Some(work.offset_increment)),
     ] {
-        if region.is_some_and(Copy::is_zones) {
+        if region.is_some_and(JobClone::is_zones) {
             if copy.is_zoned() {
                 // How large a zone is, only the device knows.
                 return Ok(Layout::default());
@@ -161,7 +147,7 @@ fn resolve(copy: &mut Copy<'_>, places: &mut dyn Places) -> Result<Layout, Wrong
     let each = said_bytes.checked_div(count).unwrap_or(0);
     let mut longer = (said_bytes - each * count) / block;
     let mut drawn = Draws::new(copy.seed, copy.thread_number, StreamOf::FileSizes, copy.width());
-    let smallest = super::stream::smallest_of_all(work);
+    let smallest = smallest_of_all(work);
     let mut layout = Layout::default();
     let mut moved = 0_u64;
     for (number, file) in files.iter().enumerate() {
@@ -236,7 +222,7 @@ fn resolve(copy: &mut Copy<'_>, places: &mut dyn Places) -> Result<Layout, Wrong
 }
 
 /// An engine that calls files does it once for each, when fio would open it, however large the file is.
-fn one_op_a_file(copy: &mut Copy<'_>, layout: &mut Layout, block: u64) -> Result<(), Wrong> {
+fn one_op_a_file(copy: &mut JobClone<'_>, layout: &mut Layout, block: u64) -> Result<(), Wrong> {
     let longest = layout.ranges.iter().map(|range| range.length.0).max().unwrap_or(0);
     if let Some(short) = layout.ranges.iter().find(|range| range.length.0 < block) {
         return Err(Wrong::SizeBelowBlock { size: short.length.0, block });
@@ -257,7 +243,7 @@ fn one_op_a_file(copy: &mut Copy<'_>, layout: &mut Layout, block: u64) -> Result
 }
 
 /// Says nothing that the last one said already.
-fn finish(copy: &Copy<'_>, layout: &mut Layout) {
+fn finish(copy: &JobClone<'_>, layout: &mut Layout) {
     if layout.lengths.iter().all(|length| length.0 == 0) {
         layout.lengths.clear();
     }

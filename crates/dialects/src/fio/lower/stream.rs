@@ -1,54 +1,29 @@
 //! What a job's ops are.
 
-use super::clone::{Copy, by_kind};
+use super::clone::JobClone;
 use super::error::Wrong;
-use super::sizes::Layout;
+use super::facts::{Layout, by_kind, smallest};
 use crate::fio::job::Sizes;
-use crate::fio::job::words::{Generator, Sequencer as Words, ZoneMode};
+use crate::fio::job::keywords::{Generator, Sequencer as Words, ZoneMode};
 use crate::fio::job::work::Work;
-use crate::fio::value::PerDirection;
 use crate::fio::value::Region;
-use crate::fio::value::direction::{Ops, Order as Said};
+use crate::fio::value::direction::{AccessOrder as Said, Ops};
 use crate::fio::value::distribution::{Curve as SaidCurve, Distribution, FileService};
 use plumb_workload::Bytes;
 use plumb_workload::job::{
-    ByKind, Coverage, Curve, FileChoice, JobOps, JobSize, Law, Order, RandomGenerator, Seeding, Sequencer, SizeShare,
-    Stream, TrimAmid, Zone, ZoneStride,
+    AccessOrder, ByKind, Coverage, Curve, FileChoice, JobOps, JobSize, OffsetDistribution, RandomGenerator, Seeding,
+    Sequencer, SizeShare, Stream, TrimAmid, Zone, ZoneStride,
 };
 
-/// The smallest op of one kind.
-pub(super) fn smallest(sizes: &Sizes) -> u64 {
-    match sizes {
-        Sizes::Fixed(bytes) => *bytes,
-        Sizes::Range(range) => range.low,
-        Sizes::Split(shares) => shares.iter().map(|share| share.bytes).min().unwrap_or(0),
-    }
-}
-
-/// The largest op of one kind.
-pub(super) fn largest(sizes: &Sizes) -> u64 {
-    match sizes {
-        Sizes::Fixed(bytes) => *bytes,
-        Sizes::Range(range) => range.high,
-        Sizes::Split(shares) => shares.iter().map(|share| share.bytes).max().unwrap_or(0),
-    }
-}
-
-/// The smallest op of any kind, at least 1.
-pub(super) fn smallest_of_all(work: &Work) -> u64 {
-    let sizes = work.sizes();
-    [&sizes.read, &sizes.write, &sizes.trim].map(smallest).into_iter().min().unwrap_or(1).max(1)
-}
-
 /// A job's ops: drawn, or recorded.
-pub(super) fn ops(copy: &mut Copy<'_>, layout: &Layout) -> JobOps {
+pub(super) fn ops(copy: &mut JobClone<'_>, layout: &Layout) -> JobOps {
     match copy.recorded.clone() {
         Some(recorded) => JobOps::Recording(super::replay::recording(copy, &recorded)),
         None => JobOps::Stream(Box::new(stream(copy, layout))),
     }
 }
 
-fn stream(copy: &mut Copy<'_>, layout: &Layout) -> Stream {
+fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
     let work = &copy.job.direction;
     let (read_percent, trims) = match work.rw.ops {
         Ops::Read => (Some(100), false),
@@ -73,8 +48,8 @@ fn stream(copy: &mut Copy<'_>, layout: &Layout) -> Stream {
         read_percent,
         trims,
         order: match work.rw.order {
-            Said::Sequential { skip_bytes } => Order::Sequential { skip_bytes },
-            Said::Random { ops_per_draw } => Order::Random { ops_per_draw: ops_per_draw.max(1) },
+            Said::Sequential { skip_bytes } => AccessOrder::Sequential { skip_bytes },
+            Said::Random { ops_per_draw } => AccessOrder::Random { ops_per_draw: ops_per_draw.max(1) },
         },
         sequencer: match work.sequencer {
             Words::Sequential => Sequencer::Sequential,
@@ -131,22 +106,24 @@ fn curve(curve: SaidCurve) -> Curve {
     }
 }
 
-fn law(work: &Work) -> Law {
+fn law(work: &Work) -> OffsetDistribution {
     match &work.distribution {
-        Distribution::Uniform => Law::Uniform,
-        Distribution::Curved { curve: shape, center } => Law::Curved { curve: curve(*shape), center: *center },
-        Distribution::Zoned(zones) => Law::Zoned(by_kind(zones.clone().map(|zones| {
+        Distribution::Uniform => OffsetDistribution::Uniform,
+        Distribution::Curved { curve: shape, center } => {
+            OffsetDistribution::Curved { curve: curve(*shape), center: *center }
+        }
+        Distribution::Zoned(zones) => OffsetDistribution::Zoned(by_kind(zones.clone().map(|zones| {
             zones.iter().map(|zone| Zone { access_percent: zone.access_percent, size: zone.size }).collect()
         }))),
-        Distribution::ZonedBytes(zones) => Law::ZonedBytes(by_kind(zones.clone().map(|zones| {
+        Distribution::ZonedBytes(zones) => OffsetDistribution::ZonedBytes(by_kind(zones.clone().map(|zones| {
             zones.iter().map(|zone| Zone { access_percent: zone.access_percent, size: Bytes(zone.size) }).collect()
         }))),
-        Distribution::Sequence(blocks) if work.sequence_goes_on => Law::SequenceOnward(blocks.clone()),
-        Distribution::Sequence(blocks) => Law::Sequence(blocks.clone()),
+        Distribution::Sequence(blocks) if work.sequence_goes_on => OffsetDistribution::SequenceOnward(blocks.clone()),
+        Distribution::Sequence(blocks) => OffsetDistribution::Sequence(blocks.clone()),
     }
 }
 
-fn coverage(copy: &mut Copy<'_>) -> Coverage {
+fn coverage(copy: &mut JobClone<'_>) -> Coverage {
     let work = &copy.job.direction;
     if !copy.is_random() {
         return Coverage::default();
@@ -178,13 +155,13 @@ fn file_choice(service: FileService) -> FileChoice {
     }
 }
 
-fn trim_amid(copy: &Copy<'_>) -> Option<TrimAmid> {
+fn trim_amid(copy: &JobClone<'_>) -> Option<TrimAmid> {
     let trim = &copy.job.trim;
     let percent = u8::try_from(trim.percentage.min(100)).ok().filter(|percent| *percent > 0)?;
     Some(TrimAmid { percent, backlog: trim.backlog, batch: trim.backlog_batch, expects_zeros: trim.verify_zero })
 }
 
-fn zones(copy: &mut Copy<'_>) -> Option<ZoneStride> {
+fn zones(copy: &mut JobClone<'_>) -> Option<ZoneStride> {
     let zones = &copy.job.zones;
     // fio works in strides wherever a zone's size is said and nothing else is.
     let strides = match zones.mode {
@@ -223,8 +200,8 @@ fn zones(copy: &mut Copy<'_>) -> Option<ZoneStride> {
     Some(ZoneStride { size: Bytes(size), range: Bytes(zones.range_bytes.unwrap_or(size)), skip: Bytes(skip) })
 }
 
-fn no_overlap(copy: &mut Copy<'_>) -> bool {
-    use crate::fio::job::words::SubmitMode;
+fn no_overlap(copy: &mut JobClone<'_>) -> bool {
+    use crate::fio::job::keywords::SubmitMode;
     if !copy.job.direction.serialize_overlap {
         return false;
     }
@@ -234,19 +211,4 @@ fn no_overlap(copy: &mut Copy<'_>) -> bool {
         return false;
     }
     true
-}
-
-/// Sizes of ops that say what a job does: `4KiB`, or `4KiB to 64KiB`.
-pub(super) fn span(sizes: &PerDirection<Sizes>, kind: ByKind<bool>) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    for (moves, sizes) in [(kind.read, &sizes.read), (kind.write, &sizes.write), (kind.trim, &sizes.trim)] {
-        let text = match (smallest(sizes), largest(sizes)) {
-            (low, high) if low == high => Bytes(low).to_string(),
-            (low, high) => format!("{} to {}", Bytes(low), Bytes(high)),
-        };
-        if moves && !parts.contains(&text) {
-            parts.push(text);
-        }
-    }
-    parts.join(" or ")
 }

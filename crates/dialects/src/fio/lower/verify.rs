@@ -1,12 +1,11 @@
 //! How a job's blocks are stamped and read back.
 
-use super::clone::Copy;
+use super::clone::JobClone;
 use super::error::Wrong;
+use super::facts::{Layout, largest, smallest};
 use super::parts::pattern;
-use super::sizes::Layout;
-use super::stream::{largest, smallest};
-use crate::fio::job::words::VerifyMethod as Said;
-use crate::fio::value::direction::Order;
+use crate::fio::job::keywords::VerifyMethod as Said;
+use crate::fio::value::direction::AccessOrder;
 use plumb_workload::Bytes;
 use plumb_workload::job::{StampLayout, VerifyMethod, VerifyRules, VerifyState};
 use std::path::PathBuf;
@@ -19,7 +18,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 /// Stamps and checks, where they are asked for.
-pub(super) fn rules(copy: &mut Copy<'_>, layout: &Layout) -> Option<VerifyRules> {
+pub(super) fn rules(copy: &mut JobClone<'_>, layout: &Layout) -> Option<VerifyRules> {
     let said = &copy.job.verify;
     let method = match said.method {
         Said::None => return None,
@@ -79,7 +78,7 @@ pub(super) fn rules(copy: &mut Copy<'_>, layout: &Layout) -> Option<VerifyRules>
 }
 
 /// What one stamp covers: no more than the smallest block, and a divisor of the smallest and the largest.
-fn interval(copy: &mut Copy<'_>, said: u64) -> u64 {
+fn interval(copy: &mut JobClone<'_>, said: u64) -> u64 {
     let sizes = copy.job.direction.sizes();
     let (low, high) = (smallest(&sizes.write).max(1), largest(&sizes.write).max(1));
     let mut interval = if said == 0 && low != high { low } else { said };
@@ -98,17 +97,17 @@ fn interval(copy: &mut Copy<'_>, said: u64) -> u64 {
 }
 
 /// A block may have been written more than once, in an order that nobody knows.
-fn may_overlap(copy: &Copy<'_>, layout: &Layout) -> bool {
+fn may_overlap(copy: &JobClone<'_>, layout: &Layout) -> bool {
     let work = &copy.job.direction;
     let moved = layout.io_bytes.map_or(layout.bytes, |bytes| bytes.0);
     let jumps = match work.rw.order {
-        Order::Sequential { skip_bytes } => skip_bytes != 0,
-        Order::Random { ops_per_draw } => ops_per_draw > 1,
+        AccessOrder::Sequential { skip_bytes } => skip_bytes != 0,
+        AccessOrder::Random { ops_per_draw } => ops_per_draw > 1,
     };
     copy.forgets_blocks() || work.softrandommap || jumps || moved > layout.bytes
 }
 
-fn forgets_number(copy: &mut Copy<'_>, layout: &Layout) -> bool {
+fn forgets_number(copy: &mut JobClone<'_>, layout: &Layout) -> bool {
     if copy.is_said("verify_write_sequence") {
         return false;
     }
@@ -122,7 +121,7 @@ fn forgets_number(copy: &mut Copy<'_>, layout: &Layout) -> bool {
     forgets
 }
 
-fn forgets_seed(copy: &mut Copy<'_>, layout: &Layout) -> bool {
+fn forgets_seed(copy: &mut JobClone<'_>, layout: &Layout) -> bool {
     if copy.is_said("verify_header_seed") {
         return false;
     }
@@ -134,7 +133,7 @@ fn forgets_seed(copy: &mut Copy<'_>, layout: &Layout) -> bool {
     forgets
 }
 
-fn doubts(copy: &mut Copy<'_>) {
+fn doubts(copy: &mut JobClone<'_>) {
     let job = copy.job;
     let reads_back = copy.writes() && job.verify.do_verify;
     let names_are_shared =

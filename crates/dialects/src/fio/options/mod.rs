@@ -3,6 +3,7 @@
 //! Names, types, defaults and bounds are facts about fio 3.42; the sentences are Plumb's own.
 
 pub mod kind;
+pub mod shape;
 
 mod content;
 mod direction;
@@ -147,7 +148,7 @@ pub enum Support {
 
 /// When an option takes effect among those of one section.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Order {
+pub enum Precedence {
     /// Before all others, because others depend on it.
     First,
     /// In the order of the file.
@@ -172,7 +173,7 @@ pub struct OptionSpec {
     /// The engines that know it; empty where all do.
     pub engines: &'static [&'static str],
     /// When it takes effect.
-    pub order: Order,
+    pub order: Precedence,
     /// Only powers of two are allowed.
     pub power_of_two: bool,
     /// What Plumb does with it.
@@ -283,12 +284,12 @@ impl OptionSpec {
     }
 
     const fn first(mut self) -> OptionSpec {
-        self.order = Order::First;
+        self.order = Precedence::First;
         self
     }
 
     const fn last(mut self) -> OptionSpec {
-        self.order = Order::Last;
+        self.order = Precedence::Last;
         self
     }
 
@@ -332,7 +333,7 @@ const fn row(name: &'static str, tier: Tier, kind: Kind) -> OptionSpec {
         default: None,
         tier,
         engines: &[],
-        order: Order::AsSaid,
+        order: Precedence::AsSaid,
         power_of_two: false,
         support: Support::Works,
         doc: "",

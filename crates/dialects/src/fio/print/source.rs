@@ -3,10 +3,10 @@
 use super::build::{JobSource, Kept, Latencies, Member, Windows};
 use super::opening::{BlockRange, JobLine, Layout, Opening};
 use super::report::*;
-use crate::fio::job::words::{ContinueOnError, Unified, UnitBase as UnitWord};
+use crate::fio::job::keywords::{ContinueOnError, Unified, UnitBase as UnitWord};
 use crate::fio::job::{FioJob, Said, Sizes};
 use crate::fio::value::choice::{SteadyFigure, SteadyLimit, SteadyTest};
-use crate::fio::value::direction::{Ops, Order};
+use crate::fio::value::direction::{AccessOrder, Ops};
 use crate::fio::{Fio, VERSION};
 
 /// One copy of a job, and the worker group that does it.
@@ -239,17 +239,17 @@ fn beside(job: &FioJob) -> Option<String> {
 }
 
 /// The name that fio prints for `rw`.
-fn rw(ops: Ops, order: Order) -> &'static str {
+fn rw(ops: Ops, order: AccessOrder) -> &'static str {
     match (ops, order) {
-        (Ops::Read, Order::Sequential { .. }) => "read",
-        (Ops::Write, Order::Sequential { .. }) => "write",
-        (Ops::Trim, Order::Sequential { .. }) => "trim",
-        (Ops::ReadWrite, Order::Sequential { .. }) => "rw",
-        (Ops::TrimWrite, Order::Sequential { .. }) => "trimwrite",
-        (Ops::Read, Order::Random { .. }) => "randread",
-        (Ops::Write, Order::Random { .. }) => "randwrite",
-        (Ops::Trim, Order::Random { .. }) => "randtrim",
-        (Ops::ReadWrite, Order::Random { .. }) => "randrw",
-        (Ops::TrimWrite, Order::Random { .. }) => "randtrimwrite",
+        (Ops::Read, AccessOrder::Sequential { .. }) => "read",
+        (Ops::Write, AccessOrder::Sequential { .. }) => "write",
+        (Ops::Trim, AccessOrder::Sequential { .. }) => "trim",
+        (Ops::ReadWrite, AccessOrder::Sequential { .. }) => "rw",
+        (Ops::TrimWrite, AccessOrder::Sequential { .. }) => "trimwrite",
+        (Ops::Read, AccessOrder::Random { .. }) => "randread",
+        (Ops::Write, AccessOrder::Random { .. }) => "randwrite",
+        (Ops::Trim, AccessOrder::Random { .. }) => "randtrim",
+        (Ops::ReadWrite, AccessOrder::Random { .. }) => "randrw",
+        (Ops::TrimWrite, AccessOrder::Random { .. }) => "randtrimwrite",
     }
 }

@@ -1,7 +1,7 @@
 //! Words of a list, and words with something behind a colon.
 
 use super::{Amount, Compat, Reading, ValueError, number, slots};
-use crate::fio::options::kind::Bare;
+use crate::fio::options::shape::Bare;
 use plumb_workload::Nanos;
 
 /// The words of `mem`.

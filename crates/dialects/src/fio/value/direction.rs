@@ -34,7 +34,7 @@ pub enum Ops {
 
 /// Whether offsets follow one another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum AccessOrder {
     /// One after another; after each op skip so many bytes, backwards where negative.
     Sequential {
         /// Bytes skipped.
@@ -53,7 +53,7 @@ pub struct Direction {
     /// Which ops.
     pub ops: Ops,
     /// Where.
-    pub order: Order,
+    pub order: AccessOrder,
 }
 
 /// Reads `randread:8` or `write:4k`.
@@ -76,8 +76,8 @@ pub fn read(text: &str, reading: &mut Reading<'_>) -> Result<Direction, ValueErr
         _ => return Err(ValueError::not_a_choice(word, WORDS)),
     };
     let order = match (random, postfix.filter(|postfix| !postfix.is_empty())) {
-        (false, None) => Order::Sequential { skip_bytes: 0 },
-        (true, None) => Order::Random { ops_per_draw: 1 },
+        (false, None) => AccessOrder::Sequential { skip_bytes: 0 },
+        (true, None) => AccessOrder::Random { ops_per_draw: 1 },
         (false, Some(postfix)) => {
             let (backwards, distance) = match postfix.strip_prefix('-') {
                 Some(distance) => (true, distance),
@@ -85,12 +85,12 @@ pub fn read(text: &str, reading: &mut Reading<'_>) -> Result<Direction, ValueErr
             };
             let distance = i64::try_from(plain(distance, reading)?)
                 .map_err(|_| ValueError::OutOfBounds { value: postfix.to_owned(), bounds: "63 bits".to_owned() })?;
-            Order::Sequential { skip_bytes: if backwards { -distance } else { distance } }
+            AccessOrder::Sequential { skip_bytes: if backwards { -distance } else { distance } }
         }
         (true, Some(postfix)) => {
             let count = plain(postfix, reading)?;
             match u32::try_from(count) {
-                Ok(count @ 1..) => Order::Random { ops_per_draw: count },
+                Ok(count @ 1..) => AccessOrder::Random { ops_per_draw: count },
                 _ => {
                     let bounds = format!("1 to {}", u32::MAX);
                     return Err(ValueError::OutOfBounds { value: count.to_string(), bounds });

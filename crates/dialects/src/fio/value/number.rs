@@ -2,7 +2,7 @@
 
 use super::arithmetic::{Flavour, Letter, evaluate};
 use super::{Compat, Reading, ValueError};
-use crate::fio::options::kind::Bare;
+use crate::fio::options::shape::Bare;
 use std::fmt;
 
 /// A number of bytes or ops, or per cent.

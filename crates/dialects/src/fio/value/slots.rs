@@ -5,7 +5,7 @@
 
 use super::number::{amount, nanos};
 use super::{Amount, Between, Compat, Doubt, PerDirection, ReadWrite, Reading, Value, ValueError, plain, wide, within};
-use crate::fio::options::kind::{Bare, Bounds, Slots};
+use crate::fio::options::shape::{Bare, Bounds, Slots};
 use plumb_workload::Nanos;
 
 /// One slot of three.

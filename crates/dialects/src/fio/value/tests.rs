@@ -1,7 +1,7 @@
 //! The quirks of values, one by one; [M] examples of the specification are among them.
 
 use super::choice::{ErrorNumber, LogName, Memory, Steady, SteadyFigure, SteadyLimit, SteadyTest};
-use super::direction::{Direction, Ops, Order};
+use super::direction::{AccessOrder, Direction, Ops};
 use super::distribution::{Curve, Distribution, FileService, Zone};
 use super::lists::NumaPolicy;
 use super::pattern::Piece;
@@ -221,9 +221,15 @@ fn directions_with_postfix() {
         Value::Direction(direction) => direction,
         other => panic!("{other:?}"),
     };
-    assert_eq!(direction("randread:8"), Direction { ops: Ops::Read, order: Order::Random { ops_per_draw: 8 } });
-    assert_eq!(direction("write:4k"), Direction { ops: Ops::Write, order: Order::Sequential { skip_bytes: 4_096 } });
-    assert_eq!(direction("read:-8k"), Direction { ops: Ops::Read, order: Order::Sequential { skip_bytes: -8_192 } });
+    assert_eq!(direction("randread:8"), Direction { ops: Ops::Read, order: AccessOrder::Random { ops_per_draw: 8 } });
+    assert_eq!(
+        direction("write:4k"),
+        Direction { ops: Ops::Write, order: AccessOrder::Sequential { skip_bytes: 4_096 } }
+    );
+    assert_eq!(
+        direction("read:-8k"),
+        Direction { ops: Ops::Read, order: AccessOrder::Sequential { skip_bytes: -8_192 } }
+    );
     assert_eq!(direction("readwrite").ops, Ops::ReadWrite);
     let (error, _) = with(Compat::Meant, 1_024, "rw", "randraed");
     assert!(error.unwrap_err().to_string().ends_with("did you mean `randread`?"));

@@ -1,12 +1,12 @@
 //! Throughput tests: the passes of several processes, and who does what in the mix.
 
 use super::TARGET;
-use super::script::{self, Step};
+use super::program::{self, PassStep};
 use crate::iozone::pass::{Pass, Test};
 use crate::iozone::settings::{MixReaders, Settings};
 use crate::iozone::sweep::Point;
 use plumb_workload::phase::Start;
-use plumb_workload::script::Which;
+use plumb_workload::program::Pick;
 use plumb_workload::{Nanos, RunAs, Work, WorkerGroup};
 
 /// Where a pass stands among those of as many processes.
@@ -69,13 +69,13 @@ pub(super) fn groups(
 ) -> (Vec<WorkerGroup>, u64) {
     let alike = pass != Pass::Mix && settings.start_delay.is_zero();
     let is_mix = pass == Pass::Mix;
-    let step = |pass: Pass, child: u32, alone: bool| Step {
+    let step = |pass: Pass, child: u32, alone: bool| PassStep {
         pass,
         in_mix: is_mix,
         point,
         file: match (settings.shared, alone) {
-            (true, _) => Some(Which::Nth(0)),
-            (false, true) => Some(Which::Nth(child)),
+            (true, _) => Some(Pick::Nth(0)),
+            (false, true) => Some(Pick::Nth(child)),
             (false, false) => None,
         },
         // One child is enough to flush what is dirty, and to remove the file that all share.
@@ -88,8 +88,8 @@ pub(super) fn groups(
         settings.bind.map(bound).unwrap_or_default()
     };
     if alike && !(settings.shared && place.last) {
-        let (script, uncounted_ns) = script::of(settings, &step(pass, 0, false));
-        let mut group = WorkerGroup::new(TARGET, Work::Script(Box::new(script)));
+        let (program, uncounted_ns) = program::of(settings, &step(pass, 0, false));
+        let mut group = WorkerGroup::new(TARGET, Work::Program(Box::new(program)));
         group.name = Some("child".to_owned());
         group.count = count;
         group.run_as = run_as;
@@ -99,9 +99,9 @@ pub(super) fn groups(
     let mut longest_ns = 0;
     let groups = (0..count).map(|child| {
         let own = if pass == Pass::Mix { mixed(settings, child, count) } else { pass };
-        let (script, uncounted_ns) = script::of(settings, &step(own, child, true));
+        let (program, uncounted_ns) = program::of(settings, &step(own, child, true));
         longest_ns = longest_ns.max(uncounted_ns);
-        let mut group = WorkerGroup::new(TARGET, Work::Script(Box::new(script)));
+        let mut group = WorkerGroup::new(TARGET, Work::Program(Box::new(program)));
         group.name = Some(format!("child{child}"));
         group.run_as = run_as;
         group.cpus = cpus(child, 1);

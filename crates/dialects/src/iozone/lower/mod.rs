@@ -1,14 +1,14 @@
 //! From settings to a workload: each pass of a test is a phase, and each process of it a script.
 
 mod children;
-mod script;
+mod program;
 
 use super::pass::{Pass, Test};
 use super::settings::{Mode, Settings};
 use super::sweep::Point;
 use plumb_workload::job::Names;
 use plumb_workload::{End, Flush, Phase, RunAs, ScratchTarget, Stop, Target, When, Work, WorkerGroup, Workload};
-use script::Step;
+use program::PassStep;
 use std::collections::BTreeMap;
 
 /// The target's name.
@@ -88,6 +88,22 @@ fn target(settings: &Settings) -> Target {
     Target::Scratch(ScratchTarget { path: Default::default(), names })
 }
 
+/// What is measured on each size, and printed, in its order.
+pub fn measured(settings: &Settings) -> Vec<Pass> {
+    match settings.mode {
+        Mode::Throughput { .. } => children::passes(settings),
+        Mode::Single(_) | Mode::Auto(_) => {
+            stream(settings).into_iter().filter(|(_, is_silent)| !is_silent).map(|(pass, _)| pass).collect()
+        }
+    }
+}
+
+/// The passes of a stream of its own, with those that are not printed.
+fn stream(settings: &Settings) -> Vec<(Pass, bool)> {
+    let tests = settings.table().iter().filter(|test| settings.includes(**test));
+    tests.flat_map(|test| passes(settings, *test)).collect()
+}
+
 /// The passes of a test in a stream of its own, with those that are not printed.
 fn passes(settings: &Settings, test: Test) -> Vec<(Pass, bool)> {
     let wanted = |pass: &Pass| {
@@ -134,11 +150,10 @@ impl Lowered {
     }
 
     fn add_point(&mut self, settings: &Settings, point: Point, round: u32) {
-        let tests = settings.table().iter().filter(|test| settings.includes(**test));
-        let passes: Vec<(Pass, bool)> = tests.flat_map(|test| passes(settings, *test)).collect();
+        let passes = stream(settings);
         let last = passes.len().saturating_sub(1);
         for (number, (pass, is_silent)) in passes.into_iter().enumerate() {
-            let step = Step {
+            let step = PassStep {
                 pass,
                 point,
                 file: None,
@@ -147,8 +162,8 @@ impl Lowered {
                 in_throughput: false,
                 in_mix: false,
             };
-            let (script, uncounted_ns) = script::of(settings, &step);
-            let mut group = WorkerGroup::new(TARGET, Work::Script(Box::new(script)));
+            let (program, uncounted_ns) = program::of(settings, &step);
+            let mut group = WorkerGroup::new(TARGET, Work::Program(Box::new(program)));
             if let Some(processor) = settings.bind {
                 group.cpus = vec![processor];
             }

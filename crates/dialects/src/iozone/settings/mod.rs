@@ -10,7 +10,7 @@ pub use read::read;
 use super::pass::Test;
 use super::sweep::{Point, Sweep};
 use plumb_workload::Nanos;
-use plumb_workload::script::{Advice, ListedRecord, OpenPromise};
+use plumb_workload::program::{Advice, ListedRecord, OpenPromise};
 
 /// Largest record, bytes.
 const RECORD_MAX_BYTES: u64 = 16 << 20;
@@ -79,7 +79,7 @@ pub struct Telemetry {
 impl Telemetry {
     /// The end of what it reaches, kB.
     pub fn file_kb(&self) -> u64 {
-        self.records.iter().map(|record| record.offset.0 + record.length.0).max().unwrap_or(0) / 1024
+        self.records.iter().map(|record| record.offset.0.saturating_add(record.length.0)).max().unwrap_or(0) / 1024
     }
 }
 
@@ -294,6 +294,18 @@ impl Settings {
             mixes_io: false,
             records_per_second: None,
             truncates_mix: false,
+        }
+    }
+
+    /// The largest size of all files together, kB.
+    pub fn file_kb_max(&self) -> u64 {
+        match &self.mode {
+            Mode::Single(point) => point.file_kb,
+            Mode::Auto(sweep) => sweep.points().map(|point| point.file_kb).max().unwrap_or(0),
+            Mode::Throughput { point, .. } if self.aggregate || self.shared => point.file_kb,
+            Mode::Throughput { counts, point, .. } => {
+                point.file_kb.saturating_mul(counts.iter().copied().max().unwrap_or(1).into())
+            }
         }
     }
 

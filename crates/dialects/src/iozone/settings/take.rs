@@ -8,7 +8,7 @@ use crate::iozone::pass::Test;
 use crate::iozone::size::{size, whole};
 use crate::iozone::{Machine, Wrong};
 use plumb_workload::Nanos;
-use plumb_workload::script::{Advice, OpenPromise};
+use plumb_workload::program::{Advice, OpenPromise};
 
 /// Most processes.
 const CHILDREN_MAX: i64 = 1024;
@@ -59,7 +59,7 @@ pub(super) fn take(
             settings.close = true;
         }
         "C" => settings.each_child = true,
-        "d" => settings.start_delay = Nanos(number.max(0) as u64 * 1000),
+        "d" => settings.start_delay = Nanos((number.max(0) as u64).saturating_mul(1000)),
         "e" => {
             echo("Include fsync in write timing".to_owned());
             settings.flush = true;
@@ -108,7 +108,7 @@ pub(super) fn take(
             seen.stride = true;
         }
         "J" => {
-            settings.compute = Nanos(number.max(0) as u64 * 1_000_000);
+            settings.compute = Nanos((number.max(0) as u64).saturating_mul(1_000_000));
             settings.says_compute = true;
         }
         "K" => {
@@ -179,7 +179,7 @@ pub(super) fn take(
             settings.echo.push(format!("\tFile size set to {kb} kB\n"));
             seen.files_kb.push(kb);
         }
-        "S" => settings.cache_bytes = if number > 0 { number as u64 * 1024 } else { 1 << 20 },
+        "S" => settings.cache_bytes = if number > 0 { (number as u64).saturating_mul(1024) } else { 1 << 20 },
         "t" => {
             if number > CHILDREN_MAX {
                 return Err(Wrong::say(
@@ -276,7 +276,7 @@ fn take_plus(settings: &mut Settings, seen: &mut Seen, name: &str, word: &str) -
             if bytes <= 0 || pause_ms <= 0 {
                 return Err(Wrong::say(144, format!("-+b  cannot parse burst size '{word}'!!\n")));
             }
-            settings.burst = Some((bytes as u64, Nanos(pause_ms as u64 * 1_000_000)));
+            settings.burst = Some((bytes as u64, Nanos((pause_ms as u64).saturating_mul(1_000_000))));
         }
         "+B" => {
             echo(">>> Sequential Mixed workload. <<<".to_owned());
@@ -336,7 +336,7 @@ fn take_plus(settings: &mut Settings, seen: &mut Seen, name: &str, word: &str) -
             settings.mix_readers = Some(MixReaders::Percent(percent));
         }
         "+q" => {
-            settings.rest = Nanos(number.max(0) as u64 * 1_000_000_000);
+            settings.rest = Nanos((number.max(0) as u64).saturating_mul(1_000_000_000));
             echo(format!("Delay {number} seconds between tests enabled."));
         }
         "+r" => {

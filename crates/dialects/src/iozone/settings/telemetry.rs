@@ -2,7 +2,7 @@
 
 use super::{RECORD_MAX_BYTES, Telemetry};
 use crate::iozone::{Machine, Wrong};
-use plumb_workload::script::ListedRecord;
+use plumb_workload::program::ListedRecord;
 use plumb_workload::{Bytes, Nanos};
 
 /// Lines of offset, size and perhaps the milliseconds to compute; `#` begins a remark.

@@ -4,17 +4,21 @@
 use crate::backend::socket::StopCheck;
 use crate::backend::{Errno, FileAccess};
 use plumb_workload::backend::SocketKind;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::addr::SocketAddrArg as _;
+use rustix::net::sockopt::{self, Timeout};
+use rustix::net::{self, AddressFamily, RecvFlags, SocketAddrAny, SocketAddrUnix, SocketFlags, SocketType};
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::time::{Duration, Instant};
 
 /// So long the other side may take to be there when a connection is made.
 const CONNECT_PATIENCE: Duration = Duration::from_secs(10);
 /// How often is looked whether it is there, or whether the worker is to end.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// The same, as the system has it.
+const LOOK_AGAIN_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: LOOK_AGAIN.subsec_nanos() as _ };
 
 /// What kind of socket, to whom, and how.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,8 +67,10 @@ impl LinkError {
     }
 }
 
-fn failed(what: impl Into<String>) -> LinkError {
-    LinkError::System { what: what.into(), source: io::Error::last_os_error() }
+/// Shapes an error of the system for `map_err`.
+fn failed(what: impl Into<String>) -> impl FnOnce(rustix::io::Errno) -> LinkError {
+    let what = what.into();
+    move |errno| LinkError::System { what, source: errno.into() }
 }
 
 /// A message about the link itself.
@@ -99,78 +105,44 @@ impl Message {
     }
 }
 
-/// An address as the system has it.
+/// An address as the system has it, and as people write it.
 struct Address {
-    storage: libc::sockaddr_storage,
-    length: libc::socklen_t,
+    any: SocketAddrAny,
     words: String,
 }
 
+/// Bytes of the longest path of a socket. Source: unix(7), `sun_path` with its NUL.
+const PATH_BYTES_MAX: usize = 107;
+
 impl Address {
-    /// Puts an address of the type `T` into storage.
-    fn from_parts<T>(address: T, length: usize, words: String) -> Address {
-        debug_assert!(size_of::<T>() <= size_of::<libc::sockaddr_storage>());
-        // SAFETY: plain data, valid when zeroed.
-        let mut storage: libc::sockaddr_storage = unsafe { std::mem::zeroed() };
-        // SAFETY: every socket address fits into the storage, and is aligned as it.
-        unsafe { std::ptr::from_mut(&mut storage).cast::<T>().write(address) };
-        Address { storage, length: length as libc::socklen_t, words }
-    }
-
-    fn pointer(&self) -> *const libc::sockaddr {
-        std::ptr::from_ref(&self.storage).cast()
-    }
-
     fn internet(address: SocketAddr) -> Address {
-        let words = address.to_string();
-        match address {
-            SocketAddr::V4(address) => Address::from_parts(
-                libc::sockaddr_in {
-                    sin_family: libc::AF_INET as libc::sa_family_t,
-                    sin_port: address.port().to_be(),
-                    sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
-                    sin_zero: [0; 8],
-                },
-                size_of::<libc::sockaddr_in>(),
-                words,
-            ),
-            SocketAddr::V6(address) => Address::from_parts(
-                libc::sockaddr_in6 {
-                    sin6_family: libc::AF_INET6 as libc::sa_family_t,
-                    sin6_port: address.port().to_be(),
-                    sin6_flowinfo: address.flowinfo(),
-                    sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
-                    sin6_scope_id: address.scope_id(),
-                },
-                size_of::<libc::sockaddr_in6>(),
-                words,
-            ),
-        }
+        Address { any: address.as_any(), words: address.to_string() }
     }
 
     fn unix(path: &str) -> Result<Address, LinkError> {
-        // SAFETY: plain data, valid when zeroed.
-        let mut address: libc::sockaddr_un = unsafe { std::mem::zeroed() };
-        address.sun_family = libc::AF_UNIX as libc::sa_family_t;
-        let bytes = Path::new(path).as_os_str().as_bytes();
-        if bytes.is_empty() || bytes.len() >= address.sun_path.len() || bytes.contains(&0) {
-            let reason = format!("use a path of 1 to {} bytes", address.sun_path.len() - 1);
-            return Err(LinkError::NoAddress { host: path.to_owned(), reason });
+        let none = || {
+            let reason = format!("use a path of 1 to {PATH_BYTES_MAX} bytes");
+            LinkError::NoAddress { host: path.to_owned(), reason }
+        };
+        if path.is_empty() || path.len() > PATH_BYTES_MAX {
+            return Err(none());
         }
-        for (to, from) in address.sun_path.iter_mut().zip(bytes) {
-            *to = *from as libc::c_char;
-        }
-        let length = std::mem::offset_of!(libc::sockaddr_un, sun_path) + bytes.len() + 1;
-        Ok(Address::from_parts(address, length, path.to_owned()))
+        let address = SocketAddrUnix::new(path).map_err(|_| none())?;
+        Ok(Address { any: address.as_any(), words: path.to_owned() })
     }
 
     fn vsock(cid: u32, port: u16) -> Address {
-        // SAFETY: plain data, valid when zeroed.
-        let mut address: libc::sockaddr_vm = unsafe { std::mem::zeroed() };
-        address.svm_family = libc::AF_VSOCK as libc::sa_family_t;
-        address.svm_cid = cid;
-        address.svm_port = u32::from(port);
-        Address::from_parts(address, size_of::<libc::sockaddr_vm>(), format!("vsock {cid}:{port}"))
+        let address = libc::sockaddr_vm {
+            svm_family: libc::AF_VSOCK as libc::sa_family_t,
+            svm_reserved1: 0,
+            svm_port: u32::from(port),
+            svm_cid: cid,
+            svm_zero: [0; 4],
+        };
+        let length = size_of::<libc::sockaddr_vm>() as u32;
+        // SAFETY: a socket address of this length, which is copied.
+        let any = unsafe { SocketAddrAny::read((&raw const address).cast(), length) };
+        Address { any, words: format!("vsock {cid}:{port}") }
     }
 
     /// Where to listen, or whom to connect to.
@@ -220,45 +192,35 @@ impl LinkRequest {
     }
 
     fn socket(&self) -> Result<OwnedFd, LinkError> {
-        let domain = match self.kind {
-            SocketKind::Tcp | SocketKind::Udp => libc::AF_INET,
-            SocketKind::Tcp6 | SocketKind::Udp6 => libc::AF_INET6,
-            SocketKind::Unix => libc::AF_UNIX,
-            SocketKind::Vsock => libc::AF_VSOCK,
+        let family = match self.kind {
+            SocketKind::Tcp | SocketKind::Udp => AddressFamily::INET,
+            SocketKind::Tcp6 | SocketKind::Udp6 => AddressFamily::INET6,
+            SocketKind::Unix => AddressFamily::UNIX,
+            SocketKind::Vsock => AddressFamily::VSOCK,
         };
-        let kind = if self.is_datagram() { libc::SOCK_DGRAM } else { libc::SOCK_STREAM };
-        // SAFETY: no memory is passed.
-        let fd = unsafe { libc::socket(domain, kind | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(failed("socket"));
-        }
-        // SAFETY: a fresh descriptor that nothing else owns.
-        let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-        let word = |bytes: u64| bytes.min(i32::MAX as u64) as libc::c_int;
+        let kind = if self.is_datagram() { SocketType::DGRAM } else { SocketType::STREAM };
+        let socket = net::socket_with(family, kind, SocketFlags::CLOEXEC, None).map_err(failed("socket"))?;
+        let word = |bytes: u64| bytes.min(i32::MAX as u64);
         if let Some(window) = self.window_bytes.map(word) {
-            set(&socket, libc::SOL_SOCKET, libc::SO_RCVBUF, window, &format!("SO_RCVBUF {window}"))?;
-            set(&socket, libc::SOL_SOCKET, libc::SO_SNDBUF, window, &format!("SO_SNDBUF {window}"))?;
+            let bytes = usize::try_from(window).unwrap_or(usize::MAX);
+            sockopt::set_socket_recv_buffer_size(&socket, bytes).map_err(failed(format!("SO_RCVBUF {window}")))?;
+            sockopt::set_socket_send_buffer_size(&socket, bytes).map_err(failed(format!("SO_SNDBUF {window}")))?;
         }
         if let Some(segment) = self.segment_bytes.filter(|_| self.is_tcp()).map(word) {
-            set(&socket, libc::IPPROTO_TCP, libc::TCP_MAXSEG, segment, &format!("TCP_MAXSEG {segment}"))?;
+            set_segment(&socket, segment as libc::c_int).map_err(failed(format!("TCP_MAXSEG {segment}")))?;
         }
         Ok(socket)
     }
 }
 
-/// Sets an option whose value is a `T` of the C library.
-fn set<T: Copy>(
-    socket: &OwnedFd,
-    level: libc::c_int,
-    option: libc::c_int,
-    value: T,
-    what: &str,
-) -> Result<(), LinkError> {
-    let (pointer, length) = (std::ptr::from_ref(&value).cast(), size_of::<T>() as libc::socklen_t);
+/// The largest segment of a connection, which no safe call sets. Source: tcp(7), `TCP_MAXSEG`.
+fn set_segment(socket: &OwnedFd, bytes: libc::c_int) -> rustix::io::Result<()> {
+    let length = size_of::<libc::c_int>() as libc::socklen_t;
+    let option = (&raw const bytes).cast();
     // SAFETY: an option of this size, which lives through the call.
-    match unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, pointer, length) } {
+    match unsafe { libc::setsockopt(socket.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_MAXSEG, option, length) } {
         0 => Ok(()),
-        _ => Err(failed(what)),
+        _ => Err(rustix::io::Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(rustix::io::Errno::INVAL)),
     }
 }
 
@@ -316,7 +278,7 @@ impl Link {
     fn opened(self, request: &LinkRequest, stops: StopCheck<'_>) -> Result<Link, LinkError> {
         let mut link = self;
         if request.no_delay && request.is_tcp() {
-            set(&link.socket, libc::IPPROTO_TCP, libc::TCP_NODELAY, 1 as libc::c_int, "TCP_NODELAY")?;
+            sockopt::set_tcp_nodelay(&link.socket, true).map_err(failed("TCP_NODELAY"))?;
         }
         link.look_up_now_and_then()?;
         if request.is_datagram() {
@@ -335,49 +297,33 @@ impl Link {
 
     /// Waiting calls return now and then, to see whether the worker is to end.
     fn look_up_now_and_then(&self) -> Result<(), LinkError> {
-        let time = libc::timeval { tv_sec: 0, tv_usec: LOOK_AGAIN.as_micros() as _ };
-        for option in [libc::SO_RCVTIMEO, libc::SO_SNDTIMEO] {
-            let (pointer, length) = (std::ptr::from_ref(&time).cast(), size_of::<libc::timeval>() as libc::socklen_t);
-            // SAFETY: an option of the size of a timeval, which lives through the call.
-            if unsafe { libc::setsockopt(self.as_raw_fd(), libc::SOL_SOCKET, option, pointer, length) } != 0 {
-                return Err(failed("SO_RCVTIMEO"));
-            }
+        for direction in [Timeout::Recv, Timeout::Send] {
+            sockopt::set_socket_timeout(&self.socket, direction, Some(LOOK_AGAIN)).map_err(failed("SO_RCVTIMEO"))?;
         }
         Ok(())
     }
 
     fn await_opening(&mut self, stops: StopCheck<'_>) -> Result<(), LinkError> {
         let mut first = [0u8; 64];
-        // SAFETY: plain data, valid when zeroed.
-        let mut from: Address = Address { storage: unsafe { std::mem::zeroed() }, length: 0, words: String::new() };
         loop {
             if stops() {
                 return Err(LinkError::Stopped);
             }
-            from.length = size_of::<libc::sockaddr_storage>() as libc::socklen_t;
-            // SAFETY: as much memory as is said, for the datagram and for the address.
-            let got = unsafe {
-                libc::recvfrom(
-                    self.as_raw_fd(),
-                    first.as_mut_ptr().cast(),
-                    first.len(),
-                    0,
-                    std::ptr::from_mut(&mut from.storage).cast(),
-                    &raw mut from.length,
-                )
-            };
-            match usize::try_from(got) {
-                Ok(got) if Message::of(&first[..got]) == Some(Message::Open) => {
-                    self.peer = Some(from);
+            match net::recvfrom(&self.socket, &mut first[..], RecvFlags::empty()) {
+                Ok((got, _, from)) if Message::of(&first[..got]) == Some(Message::Open) => {
+                    self.peer = from.map(|any| Address { any, words: String::new() });
                     return Ok(());
                 }
                 Ok(_) => return Err(LinkError::NotOpened),
-                Err(_) => match Errno::last() {
-                    Errno(libc::EAGAIN | libc::EINTR) => {}
-                    _ => return Err(failed("waiting for the opening message")),
-                },
+                Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => {}
+                Err(errno) => return Err(failed("waiting for the opening message")(errno)),
             }
         }
+    }
+
+    /// Nothing more is sent; what is queued still goes out.
+    pub(crate) fn end_sending(&self) {
+        let _ = net::shutdown(&self.socket, net::Shutdown::Write);
     }
 
     /// Whether bytes have no borders.
@@ -389,7 +335,7 @@ impl Link {
     #[inline]
     pub(crate) fn send(&self, from: *const u8, length: usize, flags: libc::c_int) -> Result<usize, Errno> {
         let (peer, peer_length) =
-            self.peer.as_ref().map_or((std::ptr::null(), 0), |peer| (peer.pointer(), peer.length));
+            self.peer.as_ref().map_or((std::ptr::null(), 0), |peer| (peer.any.as_ptr().cast(), peer.any.addr_len()));
         let flags = flags | libc::MSG_NOSIGNAL;
         // SAFETY: the caller's memory of this length; an address that lives through the call, or none.
         let sent = unsafe { libc::sendto(self.as_raw_fd(), from.cast(), length, flags, peer, peer_length) };
@@ -418,21 +364,17 @@ fn listen(request: &LinkRequest, address: &Address) -> Result<Listening, LinkErr
     if request.kind == SocketKind::Unix {
         remove_stale(&address.words)?;
     } else {
-        set(&socket, libc::SOL_SOCKET, libc::SO_REUSEADDR, 1 as libc::c_int, "SO_REUSEADDR")?;
+        sockopt::set_socket_reuseaddr(&socket, true).map_err(failed("SO_REUSEADDR"))?;
     }
-    // SAFETY: an address of this length.
-    if unsafe { libc::bind(socket.as_raw_fd(), address.pointer(), address.length) } < 0 {
-        return Err(failed(format!("bind to {}", address.words)));
-    }
+    net::bind(&socket, &address.any).map_err(failed(format!("bind to {}", address.words)))?;
     if request.kind == SocketKind::Unix {
         made = Some(Made(address.words.clone()));
     }
     if request.is_datagram() {
         join_group(&socket, request)?;
     }
-    // SAFETY: no memory is passed.
-    if !request.is_datagram() && unsafe { libc::listen(socket.as_raw_fd(), 1) } < 0 {
-        return Err(failed(format!("listen at {}", address.words)));
+    if !request.is_datagram() {
+        net::listen(&socket, 1).map_err(failed(format!("listen at {}", address.words)))?;
     }
     Ok(Listening { socket, made })
 }
@@ -447,20 +389,14 @@ impl Listening {
             if stops() {
                 return Err(LinkError::Stopped);
             }
-            let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-            // SAFETY: one pollfd that lives through the call.
-            if unsafe { libc::poll(&raw mut poll, 1, LOOK_AGAIN.as_millis() as libc::c_int) } > 0 {
+            let ready = poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&LOOK_AGAIN_TIME));
+            if ready.is_ok_and(|ready| ready > 0) {
                 break;
             }
         }
-        let none = std::ptr::null_mut();
-        // SAFETY: nobody wants the address.
-        let fd = unsafe { libc::accept4(socket.as_raw_fd(), none, std::ptr::null_mut(), libc::SOCK_CLOEXEC) };
-        if fd < 0 {
-            return Err(failed(format!("accept at {}", address.words)));
-        }
-        // SAFETY: a fresh descriptor that nothing else owns.
-        Ok(Link { socket: unsafe { OwnedFd::from_raw_fd(fd) }, stream: true, peer: None, _made: made })
+        let accepted = net::accept_with(&socket, SocketFlags::CLOEXEC);
+        let socket = accepted.map_err(failed(format!("accept at {}", address.words)))?;
+        Ok(Link { socket, stream: true, peer: None, _made: made })
     }
 }
 
@@ -470,16 +406,10 @@ fn join_group(socket: &OwnedFd, request: &LinkRequest) -> Result<(), LinkError> 
     let what = format!("joining the group {host}");
     match host.parse() {
         Ok(IpAddr::V4(group)) if group.is_multicast() => {
-            let membership = libc::ip_mreq {
-                imr_multiaddr: libc::in_addr { s_addr: u32::from_ne_bytes(group.octets()) },
-                imr_interface: libc::in_addr { s_addr: libc::INADDR_ANY },
-            };
-            set(socket, libc::IPPROTO_IP, libc::IP_ADD_MEMBERSHIP, membership, &what)
+            sockopt::set_ip_add_membership(socket, &group, &Ipv4Addr::UNSPECIFIED).map_err(failed(what))
         }
         Ok(IpAddr::V6(group)) if group.is_multicast() => {
-            let membership =
-                libc::ipv6_mreq { ipv6mr_multiaddr: libc::in6_addr { s6_addr: group.octets() }, ipv6mr_interface: 0 };
-            set(socket, libc::IPPROTO_IPV6, libc::IPV6_ADD_MEMBERSHIP, membership, &what)
+            sockopt::set_ipv6_add_membership(socket, &group, 0).map_err(failed(what))
         }
         _ => Ok(()),
     }
@@ -504,11 +434,10 @@ fn connect(request: &LinkRequest, address: Address, stops: StopCheck<'_>) -> Res
     loop {
         // A socket whose connection was refused is not tried again.
         let socket = request.socket()?;
-        // SAFETY: an address of this length.
-        if unsafe { libc::connect(socket.as_raw_fd(), address.pointer(), address.length) } == 0 {
+        let Err(errno) = net::connect(&socket, &address.any) else {
             return Ok(Link { socket, stream: true, peer: None, _made: None });
-        }
-        let source = io::Error::last_os_error();
+        };
+        let source = io::Error::from(errno);
         if stops() {
             return Err(LinkError::Stopped);
         }

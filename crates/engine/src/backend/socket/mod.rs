@@ -7,24 +7,23 @@
 
 mod link;
 
-use crate::backend::blocks::BlockCalls;
-use crate::backend::{Begun, BlockFiles, Completion, Errno, FileAccess, NotBegun, Unfinished};
+use crate::backend::{
+    Begun, BlockContext, Completion, Errno, FileAccess, NotBegun, SyncBackend, Unfinished, has_context,
+};
 use crate::op::BlockOp;
 use link::{Link, Message, Side};
 pub(crate) use link::{LinkError, LinkRequest};
 use plumb_workload::OpKind;
-use std::os::fd::AsRawFd;
 
 /// Whether to wait no longer. Sockets wait for others, who may never come.
 pub(crate) type StopCheck<'a> = &'a dyn Fn() -> bool;
 
 /// When a worker with a socket ends.
-#[derive(Clone, Copy)]
 pub(crate) struct StopChecks<'a> {
     /// While it waits for the other side: its own time begins with the connection.
-    pub(crate) alone: StopCheck<'a>,
+    pub(crate) alone: Box<dyn Fn() -> bool + 'a>,
     /// From then on.
-    pub(crate) together: StopCheck<'a>,
+    pub(crate) together: Box<dyn Fn() -> bool + 'a>,
 }
 
 /// What there is of a link.
@@ -36,6 +35,7 @@ enum Ends {
 
 /// A connection, or a socket of datagrams.
 pub(crate) struct Socket<'a> {
+    context: BlockContext,
     ends: Ends,
     /// Small messages need not wait for more of them to come.
     no_delay: bool,
@@ -43,24 +43,27 @@ pub(crate) struct Socket<'a> {
     writes: bool,
     /// Small messages may wait for more of them to come.
     gathers: bool,
-    alone_stops: StopCheck<'a>,
-    stops: StopCheck<'a>,
+    stops: StopChecks<'a>,
     /// The other side has said that no more will come.
     ended: bool,
 }
 
 impl<'a> Socket<'a> {
     /// Listens where it is to listen, so that the other side finds it. The other side may be of the same phase: it is
-    /// waited for in [`begin`](BlockCalls::begin).
-    pub(crate) fn new(request: &LinkRequest, stops: StopChecks<'a>) -> Result<Socket<'a>, LinkError> {
+    /// waited for in [`begin`](SyncBackend::begin).
+    pub(crate) fn new(
+        context: BlockContext,
+        request: &LinkRequest,
+        stops: StopChecks<'a>,
+    ) -> Result<Socket<'a>, LinkError> {
         Ok(Socket {
+            context,
             ends: Ends::One(Some(Side::new(request)?)),
             gathers: false,
             no_delay: request.no_delay,
             ping_pong: request.ping_pong,
             writes: request.access == FileAccess::ReadWrite,
-            alone_stops: stops.alone,
-            stops: stops.together,
+            stops,
             ended: false,
         })
     }
@@ -70,7 +73,7 @@ impl<'a> Socket<'a> {
         if let Ends::One(side) = &mut self.ends
             && let Some(side) = side.take()
         {
-            let link = side.meet(self.alone_stops)?;
+            let link = side.meet(&*self.stops.alone)?;
             self.gathers = link.is_stream() && !self.ping_pong && !self.no_delay;
             self.ends = Ends::Both(link);
         }
@@ -93,7 +96,7 @@ impl<'a> Socket<'a> {
             let rest = unsafe { memory.add(sent) };
             match link.send(rest, length - sent, gathers) {
                 Ok(count) => sent += count,
-                Err(Errno(libc::EAGAIN | libc::EINTR)) if !(self.stops)() => {}
+                Err(Errno(libc::EAGAIN | libc::EINTR)) if !(self.stops.together)() => {}
                 Err(Errno(libc::EAGAIN | libc::EINTR)) => return Err(Errno::ENDED),
                 Err(errno) => return Err(errno),
             }
@@ -114,7 +117,7 @@ impl<'a> Socket<'a> {
                 // The other side has closed.
                 Ok(0) if link.is_stream() => break,
                 Ok(count) => got += count,
-                Err(Errno(libc::EAGAIN | libc::EINTR)) if !(self.stops)() => continue,
+                Err(Errno(libc::EAGAIN | libc::EINTR)) if !(self.stops.together)() => continue,
                 Err(Errno(libc::EAGAIN | libc::EINTR)) => break,
                 Err(errno) => return Err(errno),
             }
@@ -129,7 +132,11 @@ impl<'a> Socket<'a> {
     }
 }
 
-impl BlockCalls for Socket<'_> {
+impl SyncBackend for Socket<'_> {
+    type Op = BlockOp;
+
+    has_context!();
+
     fn begin(&mut self) -> Result<Begun, NotBegun> {
         match self.meet() {
             Ok(()) => Ok(Begun::BehindOther),
@@ -138,7 +145,8 @@ impl BlockCalls for Socket<'_> {
         }
     }
 
-    fn execute(&mut self, _files: &mut BlockFiles, memory: *mut u8, op: &BlockOp) -> Completion {
+    fn execute(&mut self, op: &BlockOp) -> Completion {
+        let (_, memory) = self.context.parts(0);
         let length = op.length as usize;
         match op.kind {
             OpKind::Read => {
@@ -162,7 +170,7 @@ impl BlockCalls for Socket<'_> {
     }
 
     /// Tells the other side that no more will come.
-    fn finish(&mut self, _files: &BlockFiles) -> Result<(), Unfinished> {
+    fn finish(&mut self) -> Result<(), Unfinished> {
         if self.writes
             && let Ok(link) = self.link()
         {
@@ -179,8 +187,7 @@ impl Drop for Socket<'_> {
         if let Ok(link) = self.link()
             && link.is_stream()
         {
-            // SAFETY: no memory is passed; what is queued still goes out.
-            unsafe { libc::shutdown(link.as_raw_fd(), libc::SHUT_WR) };
+            link.end_sending();
         }
     }
 }

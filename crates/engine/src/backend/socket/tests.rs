@@ -1,7 +1,8 @@
 //! Two ends on this machine: Plumb with itself, and Plumb with fio's net engine in both directions.
 
 use super::*;
-use crate::backend::tests::{gate, op, request, run_at, skip};
+use crate::backend::BlockFiles;
+use crate::backend::tests::{barrier, marked_payload, op, request, run_at, skip};
 use plumb_workload::Backend;
 use plumb_workload::backend::SocketKind;
 use std::process::{Command, Stdio};
@@ -44,7 +45,7 @@ impl Ends {
             (0..ops).map(|number| op(kind, u64::from(number) * u64::from(length), length)).collect();
         let mut asked = request(self.backend(listens), 1, BlockFiles::default());
         asked.access = if kind == OpKind::Write { FileAccess::ReadWrite } else { FileAccess::Read };
-        let outcomes = run_at(&gate(), asked, &ops)?;
+        let outcomes = run_at(&barrier(), asked, &ops)?;
         for outcome in &outcomes {
             if outcome.completion.is_ok_and(|moved| moved > 0) && kind == OpKind::Read {
                 assert!(outcome.memory.iter().all(|&byte| byte == 1), "what was sent is what comes");
@@ -150,7 +151,9 @@ fn waiting_ends_with_the_phase() {
         access: FileAccess::Read,
     };
     let met = |request: &LinkRequest| {
-        Socket::new(request, StopChecks { alone: &|| true, together: &|| true }).and_then(|mut socket| socket.meet())
+        let stops = StopChecks { alone: Box::new(|| true), together: Box::new(|| true) };
+        let context = BlockContext { files: BlockFiles::default(), payload: marked_payload(1) };
+        Socket::new(context, request, stops).and_then(|mut socket| socket.meet())
     };
     assert!(matches!(met(&asked), Err(LinkError::Stopped)));
     let nobody = LinkRequest { listens: false, ..asked };
@@ -227,6 +230,6 @@ impl Ends {
         let ops: Vec<BlockOp> = (0..ops).map(|number| op(OpKind::Read, u64::from(number) * 4096, 4096)).collect();
         let mut asked = request(self.backend(true), 1, BlockFiles::default());
         asked.access = FileAccess::Read;
-        run_at(&gate(), asked, &ops).unwrap().into_iter().map(|outcome| outcome.completion).collect()
+        run_at(&barrier(), asked, &ops).unwrap().into_iter().map(|outcome| outcome.completion).collect()
     }
 }

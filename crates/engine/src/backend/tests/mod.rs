@@ -5,16 +5,17 @@ mod calls;
 mod queues;
 mod traced;
 
-use super::bound::{BackendRequest, BoundBackend, Rider, with_backend};
 use super::payload::{Payload, SlotUse};
-use super::{BlockFiles, Completion, FileAccess, FileKind, QueuedBackend, SyncBackend, Wait};
+use super::{BlockFiles, Completion, Done, FileAccess, FileKind, QueuedBackend, SyncBackend, Wait};
+use crate::barrier::{Barrier, PhaseMemory, WorkerSpec};
+use crate::bound::{BackendRequest, BoundBackend, build_backend};
 use crate::clock::Clock;
 use crate::content::Filler;
-use crate::gate::{Gate, PhaseMemory, WorkerSpec};
+use crate::instances::{AnyBackend, AnyQueued};
 use crate::op::BlockOp;
 use crate::plan::{GroupRun, WorkerRules};
 use crate::rng::StreamId;
-use crate::worker::Ended;
+use crate::terms::Ended;
 use plumb_workload::{Backend, Content, OpKind, RunAs};
 use std::cell::{Cell, RefCell};
 use std::fs::{File, OpenOptions};
@@ -26,8 +27,8 @@ pub(crate) const STREAM: StreamId = StreamId { seed: 11, phase: 0, worker: 0 };
 /// Room for an op, bytes.
 pub(crate) const SLOT_BYTES: usize = 256 << 10;
 
-/// A gate that nothing stops.
-pub(crate) fn gate() -> Gate {
+/// A barrier that nothing stops.
+pub(crate) fn barrier() -> Barrier {
     let spec = WorkerSpec {
         name: "test".to_owned(),
         group: 0,
@@ -38,7 +39,7 @@ pub(crate) fn gate() -> Gate {
     };
     let group = GroupRun::default();
     let memory = PhaseMemory::new(Clock::best(), std::slice::from_ref(&spec), std::slice::from_ref(&group), 0).unwrap();
-    Gate::new(Arc::new(memory), 0, &spec, &group, RunAs::Thread)
+    Barrier::new(Arc::new(memory), 0, &spec, &group, RunAs::Thread)
 }
 
 /// The open file of a test, as a worker has it.
@@ -79,15 +80,23 @@ struct Script<'a> {
 
 impl Script<'_> {
     fn keep(&self, op: BlockOp, slot: usize, completion: Completion) {
-        let length = op.length as usize;
+        // Calls on whole files may be of more than there is memory for.
+        let length = if op.kind.moves_bytes() { op.length as usize } else { 0 };
         // SAFETY: the payload's slot, which nothing else uses now.
         let memory = unsafe { std::slice::from_raw_parts(self.memory.get().add(slot * SLOT_BYTES), length) }.to_vec();
         self.outcomes.borrow_mut().push(Outcome { op, completion, memory });
     }
 }
 
-impl Rider for Script<'_> {
-    fn sync<B: SyncBackend<Op = BlockOp>>(self, mut backend: B) -> Result<Ended, String> {
+impl Script<'_> {
+    fn run(&self, backend: &mut AnyBackend<'_>) -> Result<(), String> {
+        match backend {
+            AnyBackend::Sync(backend) => self.sync(backend.table()),
+            AnyBackend::Queued(backend) => self.queued(backend.table()),
+        }
+    }
+
+    fn sync(&self, backend: &mut dyn SyncBackend<Op = BlockOp>) -> Result<(), String> {
         backend.begin().map_err(|reason| format!("{reason:?}"))?;
         for op in self.ops {
             backend.before(op);
@@ -95,11 +104,10 @@ impl Rider for Script<'_> {
             let _ = backend.after(op, completion.unwrap_or(0));
             self.keep(*op, 0, completion);
         }
-        backend.finish().map_err(|unfinished| format!("{unfinished:?}"))?;
-        Ok(Ended::Done)
+        backend.finish().map_err(|unfinished| format!("{unfinished:?}"))
     }
 
-    fn queued<B: QueuedBackend<Op = BlockOp>>(self, mut backend: B) -> Result<Ended, String> {
+    fn queued(&self, backend: &mut dyn QueuedBackend) -> Result<(), String> {
         for batch in self.ops.chunks(self.depth) {
             for (slot, op) in batch.iter().enumerate() {
                 backend.before(op, slot as u16);
@@ -108,23 +116,31 @@ impl Rider for Script<'_> {
             let mut left = batch.len();
             while left > 0 {
                 backend.enter(Wait::For(left as u32)).map_err(|error| error.to_string())?;
-                backend.reap(&mut |_, slot, completion| {
+                while let Some(Done { slot, completion }) = backend.completed() {
                     self.keep(batch[usize::from(slot)], usize::from(slot), completion);
                     left -= 1;
-                });
+                }
             }
         }
-        Ok(Ended::Done)
+        Ok(())
+    }
+}
+
+/// The queued backend of a request, with marked memory.
+fn queue_of(request: BackendRequest, barrier: &Barrier) -> AnyQueued {
+    match build_backend(request, barrier, |slots| Ok(marked_payload(slots))).unwrap() {
+        AnyBackend::Queued(queue) => queue,
+        AnyBackend::Sync(_) => unreachable!("queued backends only"),
     }
 }
 
 /// Runs ops on a backend. Before that, every byte of slot `n` is `n + 1`.
 pub(crate) fn run(request: BackendRequest, ops: &[BlockOp]) -> Result<Vec<Outcome>, String> {
-    run_at(&gate(), request, ops)
+    run_at(&barrier(), request, ops)
 }
 
-/// As [`run`], behind a gate of the test's own.
-pub(crate) fn run_at(gate: &Gate, request: BackendRequest, ops: &[BlockOp]) -> Result<Vec<Outcome>, String> {
+/// As [`run`], behind a barrier of the test's own.
+pub(crate) fn run_at(barrier: &Barrier, request: BackendRequest, ops: &[BlockOp]) -> Result<Vec<Outcome>, String> {
     let memory = Cell::new(std::ptr::null_mut());
     let outcomes = RefCell::new(Vec::new());
     let depth = request.depth as usize;
@@ -136,7 +152,9 @@ pub(crate) fn run_at(gate: &Gate, request: BackendRequest, ops: &[BlockOp]) -> R
     let script = Script { ops, depth, memory: &memory, outcomes: &outcomes };
     // The null backends have no memory.
     memory.set(Box::leak(vec![0u8; SLOT_BYTES * depth].into_boxed_slice()).as_mut_ptr());
-    with_backend(request, gate, payload, script)?;
+    let mut backend = build_backend(request, barrier, payload).map_err(|error| error.to_string())?;
+    script.run(&mut backend)?;
+    drop(backend);
     Ok(outcomes.into_inner())
 }
 

@@ -16,46 +16,33 @@ fn pipe() -> (OwnedFd, File) {
 }
 
 /// Reads of an empty pipe stay in flight until somebody writes.
-struct ReadsOfAPipe(File);
-
-impl Rider for ReadsOfAPipe {
-    fn sync<B: SyncBackend<Op = BlockOp>>(self, _: B) -> Result<Ended, String> {
-        unreachable!("io_uring is queued");
+fn reads_of_a_pipe(mut write_end: File, backend: &mut dyn QueuedBackend) {
+    let reaped = |backend: &mut dyn QueuedBackend| std::iter::from_fn(|| backend.completed()).collect::<Vec<Done>>();
+    for slot in 0..8 {
+        backend.submit(&op(OpKind::Read, 0, 16), slot);
     }
-
-    fn queued<B: QueuedBackend<Op = BlockOp>>(mut self, mut backend: B) -> Result<Ended, String> {
-        let reaped = |backend: &mut B| {
-            let mut done = Vec::new();
-            backend.reap(&mut |_, slot, completion| done.push((slot, completion)));
-            done
-        };
-        for slot in 0..8 {
-            backend.submit(&op(OpKind::Read, 0, 16), slot);
-        }
+    backend.enter(Wait::For(0)).unwrap();
+    assert!(reaped(backend).is_empty(), "all are in flight");
+    backend.enter(Wait::Timeout(1_000_000)).unwrap();
+    assert!(reaped(backend).is_empty(), "the time is over, and nobody has written");
+    for _ in 0..5 {
+        write_end.write_all(&[7; 16]).unwrap();
+    }
+    let mut done = Vec::new();
+    while done.len() < 5 {
+        // Without waiting: whoever only looks must come to see them.
         backend.enter(Wait::For(0)).unwrap();
-        assert!(reaped(&mut backend).is_empty(), "all are in flight");
-        backend.enter(Wait::Timeout(1_000_000)).unwrap();
-        assert!(reaped(&mut backend).is_empty(), "the time is over, and nobody has written");
-        for _ in 0..5 {
-            self.0.write_all(&[7; 16]).unwrap();
-        }
-        let mut done = Vec::new();
-        while done.len() < 5 {
-            // Without waiting: whoever only looks must come to see them.
-            backend.enter(Wait::For(0)).unwrap();
-            done.extend(reaped(&mut backend));
-        }
-        self.0.write_all(&[7; 48]).unwrap();
-        while done.len() < 8 {
-            backend.enter(Wait::For(1)).unwrap();
-            done.extend(reaped(&mut backend));
-        }
-        let mut slots: Vec<u16> = done.iter().map(|&(slot, _)| slot).collect();
-        slots.sort_unstable();
-        assert_eq!(slots, (0..8).collect::<Vec<u16>>(), "each comes back once");
-        assert!(done.iter().all(|&(_, completion)| completion == Ok(16)), "{done:?}");
-        Ok(Ended::Done)
+        done.extend(reaped(backend));
     }
+    write_end.write_all(&[7; 48]).unwrap();
+    while done.len() < 8 {
+        backend.enter(Wait::For(1)).unwrap();
+        done.extend(reaped(backend));
+    }
+    let mut slots: Vec<u16> = done.iter().map(|done| done.slot).collect();
+    slots.sort_unstable();
+    assert_eq!(slots, (0..8).collect::<Vec<u16>>(), "each comes back once");
+    assert!(done.iter().all(|done| done.completion == Ok(16)), "{done:?}");
 }
 
 #[test]
@@ -63,46 +50,37 @@ fn a_ring_keeps_ops_in_flight_and_waits_only_when_asked() {
     let (read_end, write_end) = pipe();
     let files = BlockFiles { fds: vec![read_end.as_raw_fd()], lengths: vec![0], ..BlockFiles::default() };
     let asked = request(Backend::IO_URING, 8, files);
-    with_backend(asked, &gate(), |slots| Ok(marked_payload(slots)), ReadsOfAPipe(write_end)).unwrap();
+    reads_of_a_pipe(write_end, queue_of(asked, &barrier()).table());
 }
 
 /// Handing over without waiting, looking without waiting, and waiting for one: in this order all ops come back.
-struct HandsOverFirst;
-
-impl Rider for HandsOverFirst {
-    fn sync<B: SyncBackend<Op = BlockOp>>(self, _: B) -> Result<Ended, String> {
-        unreachable!("queued backends only");
-    }
-
-    fn queued<B: QueuedBackend<Op = BlockOp>>(self, mut backend: B) -> Result<Ended, String> {
-        let mut seen = [0; 16];
-        let mut count = 0;
-        let mut reap = |backend: &mut B| {
-            backend.reap(&mut |_, slot, completion| {
-                assert_eq!(completion.map(|_| ()), Ok(()), "slot {slot}");
-                seen[usize::from(slot)] += 1;
-                count += 1;
-            });
-            count
-        };
-        for slot in 0..16u16 {
-            // Of all kinds, so that what the calling thread does itself is among them.
-            let kind = if slot % 5 == 4 { OpKind::Syncfs } else { OpKind::Read };
-            backend.submit(&op(kind, u64::from(slot) * 4096, 4096), slot);
-            backend.enter(Wait::For(0)).unwrap();
+fn hands_over_first(backend: &mut dyn QueuedBackend) {
+    let mut seen = [0; 16];
+    let mut count = 0;
+    let mut reap = |backend: &mut dyn QueuedBackend| {
+        while let Some(Done { slot, completion }) = backend.completed() {
+            assert_eq!(completion.map(|_| ()), Ok(()), "slot {slot}");
+            seen[usize::from(slot)] += 1;
+            count += 1;
         }
-        while reap(&mut backend) < 8 {
-            backend.enter(Wait::For(0)).unwrap();
-        }
-        while reap(&mut backend) < 16 {
-            backend.enter(Wait::For(1)).unwrap();
-        }
-        // With nothing in flight, nothing is waited for.
+        count
+    };
+    for slot in 0..16u16 {
+        // Of all kinds, so that what the calling thread does itself is among them.
+        let kind = if slot % 5 == 4 { OpKind::Syncfs } else { OpKind::Read };
+        backend.submit(&op(kind, u64::from(slot) * 4096, 4096), slot);
         backend.enter(Wait::For(0)).unwrap();
-        assert_eq!(reap(&mut backend), 16);
-        assert_eq!(seen, [1; 16]);
-        Ok(Ended::Done)
     }
+    while reap(backend) < 8 {
+        backend.enter(Wait::For(0)).unwrap();
+    }
+    while reap(backend) < 16 {
+        backend.enter(Wait::For(1)).unwrap();
+    }
+    // With nothing in flight, nothing is waited for.
+    backend.enter(Wait::For(0)).unwrap();
+    assert_eq!(reap(backend), 16);
+    assert_eq!(seen, [1; 16]);
 }
 
 #[test]
@@ -114,11 +92,11 @@ fn handing_over_and_waiting_are_two_steps() {
     for (_, backend, depth) in file_backends() {
         if depth > 1 {
             let asked = request(backend, 16, block_files(&file, &path));
-            with_backend(asked, &gate(), |slots| Ok(marked_payload(slots)), HandsOverFirst).unwrap();
+            hands_over_first(queue_of(asked, &barrier()).table());
         }
     }
     let asked = request(Backend::Null, 16, BlockFiles::default());
-    with_backend(asked, &gate(), |slots| Ok(marked_payload(slots)), HandsOverFirst).unwrap();
+    hands_over_first(queue_of(asked, &barrier()).table());
 }
 
 /// The kernel refuses a priority class that there is none of, and real time to who may not: that shows that the word
@@ -151,11 +129,8 @@ fn a_depth_beyond_the_system_is_refused_in_words() {
     let Some(depth) = limit.checked_add(1).filter(|&depth| depth < 1 << 24) else {
         return skip("the limit of asynchronous ops is too high to be passed");
     };
-    let refusal = with_backend(
-        request(libaio, depth, BlockFiles::default()),
-        &gate(),
-        |_| unreachable!("no memory for what is refused"),
-        HandsOverFirst,
-    );
-    assert!(refusal.unwrap_err().contains("aio-max-nr"));
+    let barrier = barrier();
+    let asked = request(libaio, depth, BlockFiles::default());
+    let refusal = build_backend(asked, &barrier, |_| unreachable!("no memory for what is refused"));
+    assert!(refusal.err().unwrap().to_string().contains("aio-max-nr"));
 }

@@ -3,6 +3,7 @@
 //! A buffer is made once and written again and again, changed a little before each write, or made anew for each. All of
 //! it goes at the speed of memory: content comes from the vectorised generators of [`crate::content`].
 
+use super::error::ContentError;
 use super::pattern::Pattern;
 use super::random::repeat;
 use crate::clock::Clock;
@@ -47,7 +48,7 @@ enum Kind {
 }
 
 impl Buffers {
-    pub(super) fn new(request: &BufferRequest<'_>) -> Result<Buffers, String> {
+    pub(super) fn new(request: &BufferRequest<'_>) -> Result<Buffers, ContentError> {
         let BufferRequest { content, seed, worker, .. } = *request;
         let pattern = Pattern::new(&content.pattern, None, request.base)?;
         let stream = StreamId { seed, phase: 0, worker };

@@ -9,6 +9,8 @@
 mod buffers;
 mod check;
 mod checksum;
+mod error;
+mod mismatch_reporter;
 mod pattern;
 mod pool;
 mod random;
@@ -16,7 +18,6 @@ mod rules;
 mod seeds;
 mod stamp;
 mod state;
-mod tell;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -26,6 +27,7 @@ pub(crate) use rules::Writers;
 
 use crate::op::{BlockOp, Role};
 use buffers::{BufferRequest, Buffers};
+use error::ContentError;
 use plumb_workload::OpKind;
 use plumb_workload::job::{Job, JobOps, Names, Stream, VerifyMethod};
 use std::path::Path;
@@ -103,7 +105,7 @@ enum Kind {
 
 impl JobBytes {
     /// What the job asks for; what is wrong with it, in words, where that cannot be done.
-    pub(crate) fn new(request: &JobBytesRequest<'_>) -> Result<JobBytes, String> {
+    pub(crate) fn new(request: &JobBytesRequest<'_>) -> Result<JobBytes, ContentError> {
         let job = request.job;
         let kind = match &job.verify {
             Some(rules) if rules.method != VerifyMethod::Null => {

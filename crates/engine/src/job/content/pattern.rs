@@ -1,5 +1,6 @@
 //! Patterns: bytes again and again, with the offset of the block among them where that was asked for.
 
+use super::error::ContentError;
 use super::random::{extend, repeat};
 use plumb_workload::job::PatternPiece;
 use std::path::Path;
@@ -29,16 +30,21 @@ struct OffsetAt {
 
 impl Pattern {
     /// The pattern of these pieces; nothing where there are none.
-    pub(super) fn new(pieces: &[PatternPiece], interval: Option<u64>, base: &Path) -> Result<Option<Pattern>, String> {
+    pub(super) fn new(
+        pieces: &[PatternPiece],
+        interval: Option<u64>,
+        base: &Path,
+    ) -> Result<Option<Pattern>, ContentError> {
         let (mut bytes, mut offsets_at) = (Vec::new(), Vec::new());
         for piece in pieces {
             match piece {
                 PatternPiece::Hex(digits) => bytes.extend(hex(digits)?),
                 PatternPiece::File(path) => {
                     let path = base.join(path);
-                    let content =
-                        std::fs::read(&path).map_err(|error| format!("the pattern in {}: {error}", path.display()))?;
-                    bytes.extend(content);
+                    match std::fs::read(&path) {
+                        Ok(content) => bytes.extend(content),
+                        Err(source) => return Err(ContentError::PatternFile { path, source }),
+                    }
                 }
                 PatternPiece::Offset | PatternPiece::OffsetPlus(_) => {
                     let plus = if let PatternPiece::OffsetPlus(plus) = piece { *plus } else { 0 };
@@ -47,11 +53,11 @@ impl Pattern {
                 }
             }
             if bytes.len() > MOST_BYTES {
-                return Err(format!("the pattern has {} bytes; {MOST_BYTES} are the most", bytes.len()));
+                return Err(ContentError::PatternTooLong { bytes: bytes.len(), most: MOST_BYTES });
             }
         }
         if bytes.is_empty() {
-            return if pieces.is_empty() { Ok(None) } else { Err("the pattern has no bytes".to_owned()) };
+            return if pieces.is_empty() { Ok(None) } else { Err(ContentError::PatternEmpty) };
         }
         let interval = interval.filter(|&bytes| bytes > 0).map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
         Ok(Some(Pattern { bytes, offsets_at, interval }))
@@ -129,8 +135,8 @@ impl Pattern {
     }
 }
 
-fn hex(digits: &str) -> Result<Vec<u8>, String> {
-    let wrong = || format!("`{digits}` in a pattern is not pairs of hexadecimal digits");
+fn hex(digits: &str) -> Result<Vec<u8>, ContentError> {
+    let wrong = || ContentError::PatternDigits { digits: digits.to_owned() };
     if !digits.len().is_multiple_of(2) || !digits.is_ascii() {
         return Err(wrong());
     }
@@ -193,7 +199,7 @@ mod tests {
 
     #[test]
     fn what_is_no_pattern_is_refused_by_name() {
-        let refused = |pieces: &[PatternPiece]| Pattern::new(pieces, None, Path::new("")).unwrap_err();
+        let refused = |pieces: &[PatternPiece]| Pattern::new(pieces, None, Path::new("")).unwrap_err().to_string();
         assert!(refused(&[PatternPiece::Hex("abc".into())]).contains("`abc`"));
         assert!(refused(&[PatternPiece::Hex(String::new())]).contains("no bytes"));
         assert!(refused(&[PatternPiece::File("no-such-file".into())]).contains("no-such-file"));

@@ -1,8 +1,9 @@
 //! Verifying in threads of its own: what was read is copied and handed over, so that the loop goes on.
 
 use super::check::{Expected, Scratch, check};
+use super::error::ContentError;
+use super::mismatch_reporter::MismatchReporter;
 use super::rules::StampRules;
-use super::tell::Teller;
 use crate::op::BlockOp;
 use rustix::thread::{CpuSet, sched_setaffinity};
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
@@ -40,8 +41,8 @@ impl Pool {
         cpus: &[u32],
         ahead: usize,
         rules: &Arc<StampRules>,
-        teller: &Arc<Teller>,
-    ) -> Result<Pool, String> {
+        teller: &Arc<MismatchReporter>,
+    ) -> Result<Pool, ContentError> {
         let (tasks, waiting) = sync_channel::<Task>(ahead);
         let waiting = Arc::new(Mutex::new(waiting));
         let (report, done) = channel();
@@ -60,7 +61,7 @@ impl Pool {
                     work(&waiting, &report, &rules, &teller);
                 }
             });
-            threads.push(thread.map_err(|error| format!("cannot start a thread that verifies: {error}"))?);
+            threads.push(thread.map_err(ContentError::Thread)?);
         }
         drop(ready);
         for pinned in started {
@@ -116,23 +117,21 @@ impl Pool {
     }
 }
 
-fn pin(cpus: &[u32]) -> Result<(), String> {
+fn pin(cpus: &[u32]) -> Result<(), ContentError> {
     if cpus.is_empty() {
         return Ok(());
     }
     let mut set = CpuSet::new();
     for &cpu in cpus {
         if cpu as usize >= CpuSet::MAX_CPU {
-            return Err(format!("there is no CPU {cpu} to verify on"));
+            return Err(ContentError::NoCpu { cpu });
         }
         set.set(cpu as usize);
     }
-    let list = || cpus.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
-    sched_setaffinity(None, &set)
-        .map_err(|error| format!("cannot verify on CPUs {}: {error}; see verify_async_cpus", list()))
+    sched_setaffinity(None, &set).map_err(|errno| ContentError::Cpus { cpus: cpus.to_vec(), source: errno.into() })
 }
 
-fn work(waiting: &Mutex<Receiver<Task>>, report: &Sender<Done>, rules: &StampRules, teller: &Teller) {
+fn work(waiting: &Mutex<Receiver<Task>>, report: &Sender<Done>, rules: &StampRules, teller: &MismatchReporter) {
     let mut scratch = Scratch::default();
     loop {
         let task = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();

@@ -1,6 +1,7 @@
 //! What stamps a job's blocks have, and where.
 
 use super::checksum::sum_bytes;
+use super::error::ContentError;
 use super::pattern::Pattern;
 use super::stamp::header_bytes;
 use plumb_workload::job::{JobContent, StampLayout, VerifyMethod, VerifyRules};
@@ -72,7 +73,7 @@ impl StampRules {
         blocks: Blocks,
         who: WhoWrites,
         base: &Path,
-    ) -> Result<StampRules, String> {
+    ) -> Result<StampRules, ContentError> {
         let Blocks { smallest, largest, whole_writes } = blocks;
         let WhoWrites { worker, writers } = who;
         let layout = verify.layout;
@@ -80,7 +81,7 @@ impl StampRules {
         let body = match pattern {
             Some(pattern) => Body::Pattern(pattern),
             None if matches!(verify.method, VerifyMethod::Pattern | VerifyMethod::PatternHeader) => {
-                return Err("verifying a pattern needs one: give verify_pattern".to_owned());
+                return Err(ContentError::NoPattern);
             }
             None => {
                 let tail = Pattern::new(&content.pattern, None, base)?.map_or(Vec::new(), |tail| tail.bytes().to_vec());
@@ -104,25 +105,17 @@ impl StampRules {
     }
 
     /// Whether stamps have room.
-    fn fit(&self, grid: u32) -> Result<(), String> {
+    fn fit(&self, grid: u32) -> Result<(), ContentError> {
         let stamp = self.stamp_bytes();
         if stamp == 0 {
             return Ok(());
         }
         let grid = grid as usize;
         if grid <= stamp {
-            return Err(format!(
-                "verify={} needs {stamp} bytes for its stamp, and blocks have only {grid} in common: use larger blocks, or \
-                 a larger verify_interval",
-                super::stamp::name(super::stamp::code(self.method))
-            ));
+            return Err(ContentError::StampTooLarge { method: self.method, stamp, grid });
         }
         if self.stamp_at > 0 && (self.stamp_at < stamp || self.stamp_at > grid - stamp) {
-            return Err(format!(
-                "a stamp of {stamp} bytes cannot lie at verify_offset={} of each {grid} bytes: use 0, or {stamp} to {}",
-                self.stamp_at,
-                grid - stamp
-            ));
+            return Err(ContentError::StampPlace { stamp, at: self.stamp_at, grid });
         }
         Ok(())
     }

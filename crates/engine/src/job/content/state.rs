@@ -17,6 +17,7 @@
 //! Files of version 3, of fio before 3.41, say which offsets were written last in place of numbers; they are refused.
 
 use super::checksum::crc32c;
+use super::error::{ContentError, StateProblem};
 use std::path::Path;
 
 const VERSION: u64 = 7;
@@ -42,26 +43,24 @@ impl SavedState {
     }
 
     /// Reads a file.
-    pub(super) fn load(path: &Path) -> Result<SavedState, String> {
-        let bytes = std::fs::read(path).map_err(|error| format!("the verify state in {}: {error}", path.display()))?;
-        SavedState::parse(&bytes).map_err(|why| format!("the verify state in {}: {why}", path.display()))
+    pub(super) fn load(path: &Path) -> Result<SavedState, ContentError> {
+        let read = || SavedState::parse(&std::fs::read(path)?);
+        read().map_err(|problem| ContentError::State { path: path.to_owned(), problem })
     }
 
-    fn parse(bytes: &[u8]) -> Result<SavedState, String> {
+    fn parse(bytes: &[u8]) -> Result<SavedState, StateProblem> {
         let word = |at: usize| bytes.get(at..at + 8).and_then(|word| word.try_into().ok()).map(u64::from_le_bytes);
-        let cut = || "it is cut off".to_owned();
+        let cut = || StateProblem::Cut;
         let version = word(0).ok_or_else(cut)?;
         if version != VERSION {
-            return Err(format!(
-                "it has version {version}, and only 7 can be read (fio 3.41 and later): write it again, or verify without it"
-            ));
+            return Err(StateProblem::Version { version });
         }
         let body = bytes.get(HEAD_BYTES..).ok_or_else(cut)?;
         if word(8) != Some(body.len() as u64) || body.len() < BODY_BYTES {
             return Err(cut());
         }
         if word(16) != Some(u64::from(crc32c(body))) {
-            return Err("its checksum is wrong: it is damaged".to_owned());
+            return Err(StateProblem::Checksum);
         }
         let count = u32::from_le_bytes([body[0], body[1], body[2], body[3]]) as usize;
         if body.len() != BODY_BYTES + count * 8 {
@@ -74,8 +73,8 @@ impl SavedState {
     }
 
     /// Writes a file, whole or not at all.
-    pub(super) fn save(&self, path: &Path, name: &str, worker: u32) -> Result<(), String> {
-        let why = |error: std::io::Error| format!("cannot save the verify state in {}: {error}", path.display());
+    pub(super) fn save(&self, path: &Path, name: &str, worker: u32) -> Result<(), ContentError> {
+        let why = |source| ContentError::SaveState { path: path.to_owned(), source };
         let mut beside = path.as_os_str().to_owned();
         beside.push(".new");
         std::fs::write(&beside, self.bytes(name, worker)).map_err(why)?;
@@ -123,7 +122,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_refused_by_name() {
         let good = SavedState { issued: 1, unsure: vec![] }.bytes("x", 1);
-        let refused = |bytes: &[u8]| SavedState::parse(bytes).unwrap_err();
+        let refused = |bytes: &[u8]| SavedState::parse(bytes).unwrap_err().to_string();
         let mut old = good.clone();
         old[0] = 3;
         assert!(refused(&old).contains("version 3"));
@@ -132,7 +131,7 @@ mod tests {
         let mut damaged = good.clone();
         damaged[40] ^= 1;
         assert!(refused(&damaged).contains("checksum"));
-        assert!(SavedState::load(Path::new("no-such-state")).unwrap_err().contains("no-such-state"));
+        assert!(SavedState::load(Path::new("no-such-state")).unwrap_err().to_string().contains("no-such-state"));
         assert!(SavedState::parse(&good).is_ok());
     }
 }

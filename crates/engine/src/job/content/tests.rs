@@ -7,7 +7,7 @@ use super::*;
 use crate::backend::payload::Payload;
 use plumb_workload::Bytes;
 use plumb_workload::job::{
-    BufferRules, ByKind, Coverage, DedupeMode, JobSize, Order, PatternPiece, SizeShare, StampLayout, Stream,
+    AccessOrder, BufferRules, ByKind, Coverage, DedupeMode, JobSize, PatternPiece, SizeShare, StampLayout, Stream,
     VerifyRules, VerifyState,
 };
 use std::fs::File;
@@ -83,7 +83,7 @@ impl Bench {
         self.names.path(0).unwrap()
     }
 
-    fn bytes(&self) -> Result<JobBytes, String> {
+    fn bytes(&self) -> Result<JobBytes, ContentError> {
         JobBytes::new(&JobBytesRequest {
             job: &self.job,
             name: "job",
@@ -399,7 +399,7 @@ fn a_run_that_ended_early_says_how_far_it_came_and_no_more_is_verified() {
     bench.change(|bytes| bytes[11 * BLOCK + 99] ^= 1);
     assert_eq!(bench.start().read_all(&ops).len(), 1, "what completed is verified");
     bench.rules().state.load = Some("no-such-state".into());
-    assert!(bench.bytes().unwrap_err().contains("no-such-state"));
+    assert!(bench.bytes().unwrap_err().to_string().contains("no-such-state"));
 }
 
 #[test]
@@ -418,7 +418,7 @@ fn only_what_was_flushed_is_verified_where_that_is_asked_for() {
 
 fn random_again(sizes: JobSize, align: u64) -> Stream {
     Stream {
-        order: Order::Random { ops_per_draw: 1 },
+        order: AccessOrder::Random { ops_per_draw: 1 },
         coverage: Coverage::Again,
         sizes: ByKind::all(sizes),
         align: ByKind::all(Bytes(align)),
@@ -482,7 +482,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
     let refused = |change: &dyn Fn(&mut Bench)| {
         let mut bench = Bench::of(VerifyMethod::Sha512);
         change(&mut bench);
-        bench.bytes().unwrap_err()
+        bench.bytes().unwrap_err().to_string()
     };
     let small = refused(&|bench| bench.sizes = (128, 128));
     assert!(small.contains("verify=sha512 needs 168 bytes") && small.contains("larger"), "{small}");

@@ -1,20 +1,21 @@
 //! The bytes of a job that is verified.
 
 use super::check::{Expected, Number, Scratch, check, zeros};
+use super::error::ContentError;
+use super::mismatch_reporter::{MismatchReporter, fill_body, stamp};
 use super::pool::Pool;
 use super::random::fill as fill_random;
 use super::rules::{Blocks, Body, Piece, StampRules, WhoWrites, Writers};
 use super::seeds::WriteSeeds;
 use super::stamp::{Header, code};
 use super::state::SavedState;
-use super::tell::{Teller, fill_body, stamp};
 use super::writes::Writes;
 use super::{Concluded, JobBytesRequest};
 use crate::clock::{Clock, Ticks, monotonic_ns};
 use crate::job::stream::{Seeds, Taus, Width};
 use crate::op::{BlockOp, Role};
 use plumb_workload::OpKind;
-use plumb_workload::job::{Coverage, JobOps, JobSize, Order, RandomGenerator, Sequencer, Stream, VerifyRules};
+use plumb_workload::job::{AccessOrder, Coverage, JobOps, JobSize, RandomGenerator, Sequencer, Stream, VerifyRules};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ const CLOCKS_DIFFER_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(super) struct Verified {
     rules: Arc<StampRules>,
-    teller: Arc<Teller>,
+    teller: Arc<MismatchReporter>,
     seeds: WriteSeeds,
     time: StampTime,
     reading: Option<Reading>,
@@ -125,7 +126,7 @@ impl StampTime {
 }
 
 impl Verified {
-    pub(super) fn new(request: &JobBytesRequest<'_>, verify: &VerifyRules) -> Result<Verified, String> {
+    pub(super) fn new(request: &JobBytesRequest<'_>, verify: &VerifyRules) -> Result<Verified, ContentError> {
         let job = request.job;
         let stream = request.stream();
         let blocks = Blocks {
@@ -154,7 +155,7 @@ impl Verified {
         let random = matches!(rules.body, Body::Random { .. });
         Ok(Verified {
             rules: Arc::new(rules),
-            teller: Arc::new(Teller {
+            teller: Arc::new(MismatchReporter {
                 names: request.names.cloned(),
                 dumps: verify.dump.then(|| request.base.to_owned()),
             }),
@@ -343,7 +344,8 @@ impl Verified {
         if self.pool.is_none()
             && let Some(Threads { count, cpus, ahead }) = &self.threads
         {
-            self.pool = Some(Pool::start(*count, cpus, *ahead, &self.rules, &self.teller)?);
+            let started = Pool::start(*count, cpus, *ahead, &self.rules, &self.teller);
+            self.pool = Some(started.map_err(|error| error.to_string())?);
         }
         self.pool.as_mut().map_or(Ok(()), |pool| pool.check(op, expected, read))
     }
@@ -354,7 +356,7 @@ impl Verified {
         let mut told = self.pool.take().map_or(Vec::new(), Pool::finish);
         if let Some(Save { path, name, worker }) = &self.save {
             let state = self.progress.state(self.expects.flushed_only);
-            told.extend(state.save(path, name, *worker).err());
+            told.extend(state.save(path, name, *worker).err().map(|error| error.to_string()));
         }
         Concluded { wrong: told, read_back_ns }
     }
@@ -392,8 +394,8 @@ impl Progress {
 /// Whether a place may be written more than once.
 fn revisits(stream: &Stream, total_bytes: u64) -> bool {
     let again = match stream.order {
-        Order::Sequential { skip_bytes } => skip_bytes < 0,
-        Order::Random { ops_per_draw } => {
+        AccessOrder::Sequential { skip_bytes } => skip_bytes < 0,
+        AccessOrder::Random { ops_per_draw } => {
             stream.coverage == Coverage::Again || (ops_per_draw > 1 && stream.sequencer == Sequencer::Identical)
         }
     };
@@ -415,10 +417,10 @@ fn overlaps(ops: &JobOps, rules: &StampRules, in_flight_max: usize) -> bool {
         JobSize::Range { low, high } => off_grid(low.0) || off_grid(high.0),
     };
     let offsets = match stream.order {
-        Order::Sequential { skip_bytes } => off_grid(skip_bytes.unsigned_abs()),
-        Order::Random { .. } => off_grid(stream.align.write.0),
+        AccessOrder::Sequential { skip_bytes } => off_grid(skip_bytes.unsigned_abs()),
+        AccessOrder::Random { .. } => off_grid(stream.align.write.0),
     };
     let together =
-        in_flight_max > 1 && stream.coverage == Coverage::Again && matches!(stream.order, Order::Random { .. });
+        in_flight_max > 1 && stream.coverage == Coverage::Again && matches!(stream.order, AccessOrder::Random { .. });
     sizes || offsets || (together && !stream.no_overlap_in_flight)
 }

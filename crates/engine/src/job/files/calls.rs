@@ -9,10 +9,6 @@ use std::os::fd::{AsRawFd, BorrowedFd};
 #[cfg(target_os = "linux")]
 const BLKFLSBUF: u64 = 0x1261;
 
-/// `_IO(0x12, 104)`: bytes of a logical block, as an int. Source: linux/fs.h.
-#[cfg(target_os = "linux")]
-const BLKSSZGET: u64 = 0x1268;
-
 /// Commands of fcntl(2) for the lifetime of what is written. Source: fcntl(2), "File read/write hints".
 #[cfg(target_os = "linux")]
 const F_SET_RW_HINT: i32 = 1024 + 12;
@@ -37,10 +33,7 @@ pub(crate) fn flush_device_cache(_device: BorrowedFd<'_>) -> io::Result<()> {
 /// Bytes of a device's logical block.
 #[cfg(target_os = "linux")]
 pub(crate) fn logical_block_bytes(device: BorrowedFd<'_>) -> io::Result<u64> {
-    let mut bytes: libc::c_int = 0;
-    // SAFETY: writes an int into a live int.
-    outcome(unsafe { libc::ioctl(device.as_raw_fd(), BLKSSZGET as _, &raw mut bytes) })?;
-    Ok(u64::try_from(bytes).unwrap_or(512))
+    Ok(rustix::fs::ioctl_blksszget(device)?.into())
 }
 
 /// Only Linux has it.

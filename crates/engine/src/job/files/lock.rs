@@ -1,18 +1,16 @@
 //! Locks around single ops: a backend that holds its file locked while it executes.
 
-use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished};
-use crate::job::content::Concluded;
+use crate::backend::{Begun, BlockContext, Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::job::FileLock;
 use rustix::fs::FlockOperation;
 use std::fs::File;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Executes each op with its file locked, against all other workers that lock it too, in threads and processes alike.
 pub(crate) struct Locked<'a> {
-    inner: &'a mut (dyn SyncBackend<Op = BlockOp> + 'a),
+    inner: Box<dyn SyncBackend<Op = BlockOp> + 'a>,
     rule: FileLock,
     /// By number; descriptors of this worker alone, since a lock belongs to the open file.
     files: Arc<[File]>,
@@ -20,7 +18,7 @@ pub(crate) struct Locked<'a> {
 
 impl<'a> Locked<'a> {
     pub(crate) fn new(
-        inner: &'a mut (dyn SyncBackend<Op = BlockOp> + 'a),
+        inner: Box<dyn SyncBackend<Op = BlockOp> + 'a>,
         rule: FileLock,
         files: Arc<[File]>,
     ) -> Locked<'a> {
@@ -36,8 +34,12 @@ impl<'a> Locked<'a> {
 impl SyncBackend for Locked<'_> {
     type Op = BlockOp;
 
-    fn before(&mut self, op: &BlockOp) {
-        self.inner.before(op);
+    fn context(&self) -> Option<&BlockContext> {
+        self.inner.context()
+    }
+
+    fn context_mut(&mut self) -> Option<&mut BlockContext> {
+        self.inner.context_mut()
     }
 
     fn execute(&mut self, op: &BlockOp) -> Completion {
@@ -62,13 +64,5 @@ impl SyncBackend for Locked<'_> {
 
     fn finish(&mut self) -> Result<(), Unfinished> {
         self.inner.finish()
-    }
-
-    fn conclude(&mut self) -> Concluded {
-        self.inner.conclude()
-    }
-
-    fn path_of(&self, op: &BlockOp) -> PathBuf {
-        self.inner.path_of(op)
     }
 }

@@ -4,7 +4,7 @@ use super::open::allow_open_files;
 use super::{FileUse, JobTarget};
 use crate::guard::Door;
 use crate::observer::TargetView;
-use crate::script::ScratchFiles;
+use crate::program::ScratchFiles;
 use plumb_workload::{Phase, Work, WorkerGroup};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -119,8 +119,8 @@ impl Named<'_> {
 fn has_open_files(group: &WorkerGroup) -> bool {
     match &group.work {
         Work::Job(_) => FileUse::of(&group.backend) == FileUse::Opened,
-        Work::Script(script) => script.transfers().next().is_some(),
-        Work::Blocks(_) | Work::Flow(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => true,
+        Work::Program(program) => program.is_over_file_set() || program.transfers().next().is_some(),
+        Work::Blocks(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => true,
     }
 }
 

@@ -1,10 +1,30 @@
 //! Which kind of op is due, told from the pacer to the source of the same worker.
 
-use super::{KINDS, place};
 use crate::clock::Ticks;
+use plumb_workload::job::ByKind;
 use plumb_workload::{Job, OpKind};
 use std::cell::Cell;
 use std::rc::Rc;
+
+/// So many kinds have rates of their own: reads, writes and trims.
+pub(super) const KINDS: usize = 3;
+
+pub(super) const KIND: [OpKind; KINDS] = [OpKind::Read, OpKind::Write, OpKind::Trim];
+
+/// The place of a kind in arrays of [`KINDS`].
+#[inline(always)]
+pub(super) fn place(kind: OpKind) -> Option<usize> {
+    match kind {
+        OpKind::Read => Some(0),
+        OpKind::Write => Some(1),
+        OpKind::Trim => Some(2),
+        _ => None,
+    }
+}
+
+pub(super) fn in_places<T: Copy>(by_kind: &ByKind<T>) -> [T; KINDS] {
+    [by_kind.read, by_kind.write, by_kind.trim]
+}
 
 /// When the next op of each kind is due, as its job's rates have it.
 ///

@@ -1,6 +1,6 @@
 //! Minimum rates: a job that falls below one of them fails.
 
-use super::{KIND, KINDS, in_places};
+use super::kinds::{KIND, KINDS, in_places};
 use crate::clock::{Clock, Ticks};
 use crate::pacer::PaceFailure;
 use plumb_workload::job::MinimumRate;

@@ -1,12 +1,13 @@
 //! When a job's next op may start: rates by kind, pauses, goals of latency, flows.
 //!
-//! Which pacer a job gets is decided once, by [`with_job_pacer`]: nothing asked for is [`Closed`], rates alone are
+//! Which pacer a job gets is decided once, by [`job_pacer`]: nothing asked for is [`Closed`], rates alone are
 //! [`RatedJob`], and everything else is [`JobPacer`].
 
 mod flow;
 mod kinds;
 mod minimum;
 mod rates;
+mod request;
 mod search;
 pub(crate) mod steady;
 mod think;
@@ -16,59 +17,28 @@ mod tests;
 
 pub(crate) use flow::{FlowEntry, flow_home};
 pub(crate) use kinds::KindsDue;
+pub(crate) use request::JobPacerRequest;
 pub(crate) use search::SearchWords;
 
-use crate::clock::{Clock, Ticks};
-use crate::control::FlowWords;
-use crate::op::Operation;
-use crate::pacer::{Closed, Due, PaceFailure, Pacer};
-use crate::rng::StreamId;
-use crate::worker::Ended;
+use crate::clock::Ticks;
+use crate::pacer::{AnyPacer, Closed, Due, PaceFailure, PacedOp, Pacer};
+use crate::terms::Ended;
+use crate::worker_error::WorkerError;
 use flow::FlowShare;
+use kinds::{KINDS, in_places, place};
 use minimum::MinimumWatch;
-use plumb_workload::job::{ByKind, JobPace};
+use plumb_workload::job::ByKind;
 use plumb_workload::{Nanos, OpKind, Pace};
 use rates::Rates;
 use search::DepthSearch;
 use think::Thinking;
 
-/// What a job's pacer is made from.
-pub(crate) struct JobPacerRequest<'a> {
-    /// The job's rates, pauses and goals.
-    pub(crate) pace: &'a JobPace,
-    /// The pace of its group, which must be closed.
-    pub(crate) group_pace: Pace,
-    /// The worker's clock.
-    pub(crate) clock: Clock,
-    /// Most ops in flight.
-    pub(crate) depth: u32,
-    /// Where its random gaps come from: the job's seed, and the worker's number among all workers.
-    pub(crate) stream: StreamId,
-    /// Minimum rates and goals are judged from here on: the ramps of its phase and its group together.
-    pub(crate) ramp: Nanos,
-    /// What it shares with the other jobs of its flow, where it has one: `gate.flow(flow_home(..))`.
-    pub(crate) flow: Option<&'a FlowWords>,
-    /// When it begins to count there.
-    pub(crate) flow_entry: FlowEntry,
-    /// Where the search for a depth writes how far it is: `&gate.report().search`.
-    pub(crate) search: &'a SearchWords,
-    /// What the job's source asks which kind of op is due, where it does ([`KindsDue::of`]).
-    pub(crate) kinds: Option<KindsDue>,
-}
-
-/// Takes a pacer of the type that a job needs.
-pub(crate) trait PacerVisitor {
-    /// What becomes of it.
-    type Out;
-    /// Takes it.
-    fn visit<P: Pacer>(self, pacer: P) -> Self::Out;
-}
-
-/// Makes the pacer that a job needs and hands it to the visitor.
-pub(crate) fn with_job_pacer<V: PacerVisitor>(request: JobPacerRequest<'_>, visitor: V) -> Result<V::Out, String> {
+/// Makes the pacer that a job needs.
+pub(crate) fn job_pacer<'a>(request: JobPacerRequest<'a>) -> Result<AnyPacer<'a>, WorkerError> {
     let pace = request.pace;
     if request.group_pace != Pace::Closed {
-        return Err("a job keeps its own pace; leave its group's `pace` out and use the job's `pace`".to_owned());
+        let words = "a job keeps its own pace; leave its group's `pace` out and use the job's `pace`";
+        return Err(words.to_owned().into());
     }
     let rated = is_set(&pace.bytes_per_second) || is_set(&pace.ops_per_second);
     let watched = pace.minimum.is_some()
@@ -77,35 +47,14 @@ pub(crate) fn with_job_pacer<V: PacerVisitor>(request: JobPacerRequest<'_>, visi
         || pace.latency_goal.is_some()
         || pace.flow.is_some();
     Ok(match (rated, watched) {
-        (false, false) => visitor.visit(Closed),
-        (true, false) => visitor.visit(RatedJob { rates: Rates::new(&request) }),
-        (false, true) => visitor.visit(JobPacer::<false>::new(&request)?),
-        (true, true) => visitor.visit(JobPacer::<true>::new(&request)?),
+        (false, false) => AnyPacer::Closed(Closed),
+        (true, false) => AnyPacer::Other(Box::new(RatedJob { rates: Rates::new(&request) })),
+        (rated, true) => AnyPacer::Other(Box::new(JobPacer::new(&request, rated)?)),
     })
 }
 
 fn is_set<T>(by_kind: &ByKind<Option<T>>) -> bool {
     by_kind.read.is_some() || by_kind.write.is_some() || by_kind.trim.is_some()
-}
-
-/// So many kinds have rates of their own: reads, writes and trims.
-const KINDS: usize = 3;
-
-const KIND: [OpKind; KINDS] = [OpKind::Read, OpKind::Write, OpKind::Trim];
-
-/// The place of a kind in arrays of [`KINDS`].
-#[inline(always)]
-fn place(kind: OpKind) -> Option<usize> {
-    match kind {
-        OpKind::Read => Some(0),
-        OpKind::Write => Some(1),
-        OpKind::Trim => Some(2),
-        _ => None,
-    }
-}
-
-fn in_places<T: Copy>(by_kind: &ByKind<T>) -> [T; KINDS] {
-    [by_kind.read, by_kind.write, by_kind.trim]
 }
 
 /// A job with rates and nothing else.
@@ -114,15 +63,17 @@ pub(crate) struct RatedJob {
 }
 
 impl Pacer for RatedJob {
-    const OPEN: bool = true;
+    fn is_open(&self) -> bool {
+        true
+    }
 
     fn start(&mut self, at: Ticks) {
         self.rates.start(at);
     }
 
     #[inline]
-    fn due<O: Operation>(&mut self, now: Ticks, op: &O) -> Due {
-        if op.paced() { self.rates.due(now, op.kind(), op.length()) } else { Due::Now { intended: now } }
+    fn due(&mut self, now: Ticks, op: PacedOp) -> Due {
+        if op.is_paced { self.rates.due(now, op.kind, op.length) } else { Due::Now { intended: now } }
     }
 
     #[inline(always)]
@@ -131,8 +82,10 @@ impl Pacer for RatedJob {
     }
 }
 
-/// A job with anything that a job can have. `RATED`: it has rates, so that its ops have intended starts.
-pub(crate) struct JobPacer<'a, const RATED: bool> {
+/// A job with anything that a job can have.
+pub(crate) struct JobPacer<'a> {
+    /// It has rates, so that its ops have intended starts.
+    rated: bool,
     rates: Rates,
     think: Option<Thinking>,
     /// Whether what a pause kept from starting is made up for.
@@ -146,8 +99,8 @@ pub(crate) struct JobPacer<'a, const RATED: bool> {
     failure: Option<PaceFailure>,
 }
 
-impl<'a, const RATED: bool> JobPacer<'a, RATED> {
-    fn new(request: &JobPacerRequest<'a>) -> Result<JobPacer<'a, RATED>, String> {
+impl<'a> JobPacer<'a> {
+    fn new(request: &JobPacerRequest<'a>, rated: bool) -> Result<JobPacer<'a>, String> {
         let pace = request.pace;
         let flow = match (pace.flow, request.flow) {
             (Some(flow), Some(words)) => Some(FlowShare::new(flow, words, request.flow_entry, &request.clock)?),
@@ -157,6 +110,7 @@ impl<'a, const RATED: bool> JobPacer<'a, RATED> {
             (None, _) => None,
         };
         Ok(JobPacer {
+            rated,
             rates: Rates::new(request),
             think: pace.think.map(|think| Thinking::new(&think, request.clock)),
             catches_up: pace.catch_up_thinking,
@@ -199,8 +153,10 @@ impl<'a, const RATED: bool> JobPacer<'a, RATED> {
     }
 }
 
-impl<const RATED: bool> Pacer for JobPacer<'_, RATED> {
-    const OPEN: bool = RATED;
+impl Pacer for JobPacer<'_> {
+    fn is_open(&self) -> bool {
+        self.rated
+    }
 
     fn start(&mut self, at: Ticks) {
         self.rates.start(at);
@@ -218,11 +174,11 @@ impl<const RATED: bool> Pacer for JobPacer<'_, RATED> {
         }
     }
 
-    fn due<O: Operation>(&mut self, now: Ticks, op: &O) -> Due {
+    fn due(&mut self, now: Ticks, op: PacedOp) -> Due {
         if self.failure.is_some() {
             return Due::End(Ended::Failed);
         }
-        if !op.paced() {
+        if !op.is_paced {
             self.in_flight += 1;
             return Due::Now { intended: now };
         }
@@ -231,12 +187,12 @@ impl<const RATED: bool> Pacer for JobPacer<'_, RATED> {
         }
         // A share of the flow is taken only by an op that is due.
         if let Some(flow) = &mut self.flow
-            && self.rates.is_due(now, op.kind())
+            && self.rates.is_due(now, op.kind)
             && let Some(held) = flow.due(now, self.in_flight)
         {
             return held;
         }
-        let due = self.rates.due(now, op.kind(), op.length());
+        let due = self.rates.due(now, op.kind, op.length);
         if let Due::Now { .. } = due {
             self.in_flight += 1;
             if let Some(think) = &mut self.think {

@@ -1,6 +1,7 @@
 //! Intended starts by kind of op.
 
-use super::{JobPacerRequest, KIND, KINDS, KindsDue, in_places, place};
+use super::kinds::{KIND, KINDS, KindsDue, in_places, place};
+use super::request::JobPacerRequest;
 use crate::clock::{Clock, Ticks};
 use crate::pacer::Due;
 use crate::rng::{Purpose, Rng};

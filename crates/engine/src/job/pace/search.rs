@@ -2,7 +2,7 @@
 
 use crate::clock::{Clock, Ticks};
 use crate::pacer::{Due, PaceFailure};
-use crate::worker::Ended;
+use crate::terms::Ended;
 use plumb_workload::job::LatencyGoal;
 use plumb_workload::{Nanos, OpKind};
 use std::sync::atomic::AtomicU64;

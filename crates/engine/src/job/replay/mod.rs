@@ -2,15 +2,17 @@
 //!
 //! The engine knows no format. Whoever runs a workload with recordings gives it [`Recordings`], which open them.
 
+mod error;
 mod ops;
 mod plan;
 
+pub use error::ReplayError;
 pub(crate) use ops::{ReplayFiles, ReplayOps};
 pub(crate) use plan::RecordedPlan;
 
 use crate::clock::{Clock, Ticks};
-use crate::op::{BlockOp, Operation};
-use crate::pacer::{Due, Pacer};
+use crate::op::BlockOp;
+use crate::pacer::{Due, PacedOp, Pacer};
 use crate::source::Source;
 use plumb_workload::OpKind;
 use plumb_workload::job::Recording;
@@ -35,15 +37,15 @@ pub struct RecordedOp {
 }
 
 /// The ops of a recording, in order.
-pub type RecordedOps = Box<dyn Iterator<Item = Result<RecordedOp, String>> + Send>;
+pub type RecordedOps = Box<dyn Iterator<Item = Result<RecordedOp, ReplayError>> + Send>;
 
 /// Opens recordings.
 pub trait Recordings: Sync {
     /// The ops of one, scaled, aligned and left out as it asks for.
     ///
     /// # Errors
-    /// In words, where it cannot be read.
-    fn open(&self, recording: &Recording) -> Result<RecordedOps, String>;
+    /// Where it cannot be read.
+    fn open(&self, recording: &Recording) -> Result<RecordedOps, ReplayError>;
 }
 
 /// Ops that the reading thread hands over at once.
@@ -89,7 +91,7 @@ pub(crate) struct Replay {
 /// Starts reading; the recorded times are kept at this share of the recorded speed, where one is given. Called in the
 /// worker itself: what is read belongs to it.
 pub(crate) fn replay(
-    ops: impl Iterator<Item = Result<RecordedOp, String>> + Send + 'static,
+    ops: impl Iterator<Item = Result<RecordedOp, ReplayError>> + Send + 'static,
     clock: &Clock,
     speed_percent: Option<u32>,
 ) -> Replay {
@@ -112,7 +114,7 @@ pub(crate) fn replay(
 }
 
 fn read_ahead(
-    mut ops: impl Iterator<Item = Result<RecordedOp, String>>,
+    mut ops: impl Iterator<Item = Result<RecordedOp, ReplayError>>,
     to_worker: &SyncSender<Batch>,
     from_worker: &Receiver<Batch>,
     error: &ReadingError,
@@ -124,9 +126,9 @@ fn read_ahead(
         while batch.len() < BATCH_OPS {
             match ops.next() {
                 Some(Ok(op)) => batch.push(op),
-                Some(Err(text)) => {
+                Some(Err(found)) => {
                     if let Ok(mut slot) = error.0.lock() {
-                        *slot = Some(text);
+                        *slot = Some(found.to_string());
                     }
                     ended = true;
                     break;
@@ -184,14 +186,16 @@ pub(crate) struct Recorded {
 }
 
 impl Pacer for Recorded {
-    const OPEN: bool = true;
+    fn is_open(&self) -> bool {
+        true
+    }
 
     fn start(&mut self, at: Ticks) {
         self.started_at = at;
     }
 
     #[inline]
-    fn due<O: Operation>(&mut self, now: Ticks, _op: &O) -> Due {
+    fn due(&mut self, now: Ticks, _op: PacedOp) -> Due {
         let intended = self.started_at + (self.due_ns.get() as f64 * self.ticks_per_ns) as Ticks;
         if now < intended { Due::At(intended) } else { Due::Now { intended } }
     }
@@ -226,7 +230,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_in_the_midst_ends_the_replay_and_is_told() {
-        let ops = [Ok(op(0)), Err("line 7: `x` is no offset".to_owned()), Ok(op(1))];
+        let ops = [Ok(op(0)), Err(ReplayError::Read("line 7: `x` is no offset".into())), Ok(op(1))];
         let Replay { mut source, error, .. } = replay(ops.into_iter(), &Clock::best(), None);
         assert!(source.next().is_some());
         assert_eq!(source.next(), None);
@@ -241,7 +245,7 @@ mod tests {
             let mut pacer = pacer.unwrap();
             pacer.start(500);
             let next = source.next().unwrap();
-            match pacer.due(500, &next) {
+            match pacer.due(500, PacedOp::of(&next)) {
                 Due::At(at) => clock.ns_between(500, at),
                 other => panic!("it is due in a millisecond, not {other:?}"),
             }

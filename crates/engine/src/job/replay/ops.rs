@@ -1,5 +1,6 @@
 //! The ops of a whole replay: loop after loop, ended by its limits, each looked at before it is done.
 
+use super::error::ReplayError;
 use super::{RecordedOp, RecordedOps, Recordings};
 use crate::backend::FileKind;
 use plumb_workload::OpKind;
@@ -40,12 +41,12 @@ impl ReplayOps {
     /// Opens the recording.
     ///
     /// # Errors
-    /// In words, where it cannot be read.
+    /// Where it cannot be read.
     pub(crate) fn open(
         recordings: &'static dyn Recordings,
         recording: &Recording,
         files: Option<ReplayFiles>,
-    ) -> Result<ReplayOps, String> {
+    ) -> Result<ReplayOps, ReplayError> {
         let ops = recordings.open(recording)?;
         Ok(ReplayOps {
             recordings,
@@ -62,7 +63,7 @@ impl ReplayOps {
     }
 
     /// Begins again, where that is asked for. A recording without ops ends, however often it is to be repeated.
-    fn again(&mut self) -> Option<Result<(), String>> {
+    fn again(&mut self) -> Option<Result<(), ReplayError>> {
         if self.loops_left == 0 || self.in_loop == 0 {
             return None;
         }
@@ -79,8 +80,8 @@ impl ReplayOps {
     }
 
     /// What is wrong with an op, and the way out.
-    fn check(&mut self, op: &RecordedOp) -> Result<(), String> {
-        let path = self.recording.path.display();
+    fn check(&mut self, op: &RecordedOp) -> Result<(), ReplayError> {
+        let path = || self.recording.path.clone();
         let moves = self.recording.moves;
         let foreseen = match op.kind {
             OpKind::Read => moves.read,
@@ -89,58 +90,35 @@ impl ReplayOps {
             _ => true,
         };
         if !foreseen {
-            return Err(format!(
-                "{path} has a {}, and nothing of that kind was foreseen; was it changed? say so in `moves`",
-                op.kind.name()
-            ));
+            return Err(ReplayError::Unforeseen { path: path(), kind: op.kind });
         }
         if op.kind != OpKind::Trim && u64::from(op.length) > self.recording.largest.0 {
-            return Err(format!(
-                "{path} has an op of {} bytes, and the largest was said to be {}; was it changed? make `largest` as large",
-                op.length, self.recording.largest.0
-            ));
+            let largest = self.recording.largest.0;
+            return Err(ReplayError::Larger { path: path(), bytes: op.length, largest });
         }
         let Some(files) = &mut self.files else { return Ok(()) };
         let count = files.lengths.len();
         let Some(length) = files.lengths.get_mut(op.file as usize) else {
-            return Err(format!(
-                "{path} goes to {} files or more, and the target has {count}; name as many, or send all ops to one \
-                 (`one-file`, fio's replay_redirect)",
-                u64::from(op.file) + 1
-            ));
+            return Err(ReplayError::Files { path: path(), wanted: u64::from(op.file) + 1, count });
         };
         if !op.kind.moves_bytes() {
             return Ok(());
         }
         let end = op.offset.saturating_add(op.length.into());
-        let name = || files.names.path(op.file as usize).unwrap_or_default();
+        let (kind, bytes, offset) = (op.kind, op.length, op.offset);
+        let file = || files.names.path(op.file as usize).unwrap_or_default();
         if end > *length {
             if op.kind == OpKind::Write && files.kind == FileKind::Regular {
                 *length = end;
             } else {
-                return Err(format!(
-                    "{path} has a {} of {} bytes at {} in {}, which ends at {length}; use a larger file or device, or \
-                     divide the offsets (`scale`, fio's replay_scale)",
-                    op.kind.name(),
-                    op.length,
-                    op.offset,
-                    name().display()
-                ));
+                return Err(ReplayError::Beyond { path: path(), kind, bytes, offset, file: file(), end: *length });
             }
         }
         let alignment = files.alignment_bytes;
         if op.kind != OpKind::Trim
             && !(op.offset.is_multiple_of(alignment) && u64::from(op.length).is_multiple_of(alignment))
         {
-            return Err(format!(
-                "{path} has a {} of {} bytes at {} in {}, and around the page cache both must be multiples of \
-                 {alignment}; go through the page cache (`direct = false`, fio's direct=0), or round the offsets \
-                 (`align`, fio's replay_align)",
-                op.kind.name(),
-                op.length,
-                op.offset,
-                name().display()
-            ));
+            return Err(ReplayError::Unaligned { path: path(), kind, bytes, offset, file: file(), alignment });
         }
         Ok(())
     }
@@ -159,9 +137,9 @@ impl ReplayOps {
 }
 
 impl Iterator for ReplayOps {
-    type Item = Result<RecordedOp, String>;
+    type Item = Result<RecordedOp, ReplayError>;
 
-    fn next(&mut self) -> Option<Result<RecordedOp, String>> {
+    fn next(&mut self) -> Option<Result<RecordedOp, ReplayError>> {
         loop {
             let found = match self.ops.as_mut()?.next() {
                 Some(Ok(op)) => Ok(RecordedOp { at_ns: self.began_ns.saturating_add(op.at_ns), ..op }),
@@ -202,7 +180,7 @@ mod tests {
     struct Three;
 
     impl Recordings for Three {
-        fn open(&self, _recording: &Recording) -> Result<RecordedOps, String> {
+        fn open(&self, _recording: &Recording) -> Result<RecordedOps, ReplayError> {
             let op = |at_us: u64, kind, offset, length| {
                 Ok(RecordedOp { at_ns: at_us * 1_000, kind, file: 0, offset, length })
             };
@@ -215,7 +193,7 @@ mod tests {
     struct Empty;
 
     impl Recordings for Empty {
-        fn open(&self, _recording: &Recording) -> Result<RecordedOps, String> {
+        fn open(&self, _recording: &Recording) -> Result<RecordedOps, ReplayError> {
             Ok(Box::new(std::iter::empty()))
         }
     }
@@ -231,13 +209,13 @@ mod tests {
         Some(ReplayFiles { names, lengths: vec![length], kind, alignment_bytes })
     }
 
-    fn all(recording: &Recording, files: Option<ReplayFiles>) -> Vec<Result<RecordedOp, String>> {
+    fn all(recording: &Recording, files: Option<ReplayFiles>) -> Vec<Result<RecordedOp, ReplayError>> {
         ReplayOps::open(&Three, recording, files).unwrap().take(100).collect()
     }
 
     fn wrong(recording: &Recording, files: Option<ReplayFiles>) -> String {
         let mut ops = all(recording, files);
-        ops.pop().unwrap().expect_err("the last is wrong")
+        ops.pop().unwrap().expect_err("the last is wrong").to_string()
     }
 
     #[test]

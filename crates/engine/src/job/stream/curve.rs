@@ -5,7 +5,8 @@
 //! place behind the end comes up. Here each block has a rank of its own: ranks are scattered by a keyed bijection that
 //! all workers of a seed share, or lie side by side from the centre on where one is given.
 
-use super::script::{Kind, Part, PlannedLaw, Random, Script, Way};
+use super::parts::Part;
+use super::script::{Kind, PlannedDistribution, Random, Script, Way};
 use crate::math::{exp, ln, normal};
 use crate::rng::{Rng, splitmix64};
 use crate::source::blocks::permute::Permutation;
@@ -40,7 +41,7 @@ const SCATTER: u64 = 0x5ca7_7e12_ed0f_b10c;
 impl Peaked {
     /// `None` where the job has no curve, or the file no block.
     pub(super) fn of(script: &Script, part: &Part, file: usize) -> Option<Peaked> {
-        let Way::Random(Random { law: PlannedLaw::Curved { curve, center }, .. }) = &script.way else {
+        let Way::Random(Random { law: PlannedDistribution::Curved { curve, center }, .. }) = &script.way else {
             return None;
         };
         let kinds = Kind::ALL.into_iter().filter(|kind| script.mix.has(*kind));

@@ -1,9 +1,10 @@
 //! Where a job's ops are in each of its files. A job can have a hundred thousand of them: what only some jobs keep is
 //! kept beside, and only there.
 
-use super::cover::{Map, Register, SmallMap};
 use super::curve::Peaked;
-use super::script::{Kind, Mix, Part, PlannedCover, Script};
+use super::parts::Part;
+use super::random_map::{Map, Register, SmallMap};
+use super::script::{Kind, Mix, PlannedCoverage, Script};
 
 /// No op was there yet. No op starts at this place, since files end before it.
 const NOWHERE: u64 = u64::MAX;
@@ -78,15 +79,15 @@ impl Files {
             lasts: all().flat_map(|part| std::iter::repeat_n(last(part), kinds)).collect(),
             firsts: if script.zones.is_some() { all().map(|part| part.start).collect() } else { Box::default() },
             covers: match script.covers() {
-                PlannedCover::Map if parts.distinct().all(|part| part.mapped <= SmallMap::BLOCKS_MAX) => {
+                PlannedCoverage::Map if parts.distinct().all(|part| part.mapped <= SmallMap::BLOCKS_MAX) => {
                     Covers::SmallMaps(vec![SmallMap::default(); count].into())
                 }
-                PlannedCover::Map => Covers::Maps(all().map(|part| Map::new(part.mapped)).collect()),
-                PlannedCover::Register => {
+                PlannedCoverage::Map => Covers::Maps(all().map(|part| Map::new(part.mapped)).collect()),
+                PlannedCoverage::Register => {
                     let register = |part: &Part| Register::new(part.mapped, script.seeds.offset);
                     Covers::Registers(all().map(register).collect())
                 }
-                PlannedCover::Again => Covers::Again,
+                PlannedCoverage::Again => Covers::Again,
             },
             curves: match script.is_curved() {
                 true => all().enumerate().map(|(file, part)| Peaked::of(script, part, file)).collect(),

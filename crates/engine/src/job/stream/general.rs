@@ -2,9 +2,8 @@
 
 use super::history::{AfterTrim, Keeping, Piece, Trim};
 use super::machine::{Drawn, Machine};
-use super::plan::Handing;
-use super::remembers::Remembers;
-use super::script::{Kind, Mix, Opening, PlannedCover, Script};
+use super::script::{Handing, Kind, Mix, Opening, PlannedCoverage, Script};
+use super::verify_tracking::VerifyTracking;
 use crate::job::pace::KindsDue;
 use crate::op::{BlockOp, Role};
 use crate::source::Source;
@@ -14,7 +13,7 @@ use std::sync::Arc;
 
 /// Yields the ops of any job.
 #[derive(Debug, Clone)]
-pub(super) struct General {
+pub(crate) struct General {
     script: Arc<Script>,
     machine: Machine,
     stage: Stage,
@@ -31,7 +30,7 @@ pub(super) struct General {
     any_in_loop: bool,
     /// Bytes handed over in this loop, where handing over is all that is known of an op.
     handed_bytes: u64,
-    remembers: Remembers,
+    verify_tracking: VerifyTracking,
     verify_batch: u64,
     trim_batch: u64,
     /// Writes of this loop that were not done.
@@ -85,7 +84,7 @@ impl General {
         let draws_again = kinds.is_none();
         let dry = script.verifying.is_some_and(|verifying| verifying.only) && script.mix.has(Kind::Write);
         let machine = Machine::new(script, kinds.filter(|_| !dry));
-        let remembers = Remembers::new(script, &machine, draws_again || dry);
+        let verify_tracking = VerifyTracking::new(script, &machine, draws_again || dry);
         let limits = &script.limits;
         General {
             machine,
@@ -97,7 +96,7 @@ impl General {
             most_ops: limits.most_ops(),
             any_in_loop: false,
             handed_bytes: 0,
-            remembers,
+            verify_tracking,
             verify_batch: 0,
             trim_batch: 0,
             failed: Vec::new(),
@@ -159,10 +158,10 @@ impl General {
             }
         }
         self.failed.clear();
-        match &mut self.remembers {
-            Remembers::Nothing => {}
-            Remembers::Draws(mark) => **mark = self.machine.mark(),
-            Remembers::Pieces(history) => history.clear(),
+        match &mut self.verify_tracking {
+            VerifyTracking::Nothing => {}
+            VerifyTracking::Draws(mark) => **mark = self.machine.mark(),
+            VerifyTracking::Pieces(history) => history.clear(),
         }
         if self.script.mix == Mix::TrimWrite {
             self.most_ops = self.most_ops.map(|most| most.saturating_mul(2));
@@ -201,7 +200,7 @@ impl General {
         let limits = &script.limits;
         let mut bytes = limits.size;
         let writes = script.mix.has(Kind::Write);
-        if writes && script.is_random() && script.covers() == PlannedCover::Again {
+        if writes && script.is_random() && script.covers() == PlannedCoverage::Again {
             bytes = bytes.max(limits.io_bytes.unwrap_or_default());
         }
         if writes && script.verifying.is_some_and(|verifying| verifying.backlog.is_some()) {
@@ -219,7 +218,7 @@ impl General {
 
     fn load(&mut self) -> Step {
         let dry = self.is_dry();
-        let trims_waiting = matches!(&self.remembers, Remembers::Pieces(history) if history.trims_waiting());
+        let trims_waiting = matches!(&self.verify_tracking, VerifyTracking::Pieces(history) if history.trims_waiting());
         if !trims_waiting && (dry || !self.script.limits.until_time) && self.is_enough() {
             return Step::End;
         }
@@ -255,7 +254,7 @@ impl General {
         let verified = self.script.verifying.is_some();
         let verified_read = verified && kind == Kind::Read && !self.script.mix.has(Kind::Write);
         if kind == Kind::Write
-            && let Remembers::Pieces(history) = &mut self.remembers
+            && let VerifyTracking::Pieces(history) = &mut self.verify_tracking
         {
             let percent = self.script.amid.map_or(0, |amid| amid.percent);
             let later = percent > 0 && self.machine.trims_later(percent);
@@ -277,7 +276,7 @@ impl General {
 
     /// A piece to read back or to trim amid the load.
     fn on_the_way(&mut self, dry: bool) -> Option<BlockOp> {
-        let Remembers::Pieces(history) = &mut self.remembers else { return None };
+        let VerifyTracking::Pieces(history) = &mut self.verify_tracking else { return None };
         let verifying = self.script.verifying?;
         let counts = &mut self.machine.counts;
         if let Some(backlog) = verifying.backlog
@@ -327,11 +326,11 @@ impl General {
     }
 
     fn overlaps(&self) -> bool {
-        matches!(&self.remembers, Remembers::Pieces(history) if history.keeping() == Keeping::Sorted)
+        matches!(&self.verify_tracking, VerifyTracking::Pieces(history) if history.keeping() == Keeping::Sorted)
     }
 
     fn history_is_empty(&self) -> bool {
-        matches!(&self.remembers, Remembers::Pieces(history) if history.len() == 0)
+        matches!(&self.verify_tracking, VerifyTracking::Pieces(history) if history.len() == 0)
     }
 
     fn take_drain(&mut self, op: BlockOp) -> BlockOp {
@@ -393,29 +392,29 @@ impl General {
             self.stage = Stage::Over;
             return;
         }
-        match &self.remembers {
-            Remembers::Nothing => self.stage = Stage::Between { first: false },
+        match &self.verify_tracking {
+            VerifyTracking::Nothing => self.stage = Stage::Between { first: false },
             _ if self.evicts() => self.stage = Stage::Evict { file: 0, role: Role::ReadBack },
             _ => self.begin_read_back(),
         }
     }
 
     fn begin_read_back(&mut self) {
-        self.stage = match &self.remembers {
-            Remembers::Nothing => Stage::Between { first: false },
-            Remembers::Pieces(_) => {
+        self.stage = match &self.verify_tracking {
+            VerifyTracking::Nothing => Stage::Between { first: false },
+            VerifyTracking::Pieces(_) => {
                 self.machine.begin_again(&self.script);
                 self.drains = true;
                 Stage::ReadBack
             }
-            Remembers::Draws(mark) => {
+            VerifyTracking::Draws(mark) => {
                 let sum = |counts: [u64; 3]| counts.iter().sum::<u64>();
                 let left = sum(self.machine.counts.ops) - sum(mark.counts.ops);
                 self.machine.begin_again(&self.script);
                 self.drains = true;
                 self.machine.muted = true;
                 let mark = **mark;
-                if let Remembers::Draws(end) = &mut self.remembers {
+                if let VerifyTracking::Draws(end) = &mut self.verify_tracking {
                     **end = self.machine.mark();
                 }
                 self.machine.go_back(&mark);
@@ -429,7 +428,7 @@ impl General {
         if left == 0 {
             self.machine.begin_again(&self.script);
             self.machine.muted = false;
-            if let Remembers::Draws(end) = &self.remembers {
+            if let VerifyTracking::Draws(end) = &self.verify_tracking {
                 self.machine.go_back(end);
             }
             self.close_shown();
@@ -469,7 +468,7 @@ impl General {
             after_all: false,
             number,
         };
-        if let Remembers::Draws(end) = &mut self.remembers {
+        if let VerifyTracking::Draws(end) = &mut self.verify_tracking {
             end.counts.all_ops += 1;
             end.counts.all_bytes += length;
             end.counts.last = Kind::Read;
@@ -538,8 +537,8 @@ impl Source for General {
                 }
                 Stage::Evict { file, role } => self.evict(file, role),
                 Stage::ReadBack => {
-                    let piece = match &mut self.remembers {
-                        Remembers::Pieces(history) => history.next(),
+                    let piece = match &mut self.verify_tracking {
+                        VerifyTracking::Pieces(history) => history.next(),
                         _ => None,
                     };
                     match piece {
@@ -573,9 +572,9 @@ impl Source for General {
     }
 
     fn begins_anew(&mut self, at_hand: Option<&BlockOp>) {
-        let counts = match (self.stage, &self.remembers) {
+        let counts = match (self.stage, &self.verify_tracking) {
             // The machine's own are those of long ago.
-            (Stage::Redraw { .. }, Remembers::Draws(end)) => &end.counts,
+            (Stage::Redraw { .. }, VerifyTracking::Draws(end)) => &end.counts,
             _ => &self.machine.counts,
         };
         self.before = Before { bytes: counts.bytes, all_ops: counts.all_ops, all_bytes: counts.all_bytes };
@@ -600,10 +599,10 @@ impl Source for General {
         if op.kind != OpKind::Write || op.role != Role::Load {
             return;
         }
-        match &mut self.remembers {
-            Remembers::Nothing => {}
-            Remembers::Draws(_) => self.failed.push(op.number),
-            Remembers::Pieces(history) => {
+        match &mut self.verify_tracking {
+            VerifyTracking::Nothing => {}
+            VerifyTracking::Draws(_) => self.failed.push(op.number),
+            VerifyTracking::Pieces(history) => {
                 let BlockOp { file, offset, length, number, .. } = *op;
                 history.forget(&Piece { file, length, offset, number, trim: Trim::No });
             }

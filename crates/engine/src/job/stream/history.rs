@@ -102,7 +102,7 @@ impl History {
         self.trims_waiting = 0;
     }
 
-    /// Remembers a write.
+    /// VerifyTracking a write.
     pub(super) fn add(&mut self, piece: Piece) {
         if piece.trim == Trim::Waiting {
             self.trims.push_back(piece);

@@ -1,6 +1,6 @@
 //! The ops of a job, drawn as fio draws them.
 //!
-//! A [`JobPlan`] says what the worker of a [`Job`](plumb_workload::Job) does; [`with_job_source`] turns it into the
+//! A [`JobPlan`] says what the worker of a [`Job`](plumb_workload::Job) does; [`JobSource::new`] turns it into the
 //! source of its ops. For the same seed, kinds, files, offsets, sizes, flushes, trims and read-back come in the order in
 //! which fio 3.33 issues them; the tests compare with what it logs, op by op. Trims amid writes are those of fio 3.42, since
 //! 3.33 ends at the first by an assertion. All of this is written from what fio does.
@@ -49,10 +49,8 @@
 //! * `verify.only` reads back at the end, whatever the backlog; fio passes over what its backlog took.
 //! * `verify.only` draws a mix without a look at its rates, since what it draws is not done.
 //! * A list of zones or blocks that does not fit its file is refused before the start.
-#![cfg_attr(not(test), expect(dead_code, unused_imports, reason = "the binding of jobs comes with their files"))]
 
 mod choice;
-mod cover;
 mod curve;
 mod draws;
 mod files;
@@ -63,30 +61,51 @@ mod parts;
 mod places;
 mod plain;
 mod plan;
-mod remembers;
+mod random_map;
 mod script;
 mod sizes;
+mod verify_tracking;
 
 pub(in crate::job) use draws::{Seeds, Taus, Width};
-pub use plan::{Handing, JobPlan, JobPlanError, JobPlanRequest};
+pub use plan::{JobPlan, JobPlanRequest};
+pub use script::Handing;
 
 use super::pace::KindsDue;
-use crate::source::blocks::BlockVisitor;
+use crate::op::BlockOp;
+use crate::source::Source;
 use general::General;
-use plain::Shortcut;
+use plain::{Anywhere, Once, Plain, Shortcut, Upwards};
 
-/// Makes the source of a plan and hands it to `visitor`.
-///
-/// The visitor is compiled four times: for sequential, random and covering ops of one size and kind on one file, which
-/// are what the fastest storage is measured with; and for everything else.
-///
-/// Where rates decide over a mix of reads and writes, `kinds` says which kind is due.
-pub(crate) fn with_job_source<V: BlockVisitor>(plan: &JobPlan, kinds: Option<KindsDue>, visitor: V) -> V::Out {
-    match Shortcut::of(&plan.script) {
-        Some(Shortcut::Upwards(short)) => visitor.visit(short.source(short.upwards())),
-        Some(Shortcut::Anywhere(short)) => visitor.visit(short.source(short.anywhere())),
-        Some(Shortcut::Once(short)) => visitor.visit(short.source(short.once())),
-        None => visitor.visit(General::new(&plan.script, kinds)),
+/// The source of a plan. The first three are of one size and kind on one file, which is what the fastest storage is
+/// measured with.
+pub(crate) enum JobSource {
+    Sequential(Plain<Upwards>),
+    Random(Plain<Anywhere>),
+    /// Every block once a loop.
+    Permuted(Plain<Once>),
+    General(Box<General>),
+}
+
+impl JobSource {
+    /// The source of a plan, at its start. Where rates decide over a mix of reads and writes, `kinds` says which kind is
+    /// due.
+    pub(crate) fn new(plan: &JobPlan, kinds: Option<KindsDue>) -> JobSource {
+        match Shortcut::of(&plan.script) {
+            Some(Shortcut::Upwards(short)) => JobSource::Sequential(short.source(short.upwards())),
+            Some(Shortcut::Anywhere(short)) => JobSource::Random(short.source(short.anywhere())),
+            Some(Shortcut::Once(short)) => JobSource::Permuted(short.source(short.once())),
+            None => JobSource::General(Box::new(General::new(&plan.script, kinds))),
+        }
+    }
+
+    /// Through a table of functions.
+    pub(crate) fn table(&mut self) -> &mut dyn Source<Op = BlockOp> {
+        match self {
+            JobSource::Sequential(source) => source,
+            JobSource::Random(source) => source,
+            JobSource::Permuted(source) => source,
+            JobSource::General(source) => &mut **source,
+        }
     }
 }
 

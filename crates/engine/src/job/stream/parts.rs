@@ -1,6 +1,19 @@
 //! The parts of files that a job uses: one rule where all are alike, however many files there are.
 
-use super::script::Part;
+/// The part of one file that a job uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Part {
+    /// First byte.
+    pub(super) start: u64,
+    /// Bytes from there from which offsets are taken.
+    pub(super) length: u64,
+    /// Length of the whole file.
+    pub(super) file_length: u64,
+    /// Random blocks there, by [`Kind`].
+    pub(super) blocks: [u64; 3],
+    /// Blocks that the map or the register has.
+    pub(super) mapped: u64,
+}
 
 /// The part of each file that a job uses.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,7 +1,7 @@
 //! Where the next op of a [`Machine`] starts: in sequence, at random, in zones.
 
 use super::machine::{Drawing, Machine, Start};
-use super::script::{Kind, Mix, PlannedLaw, Random, Script, Way};
+use super::script::{Kind, Mix, PlannedDistribution, Random, Script, Way};
 use plumb_workload::job::{FileChoice, Sequencer};
 
 impl Machine {
@@ -115,9 +115,9 @@ impl Machine {
             return None;
         }
         match &random.law {
-            PlannedLaw::Uniform => self.uniform_block(script, file, blocks),
-            PlannedLaw::Curved { .. } => self.files.along_curve(file),
-            PlannedLaw::Zoned(zones) if !zones[kind as usize].is_empty() => {
+            PlannedDistribution::Uniform => self.uniform_block(script, file, blocks),
+            PlannedDistribution::Curved { .. } => self.files.along_curve(file),
+            PlannedDistribution::Zoned(zones) if !zones[kind as usize].is_empty() => {
                 let drawn = self.draws.zone.percent();
                 let (mut access, mut from) = (0, 0);
                 let mut zone = (0, 100);
@@ -133,7 +133,7 @@ impl Machine {
                 let first = (u128::from(blocks) * u128::from(zone.0) / 100) as u64;
                 Some(self.uniform_block(script, file, count)? + first)
             }
-            PlannedLaw::ZonedBytes(zones) if !zones[kind as usize].is_empty() => {
+            PlannedDistribution::ZonedBytes(zones) if !zones[kind as usize].is_empty() => {
                 let drawn = self.draws.zone.percent();
                 let align = script.align[kind as usize];
                 let (mut access, mut from) = (0, 0);
@@ -149,8 +149,10 @@ impl Machine {
                 let first = zone.0 / align;
                 Some(self.uniform_block(script, file, zone.1 / align - first)? + first)
             }
-            PlannedLaw::Zoned(_) | PlannedLaw::ZonedBytes(_) => self.uniform_block(script, file, blocks),
-            PlannedLaw::Sequence { listed, step } => {
+            PlannedDistribution::Zoned(_) | PlannedDistribution::ZonedBytes(_) => {
+                self.uniform_block(script, file, blocks)
+            }
+            PlannedDistribution::Sequence { listed, step } => {
                 let (round, place) = {
                     let (count, length) = (self.counts.ops[kind as usize], listed.len() as u64);
                     (count / length, (count % length) as usize)

@@ -3,17 +3,16 @@
 //!
 //! They give what [`General`](super::general::General) gives for the same plan.
 
-use super::cover::Map;
 use super::draws::Taus88;
 use super::draws::Width;
-use super::plan::Handing;
-use super::script::{Kind, Mix, Opening, PlannedCover, PlannedLaw, Script, Way};
+use super::random_map::Map;
+use super::script::{Handing, Kind, Mix, Opening, PlannedCoverage, PlannedDistribution, Script, Way};
 use crate::op::BlockOp;
 use crate::source::Source;
 use plumb_workload::OpKind;
 
 /// Where the ops of a [`Plain`] source start.
-pub(super) trait Places: Clone + 'static {
+pub(crate) trait Places: Clone + 'static {
     /// Blocks of one loop, `None` without end.
     fn blocks(&self) -> Option<u64>;
 
@@ -32,7 +31,7 @@ pub(super) trait Places: Clone + 'static {
 
 /// How the loop before ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(crate) enum Ended {
     /// By the end of its blocks.
     AtTheEnd,
     /// By a limit.
@@ -41,7 +40,7 @@ pub(super) enum Ended {
 
 /// Yields ops of one kind on one file.
 #[derive(Debug, Clone)]
-pub(super) struct Plain<P> {
+pub(crate) struct Plain<P> {
     kind: OpKind,
     start: u64,
     size: u32,
@@ -203,15 +202,15 @@ impl<'a> Shortcut<'a> {
             Way::Random(random)
                 if random.ops_per_draw == 1
                     && random.percent[kind as usize] == 100
-                    && random.law == PlannedLaw::Uniform
+                    && random.law == PlannedDistribution::Uniform
                     && script.width == Width::Narrow
                     && part.blocks[kind as usize] > 0
                     // Otherwise an op can reach behind the end of the file, and is the end of the loop.
                     && part.start.saturating_add(part.length) <= part.file_length =>
             {
-                match random.cover {
-                    PlannedCover::Again => Some(Shortcut::Anywhere(short)),
-                    PlannedCover::Map if part.mapped == part.blocks[kind as usize] => Some(Shortcut::Once(short)),
+                match random.coverage {
+                    PlannedCoverage::Again => Some(Shortcut::Anywhere(short)),
+                    PlannedCoverage::Map if part.mapped == part.blocks[kind as usize] => Some(Shortcut::Once(short)),
                     _ => None,
                 }
             }
@@ -227,7 +226,7 @@ impl Short<'_> {
         let by_bytes = limits.bytes().map_or(u64::MAX, |bytes| ops_of(bytes.saturating_mul(limits.loops)));
         let most_ops = limits.max_ops.map_or(u64::MAX, |ops| ops.saturating_mul(limits.loops));
         let until_time = limits.until_time;
-        let again = self.script.covers() == PlannedCover::Again && self.script.is_random();
+        let again = self.script.covers() == PlannedCoverage::Again && self.script.is_random();
         let mut loop_bytes = limits.size;
         if self.kind == Kind::Write && again {
             loop_bytes = loop_bytes.max(limits.io_bytes.unwrap_or_default());
@@ -283,7 +282,7 @@ impl Short<'_> {
 
 /// From the first byte to the last, and again.
 #[derive(Debug, Clone)]
-pub(super) struct Upwards {
+pub(crate) struct Upwards {
     at: u64,
     step: u64,
     blocks: u64,
@@ -326,7 +325,7 @@ struct Draws {
 
 /// Uniform, with replacement.
 #[derive(Debug, Clone)]
-pub(super) struct Anywhere {
+pub(crate) struct Anywhere {
     draws: Draws,
     blocks: f64,
     step: u64,
@@ -357,7 +356,7 @@ impl Places for Anywhere {
 
 /// Every block once a loop.
 #[derive(Debug, Clone)]
-pub(super) struct Once {
+pub(crate) struct Once {
     draws: Draws,
     map: Map,
     blocks: u64,

@@ -1,14 +1,15 @@
 //! From a job to what its sources need.
 
-use super::cover::Register;
 use super::draws::{Seeds, Width};
-use super::parts::Parts;
+use super::parts::{Part, Parts};
+use super::random_map::Register;
 use super::script::{
-    Flushing, Kind, Limits, Mix, Opening, Part, PlannedCover, PlannedLaw, Random, Script, Verifying, Way, three,
+    Flushing, Handing, Kind, Limits, Mix, Opening, PlannedCoverage, PlannedDistribution, Random, Script, Verifying,
+    Way, three,
 };
 use super::sizes::Sizes;
 use crate::job::files::Lengths;
-use plumb_workload::job::{ByKind, Coverage, FileRange, Job, JobOps, Law, Order, RandomGenerator, Stream};
+use plumb_workload::job::{AccessOrder, Coverage, FileRange, Job, JobOps, OffsetDistribution, RandomGenerator, Stream};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -25,15 +26,6 @@ pub struct JobPlanRequest<'a> {
     pub handing: Handing,
     /// Its ops go through the page cache to files that are open.
     pub cached: bool,
-}
-
-/// How a backend takes ops, which decides in fio where one loop of an endless draw ends and the next begins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Handing {
-    /// Each is done when the call returns.
-    Inline,
-    /// They are queued.
-    Queued,
 }
 
 /// Why a job has no plan.
@@ -93,7 +85,7 @@ pub enum JobPlanError {
     },
     /// A register gives its own order.
     #[error("a shift register goes through all blocks evenly, and follows no other law; use another `coverage`")]
-    RegisterWithLaw,
+    RegisterWithDistribution,
     /// A block of the list is not there.
     #[error(
         "block {block} of the sequence is not there, as the range has {blocks}; use smaller numbers or a longer range"
@@ -147,8 +139,6 @@ pub enum JobPlanError {
 #[derive(Debug, Clone)]
 pub struct JobPlan {
     pub(super) script: Arc<Script>,
-    ends_at_no_space: bool,
-    moves: ByKind<bool>,
 }
 
 impl JobPlan {
@@ -157,7 +147,7 @@ impl JobPlan {
         let JobOps::Stream(stream) = &request.job.ops else { return Err(JobPlanError::Recorded) };
         let script = script(request, stream)?;
         check_alignment(&script, request.io_alignment_bytes)?;
-        Ok(JobPlan { script: Arc::new(script), ends_at_no_space: stream.fill_device, moves: stream.moves() })
+        Ok(JobPlan { script: Arc::new(script) })
     }
 
     /// Bytes of the largest op that moves data: the size of a buffer.
@@ -174,29 +164,6 @@ impl JobPlan {
     pub fn working_set_bytes(&self) -> u64 {
         let bytes = |part: &Part| part.length.min(part.file_length.saturating_sub(part.start));
         self.script.parts.sum(bytes)
-    }
-
-    /// Bytes that one loop moves at most, read-back left out; `u64::MAX` without end.
-    pub fn pass_bytes(&self) -> u64 {
-        let limits = &self.script.limits;
-        let by_ops = limits.max_ops.map_or(u64::MAX, |ops| ops.saturating_mul(self.largest_block_bytes()));
-        let bytes = limits.bytes().unwrap_or(u64::MAX).min(by_ops);
-        if self.script.mix == Mix::TrimWrite { bytes.saturating_mul(2) } else { bytes }
-    }
-
-    /// Which kinds of op it has, read-back left out.
-    pub fn moves(&self) -> ByKind<bool> {
-        self.moves
-    }
-
-    /// Whether "no space left" is the end of the job and not an error.
-    pub fn ends_at_no_space(&self) -> bool {
-        self.ends_at_no_space
-    }
-
-    /// Whether its ops open and close the files that they are for; otherwise all are open from the start.
-    pub fn tells_of_opening(&self) -> bool {
-        self.script.opening == Opening::Told
     }
 
     fn used(&self) -> impl Iterator<Item = &Sizes> {
@@ -237,7 +204,7 @@ fn script(request: &JobPlanRequest<'_>, stream: &Stream) -> Result<Script, JobPl
             }
         }
     }
-    let random = matches!(stream.order, Order::Random { .. });
+    let random = matches!(stream.order, AccessOrder::Random { .. });
     // Sequential jobs align to their sizes alone.
     let mut align = three(&stream.align).map(|align| align.0);
     for (align, sizes) in align.iter_mut().zip(&sizes) {
@@ -357,8 +324,8 @@ fn way(
     seeds: &Seeds,
 ) -> Result<Way, JobPlanError> {
     let ops_per_draw = match stream.order {
-        Order::Sequential { skip_bytes } => return Ok(Way::Sequential { skip: skip_bytes as u64 }),
-        Order::Random { ops_per_draw } => ops_per_draw,
+        AccessOrder::Sequential { skip_bytes } => return Ok(Way::Sequential { skip: skip_bytes as u64 }),
+        AccessOrder::Random { ops_per_draw } => ops_per_draw,
     };
     if ops_per_draw == 0 {
         return Err(JobPlanError::Zero { what: "ops-per-draw" });
@@ -366,31 +333,33 @@ fn way(
     let law = law(stream, mix, sizes, parts)?;
     // fio keeps no map where a law makes some blocks come more often, or blocks could lie across each other.
     let apart = align.iter().zip(sizes).all(|(align, sizes)| *align == sizes.smallest);
-    let cover = match stream.coverage {
-        Coverage::OnceByRegister if law != PlannedLaw::Uniform => return Err(JobPlanError::RegisterWithLaw),
+    let coverage = match stream.coverage {
+        Coverage::OnceByRegister if law != PlannedDistribution::Uniform => {
+            return Err(JobPlanError::RegisterWithDistribution);
+        }
         Coverage::OnceByRegister => {
             for part in parts.distinct().filter(|part| part.mapped > 0) {
                 Register::new(part.mapped, seeds.offset).ok_or(JobPlanError::Register { blocks: part.mapped })?;
             }
-            PlannedCover::Register
+            PlannedCoverage::Register
         }
-        Coverage::Once if law == PlannedLaw::Uniform && apart => PlannedCover::Map,
-        Coverage::Once | Coverage::Again => PlannedCover::Again,
+        Coverage::Once if law == PlannedDistribution::Uniform && apart => PlannedCoverage::Map,
+        Coverage::Once | Coverage::Again => PlannedCoverage::Again,
     };
     Ok(Way::Random(Random {
         ops_per_draw,
         sequencer: stream.sequencer,
         percent: three(&stream.random_percent),
         law,
-        cover,
+        coverage,
     }))
 }
 
-fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<PlannedLaw, JobPlanError> {
+fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<PlannedDistribution, JobPlanError> {
     let used = || Kind::ALL.into_iter().filter(|kind| mix.has(*kind));
     match &stream.law {
-        Law::Uniform => Ok(PlannedLaw::Uniform),
-        Law::Curved { curve, center } => {
+        OffsetDistribution::Uniform => Ok(PlannedDistribution::Uniform),
+        OffsetDistribution::Curved { curve, center } => {
             use plumb_workload::job::Curve;
             let problem = match *curve {
                 Curve::Zipf { theta } if !(theta.is_finite() && theta >= 0.0) => {
@@ -407,10 +376,10 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<P
             };
             match problem {
                 Some(problem) => Err(JobPlanError::Curve { problem }),
-                None => Ok(PlannedLaw::Curved { curve: *curve, center: *center }),
+                None => Ok(PlannedDistribution::Curved { curve: *curve, center: *center }),
             }
         }
-        Law::Zoned(zones) => {
+        OffsetDistribution::Zoned(zones) => {
             let zones = three(zones);
             for zones in used().map(|kind| &zones[kind as usize]).filter(|zones| !zones.is_empty()) {
                 shares(zones.iter().map(|zone| zone.access_percent))?;
@@ -419,9 +388,9 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<P
                     return Err(JobPlanError::ZonesBeyond { zones: size, range: 100 });
                 }
             }
-            Ok(PlannedLaw::Zoned(zones.map(Into::into)))
+            Ok(PlannedDistribution::Zoned(zones.map(Into::into)))
         }
-        Law::ZonedBytes(zones) => {
+        OffsetDistribution::ZonedBytes(zones) => {
             let zones = three(zones);
             for kind in used().filter(|kind| !zones[*kind as usize].is_empty()) {
                 let zones = &zones[kind as usize];
@@ -432,10 +401,12 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<P
                     return Err(JobPlanError::ZonesBeyond { zones: size, range });
                 }
             }
-            Ok(PlannedLaw::ZonedBytes(zones.map(Into::into)))
+            Ok(PlannedDistribution::ZonedBytes(zones.map(Into::into)))
         }
-        Law::Sequence(listed) | Law::SequenceOnward(listed) if listed.is_empty() => Err(JobPlanError::EmptySequence),
-        Law::Sequence(listed) | Law::SequenceOnward(listed) => {
+        OffsetDistribution::Sequence(listed) | OffsetDistribution::SequenceOnward(listed) if listed.is_empty() => {
+            Err(JobPlanError::EmptySequence)
+        }
+        OffsetDistribution::Sequence(listed) | OffsetDistribution::SequenceOnward(listed) => {
             let block = listed.iter().copied().max().unwrap_or_default();
             for kind in used() {
                 let smallest = sizes[kind as usize].smallest;
@@ -445,8 +416,9 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<P
                     return Err(JobPlanError::SequenceBeyond { block, blocks });
                 }
             }
-            let step = if matches!(stream.law, Law::SequenceOnward(_)) { listed.len() as u64 } else { 0 };
-            Ok(PlannedLaw::Sequence { listed: listed.as_slice().into(), step })
+            let step =
+                if matches!(stream.law, OffsetDistribution::SequenceOnward(_)) { listed.len() as u64 } else { 0 };
+            Ok(PlannedDistribution::Sequence { listed: listed.as_slice().into(), step })
         }
     }
 }

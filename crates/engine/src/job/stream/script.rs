@@ -2,7 +2,6 @@
 
 use super::draws::{Seeds, Width};
 use super::parts::Parts;
-use super::plan::Handing;
 use super::sizes::Sizes;
 use plumb_workload::OpKind;
 use plumb_workload::job::{ByKind, Curve, FileChoice, Sequencer, SyncRange, TrimAmid, Zone, ZoneStride};
@@ -77,13 +76,13 @@ pub(super) struct Random {
     pub(super) sequencer: Sequencer,
     /// By [`Kind`].
     pub(super) percent: [u8; 3],
-    pub(super) law: PlannedLaw,
-    pub(super) cover: PlannedCover,
+    pub(super) law: PlannedDistribution,
+    pub(super) coverage: PlannedCoverage,
 }
 
 /// How random offsets spread.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum PlannedLaw {
+pub(super) enum PlannedDistribution {
     Uniform,
     Curved {
         curve: Curve,
@@ -102,25 +101,19 @@ pub(super) enum PlannedLaw {
 
 /// Which blocks may come again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PlannedCover {
+pub(super) enum PlannedCoverage {
     Map,
     Register,
     Again,
 }
 
-/// The part of one file that a job uses.
+/// How a backend takes ops, which decides in fio where one loop of an endless draw ends and the next begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Part {
-    /// First byte.
-    pub(super) start: u64,
-    /// Bytes from there from which offsets are taken.
-    pub(super) length: u64,
-    /// Length of the whole file.
-    pub(super) file_length: u64,
-    /// Random blocks there, by [`Kind`].
-    pub(super) blocks: [u64; 3],
-    /// Blocks that the map or the register has.
-    pub(super) mapped: u64,
+pub enum Handing {
+    /// Each is done when the call returns.
+    Inline,
+    /// They are queued.
+    Queued,
 }
 
 /// Which writes are read back, and when.
@@ -245,13 +238,13 @@ impl Script {
 
     /// Whether offsets follow a curve.
     pub(super) fn is_curved(&self) -> bool {
-        matches!(&self.way, Way::Random(Random { law: PlannedLaw::Curved { .. }, .. }))
+        matches!(&self.way, Way::Random(Random { law: PlannedDistribution::Curved { .. }, .. }))
     }
 
-    pub(super) fn covers(&self) -> PlannedCover {
+    pub(super) fn covers(&self) -> PlannedCoverage {
         match &self.way {
-            Way::Random(random) => random.cover,
-            Way::Sequential { .. } => PlannedCover::Again,
+            Way::Random(random) => random.coverage,
+            Way::Sequential { .. } => PlannedCoverage::Again,
         }
     }
 
@@ -277,8 +270,8 @@ impl Script {
         let once = match &self.way {
             Way::Sequential { skip } => *skip == 0 && !self.limits.until_time && self.zones.is_none(),
             // A register knows where ops begin and not how far they reach.
-            Way::Random(random) if random.cover == PlannedCover::Register && !self.is_of_one_size() => false,
-            Way::Random(random) => random.cover != PlannedCover::Again && !self.may_repeat(),
+            Way::Random(random) if random.coverage == PlannedCoverage::Register && !self.is_of_one_size() => false,
+            Way::Random(random) => random.coverage != PlannedCoverage::Again && !self.may_repeat(),
         };
         once && !self.overwrites()
     }

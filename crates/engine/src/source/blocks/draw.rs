@@ -8,7 +8,7 @@ use crate::source::zipf::Zipf;
 
 /// A law by which positions are drawn.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Law {
+pub(crate) enum OffsetDistribution {
     Uniform,
     Permutation,
     Zipf { theta: f64 },
@@ -46,19 +46,21 @@ fn scatter(count: u64, seed: u64) -> Permutation {
 }
 
 impl Draw {
-    pub(crate) fn new(law: &Law, count: u64, seed: u64, rng: Rng) -> Draw {
+    pub(crate) fn new(law: &OffsetDistribution, count: u64, seed: u64, rng: Rng) -> Draw {
         match law {
-            Law::Uniform => Draw::Uniform { count, rng },
-            Law::Permutation => Draw::Permutation(Shuffle::new(count, rng)),
-            Law::Zipf { theta } => Draw::Zipf { zipf: Zipf::new(*theta, count), scatter: scatter(count, seed), rng },
-            Law::Pareto { h } => {
+            OffsetDistribution::Uniform => Draw::Uniform { count, rng },
+            OffsetDistribution::Permutation => Draw::Permutation(Shuffle::new(count, rng)),
+            OffsetDistribution::Zipf { theta } => {
+                Draw::Zipf { zipf: Zipf::new(*theta, count), scatter: scatter(count, seed), rng }
+            }
+            OffsetDistribution::Pareto { h } => {
                 // u^k falls below 1-h with probability h for k = ln(1-h) / ln h, and so on inside that share.
                 Draw::Pareto { exponent: ln(1.0 - h) / ln(*h), count, scatter: scatter(count, seed), rng }
             }
-            Law::Normal { center, deviation } => {
+            OffsetDistribution::Normal { center, deviation } => {
                 Draw::Normal { center: *center, deviation: *deviation, count: count as f64, rng }
             }
-            Law::Zoned(zones) => Draw::Zoned { zones: zones.clone(), rng },
+            OffsetDistribution::Zoned(zones) => Draw::Zoned { zones: zones.clone(), rng },
         }
     }
 
@@ -157,7 +159,7 @@ mod tests {
 
     const DRAWS: usize = 200_000;
 
-    fn counts(law: Law, count: u64) -> Vec<usize> {
+    fn counts(law: OffsetDistribution, count: u64) -> Vec<usize> {
         let mut draw = Draw::new(&law, count, 42, Rng::new(7));
         let mut counts = vec![0; count as usize];
         (0..DRAWS).for_each(|_| counts[draw.next() as usize] += 1);
@@ -176,14 +178,14 @@ mod tests {
 
     #[test]
     fn pareto_is_self_similar() {
-        let counts = counts(Law::Pareto { h: 0.8 }, 1000);
+        let counts = counts(OffsetDistribution::Pareto { h: 0.8 }, 1000);
         near(share_of_hottest(counts.clone(), 200), 0.8);
         near(share_of_hottest(counts, 40), 0.64);
     }
 
     #[test]
     fn zipf_is_scattered_and_reaches_every_block() {
-        let counts = counts(Law::Zipf { theta: 0.5 }, 1000);
+        let counts = counts(OffsetDistribution::Zipf { theta: 0.5 }, 1000);
         assert!(counts.iter().all(|&count| count > 0), "a block was never drawn");
         let mut order: Vec<usize> = (0..1000).collect();
         order.sort_unstable_by_key(|&position| std::cmp::Reverse(counts[position]));
@@ -194,7 +196,7 @@ mod tests {
 
     #[test]
     fn all_workers_share_the_hot_blocks() {
-        let law = Law::Zipf { theta: 1.2 };
+        let law = OffsetDistribution::Zipf { theta: 1.2 };
         let hottest = |rng_seed| {
             let mut draw = Draw::new(&law, 1 << 30, 42, Rng::new(rng_seed));
             let mut seen = std::collections::HashMap::new();
@@ -206,7 +208,7 @@ mod tests {
 
     #[test]
     fn normal_lies_around_its_centre() {
-        let counts = counts(Law::Normal { center: 0.25, deviation: 0.05 }, 1000);
+        let counts = counts(OffsetDistribution::Normal { center: 0.25, deviation: 0.05 }, 1000);
         let within = |from: usize, to: usize| counts[from..to].iter().sum::<usize>() as f64 / DRAWS as f64;
         near(within(200, 300), 0.6827);
         near(within(150, 350), 0.9545);
@@ -215,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_wide_normal_is_clipped_by_drawing_again() {
-        let counts = counts(Law::Normal { center: 0.0, deviation: 0.5 }, 100);
+        let counts = counts(OffsetDistribution::Normal { center: 0.0, deviation: 0.5 }, 100);
         // Φ(1)-Φ(0) over Φ(2)-Φ(0).
         near(counts[..50].iter().sum::<usize>() as f64 / DRAWS as f64, 0.341_345 / 0.477_250);
     }

@@ -1,7 +1,7 @@
 //! The long way: any plan, with a few branches an op.
 
-use super::draw::{Draw, Law, Overrun, Positions};
-use super::plan::{BlockPlan, Order, Spotless};
+use super::draw::{Draw, OffsetDistribution, Overrun, Positions};
+use super::plan::{BlockOrder, BlockPlan, Spotless};
 use super::shape::{Flushes, Kinds, SizesByKind, Spot};
 use super::walk::Walk;
 use crate::op::BlockOp;
@@ -11,7 +11,7 @@ use plumb_workload::OpKind;
 
 /// Yields the ops of any plan.
 #[derive(Debug, Clone)]
-pub(crate) struct General {
+pub struct General {
     kinds: Kinds,
     sizes: SizesByKind,
     size_rng: Rng,
@@ -31,17 +31,17 @@ impl Places {
     fn new(plan: &BlockPlan) -> Places {
         let passes = plan.passes.unwrap_or(u64::MAX);
         match &plan.order {
-            Order::Walk(direction) => {
+            BlockOrder::Walk(direction) => {
                 Places::Walk(Walk::new(plan.pieces.clone(), *direction, u64::from(plan.smallest), passes))
             }
-            Order::Draw(law) => {
+            BlockOrder::Draw(law) => {
                 let overrun = match law {
-                    Law::Permutation => Overrun::Shorten,
+                    OffsetDistribution::Permutation => Overrun::Shorten,
                     _ => Overrun::MoveBack,
                 };
                 let limit = |unit: u64| plan.passes.map_or(u64::MAX, |passes| unit.saturating_mul(passes));
                 let (ops_left, bytes_left) = match law {
-                    Law::Permutation => (limit(plan.positions()), u64::MAX),
+                    OffsetDistribution::Permutation => (limit(plan.positions()), u64::MAX),
                     _ => (u64::MAX, limit(plan.pass_bytes())),
                 };
                 let rng = plan.stream.rng(Purpose::Offset);
@@ -49,7 +49,7 @@ impl Places {
                 let positions = Positions::new(&plan.pieces, plan.step, plan.smallest, overrun);
                 Places::Draw { draw, positions, ops_left, bytes_left }
             }
-            Order::List(places) => Places::List { places: places.clone(), at: 0, passes_left: passes },
+            BlockOrder::List(places) => Places::List { places: places.clone(), at: 0, passes_left: passes },
         }
     }
 

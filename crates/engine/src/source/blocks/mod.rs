@@ -1,7 +1,6 @@
 //! Block I/O by a pattern.
 //!
-//! A [`BlockPlan`] says what one worker does; [`with_source`] turns it into the source of its ops, of a type that is
-//! chosen once.
+//! A [`BlockPlan`] says what one worker does; [`BlockSource::new`] turns it into the source of its ops.
 //!
 //! # What a plan means
 //!
@@ -39,31 +38,58 @@ pub use plan::{BlockPlan, PlanError, PlanRequest};
 
 use crate::op::BlockOp;
 use crate::source::Source;
-use draw::Law;
-use general::General;
+use draw::OffsetDistribution;
+pub use general::General;
 use plain::Short;
-use plan::Order;
+pub use plain::{Anywhere, Mixed, Plain, Shuffled, Upwards};
+use plan::BlockOrder;
 use walk::Direction;
 
-/// Something to do with a source, whatever its type: a loop that runs it.
-pub trait BlockVisitor {
-    /// What comes of it.
-    type Out;
-
-    /// Does it. Called once, with the source at its start.
-    fn visit<S: Source<Op = BlockOp> + 'static>(self, source: S) -> Self::Out;
+/// The source of a plan. All but the last are of one size on one file, which is what the fastest storage is measured with.
+#[derive(Debug, Clone)]
+pub enum BlockSource {
+    /// From the first byte to the last.
+    Sequential(Plain<Upwards>),
+    /// Uniform, with replacement.
+    Random(Plain<Anywhere>),
+    /// Every block once a pass.
+    Permuted(Plain<Shuffled>),
+    /// Uniform, with replacement, and of several kinds.
+    Mixed(Plain<Anywhere, Mixed>),
+    /// Everything else.
+    General(Box<General>),
 }
 
-/// Makes the source of a plan and hands it to `visitor`.
-///
-/// The visitor is compiled four times: for sequential, random and permuted ops of one size and kind on one file, which
-/// are what the fastest storage is measured with; and for everything else.
-pub fn with_source<V: BlockVisitor>(plan: &BlockPlan, visitor: V) -> V::Out {
-    match (Short::of(plan), &plan.order) {
-        (Some(short), Order::Walk(Direction::Up)) => visitor.visit(short.source(short.upwards(plan))),
-        (Some(short), Order::Draw(Law::Uniform)) => visitor.visit(short.source(short.anywhere(plan))),
-        (Some(short), Order::Draw(Law::Permutation)) => visitor.visit(short.source(short.shuffled(plan))),
-        _ => visitor.visit(General::new(plan)),
+impl BlockSource {
+    /// The source of a plan, at its start.
+    pub fn new(plan: &BlockPlan) -> BlockSource {
+        let short = Short::of(plan);
+        match (short, short.and_then(|short| short.kind()), &plan.order) {
+            (Some(short), Some(kind), BlockOrder::Walk(Direction::Up)) => {
+                BlockSource::Sequential(short.source(kind, short.upwards(plan)))
+            }
+            (Some(short), Some(kind), BlockOrder::Draw(OffsetDistribution::Uniform)) => {
+                BlockSource::Random(short.source(kind, short.anywhere(plan)))
+            }
+            (Some(short), Some(kind), BlockOrder::Draw(OffsetDistribution::Permutation)) => {
+                BlockSource::Permuted(short.source(kind, short.shuffled(plan)))
+            }
+            (Some(short), None, BlockOrder::Draw(OffsetDistribution::Uniform)) => {
+                BlockSource::Mixed(short.mixed(plan, short.anywhere(plan)))
+            }
+            _ => BlockSource::General(Box::new(General::new(plan))),
+        }
+    }
+
+    /// Through a table of functions.
+    pub fn table(&mut self) -> &mut dyn Source<Op = BlockOp> {
+        match self {
+            BlockSource::Sequential(source) => source,
+            BlockSource::Random(source) => source,
+            BlockSource::Permuted(source) => source,
+            BlockSource::Mixed(source) => source,
+            BlockSource::General(source) => &mut **source,
+        }
     }
 }
 

@@ -35,12 +35,13 @@ fn hash(value: u64, key: u64, bound: u64) -> u64 {
     ((u128::from(spread.wrapping_mul(spread)) * u128::from(bound)) >> 64) as u64
 }
 
-/// a + b modulo `modulus`, for summands below it.
+/// a + b modulo `modulus`, for summands below it, which is below 2^62.
 #[inline(always)]
 fn add(a: u64, b: u64, modulus: u64) -> u64 {
     let sum = a + b;
-    let (less, below) = sum.overflowing_sub(modulus);
-    if below { sum } else { less }
+    // By its sign, which the subtraction tells by itself.
+    let less = sum.wrapping_sub(modulus) as i64;
+    if less < 0 { sum } else { less as u64 }
 }
 
 impl Permutation {
@@ -72,7 +73,17 @@ impl Permutation {
     }
 
     #[inline(always)]
-    fn permute(&self, mut cell: Cell) -> u64 {
+    fn permute(&self, cell: Cell) -> u64 {
+        let cell = self.step(cell);
+        let index = cell.row * self.columns + cell.column;
+        // Not a loop: for what is hardly ever gone through again, all keys would be held in registers.
+        if index < self.count { index } else { self.walk(cell) }
+    }
+
+    /// Goes on from a cell that is too many.
+    #[cold]
+    #[inline(never)]
+    fn walk(&self, mut cell: Cell) -> u64 {
         loop {
             cell = self.step(cell);
             let index = cell.row * self.columns + cell.column;
@@ -99,6 +110,18 @@ pub(crate) struct Shuffle {
 }
 
 impl Shuffle {
+    /// The next index of this pass; `None` at its end, from where [`start_pass`](Shuffle::start_pass) goes on.
+    #[inline(always)]
+    pub(crate) fn next_in_pass(&mut self) -> Option<u64> {
+        self.left_in_pass = self.left_in_pass.checked_sub(1)?;
+        let cell = self.cell;
+        self.cell.column += 1;
+        if self.cell.column == self.permutation.columns {
+            self.cell = Cell { row: cell.row + 1, column: 0 };
+        }
+        Some(self.permutation.permute(cell))
+    }
+
     /// Over `0..count`, which is at least 1 and at most 2^63.
     pub(crate) fn new(count: u64, mut rng: Rng) -> Shuffle {
         let permutation = Permutation::new(count, &mut rng);
@@ -108,20 +131,17 @@ impl Shuffle {
     /// The next index.
     #[inline(always)]
     pub(crate) fn next(&mut self) -> u64 {
-        if self.left_in_pass == 0 {
-            self.start_pass();
+        loop {
+            match self.next_in_pass() {
+                Some(index) => return index,
+                None => self.start_pass(),
+            }
         }
-        self.left_in_pass -= 1;
-        let cell = self.cell;
-        self.cell.column += 1;
-        if self.cell.column == self.permutation.columns {
-            self.cell = Cell { row: cell.row + 1, column: 0 };
-        }
-        self.permutation.permute(cell)
     }
 
+    /// Begins another pass.
     #[cold]
-    fn start_pass(&mut self) {
+    pub(crate) fn start_pass(&mut self) {
         self.permutation.rekey(&mut self.rng);
         self.cell = Cell { row: 0, column: 0 };
         self.left_in_pass = self.permutation.count;

@@ -1,42 +1,71 @@
-//! The short way: one file, one size, one kind of op, no flushes. The loop spends a few nanoseconds on an op against
-//! nothing, so these sources branch on nothing that is known before they start.
+//! The short way: one file, one size, no flushes, and one kind of op or a mix of random ones. The loop spends a few
+//! nanoseconds on an op against nothing, so these sources branch on nothing that is known before they start.
 
 use super::permute::Shuffle;
-use super::plan::{BlockPlan, Order};
-use super::shape::{Piece, Sizes, only};
+use super::plan::{BlockOrder, BlockPlan};
+use super::shape::{Kinds, Piece, Sizes, kinds_of, only};
 use crate::op::BlockOp;
 use crate::rng::{Purpose, Rng};
 use crate::source::Source;
 use plumb_workload::OpKind;
 
 /// Where the next op of a [`Plain`] source goes.
-pub(crate) trait Places {
+pub trait Places {
     /// Offset in the file and length, `None` after the last pass.
     fn next(&mut self) -> Option<Place>;
 }
 
 /// Where an op goes within the one file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Place {
+pub struct Place {
     offset: u64,
     length: u32,
 }
 
-/// Yields ops of one kind on one file.
+/// What the next op of a [`Plain`] source does.
+pub trait Does {
+    /// It reads, writes or trims.
+    fn next(&mut self) -> OpKind;
+}
+
+/// Always the same.
+#[derive(Debug, Clone, Copy)]
+pub struct Always(OpKind);
+
+impl Does for Always {
+    #[inline(always)]
+    fn next(&mut self) -> OpKind {
+        self.0
+    }
+}
+
+/// Drawn by weights.
 #[derive(Debug, Clone)]
-pub(crate) struct Plain<P> {
-    kind: OpKind,
+pub struct Mixed(Kinds);
+
+impl Does for Mixed {
+    #[inline(always)]
+    fn next(&mut self) -> OpKind {
+        self.0.next()
+    }
+}
+
+/// Yields ops on one file.
+#[derive(Debug, Clone)]
+pub struct Plain<P, D = Always> {
+    does: D,
     file: u32,
     places: P,
 }
 
-impl<P: Places> Source for Plain<P> {
+impl<P: Places, D: Does> Source for Plain<P, D> {
     type Op = BlockOp;
 
     #[inline(always)]
     fn next(&mut self) -> Option<BlockOp> {
+        let kind = self.does.next();
         let Place { offset, length } = self.places.next()?;
-        Some(BlockOp::load(self.kind, self.file, offset, length))
+        Some(BlockOp::load(kind, self.file, offset, length))
     }
 
     #[inline(always)]
@@ -48,26 +77,39 @@ impl<P: Places> Source for Plain<P> {
 /// What plans of the short way have in common.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Short {
-    kind: OpKind,
+    /// `None` for a mix.
+    kind: Option<OpKind>,
     size: u32,
     piece: Piece,
 }
 
 impl Short {
-    /// The plan's kind, size and range, where it has only one of each.
+    /// The plan's size and range, where it has only one of each.
     pub(crate) fn of(plan: &BlockPlan) -> Option<Short> {
-        let kind = only(plan.mix)?;
-        let flushes = kind == OpKind::Write && (plan.fsync_every > 0 || plan.fdatasync_every > 0);
-        match (&*plan.pieces, plan.sizes.of(kind), &plan.order) {
-            ([piece], Sizes::Fixed(size), Order::Walk(_) | Order::Draw(_)) if !flushes => {
-                Some(Short { kind, size: *size, piece: *piece })
+        let flushes = plan.mix.write > 0 && (plan.fsync_every > 0 || plan.fdatasync_every > 0);
+        let mut sizes = kinds_of(plan.mix).map(|kind| plan.sizes.of(kind));
+        match (&*plan.pieces, sizes.next()?, &plan.order) {
+            ([piece], &Sizes::Fixed(size), BlockOrder::Walk(_) | BlockOrder::Draw(_))
+                if !flushes && plan.passes != Some(0) && sizes.all(|other| *other == Sizes::Fixed(size)) =>
+            {
+                Some(Short { kind: only(plan.mix), size, piece: *piece })
             }
             _ => None,
         }
     }
 
-    pub(crate) fn source<P: Places>(self, places: P) -> Plain<P> {
-        Plain { kind: self.kind, file: self.piece.file, places }
+    /// Its kind of op, where it has only one.
+    pub(crate) fn kind(&self) -> Option<Always> {
+        self.kind.map(Always)
+    }
+
+    pub(crate) fn source<P: Places>(self, does: Always, places: P) -> Plain<P> {
+        Plain { does, file: self.piece.file, places }
+    }
+
+    pub(crate) fn mixed<P: Places>(self, plan: &BlockPlan, places: P) -> Plain<P, Mixed> {
+        let kinds = Kinds::new(plan.mix, plan.stream.rng(Purpose::Mix));
+        Plain { does: Mixed(kinds), file: self.piece.file, places }
     }
 
     pub(crate) fn upwards(self, plan: &BlockPlan) -> Upwards {
@@ -99,14 +141,14 @@ impl Short {
             step: plan.step,
             start: self.piece.start,
             size: self.size,
-            ops_left: plan.passes.map_or(u64::MAX, |passes| positions.saturating_mul(passes)),
+            passes_left: plan.passes.unwrap_or(u64::MAX),
         }
     }
 }
 
 /// From the first byte to the last, again and again.
 #[derive(Debug, Clone)]
-pub(crate) struct Upwards {
+pub struct Upwards {
     at: u64,
     start: u64,
     end: u64,
@@ -133,7 +175,7 @@ impl Places for Upwards {
 
 /// Uniform, with replacement.
 #[derive(Debug, Clone)]
-pub(crate) struct Anywhere {
+pub struct Anywhere {
     rng: Rng,
     positions: u64,
     step: u64,
@@ -152,18 +194,36 @@ impl Places for Anywhere {
 
 /// Every block once a pass.
 #[derive(Debug, Clone)]
-pub(crate) struct Shuffled {
+pub struct Shuffled {
     shuffle: Shuffle,
     step: u64,
     start: u64,
     size: u32,
-    ops_left: u64,
+    /// The pass at hand is one of them.
+    passes_left: u64,
+}
+
+impl Shuffled {
+    /// The first index of another pass.
+    #[cold]
+    #[inline(never)]
+    fn turn(&mut self) -> Option<u64> {
+        self.passes_left = self.passes_left.saturating_sub(1);
+        if self.passes_left == 0 {
+            return None;
+        }
+        self.shuffle.start_pass();
+        self.shuffle.next_in_pass()
+    }
 }
 
 impl Places for Shuffled {
     #[inline(always)]
     fn next(&mut self) -> Option<Place> {
-        self.ops_left = self.ops_left.checked_sub(1)?;
-        Some(Place { offset: self.start + self.shuffle.next() * self.step, length: self.size })
+        let index = match self.shuffle.next_in_pass() {
+            Some(index) => index,
+            None => self.turn()?,
+        };
+        Some(Place { offset: self.start + index * self.step, length: self.size })
     }
 }

@@ -1,6 +1,6 @@
 //! The plan of one worker's block I/O: pure data, checked before anything starts.
 
-use super::draw::{Law, PlannedZone, positions_in};
+use super::draw::{OffsetDistribution, PlannedZone, positions_in};
 use super::shape::{Piece, Sizes, SizesByKind, Threshold, kinds_of};
 use super::walk::Direction;
 use crate::rng::StreamId;
@@ -91,9 +91,9 @@ pub enum PlanError {
 
 /// How places come about, in the order's own terms.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Order {
+pub(crate) enum BlockOrder {
     Walk(Direction),
-    Draw(Law),
+    Draw(OffsetDistribution),
     List(Box<[Spotless]>),
 }
 
@@ -117,7 +117,7 @@ pub struct BlockPlan {
     pub(crate) smallest: u32,
     pub(crate) largest: u32,
     pub(crate) mix: Mix,
-    pub(crate) order: Order,
+    pub(crate) order: BlockOrder,
     pub(crate) stream: StreamId,
     pub(crate) passes: Option<u64>,
     pub(crate) fsync_every: u64,
@@ -172,21 +172,21 @@ impl BlockPlan {
             });
         }
         let order = match &blocks.pattern {
-            Pattern::Sequential => Order::Walk(Direction::Up),
-            Pattern::Reverse => Order::Walk(Direction::Down),
+            Pattern::Sequential => BlockOrder::Walk(Direction::Up),
+            Pattern::Reverse => BlockOrder::Walk(Direction::Down),
             Pattern::Stride { stride } if stride.0 == 0 => {
                 return Err(bad("a `stride` of 0 never moves: use the block size or more"));
             }
             Pattern::Stride { stride } => {
                 aligned("pattern.stride", stride.0, alignment)?;
-                Order::Walk(Direction::Stride(stride.0))
+                BlockOrder::Walk(Direction::Stride(stride.0))
             }
-            Pattern::List(offsets) => Order::List(listed(offsets, &pieces, alignment)?),
+            Pattern::List(offsets) => BlockOrder::List(listed(offsets, &pieces, alignment)?),
             drawn => {
                 // All workers see the files in the same order, so that they agree on which blocks are hot.
                 pieces.sort_unstable_by_key(|piece| (piece.file, piece.start));
                 let positions = pieces.iter().map(|piece| positions_in(piece, step, smallest)).sum();
-                Order::Draw(law(drawn, positions)?)
+                BlockOrder::Draw(law(drawn, positions)?)
             }
         };
         Ok(BlockPlan {
@@ -226,9 +226,9 @@ impl BlockPlan {
             };
         }
         match &self.order {
-            Order::Walk(Direction::Stride(stride)) => gcd(common, *stride),
-            Order::List(list) => list.iter().fold(common, |common, at| gcd(common, at.offset)),
-            Order::Walk(_) | Order::Draw(_) => common,
+            BlockOrder::Walk(Direction::Stride(stride)) => gcd(common, *stride),
+            BlockOrder::List(list) => list.iter().fold(common, |common, at| gcd(common, at.offset)),
+            BlockOrder::Walk(_) | BlockOrder::Draw(_) => common,
         }
     }
 
@@ -236,10 +236,10 @@ impl BlockPlan {
     pub fn pass_bytes(&self) -> u64 {
         let block = u64::from(self.smallest);
         match &self.order {
-            Order::Walk(_) => self.pieces.iter().map(|piece| piece.length).sum(),
-            Order::Draw(Law::Permutation) => self.positions().saturating_mul(block),
-            Order::Draw(_) => self.pieces.iter().map(|piece| piece.length / block * block).sum(),
-            Order::List(list) => (list.len() as u64).saturating_mul(block),
+            BlockOrder::Walk(_) => self.pieces.iter().map(|piece| piece.length).sum(),
+            BlockOrder::Draw(OffsetDistribution::Permutation) => self.positions().saturating_mul(block),
+            BlockOrder::Draw(_) => self.pieces.iter().map(|piece| piece.length / block * block).sum(),
+            BlockOrder::List(list) => (list.len() as u64).saturating_mul(block),
         }
     }
 
@@ -254,15 +254,15 @@ impl BlockPlan {
             _ => positions * largest,
         };
         match &self.order {
-            Order::Walk(_) => self.pieces.iter().map(|piece| piece.length).sum(),
-            Order::Draw(Law::Zoned(zones)) => {
+            BlockOrder::Walk(_) => self.pieces.iter().map(|piece| piece.length).sum(),
+            BlockOrder::Draw(OffsetDistribution::Zoned(zones)) => {
                 let room = self.pieces.iter().map(|piece| piece.length).sum::<u64>();
                 zones.iter().map(|zone| drawn(zone.count, room)).sum::<u64>().min(room)
             }
-            Order::Draw(_) => {
+            BlockOrder::Draw(_) => {
                 self.pieces.iter().map(|piece| drawn(positions_in(piece, self.step, self.smallest), piece.length)).sum()
             }
-            Order::List(list) => {
+            BlockOrder::List(list) => {
                 let mut ranges: Vec<(u32, u64, u64)> =
                     list.iter().map(|at| (at.file, at.offset, at.offset + largest.min(at.room))).collect();
                 ranges.sort_unstable();
@@ -281,8 +281,8 @@ impl BlockPlan {
     /// Whether two ops of a pass may lie in the same place.
     pub(crate) fn repeats_itself(&self) -> bool {
         match &self.order {
-            Order::Walk(_) | Order::Draw(Law::Permutation) => false,
-            Order::Draw(_) | Order::List(_) => true,
+            BlockOrder::Walk(_) | BlockOrder::Draw(OffsetDistribution::Permutation) => false,
+            BlockOrder::Draw(_) | BlockOrder::List(_) => true,
         }
     }
 
@@ -407,14 +407,14 @@ fn pieces(request: &PlanRequest, alignment: u64) -> Result<Vec<Piece>, PlanError
     Ok(pieces)
 }
 
-fn law(pattern: &Pattern, positions: u64) -> Result<Law, PlanError> {
+fn law(pattern: &Pattern, positions: u64) -> Result<OffsetDistribution, PlanError> {
     Ok(match pattern {
-        Pattern::Permutation => Law::Permutation,
-        Pattern::Zipf { theta } if *theta > 0.0 && theta.is_finite() => Law::Zipf { theta: *theta },
+        Pattern::Permutation => OffsetDistribution::Permutation,
+        Pattern::Zipf { theta } if *theta > 0.0 && theta.is_finite() => OffsetDistribution::Zipf { theta: *theta },
         Pattern::Zipf { theta } => {
             return Err(bad(format!("zipf's `theta` is {theta}: use a number above 0, such as 0.99")));
         }
-        Pattern::Pareto { h } if *h > 0.5 && *h < 1.0 => Law::Pareto { h: *h },
+        Pattern::Pareto { h } if *h > 0.5 && *h < 1.0 => OffsetDistribution::Pareto { h: *h },
         Pattern::Pareto { h } => {
             return Err(bad(format!("pareto's `h` is {h}: use a share above 0.5 and below 1, such as 0.8")));
         }
@@ -427,9 +427,9 @@ fn law(pattern: &Pattern, positions: u64) -> Result<Law, PlanError> {
                 "the normal's `deviation` is {deviation}: use a share of the range, above 0 and at most 10"
             )));
         }
-        Pattern::Normal { center, deviation } => Law::Normal { center: *center, deviation: *deviation },
-        Pattern::Zoned(zones) => Law::Zoned(planned_zones(zones, positions)?),
-        _ => Law::Uniform,
+        Pattern::Normal { center, deviation } => OffsetDistribution::Normal { center: *center, deviation: *deviation },
+        Pattern::Zoned(zones) => OffsetDistribution::Zoned(planned_zones(zones, positions)?),
+        _ => OffsetDistribution::Uniform,
     })
 }
 

@@ -8,16 +8,6 @@ use proptest::prelude::*;
 
 const STREAM: StreamId = StreamId { seed: 42, phase: 0, worker: 0 };
 
-struct Take(usize);
-
-impl BlockVisitor for Take {
-    type Out = Vec<BlockOp>;
-
-    fn visit<S: Source<Op = BlockOp>>(self, mut source: S) -> Vec<BlockOp> {
-        std::iter::from_fn(|| source.next()).take(self.0).collect()
-    }
-}
-
 fn request<'a>(blocks: &'a Blocks, file_lengths: &'a [u64]) -> PlanRequest<'a> {
     PlanRequest { blocks, file_lengths, worker_in_group: 0, stream: STREAM, passes: Some(1), io_alignment_bytes: 1 }
 }
@@ -27,7 +17,9 @@ fn plan(blocks: &Blocks, file_lengths: &[u64]) -> BlockPlan {
 }
 
 fn ops(plan: &BlockPlan, count: usize) -> Vec<BlockOp> {
-    with_source(plan, Take(count))
+    let mut source = BlockSource::new(plan);
+    let source = source.table();
+    std::iter::from_fn(|| source.next()).take(count).collect()
 }
 
 fn all_patterns() -> Vec<(&'static str, Pattern)> {
@@ -119,9 +111,14 @@ fn the_short_way_and_the_long_way_yield_the_same_ops() {
                 let list = matches!(pattern, Pattern::List(_));
                 let length = if list { 2 << 20 } else { length };
                 let blocks = Blocks { align, ..with_pattern(pattern.clone()) };
-                for passes in [None, Some(0), Some(1), Some(3)] {
-                    let plan = BlockPlan::new(&PlanRequest { passes, ..request(&blocks, &[length]) }).unwrap();
-                    let long = Take(10_000).visit(General::new(&plan));
+                let mixed = Blocks { mix: Mix { read: 70, write: 25, trim: 5 }, ..blocks.clone() };
+                for (passes, blocks) in [None, Some(0), Some(1), Some(3)]
+                    .into_iter()
+                    .flat_map(|passes| [(passes, &blocks), (passes, &mixed)])
+                {
+                    let plan = BlockPlan::new(&PlanRequest { passes, ..request(blocks, &[length]) }).unwrap();
+                    let mut long = General::new(&plan);
+                    let long: Vec<BlockOp> = std::iter::from_fn(|| long.next()).take(10_000).collect();
                     assert_eq!(ops(&plan, 10_000), long, "{name}, align {align:?}, {passes:?} passes of {length}");
                 }
             }
@@ -372,7 +369,7 @@ proptest! {
             prop_assert!(op.offset + u64::from(op.length) <= pieces[0].start + pieces[0].length);
             prop_assert!(op.offset + u64::from(op.length) <= lengths[file]);
             prop_assert!(op.length <= plan.largest_block_bytes());
-            if matches!(plan.order, Order::Draw(_)) {
+            if matches!(plan.order, BlockOrder::Draw(_)) {
                 prop_assert_eq!((op.offset - pieces[0].start) % plan.step, 0);
             }
             let interval = plan.verify_interval_bytes();

@@ -1,56 +1,82 @@
 //! `plumb as TOOL`: another tool's language, read by its own rules.
+//!
+//! A tool is a row of [`TOOLS`]. One that measures is a [`runner::Dialect`]; what all of them share is in [`runner`].
 
-pub mod bonnie;
-pub mod dd;
-pub mod elbencho;
+mod bonnie;
+mod dd;
+mod elbencho;
 mod findings;
-pub mod fio;
-pub mod iostat;
-pub mod iozone;
-pub mod postmark;
+mod fio;
+mod iostat;
+mod iozone;
+mod postmark;
+mod runner;
 
 use crate::args::Common;
 use crate::exit::{End, Stopped};
+use runner::speak;
 use std::ffi::OsString;
+use std::path::Path;
+
+/// A tool as it was called.
+pub struct Call<'a> {
+    /// The program's own name.
+    pub called: &'a str,
+    /// The words behind it.
+    pub words: &'a [String],
+    /// What was said to Plumb, or stands in the environment.
+    pub common: &'a Common,
+}
+
+/// A tool whose language is spoken.
+struct Tool {
+    /// As in `plumb as NAME`; a link of that name is that tool.
+    name: &'static str,
+    /// Another name for a link.
+    also: Option<&'static str>,
+    /// Does as the tool does: what is wrong is told as it tells it, and the code is the tool's.
+    run: fn(&Call<'_>) -> Result<End, Stopped>,
+}
+
+const fn tool(name: &'static str, run: fn(&Call<'_>) -> Result<End, Stopped>) -> Tool {
+    Tool { name, also: None, run }
+}
 
 /// The tools whose language is spoken.
-const TOOLS: &[&str] = &[
-    "bon_csv2html",
-    "bon_csv2txt",
-    "bonnie++",
-    "dd",
-    "elbencho",
-    "fio",
-    "getc_putc",
-    "iostat",
-    "iozone",
-    "postmark",
-    "zcav",
+const TOOLS: &[Tool] = &[
+    tool("bon_csv2html", bonnie::csv2html),
+    tool("bon_csv2txt", bonnie::csv2txt),
+    Tool { also: Some("bonnie"), ..tool("bonnie++", speak::<bonnie::Bonnie>) },
+    tool("dd", speak::<dd::Copying>),
+    tool("elbencho", speak::<elbencho::Elbencho>),
+    tool("fio", speak::<fio::Jobs>),
+    tool("getc_putc", speak::<bonnie::GetcPutc>),
+    tool("iostat", iostat::as_iostat),
+    tool("iozone", speak::<iozone::Iozone>),
+    tool("postmark", speak::<postmark::Shell>),
+    tool("zcav", speak::<bonnie::Zcav>),
 ];
 
 /// Runs the words as the tool would: the first one names it.
 pub fn run(words: &[OsString], common: &Common) -> Result<End, Stopped> {
-    let mut words = words.iter().map(|word| word.to_string_lossy().into_owned());
-    let tool = words.next().unwrap_or_default();
-    match tool.as_str() {
-        "dd" => dd::as_dd("dd", &words.collect::<Vec<_>>(), common),
-        "bon_csv2html" => bonnie::as_csv2html(&words.collect::<Vec<_>>()),
-        "bon_csv2txt" => bonnie::as_csv2txt(),
-        "bonnie++" => bonnie::as_bonnie("bonnie++", &words.collect::<Vec<_>>(), common),
-        "getc_putc" => bonnie::as_getc_putc("getc_putc", &words.collect::<Vec<_>>(), common),
-        "elbencho" => elbencho::as_elbencho("elbencho", &words.collect::<Vec<_>>(), common),
-        "iozone" => iozone::as_iozone("iozone", &words.collect::<Vec<_>>(), common),
-        "fio" => fio::as_fio(&words.collect::<Vec<_>>(), common),
-        "iostat" => iostat::as_iostat(&words.collect::<Vec<_>>()),
-        "postmark" => postmark::as_postmark(&words.collect::<Vec<_>>(), common),
-        "zcav" => bonnie::as_zcav("zcav", &words.collect::<Vec<_>>(), common),
-        other => {
-            let hint = plumb_workload::suggest::nearest(other, TOOLS.iter().copied());
-            let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
-            Err(Stopped::usage(format!(
-                "`{other}` is no tool whose language is spoken here, only {} are{hint}",
-                TOOLS.join(", ")
-            )))
-        }
-    }
+    let words: Vec<String> = words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
+    let (name, words) = words.split_first().map_or(("", [].as_slice()), |(name, words)| (name.as_str(), words));
+    let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
+        let names = || TOOLS.iter().map(|tool| tool.name);
+        let hint = plumb_workload::suggest::nearest(name, names());
+        let hint = hint.map(|name| format!("; did you mean `{name}`?")).unwrap_or_default();
+        return Err(Stopped::usage(format!(
+            "`{name}` is no tool whose language is spoken here, only {} are{hint}",
+            names().collect::<Vec<_>>().join(", ")
+        )));
+    };
+    (tool.run)(&Call { called: tool.name, words, common })
+}
+
+/// A link of a tool's name is that tool: runs it, where the program was called so.
+pub fn run_link(called: &Path, words: impl Iterator<Item = OsString>) -> Option<Result<End, Stopped>> {
+    let name = called.file_name()?.to_str()?;
+    let tool = TOOLS.iter().find(|tool| tool.name == name || tool.also == Some(name))?;
+    let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
+    Some((tool.run)(&Call { called: &called.to_string_lossy(), words: &words, common: &Common::of_environment() }))
 }

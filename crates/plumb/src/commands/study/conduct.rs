@@ -1,18 +1,16 @@
 //! `plumb study run` and `plumb study resume`.
 
-use super::StudyFile;
+use super::file::{StudyFile, find};
 use super::hosts::LabHosts;
 use super::report::{end, found};
-use super::watch::Teller;
-use crate::args::Common;
-use crate::commands::run::command_line;
+use super::watch::Reporter;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
 use clap::Args;
 use plumb_engine::signals;
 use plumb_store::{Store, StoreError, StoredStudy};
 use plumb_study::conduct::{Ended, Origin, Setting, Study, conduct};
-use std::path::Path;
 use std::time::Duration;
 
 /// Arguments of `plumb study run`.
@@ -41,7 +39,7 @@ pub fn run(arguments: &RunArguments, common: &Common) -> Result<End, Stopped> {
     let file = &arguments.study.file;
     let text = std::fs::read_to_string(file).map_err(|error| Stopped::io(format!("{}: {error}", file.display())))?;
     let absolute = std::path::absolute(file).map_err(|error| Stopped::io(format!("{}: {error}", file.display())))?;
-    let options = serde_json::to_string(&arguments.study).map_err(Stopped::io)?;
+    let options = plumb_document::json::to_string(&arguments.study).map_err(Stopped::io)?;
     if let Some(open) = store.studies()?.iter().find(|study| study.plan_hash == plan.hash && !study.done) {
         session::announce(&format!(
             "note: study {} has the same plan and is not done; this begins it anew, and `plumb study resume {}` goes on with it",
@@ -67,21 +65,9 @@ pub fn resume(arguments: &ResumeArguments, common: &Common) -> Result<End, Stopp
     go(&mut store, &study, common)
 }
 
-/// The study that a file or a word names.
-pub(super) fn find(store: &Store, text: &str) -> Result<String, Stopped> {
-    let path = Path::new(text);
-    if path.is_file()
-        && let Ok(absolute) = std::path::absolute(path)
-        && let Ok(id) = store.find_study(&absolute.to_string_lossy())
-    {
-        return Ok(id);
-    }
-    Ok(store.find_study(text)?)
-}
-
 /// A study's file must still say what was planned: two plans are two studies.
 fn unchanged(stored: &StoredStudy) -> Result<(), Stopped> {
-    let mut file: StudyFile = serde_json::from_str(&stored.options).map_err(Stopped::io)?;
+    let mut file: StudyFile = plumb_document::json::from_str(&stored.options).map_err(Stopped::io)?;
     file.file = stored.row.file.clone().into();
     if !file.file.exists() {
         session::announce(&format!("note: {} is gone; the plan as it was frozen goes on", stored.row.file));
@@ -115,12 +101,12 @@ fn go(store: &mut Store, study: &Study, common: &Common) -> Result<End, Stopped>
     let stop = signals::install().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
     let mut hosts = LabHosts::new(stop)
         .map_err(|error| Stopped::io(format!("this program does not know where it lies: {error}")))?;
-    let mut teller = Teller::new();
+    let mut teller = Reporter::new();
     teller.tell(&format!("study {} · {} plots, {} runs", study.id, study.plan.plots.len(), study.plan.runs.len()));
     if let Err(error) = hosts.recover(&mut |line| teller.tell(line)) {
         teller.tell(&format!("warning: {error}"));
     }
-    let command = command_line();
+    let command = session::command_line();
     let conducted = conduct(
         store,
         study,

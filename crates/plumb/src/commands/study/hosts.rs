@@ -3,7 +3,7 @@
 use plumb_engine::signals::StopFlag;
 use plumb_lab::host::Listener;
 use plumb_lab::ssh::SshSpec;
-use plumb_lab::{Host, HostError, Local, Ssh, Surroundings, Vm};
+use plumb_lab::{Host, HostError, LineError, Local, Ssh, Surroundings, Vm};
 use plumb_study::conduct::{COMMAND_LIMIT, Hosts};
 use plumb_study::plan::HostPlan;
 
@@ -47,7 +47,7 @@ impl Hosts for LabHosts {
         })
     }
 
-    fn command(&mut self, line: &str, stop: Option<StopFlag>, listener: Listener<'_>) -> Result<(), String> {
+    fn command(&mut self, line: &str, stop: Option<StopFlag>, listener: Listener<'_>) -> Result<(), LineError> {
         let said = plumb_lab::run_line(line, COMMAND_LIMIT, stop)?;
         said.lines().for_each(listener);
         Ok(())

@@ -1,6 +1,6 @@
 //! `plumb study list`.
 
-use crate::args::Common;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_store::StudyRow;

@@ -1,6 +1,7 @@
 //! `plumb study`: a whole comparison from one file.
 
 mod conduct;
+mod file;
 mod hosts;
 mod list;
 pub mod plan;
@@ -8,13 +9,9 @@ mod report;
 mod view;
 mod watch;
 
-use crate::args::Common;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
-use clap::{Args, Subcommand};
-use plumb_study::file::Options;
-use plumb_study::plan::Plan;
-use plumb_workload::native::Override;
-use std::path::PathBuf;
+use clap::Subcommand;
 
 /// What to do with a study.
 #[derive(Debug, Subcommand)]
@@ -29,39 +26,6 @@ pub enum StudyCommand {
     Report(report::ReportArguments),
     /// Stored studies, newest first.
     List,
-}
-
-/// Which study, and how it is planned.
-#[derive(Debug, Args, serde::Serialize, serde::Deserialize)]
-pub struct StudyFile {
-    /// A study file.
-    pub file: PathBuf,
-    /// One of the file's scales, such as `small` [default: the file as it stands].
-    #[arg(long, value_name = "NAME")]
-    pub scale: Option<String>,
-    /// Seed of the order and of every random choice [default: the file's, else one made from its name].
-    #[arg(long)]
-    pub seed: Option<u64>,
-    /// Allow fewer provisionings than a claim needs; no verdict but `cannot-tell` is then given.
-    #[arg(long)]
-    pub exploratory: bool,
-    /// Change a value of the file by its path, such as `design.plots=2` or `factor.level.levels=[4]`.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
-}
-
-impl StudyFile {
-    /// The plan.
-    pub fn plan(&self) -> Result<Plan, Stopped> {
-        let set = self.set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>();
-        let options = Options {
-            scale: self.scale.clone(),
-            seed: self.seed,
-            exploratory: self.exploratory,
-            set: set.map_err(Stopped::usage)?,
-        };
-        plumb_study::file::plan_file(&self.file, &options).map_err(Stopped::usage)
-    }
 }
 
 /// Does it.

@@ -1,7 +1,7 @@
 //! `plumb study plan`.
 
-use super::StudyFile;
-use crate::args::Common;
+use super::file::StudyFile;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
 use clap::Args;

@@ -1,7 +1,7 @@
 //! `plumb study report`.
 
-use super::conduct::find;
-use crate::args::Common;
+use super::file::find;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::session;
 use clap::Args;

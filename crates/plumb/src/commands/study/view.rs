@@ -144,7 +144,7 @@ fn compared(plan: &Plan) -> String {
 
 /// A step in one line: its kind, and what it says.
 fn step(step: &Step) -> String {
-    let Ok(Value::Object(said)) = serde_json::to_value(step) else { return String::new() };
+    let Ok(Value::Object(said)) = plumb_document::json::to_value(step) else { return String::new() };
     let kind = said.get("kind").and_then(Value::as_str).unwrap_or_default().to_owned();
     let rest: Vec<String> = said
         .iter()
@@ -161,7 +161,7 @@ fn text(value: &Value) -> Option<String> {
         Value::String(text) => Some(text.clone()),
         Value::Array(values) if values.is_empty() => None,
         Value::Array(values) => Some(values.iter().filter_map(text).collect::<Vec<_>>().join(",")),
-        Value::Object(_) => serde_json::to_string(value).ok(),
+        Value::Object(_) => plumb_document::json::to_string(value).ok(),
         other => Some(other.to_string()),
     }
 }

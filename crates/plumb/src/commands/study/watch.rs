@@ -9,20 +9,20 @@ use plumb_study::plan::Levels;
 use std::io::IsTerminal;
 
 /// Tells on standard error.
-pub struct Teller {
+pub struct Reporter {
     bar: ProgressBar,
     live: bool,
     head: String,
 }
 
-impl Teller {
+impl Reporter {
     /// Says nothing yet.
-    pub fn new() -> Teller {
+    pub fn new() -> Reporter {
         let live = std::io::stderr().is_terminal();
         let target = if live { ProgressDrawTarget::stderr_with_hz(4) } else { ProgressDrawTarget::hidden() };
         let bar = ProgressBar::with_draw_target(None, target);
         bar.set_style(ProgressStyle::with_template("{wide_msg}").unwrap_or_else(|_| ProgressStyle::default_spinner()));
-        Teller { bar, live, head: String::new() }
+        Reporter { bar, live, head: String::new() }
     }
 
     /// A line that stays.
@@ -37,13 +37,13 @@ impl Teller {
     }
 }
 
-impl Drop for Teller {
+impl Drop for Reporter {
     fn drop(&mut self) {
         self.clear();
     }
 }
 
-impl Watcher for Teller {
+impl Watcher for Reporter {
     fn event(&mut self, event: &Event<'_>) {
         match event {
             Event::Plot { position, levels, build } => {

@@ -4,7 +4,8 @@ mod choice;
 mod screen;
 mod terminal;
 
-use crate::args::{Common, WatchArguments};
+use crate::args::WatchArguments;
+use crate::common::Common;
 use crate::exit::{End, Stopped};
 use crate::live_output::{Early, write};
 use crate::session;
@@ -36,7 +37,9 @@ pub fn run(arguments: &WatchArguments, common: &Common) -> Result<End, Stopped> 
     let beat = Beat { interval, left: arguments.count, next: Instant::now() };
     let is_terminal = std::io::stdout().is_terminal();
     let outcome = if common.json {
-        lines(&mut watcher, beat, stop, |seen| Ok(format!("{}\n", serde_json::to_string(seen).map_err(Stopped::io)?)))
+        lines(&mut watcher, beat, stop, |seen| {
+            Ok(format!("{}\n", plumb_document::json::to_string(seen).map_err(Stopped::io)?))
+        })
     } else if arguments.plain || !is_terminal {
         // Named devices are told of even where nothing was asked of them.
         let is_named = !arguments.devices.is_empty();

@@ -311,7 +311,7 @@ fn direct_needs_whole_sectors() {
                 w.phase[1].cache = CachePolicy::Direct;
                 steps(w, handled(Step::Append { handle: 0, size: Distribution::Fixed(Bytes(100)) }));
             },
-            "phase[1].workers[0].work.flow.steps[1].append.size",
+            "phase[1].workers[0].work.program.steps[1].append.size",
             "whole blocks only",
             "512",
         ),
@@ -321,7 +321,7 @@ fn direct_needs_whole_sectors() {
                 tree(w).size = Distribution::Gamma { mean: Bytes(16384), shape: 1.5 };
                 steps(w, handled(Step::ReadWhole { handle: 0, request: Bytes(4096) }));
             },
-            "phase[1].workers[0].work.flow.steps[1].read-whole.request",
+            "phase[1].workers[0].work.program.steps[1].read-whole.request",
             "whole blocks only",
             "512",
         ),

@@ -1,24 +1,24 @@
 //! Each rule fires on the workload that breaks it, in the right place, with a way out; and the sound workload is silent.
 
 mod blocks;
-mod flows;
 mod phases;
+mod programs;
 mod targets;
 
 use super::*;
 use crate::backend::*;
 use crate::blocks::{BlockSize, Blocks, Mix, Pattern, Zone};
 use crate::content::{Checksum, Content, Verify};
-use crate::flow::{Choice, Flow, Pick, Step};
 use crate::pace::{Arrival, Pace};
 use crate::phase::*;
+use crate::program::{Choice, MissingFile, OpenStep, Pick, Program, Step};
 use crate::sim::{SimDevice, SimModel};
 use crate::target::*;
 use crate::units::{Nanos, PerSecond};
 use proptest::prelude::*;
 
 /// `data` (file, 1 GiB), `set` (tree, half full), `dev` (device), `nil` (null), `sim` and `simset` (simulated); phase 0
-/// has block I/O on `data`, phase 1 a flow on `set`.
+/// has block I/O on `data`, phase 1 a program on `set`.
 fn sound() -> Workload {
     let file =
         FileTarget { path: "data".into(), size: Some(gib(1)), prepare: Prepare::Write, content: Content::Random };
@@ -52,7 +52,7 @@ fn sound() -> Workload {
         ..Phase::new(name, vec![group])
     };
     let steps = vec![
-        Step::Open { file: Pick::Random, handle: 0, write: true },
+        Step::Open(OpenStep { file: Pick::Random, write: true, ..OpenStep::default() }),
         Step::Append { handle: 0, size: Distribution::Fixed(Bytes(512)) },
         Step::Close { handle: 0 },
         Step::Stat { file: Pick::Same },
@@ -64,7 +64,7 @@ fn sound() -> Workload {
         target: targets.into_iter().map(|(name, target)| (name.to_owned(), target)).collect(),
         phase: vec![
             phase("blocks", WorkerGroup::new("data", Work::Blocks(Blocks::default()))),
-            phase("flow", WorkerGroup::new("set", Work::Flow(Flow { steps, count_transactions: false }))),
+            phase("program", WorkerGroup::new("set", Work::Program(Box::new(Program::new(steps))))),
         ],
     }
 }
@@ -85,10 +85,10 @@ fn blocks(workload: &mut Workload) -> &mut Blocks {
     }
 }
 
-fn flow(workload: &mut Workload) -> &mut Flow {
+fn program(workload: &mut Workload) -> &mut Program {
     match &mut workload.phase[1].workers[0].work {
-        Work::Flow(flow) => flow,
-        _ => unreachable!("phase 1 has a flow"),
+        Work::Program(program) => program,
+        _ => unreachable!("phase 1 has a program"),
     }
 }
 
@@ -121,7 +121,7 @@ fn device(workload: &mut Workload) -> &mut DeviceTarget {
 }
 
 fn steps(workload: &mut Workload, steps: Vec<Step>) {
-    flow(workload).steps = steps;
+    program(workload).steps = steps;
 }
 
 fn direct(workload: &mut Workload) {
@@ -189,7 +189,11 @@ fn names_and_the_whole() {
 
 /// Opens for writing, does it, closes.
 fn handled(step: Step) -> Vec<Step> {
-    vec![Step::Open { file: Pick::Random, handle: 0, write: true }, step, Step::Close { handle: 0 }]
+    vec![
+        Step::Open(OpenStep { file: Pick::Random, write: true, ..OpenStep::default() }),
+        step,
+        Step::Close { handle: 0 },
+    ]
 }
 
 #[test]

@@ -218,16 +218,26 @@ fn polled() -> Backend {
 #[test]
 fn workers_and_their_targets() {
     each_fires(&[
-        (|w| group(w).target = "set".into(), "phase[0].workers[0].work.blocks", "is a file set", "work.flow"),
-        (|w| group(w).target = "simset".into(), "phase[0].workers[0].work.blocks", "is a file set", "work.flow"),
-        (|w| w.phase[1].workers[0].target = "data".into(), "phase[1].workers[0].work.flow", "needs a file set", "tree"),
+        (|w| group(w).target = "set".into(), "phase[0].workers[0].work.blocks", "is a file set", "work.program"),
+        (|w| group(w).target = "simset".into(), "phase[0].workers[0].work.blocks", "is a file set", "work.program"),
+        (
+            |w| w.phase[1].workers[0].target = "data".into(),
+            "phase[1].workers[0].work.program",
+            "needs a file set",
+            "tree",
+        ),
         (
             |w| w.phase[1].workers[0].target = "sim".into(),
-            "phase[1].workers[0].work.flow",
+            "phase[1].workers[0].work.program",
             "needs a file set",
             "files =",
         ),
-        (|w| w.phase[1].workers[0].target = "nil".into(), "phase[1].workers[0].work.flow", "needs a file set", "tree"),
+        (
+            |w| w.phase[1].workers[0].target = "nil".into(),
+            "phase[1].workers[0].work.program",
+            "needs a file set",
+            "tree",
+        ),
         (|w| w.phase[1].workers[0].count = 101, "phase[1].workers[0].count", "cannot share 100 files", "more files"),
         (|w| group(w).backend = Backend::Null, "phase[0].workers[0].backend", "would do nothing", "target.NAME.null"),
         (|w| group(w).backend = Backend::Sim, "phase[0].workers[0].backend", "would do nothing", "target.NAME.sim"),

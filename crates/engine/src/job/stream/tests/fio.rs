@@ -286,16 +286,18 @@ fn limits() {
 #[test]
 fn sequences_with_steps() {
     for skip in [4096, 12288, -8192, -4096, 1 << 19] {
-        compare(&format!("--rw=read:{skip}"), stream(Does::Read, Order::Sequential { skip_bytes: skip }));
+        compare(&format!("--rw=read:{skip}"), stream(Does::Read, AccessOrder::Sequential { skip_bytes: skip }));
     }
-    let backwards =
-        Stream { ranges: ranges(&[(128 * KIB, MIB)]), ..stream(Does::Write, Order::Sequential { skip_bytes: -8192 }) };
+    let backwards = Stream {
+        ranges: ranges(&[(128 * KIB, MIB)]),
+        ..stream(Does::Write, AccessOrder::Sequential { skip_bytes: -8192 })
+    };
     compare_job("--rw=write:-8k --offset=128k", job(backwards), &[MIB + 128 * KIB], Handing::Inline);
 }
 
 #[test]
 fn draws_for_several_ops() {
-    let order = Order::Random { ops_per_draw: 8 };
+    let order = AccessOrder::Random { ops_per_draw: 8 };
     for (does, name) in [(Does::Read, "randread"), (Does::Mix(50), "randrw")] {
         for (sequencer, word) in [(Sequencer::Sequential, "sequential"), (Sequencer::Identical, "identical")] {
             compare(&format!("--rw={name}:8 --rw_sequencer={word}"), Stream { sequencer, ..stream(does, order) });
@@ -335,7 +337,7 @@ fn zoned_laws() {
     compare(
         "--rw=randrw --random_distribution=zoned:60/10:30/20:8/30:2/40",
         Stream {
-            law: Law::Zoned(ByKind::all(zones(&[(60, 10), (30, 20), (8, 30), (2, 40)]))),
+            law: OffsetDistribution::Zoned(ByKind::all(zones(&[(60, 10), (30, 20), (8, 30), (2, 40)]))),
             ..stream(Does::Mix(50), random())
         },
     );
@@ -344,7 +346,7 @@ fn zoned_laws() {
         .to_vec();
     compare(
         "--rw=randread --random_distribution=zoned_abs:60/128k:40/512k",
-        Stream { law: Law::ZonedBytes(ByKind::all(absolute)), ..stream(Does::Read, random()) },
+        Stream { law: OffsetDistribution::ZonedBytes(ByKind::all(absolute)), ..stream(Does::Read, random()) },
     );
 }
 

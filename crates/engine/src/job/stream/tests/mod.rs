@@ -4,12 +4,14 @@ mod fio;
 mod rules;
 
 use super::general::General;
-use super::{Handing, JobPlan, JobPlanError, JobPlanRequest};
+use super::plan::JobPlanError;
+use super::{Handing, JobPlan, JobPlanRequest};
 use crate::job::files::Lengths;
 use crate::op::BlockOp;
 use crate::source::Source;
 use plumb_workload::job::{
-    ByKind, Coverage, FileRange, Job, JobOps, JobSize, Law, Order, RandomGenerator, Seeding, Sequencer, Stream,
+    AccessOrder, ByKind, Coverage, FileRange, Job, JobOps, JobSize, OffsetDistribution, RandomGenerator, Seeding,
+    Sequencer, Stream,
 };
 use plumb_workload::units::Bytes;
 
@@ -27,7 +29,7 @@ pub(super) enum Does {
 }
 
 /// fio's `rw=` without its options: 1 MiB in blocks of 4 KiB, everything else at fio's default.
-pub(super) fn stream(does: Does, order: Order) -> Stream {
+pub(super) fn stream(does: Does, order: AccessOrder) -> Stream {
     let (read_percent, trims) = match does {
         Does::Read => (Some(100), false),
         Does::Write => (Some(0), false),
@@ -47,12 +49,12 @@ pub(super) fn stream(does: Does, order: Order) -> Stream {
     }
 }
 
-pub(super) fn sequential() -> Order {
-    Order::Sequential { skip_bytes: 0 }
+pub(super) fn sequential() -> AccessOrder {
+    AccessOrder::Sequential { skip_bytes: 0 }
 }
 
-pub(super) fn random() -> Order {
-    Order::Random { ops_per_draw: 1 }
+pub(super) fn random() -> AccessOrder {
+    AccessOrder::Random { ops_per_draw: 1 }
 }
 
 /// A job that leaves what is cached as it is.

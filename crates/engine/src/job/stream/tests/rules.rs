@@ -1,41 +1,33 @@
 //! What holds for every stream, without fio.
 
-use super::super::with_job_source;
+use super::super::JobSource;
+use super::super::script::{Kind, Opening};
 use super::*;
 use crate::op::Role;
-use crate::source::blocks::BlockVisitor;
 use plumb_workload::OpKind;
 use plumb_workload::job::{Curve, FileChoice, FileRules, Syncs, TrimAmid, VerifyRules, Zone};
 use proptest::prelude::*;
 
-/// Takes so many ops of a source, whichever it is.
-struct Take(usize);
-
-impl BlockVisitor for Take {
-    type Out = Vec<BlockOp>;
-
-    fn visit<S: Source<Op = BlockOp> + 'static>(self, mut source: S) -> Vec<BlockOp> {
-        std::iter::from_fn(|| source.next()).take(self.0).collect()
-    }
+/// So many ops of a plan's source, whichever it is.
+fn taken(plan: &JobPlan, count: usize) -> Vec<BlockOp> {
+    let mut source = JobSource::new(plan, None);
+    let source = source.table();
+    std::iter::from_fn(|| source.next()).take(count).collect()
 }
 
-/// Takes ops of a source whose limits begin anew after so many, of which the last may still wait for its start.
-struct TakeAnew {
-    at: usize,
-    waits: bool,
+/// Ops of a source whose limits begin anew after so many, of which the last may still wait for its start.
+fn taken_anew(plan: &JobPlan, at: usize, waits: bool) -> Vec<BlockOp> {
+    begun_anew(JobSource::new(plan, None).table(), at, waits)
 }
 
-impl BlockVisitor for TakeAnew {
-    type Out = Vec<BlockOp>;
-
-    fn visit<S: Source<Op = BlockOp> + 'static>(self, mut source: S) -> Vec<BlockOp> {
-        let mut ops: Vec<BlockOp> = std::iter::from_fn(|| source.next()).take(self.at).collect();
-        if ops.len() == self.at {
-            source.begins_anew(ops.last().filter(|_| self.waits));
-            ops.extend(std::iter::from_fn(|| source.next()).take(2000));
-        }
-        ops
+/// The same of any source.
+fn begun_anew(source: &mut dyn Source<Op = BlockOp>, at: usize, waits: bool) -> Vec<BlockOp> {
+    let mut ops: Vec<BlockOp> = std::iter::from_fn(|| source.next()).take(at).collect();
+    if ops.len() == at {
+        source.begins_anew(ops.last().filter(|_| waits));
+        ops.extend(std::iter::from_fn(|| source.next()).take(2000));
     }
+    ops
 }
 
 fn does() -> impl Strategy<Value = Does> {
@@ -48,12 +40,12 @@ fn does() -> impl Strategy<Value = Does> {
     ]
 }
 
-fn order() -> impl Strategy<Value = Order> {
+fn order() -> impl Strategy<Value = AccessOrder> {
     prop_oneof![
         4 => Just(sequential()),
-        1 => (-20_000..20_000i64).prop_map(|skip_bytes| Order::Sequential { skip_bytes }),
+        1 => (-20_000..20_000i64).prop_map(|skip_bytes| AccessOrder::Sequential { skip_bytes }),
         4 => Just(random()),
-        1 => (2..9u32).prop_map(|ops_per_draw| Order::Random { ops_per_draw }),
+        1 => (2..9u32).prop_map(|ops_per_draw| AccessOrder::Random { ops_per_draw }),
     ]
 }
 
@@ -137,7 +129,7 @@ proptest! {
         let file = stream.ranges[0].start.0 + stream.ranges[0].length.0 + behind;
         let plan = plan(&job(stream), &[file], handing);
         let plan = plan.expect("a plan");
-        prop_assert_eq!(with_job_source(&plan, None, Take(3000)), ops(&plan, 3000));
+        prop_assert_eq!(taken(&plan, 3000), ops(&plan, 3000));
     }
 
     /// Limits that begin anew amid a loop leave the draws alone, and the short way is the long way then too.
@@ -147,9 +139,9 @@ proptest! {
         let (size, is_trim) = (stream.sizes.read.max().0, stream.trims);
         let bytes = stream.io_bytes;
         let plan = plan(&job(stream.clone()), &[file], handing).expect("a plan");
-        let whole = with_job_source(&plan, None, Take(3000));
-        let anew = with_job_source(&plan, None, TakeAnew { at, waits });
-        prop_assert_eq!(&anew, &TakeAnew { at, waits }.visit(General::new(&plan.script, None)));
+        let whole = taken(&plan, 3000);
+        let anew = taken_anew(&plan, at, waits);
+        prop_assert_eq!(&anew, &begun_anew(&mut General::new(&plan.script, None), at, waits));
         let before = at.min(whole.len());
         prop_assert_eq!(&anew[..before], &whole[..before]);
         let counted = anew.len() - before + usize::from(waits && before == at);
@@ -194,7 +186,7 @@ proptest! {
         let plan = plan(&job(stream), &[blocks * 4096], Handing::Inline);
         // Some seeds are the one state that a register cannot leave.
         if let Ok(plan) = plan {
-            let found = with_job_source(&plan, None, Take(usize::MAX));
+            let found = taken(&plan, usize::MAX);
             prop_assert_eq!(found.len() as u64, blocks * loops);
             for pass in found.chunks(blocks as usize) {
                 let mut seen = vec![false; blocks as usize];
@@ -220,7 +212,7 @@ proptest! {
             let bytes = (op.offset..op.offset + u64::from(op.length)).map(|byte| (op.file, byte));
             match (op.kind, op.role) {
                 (OpKind::Write, _) => written.extend(bytes.map(|byte| (byte, op.number))),
-                (OpKind::Read, Role::ReadBack) if plan.moves().write => {
+                (OpKind::Read, Role::ReadBack) if plan.script.mix.has(Kind::Write) => {
                     for byte in bytes {
                         prop_assert_eq!(written.get(&byte), Some(&op.number));
                     }
@@ -239,7 +231,7 @@ fn curves_reach_every_block() {
         (Curve::Pareto { h: 0.3 }, None),
         (Curve::Normal { deviation: 20.0 }, None),
     ] {
-        let stream = Stream { law: Law::Curved { curve, center }, ..stream(Does::Read, random()) };
+        let stream = Stream { law: OffsetDistribution::Curved { curve, center }, ..stream(Does::Read, random()) };
         let stream = Stream { io_bytes: Some(Bytes(400 * MIB)), ..stream };
         let plan = plan(&job(stream), &[MIB], Handing::Inline).expect("a plan");
         let mut counts = [0u32; 256];
@@ -254,7 +246,8 @@ fn curves_reach_every_block() {
 
 #[test]
 fn a_list_of_blocks_comes_again_and_again() {
-    let listed = Stream { law: Law::Sequence(vec![3, 0, 200]), max_ops: Some(5), ..stream(Does::Read, random()) };
+    let listed =
+        Stream { law: OffsetDistribution::Sequence(vec![3, 0, 200]), max_ops: Some(5), ..stream(Does::Read, random()) };
     let plan = plan(&job(listed), &[MIB], Handing::Inline).expect("a plan");
     let blocks: Vec<u64> = ops(&plan, 100).iter().map(|op| op.offset / 4096).collect();
     assert_eq!(blocks, [3, 0, 200, 3, 0]);
@@ -262,7 +255,7 @@ fn a_list_of_blocks_comes_again_and_again() {
 
 #[test]
 fn a_list_of_blocks_goes_on_behind_itself_and_ends_with_the_range() {
-    let listed = Stream { law: Law::SequenceOnward(vec![2, 0, 1]), ..stream(Does::Read, random()) };
+    let listed = Stream { law: OffsetDistribution::SequenceOnward(vec![2, 0, 1]), ..stream(Does::Read, random()) };
     let plan = plan(&job(listed), &[8 * 4096], Handing::Inline).expect("a plan");
     let blocks: Vec<u64> = ops(&plan, 100).iter().map(|op| op.offset / 4096).collect();
     assert_eq!(blocks, [2, 0, 1, 5, 3, 4], "block 8 is not there");
@@ -387,7 +380,7 @@ fn a_file_is_begun_anew_with_each_time_through() {
             again.files.drop_cached = true;
             let plan = plan(&again, &[MIB], Handing::Inline).expect("a plan");
             let most = 3 * BLOCKS + 2;
-            for ops in [ops(&plan, most), with_job_source(&plan, None, Take(most))] {
+            for ops in [ops(&plan, most), taken(&plan, most)] {
                 let evictions: Vec<usize> =
                     ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Evict).map(|(at, _)| at).collect();
                 assert_eq!(evictions, [BLOCKS, 2 * BLOCKS + 1], "{order:?}, {loops} loops, until time: {until_time}");
@@ -428,7 +421,7 @@ fn files_are_opened_before_they_are_used_and_closed_in_the_end() {
             let mut few = job(few);
             few.verify = verified.then(fio::verify);
             let plan = plan(&few, &[256 * KIB; 5], Handing::Queued).expect("a plan");
-            assert!(plan.tells_of_opening());
+            assert!(plan.script.opening == Opening::Told);
             let mut open = [false; 5];
             for op in ops(&plan, 100_000) {
                 let open = &mut open[op.file as usize];
@@ -448,14 +441,14 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     let refused = |stream: Stream| plan(&job(stream), &[MIB], Handing::Inline).expect_err("no plan");
     let base = || stream(Does::Read, random());
     assert_eq!(refused(Stream { ranges_per_trim: 2, ..base() }), JobPlanError::RangesPerTrim { ranges: 2 });
-    let beyond = Law::Sequence(vec![256]);
+    let beyond = OffsetDistribution::Sequence(vec![256]);
     assert_eq!(refused(Stream { law: beyond, ..base() }), JobPlanError::SequenceBeyond { block: 256, blocks: 256 });
     let zones = vec![Zone { access_percent: 90, size: 50 }];
     assert_eq!(
-        refused(Stream { law: Law::Zoned(ByKind::all(zones)), ..base() }),
+        refused(Stream { law: OffsetDistribution::Zoned(ByKind::all(zones)), ..base() }),
         JobPlanError::ZoneShares { percent: 90 }
     );
-    let curve = Law::Curved { curve: Curve::Pareto { h: 1.0 }, center: None };
+    let curve = OffsetDistribution::Curved { curve: Curve::Pareto { h: 1.0 }, center: None };
     assert!(matches!(refused(Stream { law: curve, ..base() }), JobPlanError::Curve { .. }));
     let wide = Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(2 * MIB))), ..base() };
     assert_eq!(refused(wide), JobPlanError::NoRoom { smallest: 2 * MIB });
@@ -480,23 +473,17 @@ fn a_plan_tells_what_it_needs() {
     };
     let ranges = vec![FileRange { start: Bytes(0), length: Bytes(MIB) }];
     let mixed = Stream { sizes, ranges, fill_device: false, ..stream(Does::Mix(50), random()) };
-    let told = plan(&job(mixed.clone()), &[MIB, MIB], Handing::Inline).expect("a plan");
+    let told = plan(&job(mixed), &[MIB, MIB], Handing::Inline).expect("a plan");
     assert_eq!((told.smallest_block_bytes(), told.largest_block_bytes()), (4096, 16384));
-    assert_eq!((told.working_set_bytes(), told.pass_bytes()), (2 * MIB, 2 * MIB));
-    assert!(!told.ends_at_no_space() && !told.tells_of_opening());
-    let limited = Stream { max_ops: Some(2), ..mixed.clone() };
-    let limited = plan(&job(limited), &[MIB, MIB], Handing::Inline).expect("a plan");
-    assert_eq!(limited.pass_bytes(), 2 * 16384);
-    let filling = Stream { fill_device: true, ..mixed };
-    let filling = plan(&job(filling), &[MIB, MIB], Handing::Inline).expect("a plan");
-    assert!(filling.ends_at_no_space() && filling.pass_bytes() == u64::MAX);
+    assert_eq!(told.working_set_bytes(), 2 * MIB);
+    assert!(told.script.opening == Opening::Before);
 }
 
 #[test]
 fn what_is_drawn_again_was_written_whatever_it_was_drawn_by() {
     let curves = [Curve::Zipf { theta: 1.2 }, Curve::Pareto { h: 0.3 }, Curve::Normal { deviation: 20.0 }];
     let curved = curves.map(|curve| Stream {
-        law: Law::Curved { curve, center: None },
+        law: OffsetDistribution::Curved { curve, center: None },
         coverage: Coverage::Again,
         ..stream(Does::Write, random())
     });
@@ -522,7 +509,7 @@ fn what_is_drawn_again_was_written_whatever_it_was_drawn_by() {
 #[test]
 fn what_is_cached_is_dropped_before_it_is_read_again() {
     let evictions = |job: &Job, lengths: &[u64], most: usize| -> Vec<(usize, u32, Role, bool)> {
-        let ops = with_job_source(&plan(job, lengths, Handing::Inline).expect("a plan"), None, Take(most));
+        let ops = taken(&plan(job, lengths, Handing::Inline).expect("a plan"), most);
         let evicts = ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Evict);
         evicts.map(|(at, op)| (at, op.file, op.role, op.after_all)).collect()
     };

@@ -1,24 +1,61 @@
 //! `plumb as getc_putc`: single bytes by six ways of moving them.
 
 use super::{run, user};
-use crate::args::Common;
-use crate::exit::{End, Stopped};
+use crate::commands::dialect::Call;
+use crate::commands::dialect::runner::{Dialect, Ended, Load, Step, refuse};
+use crate::exit::End;
 use crate::session;
 use plumb_dialects::bonnie::Refusal;
 use plumb_dialects::bonnie::getc_putc::print::{self, Results};
 use plumb_dialects::bonnie::getc_putc::{Settings, Test, lower, usage};
+use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
-use plumb_study::Progress;
+use plumb_study::{Bench, Progress};
+use plumb_workload::Workload;
 use std::path::Path;
 
-/// As `getc_putc`: what is wrong goes to standard error, and the code is then 1. `called` is the program's own name.
-pub fn as_getc_putc(called: &str, words: &[String], common: &Common) -> Result<End, Stopped> {
-    match prepared(called, words) {
-        Ok(settings) => measured(&settings, common),
-        Err(Refusal(text)) => {
-            eprint!("{text}");
-            Ok(End::DialectFailed)
+/// Its six tests; what is wrong goes to standard error, and the code is then 1.
+pub struct GetcPutc {
+    settings: Settings,
+}
+
+impl Dialect for GetcPutc {
+    const NAME: &'static str = "getc_putc";
+    type Run = Workload;
+    type Listener<'a> = Watching<'a>;
+
+    fn read(call: &Call<'_>) -> Step<GetcPutc> {
+        prepared(call.called, call.words).or_else(|Refusal(text)| refuse(&text)).map(|settings| GetcPutc { settings })
+    }
+
+    fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
+        if let Some(correction) = self.settings.correction() {
+            eprintln!("plumb: {correction}; `--compat=strict` does as it does");
         }
+        Ok(lower::lower(&self.settings, std::process::id()))
+    }
+
+    fn load<'a>(&'a self, run: &'a Workload) -> Load<'a> {
+        Load { workload: run, base: Path::new(self.settings.directory.as_deref().unwrap_or(".")) }
+    }
+
+    fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
+        if !self.settings.quiet {
+            session::print("Extending file...")?;
+        }
+        Ok(Watching { settings: &self.settings, results: Results::default(), refused: None })
+    }
+
+    fn print<'a>(&'a self, run: &'a Workload, watching: Watching<'a>, ended: &Ended) -> Step<()> {
+        let Watching { results, refused, .. } = watching;
+        run::over(ended, refused, &self.load(run))?;
+        // The last test's end and the line of values are all that its standard output gets besides.
+        if !self.settings.quiet {
+            session::print("done\n")?;
+        }
+        eprint!("{}", print::table(&self.settings, &results));
+        session::print(&print::values(&self.settings, &results))?;
+        Err(End::Done.into())
     }
 }
 
@@ -40,33 +77,8 @@ fn prepared(called: &str, words: &[String]) -> Result<Settings, Refusal> {
     Ok(settings)
 }
 
-fn measured(settings: &Settings, common: &Common) -> Result<End, Stopped> {
-    if let Some(correction) = settings.correction() {
-        eprintln!("plumb: {correction}; `--compat=strict` does as it does");
-    }
-    let mut bench = session::bench(common)?;
-    let base = Path::new(settings.directory.as_deref().unwrap_or("."));
-    let workload = lower::lower(settings, std::process::id());
-    let mut watching = Watching { settings, results: Results::default(), refused: None };
-    if !settings.quiet {
-        session::print("Extending file...")?;
-    }
-    let failed = run::measure(&workload, base, "getc_putc", &mut bench, &mut watching);
-    let Watching { results, refused, .. } = watching;
-    if let Some(end) = run::ended(&bench, &workload, base, [failed, refused]) {
-        return Ok(end);
-    }
-    // The last test's end and the line of values are all that its standard output gets besides.
-    if !settings.quiet {
-        session::print("done\n")?;
-    }
-    eprint!("{}", print::table(settings, &results));
-    session::print(&print::values(settings, &results))?;
-    Ok(End::Done)
-}
-
 /// Tells how far it has come, and keeps what was measured.
-struct Watching<'a> {
+pub struct Watching<'a> {
     settings: &'a Settings,
     results: Results,
     /// The op that failed.

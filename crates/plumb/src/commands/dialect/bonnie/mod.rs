@@ -5,10 +5,11 @@ mod run;
 mod user;
 mod zcav;
 
-pub use getc_putc::as_getc_putc;
-pub use zcav::as_zcav;
+pub use getc_putc::GetcPutc;
+pub use run::Bonnie;
+pub use zcav::Zcav;
 
-use crate::args::Common;
+use super::Call;
 use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_dialects::bonnie::table::Printed;
@@ -22,18 +23,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const SEMAPHORE_KEY: i32 = 4711;
 const SEMAPHORES: u16 = Test::ALL.len() as u16;
 
-/// As Bonnie++: what is wrong goes to standard error, and the code is then 1. `called` is the program's own name.
-pub fn as_bonnie(called: &str, words: &[String], common: &Common) -> Result<End, Stopped> {
-    match prepared(called, words) {
-        Ok(Prepared::Run(settings, machine)) => run::run(&settings, &machine, common),
-        Ok(Prepared::Done(text)) => say(&text),
-        Err(Refusal(text)) => {
-            eprint!("{text}");
-            Ok(End::DialectFailed)
-        }
-    }
-}
-
+/// What comes before a run, done.
 enum Prepared {
     Run(Box<Settings>, Machine),
     Done(String),
@@ -87,12 +77,12 @@ fn machine() -> Machine {
 }
 
 /// As `bon_csv2html`: a page of the lines of a file, or of standard input.
-pub fn as_csv2html(words: &[String]) -> Result<End, Stopped> {
-    convert(words.first(), html::page)
+pub fn csv2html(call: &Call<'_>) -> Result<End, Stopped> {
+    convert(call.words.first(), html::page)
 }
 
 /// As `bon_csv2txt`: tables of the lines on standard input.
-pub fn as_csv2txt() -> Result<End, Stopped> {
+pub fn csv2txt(_call: &Call<'_>) -> Result<End, Stopped> {
     convert(None, table::text)
 }
 
@@ -109,10 +99,6 @@ fn convert(file: Option<&String>, reader: fn(&str) -> Printed) -> Result<End, St
     }
     let printed = reader(&String::from_utf8_lossy(&bytes));
     eprint!("{}", printed.err);
-    say(&printed.out)
-}
-
-fn say(text: &str) -> Result<End, Stopped> {
-    session::print(text)?;
+    session::print(&printed.out)?;
     Ok(End::Done)
 }

@@ -1,19 +1,18 @@
-//! Running Bonnie++'s tests: lowered, measured and judged as every run of Plumb, and told as Bonnie++ tells it.
+//! Bonnie++'s tests, as often as was asked, told as Bonnie++ tells them; how it and its kin end and clean up.
 
-use super::{SEMAPHORE_KEY, SEMAPHORES};
-use crate::args::Common;
-use crate::commands::dialect::findings;
-use crate::commands::run::command_line;
-use crate::exit::{End, Stopped};
+use super::{Prepared, SEMAPHORE_KEY, SEMAPHORES, prepared};
+use crate::commands::dialect::Call;
+use crate::commands::dialect::runner::{Dialect, Ended, Load, Step, page, refuse};
+use crate::exit::End;
 use crate::session;
 use plumb_dialects::bonnie::lower::lower;
 use plumb_dialects::bonnie::print::{self, Results};
 use plumb_dialects::bonnie::random::Numbers;
-use plumb_dialects::bonnie::{Machine, Meeting, Seed, Settings, Test, Version};
+use plumb_dialects::bonnie::{Meeting, Refusal, Seed, Settings, Test, Version};
 use plumb_engine::semaphore::Semaphores;
-use plumb_engine::sim::SimRun;
+use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
-use plumb_study::{Bench, Policies, Progress, RunError, RunRequest};
+use plumb_study::{Bench, Progress};
 use plumb_workload::{Target, Workload};
 use std::path::Path;
 
@@ -22,134 +21,126 @@ const INTERRUPTED: u8 = 5;
 /// Files of 1.03 end here, MiB; larger ones are several there, and one here.
 const FILE_103_MIB: i64 = 1024;
 
-/// Runs the tests, as often as was asked.
-pub fn run(settings: &Settings, machine: &Machine, common: &Common) -> Result<End, Stopped> {
-    let corrections = settings.corrections();
-    if !corrections.is_empty() {
-        let exact = "`--compat=strict` prints what Bonnie++ prints";
-        eprintln!("plumb: {}; {exact}", corrections.join("; "));
-    }
-    if settings.version == Version::V103 && settings.size_mib > FILE_103_MIB {
-        eprintln!("plumb: one file of {} MiB, where 1.03e makes files of 1 GiB", settings.size_mib);
-    }
-    let semaphores = match settings.meeting {
-        Meeting::Wait => match Semaphores::find(SEMAPHORE_KEY, SEMAPHORES) {
-            Ok(found) => Some(found),
-            Err(error) => {
-                eprintln!("Can't get semaphore ID: {error}");
-                return Ok(End::DialectFailed);
-            }
-        },
-        _ => None,
-    };
-    let seeded = match numbers(&settings.seed) {
-        Ok(numbers) => numbers,
-        Err(text) => {
-            eprintln!("{text}");
-            return Ok(End::DialectFailed);
-        }
-    };
-    let mut bench = session::bench(common)?;
-    if settings.runs.is_some_and(|runs| runs > 1) {
-        session::print(&print::header(settings))?;
-    }
-    let mut numbers = seeded.clone();
-    let mut left = settings.runs.unwrap_or(1);
-    while left > 0 {
-        left -= 1;
-        // 1.03 seeds once.
-        if settings.version != Version::V103 {
-            numbers = seeded.clone();
-        }
-        let workload = lower(settings, machine.pid, &mut numbers);
-        let mut watching = Watching { settings, semaphores, results: Results::default(), refused: None };
-        if let Some(end) = once(settings, &workload, &mut bench, &mut watching) {
-            return Ok(end);
-        }
-        if settings.runs.is_none() {
-            let table = print::table(settings, &watching.results);
-            if settings.quiet { eprint!("{table}") } else { session::print(&table)? }
-        }
-        session::print(&print::values(settings, &watching.results))?;
-    }
-    Ok(End::Done)
+/// Bonnie++'s tests; what is wrong goes to standard error, and the code is then 1.
+pub struct Bonnie {
+    settings: Settings,
+    pid: u32,
+    semaphores: Option<Semaphores>,
+    /// As every run begins with them.
+    seeded: Numbers,
+    /// As the last run left them.
+    numbers: Numbers,
+    /// Runs that were begun.
+    begun: i64,
 }
 
-fn numbers(seed: &Seed) -> Result<Numbers, String> {
+impl Dialect for Bonnie {
+    const NAME: &'static str = "bonnie++";
+    type Run = Workload;
+    type Listener<'a> = Watching<'a>;
+
+    fn read(call: &Call<'_>) -> Step<Bonnie> {
+        let (settings, pid) = match prepared(call.called, call.words) {
+            Ok(Prepared::Run(settings, machine)) => (*settings, machine.pid),
+            Ok(Prepared::Done(text)) => return page(&text),
+            Err(Refusal(text)) => return refuse(&text),
+        };
+        let corrections = settings.corrections();
+        if !corrections.is_empty() {
+            let exact = "`--compat=strict` prints what Bonnie++ prints";
+            eprintln!("plumb: {}; {exact}", corrections.join("; "));
+        }
+        if settings.version == Version::V103 && settings.size_mib > FILE_103_MIB {
+            eprintln!("plumb: one file of {} MiB, where 1.03e makes files of 1 GiB", settings.size_mib);
+        }
+        let semaphores = match settings.meeting {
+            Meeting::Wait => match Semaphores::find(SEMAPHORE_KEY, SEMAPHORES) {
+                Ok(found) => Some(found),
+                Err(error) => return refuse(&format!("Can't get semaphore ID: {error}\n")),
+            },
+            _ => None,
+        };
+        let seeded = match numbers(&settings.seed) {
+            Ok(numbers) => numbers,
+            Err(Refusal(text)) => return refuse(&text),
+        };
+        Ok(Bonnie { settings, pid, semaphores, numbers: seeded.clone(), seeded, begun: 0 })
+    }
+
+    fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
+        if self.begun >= self.settings.runs.unwrap_or(1) {
+            return Err(End::Done.into());
+        }
+        if self.begun == 0 && self.settings.runs.is_some_and(|runs| runs > 1) {
+            session::print(&print::header(&self.settings))?;
+        }
+        self.begun += 1;
+        // 1.03 seeds once.
+        if self.settings.version != Version::V103 {
+            self.numbers = self.seeded.clone();
+        }
+        Ok(lower(&self.settings, self.pid, &mut self.numbers))
+    }
+
+    fn load<'a>(&'a self, run: &'a Workload) -> Load<'a> {
+        Load { workload: run, base: Path::new(self.settings.directory.as_deref().unwrap_or(".")) }
+    }
+
+    fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
+        let semaphores = self.semaphores;
+        Ok(Watching { settings: &self.settings, semaphores, results: Results::default(), refused: None })
+    }
+
+    fn print<'a>(&'a self, run: &'a Workload, watching: Watching<'a>, ended: &Ended) -> Step<()> {
+        let Watching { results, refused, .. } = watching;
+        over(ended, refused, &self.load(run))?;
+        if self.settings.runs.is_none() {
+            let table = print::table(&self.settings, &results);
+            if self.settings.quiet { eprint!("{table}") } else { session::print(&table)? }
+        }
+        session::print(&print::values(&self.settings, &results))?;
+        Ok(())
+    }
+}
+
+fn numbers(seed: &Seed) -> Result<Numbers, Refusal> {
     match seed {
         Seed::Number(number) => Ok(Numbers::seeded(*number)),
         Seed::File(path) => {
-            let bytes = std::fs::read(path).map_err(|_| format!("Can't open random file \"{path}\"."))?;
-            Numbers::of_file(&bytes).ok_or_else(|| format!("Can't read random data from \"{path}\"."))
+            let bytes = std::fs::read(path).map_err(|_| Refusal(format!("Can't open random file \"{path}\".\n")))?;
+            Numbers::of_file(&bytes).ok_or_else(|| Refusal(format!("Can't read random data from \"{path}\".\n")))
         }
     }
 }
 
-/// One run of all tests. What it ends the program with, where it does.
-fn once(settings: &Settings, workload: &Workload, bench: &mut Bench, watching: &mut Watching<'_>) -> Option<End> {
-    let base = Path::new(settings.directory.as_deref().unwrap_or("."));
-    let failed = measure(workload, base, "bonnie++", bench, watching);
-    ended(bench, workload, base, [failed, watching.refused.take()])
-}
-
-/// Runs a workload in a directory, as this tool's. Why it went no further, where it did not.
-pub(super) fn measure(
-    workload: &Workload,
-    base: &Path,
-    dialect: &'static str,
-    bench: &mut Bench,
-    watching: &mut dyn Progress,
-) -> Option<String> {
-    let typed = command_line();
-    let request = RunRequest {
-        workload,
-        policies: Policies::AsWritten,
-        base,
-        command: &typed,
-        dialect: Some(dialect),
-        sim_run: SimRun { seed: workload.seed, run_index: 0, plot_index: 0 },
-    };
-    match bench.run(&request, watching) {
-        Ok(outcome) => {
-            findings::tell(&outcome);
-            None
-        }
-        Err(RunError::EndedEarly { error, outcome }) => {
-            findings::tell(&outcome);
-            Some(error.to_string())
-        }
-        Err(error) => Some(error.to_string()),
-    }
-}
-
-/// Cleans up behind what failed or was stopped, and says with what the program then ends.
-pub(super) fn ended(bench: &Bench, workload: &Workload, base: &Path, why: [Option<String>; 2]) -> Option<End> {
-    let end = stopped(bench, why)?;
-    if removed(workload, base) {
+/// Cleans up behind what failed or was stopped, which is then all.
+pub(super) fn over(ended: &Ended, refused: Option<String>, load: &Load<'_>) -> Step<()> {
+    let Some(end) = stopped(ended, refused) else { return Ok(()) };
+    if removed(load) {
         eprintln!("Cleaning up test directory after error.");
     }
-    Some(end)
+    Err(end.into())
 }
 
 /// Tells why it went no further, and says with what the program then ends.
-pub(super) fn stopped(bench: &Bench, why: [Option<String>; 2]) -> Option<End> {
-    let by_signal = bench.stop.signal().is_some();
-    if why.iter().all(Option::is_none) && !by_signal {
+pub(super) fn stopped(ended: &Ended, refused: Option<String>) -> Option<End> {
+    let why = [ended.error(), refused];
+    if why.iter().all(Option::is_none) && ended.signal.is_none() {
         return None;
     }
     for why in why.into_iter().flatten() {
         eprintln!("{why}");
     }
-    Some(if by_signal { End::DialectCode(INTERRUPTED) } else { End::DialectFailed })
+    Some(if ended.signal.is_some() { End::DialectCode(INTERRUPTED) } else { End::DialectFailed })
 }
 
 /// Removes what the tests left. The names are of this process alone.
-fn removed(workload: &Workload, base: &Path) -> bool {
+fn removed(load: &Load<'_>) -> bool {
     let mut removed = false;
-    for target in workload.target.values() {
+    for target in load.workload.target.values() {
         let Target::Scratch(scratch) = target else { continue };
         for path in (0..scratch.names.count()).rev().filter_map(|number| scratch.names.path(number)) {
-            let path = base.join(path);
+            let path = load.base.join(path);
             // What is not there is removed already.
             removed |= std::fs::remove_file(&path).or_else(|_| std::fs::remove_dir(&path)).is_ok();
         }
@@ -158,7 +149,7 @@ fn removed(workload: &Workload, base: &Path) -> bool {
 }
 
 /// Tells how far it has come, and keeps what was measured.
-struct Watching<'a> {
+pub struct Watching<'a> {
     settings: &'a Settings,
     semaphores: Option<Semaphores>,
     results: Results,

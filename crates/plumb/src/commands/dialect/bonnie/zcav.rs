@@ -1,7 +1,8 @@
 //! `plumb as zcav`: the speed of a device from its beginning to its end.
 
 use super::{run, user};
-use crate::args::Common;
+use crate::commands::dialect::Call;
+use crate::commands::dialect::runner::{Dialect, Ended, Load, Step, refuse};
 use crate::exit::{End, Stopped};
 use crate::session;
 use jiff::{SignedDuration, Zoned};
@@ -9,12 +10,12 @@ use plumb_dialects::bonnie::Refusal;
 use plumb_dialects::bonnie::zcav::print::{self, Times};
 use plumb_dialects::bonnie::zcav::{Course, Device, Settings, lower};
 use plumb_engine::LoggedOp;
+use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
-use plumb_study::Progress;
-use plumb_workload::OpKind;
+use plumb_study::{Bench, Progress};
+use plumb_workload::{OpKind, Workload};
 use std::fs::{File, OpenOptions};
 use std::io::{Seek, SeekFrom};
-use std::path::Path;
 use std::time::Duration;
 
 /// What it ends with where a device has not even one block.
@@ -22,14 +23,66 @@ const TOO_SMALL: u8 = 2;
 /// Time to think better of it before a device is written to.
 const BEFORE_WRITING: Duration = Duration::from_secs(5);
 
-/// As `zcav`: what is wrong goes to standard error, and the code is then 1. `called` is the program's own name.
-pub fn as_zcav(called: &str, words: &[String], common: &Common) -> Result<End, Stopped> {
-    match prepared(called, words) {
-        Ok((settings, courses)) => measured(&settings, &courses, common),
-        Err(Refusal(text)) => {
-            eprint!("{text}");
-            Ok(End::DialectFailed)
+/// Devices from end to end; what is wrong goes to standard error, and the code is then 1.
+pub struct Zcav {
+    settings: Settings,
+    /// Of each device.
+    courses: Vec<Course>,
+}
+
+impl Dialect for Zcav {
+    const NAME: &'static str = "zcav";
+    type Run = Workload;
+    type Listener<'a> = Watching<'a>;
+
+    fn read(call: &Call<'_>) -> Step<Zcav> {
+        let (settings, courses) = match prepared(call.called, call.words) {
+            Ok(prepared) => prepared,
+            Err(Refusal(text)) => return refuse(&text),
+        };
+        if let Some(small) = courses.iter().position(|course| course.blocks.is_empty()) {
+            session::print(&print::device(&settings, &courses[small], &[]))?;
+            eprintln!("Data file/device \"{}\" too small.", settings.devices[small].path);
+            return Err(End::DialectCode(TOO_SMALL).into());
         }
+        if let Some(correction) = settings.correction() {
+            eprintln!("plumb: {correction}; `--compat=strict` counts as it does");
+        }
+        Ok(Zcav { settings, courses })
+    }
+
+    fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
+        Ok(lower::lower(&self.settings, &self.courses))
+    }
+
+    fn load<'a>(&'a self, run: &'a Workload) -> Load<'a> {
+        Load::here(run)
+    }
+
+    fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
+        if self.settings.writes {
+            for device in &self.settings.devices {
+                eprintln!("Warning, writing to {} in {} seconds.", device.path, BEFORE_WRITING.as_secs());
+            }
+            std::thread::sleep(BEFORE_WRITING);
+        }
+        let times = vec![Times::default(); self.courses.len()];
+        let (settings, courses) = (&self.settings, self.courses.as_slice());
+        Ok(Watching { settings, courses, times, began: Zoned::now(), refused: None })
+    }
+
+    fn print<'a>(&'a self, _run: &'a Workload, watching: Watching<'a>, ended: &Ended) -> Step<()> {
+        let Watching { times, refused, .. } = watching;
+        for ((device, course), times) in self.settings.devices.iter().zip(&self.courses).zip(&times) {
+            let text = print::device(&self.settings, course, times.loops());
+            match &device.log {
+                None => session::print(&text)?,
+                Some(path) => {
+                    std::fs::write(path, text).map_err(|error| Stopped::io(format!("{path}: {error}")))?;
+                }
+            }
+        }
+        Err(run::stopped(ended, refused).unwrap_or(End::Done).into())
     }
 }
 
@@ -52,42 +105,8 @@ fn prepared(called: &str, words: &[String]) -> Result<(Settings, Vec<Course>), R
     Ok((settings, courses))
 }
 
-fn measured(settings: &Settings, courses: &[Course], common: &Common) -> Result<End, Stopped> {
-    if let Some(small) = courses.iter().position(|course| course.blocks.is_empty()) {
-        session::print(&print::device(settings, &courses[small], &[]))?;
-        eprintln!("Data file/device \"{}\" too small.", settings.devices[small].path);
-        return Ok(End::DialectCode(TOO_SMALL));
-    }
-    if let Some(correction) = settings.correction() {
-        eprintln!("plumb: {correction}; `--compat=strict` counts as it does");
-    }
-    let mut bench = session::bench(common)?;
-    if settings.writes {
-        for device in &settings.devices {
-            eprintln!("Warning, writing to {} in {} seconds.", device.path, BEFORE_WRITING.as_secs());
-        }
-        std::thread::sleep(BEFORE_WRITING);
-    }
-    let base = Path::new(".");
-    let workload = lower::lower(settings, courses);
-    let times = vec![Times::default(); courses.len()];
-    let mut watching = Watching { settings, courses, times, began: Zoned::now(), refused: None };
-    let failed = run::measure(&workload, base, "zcav", &mut bench, &mut watching);
-    let Watching { times, refused, .. } = watching;
-    for ((device, course), times) in settings.devices.iter().zip(courses).zip(&times) {
-        let text = print::device(settings, course, times.loops());
-        match &device.log {
-            None => session::print(&text)?,
-            Some(path) => {
-                std::fs::write(path, text).map_err(|error| Stopped::io(format!("{path}: {error}")))?;
-            }
-        }
-    }
-    Ok(run::stopped(&bench, [failed, refused]).unwrap_or(End::Done))
-}
-
 /// Gathers the times of blocks, and tells when loops ended.
-struct Watching<'a> {
+pub struct Watching<'a> {
     settings: &'a Settings,
     courses: &'a [Course],
     times: Vec<Times>,

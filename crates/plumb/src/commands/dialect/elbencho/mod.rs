@@ -3,57 +3,125 @@
 mod between;
 mod outputs;
 mod places;
-mod run;
 mod watching;
 
-use crate::args::Common;
-use crate::exit::{End, Stopped};
-use crate::session;
+use super::Call;
+use super::runner::{Dialect, Ended, Load, Step, page};
+use crate::exit::End;
+use outputs::Outputs;
 use places::Disk;
+use plumb_dialects::elbencho::lower::{Lowered, lower};
 use plumb_dialects::elbencho::{self, Action, Settings, help};
+use plumb_engine::signals::StopFlag;
+use plumb_study::{Bench, RunError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use watching::Watching;
 
-/// As elbencho: what is wrong goes to standard error, and the code is then 1. `called` is the program's own name.
-pub fn as_elbencho(called: &str, words: &[String], common: &Common) -> Result<End, Stopped> {
-    let mut file = |path: &str| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
-    let settings = match elbencho::read(words, &mut file) {
-        Ok(settings) => settings,
-        Err(wrong) => {
-            wrong.iter().for_each(complain);
-            return Ok(End::DialectFailed);
+/// elbencho's phases; what is wrong goes to standard error, and the code is then 1.
+pub struct Elbencho {
+    settings: Settings,
+    /// With the program's own name.
+    command: Vec<String>,
+}
+
+impl Dialect for Elbencho {
+    const NAME: &'static str = "elbencho";
+    type Run = Lowered;
+    type Listener<'a> = Watching<'a>;
+
+    fn read(call: &Call<'_>) -> Step<Elbencho> {
+        let mut file = |path: &str| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+        let settings = match elbencho::read(call.words, &mut file) {
+            Ok(settings) => settings,
+            Err(wrong) => {
+                wrong.iter().for_each(complain);
+                return Err(End::DialectFailed.into());
+            }
+        };
+        match settings.action {
+            Action::Version => page(&help::version()),
+            Action::Help => page(&help::short()),
+            Action::HelpAll => page(&help::all()),
+            Action::DryRun => {
+                let lowered = told(lower(&settings, &mut Disk))?;
+                let first = lowered.phases.iter().filter(|phase| phase.iteration == 0);
+                page(&first.map(|phase| elbencho::print::dryrun::phase(phase, settings.threads)).collect::<String>())
+            }
+            Action::Run => {
+                let command = std::iter::once(call.called).map(str::to_owned).chain(call.words.iter().cloned());
+                Ok(Elbencho { settings, command: command.collect() })
+            }
         }
-    };
-    match settings.action {
-        Action::Version => say(&help::version()),
-        Action::Help => say(&help::short()),
-        Action::HelpAll => say(&help::all()),
-        Action::DryRun => dry_run(&settings),
-        Action::Run => {
-            let command: Vec<String> = std::iter::once(called.to_owned()).chain(words.iter().cloned()).collect();
-            run::run(&settings, &command, common)
+    }
+
+    fn next(&mut self, _stop: Option<StopFlag>) -> Step<Lowered> {
+        let lowered = told(lower(&self.settings, &mut Disk))?;
+        for note in &lowered.notes {
+            eprintln!("NOTE: {note}.");
         }
+        Ok(lowered)
+    }
+
+    fn load<'a>(&'a self, run: &'a Lowered) -> Load<'a> {
+        Load::here(&run.workload)
+    }
+
+    fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<Watching<'a>> {
+        let outputs = told(Outputs::open(&self.settings, &run.geometry))?;
+        told(wait_for_start(&self.settings, bench.stop))?;
+        let mut watching = told(Watching::new(&self.settings, run, &self.command, outputs, bench.stop))?;
+        told(watching.begin())?;
+        if run.workload.phase.is_empty() {
+            return Err(End::Done.into());
+        }
+        Ok(watching)
+    }
+
+    fn print<'a>(&'a self, _run: &'a Lowered, mut watching: Watching<'a>, ended: &Ended) -> Step<()> {
+        watching.clear();
+        match &ended.result {
+            Ok(_) => {}
+            Err(RunError::EndedEarly { error, .. }) => {
+                complain(error);
+                watching.fail();
+            }
+            Err(error) => {
+                complain(error);
+                return Err(End::DialectFailed.into());
+            }
+        }
+        let interrupted = ended.signal.is_some();
+        let reasons = [(watching.time_is_over(), "phase time limit"), (interrupted, "interrupt signal")];
+        for (_, reason) in reasons.into_iter().filter(|(is, _)| *is) {
+            if let Err(error) = watching.say(&format!("Terminating due to {reason}.\n")) {
+                complain(error);
+                watching.fail();
+            }
+        }
+        Err(if interrupted || watching.has_failed() { End::DialectFailed } else { End::Done }.into())
     }
 }
 
-fn dry_run(settings: &Settings) -> Result<End, Stopped> {
-    match elbencho::lower::lower(settings, &mut Disk) {
-        Ok(lowered) => {
-            let first = lowered.phases.iter().filter(|phase| phase.iteration == 0);
-            let text: String = first.map(|phase| elbencho::print::dryrun::phase(phase, settings.threads)).collect();
-            say(&text)
-        }
-        Err(error) => {
-            complain(error);
-            Ok(End::DialectFailed)
-        }
+/// Waits for the time of `--start`.
+fn wait_for_start(settings: &Settings, stop: StopFlag) -> Result<(), &'static str> {
+    if settings.start_s == 0 {
+        return Ok(());
     }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let wait = Duration::from_secs(settings.start_s).checked_sub(now);
+    stop.sleep(wait.ok_or("--start: that time has passed; give one to come, in seconds since 1970")?);
+    Ok(())
+}
+
+/// What there is, or what is wrong, told.
+fn told<T>(result: Result<T, impl std::fmt::Display>) -> Step<T> {
+    result.map_err(|error| {
+        complain(error);
+        End::DialectFailed.into()
+    })
 }
 
 /// What goes wrong is told on standard error.
 fn complain(what: impl std::fmt::Display) {
     eprintln!("ERROR: {what}");
-}
-
-fn say(text: &str) -> Result<End, Stopped> {
-    session::print(text)?;
-    Ok(End::Done)
 }

@@ -14,7 +14,7 @@ use plumb_engine::signals::StopFlag;
 use plumb_engine::{LoggedOp, PhaseNow, WorkerNow, WorkerState};
 use plumb_result::PhaseMeasurement;
 use plumb_study::Progress;
-use plumb_workload::{OpKind, Target as WorkloadTarget, Work, WorkerGroup};
+use plumb_workload::{OpKind, Target as WorkloadTarget, WorkerGroup};
 use std::io::{IsTerminal, Write};
 
 /// How often the processors are looked at, ns.
@@ -405,8 +405,8 @@ impl Progress for Watching<'_> {
         // Threads without work are not there.
         let is_it = |group: &&WorkerGroup| group.name.as_deref() == Some(worker);
         let group = lowered.phase.get(self.number).and_then(|phase| phase.workers.iter().find(is_it));
-        let names = group.and_then(|group| match (lowered.target.get(&group.target), &group.work) {
-            (Some(WorkloadTarget::JobFiles(files)), Work::Job(_)) => Some(&files.names),
+        let names = group.and_then(|group| match (lowered.target.get(&group.target), group.work.job()) {
+            (Some(WorkloadTarget::JobFiles(files)), Some(_)) => Some(&files.names),
             _ => None,
         });
         let rank = thread + self.settings.rank_offset;

@@ -3,7 +3,7 @@
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::lower::{Found, Lowered, Places};
 use plumb_dialects::fio::print::Layout;
-use plumb_workload::{Backend, Target, Work};
+use plumb_workload::{Backend, Target};
 use std::collections::BTreeSet;
 
 /// The files of each copy of a job that are shorter than they should be, and not laid out by a copy before it.
@@ -12,7 +12,7 @@ pub fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> Vec<Lay
     let mut layouts = Vec::new();
     for copy in &lowered.jobs {
         let group = &lowered.workload.phase[copy.phase].workers[copy.group];
-        let (Some(Target::JobFiles(target)), Work::Job(job)) = (lowered.workload.target.get(&copy.target), &group.work)
+        let (Some(Target::JobFiles(target)), Some(job)) = (lowered.workload.target.get(&copy.target), group.work.job())
         else {
             continue;
         };

@@ -11,50 +11,74 @@ mod run;
 mod translate;
 mod trigger;
 
-use crate::args::Common;
-use crate::exit::{End, Stopped};
-use crate::session;
+use super::Call;
+use super::runner::{Dialect, Ended, Load, Step, page};
+use crate::exit::End;
 use disk::Disk;
+use plumb_dialects::fio::lower::Lowered;
 use plumb_dialects::fio::{self, Action, Fio, Warning};
+use plumb_engine::signals::StopFlag;
+use plumb_study::Bench;
+use progress::Watching;
 
-/// As fio: what is wrong goes to standard error, and the code is then 1.
-pub fn as_fio(words: &[String], common: &Common) -> Result<End, Stopped> {
-    let mut disk = Disk::default();
-    let fio = match fio::read(words, &disk::this_machine(), &mut disk) {
-        Ok(fio) => fio,
-        Err(errors) => {
-            for error in &errors.0 {
-                complain(error);
+/// fio's jobs; what is wrong goes to standard error, and the code is then 1.
+pub struct Jobs {
+    fio: Fio,
+    disk: Disk,
+}
+
+impl Dialect for Jobs {
+    const NAME: &'static str = "fio";
+    type Run = Lowered;
+    type Listener<'a> = Watching<'a>;
+
+    fn read(call: &Call<'_>) -> Step<Jobs> {
+        let mut disk = Disk::default();
+        let fio = told(fio::read(call.words, &disk::this_machine(), &mut disk).map_err(|errors| errors.0))?;
+        match &fio.invocation.action {
+            Action::Version => say(fio::VERSION),
+            Action::Help => say(&fio::help::program()),
+            Action::CommandHelp(option) => say(&told(fio::help::command(option.as_deref()).map_err(|error| [error]))?),
+            Action::EngineHelp(engine) => say(&told(fio::help::engine(engine.as_deref()).map_err(|error| [error]))?),
+            Action::Run => {
+                has_jobs(&fio)?;
+                Ok(Jobs { fio, disk })
             }
-            return Ok(End::DialectFailed);
+            asked => {
+                warn(&fio, &fio.warnings, &[])?;
+                has_jobs(&fio)?;
+                match asked {
+                    Action::Translate => say(&translate::translate(&fio, &mut disk)?),
+                    Action::Plan => say(&translate::plan(&fio, &mut disk)?),
+                    Action::ShowCommand => say(&fio::show::line(&fio)),
+                    _ => Err(End::Done.into()),
+                }
+            }
         }
-    };
-    match &fio.invocation.action {
-        Action::Version => say(fio::VERSION),
-        Action::Help => say(&fio::help::program()),
-        Action::CommandHelp(option) => help(fio::help::command(option.as_deref())),
-        Action::EngineHelp(engine) => help(fio::help::engine(engine.as_deref())),
-        Action::ShowCommand => jobs(&fio, || say(&fio::show::line(&fio))),
-        Action::ParseOnly => jobs(&fio, || Ok(End::Done)),
-        Action::Translate => jobs(&fio, || translate::translate(&fio, &mut disk)),
-        Action::Plan => jobs(&fio, || translate::plan(&fio, &mut disk)),
-        Action::Run => jobs(&fio, || run::run(&fio, &mut disk, common)),
+    }
+
+    fn next(&mut self, _stop: Option<StopFlag>) -> Step<Lowered> {
+        run::lowered(&self.fio, &mut self.disk)
+    }
+
+    fn load<'a>(&'a self, run: &'a Lowered) -> Load<'a> {
+        Load::here(&run.workload)
+    }
+
+    fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<Watching<'a>> {
+        run::watching(&self.fio, run, bench)
+    }
+
+    fn print<'a>(&'a self, _run: &'a Lowered, listener: Watching<'a>, ended: &Ended) -> Step<()> {
+        Err(run::end(listener, ended)?.into())
     }
 }
 
-/// Does what is asked of the jobs, if there are any and nothing speaks against it.
-fn jobs(fio: &Fio, work: impl FnOnce() -> Result<End, Stopped>) -> Result<End, Stopped> {
-    if let Some(warning) = warning(&fio.warnings, &[]).filter(|_| fio.invocation.action != Action::Run) {
-        eprintln!("{warning}");
-        if fio.invocation.warnings_fatal {
-            return Ok(End::DialectFailed);
-        }
-    }
+fn has_jobs(fio: &Fio) -> Step<()> {
     if fio.jobs.is_empty() {
-        complain("no job is defined; name a job file, or begin a job with --name=NAME");
-        return Ok(End::DialectFailed);
+        return told(Err(["no job is defined; name a job file, or begin a job with --name=NAME"]));
     }
-    work()
+    Ok(())
 }
 
 /// What goes wrong is told on standard error, as fio's own words.
@@ -62,19 +86,27 @@ fn complain(what: impl std::fmt::Display) {
     eprintln!("fio: {what}");
 }
 
-fn say(text: &str) -> Result<End, Stopped> {
-    session::print(&format!("{}\n", text.trim_end_matches('\n')))?;
-    Ok(End::Done)
+/// What there is, or all that is wrong, told.
+fn told<T, E: std::fmt::Display>(result: Result<T, impl IntoIterator<Item = E>>) -> Step<T> {
+    result.map_err(|errors| {
+        errors.into_iter().for_each(complain);
+        End::DialectFailed.into()
+    })
 }
 
-fn help(page: Result<String, fio::help::NoSuch>) -> Result<End, Stopped> {
-    match page {
-        Ok(page) => say(&page),
-        Err(error) => {
-            complain(error);
-            Ok(End::DialectFailed)
+fn say<T>(text: &str) -> Step<T> {
+    page(&format!("{}\n", text.trim_end_matches('\n')))
+}
+
+/// Tells what is doubtful, which may be the end.
+fn warn(fio: &Fio, warnings: &[Warning], more: &[String]) -> Step<()> {
+    if let Some(warning) = warning(warnings, more) {
+        eprintln!("{warning}");
+        if fio.invocation.warnings_fatal {
+            return Err(End::DialectFailed.into());
         }
     }
+    Ok(())
 }
 
 /// All doubts in one line: scripts take much on standard error for a failure.

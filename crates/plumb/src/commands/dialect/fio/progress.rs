@@ -9,14 +9,14 @@ use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::invocation::Eta as When;
 use plumb_dialects::fio::lower::{Lowered, LoweredJob};
 use plumb_dialects::fio::print::{Eta, LogDirection, LogPriority, LogSample, LogValue, Remaining, eta_line, log_line};
-use plumb_dialects::fio::value::direction::{Ops, Order};
+use plumb_dialects::fio::value::direction::{AccessOrder, Ops};
 use plumb_engine::signals::StopFlag;
 use plumb_engine::{JobFilesError, LoggedOp, PhaseNow, WorkerNow, WorkerState};
 use plumb_result::measurement::Moved;
 use plumb_result::{Measurement, PhaseMeasurement};
 use plumb_study::Progress;
 use plumb_workload::job::JobOps;
-use plumb_workload::{Nanos, OpKind, Phase, Target, Work, WorkerGroup, Workload};
+use plumb_workload::{Nanos, OpKind, Phase, Target, WorkerGroup, Workload};
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -256,7 +256,7 @@ fn running_letter(fio: &Fio, copy: &LoweredJob) -> char {
         Ops::Trim => 'd',
         Ops::ReadWrite | Ops::TrimWrite => 'm',
     };
-    if matches!(rw.order, Order::Sequential { .. }) { letter.to_ascii_uppercase() } else { letter }
+    if matches!(rw.order, AccessOrder::Sequential { .. }) { letter.to_ascii_uppercase() } else { letter }
 }
 
 /// How long a phase goes on: until the last of its workers whose end can be told is over.
@@ -278,7 +278,7 @@ fn left_ns(workload: &Workload, phase: &Phase, workers: &[WorkerNow], elapsed_ns
 
 /// Bytes that a job moves from its start to its end, with what is read back; `None` where its end is another one.
 fn bytes_of(workload: &Workload, group: &WorkerGroup) -> Option<u64> {
-    let Work::Job(job) = &group.work else { return None };
+    let job = group.work.job()?;
     let JobOps::Stream(stream) = &job.ops else { return None };
     if stream.repeat_until_time || stream.fill_device {
         return None;
@@ -421,7 +421,7 @@ mod tests {
     fn the_rest_of_a_job_is_told_by_its_bytes() {
         let stream = plumb_workload::job::Stream {
             loops: 4,
-            ..serde_json::from_value(serde_json::json!({
+            ..plumb_document::json::from_value(serde_json::json!({
                 "read-percent": 100,
                 "order": { "sequential": {} },
                 "sizes": { "read": "4KiB", "write": "4KiB", "trim": "4KiB" },
@@ -433,10 +433,10 @@ mod tests {
             .unwrap()
         };
         let job = plumb_workload::Job::new(JobOps::Stream(Box::new(stream)));
-        let mut group = WorkerGroup::new("data".to_owned(), Work::Job(Box::new(job)));
+        let mut group = WorkerGroup::new("data".to_owned(), plumb_workload::Work::Job(Box::new(job)));
         group.name = Some("a".to_owned());
         let workload: Workload =
-            serde_json::from_value(serde_json::json!({ "name": "w", "target": {}, "phase": [] })).unwrap();
+            plumb_document::json::from_value(serde_json::json!({ "name": "w", "target": {}, "phase": [] })).unwrap();
         assert_eq!(bytes_of(&workload, &group), Some(4 << 20));
         let moved = |bytes| [(OpKind::Read, Moved { count: bytes / 4096, bytes })].into();
         let worker = |state, bytes| WorkerNow { name: "a/0".to_owned(), state, measured_ns: 1_000, ops: moved(bytes) };

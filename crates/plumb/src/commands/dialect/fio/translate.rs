@@ -1,7 +1,7 @@
 //! What fio's jobs are to Plumb, without running them.
 
-use super::{complain, say, warning};
-use crate::exit::{End, Stopped};
+use super::super::runner::Step;
+use super::{told, warn};
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::lower::{self, Entropy, Lowered, Places, Unrunnable};
 use plumb_engine::guard::space::Space;
@@ -11,26 +11,21 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Prints the jobs as a workload in the native form, which `plumb run` takes (`--translate`).
-pub fn translate(fio: &Fio, places: &mut dyn Places) -> Result<End, Stopped> {
-    with_lowered(fio, places, |lowered| match native::to_toml(&lowered.workload) {
-        Ok(text) => say(&format!("{}\n{text}", heading(fio, lowered))),
-        Err(error) => {
-            complain(error);
-            Ok(End::DialectFailed)
-        }
-    })
+/// The jobs as a workload in the native form, which `plumb run` takes (`--translate`).
+pub fn translate(fio: &Fio, places: &mut dyn Places) -> Step<String> {
+    let lowered = lowered(fio, places)?;
+    let text = told(native::to_toml(&lowered.workload).map_err(|error| [error]))?;
+    Ok(format!("{}\n{text}", heading(fio, &lowered)))
 }
 
-/// Prints which files the jobs use, how much they do, and when (`--plan`).
-pub fn plan(fio: &Fio, places: &mut dyn Places) -> Result<End, Stopped> {
-    with_lowered(fio, places, |lowered| {
-        let mut text = lower::plan(&lowered.plan);
-        for line in beyond_the_space(lowered) {
-            text.push_str(&format!("\nwould be refused: {line}\n"));
-        }
-        say(&text)
-    })
+/// Which files the jobs use, how much they do, and when (`--plan`).
+pub fn plan(fio: &Fio, places: &mut dyn Places) -> Step<String> {
+    let lowered = lowered(fio, places)?;
+    let mut text = lower::plan(&lowered.plan);
+    for line in beyond_the_space(&lowered) {
+        text.push_str(&format!("\nwould be refused: {line}\n"));
+    }
+    Ok(text)
 }
 
 /// What the write guard would say of the space that the files take, a sentence for each file system that is too small.
@@ -64,26 +59,11 @@ fn place_of(path: &Path) -> Option<(u64, PathBuf)> {
 }
 
 /// Lowers the jobs and tells what is doubtful.
-fn with_lowered(
-    fio: &Fio,
-    places: &mut dyn Places,
-    show: impl FnOnce(&Lowered) -> Result<End, Stopped>,
-) -> Result<End, Stopped> {
+fn lowered(fio: &Fio, places: &mut dyn Places) -> Step<Lowered> {
     // What is printed is the same every time, whatever `randrepeat` says.
-    let lowered = match lower::lower(fio, places, Entropy(Workload::DEFAULT_SEED)) {
-        Ok(lowered) => lowered,
-        Err(errors) => {
-            errors.0.iter().for_each(complain);
-            return Ok(End::DialectFailed);
-        }
-    };
-    if let Some(warning) = warning(&[], &lowered.warnings) {
-        eprintln!("{warning}");
-        if fio.invocation.warnings_fatal {
-            return Ok(End::DialectFailed);
-        }
-    }
-    show(&lowered)
+    let lowered = told(lower::lower(fio, places, Entropy(Workload::DEFAULT_SEED)).map_err(|errors| errors.0))?;
+    warn(fio, &[], &lowered.warnings)?;
+    Ok(lowered)
 }
 
 /// A comment above the workload: where it comes from, and what of it cannot be run.

@@ -5,29 +5,59 @@ mod run;
 mod watching;
 mod workbook;
 
-use crate::args::Common;
-use crate::exit::{End, Stopped};
+use super::Call;
+use super::runner::{Dialect, Ended, Load, Step, page};
+use crate::exit::End;
 use crate::session;
 use machine::Here;
-use plumb_dialects::iozone::{self, Action, Wrong};
+use plumb_dialects::iozone::lower::Lowered;
+use plumb_dialects::iozone::{self, Action, Settings, Wrong};
+use plumb_engine::signals::StopFlag;
+use plumb_study::Bench;
+use watching::Watching;
 
-/// As IOzone: what is wrong goes to standard output, with IOzone's codes. `called` is the program's own name.
-pub fn as_iozone(called: &str, words: &[String], common: &Common) -> Result<End, Stopped> {
-    let words = behind(words);
-    match iozone::read(&words, &mut Here) {
-        Ok(Action::Print(text)) => {
-            session::print(&text)?;
-            Ok(End::Done)
+/// IOzone's tests; what is wrong goes to standard output, with IOzone's codes.
+pub struct Iozone {
+    settings: Settings,
+    /// With the program's own name.
+    command: Vec<String>,
+}
+
+impl Dialect for Iozone {
+    const NAME: &'static str = "iozone";
+    type Run = Lowered;
+    type Listener<'a> = Watching<'a>;
+
+    fn read(call: &Call<'_>) -> Step<Iozone> {
+        let words = behind(call.words);
+        match iozone::read(&words, &mut Here) {
+            Ok(Action::Print(text)) => page(&text),
+            Ok(Action::Run(settings)) => {
+                let command = std::iter::once(call.called.to_owned()).chain(words).collect();
+                Ok(Iozone { settings: *settings, command })
+            }
+            Err(Wrong { out, err, code }) => {
+                session::print(&out)?;
+                eprint!("{err}");
+                Err(code_of(code).into())
+            }
         }
-        Ok(Action::Run(settings)) => {
-            let command: Vec<String> = std::iter::once(called.to_owned()).chain(words).collect();
-            run::run(&settings, &command, common)
-        }
-        Err(Wrong { out, err, code }) => {
-            session::print(&out)?;
-            eprint!("{err}");
-            Ok(code_of(code))
-        }
+    }
+
+    fn next(&mut self, _stop: Option<StopFlag>) -> Step<Lowered> {
+        run::begin(&self.settings, &self.command)
+    }
+
+    fn load<'a>(&'a self, run: &'a Lowered) -> Load<'a> {
+        Load::here(&run.workload)
+    }
+
+    fn listen<'a>(&'a self, run: &'a Lowered, bench: &mut Bench) -> Step<Watching<'a>> {
+        Ok(Watching::new(&self.settings, run, bench.stop))
+    }
+
+    fn print<'a>(&'a self, _run: &'a Lowered, listener: Watching<'a>, ended: &Ended) -> Step<()> {
+        Err(run::end(&self.settings, &self.command, listener, ended)?.into())
     }
 }
 

@@ -1,12 +1,10 @@
-//! Running IOzone's tests: lowered, measured and judged as every run of Plumb, and told as IOzone tells it.
+//! What IOzone prints before its first test and behind the last, and what it ends with.
 
-use super::super::findings;
+use super::super::runner::{Ended, Step};
 use super::code_of;
 use super::machine::edges;
 use super::watching::{Failure, Watching};
 use super::workbook::{self, Sheets};
-use crate::args::Common;
-use crate::commands::run::command_line;
 use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_dialects::iozone::lower::{Lowered, lower};
@@ -14,9 +12,7 @@ use plumb_dialects::iozone::print::report::{Surface, surfaces};
 use plumb_dialects::iozone::print::throughput::Report;
 use plumb_dialects::iozone::print::{Measured, biff, head, heat, report, table};
 use plumb_dialects::iozone::{Mode, Rate, Settings};
-use plumb_engine::signals::StopSignal;
-use plumb_engine::sim::SimRun;
-use plumb_study::{Policies, RunError, RunRequest};
+use plumb_study::RunError;
 use std::io::IsTerminal;
 use std::path::Path;
 
@@ -34,8 +30,8 @@ mod code {
     pub const OTHER: u8 = 1;
 }
 
-/// Runs the tests.
-pub fn run(settings: &Settings, command: &[String], common: &Common) -> Result<End, Stopped> {
+/// Prints the head, and lowers what there is to run.
+pub fn begin(settings: &Settings, command: &[String]) -> Step<Lowered> {
     for note in &settings.notes {
         eprintln!("iozone: {note}");
     }
@@ -49,7 +45,7 @@ pub fn run(settings: &Settings, command: &[String], common: &Common) -> Result<E
         }
         session::print(&trouble.message)?;
         eprint!("{}", trouble.error);
-        return Ok(code_of(trouble.code));
+        return Err(code_of(trouble.code).into());
     }
     session::print(&head::rest(settings))?;
     if in_table {
@@ -57,31 +53,21 @@ pub fn run(settings: &Settings, command: &[String], common: &Common) -> Result<E
     }
     let lowered = lower(settings);
     if let Some(end) = missing(settings, &lowered)? {
-        return Ok(end);
+        return Err(end.into());
     }
     if lowered.phases.is_empty() {
-        return nothing(settings);
+        return Err(nothing(settings)?.into());
     }
-    let mut bench = session::bench(common)?;
-    let stop = bench.stop;
-    let typed = command_line();
-    let request = RunRequest {
-        workload: &lowered.workload,
-        policies: Policies::AsWritten,
-        base: Path::new("."),
-        command: &typed,
-        dialect: Some("iozone"),
-        sim_run: SimRun { seed: lowered.workload.seed, run_index: 0, plot_index: 0 },
-    };
-    let mut watching = Watching::new(settings, &lowered, stop);
-    let ended = bench.run(&request, &mut watching);
-    let Watching { measured, failure, .. } = watching;
-    let outcome = match ended {
-        Ok(outcome) => outcome,
-        Err(RunError::EndedEarly { error, outcome }) => {
+    Ok(lowered)
+}
+
+/// Prints what is behind the last test.
+pub fn end(settings: &Settings, command: &[String], watching: Watching<'_>, ended: &Ended) -> Result<End, Stopped> {
+    match &ended.result {
+        Ok(_) => {}
+        Err(RunError::EndedEarly { error, .. }) => {
             session::print("\n")?;
             eprintln!("iozone: {error}");
-            findings::tell(&outcome);
             return Ok(code_of(code::CREATE));
         }
         Err(error) => {
@@ -89,17 +75,15 @@ pub fn run(settings: &Settings, command: &[String], common: &Common) -> Result<E
             eprintln!("open: {error}");
             return Ok(code_of(code::CREATE));
         }
-    };
-    if let Some(failure) = failure {
-        findings::tell(&outcome);
-        return failed(&failure);
     }
-    if stop.signal().is_some_and(|signal| signal != StopSignal::Program) {
+    if let Some(failure) = &watching.failure {
+        return failed(failure);
+    }
+    if ended.signal.is_some() {
         session::print("\niozone: interrupted\n\nexiting iozone\n\n")?;
         return Ok(End::Done);
     }
-    finish(settings, command, &measured)?;
-    findings::tell(&outcome);
+    finish(settings, command, &watching.measured)?;
     Ok(End::Done)
 }
 

@@ -3,44 +3,121 @@
 mod lines;
 mod run;
 
-use crate::args::Common;
+use super::Call;
+use super::runner::{Dialect, Ended, Load, Step};
 use crate::exit::{End, Stopped};
 use crate::session;
 use lines::Typed;
-use plumb_dialects::postmark::{BANNER, CONFIGURATION, Compat, Language, Order, PROMPT};
+use plumb_dialects::postmark::{Answer, BANNER, CONFIGURATION, Compat, Language, PROMPT};
+use plumb_engine::signals::StopFlag;
 use plumb_study::Bench;
+use run::{Run, Watching};
+use std::cell::Cell;
+use std::collections::VecDeque;
 use std::io::Write;
 
 /// Files of commands that load one another.
 const DEPTH_MAX: usize = 100;
 
-/// As PostMark: commands come from the file that is named, else from `.pmrc`, and then from standard input until `quit`.
-/// The code is 1 where a run failed.
-pub fn as_postmark(words: &[String], common: &Common) -> Result<End, Stopped> {
-    let (options, files): (Vec<&String>, Vec<&String>) = words.iter().partition(|word| word.starts_with("--"));
-    let mut compat = Compat::Meant;
-    for option in options {
-        compat = match option.as_str() {
-            "--compat=strict" => Compat::Strict,
-            "--compat=meant" => Compat::Meant,
-            other => {
-                complain(format!("there is no option `{other}`, only --compat=meant and --compat=strict"));
-                return Ok(End::DialectFailed);
-            }
+/// A session: commands come from the file that is named, else from `.pmrc`, and then from standard input until `quit`. The
+/// code is 1 where a run failed.
+pub struct Shell {
+    language: Language,
+    compat: Compat,
+    /// Where commands come from: the last is read first.
+    sources: Vec<Source>,
+    /// That times are told otherwise was said.
+    warned: Cell<bool>,
+    end: Cell<End>,
+}
+
+/// Where commands come from.
+struct Source {
+    lines: Lines,
+    /// What its last line asked for and is not done yet.
+    orders: VecDeque<Answer>,
+    /// Its end is the end of the session.
+    ends_all: bool,
+}
+
+enum Lines {
+    Typed(Typed),
+    File(std::vec::IntoIter<String>),
+}
+
+impl Source {
+    fn of(lines: Lines, ends_all: bool) -> Source {
+        Source { lines, orders: VecDeque::new(), ends_all }
+    }
+}
+
+impl Dialect for Shell {
+    const NAME: &'static str = "postmark";
+    type Run = Run;
+    type Listener<'a> = Watching<'a>;
+
+    fn read(call: &Call<'_>) -> Step<Shell> {
+        let (options, files): (Vec<&String>, Vec<&String>) = call.words.iter().partition(|word| word.starts_with("--"));
+        let mut compat = Compat::Meant;
+        for option in options {
+            compat = match option.as_str() {
+                "--compat=strict" => Compat::Strict,
+                "--compat=meant" => Compat::Meant,
+                other => {
+                    complain(format!("there is no option `{other}`, only --compat=meant and --compat=strict"));
+                    return Err(End::DialectFailed.into());
+                }
+            };
+        }
+        if files.len() > 1 && compat == Compat::Meant {
+            complain(format!("one file of commands is read, not {}; use `load` for more", files.len()));
+            return Err(End::DialectFailed.into());
+        }
+        let mut shell = Shell {
+            language: Language::default(),
+            compat,
+            sources: vec![Source::of(Lines::Typed(Typed::default()), true)],
+            warned: Cell::new(false),
+            end: Cell::new(End::Done),
         };
+        session::print(BANNER)?;
+        // As the tool has it: of several files it takes none.
+        let named = files.first().filter(|_| files.len() == 1);
+        shell.configuration(named.map(|file| file.as_str()))?;
+        Ok(shell)
     }
-    if files.len() > 1 && compat == Compat::Meant {
-        complain(format!("one file of commands is read, not {}; use `load` for more", files.len()));
-        return Ok(End::DialectFailed);
+
+    fn next(&mut self, stop: Option<StopFlag>) -> Step<Run> {
+        loop {
+            match self.order(stop)? {
+                Answer::Print(text) => session::print(&text)?,
+                Answer::Complain(text) => complain(text),
+                Answer::Shell(command) => shell(command.as_deref()),
+                Answer::Quit => self.quit()?,
+                Answer::Load(path) => self.load_commands(&path)?,
+                Answer::Show(to) => {
+                    let here = std::env::current_dir().unwrap_or_default();
+                    put(to.as_deref(), &self.language.settings.show(&here.display().to_string()))?;
+                }
+                Answer::Run(to) => match self.run(to)? {
+                    Some(run) => return Ok(run),
+                    None => self.end.set(End::DialectFailed),
+                },
+            }
+        }
     }
-    let mut shell = Shell { language: Language::default(), compat, common, bench: None, warned: false, end: End::Done };
-    session::print(BANNER)?;
-    // As the tool has it: of several files it takes none.
-    let named = files.first().filter(|_| files.len() == 1);
-    if shell.configuration(named.map(|file| file.as_str()))? == Then::GoOn {
-        shell.typed()?;
+
+    fn load<'a>(&'a self, run: &'a Run) -> Load<'a> {
+        Load::here(&run.plan.workload)
     }
-    Ok(shell.end)
+
+    fn listen<'a>(&'a self, run: &'a Run, _bench: &mut Bench) -> Step<Watching<'a>> {
+        Ok(Watching::new(&run.plan))
+    }
+
+    fn print<'a>(&'a self, run: &'a Run, listener: Watching<'a>, ended: &Ended) -> Step<()> {
+        self.told(run, listener, ended)
+    }
 }
 
 /// What goes wrong is told on standard error.
@@ -48,105 +125,79 @@ fn complain(what: impl std::fmt::Display) {
     eprintln!("Error: {what}");
 }
 
-/// Whether a session goes on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Then {
-    GoOn,
-    Quit,
-}
-
-/// One session.
-struct Shell<'a> {
-    language: Language,
-    compat: Compat,
-    common: &'a Common,
-    /// Made for the first run.
-    bench: Option<Bench>,
-    /// That times are told otherwise was said.
-    warned: bool,
-    end: End,
-}
-
-impl Shell<'_> {
-    fn configuration(&mut self, named: Option<&str>) -> Result<Then, Stopped> {
+impl Shell {
+    fn configuration(&mut self, named: Option<&str>) -> Result<(), Stopped> {
         let path = named.unwrap_or(CONFIGURATION);
         match std::fs::read(path) {
-            Ok(text) => self.file(path, &text, 0),
-            Err(error) => {
-                // The tool says nothing, and waits for commands.
-                if named.is_some() && self.compat == Compat::Meant {
-                    complain(format!("cannot read configuration file '{path}': {error}"));
-                }
-                Ok(Then::GoOn)
+            Ok(text) => self.file(path, &text, true)?,
+            // The tool says nothing, and waits for commands.
+            Err(error) if named.is_some() && self.compat == Compat::Meant => {
+                complain(format!("cannot read configuration file '{path}': {error}"));
             }
+            Err(_) => {}
         }
+        Ok(())
     }
 
-    fn file(&mut self, path: &str, text: &[u8], depth: usize) -> Result<Then, Stopped> {
+    fn file(&mut self, path: &str, text: &[u8], ends_all: bool) -> Result<(), Stopped> {
         session::print(&format!("Reading configuration from file '{path}'\n"))?;
-        for line in String::from_utf8_lossy(text).lines() {
-            let orders = self.language.obey(line);
-            if self.obey(orders, depth)? == Then::Quit {
-                return Ok(Then::Quit);
-            }
-        }
-        Ok(Then::GoOn)
+        let lines: Vec<String> = String::from_utf8_lossy(text).lines().map(str::to_owned).collect();
+        self.sources.push(Source::of(Lines::File(lines.into_iter()), ends_all));
+        Ok(())
     }
 
-    fn typed(&mut self) -> Result<(), Stopped> {
-        let mut typed = Typed::default();
+    fn load_commands(&mut self, path: &str) -> Result<(), Stopped> {
+        let loaded = self.sources.iter().filter(|source| !source.ends_all).count();
+        match std::fs::read(path) {
+            Ok(_) if loaded >= DEPTH_MAX => {
+                complain(format!("'{path}' is loaded within {DEPTH_MAX} other files; does it load itself?"));
+            }
+            Ok(text) => self.file(path, &text, false)?,
+            Err(_) => complain(format!("cannot read configuration file '{path}'")),
+        }
+        Ok(())
+    }
+
+    /// The next order; the end of the session behind the last.
+    fn order(&mut self, stop: Option<StopFlag>) -> Step<Answer> {
         loop {
-            session::print(PROMPT)?;
-            let stop = self.bench.as_ref().map(|bench| bench.stop);
-            let Some(line) = typed.next(stop).map_err(|error| Stopped::io(format!("standard input: {error}")))? else {
-                return Ok(());
+            let Some(source) = self.sources.last_mut() else { return Err(self.end.get().into()) };
+            if let Some(order) = source.orders.pop_front() {
+                return Ok(order);
+            }
+            let orders = match &mut source.lines {
+                Lines::File(lines) => lines.next().map(|line| self.language.obey(&line)),
+                Lines::Typed(typed) => {
+                    session::print(PROMPT)?;
+                    let line = typed.next(stop).map_err(|error| Stopped::io(format!("standard input: {error}")))?;
+                    line.map(|line| self.language.obey_typed(&line))
+                }
             };
-            let orders = self.language.obey_typed(&line);
-            if self.obey(orders, 0)? == Then::Quit {
-                return Ok(());
+            match orders {
+                Some(orders) => source.orders.extend(orders),
+                None => drop(self.sources.pop()),
             }
         }
     }
 
-    fn obey(&mut self, orders: Vec<Order>, depth: usize) -> Result<Then, Stopped> {
-        for order in orders {
-            match order {
-                Order::Print(text) => session::print(&text)?,
-                Order::Complain(text) => complain(text),
-                Order::Shell(command) => shell(command.as_deref()),
-                Order::Quit => return Ok(Then::Quit),
-                Order::Load(path) => match std::fs::read(&path) {
-                    Ok(_) if depth >= DEPTH_MAX => {
-                        complain(format!("'{path}' is loaded within {DEPTH_MAX} other files; does it load itself?"));
-                    }
-                    // The end of a file that is loaded is the end of that file alone.
-                    Ok(text) => drop(self.file(&path, &text, depth + 1)?),
-                    Err(_) => complain(format!("cannot read configuration file '{path}'")),
-                },
-                Order::Show(to) => {
-                    let here = std::env::current_dir().unwrap_or_default();
-                    self.put(to.as_deref(), &self.language.settings.show(&here.display().to_string()))?;
-                }
-                Order::Run(to) => {
-                    if self.run(to.as_deref())? == Then::Quit {
-                        return Ok(Then::Quit);
-                    }
-                }
-            }
+    /// The end of a file that is loaded is the end of that file alone.
+    fn quit(&mut self) -> Step<()> {
+        match self.sources.pop() {
+            Some(source) if !source.ends_all => Ok(()),
+            _ => Err(self.end.get().into()),
         }
-        Ok(Then::GoOn)
     }
+}
 
-    /// To the end of a file, or to standard output where there is none.
-    fn put(&self, to: Option<&str>, text: &str) -> Result<(), Stopped> {
-        let Some(path) = to else { return session::print(text) };
-        let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-        match file.and_then(|mut file| file.write_all(text.as_bytes())) {
-            Ok(()) => Ok(()),
-            Err(_) => {
-                complain(format!("Cannot direct output to file '{path}'"));
-                session::print(text)
-            }
+/// To the end of a file, or to standard output where there is none.
+fn put(to: Option<&str>, text: &str) -> Result<(), Stopped> {
+    let Some(path) = to else { return session::print(text) };
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    match file.and_then(|mut file| file.write_all(text.as_bytes())) {
+        Ok(()) => Ok(()),
+        Err(_) => {
+            complain(format!("Cannot direct output to file '{path}'"));
+            session::print(text)
         }
     }
 }

@@ -1,18 +1,16 @@
-//! One run: measured and judged as every run of Plumb, and told as PostMark tells it.
+//! One run, told as PostMark tells it.
 
-use super::super::findings;
-use super::{Shell, Then, complain};
-use crate::commands::run::command_line;
+use super::super::runner::{Ended, Step};
+use super::{Shell, complain, put};
 use crate::exit::{End, Stopped};
 use crate::session;
-use plumb_dialects::postmark::{Compat, Counts, OUT_OF_FILES, PhaseKind, Plan, Settings, Spent, dots, lower, report};
+use plumb_dialects::postmark::{
+    Compat, Counts, OUT_OF_FILES, PhaseKind, Plan, ReportForm, Settings, Spent, dots, lower, report,
+};
 use plumb_engine::PhaseNow;
-use plumb_engine::signals::StopSignal;
-use plumb_engine::sim::SimRun;
 use plumb_result::PhaseMeasurement;
-use plumb_study::{Policies, Progress, RunError, RunOutcome, RunRequest};
-use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use plumb_study::{Progress, RunError, RunOutcome};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// How often dots are looked for, ns.
 const LOOK_NS: u64 = 100_000_000;
@@ -20,21 +18,28 @@ const LOOK_NS: u64 = 100_000_000;
 /// From this size of a file on, PostMark's own numbers overflow.
 const OVERFLOW_BYTES: u32 = 1 << 30;
 
-impl Shell<'_> {
-    /// One run; its report goes to the end of a file, or to standard output.
-    pub(super) fn run(&mut self, to: Option<&str>) -> Result<Then, Stopped> {
+/// A run that was asked for.
+pub struct Run {
+    pub(super) plan: Plan,
+    form: ReportForm,
+    /// To the end of which file its report goes; to standard output where there is none.
+    to: Option<String>,
+}
+
+impl Shell {
+    /// The run of the settings as they are; none where it cannot be made.
+    pub(super) fn run(&self, to: Option<String>) -> Step<Option<Run>> {
+        let settings = &self.language.settings;
         if self.compat == Compat::Strict
-            && let Some(code) = crash(&self.language.settings)?
+            && let Some(code) = crash(settings)?
         {
-            self.end = End::DialectCode(code);
-            return Ok(Then::Quit);
+            return Err(End::DialectCode(code).into());
         }
-        let plan = match lower(&self.language.settings, self.compat) {
+        let plan = match lower(settings, self.compat) {
             Ok(plan) => plan,
             Err(why) => {
                 complain(why);
-                self.end = End::DialectFailed;
-                return Ok(Then::GoOn);
+                return Ok(None);
             }
         };
         if let Some(directory) = plan.run.directories().find(|path| path.exists()) {
@@ -42,82 +47,63 @@ impl Shell<'_> {
                 "'{}' is there already, and the run would remove it; remove it, or use another `set location`",
                 directory.display()
             ));
-            self.end = End::DialectFailed;
-            return Ok(Then::GoOn);
+            return Ok(None);
         }
-        let bench = match &mut self.bench {
-            Some(bench) => bench,
-            none => none.insert(session::bench(self.common)?),
-        };
-        let typed = command_line();
-        let request = RunRequest {
-            workload: &plan.workload,
-            policies: Policies::AsWritten,
-            base: Path::new("."),
-            command: &typed,
-            dialect: Some("postmark"),
-            sim_run: SimRun { seed: plan.workload.seed, run_index: 0, plot_index: 0 },
-        };
-        let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let mut watching = Watching { plan: &plan, dots: 0, has_begun: false, failed: None };
-        let ended = bench.run(&request, &mut watching);
-        let interrupted = bench.stop.signal().is_some_and(|signal| signal != StopSignal::Program);
-        let (has_begun, printing) = (watching.has_begun, watching.failed.take());
-        if let Some(stopped) = printing {
-            return Err(stopped);
+        Ok(Some(Run { plan, form: settings.report, to }))
+    }
+
+    /// Prints the report of a run, or why there is none.
+    pub(super) fn told(&self, run: &Run, watching: Watching<'_>, ended: &Ended) -> Step<()> {
+        let Watching { began, has_begun, failed, .. } = watching;
+        if let Some(stopped) = failed {
+            return Err(stopped.into());
         }
-        let outcome = match ended {
-            Ok(outcome) if !outcome.result.partial && (self.compat == Compat::Strict || !has_faults(&outcome)) => {
+        let plan = &run.plan;
+        let outcome = match &ended.result {
+            Ok(outcome) if !outcome.result.partial && (self.compat == Compat::Strict || !has_faults(outcome)) => {
                 outcome
             }
-            ended => {
+            result => {
                 if has_begun {
-                    remove_what_is_left(&plan);
+                    remove_what_is_left(plan);
                     session::print("\n")?;
                 }
-                self.end = End::DialectFailed;
-                match ended {
-                    Ok(outcome) => tell_faults(&outcome),
+                self.end.set(End::DialectFailed);
+                match result {
+                    Ok(outcome) => tell_faults(outcome),
                     Err(RunError::EndedEarly { error, outcome }) => {
                         complain(error);
-                        tell_faults(&outcome);
+                        tell_faults(outcome);
                     }
                     Err(error) => {
                         if error.refusal().is_some() {
-                            self.end = End::Refused;
+                            self.end.set(End::Refused);
                         }
                         complain(error);
                     }
                 }
-                if interrupted {
-                    self.end = End::Interrupted;
-                    return Ok(Then::Quit);
-                }
-                return Ok(Then::GoOn);
+                return if ended.signal.is_some() { Err(End::Interrupted.into()) } else { Ok(()) };
             }
         };
-        if has_faults(&outcome) {
-            remove_what_is_left(&plan);
+        if has_faults(outcome) {
+            remove_what_is_left(plan);
         }
-        findings::tell(&outcome);
         if plan.runs_out_of_files() {
-            return Ok(Then::GoOn);
+            return Ok(());
         }
         let phases = &outcome.measurement.phases;
-        let began_ns = u64::from(began.subsec_nanos());
-        let strict = (Counts::asked(&plan), Spent::whole_seconds(phases, began_ns));
-        let meant = (Counts::measured(&plan, phases), Spent::measured(phases));
+        let strict = (Counts::asked(plan), Spent::whole_seconds(phases, began.subsec_nanos().into()));
+        let meant = (Counts::measured(plan, phases), Spent::measured(phases));
         let (counts, spent) = if self.compat == Compat::Strict { strict } else { meant };
-        if self.compat == Compat::Meant && !self.warned {
-            self.warned = true;
+        if self.compat == Compat::Meant && !self.warned.replace(true) {
             eprintln!(
                 "plumb: times are exact; PostMark's are whole seconds, at least 1, by which it would tell {} transactions \
                  per second (--compat=strict)",
                 (strict.0.transactions as f64 / strict.1.transactions_s) as u64
             );
         }
-        self.put(to, &report(self.language.settings.report, &counts, &spent, self.compat))?;
-        Ok(Then::GoOn)
+        put(run.to.as_deref(), &report(run.form, &counts, &spent, self.compat))?;
+        Ok(())
     }
 }
 
@@ -160,15 +146,23 @@ fn tell_faults(outcome: &RunOutcome) {
 }
 
 /// Tells each part as it begins and ends, with a dot for each tenth of the transactions.
-struct Watching<'a> {
+pub struct Watching<'a> {
     plan: &'a Plan,
+    /// Since 1970.
+    began: Duration,
     dots: u64,
     has_begun: bool,
     /// Standard output cannot be written.
     failed: Option<Stopped>,
 }
 
-impl Watching<'_> {
+impl<'a> Watching<'a> {
+    /// Looks on from now.
+    pub(super) fn new(plan: &'a Plan) -> Watching<'a> {
+        let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Watching { plan, began, dots: 0, has_begun: false, failed: None }
+    }
+
     fn print(&mut self, text: &str) {
         if let Err(stopped) = session::print(text) {
             self.failed.get_or_insert(stopped);

@@ -1,0 +1,321 @@
+//! What printed commands do, as far as an audit needs it. What a tool's words mean is asked of its dialect; here is only
+//! what is around them: the shell, and preparations that no dialect runs.
+
+mod tools;
+
+pub use tools::{Bonnie, Dd, Iozone, Postmark};
+
+use crate::form::Durability;
+use plumb_result::CellMetric;
+
+/// What a command does.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Action {
+    /// `dd`.
+    Dd(Box<Dd>),
+    /// `bonnie++`.
+    Bonnie(Box<Bonnie>),
+    /// `iozone`.
+    Iozone(Box<Iozone>),
+    /// PostMark's settings.
+    Postmark(Box<Postmark>),
+    /// `mdadm --create`.
+    CreateArray {
+        /// `/dev/md0`.
+        device: String,
+        /// `4`, `raid1` …
+        level: Option<String>,
+        /// Whether building starts a resync.
+        resyncs: bool,
+    },
+    /// Waits for an array: `mdadm --wait`.
+    WaitForArray,
+    /// `mkfs`, `newfs`.
+    Format {
+        /// What is formatted.
+        device: String,
+    },
+    /// `mount`.
+    Mount {
+        /// What is mounted.
+        device: String,
+        /// Where.
+        at: String,
+    },
+    /// `umount` of a device or a directory.
+    Unmount(String),
+    /// Something that an audit does not know.
+    Other,
+}
+
+/// What a printed command line does: one action for each command in it.
+pub fn read(line: &str) -> Vec<Action> {
+    if let Some(postmark) = Postmark::read(line) {
+        return vec![Action::Postmark(Box::new(postmark))];
+    }
+    line.replace("&&", ";").split([';', '|', '\n']).filter(|part| !part.trim().is_empty()).map(one).collect()
+}
+
+fn one(part: &str) -> Action {
+    let words = words(part);
+    let mut words = words.iter().map(String::as_str).skip_while(|word| *word == "sudo" || *word == "time");
+    let Some(program) = words.next() else { return Action::Other };
+    let program = program.rsplit('/').next().unwrap_or(program).to_lowercase();
+    let arguments: Vec<String> = words.map(str::to_owned).collect();
+    let last = || arguments.last().cloned();
+    match program.as_str() {
+        "dd" => Action::Dd(Box::new(Dd::read(&arguments))),
+        // What a tool refuses as printed is not what was run, and says nothing of it.
+        "bonnie++" | "bonnie" => Bonnie::read(&arguments).map_or(Action::Other, |read| Action::Bonnie(Box::new(read))),
+        "iozone" => Iozone::read(&arguments).map_or(Action::Other, |read| Action::Iozone(Box::new(read))),
+        "mdadm" => mdadm(&arguments),
+        "mount" => mount(&arguments),
+        "umount" => last().map_or(Action::Other, Action::Unmount),
+        name if name.starts_with("mkfs") || name.starts_with("mke2fs") || name == "newfs" => {
+            last().map_or(Action::Other, |device| Action::Format { device })
+        }
+        _ => Action::Other,
+    }
+}
+
+/// The words of one command, without quotation marks, and without what the shell takes for itself: where output goes.
+fn words(part: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut words = part.split_whitespace();
+    while let Some(word) = words.next() {
+        match word.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&').strip_prefix(['>', '<']) {
+            // `> FILE`; `2>&1` and `>FILE` are one word.
+            Some("" | ">") => drop(words.next()),
+            Some(_) => {}
+            None => {
+                let quote = |c: char| matches!(c, '\'' | '"' | '’' | '‘' | '“' | '”');
+                found.push(word.trim_matches(quote).to_owned());
+            }
+        }
+    }
+    found
+}
+
+fn mdadm(arguments: &[String]) -> Action {
+    let has = |names: [&str; 2]| arguments.iter().any(|word| names.contains(&word.as_str()));
+    if has(["--wait", "-W"]) {
+        return Action::WaitForArray;
+    }
+    if !has(["--create", "-C"]) {
+        return Action::Other;
+    }
+    let level = arguments.iter().find_map(|word| word.strip_prefix("--level=")).map(str::to_owned);
+    let striped_only = matches!(level.as_deref(), Some("0" | "raid0" | "stripe" | "linear"));
+    let resyncs = !striped_only && !arguments.iter().any(|word| word == "--assume-clean");
+    match arguments.iter().find(|word| word.starts_with("/dev/md")) {
+        Some(device) => Action::CreateArray { device: device.clone(), level, resyncs },
+        None => Action::Other,
+    }
+}
+
+fn mount(arguments: &[String]) -> Action {
+    let mut places = Vec::new();
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "-o" | "-t" => drop(words.next()),
+            word if word.starts_with('-') => {}
+            word => places.push(word),
+        }
+    }
+    match places.as_slice() {
+        [device, at] => Action::Mount { device: (*device).to_owned(), at: (*at).to_owned() },
+        _ => Action::Other,
+    }
+}
+
+impl Action {
+    /// The metrics that the command yields, where the tool prints several.
+    pub fn yields(&self) -> Vec<CellMetric> {
+        match self {
+            Action::Bonnie(bonnie) => bonnie.yields(),
+            Action::Iozone(iozone) => iozone.yields(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Bytes of the file that it works on, or of all of them at the most, as far as the command says them.
+    pub fn set_bytes(&self) -> Option<u64> {
+        match self {
+            Action::Dd(dd) => dd.bytes(),
+            Action::Bonnie(bonnie) => bonnie.size_bytes(),
+            Action::Iozone(iozone) => iozone.size_bytes(),
+            _ => None,
+        }
+    }
+
+    /// How its writes become durable within the time that it prints, where the command alone decides it.
+    pub fn durability(&self) -> Option<Durability> {
+        match self {
+            Action::Dd(dd) => Some(dd.durability()),
+            Action::Bonnie(bonnie) => bonnie.durability(),
+            Action::Iozone(iozone) => Some(iozone.durability()),
+            // PostMark closes each file within its time, and never flushes.
+            Action::Postmark(_) => Some(Durability::Close),
+            _ => None,
+        }
+    }
+
+    /// Whether it reads around the cache, or empties it first.
+    pub fn reads_cold(&self) -> bool {
+        match self {
+            Action::Dd(dd) => dd.copy.input.direct,
+            Action::Iozone(iozone) => iozone.reads_cold(),
+            _ => false,
+        }
+    }
+
+    /// Whether what it writes is zeros, or nearly so.
+    pub fn writes_zeros(&self) -> bool {
+        match self {
+            Action::Dd(dd) => dd.input() == Some("/dev/zero"),
+            // Zeros but for one byte a chunk, and one word a page.
+            Action::Bonnie(_) | Action::Iozone(_) => true,
+            _ => false,
+        }
+    }
+
+    /// The files and directories that it works in, as far as the command names them.
+    pub fn paths(&self) -> Vec<&str> {
+        match self {
+            Action::Dd(dd) => dd.output().into_iter().chain(dd.input()).collect(),
+            Action::Bonnie(bonnie) => bonnie.directory().into_iter().collect(),
+            Action::Iozone(iozone) => iozone.files(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether it measures a file system, rather than a device or nothing.
+    pub fn measures_files(&self) -> bool {
+        match self {
+            Action::Bonnie(_) | Action::Iozone(_) | Action::Postmark(_) => true,
+            Action::Dd(dd) => dd.overwrites_device().is_none(),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn dd_of(line: &str) -> Dd {
+        match read(line).remove(0) {
+            Action::Dd(dd) => *dd,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn durability(line: &str) -> Option<Durability> {
+        read(line).iter().find_map(Action::durability)
+    }
+
+    #[test]
+    fn dd_is_read_with_its_mistakes() {
+        let write = dd_of("dd if=/dev/zero of=/dev/md0 bs=1g count=1 oflag=dsync");
+        assert_eq!(
+            (write.block(), write.bytes(), write.durability()),
+            (Some(1 << 30), Some(1 << 30), Durability::FlushEach)
+        );
+        assert_eq!(write.overwrites_device(), Some("/dev/md0"));
+        assert_eq!(write.only_bsd, ["bs=1g"]);
+        let read = dd_of("dd if=/home/namn/test of=/dev/null bs=1m oflag/dsync");
+        assert!(read.is_read() && read.overwrites_device().is_none());
+        assert_eq!(read.refused, ["oflag/dsync"]);
+        assert_eq!(read.flush_flags(), ["oflag=dsync"], "what was meant");
+        assert!(dd_of("dd of=testfile if=/dev/null bs=1024M count=100").is_swapped());
+    }
+
+    // Protects: how durable a command is, is what the dialect would do for it.
+    #[test]
+    fn durability_is_what_the_command_does() {
+        let dd = |words: &str| durability(&format!("dd if=/dev/zero of=f bs=1M count=9 {words}")).unwrap();
+        assert_eq!(dd(""), Durability::None);
+        assert_eq!(dd("oflag=direct"), Durability::Direct);
+        assert_eq!(dd("iflag=direct"), Durability::None, "which is about the input");
+        assert_eq!(dd("oflag=nocache"), Durability::None, "which drops pages, and waits for none");
+        assert_eq!(dd("oflag=direct conv=fsync"), Durability::FlushAtEnd);
+        assert_eq!(dd("oflag=direct,sync conv=fsync"), Durability::FlushEach);
+        assert_eq!(durability("iozone -a -I"), Some(Durability::Direct));
+        assert_eq!(durability("iozone -a -c"), Some(Durability::Close));
+        assert_eq!(durability("iozone -a -ec"), Some(Durability::FlushAtEnd));
+        assert_eq!(durability("iozone -a -+D"), Some(Durability::FlushEach));
+        assert_eq!(durability("bonnie++ -b -u root"), Some(Durability::FlushEach));
+        assert_eq!(durability("bonnie++ -u root"), None, "the version decides");
+    }
+
+    #[test]
+    fn preparations_are_read() {
+        assert_eq!(
+            read(
+                "mdadm --create --verbose --level=4 --metadata=1.2 --chunk=256 --raid-devices=3 /dev/md0 /dev/sdb /dev/sdc"
+            ),
+            [Action::CreateArray { device: "/dev/md0".into(), level: Some("4".into()), resyncs: true }]
+        );
+        assert_eq!(read("mdadm --wait /dev/md0"), [Action::WaitForArray]);
+        assert!(matches!(
+            &read("mdadm --create /dev/md0 --level=1 --assume-clean")[0],
+            Action::CreateArray { resyncs: false, .. }
+        ));
+        assert_eq!(
+            read("mkfs.ext4 /dev/md0 && mount -o noatime /dev/md0 /mnt/raid"),
+            [
+                Action::Format { device: "/dev/md0".into() },
+                Action::Mount { device: "/dev/md0".into(), at: "/mnt/raid".into() }
+            ]
+        );
+    }
+
+    #[test]
+    fn the_other_tools_are_read() {
+        let bonnie = "bonnie++ -d /mnt/raid -r 1024 -n 100:16384:0:20 -s 2048 -u root > out.csv 2>&1";
+        let Action::Bonnie(bonnie) = read(bonnie).remove(0) else { panic!() };
+        assert_eq!((bonnie.size_bytes(), bonnie.stated_files_1024()), (Some(2 << 30), Some(100)));
+        assert_eq!(bonnie.yields().len(), 12);
+        let Action::Bonnie(plain) = read("bonnie++ -u root").remove(0) else { panic!() };
+        assert_eq!((plain.size_bytes(), plain.stated_files_1024()), (None, None), "they follow from the machine");
+        let Action::Iozone(iozone) = read("Iozone -Ra -s 512m -S 1024 -i 0 -i 1 -b namn.xls").remove(0) else {
+            panic!()
+        };
+        assert_eq!((iozone.size_bytes(), iozone.durability()), (Some(512 << 20), Durability::None));
+        use CellMetric::{Read, Reread, Rewrite, Write};
+        assert_eq!(iozone.yields(), [Write, Rewrite, Read, Reread]);
+        let Action::Iozone(auto) = read("iozone -Raz -b /home/iam/results_all.xls -f /raid/1 -g 1g").remove(0) else {
+            panic!()
+        };
+        assert_eq!((auto.size_bytes(), auto.files(), auto.yields().len()), (Some(1 << 30), vec!["/raid/1"], 13));
+        let Action::Iozone(three) = read("iozone -t 3 -s 1g -F a b c -i 0 -+n").remove(0) else { panic!() };
+        assert_eq!(
+            (three.size_bytes(), three.files(), three.yields()),
+            (Some(3 << 30), vec!["a", "b", "c"], vec![Write])
+        );
+        assert_eq!(read("iozone --no-such-word"), [Action::Other]);
+        let Action::Postmark(postmark) =
+            read("set size 1000 300000; set number 4000; set transactions 50000").remove(0)
+        else {
+            panic!()
+        };
+        assert_eq!((postmark.settings.high, postmark.settings.number, postmark.settings.seed), (300_000, 4000, 42));
+        assert!(postmark.states("number") && !postmark.states("seed"));
+        assert_eq!(read("set -e"), [Action::Other]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_panics(text in "\\PC{0,60}", words in "(dd|iozone|bonnie\\+\\+|mdadm|mount|set|-[a-zA-Z+]{1,4}|[a-z]{2,5}[=/][0-9a-zA-Z,/]{0,8}| |;|é|-n|:|>){0,20}") {
+            let asked = |actions: Vec<Action>| {
+                for action in actions {
+                    let _ = (action.yields(), action.set_bytes(), action.durability(), action.paths());
+                }
+            };
+            asked(read(&text));
+            asked(read(&words));
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The tools whose words are dialects': what was said, as the dialect reads it, and what an audit asks of it.
+
+use crate::form::Durability;
+use plumb_dialects::dd::keywords::{Conv, Flag};
+use plumb_dialects::{bonnie, dd, iozone, postmark};
+use plumb_result::CellMetric;
+use plumb_workload::copy::CopySpec;
+use plumb_workload::program::OpenPromise;
+
+/// Devices that may be written without harm.
+const HARMLESS: [&str; 4] = ["/dev/null", "/dev/zero", "/dev/stdout", "/dev/full"];
+
+/// A `dd` command.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Dd {
+    /// As far as it could be read.
+    said: dd::Dd,
+    /// What it does.
+    pub copy: CopySpec,
+    /// Words that no dd takes, as printed.
+    pub refused: Vec<String>,
+    /// Words that only FreeBSD's dd takes: `bs=1m`.
+    pub only_bsd: Vec<String>,
+}
+
+impl Dd {
+    pub(super) fn read(words: &[String]) -> Dd {
+        let dd::Printed { dd: said, refused, only_bsd } = dd::read_printed(words);
+        let copy = dd::lower::copy(&said);
+        Dd { said, copy, refused, only_bsd }
+    }
+
+    /// `if=`.
+    pub fn input(&self) -> Option<&str> {
+        self.said.input.as_deref()
+    }
+
+    /// `of=`.
+    pub fn output(&self) -> Option<&str> {
+        self.said.output.as_deref()
+    }
+
+    /// Bytes of a block, where the command says them.
+    pub fn block(&self) -> Option<u64> {
+        self.said.block.or(self.said.input_block)
+    }
+
+    /// Whether it makes a single transfer.
+    pub fn is_one_block(&self) -> bool {
+        self.copy.count.is_some_and(|count| count.blocks == 1 && count.bytes == 0)
+    }
+
+    /// Bytes that it is told to copy.
+    pub fn bytes(&self) -> Option<u64> {
+        let count = self.copy.count?;
+        self.copy.read_block.0.checked_mul(count.blocks)?.checked_add(count.bytes)
+    }
+
+    /// Whether it reads something real and throws it away.
+    pub fn is_read(&self) -> bool {
+        self.output() == Some("/dev/null")
+    }
+
+    /// Whether its input is nothing at all: the two ends exchanged.
+    pub fn is_swapped(&self) -> bool {
+        self.input() == Some("/dev/null")
+    }
+
+    /// The device that it writes over, where it writes to a device.
+    pub fn overwrites_device(&self) -> Option<&str> {
+        self.output().filter(|path| path.starts_with("/dev/") && !HARMLESS.contains(path))
+    }
+
+    /// The flag by which each write is durable, as it was said.
+    pub fn flush_each_flag(&self) -> Option<&'static str> {
+        self.said.output_flags.iter().find(|flag| matches!(flag, Flag::Dsync | Flag::Sync)).map(|flag| flag.name())
+    }
+
+    /// Flags that make writes durable.
+    pub fn flush_flags(&self) -> Vec<String> {
+        let of_output = self.said.output_flags.iter().filter(|flag| matches!(flag, Flag::Dsync | Flag::Sync));
+        let of_conversion = self.said.conversions.iter().filter(|one| matches!(one, Conv::Fsync | Conv::Fdatasync));
+        of_output
+            .map(|flag| format!("oflag={}", flag.name()))
+            .chain(of_conversion.map(|one| format!("conv={}", one.name())))
+            .collect()
+    }
+
+    /// How its writes become durable within the time that it prints.
+    pub fn durability(&self) -> Durability {
+        let output = &self.copy.output;
+        if output.dsync || output.sync {
+            Durability::FlushEach
+        } else if self.copy.fsync || self.copy.fdatasync {
+            Durability::FlushAtEnd
+        } else if output.direct {
+            Durability::Direct
+        } else {
+            Durability::None
+        }
+    }
+}
+
+/// A `bonnie++` command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bonnie {
+    said: bonnie::Settings,
+}
+
+impl Bonnie {
+    /// As the newest version reads it, else as 1.03 does; `None` where both refuse it. Nothing is known of the machine.
+    pub(super) fn read(words: &[String]) -> Option<Bonnie> {
+        let machine = bonnie::Machine::default();
+        let read = |words: &[String]| bonnie::Settings::read("bonnie++", words, &machine).ok();
+        let old = || read(&[&["--as-version=1.03".to_owned()], words].concat());
+        read(words).or_else(old).map(|said| Bonnie { said })
+    }
+
+    /// `-d`.
+    pub fn directory(&self) -> Option<&str> {
+        self.said.directory.as_deref()
+    }
+
+    /// `-s`, in bytes; where it was not said, the machine decides.
+    pub fn size_bytes(&self) -> Option<u64> {
+        let stated = self.said.says('s').then(|| u64::try_from(self.said.size_mib).ok()).flatten()?;
+        stated.checked_mul(1 << 20)
+    }
+
+    /// The first number of `-n`, where it was said.
+    pub fn stated_files_1024(&self) -> Option<i64> {
+        self.said.says('n').then_some(self.said.files_ki)
+    }
+
+    /// So many files, stated or not.
+    pub fn files_1024(&self) -> i64 {
+        self.said.files_ki
+    }
+
+    /// Every op of files is flushed; else the version decides.
+    pub(super) fn durability(&self) -> Option<Durability> {
+        self.said.flushes.then_some(Durability::FlushEach)
+    }
+
+    /// What it prints, single bytes first.
+    pub fn yields(&self) -> Vec<CellMetric> {
+        let mut yields: Vec<CellMetric> = self.said.tests().into_iter().map(bonnie::Test::kind).collect();
+        yields.sort_by_key(|metric| !matches!(metric, CellMetric::CharWrite | CellMetric::CharRead));
+        yields
+    }
+}
+
+/// An `iozone` command.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Iozone {
+    said: iozone::Settings,
+}
+
+/// A machine of which nothing is known.
+struct Unknown;
+
+impl iozone::Machine for Unknown {
+    fn file(&mut self, path: &str) -> Result<String, String> {
+        Err(format!("{path} was not published"))
+    }
+
+    fn uname(&mut self) -> String {
+        String::new()
+    }
+
+    fn processors(&mut self) -> u32 {
+        1
+    }
+}
+
+impl Iozone {
+    /// `None` where IOzone refuses it, or runs nothing.
+    pub(super) fn read(words: &[String]) -> Option<Iozone> {
+        match iozone::read(words, &mut Unknown) {
+            Ok(iozone::Action::Run(said)) => Some(Iozone { said: *said }),
+            Ok(iozone::Action::Print(_)) | Err(_) => None,
+        }
+    }
+
+    /// Bytes of the largest file, or of all files of its processes.
+    pub fn size_bytes(&self) -> Option<u64> {
+        self.said.file_kb_max().checked_mul(1024)
+    }
+
+    /// What it works on.
+    pub fn files(&self) -> Vec<&str> {
+        match self.said.files.as_slice() {
+            [] => vec![&self.said.file],
+            several => several.iter().map(String::as_str).collect(),
+        }
+    }
+
+    /// How its writes become durable within the time that it prints.
+    pub fn durability(&self) -> Durability {
+        match &self.said {
+            said if said.promise != OpenPromise::Plain => Durability::FlushEach,
+            said if said.flush => Durability::FlushAtEnd,
+            said if said.direct => Durability::Direct,
+            said if said.close => Durability::Close,
+            _ => Durability::None,
+        }
+    }
+
+    pub(super) fn reads_cold(&self) -> bool {
+        self.said.direct || self.said.remount.is_some()
+    }
+
+    /// What it prints, of each size.
+    pub fn yields(&self) -> Vec<CellMetric> {
+        iozone::lower::measured(&self.said).into_iter().map(iozone::Pass::kind).collect()
+    }
+}
+
+/// A PostMark configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Postmark {
+    /// Its settings, with defaults where none were printed.
+    pub settings: postmark::Settings,
+    /// Commands that set them.
+    stated: Vec<&'static str>,
+}
+
+impl Postmark {
+    /// Obeys commands that are parted by lines or semicolons; `None` where none of them sets anything.
+    pub(super) fn read(text: &str) -> Option<Postmark> {
+        let mut language = postmark::Language::default();
+        let mut stated = Vec::new();
+        for line in text.split([';', '\n']) {
+            let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+            if let Some(name) = postmark::Language::command(&line).and_then(|name| name.strip_prefix("set ")) {
+                language.obey(&line);
+                stated.push(name);
+            }
+        }
+        (!stated.is_empty()).then_some(Postmark { settings: language.settings, stated })
+    }
+
+    /// Whether a setting was printed: `seed`.
+    pub fn states(&self, name: &str) -> bool {
+        self.stated.contains(&name)
+    }
+}

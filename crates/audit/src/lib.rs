@@ -1,0 +1,149 @@
+//! The audit of published numbers: what was printed comes in, what can be recomputed from it comes out.
+//!
+//! [`read`] takes the file of a study (`docs/audit.md`), which holds only what was published: facts, commands, numbers
+//! and conclusions. [`audit`] recomputes, applies [`RULES`], and says of each conclusion whether it stands. Nothing here
+//! runs a command or touches the system. The question is that of `plumb_trust`, whether a number can be believed: findings
+//! carry the codes of its checks, and thresholds are theirs.
+
+mod claims;
+mod command;
+mod form;
+mod numbers;
+mod postmark;
+mod problems;
+mod published;
+mod rules;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub use form::{
+    Assertion, CacheControl, Cell, Claim, Durability, Explained, Factor, Head, LinkRate, Machine, Percent, Quoted,
+    Side, Step, Storage, Study, Test, TestOrder,
+};
+pub use numbers::Printed;
+pub use plumb_result::CellMetric;
+pub use published::published;
+pub use rules::{RULES, Rule};
+
+use numbers::Explanation;
+use plumb_result::audit::{AuditedCell, AuditedRow, AuditedSide};
+use plumb_result::{Audit, AuditFinding, Level, RunVerdict};
+use plumb_trust::text::paragraph;
+use plumb_workload::native::{NativeError, read_form};
+use view::{CellView, View};
+
+/// Reads the file of a study. `source_name` is what errors call the text: its path, or `<stdin>`.
+///
+/// # Errors
+/// Everything that is wrong with it, each with its place, and what would be right.
+pub fn read(source_name: &str, text: &str) -> Result<Study, NativeError> {
+    read_form(source_name, text, problems::problems)
+}
+
+/// The JSON Schema of a study's file.
+#[cfg(feature = "schema")]
+pub fn schema() -> serde_json::Value {
+    let mut schema = serde_json::Value::from(schemars::schema_for!(Study));
+    if let Some(root) = schema.as_object_mut() {
+        root.insert("title".to_owned(), "Published study, for plumb audit".into());
+    }
+    schema
+}
+
+/// Recomputes what can be recomputed of a study.
+pub fn audit(study: &Study) -> Audit {
+    let view = View::new(study);
+    let mut findings = rules::findings(&view);
+    let mut claims = Vec::new();
+    for claim in &study.claim {
+        let looked = claims::look(&view, claim, &findings);
+        for finding in looked.findings {
+            if !findings.contains(&finding) {
+                findings.push(finding);
+            }
+        }
+        claims.push(looked.claim);
+    }
+    // Worst first; alike ones in the order of the rules.
+    let place =
+        |finding: &AuditFinding| RULES.iter().position(|rule| rule.code == finding.code && rule.name == finding.rule);
+    findings.sort_by_key(|finding| (std::cmp::Reverse(finding.level), place(finding)));
+    Audit {
+        schema: Audit::SCHEMA.to_owned(),
+        title: study.study.title.clone(),
+        authors: study.study.authors.clone(),
+        year: study.study.year,
+        source: study.study.source.clone(),
+        verdict: verdict(&findings),
+        sides: study
+            .side
+            .iter()
+            .map(|side| AuditedSide { id: side.id.clone(), name: rules::side_name(study, &side.id).to_owned() })
+            .collect(),
+        rows: view.rows().into_iter().map(|row| audited_row(&row)).collect(),
+        findings,
+        claims,
+        admitted: study.study.admits.clone(),
+        added: study.study.added.clone(),
+    }
+}
+
+/// The rules of a code, in either case of letters; none for a code that no rule has.
+pub fn rules_of(code: &str) -> Vec<&'static Rule> {
+    RULES.iter().filter(|rule| rule.code.eq_ignore_ascii_case(code.trim())).copied().collect()
+}
+
+/// What the rules of a code look for in published numbers, in lines of at most `width` columns; `None` for a code that no
+/// rule has.
+pub fn explanation(code: &str, width: usize) -> Option<String> {
+    let rules = rules_of(code);
+    let first = rules.first()?;
+    let mut text = format!("{} · of published numbers (plumb audit)\n", first.code);
+    for rule in rules {
+        text.push_str(&format!("\n{}\n", rule.name));
+        text.extend([rule.what, rule.fix].map(|words| paragraph(words, width)));
+    }
+    Some(text)
+}
+
+/// The table of rules in `docs/audit.md`.
+#[cfg(test)]
+fn rules_table() -> String {
+    let mut text = String::from("| code | rule | what it finds | what would be right |\n|---|---|---|---|\n");
+    for rule in RULES {
+        text.push_str(&format!("| {} | `{}` | {} | {} |\n", rule.code, rule.name, rule.what, rule.fix));
+    }
+    text
+}
+
+fn verdict(findings: &[AuditFinding]) -> RunVerdict {
+    match findings.iter().map(|finding| finding.level).max() {
+        Some(Level::Fail) => RunVerdict::Reject,
+        Some(Level::Warn) => RunVerdict::Caution,
+        _ => RunVerdict::Pass,
+    }
+}
+
+fn audited_row(row: &[&CellView<'_>]) -> AuditedRow {
+    let first = row[0];
+    AuditedRow {
+        test: first.test.id.clone(),
+        metric: first.cell.metric.name().to_owned(),
+        cells: row.iter().map(|cell| audited_cell(cell)).collect(),
+    }
+}
+
+fn audited_cell(cell: &CellView<'_>) -> AuditedCell {
+    let really = match (cell.explanation, cell.unit) {
+        (Some(Explanation::Base(base)), Some(unit)) => Some(unit.clear(base).to_owned()),
+        _ => None,
+    };
+    AuditedCell {
+        side: cell.cell.side.clone(),
+        published: cell.printed(),
+        missing: cell.cell.missing.clone(),
+        bytes_per_second: cell.value.filter(|_| cell.is_byte_rate()),
+        really,
+    }
+}

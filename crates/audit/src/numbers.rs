@@ -1,0 +1,325 @@
+//! Numbers as they were printed, and the units behind them.
+
+#[cfg(feature = "schema")]
+use schemars::{Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer, de};
+#[cfg(feature = "schema")]
+use std::borrow::Cow;
+use std::fmt;
+
+/// A number with the digits that were printed: `38.0` says more than `38`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Printed {
+    text: String,
+    value: f64,
+    decimals: usize,
+}
+
+impl Printed {
+    /// Reads a number, and how many digits stand behind its point.
+    pub fn parse(text: &str) -> Option<Printed> {
+        let text = text.trim();
+        let plain = text.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.' || byte == b'-');
+        let value: f64 = text.parse().ok().filter(|value: &f64| plain && value.is_finite())?;
+        let decimals = text.split_once('.').map_or(0, |(_, behind)| behind.len());
+        Some(Printed { text: text.to_owned(), value, decimals })
+    }
+
+    /// The number.
+    pub fn value(&self) -> f64 {
+        self.value
+    }
+
+    /// One unit of its last printed digit.
+    pub fn last_digit(&self) -> f64 {
+        10_f64.powi(-(self.decimals as i32))
+    }
+
+    /// Whether `exact` prints as this, rounded or cut off.
+    pub fn prints(&self, exact: f64) -> bool {
+        // Cutting off errs by up to a whole unit, downwards; a hair for what the division itself rounds.
+        let off = exact - self.value;
+        let unit = self.last_digit();
+        let hair = exact.abs() * 1e-9;
+        off > -unit / 2.0 - hair && off < unit + hair
+    }
+}
+
+impl fmt::Display for Printed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Text, or a number in its shortest form.
+pub(crate) fn text_or_number<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    expecting: &'static str,
+) -> Result<String, D::Error> {
+    struct Visitor(&'static str);
+    impl de::Visitor<'_> for Visitor {
+        type Value = String;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+        fn visit_str<E: de::Error>(self, text: &str) -> Result<String, E> {
+            Ok(text.to_owned())
+        }
+        fn visit_i64<E: de::Error>(self, value: i64) -> Result<String, E> {
+            Ok(value.to_string())
+        }
+        fn visit_u64<E: de::Error>(self, value: u64) -> Result<String, E> {
+            Ok(value.to_string())
+        }
+        fn visit_f64<E: de::Error>(self, value: f64) -> Result<String, E> {
+            Ok(value.to_string())
+        }
+    }
+    deserializer.deserialize_any(Visitor(expecting))
+}
+
+const EXPECTED: &str = "a number as printed, such as `33.1` or `\"38.0\"`";
+
+impl<'de> Deserialize<'de> for Printed {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Printed, D::Error> {
+        let text = text_or_number(deserializer, EXPECTED)?;
+        Printed::parse(&text).ok_or_else(|| de::Error::custom(format!("`{text}` is not {EXPECTED}")))
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Printed {
+    fn schema_name() -> Cow<'static, str> {
+        "Printed".into()
+    }
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": ["string", "number"], "description": EXPECTED })
+    }
+}
+
+/// What a unit's letters `k`, `M`, `G` stand for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Base {
+    /// 1000 each.
+    Decimal,
+    /// 1024 each.
+    Binary,
+}
+
+impl Base {
+    const fn step(self) -> f64 {
+        match self {
+            Base::Decimal => 1000.0,
+            Base::Binary => 1024.0,
+        }
+    }
+}
+
+/// A unit as printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Bytes per second, with a prefix of `power` steps. `base` is known where the letters say it (`MiB/s`).
+    Bytes {
+        /// 0 for B, 1 for k, 2 for M, 3 for G, 4 for T.
+        power: u8,
+        /// What a step is, where the letters say it.
+        base: Option<Base>,
+    },
+    /// A number per second.
+    PerSecond,
+    /// A length of time, in units of 10^-`thousandths` thousandths of seconds: 0 for s, 1 for ms, 2 for µs, 3 for ns.
+    Time {
+        /// How often to divide a second by 1000.
+        thousandths: u8,
+    },
+}
+
+/// What it may look like, for errors.
+pub const UNIT_EXAMPLES: &str = "a unit such as `MB/s`, `MiB/s`, `K/sec`, `Mbytes/sec`, `/s`, `s` or `ms`";
+
+impl Unit {
+    /// Reads a unit as tools and papers write it.
+    pub fn parse(text: &str) -> Option<Unit> {
+        let text = text.trim();
+        let lower = text.to_lowercase();
+        let thousandths = match lower.as_str() {
+            "s" | "sec" | "seconds" => Some(0),
+            "ms" => Some(1),
+            "us" | "µs" => Some(2),
+            "ns" => Some(3),
+            _ => None,
+        };
+        if let Some(thousandths) = thousandths {
+            return Some(Unit::Time { thousandths });
+        }
+        let (what, per) = lower.rsplit_once('/')?;
+        if !matches!(per.trim(), "s" | "sec" | "second") {
+            return None;
+        }
+        let what = what.trim();
+        if matches!(what, "" | "ops" | "op" | "files" | "file" | "seeks" | "transactions" | "iops") {
+            return Some(Unit::PerSecond);
+        }
+        let power = match what.chars().next()? {
+            'b' => 0,
+            'k' => 1,
+            'm' => 2,
+            'g' => 3,
+            't' => 4,
+            _ => return None,
+        };
+        let rest = if power == 0 { what } else { &what[1..] };
+        let base = match rest {
+            "ib" | "i" | "ibyte" | "ibytes" => Some(Base::Binary),
+            "b" | "byte" | "bytes" | "" => None,
+            _ => return None,
+        };
+        Some(Unit::Bytes { power, base })
+    }
+
+    /// What one of it is in bytes per second, for a rate of bytes.
+    pub fn bytes_per_second(self, base: Base) -> Option<f64> {
+        match self {
+            Unit::Bytes { power, base: stated } => Some(stated.unwrap_or(base).step().powi(i32::from(power))),
+            Unit::PerSecond | Unit::Time { .. } => None,
+        }
+    }
+
+    /// How it is written without doubt: `MiB/s`.
+    pub fn clear(self, base: Base) -> &'static str {
+        match self {
+            Unit::Bytes { power, base: stated } => {
+                const DECIMAL: [&str; 5] = ["B/s", "kB/s", "MB/s", "GB/s", "TB/s"];
+                const BINARY: [&str; 5] = ["B/s", "KiB/s", "MiB/s", "GiB/s", "TiB/s"];
+                let names = if stated.unwrap_or(base) == Base::Decimal { DECIMAL } else { BINARY };
+                names[usize::from(power.min(4))]
+            }
+            Unit::PerSecond => "/s",
+            Unit::Time { thousandths } => ["s", "ms", "µs", "ns"][usize::from(thousandths.min(3))],
+        }
+    }
+}
+
+/// What a tool's letters stand for where they do not say. Bonnie++, IOzone and PostMark count 1024; `dd` and most others
+/// count 1000. Sources: the tools' own code; IOzone shifts by 10, PostMark's "megabytes" are 2^20.
+pub fn base_of_tool(tool: &str) -> Base {
+    match tool.to_lowercase().as_str() {
+        "bonnie++" | "bonnie" | "iozone" | "postmark" => Base::Binary,
+        _ => Base::Decimal,
+    }
+}
+
+/// Which unit explains a printed rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Explanation {
+    /// The one that was printed, read with this base.
+    Base(Base),
+    /// That, with the point moved by this many digits: the printed number times 10^`digits` is right.
+    Moved {
+        /// What the letters stand for.
+        base: Base,
+        /// How many digits the point moved.
+        digits: i32,
+    },
+    /// None.
+    Nothing,
+}
+
+/// Explains a printed rate by the bytes per second that it should be. The usual base of the tool is tried first.
+pub fn explain(printed: &Printed, unit: Unit, usual: Base, exact_bytes_per_second: f64) -> Explanation {
+    let other = if usual == Base::Decimal { Base::Binary } else { Base::Decimal };
+    let bases = [usual, other];
+    for base in bases {
+        if unit.bytes_per_second(base).is_some_and(|factor| printed.prints(exact_bytes_per_second / factor)) {
+            return Explanation::Base(base);
+        }
+    }
+    for digits in [-3, 3, -1, 1, -2, 2] {
+        for base in bases {
+            let moved = unit.bytes_per_second(base).map(|factor| factor * 10_f64.powi(digits));
+            // Two digits at least, or chance explains anything.
+            let says_something = printed.value().abs() >= 10.0 * printed.last_digit();
+            if says_something && moved.is_some_and(|factor| printed.prints(exact_bytes_per_second / factor)) {
+                return Explanation::Moved { base, digits };
+            }
+        }
+    }
+    Explanation::Nothing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn printed(text: &str) -> Printed {
+        Printed::parse(text).unwrap()
+    }
+
+    /// GNU dd's own line, and a rate of FreeBSD's that somebody divided by 2^20.
+    #[test]
+    fn the_unit_that_explains_a_rate_is_found() {
+        let unit = Unit::parse("MB/s").unwrap();
+        let gnu = 1_073_741_824.0 / 32.4498;
+        assert_eq!(explain(&printed("33.1"), unit, Base::Decimal, gnu), Explanation::Base(Base::Decimal));
+        let bsd = 1_073_741_824.0 / 20.888121;
+        assert_eq!(explain(&printed("49.02"), unit, Base::Decimal, bsd), Explanation::Base(Base::Binary));
+        assert_eq!(explain(&printed("35.0"), unit, Base::Decimal, 1_073_741_824.0 / 28.2238), Explanation::Nothing);
+        let moved = explain(&printed("69.002"), unit, Base::Binary, 69_002.0 * 1024.0);
+        assert_eq!(moved, Explanation::Nothing, "thousands of 1024 are neither");
+        assert_eq!(
+            explain(&printed("331"), unit, Base::Decimal, gnu),
+            Explanation::Moved { base: Base::Decimal, digits: -1 }
+        );
+    }
+
+    #[test]
+    fn units_are_read_as_papers_write_them() {
+        for (text, clear) in [
+            ("MB/s", "MB/s"),
+            ("Mbytes/sec", "MB/s"),
+            ("MiB/s", "MiB/s"),
+            ("K/sec", "kB/s"),
+            ("KB/s", "kB/s"),
+            ("B/s", "B/s"),
+            ("/s", "/s"),
+            ("files/sec", "/s"),
+            ("ms", "ms"),
+        ] {
+            assert_eq!(Unit::parse(text).map(|unit| unit.clear(Base::Decimal)), Some(clear), "{text}");
+        }
+        for text in ["", "MB", "parsecs", "MB/h", "/", "b/s/s", "mx/s"] {
+            assert_eq!(Unit::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn digits_are_kept() {
+        assert_eq!(printed("38.0").last_digit(), 0.1);
+        assert!(printed("38.0").prints(38.04) && !printed("38.0").prints(38.2));
+        assert!(printed("348.51").prints(348.518), "cut off");
+        for text in ["", "1e5", "nan", "inf", "1,5", "0x1", "1 2", "--1", "."] {
+            assert_eq!(Printed::parse(text), None, "{text}");
+        }
+    }
+
+    proptest! {
+        /// What is printed with some digits is explained by what it was printed from, in the unit it was printed in.
+        #[test]
+        fn a_printed_rate_is_explained(bytes in 1_u64..1 << 44, seconds in 0.001_f64..100_000.0, decimals in 0_usize..4,
+                                       power in 0_u8..4, binary: bool) {
+            let base = if binary { Base::Binary } else { Base::Decimal };
+            let unit = Unit::Bytes { power, base: None };
+            let exact = bytes as f64 / seconds;
+            let text = format!("{:.decimals$}", exact / unit.bytes_per_second(base).unwrap());
+            prop_assert_eq!(explain(&printed(&text), unit, base, exact), Explanation::Base(base));
+        }
+
+        #[test]
+        fn no_text_panics(text in "\\PC{0,16}", number in "[0-9.eE+-]{0,30}") {
+            let _ = Unit::parse(&text);
+            let _ = Printed::parse(&text);
+            let _ = Printed::parse(&number);
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! What in a study's file makes no sense, with the way out.
+
+use crate::form::{Cell, Study};
+use crate::numbers::{UNIT_EXAMPLES, Unit};
+use plumb_workload::suggest::nearest;
+use plumb_workload::{KeyPath, Problem};
+use std::collections::BTreeSet;
+
+pub(crate) fn problems(study: &Study) -> Vec<Problem> {
+    let mut found = Found::default();
+    let sides: Vec<&str> = study.side.iter().map(|side| side.id.as_str()).collect();
+    found.unique("side", &sides);
+    if sides.is_empty() {
+        found.add(root("side"), "there is nothing to compare".to_owned(), "add a [[side]] with an `id`".to_owned());
+    }
+    let tests: Vec<&str> = study.test.iter().map(|test| test.id.as_str()).collect();
+    found.unique("test", &tests);
+    for (index, step) in study.setup.iter().enumerate() {
+        if let Some(side) = &step.side {
+            found.known(root("setup").with(index).with("side"), "side", side, &sides);
+        }
+    }
+    for (index, factor) in study.factor.iter().enumerate() {
+        for (at, level) in factor.shown.iter().enumerate() {
+            let run: Vec<&str> = factor.run.iter().map(String::as_str).collect();
+            found.known(root("factor").with(index).with("shown").with(at), "level that was run", level, &run);
+        }
+    }
+    for (index, test) in study.test.iter().enumerate() {
+        let path = root("test").with(index);
+        for (at, cell) in test.cell.iter().enumerate() {
+            let path = path.with("cell").with(at);
+            found.known(path.with("side"), "side", &cell.side, &sides);
+            found.cell(&path, cell);
+            let twice = test.cell[..at].iter().any(|other| other.side == cell.side && other.metric == cell.metric);
+            if twice {
+                found.add(
+                    path.with("metric"),
+                    format!("`{}` of side `{}` is there twice", cell.metric.name(), cell.side),
+                    "make another [[test]] of it where the command differs, or use `quoted` for another place of the \
+                     same number"
+                        .to_owned(),
+                );
+            }
+        }
+    }
+    let metrics: Vec<String> = study
+        .test
+        .iter()
+        .flat_map(|test| test.cell.iter().map(move |cell| format!("{}.{}", test.id, cell.metric.name())))
+        .collect();
+    let targets: Vec<&str> = tests.iter().copied().chain(metrics.iter().map(String::as_str)).collect();
+    for (index, claim) in study.claim.iter().enumerate() {
+        let path = root("claim").with(index);
+        for (at, on) in claim.on.iter().enumerate() {
+            found.known(path.with("on").with(at), "test or test.metric", on, &targets);
+        }
+        if let Some(better) = &claim.better {
+            found.known(path.with("better"), "side", better, &sides);
+        }
+        for (at, than) in claim.than.iter().enumerate() {
+            found.known(path.with("than").with(at), "side", than, &sides);
+        }
+        if claim.better.is_none() && claim.asserts.is_none() {
+            found.add(
+                path.with("text"),
+                "this claim says nothing that numbers could bear out".to_owned(),
+                "add `better = \"side\"`, or `asserts = \"beyond-memory\"`".to_owned(),
+            );
+        }
+    }
+    found.problems
+}
+
+fn root(key: &str) -> KeyPath {
+    KeyPath::default().with(key)
+}
+
+#[derive(Default)]
+struct Found {
+    problems: Vec<Problem>,
+}
+
+impl Found {
+    fn add(&mut self, path: KeyPath, message: String, help: String) {
+        self.problems.push(Problem { path, message, help });
+    }
+
+    fn unique(&mut self, list: &str, ids: &[&str]) {
+        let mut seen = BTreeSet::new();
+        for (index, id) in ids.iter().enumerate() {
+            if !seen.insert(id) {
+                let path = root(list).with(index).with("id");
+                self.add(path, format!("there are two of `{id}`"), "give each an `id` of its own".to_owned());
+            }
+        }
+    }
+
+    fn known(&mut self, path: KeyPath, what: &str, name: &str, names: &[&str]) {
+        if names.contains(&name) {
+            return;
+        }
+        let help = match nearest(name, names.iter().copied()) {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => format!("there are {}", names.join(", ")),
+        };
+        self.add(path, format!("there is no {what} `{name}`"), help);
+    }
+
+    fn unit(&mut self, path: KeyPath, unit: Option<&str>) {
+        if let Some(unit) = unit.filter(|unit| Unit::parse(unit).is_none()) {
+            self.add(path, format!("`{unit}` is no unit"), format!("write {UNIT_EXAMPLES}"));
+        }
+    }
+
+    fn cell(&mut self, path: &KeyPath, cell: &Cell) {
+        self.unit(path.with("unit"), cell.unit.as_deref());
+        for (at, quoted) in cell.quoted.iter().enumerate() {
+            self.unit(path.with("quoted").with(at).with("unit"), quoted.unit.as_deref());
+        }
+        if cell.value.is_some() && cell.unit.is_none() {
+            let help = format!("add `unit`: {UNIT_EXAMPLES}");
+            self.add(path.with("value"), "a number without a unit says nothing".to_owned(), help);
+        }
+        match (&cell.value, &cell.missing) {
+            (Some(_), Some(_)) => self.add(
+                path.with("missing"),
+                "there is a value, so it is not missing".to_owned(),
+                "take one away; what a chart shows in its place is `drawn`".to_owned(),
+            ),
+            (None, None) => self.add(
+                path.with("side"),
+                "there is neither a value nor a reason why it is missing".to_owned(),
+                "add `value = …`, or `missing = \"why\"`".to_owned(),
+            ),
+            _ => {}
+        }
+        let spread_is_share = cell.spread.is_none_or(|spread| spread.is_finite() && (0.0..10.0).contains(&spread));
+        if !spread_is_share {
+            let help = "write it as a share of the value: 0.03 is 3 %".to_owned();
+            self.add(path.with("spread"), "this is no spread".to_owned(), help);
+        }
+    }
+}

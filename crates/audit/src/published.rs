@@ -1,0 +1,80 @@
+//! The numbers of a published study, for those who set their own beside them.
+
+use crate::form::Study;
+use crate::numbers::Unit;
+use crate::rules::side_name;
+use crate::view::{CellView, View};
+use plumb_result::{PublishedNumber, Unit as PlainUnit};
+
+/// What a study printed of one side, of one test or of all, in the order of the file. Where bytes and seconds were printed,
+/// a rate is what they come to, as in the audit; units are read as the tool means them.
+pub fn published(study: &Study, side: &str, test: Option<&str>) -> Vec<PublishedNumber> {
+    let view = View::new(study);
+    let is_meant =
+        |cell: &&CellView<'_>| cell.cell.side == side && test.is_none_or(|test| cell.test.id.as_str() == test);
+    view.cells.iter().filter(is_meant).filter_map(|cell| number(study, cell)).collect()
+}
+
+fn number(study: &Study, cell: &CellView<'_>) -> Option<PublishedNumber> {
+    const NS_PER_S: f64 = 1e9;
+    let (unit, factor) = match cell.unit? {
+        Unit::Bytes { .. } => (PlainUnit::BytesPerSecond, 1.0),
+        Unit::PerSecond => (PlainUnit::OpsPerSecond, 1.0),
+        Unit::Time { .. } => (PlainUnit::Nanoseconds, NS_PER_S),
+    };
+    // Bytes and seconds make a rate of bytes, and nothing else.
+    let value = if unit == PlainUnit::BytesPerSecond { cell.value? } else { cell.printed_value()? };
+    let number =
+        PublishedNumber::new(cell.cell.metric, cell.printed()?, value * factor, unit, conditions(study, cell))?;
+    Some(PublishedNumber { about: cell.cell.about, ..number })
+}
+
+/// `bonnie on RAID 4: bonnie++ -d /mnt/raid …, mean over …`.
+fn conditions(study: &Study, cell: &CellView<'_>) -> String {
+    let mut text = format!("{} on {}", cell.test.id, side_name(study, &cell.cell.side));
+    let command = cell.cell.command.as_ref().or(cell.test.command.as_ref());
+    text.push_str(&format!(": {}", command.unwrap_or(&cell.test.tool)));
+    if let Some(size) = cell.test.file_size {
+        text.push_str(&format!(", {size}"));
+    }
+    if let Some(what) = &cell.cell.mean_over {
+        text.push_str(&format!(", mean over {what}"));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_result::CellMetric;
+
+    const MIRRORS: &str = include_str!("../../../audits/mirrors.toml");
+
+    fn numbers(side: &str, test: Option<&str>) -> Vec<PublishedNumber> {
+        published(&crate::read("mirrors.toml", MIRRORS).unwrap(), side, test)
+    }
+
+    // Protects: rates are in the unit that their tool meant, and what bytes and seconds come to where both were printed.
+    #[test]
+    fn numbers_are_read_in_the_unit_that_was_meant() {
+        let bonnie = numbers("linux", Some("bonnie"));
+        let kinds: Vec<CellMetric> = bonnie.iter().map(|number| number.kind).collect();
+        assert_eq!((kinds.len(), kinds[1], kinds[5]), (12, CellMetric::Write, CellMetric::Seeks));
+        assert_eq!((bonnie[1].printed.as_str(), bonnie[1].value), ("28895 KB/s", 28895.0 * 1024.0));
+        assert_eq!((bonnie[5].value, bonnie[5].unit), (148.5, PlainUnit::OpsPerSecond));
+        assert!(bonnie[1].conditions.starts_with("bonnie on Linux: bonnie++ -d /raid/"), "{}", bonnie[1].conditions);
+        let dd = numbers("freebsd", Some("dd-4k-write"));
+        assert!((dd[0].value - 1_073_741_824.0 / 20.888_121).abs() < 0.001, "{}", dd[0].value);
+        let mean = &numbers("freebsd", Some("iozone-16m"))[0];
+        assert!(mean.conditions.ends_with("16MiB, mean over record sizes from 4 kB to 16 MB"), "{}", mean.conditions);
+    }
+
+    // Protects: what is missing in a study, or is of another side or test, is no number.
+    #[test]
+    fn what_is_missing_is_no_number() {
+        assert_eq!(numbers("linux", Some("bonnie-files")), []);
+        assert_eq!(numbers("linux", Some("dd-1g-read")), []);
+        assert_eq!(numbers("openbsd", None), []);
+        assert_eq!(numbers("freebsd", None).len(), 12 + 12 + 10);
+    }
+}

@@ -1,0 +1,347 @@
+//! What can be computed again from the printed numbers alone.
+
+use super::{Draft, Look, Rule, distinct, grouped, ids, listed, side_name};
+use crate::command::Action;
+use crate::form::Quoted;
+use crate::numbers::{Base, Explanation, Unit};
+use crate::view::{CellView, View};
+use plumb_result::{CellMetric, Level};
+
+pub(crate) static RATE: Rule = Rule {
+    code: "P1",
+    name: "rate",
+    what: "A rate that is not its own bytes divided by its own seconds, in any unit.",
+    fix: "Compute the rate from the bytes and the seconds that the tool printed.",
+    look: Look::Study(rate),
+};
+
+pub(crate) static QUOTED: Rule = Rule {
+    code: "P2",
+    name: "quoted",
+    what: "A number that the study states differently in another place.",
+    fix: "Let tables and text come from the stored result, never from a hand.",
+    look: Look::Study(quoted),
+};
+
+pub(crate) static EXCHANGED: Rule = Rule {
+    code: "P9",
+    name: "exchanged",
+    what: "Two numbers of one side that fit far better into each other's places.",
+    fix: "Look at the tool's own output again.",
+    look: Look::Study(exchanged),
+};
+
+pub(crate) static UNIT: Rule = Rule {
+    code: "E11",
+    name: "unit",
+    what: "A rate that is right in another unit than the printed one.",
+    fix: "Write MB/s for 1000 and MiB/s for 1024.",
+    look: Look::Study(unit),
+};
+
+pub(crate) static MIXED_UNITS: Rule = Rule {
+    code: "E11",
+    name: "mixed-units",
+    what: "Sides that are compared in different units under one name.",
+    fix: "Convert both sides from bytes and seconds into one unit before comparing.",
+    look: Look::Study(mixed_units),
+};
+
+pub(crate) static POINT_MOVED: Rule = Rule {
+    code: "E11",
+    name: "point-moved",
+    what: "Units of 1024 bytes that became megabytes by moving the decimal point.",
+    fix: "Multiply by 1024 and divide by 1 000 000, or call the outcome by its name.",
+    look: Look::Study(point_moved),
+};
+
+pub(crate) static HEADING: Rule = Rule {
+    code: "E11",
+    name: "heading",
+    what: "A column whose heading names another kind of unit than its numbers have.",
+    fix: "Head the column with the unit of its numbers.",
+    look: Look::Study(heading),
+};
+
+fn rate(view: &View<'_>) -> Vec<Draft> {
+    let wrong = view.cells.iter().filter(|cell| cell.explanation == Some(Explanation::Nothing));
+    wrong
+        .filter_map(|cell| {
+            let (exact, printed, unit) = (cell.exact?, cell.printed()?, cell.unit?);
+            Some(Draft {
+                level: Level::Fail,
+                cells: vec![cell.id()],
+                observed: both(exact, unit),
+                message: format!(
+                    "{printed} is not what its own bytes and seconds give, which is {}.",
+                    both(exact, unit)
+                ),
+            })
+        })
+        .collect()
+}
+
+/// `38.04 MB/s or 36.28 MiB/s`.
+fn both(exact: f64, unit: Unit) -> String {
+    let scaled = |base: Base| unit.bytes_per_second(base).map(|factor| exact / factor);
+    match (scaled(Base::Decimal), scaled(Base::Binary)) {
+        (Some(decimal), Some(binary)) if unit.clear(Base::Decimal) != unit.clear(Base::Binary) => {
+            format!("{decimal:.2} {} or {binary:.2} {}", unit.clear(Base::Decimal), unit.clear(Base::Binary))
+        }
+        (Some(value), _) => format!("{value:.2} {}", unit.clear(Base::Decimal)),
+        _ => format!("{exact:.2}"),
+    }
+}
+
+fn unit(view: &View<'_>) -> Vec<Draft> {
+    let is_other = |cell: &&CellView<'_>| match (cell.explanation, cell.unit) {
+        (Some(Explanation::Base(base)), Some(Unit::Bytes { base: Some(stated), .. })) => base != stated,
+        (Some(Explanation::Base(base)), Some(Unit::Bytes { base: None, power })) => power > 0 && base == Base::Binary,
+        (Some(Explanation::Moved { .. }), _) => true,
+        _ => false,
+    };
+    let kind = |cell: &&CellView<'_>| (cell.cell.side.clone(), cell.cell.unit.clone(), cell.explanation);
+    grouped(view.cells.iter().filter(is_other), kind)
+        .into_iter()
+        .filter_map(|((side, _, explanation), cells)| {
+            let first = cells.first()?;
+            let (unit, exact, printed) = (first.unit?, first.exact?, first.printed()?);
+            let name = side_name(view.study, &side);
+            let message = match explanation? {
+                Explanation::Moved { digits, .. } => format!(
+                    "{printed} of {name} has its decimal point {} from where bytes and seconds put it.",
+                    count(digits.unsigned_abs() as usize, "place")
+                ),
+                _ => format!(
+                    "{} of {name} printed as {} {} really {}: {printed} is {}.",
+                    count(cells.len(), "rate"),
+                    first.cell.unit.as_deref().unwrap_or_default(),
+                    if cells.len() == 1 { "is" } else { "are" },
+                    unit.clear(first.base()),
+                    both(exact, unit)
+                ),
+            };
+            Some(Draft { level: Level::Warn, cells: ids(cells.iter().copied()), observed: both(exact, unit), message })
+        })
+        .collect()
+}
+
+fn mixed_units(view: &View<'_>) -> Vec<Draft> {
+    let mut mixed: Vec<&CellView<'_>> = Vec::new();
+    let mut example = None;
+    for row in view.rows() {
+        let settled: Vec<&CellView<'_>> =
+            row.into_iter().filter(|cell| matches!(cell.explanation, Some(Explanation::Base(_)))).collect();
+        let powers_above_one = settled.iter().all(|cell| matches!(cell.unit, Some(Unit::Bytes { power: 1.., .. })));
+        if powers_above_one && distinct(settled.iter().map(|cell| cell.base())).len() > 1 {
+            example.get_or_insert_with(|| settled.clone());
+            mixed.extend(settled);
+        }
+    }
+    let Some(example) = example else { return Vec::new() };
+    let power = match example[0].unit {
+        Some(Unit::Bytes { power, .. }) => i32::from(power),
+        _ => 2,
+    };
+    let bias = (1.024_f64.powi(power) - 1.0) * 100.0;
+    let parts: Vec<String> = example
+        .iter()
+        .filter_map(|cell| {
+            let unit = cell.unit?;
+            let name = side_name(view.study, &cell.cell.side);
+            Some(format!("{name} in {}", unit.clear(cell.base())))
+        })
+        .collect();
+    // The same rate makes a smaller number of larger units.
+    let understated: Vec<String> = example
+        .iter()
+        .filter(|cell| cell.base() == Base::Binary)
+        .map(|cell| side_name(view.study, &cell.cell.side).to_owned())
+        .collect();
+    vec![Draft {
+        level: Level::Warn,
+        cells: ids(mixed.iter().copied()),
+        observed: format!("{bias:.1} % between the units"),
+        message: format!(
+            "{} are compared as if in one unit, which understates {} by {bias:.1} %.",
+            listed(&parts),
+            listed(&understated)
+        ),
+    }]
+}
+
+fn quoted(view: &View<'_>) -> Vec<Draft> {
+    let places = || view.cells.iter().flat_map(|cell| cell.cell.quoted.iter().map(move |quoted| (cell, quoted)));
+    let mut found: Vec<Draft> = places().filter_map(|(cell, quoted)| quoted_value(view, cell, quoted)).collect();
+    let blocks = places().filter_map(|(cell, quoted)| wrong_block(cell, quoted));
+    found.extend(grouped(blocks, |wrong| (wrong.place, wrong.stated)).into_iter().map(|((place, stated), wrong)| {
+        let real: Vec<String> = distinct(wrong.iter().map(|wrong| plumb_trust::text::bytes(wrong.real)));
+        let stated = plumb_trust::text::bytes(stated);
+        Draft {
+            level: Level::Warn,
+            cells: ids(wrong.iter().map(|wrong| wrong.cell)),
+            observed: format!("{stated} against {}", listed(&real)),
+            message: format!("The {place} speaks of blocks of {stated} where the commands have {}.", listed(&real)),
+        }
+    }));
+    found
+}
+
+fn quoted_value(view: &View<'_>, cell: &CellView<'_>, quoted: &Quoted) -> Option<Draft> {
+    let (there, here) = (quoted.value.as_ref()?, cell.cell.value.as_ref()?);
+    if quoted.unit.is_some() && quoted.unit != cell.cell.unit {
+        return None;
+    }
+    let coarser = there.last_digit().max(here.last_digit());
+    if (there.value() - here.value()).abs() < coarser {
+        return None;
+    }
+    let unit = cell.cell.unit.as_deref().unwrap_or_default();
+    // A number that slipped from another row says what happened.
+    let slipped = view.cells.iter().find(|other| {
+        other.cell.side == cell.cell.side
+            && other.cell.metric == cell.cell.metric
+            && other.test_index != cell.test_index
+            && other.cell.value.as_ref().is_some_and(|value| value.value() == there.value())
+    });
+    let slipped = slipped.map(|other| format!(", which is the number of {}", other.test.id)).unwrap_or_default();
+    let computed = cell.exact.zip(cell.unit).map(|(exact, unit)| both(exact, unit));
+    let observed = match computed {
+        Some(computed) => format!("{here} against {there} {unit}; bytes and seconds give {computed}"),
+        None => format!("{here} against {there} {unit}"),
+    };
+    Some(Draft {
+        level: Level::Fail,
+        cells: vec![cell.id()],
+        observed,
+        message: format!("The {} says {there} {unit} where the result is {here} {unit}{slipped}.", quoted.place),
+    })
+}
+
+/// A block size that is stated otherwise than the command has it.
+struct WrongBlock<'a, 'v> {
+    cell: &'a CellView<'v>,
+    place: &'a str,
+    stated: u64,
+    real: u64,
+}
+
+fn wrong_block<'a, 'v>(cell: &'a CellView<'v>, quoted: &'a Quoted) -> Option<WrongBlock<'a, 'v>> {
+    let stated = quoted.block?.0;
+    let real = cell.actions.iter().find_map(|action| match action {
+        Action::Dd(dd) => dd.block(),
+        _ => None,
+    })?;
+    (stated != real).then_some(WrongBlock { cell, place: &quoted.place, stated, real })
+}
+
+fn point_moved(view: &View<'_>) -> Vec<Draft> {
+    let mut cells: Vec<&CellView<'_>> = Vec::new();
+    let mut example = None;
+    for cell in &view.cells {
+        for quoted in &cell.cell.quoted {
+            let parsed = quoted.unit.as_deref().and_then(Unit::parse);
+            let (Some(there), Some(Unit::Bytes { power: to, base: None })) = (&quoted.value, parsed) else { continue };
+            let Some(Unit::Bytes { power: from, base: stated }) = cell.unit else { continue };
+            let (Some(here), true) = (&cell.cell.value, to > from) else { continue };
+            if stated.unwrap_or(cell.base()) != Base::Binary {
+                continue;
+            }
+            let moved = here.value() / 1000_f64.powi(i32::from(to - from));
+            if there.prints(moved) && !cells.iter().any(|known| std::ptr::eq(*known, cell)) {
+                cells.push(cell);
+                example.get_or_insert((cell, there, to));
+            }
+        }
+    }
+    let Some((cell, there, power)) = example else { return Vec::new() };
+    let Some(exact) = cell.value else { return Vec::new() };
+    let unit = Unit::Bytes { power, base: None };
+    vec![Draft {
+        level: Level::Warn,
+        cells: ids(cells.iter().copied()),
+        observed: both(exact, unit),
+        message: format!(
+            "{} {} became {there} {} by moving the decimal point; {} counts 1024, so it is {}.",
+            cell.cell.value.as_ref().map(ToString::to_string).unwrap_or_default(),
+            cell.cell.unit.as_deref().unwrap_or_default(),
+            unit.clear(Base::Decimal),
+            cell.test.tool,
+            both(exact, unit)
+        ),
+    }]
+}
+
+fn heading(view: &View<'_>) -> Vec<Draft> {
+    let of_another_kind = |cell: &&CellView<'_>| {
+        let headed = cell.test.heading.as_deref().and_then(Unit::parse);
+        let kind = |unit: Unit| std::mem::discriminant(&unit);
+        headed.zip(cell.unit).is_some_and(|(headed, unit)| kind(headed) != kind(unit))
+    };
+    let wrong = view.cells.iter().filter(of_another_kind);
+    grouped(wrong, |cell| (cell.test.heading.clone().unwrap_or_default(), cell.cell.unit.clone().unwrap_or_default()))
+        .into_iter()
+        .map(|((heading, unit), cells)| {
+            let tests = distinct(cells.iter().map(|cell| cell.test.id.clone()));
+            Draft {
+                level: Level::Warn,
+                cells: ids(cells.iter().copied()),
+                observed: format!("{heading} over {unit}"),
+                message: format!("The column of {} is headed {heading}, and its numbers are {unit}.", listed(&tests)),
+            }
+        })
+        .collect()
+}
+
+/// Pairs of results that stand side by side in Bonnie++'s output, each with what it should resemble.
+const NEIGHBOURS: [[CellMetric; 2]; 3] = [
+    [CellMetric::RandomCreate, CellMetric::Create],
+    [CellMetric::RandomStat, CellMetric::Stat],
+    [CellMetric::RandomDelete, CellMetric::Delete],
+];
+/// So many times better must the exchanged places fit, on average of both.
+const FITS_BETTER: f64 = 3.0;
+
+fn exchanged(view: &View<'_>) -> Vec<Draft> {
+    let mut found = Vec::new();
+    for index in 0..view.tests.len() {
+        for side in &view.study.side {
+            let cell =
+                |metric| view.of_test(index).find(|cell| cell.cell.side == side.id && cell.cell.metric == metric);
+            for (first, second) in [(0, 1), (1, 2), (0, 2)] {
+                let [one_metric, one_like] = NEIGHBOURS[first];
+                let [other_metric, other_like] = NEIGHBOURS[second];
+                let (Some(one), Some(other)) = (cell(one_metric), cell(other_metric)) else { continue };
+                let like = |metric| cell(metric).and_then(|cell| cell.value).filter(|value| *value > 0.0);
+                let (Some(one_like), Some(other_like)) = (like(one_like), like(other_like)) else { continue };
+                let (Some(a), Some(b)) = (one.value.filter(|v| *v > 0.0), other.value.filter(|v| *v > 0.0)) else {
+                    continue;
+                };
+                let misfit = |x: f64, y: f64| (x / one_like).ln().abs() + (y / other_like).ln().abs();
+                // As they stand, both must be far off; exchanged, both must be near.
+                let near = [(b / one_like), (a / other_like)].iter().all(|ratio| (0.4..2.5).contains(ratio));
+                if near && misfit(a, b) - misfit(b, a) > 2.0 * FITS_BETTER.ln() {
+                    found.push(Draft {
+                        level: Level::Warn,
+                        cells: vec![one.id(), other.id()],
+                        observed: format!(
+                            "{a:.0} and {b:.0} a second, where the same in order is {one_like:.0} and {other_like:.0}"
+                        ),
+                        message: format!(
+                            "{} and {} of {} look exchanged.",
+                            one_metric.name(),
+                            other_metric.name(),
+                            side_name(view.study, &side.id)
+                        ),
+                    });
+                }
+            }
+        }
+    }
+    found
+}
+
+/// `1 rate`, `10 rates`.
+fn count(number: usize, noun: &str) -> String {
+    plumb_trust::text::count(number as u64, noun)
+}

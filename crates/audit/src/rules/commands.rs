@@ -1,0 +1,330 @@
+//! What the commands themselves give away.
+
+use super::{Draft, Look, Rule, distinct, ids, listed};
+use crate::command::{self, Action, Dd};
+use crate::form::Explained;
+use crate::view::{CellView, View};
+use plumb_result::Level;
+use plumb_trust::text::{bytes, bytes_exact, percent};
+
+pub(crate) static ONE_FLUSH: Rule = Rule {
+    code: "A3",
+    name: "one-flush",
+    what: "A flag that flushes each write, on a command of one write.",
+    fix: "Use blocks of the size that the work has, or flush once at the end and say so.",
+    look: Look::Study(one_flush),
+};
+
+pub(crate) static RESYNC: Rule = Rule {
+    code: "C2",
+    name: "resync",
+    what: "Tests on an array that was just created, with no word of waiting for its first resync.",
+    fix: "Wait for the resync (mdadm --wait) before the first test.",
+    look: Look::Study(resync),
+};
+
+pub(crate) static BUFFER: Rule = Rule {
+    code: "C9",
+    name: "buffer",
+    what: "A block size that is most of the memory, so that the buffer alone makes the system swap.",
+    fix: "Use blocks of at most a few MiB.",
+    look: Look::Study(buffer),
+};
+
+pub(crate) static DESTROYS: Rule = Rule {
+    code: "P3",
+    name: "destroys",
+    what: "A command that overwrites a device while a file system on it is mounted.",
+    fix: "Write to a file on the file system, or to a device that holds nothing.",
+    look: Look::Study(destroys),
+};
+
+pub(crate) static SWAPPED: Rule = Rule {
+    code: "P4",
+    name: "swapped",
+    what: "A dd whose input is /dev/null: its two ends are exchanged, and the file that it should read is emptied.",
+    fix: "Read with if=FILE of=/dev/null.",
+    look: Look::Study(swapped),
+};
+
+pub(crate) static IDLE_OPTION: Rule = Rule {
+    code: "P5",
+    name: "idle-option",
+    what: "An option that does nothing in its command.",
+    fix: "Leave it out, or use the option that does what was wanted.",
+    look: Look::Study(idle_option),
+};
+
+pub(crate) static MISREAD_OPTION: Rule = Rule {
+    code: "P6",
+    name: "misread-option",
+    what: "An option that does something else than the study says.",
+    fix: "Read the tool's manual for the unit and the meaning of the option.",
+    look: Look::Study(misread_option),
+};
+
+pub(crate) static CANNOT_RUN: Rule = Rule {
+    code: "P7",
+    name: "cannot-run",
+    what: "A command that the tool refuses as printed, so that something else was run.",
+    fix: "Print commands by machine, from what was run.",
+    look: Look::Study(cannot_run),
+};
+
+fn dds(actions: &[Action]) -> impl Iterator<Item = &Dd> {
+    actions.iter().filter_map(|action| match action {
+        Action::Dd(dd) => Some(dd.as_ref()),
+        _ => None,
+    })
+}
+
+/// Cells of each distinct `dd` for which `says` has something to say.
+fn by_dd<'a, 'v>(
+    view: &'a View<'v>,
+    says: impl Fn(&CellView<'_>, &Dd) -> Option<(Level, String, String)>,
+) -> Vec<Draft> {
+    let mut found: Vec<Draft> = Vec::new();
+    for cell in &view.cells {
+        for dd in dds(&cell.actions) {
+            let Some((level, observed, message)) = says(cell, dd) else { continue };
+            match found.iter_mut().find(|draft| draft.message == message) {
+                Some(draft) => draft.cells.push(cell.id()),
+                None => found.push(Draft { level, cells: vec![cell.id()], observed, message }),
+            }
+        }
+    }
+    found
+}
+
+fn one_flush(view: &View<'_>) -> Vec<Draft> {
+    by_dd(view, |_, dd| {
+        let flag = dd.flush_each_flag()?;
+        if !dd.is_one_block() || dd.is_read() {
+            return None;
+        }
+        let block = bytes(dd.block()?);
+        Some((
+            Level::Warn,
+            format!("1 write of {block}, 1 flush"),
+            format!(
+                "oflag={flag} flushes after each write, and there is one write of {block}: one flush, not a disk \
+                 without cache."
+            ),
+        ))
+    })
+}
+
+fn resync(view: &View<'_>) -> Vec<Draft> {
+    let mut arrays: Vec<(String, Option<String>, Option<String>)> = Vec::new();
+    for step in &view.study.setup {
+        for action in command::read(&step.command) {
+            match action {
+                Action::CreateArray { device, level, resyncs: true } => {
+                    arrays.push((device, level, step.side.clone()));
+                }
+                Action::WaitForArray => arrays.retain(|(_, _, side)| *side != step.side),
+                _ => {}
+            }
+        }
+    }
+    let devices = distinct(arrays.iter().map(|(device, _, _)| device.clone()));
+    devices
+        .into_iter()
+        .map(|device| {
+            let of_device = || arrays.iter().filter(|(known, _, _)| *known == device);
+            let levels: Vec<String> = distinct(of_device().filter_map(|(_, level, _)| level.clone()));
+            let everywhere = of_device().any(|(_, _, side)| side.is_none());
+            let hit = view.cells.iter().filter(|cell| {
+                everywhere || of_device().any(|(_, _, side)| side.as_deref() == Some(cell.cell.side.as_str()))
+            });
+            Draft {
+                level: Level::Warn,
+                cells: ids(hit),
+                observed: format!("mdadm --create of {device}, level {}", listed(&levels)),
+                message: format!(
+                    "mdadm starts a resync of {device} as it creates it, and nothing is said of waiting for its end: \
+                     the tests may have shared the disks with it."
+                ),
+            }
+        })
+        .collect()
+}
+
+fn buffer(view: &View<'_>) -> Vec<Draft> {
+    const WARN: f64 = 0.5;
+    const FAIL: f64 = 0.9;
+    let Some(ram) = view.study.machine.ram.map(|ram| ram.0).filter(|ram| *ram > 0) else { return Vec::new() };
+    by_dd(view, |_, dd| {
+        let block = dd.block()?;
+        let share = block as f64 / ram as f64;
+        if share < WARN {
+            return None;
+        }
+        Some((
+            if share >= FAIL { Level::Fail } else { Level::Warn },
+            format!("{} of {} ({})", bytes(block), bytes_exact(ram), percent(share)),
+            format!(
+                "dd holds one block of {} in a memory of {}: {}, and the disk under test may be the one that it swaps to.",
+                bytes(block),
+                bytes_exact(ram),
+                if share >= FAIL { "the system has to swap" } else { "the system may have swapped" }
+            ),
+        ))
+    })
+}
+
+/// A device that is mounted, and where.
+struct Mounted {
+    device: String,
+    at: String,
+}
+
+fn destroys(view: &View<'_>) -> Vec<Draft> {
+    let mut mounted: Vec<Mounted> = Vec::new();
+    let mut follow = |action: &Action| match action {
+        Action::Mount { device, at } => mounted.push(Mounted { device: device.clone(), at: at.clone() }),
+        Action::Unmount(what) => mounted.retain(|mount| mount.device != *what && mount.at != *what),
+        _ => {}
+    };
+    for step in &view.study.setup {
+        command::read(&step.command).iter().for_each(&mut follow);
+    }
+    let mut found = Vec::new();
+    for (index, test) in view.tests.iter().enumerate() {
+        let overwritten = dds(&test.actions).find_map(|dd| {
+            let device = dd.overwrites_device()?;
+            mounted.iter().find(|mount| mount.device == device)
+        });
+        let Some(Mounted { device, at }) = overwritten else { continue };
+        // What follows on that file system rests on what is left of it.
+        let after: Vec<&CellView<'_>> =
+            view.cells.iter().filter(|cell| cell.test_index > index && works_in(cell, at)).collect();
+        let tools = distinct(after.iter().map(|cell| cell.test.tool.clone()));
+        let and_then = if tools.is_empty() {
+            String::new()
+        } else {
+            format!("; {} then ran on the damaged file system", listed(&tools))
+        };
+        found.push(Draft {
+            level: Level::Fail,
+            cells: ids(view.of_test(index).chain(after)),
+            observed: format!("of={device}, mounted at {at}"),
+            message: format!("dd overwrote {device} beneath the file system mounted at {at}{and_then}."),
+        });
+    }
+    found
+}
+
+fn works_in(cell: &CellView<'_>, directory: &str) -> bool {
+    let inside = |path: &&str| path.trim_end_matches('/').starts_with(directory.trim_end_matches('/'));
+    cell.actions.iter().any(|action| action.paths().iter().any(inside))
+}
+
+fn swapped(view: &View<'_>) -> Vec<Draft> {
+    by_dd(view, |cell, dd| {
+        if !dd.is_swapped() {
+            return None;
+        }
+        let file = dd.output().unwrap_or("its output");
+        let lost = dd.bytes().map(|size| format!(" of {}", bytes(size))).unwrap_or_default();
+        let missing = if cell.cell.missing.is_some() { ", which is why the number is missing" } else { "" };
+        Some((
+            Level::Fail,
+            format!("if=/dev/null of={file}"),
+            format!("dd has its two ends exchanged: it read nothing, and emptied {file}{lost}{missing}."),
+        ))
+    })
+}
+
+fn idle_option(view: &View<'_>) -> Vec<Draft> {
+    by_dd(view, |_, dd| {
+        let flags = dd.flush_flags();
+        (dd.is_read() && !flags.is_empty()).then(|| {
+            (
+                Level::Warn,
+                format!("{} with of=/dev/null", listed(&flags)),
+                format!(
+                    "{} is about the output, which is /dev/null here: on a read it does nothing, and the cache stays.",
+                    listed(&flags)
+                ),
+            )
+        })
+    })
+}
+
+/// What an option does, and words of which a right explanation has one.
+struct Meaning {
+    does: String,
+    words: Vec<String>,
+}
+
+/// Options that are often misread. Sources: bonnie++(8): the number of files is times 1024; IOzone's manual and code:
+/// `-S` aligns its buffers to a cache size that it does not set.
+fn meaning(actions: &[Action], tool: &str, option: &str) -> Option<Meaning> {
+    let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>();
+    match (tool.to_lowercase().as_str(), option.split_whitespace().next()?) {
+        ("bonnie++" | "bonnie", "-n") => {
+            let bonnie = actions.iter().find_map(|action| match action {
+                Action::Bonnie(bonnie) => Some(bonnie),
+                _ => None,
+            })?;
+            let files = bonnie.files_1024().saturating_mul(1024);
+            let stated = match bonnie.stated_files_1024() {
+                Some(number) => format!("{number} × 1024"),
+                None => format!("by default {} × 1024", bonnie.files_1024()),
+            };
+            let spaced = format!("{} {:03}", files / 1000, files % 1000);
+            Some(Meaning {
+                does: format!("makes {stated} = {spaced} files"),
+                words: [words(&["1024"]), vec![files.to_string(), spaced]].concat(),
+            })
+        }
+        ("iozone", "-S") => Some(Meaning {
+            does: "only tells IOzone the size to which it aligns its buffers".to_owned(),
+            words: words(&["align"]),
+        }),
+        ("iozone", "-R") => {
+            Some(Meaning { does: "only prints a report".to_owned(), words: words(&["report", "excel"]) })
+        }
+        ("dd", "oflag=dsync") => Some(Meaning {
+            does: "makes each write of bs bytes durable before the next".to_owned(),
+            words: words(&["sync", "each write"]),
+        }),
+        _ => None,
+    }
+}
+
+fn misread_option(view: &View<'_>) -> Vec<Draft> {
+    let mut found = Vec::new();
+    for (index, test) in view.tests.iter().enumerate() {
+        for Explained { option, words } in &test.test.explained {
+            let Some(meaning) = meaning(&test.actions, &test.test.tool, option) else { continue };
+            let said = words.to_lowercase();
+            if meaning.words.iter().any(|word| said.contains(word)) {
+                continue;
+            }
+            found.push(Draft {
+                level: Level::Warn,
+                cells: ids(view.of_test(index)),
+                observed: format!("{option}: {}", meaning.does),
+                message: format!("{option} of {} is explained as \"{words}\", and {}.", test.test.tool, meaning.does),
+            });
+        }
+    }
+    found
+}
+
+fn cannot_run(view: &View<'_>) -> Vec<Draft> {
+    by_dd(view, |cell, dd| {
+        let on_linux = cell.side.is_some_and(View::is_linux);
+        let bsd = if on_linux { dd.only_bsd.as_slice() } else { &[] };
+        let refused: Vec<String> = bsd.iter().chain(&dd.refused).map(|word| format!("`{word}`")).collect();
+        (!refused.is_empty()).then(|| {
+            (
+                Level::Warn,
+                listed(&refused),
+                format!("GNU dd refuses {}: what was run is not what was printed.", listed(&refused)),
+            )
+        })
+    })
+}

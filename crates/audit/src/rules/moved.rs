@@ -1,0 +1,276 @@
+//! Did the bytes move? What size, rate and command say about memory and device.
+
+use super::{Draft, Look, Rule, distinct, grouped, ids, listed};
+use crate::command::Action;
+use crate::form::Durability;
+use crate::view::{CellView, View};
+use plumb_result::Level;
+use plumb_trust::text::{bytes, bytes_exact, count, percent, rate, short};
+
+pub(crate) static READ_FROM_MEMORY: Rule = Rule {
+    code: "A1",
+    name: "read-from-memory",
+    what: "Reads of a file that memory holds, at rates that the disks do not have.",
+    fix: "Read cold, or files well beyond memory.",
+    look: Look::Study(read_from_memory),
+};
+
+pub(crate) static NOT_FLUSHED: Rule = Rule {
+    code: "A3",
+    name: "not-flushed",
+    what: "Writes whose measured time holds no flush.",
+    fix: "Flush within the measured time: dd conv=fsync, iozone -e, bonnie++ from 1.96 on.",
+    look: Look::Study(not_flushed),
+};
+
+pub(crate) static IMPOSSIBLE_RATE: Rule = Rule {
+    code: "A6",
+    name: "impossible-rate",
+    what: "Rates above what the link to the disks carries.",
+    fix: "Look for a cache above the link.",
+    look: Look::Study(impossible_rate),
+};
+
+pub(crate) static ZERO_BYTES: Rule = Rule {
+    code: "A8",
+    name: "zero-bytes",
+    what: "A result that moved nothing.",
+    fix: "Leave it out, and say why it failed.",
+    look: Look::Study(zero_bytes),
+};
+
+pub(crate) static SQUEEZABLE: Rule = Rule {
+    code: "A9",
+    name: "zeros",
+    what: "Data that is all zeros or nearly so, which disks, hypervisors and file systems can squeeze.",
+    fix: "Write data that does not compress.",
+    look: Look::Study(squeezable),
+};
+
+pub(crate) static WORKING_SET: Rule = Rule {
+    code: "B6",
+    name: "working-set",
+    what: "Files that memory holds, of the system itself or of the host beneath it.",
+    fix: "Use files of several times all memory, or read cold and flush, or sweep the size and show the curve.",
+    look: Look::Study(working_set),
+};
+
+pub(crate) static AVERAGE: Rule = Rule {
+    code: "E4",
+    name: "average",
+    what: "One mean over conditions that differ in kind.",
+    fix: "Show the numbers one by one, and compare condition by condition.",
+    look: Look::Study(average),
+};
+
+/// Reading much faster than the same tool wrote the same file.
+const FASTER_WARN: f64 = 2.0;
+const FASTER_FAIL: f64 = 5.0;
+/// Below this ratio of set to memory, all of it is memory's.
+const CLIFF_FROM: f64 = 0.5;
+/// Up to this ratio, memory matters.
+const CLIFF_TO: f64 = 1.5;
+
+/// Whether a memory holds the set of a cell: whose, and how many bytes.
+fn held_by(view: &View<'_>, cell: &CellView<'_>) -> Option<(&'static str, u64)> {
+    let set = cell.set_bytes?;
+    view.memories().into_iter().find(|(_, ram)| set <= *ram)
+}
+
+fn read_from_memory(view: &View<'_>) -> Vec<Draft> {
+    struct Seen<'a, 'v> {
+        cell: &'a CellView<'v>,
+        level: Level,
+        rate: f64,
+        times: Option<f64>,
+    }
+    let mut seen = Vec::new();
+    for cell in view.cells.iter().filter(|cell| cell.cell.metric.reads() && cell.is_byte_rate() && !cell.is_cold()) {
+        let (Some(rate), Some(_)) = (cell.value, held_by(view, cell)) else { continue };
+        let written = view.cells.iter().filter(|other| {
+            other.cell.metric.writes()
+                && other.test.tool == cell.test.tool
+                && other.cell.side == cell.cell.side
+                && other.set_bytes == cell.set_bytes
+        });
+        let fastest = written.filter_map(|other| other.value).fold(0.0, f64::max);
+        let times = (fastest > 0.0).then(|| rate / fastest);
+        let over_link = view.study.machine.link.is_some_and(|link| rate > link.0);
+        let level = match times {
+            _ if over_link => Level::Fail,
+            Some(times) if times >= FASTER_FAIL => Level::Fail,
+            Some(times) if times >= FASTER_WARN => Level::Warn,
+            _ => continue,
+        };
+        seen.push(Seen { cell, level, rate, times });
+    }
+    grouped(seen, |seen| (seen.cell.test.tool.clone(), seen.level))
+        .into_iter()
+        .map(|((tool, level), seen)| {
+            let rates = seen.iter().map(|seen| seen.rate);
+            let (low, high) = (rates.clone().fold(f64::INFINITY, f64::min), rates.fold(0.0, f64::max));
+            let times = seen.iter().filter_map(|seen| seen.times).fold(0.0, f64::max);
+            let range = if low == high { rate(high) } else { format!("{} to {}", rate(low), rate(high)) };
+            let compared =
+                if times > 0.0 { format!(", up to {} times the writing", short(times)) } else { String::new() };
+            let meaning = match level {
+                Level::Fail => "this is the speed of memory",
+                _ => "memory has probably answered in the disks' place",
+            };
+            Draft {
+                level,
+                cells: ids(seen.iter().map(|seen| seen.cell)),
+                observed: format!("{range}{compared}"),
+                message: format!(
+                    "{tool} read files that memory holds, which were just written, at {range}{compared}: {meaning}."
+                ),
+            }
+        })
+        .collect()
+}
+
+fn not_flushed(view: &View<'_>) -> Vec<Draft> {
+    let writes = view.cells.iter().filter(|cell| {
+        let writes = cell.cell.metric.writes() || (cell.cell.metric.reads() && is_postmark(cell));
+        writes && cell.cell.value.is_some() && cell.durability.is_some_and(|rule| !rule.reaches_device())
+    });
+    grouped(writes, |cell| (cell.test.tool.clone(), cell.durability))
+        .into_iter()
+        .map(|((tool, durability), cells)| {
+            let rule = durability.unwrap_or(Durability::None);
+            Draft {
+                level: Level::Warn,
+                cells: ids(cells.iter().copied()),
+                observed: format!("{}: {}", tool, rule.words()),
+                message: format!(
+                    "The time of {tool} ends with data still in memory ({}): part of its writing was never measured.",
+                    rule.words()
+                ),
+            }
+        })
+        .collect()
+}
+
+fn is_postmark(cell: &CellView<'_>) -> bool {
+    cell.actions.iter().any(|action| matches!(action, Action::Postmark(_)))
+}
+
+fn impossible_rate(view: &View<'_>) -> Vec<Draft> {
+    let Some(link) = view.study.machine.link else { return Vec::new() };
+    let over = view.cells.iter().filter(|cell| cell.is_byte_rate() && cell.value.is_some_and(|rate| rate > link.0));
+    grouped(over, |cell| cell.test.tool.clone())
+        .into_iter()
+        .map(|(tool, cells)| {
+            let highest = cells.iter().filter_map(|cell| cell.value).fold(0.0, f64::max);
+            Draft {
+                level: Level::Fail,
+                cells: ids(cells.iter().copied()),
+                observed: format!("{} against {}", rate(highest), rate(link.0)),
+                message: format!(
+                    "{} of {tool}, up to {}, are above what the link to the disks carries, {}.",
+                    count(cells.len() as u64, "rate"),
+                    rate(highest),
+                    rate(link.0)
+                ),
+            }
+        })
+        .collect()
+}
+
+fn zero_bytes(view: &View<'_>) -> Vec<Draft> {
+    let nothing = view.cells.iter().filter(|cell| cell.cell.bytes == Some(0) || cell.cell.ops == Some(0));
+    nothing
+        .map(|cell| Draft {
+            level: Level::Fail,
+            cells: vec![cell.id()],
+            observed: "0 bytes".to_owned(),
+            message: format!("{} moved nothing, so it measured nothing.", cell.id()),
+        })
+        .collect()
+}
+
+fn squeezable(view: &View<'_>) -> Vec<Draft> {
+    let of_zeros = view.cells.iter().filter(|cell| {
+        cell.cell.metric.writes() && cell.cell.value.is_some() && cell.actions.iter().any(Action::writes_zeros)
+    });
+    let cells: Vec<&CellView<'_>> = of_zeros.collect();
+    if cells.is_empty() {
+        return Vec::new();
+    }
+    let tools = distinct(cells.iter().map(|cell| cell.test.tool.clone()));
+    let virtual_disk = match &view.study.machine.virtual_by {
+        Some(by) => format!(", onto virtual disks of {by}, which need not store them"),
+        None => String::new(),
+    };
+    vec![Draft {
+        level: if virtual_disk.is_empty() { Level::Note } else { Level::Warn },
+        cells: ids(cells.iter().copied()),
+        observed: format!("zeros from {}", listed(&tools)),
+        message: format!("{} wrote zeros or nearly so{virtual_disk}.", listed(&tools)),
+    }]
+}
+
+fn working_set(view: &View<'_>) -> Vec<Draft> {
+    let mut found = Vec::new();
+    for (whose, ram) in view.memories() {
+        let asked = view.cells.iter().filter(|cell| {
+            let matters = if cell.cell.metric.reads() {
+                !cell.is_cold()
+            } else {
+                cell.cell.metric.writes() && cell.durability.is_some_and(|rule| !rule.reaches_device())
+            };
+            matters
+                && cell.cell.value.is_some()
+                && cell.set_bytes_start.is_some_and(|set| set as f64 <= CLIFF_TO * ram as f64)
+        });
+        let regime =
+            |cell: &&CellView<'_>| cell.set_bytes_start.is_some_and(|set| set as f64 > CLIFF_FROM * ram as f64);
+        for ((tool, cliff), cells) in grouped(asked, |cell| (cell.test.tool.clone(), regime(cell))) {
+            let mut sets: Vec<u64> = distinct(cells.iter().filter_map(|cell| cell.set_bytes_start));
+            sets.sort_unstable();
+            let (Some(low), Some(high)) = (sets.first(), sets.last()) else { continue };
+            let range = if low == high { bytes(*low) } else { format!("{} to {}", bytes(*low), bytes(*high)) };
+            let share = |set: u64| percent(set as f64 / ram as f64);
+            let shares = if low == high { share(*low) } else { format!("{} to {}", share(*low), share(*high)) };
+            let meaning = if cliff {
+                "on the cliff, where a little memory changes the result"
+            } else {
+                "memory may have answered in the disks' place"
+            };
+            found.push(Draft {
+                level: Level::Warn,
+                cells: ids(cells.iter().copied()),
+                observed: format!("{range} against {} ({shares})", bytes_exact(ram)),
+                message: format!(
+                    "The files of {tool} are {range}, {shares} of the {} of memory of {whose}, and nothing was done \
+                     about caching: {meaning}.",
+                    bytes_exact(ram)
+                ),
+            });
+        }
+    }
+    found
+}
+
+fn average(view: &View<'_>) -> Vec<Draft> {
+    let cells = view.cells.iter().filter(|cell| cell.cell.mean_over.is_some());
+    grouped(cells, |cell| (cell.test.tool.clone(), cell.cell.mean_over.clone()))
+        .into_iter()
+        .map(|((tool, over), cells)| {
+            let over = over.unwrap_or_default();
+            let values: Vec<f64> = cells.iter().filter_map(|cell| cell.value).collect();
+            let (low, high) =
+                (values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(0.0, f64::max));
+            let spread = if low > 0.0 && low.is_finite() { short(high / low) } else { "?".to_owned() };
+            Draft {
+                level: Level::Warn,
+                cells: ids(cells.iter().copied()),
+                observed: format!("{} to {}, a factor of {spread}", rate(low), rate(high)),
+                message: format!(
+                    "Numbers of {tool} are means over {over}: cache and disk are mixed in one number, and the means \
+                     themselves differ by a factor of {spread}."
+                ),
+            }
+        })
+        .collect()
+}

@@ -1,0 +1,108 @@
+//! A command line of dd that somebody printed: papers lose letters and mix up whose dd it is, and what was meant is plain
+//! enough where one sign is wrong.
+
+use super::keywords::Personality;
+use super::operands::{Dd, meant_operand};
+use super::quote::Marks;
+
+/// A command line, read as far as it can be.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Printed {
+    /// What was meant, for GNU's dd.
+    pub dd: Dd,
+    /// Words that no dd takes, as printed.
+    pub refused: Vec<String>,
+    /// Words that FreeBSD's dd takes and GNU's refuses: `bs=1m`.
+    pub only_bsd: Vec<String>,
+}
+
+/// Reads the words behind the program's name, and goes on behind what dd would refuse.
+pub fn read_printed(words: &[String]) -> Printed {
+    let mut printed = Printed::default();
+    let mut rest = words.iter();
+    while let Some(word) = rest.next() {
+        if word.starts_with("--") && word.len() > 2 {
+            if printed.dd.option(word, &mut rest, Marks::default()).is_err() {
+                printed.refused.push(word.clone());
+            }
+        } else if word != "--" {
+            printed.take(word);
+        }
+    }
+    printed
+}
+
+impl Printed {
+    fn take(&mut self, word: &str) {
+        if self.is_taken(word) {
+            return;
+        }
+        self.refused.push(word.to_owned());
+        if let Some(meant) = meant_operand(word, Personality::Gnu) {
+            // What cannot be had of this either is lost.
+            self.is_taken(&meant);
+        }
+    }
+
+    fn is_taken(&mut self, word: &str) -> bool {
+        if self.taken_by(Personality::Gnu, word) {
+            return true;
+        }
+        let is_bsd = self.taken_by(Personality::FreeBsd, word);
+        if is_bsd {
+            self.only_bsd.push(word.to_owned());
+        }
+        is_bsd
+    }
+
+    /// Takes an operand as this dd reads it, where it does.
+    fn taken_by(&mut self, personality: Personality, word: &str) -> bool {
+        let mut dd = Dd { personality, ..self.dd.clone() };
+        let taken = dd.operand(word, Marks::default(), &mut Vec::new()).is_ok();
+        if taken {
+            self.dd = Dd { personality: self.dd.personality, ..dd };
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dd::keywords::Flag;
+    use proptest::prelude::*;
+
+    fn printed(line: &str) -> Printed {
+        read_printed(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
+    }
+
+    // Protects audits: a slip of print is told, and what was meant is still known.
+    #[test]
+    fn what_was_meant_is_known_behind_a_slip() {
+        let found = printed("if=/home/namn/test of=/dev/null bs=1m oflag/dsync test oag=direct");
+        assert_eq!(
+            (found.dd.input.as_deref(), found.dd.output.as_deref()),
+            (Some("/home/namn/test"), Some("/dev/null"))
+        );
+        assert_eq!((found.dd.block, found.dd.output_flags), (Some(1 << 20), vec![Flag::Dsync, Flag::Direct]));
+        assert_eq!(found.refused, ["oflag/dsync", "test", "oag=direct"]);
+        assert_eq!(found.only_bsd, ["bs=1m"]);
+    }
+
+    // Protects: what one dd takes is not held against it, and what none takes leaves the rest as it was.
+    #[test]
+    fn only_what_is_wrong_is_refused() {
+        let right = printed("if=a of=b bs=1M count=3 conv=fsync status=none");
+        assert_eq!((right.refused.len(), right.only_bsd.len()), (0, 0));
+        let wrong = printed("bs=0 bs=4k count=many -x --bad=1 count=2");
+        assert_eq!(wrong.refused, ["bs=0", "count=many", "-x", "--bad=1"]);
+        assert_eq!((wrong.dd.block, wrong.dd.count.map(|count| count.value)), (Some(4096), Some(2)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_words_panic_or_loop(words in prop::collection::vec("[a-zé=/,0-9-]{0,12}", 0..6)) {
+            let _ = read_printed(&words);
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! The document itself.
+
+use std::ops::Range;
+
+/// Something with its place in the text that it came from, in bytes. What was made and not parsed lies at `0..0`.
+#[derive(Debug, Clone)]
+pub struct Spanned<T> {
+    span: Range<usize>,
+    value: T,
+}
+
+/// A value and its place.
+pub type Node = Spanned<Value>;
+
+/// A value of a document.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// JSON's `null`; TOML has none.
+    Null,
+    /// `true` or `false`.
+    Bool(bool),
+    /// A whole number.
+    Integer(i128),
+    /// A number with a point or an exponent.
+    Float(f64),
+    /// A text.
+    Text(String),
+    /// A date or a time of TOML's, as written.
+    Date(String),
+    /// A list.
+    List(Vec<Node>),
+    /// Keys with their values.
+    Table(Table),
+}
+
+/// Keys with their values, in the order in which they were written.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Table {
+    entries: Vec<(Spanned<String>, Node)>,
+}
+
+impl<T> Spanned<T> {
+    /// A value at a place.
+    pub fn new(span: Range<usize>, value: T) -> Spanned<T> {
+        Spanned { span, value }
+    }
+
+    /// Where it stands, in bytes.
+    pub fn span(&self) -> Range<usize> {
+        self.span.clone()
+    }
+
+    pub(crate) fn place(&self) -> &Range<usize> {
+        &self.span
+    }
+
+    /// Moves it.
+    pub fn set_span(&mut self, span: Range<usize>) {
+        self.span = span;
+    }
+
+    /// The value.
+    pub fn get_ref(&self) -> &T {
+        &self.value
+    }
+
+    /// The value.
+    pub fn get_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+
+    /// The value without its place.
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+}
+
+/// Equal is what says the same, wherever it stands.
+impl<T: PartialEq> PartialEq for Spanned<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl From<Value> for Node {
+    fn from(value: Value) -> Node {
+        Spanned::new(0..0, value)
+    }
+}
+
+impl Node {
+    /// Moves the value and all in it by so many bytes.
+    #[must_use]
+    pub fn moved(mut self, by: usize) -> Node {
+        self.shift(by);
+        self
+    }
+
+    fn shift(&mut self, by: usize) {
+        let moved = |span: &Range<usize>| span.start + by..span.end + by;
+        self.span = moved(&self.span);
+        match &mut self.value {
+            Value::List(list) => list.iter_mut().for_each(|node| node.shift(by)),
+            Value::Table(table) => {
+                for (key, node) in &mut table.entries {
+                    key.span = moved(&key.span);
+                    node.shift(by);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Value {
+    /// The text, where it is one.
+    pub fn as_str(&self) -> Option<&str> {
+        match self {
+            Value::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The list, where it is one.
+    pub fn as_list(&self) -> Option<&[Node]> {
+        match self {
+            Value::List(list) => Some(list),
+            _ => None,
+        }
+    }
+
+    /// Whether it is a table.
+    pub fn is_table(&self) -> bool {
+        matches!(self, Value::Table(_))
+    }
+
+    /// The table, where it is one.
+    pub fn as_table(&self) -> Option<&Table> {
+        match self {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+
+    /// The table, where it is one.
+    pub fn as_table_mut(&mut self) -> Option<&mut Table> {
+        match self {
+            Value::Table(table) => Some(table),
+            _ => None,
+        }
+    }
+}
+
+impl Table {
+    pub(crate) const EMPTY: Table = Table { entries: Vec::new() };
+
+    /// An empty table.
+    pub fn new() -> Table {
+        Table::default()
+    }
+
+    /// How many keys it has.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it has no key.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// The value of a key.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.get_key_value(key).map(|(_, node)| node)
+    }
+
+    /// The value of a key.
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        self.entries.iter_mut().find(|(name, _)| name.value == key).map(|(_, node)| node)
+    }
+
+    /// A key as it was written, and its value.
+    pub fn get_key_value(&self, key: &str) -> Option<(&Spanned<String>, &Node)> {
+        self.entries.iter().find(|(name, _)| name.value == key).map(|(name, node)| (name, node))
+    }
+
+    /// Whether it has a key.
+    pub fn contains_key(&self, key: &str) -> bool {
+        self.get(key).is_some()
+    }
+
+    /// Sets a key: the value of one that is there is replaced, a new one comes last.
+    pub fn insert(&mut self, key: Spanned<String>, node: Node) {
+        match self.get_mut(&key.value) {
+            Some(place) => *place = node,
+            None => self.entries.push((key, node)),
+        }
+    }
+
+    pub(crate) fn as_entries(&self) -> &[(Spanned<String>, Node)] {
+        &self.entries
+    }
+
+    /// Appends a key that is not there yet.
+    pub(crate) fn push(&mut self, key: Spanned<String>, node: Node) {
+        self.entries.push((key, node));
+    }
+
+    /// Takes a key out; the others keep their order.
+    pub fn remove(&mut self, key: &str) -> Option<Node> {
+        self.remove_entry(key).map(|(_, node)| node)
+    }
+
+    /// The same, with the key as it was written.
+    pub fn remove_entry(&mut self, key: &str) -> Option<(Spanned<String>, Node)> {
+        let at = self.entries.iter().position(|(name, _)| name.value == key)?;
+        Some(self.entries.remove(at))
+    }
+
+    /// Takes all keys out.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+
+    /// Keeps the keys for which `keep` holds.
+    pub fn retain(&mut self, mut keep: impl FnMut(&str, &mut Node) -> bool) {
+        self.entries.retain_mut(|(key, node)| keep(&key.value, node));
+    }
+
+    /// The keys with their values.
+    pub fn iter(&self) -> Entries<'_> {
+        self.into_iter()
+    }
+
+    /// The keys with their values.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (&Spanned<String>, &mut Node)> {
+        self.entries.iter_mut().map(|(key, node)| (&*key, node))
+    }
+
+    /// The keys.
+    pub fn keys(&self) -> impl Iterator<Item = &Spanned<String>> + Clone {
+        self.entries.iter().map(|(key, _)| key)
+    }
+
+    /// The values.
+    pub fn values(&self) -> impl Iterator<Item = &Node> {
+        self.entries.iter().map(|(_, node)| node)
+    }
+}
+
+impl IntoIterator for Table {
+    type Item = (Spanned<String>, Node);
+    type IntoIter = std::vec::IntoIter<(Spanned<String>, Node)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.entries.into_iter()
+    }
+}
+
+/// The entries of a table.
+pub type Entries<'t> = std::iter::Map<
+    std::slice::Iter<'t, (Spanned<String>, Node)>,
+    fn(&(Spanned<String>, Node)) -> (&Spanned<String>, &Node),
+>;
+
+impl<'t> IntoIterator for &'t Table {
+    type Item = (&'t Spanned<String>, &'t Node);
+    type IntoIter = Entries<'t>;
+
+    fn into_iter(self) -> Entries<'t> {
+        self.entries.iter().map(|(key, node)| (key, node))
+    }
+}
+
+impl FromIterator<(Spanned<String>, Node)> for Table {
+    fn from_iter<I: IntoIterator<Item = (Spanned<String>, Node)>>(entries: I) -> Table {
+        let mut table = Table::new();
+        table.extend(entries);
+        table
+    }
+}
+
+impl Extend<(Spanned<String>, Node)> for Table {
+    fn extend<I: IntoIterator<Item = (Spanned<String>, Node)>>(&mut self, entries: I) {
+        for (key, node) in entries {
+            self.insert(key, node);
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! What TOML and JSON say of one type is one thing, errors and all.
+
+use crate::{Misfit, ReadError, Segment, Value, json, read, toml, write};
+use proptest::prelude::*;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "kebab-case")]
+struct Form {
+    name: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rate: Option<f64>,
+    #[serde(default)]
+    by_number: BTreeMap<u32, u64>,
+    #[serde(default)]
+    steps: Vec<Step>,
+    #[serde(default)]
+    size: Size,
+    #[serde(default)]
+    words: Vec<Word>,
+}
+
+/// Reads a text and then refuses it, as types do whose form is a text.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Word(String);
+
+impl<'de> Deserialize<'de> for Word {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Word, D::Error> {
+        match String::deserialize(deserializer)? {
+            text if text.contains(' ') => Err(serde::de::Error::custom(format!("`{text}` is more than a word"))),
+            text => Ok(Word(text)),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename = "@kind", rename_all = "kebab-case")]
+enum Step {
+    Mount(Mount),
+    Fill { share: f64 },
+    Sync,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Mount {
+    at: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename = "=fixed", rename_all = "kebab-case", deny_unknown_fields)]
+enum Size {
+    Fixed(u64),
+    Between { least: u64, most: u64 },
+    Whole {},
+    Nothing,
+}
+
+impl Default for Size {
+    fn default() -> Size {
+        Size::Fixed(1)
+    }
+}
+
+fn form(text: &str) -> Form {
+    toml::from_str(text).unwrap()
+}
+
+fn misfit(text: &str) -> (ReadError, String) {
+    let table = toml::parse(text).unwrap();
+    let node = crate::Node::new(table.span(), Value::Table(table.into_inner()));
+    let error = read::<Form>(&node).unwrap_err();
+    let place = error.span().map_or_else(String::new, |span| text[span].to_owned());
+    (error, place)
+}
+
+#[test]
+fn a_table_is_chosen_by_one_of_its_keys() {
+    let text = "name = 'a'\nsteps = [{ kind = 'mount', at = '/m' }, { share = 0.5, kind = 'fill' }, { kind = 'sync' }]";
+    let steps = vec![Step::Mount(Mount { at: "/m".to_owned() }), Step::Fill { share: 0.5 }, Step::Sync];
+    assert_eq!(form(text).steps, steps);
+    let written = json::to_string(&steps).unwrap();
+    assert_eq!(written, r#"[{"kind":"mount","at":"/m"},{"kind":"fill","share":0.5},{"kind":"sync"}]"#);
+    assert_eq!(json::from_str::<Vec<Step>>(&written).unwrap(), steps);
+}
+
+#[test]
+fn a_choice_has_short_forms() {
+    let size = |text: &str| form(&format!("name = 'a'\nsize = {text}")).size;
+    assert_eq!(size("4"), Size::Fixed(4));
+    assert_eq!(size("{ fixed = 4 }"), Size::Fixed(4));
+    assert_eq!(size("'whole'"), Size::Whole {});
+    assert_eq!(size("{ whole = {} }"), Size::Whole {});
+    assert_eq!(size("'nothing'"), Size::Nothing);
+    assert_eq!(size("{ between = { least = 1, most = 2 } }"), Size::Between { least: 1, most: 2 });
+}
+
+#[test]
+fn errors_stand_where_they_arose() {
+    for (text, place, message) in [
+        ("name = 'a'\nnaem = 1", "naem", "unknown key `naem`"),
+        ("rate = 1", "", "`name` is missing"),
+        ("name = 5", "5", "name: expected a string, found integer `5`"),
+        ("name = 'a'\nsteps = [{ kind = 'mount', att = 1 }]", "att", "steps[0]: unknown key `att`"),
+        ("name = 'a'\nsteps = [{ kind = 'mont' }]", "'mont'", "steps[0]: `mont` is not one of `mount`"),
+        ("name = 'a'\nsteps = [{ at = 'x' }]", "{ at = 'x' }", "steps[0]: `kind` is missing"),
+        ("name = 'a'\nsize = { between = { least = 1 } }", "{ least = 1 }", "size.between: `most` is missing"),
+        ("name = 'a'\nsize = { whole = {}, fixed = 1 }", "{ whole = {}, fixed = 1 }", "`fixed` is a second one"),
+        ("name = 'a'\nsize = { nothing = { x = 1 } }", "x", "unknown key `x`; there are none"),
+        ("name = 'a'\nsize = -1", "-1", "expected a size, or one of `fixed`, `between`"),
+        ("name = 'a'\nsize = {}", "{}", "this table is empty"),
+        ("name = 'a'\nby-number = { one = 1 }", "one", "by-number: expected u32, found string \"one\""),
+        ("name = 'a'\nwords = ['b', 'c d']", "'c d'", "words[1]: `c d` is more than a word"),
+        ("name = 1979-05-27", "1979-05-27", "found a date"),
+    ] {
+        let (error, found) = misfit(text);
+        assert!(error.to_string().contains(message), "{text}: {error}");
+        assert_eq!(found.trim(), place, "{text}: {error}");
+    }
+}
+
+#[test]
+fn json_errors_lead_to_their_value_by_its_path() {
+    let error = json::from_str::<Form>(r#"{"name": "a", "steps": [{"kind": "fill", "share": "much"}]}"#).unwrap_err();
+    let json::JsonError::Shape(error) = error else { panic!("{error}") };
+    let path: Vec<Segment> = error.path().cloned().collect();
+    let key = |key: &str| Segment::Key(key.to_owned());
+    assert_eq!(path, [key("steps"), Segment::Index(0), key("share")]);
+    assert!(matches!(error.misfit(), Misfit::Unexpected { .. }), "{error}");
+    assert!(json::from_str::<Form>(r#"{"name": "#).unwrap_err().is_cut_off());
+}
+
+#[test]
+fn numbers_keep_what_their_text_says() {
+    for (toml_text, json_text) in
+        [("0.1", "0.1"), ("1e21", "1e+21"), ("-0.0", "-0.0"), ("5e-324", "5e-324"), ("3", "3")]
+    {
+        let node = toml::parse_value(toml_text).unwrap();
+        assert_eq!(json::compact(&node), json_text);
+        assert_eq!(json::parse(json_text.as_bytes()).unwrap(), node);
+    }
+    assert_eq!(json::from_str::<u64>("18446744073709551615").unwrap(), u64::MAX);
+    assert_eq!(json::compact(&write(&f64::NAN).unwrap()), "null");
+    assert!(
+        toml::parse_value("1e999").is_err() && toml::parse_value("999999999999999999999999999999999999999999").is_err()
+    );
+}
+
+/// Hostile texts: each has an error or a value, and none panics.
+#[test]
+fn hostile_texts_have_an_outcome() {
+    let deep = |open: &str, close: &str| open.repeat(100_000) + &close.repeat(100_000);
+    for text in
+        [deep("[", "]"), deep("{\"a\":", "}"), "\u{0}".to_owned(), "{\"a\":1,\"a\":2}".to_owned(), String::new()]
+    {
+        let _ = json::from_str::<Form>(&text);
+        let _ = toml::parse(&text);
+        let _ = toml::parse_value(&text);
+    }
+    assert!(json::from_slice::<Form>(b"{\"name\": \"\xff\"}").is_err());
+    let twice = json::from_str::<Form>(r#"{"name": "a", "name": "b"}"#).unwrap_err();
+    assert!(twice.to_string().contains("`name` is set twice"), "{twice}");
+}
+
+fn forms() -> impl Strategy<Value = Form> {
+    let step = prop_oneof![
+        ".*".prop_map(|at| Step::Mount(Mount { at })),
+        (-1e300..1e300).prop_map(|share| Step::Fill { share }),
+        Just(Step::Sync),
+    ];
+    let whole = 0..i64::MAX as u64;
+    let size = prop_oneof![
+        whole.clone().prop_map(Size::Fixed),
+        (whole.clone(), whole.clone()).prop_map(|(least, most)| Size::Between { least, most }),
+        Just(Size::Whole {}),
+        Just(Size::Nothing),
+    ];
+    let map = proptest::collection::btree_map(any::<u32>(), whole, 0..4);
+    (".*", proptest::option::of(any::<f64>().prop_filter("JSON has no others", |rate| rate.is_finite())), map)
+        .prop_flat_map(move |(name, rate, by_number)| {
+            let form = Form { name, rate, by_number, steps: Vec::new(), size: Size::default(), words: Vec::new() };
+            (Just(form), proptest::collection::vec(step.clone(), 0..4), size.clone())
+        })
+        .prop_map(|(form, steps, size)| Form { steps, size, ..form })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_back_in_both_languages(form in forms()) {
+        let compact = json::to_string(&form).unwrap();
+        prop_assert_eq!(&json::from_str::<Form>(&compact).unwrap(), &form);
+        prop_assert_eq!(&json::from_str::<Form>(&json::to_string_pretty(&form).unwrap()).unwrap(), &form);
+        prop_assert_eq!(&json::from_value::<Form>(json::to_value(&form).unwrap()).unwrap(), &form);
+        let inline = toml::inline(write(&form).unwrap().get_ref());
+        let node = toml::parse_value(&inline).unwrap();
+        prop_assert_eq!(&read::<Form>(&node).unwrap(), &form, "{}", inline);
+    }
+
+    #[test]
+    fn no_text_panics(text in ".*") {
+        let _ = json::from_str::<Form>(&text);
+        let _ = toml::from_str::<Form>(&text);
+        let _ = toml::parse_value(&text);
+    }
+}

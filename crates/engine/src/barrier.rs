@@ -1,0 +1,366 @@
+//! The barrier between making a worker ready and letting it run, and the worker's main function, for threads and
+//! processes alike.
+#![allow(unsafe_code)]
+
+use crate::bell::Bell;
+use crate::clock::{Clock, Ticks};
+use crate::control::{ControlBlock, FlowWords, WorkerControl};
+use crate::fault::{FaultLog, ReportCells, Reports};
+use crate::first_finisher::FirstDone;
+use crate::oplog::OpLog;
+use crate::pacer::{Sharing, Waited, wait_until};
+use crate::plan::{GroupRun, WorkerRules};
+use crate::queue_cells::QueueCells;
+use crate::recorder::{Cells, Ramps, Recorder};
+use crate::terms::{Budget, Ended, Usage};
+use crate::worker::{Ramp, WorkerContext};
+use crate::worker_error::WorkerError;
+use plumb_workload::{OnError, OpKind, RunAs};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::{Relaxed, Release};
+
+/// Everything of a phase that coordinator and workers share.
+pub(crate) struct PhaseMemory {
+    pub(crate) clock: Clock,
+    pub(crate) control: ControlBlock,
+    pub(crate) cells: Cells,
+    pub(crate) reports: Reports,
+    pub(crate) queues: QueueCells,
+    /// Where single ops are recorded, by worker.
+    pub(crate) logs: Vec<Option<File>>,
+    pub(crate) first_finisher: FirstDone,
+    pub(crate) bell: Bell,
+    workers: usize,
+}
+
+impl PhaseMemory {
+    /// What these workers of these groups need, under a phase with this ramp.
+    pub(crate) fn new(
+        clock: Clock,
+        workers: &[WorkerSpec],
+        groups: &[GroupRun],
+        phase_ramp_ns: u64,
+    ) -> io::Result<PhaseMemory> {
+        let ramps = phase_ramp_ns > 0 || groups.iter().any(|group| group.ramp_ns > 0 || group.ramp_until.is_some());
+        let logs = workers.iter().map(|spec| spec.rules.keeps.ops.then(crate::oplog::log_file).transpose());
+        let depths: Vec<Option<u32>> = workers.iter().map(|spec| spec.rules.keeps.queue).collect();
+        Ok(PhaseMemory {
+            clock,
+            control: ControlBlock::new(groups.len(), workers.len())?,
+            cells: Cells::new(workers.len(), if ramps { Ramps::Some } else { Ramps::None })?,
+            reports: Reports::new(workers.len())?,
+            queues: QueueCells::new(&depths)?,
+            logs: logs.collect::<io::Result<_>>()?,
+            first_finisher: FirstDone::new(workers.len())?,
+            bell: Bell::new()?,
+            workers: workers.len(),
+        })
+    }
+}
+
+#[cfg(test)]
+impl PhaseMemory {
+    /// For so many workers without anybody to use it.
+    pub(crate) fn for_tests(clock: Clock, workers: usize) -> PhaseMemory {
+        PhaseMemory {
+            clock,
+            control: ControlBlock::new(1, workers).unwrap(),
+            cells: Cells::new(workers, Ramps::None).unwrap(),
+            reports: Reports::new(workers).unwrap(),
+            queues: QueueCells::new(&[]).unwrap(),
+            logs: Vec::new(),
+            first_finisher: FirstDone::new(workers).unwrap(),
+            bell: Bell::new().unwrap(),
+            workers,
+        }
+    }
+}
+
+/// What a worker's body gets: the way through the barrier.
+pub(crate) struct Barrier {
+    memory: Arc<PhaseMemory>,
+    number: usize,
+    pub(crate) group: usize,
+    run_as: RunAs,
+    ramp_ns: u64,
+    /// The coordinator says when the ramp is over.
+    ramps_until_told: bool,
+    time_ns: Option<u64>,
+    rules: WorkerRules,
+}
+
+/// What a worker does: makes its backend ready, passes the barrier, runs its loop.
+pub(crate) type Body = Box<dyn FnOnce(&Barrier) -> Result<Ended, WorkerError> + Send>;
+
+/// A worker before it starts.
+pub(crate) struct WorkerSpec {
+    pub(crate) name: String,
+    pub(crate) group: usize,
+    pub(crate) depth: u32,
+    pub(crate) cpu: Option<u32>,
+    pub(crate) rules: WorkerRules,
+    pub(crate) body: Body,
+}
+
+/// The number of the calling thread, which is its process' where it has no other.
+fn thread_number() -> u64 {
+    #[cfg(target_os = "linux")]
+    {
+        rustix::thread::gettid().as_raw_nonzero().get() as u64
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        u64::from(std::process::id())
+    }
+}
+
+impl Barrier {
+    /// The barrier of a worker of this group.
+    pub(crate) fn new(
+        memory: Arc<PhaseMemory>,
+        number: usize,
+        spec: &WorkerSpec,
+        group: &GroupRun,
+        run_as: RunAs,
+    ) -> Barrier {
+        Barrier {
+            memory,
+            number,
+            group: spec.group,
+            run_as,
+            ramp_ns: group.ramp_ns,
+            ramps_until_told: group.ramp_until.is_some(),
+            time_ns: group.time_ns,
+            rules: spec.rules.clone(),
+        }
+    }
+
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.memory.clock
+    }
+
+    /// Whether the worker is the only one of its phase.
+    pub(crate) fn is_alone(&self) -> bool {
+        self.memory.workers == 1
+    }
+
+    pub(crate) fn report(&self) -> &ReportCells {
+        self.memory.reports.worker(self.number)
+    }
+
+    /// Makes ready to record ops of these kinds.
+    pub(crate) fn expect(&self, kinds: &BTreeSet<OpKind>) {
+        self.memory.cells.worker(self.number).expect(kinds);
+    }
+
+    /// Counts a failure of a worker that never passed.
+    pub(crate) fn count_error(&self) {
+        Recorder::new(self.memory.cells.worker(self.number)).count_error();
+    }
+
+    /// What the worker sees of its phase.
+    pub(crate) fn control(&self) -> WorkerControl<'_> {
+        self.memory.control.worker(self.number)
+    }
+
+    /// Whether the worker is to end, and not only its ramp. For backends that wait for somebody else.
+    pub(crate) fn stops(&self) -> bool {
+        let (control, now) = (self.control(), self.memory.clock.now());
+        control.stop_requested() || (control.stops_at(now) && now >= self.ends_at(&control))
+    }
+
+    /// Whether the phase is to end, or the worker was told to. For backends that wait before their worker's time begins.
+    pub(crate) fn phase_stops(&self) -> bool {
+        let (control, now) = (self.control(), self.memory.clock.now());
+        control.stop_requested() || (control.stops_at(now) && now >= control.deadline())
+    }
+
+    /// When the worker's measured time begins, where it starts then.
+    fn measured_at(&self, control: &WorkerControl<'_>, started_at: Ticks) -> Ticks {
+        started_at.max(control.ramp_ends_at()) + self.memory.clock.ticks(self.ramp_ns)
+    }
+
+    /// When the worker's time is over, as far as it is known when it starts.
+    fn ends_at(&self, control: &WorkerControl<'_>) -> Ticks {
+        let (Some(time_ns), Some(started_at)) = (self.time_ns, control.go_at()) else { return control.deadline() };
+        let measured_at = match self.ramps_until_told {
+            false => self.measured_at(control, started_at),
+            true => self.memory.control.measured_at(self.number).unwrap_or(Ticks::MAX),
+        };
+        measured_at.saturating_add(self.memory.clock.ticks(time_ns)).min(control.deadline())
+    }
+
+    /// How this worker shares a rate with its group of so many.
+    pub(crate) fn sharing(&self, workers: u32) -> Sharing<'_> {
+        Sharing::Group { workers, numbers: self.memory.control.schedule(self.group) }
+    }
+
+    /// What the jobs of a flow share; the flow is named by the first group that belongs to it.
+    pub(crate) fn flow(&self, first_group: usize) -> &FlowWords {
+        self.memory.control.flow(first_group)
+    }
+
+    /// Says that the worker is ready and waits for its start. `None` when it was stopped before that.
+    pub(crate) fn pass(&self) -> Option<Passed<'_>> {
+        let (clock, control) = (self.memory.clock, self.control());
+        control.worker_ready();
+        self.memory.bell.ring();
+        let started_at = control.wait_for_go()?;
+        let measured_at = self.measured_at(&control, started_at);
+        let ramps = measured_at > started_at || self.ramps_until_told;
+        // One that is told of its end has begun, and so has another deadline than none.
+        let ends_at = if self.ramps_until_told { Ticks::MAX - 1 } else { measured_at };
+        let ramp = ramps.then_some(Ramp {
+            ends_at: ends_at.min(control.deadline()),
+            // The phase's ramp uses up what a worker may do by itself; its group's does not.
+            budget: (self.ramp_ns > 0 || self.ramps_until_told).then_some(self.rules.budget),
+            shares_limit: self.rules.budget.shares_limit,
+            time: self.time_ns.map(|ns| clock.ticks(ns)),
+        });
+        let time_ends_at = self.time_ns.map_or(Ticks::MAX, |ns| measured_at.saturating_add(clock.ticks(ns)));
+        let deadline = ramp.map_or(time_ends_at, |ramp| ramp.ends_at).min(control.deadline());
+        if !control.move_deadline(Ticks::MAX, deadline) || wait_until(&clock, control, started_at) == Waited::Stopped {
+            return None;
+        }
+        let measured = self.memory.cells.worker(self.number);
+        let recorder = match (ramp, self.memory.cells.ramp(self.number)) {
+            (Some(_), Some(cells)) => Recorder::with_ramp(cells, measured),
+            _ => Recorder::new(measured),
+        };
+        if ramp.is_none() {
+            control.measures_from(started_at);
+        }
+        let report = self.report();
+        let log = self.memory.logs[self.number].as_ref().map(|file| {
+            let mut log = OpLog::new(file, report, clock, control.began_at());
+            log.set_in_ramp(ramp.is_some());
+            log
+        });
+        let context = WorkerContext {
+            clock,
+            control,
+            recorder,
+            faults: FaultLog::new(report),
+            budget: match ramp {
+                None => self.rules.budget,
+                Some(Ramp { budget: Some(_), .. }) => Budget::UNLIMITED,
+                Some(_) => Budget { shares_limit: false, ..self.rules.budget },
+            },
+            on_error: self.rules.on_error,
+            errors: &self.rules.errors,
+            fills: self.rules.fills,
+            log,
+            tally: self.memory.queues.tally(self.number),
+            ramp,
+            run_as: self.run_as,
+            usage: Usage::now(self.run_as),
+        };
+        Some(Passed { context, started_at, barrier: self })
+    }
+}
+
+/// A worker behind the barrier.
+pub(crate) struct Passed<'a> {
+    pub(crate) context: WorkerContext<'a>,
+    pub(crate) started_at: Ticks,
+    barrier: &'a Barrier,
+}
+
+impl Passed<'_> {
+    /// What came before was waiting for somebody else: the worker's time begins now. A ramp counts from the start, and
+    /// leaves out what was waited by itself.
+    pub(crate) fn start_over(&mut self) {
+        if self.context.ramp.is_some() {
+            return;
+        }
+        let (now, control) = (self.context.clock.now(), self.context.control);
+        if let Some(time_ns) = self.barrier.time_ns {
+            let ends_at =
+                |start: Ticks| start.saturating_add(self.context.clock.ticks(time_ns)).min(control.deadline());
+            let (from, to) = (ends_at(self.started_at), ends_at(now));
+            // One who was stopped meanwhile stays so.
+            control.move_deadline(from, to);
+        }
+        self.started_at = now;
+        self.context.measure_from(now);
+    }
+
+    /// Stops the worker's clock. Called as soon as the loop and the backend's own finish are over, before anything is
+    /// taken down.
+    pub(crate) fn stop_clock(&mut self) {
+        let report = self.barrier.report();
+        report.ended_at.store(self.barrier.memory.clock.now(), Release);
+        self.barrier.memory.first_finisher.take(&self.barrier.memory.cells);
+        let (before, now) = (self.context.usage, Usage::now(self.barrier.run_as));
+        report.cpu_user_ns.store(now.user_ns - before.user_ns, Relaxed);
+        report.cpu_system_ns.store(now.system_ns - before.system_ns, Relaxed);
+        report.sleeps.store(now.sleeps.saturating_sub(before.sleeps), Relaxed);
+        report.preemptions.store(now.preemptions.saturating_sub(before.preemptions), Relaxed);
+        report.major_faults.store(now.major_faults.saturating_sub(before.major_faults), Relaxed);
+        report.minor_faults.store(now.minor_faults.saturating_sub(before.minor_faults), Relaxed);
+        if let Some(log) = &mut self.context.log {
+            log.write_out();
+        }
+    }
+}
+
+fn prepare_thread(cpu: Option<u32>) -> Result<(), WorkerError> {
+    // SAFETY: sigset_t is plain data that sigfillset initialises; the mask of this thread only.
+    unsafe {
+        let mut all: libc::sigset_t = std::mem::zeroed();
+        libc::sigfillset(&raw mut all);
+        // An I/O error under a mapping must still end the worker, or it would fault for ever.
+        for signal in [libc::SIGBUS, libc::SIGSEGV, libc::SIGILL, libc::SIGFPE, libc::SIGABRT] {
+            libc::sigdelset(&raw mut all, signal);
+        }
+        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, std::ptr::null_mut());
+    }
+    #[cfg(target_os = "linux")]
+    {
+        // The default slack of 50 µs would make paced ops late.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        if let Some(cpu) = cpu {
+            let mut set = rustix::thread::CpuSet::new();
+            set.set(cpu as usize);
+            rustix::thread::sched_setaffinity(None, &set)
+                .map_err(|error| format!("cannot run on CPU {cpu}: {error}"))?;
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    if cpu.is_some() {
+        return Err("CPU affinity is not available on this platform".to_owned().into());
+    }
+    Ok(())
+}
+
+/// A worker's whole life, in its own thread or process.
+pub(crate) fn worker_main(barrier: &Barrier, cpu: Option<u32>, body: Body) {
+    let report = barrier.report();
+    report.pid.store(thread_number(), Relaxed);
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        prepare_thread(cpu)?;
+        body(barrier)
+    }));
+    let failure = match outcome {
+        Ok(Ok(Ended::Failed)) => {
+            report.fail("an op failed");
+            None
+        }
+        Ok(Ok(Ended::Done | Ended::Stopped)) => None,
+        Ok(Err(error)) => Some(error.to_string()),
+        Err(_panic) => Some("the worker panicked; this is a defect of Plumb".to_owned()),
+    };
+    if let Some(reason) = failure {
+        report.fail(&reason);
+        if barrier.rules.on_error != OnError::Leave {
+            barrier.control().request_stop();
+        }
+    }
+    report.ends_at(barrier.memory.clock.now());
+    barrier.control().worker_done();
+    report.said_done.store(1, Release);
+    barrier.memory.bell.ring();
+}

@@ -1,0 +1,55 @@
+//! What wakes the coordinator of a phase.
+
+use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// Wakes the coordinator from any worker, thread or process: an eventfd.
+pub(crate) struct Bell {
+    fd: OwnedFd,
+}
+
+impl Bell {
+    pub(crate) fn new() -> io::Result<Bell> {
+        Ok(Bell { fd: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)? })
+    }
+
+    pub(crate) fn ring(&self) {
+        // It can only fail when the counter is full, and then it has rung.
+        let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
+    }
+
+    /// Waits for a ring, a signal, or the time-out.
+    pub(crate) fn wait(&self, timeout: Duration) {
+        let longest = Timespec {
+            tv_sec: i64::try_from(timeout.as_secs()).unwrap_or(i64::MAX).min(i32::MAX.into()),
+            tv_nsec: timeout.subsec_nanos().into(),
+        };
+        let rung = poll(&mut [PollFd::new(&self.fd, PollFlags::IN)], Some(&longest));
+        if rung.is_ok_and(|rung| rung > 0) {
+            let mut count = [0; 8];
+            let _ = rustix::io::read(&self.fd, &mut count);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Instant;
+
+    /// A ring is heard once, also one that came before; without any the wait is as long as it may be.
+    #[test]
+    fn a_ring_is_heard_once() {
+        let bell = Bell::new().unwrap();
+        bell.ring();
+        bell.ring();
+        let start = Instant::now();
+        bell.wait(Duration::from_secs(60));
+        assert!(start.elapsed() < Duration::from_secs(30), "the ring was not heard");
+        let start = Instant::now();
+        bell.wait(Duration::from_millis(20));
+        assert!(start.elapsed() >= Duration::from_millis(20), "it was heard twice");
+    }
+}

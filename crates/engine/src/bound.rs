@@ -1,0 +1,336 @@
+//! Backends, decided and built: the one place where blocks and jobs get what executes their ops.
+//!
+//! Only those whose calls are as short as the loop itself keep a type of their own (psync, null, io_uring): see
+//! [`instances`](crate::instances). All others are reached through a table of functions, which adds a nanosecond to a
+//! system call.
+
+use crate::backend::gathered::Gathered;
+use crate::backend::io_uring::{Ring, RingModes};
+use crate::backend::libaio::{KernelQueue, Libaio, LibaioModes};
+use crate::backend::mmap::{MapRules, Mmap};
+use crate::backend::null::{Null, NullQueue};
+use crate::backend::payload::Payload;
+use crate::backend::posix_aio::PosixAio;
+use crate::backend::preadv2::{Preadv, Preadv2};
+use crate::backend::priorities::Priorities;
+use crate::backend::psync::Psync;
+use crate::backend::record_locks::{LockRule, LockedCalls, LockedQueue};
+use crate::backend::seek::Seek;
+use crate::backend::socket::{LinkRequest, Socket, StopChecks};
+use crate::backend::space::{Fallocate, Truncate};
+use crate::backend::splice::Splice;
+use crate::backend::stdio::Stdio;
+use crate::backend::whole::WholeFiles;
+use crate::backend::{BlockContext, BlockFiles, FileAccess, QueuedBackend, SyncBackend};
+use crate::barrier::Barrier;
+use crate::fault::FaultLog;
+use crate::instances::{AnyBackend, AnyQueued, AnySync};
+use crate::op::BlockOp;
+use crate::rng::{Purpose, Rng, StreamId};
+use crate::worker_error::WorkerError;
+use plumb_workload::backend::RwFlag;
+use plumb_workload::job::{CommandPriority, MappingAdvice};
+use plumb_workload::{Backend, OpKind};
+use std::io;
+use std::path::Path;
+
+/// A backend, decided: `auto` is resolved before this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum BoundBackend {
+    Psync,
+    IoUring(RingModes),
+    Null,
+    /// Any other, as the workload has it.
+    Other(Backend),
+}
+
+impl BoundBackend {
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            BoundBackend::Psync => "psync",
+            BoundBackend::IoUring(_) => "io-uring",
+            BoundBackend::Null => "null",
+            BoundBackend::Other(backend) => backend.name(),
+        }
+    }
+
+    /// What a workload's backend means for a worker of this depth; `auto` where the kernel may lack io_uring says so.
+    pub(crate) fn of(backend: &Backend, depth: u32) -> Result<(BoundBackend, Option<String>), WorkerError> {
+        Ok(match backend {
+            Backend::Auto if depth > 1 => match io_uring_refusal() {
+                None => (BoundBackend::IoUring(RingModes::BEST), None),
+                Some(reason) => (BoundBackend::Psync, Some(format!("io_uring: {reason}; psync at depth 1 used"))),
+            },
+            Backend::Auto | Backend::Psync => (BoundBackend::Psync, None),
+            Backend::IoUring { .. } => (BoundBackend::IoUring(RingModes::of(backend)), None),
+            Backend::Null => (BoundBackend::Null, None),
+            Backend::Sim => return Err(WorkerError::NotSimulated),
+            Backend::Foreign { engine, .. } => return Err(WorkerError::Foreign { engine: engine.clone() }),
+            other => (BoundBackend::Other(other.clone()), None),
+        })
+    }
+}
+
+/// Why this kernel gives no ring; `None` where it does.
+fn io_uring_refusal() -> Option<String> {
+    io_uring::IoUring::new(2).err().map(|error| match error.raw_os_error() {
+        Some(libc::EPERM) => format!("{error} (kernel.io_uring_disabled, or a sandbox)"),
+        _ => error.to_string(),
+    })
+}
+
+/// What a backend needs to know of its worker.
+pub(crate) struct BackendRequest {
+    pub(crate) backend: BoundBackend,
+    /// Ops in flight at most.
+    pub(crate) depth: u32,
+    pub(crate) files: BlockFiles,
+    /// Whether anything is written.
+    pub(crate) access: FileAccess,
+    /// The smallest op, bytes: what a trial reads.
+    pub(crate) smallest_block_bytes: u32,
+    /// Pages are dropped as soon as they were used, where the backend goes through the page cache against the user's wish
+    /// (a mapping of a file that was to be used directly).
+    pub(crate) drops_pages: bool,
+    /// What the kernel is told about mappings, in this order.
+    pub(crate) mapping_advice: Vec<MappingAdvice>,
+    /// Writes that no crash tears (`RWF_ATOMIC`), where the backend's own flags do not say so.
+    pub(crate) atomic_writes: bool,
+    /// Locks that reads and writes hold.
+    pub(crate) record_lock: Option<LockRule>,
+    /// Priorities of some ops.
+    pub(crate) priorities: Vec<CommandPriority>,
+    /// Where the backend's own choices come from: which ops are polled for, which get a priority.
+    pub(crate) choices: StreamId,
+    /// What was asked for and is not had, as far as that is known before there is a backend.
+    pub(crate) notes: Vec<String>,
+}
+
+impl BackendRequest {
+    /// A request with everything that only jobs ask for left out.
+    pub(crate) fn new(
+        backend: BoundBackend,
+        depth: u32,
+        files: BlockFiles,
+        access: FileAccess,
+        smallest_block_bytes: u32,
+        choices: StreamId,
+    ) -> BackendRequest {
+        BackendRequest {
+            backend,
+            depth,
+            files,
+            access,
+            smallest_block_bytes,
+            drops_pages: false,
+            atomic_writes: false,
+            mapping_advice: Vec::new(),
+            record_lock: None,
+            priorities: Vec::new(),
+            choices,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Its files, with this memory.
+    fn context(&mut self, payload: Payload) -> BlockContext {
+        BlockContext { files: std::mem::take(&mut self.files), payload }
+    }
+
+    fn rng(&self) -> Rng {
+        self.choices.rng(Purpose::Backend)
+    }
+
+    fn draws_priorities(&self) -> Option<Box<Priorities>> {
+        Priorities::new(&self.priorities, self.rng())
+    }
+
+    /// The backend's flags, with what the job asks for beside them.
+    fn with_atomic(&self, flags: &[RwFlag]) -> Vec<RwFlag> {
+        let asked = self.atomic_writes.then_some(RwFlag::Atomic);
+        flags.iter().copied().filter(|&flag| Some(flag) != asked).chain(asked).collect()
+    }
+}
+
+/// Builds the backend in the calling thread, and says in the barrier's report which one really runs. `payload` makes buffers
+/// for so many ops in flight; it is called again where a backend has to be built again.
+pub(crate) fn build_backend<'a>(
+    mut request: BackendRequest,
+    barrier: &'a Barrier,
+    mut payload: impl FnMut(usize) -> Result<Payload, WorkerError>,
+) -> Result<AnyBackend<'a>, WorkerError> {
+    let name = request.backend.name();
+    barrier.report().backend.write(name.as_bytes());
+    let say = |notes: &[String]| barrier.report().fallbacks.write(notes.join("\n").as_bytes());
+    let record_lock = request.record_lock;
+    match request.backend.clone() {
+        BoundBackend::Null | BoundBackend::IoUring(_) if record_lock.is_some() => {
+            Err(WorkerError::NoRecordLocks { backend: name })
+        }
+        BoundBackend::Null => {
+            say(&request.notes);
+            Ok(match request.depth {
+                0 | 1 => AnyBackend::Sync(AnySync::Null(Null)),
+                depth => AnyBackend::Queued(AnyQueued::Null(NullQueue::new(depth))),
+            })
+        }
+        BoundBackend::Psync => {
+            say(&request.notes);
+            let psync = Psync { context: request.context(payload(1)?) };
+            Ok(AnyBackend::Sync(match record_lock {
+                None => AnySync::Psync(psync),
+                Some(rule) => AnySync::Other(locked(rule, Box::new(psync))),
+            }))
+        }
+        BoundBackend::IoUring(modes) => {
+            let ring = ring(&mut request, modes, &mut payload)?;
+            request.notes.extend_from_slice(ring.fallbacks());
+            say(&request.notes);
+            Ok(AnyBackend::Queued(AnyQueued::Ring(ring)))
+        }
+        BoundBackend::Other(backend) => {
+            say(&request.notes);
+            if let Some(queue) = queue(&backend, &mut request, &mut payload)? {
+                return Ok(AnyBackend::Queued(AnyQueued::Other(match record_lock {
+                    None => queue,
+                    Some(rule) => Box::new(LockedQueue::new(rule, request.depth, queue)),
+                })));
+            }
+            let stops =
+                StopChecks { alone: Box::new(|| barrier.phase_stops()), together: Box::new(|| barrier.stops()) };
+            let built = one_at_a_time(&backend, &mut request, &mut payload, stops);
+            let built = built.inspect_err(|error| {
+                if let (WorkerError::Backend { .. } | WorkerError::Link { .. }, Some(_)) = (error, error.errno()) {
+                    let mut faults = FaultLog::new(barrier.report());
+                    faults.keep(OpKind::Open, 0, 0, error.errno(), Path::new(""), &reason(error));
+                }
+            })?;
+            Ok(AnyBackend::Sync(AnySync::Other(match record_lock {
+                None => built,
+                Some(rule) => locked(rule, built),
+            })))
+        }
+    }
+}
+
+/// Why, without the name of the backend.
+fn reason(error: &WorkerError) -> String {
+    match error {
+        WorkerError::Backend { source, .. } => source.to_string(),
+        WorkerError::Link { source, .. } => source.to_string(),
+        other => other.to_string(),
+    }
+}
+
+type BoxedSync<'a> = Box<dyn SyncBackend<Op = BlockOp> + 'a>;
+
+/// Calls under locks. All of them through one table of functions: a lock costs two system calls.
+fn locked(rule: LockRule, calls: BoxedSync<'_>) -> BoxedSync<'_> {
+    Box::new(LockedCalls::new(rule, calls))
+}
+
+/// The backends with several ops in flight, apart from io_uring; `None` for a backend that has none.
+fn queue(
+    backend: &Backend,
+    request: &mut BackendRequest,
+    payload: &mut impl FnMut(usize) -> Result<Payload, WorkerError>,
+) -> Result<Option<Box<dyn QueuedBackend>>, WorkerError> {
+    let depth = request.depth;
+    let slots = depth as usize;
+    Ok(Some(match *backend {
+        Backend::Libaio { userspace_reap, vectored, nowait } => {
+            let modes = LibaioModes { userspace_reap, vectored, nowait, atomic: request.atomic_writes };
+            // Before there is memory: what the system has no room for is refused for that reason.
+            let kernel =
+                KernelQueue::new(depth).map_err(|source| WorkerError::Backend { backend: backend.name(), source })?;
+            let priorities = request.draws_priorities();
+            Box::new(Libaio::new(kernel, depth, modes, priorities, request.context(payload(slots)?)))
+        }
+        Backend::PosixAio => Box::new(PosixAio::new(depth, request.context(payload(slots)?))),
+        Backend::SeekVectored => Box::new(Gathered::new(depth, request.context(payload(slots)?))),
+        _ => return Ok(None),
+    }))
+}
+
+/// The backends with one op at a time, apart from psync.
+fn one_at_a_time<'a>(
+    backend: &Backend,
+    request: &mut BackendRequest,
+    payload: &mut impl FnMut(usize) -> Result<Payload, WorkerError>,
+    stops: StopChecks<'a>,
+) -> Result<BoxedSync<'a>, WorkerError> {
+    let name = backend.name();
+    let system = |source: io::Error| WorkerError::Backend { backend: name, source };
+    let context = request.context(payload(1)?);
+    Ok(match backend {
+        Backend::Preadv2 { flags, hipri_percent } => {
+            Box::new(Preadv2::new(context, &request.with_atomic(flags), *hipri_percent, request.rng()))
+        }
+        Backend::Preadv => Box::new(Preadv { context }),
+        Backend::Seek => Box::new(Seek::new(context)),
+        Backend::Splice => Box::new(Splice::new(context).map_err(system)?),
+        &Backend::Files(call) => Box::new(WholeFiles::new(call, context).map_err(system)?),
+        Backend::Fallocate => Box::new(Fallocate { context }),
+        Backend::Truncate => Box::new(Truncate { context }),
+        &Backend::Socket { kind, ref host, port, listens, ping_pong, no_delay, window, segment } => {
+            let link = LinkRequest {
+                kind,
+                host: host.clone(),
+                port,
+                listens,
+                ping_pong,
+                no_delay,
+                window_bytes: window.map(|window| window.0),
+                segment_bytes: segment.map(|segment| segment.0),
+                access: request.access,
+            };
+            let unbuilt = |source| WorkerError::Link { backend: name, source };
+            Box::new(Socket::new(context, &link, stops).map_err(unbuilt)?)
+        }
+        Backend::Mmap => {
+            let rules = MapRules {
+                access: request.access,
+                advice: request.mapping_advice.clone(),
+                drops_pages: request.drops_pages,
+            };
+            Box::new(Mmap::new(context, rules).map_err(system)?)
+        }
+        Backend::Stdio => Box::new(Stdio::new(context, request.access).map_err(system)?),
+        // Those that are resolved before, or have several ops in flight.
+        Backend::Auto
+        | Backend::Psync
+        | Backend::IoUring { .. }
+        | Backend::Libaio { .. }
+        | Backend::PosixAio
+        | Backend::SeekVectored
+        | Backend::Null
+        | Backend::Foreign { .. }
+        | Backend::Sim => return Err(WorkerError::OnlyQueued { backend: name }),
+    })
+}
+
+fn ring(
+    request: &mut BackendRequest,
+    modes: RingModes,
+    payload: &mut impl FnMut(usize) -> Result<Payload, WorkerError>,
+) -> Result<Ring, WorkerError> {
+    let depth = request.depth;
+    let mut modes = RingModes { flags: request.with_atomic(&modes.flags), ..modes };
+    let files = std::mem::take(&mut request.files);
+    let mut build = |files: BlockFiles, modes: &RingModes| {
+        let context = BlockContext { files, payload: payload(depth as usize)? };
+        Ring::new(depth, modes, context, request.draws_priorities())
+            .map_err(|source| WorkerError::Ring { depth, source })
+    };
+    let mut ring = build(files, &modes)?;
+    if modes.poll_completions
+        && let Err(error) = ring.try_read(request.smallest_block_bytes)
+    {
+        modes.poll_completions = false;
+        let files = ring.take_files();
+        drop(ring);
+        ring = build(files, &modes)?;
+        request.notes.push(format!("io_uring: completions cannot be polled here: {error}; interrupts used"));
+    }
+    Ok(ring)
+}

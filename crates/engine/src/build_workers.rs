@@ -1,0 +1,434 @@
+//! Staffs a phase: makes every worker's body from its plan and the open targets.
+
+use crate::backend::{BlockFiles, FileKind};
+use crate::barrier::WorkerSpec;
+use crate::bind::BlockWorker;
+use crate::bound::BoundBackend;
+use crate::engine_error::EngineError;
+use crate::fault::Yielded;
+use crate::job::auxiliary::{BusyWorker, ExecWorker};
+use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats};
+use crate::program::{Compiled, Over, Replay, ReturnedState, SetState, SetWorker, TreeState};
+use crate::setting::Setting;
+use crate::targets::{OpenTarget, OpenTargets, content_stream};
+use crate::tree::TreeShape;
+use plumb_workload::{Blocks, OpKind, Phase, Program, RunAs, Work, WorkerGroup, Workload};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// A phase with its workers.
+pub(crate) struct BuiltPhase {
+    pub(crate) workers: Vec<WorkerSpec>,
+    pub(crate) run_as: Vec<RunAs>,
+    /// Distinct bytes that the phase can touch; `None` where a program over a file set is among its workers.
+    pub(crate) working_set_bytes: Option<u64>,
+    /// Targets that it writes to.
+    pub(crate) written: Vec<String>,
+    pub(crate) flows: Vec<SetGroup>,
+    /// What was asked for and is not had.
+    pub(crate) notes: Vec<String>,
+}
+
+/// A group of workers that changes a file set, and how to know the file set afterwards.
+pub(crate) struct SetGroup {
+    pub(crate) target: String,
+    shape: Arc<TreeShape>,
+    members: Vec<SetMember>,
+}
+
+enum SetMember {
+    /// A thread leaves its state here.
+    Thread(ReturnedState),
+    /// A process' state is had by going its way again; with the number of the worker in the phase.
+    Process { replay: Box<Replay>, worker: usize },
+}
+
+impl SetGroup {
+    /// The file set after the phase; `None` where a worker did not come back, or a process had too many errors.
+    pub(crate) fn after(self, yielded: &[Option<Yielded>]) -> Option<TreeState> {
+        let states: Option<Vec<SetState>> = self
+            .members
+            .into_iter()
+            .map(|member| match member {
+                SetMember::Thread(returned) => returned.lock().ok()?.take(),
+                SetMember::Process { replay, worker } => replay.after(yielded.get(worker)?.as_ref()?),
+            })
+            .collect();
+        Some(TreeState::join(self.shape, states?))
+    }
+}
+
+/// Finds what would make a later phase impossible, before the first has run.
+pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), EngineError> {
+    for (number, phase) in workload.phase.iter().enumerate() {
+        group_runs(phase)?;
+        let mut verifiable = phase.workers.iter().any(|group| group.verify.is_some()).then(Verifiable::default);
+        for seat in seats(phase, number as u32) {
+            match (&seat.group.work, targets.get(&seat.group.target)) {
+                (Work::Blocks(blocks), Some(target)) => {
+                    let plan = seat.blocks(blocks, &target.lengths(), workload.seed)?;
+                    if let Some(verifiable) = &mut verifiable {
+                        verifiable.add(&seat, blocks, &plan)?;
+                    }
+                }
+                (Work::Job(job), Some(target)) if targets.fault_of(&seat).is_none() => {
+                    let mut job = job.clone();
+                    crate::job::plan::plan(&seat, &mut job, target)?;
+                }
+                (Work::Program(program), Some(OpenTarget::Scratch(files))) if seat.number == 0 => {
+                    let stream = seat.stream(workload.seed);
+                    crate::program::plan(&seat, program, files, stream, stream)?;
+                }
+                (Work::Program(program), Some(OpenTarget::Tree(_))) if seat.number == 0 => {
+                    compiled(&seat, program)?;
+                }
+                (Work::Program(_), _) if seat.number == 0 => return Err(no_files(&seat).into()),
+                _ => {}
+            }
+        }
+        if let Some(verifiable) = verifiable {
+            verifiable.check(phase)?;
+        }
+        targets.refuse_never_cold(phase)?;
+    }
+    Ok(())
+}
+
+/// Makes the workers of a phase.
+pub(crate) fn build_workers(
+    workload: &Workload,
+    phase: &Phase,
+    number: u32,
+    targets: &mut OpenTargets,
+    setting: &Setting<'_>,
+) -> Result<BuiltPhase, EngineError> {
+    let mut built = BuiltPhase {
+        workers: Vec::new(),
+        run_as: Vec::new(),
+        working_set_bytes: None,
+        written: Vec::new(),
+        flows: Vec::new(),
+        notes: Vec::new(),
+    };
+    let mut working_sets = WorkingSets::default();
+    // The states of the group at hand, last worker first.
+    let mut states: Vec<SetState> = Vec::new();
+    for seat in seats(phase, number) {
+        let body = match &seat.group.work {
+            Work::Blocks(blocks) => {
+                let worker = block_worker(workload, &seat, blocks, targets, setting, &mut built.notes)?;
+                working_sets.add(
+                    &seat.group.target,
+                    worker.plan.working_set_bytes(),
+                    worker.files.lengths.iter().sum(),
+                );
+                worker.body()
+            }
+            Work::Program(program) => match targets.get(&seat.group.target) {
+                Some(OpenTarget::Scratch(files)) => {
+                    let stream = seat.stream(workload.seed);
+                    let content_stream = content_stream(workload, setting, seat.phase_number, seat.worker);
+                    let worker = crate::program::plan(&seat, program, files, stream, content_stream)?;
+                    working_sets.add(&seat.group.target, worker.working_set_bytes, worker.target_bytes);
+                    worker.body()
+                }
+                _ => {
+                    working_sets.unbounded = true;
+                    if seat.number == 0 {
+                        states = take_states(&seat, targets, &mut built.flows)?;
+                    }
+                    let state = states.pop().ok_or_else(|| seat.error("the file set has fewer shares than workers"))?;
+                    set_worker(workload, &seat, program, state, targets, setting, &mut built)?.body()
+                }
+            },
+            Work::Job(job) => match targets.fault_of(&seat) {
+                Some(fault) => fault.clone().body(),
+                None => {
+                    let worker = crate::job::plan::worker(workload, &seat, job, targets, setting, &mut built.notes)?;
+                    let target_bytes = worker.target_bytes();
+                    working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), target_bytes);
+                    worker.body()
+                }
+            },
+            Work::Copy(copy) => {
+                working_sets.unbounded = true;
+                crate::copy::plan::worker(copy, targets, setting)?.body()
+            }
+            Work::Busy(busy) => BusyWorker { busy: *busy, io_workers: io_workers(phase) }.body(),
+            Work::Exec(exec) => ExecWorker { exec: exec.clone(), name: seat.group_name() }.body(),
+        };
+        let is_null = matches!(targets.get(&seat.group.target), Some(OpenTarget::Null { .. }));
+        if writes(seat.group, targets) && !is_null && !built.written.contains(&seat.group.target) {
+            built.written.push(seat.group.target.clone());
+        }
+        built.run_as.push(seat.group.run_as);
+        built.workers.push(WorkerSpec {
+            name: seat.name(),
+            group: seat.group_number,
+            // Load on processors and programs of others have no ops in flight.
+            depth: if is_io(seat.group) { seat.group.depth } else { 0 },
+            cpu: seat.cpu(),
+            rules: seat.rules(),
+            body,
+        });
+    }
+    built.working_set_bytes = working_sets.total();
+    Ok(built)
+}
+
+/// Whether the workers of a group do I/O.
+fn is_io(group: &WorkerGroup) -> bool {
+    !matches!(group.work, Work::Busy(_) | Work::Exec(_))
+}
+
+fn no_files(seat: &WorkerSeat<'_>) -> WorkerPlanError {
+    let target = &seat.group.target;
+    seat.error(format!("`{target}` has no files for a program; use a `tree` or a `scratch` target"))
+}
+
+fn compiled(seat: &WorkerSeat<'_>, program: &Program) -> Result<Arc<Compiled>, WorkerPlanError> {
+    let compiled = Compiled::new(&program.steps, Over::FileSet, program.count_transactions);
+    compiled.map(Arc::new).map_err(|error| seat.error(error))
+}
+
+/// How many workers of a phase do I/O.
+fn io_workers(phase: &Phase) -> u64 {
+    phase.workers.iter().filter(|group| is_io(group)).map(|group| u64::from(group.count)).sum()
+}
+
+/// Whether a group leaves anything to flush.
+fn writes(group: &WorkerGroup, targets: &OpenTargets) -> bool {
+    match &group.work {
+        Work::Blocks(blocks) => blocks.mix.write > 0,
+        Work::Program(_) => matches!(targets.get(&group.target), Some(OpenTarget::Tree(_))),
+        // A job, a copy or a program over named files flushes what it is asked to, by itself.
+        Work::Job(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
+    }
+}
+
+fn block_worker(
+    workload: &Workload,
+    seat: &WorkerSeat<'_>,
+    blocks: &Blocks,
+    targets: &OpenTargets,
+    setting: &Setting<'_>,
+    notes: &mut Vec<String>,
+) -> Result<BlockWorker, WorkerPlanError> {
+    let group = seat.group;
+    let (files, content, stamping) = match targets.get(&group.target) {
+        Some(OpenTarget::Files(open)) => {
+            let users = seat.phase.workers.iter().filter(|other| other.target == group.target);
+            let alone = users.map(|other| other.count).sum::<u32>() == 1;
+            let files =
+                if alone { open.block_files() } else { open.own_block_files().map_err(|error| seat.error(error))? };
+            (files, open.content, open.stamping)
+        }
+        Some(OpenTarget::Null { bytes }) => {
+            let files = BlockFiles { lengths: vec![*bytes], kind: FileKind::Regular, ..BlockFiles::default() };
+            (files, Default::default(), None)
+        }
+        _ => return Err(seat.error(format!("`{}` has no files for block I/O", group.target))),
+    };
+    let is_null = matches!(targets.get(&group.target), Some(OpenTarget::Null { .. }));
+    let (backend, note) = if is_null {
+        (BoundBackend::Null, None)
+    } else {
+        BoundBackend::of(&group.backend, group.depth).map_err(|error| seat.error(error))?
+    };
+    if matches!(backend, BoundBackend::IoUring(_))
+        && blocks.mix.trim > 0
+        && !crate::backend::io_uring::can_trim(files.kind)
+    {
+        return Err(seat.error("io_uring cannot discard on a block device; use the psync backend"));
+    }
+    notes.extend(note.filter(|note| !notes.contains(note)));
+    let plan = seat.blocks(blocks, &files.lengths, workload.seed)?;
+    // Each worker's writes have sequences of their own, later phases' above earlier ones'.
+    let first_sequence = (u64::from(seat.phase_number) + 1) << 48 | u64::from(seat.worker) << 32;
+    Ok(BlockWorker {
+        plan,
+        files,
+        backend,
+        queue: seat.queue(),
+        pace: group.pace,
+        group_count: group.count,
+        mix: blocks.mix,
+        content,
+        verify: group.verify.and(stamping).map(|stamping| crate::terms::Stamping { first_sequence, ..stamping }),
+        stream: seat.stream(workload.seed),
+        content_stream: content_stream(workload, setting, seat.phase_number, seat.worker),
+    })
+}
+
+/// Takes the file set's state for a group, a share a worker, last worker first.
+fn take_states(
+    seat: &WorkerSeat<'_>,
+    targets: &mut OpenTargets,
+    flows: &mut Vec<SetGroup>,
+) -> Result<Vec<SetState>, EngineError> {
+    let target = &seat.group.target;
+    let tree = targets.tree_mut(target).ok_or_else(|| seat.error(format!("`{target}` is no file set")))?;
+    let shape = Arc::clone(&tree.shape);
+    let state = tree.take_state().ok_or_else(|| {
+        seat.error(format!(
+            "the state of file set `{target}` is not known: another group of this phase uses it, or ops of an earlier \
+             phase failed in a worker process"
+        ))
+    })?;
+    let mut states = state.split(seat.group.count).map_err(|error| seat.error(error))?;
+    states.reverse();
+    flows.push(SetGroup { target: target.clone(), shape, members: Vec::new() });
+    Ok(states)
+}
+
+fn set_worker(
+    workload: &Workload,
+    seat: &WorkerSeat<'_>,
+    program: &Program,
+    state: SetState,
+    targets: &OpenTargets,
+    setting: &Setting<'_>,
+    built: &mut BuiltPhase,
+) -> Result<SetWorker, EngineError> {
+    let Some(OpenTarget::Tree(tree)) = targets.get(&seat.group.target) else {
+        return Err(seat.error(format!("`{}` is no file set", seat.group.target)).into());
+    };
+    let program = compiled(seat, program)?;
+    let stream = seat.stream(workload.seed);
+    let returned = ReturnedState::default();
+    let member = match seat.group.run_as {
+        RunAs::Thread => SetMember::Thread(Arc::clone(&returned)),
+        RunAs::Process => SetMember::Process {
+            replay: Box::new(Replay {
+                program: Arc::clone(&program),
+                state: state.clone(),
+                stream,
+                passes: seat.passes(),
+            }),
+            worker: seat.worker as usize,
+        },
+    };
+    if let Some(group) = built.flows.last_mut() {
+        group.members.push(member);
+    }
+    Ok(SetWorker {
+        program,
+        state,
+        shape: Arc::clone(&tree.shape),
+        root: tree.root()?,
+        place: tree.path().to_owned(),
+        content: tree.content,
+        pace: seat.group.pace,
+        number: seat.number,
+        group_count: seat.group.count,
+        stream,
+        content_stream: content_stream(workload, setting, seat.phase_number, seat.worker),
+        passes: seat.passes(),
+        returned,
+    })
+}
+
+/// Working sets of the workers by target: workers of one target may share bytes, so its length bounds their sum.
+#[derive(Default)]
+struct WorkingSets {
+    by_target: BTreeMap<String, u64>,
+    unbounded: bool,
+}
+
+impl WorkingSets {
+    fn add(&mut self, target: &str, bytes: u64, target_bytes: u64) {
+        let sum = self.by_target.entry(target.to_owned()).or_default();
+        *sum = sum.saturating_add(bytes).min(target_bytes);
+    }
+
+    fn total(&self) -> Option<u64> {
+        (!self.unbounded).then(|| self.by_target.values().sum())
+    }
+}
+
+/// Ops per second that so many workers reach on the null backend, which no result of this machine can exceed.
+pub fn null_ceiling_ops(workers: u32) -> Result<f64, crate::phase_error::PhaseError> {
+    ceiling::measure(workers)
+}
+
+mod ceiling {
+    use super::*;
+    use crate::control::CommonLimit;
+    use crate::observer::Live;
+    use crate::phase::{PhaseRun, PhaseWatcher, run_phase};
+    use crate::phase_error::PhaseError;
+    use crate::plan::{GroupRun, WorkerRules};
+    use crate::signals::StopFlag;
+    use plumb_result::measurement::Fault;
+    use plumb_workload::{Bytes, Pattern, When};
+
+    /// Long enough to be exact to a few percent, short enough not to be noticed.
+    const MEASURED_NS: u64 = 50_000_000;
+
+    struct Alone;
+
+    impl PhaseWatcher for Alone {
+        fn clock_starts(&mut self) {}
+        fn interval(&mut self, _live: &Live) {}
+        fn clock_stopped(&mut self) {}
+        fn flush(&mut self) -> Result<Option<u64>, Box<Fault>> {
+            Ok(None)
+        }
+    }
+
+    pub(super) fn measure(workers: u32) -> Result<f64, PhaseError> {
+        static NEVER: std::sync::OnceLock<StopFlag> = std::sync::OnceLock::new();
+        let stop = *NEVER.get_or_init(StopFlag::detached);
+        let blocks = Blocks { pattern: Pattern::Random, ..Blocks::default() };
+        let group = WorkerGroup { count: workers, ..WorkerGroup::new("null", Work::Blocks(blocks.clone())) };
+        let phase = Phase {
+            stop: plumb_workload::Stop { time: Some(plumb_workload::Nanos(MEASURED_NS)), ..Default::default() },
+            ..Phase::new("null", vec![group])
+        };
+        let lengths = vec![Bytes(1 << 40).0];
+        let spec = |seat: WorkerSeat<'_>| -> Result<WorkerSpec, WorkerPlanError> {
+            let stream = seat.stream(Workload::DEFAULT_SEED);
+            let worker = BlockWorker {
+                plan: seat.blocks(&blocks, &lengths, stream.seed)?,
+                files: BlockFiles { lengths: lengths.clone(), ..BlockFiles::default() },
+                backend: BoundBackend::Null,
+                queue: seat.queue(),
+                pace: seat.group.pace,
+                group_count: workers,
+                mix: blocks.mix,
+                content: Default::default(),
+                verify: None,
+                stream,
+                content_stream: stream,
+            };
+            Ok(WorkerSpec {
+                name: seat.name(),
+                group: 0,
+                depth: 1,
+                cpu: None,
+                rules: WorkerRules::default(),
+                body: worker.body(),
+            })
+        };
+        let workers: Vec<WorkerSpec> = seats(&phase, 0)
+            .map(spec)
+            .collect::<Result<_, _>>()
+            .map_err(|error| PhaseError::Worker { worker: "null".to_owned(), reason: error.to_string() })?;
+        let run = PhaseRun {
+            name: phase.name.clone(),
+            groups: vec![GroupRun::default()],
+            run_as: vec![RunAs::Thread; workers.len()],
+            workers,
+            ramp_ns: 0,
+            time_ns: Some(MEASURED_NS),
+            limit: CommonLimit::default(),
+            when: When::AllDone,
+            steady: None,
+            working_set_bytes: None,
+            flush_inside_clock: true,
+        };
+        let measured = run_phase(run, stop, &mut Alone)?.measurement;
+        let reads = measured.ops.get(&OpKind::Read).map_or(0, |op| op.count);
+        Ok(measured.per_second(reads).unwrap_or(0.0))
+    }
+}

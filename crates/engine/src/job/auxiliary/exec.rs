@@ -1,0 +1,126 @@
+//! Another program that runs beside the other work.
+
+use super::{Beside, LONGEST_SLEEP, run_beside};
+use crate::barrier::{Barrier, Body};
+use crate::terms::Ended;
+use plumb_workload::{Exec, OpKind};
+use rustix::process::{Pid, Signal, kill_process_group};
+use std::fs::File;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+/// A worker that runs a program.
+#[derive(Debug, Clone)]
+pub(crate) struct ExecWorker {
+    /// Which, and how.
+    pub(crate) exec: Exec,
+    /// The name of its group: its output goes to files of that name.
+    pub(crate) name: String,
+}
+
+/// What went wrong with a program.
+#[derive(Debug)]
+pub(super) struct ExecFault {
+    pub(super) errno: Option<i32>,
+    pub(super) message: String,
+}
+
+impl ExecFault {
+    fn of(what: &str, error: &io::Error) -> ExecFault {
+        ExecFault { errno: error.raw_os_error(), message: format!("{what}: {error}") }
+    }
+
+    fn of_status(status: ExitStatus) -> ExecFault {
+        let message = match (status.code(), status.signal()) {
+            (Some(code), _) => format!("the program ended with status {code}"),
+            (None, Some(signal)) => format!("the program was killed by signal {signal}"),
+            (None, None) => "the program ended, and the system does not say how".to_owned(),
+        };
+        ExecFault { errno: None, message }
+    }
+}
+
+impl ExecWorker {
+    /// The worker's body.
+    pub(crate) fn body(self) -> Body {
+        Box::new(move |barrier: &Barrier| {
+            let mut command = self.command()?;
+            let program = Path::new(&self.exec.program);
+            Ok(run_beside(
+                barrier,
+                |beside| self.run(beside, &mut command),
+                |passed, worked| match worked {
+                    Ok(ended) => ended,
+                    Err(fault) => passed.context.failed(OpKind::Delay, program, fault.errno, &fault.message),
+                },
+            ))
+        })
+    }
+
+    /// The program with its arguments, and where its output goes.
+    pub(super) fn command(&self) -> Result<Command, String> {
+        let Exec { program, arguments, .. } = &self.exec;
+        let arguments = shlex::split(arguments)
+            .ok_or_else(|| format!("the arguments of {program} have a quote that is not closed: {arguments}"))?;
+        let mut command = Command::new(program);
+        // A group of its own, so that what it starts itself ends with it.
+        command.args(arguments).stdin(Stdio::null()).process_group(0);
+        if self.exec.keeps_output {
+            command.stdout(self.output_file("stdout")?).stderr(self.output_file("stderr")?);
+        } else {
+            command.stdout(Stdio::null()).stderr(Stdio::null());
+        }
+        Ok(command)
+    }
+
+    fn output_file(&self, stream: &str) -> Result<File, String> {
+        let path = format!("{}.{stream}", self.name);
+        File::create(&path)
+            .map_err(|error| format!("cannot write the output of {} into {path}: {error}", self.exec.program))
+    }
+
+    /// Runs the program until it or the worker's time ends.
+    pub(super) fn run(&self, beside: &mut Beside<'_>, command: &mut Command) -> Result<Ended, ExecFault> {
+        let clock = beside.clock;
+        let mut program = command.spawn().map_err(|error| ExecFault::of("cannot be started", &error))?;
+        let look = clock.ticks(LONGEST_SLEEP.as_nanos() as u64);
+        loop {
+            if let Some(status) = look_at(&mut program)? {
+                return if status.success() { Ok(Ended::Done) } else { Err(ExecFault::of_status(status)) };
+            }
+            if !beside.sleep_until(clock.now() + look) {
+                self.end(&mut program, beside)?;
+                return Ok(Ended::Stopped);
+            }
+        }
+    }
+
+    /// Asks the program to end, and kills it when it has not done so in time. How it ends is no fault then.
+    fn end(&self, program: &mut Child, beside: &Beside<'_>) -> Result<(), ExecFault> {
+        let clock = beside.clock;
+        signal_all(program, Signal::TERM);
+        let asked_at = clock.now();
+        while look_at(program)?.is_none() {
+            if clock.ns_between(asked_at, clock.now()) >= self.exec.grace.0 {
+                signal_all(program, Signal::KILL);
+                program.wait().map_err(|error| ExecFault::of("cannot be waited for", &error))?;
+                break;
+            }
+            std::thread::sleep(LONGEST_SLEEP);
+        }
+        Ok(())
+    }
+}
+
+fn look_at(program: &mut Child) -> Result<Option<ExitStatus>, ExecFault> {
+    program.try_wait().map_err(|error| ExecFault::of("cannot be waited for", &error))
+}
+
+/// Sends a signal to the program and all that it started. That fails only where they have all ended.
+fn signal_all(program: &Child, signal: Signal) {
+    if let Some(group) = Pid::from_raw(program.id().cast_signed()) {
+        let _all_ended = kill_process_group(group, signal);
+    }
+}

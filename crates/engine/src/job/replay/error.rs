@@ -1,0 +1,102 @@
+//! Why a recording cannot be replayed.
+
+use plumb_workload::OpKind;
+use std::error::Error;
+use std::path::PathBuf;
+
+/// Why a recording cannot be replayed, or goes no further.
+#[derive(Debug, thiserror::Error)]
+pub enum ReplayError {
+    /// It cannot be read; in the words of who reads it, which name it.
+    #[error(transparent)]
+    Read(Box<dyn Error + Send + Sync>),
+    /// An op is longer than one op can be.
+    #[error("an op of {bytes} bytes is more than one op can move")]
+    TooLong {
+        /// Its length.
+        bytes: u64,
+    },
+    /// A kind of op that was not foreseen.
+    #[error(
+        "{} has a {}, and nothing of that kind was foreseen; was it changed? say so in `moves`",
+        path.display(),
+        kind.name()
+    )]
+    Unforeseen {
+        /// The recording.
+        path: PathBuf,
+        /// What it has.
+        kind: OpKind,
+    },
+    /// An op is larger than was said.
+    #[error(
+        "{} has an op of {bytes} bytes, and the largest was said to be {largest}; was it changed? make `largest` as large",
+        path.display()
+    )]
+    Larger {
+        /// The recording.
+        path: PathBuf,
+        /// The op's length.
+        bytes: u32,
+        /// What was said.
+        largest: u64,
+    },
+    /// It goes to more files than there are.
+    #[error(
+        "{} goes to {wanted} files or more, and the target has {count}; name as many, or send all ops to one (`one-file`, \
+         fio's replay_redirect)",
+        path.display()
+    )]
+    Files {
+        /// The recording.
+        path: PathBuf,
+        /// How many it takes at least.
+        wanted: u64,
+        /// How many there are.
+        count: usize,
+    },
+    /// An op goes beyond the end.
+    #[error(
+        "{} has a {} of {bytes} bytes at {offset} in {}, which ends at {end}; use a larger file or device, or divide the \
+         offsets (`scale`, fio's replay_scale)",
+        path.display(),
+        kind.name(),
+        file.display()
+    )]
+    Beyond {
+        /// The recording.
+        path: PathBuf,
+        /// The op.
+        kind: OpKind,
+        /// Its length.
+        bytes: u32,
+        /// Where it begins.
+        offset: u64,
+        /// The file.
+        file: PathBuf,
+        /// Where that ends.
+        end: u64,
+    },
+    /// Offset or length do not suit direct I/O.
+    #[error(
+        "{} has a {} of {bytes} bytes at {offset} in {}, and around the page cache both must be multiples of {alignment}; \
+         go through the page cache (`direct = false`, fio's direct=0), or round the offsets (`align`, fio's replay_align)",
+        path.display(),
+        kind.name(),
+        file.display()
+    )]
+    Unaligned {
+        /// The recording.
+        path: PathBuf,
+        /// The op.
+        kind: OpKind,
+        /// Its length.
+        bytes: u32,
+        /// Where it begins.
+        offset: u64,
+        /// The file.
+        file: PathBuf,
+        /// What both must be multiples of, bytes.
+        alignment: u64,
+    },
+}

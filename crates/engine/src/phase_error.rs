@@ -1,0 +1,24 @@
+//! Why a phase could not run.
+
+use std::io;
+
+/// Why a phase could not run.
+#[derive(Debug, thiserror::Error)]
+pub enum PhaseError {
+    /// Shared memory, threads or processes could not be had.
+    #[error("cannot start {what}: {source}; lower `count` or raise the limit on processes and memory")]
+    Start {
+        /// What was started.
+        what: String,
+        /// The system's word.
+        source: io::Error,
+    },
+    /// A worker could not make itself ready.
+    #[error("{worker}: {reason}")]
+    Worker {
+        /// Its name.
+        worker: String,
+        /// In words.
+        reason: String,
+    },
+}

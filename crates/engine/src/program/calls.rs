@@ -1,0 +1,664 @@
+//! Makes each call of a program: what a system call is here, it is once.
+
+use super::aio::{Ahead, Aio};
+use super::content::Memory;
+use super::descriptor::{close, errno, lock, moved, nothing, system};
+use super::directory::Directories;
+use super::file_set::SetPlace;
+use super::files::FileTable;
+use super::mapping;
+use super::op::{Call, CallOp, Part};
+use super::postmark::Whole;
+use super::rules::StepRules;
+use super::stream::{Stream, Streams};
+use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished};
+use crate::clock::{Clock, Ticks};
+use crate::op::Seek;
+use crate::syscall::mapping::Mapping;
+use plumb_workload::OpKind;
+use plumb_workload::program::{LockKind, RecordOrder, Transfer, Via};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, Mode, SeekFrom, Timespec, Timestamps, UTIME_NOW};
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Longest content of a symbolic link that is read.
+pub(super) const LINK_BYTES: usize = 4096;
+
+/// Where the files of a worker lie.
+pub(super) enum Files {
+    Names(Arc<FileTable>),
+    Set(Box<SetPlace>),
+}
+
+/// A path, and the directory that it begins at.
+type At<'a> = (BorrowedFd<'a>, &'a CStr);
+
+impl Files {
+    /// The file of this number; of a set, that of the op at hand.
+    #[inline]
+    fn at(&self, number: u64) -> Result<At<'_>, Errno> {
+        match self {
+            Files::Names(table) => Ok((CWD, table.path(number as u32).ok_or(Errno(libc::ENOENT))?)),
+            Files::Set(set) => Ok((set.root.as_fd(), set.path())),
+        }
+    }
+
+    /// The same for the other name of an op.
+    fn other(&self, number: u64) -> Result<At<'_>, Errno> {
+        match self {
+            Files::Names(_) => self.at(number),
+            Files::Set(set) => Ok((set.root.as_fd(), set.other())),
+        }
+    }
+
+    /// What a link to the file says that lies beside it.
+    fn link_content(&self, number: u64) -> Result<&CStr, Errno> {
+        match self {
+            Files::Names(table) => table.name(number as u32).ok_or(Errno(libc::ENOENT)),
+            Files::Set(set) => Ok(set.path()),
+        }
+    }
+
+    /// Whether calls follow a link that they are given: in a set it is what they are about.
+    fn follow(&self) -> AtFlags {
+        match self {
+            Files::Names(_) => AtFlags::empty(),
+            Files::Set(_) => AtFlags::SYMLINK_NOFOLLOW,
+        }
+    }
+
+    fn table(&self) -> Result<&FileTable, Errno> {
+        match self {
+            Files::Names(table) => Ok(table),
+            Files::Set(_) => Err(Errno(libc::EINVAL)),
+        }
+    }
+
+    fn set(&mut self) -> Result<&mut SetPlace, Errno> {
+        match self {
+            Files::Names(_) => Err(Errno(libc::EINVAL)),
+            Files::Set(set) => Ok(set),
+        }
+    }
+}
+
+/// A worker's open files and the memory that it moves.
+pub(super) struct Calls {
+    files: Files,
+    rules: Arc<Vec<StepRules>>,
+    handles: Vec<Handle>,
+    streams: Streams,
+    memory: Memory,
+    checks: bool,
+    directories: Directories,
+    /// When the calls began that are made of the record at hand, where they are several.
+    record_began: Option<Instant>,
+    longest_record: Duration,
+    clock: Clock,
+    begun_at: Ticks,
+    /// From the first step in the clock to behind the last, ns.
+    pub(super) steps_ns: u64,
+    /// What PostMark's files are moved from and to.
+    whole: Option<Whole>,
+}
+
+/// What is open under one number.
+#[derive(Default)]
+struct Handle {
+    file: Option<OwnedFd>,
+    stream: Option<Stream>,
+    mapping: Option<Mapping>,
+    aio: Option<Aio>,
+    /// Number of the file.
+    number: u64,
+}
+
+impl Handle {
+    #[inline(always)]
+    fn fd(&self) -> Result<BorrowedFd<'_>, Errno> {
+        match &self.file {
+            Some(file) => Ok(file.as_fd()),
+            None => self.fd_of_stream(),
+        }
+    }
+
+    #[inline(never)]
+    fn fd_of_stream(&self) -> Result<BorrowedFd<'_>, Errno> {
+        self.stream.as_ref().map(Stream::fd).ok_or(Errno(libc::EBADF))
+    }
+
+    fn stream(&mut self) -> Result<&mut Stream, Errno> {
+        self.stream.as_mut().ok_or(Errno(libc::EBADF))
+    }
+
+    fn mapping(&self) -> Result<&Mapping, Errno> {
+        self.mapping.as_ref().ok_or(Errno(libc::EBADF))
+    }
+
+    #[inline(always)]
+    fn seek(&mut self, seek: Seek) -> Result<(), Errno> {
+        if self.stream.is_some() {
+            return self.seek_stream(seek);
+        }
+        let to = match seek {
+            Seek::None => return Ok(()),
+            Seek::To(offset) => SeekFrom::Start(offset),
+            Seek::By(distance) => SeekFrom::Current(distance),
+            Seek::FromEnd(distance) => SeekFrom::End(distance),
+        };
+        rustix::fs::seek(self.fd()?, to).map(drop).map_err(errno)
+    }
+
+    #[inline(never)]
+    fn seek_stream(&mut self, seek: Seek) -> Result<(), Errno> {
+        self.stream()?.seek(seek).map(drop)
+    }
+}
+
+/// The handle of an op.
+#[inline(always)]
+fn of<'a>(handles: &'a mut [Handle], op: &CallOp) -> Result<&'a mut Handle, Errno> {
+    handles.get_mut(usize::from(op.handle)).ok_or(Errno(libc::EBADF))
+}
+
+impl Calls {
+    pub(super) fn new(
+        files: Files,
+        handles: usize,
+        streams: Streams,
+        memory: Memory,
+        checks: bool,
+        clock: Clock,
+    ) -> Calls {
+        let handles = (0..handles).map(|_| Handle::default()).collect();
+        let directories = Directories::default();
+        let longest_record = Duration::ZERO;
+        let rules = Arc::default();
+        let (begun_at, steps_ns, record_began, whole) = (0, 0, None, None);
+        Calls {
+            files,
+            rules,
+            handles,
+            streams,
+            memory,
+            checks,
+            whole,
+            directories,
+            record_began,
+            longest_record,
+            clock,
+            begun_at,
+            steps_ns,
+        }
+    }
+
+    /// With memory for PostMark's files.
+    pub(super) fn with_whole(self, whole: Option<Whole>) -> Calls {
+        Calls { whole, ..self }
+    }
+
+    /// The rules of the steps that come next.
+    pub(super) fn use_rules(&mut self, rules: &Arc<Vec<StepRules>>) {
+        self.rules = Arc::clone(rules);
+    }
+
+    #[inline(always)]
+    fn handle(&mut self, op: &CallOp) -> Result<&mut Handle, Errno> {
+        of(&mut self.handles, op)
+    }
+
+    fn transfer(&self, op: &CallOp) -> Result<&Transfer, Errno> {
+        match self.rules.get(usize::from(op.rules)) {
+            Some(StepRules::Transfer(transfer)) => Ok(transfer),
+            _ => Err(Errno(libc::EINVAL)),
+        }
+    }
+
+    fn open(&mut self, op: &CallOp) -> Completion {
+        let Some(StepRules::Open(opening)) = self.rules.get(usize::from(op.rules)) else {
+            return Err(Errno(libc::EINVAL));
+        };
+        let (directory, path) = self.files.at(op.file)?;
+        let file = rustix::fs::openat(directory, path, opening.flags, opening.mode).map_err(errno)?;
+        let mut handle = Handle { number: op.file, ..Handle::default() };
+        match opening.step.stream {
+            None => handle.file = Some(file),
+            Some(_) => handle.stream = Some(self.streams.open(file, &opening.step)?),
+        }
+        *self.handle(op)? = handle;
+        Ok(0)
+    }
+
+    fn close(&mut self, op: &CallOp) -> Completion {
+        let handle = std::mem::take(self.handle(op)?);
+        self.close_handle(handle)
+    }
+
+    fn close_handle(&mut self, handle: Handle) -> Completion {
+        let Handle { file, stream, mapping, mut aio, .. } = handle;
+        drop(mapping);
+        let drained = aio.as_mut().map_or(Ok(()), Aio::drain);
+        let closed = match (file, stream) {
+            (Some(file), _) => close(file),
+            (None, Some(stream)) => self.streams.close(stream),
+            (None, None) => Err(Errno(libc::EBADF)),
+        };
+        drained.and(closed)
+    }
+
+    fn fsync(&mut self, op: &CallOp, data_only: bool) -> Completion {
+        let handle = self.handle(op)?;
+        if let Some(stream) = &mut handle.stream {
+            stream.flush()?;
+        }
+        let fd = handle.fd()?;
+        let done = if data_only { rustix::fs::fdatasync(fd) } else { rustix::fs::fsync(fd) };
+        nothing(done)
+    }
+
+    /// Calls that move no data.
+    fn without_data(&mut self, op: &CallOp) -> Completion {
+        let files = &self.files;
+        match op.call {
+            Call::Open => self.open(op),
+            Call::Close => self.close(op),
+            Call::Msync => self.handle(op)?.mapping()?.sync_all(),
+            Call::Fsync => self.fsync(op, false),
+            Call::Fdatasync => self.fsync(op, true),
+            Call::Flush => self.handle(op)?.stream()?.flush(),
+            Call::Sync => {
+                rustix::fs::sync();
+                Ok(0)
+            }
+            Call::Seek => self.handle(op)?.seek(Seek::To(op.offset)).map(|()| 0),
+            Call::Tell => self.handle(op)?.seek(Seek::By(0)).map(|()| 0),
+            Call::Truncate => nothing(rustix::fs::ftruncate(self.handle(op)?.fd()?, op.length)),
+            Call::Fallocate => {
+                nothing(rustix::fs::fallocate(self.handle(op)?.fd()?, FallocateFlags::empty(), op.offset, op.length))
+            }
+            Call::Map => {
+                let Some(StepRules::Map(map)) = self.rules.get(usize::from(op.rules)) else {
+                    return Err(Errno(libc::EINVAL));
+                };
+                let handle = of(&mut self.handles, op)?;
+                let file = handle.file.as_ref().ok_or(Errno(libc::EBADF))?;
+                handle.mapping = Some(mapping::map(file, map).map_err(system)?);
+                Ok(0)
+            }
+            Call::Unmap => match self.handle(op)?.mapping.take() {
+                Some(_) => Ok(0),
+                None => Err(Errno(libc::EINVAL)),
+            },
+            Call::Lock => {
+                let Some(StepRules::Lock(kind)) = self.rules.get(usize::from(op.rules)).cloned() else {
+                    return Err(Errno(libc::EINVAL));
+                };
+                lock(self.handle(op)?.fd()?, kind, 0, 0)
+            }
+            Call::Unlink => {
+                let (directory, path) = files.at(op.file)?;
+                nothing(rustix::fs::unlinkat(directory, path, AtFlags::empty()))
+            }
+            Call::UnlinkIfThere => {
+                let (directory, path) = files.at(op.file)?;
+                match rustix::fs::unlinkat(directory, path, AtFlags::empty()) {
+                    Err(rustix::io::Errno::NOENT) => Ok(0),
+                    done => nothing(done),
+                }
+            }
+            Call::Stat => {
+                let (directory, path) = files.at(op.file)?;
+                nothing(rustix::fs::statat(directory, path, files.follow()).map(drop))
+            }
+            Call::Access => nothing(rustix::fs::access(files.at(op.file)?.1, rustix::fs::Access::EXISTS)),
+            Call::Utimens => {
+                let (directory, path) = files.at(op.file)?;
+                let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
+                let times = Timestamps { last_access: now, last_modification: now };
+                nothing(rustix::fs::utimensat(directory, path, &times, files.follow()))
+            }
+            Call::Chmod => {
+                let (directory, path) = files.at(op.file)?;
+                let mode = Mode::from_raw_mode(op.other as u32);
+                nothing(rustix::fs::chmodat(directory, path, mode, AtFlags::empty()))
+            }
+            Call::Rename => self.files.set()?.renamed(),
+            // The loop waits; there is nothing to make.
+            Call::Pause => Ok(0),
+            Call::Link => {
+                let ((from, old), (to, new)) = (files.at(op.file)?, files.other(op.other)?);
+                nothing(rustix::fs::linkat(from, old, to, new, AtFlags::empty()))
+            }
+            Call::Symlink => {
+                let (directory, new) = files.other(op.other)?;
+                nothing(rustix::fs::symlinkat(files.link_content(op.file)?, directory, new))
+            }
+            Call::Readlink => {
+                let (directory, path) = files.at(op.file)?;
+                let content = self.memory.piece(LINK_BYTES as u64);
+                nothing(rustix::fs::readlinkat_raw(directory, path, content).map(drop))
+            }
+            Call::Mkdir => {
+                let (directory, path) = files.at(op.file)?;
+                nothing(rustix::fs::mkdirat(directory, path, Mode::from_raw_mode(op.other as u32)))
+            }
+            Call::Rmdir => {
+                let (directory, path) = files.at(op.file)?;
+                nothing(rustix::fs::unlinkat(directory, path, AtFlags::REMOVEDIR))
+            }
+            Call::Readdir => self.files.set()?.read_directory(),
+            Call::List => self.directories.list(files.at(op.file)?.1, op.file as u32),
+            Call::EndList => self.directories.end_list(),
+            Call::HoldDirectories => {
+                let Some(StepRules::Hold(held)) = self.rules.get(usize::from(op.rules)) else {
+                    return Err(Errno(libc::EINVAL));
+                };
+                self.directories.hold(files.table()?, held)
+            }
+            Call::OfFile => {
+                let Some(StepRules::OfFile(step)) = self.rules.get(usize::from(op.rules)) else {
+                    return Err(Errno(libc::EINVAL));
+                };
+                let piece = self.memory.piece(step.record.0);
+                self.directories.of_file(files.table()?, step, op, piece)
+            }
+            _ => Err(Errno(libc::ENOSYS)),
+        }
+    }
+
+    #[inline(always)]
+    fn plain(&mut self, op: &CallOp) -> Completion {
+        let Calls { handles, memory, .. } = self;
+        let fd = of(handles, op)?.fd()?;
+        let piece = memory.piece(op.length);
+        match op.call {
+            Call::Read => moved(rustix::io::read(fd, piece)),
+            Call::Write => moved(rustix::io::write(fd, piece)),
+            Call::ReadAt => moved(rustix::io::pread(fd, piece, op.offset)),
+            _ => moved(rustix::io::pwrite(fd, piece, op.offset)),
+        }
+    }
+
+    fn single_bytes(&mut self, op: &CallOp) -> Completion {
+        let Calls { handles, memory, .. } = self;
+        let fd = of(handles, op)?.fd()?;
+        let piece = memory.piece(op.length);
+        for (number, byte) in piece.chunks_mut(1).enumerate() {
+            let done = match op.call {
+                Call::ReadBytes => rustix::io::read(fd, byte),
+                _ => rustix::io::write(fd, byte),
+            };
+            if done.map_err(errno)? == 0 {
+                return Ok(number as u64);
+            }
+        }
+        Ok(op.length)
+    }
+
+    fn streamed(&mut self, op: &CallOp) -> Completion {
+        let Calls { handles, memory, .. } = self;
+        let stream = of(handles, op)?.stream()?;
+        let piece = memory.piece(op.length);
+        match op.call {
+            Call::StreamRead => stream.read(piece),
+            Call::StreamWrite => stream.write(piece),
+            Call::GetCharacters => stream.library()?.get_characters(piece),
+            Call::GetCharactersUnlocked => stream.library()?.get_characters_unlocked(piece),
+            Call::PutCharactersUnlocked => stream.library()?.put_characters_unlocked(piece),
+            _ => stream.library()?.put_characters(piece),
+        }
+    }
+
+    fn moved_whole(&mut self, op: &CallOp) -> Completion {
+        let Calls { handles, rules, whole: Some(whole), .. } = self else { return Err(Errno(libc::EINVAL)) };
+        let Some(StepRules::Whole(blocks)) = rules.get(usize::from(op.rules)) else { return Err(Errno(libc::EINVAL)) };
+        let handle = of(handles, op)?;
+        match (&mut handle.stream, op.call) {
+            (Some(stream), Call::ReadWhole) => whole.read_stream(stream, op.length),
+            (Some(stream), _) => whole.write_stream(stream, op.length, blocks.write_bytes),
+            (None, Call::ReadWhole) => whole.read_file(handle.fd()?, op.length),
+            (None, _) => whole.write_file(handle.fd()?, op.length, blocks.write_bytes),
+        }
+    }
+
+    fn mapped(&mut self, op: &CallOp) -> Completion {
+        let sync = match self.transfer(op)?.via {
+            Via::Mapped { sync } => sync,
+            _ => None,
+        };
+        let Calls { handles, memory, .. } = self;
+        let mapping = of(handles, op)?.mapping()?;
+        let piece = memory.piece(op.length);
+        if op.call == Call::Load {
+            return mapping.load(op.offset, piece);
+        }
+        let moved = mapping.store(op.offset, piece)?;
+        if let Some(waits) = sync {
+            mapping.sync(op.offset, op.length, if waits { libc::MS_SYNC } else { libc::MS_ASYNC })?;
+        }
+        Ok(moved)
+    }
+
+    fn asynchronous(&mut self, op: &CallOp) -> Completion {
+        let transfer = self.transfer(op)?;
+        let Via::PosixAio { depth, copies } = transfer.via else { return Err(Errno(libc::EINVAL)) };
+        let record = transfer.record.0 as i64;
+        let step = match &transfer.order {
+            RecordOrder::Forward => record,
+            RecordOrder::Backward => -record,
+            RecordOrder::Strided { records } => record.saturating_mul(*records as i64),
+            RecordOrder::Shuffled(_) | RecordOrder::Same | RecordOrder::Listed(_) => 0,
+        };
+        let ahead = Ahead { step, end: transfer.end() };
+        let largest = transfer.largest_bytes() as usize;
+        let Calls { handles, memory, .. } = self;
+        let handle = of(handles, op)?;
+        if handle.aio.is_none() {
+            handle.aio = Some(Aio::new(depth, largest, copies || !memory.is_constant()).map_err(system)?);
+        }
+        let (Some(file), Some(aio)) = (&handle.file, &mut handle.aio) else { return Err(Errno(libc::EBADF)) };
+        let piece = memory.piece(op.length);
+        let moved = match op.call {
+            Call::AioRead => aio.read(file.as_fd(), op.offset, piece, ahead)?,
+            _ => aio.write(file.as_fd(), op.offset, piece)?,
+        };
+        if op.is_last && op.call == Call::AioWrite {
+            aio.drain()?;
+        }
+        Ok(moved)
+    }
+
+    /// A record's lock, or its end.
+    fn record_lock(&mut self, op: &CallOp, kind: LockKind) -> Result<(), Errno> {
+        lock(self.handle(op)?.fd()?, kind, op.offset, op.length).map(drop)
+    }
+
+    #[inline]
+    fn move_record(&mut self, op: &CallOp) -> Completion {
+        match op.call {
+            Call::Read | Call::Write | Call::ReadAt | Call::WriteAt => self.plain(op),
+            Call::ReadBytes | Call::WriteBytes => self.single_bytes(op),
+            Call::StreamRead
+            | Call::StreamWrite
+            | Call::GetCharacters
+            | Call::PutCharacters
+            | Call::GetCharactersUnlocked
+            | Call::PutCharactersUnlocked => self.streamed(op),
+            Call::ReadWhole | Call::WriteWhole => self.moved_whole(op),
+            Call::Load | Call::Store => self.mapped(op),
+            _ => self.asynchronous(op),
+        }
+    }
+
+    #[cold]
+    fn move_locked(&mut self, op: &CallOp) -> Completion {
+        let kind = if op.kind == OpKind::Read { LockKind::Read } else { LockKind::Write };
+        self.record_lock(op, kind)?;
+        let moved = self.move_record(op);
+        self.record_lock(op, LockKind::None)?;
+        moved
+    }
+
+    /// Longest time of all calls that were made of one record, ns; `None` where one call is all.
+    pub(super) fn longest_record_ns(&self) -> Option<u64> {
+        (!self.longest_record.is_zero()).then_some(self.longest_record.as_nanos() as u64)
+    }
+
+    #[inline]
+    fn make(&mut self, op: &CallOp) -> Completion {
+        if !op.kind.moves_bytes() {
+            return self.without_data(op);
+        }
+        self.seek_before(op)?;
+        let moved = if self.locks(op) { self.move_locked(op)? } else { self.move_record(op)? };
+        self.seek_after(op)?;
+        Ok(moved)
+    }
+
+    #[inline(always)]
+    fn seek_before(&mut self, op: &CallOp) -> Result<(), Errno> {
+        if op.seek_before == Seek::None { Ok(()) } else { self.handle(op)?.seek(op.seek_before) }
+    }
+
+    #[inline(always)]
+    fn seek_after(&mut self, op: &CallOp) -> Result<(), Errno> {
+        if op.seek_after == Seek::None {
+            return Ok(());
+        }
+        let sought = self.handle(op)?.seek(op.seek_after);
+        if matches!(op.seek_after, Seek::By(_)) { Ok(()) } else { sought }
+    }
+
+    fn make_part(&mut self, op: &CallOp) -> Completion {
+        match op.part {
+            Part::Whole | Part::Inner => self.make(op),
+            Part::First => {
+                self.record_began = Some(Instant::now());
+                self.make(op)
+            }
+            Part::Last => {
+                let made = self.make(op);
+                if let Some(began) = self.record_began.take() {
+                    self.longest_record = self.longest_record.max(began.elapsed());
+                }
+                made
+            }
+        }
+    }
+
+    fn after_any(&mut self, op: &CallOp, moved: u64) -> Result<(), String> {
+        if op.kind == OpKind::Create && op.call == Call::Open {
+            let handle = &self.handles[usize::from(op.handle)];
+            if let (Ok(fd), Files::Names(table)) = (handle.fd(), &self.files) {
+                table.made(op.file as u32, fd);
+            }
+        }
+        if !self.checks || op.kind != OpKind::Read {
+            return Ok(());
+        }
+        let Calls { handles, memory, .. } = self;
+        if op.call == Call::AioRead
+            && let Some(aio) = &mut handles[usize::from(op.handle)].aio
+            && let Some(read) = aio.last(moved as usize)
+        {
+            return memory.check(read, op.offset);
+        }
+        memory.check_piece(moved, op.offset)
+    }
+
+    fn locks(&self, op: &CallOp) -> bool {
+        self.transfer(op).is_ok_and(|transfer| transfer.locks)
+    }
+}
+
+impl SyncBackend for Calls {
+    type Op = CallOp;
+
+    #[inline(always)]
+    fn samples(&self) -> bool {
+        matches!(self.files, Files::Names(_))
+    }
+
+    #[inline]
+    fn before(&mut self, op: &CallOp) {
+        if let Files::Set(set) = &mut self.files {
+            set.write_paths(op);
+            if op.call == Call::Open {
+                // A handle that is still open is closed here, outside the clock.
+                let open = self.handles.get_mut(usize::from(op.handle)).map(std::mem::take);
+                drop(open);
+            }
+        }
+        if op.kind.moves_bytes() && self.memory.changes() {
+            if op.seek_before == Seek::None || op.kind == OpKind::Read {
+                self.memory.turn(op.length);
+            }
+            if op.kind == OpKind::Write {
+                self.memory.fill(op.offset, op.length);
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Result<Begun, NotBegun> {
+        self.begun_at = self.clock.now();
+        Ok(Begun::AtOnce)
+    }
+
+    fn finish(&mut self) -> Result<(), Unfinished> {
+        self.steps_ns = self.clock.ns_between(self.begun_at, self.clock.now()).max(1);
+        let Files::Set(set) = &self.files else { return Ok(()) };
+        let place = set.place.clone();
+        let mut closed = Ok(0);
+        for number in 0..self.handles.len() {
+            let handle = std::mem::take(&mut self.handles[number]);
+            if handle.file.is_some() {
+                closed = closed.and(self.close_handle(handle));
+            }
+        }
+        closed.map(drop).map_err(|errno| Unfinished { op: OpKind::Close, path: place, errno })
+    }
+
+    fn works_between_ops(&self) -> bool {
+        // Paths of a set are written between its ops.
+        (self.checks && !self.memory.checks_few_words()) || self.memory.changes() || !self.samples()
+    }
+
+    #[inline(always)]
+    fn execute(&mut self, op: &CallOp) -> Completion {
+        if op.is_bare {
+            self.seek_before(op)?;
+            let moved = self.plain(op)?;
+            self.seek_after(op)?;
+            return Ok(moved);
+        }
+        // A copy that nobody needs on the way above: there, the op stays in registers.
+        let op = *op;
+        self.make_part(&op)
+    }
+
+    #[inline(always)]
+    fn after(&mut self, op: &CallOp, moved: u64) -> Result<(), String> {
+        if !op.is_bare {
+            let op = *op;
+            return self.after_any(&op, moved);
+        }
+        if self.checks && op.kind == OpKind::Read { self.memory.check_piece(moved, op.offset) } else { Ok(()) }
+    }
+
+    fn path_of(&self, op: &CallOp) -> PathBuf {
+        let table = match &self.files {
+            Files::Set(set) => return set.path_of(op),
+            Files::Names(table) => table,
+        };
+        let number = match op.kind {
+            _ if matches!(op.call, Call::Open | Call::OfFile) => op.file,
+            OpKind::Link | OpKind::Symlink => op.other,
+            OpKind::Unlink | OpKind::Stat | OpKind::Access | OpKind::Mkdir | OpKind::Rmdir | OpKind::Readdir => op.file,
+            _ => self.handles.get(usize::from(op.handle)).map_or(op.file, |handle| handle.number),
+        };
+        table.path_buf(number as u32)
+    }
+}

@@ -1,0 +1,540 @@
+//! Compiles a program's steps to a flat list of instructions: no recursion and no allocation at run time. Orders of files
+//! and of records are reckoned and shuffled here, before the barrier.
+
+use super::cursor::TransferPlan;
+use super::op::{Call, CallOp};
+use super::postmark::Rules;
+use super::rules::{Opening, Over, StepRules};
+use crate::tree::{Sizes, SizesError};
+use plumb_workload::program::{Choice, FileOrder, MissingFile, Needs, OpenStep, Pick, PostmarkStep, Step};
+use plumb_workload::{Distribution, OpKind};
+use std::sync::Arc;
+
+/// Largest single read or write over a file set, bytes.
+pub(super) const MAX_REQUEST: u64 = 1 << 30;
+/// Deepest nesting of loops, mixes and lists of files.
+pub(super) const MAX_NESTING: usize = 32;
+/// Most instructions of a program.
+const MAX_INSTRUCTIONS: usize = 1 << 20;
+/// Permissions of a file that is made in a set.
+const FILE_MODE: u32 = 0o644;
+/// The same of a directory.
+const DIRECTORY_MODE: u32 = 0o755;
+
+/// A step that cannot be run, named as `steps[2].loop.steps[0]` is in the workload.
+///
+/// What a program means (handles that are open, files that exist) is the validator's to look at. Here is only what has no
+/// instruction, and what would not fit.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{at}: {reason}")]
+pub(crate) struct CompileError {
+    at: String,
+    reason: Reason,
+}
+
+/// Why.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+enum Reason {
+    #[error("there are no steps; give at least one")]
+    NoSteps,
+    #[error("loops and mixes are nested more than {MAX_NESTING} deep; flatten them")]
+    TooDeep,
+    #[error("the program has too many steps; use `loop` or `each`")]
+    TooLong,
+    #[error("this step works on a file that exists, so `file = \"new\"` cannot be; use `random`, say")]
+    PickNew,
+    #[error("this step needs {0}")]
+    Target(&'static str),
+    #[error("Zipf's exponent {0} must be a number of 0 or more; 0.99 is usual")]
+    Theta(f64),
+    #[error("requests of {0} bytes; use 1 byte to 1 GiB")]
+    Request(u64),
+    #[error(transparent)]
+    Sizes(#[from] SizesError),
+    #[error("the weights of a mix need at least one above 0 and none below; found a total of {0}")]
+    Weights(f64),
+}
+
+impl Reason {
+    fn at(self, at: &str) -> CompileError {
+        CompileError { at: at.to_owned(), reason: self }
+    }
+}
+
+/// One instruction. Numbers refer to the program's tables; `to` and the like to instructions.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Instruction {
+    Call {
+        call: u32,
+        file: Choose,
+        other: Choose,
+    },
+    /// `truncate` or `fallocate` to a size that is drawn.
+    Sized {
+        call: u32,
+        size: u32,
+    },
+    Whole {
+        direction: Direction,
+        handle: u16,
+        request: u64,
+    },
+    Block {
+        direction: Direction,
+        handle: u16,
+        place: Place,
+        size: u32,
+    },
+    Transfer(u32),
+    Postmark,
+    Delay {
+        time_ns: u64,
+    },
+    /// Sets a counter; goes behind the loop for 0 times.
+    Repeat {
+        counter: u16,
+        times: u64,
+        behind: u32,
+    },
+    /// Counts down, and goes to the loop's first instruction until the counter is 0.
+    Again {
+        counter: u16,
+        first: u32,
+        chance: Chance,
+    },
+    /// The instructions up to `NextFile`, for each file of a list.
+    Each {
+        list: u32,
+        behind: u32,
+    },
+    NextFile {
+        list: u32,
+        first: u32,
+    },
+    /// Goes to one of `count` entries of the table of choices.
+    Choose {
+        first: u32,
+        count: u32,
+    },
+    Jump {
+        to: u32,
+    },
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Direction {
+    Read,
+    Write,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    Random,
+    At(u64),
+    End,
+}
+
+/// How a step picks its file: [`Pick`] with its state's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Choose {
+    /// Of named files: the worker's, or that of the list.
+    Own,
+    Nth(u32),
+    /// Of a file set, as all that follow: what the call itself says, such as the file of its handle.
+    ByCall,
+    Random,
+    Cursor(u16),
+    Zipf(u16),
+    Same,
+}
+
+/// Whether chance decides which steps run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chance {
+    /// Every time through does the same steps: where nothing could be done once, nothing ever can.
+    Fixed,
+    /// There is a mix.
+    Mixed,
+}
+
+/// One entry of the table of choices.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Branch {
+    /// Sum of the weights up to and including this one, as a share of the whole.
+    pub(super) below: f64,
+    pub(super) to: u32,
+}
+
+/// A compiled program, shared by all workers that run it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Compiled {
+    pub(super) code: Vec<Instruction>,
+    pub(super) calls: Vec<CallOp>,
+    pub(super) transfers: Vec<TransferPlan>,
+    pub(super) postmark: Option<Box<(PostmarkStep, Rules)>>,
+    /// By the number that an op carries.
+    pub(super) rules: Arc<Vec<StepRules>>,
+    pub(super) lists: Vec<Vec<u32>>,
+    pub(super) sizes: Vec<Sizes>,
+    pub(super) branches: Vec<Branch>,
+    pub(super) thetas: Vec<f64>,
+    pub(super) counters: u16,
+    pub(super) cursors: u16,
+    pub(super) chance: Chance,
+    pub(super) needs_contents: bool,
+    pub(super) count_transactions: bool,
+    /// One more than the highest number of a handle.
+    pub(super) handles: usize,
+    /// The largest single read or write over a file set, bytes; buffers are made to fit it.
+    pub(super) max_request: u64,
+}
+
+/// The cursor that all `round-robin` picks share.
+const ROUND_ROBIN: u16 = 0;
+
+impl Compiled {
+    /// Compiles steps.
+    ///
+    /// # Errors
+    /// What cannot be run, with its place.
+    pub(crate) fn new(steps: &[Step], over: Over, count_transactions: bool) -> Result<Compiled, CompileError> {
+        let program = Compiled {
+            code: Vec::new(),
+            calls: Vec::new(),
+            transfers: Vec::new(),
+            postmark: None,
+            rules: Arc::default(),
+            lists: Vec::new(),
+            sizes: Vec::new(),
+            branches: Vec::new(),
+            thetas: Vec::new(),
+            counters: 0,
+            cursors: ROUND_ROBIN + 1,
+            chance: Chance::Fixed,
+            needs_contents: false,
+            count_transactions,
+            handles: 0,
+            max_request: 0,
+        };
+        let mut compiler = Compiler { program, over, rules: vec![StepRules::Nothing] };
+        if over == Over::FileSet && steps.is_empty() {
+            return Err(Reason::NoSteps.at("steps"));
+        }
+        compiler.program.chance = compiler.steps(steps, "steps", 0)?;
+        compiler.program.rules = Arc::new(compiler.rules);
+        Ok(compiler.program)
+    }
+}
+
+struct Compiler {
+    program: Compiled,
+    over: Over,
+    rules: Vec<StepRules>,
+}
+
+impl Compiler {
+    fn steps(&mut self, steps: &[Step], at: &str, depth: usize) -> Result<Chance, CompileError> {
+        if depth > MAX_NESTING {
+            return Err(Reason::TooDeep.at(at));
+        }
+        let mut chance = Chance::Fixed;
+        for (number, step) in steps.iter().enumerate() {
+            let at = format!("{at}[{number}]");
+            let inside = match step {
+                Step::Loop { times, steps } => self.repeat(*times, steps, &at, depth)?,
+                Step::Mix { choices } => {
+                    self.mix(choices, &at, depth)?;
+                    Chance::Mixed
+                }
+                Step::Each(each) => {
+                    let numbers = each.first..each.first.saturating_add(each.count);
+                    let files = match &each.order {
+                        FileOrder::Forward => numbers.collect(),
+                        FileOrder::Backward => numbers.rev().collect(),
+                        FileOrder::Listed(files) => files.clone(),
+                    };
+                    self.each(files, &each.steps, &at, depth)?
+                }
+                step => {
+                    let instruction = self.step(step, &at)?;
+                    self.emit(instruction, &at)?;
+                    Chance::Fixed
+                }
+            };
+            if inside == Chance::Mixed {
+                chance = Chance::Mixed;
+            }
+        }
+        Ok(chance)
+    }
+
+    fn repeat(&mut self, times: u64, steps: &[Step], at: &str, depth: usize) -> Result<Chance, CompileError> {
+        if steps.is_empty() {
+            return Err(Reason::NoSteps.at(&format!("{at}.steps")));
+        }
+        let counter = self.program.counters;
+        self.program.counters = counter.checked_add(1).ok_or_else(|| Reason::TooLong.at(at))?;
+        let start = self.emit(Instruction::Repeat { counter, times, behind: 0 }, at)?;
+        let chance = self.steps(steps, &format!("{at}.steps"), depth + 1)?;
+        self.emit(Instruction::Again { counter, first: start + 1, chance }, at)?;
+        let behind = self.here();
+        self.program.code[start as usize] = Instruction::Repeat { counter, times, behind };
+        Ok(chance)
+    }
+
+    fn each(&mut self, files: Vec<u32>, steps: &[Step], at: &str, depth: usize) -> Result<Chance, CompileError> {
+        self.needs(Needs::Names, at)?;
+        let list = self.program.lists.len() as u32;
+        self.program.lists.push(files);
+        let start = self.emit(Instruction::Each { list, behind: 0 }, at)?;
+        let chance = self.steps(steps, &format!("{at}.steps"), depth + 1)?;
+        self.emit(Instruction::NextFile { list, first: start + 1 }, at)?;
+        let behind = self.here();
+        self.program.code[start as usize] = Instruction::Each { list, behind };
+        Ok(chance)
+    }
+
+    fn mix(&mut self, choices: &[Choice], at: &str, depth: usize) -> Result<(), CompileError> {
+        let total: f64 = choices.iter().map(|choice| choice.weight).sum();
+        let below = choices.iter().any(|choice| choice.weight.is_nan() || choice.weight < 0.0);
+        if below || !total.is_finite() || total <= 0.0 {
+            return Err(Reason::Weights(total).at(at));
+        }
+        let first = self.program.branches.len() as u32;
+        let chosen: Vec<_> = choices.iter().enumerate().filter(|(_, choice)| choice.weight > 0.0).collect();
+        let mut sum = 0.0;
+        for (_, choice) in &chosen {
+            sum += choice.weight;
+            self.program.branches.push(Branch { below: sum / total, to: 0 });
+        }
+        self.emit(Instruction::Choose { first, count: chosen.len() as u32 }, at)?;
+        let mut ends = Vec::new();
+        for (branch, (number, choice)) in chosen.iter().enumerate() {
+            self.program.branches[first as usize + branch].to = self.here();
+            self.steps(&choice.steps, &format!("{at}.choices[{number}].steps"), depth + 1)?;
+            ends.push(self.emit(Instruction::Jump { to: 0 }, at)?);
+        }
+        let behind = self.here();
+        for end in ends {
+            self.program.code[end as usize] = Instruction::Jump { to: behind };
+        }
+        Ok(())
+    }
+
+    fn step(&mut self, step: &Step, at: &str) -> Result<Instruction, CompileError> {
+        use Direction::{Read, Write};
+        self.needs(step.needs(), at)?;
+        if let Some(handle) = step.handle() {
+            self.program.handles = self.program.handles.max(usize::from(handle) + 1);
+        }
+        let is_set = self.over == Over::FileSet;
+        let simple = match step {
+            Step::Create { .. } => {
+                let made = OpenStep { read: true, write: true, create: true, exclusive: true, ..OpenStep::default() };
+                let rules =
+                    self.rule(StepRules::Open(Opening::of(OpenStep { mode: FILE_MODE, ..made }, self.over)), at)?;
+                let op = CallOp { rules, ..self.op(step, Call::Open) };
+                return Ok(self.call(op, Choose::ByCall, Choose::ByCall));
+            }
+            Step::Open(open) => {
+                let open = OpenStep { read: open.read || is_set, ..open.clone() };
+                let rules = self.rule(StepRules::Open(Opening::of(open, self.over)), at)?;
+                CallOp { rules, ..self.op(step, Call::Open) }
+            }
+            Step::ReadWhole { handle, request } => return self.whole(Read, *handle, request.0, at),
+            Step::WriteWhole { handle, request } => return self.whole(Write, *handle, request.0, at),
+            Step::ReadRandom { handle, size } => return self.block(Read, *handle, Place::Random, size, at),
+            Step::ReadAt { handle, offset, size } => return self.block(Read, *handle, Place::At(offset.0), size, at),
+            Step::WriteRandom { handle, size } => return self.block(Write, *handle, Place::Random, size, at),
+            Step::WriteAt { handle, offset, size } => return self.block(Write, *handle, Place::At(offset.0), size, at),
+            Step::Append { handle, size } => return self.block(Write, *handle, Place::End, size, at),
+            Step::Truncate { size, .. } | Step::Fallocate { size, .. } => {
+                let call = if matches!(step, Step::Truncate { .. }) { Call::Truncate } else { Call::Fallocate };
+                let op = self.op(step, call);
+                let size = self.size(size, at)?;
+                return Ok(Instruction::Sized { call: self.keep(op), size });
+            }
+            Step::Transfer(transfer) => {
+                let rules = self.rule(StepRules::Transfer(transfer.clone()), at)?;
+                self.program.transfers.push(TransferPlan::new(transfer, rules));
+                return Ok(Instruction::Transfer(self.program.transfers.len() as u32 - 1));
+            }
+            Step::Postmark(step) => {
+                let rules = Rules::of(&step.run, &mut |rules| self.rule(rules, at))?;
+                self.program.postmark = Some(Box::new((PostmarkStep::clone(step), rules)));
+                return Ok(Instruction::Postmark);
+            }
+            Step::Delay { time } => return Ok(Instruction::Delay { time_ns: time.0 }),
+            Step::Close { .. } => self.op(step, Call::Close),
+            Step::Fsync { .. } => self.op(step, Call::Fsync),
+            Step::Fdatasync { .. } => self.op(step, Call::Fdatasync),
+            Step::Msync { .. } => self.op(step, Call::Msync),
+            Step::Flush { .. } => self.op(step, Call::Flush),
+            Step::Sync {} => self.op(step, Call::Sync),
+            Step::Seek { to, .. } => CallOp { offset: to.0, ..self.op(step, Call::Seek) },
+            Step::Map(map) => CallOp { rules: self.rule(StepRules::Map(*map), at)?, ..self.op(step, Call::Map) },
+            Step::Unmap { .. } => self.op(step, Call::Unmap),
+            Step::Lock { kind, .. } => {
+                CallOp { rules: self.rule(StepRules::Lock(*kind), at)?, ..self.op(step, Call::Lock) }
+            }
+            Step::Stat { .. } => self.op(step, Call::Stat),
+            Step::Access { .. } => self.op(step, Call::Access),
+            Step::Utimens { .. } => self.op(step, Call::Utimens),
+            Step::Chmod { .. } => self.op(step, Call::Chmod),
+            Step::Rename { .. } => {
+                self.program.needs_contents = true;
+                self.op(step, Call::Rename)
+            }
+            Step::Link { .. } => {
+                self.program.needs_contents = true;
+                self.op(step, Call::Link)
+            }
+            Step::Symlink { .. } => self.op(step, Call::Symlink),
+            Step::Readlink { .. } => self.op(step, Call::Readlink),
+            Step::Unlink { missing: MissingFile::Fails, .. } => self.op(step, Call::Unlink),
+            Step::Unlink { missing: MissingFile::Passes, .. } => self.op(step, Call::UnlinkIfThere),
+            Step::Mkdir { mode, .. } => {
+                let usual = if is_set { DIRECTORY_MODE } else { 0o777 };
+                CallOp { other: u64::from(mode.unwrap_or(usual)), ..self.op(step, Call::Mkdir) }
+            }
+            Step::Rmdir { .. } => self.op(step, Call::Rmdir),
+            Step::Readdir {} => self.op(step, Call::Readdir),
+            Step::List { .. } => self.op(step, Call::List),
+            Step::EndList {} => self.op(step, Call::EndList),
+            Step::OfFile(file) => {
+                CallOp { rules: self.rule(StepRules::OfFile(file.clone()), at)?, ..self.op(step, Call::OfFile) }
+            }
+            Step::HoldDirectories(held) => {
+                CallOp { rules: self.rule(StepRules::Hold(*held), at)?, ..self.op(step, Call::HoldDirectories) }
+            }
+            Step::Each(_) | Step::Loop { .. } | Step::Mix { .. } => unreachable!("compiled by `steps`"),
+        };
+        let usual = if is_set { Choose::ByCall } else { Choose::Own };
+        let file = match step {
+            Step::Mkdir { .. } | Step::Rmdir { .. } if is_set => usual,
+            step => step.file().map_or(Ok(usual), |file| self.pick(&file, at))?,
+        };
+        let led_to = step.led_to().map_or(Ok(usual), |file| self.pick(&file, at))?;
+        // A link's op has the file first that it leads to; a file as one op, its own.
+        Ok(match simple.call {
+            Call::Link | Call::Symlink if !is_set => self.call(simple, led_to, file),
+            _ => self.call(simple, file, led_to),
+        })
+    }
+
+    /// The op of a step with nothing else to say.
+    fn op(&self, step: &Step, call: Call) -> CallOp {
+        let kind = step.kinds().first().copied().unwrap_or(OpKind::Delay);
+        let op = CallOp::of(kind, call);
+        CallOp { handle: step.handle().unwrap_or(0), counts: op.counts || self.over == Over::FileSet, ..op }
+    }
+
+    fn keep(&mut self, op: CallOp) -> u32 {
+        self.program.calls.push(op);
+        self.program.calls.len() as u32 - 1
+    }
+
+    fn call(&mut self, op: CallOp, file: Choose, other: Choose) -> Instruction {
+        Instruction::Call { call: self.keep(op), file, other }
+    }
+
+    fn rule(&mut self, rules: StepRules, at: &str) -> Result<u16, CompileError> {
+        let number = u16::try_from(self.rules.len()).map_err(|_| Reason::TooLong.at(at))?;
+        self.rules.push(rules);
+        Ok(number)
+    }
+
+    fn needs(&self, needs: Needs, at: &str) -> Result<(), CompileError> {
+        let what = match (needs, self.over) {
+            (Needs::Names, Over::FileSet) => "files under their own names",
+            (Needs::FileSet, Over::Names) => "a file set",
+            _ => return Ok(()),
+        };
+        Err(Reason::Target(what).at(at))
+    }
+
+    fn whole(
+        &mut self,
+        direction: Direction,
+        handle: u16,
+        request: u64,
+        at: &str,
+    ) -> Result<Instruction, CompileError> {
+        self.request(request, at)?;
+        self.program.needs_contents = true;
+        Ok(Instruction::Whole { direction, handle, request })
+    }
+
+    fn block(
+        &mut self,
+        direction: Direction,
+        handle: u16,
+        place: Place,
+        size: &Distribution,
+        at: &str,
+    ) -> Result<Instruction, CompileError> {
+        let size = self.size(size, at)?;
+        self.request(self.program.sizes[size as usize].max(), at)?;
+        self.program.needs_contents = true;
+        Ok(Instruction::Block { direction, handle, place, size })
+    }
+
+    fn request(&mut self, bytes: u64, at: &str) -> Result<(), CompileError> {
+        if bytes == 0 || bytes > MAX_REQUEST {
+            return Err(Reason::Request(bytes).at(at));
+        }
+        self.program.max_request = self.program.max_request.max(bytes);
+        Ok(())
+    }
+
+    fn size(&mut self, size: &Distribution, at: &str) -> Result<u32, CompileError> {
+        let sizes = Sizes::new(size).map_err(|error| Reason::from(error).at(at))?;
+        self.program.sizes.push(sizes);
+        self.program.needs_contents = true;
+        Ok(self.program.sizes.len() as u32 - 1)
+    }
+
+    fn pick(&mut self, pick: &Pick, at: &str) -> Result<Choose, CompileError> {
+        let too_long = || Reason::TooLong.at(at);
+        Ok(match (pick, self.over) {
+            (Pick::Own | Pick::Usual, Over::Names) => Choose::Own,
+            (Pick::Nth(number), Over::Names) => Choose::Nth(*number),
+            (_, Over::Names) => return Err(Reason::Target("a file set").at(at)),
+            (Pick::Own | Pick::Nth(_), Over::FileSet) => {
+                return Err(Reason::Target("files under their own names").at(at));
+            }
+            (Pick::Random | Pick::Usual, _) => Choose::Random,
+            (Pick::RoundRobin, _) => Choose::Cursor(ROUND_ROBIN),
+            (Pick::Sequential, _) => {
+                let cursor = self.program.cursors;
+                self.program.cursors = cursor.checked_add(1).ok_or_else(too_long)?;
+                Choose::Cursor(cursor)
+            }
+            (Pick::Zipf { theta }, _) if !(theta.is_finite() && *theta >= 0.0) => {
+                return Err(Reason::Theta(*theta).at(at));
+            }
+            (Pick::Zipf { theta }, _) => {
+                let known = self.program.thetas.iter().position(|known| known == theta);
+                let number = known.unwrap_or_else(|| {
+                    self.program.thetas.push(*theta);
+                    self.program.thetas.len() - 1
+                });
+                Choose::Zipf(u16::try_from(number).map_err(|_| too_long())?)
+            }
+            (Pick::New, _) => return Err(Reason::PickNew.at(at)),
+            (Pick::Same, _) => Choose::Same,
+        })
+    }
+
+    fn emit(&mut self, instruction: Instruction, at: &str) -> Result<u32, CompileError> {
+        if self.program.code.len() >= MAX_INSTRUCTIONS {
+            return Err(Reason::TooLong.at(at));
+        }
+        self.program.code.push(instruction);
+        Ok(self.program.code.len() as u32 - 1)
+    }
+
+    fn here(&self) -> u32 {
+        self.program.code.len() as u32
+    }
+}

@@ -1,0 +1,234 @@
+//! The memory that a program's transfers use: what it holds, and whether what was read is that.
+
+use crate::backend::region::Region;
+use crate::content::Filler;
+use crate::rng::StreamId;
+use plumb_workload::job::BufferRules;
+use plumb_workload::program::{ProgramContent, ProgramMemory};
+use plumb_workload::{Bytes, Content};
+
+const WORD_BYTES: usize = 8;
+
+/// Memory for the op at hand.
+pub(super) struct Memory {
+    region: Region,
+    content: Held,
+    /// Where the op's piece begins.
+    at: usize,
+    /// Pieces lie in so much of the memory; all in one place when 0.
+    spread_bytes: usize,
+    purge_line: Option<usize>,
+    /// Bytes counted up so far.
+    counted: usize,
+    /// Of the largest op.
+    largest_bytes: usize,
+    changes: bool,
+}
+
+/// So many words are compared in less time than a reading of the clock takes.
+const FEW_WORDS: usize = 4;
+
+enum Held {
+    Zeros,
+    Words { word: u64, every: usize },
+    Told { seed: u64 },
+    Counted,
+    Ascending,
+    Filled(Box<Filler>),
+}
+
+impl Memory {
+    /// For ops of up to so many bytes.
+    pub(super) fn new(
+        rules: ProgramMemory,
+        content: &ProgramContent,
+        largest_bytes: usize,
+        stream: StreamId,
+    ) -> Result<Memory, String> {
+        let spread_bytes = rules.spread.map_or(0, |bytes| bytes.0 as usize).max(largest_bytes);
+        let spread_bytes = if rules.spread.is_some() { spread_bytes } else { 0 };
+        let bytes = spread_bytes.max(largest_bytes).max(WORD_BYTES);
+        let buffers = BufferRules { align: Some(Bytes(rules.align.0.max(4096))), ..BufferRules::default() };
+        let mut region = Region::with_rules(bytes, &buffers)
+            .map_err(|error| format!("cannot have {bytes} bytes of memory: {error}"))?;
+        let content = match content {
+            ProgramContent::Zeros => Held::Zeros,
+            ProgramContent::Words { byte, every } => {
+                let word = u64::from_ne_bytes([*byte; WORD_BYTES]);
+                let every = (every.0 as usize).min(largest_bytes.max(WORD_BYTES));
+                for place in region.as_mut_slice().chunks_mut(every) {
+                    if let Some(first) = place.first_chunk_mut() {
+                        *first = word.to_ne_bytes();
+                    }
+                }
+                Held::Words { word, every }
+            }
+            ProgramContent::Told { seed } => Held::Told { seed: *seed },
+            ProgramContent::Counted => Held::Counted,
+            ProgramContent::Ascending => {
+                for (number, byte) in (0usize..).zip(region.as_mut_slice()) {
+                    *byte = (number % 128) as u8;
+                }
+                Held::Ascending
+            }
+            ProgramContent::Reducible { compress_percent, duplicate_percent } => {
+                let (compress_percent, duplicate_percent) = (*compress_percent, *duplicate_percent);
+                let content = Content::Reducible { compress_percent, duplicate_percent };
+                Held::Filled(Box::new(Filler::new(content, stream)))
+            }
+            ProgramContent::Random => Held::Filled(Box::new(Filler::new(Content::Random, stream))),
+        };
+        let purge_line = rules.purge_line.map(|line| line.0 as usize);
+        if let Some(line) = purge_line {
+            purge(region.as_mut_slice(), line)?;
+        }
+        let changes = !content.is_constant() || spread_bytes > 0 || purge_line.is_some();
+        Ok(Memory { region, content, at: 0, spread_bytes, purge_line, counted: 0, largest_bytes, changes })
+    }
+
+    /// For ops over a file set: each write is filled anew.
+    pub(super) fn filled(largest_bytes: usize, filler: Filler) -> Result<Memory, String> {
+        let rules = ProgramMemory::default();
+        let nothing = StreamId { seed: 0, phase: 0, worker: 0 };
+        let memory = Memory::new(rules, &ProgramContent::Zeros, largest_bytes, nothing)?;
+        Ok(Memory { content: Held::Filled(Box::new(filler)), changes: true, ..memory })
+    }
+
+    /// Whether anything has to be done before each op.
+    #[inline(always)]
+    pub(super) fn changes(&self) -> bool {
+        self.changes
+    }
+
+    /// Whether looking at what was read takes less time than a reading of the clock.
+    pub(super) fn checks_few_words(&self) -> bool {
+        matches!(self.content, Held::Words { every, .. } if self.largest_bytes.div_ceil(every) <= FEW_WORDS)
+    }
+
+    /// Whether writes may share the memory while they are in flight.
+    pub(super) fn is_constant(&self) -> bool {
+        self.content.is_constant()
+    }
+
+    /// The op's own piece.
+    #[inline(always)]
+    pub(super) fn piece(&mut self, bytes: u64) -> &mut [u8] {
+        &mut self.region.as_mut_slice()[self.at..self.at + bytes as usize]
+    }
+
+    /// Moves on to the next piece.
+    pub(super) fn turn(&mut self, bytes: u64) {
+        let bytes = bytes as usize;
+        if self.spread_bytes > 0 {
+            self.at = if self.at + 2 * bytes <= self.spread_bytes { self.at + bytes } else { 0 };
+        }
+        if let Some(line) = self.purge_line {
+            // Whether it can be done was seen when the memory was made.
+            let _ = purge(&self.region.as_mut_slice()[self.at..self.at + bytes], line);
+        }
+    }
+
+    /// Makes what is about to be written.
+    pub(super) fn fill(&mut self, offset: u64, bytes: u64) {
+        let Memory { region, content, at, counted, .. } = self;
+        let piece = &mut region.as_mut_slice()[*at..*at + bytes as usize];
+        match content {
+            Held::Zeros | Held::Words { .. } | Held::Ascending => {}
+            Held::Told { seed } => {
+                for (number, word) in (0u64..).zip(piece.chunks_mut(WORD_BYTES)) {
+                    let bytes = told(*seed, offset, number).to_ne_bytes();
+                    word.copy_from_slice(&bytes[..word.len()]);
+                }
+            }
+            Held::Counted => {
+                if let Some(byte) = piece.get_mut(*counted) {
+                    *byte = byte.wrapping_add(1);
+                }
+                *counted = (*counted + 1) % piece.len().max(1);
+            }
+            Held::Filled(filler) => filler.fill(piece),
+        }
+    }
+
+    /// Whether the op's own piece holds what was written.
+    #[inline(always)]
+    pub(super) fn check_piece(&mut self, bytes: u64, offset: u64) -> Result<(), String> {
+        let Memory { region, content, at, .. } = self;
+        content.check(&region.as_mut_slice()[*at..*at + bytes as usize], offset)
+    }
+
+    /// Whether what was read into other memory is what was written.
+    pub(super) fn check(&self, read: &[u8], offset: u64) -> Result<(), String> {
+        self.content.check(read, offset)
+    }
+}
+
+impl Held {
+    /// Whether it is the same for every op.
+    fn is_constant(&self) -> bool {
+        matches!(self, Held::Zeros | Held::Words { .. } | Held::Ascending)
+    }
+
+    /// Whether what was read is what was written; what is checked is what the content says of itself.
+    #[inline(always)]
+    fn check(&self, read: &[u8], offset: u64) -> Result<(), String> {
+        // What the old tools check of each record, in few instructions; words are made where one is wrong.
+        if let Held::Words { word, every } = self {
+            let mut at = 0;
+            while let Some(found) = read.get(at..).and_then(<[u8]>::first_chunk) {
+                if u64::from_ne_bytes(*found) != *word {
+                    return self.compare(read, offset);
+                }
+                at += every;
+            }
+            return Ok(());
+        }
+        self.compare(read, offset)
+    }
+
+    #[inline(never)]
+    fn compare(&self, read: &[u8], offset: u64) -> Result<(), String> {
+        let word_at = |at: usize| read.get(at..at + WORD_BYTES)?.first_chunk().map(|word| u64::from_ne_bytes(*word));
+        let wrong = |at: usize, expected: u64| {
+            let found = word_at(at).unwrap_or(0);
+            (found != expected)
+                .then(|| format!("at byte {}: found {found:016x}, expected {expected:016x}", offset + at as u64))
+        };
+        let whole_words = read.len() / WORD_BYTES;
+        let mismatch = match self {
+            Held::Words { word, every } => (0..read.len())
+                .step_by(*every)
+                .filter(|at| at + WORD_BYTES <= read.len())
+                .find_map(|at| wrong(at, *word)),
+            Held::Told { seed } => {
+                (0..whole_words).find_map(|number| wrong(number * WORD_BYTES, told(*seed, offset, number as u64)))
+            }
+            Held::Zeros => (0..whole_words).find_map(|number| wrong(number * WORD_BYTES, 0)),
+            // They are not the same twice.
+            Held::Counted | Held::Ascending | Held::Filled(_) => None,
+        };
+        mismatch.map_or(Ok(()), Err)
+    }
+}
+
+/// A word that tells its place.
+#[inline]
+fn told(seed: u64, offset: u64, number: u64) -> u64 {
+    (offset / WORD_BYTES as u64 + number).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(seed)
+}
+
+/// Takes the lines of the memory out of the processor's caches.
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+fn purge(memory: &[u8], line: usize) -> Result<(), &'static str> {
+    for byte in memory.iter().step_by(line.max(1)) {
+        // SAFETY: an address of live memory; the call changes no byte of it.
+        unsafe { std::arch::x86_64::_mm_clflush(byte) };
+    }
+    Ok(())
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn purge(_memory: &[u8], _line: usize) -> Result<(), &'static str> {
+    Err("emptying the processor's caches needs x86-64; leave `purge-line` out (IOzone's -p)")
+}

@@ -1,0 +1,268 @@
+//! The way through a transfer: which record is next, and with which seeks.
+
+use super::op::{Call, CallOp, Part};
+use super::shuffle::shuffled;
+use crate::op::Seek;
+use plumb_workload::OpKind;
+use plumb_workload::program::{Detours, ListedRecord, Moves, Pauses, RecordOrder, Transfer, Via};
+use std::time::Instant;
+
+/// A transfer with its order reckoned.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct TransferPlan {
+    read: Call,
+    write: Call,
+    does: Moves,
+    /// What its ops have in common.
+    op: CallOp,
+    count: u64,
+    order: RecordWalk,
+    /// Seeks are calls of their own; else each op says where it goes.
+    seeks: bool,
+    /// Each record is one op of its own length, and nothing comes between two.
+    is_plain: bool,
+    flushes: bool,
+    pauses: Option<Pauses>,
+    spacing_ns: Option<u64>,
+    detours: Option<Detours>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum RecordWalk {
+    /// Each record lies as far from the one before it.
+    Even {
+        first: u64,
+        step: i64,
+        before_first: Seek,
+        after: Seek,
+    },
+    Strided(u64),
+    Shuffled(Vec<u32>),
+    Listed(Vec<ListedRecord>),
+}
+
+/// How far a transfer has come.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Cursor {
+    done: u64,
+    /// The next record of a strided order, and how often it went round.
+    strided: u64,
+    rounds: u64,
+    /// The other half of a rewrite.
+    write_back: Option<CallOp>,
+    /// The flush of what was written.
+    flush: Option<CallOp>,
+    /// The pause behind what was done, ns.
+    pause_ns: u64,
+    /// When the record at hand began, where records keep a distance.
+    began: Option<Instant>,
+    /// Steps made of the detour at hand.
+    detour: usize,
+}
+
+impl TransferPlan {
+    pub(super) fn new(transfer: &Transfer, rules: u16) -> TransferPlan {
+        let (read, write) = match transfer.via {
+            Via::Plain => (Call::Read, Call::Write),
+            Via::Positioned => (Call::ReadAt, Call::WriteAt),
+            Via::Stdio => (Call::StreamRead, Call::StreamWrite),
+            Via::Characters => (Call::GetCharacters, Call::PutCharacters),
+            Via::UnlockedCharacters => (Call::GetCharactersUnlocked, Call::PutCharactersUnlocked),
+            Via::Bytes => (Call::ReadBytes, Call::WriteBytes),
+            Via::Mapped { .. } => (Call::Load, Call::Store),
+            Via::PosixAio { .. } => (Call::AioRead, Call::AioWrite),
+        };
+        let length = transfer.record.0;
+        let distance = length as i64;
+        let order = match &transfer.order {
+            RecordOrder::Forward => {
+                RecordWalk::Even { first: 0, step: distance, before_first: Seek::None, after: Seek::None }
+            }
+            RecordOrder::Backward => RecordWalk::Even {
+                first: transfer.count.saturating_sub(1) * length,
+                step: -distance,
+                before_first: Seek::FromEnd(-distance),
+                after: Seek::By(-2 * distance),
+            },
+            RecordOrder::Same => RecordWalk::Even { first: 0, step: 0, before_first: Seek::None, after: Seek::To(0) },
+            RecordOrder::Strided { records } => RecordWalk::Strided(*records),
+            RecordOrder::Shuffled(shuffle) => RecordWalk::Shuffled(shuffled(*shuffle, transfer.count)),
+            RecordOrder::Listed(records) => RecordWalk::Listed(records.clone()),
+        };
+        let count = if let RecordWalk::Listed(records) = &order { records.len() as u64 } else { transfer.count };
+        let (kind, call) = match transfer.does {
+            Moves::Read | Moves::Rewrite => (OpKind::Read, read),
+            Moves::Write => (OpKind::Write, write),
+        };
+        let is_bare = matches!(call, Call::Read | Call::Write | Call::ReadAt | Call::WriteAt) && !transfer.locks;
+        let comes_between = transfer.pauses.is_some() || transfer.spacing.is_some() || transfer.detours.is_some();
+        let is_plain = transfer.does != Moves::Rewrite
+            && !(transfer.flushes || comes_between)
+            && !matches!(order, RecordWalk::Listed(_));
+        let op =
+            CallOp { handle: transfer.handle, is_bare: is_bare && is_plain, rules, length, ..CallOp::of(kind, call) };
+        TransferPlan {
+            read,
+            write,
+            does: transfer.does,
+            op,
+            count,
+            order,
+            is_plain,
+            seeks: !matches!(transfer.via, Via::Positioned | Via::Mapped { .. } | Via::PosixAio { .. }),
+            flushes: transfer.flushes,
+            pauses: transfer.pauses,
+            spacing_ns: transfer.spacing.map(|spacing| spacing.0),
+            detours: transfer.detours.clone(),
+        }
+    }
+
+    /// The next step of the detour ahead of the record at hand; `None` where it is over, or where there is none.
+    fn detour(&self, cursor: &mut Cursor) -> Option<CallOp> {
+        let detours = self.detours.as_ref().filter(|detours| cursor.done.is_multiple_of(detours.every.max(1)))?;
+        let handle = self.op.handle;
+        let step = cursor.detour;
+        cursor.detour += 1;
+        if step == 0 {
+            return Some(CallOp { handle, ..CallOp::of(OpKind::Seek, Call::Tell) });
+        }
+        let Some(to) = detours.to.get(step - 1) else {
+            cursor.detour = 0;
+            return None;
+        };
+        let is_last = step == detours.to.len();
+        Some(CallOp {
+            handle,
+            offset: to.0,
+            length: 1,
+            seek_before: Seek::To(to.0),
+            seek_after: if is_last { Seek::To(cursor.done * self.op.length) } else { Seek::None },
+            ..CallOp::of(OpKind::Read, self.read)
+        })
+    }
+
+    /// The next op; `None` behind the last.
+    #[inline]
+    pub(super) fn next(&self, cursor: &mut Cursor) -> Option<CallOp> {
+        if self.is_plain { self.next_plain(cursor) } else { self.next_part(cursor) }
+    }
+
+    /// The next op behind the first one, where all are of one kind and length and nothing comes between two.
+    #[inline(always)]
+    pub(super) fn next_alike(&self, cursor: &mut Cursor) -> Option<CallOp> {
+        if self.is_plain && cursor.done > 0 { self.next_plain(cursor) } else { None }
+    }
+
+    #[inline(always)]
+    fn next_plain(&self, cursor: &mut Cursor) -> Option<CallOp> {
+        if cursor.done >= self.count {
+            return None;
+        }
+        let place = self.place(cursor);
+        cursor.done += 1;
+        Some(self.at(place, cursor.done == self.count))
+    }
+
+    /// The next op, where one record may take several.
+    fn next_part(&self, cursor: &mut Cursor) -> Option<CallOp> {
+        if let Some(op) = cursor.write_back.take().or_else(|| cursor.flush.take()) {
+            return Some(op);
+        }
+        if let (Some(spacing_ns), Some(began)) = (self.spacing_ns, cursor.began.take()) {
+            cursor.pause_ns += spacing_ns.saturating_sub(began.elapsed().as_nanos() as u64);
+        }
+        if cursor.pause_ns > 0 {
+            let length = std::mem::take(&mut cursor.pause_ns);
+            return Some(CallOp { length, ..CallOp::of(OpKind::Delay, Call::Pause) });
+        }
+        if cursor.done >= self.count {
+            return None;
+        }
+        if let Some(op) = self.detour(cursor) {
+            return Some(op);
+        }
+        let place = self.place(cursor);
+        let (length, does) = match &self.order {
+            RecordWalk::Listed(records) => {
+                let record = records[cursor.done as usize];
+                cursor.pause_ns = record.pause.0;
+                (record.length.0, record.does.unwrap_or(self.does))
+            }
+            _ => (self.op.length, self.does),
+        };
+        cursor.done += 1;
+        cursor.began = self.spacing_ns.map(|_| Instant::now());
+        if let Some(pauses) = self.pauses
+            && cursor.done.is_multiple_of(pauses.every.max(1))
+        {
+            cursor.pause_ns += pauses.time.0;
+        }
+        let (kind, call) = match does {
+            Moves::Read | Moves::Rewrite => (OpKind::Read, self.read),
+            Moves::Write => (OpKind::Write, self.write),
+        };
+        let op = CallOp { kind, call, length, ..self.at(place, cursor.done == self.count) };
+        let flushes = self.flushes && does.writes();
+        if flushes {
+            let fsync = CallOp::of(OpKind::Fsync, Call::Fsync);
+            cursor.flush = Some(CallOp { handle: op.handle, part: Part::Last, ..fsync });
+        }
+        if does != Moves::Rewrite {
+            return Some(CallOp { part: if flushes { Part::First } else { Part::Whole }, ..op });
+        }
+        let back = match (&self.order, self.seeks) {
+            (_, false) => Seek::None,
+            (RecordWalk::Even { step, .. }, true) if *step != 0 => Seek::By(-(length as i64)),
+            (_, true) => Seek::To(op.offset),
+        };
+        let part = if flushes { Part::Inner } else { Part::Last };
+        cursor.write_back = Some(CallOp { kind: OpKind::Write, call: self.write, seek_before: back, part, ..op });
+        Some(CallOp { seek_after: Seek::None, is_last: false, part: Part::First, ..op })
+    }
+
+    /// The op of the record there.
+    #[inline(always)]
+    fn at(&self, place: Place, is_last: bool) -> CallOp {
+        let (seek_before, seek_after) = if self.seeks { (place.before, place.after) } else { (Seek::None, Seek::None) };
+        CallOp { offset: place.offset, is_last, seek_before, seek_after, ..self.op }
+    }
+
+    /// Where the record at hand lies, and the seeks around it.
+    #[inline(always)]
+    fn place(&self, cursor: &mut Cursor) -> Place {
+        let (number, length) = (cursor.done, self.op.length);
+        let at = |offset: u64| Place { offset, before: Seek::None, after: Seek::None };
+        match &self.order {
+            RecordWalk::Even { first, step, before_first, after } => {
+                let offset = first.wrapping_add_signed(step.wrapping_mul(number as i64));
+                Place { offset, before: if number == 0 { *before_first } else { Seek::None }, after: *after }
+            }
+            RecordWalk::Strided(records) => {
+                let here = cursor.strided;
+                cursor.strided = if here + 1 + records >= self.count.saturating_sub(1) {
+                    cursor.rounds += 1;
+                    if self.count <= *records { 0 } else { cursor.rounds % self.count }
+                } else {
+                    here + records
+                };
+                Place { after: Seek::To(cursor.strided * length), ..at(here * length) }
+            }
+            RecordWalk::Shuffled(order) => {
+                let offset = u64::from(order[number as usize]) * length;
+                Place { before: Seek::To(offset), ..at(offset) }
+            }
+            RecordWalk::Listed(records) => {
+                let offset = records[number as usize].offset.0;
+                Place { before: Seek::To(offset), ..at(offset) }
+            }
+        }
+    }
+}
+
+/// Where a record lies.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    offset: u64,
+    before: Seek,
+    after: Seek,
+}

@@ -1,0 +1,50 @@
+//! What is done to an open file by its descriptor, where no library of ours says how it went.
+#![allow(unsafe_code)]
+
+use crate::backend::{Completion, Errno};
+use plumb_workload::program::LockKind;
+use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd};
+
+/// Closes a file, and says how that went: an error of an earlier write may surface here, close(2).
+pub(super) fn close(fd: OwnedFd) -> Completion {
+    // SAFETY: the descriptor was owned, and is given up here.
+    if unsafe { libc::close(fd.into_raw_fd()) } == 0 { Ok(0) } else { Err(Errno::last()) }
+}
+
+/// Locks so much of a file, all that is behind `start` where `length` is 0, or lets it go. Source: fcntl(2), `F_SETLKW`.
+pub(super) fn lock(fd: BorrowedFd<'_>, kind: LockKind, start: u64, length: u64) -> Completion {
+    // SAFETY: flock is plain data, valid when zeroed.
+    let mut lock: libc::flock = unsafe { std::mem::zeroed() };
+    lock.l_type = match kind {
+        LockKind::Read => libc::F_RDLCK,
+        LockKind::Write => libc::F_WRLCK,
+        LockKind::None => libc::F_UNLCK,
+    } as _;
+    lock.l_whence = libc::SEEK_SET as _;
+    lock.l_start = start as libc::off_t;
+    lock.l_len = length as libc::off_t;
+    // SAFETY: an open descriptor and a live lock.
+    if unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_SETLKW, &raw const lock) } == 0 {
+        Ok(0)
+    } else {
+        Err(Errno::last())
+    }
+}
+
+pub(super) fn errno(error: rustix::io::Errno) -> Errno {
+    Errno(error.raw_os_error())
+}
+
+pub(super) fn system(error: std::io::Error) -> Errno {
+    Errno(error.raw_os_error().unwrap_or(libc::EIO))
+}
+
+#[inline(always)]
+pub(super) fn nothing(done: rustix::io::Result<()>) -> Completion {
+    done.map(|()| 0).map_err(errno)
+}
+
+#[inline(always)]
+pub(super) fn moved(done: rustix::io::Result<usize>) -> Completion {
+    done.map(|bytes| bytes as u64).map_err(errno)
+}

@@ -1,0 +1,172 @@
+//! Files as one op each: made, looked at and removed with all that belongs to that, by their own names or by those that
+//! their directory gives.
+
+use super::descriptor::{close, errno, nothing};
+use super::files::FileTable;
+use super::op::CallOp;
+use crate::backend::{Completion, Errno};
+use plumb_workload::program::{FileStep, FileWork, Held};
+use rustix::fs::{AtFlags, CWD, Dir, Mode, OFlags};
+use std::ffi::CStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+/// Directories that a worker has open.
+#[derive(Default)]
+pub(super) struct Directories {
+    listing: Option<Listing>,
+    held: Vec<OwnedFd>,
+    rules: Option<Held>,
+}
+
+/// A directory that is read entry by entry.
+struct Listing {
+    directory: OwnedFd,
+    entries: Dir,
+    /// Number of the directory.
+    number: u32,
+}
+
+impl Directories {
+    /// Opens a directory to be read.
+    pub(super) fn list(&mut self, path: &CStr, number: u32) -> Completion {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(errno)?;
+        let entries = Dir::read_from(&directory).map_err(errno)?;
+        self.listing = Some(Listing { directory, entries, number });
+        Ok(0)
+    }
+
+    /// Reads to the end of the listing and closes it. A file that is left is one that nobody counted on.
+    pub(super) fn end_list(&mut self) -> Completion {
+        let Some(mut listing) = self.listing.take() else { return Err(Errno(libc::EBADF)) };
+        match next_name(&mut listing.entries)? {
+            None => Ok(0),
+            Some(_) => Err(Errno(libc::ENOTEMPTY)),
+        }
+    }
+
+    /// Opens directories that are flushed later.
+    pub(super) fn hold(&mut self, files: &FileTable, held: &Held) -> Completion {
+        self.held.clear();
+        for number in held.first..held.first.saturating_add(held.count) {
+            let path = files.path(number).ok_or(Errno(libc::ENOENT))?;
+            let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            self.held.push(rustix::fs::openat(CWD, path, flags, Mode::empty()).map_err(errno)?);
+        }
+        self.rules = Some(*held);
+        Ok(0)
+    }
+
+    /// One file.
+    pub(super) fn of_file(&mut self, files: &FileTable, step: &FileStep, op: &CallOp, memory: &mut [u8]) -> Completion {
+        let path = || files.path(op.file as u32).ok_or(Errno(libc::ENOENT));
+        match step.does {
+            FileWork::Make => {
+                let length = step.lengths.get(op.offset as usize).or(step.lengths.last());
+                let moved = self.make(
+                    path()?,
+                    length.map_or(0, |length| length.0),
+                    memory,
+                    step.flush.then_some(op.file as u32),
+                )?;
+                return Ok(moved);
+            }
+            FileWork::Link => {
+                nothing(rustix::fs::link(files.path(op.other as u32).ok_or(Errno(libc::ENOENT))?, path()?))?
+            }
+            FileWork::Symlink => {
+                let other = files.path(op.other as u32).ok_or(Errno(libc::ENOENT))?.to_bytes_with_nul();
+                let last = other.iter().rposition(|&byte| byte == b'/').map_or(0, |slash| slash + 1);
+                let name = CStr::from_bytes_with_nul(&other[last..]).map_err(|_| Errno(libc::EINVAL))?;
+                nothing(rustix::fs::symlink(name, path()?))?
+            }
+            FileWork::Look | FileWork::Remove if step.listed => return self.listed(step, memory),
+            FileWork::Look => return look(CWD, path()?, memory),
+            FileWork::Remove => nothing(rustix::fs::unlinkat(CWD, path()?, AtFlags::empty()))?,
+        };
+        if step.flush { self.flush(op.file as u32) } else { Ok(0) }
+    }
+
+    fn make(&self, path: &CStr, length: u64, memory: &mut [u8], flush: Option<u32>) -> Completion {
+        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC;
+        let file = rustix::fs::openat(CWD, path, flags, Mode::RUSR | Mode::WUSR).map_err(errno)?;
+        let mut done = 0;
+        while done < length {
+            let piece = (length - done).min(memory.len() as u64) as usize;
+            let written = rustix::io::write(&file, &memory[..piece]).map_err(errno)?;
+            if written < piece {
+                return Err(Errno(libc::ENOSPC));
+            }
+            done += written as u64;
+        }
+        if let Some(number) = flush {
+            rustix::fs::fsync(&file).map_err(errno)?;
+            self.flush(number)?;
+        }
+        close(file)?;
+        Ok(done)
+    }
+
+    /// The next file that the directory names.
+    fn listed(&mut self, step: &FileStep, memory: &mut [u8]) -> Completion {
+        let listing = self.listing.as_mut().ok_or(Errno(libc::EBADF))?;
+        let Some(entry) = next_name(&mut listing.entries)? else { return Err(Errno(libc::ENOENT)) };
+        let name = entry.file_name();
+        if step.does == FileWork::Look {
+            return look(listing.directory.as_fd(), name, memory);
+        }
+        nothing(rustix::fs::unlinkat(&listing.directory, name, AtFlags::empty()))?;
+        let number = listing.number;
+        match &self.rules {
+            Some(held) if step.flush => self.fsync_held(number.saturating_sub(held.first)),
+            _ => Ok(0),
+        }
+    }
+
+    /// Flushes the directory of a file.
+    fn flush(&self, file: u32) -> Completion {
+        let held = self.rules.as_ref().ok_or(Errno(libc::EBADF))?;
+        self.fsync_held(file.saturating_sub(held.first_file) / held.per_directory.max(1))
+    }
+
+    fn fsync_held(&self, place: u32) -> Completion {
+        let directory = self.held.get(place as usize).ok_or(Errno(libc::EBADF))?;
+        nothing(rustix::fs::fsync(directory))
+    }
+}
+
+/// The next entry whose name begins with no dot.
+fn next_name(entries: &mut Dir) -> Result<Option<rustix::fs::DirEntry>, Errno> {
+    loop {
+        match entries.read() {
+            None => return Ok(None),
+            Some(entry) => {
+                let entry = entry.map_err(errno)?;
+                if !entry.file_name().to_bytes().starts_with(b".") {
+                    return Ok(Some(entry));
+                }
+            }
+        }
+    }
+}
+
+/// Asks about a file, and reads it where there is something in it.
+fn look(directory: BorrowedFd<'_>, path: &CStr, memory: &mut [u8]) -> Completion {
+    let found = rustix::fs::statat(directory, path, AtFlags::empty()).map_err(errno)?;
+    let length = found.st_size as u64;
+    if length == 0 {
+        return Ok(0);
+    }
+    let file = rustix::fs::openat(directory, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(errno)?;
+    let mut done = 0;
+    while done < length {
+        let piece = (length - done).min(memory.len() as u64) as usize;
+        let read = rustix::io::read(&file, &mut memory[..piece]).map_err(errno)?;
+        if read < piece {
+            return Err(Errno(libc::EIO));
+        }
+        done += read as u64;
+    }
+    close(file)?;
+    Ok(done)
+}

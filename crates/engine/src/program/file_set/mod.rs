@@ -1,0 +1,13 @@
+//! File sets as programs use them: what a worker knows of its share, its way through it, and where it lies.
+
+mod names;
+mod place;
+mod popularity;
+mod state;
+mod walk;
+
+pub(super) use place::SetPlace;
+#[cfg(test)]
+pub(super) use state::{Entry, MAX_SHARE};
+pub(crate) use state::{SetState, TreeState};
+pub(super) use walk::SetWalk;

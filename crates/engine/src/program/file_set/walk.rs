@@ -1,0 +1,404 @@
+//! A worker's way through its share of a file set: which file each step goes to, and what its op changes.
+//!
+//! A share is contiguous file numbers that no other worker touches, so that the ops depend on the seed alone.
+//!
+//! When effects count: an op's effect (the file exists, it is longer) enters the state when the *next* op is asked for.
+//! A failure drops it. An op that was yielded and never executed must be given to `failed` too.
+//!
+//! What each step works on: `open`, `chmod`, `link` and `symlink` pick among regular files, `readlink` among symbolic
+//! links, the others among both. `create`, `rename`, `link` and `symlink` take the name that has been free the longest
+//! (at first: the lowest). Opening a handle that is open closes it first, outside the clock. Hard links share a size.
+//! `write-whole` writes the size that the tree gives the file's number; `read-whole` reads what the file holds.
+//! `write-random` stays within the file, or within the size that the tree gives it while it is empty. Random offsets are
+//! multiples of the op's size, the last op of a file shorter where that does not divide it. `mkdir` makes directories
+//! of its own in the leaves; `rmdir` removes the oldest of them; `readdir` reads a leaf of the worker's share.
+
+use super::names::{Among, Kind, Name};
+use super::popularity::Popularity;
+use super::state::SetState;
+use crate::program::compile::{Choose, Compiled, Direction, Place};
+use crate::program::op::{Call, CallOp};
+use crate::rng::{Purpose, Rng, StreamId};
+use crate::tree::ExtraDirectory;
+use plumb_workload::OpKind;
+
+/// Modes between which `chmod` alternates.
+const PUBLIC: u64 = 0o644;
+const PRIVATE: u64 = 0o600;
+
+/// An open file of the worker.
+#[derive(Debug, Clone, Copy)]
+struct Handle {
+    /// The name under which it was opened.
+    name: u32,
+    /// Its node; meaningless while contents are not followed.
+    node: u32,
+}
+
+/// Where a whole-file step stands.
+#[derive(Debug, Clone, Copy)]
+struct Whole {
+    offset: u64,
+    end: u64,
+}
+
+/// What the op at hand changes once it has succeeded.
+#[derive(Debug, Clone, Copy)]
+enum Effect {
+    Nothing,
+    Created { name: u32, handle: u16 },
+    Opened { name: u32, handle: u16 },
+    Sized { node: u32, size: u64 },
+    Toggled { name: u32 },
+    Renamed { from: u32, to: u32 },
+    Linked { from: u32, to: u32 },
+    Symlinked { to: u32 },
+    Removed { name: u32 },
+    DirectoryMade,
+    DirectoryRemoved { directory: ExtraDirectory },
+}
+
+/// Where a worker stands in its share.
+#[derive(Debug)]
+pub(in crate::program) struct SetWalk {
+    state: SetState,
+    cursors: Vec<u32>,
+    zipfs: Vec<Popularity>,
+    handles: Vec<Option<Handle>>,
+    whole: Option<Whole>,
+    last: Option<u32>,
+    effect: Effect,
+}
+
+/// An op of a whole-file step.
+pub(in crate::program) struct Piece {
+    pub(in crate::program) op: CallOp,
+    /// More of the file comes behind it.
+    pub(in crate::program) goes_on: bool,
+}
+
+impl SetWalk {
+    /// Over the state that the phase before left.
+    pub(in crate::program) fn new(program: &Compiled, mut state: SetState, stream: StreamId) -> SetWalk {
+        if program.needs_contents {
+            state.follow_contents();
+        }
+        let names = state.names.len();
+        if let Some(contents) = &mut state.contents {
+            contents.reserve(names as usize + program.handles);
+        }
+        let mut scatter = stream.rng(Purpose::Layout);
+        SetWalk {
+            cursors: vec![0; usize::from(program.cursors)],
+            zipfs: program.thetas.iter().map(|theta| Popularity::new(*theta, names, scatter.next_u64())).collect(),
+            handles: vec![None; program.handles],
+            whole: None,
+            last: None,
+            effect: Effect::Nothing,
+            state,
+        }
+    }
+
+    /// What is left of the share, for the next phase. The effect of the last op counts unless it failed; handles are
+    /// closed, as the calls do at the end of a phase.
+    pub(in crate::program) fn into_state(mut self) -> SetState {
+        self.settle();
+        for handle in 0..self.handles.len() {
+            self.forget_handle(handle as u16);
+        }
+        self.state
+    }
+
+    /// The op at hand was not done.
+    pub(in crate::program) fn failed(&mut self, op: &CallOp) {
+        self.effect = Effect::Nothing;
+        if matches!(op.kind, OpKind::Create | OpKind::Rename | OpKind::Link | OpKind::Symlink) {
+            // Another name next time: something foreign may be in the way of this one.
+            self.state.names.rotate_free();
+        }
+    }
+
+    /// The effect of the op before enters the state.
+    #[inline]
+    pub(in crate::program) fn settle(&mut self) {
+        match std::mem::replace(&mut self.effect, Effect::Nothing) {
+            Effect::Nothing => {}
+            Effect::Created { name, handle } => {
+                self.state.names.make(name, Name::NEW_FILE);
+                if let Some(contents) = &mut self.state.contents {
+                    contents.add_file(name, 0);
+                }
+                self.hold_handle(handle, name);
+            }
+            Effect::Opened { name, handle } => self.hold_handle(handle, name),
+            Effect::Sized { node, size } => {
+                if let Some(contents) = &mut self.state.contents {
+                    contents.set_size(node, size);
+                }
+            }
+            Effect::Toggled { name } => self.state.names.toggle_private(name),
+            Effect::Renamed { from, to } => {
+                if let Some(name) = self.state.names.get(from) {
+                    self.state.names.make(to, name);
+                    if let (Kind::File, Some(contents)) = (name.kind, &mut self.state.contents) {
+                        contents.rename(from, to);
+                    }
+                    self.state.names.remove(from);
+                }
+            }
+            Effect::Linked { from, to } => {
+                if let Some(name) = self.state.names.get(from) {
+                    self.state.names.make(to, name);
+                    if let Some(contents) = &mut self.state.contents {
+                        contents.add_name(to, contents.node_of(from));
+                    }
+                }
+            }
+            Effect::Symlinked { to } => self.state.names.make(to, Name::SYMLINK),
+            Effect::Removed { name } => {
+                let kind = self.state.names.get(name).map(|name| name.kind);
+                if let (Some(Kind::File), Some(contents)) = (kind, &mut self.state.contents) {
+                    contents.release(contents.node_of(name));
+                }
+                self.state.names.remove(name);
+            }
+            Effect::DirectoryMade => self.state.extra_made(),
+            Effect::DirectoryRemoved { directory } => self.state.extra_removed(directory),
+        }
+    }
+
+    fn hold_handle(&mut self, handle: u16, name: u32) {
+        let node = match &mut self.state.contents {
+            Some(contents) => {
+                let node = contents.node_of(name);
+                contents.hold(node);
+                node
+            }
+            None => 0,
+        };
+        self.handles[usize::from(handle)] = Some(Handle { name, node });
+    }
+
+    fn forget_handle(&mut self, handle: u16) {
+        if let (Some(old), Some(contents)) = (self.handles[usize::from(handle)].take(), &mut self.state.contents) {
+            contents.release(old.node);
+        }
+    }
+
+    /// The op of a call, or `None` where it has nothing to work on.
+    #[inline]
+    pub(in crate::program) fn call(&mut self, op: CallOp, file: Choose, picks: &mut Rng) -> Option<CallOp> {
+        let handle = op.handle;
+        match op.kind {
+            OpKind::Create => {
+                let name = self.state.names.free()?;
+                self.forget_handle(handle);
+                self.effect = Effect::Created { name, handle };
+                Some(self.on(op, name))
+            }
+            OpKind::Open => {
+                let name = self.pick(file, Among::Files, picks)?;
+                self.forget_handle(handle);
+                self.effect = Effect::Opened { name, handle };
+                Some(self.on(op, name))
+            }
+            OpKind::Close => {
+                let open = self.handle(handle)?;
+                // The handle is gone even where `close` reports an error, close(2).
+                self.forget_handle(handle);
+                Some(self.on(op, open.name))
+            }
+            OpKind::Fsync | OpKind::Fdatasync => {
+                let open = self.handle(handle)?;
+                Some(self.on(op, open.name))
+            }
+            OpKind::Stat | OpKind::Utimens => {
+                let name = self.pick(file, Among::All, picks)?;
+                Some(self.on(op, name))
+            }
+            OpKind::Chmod => {
+                let name = self.pick(file, Among::Files, picks)?;
+                let other = if self.state.names.get(name)?.private { PUBLIC } else { PRIVATE };
+                self.effect = Effect::Toggled { name };
+                Some(CallOp { other, ..self.on(op, name) })
+            }
+            OpKind::Rename => {
+                let (from, to) = self.pick_and_new(file, Among::All, picks)?;
+                self.effect = Effect::Renamed { from, to };
+                Some(self.on_two(op, from, to))
+            }
+            OpKind::Link => {
+                let (from, to) = self.pick_and_new(file, Among::Files, picks)?;
+                self.effect = Effect::Linked { from, to };
+                Some(self.on_two(op, from, to))
+            }
+            OpKind::Symlink => {
+                let (from, to) = self.pick_and_new(file, Among::Files, picks)?;
+                self.effect = Effect::Symlinked { to };
+                Some(self.on_two(op, from, to))
+            }
+            OpKind::Readlink => {
+                // `same` is whatever it is: a file that is no symbolic link is an error of the op.
+                let among = if file == Choose::Same { Among::All } else { Among::Symlinks };
+                let name = self.pick(file, among, picks)?;
+                Some(self.on(op, name))
+            }
+            OpKind::Unlink => {
+                let name = self.pick(file, Among::All, picks)?;
+                self.effect = Effect::Removed { name };
+                Some(self.on(op, name))
+            }
+            OpKind::Mkdir => {
+                let directory = self.state.next_extra()?;
+                self.effect = Effect::DirectoryMade;
+                Some(CallOp { file: directory.pack().0, ..op })
+            }
+            OpKind::Rmdir => {
+                let directory = self.state.oldest_extra()?;
+                self.effect = Effect::DirectoryRemoved { directory };
+                Some(CallOp { file: directory.pack().0, ..op })
+            }
+            OpKind::Readdir => {
+                let leaves = self.state.leaves();
+                Some(CallOp { file: leaves.start + picks.below(leaves.end - leaves.start), ..op })
+            }
+            // Nothing else is compiled over a file set.
+            _ => None,
+        }
+    }
+
+    /// `truncate` or `fallocate`, or `None` where nothing is open.
+    pub(in crate::program) fn sized(&mut self, op: CallOp, draw: impl FnOnce() -> u64) -> Option<CallOp> {
+        let open = self.handle(op.handle)?;
+        let (length, size) = match op.kind {
+            OpKind::Truncate => {
+                let size = draw();
+                (size, size)
+            }
+            // fallocate(2) refuses a length of 0.
+            _ => {
+                let length = draw().max(1);
+                (length, self.size(open).max(length))
+            }
+        };
+        self.effect = Effect::Sized { node: open.node, size };
+        Some(CallOp { length, ..self.on(op, open.name) })
+    }
+
+    /// One request of a whole-file step.
+    pub(in crate::program) fn whole(&mut self, direction: Direction, handle: u16, request: u64) -> Option<Piece> {
+        let open = self.handle(handle)?;
+        let whole = match self.whole.take() {
+            Some(whole) => whole,
+            None => {
+                let end = match direction {
+                    Direction::Read => self.size(open),
+                    Direction::Write => self.state.shape.size_of(self.state.id(open.name)),
+                };
+                (end > 0).then_some(Whole { offset: 0, end })?
+            }
+        };
+        let length = request.min(whole.end - whole.offset);
+        let offset = whole.offset + length;
+        let goes_on = offset < whole.end;
+        self.whole = goes_on.then_some(Whole { offset, ..whole });
+        Some(Piece { op: self.transfer(direction, handle, open, whole.offset, length), goes_on })
+    }
+
+    /// One read or write of an open file.
+    pub(in crate::program) fn block(
+        &mut self,
+        direction: Direction,
+        handle: u16,
+        place: Place,
+        draw: impl FnOnce() -> u64,
+        picks: &mut Rng,
+    ) -> Option<CallOp> {
+        let open = self.handle(handle)?;
+        let length = draw();
+        let (offset, length) = match place {
+            Place::At(offset) => (offset, length),
+            Place::End => (self.size(open), length),
+            Place::Random => {
+                let extent = match (self.size(open), direction) {
+                    (0, Direction::Write) => self.state.shape.size_of(self.state.id(open.name)),
+                    (size, _) => size,
+                };
+                if extent == 0 {
+                    return None;
+                }
+                let step = length.max(1);
+                let offset = picks.below(extent.div_ceil(step)) * step;
+                (offset, length.min(extent - offset))
+            }
+        };
+        Some(self.transfer(direction, handle, open, offset, length))
+    }
+
+    fn transfer(&mut self, direction: Direction, handle: u16, open: Handle, offset: u64, length: u64) -> CallOp {
+        let (kind, call) = match direction {
+            Direction::Read => (OpKind::Read, Call::ReadAt),
+            Direction::Write => {
+                // A write of nothing leaves the size alone, write(2).
+                let end = if length > 0 { offset.saturating_add(length) } else { 0 };
+                let size = self.size(open).max(end);
+                self.effect = Effect::Sized { node: open.node, size };
+                (OpKind::Write, Call::WriteAt)
+            }
+        };
+        self.on(CallOp { handle, offset, length, is_bare: true, ..CallOp::of(kind, call) }, open.name)
+    }
+
+    /// An op on a name, which becomes the one that `same` means.
+    #[inline]
+    fn on(&mut self, op: CallOp, name: u32) -> CallOp {
+        self.last = Some(name);
+        CallOp { file: self.state.id(name).0, ..op }
+    }
+
+    /// An op with an old and a new name; the new one becomes the one that `same` means.
+    fn on_two(&mut self, op: CallOp, from: u32, to: u32) -> CallOp {
+        CallOp { file: self.state.id(from).0, other: self.state.id(to).0, ..self.on(op, to) }
+    }
+
+    fn handle(&self, handle: u16) -> Option<Handle> {
+        self.handles[usize::from(handle)]
+    }
+
+    fn size(&self, open: Handle) -> u64 {
+        self.state.contents.as_ref().map_or(0, |contents| contents.size(open.node))
+    }
+
+    #[inline]
+    fn pick(&mut self, pick: Choose, among: Among, picks: &mut Rng) -> Option<u32> {
+        let names = &self.state.names;
+        let count = names.count(among);
+        if count == 0 {
+            return None;
+        }
+        match pick {
+            Choose::Random => Some(names.at(among, picks.below(u64::from(count)) as u32)),
+            Choose::Cursor(cursor) => {
+                let cursor = &mut self.cursors[usize::from(cursor)];
+                let name = names.next(among, *cursor)?;
+                *cursor = name + 1;
+                Some(name)
+            }
+            Choose::Zipf(number) => names.next(among, self.zipfs[usize::from(number)].draw(picks)),
+            Choose::Same => self.last.filter(|last| match (names.get(*last).map(|name| name.kind), among) {
+                (None, _) => false,
+                (Some(_), Among::All) => true,
+                (Some(kind), Among::Files) => kind == Kind::File,
+                (Some(kind), Among::Symlinks) => kind == Kind::Symlink,
+            }),
+            Choose::Own | Choose::Nth(_) | Choose::ByCall => None,
+        }
+    }
+
+    /// An existing name, and a free one.
+    fn pick_and_new(&mut self, pick: Choose, among: Among, picks: &mut Rng) -> Option<(u32, u32)> {
+        let to = self.state.names.free()?;
+        let from = self.pick(pick, among, picks)?;
+        Some((from, to))
+    }
+}

@@ -1,0 +1,196 @@
+//! The files of a scratch directory: their names, and what may be done to them.
+
+use crate::guard::{Create, Door, Found, Guard, MadeFiles, Naming, Origin, Refusal, mark_made};
+use crate::job::files::paths::Paths;
+use crate::setting::Setting;
+use plumb_workload::job::Names;
+use plumb_workload::program::Postmark;
+use plumb_workload::{ScratchTarget, Work, Workload};
+use std::ffi::{CStr, CString};
+use std::os::fd::BorrowedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A scratch directory, looked at.
+pub(crate) struct ScratchFiles {
+    pub(super) table: Arc<FileTable>,
+    /// Where its files lie: the first of them, or its directory where that is not there.
+    first_path: PathBuf,
+    guard: Guard,
+    /// The run of PostMark whose names these are.
+    pub(super) postmark: Option<NamedRun>,
+}
+
+/// A run of PostMark, reckoned once.
+pub(super) struct NamedRun {
+    pub(super) run: Postmark,
+    /// Bytes of all its files at the most.
+    pub(super) peak_bytes: u64,
+}
+
+/// Paths one behind the other: those of many small files are asked for in any order, and are to be found in the
+/// processor's caches.
+struct PathList {
+    /// Each with its NUL.
+    text: Vec<u8>,
+    /// Where each begins in it, and where the last one ends.
+    bounds: Vec<usize>,
+}
+
+impl PathList {
+    fn new(paths: impl Iterator<Item = PathBuf>) -> PathList {
+        let (mut text, mut bounds) = (Vec::new(), vec![0]);
+        for path in paths {
+            // A path with a NUL in it is no path: it stays empty, and the system says so.
+            let path = CString::new(path.into_os_string().into_encoded_bytes()).unwrap_or_default();
+            text.extend_from_slice(path.as_bytes_with_nul());
+            bounds.push(text.len());
+        }
+        PathList { text, bounds }
+    }
+
+    fn len(&self) -> usize {
+        self.bounds.len() - 1
+    }
+
+    #[inline]
+    fn get(&self, number: u32) -> Option<&CStr> {
+        let number = number as usize;
+        let (from, to) = (*self.bounds.get(number)?, *self.bounds.get(number + 1)?);
+        CStr::from_bytes_with_nul(self.text.get(from..to)?).ok()
+    }
+}
+
+/// Names by number.
+pub(super) struct FileTable {
+    paths: PathList,
+    /// Length of what stands before a file's name in its path.
+    directory_bytes: usize,
+    /// Files of these names are marked as they are made, so that they are known again.
+    marks: Option<MadeFiles>,
+    /// Those that are somebody's own, and may be used by permission.
+    lent: Vec<u32>,
+}
+
+impl FileTable {
+    #[inline]
+    pub(super) fn path(&self, number: u32) -> Option<&CStr> {
+        self.paths.get(number)
+    }
+
+    /// What a link to the file says that lies beside it.
+    pub(super) fn name(&self, number: u32) -> Option<&CStr> {
+        let path = self.path(number)?.to_bytes_with_nul();
+        CStr::from_bytes_with_nul(path.get(self.directory_bytes..)?).ok()
+    }
+
+    pub(super) fn path_buf(&self, number: u32) -> PathBuf {
+        let path = self.path(number).map(CStr::to_bytes).unwrap_or_default();
+        PathBuf::from(std::ffi::OsStr::from_bytes(path))
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.paths.len()
+    }
+
+    /// A file was made under the name of this number.
+    #[cold]
+    pub(super) fn made(&self, number: u32, file: BorrowedFd<'_>) {
+        if let Some(made) = self.marks.as_ref().filter(|_| !self.lent.contains(&number)) {
+            mark_made(file, &self.path_buf(number), made);
+        }
+    }
+}
+
+impl ScratchFiles {
+    pub(crate) fn first_path(&self) -> &Path {
+        &self.first_path
+    }
+
+    /// How many names.
+    pub(crate) fn count(&self) -> usize {
+        self.table.count()
+    }
+
+    /// The path of a name.
+    pub(crate) fn path(&self, number: usize) -> PathBuf {
+        self.table.path_buf(number as u32)
+    }
+
+    /// A door for its files.
+    pub(crate) fn door(&self) -> Door {
+        self.guard.door(Naming::Said, self.table.marks.clone())
+    }
+}
+
+/// Looks at what bears the names of a scratch directory, and refuses where a program would change what is not its own.
+///
+/// # Errors
+/// [`Refusal`], with the way out.
+pub(crate) fn open(
+    name: &str,
+    target: &ScratchTarget,
+    workload: &Workload,
+    guard: &Guard,
+    setting: &Setting<'_>,
+) -> Result<ScratchFiles, Refusal> {
+    let base = match target.path.as_os_str().is_empty() {
+        true => setting.base.to_owned(),
+        false => Paths::new(&Names::Said(vec![target.path.clone()]), setting.base).path(0),
+    };
+    let paths = Paths::new(&target.names, &base);
+    let said = !paths.are_generated();
+    let all: Vec<PathBuf> = (0..paths.count()).map(|number| paths.path(number)).collect();
+    let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == name);
+    let programs = groups.filter_map(|group| match &group.work {
+        Work::Program(program) => Some((&**program, group.count)),
+        _ => None,
+    });
+    let postmark = match &target.names {
+        Names::Postmark(run) => Some(NamedRun { peak_bytes: run.peak_bytes(), run: Postmark::clone(run) }),
+        _ => None,
+    };
+    let (mut changes, mut most_bytes) = (false, postmark.as_ref().map_or(0, |named| named.peak_bytes));
+    for (program, workers) in programs.filter(|(program, _)| program.changes()) {
+        changes = true;
+        most_bytes = most_bytes.max(program.reach_bytes().saturating_mul(workers.into()));
+    }
+    let made = setting.test_dirs.made_files();
+    let mut lent = Vec::new();
+    if changes {
+        let naming = if said { Naming::Said } else { Naming::Generated };
+        let mut door = guard.door(naming, Some(made.clone()));
+        let mut occupied = 0;
+        for (number, path) in all.iter().enumerate() {
+            match door.look(path) {
+                Ok(Found::Nothing | Found::Directory) => continue,
+                // A directory that a program makes first is not there yet.
+                Err(Refusal::NoDirectory { .. }) if number > 0 => continue,
+                Ok(Found::File { occupied_bytes, .. }) => occupied += occupied_bytes,
+                Ok(_) => {}
+                Err(refusal) => return Err(refusal),
+            }
+            // Nothing is made, and nothing is changed: only whether it may be.
+            if door.open(path, Create::Never)?.origin == Origin::Allowed {
+                lent.push(number as u32);
+            }
+        }
+        if let Some(first) = all.first() {
+            door.admit(first, most_bytes.saturating_sub(occupied))?;
+        }
+    }
+    let exists = all.first().is_some_and(|path| path.exists());
+    let first_path = match all.first() {
+        Some(path) if exists => path.clone(),
+        Some(path) => path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned(),
+        None => base.clone(),
+    };
+    let directory_bytes =
+        if base.as_os_str().is_empty() || base == Path::new(".") { 0 } else { base.as_os_str().len() + 1 };
+    // A mark is a call for each file; PostMark's live for a moment, and nothing of them is there behind a run.
+    let marked = said && postmark.is_none();
+    let table =
+        FileTable { paths: PathList::new(all.into_iter()), directory_bytes, marks: marked.then_some(made), lent };
+    Ok(ScratchFiles { table: Arc::new(table), first_path, guard: guard.clone(), postmark })
+}

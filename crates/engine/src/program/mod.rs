@@ -1,0 +1,36 @@
+//! Programs: steps over a file set or over named files.
+//!
+//! A [`Program`](plumb_workload::Program) is [compiled](compile) to a flat list of instructions: orders are reckoned and
+//! shuffled before the barrier. A [source] runs them for one worker and yields ops; over a [file set](file_set) it knows what
+//! is there, and draws which file is next. [`Calls`](calls::Calls) makes each op's calls, and the loop that all work shares
+//! times and records them. Steps before and behind the clock are made by the same two, without the loop.
+
+mod aio;
+mod calls;
+mod compile;
+mod content;
+mod cursor;
+mod descriptor;
+mod directory;
+mod file_set;
+mod files;
+mod mapping;
+mod op;
+mod postmark;
+mod rules;
+mod sequential;
+mod shuffle;
+mod source;
+mod stream;
+mod worker;
+
+pub(crate) use compile::Compiled;
+pub(crate) use file_set::{SetState, TreeState};
+pub(crate) use files::{ScratchFiles, open};
+pub(crate) use op::CallOp;
+pub(crate) use rules::Over;
+pub(crate) use source::ProgramSource;
+pub(crate) use worker::{Replay, ReturnedState, SetWorker, plan};
+
+#[cfg(test)]
+mod tests;

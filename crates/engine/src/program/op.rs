@@ -1,0 +1,145 @@
+//! Ops of programs.
+
+use crate::op::{Operation, Seek};
+use plumb_workload::OpKind;
+
+/// One call of a program, with the seeks that belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CallOp {
+    pub(crate) kind: OpKind,
+    pub(crate) call: Call,
+    /// Whether limits of ops count it.
+    pub(crate) counts: bool,
+    /// The last one of its transfer.
+    pub(crate) is_last: bool,
+    /// It is one read or write, and nothing but its seeks beside.
+    pub(crate) is_bare: bool,
+    /// Which part it is of what is done to its record.
+    pub(crate) part: Part,
+    pub(crate) handle: u16,
+    /// Number of the step's own rules.
+    pub(crate) rules: u16,
+    /// Number of the file: of `rename` the old name, of `link` and `symlink` the file led to. In a file set, of `readdir`
+    /// the number of a leaf, of `mkdir` and `rmdir` a packed [`ExtraDirectory`](crate::tree::ExtraDirectory).
+    pub(crate) file: u64,
+    /// Of `rename`, `link` and `symlink` the new name; of `chmod` and `mkdir` the mode.
+    pub(crate) other: u64,
+    /// Where.
+    pub(crate) offset: u64,
+    /// Bytes, the new length of a file, or ns of a pause.
+    pub(crate) length: u64,
+    pub(crate) seek_before: Seek,
+    pub(crate) seek_after: Seek,
+}
+
+/// A part of what is done to one record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Part {
+    /// All of it.
+    #[default]
+    Whole,
+    First,
+    Inner,
+    Last,
+}
+
+/// Which call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Call {
+    Open,
+    Close,
+    Msync,
+    Fsync,
+    Fdatasync,
+    Flush,
+    Sync,
+    Seek,
+    /// Where it stands.
+    Tell,
+    Truncate,
+    Fallocate,
+    Map,
+    Unmap,
+    Lock,
+    Stat,
+    Access,
+    Utimens,
+    Chmod,
+    Rename,
+    Link,
+    Symlink,
+    Readlink,
+    Unlink,
+    UnlinkIfThere,
+    Mkdir,
+    Rmdir,
+    Readdir,
+    OfFile,
+    List,
+    EndList,
+    HoldDirectories,
+    Pause,
+    Read,
+    Write,
+    ReadAt,
+    WriteAt,
+    StreamRead,
+    StreamWrite,
+    ReadBytes,
+    WriteBytes,
+    GetCharacters,
+    PutCharacters,
+    GetCharactersUnlocked,
+    PutCharactersUnlocked,
+    Load,
+    Store,
+    AioRead,
+    AioWrite,
+    ReadWhole,
+    WriteWhole,
+}
+
+impl CallOp {
+    /// A call with nothing else to say. Limits count what moves bytes.
+    pub(crate) fn of(kind: OpKind, call: Call) -> CallOp {
+        CallOp {
+            kind,
+            call,
+            counts: kind.moves_bytes(),
+            is_last: false,
+            is_bare: false,
+            part: Part::Whole,
+            handle: 0,
+            rules: 0,
+            file: 0,
+            other: 0,
+            offset: 0,
+            length: 0,
+            seek_before: Seek::None,
+            seek_after: Seek::None,
+        }
+    }
+}
+
+impl Operation for CallOp {
+    #[inline(always)]
+    fn kind(&self) -> OpKind {
+        self.kind
+    }
+    #[inline(always)]
+    fn offset(&self) -> u64 {
+        self.offset
+    }
+    #[inline(always)]
+    fn length(&self) -> u64 {
+        self.length
+    }
+    #[inline(always)]
+    fn counts(&self) -> bool {
+        self.counts
+    }
+    #[inline(always)]
+    fn file(&self) -> u32 {
+        self.file as u32
+    }
+}

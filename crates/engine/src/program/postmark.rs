@@ -1,0 +1,177 @@
+//! PostMark's part of a run: its acts as ops, and the calls that move a whole file.
+//!
+//! An act is up to three ops: the file is opened, its content is moved, it is closed. However many calls the content takes,
+//! it is one op: the calls of a small file are too short to be told apart by a clock, and what people ask for is the file.
+
+use super::op::{Call, CallOp};
+use super::rules::{Opening, Over, StepRules, WholeBlocks};
+use super::stream::Stream;
+use crate::backend::{Completion, Errno};
+use plumb_workload::OpKind;
+use plumb_workload::program::postmark::{Act, Course};
+use plumb_workload::program::{OpenStep, Postmark, PostmarkPart, PostmarkStep, StdioBuffer};
+use std::os::fd::BorrowedFd;
+
+/// Where the rules of a run's calls are.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Rules {
+    create: u16,
+    read: u16,
+    append: u16,
+    whole: u16,
+}
+
+impl Rules {
+    /// `add` keeps a rule, and says where.
+    pub(super) fn of<E>(run: &Postmark, add: &mut dyn FnMut(StepRules) -> Result<u16, E>) -> Result<Rules, E> {
+        // As fopen(3) opens for `w`, `r` and `a`; without streams as PostMark opens by itself.
+        let plain = match run.buffered {
+            true => OpenStep { stream: Some(StdioBuffer::default()), ..OpenStep::default() },
+            false => OpenStep { mode: 0o644, ..OpenStep::default() },
+        };
+        let writes = OpenStep { write: true, read: !run.buffered, ..plain.clone() };
+        let create = OpenStep { create: true, truncate: run.buffered, ..writes.clone() };
+        let append = OpenStep { append: true, create: run.buffered, ..writes };
+        let mut open = |step| add(StepRules::Open(Opening::of(step, Over::Names)));
+        Ok(Rules {
+            create: open(create)?,
+            read: open(OpenStep { read: true, ..plain })?,
+            append: open(append)?,
+            whole: add(StepRules::Whole(WholeBlocks {
+                read_bytes: run.read_block.0 as usize,
+                write_bytes: run.write_block.0 as usize,
+            }))?,
+        })
+    }
+}
+
+/// Yields the ops of one part.
+pub(super) struct Mill {
+    course: Course,
+    part: PostmarkPart,
+    rules: Rules,
+    thread: u32,
+    /// Ops of the act at hand that are still to come, the next one last.
+    waiting: [CallOp; 2],
+    left: usize,
+}
+
+impl Mill {
+    /// At the beginning of the part: what comes before it is drawn, and not done.
+    pub(super) fn new(step: &PostmarkStep, rules: Rules, thread: u32) -> Mill {
+        let close = CallOp::of(OpKind::Close, Call::Close);
+        let course = Course::new(&step.run, thread).at(step.part);
+        Mill { course, part: step.part, rules, thread, waiting: [close; 2], left: 0 }
+    }
+
+    /// The next op; `None` behind the last.
+    #[inline]
+    pub(super) fn next(&mut self) -> Option<CallOp> {
+        if self.left > 0 {
+            self.left -= 1;
+            return Some(self.waiting[self.left]);
+        }
+        let act = self.course.next(self.part)?;
+        let (number, open, moved) = match act {
+            Act::Create { number, bytes, .. } => (number, (OpKind::Create, self.rules.create), (OpKind::Write, bytes)),
+            Act::Read { number, bytes } => (number, (OpKind::Open, self.rules.read), (OpKind::Read, bytes)),
+            Act::Append { number, bytes } => (number, (OpKind::Open, self.rules.append), (OpKind::Write, bytes)),
+            Act::Delete { number } => {
+                let file = self.course.run().place(self.thread, number);
+                return Some(CallOp { file: file.into(), ..CallOp::of(OpKind::Unlink, Call::Unlink) });
+            }
+        };
+        let file = self.course.run().place(self.thread, number).into();
+        let call = if moved.0 == OpKind::Read { Call::ReadWhole } else { Call::WriteWhole };
+        self.waiting[1] = CallOp { file, length: moved.1, rules: self.rules.whole, ..CallOp::of(moved.0, call) };
+        self.waiting[0] = CallOp { file, ..CallOp::of(OpKind::Close, Call::Close) };
+        self.left = 2;
+        Some(CallOp { file, rules: open.1, ..CallOp::of(open.0, Call::Open) })
+    }
+}
+
+/// The memory of a run's files.
+pub(super) struct Whole {
+    text: Vec<u8>,
+    read: Vec<u8>,
+}
+
+impl Whole {
+    pub(super) fn new(run: &Postmark, thread: u32) -> Whole {
+        Whole { text: Course::text(run, thread), read: vec![0; run.read_block.0 as usize] }
+    }
+
+    /// Reads so much of a file: whole blocks, then the rest. Ends early where the file does.
+    #[inline]
+    pub(super) fn read_stream(&mut self, stream: &mut Stream, bytes: u64) -> Completion {
+        self.read_by(bytes, false, |piece| stream.read(piece))
+    }
+
+    /// The same without a stream. PostMark asks for a rest of nothing too.
+    #[inline]
+    pub(super) fn read_file(&mut self, fd: BorrowedFd<'_>, bytes: u64) -> Completion {
+        self.read_by(bytes, true, |piece| {
+            let moved = rustix::io::read(fd, piece);
+            moved.map(|bytes| bytes as u64).map_err(|error| Errno(error.raw_os_error()))
+        })
+    }
+
+    fn read_by(
+        &mut self,
+        bytes: u64,
+        asks_for_nothing: bool,
+        mut read: impl FnMut(&mut [u8]) -> Completion,
+    ) -> Completion {
+        let (mut moved, mut left) = (0, bytes as usize);
+        loop {
+            let block = left.min(self.read.len());
+            if block == 0 && !asks_for_nothing {
+                return Ok(moved);
+            }
+            let got = read(&mut self.read[..block])?;
+            moved += got;
+            left -= block;
+            if got < block as u64 || block < self.read.len() {
+                return Ok(moved);
+            }
+        }
+    }
+
+    /// Writes so much of the text, in blocks as it is read.
+    #[inline]
+    pub(super) fn write_stream(&self, stream: &mut Stream, bytes: u64, block: usize) -> Completion {
+        self.write_by(bytes, block, false, |piece| stream.write(piece))
+    }
+
+    /// The same without a stream.
+    #[inline]
+    pub(super) fn write_file(&self, fd: BorrowedFd<'_>, bytes: u64, block: usize) -> Completion {
+        self.write_by(bytes, block, true, |piece| {
+            let moved = rustix::io::write(fd, piece);
+            moved.map(|bytes| bytes as u64).map_err(|error| Errno(error.raw_os_error()))
+        })
+    }
+
+    fn write_by(
+        &self,
+        bytes: u64,
+        block: usize,
+        asks_for_nothing: bool,
+        mut write: impl FnMut(&[u8]) -> Completion,
+    ) -> Completion {
+        let text = self.text.get(..bytes as usize).ok_or(Errno(libc::EFAULT))?;
+        let mut moved = 0;
+        for piece in text.chunks(block.max(1)) {
+            let got = write(piece)?;
+            moved += got;
+            // Why less was taken is what the system says to the rest.
+            if let Some(rest) = piece.get(got as usize..).filter(|rest| !rest.is_empty()) {
+                moved += write(rest)?;
+            }
+        }
+        if asks_for_nothing && text.len() % block.max(1) == 0 {
+            write(&[])?;
+        }
+        Ok(moved)
+    }
+}

@@ -1,0 +1,67 @@
+//! What the calls of a step need to know beyond their ops, settled before the barrier.
+
+use plumb_workload::program::{FileStep, Held, LockKind, MapStep, OpenPromise, OpenStep, Transfer};
+use rustix::fs::{Mode, OFlags};
+
+/// What a program is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Over {
+    FileSet,
+    Names,
+}
+
+/// What a call needs to know beyond its op.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum StepRules {
+    Nothing,
+    Open(Opening),
+    Map(MapStep),
+    Lock(LockKind),
+    Transfer(Transfer),
+    Whole(WholeBlocks),
+    OfFile(FileStep),
+    Hold(Held),
+}
+
+/// How a file is opened.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Opening {
+    pub(super) flags: OFlags,
+    pub(super) mode: Mode,
+    pub(super) step: OpenStep,
+}
+
+impl Opening {
+    pub(super) fn of(step: OpenStep, over: Over) -> Opening {
+        let access = match (step.read, step.write) {
+            (true, true) => OFlags::RDWR,
+            (false, true) => OFlags::WRONLY,
+            (_, false) => OFlags::RDONLY,
+        };
+        let promise = match step.promise {
+            OpenPromise::Plain => OFlags::empty(),
+            OpenPromise::Sync => OFlags::SYNC,
+            OpenPromise::Dsync => OFlags::DSYNC,
+            OpenPromise::Rsync => OFlags::RSYNC,
+        };
+        let wanted = [
+            (step.create, OFlags::CREATE),
+            (step.exclusive, OFlags::EXCL),
+            (step.truncate, OFlags::TRUNC),
+            (step.append, OFlags::APPEND),
+            (step.direct, OFlags::DIRECT),
+            // A link that somebody put in a file's place is not followed to what may be changed.
+            (step.changes() || over == Over::FileSet, OFlags::NOFOLLOW),
+        ];
+        let wanted = wanted.into_iter().filter(|(wanted, _)| *wanted);
+        let flags = wanted.fold(access | promise | OFlags::CLOEXEC, |flags, (_, flag)| flags | flag);
+        Opening { flags, mode: Mode::from_raw_mode(step.mode), step }
+    }
+}
+
+/// The blocks in which a file is moved.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct WholeBlocks {
+    pub(super) read_bytes: usize,
+    pub(super) write_bytes: usize,
+}

@@ -1,0 +1,343 @@
+//! The ops that a program yields.
+//!
+//! What happens where nothing can be done: over a file set, a step without a candidate (`unlink` with no file, `create` with
+//! no free name, any step on a handle that is closed) is skipped and counted. Loops without a mix end when a whole time
+//! through yielded nothing, because then nothing ever will. A program without a mix ends when a whole pass had steps to skip
+//! and nothing to do but wait; one with a mix, where chance may yet choose a step that can be done, when a million
+//! instructions in a row yielded nothing.
+//!
+//! Coordination between workers is to be further instructions: waiting for and posting to semaphores, and stopping at a
+//! count, yield ops that the worker's loop executes against shared state outside the clock, as it does with
+//! [`OpKind::Delay`]; shared rates belong to the pacer.
+
+use super::compile::{Chance, Choose, Compiled, Instruction};
+use super::cursor::Cursor;
+use super::file_set::{SetState, SetWalk};
+use super::op::{Call, CallOp};
+use super::postmark::Mill;
+use crate::fault::Yielded;
+use crate::rng::{Purpose, Rng, StreamId};
+use crate::source::Source;
+use plumb_workload::OpKind;
+use std::sync::Arc;
+
+/// So many instructions in a row without an op end a program with a mix.
+const IDLE_INSTRUCTIONS_MAX: u32 = 1 << 20;
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Counter {
+    left: u64,
+    yielded_before: u64,
+}
+
+/// A place in the list of files of an `each`.
+#[derive(Debug, Clone, Copy)]
+struct Within {
+    place: usize,
+    file: u32,
+}
+
+/// What has been yielded; delays are no work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Progress {
+    yielded: u64,
+    worked: u64,
+    skipped: u64,
+}
+
+/// Yields the ops of a program to one worker.
+pub(crate) struct ProgramSource {
+    program: Arc<Compiled>,
+    /// Number of the worker in its group: its own file.
+    worker: u32,
+    at: usize,
+    cursor: Cursor,
+    transfers: bool,
+    /// Of a file set, where the worker stands in it.
+    set: Option<Box<SetWalk>>,
+    /// Places in the file lists of the surrounding `each`.
+    places: Vec<Within>,
+    /// What PostMark's part does, where there is one.
+    mill: Option<Box<Mill>>,
+    counters: Vec<Counter>,
+    picks: Rng,
+    sizes: Rng,
+    mixes: Rng,
+    passes_left: Option<u64>,
+    transactions: u64,
+    yielded: Yielded,
+    worked: u64,
+    /// Steps that were skipped for want of a file, a name or an open handle.
+    skipped: u64,
+    /// Those numbers when the pass began.
+    before: Progress,
+    /// Instructions since the last op.
+    idle: u32,
+    ended: bool,
+}
+
+/// What came of an instruction.
+enum Came {
+    Op(CallOp),
+    Nothing,
+    End,
+}
+
+impl ProgramSource {
+    /// A worker's source: the program from its start, over the state that the phase before left of a file set. `passes` is
+    /// how often the steps run through; without it, they run until the phase ends or nothing can be done any more.
+    pub(crate) fn new(
+        program: &Arc<Compiled>,
+        worker: u32,
+        set: Option<SetState>,
+        stream: StreamId,
+        passes: Option<u64>,
+    ) -> ProgramSource {
+        ProgramSource {
+            worker,
+            at: 0,
+            cursor: Cursor::default(),
+            transfers: true,
+            set: set.map(|state| Box::new(SetWalk::new(program, state, stream))),
+            places: Vec::new(),
+            mill: program.postmark.as_ref().map(|part| Box::new(Mill::new(&part.0, part.1, worker))),
+            counters: vec![Counter::default(); usize::from(program.counters)],
+            picks: stream.rng(Purpose::Offset),
+            sizes: stream.rng(Purpose::Size),
+            mixes: stream.rng(Purpose::Mix),
+            passes_left: passes,
+            transactions: 0,
+            yielded: Yielded::default(),
+            worked: 0,
+            skipped: 0,
+            before: Progress::default(),
+            idle: 0,
+            ended: false,
+            program: Arc::clone(program),
+        }
+    }
+
+    /// From here on, without transfers and without what PostMark's part would do.
+    pub(super) fn leave_out_transfers(&mut self) {
+        self.transfers = false;
+    }
+
+    /// How far it came, so that another process can go the same way again.
+    pub(crate) fn yielded(&self) -> &Yielded {
+        &self.yielded
+    }
+
+    /// Steps that were skipped for want of a file, a name or an open handle.
+    #[cfg(test)]
+    pub(crate) fn skipped(&self) -> u64 {
+        self.skipped
+    }
+
+    /// What is left of a worker's share of a file set, for the next phase.
+    pub(crate) fn into_state(self) -> Option<SetState> {
+        self.set.map(|set| set.into_state())
+    }
+
+    fn progress(&self) -> Progress {
+        Progress { yielded: self.yielded.ops, worked: self.worked, skipped: self.skipped }
+    }
+
+    /// After the last instruction. False ends the source.
+    fn end_pass(&mut self) -> bool {
+        let now = self.progress();
+        let worked = now.worked > self.before.worked;
+        let idle = now.yielded == self.before.yielded || (!worked && now.skipped > self.before.skipped);
+        self.transactions += u64::from(worked);
+        if let Some(left) = &mut self.passes_left {
+            *left -= 1;
+        }
+        self.before = now;
+        self.at = 0;
+        self.passes_left != Some(0) && !(idle && self.program.chance == Chance::Fixed)
+    }
+
+    /// Executes the instruction at hand.
+    #[inline]
+    fn step(&mut self) -> Came {
+        if self.ended || self.idle > IDLE_INSTRUCTIONS_MAX {
+            return Came::End;
+        }
+        let Some(&instruction) = self.program.code.get(self.at) else {
+            return if self.end_pass() { Came::Nothing } else { Came::End };
+        };
+        self.idle += 1;
+        self.at += 1;
+        let op = match instruction {
+            Instruction::Repeat { counter, times, behind } => {
+                match times {
+                    0 => self.at = behind as usize,
+                    _ => {
+                        self.counters[usize::from(counter)] = Counter { left: times, yielded_before: self.yielded.ops };
+                    }
+                }
+                return Came::Nothing;
+            }
+            Instruction::Again { counter, first, chance } => {
+                let counter = &mut self.counters[usize::from(counter)];
+                let futile = chance == Chance::Fixed && self.yielded.ops == counter.yielded_before;
+                counter.left -= 1;
+                counter.yielded_before = self.yielded.ops;
+                if counter.left > 0 && !futile {
+                    self.at = first as usize;
+                }
+                return Came::Nothing;
+            }
+            Instruction::Each { list, behind } => {
+                match self.program.lists[list as usize].first() {
+                    Some(&file) => self.places.push(Within { place: 0, file }),
+                    None => self.at = behind as usize,
+                }
+                return Came::Nothing;
+            }
+            Instruction::NextFile { list, first } => {
+                if let Some(within) = self.places.last_mut() {
+                    within.place += 1;
+                    match self.program.lists[list as usize].get(within.place) {
+                        Some(&file) => {
+                            within.file = file;
+                            self.at = first as usize;
+                        }
+                        None => _ = self.places.pop(),
+                    }
+                }
+                return Came::Nothing;
+            }
+            Instruction::Choose { first, count } => {
+                let point = self.mixes.unit();
+                let branches = &self.program.branches[first as usize..(first + count) as usize];
+                let branch = branches.iter().find(|branch| point < branch.below).or(branches.last());
+                self.at = branch.expect("a mix has a choice").to as usize;
+                return Came::Nothing;
+            }
+            Instruction::Jump { to } => {
+                self.at = to as usize;
+                return Came::Nothing;
+            }
+            Instruction::Delay { time_ns } => {
+                return Came::Op(CallOp { length: time_ns, ..CallOp::of(OpKind::Delay, Call::Pause) });
+            }
+            // Yielded by `next`.
+            Instruction::Transfer(_) | Instruction::Postmark => return Came::Nothing,
+            Instruction::Call { call, file, other } => {
+                let op = self.program.calls[call as usize];
+                match &mut self.set {
+                    Some(set) => set.call(op, file, &mut self.picks),
+                    None => Some(self.named(op, file, other)),
+                }
+            }
+            Instruction::Sized { call, size } => {
+                let op = self.program.calls[call as usize];
+                let mut draw = || self.program.sizes[size as usize].draw(&mut self.sizes);
+                match &mut self.set {
+                    Some(set) => set.sized(op, draw),
+                    None => {
+                        let length = draw();
+                        Some(CallOp { length, ..self.named(op, Choose::Own, Choose::Own) })
+                    }
+                }
+            }
+            Instruction::Whole { direction, handle, request } => {
+                let piece = self.set.as_mut().and_then(|set| set.whole(direction, handle, request));
+                if piece.as_ref().is_some_and(|piece| piece.goes_on) {
+                    // It stays the step at hand until its last request.
+                    self.at -= 1;
+                }
+                piece.map(|piece| piece.op)
+            }
+            Instruction::Block { direction, handle, place, size } => {
+                let draw = || self.program.sizes[size as usize].draw(&mut self.sizes);
+                self.set.as_mut().and_then(|set| set.block(direction, handle, place, draw, &mut self.picks))
+            }
+        };
+        match op {
+            Some(op) => {
+                self.worked += 1;
+                Came::Op(op)
+            }
+            None => {
+                self.skipped += 1;
+                Came::Nothing
+            }
+        }
+    }
+
+    /// An op on named files.
+    fn named(&self, op: CallOp, file: Choose, other: Choose) -> CallOp {
+        let within = self.places.last();
+        let number = |choose: Choose| match choose {
+            Choose::Nth(number) => u64::from(number),
+            _ => u64::from(within.map_or(self.worker, |within| within.file)),
+        };
+        let other = if op.call == Call::Mkdir { op.other } else { number(other) };
+        // Where lengths are listed, each file of the list has its own.
+        let offset = if op.call == Call::OfFile { within.map_or(0, |within| within.place as u64) } else { op.offset };
+        CallOp { file: number(file), other, offset, ..op }
+    }
+}
+
+impl Source for ProgramSource {
+    type Op = CallOp;
+
+    #[inline(always)]
+    fn next_alike(&mut self) -> Option<CallOp> {
+        match self.program.code.get(self.at)? {
+            Instruction::Transfer(number) => self.program.transfers.get(*number as usize)?.next_alike(&mut self.cursor),
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn next(&mut self) -> Option<CallOp> {
+        if let Some(set) = &mut self.set {
+            set.settle();
+        }
+        loop {
+            let moved = match self.program.code.get(self.at) {
+                _ if self.ended => None,
+                Some(Instruction::Transfer(number)) => {
+                    Some(self.program.transfers[*number as usize].next(&mut self.cursor))
+                }
+                Some(Instruction::Postmark) => Some(self.mill.as_mut().and_then(|mill| mill.next())),
+                _ => None,
+            };
+            let op = match moved {
+                Some(Some(op)) if self.transfers => {
+                    self.worked += 1;
+                    op
+                }
+                Some(_) => {
+                    self.cursor = Cursor::default();
+                    self.at += 1;
+                    continue;
+                }
+                None => match self.step() {
+                    Came::Op(op) => op,
+                    Came::Nothing => continue,
+                    Came::End => {
+                        self.ended = true;
+                        return None;
+                    }
+                },
+            };
+            self.yielded.count();
+            self.idle = 0;
+            return Some(op);
+        }
+    }
+
+    fn failed(&mut self, op: &CallOp) {
+        if let Some(set) = &mut self.set {
+            self.yielded.last_is_undone();
+            set.failed(op);
+        }
+    }
+
+    fn transactions(&self) -> Option<u64> {
+        self.program.count_transactions.then_some(self.transactions)
+    }
+}

@@ -1,0 +1,145 @@
+//! A file as a stream.
+
+use super::sequential::SequentialStream;
+use crate::backend::{Completion, Errno};
+use crate::op::Seek;
+use crate::syscall::stream::LibraryStream;
+use plumb_workload::program::{Moves, OpenStep, Program, RecordOrder, Step, StreamLocks, Transfer, Via};
+use std::io;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+/// An open stream.
+pub(super) enum Stream {
+    /// The C library's.
+    Library(LibraryStream),
+    /// One that is gone through once.
+    Sequential(SequentialStream),
+}
+
+/// Makes the streams of a program.
+pub(super) struct Streams {
+    sequential: bool,
+    /// The buffer of a stream that was closed.
+    spare: Vec<u8>,
+}
+
+impl Streams {
+    /// Those of a program. Where it goes through its streams once, nothing depends on the C library that is linked; where
+    /// it measures the library's calls for single characters, or seeks in what the library has buffered, it is that.
+    pub(super) fn of(program: &Program) -> Streams {
+        let in_order = |transfer: &Transfer| {
+            transfer.order == RecordOrder::Forward && transfer.does != Moves::Rewrite && transfer.detours.is_none()
+        };
+        let sequential = program.all_steps().all(|step| match step {
+            Step::Transfer(transfer) => match transfer.via {
+                Via::Characters | Via::UnlockedCharacters => false,
+                Via::Stdio => in_order(transfer),
+                _ => true,
+            },
+            Step::Open(open) => open.stream.is_none() || open.read != open.write,
+            Step::Seek { .. } => false,
+            _ => true,
+        });
+        Streams { sequential, spare: Vec::new() }
+    }
+
+    /// Where nothing is opened as one.
+    pub(super) fn none() -> Streams {
+        Streams { sequential: true, spare: Vec::new() }
+    }
+
+    /// Makes a stream of an open file.
+    pub(super) fn open(&mut self, file: OwnedFd, open: &OpenStep) -> Result<Stream, Errno> {
+        if self.sequential {
+            let spare = std::mem::take(&mut self.spare);
+            return SequentialStream::new(file, open, spare).map(Stream::Sequential);
+        }
+        let opened = library_stream(file, open);
+        opened.map(Stream::Library).map_err(|error| Errno(error.raw_os_error().unwrap_or(libc::EIO)))
+    }
+
+    /// Closes a stream: an error of what was buffered surfaces here.
+    pub(super) fn close(&mut self, stream: Stream) -> Completion {
+        match stream {
+            Stream::Library(stream) => stream.close(),
+            Stream::Sequential(stream) => {
+                let (closed, buffer) = stream.close();
+                self.spare = buffer;
+                closed
+            }
+        }
+    }
+}
+
+/// The C library's stream that a step opens.
+pub(super) fn library_stream(file: OwnedFd, open: &OpenStep) -> io::Result<LibraryStream> {
+    let mode = match (open.read, open.write, open.append) {
+        (true, true, true) => c"a+",
+        (false, true, true) => c"a",
+        (true, true, false) => c"r+",
+        (false, true, false) => c"w",
+        (_, false, _) => c"r",
+    };
+    let mut stream = LibraryStream::new(file, mode)?;
+    if open.stream.is_some_and(|stream| stream.locks == StreamLocks::None) {
+        stream.leave_out_locks();
+    }
+    match open.stream.and_then(|stream| stream.bytes) {
+        Some(bytes) if bytes.0 > 0 => stream.set_buffer(bytes.0 as usize)?,
+        _ => {}
+    }
+    Ok(stream)
+}
+
+impl Stream {
+    pub(super) fn fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Library(stream) => stream.fd(),
+            Stream::Sequential(stream) => stream.fd(),
+        }
+    }
+
+    #[inline]
+    pub(super) fn read(&mut self, memory: &mut [u8]) -> Completion {
+        match self {
+            Stream::Library(stream) => stream.read(memory),
+            Stream::Sequential(stream) => stream.read(memory),
+        }
+    }
+
+    #[inline]
+    pub(super) fn write(&mut self, memory: &[u8]) -> Completion {
+        match self {
+            Stream::Library(stream) => stream.write(memory),
+            Stream::Sequential(stream) => stream.write(memory),
+        }
+    }
+
+    pub(super) fn flush(&mut self) -> Completion {
+        match self {
+            Stream::Library(stream) => stream.flush(),
+            Stream::Sequential(stream) => stream.flush(),
+        }
+    }
+
+    pub(super) fn seek(&mut self, seek: Seek) -> Completion {
+        match self {
+            _ if seek == Seek::None => Ok(0),
+            Stream::Library(stream) => match seek {
+                Seek::None => Ok(0),
+                Seek::To(offset) => stream.seek(offset as i64, libc::SEEK_SET),
+                Seek::By(distance) => stream.seek(distance, libc::SEEK_CUR),
+                Seek::FromEnd(distance) => stream.seek(distance, libc::SEEK_END),
+            },
+            Stream::Sequential(_) => Err(Errno(libc::ESPIPE)),
+        }
+    }
+
+    /// The C library's, for calls of which it is the library that is measured.
+    pub(super) fn library(&mut self) -> Result<&mut LibraryStream, Errno> {
+        match self {
+            Stream::Library(stream) => Ok(stream),
+            Stream::Sequential(_) => Err(Errno(libc::EBADF)),
+        }
+    }
+}

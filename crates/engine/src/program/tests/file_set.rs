@@ -1,0 +1,458 @@
+//! Flows on real file systems: what the source believes is what lies on disk.
+
+use crate::backend::{Completion, Errno, SyncBackend};
+use crate::clock::Clock;
+use crate::content::Filler;
+use crate::program::calls::{Calls, Files, LINK_BYTES};
+use crate::program::compile::Compiled;
+use crate::program::content::Memory;
+use crate::program::file_set::{Entry, SetPlace};
+use crate::program::op::Call;
+use crate::program::rules::Over;
+use crate::program::stream::Streams;
+use crate::program::{CallOp, ProgramSource, SetState, TreeState};
+use crate::rng::{Rng, StreamId};
+use crate::source::Source;
+use crate::tree::{FileId, PathBuffer, TreeShape, layout};
+use plumb_workload::program::{Choice, MissingFile, OpenStep};
+use plumb_workload::{Bytes, Content, Distribution, OpKind, Pick, Step, TreeTarget};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tempfile::TempDir;
+
+/// A laid-out tree in a directory of its own.
+struct Tree {
+    directory: TempDir,
+    shape: Arc<TreeShape>,
+}
+
+impl Tree {
+    fn new(parent: &Path, files: u64, depth: u32, size: Distribution, preallocated_percent: u32) -> Tree {
+        let target = TreeTarget {
+            path: "tree".into(),
+            files,
+            width: 3,
+            depth,
+            size,
+            preallocated_percent,
+            content: Content::Zero,
+        };
+        let shape = Arc::new(TreeShape::new(&target, 7).unwrap());
+        let directory = TempDir::new_in(parent).unwrap();
+        let tree = Tree { directory, shape };
+        layout(tree.root().as_fd(), &tree.shape, crate::signals::StopFlag::detached(), &mut |piece| piece.fill(b'p'))
+            .unwrap();
+        tree
+    }
+
+    fn root(&self) -> OwnedFd {
+        File::open(self.directory.path()).unwrap().into()
+    }
+
+    fn backend(&self, program: &Compiled) -> Calls {
+        let stream = StreamId { seed: 1, phase: 0, worker: 0 };
+        let largest = (program.max_request as usize).max(LINK_BYTES);
+        let memory = Memory::filled(largest, Filler::new(Content::Byte(b'w'), stream)).unwrap();
+        let files = Files::Set(Box::new(SetPlace::new(self.root(), PathBuf::new(), self.shape.clone())));
+        let mut calls = Calls::new(files, program.handles, Streams::none(), memory, false, Clock::monotonic());
+        calls.use_rules(&program.rules);
+        calls
+    }
+
+    /// Every name below the root: what it is.
+    fn found(&self) -> BTreeMap<PathBuf, Found> {
+        let mut found = BTreeMap::new();
+        let mut open = vec![self.directory.path().to_owned()];
+        while let Some(directory) = open.pop() {
+            for entry in fs::read_dir(directory).unwrap() {
+                let path = entry.unwrap().path();
+                let metadata = fs::symlink_metadata(&path).unwrap();
+                let kind = metadata.file_type();
+                assert!(!kind.is_fifo());
+                let what = if kind.is_dir() {
+                    open.push(path.clone());
+                    Found::Directory
+                } else if kind.is_symlink() {
+                    Found::Symlink
+                } else {
+                    Found::File(metadata.len())
+                };
+                found.insert(path.strip_prefix(self.directory.path()).unwrap().to_owned(), what);
+            }
+        }
+        found
+    }
+
+    /// What the workers believe is below the root.
+    fn believed(&self, states: &[SetState]) -> BTreeMap<PathBuf, Found> {
+        let mut believed = BTreeMap::new();
+        let mut path = PathBuffer::new();
+        for level in 1..=self.shape.depth() {
+            for number in 0..3u64.pow(level) {
+                self.shape.write_directory(level, number, &mut path);
+                believed.insert(path.as_path().to_owned(), Found::Directory);
+            }
+        }
+        for state in states {
+            for file in state.share().map(FileId) {
+                let what = match state.entry(file) {
+                    None => continue,
+                    Some(Entry::File { size }) => Found::File(size),
+                    Some(Entry::Symlink) => Found::Symlink,
+                };
+                self.shape.write_path(file, &mut path);
+                believed.insert(path.as_path().to_owned(), what);
+            }
+            for directory in state.extra_directories() {
+                self.shape.write_extra(directory, &mut path);
+                believed.insert(path.as_path().to_owned(), Found::Directory);
+            }
+        }
+        believed
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Directory,
+    File(u64),
+    Symlink,
+}
+
+fn program(steps: Vec<Step>) -> Arc<Compiled> {
+    Arc::new(Compiled::new(&steps, Over::FileSet, false).unwrap())
+}
+
+fn over(program: &Arc<Compiled>, state: SetState, stream: StreamId, passes: Option<u64>) -> ProgramSource {
+    ProgramSource::new(program, 0, Some(state), stream, passes)
+}
+
+/// One op to its end, as a worker does it.
+fn run_op(source: &mut ProgramSource, backend: &mut Calls, op: &CallOp) -> Completion {
+    backend.before(op);
+    let done = backend.execute(op);
+    match done {
+        Ok(moved) => backend.after(op, moved).unwrap(),
+        Err(_) => source.failed(op),
+    }
+    done
+}
+
+/// Directories on which to test: the default temporary directory, and memory where there is any.
+fn places() -> Vec<PathBuf> {
+    let mut places = vec![std::env::temp_dir()];
+    let memory = PathBuf::from("/dev/shm");
+    match memory.is_dir() {
+        true => places.push(memory),
+        false => eprintln!("SKIPPED: tmpfs, because there is no /dev/shm"),
+    }
+    places
+}
+
+const STREAM: StreamId = StreamId { seed: 5, phase: 0, worker: 0 };
+
+#[test]
+fn every_kind_of_op_does_what_it_says() {
+    for place in places() {
+        let tree = Tree::new(&place, 9, 2, Distribution::Fixed(Bytes(10_000)), 33);
+        let size = |bytes| Distribution::Fixed(Bytes(bytes));
+        let same = Pick::Same;
+        let steps = vec![
+            Step::Create { handle: 0 },
+            Step::WriteWhole { handle: 0, request: Bytes(4096) },
+            Step::Fsync { handle: 0 },
+            Step::Fdatasync { handle: 0 },
+            Step::Append { handle: 0, size: size(500) },
+            Step::ReadWhole { handle: 0, request: Bytes(4096) },
+            Step::ReadRandom { handle: 0, size: size(512) },
+            Step::WriteRandom { handle: 0, size: size(512) },
+            Step::ReadAt { handle: 0, offset: Bytes(10_400), size: size(512) },
+            Step::WriteAt { handle: 0, offset: Bytes(100), size: size(512) },
+            Step::Fallocate { handle: 0, size: size(20_000) },
+            Step::Truncate { handle: 0, size: size(15_000) },
+            Step::Close { handle: 0 },
+            Step::Chmod { file: same },
+            Step::Utimens { file: same },
+            Step::Stat { file: same },
+            Step::Rename { file: same },
+            Step::Link { file: same, to: None },
+            Step::Symlink { file: same, to: None },
+            Step::Readlink { file: same },
+            Step::Open(OpenStep { file: Pick::Sequential, handle: 3, write: false, ..OpenStep::default() }),
+            Step::ReadWhole { handle: 3, request: Bytes(1 << 20) },
+            Step::Unlink { file: Pick::Sequential, missing: MissingFile::Fails },
+            Step::Mkdir { file: Pick::Usual, mode: None },
+            Step::Mkdir { file: Pick::Usual, mode: None },
+            Step::Rmdir { file: Pick::Usual },
+            Step::Readdir {},
+            Step::Delay { time: plumb_workload::Nanos(1) },
+        ];
+        let program = program(steps);
+        let mut source = over(&program, SetState::new(&tree.shape, 0, 1).unwrap(), STREAM, Some(1));
+        let mut backend = tree.backend(&program);
+        let mut moved = Vec::new();
+        let mut kinds = Vec::new();
+        while let Some(op) = source.next() {
+            let done = run_op(&mut source, &mut backend, &op);
+            assert!(
+                done.is_ok(),
+                "{} of {} in {}: {done:?}",
+                op.kind.name(),
+                backend.path_of(&op).display(),
+                place.display()
+            );
+            kinds.push(op.kind);
+            if op.kind.moves_bytes() {
+                moved.push(done.unwrap());
+            }
+        }
+        let missing: Vec<_> = OpKind::ALL.iter().filter(|kind| !kinds.contains(kind)).collect();
+        let of_jobs = [OpKind::Trim, OpKind::SyncRange, OpKind::Syncfs, OpKind::EndFsync, OpKind::Evict];
+        let of_scripts =
+            [OpKind::Seek, OpKind::Access, OpKind::Lock, OpKind::Flush, OpKind::Sync, OpKind::Map, OpKind::Unmap];
+        assert!(missing.into_iter().copied().eq(of_jobs.into_iter().chain(of_scripts)));
+        // The read at 10 400 of 10 500 bytes is short, and says so.
+        assert_eq!(moved[..9], [4096, 4096, 1808, 500, 4096, 4096, 2308, moved[7], moved[8]]);
+        assert_eq!(moved[9], 100);
+        assert_eq!(source.skipped(), 0);
+        assert!(backend.finish().is_ok());
+
+        let states = [source.into_state().unwrap()];
+        assert_eq!(tree.found(), tree.believed(&states));
+        // Laid out are 3 and 6. File 0 became 1, got the further name 2 to which 4 leads, and lost the name 1.
+        let path = |file| {
+            let mut path = PathBuffer::new();
+            tree.shape.write_path(FileId(file), &mut path);
+            tree.directory.path().join(path.as_path())
+        };
+        let link = fs::canonicalize(path(4)).unwrap();
+        assert_eq!(fs::metadata(link).unwrap().len(), 15_000);
+        assert_eq!(fs::metadata(path(2)).unwrap().permissions().mode() & 0o777, 0o600);
+        let written = fs::read(path(2)).unwrap();
+        assert!(written[..10_500].iter().all(|byte| *byte == b'w') && written[10_500..].iter().all(|byte| *byte == 0));
+    }
+}
+
+#[test]
+fn what_is_in_the_way_is_neither_replaced_nor_truncated() {
+    for place in places() {
+        let tree = Tree::new(&place, 4, 0, Distribution::Fixed(Bytes(10)), 25);
+        // Worker 0 has file 3; 0, 1 and 2 are free, and somebody has put something there.
+        fs::write(tree.directory.path().join("f00000000"), "precious").unwrap();
+        std::os::unix::fs::symlink("f00000003", tree.directory.path().join("f00000001")).unwrap();
+        let before = tree.found();
+        for step in [
+            Step::Create { handle: 0 },
+            Step::Rename { file: Pick::Random },
+            Step::Link { file: Pick::Random, to: None },
+            Step::Symlink { file: Pick::Random, to: None },
+        ] {
+            let program = program(vec![step]);
+            let state = SetState::new(&tree.shape, 0, 1).unwrap();
+            let mut source = over(&program, state, STREAM, Some(2));
+            let mut backend = tree.backend(&program);
+            for _ in 0..2 {
+                let op = source.next().unwrap();
+                assert_eq!(run_op(&mut source, &mut backend, &op), Err(Errno(libc::EEXIST)), "{op:?}");
+            }
+        }
+        assert_eq!(tree.found(), before);
+        assert_eq!(fs::read(tree.directory.path().join("f00000000")).unwrap(), b"precious");
+    }
+}
+
+#[test]
+fn a_symbolic_link_put_in_place_of_a_file_is_not_followed() {
+    let tree = Tree::new(&std::env::temp_dir(), 1, 0, Distribution::Fixed(Bytes(10)), 100);
+    let precious = tempfile::NamedTempFile::new().unwrap();
+    let path = tree.directory.path().join("f00000000");
+    fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink(precious.path(), &path).unwrap();
+    let program = program(vec![
+        Step::Open(OpenStep { file: Pick::Random, handle: 0, write: true, ..OpenStep::default() }),
+        Step::Append { handle: 0, size: Distribution::Fixed(Bytes(5)) },
+    ]);
+    let mut source = over(&program, SetState::new(&tree.shape, 0, 1).unwrap(), STREAM, Some(1));
+    let mut backend = tree.backend(&program);
+    let op = source.next().unwrap();
+    assert_eq!(run_op(&mut source, &mut backend, &op), Err(Errno(libc::ELOOP)));
+    assert_eq!(source.next(), None);
+    assert_eq!(precious.as_file().metadata().unwrap().len(), 0);
+}
+
+#[test]
+fn opening_an_open_handle_closes_the_file_before() {
+    let tree = Tree::new(&std::env::temp_dir(), 3000, 1, Distribution::Fixed(Bytes(1)), 0);
+    let program = program(vec![Step::Create { handle: 0 }]);
+    let mut source = over(&program, SetState::new(&tree.shape, 0, 1).unwrap(), STREAM, None);
+    let mut backend = tree.backend(&program);
+    // More files than a process may have open.
+    let mut made = 0;
+    while let Some(op) = source.next() {
+        run_op(&mut source, &mut backend, &op).unwrap();
+        made += 1;
+    }
+    assert_eq!(made, 3000);
+}
+
+#[test]
+fn ops_without_their_file_are_errors_and_no_panics() {
+    let tree = Tree::new(&std::env::temp_dir(), 1, 0, Distribution::Fixed(Bytes(1)), 0);
+    let program = program(vec![Step::Stat { file: Pick::Random }]);
+    let mut backend = tree.backend(&program);
+    for kind in [OpKind::Close, OpKind::Fsync, OpKind::Read, OpKind::Write, OpKind::Truncate, OpKind::Fallocate] {
+        let call = match kind {
+            OpKind::Close => Call::Close,
+            OpKind::Fsync => Call::Fsync,
+            OpKind::Read => Call::ReadAt,
+            OpKind::Write => Call::WriteAt,
+            OpKind::Truncate => Call::Truncate,
+            _ => Call::Fallocate,
+        };
+        let op = CallOp { handle: 9, is_bare: kind.moves_bytes(), ..CallOp::of(kind, call) };
+        backend.before(&op);
+        assert_eq!(backend.execute(&op), Err(Errno(libc::EBADF)), "{kind:?}");
+    }
+}
+
+fn pick() -> impl Strategy<Value = Pick> {
+    prop_oneof![
+        3 => Just(Pick::Random),
+        1 => Just(Pick::Sequential),
+        1 => Just(Pick::RoundRobin),
+        1 => Just(Pick::Same),
+        1 => (0.0..2.0f64).prop_map(|theta| Pick::Zipf { theta }),
+    ]
+}
+
+fn sizes() -> impl Strategy<Value = Distribution> {
+    prop_oneof![
+        (0u64..9000).prop_map(|size| Distribution::Fixed(Bytes(size))),
+        (0u64..500, 500u64..9000).prop_map(|(min, max)| Distribution::Uniform { min: Bytes(min), max: Bytes(max) }),
+        (1u64..2000, 0.5..3.0f64).prop_map(|(mean, shape)| Distribution::Gamma { mean: Bytes(mean), shape }),
+    ]
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let handle = || 0u16..2;
+    let request = || (500u64..9000).prop_map(Bytes);
+    let plain = prop_oneof![
+        3 => handle().prop_map(|handle| Step::Create { handle }),
+        3 => (pick(), handle()).prop_map(|(file, handle)| Step::Open(OpenStep { file, handle, write: true, ..OpenStep::default() })),
+        1 => handle().prop_map(|handle| Step::Close { handle }),
+        1 => (handle(), request()).prop_map(|(handle, request)| Step::ReadWhole { handle, request }),
+        1 => (handle(), sizes()).prop_map(|(handle, size)| Step::ReadRandom { handle, size }),
+        1 => (handle(), 0u64..9000, sizes())
+            .prop_map(|(handle, offset, size)| Step::ReadAt { handle, offset: Bytes(offset), size }),
+        1 => (handle(), request()).prop_map(|(handle, request)| Step::WriteWhole { handle, request }),
+        1 => (handle(), sizes()).prop_map(|(handle, size)| Step::WriteRandom { handle, size }),
+        1 => (handle(), 0u64..9000, sizes())
+            .prop_map(|(handle, offset, size)| Step::WriteAt { handle, offset: Bytes(offset), size }),
+        2 => (handle(), sizes()).prop_map(|(handle, size)| Step::Append { handle, size }),
+        1 => pick().prop_map(|file| Step::Stat { file }),
+        1 => pick().prop_map(|file| Step::Utimens { file }),
+        1 => pick().prop_map(|file| Step::Chmod { file }),
+        2 => pick().prop_map(|file| Step::Rename { file }),
+        2 => pick().prop_map(|file| Step::Link { file, to: None }),
+        1 => pick().prop_map(|file| Step::Symlink { file, to: None }),
+        1 => pick().prop_map(|file| Step::Readlink { file }),
+        2 => pick().prop_map(|file| Step::Unlink { file, missing: MissingFile::Fails }),
+        1 => Just(Step::Mkdir { file: Pick::Usual, mode: None }),
+        1 => Just(Step::Rmdir { file: Pick::Usual }),
+        1 => Just(Step::Readdir {}),
+        1 => (handle(), sizes()).prop_map(|(handle, size)| Step::Truncate { handle, size }),
+        1 => (handle(), sizes()).prop_map(|(handle, size)| Step::Fallocate { handle, size }),
+    ];
+    plain.prop_recursive(3, 24, 6, |inner| {
+        let steps = || proptest::collection::vec(inner.clone(), 1..6);
+        prop_oneof![
+            (0u64..4, steps()).prop_map(|(times, steps)| Step::Loop { times, steps }),
+            proptest::collection::vec((0.1..5.0f64, steps()), 1..4).prop_map(|choices| Step::Mix {
+                choices: choices.into_iter().map(|(weight, steps)| Choice { weight, steps }).collect()
+            }),
+        ]
+    })
+}
+
+/// Steps that open both handles somewhere, so that they compile.
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    proptest::collection::vec(step(), 1..12).prop_map(|mut steps| {
+        steps.push(Step::Create { handle: 0 });
+        steps.push(Step::Open(OpenStep { file: Pick::Random, handle: 1, write: true, ..OpenStep::default() }));
+        steps
+    })
+}
+
+/// Runs one phase, the workers' ops interleaved, a few of them made to fail; the states afterwards.
+fn run_phase(tree: &Tree, state: TreeState, workers: u32, steps: Vec<Step>, chance: &mut Rng) -> Vec<SetState> {
+    let program = program(steps);
+    let states = state.split(workers).unwrap();
+    let mut running: Vec<_> = states
+        .into_iter()
+        .enumerate()
+        .map(|(worker, state)| {
+            let share = state.share();
+            let stream = StreamId { seed: chance.next_u64(), phase: 0, worker: worker as u32 };
+            (share, over(&program, state, stream, Some(20)), tree.backend(&program))
+        })
+        .collect();
+    for _ in 0..200 {
+        for (share, source, backend) in &mut running {
+            let Some(op) = source.next() else { continue };
+            let on_file = !matches!(op.kind, OpKind::Mkdir | OpKind::Rmdir | OpKind::Readdir | OpKind::Delay);
+            assert!(!on_file || share.contains(&op.file), "{op:?} is outside {share:?}");
+            let renames = matches!(op.kind, OpKind::Rename | OpKind::Link | OpKind::Symlink);
+            assert!(!renames || share.contains(&op.other), "{op:?} is outside {share:?}");
+            // A failed `open` has closed what the handle held, and a `close` cannot fail here.
+            if chance.below(20) == 0 && !matches!(op.kind, OpKind::Open | OpKind::Create | OpKind::Close) {
+                source.failed(&op);
+                continue;
+            }
+            match run_op(source, backend, &op) {
+                Ok(moved) if op.kind == OpKind::Write => assert_eq!(moved, op.length),
+                Ok(_) => {}
+                Err(error) => assert_eq!((op.kind, error), (OpKind::Readlink, Errno(libc::EINVAL)), "{op:?}"),
+            }
+        }
+    }
+    running.into_iter().map(|(_, source, _)| source.into_state().unwrap()).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn the_belief_of_any_program_is_the_truth(
+        first in steps(),
+        second in steps(),
+        files in 0u64..60,
+        preallocated in 0u32..=100,
+        workers in (1u32..4, 1u32..4),
+        seed in any::<u64>(),
+    ) {
+        let sizes = Distribution::Uniform { min: Bytes(0), max: Bytes(9000) };
+        let tree = Tree::new(places().last().unwrap(), files, 1, sizes, preallocated);
+        let mut chance = Rng::new(seed);
+        let state = TreeState::new(tree.shape.clone());
+        let states = run_phase(&tree, state, workers.0, first, &mut chance);
+        prop_assert_eq!(tree.found(), tree.believed(&states));
+        // Sizes of hard links that come to lie in different shares part, so these shares stay.
+        let linked = states.iter().any(|state| state.share().any(|file| is_linked(&tree, file)));
+        let workers = if linked { workers.0 } else { workers.1 };
+        let state = TreeState::join(tree.shape.clone(), states);
+        let states = run_phase(&tree, state, workers, second, &mut chance);
+        prop_assert_eq!(tree.found(), tree.believed(&states));
+    }
+}
+
+fn is_linked(tree: &Tree, file: u64) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let mut path = PathBuffer::new();
+    tree.shape.write_path(FileId(file), &mut path);
+    fs::symlink_metadata(tree.directory.path().join(path.as_path())).is_ok_and(|found| found.nlink() > 1)
+}

@@ -1,0 +1,253 @@
+//! The workers of programs.
+
+use super::calls::{Calls, Files, LINK_BYTES};
+use super::compile::Compiled;
+use super::content::Memory;
+use super::file_set::{SetPlace, SetState};
+use super::files::ScratchFiles;
+use super::postmark::Whole;
+use super::rules::Over;
+use super::source::ProgramSource;
+use super::stream::Streams;
+use crate::backend::SyncBackend;
+use crate::barrier::{Barrier, Body};
+use crate::bind::run_to_end;
+use crate::content::Filler;
+use crate::fault::Yielded;
+use crate::op::Operation;
+use crate::pacer::{AnyPacer, Closed, Sharing};
+use crate::plan::{WorkerPlanError, WorkerSeat};
+use crate::rng::{Purpose, StreamId};
+use crate::source::Source;
+use crate::terms::Ended;
+use crate::tree::TreeShape;
+use crate::unshare_fds;
+use crate::worker_error::WorkerError;
+use plumb_workload::program::{Postmark, Rest, Step, Transfer, Via};
+use plumb_workload::{Content, OpKind, Pace, Program};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::{Arc, Mutex};
+
+/// A worker of a program over a file set, planned.
+pub(crate) struct SetWorker {
+    pub(crate) program: Arc<Compiled>,
+    pub(crate) state: SetState,
+    pub(crate) shape: Arc<TreeShape>,
+    /// The tree's root directory.
+    pub(crate) root: OwnedFd,
+    /// Its path, for messages.
+    pub(crate) place: PathBuf,
+    pub(crate) content: Content,
+    pub(crate) pace: Pace,
+    /// Number of the worker in its group, and how many workers that has, for a shared rate.
+    pub(crate) number: u32,
+    pub(crate) group_count: u32,
+    pub(crate) stream: StreamId,
+    /// As `stream`, but different in every run, so that no two runs write the same bytes.
+    pub(crate) content_stream: StreamId,
+    pub(crate) passes: Option<u64>,
+    pub(crate) returned: ReturnedState,
+}
+
+/// Where a worker that is a thread leaves the state of its files.
+pub(crate) type ReturnedState = Arc<Mutex<Option<SetState>>>;
+
+impl SetWorker {
+    /// The worker's body.
+    pub(crate) fn body(self) -> Body {
+        Box::new(move |barrier: &Barrier| self.run(barrier))
+    }
+
+    fn run(self, barrier: &Barrier) -> Result<Ended, WorkerError> {
+        barrier.report().backend.write(b"psync");
+        let largest = (self.program.max_request as usize).max(LINK_BYTES);
+        let memory = Memory::filled(largest, Filler::new(self.content, self.content_stream))?;
+        let files = Files::Set(Box::new(SetPlace::new(self.root, self.place, self.shape)));
+        let mut calls = Calls::new(files, self.program.handles, Streams::none(), memory, false, *barrier.clock());
+        calls.use_rules(&self.program.rules);
+        let mut source = ProgramSource::new(&self.program, self.number, Some(self.state), self.stream, self.passes);
+        let sharing = |shared: bool| if shared { barrier.sharing(self.group_count) } else { Sharing::Own };
+        let mut pacer = AnyPacer::of(self.pace, barrier.clock(), sharing, self.stream.rng(Purpose::Arrival));
+        let ended = match &mut pacer {
+            AnyPacer::Closed(closed) => run_to_end(barrier, &mut source, &mut calls, closed),
+            AnyPacer::Other(pacer) => run_to_end(barrier, &mut source, &mut calls, &mut **pacer),
+        };
+        barrier.report().set_yielded(source.yielded());
+        if let Ok(mut returned) = self.returned.lock() {
+            *returned = source.into_state();
+        }
+        Ok(ended)
+    }
+}
+
+/// The way a worker's files went, for a worker that was a process: its memory is gone, but the same source yields the
+/// same ops, so its state is had by going through them again without doing them.
+pub(crate) struct Replay {
+    pub(crate) program: Arc<Compiled>,
+    pub(crate) state: SetState,
+    pub(crate) stream: StreamId,
+    pub(crate) passes: Option<u64>,
+}
+
+impl Replay {
+    /// The state after so many ops, of which some were not done.
+    pub(crate) fn after(self, yielded: &Yielded) -> Option<SetState> {
+        let mut source = ProgramSource::new(&self.program, 0, Some(self.state), self.stream, self.passes);
+        let mut undone = yielded.undone.iter().peekable();
+        for number in 1..=yielded.ops {
+            let op = source.next();
+            if undone.next_if_eq(&&number).is_some()
+                && let Some(op) = op
+            {
+                source.failed(&op);
+            }
+        }
+        source.into_state()
+    }
+}
+
+/// A worker of a program over named files, planned.
+pub(crate) struct NamedWorker {
+    program: Arc<Program>,
+    parts: [Arc<Compiled>; 3],
+    files: Arc<super::files::FileTable>,
+    /// Number of the worker in its group.
+    number: u32,
+    stream: StreamId,
+    content_stream: StreamId,
+    passes: u64,
+    pub(crate) working_set_bytes: u64,
+    pub(crate) target_bytes: u64,
+}
+
+/// Plans a program on its named files: everything that can be wrong is found here, before anything starts.
+///
+/// # Errors
+/// In words, with the seat.
+pub(crate) fn plan(
+    seat: &WorkerSeat<'_>,
+    program: &Program,
+    files: &ScratchFiles,
+    stream: StreamId,
+    content_stream: StreamId,
+) -> Result<NamedWorker, WorkerPlanError> {
+    if seat.group.pace != Pace::Closed {
+        return Err(seat.error(
+            "a program over named files keeps its own pace; leave its group's `pace` out and use `delay` steps",
+        ));
+    }
+    let compile = |steps| {
+        let count_transactions = program.count_transactions;
+        Compiled::new(steps, Over::Names, count_transactions).map(Arc::new).map_err(|error| seat.error(error))
+    };
+    let [before, steps, after] = program.parts();
+    // Transfers of one clock go over the same bytes more often than not; what their files hold bounds them together.
+    let reach = program.reach_bytes();
+    let touched = program.transfers().map(Transfer::touched_bytes).max().unwrap_or(0);
+    let named = files.postmark.as_ref();
+    if program.all_steps().find_map(postmark).is_some_and(|run| named.is_none_or(|named| named.run != *run)) {
+        return Err(seat.error(
+            "its target's names are not those of its run; give the target `names.postmark` of the same values",
+        ));
+    }
+    let (peak_bytes, threads) = named.map_or((0, 1), |named| (named.peak_bytes, u64::from(named.run.threads)));
+    Ok(NamedWorker {
+        parts: [compile(before)?, compile(steps)?, compile(after)?],
+        program: Arc::new(program.clone()),
+        files: Arc::clone(&files.table),
+        number: seat.number,
+        stream,
+        content_stream,
+        passes: seat.passes().unwrap_or(1),
+        working_set_bytes: touched.max(peak_bytes / threads.max(1)),
+        target_bytes: reach.saturating_mul(files.count() as u64).max(peak_bytes),
+    })
+}
+
+impl NamedWorker {
+    /// The worker's body: what is before the clock happens ahead of the barrier.
+    pub(crate) fn body(self) -> Body {
+        Box::new(move |barrier: &Barrier| self.run(barrier))
+    }
+
+    fn calls(&self, barrier: &Barrier) -> Result<Calls, String> {
+        let largest = self.program.all_steps().filter_map(|step| match step {
+            Step::Transfer(transfer) => Some(transfer.largest_bytes()),
+            Step::OfFile(file) => Some(file.record.0),
+            _ => None,
+        });
+        let largest = largest.max().unwrap_or(0) as usize;
+        let memory = Memory::new(self.program.memory, &self.program.content, largest, self.content_stream)?;
+        // PostMark's files are opened as handle 0, which no step names.
+        let handles = self.parts.iter().map(|part| part.handles).max().unwrap_or(0).max(1);
+        let whole = self.program.all_steps().find_map(postmark).map(|run| Whole::new(run, self.number));
+        let checks = self.program.checks && self.program.transfers().any(Transfer::reads);
+        let files = Files::Names(Arc::clone(&self.files));
+        let calls = Calls::new(files, handles, Streams::of(&self.program), memory, checks, *barrier.clock());
+        Ok(calls.with_whole(whole))
+    }
+
+    fn run(self, barrier: &Barrier) -> Result<Ended, WorkerError> {
+        barrier.report().backend.write(b"script");
+        // The helpers of asynchronous I/O outlive a worker, with the table of whoever started them.
+        let has_helpers = self
+            .program
+            .all_steps()
+            .any(|step| matches!(step, Step::Transfer(transfer) if matches!(transfer.via, Via::PosixAio { .. })));
+        if barrier.is_alone() && !has_helpers {
+            unshare_fds::take(&[]);
+        }
+        let mut calls = self.calls(barrier)?;
+        let [before, steps, after] = &self.parts;
+        let source =
+            |part: &Arc<Compiled>, passes| ProgramSource::new(part, self.number, None, self.stream, Some(passes));
+        perform(&mut source(before, 1), &mut calls, before)?;
+        let mut timed = source(steps, self.passes);
+        barrier.expect(&self.program.kinds());
+        calls.use_rules(&steps.rules);
+        let ended = run_to_end(barrier, &mut timed, &mut calls, &mut Closed);
+        if let Some(longest_ns) = calls.longest_record_ns() {
+            barrier.report().longest_record_ns.store(longest_ns, Relaxed);
+        }
+        barrier.report().steps_ns.store(calls.steps_ns, Relaxed);
+        if ended == Ended::Stopped {
+            if self.program.rest == Rest::Calls {
+                timed.leave_out_transfers();
+            }
+            perform(&mut timed, &mut calls, steps)?;
+        }
+        if ended != Ended::Failed {
+            perform(&mut source(after, 1), &mut calls, after)?;
+        }
+        Ok(ended)
+    }
+}
+
+/// The run of PostMark that a step is a part of.
+fn postmark(step: &Step) -> Option<&Postmark> {
+    match step {
+        Step::Postmark(step) => Some(&step.run),
+        _ => None,
+    }
+}
+
+/// Makes the calls of steps that no clock sees.
+fn perform(source: &mut ProgramSource, calls: &mut Calls, program: &Compiled) -> Result<(), String> {
+    calls.use_rules(&program.rules);
+    while let Some(op) = source.next() {
+        if op.kind == OpKind::Delay {
+            std::thread::sleep(std::time::Duration::from_nanos(op.length));
+            continue;
+        }
+        calls.before(&op);
+        let path = |calls: &Calls| calls.path_of(&op).display().to_string();
+        let moved = calls.execute(&op).map_err(|errno| match op.kind.moves_bytes() {
+            true => format!("{} of {} at byte {}: {}", op.kind.name(), path(calls), op.offset(), errno.text()),
+            false => format!("{} of {}: {}", op.kind.name(), path(calls), errno.text()),
+        })?;
+        calls.after(&op, moved).map_err(|mismatch| format!("{}: {mismatch}", path(calls)))?;
+    }
+    Ok(())
+}

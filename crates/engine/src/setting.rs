@@ -1,0 +1,38 @@
+//! What a run needs of its surroundings.
+
+use crate::copy::SharedListener;
+use crate::guard::Permissions;
+use crate::job::failed::Unopened;
+use crate::job::replay::Recordings;
+use crate::prepare::DropCaches;
+use crate::signals::StopFlag;
+use crate::sim::SimRun;
+use crate::testdir::{KeptFiles, TestDirs};
+use std::path::Path;
+
+/// What a run needs of its surroundings.
+pub struct Setting<'a> {
+    /// The directory below which test data is made.
+    pub base: &'a Path,
+    /// What may be overwritten.
+    pub permissions: &'a Permissions,
+    /// Set by a signal.
+    pub stop: StopFlag,
+    /// Where test directories are registered.
+    pub test_dirs: &'a TestDirs,
+    /// Files that were laid out by earlier runs of the same data, to be used again; every run has its own when absent.
+    /// What is verified, trimmed or not written in full before the first phase is always a run's own.
+    pub kept: Option<&'a KeptFiles>,
+    /// Whether the whole page cache may be dropped to make files cold.
+    pub drop_caches: DropCaches,
+    /// Which run this is, for simulated devices.
+    pub sim_run: SimRun,
+    /// Different in every run, so that no two runs write the same bytes; ops do not depend on it.
+    pub content_seed: u64,
+    /// Opens the recordings of jobs that replay one.
+    pub recordings: Option<&'static dyn Recordings>,
+    /// Whom it ends when the files of a job cannot be had.
+    pub unopened: Unopened,
+    /// Hears at once what happens in copies.
+    pub copy_listener: Option<SharedListener>,
+}

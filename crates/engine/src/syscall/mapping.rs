@@ -1,0 +1,126 @@
+//! Shared mappings of files: mmap(2), msync(2), madvise(2).
+//!
+//! An I/O error under a mapping is a SIGBUS, not an errno: it ends the worker's process. Run such workers as processes
+//! where the medium may fail; the coordinator reports a worker that died.
+#![allow(unsafe_code)]
+
+use crate::backend::{Completion, Errno, FileAccess, completion};
+use std::io;
+use std::os::fd::RawFd;
+
+/// A shared mapping of a file, from its beginning.
+pub(crate) struct Mapping {
+    start: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: the memory is the file's; whoever holds the mapping may use it from any thread.
+unsafe impl Send for Mapping {}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: mapped by `Mapping::new` with exactly this length.
+        unsafe { libc::munmap(self.start.cast(), self.bytes) };
+    }
+}
+
+/// Good for every page size up to this one.
+const PAGE_BYTES: u64 = 64 << 10;
+
+impl Mapping {
+    /// Maps so much of an open file, which should be as long: touching a page behind its end is a SIGBUS.
+    pub(crate) fn new(fd: RawFd, length: u64, access: FileAccess) -> io::Result<Mapping> {
+        let protection = match access {
+            FileAccess::Read => libc::PROT_READ,
+            FileAccess::ReadWrite => libc::PROT_READ | libc::PROT_WRITE,
+        };
+        let bytes = length.max(1) as usize;
+        // SAFETY: a new mapping of an open file, no address asked for.
+        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, protection, libc::MAP_SHARED, fd, 0) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Mapping { start: start.cast(), bytes })
+    }
+
+    /// What the kernel is told about all of it: `MADV_` of madvise(2).
+    pub(crate) fn advise(&self, advice: libc::c_int) -> io::Result<()> {
+        // SAFETY: the whole mapping, as it was made.
+        match unsafe { libc::madvise(self.start.cast(), self.bytes, advice) } {
+            0 => Ok(()),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+
+    /// The same in the words of POSIX, which the C library may leave out: `POSIX_MADV_` of posix_madvise(3).
+    pub(crate) fn advise_by_posix(&self, advice: libc::c_int) -> io::Result<()> {
+        // SAFETY: the whole mapping, as it was made.
+        match unsafe { libc::posix_madvise(self.start.cast(), self.bytes, advice) } {
+            0 => Ok(()),
+            error => Err(io::Error::from_raw_os_error(error)),
+        }
+    }
+
+    /// Where a record lies, where all of it is mapped.
+    #[inline]
+    fn at(&self, offset: u64, bytes: usize) -> Result<*mut u8, Errno> {
+        let offset = offset as usize;
+        match offset.checked_add(bytes) {
+            // SAFETY: inside of the mapping.
+            Some(end) if end <= self.bytes => Ok(unsafe { self.start.add(offset) }),
+            _ => Err(Errno(libc::EFAULT)),
+        }
+    }
+
+    /// Copies out of it.
+    #[inline]
+    pub(crate) fn load(&self, offset: u64, memory: &mut [u8]) -> Completion {
+        let start = self.at(offset, memory.len())?;
+        // SAFETY: the range is mapped, and `memory` is not of it.
+        unsafe { std::ptr::copy_nonoverlapping(start, memory.as_mut_ptr(), memory.len()) };
+        std::hint::black_box(memory.as_ptr());
+        Ok(memory.len() as u64)
+    }
+
+    /// Copies into it. It must be one for stores.
+    #[inline]
+    pub(crate) fn store(&self, offset: u64, memory: &[u8]) -> Completion {
+        let start = self.at(offset, memory.len())?;
+        // SAFETY: the range is mapped for stores, and `memory` is not of it.
+        unsafe { std::ptr::copy_nonoverlapping(memory.as_ptr(), start, memory.len()) };
+        Ok(memory.len() as u64)
+    }
+
+    /// The whole pages in which a record lies, since the calls want such.
+    fn pages(&self, offset: u64, bytes: u64) -> Result<(*mut libc::c_void, usize), Errno> {
+        let first = offset / PAGE_BYTES * PAGE_BYTES;
+        let bytes = (offset + bytes - first) as usize;
+        Ok((self.at(first, bytes)?.cast(), bytes))
+    }
+
+    /// `msync` of one record.
+    pub(crate) fn sync(&self, offset: u64, bytes: u64, flags: libc::c_int) -> Result<(), Errno> {
+        let (start, bytes) = self.pages(offset, bytes)?;
+        // SAFETY: a mapped range that begins at a page.
+        completion(unsafe { libc::msync(start, bytes, flags) } as isize).map(drop)
+    }
+
+    /// `msync` of all of it, waited for.
+    pub(crate) fn sync_all(&self) -> Completion {
+        // SAFETY: the whole mapping, as it was made.
+        completion(unsafe { libc::msync(self.start.cast(), self.bytes, libc::MS_SYNC) } as isize)
+    }
+
+    /// Writes back and drops the pages of one record.
+    pub(crate) fn drop_pages(&self, offset: u64, bytes: u64) -> Result<(), Errno> {
+        self.sync(offset, bytes, libc::MS_SYNC)?;
+        let (start, bytes) = self.pages(offset, bytes)?;
+        // SAFETY: a shared mapping of a file, whose pages come back from the file.
+        completion(unsafe { libc::madvise(start, bytes, libc::MADV_DONTNEED) } as isize).map(drop)
+    }
+
+    /// Writes back and drops all of its pages.
+    pub(crate) fn drop_all_pages(&self) -> Result<(), Errno> {
+        self.drop_pages(0, self.bytes as u64)
+    }
+}

@@ -1,0 +1,73 @@
+//! Why a worker cannot begin, or cannot go on.
+
+use crate::backend::socket::LinkError;
+use std::io;
+
+/// Why a worker cannot begin, or cannot go on. Its address is the worker's, which whoever tells of it names.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WorkerError {
+    /// The backend is one of another tool.
+    #[error("Plumb does not have the engine `{engine}`; use one of its own backends")]
+    Foreign { engine: String },
+    /// The simulated backend on something real.
+    #[error("the sim backend goes with a `sim` target")]
+    NotSimulated,
+    /// Locks around ops that the backend cannot have.
+    #[error("{backend} takes no record locks; use psync, libaio or mmap, or leave `record-lock` out")]
+    NoRecordLocks { backend: &'static str },
+    /// The system has no ring of this kind.
+    #[error("io_uring at depth {depth}: {source}; use another backend, or lower `depth`")]
+    Ring { depth: u32, source: io::Error },
+    /// The system refused what a backend needs, or failed it.
+    #[error("{backend}: {source}")]
+    Backend { backend: &'static str, source: io::Error },
+    /// There is no connection.
+    #[error("{backend}: {source}")]
+    Link { backend: &'static str, source: LinkError },
+    /// A backend asked for in a way in which there is none of it.
+    #[error("{backend}: it does not do one op at a time; this is a defect of Plumb")]
+    OnlyQueued { backend: &'static str },
+    /// There is no memory for what ops move.
+    #[error("cannot have {slots} buffers of {bytes} bytes: {source}")]
+    Buffers { slots: usize, bytes: u64, source: io::Error },
+    /// An op longer than an op can be.
+    #[error("an op of {bytes} bytes is longer than an op can be; use less than 4 GiB")]
+    TooLong { bytes: u64 },
+    /// Locked files that are not all open.
+    #[error(
+        "files that are opened in turn cannot be locked; let all be open (fio's openfiles and create_on_open left \
+         out), or no `lock` (fio's lockfile)"
+    )]
+    LockedInTurn,
+    /// Locked files of several ops in flight.
+    #[error(
+        "files are locked around one op at a time; use a backend without a queue (fio's psync), or no `lock` (fio's \
+         lockfile)"
+    )]
+    LockedQueue,
+    /// A recording without anybody who reads such.
+    #[error("{path}: nobody here reads recordings")]
+    NoReader { path: String },
+    /// A part of the work cannot be; it says so in words.
+    #[error("{0}")]
+    Part(String),
+}
+
+impl WorkerError {
+    /// The system's error number, where it has one.
+    pub(crate) fn errno(&self) -> Option<i32> {
+        match self {
+            WorkerError::Backend { source, .. }
+            | WorkerError::Ring { source, .. }
+            | WorkerError::Buffers { source, .. } => source.raw_os_error(),
+            WorkerError::Link { source, .. } => source.errno(),
+            _ => None,
+        }
+    }
+}
+
+impl From<String> for WorkerError {
+    fn from(words: String) -> WorkerError {
+        WorkerError::Part(words)
+    }
+}

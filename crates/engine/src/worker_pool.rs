@@ -1,0 +1,208 @@
+//! The workers of a phase as the threads and processes that they are: started, waited for, and gone in the end.
+#![allow(unsafe_code)]
+
+use crate::barrier::{Barrier, PhaseMemory, WorkerSpec, worker_main};
+use crate::group_scheduler::Standing;
+use crate::phase_error::PhaseError;
+use crate::plan::GroupRun;
+use plumb_workload::RunAs;
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Acquire;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Between two looks at processes while the end is waited for.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// Between two looks at processes that have said that they are done, and are taking down what was theirs.
+const GONE_LOOK: Duration = Duration::from_micros(200);
+
+/// Processes that are done may take so long to go away.
+const GONE_PATIENCE: Duration = Duration::from_secs(1);
+
+/// A worker process that has not been reaped.
+struct Process {
+    pid: Pid,
+    /// Number of the worker within the phase.
+    number: usize,
+}
+
+/// A worker thread.
+struct Thread {
+    handle: JoinHandle<()>,
+    /// Number of the worker within the phase.
+    number: usize,
+}
+
+/// All workers of a phase. Dropping it kills the processes that are left, and waits for the threads to take down what
+/// was theirs, but for those that hang in an op.
+pub(crate) struct WorkerPool {
+    memory: Arc<PhaseMemory>,
+    started: u64,
+    threads: Vec<Thread>,
+    processes: Vec<Process>,
+    /// Workers that died without saying so.
+    dead: Vec<usize>,
+}
+
+impl WorkerPool {
+    /// Nobody yet.
+    pub(crate) fn new(memory: Arc<PhaseMemory>) -> WorkerPool {
+        WorkerPool { memory, started: 0, threads: Vec::new(), processes: Vec::new(), dead: Vec::new() }
+    }
+
+    /// Starts all workers. After an error, those before are running.
+    pub(crate) fn start(
+        &mut self,
+        run_as: &[RunAs],
+        groups: &[GroupRun],
+        workers: Vec<WorkerSpec>,
+    ) -> Result<(), PhaseError> {
+        // Processes first: a fork copies only the calling thread, so the fewer threads hold locks the better.
+        let mut order: Vec<(usize, WorkerSpec)> = workers.into_iter().enumerate().collect();
+        order.sort_by_key(|(number, _)| run_as[*number] == RunAs::Thread);
+        for (number, spec) in order {
+            let name = spec.name.clone();
+            let group = &groups[spec.group];
+            let barrier = Barrier::new(Arc::clone(&self.memory), number, &spec, group, run_as[number]);
+            match run_as[number] {
+                RunAs::Thread => {
+                    start_thread(number, barrier, spec).map(|handle| self.threads.push(Thread { handle, number }))
+                }
+                RunAs::Process => start_process(&barrier, spec).map(|pid| self.processes.push(Process { pid, number })),
+            }
+            .map_err(|source| PhaseError::Start { what: name, source })?;
+            self.started += 1;
+        }
+        Ok(())
+    }
+
+    /// Workers that died without saying so.
+    pub(crate) fn dead(&self) -> &[usize] {
+        &self.dead
+    }
+
+    /// How many workers are over.
+    pub(crate) fn over(&self) -> u64 {
+        self.memory.control.control().done() + self.dead.len() as u64
+    }
+
+    /// How a worker stands.
+    pub(crate) fn standing(&self, number: usize) -> Standing {
+        let report = self.memory.reports.worker(number);
+        if report.said_done.load(Acquire) == 0 && !self.dead.contains(&number) {
+            Standing::Present
+        } else if report.has_failed() {
+            Standing::Failed
+        } else {
+            Standing::Over
+        }
+    }
+
+    /// Whether every worker is ready for the barrier, or over.
+    pub(crate) fn all_ready(&self) -> bool {
+        let control = self.memory.control.control();
+        control.ready() + self.over() >= self.started
+    }
+
+    /// Whether every worker is over.
+    pub(crate) fn all_done(&self) -> bool {
+        self.over() >= self.started
+    }
+
+    /// Waits until something happens, but no longer than that, and reaps processes that have ended.
+    pub(crate) fn wait(&mut self, longest: Duration) {
+        self.memory.bell.wait(longest);
+        self.reap();
+    }
+
+    /// Waits for all to be over, but no longer than that.
+    pub(crate) fn wait_done(&mut self, patience: Duration) {
+        let give_up = Instant::now() + patience;
+        while !self.all_done() && Instant::now() < give_up {
+            self.wait(LOOK);
+        }
+    }
+
+    /// Once all are over: waits until their processes are gone. What a process read and wrote is counted with ours
+    /// (`/proc/self/io`) from the moment at which it is reaped, and not before.
+    pub(crate) fn wait_gone(&mut self) {
+        let give_up = Instant::now() + GONE_PATIENCE;
+        self.reap();
+        while self.all_done() && !self.processes.is_empty() && Instant::now() < give_up {
+            std::thread::sleep(GONE_LOOK);
+            self.reap();
+        }
+    }
+
+    fn reap(&mut self) {
+        let (memory, dead) = (&self.memory, &mut self.dead);
+        self.processes.retain(|process| {
+            let Ok(Some((_, status))) = waitpid(Some(process.pid), WaitOptions::NOHANG) else { return true };
+            let report = memory.reports.worker(process.number);
+            if report.said_done.load(Acquire) == 0 {
+                dead.push(process.number);
+                report.fail(&way_of_death(status));
+                report.ends_at(memory.clock.now());
+            }
+            false
+        });
+    }
+
+    /// Kills the processes that are left, and waits until they are gone.
+    fn kill(&mut self) {
+        for process in self.processes.drain(..) {
+            // The child is ours and not yet reaped, so its number is not anybody else's.
+            let _ = kill_process(process.pid, Signal::KILL);
+            let _ = waitpid(Some(process.pid), WaitOptions::empty());
+        }
+    }
+}
+
+impl Drop for WorkerPool {
+    fn drop(&mut self) {
+        self.kill();
+        for Thread { handle, number } in self.threads.drain(..) {
+            if self.memory.reports.worker(number).said_done.load(Acquire) != 0 {
+                let _ = handle.join();
+            }
+        }
+    }
+}
+
+fn start_thread(number: usize, barrier: Barrier, spec: WorkerSpec) -> io::Result<JoinHandle<()>> {
+    let (cpu, body) = (spec.cpu, spec.body);
+    std::thread::Builder::new().name(format!("plumb-{number}")).spawn(move || worker_main(&barrier, cpu, body))
+}
+
+fn start_process(barrier: &Barrier, spec: WorkerSpec) -> io::Result<Pid> {
+    // SAFETY: the child runs only `worker_main` and `_exit`: it touches its own copy of this process's memory and the
+    // shared phase memory. glibc and musl keep malloc usable after fork.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        0 => {
+            // A killed coordinator takes its workers with it.
+            #[cfg(target_os = "linux")]
+            let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+            worker_main(barrier, spec.cpu, spec.body);
+            // SAFETY: ends the child without running the parent's exit handlers.
+            unsafe { libc::_exit(0) }
+        }
+        child => Pid::from_raw(child).ok_or_else(|| io::Error::from(io::ErrorKind::NotFound)),
+    }
+}
+
+/// How a process ended that did not say so itself. Source: waitpid(2).
+fn way_of_death(status: WaitStatus) -> String {
+    let Some(signal) = status.terminating_signal() else {
+        return format!("its process ended with status {}", status.exit_status().unwrap_or_default());
+    };
+    let cause = match signal {
+        libc::SIGKILL => ": by hand, or by the kernel for want of memory",
+        libc::SIGBUS => ": an I/O error, or no space, under a mapping",
+        _ => "",
+    };
+    format!("its process was killed by signal {signal}{cause}")
+}

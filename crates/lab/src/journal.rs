@@ -1,0 +1,421 @@
+//! The undo journal: how to take down what stands, written before it is built.
+//!
+//! One file for each building process, JSON lines: who it is, then what will undo each act, appended and on disk before
+//! the act itself, then what has been undone. While its process lives, the file is locked (`flock`): whoever gets the lock
+//! may take down what is written in it.
+
+use crate::command::{MARK, Witness, kill_group};
+use crate::error::Left;
+use crate::undo::{Gone, Undo};
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The form of the file.
+const VERSION: u32 = 1;
+
+/// How the names of journals end.
+const EXTENSION: &str = "journal";
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename = "@line", rename_all = "kebab-case")]
+enum Line {
+    /// Whose it is.
+    Begin(Owner),
+    /// What will undo the next act.
+    Ahead { id: u64, undo: Undo },
+    /// It was undone, or was never done.
+    Done { id: u64 },
+    /// A command runs, as the leader of a process group.
+    Started { pid: u32, ticks: u64 },
+    /// It runs no more.
+    Ended { pid: u32 },
+}
+
+/// Whose journal it is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Owner {
+    version: u32,
+    pub(crate) pid: u32,
+    /// The boot in which it ran: what lives in the kernel alone is gone with it.
+    boot: String,
+    pub(crate) tag: String,
+}
+
+/// An open journal, locked.
+#[derive(Debug)]
+pub(crate) struct UndoJournal {
+    file: File,
+    path: PathBuf,
+    owner: Owner,
+    /// What will have to be undone, in the order of building.
+    ahead: Vec<(u64, Undo)>,
+    next_id: u64,
+    running: Vec<(u32, u64)>,
+    /// How many commands were started.
+    commands: u64,
+}
+
+impl UndoJournal {
+    /// A new one.
+    pub(crate) fn create(dir: &Path, tag: &str) -> io::Result<UndoJournal> {
+        static COUNTER: AtomicU32 = AtomicU32::new(0);
+        fs::create_dir_all(dir)?;
+        let pid = std::process::id();
+        let owner = Owner { version: VERSION, pid, boot: boot(), tag: tag.to_owned() };
+        loop {
+            let name = format!("{pid}-{}.{EXTENSION}", COUNTER.fetch_add(1, Ordering::Relaxed));
+            let path = dir.join(name);
+            let opened = OpenOptions::new().read(true).append(true).create_new(true).mode(0o600).open(&path);
+            let file = match opened {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
+                opened => opened?,
+            };
+            // Who recovers may have seen the empty file first, locked and removed it.
+            if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() || is_unlinked(&file)? {
+                continue;
+            }
+            let mut journal =
+                UndoJournal { file, path, owner, ahead: vec![], next_id: 0, running: vec![], commands: 0 };
+            journal.append(&Line::Begin(journal.owner.clone()))?;
+            File::open(dir)?.sync_all()?;
+            return Ok(journal);
+        }
+    }
+
+    /// Those whose processes are gone; they are this process's now. A file that cannot be read is left, and said.
+    pub(crate) fn abandoned(dir: &Path) -> (Vec<UndoJournal>, Vec<Left>) {
+        let (mut found, mut left) = (vec![], vec![]);
+        let entries = match fs::read_dir(dir) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return (found, left),
+            Err(error) => {
+                return (
+                    found,
+                    vec![Left { what: format!("undo journals in {}", dir.display()), reason: error.to_string() }],
+                );
+            }
+            Ok(entries) => entries,
+        };
+        let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        paths.retain(|path| path.extension().is_some_and(|extension| extension == EXTENSION));
+        paths.sort();
+        for path in paths {
+            match UndoJournal::open(&path) {
+                Ok(Some(journal)) => found.push(journal),
+                Ok(None) => {}
+                Err(error) => {
+                    left.push(Left { what: format!("undo journal {}", path.display()), reason: error.to_string() });
+                }
+            }
+        }
+        (found, left)
+    }
+
+    /// One whose process is gone; `None` while it lives.
+    fn open(path: &Path) -> io::Result<Option<UndoJournal>> {
+        let file = match OpenOptions::new().read(true).append(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            file => file?,
+        };
+        match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            locked => locked?,
+        }
+        if is_unlinked(&file)? {
+            return Ok(None);
+        }
+        let mut lines = vec![];
+        for (number, text) in BufReader::new(&file).split(b'\n').enumerate() {
+            let text = text?;
+            match plumb_document::json::from_slice::<Line>(&text) {
+                Ok(line) => lines.push(line),
+                // A line that was torn by the crash: its act had not begun. An empty one closes it.
+                Err(error) if error.is_cut_off() => {}
+                Err(error) => {
+                    return Err(io::Error::new(io::ErrorKind::InvalidData, format!("line {}: {error}", number + 1)));
+                }
+            }
+        }
+        let mut lines = lines.into_iter();
+        let owner = match lines.next() {
+            Some(Line::Begin(owner)) if owner.version == VERSION => owner,
+            Some(Line::Begin(owner)) => {
+                let message = format!("it was written by another version of Plumb (form {})", owner.version);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+            }
+            // Nothing was begun.
+            None => {
+                fs::remove_file(path)?;
+                return Ok(None);
+            }
+            Some(_) => return Err(io::Error::new(io::ErrorKind::InvalidData, "it does not say whose it is")),
+        };
+        let (mut ahead, mut running, mut next_id, mut commands) = (vec![], vec![], 0, 0);
+        for line in lines {
+            match line {
+                Line::Begin(_) => {}
+                Line::Ahead { id, undo } => {
+                    next_id = id + 1;
+                    ahead.push((id, undo));
+                }
+                Line::Done { id } => ahead.retain(|(known, _)| *known != id),
+                Line::Started { pid, ticks } => {
+                    commands += 1;
+                    running.push((pid, ticks));
+                }
+                Line::Ended { pid } => running.retain(|(known, _)| *known != pid),
+            }
+        }
+        // The lock is free, so that what was about to become a command has become it.
+        running.extend(unheard_of(path, commands));
+        let mut journal = UndoJournal { file, path: path.to_owned(), owner, ahead, next_id, running, commands };
+        // Closes a torn line.
+        journal.file.write_all(b"\n")?;
+        Ok(Some(journal))
+    }
+
+    pub(crate) fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    /// Says how the next act is undone. It is on disk when this returns.
+    pub(crate) fn ahead(&mut self, undo: Undo) -> io::Result<u64> {
+        let id = self.next_id;
+        self.append(&Line::Ahead { id, undo: undo.clone() })?;
+        self.next_id += 1;
+        self.ahead.push((id, undo));
+        Ok(id)
+    }
+
+    /// The act was never done after all.
+    pub(crate) fn cancel(&mut self, id: u64) -> io::Result<()> {
+        self.append(&Line::Done { id })?;
+        self.ahead.retain(|(known, _)| *known != id);
+        Ok(())
+    }
+
+    /// How many things stand.
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.ahead.len()
+    }
+
+    /// Something that was built and is gone.
+    pub(crate) fn vanished(&self) -> Option<String> {
+        self.ahead.iter().find(|(_, undo)| undo.stands() == Some(false)).map(|(_, undo)| undo.to_string())
+    }
+
+    /// Takes down what stands, the last first, down to `keep` things; how many were taken down, and what is left.
+    pub(crate) fn undo(&mut self, keep: usize, listener: &mut dyn FnMut(&str)) -> (usize, Vec<Left>) {
+        for (pid, ticks) in std::mem::take(&mut self.running) {
+            end_process(pid, ticks);
+        }
+        let is_same_boot = self.owner.boot == boot();
+        let (mut undone, mut left) = (0, vec![]);
+        for (id, undo) in self.ahead.split_off(keep.min(self.ahead.len())).into_iter().rev() {
+            let outcome = if is_same_boot || undo.survives_reboot() { undo.apply() } else { Ok(Gone::Already) };
+            match outcome {
+                Ok(gone) => {
+                    if gone == Gone::Now {
+                        undone += 1;
+                        listener(&format!("taken down: {undo}"));
+                    }
+                    // Should this not reach the disk, it is tried once more, and found gone.
+                    let _ = self.append(&Line::Done { id });
+                }
+                Err(error) => {
+                    listener(&format!("still there: {undo}: {error}"));
+                    left.push((id, undo, error.to_string()));
+                }
+            }
+        }
+        left.reverse();
+        let said =
+            left.iter().map(|(_, undo, reason)| Left { what: undo.to_string(), reason: reason.clone() }).collect();
+        self.ahead.extend(left.into_iter().map(|(id, undo, _)| (id, undo)));
+        (undone, said)
+    }
+
+    /// Removes the file; nothing may stand any more.
+    pub(crate) fn close(self) -> io::Result<()> {
+        fs::remove_file(&self.path)
+    }
+
+    fn append(&mut self, line: &Line) -> io::Result<()> {
+        let mut text = plumb_document::json::to_vec(line).map_err(io::Error::other)?;
+        text.push(b'\n');
+        self.file.write_all(&text)?;
+        self.file.sync_data()
+    }
+}
+
+impl Witness for UndoJournal {
+    fn mark(&self) -> Option<String> {
+        Some(mark(&self.path, self.commands))
+    }
+
+    fn started(&mut self, pid: u32) {
+        // What has ended already has a line too: the number of lines is the number of the next command.
+        let ticks = started_ticks(pid).unwrap_or_default();
+        self.running.push((pid, ticks));
+        self.commands += 1;
+        let _ = self.append(&Line::Started { pid, ticks });
+    }
+
+    fn ended(&mut self, pid: u32) {
+        self.running.retain(|(known, _)| *known != pid);
+        let _ = self.append(&Line::Ended { pid });
+    }
+}
+
+/// Tells a command of a journal from all others.
+fn mark(journal: &Path, command: u64) -> String {
+    format!("{}#{command}", journal.display())
+}
+
+/// Leaders of process groups that were started from this journal, with when: the builder was killed before it heard of
+/// them, and only `heard_of` commands have a line.
+fn unheard_of(journal: &Path, heard_of: u64) -> Vec<(u32, u64)> {
+    let marked = format!("{MARK}={}#", journal.display());
+    let number =
+        |variable: &[u8]| std::str::from_utf8(variable.strip_prefix(marked.as_bytes())?).ok()?.parse::<u64>().ok();
+    let process = |entry: fs::DirEntry| {
+        let pid: u32 = entry.file_name().to_str()?.parse().ok()?;
+        let environment = fs::read(entry.path().join("environ")).ok()?;
+        environment.split(|&byte| byte == 0).filter_map(number).find(|number| *number >= heard_of)?;
+        let leader = rustix::process::Pid::from_raw(i32::try_from(pid).ok()?)?;
+        let leads = rustix::process::getpgid(Some(leader)).is_ok_and(|group| group == leader);
+        Some((pid, started_ticks(pid).filter(|_| leads)?))
+    };
+    fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(process).collect()
+}
+
+fn is_unlinked(file: &File) -> io::Result<bool> {
+    Ok(file.metadata()?.nlink() == 0)
+}
+
+fn boot() -> String {
+    fs::read_to_string("/proc/sys/kernel/random/boot_id").map(|text| text.trim().to_owned()).unwrap_or_default()
+}
+
+/// Ends a process that a builder left running when it was killed, with its group, and waits until it is gone: what it
+/// holds can be taken down only then.
+fn end_process(pid: u32, ticks: u64) {
+    for _ in 0..500 {
+        if started_ticks(pid) != Some(ticks) {
+            return;
+        }
+        kill_group(pid);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+}
+
+/// When a process started, clock ticks since boot; `None` if there is none, or if it only waits to be reaped. Source:
+/// proc_pid_stat(5), field 22.
+fn started_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The command may contain blanks and brackets; what follows its last bracket does not.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_whitespace();
+    if matches!(fields.next()?, "Z" | "X") {
+        return None;
+    }
+    fields.nth(18)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn quiet() -> impl FnMut(&str) {
+        |_: &str| ()
+    }
+
+    fn dir_undo(path: &Path) -> Undo {
+        Undo::MountPoint { path: path.to_owned() }
+    }
+
+    // Protects: what a process wrote ahead is taken down by another one, in reverse order, once it is gone and not before.
+    #[test]
+    fn what_the_gone_left_is_taken_down_and_what_the_living_have_is_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let journals = dir.path().join("journals");
+        let (outer, inner) = (dir.path().join("a"), dir.path().join("a/b"));
+        let mut journal = UndoJournal::create(&journals, "study plot 1").unwrap();
+        for path in [&outer, &inner] {
+            journal.ahead(dir_undo(path)).unwrap();
+            fs::create_dir(path).unwrap();
+        }
+        assert!(UndoJournal::abandoned(&journals).0.is_empty(), "it lives");
+        drop(journal);
+        let (mut found, left) = UndoJournal::abandoned(&journals);
+        assert!(left.is_empty());
+        let mut journal = found.pop().unwrap();
+        assert_eq!(journal.owner().tag, "study plot 1");
+        // The inner one first: the outer one would not be empty.
+        assert_eq!(journal.undo(0, &mut quiet()), (2, vec![]));
+        assert!(!outer.exists());
+        journal.close().unwrap();
+        assert_eq!(fs::read_dir(&journals).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_is_gone_already_is_no_error_and_what_stays_is_told_and_tried_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let journals = dir.path().join("journals");
+        let (absent, full) = (dir.path().join("absent"), dir.path().join("full"));
+        fs::create_dir_all(&full).unwrap();
+        // A file where a directory is expected: rmdir fails.
+        let odd = full.join("file");
+        fs::write(&odd, "").unwrap();
+        let mut journal = UndoJournal::create(&journals, "t").unwrap();
+        journal.ahead(dir_undo(&absent)).unwrap();
+        journal.ahead(dir_undo(&odd)).unwrap();
+        let (undone, left) = journal.undo(0, &mut quiet());
+        assert_eq!((undone, left.len()), (0, 1), "{left:?}");
+        drop(journal);
+        fs::remove_file(&odd).unwrap();
+        let mut again = UndoJournal::abandoned(&journals).0.pop().unwrap();
+        assert_eq!(again.len(), 1, "what was undone is not tried again");
+        assert_eq!(again.undo(0, &mut quiet()), (0, vec![]));
+    }
+
+    #[test]
+    fn a_torn_line_is_an_act_that_never_began_and_a_false_one_is_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut journal = UndoJournal::create(dir.path(), "t").unwrap();
+        journal.ahead(dir_undo(&dir.path().join("x"))).unwrap();
+        journal.file.write_all(br#"{"line":"ahead","id":1,"un"#).unwrap();
+        let path = journal.path.clone();
+        drop(journal);
+        for _ in 0..2 {
+            let journal = UndoJournal::open(&path).unwrap().unwrap();
+            assert_eq!(journal.len(), 1);
+        }
+        fs::write(&path, "{\"line\":\"begin\"}\n").unwrap();
+        let (found, left) = UndoJournal::abandoned(dir.path());
+        assert!(found.is_empty());
+        assert!(left[0].reason.contains("line 1"), "{left:?}");
+        fs::write(&path, "").unwrap();
+        assert!(UndoJournal::open(&path).unwrap().is_none());
+        assert!(!path.exists(), "nothing was begun in it");
+    }
+
+    // Protects: a command that its builder was killed from under does not go on writing.
+    #[test]
+    fn a_command_left_running_is_ended() {
+        use std::os::unix::process::CommandExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let mut child = std::process::Command::new("sleep").arg("1000").process_group(0).spawn().unwrap();
+        let mut journal = UndoJournal::create(dir.path(), "t").unwrap();
+        journal.started(child.id());
+        drop(journal);
+        let mut journal = UndoJournal::abandoned(dir.path()).0.pop().unwrap();
+        journal.undo(0, &mut quiet());
+        assert!(!child.wait().unwrap().success());
+    }
+}

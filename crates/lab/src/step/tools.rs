@@ -1,0 +1,37 @@
+//! Which programs a step runs: what a virtual machine must have with it.
+
+use super::{LvmLayout, Mkfs, Step};
+use crate::tool::mkfs;
+
+impl Step {
+    /// The programs that building and undoing it takes, by their names: what a virtual machine must have with it. A command
+    /// of the user's may take others than the shell.
+    pub fn tools(&self) -> Vec<&'static str> {
+        const MOUNT: [&str; 2] = ["mount", "umount"];
+        let mounted = |tool: Option<&'static str>| -> Vec<&'static str> { tool.into_iter().chain(MOUNT).collect() };
+        match self {
+            Step::Loop(_) => vec!["losetup", "partx"],
+            Step::Partition(_) => vec!["sfdisk", "partx"],
+            Step::Mdadm(_) | Step::Degrade(_) | Step::Rebuild(_) => vec!["mdadm"],
+            Step::Lvm(lvm) if lvm.layout == LvmLayout::Thin => vec!["lvm", "thin_check"],
+            Step::Lvm(_) => vec!["lvm"],
+            Step::Dm(_) => vec!["dmsetup"],
+            Step::Mkfs(Mkfs { fs, .. }) => mounted(mkfs::maker(fs).map(|maker| maker.program)),
+            Step::Btrfs(_) => mounted(Some("mkfs.btrfs")),
+            Step::Mount(_) | Step::Overlay(_) | Step::Tmpfs(_) => MOUNT.to_vec(),
+            Step::Tune(_) => vec!["tune2fs", "e2fsck"],
+            Step::Nfs(_) => mounted(Some("exportfs")).into_iter().chain(["mount.nfs"]).collect(),
+            Step::Cmd(_) => vec!["sh"],
+            Step::Newfs(_) => mounted(Some("newfs")),
+            Step::Gmirror(_) => vec!["gmirror", "gpart", "kldload"],
+            Step::Zpool(_) => vec!["zpool"],
+            Step::Zram(_)
+            | Step::Queue(_)
+            | Step::Readahead(_)
+            | Step::Sysctl(_)
+            | Step::Fill(_)
+            | Step::Age(_)
+            | Step::Precondition(_) => vec![],
+        }
+    }
+}

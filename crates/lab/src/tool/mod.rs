@@ -1,0 +1,5 @@
+//! What is known of the tools that more than one part of the lab runs: who builds, who takes down, who lays out a machine.
+
+pub(crate) mod lvm;
+pub(crate) mod mkfs;
+pub(crate) mod nfs;

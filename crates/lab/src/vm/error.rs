@@ -1,0 +1,131 @@
+//! Why a virtual machine cannot be made here.
+
+use std::io;
+use std::path::PathBuf;
+
+/// Why a virtual machine cannot be made here.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum VmError {
+    /// A file that it is made of cannot be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A module cannot be unpacked.
+    #[error("{}: {reason}", path.display())]
+    Packed {
+        /// The module.
+        path: PathBuf,
+        /// The unpacker's words.
+        reason: String,
+    },
+    /// An image cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The image.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A kernel that was named cannot be read.
+    #[error("kernel {}: {source}", image.display())]
+    Kernel {
+        /// Its image.
+        image: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A directory that was named for a kernel holds none.
+    #[error("{} has no boot/vmlinuz-* with its lib/modules", dir.display())]
+    NoKernelIn {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// No such kernel is installed here.
+    #[error(
+        "no kernel{} with its modules is installed here{}; install Debian's package {package} (apt-cache search --names-only \
+         '^{pattern}'), or unpack it without installing: apt-get download PACKAGE && dpkg-deb -x PACKAGE*.deb \
+         {unpacked}/PACKAGE",
+        wanted.as_ref().map_or_else(String::new, |wanted| format!(" {wanted}")),
+        if known.is_empty() { String::new() } else { format!(" (there is {})", known.join(", ")) }
+    )]
+    NoKernel {
+        /// The release that was asked for.
+        wanted: Option<String>,
+        /// Releases that are here.
+        known: Vec<String>,
+        /// The package that has it.
+        package: String,
+        /// What its name begins with.
+        pattern: String,
+        /// Where kernels lie that are not installed.
+        unpacked: &'static str,
+    },
+    /// An image does not tell its release.
+    #[error("{} does not say which kernel it is; name it vmlinuz-RELEASE, as Debian does", image.display())]
+    Nameless {
+        /// The image.
+        image: PathBuf,
+    },
+    /// A kernel has no modules.
+    #[error(
+        "{} is Linux {release}, whose modules are neither in lib/modules/{release} beside it nor in /lib/modules",
+        image.display()
+    )]
+    NoModulesOf {
+        /// Its image.
+        image: PathBuf,
+        /// Its release.
+        release: String,
+    },
+    /// A directory of modules has none.
+    #[error("{} has no kernel modules", dir.display())]
+    NoModules {
+        /// The directory.
+        dir: PathBuf,
+    },
+    /// A module is missing without which no machine runs.
+    #[error("{} has no module `{name}`, which a virtual machine needs", dir.display())]
+    NoModule {
+        /// The directory of modules.
+        dir: PathBuf,
+        /// The module.
+        name: String,
+    },
+    /// A module's file is something else.
+    #[error("{} is no kernel module", path.display())]
+    NotModule {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A module needs another one.
+    #[error("{} needs the module `{name}`, which is not there", path.display())]
+    NeedsModule {
+        /// The module.
+        path: PathBuf,
+        /// The other one.
+        name: String,
+    },
+    /// KVM cannot be used.
+    #[error("accel = \"kvm\": {0}; `auto` and `tcg` run without it")]
+    Kvm(NoKvm),
+}
+
+/// Why KVM cannot be used here.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NoKvm {
+    /// A file that tells cannot be opened.
+    #[error("{path}: {source}")]
+    Open {
+        /// The file.
+        path: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The processor does not help.
+    #[error("there is a /dev/kvm, but /proc/cpuinfo names neither vmx nor svm")]
+    NoExtensions,
+}

@@ -1,0 +1,158 @@
+//! `plumb as dd`: a copy is told as dd tells it, by the worker itself, while it is made.
+
+use super::Call;
+use super::runner::{Cut, Dialect, Ended, Load, Step, page};
+use crate::args::Common;
+use crate::exit::{End, Stopped};
+use crate::session;
+use plumb_dialects::dd::{self, Action, Marks, Reporter, help, lower};
+use plumb_engine::EngineError;
+use plumb_engine::copy::{CopyCounts, CopyError, CopyEvent, CopyListener};
+use plumb_engine::guard::{Permissions, Refusal};
+use plumb_engine::signals::{self, StopFlag, StopSignal};
+use plumb_study::{Bench, Progress, RunError};
+use plumb_workload::{Workload, native};
+use rustix::io::Errno;
+use std::io::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// One copy.
+pub struct Copying {
+    said: dd::Dd,
+    /// The program's own name, before each message.
+    called: String,
+}
+
+impl Dialect for Copying {
+    const NAME: &'static str = "dd";
+    type Run = Workload;
+    type Listener<'a> = Hearing;
+
+    fn read(call: &Call<'_>) -> Step<Copying> {
+        let called = call.called;
+        let marks = Marks::of_locale(|name| std::env::var(name).ok());
+        let said = match dd::read(call.words, marks) {
+            Ok(said) => said,
+            Err(wrong) => {
+                eprint!("{}", wrong.text(called));
+                if let Some(meant) = &wrong.meant {
+                    eprintln!("plumb: {meant}");
+                }
+                return Err(End::DialectFailed.into());
+            }
+        };
+        for warning in &said.warnings {
+            eprintln!("{called}: {warning}");
+        }
+        match said.action {
+            Action::Help => page(&help::help(called, said.personality)),
+            Action::Version => page(help::VERSION),
+            Action::Plan => page(&lower::plan(&said)),
+            Action::Translate => match native::to_toml(&lower::lower(&said)) {
+                Ok(text) => page(&format!("# Translated from operands of dd.\n{text}")),
+                Err(error) => {
+                    eprintln!("{called}: {error}");
+                    Err(End::DialectFailed.into())
+                }
+            },
+            Action::Run => {
+                // Who asks early must not end the program.
+                signals::hear_questions().map_err(|error| Stopped::io(format!("cannot watch for signals: {error}")))?;
+                Ok(Copying { said, called: called.to_owned() })
+            }
+        }
+    }
+
+    fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
+        Ok(lower::lower(&self.said))
+    }
+
+    /// A copy is made whether or not its result can be kept.
+    fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
+        session::bench(common).or_else(|stopped| {
+            eprintln!("{}: plumb: the result is not stored: {}", self.called, stopped.message);
+            session::bench(&Common { no_store: true, ..common.clone() })
+        })
+    }
+
+    fn load<'a>(&'a self, run: &'a Workload) -> Load<'a> {
+        Load::here(run)
+    }
+
+    fn listen<'a>(&'a self, _run: &'a Workload, bench: &mut Bench) -> Step<Hearing> {
+        if let Some(allow) = &self.said.allow {
+            bench.permissions.extend(Permissions::parse(allow));
+        }
+        let teller = Mutex::new(Reporter::new(&self.said, &self.called));
+        let listener = Arc::new(Listener { teller, stop: bench.stop });
+        bench.copy_listener = Some(Arc::clone(&listener) as Arc<dyn CopyListener>);
+        Ok(Hearing(listener))
+    }
+
+    fn print<'a>(&'a self, _run: &'a Workload, Hearing(listener): Hearing, ended: &Ended) -> Step<()> {
+        if let (Err(error), None) = (&ended.result, ended.outcome()) {
+            listener.cannot_begin(error);
+        }
+        if let Some(signal) = ended.signal {
+            return Err(Cut::Signal(signal));
+        }
+        let teller = listener.teller();
+        if teller.lost_its_reader() {
+            return Err(Cut::Signal(StopSignal::BrokenPipe));
+        }
+        Err(if teller.has_failed() { End::DialectFailed } else { End::Done }.into())
+    }
+}
+
+/// All that is told comes from the worker.
+pub struct Hearing(Arc<Listener>);
+
+impl Progress for Hearing {}
+
+/// Says at once what happens.
+pub struct Listener {
+    teller: Mutex<Reporter>,
+    stop: StopFlag,
+}
+
+impl Listener {
+    fn teller(&self) -> MutexGuard<'_, Reporter> {
+        self.teller.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says why there is no copy.
+    fn cannot_begin(&self, error: &RunError) {
+        let mut teller = self.teller();
+        let number = |error: &std::io::Error| error.raw_os_error().unwrap_or(Errno::IO.raw_os_error());
+        let text = match error {
+            RunError::Engine(EngineError::Copy(error)) => match error {
+                CopyError::Input { source, .. } => teller.cannot_open_input(number(source)),
+                CopyError::Output(Refusal::Io { source, .. }) => teller.cannot_open_output(number(source)),
+                CopyError::Output(refusal) => teller.cannot(refusal),
+                CopyError::Stream { stream, source } => teller.cannot_set_flags(*stream == "input", number(source)),
+                CopyError::Length { bytes, source, .. } => teller.cannot_set_length(*bytes, number(source)),
+                CopyError::Memory { is_input, bytes, .. } => teller.no_memory(*is_input, *bytes),
+            },
+            error => teller.cannot(error),
+        };
+        say(&text);
+    }
+}
+
+impl CopyListener for Listener {
+    fn hear(&self, event: CopyEvent, counts: &CopyCounts, elapsed_ns: u64) {
+        // Of all that ends dd, it has a last word only for Ctrl-C.
+        if event == CopyEvent::Interrupted && self.stop.signal() != Some(StopSignal::Interrupt) {
+            return;
+        }
+        say(&self.teller().hear(event, counts, elapsed_ns));
+    }
+}
+
+/// In one piece, so that what others write does not come between.
+fn say(text: &str) {
+    if !text.is_empty() {
+        // Who closed it does not want to hear.
+        let _ = std::io::stderr().write_all(text.as_bytes());
+    }
+}

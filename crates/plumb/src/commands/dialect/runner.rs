@@ -1,0 +1,269 @@
+//! How every tool's words are run: read, lowered, measured and judged as every run of Plumb, and told as the tool tells it.
+//! What tools differ in is a [`Dialect`]; the rest is here, once.
+
+use super::Call;
+use super::findings;
+use crate::args::Common;
+use crate::commands::run::command_line;
+use crate::exit::{End, Stopped};
+use crate::session;
+use plumb_engine::signals::{self, StopFlag, StopSignal};
+use plumb_engine::sim::SimRun;
+use plumb_study::{Bench, Policies, Progress, RunError, RunOutcome, RunRequest};
+use plumb_workload::Workload;
+use std::path::Path;
+
+/// Why it goes no further. What there was to say has been said, but for the message of [`Cut::Stopped`].
+#[derive(Debug)]
+pub enum Cut {
+    /// It is over, and ends so.
+    Over(End),
+    /// Plumb itself cannot go on.
+    Stopped(Stopped),
+    /// As a signal ends programs.
+    Signal(StopSignal),
+}
+
+impl From<End> for Cut {
+    fn from(end: End) -> Cut {
+        Cut::Over(end)
+    }
+}
+
+impl From<Stopped> for Cut {
+    fn from(stopped: Stopped) -> Cut {
+        Cut::Stopped(stopped)
+    }
+}
+
+/// A part of the way, or its end.
+pub type Step<T> = Result<T, Cut>;
+
+/// A run that is to be made.
+pub struct Load<'a> {
+    /// What is done.
+    pub workload: &'a Workload,
+    /// Where its files are.
+    pub base: &'a Path,
+}
+
+impl<'a> Load<'a> {
+    /// In the working directory.
+    pub fn here(workload: &'a Workload) -> Load<'a> {
+        Load { workload, base: Path::new(".") }
+    }
+}
+
+/// How a run ended.
+pub struct Ended {
+    /// What was measured, or why nothing was.
+    pub result: Result<RunOutcome, RunError>,
+    /// The signal that ended it; its own request to stop is none.
+    pub signal: Option<StopSignal>,
+}
+
+impl Ended {
+    /// What was measured, whole or in part.
+    pub fn outcome(&self) -> Option<&RunOutcome> {
+        match &self.result {
+            Ok(outcome) => Some(outcome),
+            Err(RunError::EndedEarly { outcome, .. }) => Some(outcome),
+            Err(_) => None,
+        }
+    }
+
+    /// Why it did not come to its end by itself.
+    pub fn error(&self) -> Option<String> {
+        match &self.result {
+            Ok(_) => None,
+            Err(RunError::EndedEarly { error, .. }) => Some(error.clone()),
+            Err(error) => Some(error.to_string()),
+        }
+    }
+}
+
+/// A tool's language, as far as it differs from others: its words, its workload, its output.
+pub trait Dialect: Sized {
+    /// What results call it.
+    const NAME: &'static str;
+    /// One run: its workload, and what the tool knows of it.
+    type Run;
+    /// Looks on while it runs, prints what is printed then, and gathers what is printed later.
+    type Listener<'a>: Progress
+    where
+        Self: 'a;
+
+    /// Reads the words. What asks for nothing to be run, or is wrong, is printed here.
+    fn read(call: &Call<'_>) -> Step<Self>;
+
+    /// The next run, lowered, with what is printed before anything is made; the end behind the last. `stop` is set by
+    /// signals once something has run.
+    fn next(&mut self, stop: Option<StopFlag>) -> Step<Self::Run>;
+
+    /// What is measured with; made before the first run.
+    fn bench(&self, common: &Common) -> Result<Bench, Stopped> {
+        session::bench(common)
+    }
+
+    /// What the engine is given.
+    fn load<'a>(&'a self, run: &'a Self::Run) -> Load<'a>;
+
+    /// Opens what the run prints to, and fits the bench to it.
+    fn listen<'a>(&'a self, run: &'a Self::Run, bench: &mut Bench) -> Step<Self::Listener<'a>>;
+
+    /// Prints what is printed behind the run, and ends it all, or goes on to the next.
+    fn print<'a>(&'a self, run: &'a Self::Run, listener: Self::Listener<'a>, ended: &Ended) -> Step<()>;
+}
+
+/// Runs the words of a call.
+pub fn speak<D: Dialect>(call: &Call<'_>) -> Result<End, Stopped> {
+    let mut bench = None;
+    match runs::<D>(call, &mut bench) {
+        Ok(never) => match never {},
+        Err(Cut::Over(end)) => Ok(end),
+        Err(Cut::Stopped(stopped)) => Err(stopped),
+        Err(Cut::Signal(signal)) => {
+            // The store is closed before.
+            drop(bench);
+            signals::die_by(signal)
+        }
+    }
+}
+
+/// One run after another, until something ends it.
+fn runs<D: Dialect>(call: &Call<'_>, bench: &mut Option<Bench>) -> Step<std::convert::Infallible> {
+    let mut dialect = D::read(call)?;
+    loop {
+        let run = dialect.next(bench.as_ref().map(|bench| bench.stop))?;
+        let bench = match &mut *bench {
+            Some(bench) => bench,
+            none => none.insert(dialect.bench(call.common)?),
+        };
+        let mut listener = dialect.listen(&run, bench)?;
+        let Load { workload, base } = dialect.load(&run);
+        let command = command_line();
+        let request = RunRequest {
+            workload,
+            policies: Policies::AsWritten,
+            base,
+            command: &command,
+            dialect: Some(D::NAME),
+            sim_run: SimRun { seed: workload.seed, run_index: 0, plot_index: 0 },
+        };
+        let result = bench.run(&request, &mut listener);
+        let signal = bench.stop.signal().filter(|&signal| signal != StopSignal::Program);
+        let ended = Ended { result, signal };
+        let printed = dialect.print(&run, listener, &ended);
+        if let Some(outcome) = ended.outcome() {
+            findings::tell(outcome);
+        }
+        printed?;
+    }
+}
+
+/// Prints a page, which is all that was asked for.
+pub fn page<T>(text: &str) -> Step<T> {
+    session::print(text)?;
+    Err(End::Done.into())
+}
+
+/// Says on standard error, in the tool's own words, why nothing is run.
+pub fn refuse<T>(text: &str) -> Step<T> {
+    eprint!("{text}");
+    Err(End::DialectFailed.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plumb_result::PhaseMeasurement;
+    use plumb_workload::phase::Limit;
+    use plumb_workload::{Blocks, Bytes, NullTarget, Phase, Target, Work, WorkerGroup};
+    use std::collections::BTreeMap;
+    use std::sync::Mutex;
+
+    /// A tool whose words say how often it runs; every step that is asked of it is written down.
+    struct Counting {
+        left: u32,
+    }
+
+    static STEPS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+
+    fn step(name: &'static str) {
+        STEPS.lock().unwrap().push(name);
+    }
+
+    struct Listening {
+        ops: u64,
+    }
+
+    impl Progress for Listening {
+        fn phase_ended(&mut self, measured: &PhaseMeasurement) {
+            step("phase");
+            self.ops += measured.ops.values().map(|moved| moved.count).sum::<u64>();
+        }
+    }
+
+    impl Dialect for Counting {
+        const NAME: &'static str = "counting";
+        type Run = Workload;
+        type Listener<'a> = Listening;
+
+        fn read(call: &Call<'_>) -> Step<Counting> {
+            step("read");
+            match call.words {
+                [times] => Ok(Counting { left: times.parse().unwrap() }),
+                _ => refuse("counting: say how often\n"),
+            }
+        }
+
+        fn next(&mut self, stop: Option<StopFlag>) -> Step<Workload> {
+            step(if stop.is_some() { "next, heard" } else { "next" });
+            self.left = self.left.checked_sub(1).ok_or(End::Done)?;
+            let group = WorkerGroup {
+                limit: Limit { ops: Some(8), ..Limit::default() },
+                ..WorkerGroup::new("nothing", Work::Blocks(Blocks::default()))
+            };
+            Ok(Workload {
+                name: "counting".to_owned(),
+                description: String::new(),
+                seed: 1,
+                target: BTreeMap::from([("nothing".to_owned(), Target::Null(NullTarget { size: Bytes(1 << 20) }))]),
+                phase: vec![Phase::new("only", vec![group])],
+            })
+        }
+
+        fn load<'a>(&'a self, run: &'a Workload) -> Load<'a> {
+            Load::here(run)
+        }
+
+        fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Listening> {
+            step("listen");
+            Ok(Listening { ops: 0 })
+        }
+
+        fn print<'a>(&'a self, _run: &'a Workload, listener: Listening, ended: &Ended) -> Step<()> {
+            step("print");
+            let outcome = ended.outcome().unwrap();
+            assert_eq!((listener.ops, ended.error(), ended.signal), (8, None, None));
+            assert_eq!(outcome.result.workload.name, "counting");
+            Ok(())
+        }
+    }
+
+    // Protects the way that every tool goes: what is wrong runs nothing, and one run follows another until there is none.
+    #[test]
+    fn words_are_read_and_runs_follow_one_another() {
+        let common = Common { no_store: true, ..Common::of_environment() };
+        let run = |words: &[&str]| {
+            STEPS.lock().unwrap().clear();
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            let end = speak::<Counting>(&Call { called: "counting", words: &words, common: &common }).unwrap();
+            (end, STEPS.lock().unwrap().join("; "))
+        };
+        assert_eq!(run(&[]), (End::DialectFailed, "read".to_owned()));
+        assert_eq!(run(&["0"]), (End::Done, "read; next".to_owned()));
+        let twice = "read; next; listen; phase; print; next, heard; listen; phase; print; next, heard";
+        assert_eq!(run(&["2"]), (End::Done, twice.to_owned()));
+    }
+}

@@ -1,0 +1,54 @@
+//! The file of a study: how it is named and planned.
+
+use crate::exit::Stopped;
+use clap::Args;
+use plumb_store::Store;
+use plumb_study::file::Options;
+use plumb_study::plan::Plan;
+use plumb_workload::native::Override;
+use std::path::{Path, PathBuf};
+
+/// Which study, and how it is planned.
+#[derive(Debug, Args, serde::Serialize, serde::Deserialize)]
+pub struct StudyFile {
+    /// A study file.
+    pub file: PathBuf,
+    /// One of the file's scales, such as `small` [default: the file as it stands].
+    #[arg(long, value_name = "NAME")]
+    pub scale: Option<String>,
+    /// Seed of the order and of every random choice [default: the file's, else one made from its name].
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// Allow fewer provisionings than a claim needs; no verdict but `cannot-tell` is then given.
+    #[arg(long)]
+    pub exploratory: bool,
+    /// Change a value of the file by its path, such as `design.plots=2` or `factor.level.levels=[4]`.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub set: Vec<String>,
+}
+
+impl StudyFile {
+    /// The plan.
+    pub fn plan(&self) -> Result<Plan, Stopped> {
+        let set = self.set.iter().map(|text| text.parse::<Override>()).collect::<Result<Vec<_>, _>>();
+        let options = Options {
+            scale: self.scale.clone(),
+            seed: self.seed,
+            exploratory: self.exploratory,
+            set: set.map_err(Stopped::usage)?,
+        };
+        plumb_study::file::plan_file(&self.file, &options).map_err(Stopped::usage)
+    }
+}
+
+/// The study that a file or a word names.
+pub(super) fn find(store: &Store, text: &str) -> Result<String, Stopped> {
+    let path = Path::new(text);
+    if path.is_file()
+        && let Ok(absolute) = std::path::absolute(path)
+        && let Ok(id) = store.find_study(&absolute.to_string_lossy())
+    {
+        return Ok(id);
+    }
+    Ok(store.find_study(text)?)
+}

@@ -1,0 +1,42 @@
+//! What holds for every command.
+
+use clap::Args;
+use std::path::PathBuf;
+
+/// What holds for every command.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Print JSON instead of text.
+    #[arg(long, global = true)]
+    pub json: bool,
+
+    /// The results database [default: plumb.db in the user's data directory].
+    #[arg(long, global = true, value_name = "FILE", env = "PLUMB_DB")]
+    pub db: Option<PathBuf>,
+
+    /// The serial of a device whose content may be destroyed; may be given several times.
+    #[arg(long, global = true, value_name = "SERIAL")]
+    pub destroy: Vec<String>,
+
+    /// Do not store the result.
+    #[arg(long, global = true)]
+    pub no_store: bool,
+
+    /// What may be overwritten: paths or serials of devices, separated by commas. Named things lose their data.
+    #[arg(long, global = true, value_name = "PATH-OR-SERIAL,…", env = "PLUMB_ALLOW", hide_env_values = true)]
+    pub plumb_allow: Option<String>,
+}
+
+impl Common {
+    /// What the environment says, for words that are not Plumb's own.
+    pub fn of_environment() -> Common {
+        let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        Common {
+            json: false,
+            db: std::env::var_os("PLUMB_DB").filter(|value| !value.is_empty()).map(PathBuf::from),
+            destroy: Vec::new(),
+            no_store: false,
+            plumb_allow: text("PLUMB_ALLOW"),
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! How many columns of a terminal a text takes: a letter of some scripts takes two, an accent of its own none.
+
+use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
+
+/// Columns that a text takes.
+pub(crate) fn width(text: &str) -> usize {
+    text.width()
+}
+
+/// The text at the left of so many columns.
+pub(crate) fn left(text: &str, columns: usize) -> String {
+    format!("{text}{}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// The text at the right of so many columns.
+pub(crate) fn right(text: &str, columns: usize) -> String {
+    format!("{}{text}", " ".repeat(columns.saturating_sub(width(text))))
+}
+
+/// The text, cut off with an ellipsis where it takes more columns than these.
+pub(crate) fn cut(text: &str, columns: usize) -> String {
+    if width(text) <= columns {
+        return text.to_owned();
+    }
+    let mut taken = 0;
+    let fits = |letter: &char| {
+        taken += letter.width().unwrap_or(0);
+        taken < columns
+    };
+    text.chars().take_while(fits).chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wide_letters_take_two_columns_and_accents_none() {
+        assert_eq!((width("disk"), width("磁盘"), width("e\u{301}"), width("░█…")), (4, 4, 1, 3));
+        assert_eq!(
+            (left("磁盘", 6), right("磁盘", 6), left("longer", 2)),
+            ("磁盘  ".into(), "  磁盘".into(), "longer".into())
+        );
+    }
+
+    #[test]
+    fn what_is_cut_off_fits() {
+        assert_eq!(cut("abcd", 4), "abcd");
+        assert_eq!(cut("abcde", 4), "abc…");
+        assert_eq!(cut("磁盘磁盘", 6), "磁盘…");
+    }
+}

@@ -1,0 +1,92 @@
+//! All that is known of a study: its plan, its plots, its runs and their results.
+
+use crate::conduct::Study;
+use crate::plan::{HostPlan, Plan};
+use plumb_lab::protocol::DeviceCounts;
+use plumb_lab::vm::Accel;
+use plumb_result::RunResult;
+use plumb_store::{Store, StoreError, StudyPlotRow, StudyRunStatus};
+use std::collections::BTreeMap;
+
+/// One run of a study, as far as it came.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Record {
+    /// How far.
+    pub status: StudyRunStatus,
+    /// Why it failed or was rejected.
+    pub reason: Option<String>,
+    /// On which build of its plot it ran.
+    pub build: Option<u32>,
+    /// How long it took, s.
+    pub seconds: Option<f64>,
+    /// Its result, where there is one.
+    pub result: Option<RunResult>,
+    /// What the block devices did meanwhile.
+    pub devices: BTreeMap<String, DeviceCounts>,
+}
+
+/// All that is known of a study.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evidence {
+    /// Its id.
+    pub id: String,
+    /// When it was begun, RFC 3339.
+    pub created_at: String,
+    /// What was planned.
+    pub plan: Plan,
+    /// Its runs, in the plan's order.
+    pub records: Vec<Record>,
+    /// Its plots, in the plan's order.
+    pub plots: Vec<StudyPlotRow>,
+}
+
+impl Evidence {
+    /// Reads a study from the store. `id` is a whole one.
+    pub fn load(store: &Store, id: &str) -> Result<Evidence, StoreError> {
+        let Study { id, plan } = Study::open(store, id)?;
+        let mut records = Vec::new();
+        for row in store.study_runs(&id)? {
+            let devices = match &row.devices {
+                None => BTreeMap::new(),
+                Some(text) => plumb_document::json::from_str(text).map_err(|error| StoreError::Unreadable {
+                    path: store.path().to_owned(),
+                    id: id.clone(),
+                    what: "the devices' counts",
+                    reason: error.to_string(),
+                })?,
+            };
+            let result = row.run_id.as_deref().map(|run| store.get(run)).transpose()?;
+            records.push(Record {
+                status: row.status,
+                reason: row.reason,
+                build: row.build,
+                seconds: row.seconds,
+                result,
+                devices,
+            });
+        }
+        let plots = store.study_plots(&id)?;
+        let created_at = store.study(&id)?.row.created_at;
+        Ok(Evidence { id, created_at, plan, records, plots })
+    }
+
+    /// The results that count, with the index of their run.
+    pub(super) fn accepted(&self) -> impl Iterator<Item = (usize, &RunResult)> {
+        self.records
+            .iter()
+            .enumerate()
+            .filter(|(_, record)| record.status == StudyRunStatus::Done)
+            .filter_map(|(index, record)| Some((index, record.result.as_ref()?)))
+    }
+
+    /// Whether runs were made where instructions are interpreted, so that time means nothing.
+    pub(super) fn is_emulated(&self) -> bool {
+        self.records.iter().zip(&self.plan.runs).any(|(record, run)| {
+            let host = self.plan.plots.get(run.plot as usize).and_then(|plot| self.plan.hosts.get(&plot.host));
+            let Some(HostPlan::Vm(vm)) = host else { return false };
+            // The name that QEMU's own translator gives in CPUID; under KVM it is another.
+            let seen = record.result.as_ref().and_then(|result| result.environment.virtualisation.value());
+            record.result.is_some() && (vm.accel == Accel::Tcg || seen.is_some_and(|name| name == "qemu"))
+        })
+    }
+}

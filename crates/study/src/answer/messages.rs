@@ -1,0 +1,215 @@
+//! Verdicts as sentences.
+
+use crate::compare::messages::found;
+use crate::plan::{Levels, Plan};
+use plumb_result::compare::Replicate;
+use plumb_result::number::{BYTES, Digits, percent};
+use plumb_result::study::{StudyContrast, StudyCounts};
+use plumb_result::{Contrast, ContrastVerdict, Unit};
+
+/// How a level is called as a side: `xfs`, and `level 4` where the level alone says nothing.
+pub(super) fn side(by: &str, level: &str) -> String {
+    let says_nothing = level.chars().next().is_none_or(|first| first.is_ascii_digit())
+        || matches!(level, "on" | "off" | "yes" | "no" | "true" | "false" | "none");
+    if says_nothing { format!("{by} {level}") } else { level.to_owned() }
+}
+
+/// `size 4k, depth 16`.
+pub(super) fn levels(levels: &Levels) -> String {
+    levels.iter().map(|(name, level)| format!("{name} {level}")).collect::<Vec<_>>().join(", ")
+}
+
+/// `write (size 4k) write.bw`: which number, of what.
+fn place(contrast: &Contrast, within: &Levels) -> String {
+    let mut place = contrast.workload.clone().unwrap_or_default();
+    if contrast.phase != place {
+        place = format!("{place}/{}", contrast.phase);
+    }
+    if !within.is_empty() {
+        place = format!("{place} ({})", levels(within));
+    }
+    format!("{place} {}", contrast.metric)
+}
+
+/// The verdict of one contrast in words.
+pub(super) fn contrast(contrast: &Contrast, within: &Levels, margin: f64) -> String {
+    if contrast.metric.device_count().is_some() {
+        return counted(contrast, within, margin, false);
+    }
+    let Contrast { baseline: a, candidate: b, .. } = contrast;
+    let place = place(contrast, within);
+    let ratio = match (contrast.ratio, contrast.lo, contrast.hi) {
+        (Some(ratio), Some(lo), Some(hi)) => {
+            format!("{ratio:.2}× ({:.0} % {lo:.2} – {hi:.2})", contrast.confidence * 100.0)
+        }
+        _ => "no ratio".to_owned(),
+    };
+    let units = count(contrast.blocks, contrast.unit);
+    let reason = contrast.note.as_ref().map_or(String::new(), |note| format!(": {note}"));
+    let said = match contrast.verdict {
+        ContrastVerdict::Faster => format!("{b} is faster than {a}: {ratio}, {units}"),
+        ContrastVerdict::Slower => format!("{b} is slower than {a}: {ratio}, {units}"),
+        ContrastVerdict::Equivalent => {
+            format!("{a} and {b} are equivalent within {}: {ratio}, {units}", percent(margin, Digits::Spoken))
+        }
+        ContrastVerdict::CannotTell if contrast.capped.is_some() => {
+            format!("nothing is claimed of {a} and {b}{reason}")
+        }
+        ContrastVerdict::CannotTell => format!("cannot tell {a} and {b} apart{reason}; {ratio}, {units}"),
+        ContrastVerdict::Fragile => format!("{a} and {b} differ, perhaps{reason}; {ratio}, {units}"),
+    };
+    let more = match contrast.blocks_needed {
+        Some(more) if more > 0 => format!("; about {} more would settle it", count(more, contrast.unit)),
+        _ => String::new(),
+    };
+    format!("{place}: {said}{more}")
+}
+
+/// The verdict over counts in words; `exact` where every run of a side counted the same. Ratios are those of the counts: 1.50
+/// times is half as much again.
+pub(super) fn counted(contrast: &Contrast, within: &Levels, margin: f64, exact: bool) -> String {
+    let Contrast { baseline: a, candidate: b, .. } = contrast;
+    let values = match (contrast.candidate_value, contrast.baseline_value) {
+        (Some(candidate), Some(baseline)) => {
+            let unit = contrast.metric.unit();
+            format!(" ({} against {})", amount(candidate, unit), amount(baseline, unit))
+        }
+        _ => String::new(),
+    };
+    let units = count(contrast.blocks, contrast.unit);
+    let how = match (contrast.ratio, contrast.lo, contrast.hi) {
+        _ if exact => {
+            let times = contrast.ratio.map_or("there is no ratio of none".to_owned(), |ratio| times(1.0 / ratio));
+            format!("{times}{values}, the same in every run of {units}")
+        }
+        (Some(ratio), Some(lo), Some(hi)) => format!(
+            "{:.2} times{values} ({:.0} % {:.2} – {:.2}), {units}",
+            1.0 / ratio,
+            contrast.confidence * 100.0,
+            1.0 / hi,
+            1.0 / lo
+        ),
+        _ => format!("no ratio{values}, {units}"),
+    };
+    let reason = contrast.note.as_ref().map_or(String::new(), |note| format!(": {note}"));
+    let said = match contrast.verdict {
+        ContrastVerdict::Faster => format!("{b} has fewer than {a}: {how}"),
+        ContrastVerdict::Slower => format!("{b} has more than {a}: {how}"),
+        ContrastVerdict::Equivalent if exact && contrast.baseline_value == contrast.candidate_value => {
+            let value = contrast.baseline_value.map_or(String::new(), |value| amount(value, contrast.metric.unit()));
+            format!("{a} and {b} have exactly as many: {value} in every run of {units}")
+        }
+        ContrastVerdict::Equivalent => {
+            format!("{a} and {b} are equivalent within {}: {how}", percent(margin, Digits::Spoken))
+        }
+        ContrastVerdict::CannotTell if contrast.capped.is_some() => {
+            format!("nothing is claimed of {a} and {b}{reason}")
+        }
+        ContrastVerdict::CannotTell => format!("cannot tell {a} and {b} apart{reason}; {how}"),
+        ContrastVerdict::Fragile => format!("{a} and {b} differ, perhaps{reason}; {how}"),
+    };
+    format!("{}: {said}", place(contrast, within))
+}
+
+/// `exactly 1.50 times`; without that word where two decimals round it.
+fn times(ratio: f64) -> String {
+    let is_whole = ((ratio * 100.0).round() - ratio * 100.0).abs() < 1e-9;
+    if is_whole { format!("exactly {ratio:.2} times") } else { format!("{ratio:.3} times") }
+}
+
+/// A count in its unit.
+fn amount(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Bytes => BYTES.set(value, Digits::Three),
+        Unit::BytesPerOp => format!("{} an op", BYTES.set(value, Digits::Three)),
+        Unit::BytesPerByte => format!("{value:.3} B/B"),
+        _ if value.fract() == 0.0 => format!("{value:.0}"),
+        _ => format!("{value:.1}"),
+    }
+}
+
+/// What the devices counted of B against A, all numbers in one sentence; nothing where none was compared.
+fn counts_found(a: &str, b: &str, contrasts: &[Contrast]) -> Option<String> {
+    let count = |verdict| contrasts.iter().filter(|contrast| contrast.verdict == verdict).count();
+    let (fewer, more) = (count(ContrastVerdict::Faster), count(ContrastVerdict::Slower));
+    let (equal, total) = (count(ContrastVerdict::Equivalent), contrasts.len());
+    let ratio = |one: &Contrast| one.ratio.map_or(String::new(), |ratio| format!(" ({:.2} times)", 1.0 / ratio));
+    let said = match contrasts {
+        [] => return None,
+        [only] if fewer == 1 => format!("{b} has fewer {} than {a}{}.", only.metric, ratio(only)),
+        [only] if more == 1 => format!("{b} has more {} than {a}{}.", only.metric, ratio(only)),
+        _ if equal == total => format!("{a} and {b} count the same."),
+        _ if fewer + more + equal == 0 => format!("{a} and {b} cannot be told apart."),
+        _ => {
+            let open = total - fewer - more - equal;
+            let counts = [("more", more), ("fewer", fewer), ("the same", equal), ("open", open)];
+            let counts = counts.into_iter().filter(|(_, count)| *count > 0);
+            let of = |at: usize| if at == 0 { format!(" of {total} numbers") } else { String::new() };
+            let said = counts.enumerate().map(|(at, (word, count))| format!("{word} in {count}{}", of(at)));
+            format!("{b} against {a}: {}.", said.collect::<Vec<_>>().join(", "))
+        }
+    };
+    Some(format!("On the devices: {said}"))
+}
+
+fn count(count: u32, unit: Replicate) -> String {
+    let unit = match unit {
+        Replicate::Block => "pair",
+        Replicate::Plot => "plot",
+    };
+    let side = if unit == "plot" { " a side" } else { "" };
+    format!("{count} {unit}{}{side}", if count == 1 { "" } else { "s" })
+}
+
+/// The answer: a sentence for each level that is held against the baseline, and what limits them all.
+pub(super) fn answer(plan: &Plan, contrasts: &[StudyContrast], counts: &StudyCounts, emulated: bool) -> Vec<String> {
+    let mut said = Vec::new();
+    let by = &plan.compare.by;
+    let levels = plan.factors.iter().find(|factor| factor.name == *by).map_or(&[][..], |factor| &factor.levels);
+    if let Some((baseline, candidates)) = levels.split_first() {
+        let a = side(by, baseline);
+        for candidate in candidates {
+            let b = side(by, candidate);
+            let of_level = contrasts.iter().map(|one| &one.contrast).filter(|one| one.candidate == b).cloned();
+            let (of_devices, of_times): (Vec<Contrast>, Vec<Contrast>) =
+                of_level.partition(|one| one.metric.device_count().is_some());
+            let of_devices = counts_found(&a, &b, &of_devices);
+            let of_times = (!of_times.is_empty() || of_devices.is_none())
+                .then(|| found(&a, &b, &of_times, plan.compare.equivalence, counts.rejected as usize));
+            // What is exact comes first where times mean nothing.
+            let (first, second) = if emulated { (of_devices, of_times) } else { (of_times, of_devices) };
+            said.extend(first.into_iter().chain(second));
+        }
+    } else {
+        said.push(format!(
+            "The plan compares by `{by}`, which is no factor of it: every cell is shown, none compared."
+        ));
+    }
+    if emulated {
+        said.push(
+            "The machines were emulated: times mean nothing, and what may be compared is what the devices counted."
+                .to_owned(),
+        );
+    }
+    if counts.open > 0 {
+        said.push(format!(
+            "The study is not done: {} of {} runs are still to come (`plumb study resume`).",
+            counts.open, counts.runs
+        ));
+    }
+    let mut missing = Vec::new();
+    if counts.failed > 0 {
+        missing.push(format!("{} failed", counts.failed));
+    }
+    if counts.rejected > 0 {
+        missing.push(format!(
+            "{} {} rejected by checks",
+            counts.rejected,
+            if counts.rejected == 1 { "was" } else { "were" }
+        ));
+    }
+    if !missing.is_empty() {
+        said.push(format!("Of {} runs {}; they are in no number.", counts.runs, missing.join(" and ")));
+    }
+    said
+}

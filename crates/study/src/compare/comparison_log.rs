@@ -1,0 +1,289 @@
+//! The runs of a comparison so far, as rows.
+
+use super::plan::{CompareSide, PlannedBlock, Plot, side_index};
+use crate::place::Place;
+use crate::run::RunOutcome;
+use plumb_result::compare::LeftOut;
+use plumb_result::metric::Subject;
+use plumb_result::observe::TargetFacts;
+use plumb_result::run::TierName;
+use plumb_result::{Histogram, Metric, PhaseResult, RunVerdict};
+use plumb_stats::schedule::Side;
+use plumb_trust::{Factor, Planned, Question, SideRecord, ToolPrint, WorkPrint, work_print};
+use plumb_workload::Workload;
+use plumb_workload::named::Named;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// One number that is compared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Cell {
+    /// Name of the work.
+    pub workload: &'static str,
+    /// Name of its phase.
+    pub phase: String,
+    /// Which number.
+    pub metric: Metric,
+}
+
+/// One value of one run.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Row {
+    /// Which block.
+    pub block: u32,
+    /// Which plot of its side: places on one provisioning have the number of the first of them.
+    pub plot: u32,
+    /// Which side.
+    pub side: Side,
+    /// The run's place in the order in which all runs happened, and so in [`ComparisonLog::runs`].
+    pub run: u32,
+    /// The value, above 0.
+    pub value: f64,
+}
+
+/// Times of single ops of one kind, all runs of each side merged.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct OpKey {
+    pub(crate) workload: &'static str,
+    pub(crate) phase: String,
+    pub(crate) op: &'static str,
+}
+
+/// The runs so far.
+#[derive(Default)]
+pub(crate) struct ComparisonLog {
+    /// Every number that is meant to be had.
+    pub(crate) planned: Vec<Planned>,
+    varying: Option<&'static Factor>,
+    pub(crate) provisionings: [Provisionings; 2],
+    /// Ids, in the order in which they ran.
+    pub(crate) runs: Vec<String>,
+    /// The blocks as they ran, `AB` or `BA`.
+    pub(crate) order: Vec<String>,
+    pub(crate) left_out: Vec<LeftOut>,
+    /// Two rows a block: where a run of a block was rejected, its number has none.
+    pub(crate) rows: BTreeMap<Cell, Vec<Row>>,
+    /// What the numbers measured, by side; `mixed` where runs differ.
+    pub(crate) tiers: BTreeMap<Cell, [Option<TierName>; 2]>,
+    pub(crate) latencies: BTreeMap<OpKey, [Histogram; 2]>,
+    /// The storage under each plot, as its first run saw it, by work.
+    pub(crate) targets: [BTreeMap<usize, Grounds>; 2],
+    pub(crate) records: [SideRecord; 2],
+    /// Workloads as they were resolved, so that each distinct one is boiled down once.
+    resolved: [Vec<Workload>; 2],
+    /// Runs that were accepted, by work.
+    pub(crate) accepted: [BTreeMap<&'static str, u32>; 2],
+    /// Works of which a block had two runs that the checks accept.
+    pub(crate) accepted_pairs: BTreeSet<&'static str>,
+    pub(crate) not_stored: Option<String>,
+    /// What was asked for and not had, by workload, phase and note, with the sides that it is about.
+    pub(crate) notes: BTreeMap<(&'static str, String, String), Vec<String>>,
+}
+
+/// The storage under the targets of each work.
+type Grounds = BTreeMap<&'static str, BTreeMap<String, TargetFacts>>;
+
+/// Which places of a side are one provisioning.
+#[derive(Default)]
+pub(crate) struct Provisionings {
+    pub(crate) by_place: BTreeMap<usize, u32>,
+    by_identity: BTreeMap<String, u32>,
+}
+
+/// What tells two provisionings apart: the file system, or the disks where those are what varies.
+fn provisioning(targets: &BTreeMap<String, TargetFacts>, varying: Option<&Factor>) -> Option<String> {
+    let facts = targets.values().next()?;
+    if varying.is_some_and(|factor| factor.name == "device") && !facts.leaves.is_empty() {
+        return Some(facts.leaves.join(","));
+    }
+    let filesystem = facts.filesystem.value()?;
+    // A subvolume or a bind mount has a mount point of its own and the same UUID.
+    Some(filesystem.uuid.value().cloned().unwrap_or_else(|| filesystem.mount_point.clone()))
+}
+
+/// The runs of a block of one work: in the order in which they ran, by side.
+pub(crate) struct BlockRuns {
+    pub(crate) number: u32,
+    pub(crate) planned: PlannedBlock,
+    pub(crate) outcomes: [RunOutcome; 2],
+}
+
+impl ComparisonLog {
+    /// An empty one, for these works.
+    pub(crate) fn new(workloads: &[&'static Named], varying: Option<&'static Factor>) -> ComparisonLog {
+        ComparisonLog { planned: planned(workloads), varying, ..ComparisonLog::default() }
+    }
+
+    /// The plot that a place belongs to. Two directories of one file system are one mkfs, whatever they are called.
+    fn plot_of(&mut self, index: usize, place: usize, plot: &Plot, targets: &BTreeMap<String, TargetFacts>) -> u32 {
+        let known = &mut self.provisionings[index];
+        if let Some(&number) = known.by_place.get(&place) {
+            return number;
+        }
+        let identity = match &plot.place {
+            Place::Sim(_) => format!("sim {}", plot.number),
+            Place::Directory(path) => provisioning(targets, self.varying).unwrap_or_else(|| path.display().to_string()),
+        };
+        let number = *known.by_identity.entry(identity).or_insert(place as u32);
+        known.by_place.insert(place, number);
+        number
+    }
+
+    /// Takes two runs in. Nothing of a block is kept where one of its runs was rejected: its pair would be missing.
+    pub(crate) fn note(&mut self, sides: [&CompareSide; 2], named: &'static Named, asked: &Workload, block: BlockRuns) {
+        let first = self.runs.len() as u32;
+        let mut place = [0u32; 2];
+        let mut is_rejected = false;
+        for (position, side) in block.planned.block.sides().into_iter().enumerate() {
+            let index = side_index(side);
+            let outcome = &block.outcomes[index];
+            place[index] = first + position as u32;
+            self.runs.push(outcome.result.id.clone());
+            self.note_run(sides[index], index, named, asked, outcome);
+            is_rejected |= outcome.result.verdict == RunVerdict::Reject;
+            self.targets[index]
+                .entry(block.planned.plots[index])
+                .or_default()
+                .entry(named.name)
+                .or_insert_with(|| outcome.observations.targets.clone());
+            let phases = &mut self.records[index].phases;
+            if phases.is_empty() {
+                phases.clone_from(&outcome.observations.phases);
+            }
+        }
+        if is_rejected {
+            return;
+        }
+        self.accepted_pairs.insert(named.name);
+        let plots = [0, 1].map(|index| {
+            let place = block.planned.plots[index];
+            self.plot_of(index, place, &sides[index].plots[place], &block.outcomes[index].observations.targets)
+        });
+        let [baseline, candidate] = &block.outcomes;
+        let others = numbers(named, &self.planned, candidate);
+        for Number { cell, value: a, tier } in numbers(named, &self.planned, baseline) {
+            let Some(other) = others.iter().find(|other| other.cell == cell) else { continue };
+            let b = other.value;
+            let known = self.tiers.entry(cell.clone()).or_insert([tier, other.tier]);
+            for (known, new) in known.iter_mut().zip([tier, other.tier]) {
+                if *known != new {
+                    *known = Some(TierName::Mixed);
+                }
+            }
+            let row = |side: Side, value: f64| Row {
+                block: block.number,
+                plot: plots[side_index(side)],
+                side,
+                run: place[side_index(side)],
+                value,
+            };
+            self.rows.entry(cell).or_default().extend([row(Side::A, a), row(Side::B, b)]);
+        }
+        for (index, outcome) in block.outcomes.iter().enumerate() {
+            for phase in &outcome.measurement.phases {
+                for (kind, op) in phase.ops.iter().filter(|(_, op)| !op.service.is_empty()) {
+                    let key = OpKey { workload: named.name, phase: phase.name.clone(), op: kind.name() };
+                    self.latencies.entry(key).or_default()[index].merge(&op.service);
+                }
+            }
+        }
+    }
+
+    fn note_run(
+        &mut self,
+        side: &CompareSide,
+        index: usize,
+        named: &'static Named,
+        asked: &Workload,
+        outcome: &RunOutcome,
+    ) {
+        if self.not_stored.is_none() {
+            self.not_stored.clone_from(&outcome.not_stored);
+        }
+        for phase in &outcome.result.phases {
+            for note in &phase.notes {
+                let sides = self.notes.entry((named.name, phase.name.clone(), note.clone())).or_default();
+                if !sides.contains(&side.name) {
+                    sides.push(side.name.clone());
+                }
+            }
+        }
+        let record = &mut self.records[index];
+        if outcome.result.verdict == RunVerdict::Reject {
+            record.rejected += 1;
+            for code in outcome.failed().map(|finding| &finding.code) {
+                if !record.rejected_by.contains(code) {
+                    record.rejected_by.push(code.clone());
+                }
+            }
+            let reason = outcome.rejected_because();
+            self.left_out.push(LeftOut { run: outcome.result.id.clone(), side: side.name.clone(), reason });
+        } else {
+            *self.accepted[index].entry(named.name).or_default() += 1;
+        }
+        let tool = &outcome.result.tool;
+        if !record.tools.iter().any(|known| known.name == tool.name && known.version == tool.version) {
+            record.tools.push(ToolPrint { name: tool.name.clone(), version: tool.version.clone(), dialect: None });
+        }
+        if !self.resolved[index].contains(&outcome.result.workload) {
+            self.resolved[index].push(outcome.result.workload.clone());
+            record.works.push(WorkPrint {
+                name: named.name.to_owned(),
+                asked: work_print(asked, Question::Sides),
+                run: work_print(&outcome.result.workload, Question::Sides),
+            });
+        }
+    }
+
+    /// The work as a side ran it, for a noise floor.
+    pub(crate) fn floor_print(&self, index: usize, workload: &str) -> Option<serde_json::Value> {
+        let ran = self.resolved[index].iter().find(|one| one.name == workload)?;
+        Some(work_print(ran, Question::Floor))
+    }
+
+    /// Accepted runs of the work that has fewest.
+    pub(crate) fn runs_of(&self, index: usize, workloads: &[&'static Named]) -> u32 {
+        let of = |named: &&'static Named| self.accepted[index].get(named.name).copied().unwrap_or(0);
+        workloads.iter().map(of).min().unwrap_or(0)
+    }
+}
+
+/// Every number that these works are meant to give.
+fn planned(workloads: &[&'static Named]) -> Vec<Planned> {
+    let metrics = workloads.iter().flat_map(|named| named.headline.iter().map(move |headline| (named.name, headline)));
+    metrics
+        .filter_map(|(workload, headline)| {
+            Some(Planned { workload: workload.to_owned(), metric: headline.parse().ok()? })
+        })
+        .collect()
+}
+
+/// A headline number of a run.
+struct Number {
+    cell: Cell,
+    value: f64,
+    tier: Option<TierName>,
+}
+
+/// The headline numbers of a run. A zero or a missing value is no number on a log scale, and is left out.
+fn numbers(named: &'static Named, planned: &[Planned], outcome: &RunOutcome) -> Vec<Number> {
+    let is_planned = |metric: Metric| planned.iter().any(|one| one.metric == metric && one.workload == named.name);
+    let mut numbers = Vec::new();
+    for phase in &outcome.result.phases {
+        for (&metric, value) in phase.metrics.iter().filter(|(metric, _)| is_planned(**metric)) {
+            if let Some(value) = value.value.filter(|&value| value > 0.0) {
+                let cell = Cell { workload: named.name, phase: phase.name.clone(), metric };
+                numbers.push(Number { cell, value, tier: tier(phase, metric) });
+            }
+        }
+    }
+    numbers
+}
+
+/// What a number measured: its own tier, or that of its op's rate where it is a time.
+fn tier(phase: &PhaseResult, metric: Metric) -> Option<TierName> {
+    let of = |metric: Metric| phase.metrics.get(&metric)?.tier;
+    of(metric).or_else(|| match metric.subject {
+        Subject::Op(kind) => of(Metric::rate(kind)),
+        _ => None,
+    })
+}

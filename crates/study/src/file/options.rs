@@ -1,0 +1,16 @@
+//! How a study is to be planned.
+
+use plumb_workload::native::Override;
+
+/// How a study is to be planned.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// One of the file's scales; the file as it stands when absent.
+    pub scale: Option<String>,
+    /// Seed in place of the file's.
+    pub seed: Option<u64>,
+    /// Allow fewer plots than a claim needs; no verdict but `cannot-tell` then.
+    pub exploratory: bool,
+    /// Changes by their full paths: `design.plots=2`.
+    pub set: Vec<Override>,
+}

@@ -1,0 +1,61 @@
+//! What a program's writes hold.
+
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
+
+/// What the memory holds that is written.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+#[cfg_attr(feature = "schema", schemars(rename = "ProgramContent"))]
+pub enum ProgramContent {
+    /// Zeros.
+    #[default]
+    Zeros,
+    /// A word of eight equal bytes at the beginning of each so many bytes, zeros else.
+    Words {
+        /// Eight times.
+        byte: u8,
+        /// From one word to the next; 8 fills everything.
+        every: Bytes,
+    },
+    /// Every word is told from all others by its record and its place in it.
+    Told {
+        /// Added to all of them.
+        seed: u64,
+    },
+    /// Zeros, of which each write counts one byte up, the next at the next write.
+    Counted,
+    /// Each byte its place in the record, modulo 128.
+    Ascending,
+    /// Random bytes, different in every run.
+    Random,
+    /// Such that so much of it can be left out by compressing, and so many blocks by finding them again.
+    Reducible {
+        /// Per cent.
+        compress_percent: u8,
+        /// Per cent.
+        duplicate_percent: u8,
+    },
+}
+
+/// Where the memory lies that is written and read into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ProgramMemory {
+    /// It begins at a multiple of this.
+    pub align: Bytes,
+    /// Each op uses the next piece of so much memory, rather than all the same.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<Bytes>,
+    /// The processor's caches are emptied of it before each op, by lines of this length.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub purge_line: Option<Bytes>,
+}
+
+impl Default for ProgramMemory {
+    fn default() -> ProgramMemory {
+        ProgramMemory { align: Bytes(4096), spread: None, purge_line: None }
+    }
+}

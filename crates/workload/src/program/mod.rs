@@ -1,0 +1,195 @@
+//! Programs: steps over a file set or over named files, each a call or a few.
+//!
+//! A [`Program`] is what each worker of a group does. Over a file set (a [tree](crate::TreeTarget)) a worker owns a fixed
+//! share of the files, so that equal seeds give equal ops whatever the other workers do; the steps repeat until the phase
+//! ends, and which file a step goes to is drawn. Over named files (a [`ScratchTarget`]) the steps are made once, exactly
+//! these calls in this order, as the classic tools make them: what is before the clock starts, in it and behind it is said,
+//! so that a rate means what the tool's rate means. Every step has its own time; delays are not timed.
+
+mod content;
+mod files;
+pub mod postmark;
+mod step;
+mod transfer;
+
+pub use content::{ProgramContent, ProgramMemory};
+pub use files::{FileStep, FileWork, Held, Pick, ScratchTarget};
+pub use postmark::{Postmark, PostmarkLocation, PostmarkPart, PostmarkStep};
+pub use step::{
+    Advice, Choice, Each, FileOrder, LockKind, MapStep, MissingFile, Needs, OpenPromise, OpenStep, StdioBuffer, Step,
+    StreamLocks,
+};
+pub use transfer::{Detours, ListedRecord, Moves, Pauses, RecordOrder, Shuffle, Transfer, Via};
+
+use crate::op::OpKind;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// What one worker does.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Program {
+    /// Ahead of the barrier: neither timed nor counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<Step>,
+    /// In the clock. Every call is an op.
+    pub steps: Vec<Step>,
+    /// Behind the clock: neither timed nor counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub after: Vec<Step>,
+    /// What the memory holds that is written; a file set has its own content.
+    #[serde(default)]
+    pub content: ProgramContent,
+    /// Where that memory lies.
+    #[serde(default)]
+    pub memory: ProgramMemory,
+    /// Hold what is read against the content, in the worker's time; in no op's but where it is a handful of words.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub checks: bool,
+    /// What is left of the steps when the worker is stopped.
+    #[serde(default)]
+    pub rest: Rest,
+    /// Keep a record of every op.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub log_ops: bool,
+    /// Count one `txn` each time the steps have run through.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub count_transactions: bool,
+}
+
+/// What is done of the steps that are left when a worker is stopped; none of it is timed or counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Rest {
+    /// All but the transfers.
+    #[default]
+    Calls,
+    /// All.
+    All,
+}
+
+impl Program {
+    /// These steps alone.
+    pub fn new(steps: Vec<Step>) -> Program {
+        Program {
+            before: Vec::new(),
+            steps,
+            after: Vec::new(),
+            content: ProgramContent::default(),
+            memory: ProgramMemory::default(),
+            checks: false,
+            rest: Rest::default(),
+            log_ops: false,
+            count_transactions: false,
+        }
+    }
+
+    /// Its three parts, in order.
+    pub fn parts(&self) -> [&[Step]; 3] {
+        [&self.before, &self.steps, &self.after]
+    }
+
+    /// All its steps, those inside of others too, each before what is inside of it.
+    pub fn all_steps(&self) -> impl Iterator<Item = &Step> {
+        self.parts().into_iter().flat_map(walk)
+    }
+
+    /// The kinds of op that its clock sees.
+    pub fn kinds(&self) -> BTreeSet<OpKind> {
+        walk(&self.steps).flat_map(Step::kinds).copied().collect()
+    }
+
+    /// Whether any of its steps, in the clock or out of it, changes a file or a directory.
+    pub fn changes(&self) -> bool {
+        self.all_steps().any(Step::changes)
+    }
+
+    /// The transfers that its clock sees.
+    pub fn transfers(&self) -> impl Iterator<Item = &Transfer> {
+        walk(&self.steps).filter_map(|step| match step {
+            Step::Transfer(transfer) => Some(transfer),
+            _ => None,
+        })
+    }
+
+    /// The parts of PostMark's runs that its clock sees.
+    pub fn postmarks(&self) -> impl Iterator<Item = &PostmarkStep> {
+        walk(&self.steps).filter_map(|step| match step {
+            Step::Postmark(step) => Some(&**step),
+            _ => None,
+        })
+    }
+
+    /// Whether its steps are over a file set rather than over named files, as far as they tell.
+    pub fn is_over_file_set(&self) -> bool {
+        let needs = |needs: Needs| self.all_steps().any(|step| step.needs() == needs);
+        needs(Needs::FileSet) || !needs(Needs::Names)
+    }
+
+    /// Whether it waits in its clock.
+    pub fn waits(&self) -> bool {
+        walk(&self.steps).any(|step| matches!(step, Step::Delay { .. })) || self.transfers().any(Transfer::waits)
+    }
+
+    /// Whether the clock sees records of named files written.
+    pub fn writes(&self) -> bool {
+        self.transfers().any(|transfer| transfer.does.writes())
+            || self.postmarks().any(|step| step.part.writes(&step.run))
+    }
+
+    /// Whether each write of its clock is flushed in it: every handle that is written through is flushed behind.
+    pub fn flushes(&self) -> bool {
+        let mut dirty = false;
+        let mut flushed = false;
+        for step in walk(&self.steps) {
+            match step {
+                Step::Transfer(transfer) if transfer.writes() => (dirty, flushed) = (true, false),
+                Step::Postmark(step) if step.part.writes(&step.run) => (dirty, flushed) = (true, false),
+                Step::Fsync { .. } | Step::Msync { .. } | Step::Fdatasync { .. } | Step::Sync {} => flushed = dirty,
+                Step::OfFile(file) if file.does == FileWork::Make && file.longest_bytes() > 0 => {
+                    (dirty, flushed) = (true, file.flush);
+                }
+                _ => {}
+            }
+        }
+        flushed
+    }
+
+    /// Whether all that it moves goes around the page cache.
+    pub fn is_direct(&self) -> bool {
+        let mut direct = BTreeSet::new();
+        let mut moves = false;
+        for step in self.all_steps() {
+            match step {
+                Step::Open(open) if open.direct => {
+                    direct.insert(open.handle);
+                }
+                Step::Open(open) => {
+                    direct.remove(&open.handle);
+                }
+                Step::Postmark(_) => return false,
+                Step::Transfer(transfer) if !direct.contains(&transfer.handle) => return false,
+                Step::Transfer(_) => moves = true,
+                _ => {}
+            }
+        }
+        moves
+    }
+
+    /// Bytes from the beginning of a file to the end of what the clock's transfers reach of it.
+    pub fn reach_bytes(&self) -> u64 {
+        self.transfers().map(Transfer::end).max().unwrap_or(0)
+    }
+}
+
+/// Steps and what is inside of them, each before what is inside of it.
+pub fn walk(steps: &[Step]) -> impl Iterator<Item = &Step> {
+    let mut waiting: Vec<&Step> = steps.iter().rev().collect();
+    std::iter::from_fn(move || {
+        let step = waiting.pop()?;
+        waiting.extend(step.inside().into_iter().rev().flat_map(|steps| steps.iter().rev()));
+        Some(step)
+    })
+}

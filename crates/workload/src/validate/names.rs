@@ -1,0 +1,33 @@
+//! Rules of files' names, and of `PostMark`'s runs, which name files too.
+
+use super::Checker;
+use crate::job::Names;
+use crate::program::Postmark;
+
+/// What files are called.
+pub(super) fn names(check: &mut Checker, names: &Names) {
+    match names {
+        Names::Said(paths) | Names::Made(paths) if paths.is_empty() => {
+            check.problem(["names", "said"], "there is no file", "name at least one");
+        }
+        Names::Numbered { count: 0, .. } => {
+            check.problem(["names", "numbered", "count"], "there is no file", "use at least 1");
+        }
+        Names::Numbered { path, count, .. } if *count > 1 && !path.to_string_lossy().contains("{}") => {
+            check.problem(
+                ["names", "numbered", "path"],
+                format!("{count} files would have the one name `{}`", path.display()),
+                "put `{}` where the file's number belongs",
+            );
+        }
+        Names::Postmark(run) => check.within(&["names", "postmark"], |check| postmark(check, run)),
+        Names::Said(_) | Names::Made(_) | Names::Numbered { .. } => {}
+    }
+}
+
+/// What PostMark's run can be set to.
+pub(super) fn postmark(check: &mut Checker, run: &Postmark) {
+    for problem in run.problems() {
+        check.problem([problem.key], problem.message, problem.help);
+    }
+}

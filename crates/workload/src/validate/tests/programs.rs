@@ -1,0 +1,284 @@
+//! Rules of programs over file sets.
+
+use super::*;
+
+const CLOSE: Step = Step::Close { handle: 0 };
+const CREATE: Step = Step::Create { handle: 0 };
+const FSYNC: Step = Step::Fsync { handle: 0 };
+const MKDIR: Step = Step::Mkdir { file: Pick::Usual, mode: None };
+const RMDIR: Step = Step::Rmdir { file: Pick::Usual };
+
+fn unlink(file: Pick) -> Step {
+    Step::Unlink { file, missing: MissingFile::Fails }
+}
+
+fn mix(choices: Vec<Vec<Step>>) -> Step {
+    Step::Mix { choices: choices.into_iter().map(|steps| Choice { weight: 1.0, steps }).collect() }
+}
+
+#[test]
+fn programs_over_file_sets() {
+    each_fires(&[
+        (|w| steps(w, vec![]), "phase[1].workers[0].work.program.steps", "no steps", "create"),
+        (
+            |w| steps(w, vec![Step::Delay { time: Nanos(1) }]),
+            "phase[1].workers[0].work.program.steps",
+            "nothing but wait",
+            "add a step",
+        ),
+        (
+            |w| steps(w, vec![Step::Delay { time: Nanos(0) }, Step::Readdir {}]),
+            "phase[1].workers[0].work.program.steps[0].delay.time",
+            "is 0",
+            "leave",
+        ),
+        (|w| steps(w, vec![RMDIR]), "phase[1].workers[0].work.program.steps", "nothing does", "mkdir"),
+        (
+            |w| tree(w).preallocated_percent = 0,
+            "phase[1].workers[0].work.program.steps",
+            "there never are any",
+            "create",
+        ),
+        (
+            |w| {
+                tree(w).preallocated_percent = 100;
+                steps(w, vec![CREATE, CLOSE]);
+            },
+            "phase[1].workers[0].work.program.steps",
+            "full from the start",
+            "unlink",
+        ),
+        (
+            |w| steps(w, vec![Step::Loop { times: 0, steps: vec![Step::Readdir {}] }]),
+            "phase[1].workers[0].work.program.steps[0].loop.times",
+            "is 0",
+            "at least 1",
+        ),
+        (
+            |w| steps(w, vec![Step::Loop { times: 1, steps: vec![Step::Loop { times: 1, steps: vec![] }] }]),
+            "phase[1].workers[0].work.program.steps[0].loop.steps[0].loop.steps",
+            "no steps",
+            "leave it out",
+        ),
+        (
+            |w| steps(w, vec![Step::Mix { choices: vec![] }]),
+            "phase[1].workers[0].work.program.steps[0].mix.choices",
+            "nothing to choose",
+            "weight",
+        ),
+        (
+            |w| steps(w, vec![Step::Mix { choices: vec![Choice { weight: -1.0, steps: vec![Step::Readdir {}] }] }]),
+            "phase[1].workers[0].work.program.steps[0].mix.choices[0].weight",
+            "above 0",
+            "never be chosen",
+        ),
+        (
+            |w| steps(w, vec![Step::Mix { choices: vec![Choice { weight: 1.0, steps: vec![] }] }]),
+            "phase[1].workers[0].work.program.steps[0].mix.choices[0].steps",
+            "no steps",
+            "leave it out",
+        ),
+        (
+            |w| steps(w, vec![FSYNC]),
+            "phase[1].workers[0].work.program.steps[0].fsync.handle",
+            "before it is open",
+            "open",
+        ),
+        (
+            |w| steps(w, vec![CREATE, CLOSE, FSYNC]),
+            "phase[1].workers[0].work.program.steps[2].fsync.handle",
+            "before it is open",
+            "open",
+        ),
+        (
+            |w| steps(w, vec![CREATE, CREATE, CLOSE]),
+            "phase[1].workers[0].work.program.steps[1].create.handle",
+            "still open",
+            "close",
+        ),
+        // Found only by going round again.
+        (|w| steps(w, vec![CREATE]), "phase[1].workers[0].work.program.steps[0].create.handle", "still open", "close"),
+        (
+            |w| steps(w, vec![Step::Loop { times: 2, steps: vec![CREATE] }, CLOSE]),
+            "phase[1].workers[0].work.program.steps[0].loop.steps[0].create.handle",
+            "still open",
+            "close",
+        ),
+        (
+            |w| steps(w, vec![mix(vec![vec![CREATE], vec![CREATE, FSYNC]]), CREATE, CLOSE]),
+            "phase[1].workers[0].work.program.steps[1].create.handle",
+            "still open",
+            "close",
+        ),
+        (
+            |w| steps(w, vec![Step::Create { handle: 5000 }]),
+            "phase[1].workers[0].work.program.steps[0].create.handle",
+            "beyond",
+            "1023",
+        ),
+        (
+            |w| {
+                let open = Step::Open(OpenStep { file: Pick::Random, ..OpenStep::default() });
+                steps(w, vec![open, Step::WriteWhole { handle: 0, request: Bytes(4096) }, CLOSE]);
+            },
+            "phase[1].workers[0].work.program.steps[1].write-whole.handle",
+            "reading only",
+            "write = true",
+        ),
+        (
+            |w| steps(w, vec![unlink(Pick::New)]),
+            "phase[1].workers[0].work.program.steps[0].unlink.file",
+            "`new` is one that does not",
+            "create",
+        ),
+        (
+            |w| steps(w, vec![unlink(Pick::Same)]),
+            "phase[1].workers[0].work.program.steps[0].unlink.file",
+            "no step before",
+            "random",
+        ),
+        (
+            |w| steps(w, vec![unlink(Pick::Random), Step::Stat { file: Pick::Same }]),
+            "phase[1].workers[0].work.program.steps[1].stat.file",
+            "removed it",
+            "random",
+        ),
+        (
+            |w| steps(w, vec![Step::Stat { file: Pick::Zipf { theta: f64::NAN } }]),
+            "phase[1].workers[0].work.program.steps[0].stat.file.zipf.theta",
+            "NaN",
+            "1.1",
+        ),
+        (
+            |w| steps(w, handled(Step::ReadWhole { handle: 0, request: Bytes(0) })),
+            "phase[1].workers[0].work.program.steps[1].read-whole.request",
+            "0 bytes",
+            "4KiB",
+        ),
+        (
+            |w| {
+                let size = Distribution::Uniform { min: Bytes(0), max: Bytes(9) };
+                steps(w, handled(Step::WriteRandom { handle: 0, size }));
+            },
+            "phase[1].workers[0].work.program.steps[1].write-random.size.uniform.min",
+            "0 bytes",
+            "4KiB",
+        ),
+        (
+            |w| {
+                let size = Distribution::Fixed(Bytes(1));
+                steps(w, handled(Step::ReadAt { handle: 0, offset: Bytes(u64::MAX), size }));
+            },
+            "phase[1].workers[0].work.program.steps[1].read-at.offset",
+            "more than a file",
+            "end at",
+        ),
+        (
+            |w| steps(w, handled(Step::Fallocate { handle: 0, size: Distribution::Fixed(Bytes(0)) })),
+            "phase[1].workers[0].work.program.steps[1].fallocate.size.fixed",
+            "nothing to allocate",
+            "above 0",
+        ),
+    ]);
+    none_fires(&[
+        |w| steps(w, handled(Step::Truncate { handle: 0, size: Distribution::Fixed(Bytes(0)) })),
+        |w| steps(w, vec![MKDIR, Step::Readdir {}, RMDIR]),
+        // One pass never comes round to open it again.
+        |w| {
+            steps(w, vec![CREATE, FSYNC]);
+            w.phase[1].workers[0].limit.passes = Some(1);
+        },
+        // Open on one way and closed on the other: nothing can be said.
+        |w| steps(w, vec![CREATE, mix(vec![vec![CLOSE], vec![FSYNC]]), FSYNC]),
+        |w| {
+            tree(w).preallocated_percent = 0;
+            steps(w, vec![CREATE, CLOSE, unlink(Pick::Random)]);
+        },
+        // An earlier phase makes the files.
+        |w| {
+            tree(w).preallocated_percent = 0;
+            let mut makes = w.phase[1].clone();
+            makes.name = "makes".into();
+            makes.workers[0].work = Work::Program(Box::new(Program::new(vec![CREATE, CLOSE])));
+            w.phase.insert(1, makes);
+        },
+    ]);
+}
+
+/// Each level walks its body twice; walked twice again inside, thirty levels would take for ever.
+#[test]
+fn deeply_nested_loops_are_checked_quickly() {
+    let mut inner = vec![CREATE, CLOSE];
+    for _ in 0..64 {
+        inner = vec![Step::Loop { times: 2, steps: inner }];
+    }
+    let mut workload = sound();
+    steps(&mut workload, inner);
+    assert_eq!(validate(&workload), []);
+}
+
+/// `data` is one name, and phase 1 a program of one worker on it.
+fn named(workload: &mut Workload, steps: Vec<Step>) {
+    let names = crate::job::Names::Said(vec!["f".into()]);
+    workload.target.insert("named".into(), Target::Scratch(crate::ScratchTarget { path: "".into(), names }));
+    workload.phase[1].workers[0] = WorkerGroup::new("named", Work::Program(Box::new(Program::new(steps))));
+}
+
+fn opened(more: Step) -> Vec<Step> {
+    vec![Step::Open(OpenStep { read: true, ..OpenStep::default() }), more]
+}
+
+#[test]
+fn programs_over_named_files() {
+    each_fires(&[
+        (|w| named(w, vec![]), "phase[1].workers[0].work.program.steps", "no steps", "add one"),
+        (
+            |w| named(w, vec![FSYNC]),
+            "phase[1].workers[0].work.program.steps[0].fsync.handle",
+            "before it is open",
+            "open",
+        ),
+        (
+            |w| named(w, vec![Step::Open(OpenStep::default())]),
+            "phase[1].workers[0].work.program.steps[0].open",
+            "neither to be read",
+            "read",
+        ),
+        (|w| named(w, vec![CREATE]), "phase[1].workers[0].work.program.steps[0].create", "needs a file set", "tree"),
+        (
+            |w| named(w, vec![Step::Stat { file: Pick::Random }]),
+            "phase[1].workers[0].work.program.steps[0].stat",
+            "needs a file set",
+            "tree",
+        ),
+        (
+            |w| named(w, vec![Step::Stat { file: Pick::Nth(1) }]),
+            "phase[1].workers[0].work.program.steps[0].stat",
+            "none of number 1",
+            "more names",
+        ),
+        (
+            |w| named(w, opened(Step::Msync { handle: 0 })),
+            "phase[1].workers[0].work.program.steps[1].msync",
+            "nothing is mapped",
+            "map",
+        ),
+        (
+            |w| steps(w, vec![Step::Sync {}]),
+            "phase[1].workers[0].work.program.steps[0].sync",
+            "under their own names",
+            "scratch",
+        ),
+        (
+            |w| program(w).before = vec![Step::Readdir {}],
+            "phase[1].workers[0].work.program.before",
+            "in the clock",
+            "steps",
+        ),
+    ]);
+    none_fires(&[
+        |w| named(w, vec![Step::Stat { file: Pick::Usual }]),
+        |w| named(w, opened(Step::Truncate { handle: 0, size: Distribution::Fixed(Bytes(1)) })),
+        |w| named(w, vec![Step::Loop { times: 3, steps: vec![Step::Stat { file: Pick::Own }] }]),
+    ]);
+}

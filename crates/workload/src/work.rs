@@ -1,0 +1,443 @@
+//! What a work says of itself, to those who neither run nor make it: which ops it makes, how it goes over its range, what
+//! it writes, how it waits and how it ends. Whoever asks here need not know which kinds of work there are.
+
+use crate::blocks::{BlockSize, Blocks, Pattern};
+use crate::content::Content;
+use crate::copy::CopySpec;
+use crate::job::{
+    AccessOrder, ByKind, Coverage, Job, JobContent, JobOps, JobPace, OffsetDistribution, SweepDraw, SweepOps,
+    SweepOrder,
+};
+use crate::op::OpKind;
+use crate::phase::Work;
+use crate::program::{Program, ProgramContent, Step, Transfer, walk};
+use std::collections::BTreeSet;
+
+/// What makes the writes of a work durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnFlush {
+    /// Nothing of its own: the end of its phase does.
+    ByPhase,
+    /// It writes nothing.
+    Nothing,
+    /// Itself, all of it.
+    All,
+    /// Itself, and not all of it.
+    Part,
+}
+
+/// PostMark's files are all the same text from its beginning, of 95 characters: a byte holds 6.6 bits of chance, and no
+/// block of 4 KiB is new where another file has it.
+const POSTMARK: Content = Content::Reducible { compress_percent: 18, duplicate_percent: 99 };
+
+impl Work {
+    /// Its pattern, where it is block I/O by one.
+    pub fn blocks(&self) -> Option<&Blocks> {
+        match self {
+            Work::Blocks(blocks) => Some(blocks),
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn blocks_mut(&mut self) -> Option<&mut Blocks> {
+        match self {
+            Work::Blocks(blocks) => Some(blocks),
+            _ => None,
+        }
+    }
+
+    /// The job, where it is one.
+    pub fn job(&self) -> Option<&Job> {
+        match self {
+            Work::Job(job) => Some(job),
+            _ => None,
+        }
+    }
+
+    /// The program, where it is one.
+    pub fn program(&self) -> Option<&Program> {
+        match self {
+            Work::Program(program) => Some(program),
+            _ => None,
+        }
+    }
+
+    /// The copy, where it is one.
+    pub fn copy(&self) -> Option<&CopySpec> {
+        match self {
+            Work::Copy(copy) => Some(copy),
+            _ => None,
+        }
+    }
+
+    /// Whether it runs beside the I/O of others and makes none: processor time, another program.
+    pub fn is_auxiliary(&self) -> bool {
+        matches!(self, Work::Busy(_) | Work::Exec(_))
+    }
+
+    /// The kinds of op that it is meant to make; each of them owes a number. Which ops a copy makes follows from what its
+    /// ends are, which shows only when they are opened.
+    pub fn op_kinds(&self) -> BTreeSet<OpKind> {
+        let of = |moves: ByKind<bool>| {
+            let said = [(moves.read, OpKind::Read), (moves.write, OpKind::Write), (moves.trim, OpKind::Trim)];
+            said.into_iter().filter(|(moves, _)| *moves).map(|(_, kind)| kind).collect::<BTreeSet<_>>()
+        };
+        match self {
+            Work::Blocks(blocks) => {
+                let mut kinds = of(blocks_move(blocks));
+                if blocks.mix.write > 0 {
+                    let flushes = [(blocks.fsync_every, OpKind::Fsync), (blocks.fdatasync_every, OpKind::Fdatasync)];
+                    kinds.extend(flushes.into_iter().filter(|(every, _)| *every > 0).map(|(_, kind)| kind));
+                }
+                kinds
+            }
+            Work::Job(job) => {
+                let call = match &job.ops {
+                    JobOps::Sweep(sweep) => match sweep.does {
+                        SweepOps::Call { kind, .. } => Some(kind),
+                        _ => None,
+                    },
+                    JobOps::Stream(_) | JobOps::Recording(_) => None,
+                };
+                of(job.moves()).into_iter().chain(call).collect()
+            }
+            Work::Program(program) => program.kinds(),
+            Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => BTreeSet::new(),
+        }
+    }
+
+    /// Whether its block I/O writes.
+    pub fn writes(&self) -> bool {
+        match self {
+            Work::Blocks(blocks) => blocks.mix.write > 0,
+            Work::Job(job) => job.moves().write,
+            Work::Copy(copy) => copy.to.is_some(),
+            Work::Program(program) => program.writes(),
+            Work::Busy(_) | Work::Exec(_) => false,
+        }
+    }
+
+    /// Whether it may change anything of its target: bytes, names, or what lies on the device.
+    pub fn changes(&self) -> bool {
+        match self {
+            Work::Blocks(blocks) => {
+                blocks.mix.write + blocks.mix.trim > 0 || blocks.fsync_every + blocks.fdatasync_every > 0
+            }
+            Work::Job(job) => {
+                let moves = job.moves();
+                let calls = matches!(&job.ops, JobOps::Sweep(sweep) if matches!(sweep.does, SweepOps::Call { .. }));
+                moves.write || moves.trim || calls
+            }
+            Work::Copy(copy) => copy.to.is_some(),
+            Work::Program(program) => program.is_over_file_set() || program.changes(),
+            Work::Busy(_) | Work::Exec(_) => false,
+        }
+    }
+
+    /// Whether all that moves bytes is block I/O.
+    pub fn is_block_io(&self) -> bool {
+        match self {
+            Work::Program(program) => program.transfers().next().is_some(),
+            Work::Blocks(_) | Work::Job(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => true,
+        }
+    }
+
+    /// Whether its group's depth says how many ops are in flight.
+    pub fn has_queue(&self) -> bool {
+        matches!(self, Work::Blocks(_) | Work::Job(_))
+    }
+
+    /// Whether it moves bytes of a file set, so that limits in bytes can end it.
+    pub fn moves_bytes_of_set(&self) -> bool {
+        self.program().is_some_and(|program| walk(&program.steps).any(Step::moves_bytes_of_set))
+    }
+
+    /// Whether it keeps to a rate or pauses by itself.
+    pub fn waits(&self) -> bool {
+        match self {
+            Work::Job(job) => {
+                let JobPace { longest_op, latency_goal, .. } = job.pace.clone();
+                job.pace != JobPace { longest_op, latency_goal, ..JobPace::default() }
+            }
+            Work::Program(program) => program.waits(),
+            Work::Blocks(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
+        }
+    }
+
+    /// The shortest mean gap between due times that it keeps by itself, ns.
+    pub fn shortest_interval_ns(&self) -> Option<f64> {
+        let ByKind { read, write, trim } = self.job()?.pace.ops_per_second;
+        [read, write, trim].into_iter().flatten().map(|rate| 1e9 / rate.0).reduce(f64::min)
+    }
+
+    /// Whether it looks for the largest depth that keeps a goal of latency.
+    pub fn searches_depth(&self) -> bool {
+        self.job().is_some_and(|job| job.pace.latency_goal.is_some())
+    }
+
+    /// Whether it goes part by part.
+    pub fn is_sweep(&self) -> bool {
+        self.job().is_some_and(|job| matches!(job.ops, JobOps::Sweep(_)))
+    }
+
+    /// Whether it goes over each block of its range exactly once a pass.
+    pub fn covers_once(&self) -> bool {
+        match self {
+            Work::Blocks(blocks) => matches!(
+                blocks.pattern,
+                Pattern::Sequential | Pattern::Reverse | Pattern::Stride { .. } | Pattern::Permutation
+            ),
+            Work::Job(job) => match &job.ops {
+                JobOps::Stream(stream) => {
+                    matches!(stream.order, AccessOrder::Sequential { skip_bytes: 0 })
+                        || stream.coverage != Coverage::Again
+                }
+                JobOps::Sweep(sweep) => {
+                    !sweep.repeat && !matches!(sweep.order, SweepOrder::Random(SweepDraw::Again | SweepDraw::Unaligned))
+                }
+                JobOps::Recording(_) => false,
+            },
+            Work::Copy(_) => true,
+            Work::Program(program) => {
+                let mut transfers = program.transfers().peekable();
+                transfers.peek().is_some() && transfers.all(Transfer::covers_once)
+            }
+            Work::Busy(_) | Work::Exec(_) => false,
+        }
+    }
+
+    /// Whether it goes to every place of its range as often as to any other, sooner or later.
+    pub fn is_even(&self) -> bool {
+        let uniform = match self {
+            Work::Blocks(blocks) => blocks.pattern == Pattern::Random,
+            Work::Job(job) => matches!(&job.ops, JobOps::Stream(stream) if stream.law == OffsetDistribution::Uniform),
+            _ => false,
+        };
+        uniform || self.covers_once()
+    }
+
+    /// Whether it goes around the page cache by rules of its own; `None` where its phase decides.
+    pub fn opens_direct(&self) -> Option<bool> {
+        match self {
+            Work::Job(job) => Some(job.files.direct),
+            Work::Program(program) if !program.is_over_file_set() => Some(program.is_direct()),
+            _ => None,
+        }
+    }
+
+    /// What makes its writes durable.
+    pub fn own_flush(&self) -> OwnFlush {
+        let own = |all: bool| if all { OwnFlush::All } else { OwnFlush::Part };
+        match self {
+            Work::Blocks(_) => OwnFlush::ByPhase,
+            Work::Program(program) if program.is_over_file_set() => OwnFlush::ByPhase,
+            Work::Job(job) if job.moves().write => {
+                own(job.syncs.at_end || job.syncs.at_close || job.syncs.file_system_at_end)
+            }
+            Work::Program(program) if program.writes() => own(program.flushes()),
+            Work::Copy(copy) => own(copy.fsync || copy.fdatasync),
+            Work::Job(_) | Work::Program(_) | Work::Busy(_) | Work::Exec(_) => OwnFlush::Nothing,
+        }
+    }
+
+    /// Whether the flush at the end of its phase reaches what it wrote.
+    pub fn is_flushed_by_phase(&self) -> bool {
+        // What is written to named files, only the program's own steps flush.
+        self.program().is_none_or(Program::is_over_file_set)
+    }
+
+    /// Bytes of its largest op; `None` where that is not known before it runs.
+    pub fn largest_op_bytes(&self) -> Option<u64> {
+        match self {
+            Work::Blocks(blocks) => Some(blocks.block.max().0.max(write_block(blocks).max().0)),
+            Work::Job(job) => match &job.ops {
+                JobOps::Stream(stream) => Some(stream.sizes.read.max().0.max(stream.sizes.write.max().0)),
+                JobOps::Sweep(sweep) => Some(sweep.block.0),
+                JobOps::Recording(_) => None,
+            },
+            Work::Copy(copy) => Some(copy.read_block.0.max(copy.write_block.0)),
+            Work::Program(program) if program.is_over_file_set() => None,
+            Work::Program(program) => Some(program.transfers().map(Transfer::largest_bytes).max().unwrap_or(0)),
+            Work::Busy(_) | Work::Exec(_) => Some(0),
+        }
+    }
+
+    /// Sizes and places of its writes, bytes: whatever is aligned to all of them is aligned to each write.
+    pub fn write_steps(&self) -> Vec<u64> {
+        match self {
+            Work::Blocks(blocks) if blocks.mix.write > 0 => {
+                let size = write_block(blocks).min().0;
+                let step = blocks.align.map_or(size, |align| align.0);
+                vec![size, step, blocks.offset.0, blocks.offset_increment.0]
+            }
+            Work::Job(job) => match &job.ops {
+                JobOps::Stream(stream) if stream.moves().write => {
+                    let starts = stream.ranges.iter().map(|range| range.start.0);
+                    [stream.sizes.write.min().0, stream.align.write.0].into_iter().chain(starts).collect()
+                }
+                JobOps::Sweep(sweep) if job.moves().write => vec![sweep.block.0],
+                JobOps::Stream(_) | JobOps::Recording(_) | JobOps::Sweep(_) => Vec::new(),
+            },
+            Work::Copy(copy) if copy.to.is_some() => {
+                vec![copy.write_block.0, copy.seek.length_bytes(copy.write_block).unwrap_or(0)]
+            }
+            Work::Program(program) => {
+                let writes = program.transfers().filter(|transfer| transfer.does.writes());
+                writes.map(|transfer| transfer.record.0).collect()
+            }
+            Work::Blocks(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => Vec::new(),
+        }
+    }
+
+    /// How far it reaches in files that have no size beforehand, bytes.
+    pub fn reach_bytes(&self) -> Option<u64> {
+        self.program().map(Program::reach_bytes)
+    }
+
+    /// What it writes, to something that makes bytes smaller; `None` where its target decides, or it writes nothing.
+    pub fn own_content(&self) -> Option<Content> {
+        match self {
+            Work::Job(job) if job.moves().write => Some(of_job(&job.content)),
+            Work::Program(program) if program.writes() => Some(match program.postmarks().next() {
+                Some(_) => POSTMARK,
+                None => of_program(&program.content),
+            }),
+            _ => None,
+        }
+    }
+}
+
+fn blocks_move(blocks: &Blocks) -> ByKind<bool> {
+    ByKind { read: blocks.mix.read > 0, write: blocks.mix.write > 0, trim: blocks.mix.trim > 0 }
+}
+
+fn write_block(blocks: &Blocks) -> &BlockSize {
+    blocks.write_block.as_ref().unwrap_or(&blocks.block)
+}
+
+/// What a job's blocks are to something that makes bytes smaller.
+fn of_job(content: &JobContent) -> Content {
+    match (content.zero || content.compress_percent >= 100, content.pattern.is_empty()) {
+        (true, _) => Content::Zero,
+        // A pattern repeats itself within a few bytes.
+        (false, false) => Content::Reducible { compress_percent: 99, duplicate_percent: 99 },
+        (false, true) if content.compress_percent == 0 && content.dedupe_percent == 0 => Content::Random,
+        (false, true) => {
+            Content::Reducible { compress_percent: content.compress_percent, duplicate_percent: content.dedupe_percent }
+        }
+    }
+}
+
+/// What a program's records are to something that makes bytes smaller.
+fn of_program(content: &ProgramContent) -> Content {
+    match content {
+        ProgramContent::Zeros => Content::Zero,
+        // All records are the same, but for a byte.
+        ProgramContent::Words { .. } | ProgramContent::Counted | ProgramContent::Ascending => {
+            Content::Reducible { compress_percent: 99, duplicate_percent: 99 }
+        }
+        ProgramContent::Reducible { compress_percent, duplicate_percent } => {
+            Content::Reducible { compress_percent: *compress_percent, duplicate_percent: *duplicate_percent }
+        }
+        ProgramContent::Told { .. } | ProgramContent::Random => Content::Random,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::blocks::Mix;
+    use crate::program::{Choice, Moves, OpenStep, Pick, RecordOrder, Via};
+    use crate::units::{Bytes, Nanos};
+    use crate::{Busy, Exec};
+
+    fn program(steps: Vec<Step>) -> Work {
+        Work::Program(Box::new(Program::new(steps)))
+    }
+
+    fn busy() -> Work {
+        Work::Busy(Busy { percent: 10, piece: Nanos(1_000_000), sorts: false, ends_with_others: false })
+    }
+
+    fn blocks(mix: Mix) -> Work {
+        Work::Blocks(Blocks { mix, ..Blocks::default() })
+    }
+
+    fn moves(does: Moves) -> Work {
+        let transfer = Transfer {
+            handle: 0,
+            does,
+            record: Bytes(4096),
+            count: 4,
+            order: RecordOrder::Forward,
+            via: Via::Plain,
+            locks: false,
+            flushes: false,
+            pauses: None,
+            spacing: None,
+            detours: None,
+        };
+        let open = Step::Open(OpenStep { read: true, write: does.writes(), ..OpenStep::default() });
+        program(vec![open, Step::Transfer(transfer)])
+    }
+
+    /// Kinds within loops and choices owe numbers like any other; what can never be chosen owes none.
+    #[test]
+    fn kinds_are_found_at_any_depth() {
+        let stat = Step::Stat { file: Pick::Random };
+        let choices = vec![
+            Choice { weight: 1.0, steps: vec![Step::Mkdir { file: Pick::Usual, mode: None }] },
+            Choice { weight: 0.0, steps: vec![Step::Rmdir { file: Pick::Usual }] },
+        ];
+        let work = program(vec![Step::Loop { times: 2, steps: vec![stat, Step::Mix { choices }] }]);
+        assert_eq!(work.op_kinds(), BTreeSet::from([OpKind::Stat, OpKind::Mkdir]));
+        assert!(!work.moves_bytes_of_set() && work.changes());
+    }
+
+    #[test]
+    fn a_program_that_waits_says_so() {
+        let wait = Step::Delay { time: Nanos(1) };
+        assert!(program(vec![Step::Loop { times: 2, steps: vec![wait] }]).waits());
+        assert!(!program(vec![Step::Readdir {}]).waits());
+    }
+
+    /// What only reads may be let loose on storage that must stay as it is; everything else must not.
+    #[test]
+    fn what_may_change_its_target_says_so() {
+        for (work, changes) in [
+            (blocks(Mix::READ), false),
+            (blocks(Mix::WRITE), true),
+            (blocks(Mix { read: 1, write: 0, trim: 1 }), true),
+            (moves(Moves::Read), false),
+            (moves(Moves::Write), true),
+            (program(vec![Step::Readdir {}]), true),
+            (busy(), false),
+        ] {
+            assert_eq!(work.changes(), changes, "{work:?}");
+        }
+    }
+
+    /// A load on processors makes no I/O: it has no ops, no blocks, no flush and no say in the page cache.
+    #[test]
+    fn what_runs_beside_the_io_makes_none() {
+        let exec = Exec { program: "true".to_owned(), arguments: String::new(), grace: Nanos(1), keeps_output: false };
+        for work in [busy(), Work::Exec(exec)] {
+            assert!(work.is_auxiliary() && work.op_kinds().is_empty() && !work.writes());
+            assert_eq!(
+                (work.largest_op_bytes(), work.opens_direct(), work.own_flush()),
+                (Some(0), None, OwnFlush::Nothing)
+            );
+        }
+        assert!(!blocks(Mix::READ).is_auxiliary());
+    }
+
+    #[test]
+    fn what_is_written_says_where_its_blocks_begin() {
+        let Work::Blocks(even) = blocks(Mix::WRITE) else { unreachable!() };
+        let work = Work::Blocks(Blocks { offset: Bytes(512), align: Some(Bytes(1024)), ..even });
+        assert_eq!(work.write_steps()[1..], [1024, 512, 0]);
+        assert_eq!(blocks(Mix::READ).write_steps(), [0; 0]);
+        assert_eq!((moves(Moves::Write).write_steps(), moves(Moves::Write).reach_bytes()), (vec![4096], Some(16384)));
+    }
+}

@@ -1,0 +1,54 @@
+//! The JSON Schemas that `plumb schema` prints: written from the types into `schemas/`, so that building Plumb needs
+//! neither the types' descriptions nor the crate that derives them.
+
+use anyhow::{Context, Result};
+use schemars::schema_for;
+use serde_json::Value;
+use std::path::PathBuf;
+
+fn directory() -> PathBuf {
+    crate::workspace().join("schemas")
+}
+
+/// Every schema by the name of its file.
+fn schemas() -> Vec<(&'static str, Value)> {
+    vec![
+        ("workload", plumb_workload::native::schema()),
+        ("result", schema_for!(plumb_result::assertion::ConditionedResult<'static>).into()),
+        ("noise", schema_for!(plumb_result::Noise).into()),
+        ("compare", schema_for!(plumb_result::Comparison).into()),
+        ("sweep", schema_for!(plumb_result::Sweep).into()),
+        ("watch", schema_for!(plumb_result::watch::Watched).into()),
+        ("audit", plumb_audit::schema()),
+        ("study", plumb_study::file::schema()),
+        ("study-report", schema_for!(plumb_result::StudyReport).into()),
+        ("audit-result", schema_for!(plumb_result::Audit).into()),
+    ]
+}
+
+fn text_of(schema: &Value) -> Result<String> {
+    Ok(serde_json::to_string_pretty(schema)? + "\n")
+}
+
+/// Writes every schema.
+pub fn write() -> Result<()> {
+    std::fs::create_dir_all(directory())?;
+    for (name, schema) in schemas() {
+        let path = directory().join(format!("{name}.json"));
+        std::fs::write(&path, text_of(&schema)?).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    // Protects: whoever changes a type changes the schema that people validate with.
+    #[test]
+    fn the_schemas_are_what_the_types_say() {
+        for (name, schema) in super::schemas() {
+            let path = super::directory().join(format!("{name}.json"));
+            let said = std::fs::read_to_string(&path).unwrap_or_default();
+            assert!(said == super::text_of(&schema).unwrap(), "schemas/{name}.json: run `cargo xtask schema`");
+        }
+    }
+}
