@@ -154,7 +154,7 @@ fn rates(out: &str) -> Vec<u64> {
         let line = report.lines().nth(2).unwrap_or_else(|| panic!("{report}"));
         line.split_whitespace().nth(1).and_then(|rate| rate.parse().ok()).unwrap_or_else(|| panic!("{line}"))
     };
-    out.split("\n\"").skip(1).filter(|report| report.contains("report\"\n")).map(value).collect()
+    out.split("\n\n\"").skip(1).filter(|report| report.contains("report\"\n")).map(value).collect()
 }
 
 #[test]
