@@ -16,8 +16,11 @@ pub const BUCKETS: usize = ((64 - SUB_BUCKET_BITS + 1) as usize) << SUB_BUCKET_B
 /// The bucket of a value.
 #[inline(always)]
 pub const fn bucket(value: u64) -> usize {
-    // As if there were no value below the first octave but one: those are their own buckets, which a shift by 0 leaves.
-    let shift = 63 - (value | SUB_BUCKETS).leading_zeros() - SUB_BUCKET_BITS;
+    // A branch that is always predicted: the store then need not wait for the shift by a computed width.
+    if value < SUB_BUCKETS {
+        return value as usize;
+    }
+    let shift = 63 - value.leading_zeros() - SUB_BUCKET_BITS;
     ((shift as usize) << SUB_BUCKET_BITS) + (value >> shift) as usize
 }
 
