@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::sync::Arc;
-use std::sync::atomic::Ordering::{Relaxed, Release};
+use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
 /// Everything of a phase that coordinator and workers share.
 pub(crate) struct PhaseMemory {
@@ -203,6 +203,32 @@ impl Barrier {
         self.memory.control.flow(first_group)
     }
 
+    /// The worker fails, and its phase with it unless it is to be left.
+    fn fail(&self, reason: &str) {
+        self.report().fail(reason);
+        if self.rules.on_error != OnError::Leave {
+            self.control().request_stop();
+        }
+    }
+
+    /// The last that is heard of the worker.
+    fn leave(&self) {
+        self.report().ends_at(self.memory.clock.now());
+        self.control().worker_done();
+        self.report().said_done.store(1, Release);
+        self.memory.bell.ring();
+    }
+
+    /// The worker failed by a panic. Where its thread sleeps from then on, what it had is never taken down.
+    pub(crate) fn panicked(&self, reason: &str, sleeps: bool) {
+        let report = self.report();
+        report.sleeps_for_ever.store(sleeps.into(), Relaxed);
+        if report.said_done.load(Acquire) == 0 {
+            self.fail(reason);
+            self.leave();
+        }
+    }
+
     /// Says that the worker is ready and waits for its start. `None` when it was stopped before that.
     pub(crate) fn pass(&self) -> Option<Passed<'_>> {
         let (clock, control) = (self.memory.clock, self.control());
@@ -336,31 +362,13 @@ fn prepare_thread(cpu: Option<u32>) -> Result<(), WorkerError> {
     Ok(())
 }
 
-/// A worker's whole life, in its own thread or process.
+/// A worker's whole life, in its own thread or process. Where it panics, [`Barrier::panicked`] ends it.
 pub(crate) fn worker_main(barrier: &Barrier, cpu: Option<u32>, body: Body) {
-    let report = barrier.report();
-    report.pid.store(thread_number(), Relaxed);
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        prepare_thread(cpu)?;
-        body(barrier)
-    }));
-    let failure = match outcome {
-        Ok(Ok(Ended::Failed)) => {
-            report.fail("an op failed");
-            None
-        }
-        Ok(Ok(Ended::Done | Ended::Stopped)) => None,
-        Ok(Err(error)) => Some(error.to_string()),
-        Err(_panic) => Some("the worker panicked; this is a defect of Plumb".to_owned()),
-    };
-    if let Some(reason) = failure {
-        report.fail(&reason);
-        if barrier.rules.on_error != OnError::Leave {
-            barrier.control().request_stop();
-        }
+    barrier.report().pid.store(thread_number(), Relaxed);
+    match prepare_thread(cpu).and_then(|()| body(barrier)) {
+        Ok(Ended::Failed) => barrier.report().fail("an op failed"),
+        Ok(Ended::Done | Ended::Stopped) => {}
+        Err(error) => barrier.fail(&error.to_string()),
     }
-    report.ends_at(barrier.memory.clock.now());
-    barrier.control().worker_done();
-    report.said_done.store(1, Release);
-    barrier.memory.bell.ring();
+    barrier.leave();
 }

@@ -56,6 +56,7 @@ pub mod tree;
 mod unshare_fds;
 mod worker;
 mod worker_error;
+mod worker_panic;
 mod worker_pool;
 
 pub use backend::Errno;

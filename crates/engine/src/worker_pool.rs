@@ -5,6 +5,7 @@ use crate::barrier::{Barrier, PhaseMemory, WorkerSpec, worker_main};
 use crate::group_scheduler::Standing;
 use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
+use crate::worker_panic;
 use plumb_workload::RunAs;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 use std::io;
@@ -37,7 +38,7 @@ struct Thread {
 }
 
 /// All workers of a phase. Dropping it kills the processes that are left, and waits for the threads to take down what
-/// was theirs, but for those that hang in an op.
+/// was theirs, but for those that hang in an op or panicked.
 pub(crate) struct WorkerPool {
     memory: Arc<PhaseMemory>,
     started: u64,
@@ -60,13 +61,14 @@ impl WorkerPool {
         groups: &[GroupRun],
         workers: Vec<WorkerSpec>,
     ) -> Result<(), PhaseError> {
+        worker_panic::install_hook();
         // Processes first: a fork copies only the calling thread, so the fewer threads hold locks the better.
         let mut order: Vec<(usize, WorkerSpec)> = workers.into_iter().enumerate().collect();
         order.sort_by_key(|(number, _)| run_as[*number] == RunAs::Thread);
         for (number, spec) in order {
             let name = spec.name.clone();
             let group = &groups[spec.group];
-            let barrier = Barrier::new(Arc::clone(&self.memory), number, &spec, group, run_as[number]);
+            let barrier = Arc::new(Barrier::new(Arc::clone(&self.memory), number, &spec, group, run_as[number]));
             match run_as[number] {
                 RunAs::Thread => {
                     start_thread(number, barrier, spec).map(|handle| self.threads.push(Thread { handle, number }))
@@ -165,19 +167,23 @@ impl Drop for WorkerPool {
     fn drop(&mut self) {
         self.kill();
         for Thread { handle, number } in self.threads.drain(..) {
-            if self.memory.reports.worker(number).said_done.load(Acquire) != 0 {
+            let report = self.memory.reports.worker(number);
+            if report.said_done.load(Acquire) != 0 && report.sleeps_for_ever.load(Acquire) == 0 {
                 let _ = handle.join();
             }
         }
     }
 }
 
-fn start_thread(number: usize, barrier: Barrier, spec: WorkerSpec) -> io::Result<JoinHandle<()>> {
+fn start_thread(number: usize, barrier: Arc<Barrier>, spec: WorkerSpec) -> io::Result<JoinHandle<()>> {
     let (cpu, body) = (spec.cpu, spec.body);
-    std::thread::Builder::new().name(format!("plumb-{number}")).spawn(move || worker_main(&barrier, cpu, body))
+    std::thread::Builder::new().name(format!("plumb-{number}")).spawn(move || {
+        worker_panic::is_worker(&barrier, RunAs::Thread);
+        worker_main(&barrier, cpu, body);
+    })
 }
 
-fn start_process(barrier: &Barrier, spec: WorkerSpec) -> io::Result<Pid> {
+fn start_process(barrier: &Arc<Barrier>, spec: WorkerSpec) -> io::Result<Pid> {
     // SAFETY: the child runs only `worker_main` and `_exit`: it touches its own copy of this process's memory and the
     // shared phase memory. glibc and musl keep malloc usable after fork.
     match unsafe { libc::fork() } {
@@ -186,6 +192,7 @@ fn start_process(barrier: &Barrier, spec: WorkerSpec) -> io::Result<Pid> {
             // A killed coordinator takes its workers with it.
             #[cfg(target_os = "linux")]
             let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+            worker_panic::is_worker(barrier, RunAs::Process);
             worker_main(barrier, spec.cpu, spec.body);
             // SAFETY: ends the child without running the parent's exit handlers.
             unsafe { libc::_exit(0) }

@@ -2,6 +2,7 @@
 
 use rustix::termios::{OptionalActions, SpecialCodeIndex, Termios, tcgetattr, tcsetattr};
 use std::io::{IsTerminal, Write};
+use std::sync::{Mutex, Once, PoisonError};
 use std::time::{Duration, Instant};
 
 /// How long a look for a key waits, in the tenths of a second of termios(3).
@@ -18,10 +19,24 @@ pub(super) enum Key {
     Other,
 }
 
-/// The terminal, taken over. It is given back when this is dropped.
+/// The terminal, taken over. It is given back when this is dropped, or the program panics: a release does not unwind.
 pub(super) struct Screen {
-    /// How it was; absent where standard input is no terminal, and no keys are read.
-    was: Option<Termios>,
+    /// Whether standard input is a terminal, whose keys are read.
+    has_keys: bool,
+}
+
+/// How the terminal was, as long as it is taken over; nothing of it where its keys are not read.
+static TAKEN: Mutex<Option<Option<Termios>>> = Mutex::new(None);
+
+fn give_back() {
+    let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner).take();
+    // Nothing can be done where this fails: the terminal is gone.
+    if let Some(was) = taken {
+        let _ = put("\x1b[0m\x1b[?25h\x1b[?1049l");
+        if let Some(was) = was {
+            let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &was);
+        }
+    }
 }
 
 impl Screen {
@@ -37,7 +52,16 @@ impl Screen {
             tcsetattr(std::io::stdin(), OptionalActions::Flush, &raw)?;
             was = Some(before);
         }
-        let screen = Screen { was };
+        let screen = Screen { has_keys: was.is_some() };
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = Some(was);
+        static GIVEN_BACK_ON_PANIC: Once = Once::new();
+        GIVEN_BACK_ON_PANIC.call_once(|| {
+            let before = std::panic::take_hook();
+            std::panic::set_hook(Box::new(move |panic| {
+                give_back();
+                before(panic);
+            }));
+        });
         put("\x1b[?1049h\x1b[?25l\x1b[2J")?;
         Ok(screen)
     }
@@ -52,9 +76,9 @@ impl Screen {
     pub(super) fn key(&self, end: Instant) -> Option<Key> {
         let left = end.saturating_duration_since(Instant::now());
         let slice = Duration::from_millis(100 * u64::from(WAIT_DECISECONDS));
-        if self.was.is_none() || left < slice {
+        if !self.has_keys || left < slice {
             std::thread::sleep(left.min(slice));
-            if self.was.is_none() || left > Duration::from_millis(1) {
+            if !self.has_keys || left > Duration::from_millis(1) {
                 return None;
             }
         }
@@ -72,11 +96,7 @@ impl Screen {
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        // Nothing can be done where this fails: the terminal is gone.
-        let _ = put("\x1b[0m\x1b[?25h\x1b[?1049l");
-        if let Some(was) = &self.was {
-            let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, was);
-        }
+        give_back();
     }
 }
 
