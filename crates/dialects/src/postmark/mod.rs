@@ -6,6 +6,8 @@
 //!
 //! The language is that of 1.51 to 1.53, which all call themselves v1.51. `set threads` is an extension.
 
+mod amount;
+mod compat;
 mod language;
 mod lower;
 mod report;
@@ -29,15 +31,7 @@ pub const CONFIGURATION: &str = ".pmrc";
 pub const OUT_OF_FILES: &str = "out of files!\nFor this workload, either increase the number of files or\n\
                                 decrease the number of transactions.\n";
 
-/// Whose numbers are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Compat {
-    /// Those that are true.
-    #[default]
-    Meant,
-    /// Those that PostMark itself would print: whole seconds, at least 1; bytes that were asked for, in single precision.
-    Strict,
-}
-
 #[cfg(test)]
 mod tests;
+
+pub use compat::Compat;
