@@ -19,6 +19,7 @@ mod wrong;
 
 use said::Said;
 pub use settings::{Action, Live, LiveCsv, Output, Phases, Rwmix, Settings, TreeSettings};
+pub use wrong::Wrong;
 
 /// The version whose language this is.
 pub const VERSION: &str = "3.1-10";
@@ -34,5 +35,3 @@ pub fn read(words: &[String], file: &mut dyn FnMut(&str) -> Result<String, Strin
 
 #[cfg(test)]
 mod tests;
-
-pub use wrong::Wrong;

@@ -18,11 +18,10 @@ pub use devices::{DeviceList, Row};
 pub use options::{OPTIONS, Opt, USAGE, Wrong, read};
 pub use report::{CpuShares, Report};
 pub use session::Session;
+pub use settings::{Action, Columns, Compat, DataUnit, Layout, Names, OtherPlace, Settings, Which};
 
 /// What `-V` says.
 pub const VERSION: &str = "sysstat version 12.6.1 (iostat's language, as Plumb speaks it)\n";
 
 #[cfg(test)]
 mod tests;
-
-pub use settings::{Action, Columns, Compat, DataUnit, Layout, Names, OtherPlace, Settings, Which};

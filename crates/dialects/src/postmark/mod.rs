@@ -13,6 +13,7 @@ mod lower;
 mod report;
 mod settings;
 
+pub use compat::Compat;
 pub use language::{Answer, Language};
 pub use lower::{PhaseKind, Plan, lower, run_of};
 pub use report::{Counts, Spent, dots, report};
@@ -33,5 +34,3 @@ pub const OUT_OF_FILES: &str = "out of files!\nFor this workload, either increas
 
 #[cfg(test)]
 mod tests;
-
-pub use compat::Compat;

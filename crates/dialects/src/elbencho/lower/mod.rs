@@ -14,6 +14,9 @@ mod tree;
 
 use super::settings::{Rwmix, Settings};
 pub use geometry::{Geometry, PathType};
+pub use lowered::{Between, Lowered, LoweredPhase, PhaseKind};
+use places::error;
+pub use places::{Found, LowerError, Places};
 use plumb_workload::{
     CachePolicy, ClockScope, End, Flush, Limit, Nanos, OnError, Phase, Target, WhenDone, Work, Workload,
 };
@@ -142,7 +145,3 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
 
 #[cfg(test)]
 mod tests;
-
-pub use lowered::{Between, Lowered, LoweredPhase, PhaseKind};
-use places::error;
-pub use places::{Found, LowerError, Places};

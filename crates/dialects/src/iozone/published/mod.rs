@@ -8,8 +8,8 @@ mod table;
 mod tests;
 
 use cells::{number, sizes};
-use plumb_result::published::Unread;
 use plumb_result::PublishedNumber;
+use plumb_result::published::Unread;
 
 /// Reads the numbers of IOzone's text or spreadsheet. A 0 stands for a test that was not made, and is no number; the use of
 /// processors is none of ours.

@@ -3,8 +3,8 @@
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use plumb_dialects::fio::Fio;
-use plumb_dialects::fio::job::report::Logs as Asked;
 use plumb_dialects::fio::lower::{Lowered, LoweredJob};
+use plumb_dialects::fio::options::logs::LogOptions as Asked;
 use plumb_dialects::fio::print::{
     Extent, HistLog, IologAction, JobLog, LogDirection, LogForm, LogPriority, LogQuantity, LogWriting, LoggedIo,
     Window, iolog_header, iolog_line,
