@@ -17,6 +17,7 @@ mod settings;
 pub mod tree;
 mod wrong;
 
+use crate::FileError;
 use said::Said;
 pub use settings::{Action, Live, LiveCsv, Output, Phases, Rwmix, Settings, TreeSettings};
 pub use wrong::Wrong;
@@ -28,7 +29,7 @@ pub const VERSION: &str = "3.1-10";
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn read(words: &[String], file: &mut dyn FnMut(&str) -> Result<String, String>) -> Result<Settings, Vec<Wrong>> {
+pub fn read(words: &[String], file: &mut dyn FnMut(&str) -> Result<String, FileError>) -> Result<Settings, Vec<Wrong>> {
     let said = Said::read(words, file).map_err(|wrong| vec![wrong])?;
     settings::settings(&said)
 }

@@ -1,12 +1,14 @@
 //! What the words ask of the machine.
 
+use crate::FileError;
+
 /// What the words ask of the machine.
 pub trait Machine {
     /// The text of a telemetry file.
     ///
     /// # Errors
-    /// In words.
-    fn file(&mut self, path: &str) -> Result<String, String>;
+    /// It cannot be read.
+    fn file(&mut self, path: &str) -> Result<String, FileError>;
     /// What `uname -a` says.
     fn uname(&mut self) -> String;
     /// How many processors are online.

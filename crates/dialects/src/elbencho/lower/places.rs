@@ -1,6 +1,7 @@
 //! What lowering asks of the machine, and why it may not go on.
 
 use super::super::tree::Entry;
+use crate::FileError;
 
 /// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,12 +34,12 @@ pub trait Places {
     fn nodes(&mut self) -> Vec<u32>;
     /// The numbers of all CPUs.
     fn cpus(&mut self) -> Vec<u32>;
-    /// What a tree file holds; what is wrong with it in words.
-    fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, String>;
+    /// What a tree file holds.
+    fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, FileError>;
     /// All directories and regular files below a directory, as the system lists them, each directory before what is in it.
-    fn look_through(&mut self, path: &str) -> Result<Vec<Entry>, String>;
+    fn look_through(&mut self, path: &str) -> Result<Vec<Entry>, FileError>;
     /// Keeps a tree file that was just made.
-    fn keep_tree(&mut self, path: &str, text: &str) -> Result<(), String>;
+    fn keep_tree(&mut self, path: &str, text: &str) -> Result<(), FileError>;
 }
 
 /// Why a command line cannot be run.

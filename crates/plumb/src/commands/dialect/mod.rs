@@ -6,6 +6,7 @@ mod bonnie;
 mod call;
 mod dd;
 mod elbencho;
+mod error;
 mod findings;
 mod fio;
 mod iostat;
