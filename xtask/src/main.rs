@@ -5,13 +5,15 @@ mod calibrate;
 mod kernels;
 mod packages;
 mod schema;
+mod tools;
 
-use anyhow::{Context, Result, bail};
-use std::path::PathBuf;
+use anyhow::{Result, bail};
 use std::process::Command;
+use tools::{cargo, run, target_directory, workspace};
 
 const USAGE: &str = "\
 cargo xtask test [ARGS…]   install the Debian packages that the tests need (as root), then run the tests;
+
                            ARGS go to `cargo test`; with --long first, also what is slow and rarely breaks
 cargo xtask bench NAME     time Plumb against its peers, side by side, and print ratios; NAME is
                            `engine` (the hot loop against fio), `fio` (fio's command lines through both),
@@ -39,32 +41,6 @@ fn main() -> Result<()> {
         ["schema"] => schema::write(),
         _ => bail!("usage:\n{USAGE}"),
     }
-}
-
-/// The root of the workspace.
-fn workspace() -> PathBuf {
-    let own = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    own.parent().map(PathBuf::from).unwrap_or(own)
-}
-
-/// Runs a command to its end and fails when it does.
-fn run(command: &mut Command) -> Result<()> {
-    let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
-    if !status.success() {
-        bail!("{command:?} failed: {status}");
-    }
-    Ok(())
-}
-
-fn cargo() -> Command {
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.current_dir(workspace());
-    cargo
-}
-
-/// Where cargo puts what it builds.
-fn target_directory() -> PathBuf {
-    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| workspace().join("target"), |own| workspace().join(own))
 }
 
 /// How much is tested.

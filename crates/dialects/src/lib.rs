@@ -25,7 +25,10 @@
 pub mod bonnie;
 pub mod dd;
 pub mod elbencho;
+mod file_error;
 pub mod fio;
 pub mod iostat;
 pub mod iozone;
 pub mod postmark;
+
+pub use file_error::FileError;

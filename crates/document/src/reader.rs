@@ -405,8 +405,16 @@ impl<'de> VariantAccess<'de> for Body<'de> {
         }
     }
 
+    /// A word alone is a choice that holds nothing, where it may.
     fn newtype_variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<S::Value, ReadError> {
-        self.read("newtype variant", |body| seed.deserialize(body))
+        static NOTHING: Value = Value::Null;
+        let wanted = "newtype variant";
+        if self.body.is_none() {
+            let nothing = Reader { value: &NOTHING, place: &NOWHERE, read_already: None };
+            let read = seed.deserialize(nothing);
+            return read.map_err(|_| ReadError::invalid_type(Unexpected::UnitVariant, &wanted));
+        }
+        self.read(wanted, |body| seed.deserialize(body))
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _len: usize, visitor: V) -> Result<V::Value, ReadError> {

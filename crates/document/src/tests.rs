@@ -57,6 +57,14 @@ enum Size {
     Nothing,
 }
 
+/// Something that may hold nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Memory {
+    Shared(Option<String>),
+    Named(String),
+}
+
 impl Default for Size {
     fn default() -> Size {
         Size::Fixed(1)
@@ -94,6 +102,18 @@ fn a_choice_has_short_forms() {
     assert_eq!(size("{ whole = {} }"), Size::Whole {});
     assert_eq!(size("'nothing'"), Size::Nothing);
     assert_eq!(size("{ between = { least = 1, most = 2 } }"), Size::Between { least: 1, most: 2 });
+}
+
+#[test]
+fn a_choice_that_holds_nothing_is_its_word() {
+    let shared = |name: Option<&str>| Memory::Shared(name.map(str::to_owned));
+    for (memory, text) in [(shared(None), r#""shared""#), (shared(Some("a")), r#"{"shared":"a"}"#)] {
+        assert_eq!(json::to_string(&memory).unwrap(), text);
+        assert_eq!(json::from_str::<Memory>(text).unwrap(), memory);
+    }
+    assert_eq!(json::from_str::<Memory>(r#"{"shared": null}"#).unwrap(), shared(None));
+    let error = json::from_str::<Memory>(r#""named""#).unwrap_err();
+    assert!(error.to_string().contains("newtype variant"), "{error}");
 }
 
 #[test]

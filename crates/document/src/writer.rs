@@ -142,7 +142,10 @@ impl Serializer for Writer {
         value: &T,
     ) -> Result<Value, WriteError> {
         let value = value.serialize(Writer)?;
-        let Some(tag) = name.strip_prefix('@') else { return Ok(table_of(variant, value)) };
+        let Some(tag) = name.strip_prefix('@') else {
+            // What is nothing is left out of TOML; the word alone says as much.
+            return Ok(if value == Value::Null { text(variant) } else { table_of(variant, value) });
+        };
         let Value::Table(table) = value else {
             return Err(WriteError::custom(format_args!("`{variant}` has no keys for `{tag}` to stand beside")));
         };

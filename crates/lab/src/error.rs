@@ -2,7 +2,7 @@
 
 use crate::command::CommandError;
 use plumb_engine::guard::Refusal;
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::io;
 use std::path::PathBuf;
 
@@ -184,4 +184,9 @@ fn left_behind(left: &[Left]) -> String {
         let _ = write!(text, "; still there: {what}: {reason}");
     }
     text
+}
+
+/// An answer that it cannot be done.
+pub(crate) fn failed(reason: impl fmt::Display) -> HostError {
+    HostError::Failed { reason: reason.to_string(), refused: false }
 }

@@ -1,6 +1,6 @@
 //! Other machines, over the user's own ssh.
 
-use crate::agent::failed;
+use crate::error::failed;
 use crate::host::HostError;
 use crate::link::{FarHost, Link};
 use crate::protocol::Facts;

@@ -11,6 +11,7 @@ pub mod components;
 pub mod correct;
 pub mod correlate;
 pub mod equivalence;
+mod error;
 pub mod estimate;
 pub mod factorial;
 pub mod modes;
@@ -18,6 +19,7 @@ pub mod outliers;
 pub mod permutation;
 pub mod power;
 pub mod quantiles;
+mod random;
 pub mod schedule;
 pub mod split_plot;
 pub mod steady;
@@ -27,9 +29,8 @@ pub mod trend;
 pub mod verdict;
 pub mod warmup;
 
-mod random;
-
 pub use correct::{benjamini_hochberg, holm};
+pub use error::StatsError;
 pub use estimate::{Estimate, Interval, Ratio, paired, sample, welch};
 pub use permutation::{SignFlip, sign_flip};
 pub use schedule::{Block, Side, blocked_order};
@@ -39,60 +40,3 @@ pub use verdict::{
     Assessment, Better, Compared, Family, Note, Rule, Sides, Unit, Verdict, assess, assess_all, assess_family,
     assess_plots,
 };
-
-/// Why no number can be had from these values.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum StatsError {
-    /// Too few values for any estimate of the spread.
-    #[error("{found} values are too few: {needed} are needed; run more blocks")]
-    TooFew {
-        /// The least that works.
-        needed: usize,
-        /// What was given.
-        found: usize,
-    },
-    /// The log scale has no place for zero, negative numbers, infinities and NaN.
-    #[error(
-        "value {index} is {value}, but rates and times must be above 0 and finite; leave the run out, with its reason"
-    )]
-    NotPositive {
-        /// Position in the slice.
-        index: usize,
-        /// What was found there.
-        value: f64,
-    },
-    /// Ranks and distances have no place for NaN and infinities.
-    #[error("value {index} is {value}, which is no number to reckon with; leave it out, with its reason")]
-    NotFinite {
-        /// Position in the slice.
-        index: usize,
-        /// What was found there.
-        value: f64,
-    },
-    /// Each block needs both sides.
-    #[error("{baseline} baseline values and {candidate} candidate values do not pair; leave incomplete blocks out")]
-    Unpaired {
-        /// Values of the baseline.
-        baseline: usize,
-        /// Values of the candidate.
-        candidate: usize,
-    },
-    /// The analysis is for designs in which all groups are of one size.
-    #[error("groups of {least} to {most} values are not balanced; leave the surplus out, or complete the plan")]
-    Unbalanced {
-        /// Values of the smallest group.
-        least: usize,
-        /// Values of the largest group.
-        most: usize,
-    },
-    /// A setting that no interval or test can have.
-    #[error("{name} = {value} is outside {allowed}")]
-    Setting {
-        /// The setting.
-        name: &'static str,
-        /// What was given.
-        value: f64,
-        /// What it may be.
-        allowed: &'static str,
-    },
-}

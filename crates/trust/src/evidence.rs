@@ -1,6 +1,7 @@
 //! What the checks look at: one view of a phase, of a run, of a comparison, with the counters already subtracted.
 
 use crate::compressibility;
+use crate::not_seen::NotSeen;
 use crate::plan;
 use plumb_result::observe::{
     BlockLayer, DeviceCounters, Environment, Extents, LayerKind, OwnIo, PhaseObservations, Residency, Seen, TargetFacts,
@@ -69,12 +70,12 @@ pub(crate) struct Traffic {
     /// Bytes trimmed.
     pub(crate) app_trim: u64,
     /// What the leaf devices moved, together.
-    pub(crate) device: Result<DeviceCounters, String>,
+    pub(crate) device: Result<DeviceCounters, NotSeen>,
     /// What the layers directly under the file systems moved, together; `None` where they are the leaves themselves, or
     /// do not count. A partition leaves out its neighbours, a mirror counts once.
     pub(crate) top: Option<DeviceCounters>,
     /// What the kernel charged to Plumb's own processes.
-    pub(crate) own: Result<OwnIo, String>,
+    pub(crate) own: Result<OwnIo, NotSeen>,
     /// How many copies of a byte the file system itself writes (btrfs profiles).
     pub(crate) copies: u64,
 }
@@ -88,7 +89,7 @@ pub(crate) struct Moved {
 impl Traffic {
     /// Bytes of reads that the devices served. Others' I/O inflates the devices' counters, and a cache below the block
     /// layer that was asked (a loop device's backing file) inflates our own, so the smaller of the two is believed.
-    pub(crate) fn read_from_device(&self) -> Result<Moved, String> {
+    pub(crate) fn read_from_device(&self) -> Result<Moved, NotSeen> {
         let device = self.device.as_ref().map(|device| Moved { bytes: device.read_bytes, witness: DEVICES });
         match (device, self.read_past_page_cache()) {
             (Ok(device), Ok(past)) => Ok(if past.bytes <= device.bytes { past } else { device }),
@@ -98,18 +99,18 @@ impl Traffic {
     }
 
     /// Bytes of reads that missed the page cache, whatever answered below it.
-    pub(crate) fn read_past_page_cache(&self) -> Result<Moved, String> {
+    pub(crate) fn read_past_page_cache(&self) -> Result<Moved, NotSeen> {
         match (&self.own, &self.top, &self.device) {
             (Ok(own), _, _) => Ok(Moved { bytes: own.read_bytes, witness: "/proc/self/io" }),
             (Err(_), Some(top), _) => Ok(Moved { bytes: top.read_bytes, witness: DEVICES }),
             (Err(_), None, Ok(device)) => Ok(Moved { bytes: device.read_bytes, witness: DEVICES }),
-            (Err(own), None, Err(device)) => Err(format!("{own}; {device}")),
+            (Err(own), None, Err(device)) => Err(NotSeen::Neither(Box::new(own.clone()), Box::new(device.clone()))),
         }
     }
 
     /// Bytes of writes that reached the devices, copies counted once.
-    pub(crate) fn written_to_device(&self) -> Result<u64, String> {
-        let device = self.device.as_ref().map_err(String::clone)?;
+    pub(crate) fn written_to_device(&self) -> Result<u64, NotSeen> {
+        let device = self.device.as_ref().map_err(NotSeen::clone)?;
         let written = self.top.map_or(device.write_bytes, |top| top.write_bytes.min(device.write_bytes));
         Ok(written / self.copies)
     }
@@ -254,21 +255,17 @@ impl<'a> PhaseView<'a> {
     }
 
     /// Dirty pages as the clock stopped, all targets together.
-    pub(crate) fn dirty(&self) -> Result<Residency, String> {
+    pub(crate) fn dirty(&self) -> Result<Residency, NotSeen> {
         let sum = self.residency(&self.seen.dirty_after)?;
-        if sum.dirty_known {
-            Ok(sum)
-        } else {
-            Err("this kernel does not tell dirty pages of a file (cachestat)".to_owned())
-        }
+        if sum.dirty_known { Ok(sum) } else { Err(NotSeen::NoDirtyPages) }
     }
 
     /// Pages in the cache as the clock started, all targets together.
-    pub(crate) fn resident(&self) -> Result<Residency, String> {
+    pub(crate) fn resident(&self) -> Result<Residency, NotSeen> {
         self.residency(&self.seen.resident_before)
     }
 
-    fn residency(&self, by_target: &BTreeMap<String, Seen<Residency>>) -> Result<Residency, String> {
+    fn residency(&self, by_target: &BTreeMap<String, Seen<Residency>>) -> Result<Residency, NotSeen> {
         let mut sum = Residency { dirty_known: true, ..Residency::default() };
         for name in self.target_names() {
             let one = seen_of(by_target, name)?;
@@ -282,7 +279,7 @@ impl<'a> PhaseView<'a> {
     }
 
     /// Extents as the clock started, all targets together.
-    pub(crate) fn extents(&self) -> Result<Extents, String> {
+    pub(crate) fn extents(&self) -> Result<Extents, NotSeen> {
         let mut sum = Extents::default();
         for name in self.target_names() {
             let one = seen_of(&self.seen.extents_before, name)?;
@@ -330,11 +327,11 @@ pub(crate) fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-fn seen_of<T: Copy>(by_target: &BTreeMap<String, Seen<T>>, name: &str) -> Result<T, String> {
+fn seen_of<T: Copy>(by_target: &BTreeMap<String, Seen<T>>, name: &str) -> Result<T, NotSeen> {
     match by_target.get(name) {
         Some(Seen::Yes(value)) => Ok(*value),
-        Some(Seen::No(reason)) => Err(format!("{name}: {reason}")),
-        None => Err(format!("{name}: not looked at")),
+        Some(Seen::No(reason)) => Err(NotSeen::Refused { what: name.to_owned(), reason: reason.clone() }),
+        None => Err(NotSeen::NotLookedAt { what: name.to_owned() }),
     }
 }
 
@@ -423,10 +420,10 @@ fn traffic(
     }
 }
 
-fn device_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<DeviceCounters, String> {
+fn device_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<DeviceCounters, NotSeen> {
     let leaves: BTreeSet<&str> = facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str).collect();
     if leaves.is_empty() {
-        return Err("no device was found beneath the target".to_owned());
+        return Err(NotSeen::NoDevice);
     }
     delta_of(seen, leaves)
 }
@@ -451,7 +448,7 @@ fn tops(facts: &TargetFacts) -> impl Iterator<Item = &str> {
     facts.stack.iter().map(|layer| &layer.name).filter(move |name| !stood_on(name)).map(String::as_str)
 }
 
-fn delta_of(seen: &PhaseObservations, names: BTreeSet<&str>) -> Result<DeviceCounters, String> {
+fn delta_of(seen: &PhaseObservations, names: BTreeSet<&str>) -> Result<DeviceCounters, NotSeen> {
     let mut sum = DeviceCounters { flushes: Some(0), ..DeviceCounters::default() };
     for name in names {
         let before = counters_of(seen.before.devices.get(name), name)?;
@@ -471,21 +468,23 @@ fn delta_of(seen: &PhaseObservations, names: BTreeSet<&str>) -> Result<DeviceCou
     Ok(sum)
 }
 
-fn counters_of(seen: Option<&Seen<DeviceCounters>>, leaf: &str) -> Result<DeviceCounters, String> {
+fn counters_of(seen: Option<&Seen<DeviceCounters>>, leaf: &str) -> Result<DeviceCounters, NotSeen> {
+    let what = || format!("counters of {leaf}");
     match seen {
         Some(Seen::Yes(counters)) => Ok(*counters),
-        Some(Seen::No(reason)) => Err(format!("counters of {leaf}: {reason}")),
-        None => Err(format!("counters of {leaf}: not looked at")),
+        Some(Seen::No(reason)) => Err(NotSeen::Refused { what: what(), reason: reason.clone() }),
+        None => Err(NotSeen::NotLookedAt { what: what() }),
     }
 }
 
-fn own_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<OwnIo, String> {
+fn own_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<OwnIo, NotSeen> {
     let filesystems = || facts.iter().filter_map(|facts| facts.filesystem.value());
     if filesystems().any(|fs| fs.kind.starts_with("fuse")) {
-        return Err("/proc/self/io: a FUSE file system does its I/O in another process".to_owned());
+        return Err(NotSeen::OtherProcess);
     }
-    let before = seen.before.own.as_result().map_err(|reason| format!("/proc/self/io: {reason}"))?;
-    let after = seen.after.own.as_result().map_err(|reason| format!("/proc/self/io: {reason}"))?;
+    let refused = |reason: &str| NotSeen::Refused { what: "/proc/self/io".to_owned(), reason: reason.to_owned() };
+    let before = seen.before.own.as_result().map_err(refused)?;
+    let after = seen.after.own.as_result().map_err(refused)?;
     Ok(OwnIo {
         rchar_bytes: after.rchar_bytes.saturating_sub(before.rchar_bytes),
         wchar_bytes: after.wchar_bytes.saturating_sub(before.wchar_bytes),

@@ -19,6 +19,7 @@ mod limiter;
 mod link;
 mod live;
 mod metrics;
+mod not_seen;
 mod passes;
 mod plan;
 mod same_work;

@@ -1,25 +1,27 @@
 //! How fast the link to a device is, from what its layer says of it.
 
+use crate::not_seen::NotSeen;
 use plumb_result::observe::{BlockLayer, LayerKind};
 
 /// Bytes per second that the narrowest known link to a device carries in one direction; an error says why it is not
 /// known. A simulated device states its own; else it is the smaller of the SATA link and the PCIe link.
-pub(crate) fn bytes_per_second(layer: &BlockLayer, virtualised: bool) -> Result<f64, String> {
+pub(crate) fn bytes_per_second(layer: &BlockLayer, virtualised: bool) -> Result<f64, NotSeen> {
+    let device = || layer.name.clone();
     let setting = |name: &str| layer.settings.get(name).map(String::as_str);
     if layer.kind == LayerKind::Sim {
         let stated = setting("link_bytes_per_second").and_then(|text| text.parse().ok());
-        return stated.ok_or_else(|| format!("the simulated device {} states no link", layer.name));
+        return stated.ok_or_else(|| NotSeen::LinkNotStated { device: device() });
     }
     // A hypervisor's buses say 2.5 GT/s of a disk that knows no such limit.
     if virtualised {
-        return Err(format!("the link to {} is the hypervisor's invention", layer.name));
+        return Err(NotSeen::InventedLink { device: device() });
     }
     let sata = setting("sata_link_speed").and_then(sata);
     let pcie = setting("pci_link_speed").zip(setting("pci_link_width")).and_then(|(speed, width)| pcie(speed, width));
     match (sata, pcie) {
         (Some(sata), Some(pcie)) => Ok(sata.min(pcie)),
         (Some(one), None) | (None, Some(one)) => Ok(one),
-        (None, None) => Err(format!("the speed of the link to {} is not known", layer.name)),
+        (None, None) => Err(NotSeen::UnknownLink { device: device() }),
     }
 }
 

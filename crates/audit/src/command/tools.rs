@@ -160,8 +160,8 @@ pub struct Iozone {
 struct Unknown;
 
 impl iozone::Machine for Unknown {
-    fn file(&mut self, path: &str) -> Result<String, String> {
-        Err(format!("{path} was not published"))
+    fn file(&mut self, path: &str) -> Result<String, plumb_dialects::FileError> {
+        Err(plumb_dialects::FileError::NotPublished { path: path.to_owned() })
     }
 
     fn uname(&mut self) -> String {

@@ -3,6 +3,7 @@
 
 use super::Wrong;
 use super::options::{OPTIONS, Opt, Support, Takes, lettered, named};
+use crate::FileError;
 use plumb_workload::suggest::nearest;
 use std::collections::BTreeMap;
 
@@ -19,7 +20,10 @@ pub(super) struct Said {
 const ON: &str = "true";
 
 impl Said {
-    pub(super) fn read(words: &[String], file: &mut dyn FnMut(&str) -> Result<String, String>) -> Result<Said, Wrong> {
+    pub(super) fn read(
+        words: &[String],
+        file: &mut dyn FnMut(&str) -> Result<String, FileError>,
+    ) -> Result<Said, Wrong> {
         let mut said = Said::default();
         // What was switched off holds against a file of options.
         let mut off: Vec<&'static str> = Vec::new();
@@ -41,7 +45,7 @@ impl Said {
             }
         }
         if let Some(path) = said.given.get("configfile").cloned() {
-            let text = file(&path).map_err(Wrong::ConfigFile)?;
+            let text = file(&path).map_err(|error| Wrong::ConfigFile(error.to_string()))?;
             said.config(&path, &text, &off)?;
         }
         if let Some(path) = said.given.get("path") {

@@ -7,11 +7,12 @@ fn words(line: &str) -> Vec<String> {
 }
 
 fn settings(line: &str) -> Settings {
-    read(&words(line), &mut |path| Err(format!("{path}: no such file"))).unwrap()
+    read(&words(line), &mut |path| Err(crate::FileError::NotPublished { path: path.to_owned() })).unwrap()
 }
 
 fn wrong(line: &str) -> String {
-    let all: Vec<Wrong> = read(&words(line), &mut |path| Err(format!("{path}: no such file"))).unwrap_err();
+    let all: Vec<Wrong> =
+        read(&words(line), &mut |path| Err(crate::FileError::NotPublished { path: path.to_owned() })).unwrap_err();
     all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 

@@ -2,9 +2,9 @@
 
 use super::engines;
 use super::error::{FioError, Place, Warning};
-use super::job::{Before, FioJob, Outline, Said, Values};
+use super::job::{Before, FioJob, Outline, Said};
 use super::jobfile::{Line, Section, SectionKind};
-use super::options::{self, OptionSpec, Precedence, Support, Tier};
+use super::options::{self, OptionSpec, Precedence, Support, Tier, Values};
 use super::value::{Compat, Doubt, Reading, Value, read as read_value};
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ pub(super) fn read(
     errors: &mut Vec<FioError>,
     warnings: &mut Vec<Warning>,
 ) -> Jobs {
-    let mut reader = Reader { compat, errors, warnings, refused: Vec::new(), values: Values::default() };
+    let mut reader = Reader { compat, errors, warnings, refused: Vec::new(), values: options::values() };
     let mut globals: Vec<Taken> = Vec::new();
     let mut said: Arc<[Said]> = Arc::default();
     let mut jobs: Vec<FioJob> = Vec::new();
@@ -98,7 +98,7 @@ impl Reader<'_> {
         if !is_engine || self.errors.len() > errors_before {
             return None;
         }
-        let mut values = Values::default();
+        let mut values = options::values();
         for Taken { said, value } in globals.taken.iter().chain(&taken) {
             // What a global section says of another engine does not concern this job.
             if said.option.known_to(&engine.name) {

@@ -11,11 +11,14 @@ use std::collections::BTreeMap;
 struct Desk;
 
 impl Machine for Desk {
-    fn file(&mut self, path: &str) -> Result<String, String> {
+    fn file(&mut self, path: &str) -> Result<String, crate::FileError> {
         match path {
             "telemetry" => Ok("# offset size delay\n0 4096\n8192 65536 3\n4096 512\n".to_owned()),
             "names" => Ok("a\nb\n".to_owned()),
-            _ => Err(format!("{path}: No such file or directory")),
+            _ => Err(crate::FileError::Io {
+                path: path.to_owned(),
+                source: std::io::Error::other("No such file or directory"),
+            }),
         }
     }
 

@@ -6,11 +6,14 @@
 //!
 //! The language is that of 1.51 to 1.53, which all call themselves v1.51. `set threads` is an extension.
 
+mod amount;
+mod compat;
 mod language;
 mod lower;
 mod report;
 mod settings;
 
+pub use compat::Compat;
 pub use language::{Answer, Language};
 pub use lower::{PhaseKind, Plan, lower, run_of};
 pub use report::{Counts, Spent, dots, report};
@@ -28,16 +31,6 @@ pub const CONFIGURATION: &str = ".pmrc";
 /// What stands in the place of `Done` where all files were deleted before the transactions were over.
 pub const OUT_OF_FILES: &str = "out of files!\nFor this workload, either increase the number of files or\n\
                                 decrease the number of transactions.\n";
-
-/// Whose numbers are told.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Compat {
-    /// Those that are true.
-    #[default]
-    Meant,
-    /// Those that PostMark itself would print: whole seconds, at least 1; bytes that were asked for, in single precision.
-    Strict,
-}
 
 #[cfg(test)]
 mod tests;

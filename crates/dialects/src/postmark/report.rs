@@ -4,6 +4,7 @@
 //! what transactions did, by theirs; creation and deletion alone, by their own.
 
 use super::Compat;
+pub(super) use super::amount::scaled;
 use super::lower::{PhaseKind, Plan};
 use super::settings::ReportForm;
 use plumb_result::PhaseMeasurement;
@@ -194,17 +195,6 @@ fn divided(amount: f64, seconds: f64, compat: Compat) -> f64 {
     match compat {
         Compat::Meant => amount / seconds,
         Compat::Strict => f64::from(amount as f32 / seconds as f32),
-    }
-}
-
-/// Bytes in PostMark's units. One megabyte is still told in kilobytes; nothing is told in bytes alone.
-pub(super) fn scaled(bytes: f64) -> String {
-    if bytes / 1_048_576.0 > 1.0 {
-        format!("{:.2} megabytes", bytes / 1_048_576.0)
-    } else if bytes > 0.0 {
-        format!("{:.2} kilobytes", bytes / 1024.0)
-    } else {
-        format!("{bytes:.6} bytes")
     }
 }
 

@@ -3,9 +3,10 @@
 #![allow(unsafe_code)]
 
 use crate::backend::queued::Inline;
-use crate::backend::{BlockContext, Done, Errno, QueuedBackend, Slot, Wait, completion, has_context};
+use crate::backend::{BlockContext, Done, QueuedBackend, Slot, Wait, completion, has_context};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
+use rustix::fs::SeekFrom;
 use std::io;
 
 /// `IOV_MAX`. Source: limits.h, readv(2).
@@ -53,10 +54,10 @@ impl Gathered {
         let (_, op) = run[0];
         let fd = self.context.files.fd(&op);
         let vectors = &self.vectors[first..first + length];
-        // SAFETY: no memory is passed.
-        let sought = unsafe { libc::lseek(fd, op.offset as libc::off_t, libc::SEEK_SET) };
-        let moved = if sought < 0 {
-            Err(Errno::last())
+        let file = self.context.files.file(&op);
+        let sought = file.and_then(|file| Ok(rustix::fs::seek(file, SeekFrom::Start(op.offset))?));
+        let moved = if let Err(error) = sought {
+            Err(error)
         } else if op.kind == OpKind::Read {
             // SAFETY: the vectors point to memory of at least their lengths that belongs to these ops alone.
             completion(unsafe { libc::readv(fd, vectors.as_ptr(), length as libc::c_int) })

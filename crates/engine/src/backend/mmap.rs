@@ -32,9 +32,7 @@ pub(crate) struct MapRules {
 }
 
 /// Refuses to map what is not there: touching a page behind the end of a file is a SIGBUS.
-fn refuse_short(fd: RawFd, path: &Path, length: u64) -> io::Result<()> {
-    // SAFETY: the target's descriptors outlive the phase.
-    let file = unsafe { BorrowedFd::borrow_raw(fd) };
+fn refuse_short(file: BorrowedFd<'_>, path: &Path, length: u64) -> io::Result<()> {
     let found = rustix::fs::fstat(file)?.st_size as u64;
     if found < length {
         return Err(io::Error::other(format!(
@@ -62,7 +60,8 @@ fn advise(mapping: &Mapping, advice: MappingAdvice) -> io::Result<()> {
 fn map_file(files: &BlockFiles, number: usize, rules: &MapRules) -> io::Result<Mapping> {
     let (fd, length) = (files.fds[number], files.lengths[number]);
     if files.kind == FileKind::Regular {
-        refuse_short(fd, files.paths.get(number).map_or(Path::new(""), PathBuf::as_path), length)?;
+        let file = files.file_at(number).map_err(|error| io::Error::from_raw_os_error(error.0))?;
+        refuse_short(file, files.paths.get(number).map_or(Path::new(""), PathBuf::as_path), length)?;
     }
     let mapping = Mapping::new(fd, length, rules.access)?;
     rules.advice.iter().try_for_each(|&advice| advise(&mapping, advice))?;

@@ -54,6 +54,17 @@ impl Errno {
     }
 }
 
+impl From<rustix::io::Errno> for Errno {
+    fn from(error: rustix::io::Errno) -> Errno {
+        Errno(error.raw_os_error())
+    }
+}
+
+/// The outcome of a call that moves nothing.
+pub(crate) fn done(result: rustix::io::Result<()>) -> Completion {
+    Ok(result.map(|()| 0)?)
+}
+
 /// The result of a system call that returns a count or -1.
 #[inline(always)]
 pub(crate) fn completion(returned: isize) -> Completion {

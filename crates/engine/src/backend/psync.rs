@@ -2,76 +2,90 @@
 #![allow(unsafe_code)]
 
 use crate::backend::{
-    BlockContext, BlockFiles, Completion, Errno, FileKind, NOT_OPEN, SyncBackend, SyncRangeFlags, completion,
+    BlockContext, BlockFiles, Completion, Errno, FileKind, NOT_OPEN, SyncBackend, SyncRangeFlags, completion, done,
     has_context,
 };
 use crate::job::files::open::{WRITTEN_OUT_MAX, drop_pages, write_out};
 use crate::op::{BlockOp, Role};
 use plumb_workload::OpKind;
+#[cfg(target_os = "linux")]
+use rustix::fs::FallocateFlags;
 use std::io;
-use std::os::fd::{BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd};
 
 /// `_IO(0x12, 119)`. Source: linux/fs.h.
 #[cfg(target_os = "linux")]
 const BLKDISCARD: u64 = 0x1277;
 
+impl BlockFiles {
+    /// A file by its number, while it is open.
+    pub(in crate::backend) fn file_at(&self, number: usize) -> Result<BorrowedFd<'_>, Errno> {
+        match self.fds[number] {
+            NOT_OPEN => Err(Errno(libc::EBADF)),
+            // SAFETY: what is in `fds` is open until it is closed through `self`, which is borrowed here.
+            fd => Ok(unsafe { BorrowedFd::borrow_raw(fd) }),
+        }
+    }
+
+    /// An op's file, while it is open.
+    pub(in crate::backend) fn file(&self, op: &BlockOp) -> Result<BorrowedFd<'_>, Errno> {
+        self.file_at(op.file as usize)
+    }
+}
+
 /// Discards a range. Source: fallocate(2), block/ioctl.c.
 #[cfg(target_os = "linux")]
-pub(crate) fn discard(fd: RawFd, kind: FileKind, offset: u64, length: u64) -> Completion {
-    let returned = match kind {
+fn discard(file: BorrowedFd<'_>, kind: FileKind, offset: u64, length: u64) -> Completion {
+    match kind {
         FileKind::Regular => {
-            let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
-            // SAFETY: no memory is passed; a bad descriptor or range is an error.
-            unsafe { libc::fallocate(fd, mode, offset as libc::off_t, length as libc::off_t) }
+            let mode = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+            rustix::fs::fallocate(file, mode, offset, length)?;
         }
         FileKind::Device => {
             let range = [offset, length];
             // SAFETY: BLKDISCARD reads two u64 from `range`, which outlives the call.
-            unsafe { libc::ioctl(fd, BLKDISCARD as _, range.as_ptr()) }
+            completion(unsafe { libc::ioctl(file.as_raw_fd(), BLKDISCARD as _, range.as_ptr()) } as isize)?;
         }
-    };
-    if returned == 0 { Ok(length) } else { Err(Errno::last()) }
+    }
+    Ok(length)
 }
 
 /// Discarding has no portable form.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn discard(_fd: RawFd, _kind: FileKind, _offset: u64, _length: u64) -> Completion {
+fn discard(_file: BorrowedFd<'_>, _kind: FileKind, _offset: u64, _length: u64) -> Completion {
     Err(Errno(libc::ENOTSUP))
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) fn fdatasync(fd: RawFd) -> Completion {
-    // SAFETY: no memory is passed.
-    completion(unsafe { libc::fdatasync(fd) } as isize)
+fn fdatasync(file: BorrowedFd<'_>) -> Completion {
+    done(rustix::fs::fdatasync(file))
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn fdatasync(fd: RawFd) -> Completion {
-    // SAFETY: no memory is passed.
-    completion(unsafe { libc::fsync(fd) } as isize)
+fn fdatasync(file: BorrowedFd<'_>) -> Completion {
+    done(rustix::fs::fsync(file))
 }
 
 #[cfg(target_os = "linux")]
-fn sync_range(fd: RawFd, op: &BlockOp, flags: SyncRangeFlags) -> Completion {
+fn sync_range(file: BorrowedFd<'_>, op: &BlockOp, flags: SyncRangeFlags) -> Completion {
     let (offset, length) = (op.offset as libc::off64_t, i64::from(op.length));
     // SAFETY: no memory is passed.
-    completion(unsafe { libc::sync_file_range(fd, offset, length, flags.0) } as isize)
+    completion(unsafe { libc::sync_file_range(file.as_raw_fd(), offset, length, flags.0) } as isize)
 }
 
 /// The range alone cannot be flushed here, so the file is.
 #[cfg(not(target_os = "linux"))]
-fn sync_range(fd: RawFd, _op: &BlockOp, _flags: SyncRangeFlags) -> Completion {
-    fdatasync(fd)
+fn sync_range(file: BorrowedFd<'_>, _op: &BlockOp, _flags: SyncRangeFlags) -> Completion {
+    fdatasync(file)
 }
 
 #[cfg(target_os = "linux")]
-fn syncfs(fd: RawFd) -> Completion {
-    // SAFETY: no memory is passed.
-    completion(unsafe { libc::syncfs(fd) } as isize)
+fn syncfs(file: BorrowedFd<'_>) -> Completion {
+    done(rustix::fs::syncfs(file))
 }
 
 #[cfg(not(target_os = "linux"))]
-fn syncfs(_fd: RawFd) -> Completion {
+fn syncfs(_file: BorrowedFd<'_>) -> Completion {
     Err(Errno(libc::ENOTSUP))
 }
 
@@ -79,19 +93,14 @@ fn syncfs(_fd: RawFd) -> Completion {
 /// that are clean. A file that is not open has none to drop.
 #[cold]
 fn evict(files: &BlockFiles, op: &BlockOp) -> Completion {
-    let fd = files.fd(op);
-    if fd == NOT_OPEN {
-        return Ok(0);
-    }
-    // SAFETY: what is in `fds` is open until it is closed through `files`, which is borrowed here.
-    let file = unsafe { BorrowedFd::borrow_raw(fd) };
+    let Ok(file) = files.file(op) else { return Ok(0) };
     let failed = |error: io::Error| Errno(error.raw_os_error().unwrap_or(libc::EIO));
     match op.role {
         Role::Load | Role::LoadVerified => {}
         _ if files.fds.len() <= WRITTEN_OUT_MAX => write_out(file).map_err(failed)?,
         // Each flush would wait for the device; clean pages are all that dropping them needs.
         _ => {
-            sync_range(fd, op, SyncRangeFlags::ALL)?;
+            sync_range(file, op, SyncRangeFlags::ALL)?;
         }
     }
     drop_pages(file, files.kind == FileKind::Device).map(|()| 0).map_err(failed)
@@ -100,14 +109,12 @@ fn evict(files: &BlockFiles, op: &BlockOp) -> Completion {
 /// The ops that every backend does alike, in the calling thread.
 #[inline]
 pub(crate) fn execute_common(files: &mut BlockFiles, op: &BlockOp) -> Completion {
-    let fd = files.fd(op);
     match op.kind {
-        OpKind::Trim => discard(fd, files.kind, op.offset, u64::from(op.length)),
-        // SAFETY: no memory is passed.
-        OpKind::Fsync | OpKind::EndFsync => completion(unsafe { libc::fsync(fd) } as isize),
-        OpKind::Fdatasync => fdatasync(fd),
-        OpKind::SyncRange => sync_range(fd, op, files.sync_range),
-        OpKind::Syncfs => syncfs(fd),
+        OpKind::Trim => discard(files.file(op)?, files.kind, op.offset, u64::from(op.length)),
+        OpKind::Fsync | OpKind::EndFsync => done(rustix::fs::fsync(files.file(op)?)),
+        OpKind::Fdatasync => fdatasync(files.file(op)?),
+        OpKind::SyncRange => sync_range(files.file(op)?, op, files.sync_range),
+        OpKind::Syncfs => syncfs(files.file(op)?),
         OpKind::Evict => evict(files, op),
         OpKind::Open => files.open(op.file),
         OpKind::Close => files.close(op.file),

@@ -2,10 +2,10 @@
 #![allow(unsafe_code)]
 
 use crate::backend::psync::execute_common;
-use crate::backend::{BlockContext, Completion, Errno, SyncBackend, completion, has_context};
+use crate::backend::{BlockContext, Completion, SyncBackend, completion, has_context};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
-use std::os::fd::RawFd;
+use rustix::fs::SeekFrom;
 
 /// Where each file stands; `None` where that is not known. Each worker needs descriptors of its own: a descriptor has one
 /// position.
@@ -14,15 +14,12 @@ pub(crate) struct Seek {
     positions: Vec<Option<u64>>,
 }
 
-fn position(fd: RawFd) -> Option<u64> {
-    // SAFETY: no memory is passed.
-    u64::try_from(unsafe { libc::lseek(fd, 0, libc::SEEK_CUR) }).ok()
-}
-
 impl Seek {
     /// Asks every file where it stands.
     pub(crate) fn new(context: BlockContext) -> Seek {
-        Seek { positions: context.files.fds.iter().map(|&fd| position(fd)).collect(), context }
+        let files = &context.files;
+        let position = |number| rustix::fs::tell(files.file_at(number).ok()?).ok();
+        Seek { positions: (0..files.fds.len()).map(position).collect(), context }
     }
 }
 
@@ -42,10 +39,10 @@ impl SyncBackend for Seek {
         }
         let fd = files.fd(op);
         if *stands != Some(op.offset) {
-            // SAFETY: no memory is passed.
-            if unsafe { libc::lseek(fd, op.offset as libc::off_t, libc::SEEK_SET) } < 0 {
+            let sought = files.file(op).and_then(|file| Ok(rustix::fs::seek(file, SeekFrom::Start(op.offset))?));
+            if let Err(error) = sought {
                 *stands = None;
-                return Err(Errno::last());
+                return Err(error);
             }
         }
         let length = op.length as usize;

@@ -5,8 +5,10 @@ use crate::backend::psync::execute_common;
 use crate::backend::{BlockContext, Completion, Errno, SyncBackend, has_context};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::pipe::{PipeFlags, SpliceFlags, splice};
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 
 /// What a pipe holds unless somebody asks for more. Source: pipe(7).
 const PIPE_BYTES: usize = 64 << 10;
@@ -35,13 +37,8 @@ fn count(returned: isize) -> Result<usize, Errno> {
 
 impl Pipe {
     fn new() -> io::Result<Pipe> {
-        let mut ends = [0; 2];
-        // SAFETY: writes two descriptors into a live array.
-        if unsafe { libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) } < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        // SAFETY: fresh descriptors that nothing else owns.
-        unsafe { Ok(Pipe { out: OwnedFd::from_raw_fd(ends[0]), into: OwnedFd::from_raw_fd(ends[1]) }) }
+        let (out, into) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        Ok(Pipe { out, into })
     }
 
     /// Another pipe in place of one that may still hold bytes of an op that failed.
@@ -52,15 +49,13 @@ impl Pipe {
     }
 
     /// File → pipe → memory.
-    fn read(&self, fd: RawFd, memory: *mut u8, length: usize, offset: u64) -> Result<usize, Errno> {
-        let mut at = offset as libc::loff_t;
+    fn read(&self, file: BorrowedFd<'_>, memory: *mut u8, length: usize, offset: u64) -> Result<usize, Errno> {
+        let mut at = offset;
         let mut done = 0;
         while done < length {
             let piece = (length - done).min(PIPE_BYTES);
-            let flags = if length - done > piece { libc::SPLICE_F_MORE } else { 0 };
-            let (into, none) = (self.into.as_raw_fd(), std::ptr::null_mut());
-            // SAFETY: the offset lives through the call, which moves it on.
-            let got = count(unsafe { libc::splice(fd, &raw mut at, into, none, piece, flags) })?;
+            let flags = if length - done > piece { SpliceFlags::MORE } else { SpliceFlags::empty() };
+            let got = splice(file, Some(&mut at), &self.into, None, piece, flags)?;
             if got == 0 {
                 break;
             }
@@ -82,13 +77,11 @@ impl Pipe {
     }
 
     /// Memory → pipe → file.
-    fn write(&self, fd: RawFd, memory: *mut u8, length: usize, offset: u64) -> Result<usize, Errno> {
-        let mut at = offset as libc::loff_t;
+    fn write(&self, file: BorrowedFd<'_>, memory: *mut u8, length: usize, offset: u64) -> Result<usize, Errno> {
+        let mut at = offset;
         let mut done = 0;
         while done < length {
-            let mut poll = libc::pollfd { fd: self.into.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
-            // SAFETY: one pollfd that lives through the call.
-            count(unsafe { libc::poll(&raw mut poll, 1, -1) } as isize)?;
+            poll(&mut [PollFd::new(&self.into, PollFlags::OUT)], None)?;
             // SAFETY: `memory` holds at least `length` bytes, of which those from `done` on are left.
             let base = unsafe { memory.add(done) };
             let vector = libc::iovec { iov_base: base.cast(), iov_len: length - done };
@@ -96,9 +89,7 @@ impl Pipe {
             let lent = unsafe { libc::vmsplice(self.into.as_raw_fd(), &raw const vector, 1, libc::SPLICE_F_NONBLOCK) };
             let mut left = count(lent)?;
             while left > 0 {
-                let (out, none) = (self.out.as_raw_fd(), std::ptr::null_mut());
-                // SAFETY: the offset lives through the call, which moves it on.
-                let moved = count(unsafe { libc::splice(out, none, fd, &raw mut at, left, 0) })?;
+                let moved = splice(&self.out, None, file, Some(&mut at), left, SpliceFlags::empty())?;
                 if moved == 0 {
                     return Err(Errno(libc::EIO));
                 }
@@ -117,10 +108,10 @@ impl SyncBackend for Splice {
 
     fn execute(&mut self, op: &BlockOp) -> Completion {
         let (files, memory) = self.context.parts(0);
-        let (fd, length) = (files.fd(op), op.length as usize);
+        let length = op.length as usize;
         let done = match op.kind {
-            OpKind::Read => self.pipe.read(fd, memory, length, op.offset),
-            OpKind::Write => self.pipe.write(fd, memory, length, op.offset),
+            OpKind::Read => self.pipe.read(files.file(op)?, memory, length, op.offset),
+            OpKind::Write => self.pipe.write(files.file(op)?, memory, length, op.offset),
             _ => return execute_common(files, op),
         };
         if done.is_err() {

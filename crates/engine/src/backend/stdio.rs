@@ -8,7 +8,6 @@ use crate::op::BlockOp;
 use crate::syscall::stream::LibraryStream;
 use plumb_workload::OpKind;
 use std::io;
-use std::os::fd::BorrowedFd;
 
 struct Stream {
     library: LibraryStream,
@@ -32,9 +31,8 @@ impl Stdio {
         };
         let files = &context.files;
         let mut streams = Vec::with_capacity(files.fds.len());
-        for (&fd, path) in files.fds.iter().zip(&files.paths) {
-            // SAFETY: the target's descriptors outlive the phase.
-            let target = unsafe { BorrowedFd::borrow_raw(fd) };
+        for (number, path) in files.paths.iter().enumerate().take(files.fds.len()) {
+            let target = files.file_at(number).map_err(|error| io::Error::from_raw_os_error(error.0))?;
             // Opened once more rather than duplicated: duplicates share one offset, and each worker's stream moves its
             // own.
             let own = open_again(target, path, access, IoMode::Buffered).map_err(io::Error::other)?;

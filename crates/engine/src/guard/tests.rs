@@ -1,9 +1,13 @@
 //! Case by case: each refusal fires, and its opposite does not.
 
+use super::space::Space;
 use super::testing::{LoopDevice, Mounted, attach, is_root, once_released, run, skipped};
 use super::*;
+use crate::testdir::TestDir;
+use rustix::fs::OFlags;
 use std::fs;
 use std::os::unix::fs::{FileExt, symlink};
+use std::path::Path;
 use std::path::PathBuf;
 
 const OVERWRITE: Opening = Opening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 4096 };

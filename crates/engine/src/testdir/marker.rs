@@ -9,6 +9,9 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::BorrowedFd;
 
+/// Name of the marker file in a test directory.
+pub const MARKER: &str = ".plumb";
+
 /// The first line. The number is the format's; a reader that does not know it leaves the directory alone.
 const MAGIC: &str = "plumb test directory, format 1";
 

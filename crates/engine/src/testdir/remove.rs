@@ -3,7 +3,7 @@
 //! Sub-directories are moved up into the test directory before they are emptied, so that a tree of any depth needs
 //! three descriptors and no recursion. The marker goes last: a removal that is killed can be taken up again.
 
-use super::MARKER;
+use super::marker::MARKER;
 use crate::guard::beneath::{Identity, open_entry};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags};
 use rustix::io::Errno;

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::guard::testing::{Mounted, is_root, once_released, run};
+use rustix::fs::FlockOperation;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, SystemTime};
 

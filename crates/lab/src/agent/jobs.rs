@@ -1,9 +1,10 @@
 //! One run: a child process of Plumb's own executable, as a user would start it by hand, and what it left.
 
+use super::Settings;
 use super::expand::expand;
 use super::look::Look;
-use super::{Settings, failed};
 use crate::claim::Claim;
+use crate::error::failed;
 use crate::host::{HostError, Listener};
 use crate::protocol::{Facts, RunAnswer, RunJob, Work};
 use crate::step::Made;

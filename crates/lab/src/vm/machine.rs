@@ -2,8 +2,8 @@
 
 use super::qemu::{self, Chosen, Machine};
 use super::{DISK_SERIAL, VmSpec, image, kernel};
-use crate::agent::failed;
 use crate::claim::Claim;
+use crate::error::failed;
 use crate::host::HostError;
 use crate::link::{FarHost, Link};
 use crate::protocol::Facts;

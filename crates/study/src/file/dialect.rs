@@ -215,7 +215,7 @@ fn with_memory(text: &str, ram_bytes: f64) -> String {
 struct NoMachine;
 
 impl iozone::Machine for NoMachine {
-    fn file(&mut self, _: &str) -> Result<String, String> {
+    fn file(&mut self, _: &str) -> Result<String, plumb_dialects::FileError> {
         Ok(String::new())
     }
     fn uname(&mut self) -> String {

@@ -1,5 +1,6 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView, share};
+use crate::not_seen::NotSeen;
 use crate::text::{bytes, percent};
 use plumb_workload::{OpKind, Phase, Prepare, Target};
 
@@ -60,7 +61,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
 }
 
 /// Extents were not seen; the workload may say itself that the file is blank.
-fn by_declaration(view: &PhaseView<'_>, reason: String) -> Outcome {
+fn by_declaration(view: &PhaseView<'_>, reason: NotSeen) -> Outcome {
     let blank = view.target_names().into_iter().find_map(|name| {
         let prepare = match view.workload.target.get(name)? {
             Target::File(target) => target.prepare,

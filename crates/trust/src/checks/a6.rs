@@ -37,7 +37,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
     let Some((kind, reached)) = fastest else { return Outcome::NotApplicable };
     let virtualised = view.is_virtual_machine();
     let links = view.leaves().into_iter().map(|leaf| link::bytes_per_second(leaf, virtualised));
-    let link = match links.sum::<Result<f64, String>>() {
+    let link = match links.sum::<Result<f64, crate::not_seen::NotSeen>>() {
         Ok(link) if link > 0.0 => link,
         Ok(_) => return Outcome::skipped("the devices beneath were not described"),
         Err(reason) => return Outcome::skipped(reason),

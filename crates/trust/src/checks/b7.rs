@@ -1,5 +1,6 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
+use crate::not_seen::NotSeen;
 use crate::text::{bytes, count};
 use plumb_workload::{Blocks, Pattern, Size, Target, Workload};
 use std::collections::BTreeSet;
@@ -94,7 +95,7 @@ fn met(stretches: &mut [Stretch<'_>]) -> Met {
 }
 
 /// What each worker that goes in order went over.
-fn stretches<'a>(view: &'a PhaseView<'_>) -> Result<Vec<Stretch<'a>>, String> {
+fn stretches<'a>(view: &'a PhaseView<'_>) -> Result<Vec<Stretch<'a>>, NotSeen> {
     let mut stretches = Vec::new();
     let mut worker = 0;
     for group in &view.plan.workers {
@@ -103,7 +104,7 @@ fn stretches<'a>(view: &'a PhaseView<'_>) -> Result<Vec<Stretch<'a>>, String> {
             if let Some(blocks) = group.work.blocks()
                 && goes_in_order(blocks)
             {
-                let Some(measured) = measured else { return Err("what each worker did was not recorded".to_owned()) };
+                let Some(measured) = measured else { return Err(NotSeen::NoWorkers) };
                 // What was done during the ramp is not counted, and is taken to have gone as fast.
                 let ramp = 1.0 + view.plan.ramp.0 as f64 / measured.wall_ns.max(1) as f64;
                 let went = (measured.bytes as f64 * ramp) as u64;
@@ -129,7 +130,7 @@ fn walked(
     blocks: &Blocks,
     number: u32,
     went: u64,
-) -> Result<Vec<Stretch<'static>>, String> {
+) -> Result<Vec<Stretch<'static>>, NotSeen> {
     let Lengths { files, each } = lengths(workload, target)?;
     let whole = each.saturating_mul(files);
     let offset = blocks.offset.0.saturating_add(blocks.offset_increment.0.saturating_mul(u64::from(number)));
@@ -166,7 +167,7 @@ struct Lengths {
     each: u64,
 }
 
-fn lengths(workload: &Workload, target: &str) -> Result<Lengths, String> {
+fn lengths(workload: &Workload, target: &str) -> Result<Lengths, NotSeen> {
     // Where the length is not stated, a range ends where the target does, wherever that is.
     let of = |size: Option<Size>| match size {
         Some(Size::Bytes(bytes)) => bytes.0,
@@ -179,7 +180,7 @@ fn lengths(workload: &Workload, target: &str) -> Result<Lengths, String> {
         Some(Target::Sim(sim)) => Ok(Lengths { files: 1, each: sim.size.0 }),
         Some(Target::Null(null)) => Ok(Lengths { files: 1, each: null.size.0 }),
         Some(Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_)) | None => {
-            Err(format!("the range of `{target}` is not known"))
+            Err(NotSeen::UnknownRange { target: target.to_owned() })
         }
     }
 }

@@ -1,5 +1,6 @@
 use crate::check::{Check, Judge, Outcome};
 use crate::comparison::{ComparisonView, Side};
+use crate::not_seen::NotSeen;
 use crate::text::{percent, short};
 use plumb_result::Seen;
 use plumb_result::observe::{Extents, LayerKind, TargetFacts};
@@ -69,7 +70,7 @@ fn look(view: &ComparisonView<'_>) -> Outcome {
                 }
                 observed.push(seen);
             }
-            (Err(reason), _) | (_, Err(reason)) => unplaced = Some(reason),
+            (Err(reason), _) | (_, Err(reason)) => unplaced = Some(reason.to_string()),
         }
     }
     let (first, second) = (per_gib(&one.extents), per_gib(&other.extents));
@@ -124,25 +125,25 @@ fn per_gib(extents: &Extents) -> f64 {
 }
 
 /// Where the middle of the files lies on the disk, 0–1; the reason where that cannot be told.
-fn position(lay: &Lay<'_>) -> Result<f64, String> {
+fn position(lay: &Lay<'_>) -> Result<f64, NotSeen> {
     let kind = lay.facts.filesystem.value().map_or("", |fs| fs.kind.as_str());
     if kind == "btrfs" {
-        return Err("btrfs tells addresses of its own, not places on the disk".to_owned());
+        return Err(NotSeen::AddressesOfBtrfs);
     }
-    let place = lay.extents.place.ok_or("the file system does not tell where its files lie")?;
-    let top = lay.facts.stack.first().ok_or("no device was found beneath the files")?;
+    let place = lay.extents.place.ok_or(NotSeen::NoPlace)?;
+    let top = lay.facts.stack.first().ok_or(NotSeen::NoDeviceBeneathFiles)?;
     let (offset, size) = match top.kind {
-        LayerKind::Loop => return Err("the place of a loop device's backing file is not followed".to_owned()),
+        LayerKind::Loop => return Err(NotSeen::BehindLoop),
         LayerKind::Partition => {
             let disk = lay.facts.stack.iter().find(|layer| top.below.contains(&layer.name));
-            let disk = disk.ok_or_else(|| format!("the disk of {} was not seen", top.name))?;
+            let disk = disk.ok_or_else(|| NotSeen::NoDisk { partition: top.name.clone() })?;
             (top.start_bytes.unwrap_or(0), disk.size_bytes)
         }
         // Arrays and volumes are asked about their own length: their stripes go over all disks alike.
         _ => (0, top.size_bytes),
     };
     if size == 0 {
-        return Err(format!("the size of {} is not known", top.name));
+        return Err(NotSeen::UnknownSize { device: top.name.clone() });
     }
     let middle = place.lowest_byte as f64 / 2.0 + place.end_byte as f64 / 2.0;
     Ok((offset as f64 + middle) / size as f64)

@@ -135,7 +135,7 @@ fn device_link(view: &PhaseView<'_>) -> Option<Limiter> {
     let device = view.traffic.device.as_ref().ok()?;
     let seconds = used::counted_seconds(view)?;
     let links = view.leaves().into_iter().map(|leaf| link::bytes_per_second(leaf, view.is_virtual_machine()));
-    let carried: f64 = links.sum::<Result<f64, String>>().ok().filter(|link| *link > 0.0)?;
+    let carried: f64 = links.sum::<Result<f64, crate::not_seen::NotSeen>>().ok().filter(|link| *link > 0.0)?;
     let moved = device.read_bytes.max(device.write_bytes) as f64 / seconds;
     let share = moved / carried;
     if share < REACHED {

@@ -1,7 +1,9 @@
 use super::*;
 use crate::native::{parse, to_toml};
+use crate::phase::{Stop, Work, WorkerGroup};
+use crate::units::Bytes;
 use crate::validate::validate;
-use crate::{Backend, OpKind};
+use crate::{Backend, OpKind, Workload};
 use std::collections::BTreeMap;
 
 fn scales() -> Vec<Scale> {

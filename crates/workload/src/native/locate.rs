@@ -1,7 +1,7 @@
 //! From a path or a span to a place in the text or in an override.
 
 use super::error::{Diagnostic, NativeError, Origin};
-use super::overrides::Override;
+use super::given::Override;
 use super::{merge, wording};
 use crate::keypath::{KeyPath, Segment};
 use crate::validate::Problem;
@@ -94,17 +94,6 @@ impl<'a> Document<'a> {
             merge::beneath(tree.get_mut(), beneath);
         }
         Ok(tree)
-    }
-
-    /// Puts every override into the tree, each by its full path.
-    ///
-    /// # Errors
-    /// An override whose path leads nowhere.
-    pub fn put_overrides(&self, tree: &mut Tree) -> Result<(), NativeError> {
-        for placed in &self.overrides {
-            merge::put_override(self, placed, tree.get_mut())?;
-        }
-        Ok(())
     }
 
     /// Reads a part of the tree as a form. A table whose errors have no place of their own is its own place.

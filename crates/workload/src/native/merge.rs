@@ -1,8 +1,5 @@
 //! One tree from several: what a text says, over what it builds on.
 
-use super::error::NativeError;
-use super::locate::{Document, Failure, Placed};
-use super::overrides::{put, value_of};
 use plumb_document::{Node, Spanned, Table, Value};
 
 /// Puts what `base` says where `table` says nothing. Tables go into one another; of lists of tables with names, elements of
@@ -19,7 +16,7 @@ pub(super) fn beneath(table: &mut Table, base: Table) {
     }
 }
 
-fn put_over(place: &mut Node, value: Node) {
+pub(super) fn put_over(place: &mut Node, value: Node) {
     let span = value.span();
     let merged = match (std::mem::replace(place.get_mut(), Value::Bool(false)), value.into_inner()) {
         (Value::Table(base), Value::Table(mut table)) => {
@@ -51,35 +48,4 @@ fn by_name(mut base: Vec<Node>, list: Vec<Node>) -> Vec<Node> {
         }
     }
     base
-}
-
-/// Puts what `changes` says over a tree: a key with dots is a path (`"design.plots" = 2`), tables go into one another.
-///
-/// # Errors
-/// A path that leads nowhere.
-pub fn over(tree: &mut Table, changes: &Table) -> Result<(), Failure> {
-    for (key, value) in changes.iter() {
-        if key.get_ref().contains(['.', '[']) {
-            put(tree, key.get_ref(), value.clone(), &key.span()).map_err(|refusal| Failure {
-                span: key.span(),
-                message: refusal.message,
-                help: refusal.help,
-            })?;
-            continue;
-        }
-        match tree.get_mut(key.get_ref()) {
-            Some(place) => put_over(place, value.clone()),
-            None => {
-                tree.insert(key.clone(), value.clone());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Puts one override into a tree.
-pub(super) fn put_override(document: &Document<'_>, placed: &Placed<'_>, tree: &mut Table) -> Result<(), NativeError> {
-    let key_span = placed.span.start..placed.value_start;
-    put(tree, &placed.given.path, value_of(document, placed), &key_span)
-        .map_err(|refusal| document.bad_override(placed, refusal.message, refusal.help))
 }

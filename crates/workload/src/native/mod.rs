@@ -6,6 +6,7 @@
 
 mod error;
 mod form;
+mod given;
 mod locate;
 mod merge;
 mod overrides;
@@ -18,9 +19,9 @@ mod wording;
 
 pub use error::{Diagnostic, NativeError, Origin};
 pub use form::read_form;
+pub use given::{Override, OverrideError};
 pub use locate::{Document, Failure, Tree, place_of};
-pub use merge::over;
-pub use overrides::{Override, OverrideError, Reach, SHORTHANDS, Shorthand};
+pub use overrides::{Reach, SHORTHANDS, Shorthand, over};
 pub use print::{PrintError, to_toml};
 #[cfg(feature = "schema")]
 pub use schema::schema;

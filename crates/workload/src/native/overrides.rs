@@ -1,50 +1,14 @@
 //! `--set key=value`: changes to a workload before it is read.
 
 use super::error::NativeError;
-use super::locate::{Document, Placed, as_written};
+use super::locate::{Document, Failure, Placed, Tree, as_written};
+use super::merge::put_over;
 use crate::keypath::{KeyPath, KeyPathError, Segment};
 use crate::suggest::did_you_mean;
 use plumb_document::toml;
 use plumb_document::{Node, Spanned, Table, Value};
 use std::borrow::Cow;
-use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
-
-/// A change to a workload: `depth=32`, or `phase.0.workers.0.depth=32`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Override {
-    /// One of the [`SHORTHANDS`], or a [`KeyPath`].
-    pub path: String,
-    /// A TOML value; what is none stands for itself as a string, so that `4KiB` needs no quotes.
-    pub value: String,
-}
-
-/// Why a text is no override.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{text}` sets nothing; write KEY=VALUE, such as `depth=32` or `phase.0.cache=direct`")]
-pub struct OverrideError {
-    /// What was found.
-    pub text: String,
-}
-
-impl FromStr for Override {
-    type Err = OverrideError;
-    fn from_str(text: &str) -> Result<Override, OverrideError> {
-        match text.split_once('=') {
-            Some((path, value)) if !path.trim().is_empty() => {
-                Ok(Override { path: path.trim().to_owned(), value: value.trim().to_owned() })
-            }
-            _ => Err(OverrideError { text: text.to_owned() }),
-        }
-    }
-}
-
-impl fmt::Display for Override {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}={}", self.path, self.value)
-    }
-}
 
 /// A key that stands for the same setting in every place of a workload that has it.
 #[derive(Debug, Clone, Copy)]
@@ -100,6 +64,7 @@ const fn shorthand(
 }
 
 const SIZED: Reach = Reach::Targets(&["file", "files", "device", "null", "sim"]);
+
 const WITH_CONTENT: Reach = Reach::Targets(&["file", "files", "tree", "device"]);
 
 /// Every shorthand of `--set`, in the order of its help.
@@ -157,6 +122,45 @@ pub(super) fn apply(document: &Document<'_>, tree: &mut Spanned<Table>) -> Resul
         }
     }
     Ok(())
+}
+
+/// Puts what `changes` says over a tree: a key with dots is a path (`"design.plots" = 2`), tables go into one another.
+///
+/// # Errors
+/// A path that leads nowhere.
+pub fn over(tree: &mut Table, changes: &Table) -> Result<(), Failure> {
+    for (key, value) in changes.iter() {
+        if key.get_ref().contains(['.', '[']) {
+            put(tree, key.get_ref(), value.clone(), &key.span()).map_err(|refusal| Failure {
+                span: key.span(),
+                message: refusal.message,
+                help: refusal.help,
+            })?;
+            continue;
+        }
+        match tree.get_mut(key.get_ref()) {
+            Some(place) => put_over(place, value.clone()),
+            None => {
+                tree.insert(key.clone(), value.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Document<'_> {
+    /// Puts every override into the tree, each by its full path.
+    ///
+    /// # Errors
+    /// An override whose path leads nowhere.
+    pub fn put_overrides(&self, tree: &mut Tree) -> Result<(), NativeError> {
+        for placed in self.overrides() {
+            let key_span = placed.span.start..placed.value_start;
+            put(tree.get_mut(), &placed.given.path, value_of(self, placed), &key_span)
+                .map_err(|refusal| self.bad_override(placed, refusal.message, refusal.help))?;
+        }
+        Ok(())
+    }
 }
 
 /// The value as TOML where it is TOML, else as the string that it is.

@@ -7,172 +7,22 @@
 
 mod geometry;
 mod jobs;
+mod lowered;
 mod names;
+mod places;
 mod tree;
 
-pub use geometry::{Geometry, PathType};
-pub use tree::TreeCounts;
-
 use super::settings::{Rwmix, Settings};
-use super::tree::Entry;
+pub use geometry::{Geometry, PathType};
+pub use lowered::{Between, Lowered, LoweredPhase, PhaseKind};
+use places::error;
+pub use places::{Found, LowerError, Places};
 use plumb_workload::{
     CachePolicy, ClockScope, End, Flush, Limit, Nanos, OnError, Phase, Target, WhenDone, Work, Workload,
 };
 use std::collections::BTreeMap;
 use tree::CustomTree;
-
-/// What a path leads to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
-    /// Nothing.
-    Absent,
-    /// A directory.
-    Directory,
-    /// A regular file.
-    File {
-        /// Its length, bytes.
-        bytes: u64,
-    },
-    /// A block device.
-    Device {
-        /// Its size, bytes.
-        bytes: u64,
-    },
-    /// Something else that can be opened.
-    Other,
-}
-
-/// What lowering asks of the system.
-pub trait Places {
-    /// What a path leads to, links followed.
-    fn look(&mut self, path: &str) -> Found;
-    /// The CPUs of a memory node; nothing where there is no such node.
-    fn cpus_of_node(&mut self, node: u32) -> Option<Vec<u32>>;
-    /// The numbers of all memory nodes.
-    fn nodes(&mut self) -> Vec<u32>;
-    /// The numbers of all CPUs.
-    fn cpus(&mut self) -> Vec<u32>;
-    /// What a tree file holds; what is wrong with it in words.
-    fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, String>;
-    /// All directories and regular files below a directory, as the system lists them, each directory before what is in it.
-    fn look_through(&mut self, path: &str) -> Result<Vec<Entry>, String>;
-    /// Keeps a tree file that was just made.
-    fn keep_tree(&mut self, path: &str, text: &str) -> Result<(), String>;
-}
-
-/// A phase of elbencho.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PhaseKind {
-    /// Directories are made.
-    MkDirs,
-    /// Files are written.
-    Write,
-    /// Files are asked about.
-    Stat,
-    /// Files are read.
-    Read,
-    /// Files are removed.
-    RmFiles,
-    /// Directories are removed.
-    RmDirs,
-    /// The page cache is written out. Never in a workload.
-    Sync,
-    /// The caches are dropped. Never in a workload.
-    DropCache,
-}
-
-impl PhaseKind {
-    /// As elbencho prints it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            PhaseKind::MkDirs => "MKDIRS",
-            PhaseKind::Write => "WRITE",
-            PhaseKind::Stat => "STAT",
-            PhaseKind::Read => "READ",
-            PhaseKind::RmFiles => "RMFILES",
-            PhaseKind::RmDirs => "RMDIRS",
-            PhaseKind::Sync => "SYNC",
-            PhaseKind::DropCache => "DROPCACHE",
-        }
-    }
-
-    /// What its entries are.
-    pub const fn entries(self) -> &'static str {
-        match self {
-            PhaseKind::MkDirs | PhaseKind::RmDirs => "Dirs",
-            _ => "Files",
-        }
-    }
-
-    /// Whether it moves data.
-    pub const fn moves_data(self) -> bool {
-        matches!(self, PhaseKind::Write | PhaseKind::Read)
-    }
-}
-
-/// What is done before and after each phase.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Between {
-    /// `syncfs` of the file systems under the paths.
-    pub sync: bool,
-    /// 3 into `/proc/sys/vm/drop_caches`.
-    pub drop_caches: bool,
-    /// And so many seconds of rest.
-    pub delay_s: u64,
-}
-
-/// A phase of the workload.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LoweredPhase {
-    /// Which of elbencho's.
-    pub kind: PhaseKind,
-    /// As elbencho prints it: `WRITE+s` asks about files as well, `RWMIX30` and `MIX-T2` read.
-    pub name: String,
-    /// Some of its ops read where others write, and are told apart.
-    pub mixes: bool,
-    /// Its entries have latencies.
-    pub times_entries: bool,
-    /// Which time, from 0.
-    pub iteration: u32,
-    /// The first of its iteration.
-    pub opens_iteration: bool,
-    /// Directories of ranks, which each thread makes or removes beside its own, and which count as no entries: so many
-    /// calls at the beginning (making) or at the end (removing).
-    pub rank_dirs: u32,
-    /// Entries that each thread is to do.
-    pub entries_per_thread: u64,
-    /// Bytes that each thread is to move.
-    pub bytes_per_thread: u64,
-    /// Of the files of each thread, so many from the first one on count as entries: of the others it does parts. All count
-    /// where this is empty.
-    pub whole_files: Vec<u32>,
-    /// How many of the threads, from the first one on, read in the write phase.
-    pub reading_threads: u32,
-}
-
-/// A command line as a workload.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Lowered {
-    /// What is to be done; as many phases as [`Lowered::phases`].
-    pub workload: Workload,
-    /// Each of its phases.
-    pub phases: Vec<LoweredPhase>,
-    /// What is done around each.
-    pub between: Between,
-    /// Sizes and kinds, resolved.
-    pub geometry: Geometry,
-    /// What was changed, for people.
-    pub notes: Vec<String>,
-}
-
-/// Why a command line cannot be run.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct LowerError(pub String);
-
-fn error<T>(text: impl Into<String>) -> Result<T, LowerError> {
-    Err(LowerError(text.into()))
-}
+pub use tree::TreeCounts;
 
 /// As elbencho prints a phase.
 fn phase_name(settings: &Settings, geometry: &Geometry, kind: PhaseKind) -> String {

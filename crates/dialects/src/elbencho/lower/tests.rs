@@ -26,17 +26,17 @@ impl Places for Machine {
     fn cpus(&mut self) -> Vec<u32> {
         (0..4).collect()
     }
-    fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, String> {
+    fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, crate::FileError> {
         match path {
             "tree" => Ok(TREE.into()),
-            other => Err(format!("{other}: it is not there")),
+            other => Err(crate::FileError::NotPublished { path: other.to_owned() }),
         }
     }
-    fn look_through(&mut self, _path: &str) -> Result<Vec<Entry>, String> {
+    fn look_through(&mut self, _path: &str) -> Result<Vec<Entry>, crate::FileError> {
         let (dir, file) = (b"d ".to_vec(), b"d /f".to_vec());
         Ok(vec![Entry::Directory { path: dir }, Entry::File { path: file, bytes: 9 }])
     }
-    fn keep_tree(&mut self, path: &str, text: &str) -> Result<(), String> {
+    fn keep_tree(&mut self, path: &str, text: &str) -> Result<(), crate::FileError> {
         assert_eq!((path, text), ("kept", "# encoding=base64\nd ZCA=\nf 9 ZCAvZg==\n"));
         Ok(())
     }
@@ -56,7 +56,8 @@ fn machine() -> Machine {
 
 fn try_lowered(line: &str) -> Result<Lowered, String> {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    let settings = crate::elbencho::read(&words, &mut |_| Err(String::new())).unwrap();
+    let settings =
+        crate::elbencho::read(&words, &mut |_| Err(crate::FileError::NotPublished { path: String::new() })).unwrap();
     lower(&settings, &mut machine()).map_err(|error| error.to_string())
 }
 
@@ -199,8 +200,11 @@ fn locks_are_those_asked_for() {
     assert_eq!(lock("-r --flock full --iodepth 4 -b 4k f"), Some(RecordLock::WholeFile));
     assert_eq!((lock("-r --flock= f"), lock("-r f")), (None, None));
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let refused =
-        |line: &str| crate::elbencho::read(&words(line), &mut |_| Err(String::new())).unwrap_err()[0].to_string();
+    let refused = |line: &str| {
+        crate::elbencho::read(&words(line), &mut |_| Err(crate::FileError::NotPublished { path: String::new() }))
+            .unwrap_err()[0]
+            .to_string()
+    };
     assert!(refused("-w --flock full --iodepth 4 -s 64k a").contains("--flock range"));
     assert!(refused("-w --flock some -s 64k a").contains("range or full"));
 }
@@ -301,7 +305,9 @@ fn threads_that_read_and_threads_that_write_weigh_what_was_asked() {
     assert_eq!(job(&read, 0, 0).pace.flow, None, "only the write phase mixes");
     let refused = |line: &str| {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-        crate::elbencho::read(&words, &mut |_| Err(String::new())).unwrap_err()[0].to_string()
+        crate::elbencho::read(&words, &mut |_| Err(crate::FileError::NotPublished { path: String::new() })).unwrap_err()
+            [0]
+        .to_string()
     };
     assert!(refused("-w --rwmixthrpct 30 a").contains("--rwmixthr;"));
     assert!(refused("-w --rwmixthr 1 --rwmixthrpct 100 a").contains("1 to 99"));
@@ -369,7 +375,7 @@ fn what_cannot_be_is_refused() {
         ("-r --zones 9 f", "memory node 9"),
         ("-w --treefile tree f", "lies in one directory"),
         ("-w --treefile tree d e", "lies in one directory"),
-        ("-w --treefile none d", "--treefile: none: it is not there"),
+        ("-w --treefile none d", "--treefile: none was not published"),
         ("-w --strided --treefile tree d", "--treeroundrob"),
         ("-w --direct --rand -b 4k --treefile tree d", "--treeroundup 4096"),
         ("-w -b 0 --treefile tree d", "--block is 0"),

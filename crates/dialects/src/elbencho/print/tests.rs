@@ -11,7 +11,7 @@ use plumb_workload::OpKind;
 
 fn settings(line: &str) -> Settings {
     let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
-    read(&words, &mut |_| Err(String::new())).unwrap()
+    read(&words, &mut |_| Err(crate::FileError::NotPublished { path: String::new() })).unwrap()
 }
 
 const GEOMETRY: Geometry = Geometry {

@@ -3,8 +3,8 @@
 use super::error::Wrong;
 use crate::fio::engines;
 use crate::fio::job::FioJob;
-use crate::fio::job::keywords::{StatCall, Transport, ZoneMode};
 use crate::fio::options::Support;
+use crate::fio::options::zones::ZoneMode;
 use crate::fio::value::direction::{AccessOrder, Ops};
 use plumb_workload::backend::RwFlag;
 use plumb_workload::{Backend, Bytes, FileCall, SocketKind};
@@ -135,11 +135,7 @@ pub(super) fn backend(job: &FioJob, copy: u32) -> Backend {
         return foreign(job);
     }
     let options = &job.engine;
-    let stat_call = || match options.stat_type {
-        StatCall::Stat => FileCall::Stat,
-        StatCall::Lstat => FileCall::Lstat,
-        StatCall::Statx => FileCall::Statx,
-    };
+    let stat_call = || options.stat_type;
     let mut flags = Vec::new();
     if options.uncached {
         flags.push(RwFlag::Uncached);
@@ -195,14 +191,7 @@ pub(super) fn backend(job: &FioJob, copy: u32) -> Backend {
 
 fn socket(job: &FioJob, copy: u32) -> Backend {
     let net = &job.engine.net;
-    let kind = match net.transport {
-        Transport::Tcp => SocketKind::Tcp,
-        Transport::Tcp6 => SocketKind::Tcp6,
-        Transport::Udp => SocketKind::Udp,
-        Transport::Udp6 => SocketKind::Udp6,
-        Transport::Unix => SocketKind::Unix,
-        Transport::Vsock => SocketKind::Vsock,
-    };
+    let kind = net.transport;
     let connects = matches!(kind, SocketKind::Tcp | SocketKind::Tcp6 | SocketKind::Vsock);
     // A socket of the file system is named by `filename`, and so, before `hostname` came, was a host.
     let host = net.hostname.clone().or_else(|| job.files.filenames.first().cloned());
@@ -227,12 +216,12 @@ pub(super) fn wrong_with_socket(job: &FioJob) -> Option<Wrong> {
         return Some(Wrong::Contradiction { first: "ioengine=net", second: "random offsets", why });
     }
     match (net.transport, net.port) {
-        (Transport::Unix, Some(_)) => Some(Wrong::Contradiction {
+        (SocketKind::Unix, Some(_)) => Some(Wrong::Contradiction {
             first: "protocol=unix",
             second: "port",
             why: "such a socket is named by `filename` alone",
         }),
-        (Transport::Unix, None) | (_, Some(_)) => None,
+        (SocketKind::Unix, None) | (_, Some(_)) => None,
         (_, None) => Some(Wrong::Needs { option: "ioengine=net", needs: "port", why: "there is no default" }),
     }
 }

@@ -2,8 +2,8 @@
 //! and the lines of its plan.
 
 use super::places::{RecordedFile, RecordedFiles};
-use crate::fio::job::work::Work;
-use crate::fio::job::{FioJob, Sizes};
+use crate::fio::job::FioJob;
+use crate::fio::options::direction::{DirectionOptions, Sizes};
 use crate::fio::value::PerDirection;
 use plumb_workload::Bytes;
 use plumb_workload::job::{ByKind, FileRange, Waits};
@@ -27,7 +27,7 @@ pub(super) fn largest(sizes: &Sizes) -> u64 {
 }
 
 /// The smallest op of any kind, at least 1.
-pub(super) fn smallest_of_all(work: &Work) -> u64 {
+pub(super) fn smallest_of_all(work: &DirectionOptions) -> u64 {
     let sizes = work.sizes();
     [&sizes.read, &sizes.write, &sizes.trim].map(smallest).into_iter().min().unwrap_or(1).max(1)
 }

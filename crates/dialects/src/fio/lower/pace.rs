@@ -4,12 +4,10 @@ use super::clone::JobClone;
 use super::error::Wrong;
 use super::facts::by_kind;
 use super::random::{Draws, StreamOf};
-use crate::fio::job::keywords::{RateProcess as SaidProcess, ThinkCount};
 use crate::fio::value::PerDirection;
 use crate::fio::value::choice::{SteadyFigure as Figure, SteadyLimit, SteadyTest};
 use plumb_workload::job::{
-    JobPace, LatencyGoal, MinimumRate, RateProcess, SteadyFigure, SteadyJudged, SteadyRule, ThinkBasis, ThinkTime,
-    WeightedFlow,
+    JobPace, LatencyGoal, MinimumRate, SteadyFigure, SteadyJudged, SteadyRule, ThinkTime, WeightedFlow,
 };
 use plumb_workload::{Nanos, PerSecond};
 
@@ -45,10 +43,7 @@ pub(super) fn pace(copy: &mut JobClone<'_>) -> JobPace {
         bytes_per_second: bytes(said.rate),
         ops_per_second: ops(said.rate_iops),
         reads_count_as_writes: false,
-        process: match said.rate_process {
-            SaidProcess::Linear => RateProcess::Linear,
-            SaidProcess::Poisson => RateProcess::Poisson,
-        },
+        process: said.rate_process,
         minimum: (any(&minimum.bytes_per_second) || any(&minimum.ops_per_second)).then_some(minimum),
         catch_up_thinking: said.thinktime.is_some() && !said.rate_ignore_thinktime,
         think: said.thinktime.map(|pause| ThinkTime {
@@ -56,10 +51,7 @@ pub(super) fn pace(copy: &mut JobClone<'_>) -> JobPace {
             busy: said.thinktime_spin.unwrap_or_default().min(pause),
             busy_cycles: said.thinkcycles.unwrap_or(0),
             every: said.thinktime_blocks,
-            counts: match said.thinktime_blocks_type {
-                ThinkCount::Complete => ThinkBasis::Completed,
-                ThinkCount::Issue => ThinkBasis::Started,
-            },
+            counts: said.thinktime_blocks_type,
             work: said.thinktime_iotime,
         }),
         longest_op: by_kind(said.max_latency),

@@ -4,17 +4,18 @@ use super::clone::JobClone;
 use super::error::Wrong;
 use super::facts::Layout;
 use super::places::Places;
-use crate::fio::job::keywords::{
-    Advice, ContinueOnError, CpuPolicy, DedupeMode as SaidDedupe, Fallocate, LockFile, SubmitMode, SyncOpen, WriteHint,
-};
+use crate::fio::options::files::Advice;
+use crate::fio::options::memory::CpuPolicy;
+use crate::fio::options::queue::SubmitMode;
+use crate::fio::options::stop::ContinueOnError;
 use crate::fio::value::choice::{ErrorNumber, Memory};
 use crate::fio::value::lists::NumaPolicy;
 use crate::fio::value::pattern::Piece;
 use crate::fio::value::split::PriorityShare;
 use plumb_workload::job::{
-    AccessHint, Advices, Allocation, AtOpen, BufferMemory, BufferRules, CommandPriority, ControlGroup, DedupeMode,
-    ErrorOrigin, ErrorRules, FileLock, FileRules, IgnoredError, IoPriority, JobContent, JobQueue, NodeMemory,
-    OpPriority, OpenMode, PatternPiece, PrepareFiles, ProcessRules, SyncRange, Syncs, WriteLife,
+    AccessHint, Advices, AtOpen, BufferMemory, BufferRules, CommandPriority, ControlGroup, DedupeMode, ErrorOrigin,
+    ErrorRules, FileRules, IgnoredError, IoPriority, JobContent, JobQueue, NodeMemory, OpPriority, PatternPiece,
+    PrepareFiles, ProcessRules, SyncRange, Syncs,
 };
 use plumb_workload::{Batch, Bytes};
 use std::path::PathBuf;
@@ -52,23 +53,13 @@ pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
         prepare: PrepareFiles {
             create: said.allow_create,
             write,
-            allocation: match said.fallocate {
-                Fallocate::None => Allocation::None,
-                Fallocate::Native => Allocation::Native,
-                Fallocate::Posix => Allocation::Posix,
-                Fallocate::Keep => Allocation::Keep,
-                Fallocate::Truncate => Allocation::Truncate,
-            },
+            allocation: said.fallocate,
             flush: said.create_fsync,
             one_at_a_time: said.create_serialize,
             later: false,
         },
         direct,
-        open_mode: match copy.job.durability.sync {
-            SyncOpen::None => OpenMode::Plain,
-            SyncOpen::Sync => OpenMode::Sync,
-            SyncOpen::Dsync => OpenMode::Dsync,
-        },
+        open_mode: copy.job.durability.sync,
         drop_cached,
         read_first: said.pre_read,
         hint: match said.advice {
@@ -80,18 +71,8 @@ pub(super) fn files(copy: &mut JobClone<'_>, layout: &Layout) -> FileRules {
             Advice::NoReuse => AccessHint::NoReuse,
         },
         advice: Advices::default(),
-        write_life: said.write_hint.map(|hint| match hint {
-            WriteHint::None => WriteLife::None,
-            WriteHint::Short => WriteLife::Short,
-            WriteHint::Medium => WriteLife::Medium,
-            WriteHint::Long => WriteLife::Long,
-            WriteHint::Extreme => WriteLife::Extreme,
-        }),
-        lock: match said.lock {
-            LockFile::None => FileLock::None,
-            LockFile::Exclusive => FileLock::Exclusive,
-            LockFile::ReadWrite => FileLock::ReadWrite,
-        },
+        write_life: said.write_hint,
+        lock: said.lock,
         record_lock: None,
         create_on_open: said.create_on_open,
         create_only: said.create_only,
@@ -158,16 +139,13 @@ pub(super) fn content(copy: &mut JobClone<'_>) -> JobContent {
         copy.fix("buffers are filled anew for every write, because they shall be compressible (refill_buffers)");
         refill = true;
     }
-    let verifies = copy.job.verify.method != crate::fio::job::keywords::VerifyMethod::None;
+    let verifies = copy.job.verify.method.is_some();
     if verifies && !refill && !copy.is_said("refill_buffers") {
         copy.fix("buffers are filled anew for every write, because they are verified (refill_buffers)");
         refill = true;
     }
     let dedupe = said.dedupe_percentage.unwrap_or(0).min(100) as u8;
-    let mode = match said.dedupe_mode {
-        SaidDedupe::Repeat => DedupeMode::Repeat,
-        SaidDedupe::WorkingSet => DedupeMode::WorkingSet,
-    };
+    let mode = said.dedupe_mode;
     if dedupe > 0 && mode == DedupeMode::WorkingSet {
         if copy.job.direction.size.is_none() {
             let why = "the set that repeats is a share of it";

@@ -1,5 +1,6 @@
 //! What lowering asks of the system.
 
+use crate::FileError;
 use plumb_workload::job::Waits;
 
 /// What a path leads to.
@@ -99,8 +100,8 @@ pub trait Places {
     /// What a recording, or several merged, touches.
     ///
     /// # Errors
-    /// In words, where it cannot be read.
-    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, String>;
+    /// It cannot be read.
+    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, FileError>;
 
     /// The path of a block device; nothing where there is none of these numbers.
     fn device_node(&mut self, major: u32, minor: u32) -> Option<String>;

@@ -3,7 +3,6 @@
 use super::LoweredJob;
 use super::clone::JobClone;
 use super::facts::{Layout, PlanLine, largest, smallest, span};
-use crate::fio::job::keywords::VerifyMethod;
 use crate::fio::value::direction::{AccessOrder, Ops};
 use plumb_workload::job::ByKind;
 use plumb_workload::{Backend, Bytes, Work, WorkerGroup, Workload};
@@ -44,7 +43,7 @@ pub(super) fn of(copy: &JobClone<'_>, lowered: &LoweredJob, layout: &Layout, gro
     }
     lines.push(PlanLine::new("starts", String::new()));
     lines.push(PlanLine::new("ends", ends(copy, layout, group)));
-    if copy.job.verify.method != VerifyMethod::None && copy.job.verify.do_verify && copy.writes() {
+    if copy.job.verify.method.is_some() && copy.job.verify.do_verify && copy.writes() {
         lines.push(PlanLine::new("verify", "what was written is read back and checked"));
     }
     lines.extend(copy.fixes.iter().cloned());

@@ -113,7 +113,9 @@ pub(super) fn recorded(
         let why = format!("`{}` can be read once, and a recording is read twice; name a file", part.path);
         return Err(Wrong::Unsupported { option: "read_iolog".to_owned(), why });
     }
-    let files = places.recording(&asked).map_err(|why| Wrong::Unsupported { option: "read_iolog".to_owned(), why })?;
+    let files = places
+        .recording(&asked)
+        .map_err(|why| Wrong::Unsupported { option: "read_iolog".to_owned(), why: why.to_string() })?;
     let path = match (&job.replay.merge_file, asked.parts.first()) {
         (Some(path), _) => path.clone(),
         (None, Some(part)) => part.path.clone(),

@@ -7,7 +7,7 @@ use super::error::Wrong;
 use super::facts::{Layout, smallest_of_all};
 use super::places::{Found, Places};
 use super::random::{Draws, StreamOf};
-use crate::fio::job::keywords::FileType;
+use crate::fio::options::files::FileType;
 use crate::fio::value::Region;
 use plumb_workload::Bytes;
 use plumb_workload::job::FileRange;

@@ -3,16 +3,16 @@
 use super::clone::JobClone;
 use super::error::Wrong;
 use super::facts::{Layout, by_kind, smallest};
-use crate::fio::job::Sizes;
-use crate::fio::job::keywords::{Generator, Sequencer as Words, ZoneMode};
-use crate::fio::job::work::Work;
+use crate::fio::options::direction::{DirectionOptions, Generator, Sizes};
+use crate::fio::options::queue::SubmitMode;
+use crate::fio::options::zones::ZoneMode;
 use crate::fio::value::Region;
 use crate::fio::value::direction::{AccessOrder as Said, Ops};
-use crate::fio::value::distribution::{Curve as SaidCurve, Distribution, FileService};
+use crate::fio::value::distribution::{Distribution, FileService};
 use plumb_workload::Bytes;
 use plumb_workload::job::{
-    AccessOrder, ByKind, Coverage, Curve, FileChoice, JobOps, JobSize, OffsetDistribution, RandomGenerator, Seeding,
-    Sequencer, SizeShare, Stream, TrimAmid, Zone, ZoneStride,
+    AccessOrder, ByKind, Coverage, FileChoice, JobOps, JobSize, OffsetDistribution, RandomGenerator, Seeding,
+    SizeShare, Stream, TrimAmid, Zone, ZoneStride,
 };
 
 /// A job's ops: drawn, or recorded.
@@ -51,10 +51,7 @@ fn stream(copy: &mut JobClone<'_>, layout: &Layout) -> Stream {
             Said::Sequential { skip_bytes } => AccessOrder::Sequential { skip_bytes },
             Said::Random { ops_per_draw } => AccessOrder::Random { ops_per_draw: ops_per_draw.max(1) },
         },
-        sequencer: match work.sequencer {
-            Words::Sequential => Sequencer::Sequential,
-            Words::Identical => Sequencer::Identical,
-        },
+        sequencer: work.sequencer,
         sizes: by_kind(sizes.map(size)),
         unaligned_sizes: work.bs_unaligned,
         sizes_by_order: work.bs_is_seq_rand,
@@ -98,20 +95,10 @@ fn size(sizes: Sizes) -> JobSize {
     }
 }
 
-fn curve(curve: SaidCurve) -> Curve {
-    match curve {
-        SaidCurve::Zipf { theta } => Curve::Zipf { theta },
-        SaidCurve::Pareto { h } => Curve::Pareto { h },
-        SaidCurve::Normal { deviation } => Curve::Normal { deviation },
-    }
-}
-
-fn law(work: &Work) -> OffsetDistribution {
+fn law(work: &DirectionOptions) -> OffsetDistribution {
     match &work.distribution {
         Distribution::Uniform => OffsetDistribution::Uniform,
-        Distribution::Curved { curve: shape, center } => {
-            OffsetDistribution::Curved { curve: curve(*shape), center: *center }
-        }
+        Distribution::Curved { curve, center } => OffsetDistribution::Curved { curve: *curve, center: *center },
         Distribution::Zoned(zones) => OffsetDistribution::Zoned(by_kind(zones.clone().map(|zones| {
             zones.iter().map(|zone| Zone { access_percent: zone.access_percent, size: zone.size }).collect()
         }))),
@@ -151,7 +138,7 @@ fn file_choice(service: FileService) -> FileChoice {
         FileService::RoundRobin { ops } => FileChoice::RoundRobin { ops },
         FileService::Sequential => FileChoice::Sequential,
         FileService::Random { ops } => FileChoice::Random { ops },
-        FileService::Curved { curve: shape, center } => FileChoice::Curved { curve: curve(shape), center, ops: 1 },
+        FileService::Curved { curve, center } => FileChoice::Curved { curve, center, ops: 1 },
     }
 }
 
@@ -201,7 +188,6 @@ fn zones(copy: &mut JobClone<'_>) -> Option<ZoneStride> {
 }
 
 fn no_overlap(copy: &mut JobClone<'_>) -> bool {
-    use crate::fio::job::keywords::SubmitMode;
     if !copy.job.direction.serialize_overlap {
         return false;
     }

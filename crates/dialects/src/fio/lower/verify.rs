@@ -4,10 +4,9 @@ use super::clone::JobClone;
 use super::error::Wrong;
 use super::facts::{Layout, largest, smallest};
 use super::parts::pattern;
-use crate::fio::job::keywords::VerifyMethod as Said;
 use crate::fio::value::direction::AccessOrder;
 use plumb_workload::Bytes;
-use plumb_workload::job::{StampLayout, VerifyMethod, VerifyRules, VerifyState};
+use plumb_workload::job::{StampLayout, VerifyRules, VerifyState};
 use std::path::PathBuf;
 
 /// Bytes of a stamp without what its method adds. Source: `struct verify_header`, fio's verify.h.
@@ -20,27 +19,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 /// Stamps and checks, where they are asked for.
 pub(super) fn rules(copy: &mut JobClone<'_>, layout: &Layout) -> Option<VerifyRules> {
     let said = &copy.job.verify;
-    let method = match said.method {
-        Said::None => return None,
-        Said::Md5 => VerifyMethod::Md5,
-        Said::Crc64 => VerifyMethod::Crc64,
-        Said::Crc32 => VerifyMethod::Crc32,
-        Said::Crc32c => VerifyMethod::Crc32c,
-        Said::Crc16 => VerifyMethod::Crc16,
-        Said::Crc7 => VerifyMethod::Crc7,
-        Said::Sha1 => VerifyMethod::Sha1,
-        Said::Sha256 => VerifyMethod::Sha256,
-        Said::Sha512 => VerifyMethod::Sha512,
-        Said::Sha3_224 => VerifyMethod::Sha3_224,
-        Said::Sha3_256 => VerifyMethod::Sha3_256,
-        Said::Sha3_384 => VerifyMethod::Sha3_384,
-        Said::Sha3_512 => VerifyMethod::Sha3_512,
-        Said::XxHash => VerifyMethod::XxHash,
-        Said::Meta => VerifyMethod::Meta,
-        Said::Pattern => VerifyMethod::Pattern,
-        Said::PatternHeader => VerifyMethod::PatternHeader,
-        Said::Null => VerifyMethod::Null,
-    };
+    let method = said.method?;
     let interval = interval(copy, said.interval.unwrap_or(0).into());
     if u64::from(said.offset) + STAMP_BYTES > interval {
         let why = "the stamp does not fit into its interval; use larger blocks, or an earlier place";

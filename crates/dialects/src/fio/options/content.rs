@@ -1,7 +1,11 @@
 //! What is written.
 
+use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_most};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
+use crate::fio::value::pattern::Piece;
+use plumb_workload::job::DedupeMode;
 
 /// What is written.
 pub(super) static SHELF: Shelf = Shelf {
@@ -20,7 +24,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("Bytes within which that per cent is kept."),
         row("dedupe_percentage", Tier::Two, Kind::Whole(Slots::One, at_most(100)))
             .doc("Per cent of buffers that repeat earlier ones."),
-        row("dedupe_mode", Tier::Two, Kind::Choice(&["repeat", "working_set"]))
+        row("dedupe_mode", Tier::Two, Kind::Choice(DedupeMode::WORDS))
             .default("repeat")
             .doc("Repeat the last buffer, or one of a set."),
         row("dedupe_working_set_percentage", Tier::Two, Kind::Whole(Slots::One, at_most(100)))
@@ -29,3 +33,51 @@ pub(super) static SHELF: Shelf = Shelf {
         row("dedupe_global", Tier::Two, Kind::Switch).default("0").doc("Share that set among all jobs."),
     ],
 };
+
+/// What is written.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContentOptions {
+    /// Zeros.
+    pub zero: bool,
+    /// New random data for every write.
+    pub refill: bool,
+    /// A little change in each buffer.
+    pub scramble: bool,
+    /// This pattern; empty where none is said.
+    pub pattern: Vec<Piece>,
+    /// Per cent each buffer can be compressed by.
+    pub compress_percentage: Option<u32>,
+    /// Within so many bytes.
+    pub compress_chunk_bytes: u32,
+    /// Per cent of buffers that repeat.
+    pub dedupe_percentage: Option<u32>,
+    /// Which ones.
+    pub dedupe_mode: DedupeMode,
+    /// Size of the set, in per cent of the job.
+    pub dedupe_working_set_percentage: u32,
+    /// Share the set among all jobs.
+    pub dedupe_global: bool,
+}
+
+impl ContentOptions {
+    pub(in crate::fio) fn of(values: &Values) -> ContentOptions {
+        ContentOptions {
+            zero: values.switch("zero_buffers"),
+            refill: values.switch("refill_buffers"),
+            scramble: values.switch("scramble_buffers"),
+            pattern: values.pattern("buffer_pattern").unwrap_or_default(),
+            compress_percentage: values.maybe_count("buffer_compress_percentage"),
+            compress_chunk_bytes: values.count("buffer_compress_chunk"),
+            dedupe_percentage: values.maybe_count("dedupe_percentage"),
+            dedupe_mode: DedupeMode::of(values),
+            dedupe_working_set_percentage: values.count("dedupe_working_set_percentage"),
+            dedupe_global: values.switch("dedupe_global"),
+        }
+    }
+}
+
+words! {
+    for DedupeMode, "dedupe_mode":
+    Repeat = "repeat",
+    WorkingSet = "working_set",
+}

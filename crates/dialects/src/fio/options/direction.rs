@@ -1,7 +1,14 @@
 //! What is done: reads, writes and trims, where, and in which sizes.
 
+use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_least, at_most};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
+use crate::fio::value::direction::Direction;
+use crate::fio::value::distribution::Distribution;
+use crate::fio::value::split::Share;
+use crate::fio::value::{Between, PerDirection, Region};
+use plumb_workload::job::Sequencer;
 
 /// What is done: reads, writes and trims, where, and in which sizes.
 pub(super) static SHELF: Shelf = Shelf {
@@ -11,7 +18,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .or("readwrite")
             .default("read")
             .doc("Reads, writes, trims or a mix, in sequence or at random; a number after a colon paces jumps."),
-        row("rw_sequencer", Tier::Two, Kind::Choice(&["sequential", "identical"]))
+        row("rw_sequencer", Tier::Two, Kind::Choice(Sequencer::WORDS))
             .default("sequential")
             .doc("What a number after rw means: jump on, or repeat the same offset."),
         row("rwmixread", Tier::One, Kind::Whole(Slots::One, at_most(100)))
@@ -60,7 +67,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("random_distribution", Tier::Two, Kind::Special(Special::Distribution))
             .default("random")
             .doc("How random offsets spread over the file."),
-        row("random_generator", Tier::Two, Kind::Choice(&["tausworthe", "lfsr", "tausworthe64"]))
+        row("random_generator", Tier::Two, Kind::Choice(Generator::WORDS))
             .default("tausworthe")
             .doc("Which generator gives random numbers."),
         row("randseed", Tier::One, Kind::Wide(Slots::One, ANY)).default("0x89").doc("The seed of every random choice."),
@@ -91,3 +98,157 @@ pub(super) static SHELF: Shelf = Shelf {
         row("rwmixcycle", Tier::Gone, Kind::Flag).never("fio dropped it; a mix is drawn op by op."),
     ],
 };
+
+/// What is done: reads, writes and trims, where, and in which sizes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DirectionOptions {
+    /// Which ops, and whether at random.
+    pub rw: Direction,
+    /// What the number after `rw` means.
+    pub sequencer: Sequencer,
+    /// Per cent of ops that read, where reads and writes mix; from `rwmixread` or `rwmixwrite`, whichever came last.
+    pub read_percent: u8,
+    /// How much of the files is covered by the job; all of them where absent.
+    pub size: Option<Region>,
+    /// How much is transferred; the size where absent.
+    pub io_size: Option<Region>,
+    /// Bytes transferred before measuring begins.
+    pub ramp_size: Option<u64>,
+    /// Where in the file it begins.
+    pub offset: Region,
+    /// Round a relative offset to a multiple of this.
+    pub offset_align: Option<u32>,
+    /// Each further copy begins so much later.
+    pub offset_increment: Region,
+    /// Stop after so many ops.
+    pub number_ios: Option<u64>,
+    /// Bytes of an op, unless drawn from a range or a split; see [`Work::sizes`].
+    pub bs: PerDirection<u64>,
+    /// Random offsets are multiples of this; the block size where absent.
+    pub ba: PerDirection<Option<u64>>,
+    /// Bytes of an op, drawn from a range.
+    pub bs_range: PerDirection<Option<Between<u64>>>,
+    /// Bytes of an op, drawn from a list; empty where there is none.
+    pub bs_split: PerDirection<Vec<Share>>,
+    /// Sizes need not be multiples of the smallest.
+    pub bs_unaligned: bool,
+    /// The first size is for sequential ops, the second for random ones.
+    pub bs_is_seq_rand: bool,
+    /// Ranges one trim names.
+    pub num_range: u32,
+    /// Ops in flight do not overlap.
+    pub serialize_overlap: bool,
+    /// Writes are torn by no crash (RWF_ATOMIC).
+    pub atomic: bool,
+    /// Per cent of the ops of a random job that are random.
+    pub percentage_random: PerDirection<u32>,
+    /// How random offsets spread.
+    pub distribution: Distribution,
+    /// A listed sequence goes on behind itself.
+    pub sequence_goes_on: bool,
+    /// Which generator gives random offsets.
+    pub generator: Generator,
+    /// The seed.
+    pub randseed: u64,
+    /// The same ops in every run; a seed that was said holds all the same.
+    pub randrepeat: bool,
+    /// Whether the seed was said.
+    pub seed_is_said: bool,
+    /// Do not remember which blocks are done.
+    pub norandommap: bool,
+    /// Go on without that memory where there is no room for it.
+    pub softrandommap: bool,
+}
+
+impl DirectionOptions {
+    pub(in crate::fio) fn of(values: &Values) -> DirectionOptions {
+        DirectionOptions {
+            rw: values.direction("rw").expect("it has a default"),
+            sequencer: Sequencer::of(values),
+            read_percent: read_percent(values),
+            size: values.region("size"),
+            io_size: values.region("io_size"),
+            ramp_size: values.wide("ramp_size"),
+            offset: values.region("offset").unwrap_or(Region::Bytes(0)),
+            offset_align: values.count_unless_zero("offset_align"),
+            offset_increment: values.region("offset_increment").unwrap_or(Region::Bytes(0)),
+            number_ios: values.wide_unless_zero("number_ios"),
+            bs: values.wides("bs").unwrap_or_default().or(PerDirection::all(DEFAULT_BLOCK_BYTES)),
+            ba: values.wides("ba").unwrap_or_default(),
+            bs_range: values.ranges("bsrange").unwrap_or_default(),
+            bs_split: values.split("bssplit").unwrap_or_default(),
+            bs_unaligned: values.switch("bs_unaligned"),
+            bs_is_seq_rand: values.switch("bs_is_seq_rand"),
+            num_range: values.count("num_range").max(1),
+            serialize_overlap: values.switch("serialize_overlap"),
+            atomic: values.switch("atomic"),
+            percentage_random: values.counts("percentage_random").or(PerDirection::all(100)),
+            distribution: values.distribution("random_distribution").unwrap_or(Distribution::Uniform),
+            sequence_goes_on: values.switch("random_sequence_stride"),
+            generator: Generator::of(values),
+            randseed: values.wide("randseed").unwrap_or(0),
+            randrepeat: values.switch("randrepeat"),
+            seed_is_said: values.is_said("randseed"),
+            norandommap: values.switch("norandommap"),
+            softrandommap: values.switch("softrandommap"),
+        }
+    }
+}
+
+impl DirectionOptions {
+    /// The sizes that hold: a split over a range over a size.
+    pub fn sizes(&self) -> PerDirection<Sizes> {
+        let one = |bytes: u64, range: Option<Between<u64>>, split: &[Share]| match (split, range) {
+            ([], None) => Sizes::Fixed(bytes),
+            ([], Some(range)) if range.low == range.high => Sizes::Fixed(range.low),
+            ([], Some(range)) => Sizes::Range(range),
+            (split, _) => Sizes::Split(split.to_vec()),
+        };
+        PerDirection {
+            read: one(self.bs.read, self.bs_range.read, &self.bs_split.read),
+            write: one(self.bs.write, self.bs_range.write, &self.bs_split.write),
+            trim: one(self.bs.trim, self.bs_range.trim, &self.bs_split.trim),
+        }
+    }
+}
+
+/// The sizes of one kind of op.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sizes {
+    /// Always this.
+    Fixed(u64),
+    /// Drawn from a range.
+    Range(Between<u64>),
+    /// Drawn from a list.
+    Split(Vec<Share>),
+}
+
+/// fio's block size where none is said.
+const DEFAULT_BLOCK_BYTES: u64 = 4_096;
+
+/// Whichever of the two shares was said last has taken the other back.
+fn read_percent(values: &Values) -> u8 {
+    let read = if values.is_said("rwmixwrite") {
+        100_u32.saturating_sub(values.count("rwmixwrite"))
+    } else {
+        values.count("rwmixread")
+    };
+    read.min(100) as u8
+}
+
+words! {
+    for Sequencer, "rw_sequencer":
+    Sequential = "sequential",
+    Identical = "identical",
+}
+
+words! {
+    /// Which generator gives random offsets.
+    Generator, "random_generator":
+    /// Tausworthe, 32 bits.
+    Tausworthe = "tausworthe",
+    /// A shift register that visits every block once.
+    Lfsr = "lfsr",
+    /// Tausworthe, 64 bits.
+    Tausworthe64 = "tausworthe64",
+}

@@ -1,7 +1,11 @@
 //! When data is made to last.
 
+use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
+use crate::fio::value::choice::SyncRange;
+use plumb_workload::job::OpenMode;
 
 /// When data is made to last.
 pub(super) static SHELF: Shelf = Shelf {
@@ -18,9 +22,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("write_barrier", Tier::Three, Kind::Whole(Slots::One, ANY))
             .default("0")
             .ignored("fio marks these writes, and none of its engines reads the mark; say fsync for a flush."),
-        row("sync", Tier::One, Kind::Choice(&["none", "0", "sync", "1", "dsync"]))
-            .default("none")
-            .doc("Open files with O_SYNC or O_DSYNC."),
+        row("sync", Tier::One, Kind::Choice(OpenMode::WORDS)).default("none").doc("Open files with O_SYNC or O_DSYNC."),
         row("end_fsync", Tier::One, Kind::Switch).default("0").doc("Sync files at the end of the job."),
         row("fsync_on_close", Tier::Two, Kind::Switch).default("0").doc("Sync a file whenever it is closed."),
         row("end_syncfs", Tier::Two, Kind::Switch)
@@ -28,3 +30,43 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("Sync the whole file system at the end of the job."),
     ],
 };
+
+/// When data is made to last.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DurabilityOptions {
+    /// fsync after every so many writes.
+    pub fsync: Option<u32>,
+    /// fdatasync after every so many writes.
+    pub fdatasync: Option<u32>,
+    /// sync_file_range after every so many writes.
+    pub sync_file_range: Option<SyncRange>,
+    /// With which flags files are opened.
+    pub sync: OpenMode,
+    /// Sync files in the end.
+    pub end_fsync: bool,
+    /// Sync whenever a file is closed.
+    pub fsync_on_close: bool,
+    /// Sync the file system in the end.
+    pub end_syncfs: bool,
+}
+
+impl DurabilityOptions {
+    pub(in crate::fio) fn of(values: &Values) -> DurabilityOptions {
+        DurabilityOptions {
+            fsync: values.count_unless_zero("fsync"),
+            fdatasync: values.count_unless_zero("fdatasync"),
+            sync_file_range: values.sync_range("sync_file_range"),
+            sync: OpenMode::of(values),
+            end_fsync: values.switch("end_fsync"),
+            fsync_on_close: values.switch("fsync_on_close"),
+            end_syncfs: values.switch("end_syncfs"),
+        }
+    }
+}
+
+words! {
+    for OpenMode, "sync":
+    Plain = "none" | "0",
+    Sync = "sync" | "1",
+    Dsync = "dsync",
+}

@@ -1,7 +1,12 @@
 //! What only some engines know.
 
+use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_most, between};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
+use crate::fio::value::ReadWrite;
+use crate::fio::value::split::PriorityShare;
+use plumb_workload::{FileCall, SocketKind};
 
 /// What only some engines know.
 pub(super) static SHELF: Shelf = Shelf {
@@ -59,7 +64,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .only(&["io_uring", "io_uring_cmd", "libaio"])
             .doc("Shares of priorities by block size."),
         row("cpuload", Tier::Two, Kind::Whole(Slots::One, ANY)).only(&["cpuio"]).doc("Per cent of a CPU to keep busy."),
-        row("cpumode", Tier::Two, Kind::Choice(&["noop", "qsort"]))
+        row("cpumode", Tier::Two, Kind::Choice(CpuMode::WORDS))
             .default("noop")
             .only(&["cpuio"])
             .doc("How the CPU is kept busy."),
@@ -77,7 +82,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("port", Tier::Two, Kind::Whole(Slots::One, between(1, 65535)))
             .only(&["net", "netsplice", "rdma", "libhdfs"])
             .doc("The port to listen at or connect to."),
-        row("protocol", Tier::Two, Kind::Choice(&["tcp", "tcpv6", "udp", "udpv6", "unix", "vsock"]))
+        row("protocol", Tier::Two, Kind::Choice(SocketKind::WORDS))
             .or("proto")
             .default("tcp")
             .only(&["net", "netsplice"])
@@ -93,7 +98,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("mss", Tier::Two, Kind::Whole(Slots::One, ANY))
             .only(&["net", "netsplice"])
             .doc("Largest segment (TCP_MAXSEG)."),
-        row("stat_type", Tier::Two, Kind::Choice(&["stat", "lstat", "statx"]))
+        row("stat_type", Tier::Two, Kind::Choice(FileCall::WORDS))
             .default("stat")
             .only(&["filestat", "dirstat"])
             .doc("Which call asks for a file's attributes."),
@@ -106,3 +111,203 @@ pub(super) static SHELF: Shelf = Shelf {
         row("std_redirect", Tier::Two, Kind::Switch).default("1").only(&["exec"]).doc("Send its output to files."),
     ],
 };
+
+/// What only some engines know; what the job's engine does not know is at its default.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EngineOptions {
+    /// Poll for completions.
+    pub hipri: bool,
+    /// Per cent of ops polled for.
+    pub hipri_percentage: u32,
+    /// Leave nothing in the page cache (RWF_DONTCACHE).
+    pub uncached: bool,
+    /// Fail instead of blocking (RWF_NOWAIT).
+    pub nowait: bool,
+    /// Register buffers once.
+    pub fixed_buffers: bool,
+    /// Register files once.
+    pub register_files: bool,
+    /// A kernel thread picks ops up.
+    pub sqthread_poll: bool,
+    /// That thread's CPU.
+    pub sqthread_poll_cpu: Option<u32>,
+    /// Plain instead of vectored calls; by itself where absent.
+    pub nonvectored: Option<bool>,
+    /// Every so many-th op is done asynchronously.
+    pub force_async: Option<u32>,
+    /// Take completions without a system call.
+    pub userspace_reap: bool,
+    /// Vectored calls of libaio.
+    pub libaio_vectored: bool,
+    /// Priorities of some of the ops.
+    pub priority: PriorityOptions,
+    /// Of the engine cpuio.
+    pub cpuio: CpuOptions,
+    /// Of the engine net.
+    pub net: NetOptions,
+    /// Of the engines filestat and dirstat.
+    pub stat_type: FileCall,
+    /// Of the engine exec.
+    pub exec: ExecOptions,
+}
+
+impl EngineOptions {
+    pub(in crate::fio) fn of(values: &Values) -> EngineOptions {
+        EngineOptions {
+            hipri: values.switch("hipri"),
+            hipri_percentage: values.count("hipri_percentage"),
+            uncached: values.count("uncached") > 0,
+            nowait: values.switch("nowait"),
+            fixed_buffers: values.switch("fixedbufs"),
+            register_files: values.switch("registerfiles"),
+            sqthread_poll: values.switch("sqthread_poll"),
+            sqthread_poll_cpu: values.maybe_count("sqthread_poll_cpu"),
+            nonvectored: values.maybe_whole("nonvectored").filter(|choice| *choice >= 0).map(|choice| choice > 0),
+            force_async: values.count_unless_zero("force_async"),
+            userspace_reap: values.switch("userspace_reap"),
+            libaio_vectored: values.switch("libaio_vectored"),
+            priority: PriorityOptions::of(values),
+            cpuio: CpuOptions::of(values),
+            net: NetOptions::of(values),
+            stat_type: FileCall::of(values),
+            exec: ExecOptions::of(values),
+        }
+    }
+}
+
+/// Priorities of some of the ops.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PriorityOptions {
+    /// Per cent of ops that get it.
+    pub percentage: ReadWrite<Option<i64>>,
+    /// The class they get.
+    pub class: ReadWrite<Option<i64>>,
+    /// The hint they get.
+    pub hint: ReadWrite<Option<i64>>,
+    /// The priority they get.
+    pub level: ReadWrite<Option<i64>>,
+    /// By block size; empty where none is said.
+    pub split: ReadWrite<Vec<PriorityShare>>,
+}
+
+impl PriorityOptions {
+    pub(in crate::fio) fn of(values: &Values) -> PriorityOptions {
+        PriorityOptions {
+            percentage: values.pair("cmdprio_percentage").unwrap_or_default(),
+            class: values.pair("cmdprio_class").unwrap_or_default(),
+            hint: values.pair("cmdprio_hint").unwrap_or_default(),
+            level: values.pair("cmdprio").unwrap_or_default(),
+            split: values.priority_split("cmdprio_bssplit").unwrap_or_default(),
+        }
+    }
+}
+
+/// Of the engine cpuio.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CpuOptions {
+    /// Per cent of a CPU.
+    pub load_percent: Option<u32>,
+    /// With what.
+    pub mode: CpuMode,
+    /// Length of a busy piece.
+    pub chunks_us: u32,
+    /// End with the jobs that do I/O.
+    pub exit_on_io_done: bool,
+}
+
+impl CpuOptions {
+    pub(in crate::fio) fn of(values: &Values) -> CpuOptions {
+        CpuOptions {
+            load_percent: values.count_unless_zero("cpuload"),
+            mode: CpuMode::of(values),
+            chunks_us: values.count("cpuchunks"),
+            exit_on_io_done: values.switch("exit_on_io_done"),
+        }
+    }
+}
+
+/// Of the engine net.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NetOptions {
+    /// The other host.
+    pub hostname: Option<String>,
+    /// The port.
+    pub port: Option<u32>,
+    /// How messages travel.
+    pub transport: SocketKind,
+    /// Send at once.
+    pub nodelay: bool,
+    /// Wait for a connection.
+    pub listen: bool,
+    /// Answer every message.
+    pub pingpong: bool,
+    /// Bytes of the socket's window.
+    pub window_bytes: Option<u32>,
+    /// Largest segment.
+    pub mss_bytes: Option<u32>,
+}
+
+impl NetOptions {
+    pub(in crate::fio) fn of(values: &Values) -> NetOptions {
+        NetOptions {
+            hostname: values.text("hostname"),
+            port: values.count_unless_zero("port"),
+            transport: SocketKind::of(values),
+            nodelay: values.switch("nodelay"),
+            listen: values.switch("listen"),
+            pingpong: values.switch("pingpong"),
+            window_bytes: values.count_unless_zero("window_size"),
+            mss_bytes: values.count_unless_zero("mss"),
+        }
+    }
+}
+
+/// Of the engine exec.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ExecOptions {
+    /// The program.
+    pub program: Option<String>,
+    /// Its arguments.
+    pub arguments: Option<String>,
+    /// Seconds between asking and killing.
+    pub grace_time_s: u32,
+    /// Send its output to files.
+    pub std_redirect: bool,
+}
+
+impl ExecOptions {
+    pub(in crate::fio) fn of(values: &Values) -> ExecOptions {
+        ExecOptions {
+            program: values.text("program"),
+            arguments: values.text("arguments"),
+            grace_time_s: values.count("grace_time"),
+            std_redirect: values.switch("std_redirect"),
+        }
+    }
+}
+
+words! {
+    /// How a CPU is kept busy.
+    CpuMode, "cpumode":
+    /// With empty loops.
+    Noop = "noop",
+    /// With sorting.
+    Qsort = "qsort",
+}
+
+words! {
+    for SocketKind, "protocol":
+    Tcp = "tcp",
+    Tcp6 = "tcpv6",
+    Udp = "udp",
+    Udp6 = "udpv6",
+    Unix = "unix",
+    Vsock = "vsock",
+}
+
+words! {
+    for FileCall, "stat_type":
+    Stat = "stat",
+    Lstat = "lstat",
+    Statx = "statx",
+}

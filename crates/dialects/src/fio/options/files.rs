@@ -1,7 +1,12 @@
 //! Which files and devices, how they are made, opened and left.
 
+use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_least};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
+use crate::fio::value::Between;
+use crate::fio::value::distribution::FileService;
+use plumb_workload::job::{Allocation, FileLock, WriteLife};
 
 /// Which files and devices, how they are made, opened and left.
 pub(super) static SHELF: Shelf = Shelf {
@@ -19,7 +24,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("unique_filename", Tier::Two, Kind::Switch)
             .default("1")
             .doc("Prefix generated names with the client's address in client and server runs."),
-        row("filetype", Tier::Two, Kind::Choice(&["none", "file", "block", "char"]))
+        row("filetype", Tier::Two, Kind::Choice(FileType::WORDS))
             .default("none")
             .doc("What kind of file the names stand for, where it cannot be seen."),
         row("opendir", Tier::Two, Kind::Names).doc("Work on every file found below these directories."),
@@ -31,7 +36,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("file_service_type", Tier::Two, Kind::Special(Special::FileService))
             .default("roundrobin")
             .doc("Which file the next op goes to."),
-        row("lockfile", Tier::Two, Kind::Choice(&["none", "exclusive", "readwrite"]))
+        row("lockfile", Tier::Two, Kind::Choice(FileLock::WORDS))
             .default("none")
             .first()
             .doc("Lock a file before working on it: not at all, one user at a time, or many readers and one writer."),
@@ -42,7 +47,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .or("fill_fs")
             .default("0")
             .doc("Write until no space is left, and treat that as the end."),
-        row("fallocate", Tier::One, Kind::Choice(&["none", "native", "posix", "keep", "truncate", "0", "1"]))
+        row("fallocate", Tier::One, Kind::Choice(Allocation::WORDS))
             .default("native")
             .doc("How space is reserved when a file is laid out."),
         row("allow_file_create", Tier::Two, Kind::Switch).default("1").doc("Make files that are missing."),
@@ -65,14 +70,159 @@ pub(super) static SHELF: Shelf = Shelf {
         row("unlink_each_loop", Tier::Two, Kind::Switch)
             .default("0")
             .doc("Remove the job's files between loops; those of the last one stay."),
-        row("fadvise_hint", Tier::Two, Kind::Choice(&["0", "1", "random", "sequential", "noreuse"]))
+        row("fadvise_hint", Tier::Two, Kind::Choice(Advice::WORDS))
             .default("1")
             .doc("What the kernel is told about the access pattern."),
         row("invalidate", Tier::One, Kind::Switch).default("1").doc(
             "Drop the pages of the files from the page cache before the work begins, before it is done again, and \
                  before it is read back.",
         ),
-        row("write_hint", Tier::Two, Kind::Choice(&["none", "short", "medium", "long", "extreme"]))
-            .doc("How long written data is expected to live."),
+        row("write_hint", Tier::Two, Kind::Choice(WriteLife::WORDS)).doc("How long written data is expected to live."),
     ],
 };
+
+/// Which files and devices, how they are made, opened and left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FileOptions {
+    /// Named files and devices; names are generated where there are none.
+    pub filenames: Vec<String>,
+    /// Where generated files go, in turn by copy.
+    pub directories: Vec<String>,
+    /// How names are generated.
+    pub filename_format: String,
+    /// Prefix generated names with the client's address.
+    pub unique_filename: bool,
+    /// What kind of file.
+    pub filetype: FileType,
+    /// Work on every file below these directories.
+    pub opendirs: Vec<String>,
+    /// So many files, where names are generated.
+    pub nrfiles: u32,
+    /// At most so many open at once.
+    pub openfiles: Option<u32>,
+    /// Which file the next op goes to.
+    pub service: FileService,
+    /// How files are locked.
+    pub lock: FileLock,
+    /// Bytes of each file.
+    pub filesize: Option<Between<u64>>,
+    /// Work beyond the present end.
+    pub append: bool,
+    /// Write until no space is left.
+    pub fill_device: bool,
+    /// How space is reserved.
+    pub fallocate: Allocation,
+    /// Make files that are missing.
+    pub allow_create: bool,
+    /// Permit writes to mounted devices.
+    pub allow_mounted_write: bool,
+    /// Lay out one job at a time.
+    pub create_serialize: bool,
+    /// Sync each file after laying it out.
+    pub create_fsync: bool,
+    /// Make each file when it is first opened.
+    pub create_on_open: bool,
+    /// Lay out and do nothing else.
+    pub create_only: bool,
+    /// Read all files into the page cache first.
+    pub pre_read: bool,
+    /// Lay files out fully before writing.
+    pub overwrite: bool,
+    /// Remove the files in the end.
+    pub unlink: bool,
+    /// Remove the files after every loop.
+    pub unlink_each_loop: bool,
+    /// What the kernel is told about the pattern.
+    pub advice: Advice,
+    /// Drop the files' pages from the page cache first.
+    pub invalidate: bool,
+    /// How long written data is expected to live.
+    pub write_hint: Option<WriteLife>,
+}
+
+impl FileOptions {
+    pub(in crate::fio) fn of(values: &Values) -> FileOptions {
+        FileOptions {
+            filenames: values.names("filename"),
+            directories: values.names("directory"),
+            filename_format: values.text("filename_format").unwrap_or_default(),
+            unique_filename: values.switch("unique_filename"),
+            filetype: FileType::of(values),
+            opendirs: values.names("opendir"),
+            nrfiles: values.count("nrfiles").max(1),
+            openfiles: values.count_unless_zero("openfiles"),
+            service: values.file_service("file_service_type").unwrap_or(FileService::RoundRobin { ops: 1 }),
+            lock: FileLock::of(values),
+            filesize: values.wide_between("filesize"),
+            append: values.switch("file_append"),
+            fill_device: values.switch("fill_device"),
+            fallocate: Allocation::of(values),
+            allow_create: values.switch("allow_file_create"),
+            allow_mounted_write: values.switch("allow_mounted_write"),
+            create_serialize: values.switch("create_serialize"),
+            create_fsync: values.switch("create_fsync"),
+            create_on_open: values.switch("create_on_open"),
+            create_only: values.switch("create_only"),
+            pre_read: values.switch("pre_read"),
+            overwrite: values.switch("overwrite"),
+            unlink: values.switch("unlink"),
+            unlink_each_loop: values.switch("unlink_each_loop"),
+            advice: Advice::of(values),
+            invalidate: values.switch("invalidate"),
+            write_hint: WriteLife::maybe(values),
+        }
+    }
+}
+
+words! {
+    /// What kind of file a name stands for.
+    FileType, "filetype":
+    /// It is seen from the file.
+    Unstated = "none",
+    /// A regular file.
+    Regular = "file",
+    /// A block device.
+    Block = "block",
+    /// A character device.
+    Character = "char",
+}
+
+words! {
+    for FileLock, "lockfile":
+    None = "none",
+    Exclusive = "exclusive",
+    ReadWrite = "readwrite",
+}
+
+words! {
+    for Allocation, "fallocate":
+    None = "none" | "0",
+    Native = "native",
+    Posix = "posix" | "1",
+    Keep = "keep",
+    Truncate = "truncate",
+}
+
+words! {
+    /// What the kernel is told about the pattern (posix_fadvise).
+    Advice, "fadvise_hint":
+    /// Nothing.
+    None = "0",
+    /// What fits the job: sequential or random.
+    ByPattern = "1",
+    /// Random.
+    Random = "random",
+    /// Sequential.
+    Sequential = "sequential",
+    /// Used once.
+    NoReuse = "noreuse",
+}
+
+words! {
+    for WriteLife, "write_hint":
+    None = "none",
+    Short = "short",
+    Medium = "medium",
+    Long = "long",
+    Extreme = "extreme",
+}

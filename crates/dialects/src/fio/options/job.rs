@@ -1,7 +1,10 @@
 //! The job itself: its name, copies, order and group.
 
 use super::kind::{ANY, Bare, Kind, Slots, between};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
+use crate::fio::value::Between;
+use plumb_workload::Nanos;
 
 /// The job itself: its name, copies, order and group.
 pub(super) static SHELF: Shelf = Shelf {
@@ -41,3 +44,66 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("That group's share of I/O in proportion to others."),
     ],
 };
+
+/// The job itself: its name, copies, order and group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct JobOptions {
+    /// A sentence for people.
+    pub description: Option<String>,
+    /// So many copies, each with files and offsets of its own.
+    pub numjobs: u32,
+    /// The copies are threads of one process.
+    pub thread: bool,
+    /// Wait for all earlier jobs, and open a new group.
+    pub stonewall: bool,
+    /// Wait for this earlier job.
+    pub wait_for: Option<String>,
+    /// Open a new group.
+    pub new_group: bool,
+    /// Report the jobs of the group as one.
+    pub group_reporting: bool,
+    /// Do it all so many times.
+    pub loops: u32,
+    /// Wait so long first.
+    pub start_delay: Between<Nanos>,
+    /// Niceness, -20 to 19.
+    pub nice: i32,
+    /// Run as this user.
+    pub uid: Option<u32>,
+    /// Run as this group.
+    pub gid: Option<u32>,
+    /// The control group that it runs in.
+    pub cgroup: Option<String>,
+    /// That group's share of I/O.
+    pub cgroup_weight: Option<u32>,
+    /// That group stays.
+    pub cgroup_nodelete: bool,
+    /// Run this command line before.
+    pub exec_prerun: Option<String>,
+    /// Run this command line after.
+    pub exec_postrun: Option<String>,
+}
+
+impl JobOptions {
+    pub(in crate::fio) fn of(values: &Values) -> JobOptions {
+        JobOptions {
+            description: values.text("description"),
+            numjobs: values.count("numjobs"),
+            thread: values.switch("thread"),
+            stonewall: values.switch("stonewall"),
+            wait_for: values.text("wait_for"),
+            new_group: values.switch("new_group"),
+            group_reporting: values.switch("group_reporting"),
+            loops: values.count("loops"),
+            start_delay: values.time_between("startdelay").unwrap_or(Between { low: Nanos(0), high: Nanos(0) }),
+            nice: values.maybe_whole("nice").and_then(|nice| i32::try_from(nice).ok()).unwrap_or(0),
+            uid: values.maybe_count("uid"),
+            gid: values.maybe_count("gid"),
+            cgroup: values.text("cgroup"),
+            cgroup_weight: values.maybe_count("cgroup_weight"),
+            cgroup_nodelete: values.switch("cgroup_nodelete"),
+            exec_prerun: values.text("exec_prerun"),
+            exec_postrun: values.text("exec_postrun"),
+        }
+    }
+}

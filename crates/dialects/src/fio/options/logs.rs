@@ -1,7 +1,10 @@
 //! Series over time, in files.
 
+use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_most, between};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
+use crate::fio::value::choice::LogName;
 
 /// Series over time, in files.
 pub(super) static SHELF: Shelf = Shelf {
@@ -24,7 +27,7 @@ pub(super) static SHELF: Shelf = Shelf {
         row("log_hist_coarseness", Tier::Two, Kind::Whole(Slots::One, at_most(6)))
             .default("0")
             .doc("Halve the number of histogram columns so often."),
-        row("log_window_value", Tier::Two, Kind::Choice(&["avg", "max", "both", "0", "1"]))
+        row("log_window_value", Tier::Two, Kind::Choice(WindowValue::WORDS))
             .or("log_max_value")
             .default("avg")
             .doc("Log the average of each window, the largest value, or both."),
@@ -45,3 +48,74 @@ pub(super) static SHELF: Shelf = Shelf {
         row("log_alternate_epoch_clock_id", Tier::Two, Kind::Whole(Slots::One, ANY)).doc("The clock of those times."),
     ],
 };
+
+/// Series over time, in files.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LogOptions {
+    /// Bandwidth.
+    pub bw: Option<LogName>,
+    /// Latencies.
+    pub lat: Option<LogName>,
+    /// Ops per second.
+    pub iops: Option<LogName>,
+    /// Histograms of latency.
+    pub hist: Option<LogName>,
+    /// Average over so many milliseconds; every op where absent.
+    pub avg_ms: Option<u32>,
+    /// A histogram every so many milliseconds.
+    pub hist_ms: Option<u32>,
+    /// Halve the columns so often, 0 to 6.
+    pub hist_coarseness: u32,
+    /// What a window says.
+    pub window_value: WindowValue,
+    /// Log offsets.
+    pub offset: bool,
+    /// Log priorities.
+    pub prio: bool,
+    /// Log times of issue.
+    pub issue_time: bool,
+    /// A log for each copy.
+    pub per_job: bool,
+    /// Compress in pieces of so many bytes.
+    pub compression_bytes: Option<u32>,
+    /// Store compressed.
+    pub store_compressed: bool,
+    /// Absolute times.
+    pub alternate_epoch: bool,
+    /// Their clock.
+    pub alternate_epoch_clock_id: Option<u32>,
+}
+
+impl LogOptions {
+    pub(in crate::fio) fn of(values: &Values) -> LogOptions {
+        LogOptions {
+            bw: values.log_name("write_bw_log"),
+            lat: values.log_name("write_lat_log"),
+            iops: values.log_name("write_iops_log"),
+            hist: values.log_name("write_hist_log"),
+            avg_ms: values.count_unless_zero("log_avg_msec"),
+            hist_ms: values.count_unless_zero("log_hist_msec"),
+            hist_coarseness: values.count("log_hist_coarseness"),
+            window_value: WindowValue::of(values),
+            offset: values.switch("log_offset"),
+            prio: values.switch("log_prio"),
+            issue_time: values.switch("log_issue_time"),
+            per_job: values.switch("per_job_logs"),
+            compression_bytes: values.count_unless_zero("log_compression"),
+            store_compressed: values.switch("log_store_compressed"),
+            alternate_epoch: values.switch("log_alternate_epoch"),
+            alternate_epoch_clock_id: values.maybe_count("log_alternate_epoch_clock_id"),
+        }
+    }
+}
+
+words! {
+    /// What a window of a log says.
+    WindowValue, "log_window_value":
+    /// The average.
+    Average = "avg" | "0",
+    /// The largest value.
+    Largest = "max" | "1",
+    /// Both.
+    Both = "both",
+}

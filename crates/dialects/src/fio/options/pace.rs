@@ -1,7 +1,12 @@
 //! How fast: rates, pauses and latency goals.
 
+use super::keywords::{Word, words};
 use super::kind::{ANY, Bare, Kind, Slots, at_most};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
+use crate::fio::value::PerDirection;
+use plumb_workload::Nanos;
+use plumb_workload::job::{RateProcess, ThinkBasis};
 
 /// How fast: rates, pauses and latency goals.
 pub(super) static SHELF: Shelf = Shelf {
@@ -16,7 +21,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("At most so many ops per second, for reads, writes and trims."),
         row("rate_iops_min", Tier::Two, Kind::Whole(Slots::Three, ANY))
             .doc("Fail the job where it falls below so many ops per second."),
-        row("rate_process", Tier::Two, Kind::Choice(&["linear", "poisson"]))
+        row("rate_process", Tier::Two, Kind::Choice(RateProcess::WORDS))
             .default("linear")
             .doc("Ops of a limited rate come evenly, or at random (Poisson)."),
         row("rate_cycle", Tier::Two, Kind::Whole(Slots::One, ANY))
@@ -35,7 +40,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .default("0")
             .doc("Spin for so many cycles before each pause."),
         row("thinktime_blocks", Tier::Two, Kind::Whole(Slots::One, ANY)).default("1").doc("Ops between two pauses."),
-        row("thinktime_blocks_type", Tier::Two, Kind::Choice(&["complete", "issue"]))
+        row("thinktime_blocks_type", Tier::Two, Kind::Choice(ThinkBasis::WORDS))
             .default("complete")
             .doc("Count those ops when they complete, or when they are issued."),
         row("thinktime_iotime", Tier::Two, Kind::Time(Slots::One, Bare::Seconds))
@@ -65,3 +70,98 @@ pub(super) static SHELF: Shelf = Shelf {
         row("flow_watermark", Tier::Gone, Kind::Flag).ignored("Dropped by fio; flow control needs no threshold."),
     ],
 };
+
+/// How fast: rates, pauses and latency goals.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PaceOptions {
+    /// At most so many bytes per second.
+    pub rate: PerDirection<Option<u64>>,
+    /// Fail below so many bytes per second.
+    pub rate_min: PerDirection<Option<u64>>,
+    /// At most so many ops per second.
+    pub rate_iops: PerDirection<Option<u32>>,
+    /// Fail below so many ops per second.
+    pub rate_iops_min: PerDirection<Option<u32>>,
+    /// How ops of a limited rate come.
+    pub rate_process: RateProcess,
+    /// The window for minimum rates.
+    pub rate_cycle_ms: u32,
+    /// Do not make up for pauses.
+    pub rate_ignore_thinktime: bool,
+    /// Pause so long.
+    pub thinktime: Option<Nanos>,
+    /// So much of it busy.
+    pub thinktime_spin: Option<Nanos>,
+    /// Spin for so many cycles before each pause.
+    pub thinkcycles: Option<u32>,
+    /// Ops between pauses; 0 where only `thinktime_iotime` counts.
+    pub thinktime_blocks: u32,
+    /// Which ops count.
+    pub thinktime_blocks_type: ThinkBasis,
+    /// Work between pauses.
+    pub thinktime_iotime: Option<Nanos>,
+    /// End the job where an op takes longer.
+    pub max_latency: PerDirection<Option<Nanos>>,
+    /// Find the highest depth that stays below.
+    pub latency_target: Option<Nanos>,
+    /// How long each depth is tried.
+    pub latency_window: Option<Nanos>,
+    /// Per cent of ops that must stay below.
+    pub latency_percentile: f64,
+    /// Keep on adjusting.
+    pub latency_run: bool,
+    /// Weight in flow control.
+    pub flow: Option<u32>,
+    /// Which flow control.
+    pub flow_id: u32,
+    /// Sleep so long when ahead.
+    pub flow_sleep_us: u32,
+}
+
+impl PaceOptions {
+    pub(in crate::fio) fn of(values: &Values) -> PaceOptions {
+        PaceOptions {
+            rate: values.wides("rate").unwrap_or_default().map(unless_zero),
+            rate_min: values.wides("rate_min").unwrap_or_default().map(unless_zero),
+            rate_iops: values.counts("rate_iops").map(|rate| rate.filter(|rate| *rate > 0)),
+            rate_iops_min: values.counts("rate_iops_min").map(|rate| rate.filter(|rate| *rate > 0)),
+            rate_process: RateProcess::of(values),
+            rate_cycle_ms: values.count("rate_cycle"),
+            rate_ignore_thinktime: values.switch("rate_ignore_thinktime"),
+            thinktime: values.time_unless_zero("thinktime"),
+            thinktime_spin: values.time_unless_zero("thinktime_spin"),
+            thinkcycles: values.count_unless_zero("thinkcycles"),
+            thinktime_blocks: match values.time_unless_zero("thinktime_iotime") {
+                // Where only time is said, the default of one op does not count.
+                Some(_) if !values.is_said("thinktime_blocks") => 0,
+                _ => values.count("thinktime_blocks").max(1),
+            },
+            thinktime_blocks_type: ThinkBasis::of(values),
+            thinktime_iotime: values.time_unless_zero("thinktime_iotime"),
+            max_latency: values.times("max_latency").unwrap_or_default().map(|time| time.filter(|time| time.0 > 0)),
+            latency_target: values.time_unless_zero("latency_target"),
+            latency_window: values.time_unless_zero("latency_window"),
+            latency_percentile: values.floats("latency_percentile").first().copied().unwrap_or(100.0),
+            latency_run: values.switch("latency_run"),
+            flow: values.count_unless_zero("flow"),
+            flow_id: values.count("flow_id"),
+            flow_sleep_us: values.count("flow_sleep"),
+        }
+    }
+}
+
+fn unless_zero(value: Option<u64>) -> Option<u64> {
+    value.filter(|value| *value > 0)
+}
+
+words! {
+    for RateProcess, "rate_process":
+    Linear = "linear",
+    Poisson = "poisson",
+}
+
+words! {
+    for ThinkBasis, "thinktime_blocks_type":
+    Completed = "complete",
+    Started = "issue",
+}

@@ -1,7 +1,7 @@
 //! What only engines know that Plumb does not run.
 
 use super::kind::{ANY, Kind, Slots, at_most};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
 
 const NOT_RUN: &str = "its engine is not run here; `--translate` keeps it as it is said.";
 

@@ -1,7 +1,7 @@
 //! Options of fio's built-in profiles. fio takes them in any job, where they change nothing.
 
 use super::kind::Kind;
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
 
 const TIOBENCH: &str = "It belongs to the profile tiobench, and does nothing in a job.";
 const ACT: &str = "It belongs to the profile act, and does nothing in a job.";

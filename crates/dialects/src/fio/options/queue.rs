@@ -1,7 +1,9 @@
 //! How ops are handed over and how many are in flight.
 
+use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, at_least};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
 
 /// How ops are handed over and how many are in flight.
 pub(super) static SHELF: Shelf = Shelf {
@@ -21,7 +23,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("Take at most so many completions at once."),
         row("iodepth_low", Tier::Two, Kind::Whole(Slots::One, ANY))
             .doc("Once the queue is full, let it drain to this depth before filling it again."),
-        row("io_submit_mode", Tier::Two, Kind::Choice(&["inline", "offload"]))
+        row("io_submit_mode", Tier::Two, Kind::Choice(SubmitMode::WORDS))
             .default("inline")
             .doc("Hand ops over from the worker itself, or from threads of their own."),
         row("direct", Tier::One, Kind::Switch).default("0").doc("Bypass the page cache (O_DIRECT)."),
@@ -30,3 +32,48 @@ pub(super) static SHELF: Shelf = Shelf {
             .never("it changes the scheduler of the device for everybody on the machine; set it beforehand."),
     ],
 };
+
+/// How ops are handed over and how many are in flight.
+#[derive(Debug, Clone, PartialEq)]
+pub struct QueueOptions {
+    /// The engine, by fio's name.
+    pub ioengine: String,
+    /// Ops in flight, for engines that can.
+    pub iodepth: u32,
+    /// Ops handed over at once; as many as there is room for at 0.
+    pub batch_submit: u32,
+    /// Completions waited for at once; at 0 none are waited for.
+    pub batch_complete_min: u32,
+    /// Completions taken at once; as many as are waited for where absent.
+    pub batch_complete_max: Option<u32>,
+    /// A full queue drains to this depth before it is filled again.
+    pub low: Option<u32>,
+    /// Who hands ops over.
+    pub submit_mode: SubmitMode,
+    /// O_DIRECT; from `direct` or `buffered`, whichever came last.
+    pub direct: bool,
+}
+
+impl QueueOptions {
+    pub(in crate::fio) fn of(values: &Values) -> QueueOptions {
+        QueueOptions {
+            ioengine: values.text("ioengine").unwrap_or_default(),
+            iodepth: values.count("iodepth"),
+            batch_submit: values.count("iodepth_batch"),
+            batch_complete_min: values.count("iodepth_batch_complete_min"),
+            batch_complete_max: values.count_unless_zero("iodepth_batch_complete_max"),
+            low: values.count_unless_zero("iodepth_low"),
+            submit_mode: SubmitMode::of(values),
+            direct: values.switch("direct"),
+        }
+    }
+}
+
+words! {
+    /// Who hands ops over.
+    SubmitMode, "io_submit_mode":
+    /// The worker itself.
+    Inline = "inline",
+    /// Threads of their own.
+    Offload = "offload",
+}

@@ -1,7 +1,8 @@
 //! Ops from a recording.
 
 use super::kind::{ANY, Kind, Slots, at_least};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
 
 /// Ops from a recording.
 pub(super) static SHELF: Shelf = Shelf {
@@ -32,3 +33,51 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("Repeat each merged recording so often."),
     ],
 };
+
+/// Ops from a recording.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReplayOptions {
+    /// Record every op here.
+    pub write_iolog: Option<String>,
+    /// Repeat this recording.
+    pub read_iolog: Option<String>,
+    /// Read it piece by piece.
+    pub chunked: bool,
+    /// As fast as possible.
+    pub no_stall: bool,
+    /// Send all ops here.
+    pub redirect: Option<String>,
+    /// Divide offsets by this.
+    pub scale: u32,
+    /// Round offsets to a multiple of this.
+    pub align: Option<u32>,
+    /// Per cent of the recorded speed.
+    pub time_scale_percent: u32,
+    /// Kinds of op left out: read, write, trim, sync.
+    pub skip: Vec<&'static str>,
+    /// Merge recordings into this file first.
+    pub merge_file: Option<String>,
+    /// Stretch each by these per cents.
+    pub merge_scalars: Vec<f64>,
+    /// Repeat each so often.
+    pub merge_iters: Vec<f64>,
+}
+
+impl ReplayOptions {
+    pub(in crate::fio) fn of(values: &Values) -> ReplayOptions {
+        ReplayOptions {
+            write_iolog: values.text("write_iolog"),
+            read_iolog: values.text("read_iolog"),
+            chunked: values.switch("read_iolog_chunked"),
+            no_stall: values.switch("replay_no_stall"),
+            redirect: values.text("replay_redirect"),
+            scale: values.count("replay_scale").max(1),
+            align: values.count_unless_zero("replay_align"),
+            time_scale_percent: values.count("replay_time_scale"),
+            skip: values.maybe_choices("replay_skip").unwrap_or_default(),
+            merge_file: values.text("merge_blktrace_file"),
+            merge_scalars: values.floats("merge_blktrace_scalars"),
+            merge_iters: values.floats("merge_blktrace_iters"),
+        }
+    }
+}

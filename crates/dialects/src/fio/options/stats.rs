@@ -1,7 +1,9 @@
 //! What is measured and how it is told.
 
+use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, between};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
 
 /// What is measured and how it is told.
 pub(super) static SHELF: Shelf = Shelf {
@@ -34,14 +36,14 @@ pub(super) static SHELF: Shelf = Shelf {
             .or("disable_bw")
             .default("0")
             .doc("Take no bandwidth samples."),
-        row("unified_rw_reporting", Tier::Two, Kind::Choice(&["none", "mixed", "both", "0", "1", "2"]))
+        row("unified_rw_reporting", Tier::Two, Kind::Choice(Unified::WORDS))
             .default("none")
             .doc("Tell reads, writes and trims apart, together, or both."),
         row("kb_base", Tier::Two, Kind::Choice(&["1024", "1000"]))
             .default("1024")
             .first()
             .doc("Whether k is 1024 or 1000."),
-        row("unit_base", Tier::Two, Kind::Choice(&["0", "8", "1"])).first().doc("Tell bandwidth in bytes or in bits."),
+        row("unit_base", Tier::Two, Kind::Choice(UnitWord::WORDS)).first().doc("Tell bandwidth in bytes or in bits."),
         row("clocksource", Tier::Two, Kind::Choice(&["gettimeofday", "clock_gettime", "cpu"]))
             .ignored("Plumb uses one monotonic clock."),
         row("gtod_cpu", Tier::Two, Kind::Whole(Slots::One, ANY))
@@ -53,3 +55,95 @@ pub(super) static SHELF: Shelf = Shelf {
             .ignored("Percentiles of errors per block are not told."),
     ],
 };
+
+/// What is measured and how it is told.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StatsOptions {
+    /// Collect statistics at all.
+    pub stats: bool,
+    /// Window of bandwidth samples.
+    pub bw_avg_ms: u32,
+    /// Window of samples of ops per second.
+    pub iops_avg_ms: u32,
+    /// Percentiles of completion latency.
+    pub clat_percentiles: bool,
+    /// Percentiles of total latency.
+    pub lat_percentiles: bool,
+    /// Percentiles of submission latency.
+    pub slat_percentiles: bool,
+    /// Which percentiles.
+    pub percentiles: Vec<f64>,
+    /// Digits in figures.
+    pub significant_figures: u32,
+    /// What block devices did.
+    pub disk_util: bool,
+    /// Fewer timestamps; it switches the next four off.
+    pub gtod_reduce: bool,
+    /// Measure total latency.
+    pub measure_lat: bool,
+    /// Measure completion latency.
+    pub measure_clat: bool,
+    /// Measure submission latency.
+    pub measure_slat: bool,
+    /// Take bandwidth samples.
+    pub measure_bw: bool,
+    /// How reads, writes and trims are told.
+    pub unified: Unified,
+    /// What k is: 1024 or 1000.
+    pub kb_base: u32,
+    /// Bytes or bits.
+    pub unit_base: UnitWord,
+    /// The clock of a job's start.
+    pub job_start_clock_id: Option<u32>,
+}
+
+impl StatsOptions {
+    pub(in crate::fio) fn of(values: &Values) -> StatsOptions {
+        StatsOptions {
+            stats: values.switch("stats"),
+            bw_avg_ms: values.count("bwavgtime"),
+            iops_avg_ms: values.count("iopsavgtime"),
+            clat_percentiles: values.switch("clat_percentiles"),
+            lat_percentiles: values.switch("lat_percentiles"),
+            slat_percentiles: values.switch("slat_percentiles"),
+            percentiles: values.floats("percentile_list"),
+            significant_figures: values.count("significant_figures"),
+            disk_util: values.switch("disk_util"),
+            gtod_reduce: values.switch("gtod_reduce"),
+            measure_lat: !values.switch("gtod_reduce") && !values.switch("disable_lat"),
+            measure_clat: !values.switch("gtod_reduce") && !values.switch("disable_clat"),
+            measure_slat: !values.switch("gtod_reduce") && !values.switch("disable_slat"),
+            measure_bw: !values.switch("gtod_reduce") && !values.switch("disable_bw_measurement"),
+            unified: Unified::of(values),
+            kb_base: kb_base(values),
+            unit_base: UnitWord::maybe(values).unwrap_or(UnitWord::Auto),
+            job_start_clock_id: values.maybe_count("job_start_clock_id"),
+        }
+    }
+}
+
+fn kb_base(values: &Values) -> u32 {
+    if values.choice("kb_base") == Some("1000") { 1_000 } else { 1_024 }
+}
+
+words! {
+    /// How reads, writes and trims are told.
+    Unified, "unified_rw_reporting":
+    /// Apart.
+    None = "none" | "0",
+    /// Together.
+    Mixed = "mixed" | "1",
+    /// Apart and together.
+    Both = "both" | "2",
+}
+
+words! {
+    /// What bandwidth is told in.
+    UnitWord, "unit_base":
+    /// What fits the engine.
+    Auto = "0",
+    /// Bytes.
+    Bytes = "8",
+    /// Bits.
+    Bits = "1",
+}

@@ -1,7 +1,11 @@
 //! When it ends, and what errors do.
 
+use super::keywords::{Word, words};
 use super::kind::{Bare, Kind, Slots, Special};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
+use crate::fio::value::choice::{ErrorsIgnored, Steady};
+use plumb_workload::Nanos;
 
 /// When it ends, and what errors do.
 pub(super) static SHELF: Shelf = Shelf {
@@ -14,11 +18,11 @@ pub(super) static SHELF: Shelf = Shelf {
         row("time_based", Tier::One, Kind::Flag).doc("Start over until the runtime is up."),
         row("ramp_time", Tier::One, Kind::Time(Slots::One, Bare::Seconds)).doc("Run so long before measuring begins."),
         row("exitall", Tier::One, Kind::Flag).doc("When this job ends, end the others too."),
-        row("exit_what", Tier::Two, Kind::Choice(&["group", "stonewall", "all"]))
+        row("exit_what", Tier::Two, Kind::Choice(ExitWhat::WORDS))
             .default("group")
             .doc("Whom exitall ends: the group, up to the next stonewall, or all."),
         row("exitall_on_error", Tier::Two, Kind::Flag).doc("When this job fails, end the others too."),
-        row("continue_on_error", Tier::Two, Kind::Choice(&["none", "read", "write", "io", "verify", "all", "0", "1"]))
+        row("continue_on_error", Tier::Two, Kind::Choice(ContinueOnError::WORDS))
             .default("none")
             .doc("Which errors do not end the job."),
         row("ignore_error", Tier::Two, Kind::Special(Special::IgnoreError))
@@ -42,3 +46,97 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("How often steadiness is judged."),
     ],
 };
+
+/// When it ends, and what errors do.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StopOptions {
+    /// End after this long.
+    pub runtime: Option<Nanos>,
+    /// Do not end earlier either.
+    pub time_based: bool,
+    /// Run so long before measuring.
+    pub ramp_time: Option<Nanos>,
+    /// End the others when this one ends.
+    pub exitall: bool,
+    /// Whom.
+    pub exit_what: ExitWhat,
+    /// End the others when this one fails.
+    pub exitall_on_error: bool,
+    /// Which errors do not end it.
+    pub continue_on_error: ContinueOnError,
+    /// Which errors are none.
+    pub ignore_error: ErrorsIgnored,
+    /// Show every failed op.
+    pub error_dump: bool,
+    /// End when a figure is steady.
+    pub steady: Option<SteadyStop>,
+}
+
+impl StopOptions {
+    pub(in crate::fio) fn of(values: &Values) -> StopOptions {
+        StopOptions {
+            runtime: values.time_unless_zero("runtime"),
+            time_based: values.switch("time_based"),
+            ramp_time: values.time_unless_zero("ramp_time"),
+            exitall: values.switch("exitall"),
+            exit_what: ExitWhat::of(values),
+            exitall_on_error: values.switch("exitall_on_error"),
+            continue_on_error: ContinueOnError::of(values),
+            ignore_error: values.ignore_error("ignore_error").unwrap_or_default(),
+            error_dump: values.switch("error_dump"),
+            steady: steady(values),
+        }
+    }
+}
+
+/// End when a figure is steady.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SteadyStop {
+    /// Which figure, how judged, and how far it may be off.
+    pub criterion: Steady,
+    /// The window that must be steady.
+    pub duration: Nanos,
+    /// So much of the beginning is ignored.
+    pub ramp_time: Nanos,
+    /// How often it is judged.
+    pub check_interval: Nanos,
+}
+
+/// fio judges steadiness only where a window is given.
+fn steady(values: &Values) -> Option<SteadyStop> {
+    let duration = values.time_unless_zero("steadystate_duration")?;
+    Some(SteadyStop {
+        criterion: values.steady("steadystate")?,
+        duration,
+        ramp_time: values.time("steadystate_ramp_time").unwrap_or(Nanos(0)),
+        check_interval: values.time("steadystate_check_interval").unwrap_or(Nanos(1_000_000_000)),
+    })
+}
+
+words! {
+    /// Whom `exitall` ends.
+    ExitWhat, "exit_what":
+    /// The jobs of its group.
+    Group = "group",
+    /// The jobs up to the next stonewall.
+    Stonewall = "stonewall",
+    /// All jobs.
+    All = "all",
+}
+
+words! {
+    /// Which errors do not end the job.
+    ContinueOnError, "continue_on_error":
+    /// None.
+    None = "none" | "0",
+    /// Errors of reads.
+    Read = "read",
+    /// Errors of writes.
+    Write = "write",
+    /// Errors of reads and writes.
+    Io = "io",
+    /// Errors of verification.
+    Verify = "verify",
+    /// All.
+    All = "all" | "1",
+}

@@ -1,7 +1,8 @@
 //! Trims amid other work.
 
 use super::kind::{ANY, Kind, Slots, at_most};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
 
 /// Trims amid other work.
 pub(super) static SHELF: Shelf = Shelf {
@@ -15,3 +16,27 @@ pub(super) static SHELF: Shelf = Shelf {
         row("trim_backlog_batch", Tier::Two, Kind::Whole(Slots::One, ANY)).doc("Trim so many blocks at a time."),
     ],
 };
+
+/// Trims amid other work.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrimOptions {
+    /// Per cent of written blocks that are trimmed later.
+    pub percentage: u32,
+    /// Expect zeros where a block was trimmed.
+    pub verify_zero: bool,
+    /// Trim after so many written blocks.
+    pub backlog: Option<u64>,
+    /// Trim so many at a time.
+    pub backlog_batch: Option<u32>,
+}
+
+impl TrimOptions {
+    pub(in crate::fio) fn of(values: &Values) -> TrimOptions {
+        TrimOptions {
+            percentage: values.count("trim_percentage"),
+            verify_zero: values.switch("trim_verify_zero"),
+            backlog: values.wide_unless_zero("trim_backlog"),
+            backlog_batch: values.count_unless_zero("trim_backlog_batch"),
+        }
+    }
+}

@@ -1,40 +1,19 @@
 //! Is what comes back what was written?
 
+use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, Special, at_least};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
+use crate::fio::value::pattern::Piece;
+use plumb_workload::job::VerifyMethod;
 
 /// Is what comes back what was written?
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Verify,
     options: &[
-        row(
-            "verify",
-            Tier::One,
-            Kind::Choice(&[
-                "0",
-                "md5",
-                "crc64",
-                "crc32",
-                "crc32c-intel",
-                "crc32c",
-                "crc16",
-                "crc7",
-                "sha1",
-                "sha256",
-                "sha512",
-                "sha3-224",
-                "sha3-256",
-                "sha3-384",
-                "sha3-512",
-                "xxhash",
-                "meta",
-                "pattern",
-                "pattern_hdr",
-                "null",
-            ]),
-        )
-        .default("0")
-        .doc("How written blocks are stamped and checked."),
+        row("verify", Tier::One, Kind::Choice(VerifyMethod::WORDS))
+            .default("0")
+            .doc("How written blocks are stamped and checked."),
         row("do_verify", Tier::One, Kind::Switch).default("1").doc("Read back and check after writing."),
         row("verify_only", Tier::Two, Kind::Flag).doc("Write nothing; check what an earlier run wrote."),
         row("verify_policy", Tier::Two, Kind::Choices(&["completed", "fsynced"]))
@@ -74,3 +53,94 @@ pub(super) static SHELF: Shelf = Shelf {
         row("verifysort_nr", Tier::Gone, Kind::Flag).ignored("Has no effect in fio any more."),
     ],
 };
+
+/// Is what comes back what was written?
+#[derive(Debug, Clone, PartialEq)]
+pub struct VerifyOptions {
+    /// How blocks are stamped; not at all where absent.
+    pub method: Option<VerifyMethod>,
+    /// Read back and check after writing.
+    pub do_verify: bool,
+    /// Write nothing; check what is there.
+    pub only: bool,
+    /// Only writes that were synced are expected to be there.
+    pub after_fsync: bool,
+    /// Bytes one stamp covers; the smallest block where absent.
+    pub interval: Option<u32>,
+    /// Where in the block the stamp lies.
+    pub offset: u32,
+    /// The content; empty where none is said.
+    pub pattern: Vec<Piece>,
+    /// The pattern starts anew every so many bytes.
+    pub pattern_interval: Option<u32>,
+    /// End at the first wrong block.
+    pub fatal: bool,
+    /// Save blocks that differ.
+    pub dump: bool,
+    /// Check in so many threads of their own.
+    pub async_threads: u32,
+    /// The CPUs of those threads.
+    pub async_cpus: Option<Vec<u32>>,
+    /// Check after every so many writes.
+    pub backlog: Option<u64>,
+    /// Check so many blocks at a time.
+    pub backlog_batch: Option<u32>,
+    /// Find the blocks by repeating the draws.
+    pub experimental: bool,
+    /// Begin with a saved state.
+    pub state_load: bool,
+    /// Save the state in the end.
+    pub state_save: bool,
+    /// Check sequence numbers.
+    pub write_sequence: bool,
+    /// Check seeds.
+    pub header_seed: bool,
+}
+
+impl VerifyOptions {
+    pub(in crate::fio) fn of(values: &Values) -> VerifyOptions {
+        VerifyOptions {
+            method: VerifyMethod::maybe(values),
+            do_verify: values.switch("do_verify"),
+            only: values.switch("verify_only"),
+            after_fsync: values.maybe_choices("verify_policy").is_some_and(|words| words.contains(&"fsynced")),
+            interval: values.maybe_count("verify_interval"),
+            offset: values.count("verify_offset"),
+            pattern: values.pattern("verify_pattern").unwrap_or_default(),
+            pattern_interval: values.count_unless_zero("verify_pattern_interval"),
+            fatal: values.switch("verify_fatal"),
+            dump: values.switch("verify_dump"),
+            async_threads: values.count("verify_async"),
+            async_cpus: values.cpus("verify_async_cpus"),
+            backlog: values.wide_unless_zero("verify_backlog"),
+            backlog_batch: values.count_unless_zero("verify_backlog_batch"),
+            experimental: values.switch("experimental_verify"),
+            state_load: values.switch("verify_state_load"),
+            state_save: values.switch("verify_state_save"),
+            write_sequence: values.switch("verify_write_sequence"),
+            header_seed: values.switch("verify_header_seed"),
+        }
+    }
+}
+
+words! {
+    for VerifyMethod, "verify", nothing "0":
+    Md5 = "md5",
+    Crc64 = "crc64",
+    Crc32 = "crc32",
+    Crc32c = "crc32c" | "crc32c-intel",
+    Crc16 = "crc16",
+    Crc7 = "crc7",
+    Sha1 = "sha1",
+    Sha256 = "sha256",
+    Sha512 = "sha512",
+    Sha3_224 = "sha3-224",
+    Sha3_256 = "sha3-256",
+    Sha3_384 = "sha3-384",
+    Sha3_512 = "sha3-512",
+    XxHash = "xxhash",
+    Meta = "meta",
+    Pattern = "pattern",
+    PatternHeader = "pattern_hdr",
+    Null = "null",
+}

@@ -1,7 +1,10 @@
 //! Devices and files in zones.
 
+use super::keywords::{Word, words};
 use super::kind::{ANY, Kind, Slots, at_most};
-use super::{Category, Shelf, Tier, row};
+use super::spec::{Category, Shelf, Tier, row};
+use super::values::Values;
+use crate::fio::value::Region;
 
 /// Engines that tell a device where to place data.
 const PLACING: &[&str] = &["io_uring_cmd", "xnvme"];
@@ -10,7 +13,7 @@ const PLACING: &[&str] = &["io_uring_cmd", "xnvme"];
 pub(super) static SHELF: Shelf = Shelf {
     category: Category::Zones,
     options: &[
-        row("zonemode", Tier::Two, Kind::Choice(&["none", "strided", "zbd"]))
+        row("zonemode", Tier::Two, Kind::Choice(ZoneMode::WORDS))
             .default("none")
             .doc("How zones are treated: not at all, as strides, or as a zoned device."),
         row("zonesize", Tier::Two, Kind::Wide(Slots::One, ANY)).default("0").doc("Bytes of one zone."),
@@ -61,3 +64,59 @@ pub(super) static SHELF: Shelf = Shelf {
             .not_yet("Data placement needs NVMe passthrough, which is not connected yet."),
     ],
 };
+
+/// Devices and files in zones.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ZoneOptions {
+    /// How zones are treated.
+    pub mode: ZoneMode,
+    /// Bytes of a zone.
+    pub size_bytes: Option<u64>,
+    /// Bytes from one zone's start to the next.
+    pub range_bytes: Option<u64>,
+    /// What is passed over after a zone.
+    pub skip: Region,
+    /// Bytes of a zone that can be used.
+    pub capacity_bytes: Option<u64>,
+    /// Read what was never written.
+    pub read_beyond_wp: bool,
+    /// Zones all jobs keep open.
+    pub max_open: Option<u32>,
+    /// Zones this job keeps open.
+    pub job_max_open: Option<u32>,
+    /// Do not keep to the device's limit.
+    pub ignore_limits: bool,
+    /// Reset zones once this share is written.
+    pub reset_threshold: Option<f64>,
+    /// How often then.
+    pub reset_frequency: Option<f64>,
+}
+
+impl ZoneOptions {
+    pub(in crate::fio) fn of(values: &Values) -> ZoneOptions {
+        ZoneOptions {
+            mode: ZoneMode::of(values),
+            size_bytes: values.wide_unless_zero("zonesize"),
+            range_bytes: values.wide_unless_zero("zonerange"),
+            skip: values.region("zoneskip").unwrap_or(Region::Bytes(0)),
+            capacity_bytes: values.wide_unless_zero("zonecapacity"),
+            read_beyond_wp: values.switch("read_beyond_wp"),
+            max_open: values.count_unless_zero("max_open_zones"),
+            job_max_open: values.count_unless_zero("job_max_open_zones"),
+            ignore_limits: values.switch("ignore_zone_limits"),
+            reset_threshold: values.floats("zone_reset_threshold").first().copied(),
+            reset_frequency: values.floats("zone_reset_frequency").first().copied(),
+        }
+    }
+}
+
+words! {
+    /// How zones are treated.
+    ZoneMode, "zonemode":
+    /// There are none.
+    None = "none",
+    /// A stride of zones, one after another.
+    Strided = "strided",
+    /// The zones of a zoned device.
+    Zoned = "zbd",
+}

@@ -20,6 +20,7 @@ mod direction;
 mod disk;
 mod display;
 mod eta;
+mod figure;
 mod format;
 mod grid;
 mod group;

@@ -3,6 +3,7 @@
 pub use super::direction::*;
 pub use super::disk::*;
 pub use super::display::*;
+pub use super::figure::{Figure, NotMeasured};
 use super::grid::BucketShares;
 pub use super::steady::*;
 use crate::fio::Compat;
@@ -64,28 +65,6 @@ pub struct GivenOption {
     pub name: String,
     /// Its value, not interpreted.
     pub value: String,
-}
-
-/// A number, or why there is none.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub enum Figure<T> {
-    /// Measured.
-    Is(T),
-    /// Switched off by the user (`disable_slat`), or there was nothing to measure.
-    #[default]
-    Off,
-    /// Not measured, for this reason. Printed as 0, and named in the job's `not_measured`.
-    Unknown(String),
-}
-
-impl<T> Figure<T> {
-    /// The number, where there is one.
-    pub fn value(&self) -> Option<&T> {
-        match self {
-            Figure::Is(value) => Some(value),
-            Figure::Off | Figure::Unknown(_) => None,
-        }
-    }
 }
 
 /// One job, or one group of jobs reported as one.
@@ -203,15 +182,6 @@ pub struct LatencyTarget {
     pub window_us: u64,
     /// The share that must meet it, percent.
     pub percentile: f64,
-}
-
-/// A number that is 0 because it was not measured.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NotMeasured {
-    /// Its name in JSON, `read.slat_ns`, `ctx`.
-    pub name: String,
-    /// Why not.
-    pub reason: String,
 }
 
 impl Job {

@@ -1,7 +1,7 @@
 //! Logs of a job, written as its ops come: one file a quantity.
 
 use super::logs::{Direction, LogPriority, LogSample, LogValue, hist_log_line, log_line, log_record};
-use crate::fio::job::keywords::WindowValue;
+use crate::fio::options::logs::WindowValue;
 use plumb_result::Histogram;
 use std::io::{self, Write};
 

@@ -3,8 +3,10 @@
 use super::build::{JobSource, Kept, Latencies, Member, Windows};
 use super::opening::{BlockRange, JobLine, Layout, Opening};
 use super::report::*;
-use crate::fio::job::keywords::{ContinueOnError, Unified, UnitBase as UnitWord};
-use crate::fio::job::{FioJob, Said, Sizes};
+use crate::fio::job::{FioJob, Said};
+use crate::fio::options::direction::Sizes;
+use crate::fio::options::stats::{Unified, UnitWord};
+use crate::fio::options::stop::ContinueOnError;
 use crate::fio::value::choice::{SteadyFigure, SteadyLimit, SteadyTest};
 use crate::fio::value::direction::{AccessOrder, Ops};
 use crate::fio::{Fio, VERSION};

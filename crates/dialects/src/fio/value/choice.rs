@@ -1,6 +1,7 @@
 //! Words of a list, and words with something behind a colon.
 
-use super::{Amount, Compat, Reading, ValueError, number, slots};
+use super::number::{self, Amount, time, wide};
+use super::reading::{Compat, Reading, ValueError};
 use crate::fio::options::shape::Bare;
 use plumb_workload::Nanos;
 
@@ -233,9 +234,9 @@ pub fn steady(text: &str, reading: &mut Reading<'_>) -> Result<Steady, ValueErro
     let limit = match (limit.strip_suffix('%'), figure) {
         (Some(percent), _) => SteadyLimit::Percent(float(percent)?),
         (None, SteadyFigure::Iops) => SteadyLimit::Iops(float(limit)?),
-        (None, SteadyFigure::Latency) => SteadyLimit::Time(slots::time(limit, Bare::Micros, reading)?),
+        (None, SteadyFigure::Latency) => SteadyLimit::Time(time(limit, Bare::Micros, reading)?),
         (None, SteadyFigure::Bandwidth) => match number::amount(limit, reading)? {
-            Amount::Plain(bytes) => SteadyLimit::BytesPerSecond(super::wide(bytes, reading.compat)?),
+            Amount::Plain(bytes) => SteadyLimit::BytesPerSecond(wide(bytes, reading.compat)?),
             Amount::Percent(percent) => SteadyLimit::Percent(percent as f64),
         },
     };

@@ -1,6 +1,7 @@
 //! `rw`: what is done, and in which order of offsets.
 
-use super::{Reading, ValueError, plain};
+use super::number::plain;
+use super::reading::{Reading, ValueError};
 
 /// The words of `rw`.
 pub const WORDS: &[&str] = &[

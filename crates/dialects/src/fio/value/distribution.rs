@@ -1,7 +1,10 @@
 //! How random choices spread: `random_distribution` and `file_service_type`.
 
+use super::number::plain;
+use super::reading::{Compat, Reading, ValueError};
+use super::shapes::PerDirection;
 use super::split::{directions, percent};
-use super::{Compat, PerDirection, Reading, ValueError, plain};
+use plumb_workload::job::Curve;
 
 /// The words of `random_distribution`.
 pub const WORDS: &[&str] = &["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "sequence"];
@@ -17,26 +20,6 @@ const PARETO_H: f64 = 0.2;
 const MOST_ZONES: usize = 256;
 /// Offsets of a `sequence` distribution.
 const MOST_STEPS: usize = 64;
-
-/// A curve over a range of places.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Curve {
-    /// Zipf with this exponent, never 1.
-    Zipf {
-        /// The exponent.
-        theta: f64,
-    },
-    /// Pareto with this power, between 0 and 1.
-    Pareto {
-        /// The power.
-        h: f64,
-    },
-    /// Normal with this deviation, in per cent of the range.
-    Normal {
-        /// The deviation.
-        deviation: f64,
-    },
-}
 
 /// A part of the file, and how many of the ops go to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Lists: file names, CPUs, memory nodes, figures.
 
-use super::ValueError;
+use super::reading::ValueError;
 
 /// The highest number of a CPU or node that is believed.
 const MOST_CPUS: u32 = 16_384;

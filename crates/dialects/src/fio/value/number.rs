@@ -1,8 +1,9 @@
 //! Numbers, bytes and times, as fio reads them and as they were meant.
 
 use super::arithmetic::{Flavour, Letter, evaluate};
-use super::{Compat, Reading, ValueError};
-use crate::fio::options::shape::Bare;
+use super::reading::{Compat, Reading, ValueError};
+use crate::fio::options::shape::{Bare, Bounds};
+use plumb_workload::Nanos;
 use std::fmt;
 
 /// A number of bytes or ops, or per cent.
@@ -259,4 +260,52 @@ impl Decimal {
     fn times(self, unit: i128) -> Option<i128> {
         Some(self.digits.checked_mul(unit)? / self.scale)
     }
+}
+
+/// A number of 64 bits without a sign; fio lets a negative one wrap.
+pub(super) fn wide(value: i128, compat: Compat) -> Result<u64, ValueError> {
+    match (u64::try_from(value), compat) {
+        (Ok(value), _) => Ok(value),
+        (Err(_), Compat::Strict) => Ok(value as u64),
+        (Err(_), Compat::Meant) => {
+            Err(ValueError::OutOfBounds { value: value.to_string(), bounds: format!("0 to {}", u64::MAX) })
+        }
+    }
+}
+
+/// A number of 64 bits, without per cent.
+pub(super) fn plain(text: &str, reading: &mut Reading<'_>) -> Result<u64, ValueError> {
+    if text.ends_with('z') {
+        return Err(ValueError::grammar("zones are not allowed here"));
+    }
+    match amount(text, reading)? {
+        Amount::Plain(value) => wide(value, reading.compat),
+        Amount::Percent(_) => Err(ValueError::grammar("per cent are not allowed here")),
+    }
+}
+
+/// Checks a number against its bounds.
+pub(super) fn within(value: i128, bounds: Bounds) -> Result<i128, ValueError> {
+    // An upper bound alone belongs to a number without a sign.
+    let low = bounds.least.or(bounds.most.map(|_| 0)).map(i128::from);
+    let high = bounds.most.map(i128::from);
+    if low.is_some_and(|low| value < low) || high.is_some_and(|high| value > high) {
+        let bounds = match (bounds.least, bounds.most) {
+            (Some(low), Some(high)) => format!("{low} to {high}"),
+            (Some(low), None) => format!("{low} and more"),
+            (None, Some(high)) => format!("0 to {high}"),
+            (None, None) => "all numbers".to_owned(),
+        };
+        return Err(ValueError::OutOfBounds { value: value.to_string(), bounds });
+    }
+    Ok(value)
+}
+
+/// One length of time.
+pub(crate) fn time(text: &str, bare: Bare, reading: &mut Reading<'_>) -> Result<Nanos, ValueError> {
+    let value = nanos(text, bare, reading)?;
+    let bounds = || format!("0 to {} ns", u64::MAX);
+    u64::try_from(value)
+        .map(Nanos)
+        .map_err(|_| ValueError::OutOfBounds { value: format!("{value} ns"), bounds: bounds() })
 }

@@ -3,7 +3,7 @@
 //! Pieces one after another: a string in double quotes, a number in decimal or hexadecimal, the content of a file named in
 //! single quotes, and `%o`, the offset of the block.
 
-use super::ValueError;
+use super::reading::ValueError;
 
 /// A piece of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 //! The last one given holds for those that follow, unless a comma ends the text; an empty one leaves the default. Where
 //! there is no comma, a colon or a dash parts values as well.
 
-use super::number::{amount, nanos};
-use super::{Amount, Between, Compat, Doubt, PerDirection, ReadWrite, Reading, Value, ValueError, plain, wide, within};
+use super::any::Value;
+use super::number::{Amount, amount, plain, time, wide, within};
+use super::reading::{Compat, Doubt, Reading, ValueError};
+use super::shapes::{Between, PerDirection, ReadWrite};
 use crate::fio::options::shape::{Bare, Bounds, Slots};
-use plumb_workload::Nanos;
 
 /// One slot of three.
 pub(super) type Slot<T> = Option<T>;
@@ -162,15 +163,6 @@ pub(super) fn times(text: &str, slots: Slots, bare: Bare, reading: &mut Reading<
         Slots::Two => two(text, reading, one).map(Value::TimeBetween),
         Slots::Three => three(text, true, reading, one).map(Value::Times),
     }
-}
-
-/// One length of time.
-pub(crate) fn time(text: &str, bare: Bare, reading: &mut Reading<'_>) -> Result<Nanos, ValueError> {
-    let value = nanos(text, bare, reading)?;
-    let bounds = || format!("0 to {} ns", u64::MAX);
-    u64::try_from(value)
-        .map(Nanos)
-        .map_err(|_| ValueError::OutOfBounds { value: format!("{value} ns"), bounds: bounds() })
 }
 
 /// [`Value::Ranges`].

@@ -1,6 +1,8 @@
 //! Lists of sizes with shares: `bssplit=4k/60:64k/40,8k` and `cmdprio_bssplit`.
 
-use super::{Compat, PerDirection, ReadWrite, Reading, ValueError, plain};
+use super::number::plain;
+use super::reading::{Compat, Reading, ValueError};
+use super::shapes::{PerDirection, ReadWrite};
 
 /// A list may have so many entries.
 pub(super) const MOST_SHARES: usize = 64;

@@ -2,12 +2,14 @@
 
 use super::choice::{ErrorNumber, LogName, Memory, Steady, SteadyFigure, SteadyLimit, SteadyTest};
 use super::direction::{AccessOrder, Direction, Ops};
-use super::distribution::{Curve, Distribution, FileService, Zone};
+use super::distribution::{Distribution, FileService, Zone};
 use super::lists::NumaPolicy;
 use super::pattern::Piece;
 use super::split::Share;
 use super::*;
 use crate::fio::options::find;
+use plumb_workload::Nanos;
+use plumb_workload::job::Curve;
 
 fn with(compat: Compat, kb_base: u64, option: &str, text: &str) -> (Result<Value, ValueError>, usize) {
     let mut doubts = Vec::new();

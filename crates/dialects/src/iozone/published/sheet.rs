@@ -134,8 +134,8 @@ impl Record<'_> {
 fn rate_of_command(command: &str) -> Rate {
     struct Nobody;
     impl Machine for Nobody {
-        fn file(&mut self, path: &str) -> Result<String, String> {
-            Err(path.to_owned())
+        fn file(&mut self, path: &str) -> Result<String, crate::FileError> {
+            Err(crate::FileError::NotPublished { path: path.to_owned() })
         }
         fn uname(&mut self) -> String {
             String::new()

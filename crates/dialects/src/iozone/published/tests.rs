@@ -1,6 +1,6 @@
 use super::super::Pass;
 use super::*;
-use plumb_result::CellMetric;
+use plumb_result::{CellMetric, Unit};
 use proptest::prelude::*;
 
 fn read(bytes: &[u8]) -> Vec<PublishedNumber> {

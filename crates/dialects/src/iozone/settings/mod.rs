@@ -1,11 +1,10 @@
 //! What the words mean.
 
 mod conclude;
-mod read;
+mod number;
+pub(super) mod read;
 mod take;
 mod telemetry;
-
-pub use read::read;
 
 use super::pass::Test;
 use super::sweep::{Point, Sweep};

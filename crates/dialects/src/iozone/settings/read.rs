@@ -2,9 +2,8 @@
 
 use super::conclude::conclude;
 use super::take::take;
-use super::{RECORD_MAX_BYTES, Seen, Settings};
+use super::{Seen, Settings};
 use crate::iozone::getopt::{Said, Words};
-use crate::iozone::size::{size, whole};
 use crate::iozone::{Action, Machine, Wrong, help};
 
 /// What Plumb does not do, and why.
@@ -18,7 +17,10 @@ fn refusal(name: &str) -> Option<&'static str> {
     })
 }
 
-/// Reads a command line.
+/// Reads a command line without the program's name.
+///
+/// # Errors
+/// What is wrong, with the code that IOzone ends with.
 pub fn read(words: &[String], machine: &mut dyn Machine) -> Result<Action, Wrong> {
     let mut settings = Settings::new();
     settings.processors = machine.processors().max(1);
@@ -109,35 +111,4 @@ fn listed_files(settings: &mut Settings, seen: &mut Seen, said: &Said, machine: 
 
 fn most_children(seen: &Seen) -> u32 {
     seen.children.iter().copied().chain(seen.upper).chain(seen.lower).max().unwrap_or(1)
-}
-
-pub(super) fn bytes_of(settings: &mut Settings, name: &str, text: &str) -> i64 {
-    let said = size(text);
-    if settings.strict || said.taken_bytes == said.meant_bytes {
-        return said.taken_bytes;
-    }
-    settings.notes.push(format!(
-        "-{name} {text} is taken as {} kB; IOzone takes it as {} kB",
-        said.meant_bytes / 1024,
-        said.taken_bytes / 1024
-    ));
-    said.meant_bytes
-}
-
-pub(super) fn record_max(bytes: u64) -> Result<(), Wrong> {
-    match bytes > RECORD_MAX_BYTES {
-        true => Err(Wrong::say(
-            23,
-            format!(
-                "Error: maximum record size {} kB is greater than maximum buffer size {} kB\n ",
-                bytes / 1024,
-                RECORD_MAX_BYTES / 1024
-            ),
-        )),
-        false => Ok(()),
-    }
-}
-
-pub(super) fn percent(text: &str) -> u8 {
-    whole(text).clamp(0, 100) as u8
 }

@@ -1,6 +1,6 @@
 //! What each option says.
 
-use super::read::{bytes_of, percent, record_max};
+use super::number::{bytes_of, percent, record_max};
 use super::telemetry::telemetry;
 use super::{Content, MixReaders, RECORD_MAX_BYTES, Rate, Seen, Settings};
 use crate::iozone::getopt::Said;

@@ -1,60 +1,12 @@
 //! What runs beside jobs: processor time, and other programs. Neither does ops, so nothing is recorded of them but the
 //! processor time that the kernel charges.
 
+mod beside;
 mod busy;
 mod exec;
-
 #[cfg(test)]
 mod tests;
 
+use beside::{Beside, LONGEST_SLEEP, run_beside};
 pub(crate) use busy::BusyWorker;
 pub(crate) use exec::ExecWorker;
-
-use crate::barrier::{Barrier, Passed};
-use crate::clock::{Clock, Ticks};
-use crate::terms::Ended;
-use std::time::Duration;
-
-/// No sleep is longer than this, so that a stop is noticed.
-const LONGEST_SLEEP: Duration = Duration::from_millis(10);
-
-/// What a worker beside the others sees of its phase.
-struct Beside<'a> {
-    clock: Clock,
-    /// Whether it shall end.
-    stops_at: &'a mut dyn FnMut(Ticks) -> bool,
-    /// How many workers that do I/O are done.
-    io_done: &'a dyn Fn() -> u64,
-}
-
-impl Beside<'_> {
-    /// Sleeps until `at`, or shorter where the worker shall end. True when the time has come.
-    fn sleep_until(&mut self, at: Ticks) -> bool {
-        loop {
-            let now = self.clock.now();
-            if (self.stops_at)(now) {
-                return false;
-            }
-            if now >= at {
-                return true;
-            }
-            std::thread::sleep(Duration::from_nanos(self.clock.ns_between(now, at)).min(LONGEST_SLEEP));
-        }
-    }
-}
-
-/// Passes the barrier, does `work`, and says to those that wait only for workers that do I/O that this one was none.
-fn run_beside<T>(
-    barrier: &Barrier,
-    work: impl FnOnce(&mut Beside<'_>) -> T,
-    conclude: impl FnOnce(&mut Passed<'_>, T) -> Ended,
-) -> Ended {
-    let Some(mut passed) = barrier.pass() else { return Ended::Stopped };
-    let (clock, control) = (passed.context.clock, passed.context.control);
-    let worked =
-        work(&mut Beside { clock, stops_at: &mut |now| passed.context.stops_at(now), io_done: &|| control.io_done() });
-    passed.stop_clock();
-    let ended = conclude(&mut passed, worked);
-    control.beside_done();
-    ended
-}

@@ -2,9 +2,12 @@
 
 use super::busy::random_numbers;
 use super::*;
+use crate::clock::Clock;
+use crate::terms::Ended;
 use plumb_workload::{Busy, Exec, Nanos};
 use std::cell::Cell;
 use std::path::Path;
+use std::time::Duration;
 use std::time::Instant;
 
 const MS: u64 = 1_000_000;

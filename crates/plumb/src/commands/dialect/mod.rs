@@ -3,8 +3,10 @@
 //! A tool is a row of [`TOOLS`]. One that measures is a [`runner::Dialect`]; what all of them share is in [`runner`].
 
 mod bonnie;
+mod call;
 mod dd;
 mod elbencho;
+mod error;
 mod findings;
 mod fio;
 mod iostat;
@@ -14,19 +16,10 @@ mod runner;
 
 use crate::args::Common;
 use crate::exit::{End, Stopped};
+pub use call::Call;
 use runner::speak;
 use std::ffi::OsString;
 use std::path::Path;
-
-/// A tool as it was called.
-pub struct Call<'a> {
-    /// The program's own name.
-    pub called: &'a str,
-    /// The words behind it.
-    pub words: &'a [String],
-    /// What was said to Plumb, or stands in the environment.
-    pub common: &'a Common,
-}
 
 /// A tool whose language is spoken.
 struct Tool {

@@ -5,16 +5,18 @@ mod phases;
 mod programs;
 mod targets;
 
+use super::checker::PROBLEMS_MAX;
 use super::*;
+use crate::Workload;
 use crate::backend::*;
-use crate::blocks::{BlockSize, Blocks, Mix, Pattern, Zone};
+use crate::blocks::{BlockSize, Blocks, Mix, Pattern, WeightedSize, Zone};
 use crate::content::{Checksum, Content, Verify};
 use crate::pace::{Arrival, Pace};
 use crate::phase::*;
 use crate::program::{Choice, MissingFile, OpenStep, Pick, Program, Step};
 use crate::sim::{SimDevice, SimModel};
 use crate::target::*;
-use crate::units::{Nanos, PerSecond};
+use crate::units::{Bytes, Nanos, PerSecond, Size};
 use proptest::prelude::*;
 
 /// `data` (file, 1 GiB), `set` (tree, half full), `dev` (device), `nil` (null), `sim` and `simset` (simulated); phase 0

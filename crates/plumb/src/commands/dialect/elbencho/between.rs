@@ -1,5 +1,6 @@
 //! What elbencho does between phases: the page cache written out, the caches dropped, a rest.
 
+use crate::commands::dialect::error::DialectError;
 use plumb_dialects::elbencho::lower::{Between, PhaseKind};
 use plumb_engine::signals::StopFlag;
 use std::fs::File;
@@ -16,8 +17,8 @@ pub struct Step {
 /// Does what is asked for, in order.
 ///
 /// # Errors
-/// In words, with the way out.
-pub fn steps(between: Between, paths: &[String]) -> Result<Vec<Step>, String> {
+/// What failed, with the way out.
+pub fn steps(between: Between, paths: &[String]) -> Result<Vec<Step>, DialectError> {
     let mut done = Vec::new();
     if between.sync {
         done.push(timed(PhaseKind::Sync, || paths.iter().try_for_each(|path| sync(path)))?);
@@ -35,26 +36,23 @@ pub fn rest(between: Between, stop: StopFlag) {
     }
 }
 
-fn timed(kind: PhaseKind, work: impl FnOnce() -> Result<(), String>) -> Result<Step, String> {
+fn timed(kind: PhaseKind, work: impl FnOnce() -> Result<(), DialectError>) -> Result<Step, DialectError> {
     let began = Instant::now();
     work()?;
     Ok(Step { kind, us: u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX) })
 }
 
 /// The file system under a path; that of its directory where it is not there.
-fn sync(path: &str) -> Result<(), String> {
+fn sync(path: &str) -> Result<(), DialectError> {
     let mut place = std::path::Path::new(path);
     while !place.exists() {
         place = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(std::path::Path::new("."));
     }
-    let failed = |error: std::io::Error| format!("--sync: {}: {error}", place.display());
-    let file = File::open(place).map_err(failed)?;
-    rustix::fs::syncfs(&file).map_err(|error| failed(error.into()))
+    let synced = File::open(place).and_then(|file| Ok(rustix::fs::syncfs(&file)?));
+    synced.map_err(DialectError::file(format!("--sync: {}", place.display())))
 }
 
 /// Source: proc_sys_vm(5), `drop_caches`: 1 is the page cache, 2 are dentries and inodes.
-fn drop_caches() -> Result<(), String> {
-    std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(|error| {
-        format!("--dropcache: /proc/sys/vm/drop_caches: {error}; run as root, or leave the option out")
-    })
+fn drop_caches() -> Result<(), DialectError> {
+    std::fs::write("/proc/sys/vm/drop_caches", "3").map_err(DialectError::DropCaches)
 }

@@ -10,6 +10,7 @@ use super::runner::{Dialect, Ended, Load, Step, page};
 use crate::exit::End;
 use outputs::Outputs;
 use places::Disk;
+use plumb_dialects::FileError;
 use plumb_dialects::elbencho::lower::{Lowered, lower};
 use plumb_dialects::elbencho::{self, Action, Settings, help};
 use plumb_engine::signals::StopFlag;
@@ -30,7 +31,7 @@ impl Dialect for Elbencho {
     type Listener<'a> = Watching<'a>;
 
     fn read(call: &Call<'_>) -> Step<Elbencho> {
-        let mut file = |path: &str| std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"));
+        let mut file = |path: &str| std::fs::read_to_string(path).map_err(FileError::io(path));
         let settings = match elbencho::read(call.words, &mut file) {
             Ok(settings) => settings,
             Err(wrong) => {

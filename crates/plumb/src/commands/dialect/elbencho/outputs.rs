@@ -1,5 +1,6 @@
 //! The files that results go to, and what the machine's clock and processors say.
 
+use crate::commands::dialect::error::DialectError;
 use plumb_dialects::elbencho::Settings;
 use plumb_dialects::elbencho::lower::Geometry;
 use plumb_dialects::elbencho::print::{PhaseReport, csv, json, table};
@@ -25,10 +26,10 @@ impl Target {
     /// Opens it for adding.
     ///
     /// # Errors
-    /// In words.
-    pub fn open(option: &'static str, path: &str) -> Result<Target, String> {
+    /// It cannot be made.
+    pub fn open(option: &'static str, path: &str) -> Result<Target, DialectError> {
         let file = OpenOptions::new().create(true).append(true).open(path);
-        let file = file.map_err(|error| format!("--{option}: cannot write {path}: {error}"))?;
+        let file = file.map_err(DialectError::file(format!("--{option}: cannot write {path}")))?;
         Ok(Target { option, path: path.to_owned(), file })
     }
 
@@ -40,9 +41,10 @@ impl Target {
     /// Adds text.
     ///
     /// # Errors
-    /// In words.
-    pub fn add(&mut self, text: &str) -> Result<(), String> {
-        self.file.write_all(text.as_bytes()).map_err(|error| format!("--{}: {}: {error}", self.option, self.path))
+    /// It cannot be written.
+    pub fn add(&mut self, text: &str) -> Result<(), DialectError> {
+        let written = self.file.write_all(text.as_bytes());
+        written.map_err(|source| DialectError::File { what: format!("--{}: {}", self.option, self.path), source })
     }
 }
 
@@ -51,7 +53,7 @@ impl Outputs {
     ///
     /// # Errors
     /// A file cannot be made or written.
-    pub fn open(settings: &Settings, geometry: &Geometry) -> Result<Outputs, String> {
+    pub fn open(settings: &Settings, geometry: &Geometry) -> Result<Outputs, DialectError> {
         let output = &settings.output;
         let open = |option, path: &Option<String>| path.as_deref().map(|path| Target::open(option, path)).transpose();
         let mut outputs = Outputs {
@@ -69,7 +71,7 @@ impl Outputs {
     ///
     /// # Errors
     /// The file cannot be written.
-    pub fn head(&mut self, settings: &Settings, command: &[String]) -> Result<(), String> {
+    pub fn head(&mut self, settings: &Settings, command: &[String]) -> Result<(), DialectError> {
         let Some(text) = &mut self.text else { return Ok(()) };
         let date = date_of(jiff::Timestamp::now(), "%Y-%m-%dT%H:%M:%S%z");
         text.add(&table::file_head(&date, settings.output.label.as_deref(), command))?;
@@ -86,7 +88,7 @@ impl Outputs {
         settings: &Settings,
         geometry: &Geometry,
         command: &[String],
-    ) -> Result<(), String> {
+    ) -> Result<(), DialectError> {
         if let Some(csv) = &mut self.csv {
             csv.add(&csv::line(report, settings, geometry, command))?;
         }

@@ -1,5 +1,6 @@
 //! What elbencho's words ask of this machine.
 
+use plumb_dialects::FileError;
 use plumb_dialects::elbencho::lower::{Found, Places};
 use plumb_dialects::elbencho::tree::{self, Entry};
 use plumb_dialects::fio::value::lists;
@@ -46,23 +47,23 @@ impl Places for Disk {
         numbers("/sys/devices/system/cpu/online").unwrap_or_else(|| vec![0])
     }
 
-    fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, String> {
-        std::fs::read(path).map_err(|error| format!("{path}: {error}"))
+    fn tree_file(&mut self, path: &str) -> Result<Vec<u8>, FileError> {
+        std::fs::read(path).map_err(FileError::io(path))
     }
 
-    fn look_through(&mut self, path: &str) -> Result<Vec<Entry>, String> {
+    fn look_through(&mut self, path: &str) -> Result<Vec<Entry>, FileError> {
         let mut entries = Vec::new();
         look_through(Path::new(path), Path::new(""), &mut entries)?;
         Ok(entries)
     }
 
-    fn keep_tree(&mut self, path: &str, text: &str) -> Result<(), String> {
-        let failed = |error: io::Error| format!("{path}: {error}");
+    fn keep_tree(&mut self, path: &str, text: &str) -> Result<(), FileError> {
+        let failed = FileError::io(path);
         match std::fs::read(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Ok(there) if there.is_empty() || there.starts_with(tree::ENCODED.as_bytes()) => {}
             Ok(_) => {
-                return Err(format!("{path} is there, and no scan made it; name another file, or remove it first"));
+                return Err(FileError::NotAScan { path: path.to_owned() });
             }
             Err(error) => return Err(failed(error)),
         }
@@ -72,9 +73,9 @@ impl Places for Disk {
 
 /// What is in a directory below `top`, each directory before what is in it. Links are followed to what they lead to, but
 /// not into directories.
-fn look_through(top: &Path, below: &Path, entries: &mut Vec<Entry>) -> Result<(), String> {
+fn look_through(top: &Path, below: &Path, entries: &mut Vec<Entry>) -> Result<(), FileError> {
     let directory = top.join(below);
-    let failed = |error: io::Error| format!("{}: {error}", directory.display());
+    let failed = |source: io::Error| FileError::Io { path: directory.display().to_string(), source };
     for found in std::fs::read_dir(&directory).map_err(failed)? {
         let found = found.map_err(failed)?;
         let below = below.join(found.file_name());
@@ -132,7 +133,7 @@ mod tests {
         Disk.keep_tree(name, "# encoding=base64\n").unwrap();
         assert_eq!(Disk.tree_file(name).unwrap(), b"# encoding=base64\n");
         std::fs::write(&path, "my own").unwrap();
-        assert!(Disk.keep_tree(name, "# encoding=base64\n").unwrap_err().contains("no scan made it"));
+        assert!(Disk.keep_tree(name, "# encoding=base64\n").unwrap_err().to_string().contains("no scan made it"));
         assert_eq!(std::fs::read(&path).unwrap(), b"my own");
     }
 }

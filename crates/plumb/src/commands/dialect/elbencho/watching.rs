@@ -3,6 +3,7 @@
 use super::between;
 use super::complain;
 use super::outputs::{CpuTimes, Outputs, Target, date, uuid};
+use crate::commands::dialect::error::DialectError;
 use crate::session;
 use jiff::{SignedDuration, Timestamp};
 use plumb_dialects::elbencho::lower::{Lowered, LoweredPhase, PhaseKind};
@@ -76,7 +77,7 @@ impl<'a> Watching<'a> {
         command: &'a [String],
         outputs: Outputs,
         stop: StopFlag,
-    ) -> Result<Watching<'a>, String> {
+    ) -> Result<Watching<'a>, DialectError> {
         let output = &settings.output;
         let ops_log = output.ops_log.as_deref().map(|path| Target::open("opslog", path)).transpose()?;
         let live_csv = match &output.live_csv {
@@ -118,8 +119,8 @@ impl<'a> Watching<'a> {
     /// What comes before the first phase.
     ///
     /// # Errors
-    /// In words.
-    pub fn begin(&mut self) -> Result<(), String> {
+    /// What failed.
+    pub fn begin(&mut self) -> Result<(), DialectError> {
         self.open_iteration(0)?;
         if self.lowered.phases.is_empty() {
             for iteration in 1..self.settings.iterations {
@@ -129,7 +130,7 @@ impl<'a> Watching<'a> {
         Ok(())
     }
 
-    fn open_iteration(&mut self, iteration: u32) -> Result<(), String> {
+    fn open_iteration(&mut self, iteration: u32) -> Result<(), DialectError> {
         if self.settings.iterations > 1 {
             let line = format!("[Starting iteration {} of {}...]\n", iteration + 1, self.settings.iterations);
             self.say(&line)?;
@@ -166,22 +167,22 @@ impl<'a> Watching<'a> {
     ///
     /// # Errors
     /// Standard output cannot be written.
-    pub fn say(&mut self, text: &str) -> Result<(), String> {
+    pub fn say(&mut self, text: &str) -> Result<(), DialectError> {
         self.clear();
         if self.live_csv.as_ref().is_some_and(|rows| rows.file.is_none()) {
             eprint!("{text}");
             return Ok(());
         }
-        session::print(text).map_err(|stopped| stopped.message)
+        Ok(session::print(text)?)
     }
 
-    fn tell(&mut self, report: &PhaseReport) -> Result<(), String> {
+    fn tell(&mut self, report: &PhaseReport) -> Result<(), DialectError> {
         self.say(&table::phase(report, self.settings, &self.lowered.geometry))?;
         self.outputs.phase(report, self.settings, &self.lowered.geometry, self.command)
     }
 
     /// What elbencho does between phases.
-    fn between(&mut self) -> Result<(), String> {
+    fn between(&mut self) -> Result<(), DialectError> {
         let began = Timestamp::now();
         for step in between::steps(self.lowered.between, &self.settings.paths)? {
             let seen = Seen { date: date(began), id: uuid(), ..Seen::default() };
@@ -200,7 +201,7 @@ impl<'a> Watching<'a> {
         rank.parse::<u32>().unwrap_or(0).saturating_sub(self.settings.rank_offset)
     }
 
-    fn after_phase(&mut self, measured: &PhaseMeasurement) -> Result<(), String> {
+    fn after_phase(&mut self, measured: &PhaseMeasurement) -> Result<(), DialectError> {
         let Some(phase) = self.phase() else { return Ok(()) };
         let entries = std::mem::take(&mut self.entries);
         let seen =
@@ -223,11 +224,7 @@ impl<'a> Watching<'a> {
                 None => format!("{} bytes", geometry.file_bytes),
                 Some(_) => "their list says".to_owned(),
             };
-            return Err(format!(
-                "{} times a {what} moved less than a block: files are shorter than {length}; write them first, or use \
-                 --trunctosize",
-                measured.short_count
-            ));
+            return Err(DialectError::Short { count: measured.short_count, what, length });
         }
         self.tell(&told)?;
         self.between()?;
@@ -335,10 +332,10 @@ fn entries_of(kind: PhaseKind, worker: &WorkerNow) -> u64 {
 }
 
 impl LiveRows {
-    fn add(&mut self, text: &str) -> Result<(), String> {
+    fn add(&mut self, text: &str) -> Result<(), DialectError> {
         match &mut self.file {
             Some(file) => file.add(text),
-            None => session::print(text).map_err(|stopped| stopped.message),
+            None => Ok(session::print(text)?),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! What fio's words ask of this machine: its size, its files.
 
 use super::recorded;
+use plumb_dialects::FileError;
 use plumb_dialects::fio::lower::{AskedRecording, Found, Places, RecordedFiles};
 use plumb_dialects::fio::{self, Files, Machine, MissingFile};
 use std::fs::File;
@@ -88,8 +89,8 @@ impl Places for Disk {
         files
     }
 
-    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, String> {
-        recorded::files(asked)
+    fn recording(&mut self, asked: &AskedRecording) -> Result<RecordedFiles, FileError> {
+        recorded::files(asked).map_err(|error| FileError::Recording(error.into()))
     }
 
     fn device_node(&mut self, major: u32, minor: u32) -> Option<String> {

@@ -1,10 +1,11 @@
 //! The files of `write_bw_log` and its kin, and of `write_iolog`: written from each worker's record of single ops.
 
+use crate::commands::dialect::error::DialectError;
 use flate2::Compression;
 use flate2::write::ZlibEncoder;
 use plumb_dialects::fio::Fio;
-use plumb_dialects::fio::job::report::Logs as Asked;
 use plumb_dialects::fio::lower::{Lowered, LoweredJob};
+use plumb_dialects::fio::options::logs::LogOptions as Asked;
 use plumb_dialects::fio::print::{
     Extent, HistLog, IologAction, JobLog, LogDirection, LogForm, LogPriority, LogQuantity, LogWriting, LoggedIo,
     Window, iolog_header, iolog_line,
@@ -29,7 +30,7 @@ pub struct Logs<'a> {
     /// Files that this run has begun: what more comes for them is added.
     begun: BTreeSet<PathBuf>,
     /// The first thing that went wrong.
-    pub error: Option<String>,
+    pub error: Option<DialectError>,
 }
 
 /// Where a log goes.
@@ -100,10 +101,14 @@ impl<'a> Logs<'a> {
         copy: &LoweredJob,
         phase_start_unix_ms: u64,
         ops: &mut dyn Iterator<Item = LoggedOp>,
-    ) -> Result<(), String> {
+    ) -> Result<(), DialectError> {
         let group = &self.lowered.workload.phase[copy.phase].workers[copy.group];
         let mut logs = self.open(copy, group, phase_start_unix_ms)?;
-        let failed = |error: io::Error| format!("log of job `{}`: {error}", self.fio.jobs[copy.job].name);
+        let fio = self.fio;
+        let failed = |source: io::Error| DialectError::File {
+            what: format!("log of job `{}`", fio.jobs[copy.job].name),
+            source,
+        };
         // Times of logs count from the job's own start. One that waits for others starts with its first op.
         let mut start_ns = group.start.after.is_empty().then_some(group.start.delay.0);
         let mut end_ns = 0;
@@ -139,7 +144,12 @@ impl<'a> Logs<'a> {
     }
 
     /// The logs that a job asks for, opened.
-    fn open(&mut self, copy: &LoweredJob, group: &WorkerGroup, phase_start_unix_ms: u64) -> Result<OfWorker, String> {
+    fn open(
+        &mut self,
+        copy: &LoweredJob,
+        group: &WorkerGroup,
+        phase_start_unix_ms: u64,
+    ) -> Result<OfWorker, DialectError> {
         let job = &self.fio.jobs[copy.job];
         let asked = &job.logs;
         let form = form(asked, job, phase_start_unix_ms + group.start.delay.0 / 1_000_000);
@@ -201,7 +211,7 @@ impl<'a> Logs<'a> {
             Some(path) => {
                 let Opened { mut out, is_new } = self.file(PathBuf::from(path))?;
                 if is_new {
-                    out.write_all(iolog_header().as_bytes()).map_err(|error| format!("{path}: {error}"))?;
+                    out.write_all(iolog_header().as_bytes()).map_err(DialectError::file(path.as_str()))?;
                 }
                 Some(Recording { out, ops: Vec::new() })
             }
@@ -210,11 +220,11 @@ impl<'a> Logs<'a> {
     }
 
     /// A log's file: empty where this run has not begun it.
-    fn file(&mut self, path: PathBuf) -> Result<Opened, String> {
+    fn file(&mut self, path: PathBuf) -> Result<Opened, DialectError> {
         let is_new = self.begun.insert(path.clone());
         let mut options = OpenOptions::new();
         let options = if is_new { options.write(true).create(true).truncate(true) } else { options.append(true) };
-        let file = options.open(&path).map_err(|error| format!("log {}: {error}", path.display()))?;
+        let file = options.open(&path).map_err(DialectError::file(format!("log {}", path.display())))?;
         Ok(Opened { out: BufWriter::new(file), is_new })
     }
 

@@ -8,18 +8,20 @@ mod progress;
 mod recorded;
 mod report;
 mod run;
+mod say;
 mod translate;
 mod trigger;
 
 use super::Call;
-use super::runner::{Dialect, Ended, Load, Step, page};
+use super::runner::{Dialect, Ended, Load, Step};
 use crate::exit::End;
 use disk::Disk;
 use plumb_dialects::fio::lower::Lowered;
-use plumb_dialects::fio::{self, Action, Fio, Warning};
+use plumb_dialects::fio::{self, Action, Fio};
 use plumb_engine::signals::StopFlag;
 use plumb_study::Bench;
 use progress::Watching;
+use say::{complain, say, told, warn};
 
 /// fio's jobs; what is wrong goes to standard error, and the code is then 1.
 pub struct Jobs {
@@ -79,43 +81,4 @@ fn has_jobs(fio: &Fio) -> Step<()> {
         return told(Err(["no job is defined; name a job file, or begin a job with --name=NAME"]));
     }
     Ok(())
-}
-
-/// What goes wrong is told on standard error, as fio's own words.
-fn complain(what: impl std::fmt::Display) {
-    eprintln!("fio: {what}");
-}
-
-/// What there is, or all that is wrong, told.
-fn told<T, E: std::fmt::Display>(result: Result<T, impl IntoIterator<Item = E>>) -> Step<T> {
-    result.map_err(|errors| {
-        errors.into_iter().for_each(complain);
-        End::DialectFailed.into()
-    })
-}
-
-fn say<T>(text: &str) -> Step<T> {
-    page(&format!("{}\n", text.trim_end_matches('\n')))
-}
-
-/// Tells what is doubtful, which may be the end.
-fn warn(fio: &Fio, warnings: &[Warning], more: &[String]) -> Step<()> {
-    if let Some(warning) = warning(warnings, more) {
-        eprintln!("{warning}");
-        if fio.invocation.warnings_fatal {
-            return Err(End::DialectFailed.into());
-        }
-    }
-    Ok(())
-}
-
-/// All doubts in one line: scripts take much on standard error for a failure.
-fn warning(warnings: &[Warning], more: &[String]) -> Option<String> {
-    let all: Vec<String> = warnings.iter().map(Warning::to_string).chain(more.iter().cloned()).collect();
-    if all.is_empty() {
-        return None;
-    }
-    let misread = warnings.iter().any(|warning| matches!(warning, Warning::Misread { .. }));
-    let way_out = if misread { " (--compat=strict reads all values as fio does)" } else { "" };
-    Some(format!("fio: warning: {}{way_out}", all.join("; ")))
 }

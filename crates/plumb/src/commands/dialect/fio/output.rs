@@ -1,6 +1,7 @@
 //! Where results go, and in which forms.
 
 use super::complain;
+use crate::commands::dialect::error::DialectError;
 use crate::exit::Stopped;
 use crate::session;
 use plumb_dialects::fio::invocation::{Invocation, OutputFormat};
@@ -20,11 +21,13 @@ impl Output {
     ///
     /// # Errors
     /// The file cannot be made.
-    pub fn open(invocation: &Invocation) -> Result<Output, String> {
+    pub fn open(invocation: &Invocation) -> Result<Output, DialectError> {
         let path = invocation.output.clone().unwrap_or_default();
         let file = match &invocation.output {
             None => None,
-            Some(path) => Some(File::create(path).map_err(|error| format!("--output: cannot write {path}: {error}"))?),
+            Some(path) => {
+                Some(File::create(path).map_err(DialectError::file(format!("--output: cannot write {path}")))?)
+            }
         };
         let version = match invocation.terse_version {
             2 => TerseVersion::V2,

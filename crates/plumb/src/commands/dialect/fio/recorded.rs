@@ -1,15 +1,16 @@
 //! Recordings that fio's jobs repeat: looked at before a run, and merged where that is asked for.
 
+use crate::commands::dialect::error::DialectError;
 use crate::recordings::waits;
 use plumb_dialects::fio::lower::{AskedRecording, Merge, RecordedFile, RecordedFiles, RecordedName};
-use plumb_trace::{FileName, MergedRecording, Part, outline};
+use plumb_trace::{FileName, MergedRecording, Part, TraceError, outline};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
 /// What a recording touches.
-pub fn files(asked: &AskedRecording) -> Result<RecordedFiles, String> {
-    let outline = open(asked).and_then(|merged| outline(merged).map_err(|error| error.to_string()))?;
+pub fn files(asked: &AskedRecording) -> Result<RecordedFiles, TraceError> {
+    let outline = open(asked).and_then(outline)?;
     let files = outline.files.into_iter().map(|file| RecordedFile {
         name: match file.name {
             FileName::Path(path) => RecordedName::Path(path),
@@ -24,11 +25,11 @@ pub fn files(asked: &AskedRecording) -> Result<RecordedFiles, String> {
 }
 
 /// Writes a merged recording.
-pub fn write(merge: &Merge) -> Result<(), String> {
+pub fn write(merge: &Merge) -> Result<(), DialectError> {
     let path = Path::new(&merge.path);
     let merged = open(&merge.from)?;
-    let file = File::create(path).map_err(|error| format!("{}: {error}", merge.path))?;
-    plumb_trace::write(merged, &mut BufWriter::new(file), path).map_err(|error| error.to_string())
+    let file = File::create(path).map_err(DialectError::file(merge.path.as_str()))?;
+    Ok(plumb_trace::write(merged, &mut BufWriter::new(file), path)?)
 }
 
 /// The device file of a block device.
@@ -38,12 +39,12 @@ pub fn device_node(major: u32, minor: u32) -> Option<String> {
     node.exists().then(|| node.to_string_lossy().into_owned())
 }
 
-fn open(asked: &AskedRecording) -> Result<MergedRecording, String> {
+fn open(asked: &AskedRecording) -> Result<MergedRecording, TraceError> {
     let part = |part: &plumb_dialects::fio::lower::RecordingPart| Part {
         path: PathBuf::from(&part.path),
         percent: part.percent,
         times: part.times,
     };
     let parts: Vec<Part> = asked.parts.iter().map(part).collect();
-    MergedRecording::open(&parts, waits(asked.waits)).map_err(|error| error.to_string())
+    MergedRecording::open(&parts, waits(asked.waits))
 }

@@ -1,5 +1,6 @@
 //! What IOzone's words ask of this machine.
 
+use plumb_dialects::FileError;
 use plumb_dialects::iozone::Machine;
 use plumb_dialects::iozone::print::heat::Edges;
 use std::path::Path;
@@ -8,8 +9,8 @@ use std::path::Path;
 pub struct Here;
 
 impl Machine for Here {
-    fn file(&mut self, path: &str) -> Result<String, String> {
-        std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}"))
+    fn file(&mut self, path: &str) -> Result<String, FileError> {
+        std::fs::read_to_string(path).map_err(FileError::io(path))
     }
 
     fn uname(&mut self) -> String {

@@ -1,5 +1,6 @@
 //! Looks on while the tests run, and prints each as soon as it is over.
 
+use crate::commands::dialect::error::DialectError;
 use crate::session;
 use plumb_dialects::iozone::lower::{Lowered, LoweredPhase};
 use plumb_dialects::iozone::print::{Child, Measured, Round, latency, table, throughput};
@@ -79,7 +80,7 @@ impl<'a> Watching<'a> {
     }
 
     /// Prints what is complete: nothing before the last round.
-    fn tell(&mut self, phase: &LoweredPhase) -> Result<(), String> {
+    fn tell(&mut self, phase: &LoweredPhase) -> Result<(), DialectError> {
         if phase.round + 1 < self.settings.repeat {
             return Ok(());
         }
@@ -87,7 +88,7 @@ impl<'a> Watching<'a> {
             Mode::Throughput { .. } => self.children_block(phase),
             Mode::Single(_) | Mode::Auto(_) => self.columns(phase),
         };
-        session::print(&text).map_err(|stopped| stopped.message)
+        Ok(session::print(&text)?)
     }
 
     fn children_block(&self, phase: &LoweredPhase) -> String {
@@ -169,7 +170,7 @@ impl<'a> Watching<'a> {
     }
 
     /// Adds the histograms of each child to its file.
-    fn histograms(&self, phase: &LoweredPhase, measured: &PhaseMeasurement) -> Result<(), String> {
+    fn histograms(&self, phase: &LoweredPhase, measured: &PhaseMeasurement) -> Result<(), DialectError> {
         for (number, worker) in (0..).zip(&measured.workers) {
             let Some(moved) = worker.ops.get(&kind_of(worker, phase.pass)) else { continue };
             // Ops of a bucket that lies across a band's end are in the band of its beginning.
@@ -180,13 +181,13 @@ impl<'a> Watching<'a> {
             let name = format!("Iozone_histogram_child_{number}.txt");
             let text = latency::histogram(phase.pass, number, &below);
             let file = File::options().create(true).append(true).open(&name);
-            file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(|error| format!("{name}: {error}"))?;
+            file.and_then(|mut file| file.write_all(text.as_bytes())).map_err(DialectError::file(name))?;
         }
         Ok(())
     }
 
     /// Writes the latencies of a worker to its file.
-    fn latencies(&self, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) -> Result<(), String> {
+    fn latencies(&self, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) -> Result<(), DialectError> {
         let Some(phase) = self.phase().filter(|phase| !phase.is_silent) else { return Ok(()) };
         let child = (phase.children > 0).then(|| worker_number(worker));
         let Some(name) = latency::file(phase.pass, child) else { return Ok(()) };
@@ -203,7 +204,7 @@ impl<'a> Watching<'a> {
             file.write_all(latency::tail(0.0, 0.0, real_ns as f64 / 1e9).as_bytes())?;
             file.flush()
         };
-        written().map_err(|error| format!("{name}: {error}"))
+        written().map_err(DialectError::file(name))
     }
 }
 
@@ -258,7 +259,7 @@ impl Progress for Watching<'_> {
 
     fn op_log(&mut self, _phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
         if let Err(error) = self.latencies(worker, ops) {
-            self.fail(Failure::Other(error));
+            self.fail(Failure::Other(error.to_string()));
         }
     }
 
@@ -279,7 +280,7 @@ impl Progress for Watching<'_> {
                 false => Ok(()),
             };
             if let Err(error) = told.and_then(|()| self.tell(phase)) {
-                self.fail(Failure::Other(error));
+                self.fail(Failure::Other(error.to_string()));
             }
         }
         self.number += 1;

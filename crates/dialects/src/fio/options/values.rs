@@ -1,38 +1,45 @@
 //! The values of one job, by option: said ones over defaults.
 
-use crate::fio::options::{self, ByName};
+use super::by_name::ByName;
+use super::spec::OptionSpec;
 use crate::fio::value::{self, Between, Compat, Doubt, PerDirection, ReadWrite, Reading, Region, Value};
 use plumb_workload::Nanos;
-use std::sync::OnceLock;
+
+/// The table's defaults; nothing for an option that has none.
+#[derive(Debug)]
+pub struct Defaults(ByName<Option<Value>>);
+
+impl Defaults {
+    pub(super) fn of(options: impl Iterator<Item = &'static OptionSpec>) -> Defaults {
+        let mut doubts: Vec<Doubt> = Vec::new();
+        let mut reading = Reading { compat: Compat::Meant, kb_base: 1_024, doubts: &mut doubts };
+        let mut read = |option: &'static OptionSpec| {
+            let text = option.default.filter(|text| !text.is_empty())?;
+            Some(value::read(option, Some(text), &mut reading).expect("a test reads every default of the table"))
+        };
+        Defaults(options.map(|option| (option.name, read(option))).collect())
+    }
+}
 
 /// The values of one job, by option name.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Values {
     /// In the order in which they were said; few, so that looking through all of them is quick.
     said: Vec<(&'static str, Value)>,
+    defaults: &'static Defaults,
 }
 
-/// The table's defaults, read once.
-fn defaults() -> &'static ByName<Value> {
-    static DEFAULTS: OnceLock<ByName<Value>> = OnceLock::new();
-    DEFAULTS.get_or_init(|| {
-        let mut doubts: Vec<Doubt> = Vec::new();
-        let mut reading = Reading { compat: Compat::Meant, kb_base: 1_024, doubts: &mut doubts };
-        options::all()
-            .filter_map(|option| {
-                let text = option.default.filter(|text| !text.is_empty())?;
-                let value = value::read(option, Some(text), &mut reading);
-                Some((option.name, value.expect("a test reads every default of the table")))
-            })
-            .collect()
-    })
+impl PartialEq for Values {
+    fn eq(&self, other: &Values) -> bool {
+        self.said == other.said
+    }
 }
 
 /// Takes a value of the variant that the option's kind gives.
 macro_rules! taker {
     ($(#[$doc:meta])* $name:ident, $variant:ident, $type:ty) => {
         $(#[$doc])*
-        pub(super) fn $name(&self, option: &str) -> Option<$type> {
+        pub(in crate::fio) fn $name(&self, option: &str) -> Option<$type> {
             match self.get(option)? {
                 Value::$variant(value) => Some(value.clone()),
                 other => panic!("{option} has the value {other:?}, which does not fit its kind"),
@@ -42,6 +49,11 @@ macro_rules! taker {
 }
 
 impl Values {
+    /// Nothing is said yet.
+    pub(super) fn new(defaults: &'static Defaults) -> Values {
+        Values { said: Vec::new(), defaults }
+    }
+
     /// Sets a value. Slots that it leaves open keep what they have.
     pub fn set(&mut self, option: &'static str, value: Value) {
         let before = self.place(option).map(|place| self.said.remove(place).1);
@@ -73,10 +85,10 @@ impl Values {
     }
 
     fn get(&self, option: &str) -> Option<&Value> {
-        debug_assert!(options::find(option).is_some_and(|spec| spec.name == option), "{option} is not in the table");
+        debug_assert!(self.defaults.0.contains_key(option), "{option} is not in the table");
         match self.place(option) {
             Some(place) => Some(&self.said[place].1),
-            None => defaults().get(option),
+            None => self.defaults.0.get(option)?.as_ref(),
         }
     }
 
@@ -142,47 +154,47 @@ impl Values {
         maybe_floats, Floats, Vec<f64>);
 
     /// [`Value::Switch`]; off where it has no default.
-    pub(super) fn switch(&self, option: &str) -> bool {
+    pub(in crate::fio) fn switch(&self, option: &str) -> bool {
         self.maybe_switch(option).unwrap_or(false)
     }
 
     /// A count that is never negative; 0 where it has no default.
-    pub(super) fn count(&self, option: &str) -> u32 {
+    pub(in crate::fio) fn count(&self, option: &str) -> u32 {
         self.maybe_count(option).unwrap_or(0)
     }
 
     /// The same, where it matters whether there is one.
-    pub(super) fn maybe_count(&self, option: &str) -> Option<u32> {
+    pub(in crate::fio) fn maybe_count(&self, option: &str) -> Option<u32> {
         self.maybe_whole(option).map(|value| u32::try_from(value).unwrap_or(0))
     }
 
     /// A count that means nothing at 0.
-    pub(super) fn count_unless_zero(&self, option: &str) -> Option<u32> {
+    pub(in crate::fio) fn count_unless_zero(&self, option: &str) -> Option<u32> {
         self.maybe_count(option).filter(|count| *count > 0)
     }
 
     /// A number of 64 bits that means nothing at 0.
-    pub(super) fn wide_unless_zero(&self, option: &str) -> Option<u64> {
+    pub(in crate::fio) fn wide_unless_zero(&self, option: &str) -> Option<u64> {
         self.wide(option).filter(|value| *value > 0)
     }
 
     /// A time that means nothing at 0.
-    pub(super) fn time_unless_zero(&self, option: &str) -> Option<Nanos> {
+    pub(in crate::fio) fn time_unless_zero(&self, option: &str) -> Option<Nanos> {
         self.time(option).filter(|time| time.0 > 0)
     }
 
     /// [`Value::Names`]; none where nothing is said.
-    pub(super) fn names(&self, option: &str) -> Vec<String> {
+    pub(in crate::fio) fn names(&self, option: &str) -> Vec<String> {
         self.maybe_names(option).unwrap_or_default()
     }
 
     /// [`Value::Floats`]; none where nothing is said.
-    pub(super) fn floats(&self, option: &str) -> Vec<f64> {
+    pub(in crate::fio) fn floats(&self, option: &str) -> Vec<f64> {
         self.maybe_floats(option).unwrap_or_default()
     }
 
     /// Counts for reads, writes and trims that are never negative.
-    pub(super) fn counts(&self, option: &str) -> PerDirection<Option<u32>> {
+    pub(in crate::fio) fn counts(&self, option: &str) -> PerDirection<Option<u32>> {
         let counts = self.wholes(option).unwrap_or_default();
         counts.map(|count| count.map(|count| u32::try_from(count).unwrap_or(0)))
     }

@@ -5,20 +5,12 @@
 //! options that are two names of one choice are joined: `direct` and `buffered`, `rwmixread` and `rwmixwrite`,
 //! `cpus_allowed` and `cpumask`, `gtod_reduce` and what it switches off.
 
-pub mod data;
-pub mod keywords;
-pub mod machine;
-pub mod place;
-pub mod report;
-mod values;
-pub mod work;
-mod work_parts;
-
 use crate::fio::error::Place;
-use crate::fio::options::OptionSpec;
+use crate::fio::options::{
+    OptionSpec, Values, content, direction, durability, engine, files, job, logs, memory, pace, queue, replay, stats,
+    stop, trim, verify, zones,
+};
 use std::sync::Arc;
-pub use values::Values;
-pub use work_parts::{Sizes, SteadyStop};
 
 /// An option exactly as it was said.
 #[derive(Debug, Clone)]
@@ -50,37 +42,37 @@ pub struct FioJob {
     /// What it says itself, in order.
     pub said: Vec<Said>,
     /// Its copies, order and group.
-    pub identity: Arc<place::Identity>,
+    pub identity: Arc<job::JobOptions>,
     /// Its files.
-    pub files: Arc<place::FileSet>,
+    pub files: Arc<files::FileOptions>,
     /// What it does.
-    pub direction: Arc<work::Work>,
+    pub direction: Arc<direction::DirectionOptions>,
     /// How ops are handed over.
-    pub queue: Arc<work::Queue>,
+    pub queue: Arc<queue::QueueOptions>,
     /// How fast.
-    pub pace: Arc<work::Pace>,
+    pub pace: Arc<pace::PaceOptions>,
     /// When it ends.
-    pub stop: Arc<work::Stop>,
+    pub stop: Arc<stop::StopOptions>,
     /// When data is made to last.
-    pub durability: Arc<data::Durability>,
+    pub durability: Arc<durability::DurabilityOptions>,
     /// Whether what comes back is checked.
-    pub verify: Arc<data::Verify>,
+    pub verify: Arc<verify::VerifyOptions>,
     /// Trims amid other work.
-    pub trim: Arc<data::Trim>,
+    pub trim: Arc<trim::TrimOptions>,
     /// Ops from a recording.
-    pub replay: Arc<data::Replay>,
+    pub replay: Arc<replay::ReplayOptions>,
     /// What is written.
-    pub content: Arc<data::Content>,
+    pub content: Arc<content::ContentOptions>,
     /// Buffers, CPUs, memory nodes and priorities.
-    pub memory: Arc<machine::Memory>,
+    pub memory: Arc<memory::MemoryOptions>,
     /// Zones.
-    pub zones: Arc<machine::Zones>,
+    pub zones: Arc<zones::ZoneOptions>,
     /// What only some engines know.
-    pub engine: Arc<machine::EngineOptions>,
+    pub engine: Arc<engine::EngineOptions>,
     /// Logs.
-    pub logs: Arc<report::Logs>,
+    pub logs: Arc<logs::LogOptions>,
     /// Statistics.
-    pub statistics: Arc<report::Statistics>,
+    pub statistics: Arc<stats::StatsOptions>,
 }
 
 /// What is known of a job before its values get their meaning.
@@ -114,27 +106,27 @@ impl FioJob {
             };
         }
         let identity = || {
-            let mut identity = place::Identity::of(values);
+            let mut identity = job::JobOptions::of(values);
             identity.stonewall |= outline.opens_file;
             identity
         };
         FioJob {
             identity: part!(identity, identity()),
-            files: part!(files, place::FileSet::of(values)),
-            direction: part!(direction, work::Work::of(values)),
-            queue: part!(queue, work::Queue::of(values)),
-            pace: part!(pace, work::Pace::of(values)),
-            stop: part!(stop, work::Stop::of(values)),
-            durability: part!(durability, data::Durability::of(values)),
-            verify: part!(verify, data::Verify::of(values)),
-            trim: part!(trim, data::Trim::of(values)),
-            replay: part!(replay, data::Replay::of(values)),
-            content: part!(content, data::Content::of(values)),
-            memory: part!(memory, machine::Memory::of(values)),
-            zones: part!(zones, machine::Zones::of(values)),
-            engine: part!(engine, machine::EngineOptions::of(values)),
-            logs: part!(logs, report::Logs::of(values)),
-            statistics: part!(statistics, report::Statistics::of(values)),
+            files: part!(files, files::FileOptions::of(values)),
+            direction: part!(direction, direction::DirectionOptions::of(values)),
+            queue: part!(queue, queue::QueueOptions::of(values)),
+            pace: part!(pace, pace::PaceOptions::of(values)),
+            stop: part!(stop, stop::StopOptions::of(values)),
+            durability: part!(durability, durability::DurabilityOptions::of(values)),
+            verify: part!(verify, verify::VerifyOptions::of(values)),
+            trim: part!(trim, trim::TrimOptions::of(values)),
+            replay: part!(replay, replay::ReplayOptions::of(values)),
+            content: part!(content, content::ContentOptions::of(values)),
+            memory: part!(memory, memory::MemoryOptions::of(values)),
+            zones: part!(zones, zones::ZoneOptions::of(values)),
+            engine: part!(engine, engine::EngineOptions::of(values)),
+            logs: part!(logs, logs::LogOptions::of(values)),
+            statistics: part!(statistics, stats::StatsOptions::of(values)),
             name: outline.name,
             section: outline.section,
             place: outline.place,

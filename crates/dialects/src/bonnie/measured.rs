@@ -1,0 +1,143 @@
+//! What Bonnie++ measures, and the versions that print it.
+
+use super::settings::Settings;
+
+/// A version of Bonnie++, by what its users meet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Version {
+    /// 1.03e.
+    V103,
+    /// 1.97, which prints what 1.96 prints.
+    V197,
+    /// 2.00a.
+    #[default]
+    V200,
+}
+
+impl Version {
+    /// As it calls itself.
+    pub fn name(self) -> &'static str {
+        match self {
+            Version::V103 => "1.03e",
+            Version::V197 => "1.97",
+            Version::V200 => "2.00a",
+        }
+    }
+
+    /// The version of its lines of values, where they say one.
+    pub fn format(self) -> &'static str {
+        match self {
+            Version::V103 => "",
+            Version::V197 => "1.97",
+            Version::V200 => "1.98",
+        }
+    }
+
+    pub(super) fn of(word: &str) -> Option<Version> {
+        match word {
+            "1.03" | "1.03e" => Some(Version::V103),
+            "1.96" | "1.97" => Some(Version::V197),
+            "1.98" | "2.00" | "2.00a" => Some(Version::V200),
+            _ => None,
+        }
+    }
+}
+
+/// A test, in the order in which they run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Test {
+    /// Single bytes out.
+    BytesOut,
+    /// Chunks out.
+    BlocksOut,
+    /// Chunks read, changed and written back.
+    Rewrite,
+    /// Single bytes in.
+    BytesIn,
+    /// Chunks in.
+    BlocksIn,
+    /// Random chunks.
+    Seeks,
+    /// Files made, names in order.
+    CreateInOrder,
+    /// Files looked at, as their directory names them.
+    StatInOrder,
+    /// Files removed, as their directory names them.
+    DeleteInOrder,
+    /// Files made, names without order.
+    CreateAtRandom,
+    /// Files looked at in a shuffled order.
+    StatAtRandom,
+    /// Files removed in a shuffled order.
+    DeleteAtRandom,
+}
+
+impl Test {
+    /// All of them.
+    pub const ALL: [Test; 12] = [
+        Test::BytesOut,
+        Test::BlocksOut,
+        Test::Rewrite,
+        Test::BytesIn,
+        Test::BlocksIn,
+        Test::Seeks,
+        Test::CreateInOrder,
+        Test::StatInOrder,
+        Test::DeleteInOrder,
+        Test::CreateAtRandom,
+        Test::StatAtRandom,
+        Test::DeleteAtRandom,
+    ];
+
+    /// As its phase is called.
+    pub fn phase(self) -> &'static str {
+        match self {
+            Test::BytesOut => "putc",
+            Test::BlocksOut => "put-block",
+            Test::Rewrite => "rewrite",
+            Test::BytesIn => "getc",
+            Test::BlocksIn => "get-block",
+            Test::Seeks => "seeks",
+            Test::CreateInOrder => "seq-create",
+            Test::StatInOrder => "seq-stat",
+            Test::DeleteInOrder => "seq-delete",
+            Test::CreateAtRandom => "ran-create",
+            Test::StatAtRandom => "ran-stat",
+            Test::DeleteAtRandom => "ran-delete",
+        }
+    }
+
+    /// The test of a phase.
+    pub fn of_phase(name: &str) -> Option<Test> {
+        Test::ALL.into_iter().find(|test| test.phase() == name)
+    }
+
+    /// What is said on standard error as it begins.
+    pub fn beginning(self, version: Version) -> &'static str {
+        match (self, version) {
+            (Test::BytesOut, Version::V103) => "Writing with putc()...",
+            (Test::BytesOut, _) => "Writing a byte at a time...",
+            (Test::BlocksOut, _) => "Writing intelligently...",
+            (Test::Rewrite, _) => "Rewriting...",
+            (Test::BytesIn, Version::V103) => "Reading with getc()...",
+            (Test::BytesIn, _) => "Reading a byte at a time...",
+            (Test::BlocksIn, _) => "Reading intelligently...",
+            (Test::Seeks, _) => "start 'em...",
+            (Test::CreateInOrder, _) => "Create files in sequential order...",
+            (Test::StatInOrder, _) => "Stat files in sequential order...",
+            (Test::DeleteInOrder, _) => "Delete files in sequential order...",
+            (Test::CreateAtRandom, _) => "Create files in random order...",
+            (Test::StatAtRandom, _) => "Stat files in random order...",
+            (Test::DeleteAtRandom, _) => "Delete files in random order...",
+        }
+    }
+
+    /// What is said as it ends.
+    pub fn ending(self, settings: &Settings) -> String {
+        match self {
+            Test::Seeks => format!("{}\n", "done...".repeat(settings.seekers as usize)),
+            _ if self < Test::Seeks => "done\n".to_owned(),
+            _ => "done.\n".to_owned(),
+        }
+    }
+}

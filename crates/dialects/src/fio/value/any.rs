@@ -1,0 +1,75 @@
+//! The value of any option.
+
+use super::choice::{ErrorsIgnored, LogName, Memory, Steady, SyncRange};
+use super::direction::Direction;
+use super::distribution::{Distribution, FileService};
+use super::lists::NumaPolicy;
+use super::pattern::Piece;
+use super::shapes::{Between, PerDirection, ReadWrite, Region};
+use super::split::{PriorityShare, Share};
+use plumb_workload::Nanos;
+
+/// What the text of an option means; the variant follows from the option's [`Kind`].
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// [`Kind::Whole`] with one slot.
+    Whole(i64),
+    /// [`Kind::Whole`] with two slots.
+    WholePair(ReadWrite<Option<i64>>),
+    /// [`Kind::Whole`] with three slots.
+    Wholes(PerDirection<Option<i64>>),
+    /// [`Kind::Wide`] with one slot.
+    Wide(u64),
+    /// [`Kind::Wide`] with two slots.
+    WideBetween(Between<u64>),
+    /// [`Kind::Wide`] with three slots.
+    Wides(PerDirection<Option<u64>>),
+    /// [`Kind::Time`] with one slot.
+    Time(Nanos),
+    /// [`Kind::Time`] with two slots.
+    TimeBetween(Between<Nanos>),
+    /// [`Kind::Time`] with three slots.
+    Times(PerDirection<Option<Nanos>>),
+    /// [`Kind::Region`].
+    Region(Region),
+    /// [`Kind::Switch`] and [`Kind::Flag`].
+    Switch(bool),
+    /// [`Kind::Text`].
+    Text(String),
+    /// [`Kind::Names`].
+    Names(Vec<String>),
+    /// [`Kind::Choice`].
+    Choice(&'static str),
+    /// [`Kind::Choices`].
+    Choices(Vec<&'static str>),
+    /// [`Kind::Floats`].
+    Floats(Vec<f64>),
+    /// [`Kind::Ranges`].
+    Ranges(PerDirection<Option<Between<u64>>>),
+    /// [`Special::Direction`].
+    Direction(Direction),
+    /// [`Special::Split`].
+    Split(PerDirection<Vec<Share>>),
+    /// [`Special::Distribution`].
+    Distribution(Distribution),
+    /// [`Special::Pattern`].
+    Pattern(Vec<Piece>),
+    /// [`Special::Cpus`].
+    Cpus(Vec<u32>),
+    /// [`Special::NumaPolicy`].
+    NumaPolicy(NumaPolicy),
+    /// [`Special::IgnoreError`].
+    IgnoreError(ErrorsIgnored),
+    /// [`Special::Steady`].
+    Steady(Steady),
+    /// [`Special::SyncRange`].
+    SyncRange(SyncRange),
+    /// [`Special::FileService`].
+    FileService(FileService),
+    /// [`Special::Memory`].
+    Memory(Memory),
+    /// [`Special::LogName`].
+    LogName(LogName),
+    /// [`Special::PrioritySplit`].
+    PrioritySplit(ReadWrite<Vec<PriorityShare>>),
+}

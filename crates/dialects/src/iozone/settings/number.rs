@@ -1,0 +1,36 @@
+//! Numbers of the command line.
+
+use super::{RECORD_MAX_BYTES, Settings};
+use crate::iozone::Wrong;
+use crate::iozone::size::{size, whole};
+
+pub(super) fn bytes_of(settings: &mut Settings, name: &str, text: &str) -> i64 {
+    let said = size(text);
+    if settings.strict || said.taken_bytes == said.meant_bytes {
+        return said.taken_bytes;
+    }
+    settings.notes.push(format!(
+        "-{name} {text} is taken as {} kB; IOzone takes it as {} kB",
+        said.meant_bytes / 1024,
+        said.taken_bytes / 1024
+    ));
+    said.meant_bytes
+}
+
+pub(super) fn record_max(bytes: u64) -> Result<(), Wrong> {
+    match bytes > RECORD_MAX_BYTES {
+        true => Err(Wrong::say(
+            23,
+            format!(
+                "Error: maximum record size {} kB is greater than maximum buffer size {} kB\n ",
+                bytes / 1024,
+                RECORD_MAX_BYTES / 1024
+            ),
+        )),
+        false => Ok(()),
+    }
+}
+
+pub(super) fn percent(text: &str) -> u8 {
+    whole(text).clamp(0, 100) as u8
+}

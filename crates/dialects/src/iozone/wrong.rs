@@ -1,0 +1,24 @@
+//! What is wrong with the words, as IOzone says it.
+
+/// What is wrong with the words, as IOzone says it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Wrong {
+    /// What was printed before, and the message.
+    pub out: String,
+    /// On standard error.
+    pub err: String,
+    /// What it ends with.
+    pub code: u8,
+}
+
+impl Wrong {
+    /// A message on standard output.
+    pub fn say(code: u8, text: impl Into<String>) -> Wrong {
+        Wrong { out: text.into(), err: String::new(), code }
+    }
+
+    /// A refusal in words of our own, on standard error.
+    pub fn refuse(code: u8, text: impl std::fmt::Display) -> Wrong {
+        Wrong { out: String::new(), err: format!("iozone: {text}\n"), code }
+    }
+}

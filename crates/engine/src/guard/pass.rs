@@ -1,0 +1,529 @@
+//! What passes the guard, and how it is opened.
+
+use super::beneath;
+use super::beneath::{Identity, open_entry};
+use super::device::{Machine, Number};
+use super::made::MadeFiles;
+use super::opened::Entry;
+use super::opened::{GuardedDir, GuardedFile, IoMode, Origin};
+use super::permissions::Permissions;
+use super::refusal::Refusal;
+use super::signature;
+use super::space::Space;
+use crate::testdir::TestDir;
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags, XattrFlags};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+
+/// The extended attribute by which a file outside of any test directory is known as made by Plumb. Its value names the
+/// inode, so that a copy of the file does not inherit the mark.
+pub(super) const MARK: &str = "user.plumb";
+
+/// What is to happen with the content that a file already has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Intent {
+    /// It stays, to be written over in place; the file is made if absent.
+    Overwrite,
+    /// It goes; the file is made if absent.
+    Truncate,
+}
+
+/// How a file is to be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opening {
+    /// What happens with its content.
+    pub intent: Intent,
+    /// Through the page cache or around it.
+    pub mode: IoMode,
+    /// Bytes that will be written to it at most, for the check of free space. What a file to be overwritten already
+    /// occupies is not counted again.
+    pub needed_bytes: u64,
+}
+
+/// What may be done with a device that is mounted, once the user has named it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum MountedDevice {
+    /// Nothing.
+    Refused,
+    /// It may be written to: the job says so as well.
+    Allowed,
+}
+
+/// By what a device may be named.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum DeviceNaming<'a> {
+    /// By one of its serials, that the workload may name too.
+    Serial(Option<&'a str>),
+    /// By a serial or its path: the languages of other tools know no serials.
+    SerialOrPath(MountedDevice),
+}
+
+/// The guard. Stateless but for what the user has allowed.
+#[derive(Debug, Clone, Default)]
+pub struct Guard {
+    pub(super) permissions: Permissions,
+}
+
+impl Guard {
+    /// A guard that lets pass what the user has named, besides test data.
+    pub fn new(permissions: Permissions) -> Guard {
+        Guard { permissions }
+    }
+
+    /// Opens a file anywhere. Symbolic links along the way to its directory are the user's own and are followed; the
+    /// file itself must not be one.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that names what was found and the way out.
+    pub fn open_file(&self, path: &Path, opening: Opening) -> Result<GuardedFile, Refusal> {
+        self.open_file_while(path, opening, || {})
+    }
+
+    /// `meanwhile` runs between looking and opening, where another program could interfere.
+    pub(super) fn open_file_while(
+        &self,
+        path: &Path,
+        opening: Opening,
+        meanwhile: impl FnOnce(),
+    ) -> Result<GuardedFile, Refusal> {
+        let Some(name) = path.file_name() else {
+            return Err(Refusal::WrongKind { path: path.to_owned(), found: "a directory", expected: "a file" });
+        };
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let dir = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(Refusal::io(path, "open its directory"))?;
+        let place = Place { dir, name, path, within: None, made: None };
+        self.open_at(place, opening, meanwhile)
+    }
+
+    /// Opens a file inside a test directory; missing directories along the path are made.
+    ///
+    /// # Errors
+    /// [`Refusal::Outside`] for a path that leaves the directory, and whatever [`Guard::open_file`] refuses.
+    pub fn open_in(&self, dir: &TestDir, path: &Path, opening: Opening) -> Result<GuardedFile, Refusal> {
+        self.open_in_while(dir, path, opening, || {})
+    }
+
+    pub(super) fn open_in_while(
+        &self,
+        dir: &TestDir,
+        path: &Path,
+        opening: Opening,
+        meanwhile: impl FnOnce(),
+    ) -> Result<GuardedFile, Refusal> {
+        let outside = |found: &str| Refusal::Outside {
+            path: path.to_owned(),
+            dir: dir.path().to_owned(),
+            found: found.to_owned(),
+        };
+        dir.verify().map_err(Refusal::io(dir.path(), "find Plumb's mark in the test directory"))?;
+        let mut names = beneath::steps(path).map_err(outside)?;
+        let Some(name) = names.pop() else { return Err(outside("it names nothing")) };
+        if names.is_empty() && name == crate::testdir::MARKER {
+            return Err(outside("it is Plumb's own mark"));
+        }
+        let parent = beneath::make_dirs(dir.as_fd(), &names).map_err(|error| below(dir, path, error))?;
+        let place = Place { dir: parent, name, path: &dir.path().join(path), within: Some(dir), made: None };
+        self.open_at(place, opening, meanwhile)
+    }
+
+    /// Opens a directory inside a test directory, for a tree of files; it is made if absent.
+    ///
+    /// # Errors
+    /// As [`Guard::open_in`]; `needed_bytes` is what all files in it will take.
+    pub fn open_dir_in(&self, dir: &TestDir, path: &Path, needed_bytes: u64) -> Result<GuardedDir, Refusal> {
+        dir.verify().map_err(Refusal::io(dir.path(), "find Plumb's mark in the test directory"))?;
+        let names = beneath::steps(path).map_err(|found| Refusal::Outside {
+            path: path.to_owned(),
+            dir: dir.path().to_owned(),
+            found: found.to_owned(),
+        })?;
+        let path = dir.path().join(path);
+        let space = Space::of(dir).map_err(Refusal::io(&path, "see how much space is free"))?;
+        Space::admit(space, &path, needed_bytes)?;
+        let fd = beneath::make_dirs(dir.as_fd(), &names).map_err(|error| below(dir, &path, error))?;
+        Ok(GuardedDir { fd, path })
+    }
+
+    /// Opens a block device that is neither mounted nor held, exclusively, if the user named its serial: typed, by
+    /// `--destroy` or `PLUMB_ALLOW`; or in the workload (`destroy_serial`), which suffices only for a device without any
+    /// known signature: a file may be old, and what lies on the device new.
+    ///
+    /// Links such as `/dev/disk/by-id/…` are followed. Which text names a device is told by the refusal.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that names what was found and the way out.
+    pub fn open_device(&self, path: &Path, destroy_serial: Option<&str>, mode: IoMode) -> Result<GuardedFile, Refusal> {
+        self.open_device_of(&Machine::this(), path, DeviceNaming::Serial(destroy_serial), mode)
+    }
+
+    /// As [`Guard::open_device`], for the languages of other tools: the user may name the device by its path too, and a
+    /// mounted one is let pass where the user named it and `mounted` allows it.
+    ///
+    /// # Errors
+    /// A [`Refusal`] that names what was found and the way out.
+    pub fn open_said_device(&self, path: &Path, mounted: MountedDevice) -> Result<GuardedFile, Refusal> {
+        self.open_device_of(&Machine::this(), path, DeviceNaming::SerialOrPath(mounted), IoMode::Buffered)
+    }
+
+    fn open_device_of(
+        &self,
+        machine: &Machine,
+        path: &Path,
+        naming: DeviceNaming<'_>,
+        mode: IoMode,
+    ) -> Result<GuardedFile, Refusal> {
+        let stat = rustix::fs::stat(path).map_err(Refusal::io(path, "find it"))?;
+        if FileType::from_raw_mode(stat.st_mode) != FileType::BlockDevice {
+            return Err(Refusal::WrongKind {
+                path: path.to_owned(),
+                found: kind_name(&stat),
+                expected: "a block device; name it as a file target",
+            });
+        }
+        let number = Number::from_rdev(stat.st_rdev);
+        let is_mounted = match (machine.refuse_if_used(path, number), naming) {
+            (Err(Refusal::Mounted { .. }), DeviceNaming::SerialOrPath(MountedDevice::Allowed)) => true,
+            (outcome, _) => {
+                outcome?;
+                false
+            }
+        };
+        if machine.is_read_only(number) {
+            return Err(read_only_device(path));
+        }
+        let attachment = machine.attachment(number);
+        self.refuse_if_not_named(machine, path, number, naming)?;
+
+        let flags = OFlags::RDWR | OFlags::CLOEXEC;
+        let flags = if is_mounted { flags } else { flags | OFlags::EXCL };
+        let fd = rustix::fs::open(path, flags, Mode::empty()).map_err(|error| match error {
+            Errno::BUSY => Refusal::Held {
+                path: path.to_owned(),
+                holder: "the kernel says that it is in use".to_owned(),
+                way_out: "unmount or release it first, in other containers too".to_owned(),
+            },
+            Errno::ROFS | Errno::ACCESS if machine.is_read_only(number) => read_only_device(path),
+            error => Refusal::io(path, "open it for writing")(error),
+        })?;
+        // O_EXCL keeps others from mounting it from here on; what was looked at must be what is held.
+        let opened = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "look at what was opened"))?;
+        let is_same = FileType::from_raw_mode(opened.st_mode) == FileType::BlockDevice
+            && opened.st_rdev == stat.st_rdev
+            && machine.attachment(number) == attachment;
+        if !is_same {
+            return Err(Refusal::Swapped { path: path.to_owned(), found: "another device is there now".to_owned() });
+        }
+        let file = GuardedFile {
+            file: File::from(fd),
+            path: path.to_owned(),
+            origin: Origin::Device,
+            identity: Identity::of(&opened),
+            entry: None,
+        };
+        file.set_mode(mode)?;
+        Ok(file)
+    }
+
+    fn refuse_if_not_named(
+        &self,
+        machine: &Machine,
+        path: &Path,
+        number: Number,
+        naming: DeviceNaming<'_>,
+    ) -> Result<(), Refusal> {
+        let serials = machine.serials(number).map_err(Refusal::io(path, "read its serial"))?;
+        let by_path = matches!(naming, DeviceNaming::SerialOrPath(_)) && self.permissions.names_device_node(number);
+        if self.permissions.names_device(&serials) || by_path {
+            return Ok(());
+        }
+        let serial = serials.first().cloned().unwrap_or_default();
+        let setting = self.permissions.setting_with(&serial);
+        let named_in_file = match naming {
+            DeviceNaming::Serial(serial) => serial.map(str::trim),
+            DeviceNaming::SerialOrPath(_) => None,
+        };
+        if let Some(named) = named_in_file.filter(|named| !serials.iter().any(|serial| serial == named)) {
+            return Err(Refusal::WrongSerial { path: path.to_owned(), serial, named: named.to_owned(), setting });
+        }
+        if let Some(signature) = signature_of(path).map_err(Refusal::io(path, "look for a signature on it"))? {
+            return Err(Refusal::Signed { path: path.to_owned(), signature, serial, setting });
+        }
+        match named_in_file {
+            Some(_) => Ok(()),
+            None => Err(Refusal::Unnamed { path: path.to_owned(), serial, setting }),
+        }
+    }
+
+    pub(super) fn open_at(
+        &self,
+        place: Place<'_>,
+        opening: Opening,
+        meanwhile: impl FnOnce(),
+    ) -> Result<GuardedFile, Refusal> {
+        let path = place.path;
+        let found = place.look()?;
+        if let Some(stat) = &found {
+            refuse_wrong_kind(path, stat)?;
+        }
+        let is_sink =
+            found.as_ref().is_some_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::CharacterDevice);
+        if !is_sink {
+            place.refuse_read_only()?;
+            let occupied_bytes = found.as_ref().map_or(0, occupied_bytes);
+            let space = Space::of(&place.dir).map_err(Refusal::io(path, "see how much space is free"))?;
+            Space::admit(space, path, opening.needed_bytes.saturating_sub(occupied_bytes))?;
+        }
+        meanwhile();
+        let (fd, origin) = match &found {
+            None => (place.make()?, Origin::Made),
+            Some(looked_at) => {
+                // Judged by a descriptor for reading: to be opened for writing is something that other programs see.
+                // While it is open, no other file can get the same number.
+                let judged = place.open(looked_at, OFlags::RDONLY)?;
+                let origin = match is_sink {
+                    true => Origin::Sink,
+                    false => self.claim(&place, judged.as_fd(), looked_at).ok_or_else(|| self.existing(path))?,
+                };
+                (place.open(looked_at, OFlags::RDWR)?, origin)
+            }
+        };
+        let stat = rustix::fs::fstat(&fd).map_err(Refusal::io(path, "look at what was opened"))?;
+        let identity = Identity::of(&stat);
+        let entry = Entry { dir: place.dir, name: place.name.to_owned() };
+        let file = GuardedFile { file: File::from(fd), path: path.to_owned(), origin, identity, entry: Some(entry) };
+        if matches!(origin, Origin::TestData | Origin::Allowed) {
+            Machine::this().refuse_if_image(path, identity)?;
+            if opening.intent == Intent::Truncate {
+                rustix::fs::ftruncate(&file.file, 0).map_err(Refusal::io(path, "truncate it"))?;
+            }
+        }
+        if origin == Origin::Made && place.within.is_none() {
+            mark(&file.file, identity, path, place.made);
+        }
+        if let Err(refusal) = file.set_mode(opening.mode) {
+            if origin == Origin::Made {
+                let _ = file.remove();
+            }
+            return Err(refusal);
+        }
+        Ok(file)
+    }
+
+    /// Why an existing file may be written to; `None` if it may not. Files that the language of another
+    /// tool names by itself (fio's `name.0.0`) pass by a [`Door`] of their own.
+    fn claim(&self, place: &Place<'_>, fd: BorrowedFd<'_>, stat: &Stat) -> Option<Origin> {
+        let identity = Identity::of(stat);
+        let is_registered = || place.made.is_some_and(|made| made.knows(fd, place.path));
+        if place.within.is_some() || is_marked(fd, identity) || is_registered() {
+            Some(Origin::TestData)
+        } else if self.permissions.names_file(identity.device, identity.inode) {
+            Some(Origin::Allowed)
+        } else {
+            None
+        }
+    }
+
+    fn existing(&self, path: &Path) -> Refusal {
+        let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        let setting = self.permissions.setting_with(&path.to_string_lossy());
+        Refusal::ExistingFile { path, setting }
+    }
+}
+
+/// Makes a file known that was just made under a name that the user said.
+pub(crate) fn mark_made(file: BorrowedFd<'_>, path: &Path, made: &MadeFiles) {
+    if let Ok(stat) = rustix::fs::fstat(file) {
+        mark(file, Identity::of(&stat), path, Some(made));
+    }
+}
+
+/// Where a file lies or will lie: an open directory and a name in it.
+pub(super) struct Place<'a> {
+    pub(super) dir: OwnedFd,
+    pub(super) name: &'a OsStr,
+    /// For messages.
+    pub(super) path: &'a Path,
+    /// The test directory, if it is inside one.
+    pub(super) within: Option<&'a TestDir>,
+    /// Who knows files that were made but could not be marked.
+    pub(super) made: Option<&'a MadeFiles>,
+}
+
+impl Place<'_> {
+    pub(super) fn look(&self) -> Result<Option<Stat>, Refusal> {
+        match rustix::fs::statat(&self.dir, self.name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(Refusal::io(self.path, "look at it")(error)),
+        }
+    }
+
+    fn refuse_read_only(&self) -> Result<(), Refusal> {
+        let stat = rustix::fs::fstatvfs(&self.dir).map_err(Refusal::io(self.path, "look at its file system"))?;
+        if stat.f_flag.contains(StatVfsMountFlags::RDONLY) { Err(read_only_file_system(self.path)) } else { Ok(()) }
+    }
+
+    fn openat(&self, flags: OFlags, mode: Mode) -> rustix::io::Result<OwnedFd> {
+        match self.within {
+            Some(_) => open_entry(self.dir.as_fd(), self.name, flags, mode),
+            None => rustix::fs::openat(&self.dir, self.name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, mode),
+        }
+    }
+
+    /// Makes the file, which was not there a moment ago.
+    fn make(&self) -> Result<OwnedFd, Refusal> {
+        let mode = match self.within {
+            Some(_) => Mode::RUSR | Mode::WUSR,
+            // Like any program's file: the umask decides.
+            None => Mode::from_raw_mode(0o666),
+        };
+        self.openat(OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, mode).map_err(|error| match error {
+            Errno::EXIST | Errno::LOOP => {
+                Refusal::Swapped { path: self.path.to_owned(), found: "something appeared there".to_owned() }
+            }
+            error => self.refusal(error),
+        })
+    }
+
+    /// Opens what was looked at, without changing it.
+    pub(super) fn open(&self, looked_at: &Stat, access: OFlags) -> Result<OwnedFd, Refusal> {
+        // O_NONBLOCK: a pipe put in its place must not make the guard wait.
+        let fd =
+            self.openat(access | OFlags::NONBLOCK | OFlags::NOCTTY, Mode::empty()).map_err(|error| match error {
+                Errno::LOOP => {
+                    Refusal::Swapped { path: self.path.to_owned(), found: "a symbolic link is there now".to_owned() }
+                }
+                Errno::NOENT | Errno::NXIO => {
+                    Refusal::Swapped { path: self.path.to_owned(), found: "it is there no more".to_owned() }
+                }
+                error => self.refusal(error),
+            })?;
+        let opened = rustix::fs::fstat(&fd).map_err(Refusal::io(self.path, "look at what was opened"))?;
+        // What is new may have got the number of what was just removed; it is judged as opened, but must be a file.
+        let kind = |stat: &Stat| FileType::from_raw_mode(stat.st_mode);
+        if Identity::of(&opened) != Identity::of(looked_at) || kind(&opened) != kind(looked_at) {
+            return Err(Refusal::Swapped { path: self.path.to_owned(), found: "another file is there now".to_owned() });
+        }
+        // io_uring would take O_NONBLOCK for a wish never to wait.
+        rustix::fs::fcntl_getfl(&fd)
+            .and_then(|flags| rustix::fs::fcntl_setfl(&fd, flags - OFlags::NONBLOCK))
+            .map_err(Refusal::io(self.path, "set its flags"))?;
+        Ok(fd)
+    }
+
+    fn refusal(&self, error: Errno) -> Refusal {
+        match (error, self.within) {
+            (Errno::ROFS, _) => read_only_file_system(self.path),
+            (error, Some(dir)) => below(dir, self.path, error),
+            (error, None) => Refusal::io(self.path, "open it for reading and writing")(error),
+        }
+    }
+}
+
+/// Drops clean pages of the whole machine from the page cache: the one knob of the kernel that Plumb turns, and only if
+/// the user said that it may. Source: Documentation/admin-guide/sysctl/vm.rst, `drop_caches`.
+pub(crate) fn drop_page_cache() -> io::Result<()> {
+    std::fs::write("/proc/sys/vm/drop_caches", "1\n")
+}
+
+pub(super) fn signature_of(path: &Path) -> io::Result<Option<signature::Signature>> {
+    let device = File::open(path)?;
+    let size_bytes = rustix::fs::seek(&device, rustix::fs::SeekFrom::End(0))?;
+    signature::find(&device, size_bytes)
+}
+
+/// Says that a file was made here, or held nothing, so that it may be overwritten later.
+pub(super) fn mark(file: impl AsFd, identity: Identity, path: &Path, made: Option<&MadeFiles>) {
+    let mark = mark_for(identity);
+    let marked = rustix::fs::fsetxattr(&file, MARK, mark.as_bytes(), XattrFlags::empty());
+    if let (Err(_), Some(made)) = (marked, made) {
+        // Best effort: a file that is neither marked nor registered is unknown next time, and must be named then.
+        let _ = made.add(file.as_fd(), path);
+    }
+}
+
+pub(super) fn mark_for(identity: Identity) -> String {
+    format!("test data, format 1, inode {}", identity.inode)
+}
+
+pub(super) fn is_marked(fd: BorrowedFd<'_>, identity: Identity) -> bool {
+    let mut value = [0; 128];
+    rustix::fs::fgetxattr(fd, MARK, &mut value[..])
+        .is_ok_and(|length| value.get(..length) == Some(mark_for(identity).as_bytes()))
+}
+
+// The field's type differs between architectures.
+#[allow(clippy::unnecessary_cast)]
+pub(super) fn occupied_bytes(stat: &Stat) -> u64 {
+    (stat.st_blocks as u64).saturating_mul(512)
+}
+
+pub(super) fn kind_name(stat: &Stat) -> &'static str {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => "a file",
+        FileType::Directory => "a directory",
+        FileType::BlockDevice => "a block device",
+        FileType::CharacterDevice => "a character device",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::Symlink => "a symbolic link",
+        FileType::Unknown => "of a kind that Plumb does not know",
+    }
+}
+
+/// Something that no file lies under.
+pub(super) fn wrong_kind(path: &Path, stat: &Stat) -> Refusal {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Symlink => Refusal::Symlink { path: path.to_owned() },
+        _ => Refusal::WrongKind { path: path.to_owned(), found: kind_name(stat), expected: "a file" },
+    }
+}
+
+pub(super) fn refuse_wrong_kind(path: &Path, stat: &Stat) -> Result<(), Refusal> {
+    let expected = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => return Ok(()),
+        FileType::CharacterDevice if is_sink(stat) => return Ok(()),
+        FileType::Symlink => return Err(Refusal::Symlink { path: path.to_owned() }),
+        FileType::BlockDevice => "a file; make it a device target, and name its serial",
+        _ => "a file",
+    };
+    Err(Refusal::WrongKind { path: path.to_owned(), found: kind_name(stat), expected })
+}
+
+/// `/dev/null`, `/dev/zero` and `/dev/full`. Source: Documentation/admin-guide/devices.txt.
+pub(super) fn is_sink(stat: &Stat) -> bool {
+    rustix::fs::major(stat.st_rdev) == 1 && matches!(rustix::fs::minor(stat.st_rdev), 3 | 5 | 7)
+}
+
+pub(super) fn read_only_file_system(path: &Path) -> Refusal {
+    Refusal::ReadOnly {
+        path: path.to_owned(),
+        found: "its file system is mounted read-only".to_owned(),
+        way_out: "mount it read-write (`mount -o remount,rw`), or use another path".to_owned(),
+    }
+}
+
+pub(super) fn read_only_device(path: &Path) -> Refusal {
+    Refusal::ReadOnly {
+        path: path.to_owned(),
+        found: "the device is read-only".to_owned(),
+        way_out: format!("`blockdev --setrw {}` if that is not meant so, or only read from it", path.display()),
+    }
+}
+
+/// An error on the way down a test directory.
+pub(super) fn below(dir: &TestDir, path: &Path, error: Errno) -> Refusal {
+    let outside =
+        |found: &str| Refusal::Outside { path: path.to_owned(), dir: dir.path().to_owned(), found: found.to_owned() };
+    match error {
+        Errno::LOOP => outside("a symbolic link lies on the way"),
+        Errno::XDEV => outside("something else is mounted on the way"),
+        Errno::ROFS => read_only_file_system(path),
+        error => Refusal::io(path, "open it for writing")(error),
+    }
+}

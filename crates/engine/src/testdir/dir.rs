@@ -1,0 +1,226 @@
+//! One test directory.
+
+use super::error::TestDirError;
+use super::marker::MARKER;
+use super::marker::Marker;
+use super::remove;
+use super::remove::Leftover;
+use crate::guard::beneath::{Identity, open_entry};
+use crate::guard::refusal::Refusal;
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher};
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+/// What the names of test directories start with; the id follows.
+pub const PREFIX: &str = "plumb-test-";
+
+/// Ids are random, so a second attempt is already unlikely.
+pub(super) const ATTEMPTS_MAX: u32 = 8;
+
+/// A directory that Plumb made and marked. Dropping it removes it, in the process that made it.
+#[derive(Debug)]
+pub struct TestDir {
+    path: PathBuf,
+    /// The directory in which it lies; its own name there is [`PREFIX`] and the id.
+    base: OwnedFd,
+    dir: OwnedFd,
+    id: String,
+    identity: Identity,
+    /// Held locked for as long as this process, or a worker process of it, lives.
+    marker: File,
+    /// The entry in the registry, to be removed with the directory.
+    registered: Option<PathBuf>,
+    pub(super) owner: rustix::process::Pid,
+    state: State,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum State {
+    /// There; removed on drop.
+    Owned,
+    /// Removed already, or to be kept.
+    Released,
+}
+
+impl TestDir {
+    /// Makes a fresh test directory (mode 0700) in `base`. `label` says for people what it is for. Without a registry
+    /// ([`TestDirs::create`]), `plumb clean` finds it only if it is told where to look.
+    ///
+    /// # Errors
+    /// [`TestDirError::Make`] where `base` is missing or may not be written; [`Refusal::ReadOnly`].
+    pub fn create(base: &Path, label: &str) -> Result<TestDir, TestDirError> {
+        TestDir::create_with(base, label, |_, _| None)
+    }
+
+    /// `register` is told id and path before the directory is made, so that there is never one that nobody knows of.
+    pub(super) fn create_with(
+        base: &Path,
+        label: &str,
+        register: impl Fn(&str, &Path) -> Option<PathBuf>,
+    ) -> Result<TestDir, TestDirError> {
+        let failed = |source: io::Error| TestDirError::Make { base: base.to_owned(), source };
+        let base_path = std::fs::canonicalize(base).map_err(failed)?;
+        let base_fd = rustix::fs::open(&base_path, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+            .map_err(|error| failed(error.into()))?;
+        let mut attempts = 0;
+        let (id, path, registered) = loop {
+            let id = random_id();
+            let path = base_path.join(format!("{PREFIX}{id}"));
+            let registered = register(&id, &path);
+            let made = rustix::fs::mkdirat(&base_fd, format!("{PREFIX}{id}"), Mode::RWXU);
+            if made.is_ok() {
+                break (id, path, registered);
+            }
+            if let Some(entry) = registered {
+                let _ = std::fs::remove_file(entry);
+            }
+            match made {
+                Err(Errno::EXIST) if attempts < ATTEMPTS_MAX => attempts += 1,
+                Err(Errno::ROFS) => {
+                    return Err(TestDirError::Refused(Refusal::ReadOnly {
+                        path: base.to_owned(),
+                        found: "its file system is mounted read-only".to_owned(),
+                        way_out: "mount it read-write (`mount -o remount,rw`), or use another path".to_owned(),
+                    }));
+                }
+                Err(error) => return Err(failed(error.into())),
+                Ok(()) => {}
+            }
+        };
+        let unmake = |source: io::Error| {
+            let _ = rustix::fs::unlinkat(&base_fd, format!("{PREFIX}{id}"), rustix::fs::AtFlags::REMOVEDIR);
+            if let Some(entry) = &registered {
+                let _ = std::fs::remove_file(entry);
+            }
+            failed(source)
+        };
+        let (dir, identity, marker) = mark(&base_fd, &id, label).map_err(unmake)?;
+        Ok(TestDir {
+            path,
+            base: base_fd,
+            dir,
+            id,
+            identity,
+            marker,
+            registered,
+            owner: rustix::process::getpid(),
+            state: State::Owned,
+        })
+    }
+
+    /// Its absolute path, without symbolic links.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The random part of its name.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Whether `plumb clean` will find it without being told where to look.
+    pub fn is_registered(&self) -> bool {
+        self.registered.is_some()
+    }
+
+    /// Looks whether this is still the directory that was marked.
+    ///
+    /// # Errors
+    /// The marker is gone, or is not this directory's.
+    pub fn verify(&self) -> io::Result<()> {
+        let marker = Marker::read(self.dir.as_fd())?;
+        if marker.id == self.id && marker.inode == self.identity.inode {
+            Ok(())
+        } else {
+            Err(io::Error::new(io::ErrorKind::InvalidData, "the mark is another directory's"))
+        }
+    }
+
+    /// Removes everything in it and the directory itself; what [`Drop`] does, but saying what went wrong.
+    ///
+    /// # Errors
+    /// [`TestDirError::Remove`] with what stayed.
+    pub fn remove(mut self) -> Result<(), TestDirError> {
+        self.remove_now()
+    }
+
+    /// Leaves it where it is, marked, for `plumb clean` to remove once this process has ended.
+    pub fn keep(mut self) -> PathBuf {
+        self.state = State::Released;
+        self.path.clone()
+    }
+
+    fn remove_now(&mut self) -> Result<(), TestDirError> {
+        self.state = State::Released;
+        let name = format!("{PREFIX}{}", self.id);
+        let leftovers = match self.verify() {
+            Ok(()) => remove::whole(self.base.as_fd(), OsStr::new(&name), self.dir.as_fd(), &self.path),
+            // Without its mark it is not known to be Plumb's any more.
+            Err(source) => vec![Leftover { path: self.path.join(MARKER), reason: source.to_string() }],
+        };
+        if !leftovers.is_empty() {
+            return Err(TestDirError::Remove { path: self.path.clone(), leftovers });
+        }
+        if let Some(entry) = &self.registered {
+            let _ = std::fs::remove_file(entry);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for TestDir {
+    fn drop(&mut self) {
+        // A worker process has a copy of this value; its end is not the run's end.
+        if self.state == State::Owned && rustix::process::getpid() == self.owner {
+            let _ = self.remove_now();
+        }
+        // Held until here: see the field.
+        let _ = &self.marker;
+    }
+}
+
+impl AsFd for TestDir {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.dir.as_fd()
+    }
+}
+
+/// Opens the directory just made, and puts the marker into it, durably and locked.
+pub(super) fn mark(base: &OwnedFd, id: &str, label: &str) -> io::Result<(OwnedFd, Identity, File)> {
+    let name = format!("{PREFIX}{id}");
+    let dir = open_entry(base.as_fd(), OsStr::new(&name), OFlags::RDONLY | OFlags::DIRECTORY, Mode::empty())?;
+    let identity = Identity::of(&rustix::fs::fstat(&dir)?);
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+    let marker = open_entry(dir.as_fd(), OsStr::new(MARKER), flags, Mode::RUSR | Mode::WUSR)?;
+    let mut marker = File::from(marker);
+    let written = (|| {
+        // Locked first: whoever reads the mark may already ask whether its owner lives. Some network file systems have
+        // no locks; then process id and start time must do.
+        match rustix::fs::flock(&marker, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::NOLCK | Errno::INVAL) => {}
+            Err(error) => return Err(error.into()),
+        }
+        marker.write_all(Marker::new(id, label, identity.inode).to_string().as_bytes())?;
+        marker.sync_all()?;
+        rustix::fs::fsync(&dir)?;
+        Ok(())
+    })();
+    if let Err(error) = written {
+        let _ = rustix::fs::unlinkat(&dir, MARKER, rustix::fs::AtFlags::empty());
+        return Err(error);
+    }
+    Ok((dir, identity, marker))
+}
+
+/// 64 bits in hexadecimal, different each time. Not from `engine::rng`: a name must differ where a seed is the same.
+pub(super) fn random_id() -> String {
+    let mut hasher = std::collections::hash_map::RandomState::new().build_hasher();
+    hasher.write_u128(std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |since| since.as_nanos()));
+    hasher.write_u32(std::process::id());
+    format!("{:016x}", hasher.finish())
+}

@@ -1,0 +1,114 @@
+//! What is built, run and taken down on this machine.
+
+use super::jobs::RunSurroundings;
+use super::settings::Settings;
+use crate::build::Builder;
+use crate::error::failed;
+use crate::host::{HostError, Listener};
+use crate::protocol::{Facts, RunAnswer, RunJob, VERSION};
+use crate::step::{Made, Safety, Step};
+use plumb_engine::signals::StopFlag;
+
+/// Does what is asked, on this machine.
+#[derive(Debug)]
+pub struct Agent {
+    settings: Settings,
+    builder: Builder,
+    /// What stands now.
+    made: Made,
+    facts: Facts,
+    stop: StopFlag,
+}
+
+impl Agent {
+    /// Nothing is built yet. At the flag what goes on ends: somebody interrupts it, or whoever asked is gone.
+    ///
+    /// # Errors
+    /// The state directory cannot be made, or the machine does not say what it is.
+    pub fn new(settings: Settings, stop: StopFlag) -> Result<Agent, HostError> {
+        std::fs::create_dir_all(&settings.state)
+            .map_err(|error| failed(format!("cannot make {}: {error}", settings.state.display())))?;
+        let builder = Builder::new(&settings.journals()).stopped_by(stop);
+        Ok(Agent { builder, made: Made::new(), facts: facts()?, settings, stop })
+    }
+
+    /// What the machine is.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// Builds steps, in order.
+    ///
+    /// # Errors
+    /// What failed; nothing is left of it.
+    pub fn build(
+        &mut self,
+        tag: &str,
+        steps: &[Step],
+        safety: &Safety,
+        listener: Listener<'_>,
+    ) -> Result<Made, HostError> {
+        let mut safety = safety.clone();
+        safety.expendable.splice(0..0, self.settings.expendable.iter().cloned());
+        self.made = self.builder.build(tag, steps, &safety, listener)?;
+        Ok(self.made.clone())
+    }
+
+    /// Runs one job.
+    ///
+    /// # Errors
+    /// It could not be started, took too long, or was stopped. A command that fails is an answer.
+    pub fn run(&mut self, job: &RunJob, listener: Listener<'_>) -> Result<RunAnswer, HostError> {
+        let builder = &self.builder;
+        let mut confine = |pid| builder.confine(pid).map_err(HostError::from);
+        RunSurroundings {
+            settings: &self.settings,
+            facts: &self.facts,
+            made: &self.made,
+            confine: &mut confine,
+            stop: self.stop,
+        }
+        .run(job, listener)
+    }
+
+    /// Takes down all that was built.
+    ///
+    /// # Errors
+    /// What is left, and why.
+    pub fn undo(&mut self, listener: Listener<'_>) -> Result<(), HostError> {
+        self.builder.undo(listener)?;
+        self.made.clear();
+        Ok(())
+    }
+}
+
+/// What this machine is.
+fn facts() -> Result<Facts, HostError> {
+    let text = std::fs::read_to_string("/proc/meminfo").map_err(|error| failed(format!("/proc/meminfo: {error}")))?;
+    let ram_bytes = total_memory_bytes(&text).ok_or_else(|| failed("/proc/meminfo has no MemTotal"))?;
+    Ok(Facts {
+        version: VERSION,
+        kernel: rustix::system::uname().release().to_string_lossy().into_owned(),
+        ram_bytes,
+        cpus: plumb_probe::blocks::processors() as u32,
+    })
+}
+
+/// `MemTotal` of proc_meminfo(5), in bytes: the file counts in KiB.
+fn total_memory_bytes(meminfo: &str) -> Option<u64> {
+    let line = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    // Protects: sizes as multiples of memory, which rest on the unit of this file.
+    #[test]
+    fn memory_is_read_in_kib() {
+        assert_eq!(total_memory_bytes("MemFree: 1 kB\nMemTotal:         512 kB\n"), Some(512 * 1024));
+        assert_eq!(total_memory_bytes("MemTotal: much\n"), None);
+        assert_eq!(facts().unwrap().kernel, rustix::system::uname().release().to_string_lossy());
+    }
+}

@@ -1,0 +1,13 @@
+//! A tool as it was called.
+
+use crate::args::Common;
+
+/// A tool as it was called.
+pub struct Call<'a> {
+    /// The program's own name.
+    pub called: &'a str,
+    /// The words behind it.
+    pub words: &'a [String],
+    /// What was said to Plumb, or stands in the environment.
+    pub common: &'a Common,
+}

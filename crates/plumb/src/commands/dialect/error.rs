@@ -1,0 +1,54 @@
+//! What fails beside what is measured: files of results, recordings, what is done between phases.
+
+use crate::exit::Stopped;
+use plumb_trace::TraceError;
+use std::io;
+
+/// Why a dialect cannot go on, or cannot tell what it has measured.
+#[derive(Debug, thiserror::Error)]
+pub enum DialectError {
+    /// A file that the words name, or that the tool makes by itself.
+    #[error("{what}: {source}")]
+    File {
+        /// The option, what was to be done, and the path.
+        what: String,
+        /// The system's word.
+        source: io::Error,
+    },
+    /// A recording that cannot be read, or not be merged.
+    #[error(transparent)]
+    Recording(#[from] TraceError),
+    /// Standard output cannot be written.
+    #[error("{}", .0.message)]
+    Print(Stopped),
+    /// Files end before they should.
+    #[error(
+        "{count} times a {what} moved less than a block: files are shorter than {length}; write them first, or use \
+         --trunctosize"
+    )]
+    Short {
+        /// How often.
+        count: u64,
+        /// A read, a write.
+        what: &'static str,
+        /// What they should hold.
+        length: String,
+    },
+    /// The system's caches stay.
+    #[error("--dropcache: /proc/sys/vm/drop_caches: {0}; run as root, or leave the option out")]
+    DropCaches(io::Error),
+}
+
+impl DialectError {
+    /// For the errors of one file.
+    pub fn file(what: impl Into<String>) -> impl FnOnce(io::Error) -> DialectError {
+        let what = what.into();
+        move |source| DialectError::File { what, source }
+    }
+}
+
+impl From<Stopped> for DialectError {
+    fn from(stopped: Stopped) -> DialectError {
+        DialectError::Print(stopped)
+    }
+}
