@@ -180,7 +180,7 @@ impl Barrier {
 
     /// When the worker's measured time begins, where it starts then.
     fn measured_at(&self, control: &WorkerControl<'_>, started_at: Ticks) -> Ticks {
-        started_at.max(control.ramp_ends_at()) + self.memory.clock.ticks(self.ramp_ns)
+        started_at.max(control.ramp_ends_at()).saturating_add(self.memory.clock.ticks(self.ramp_ns))
     }
 
     /// When the worker's time is over, as far as it is known when it starts.
@@ -256,7 +256,7 @@ impl Barrier {
             tally: self.memory.queues.tally(self.number),
             ramp,
             run_as: self.run_as,
-            usage: Usage::now(self.run_as),
+            usage: Usage::now(&clock, self.run_as),
         };
         Some(Passed { context, started_at, barrier: self })
     }
@@ -294,7 +294,7 @@ impl Passed<'_> {
         let report = self.barrier.report();
         report.ended_at.store(self.barrier.memory.clock.now(), Release);
         self.barrier.memory.first_finisher.take(&self.barrier.memory.cells);
-        let (before, now) = (self.context.usage, Usage::now(self.barrier.run_as));
+        let (before, now) = (self.context.usage, Usage::now(&self.context.clock, self.barrier.run_as));
         report.cpu_user_ns.store(now.user_ns - before.user_ns, Relaxed);
         report.cpu_system_ns.store(now.system_ns - before.system_ns, Relaxed);
         report.sleeps.store(now.sleeps.saturating_sub(before.sleeps), Relaxed);
@@ -336,12 +336,17 @@ fn prepare_thread(cpu: Option<u32>) -> Result<(), WorkerError> {
     Ok(())
 }
 
-/// A worker's whole life, in its own thread or process.
+/// A worker's whole life, in its own thread or process, or on virtual time.
 pub(crate) fn worker_main(barrier: &Barrier, cpu: Option<u32>, body: Body) {
     let report = barrier.report();
-    report.pid.store(thread_number(), Relaxed);
+    let is_virtual = barrier.memory.clock.is_virtual();
+    if !is_virtual {
+        report.pid.store(thread_number(), Relaxed);
+    }
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-        prepare_thread(cpu)?;
+        if !is_virtual {
+            prepare_thread(cpu)?;
+        }
         body(barrier)
     }));
     let failure = match outcome {
