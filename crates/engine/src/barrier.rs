@@ -180,7 +180,7 @@ impl Barrier {
 
     /// When the worker's measured time begins, where it starts then.
     fn measured_at(&self, control: &WorkerControl<'_>, started_at: Ticks) -> Ticks {
-        started_at.max(control.ramp_ends_at()) + self.memory.clock.ticks(self.ramp_ns)
+        started_at.max(control.ramp_ends_at()).saturating_add(self.memory.clock.ticks(self.ramp_ns))
     }
 
     /// When the worker's time is over, as far as it is known when it starts.
@@ -282,7 +282,7 @@ impl Barrier {
             tally: self.memory.queues.tally(self.number),
             ramp,
             run_as: self.run_as,
-            usage: Usage::now(self.run_as),
+            usage: Usage::now(&clock, self.run_as),
         };
         Some(Passed { context, started_at, barrier: self })
     }
@@ -320,7 +320,7 @@ impl Passed<'_> {
         let report = self.barrier.report();
         report.ended_at.store(self.barrier.memory.clock.now(), Release);
         self.barrier.memory.first_finisher.take(&self.barrier.memory.cells);
-        let (before, now) = (self.context.usage, Usage::now(self.barrier.run_as));
+        let (before, now) = (self.context.usage, Usage::now(&self.context.clock, self.barrier.run_as));
         report.cpu_user_ns.store(now.user_ns - before.user_ns, Relaxed);
         report.cpu_system_ns.store(now.system_ns - before.system_ns, Relaxed);
         report.sleeps.store(now.sleeps.saturating_sub(before.sleeps), Relaxed);
@@ -362,10 +362,16 @@ fn prepare_thread(cpu: Option<u32>) -> Result<(), WorkerError> {
     Ok(())
 }
 
-/// A worker's whole life, in its own thread or process. Where it panics, [`Barrier::panicked`] ends it.
+/// A worker's whole life, in its own thread or process, or on virtual time. Where it panics, [`Barrier::panicked`] ends it;
+/// on virtual time the run ends with it.
 pub(crate) fn worker_main(barrier: &Barrier, cpu: Option<u32>, body: Body) {
-    barrier.report().pid.store(thread_number(), Relaxed);
-    match prepare_thread(cpu).and_then(|()| body(barrier)) {
+    let prepared = if barrier.memory.clock.is_virtual() {
+        Ok(())
+    } else {
+        barrier.report().pid.store(thread_number(), Relaxed);
+        prepare_thread(cpu)
+    };
+    match prepared.and_then(|()| body(barrier)) {
         Ok(Ended::Failed) => barrier.report().fail("an op failed"),
         Ok(Ended::Done | Ended::Stopped) => {}
         Err(error) => barrier.fail(&error.to_string()),

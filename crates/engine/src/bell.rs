@@ -1,5 +1,6 @@
 //! What wakes the coordinator of a phase.
 
+use crate::virtual_time;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use std::io;
 use std::os::fd::OwnedFd;
@@ -16,6 +17,9 @@ impl Bell {
     }
 
     pub(crate) fn ring(&self) {
+        if virtual_time::ring() {
+            return;
+        }
         // It can only fail when the counter is full, and then it has rung.
         let _ = rustix::io::write(&self.fd, &1u64.to_ne_bytes());
     }

@@ -108,7 +108,7 @@ impl BlockWorker {
 /// Passes the barrier, runs the loop of one op at a time, and stops the clock.
 pub(crate) fn run_to_end<S, B, P>(barrier: &Barrier, source: &mut S, backend: &mut B, pacer: &mut P) -> Ended
 where
-    S: Source,
+    S: Source + ?Sized,
     B: SyncBackend<Op = S::Op>,
     P: Pacer + ?Sized,
 {

@@ -27,6 +27,8 @@ use crate::fault::FaultLog;
 use crate::instances::{AnyBackend, AnyQueued, AnySync};
 use crate::op::BlockOp;
 use crate::rng::{Purpose, Rng, StreamId};
+use crate::sim::backend::{SimCalls, SimQueue};
+use crate::sim::run::SimDevice;
 use crate::worker_error::WorkerError;
 use plumb_workload::backend::RwFlag;
 use plumb_workload::job::{CommandPriority, MappingAdvice};
@@ -40,6 +42,7 @@ pub(crate) enum BoundBackend {
     Psync,
     IoUring(RingModes),
     Null,
+    Sim(SimDevice),
     /// Any other, as the workload has it.
     Other(Backend),
 }
@@ -50,6 +53,7 @@ impl BoundBackend {
             BoundBackend::Psync => "psync",
             BoundBackend::IoUring(_) => "io-uring",
             BoundBackend::Null => "null",
+            BoundBackend::Sim(_) => "sim",
             BoundBackend::Other(backend) => backend.name(),
         }
     }
@@ -172,6 +176,15 @@ pub(crate) fn build_backend<'a>(
             Ok(match request.depth {
                 0 | 1 => AnyBackend::Sync(AnySync::Null(Null)),
                 depth => AnyBackend::Queued(AnyQueued::Null(NullQueue::new(depth))),
+            })
+        }
+        BoundBackend::Sim(device) => {
+            say(&request.notes);
+            Ok(match request.depth {
+                depth if depth > 1 && !device.is_serial() => {
+                    AnyBackend::Queued(AnyQueued::Other(Box::new(SimQueue::new(device, depth))))
+                }
+                _ => AnyBackend::Sync(AnySync::Other(Box::new(SimCalls::new(device, |op: &BlockOp| op.file.into())))),
             })
         }
         BoundBackend::Psync => {

@@ -8,9 +8,9 @@ use crate::engine_error::EngineError;
 use crate::fault::Yielded;
 use crate::job::auxiliary::{BusyWorker, ExecWorker};
 use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats};
-use crate::program::{Compiled, Over, Replay, ReturnedState, SetState, SetWorker, TreeState};
+use crate::program::{Compiled, Over, Replay, ReturnedState, SetRoot, SetState, SetWorker, TreeState};
 use crate::setting::Setting;
-use crate::targets::{OpenTarget, OpenTargets, content_stream};
+use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
 use plumb_workload::{Blocks, OpKind, Phase, Program, RunAs, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
@@ -67,7 +67,8 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
             match (&seat.group.work, targets.get(&seat.group.target)) {
                 (Work::Blocks(blocks), Some(target)) => {
                     let plan = seat.blocks(blocks, &target.lengths(), workload.seed)?;
-                    if let Some(verifiable) = &mut verifiable {
+                    // What a simulated device returns is what was written.
+                    if let (Some(verifiable), false) = (&mut verifiable, matches!(target, OpenTarget::Sim(_))) {
                         verifiable.add(&seat, blocks, &plan)?;
                     }
                 }
@@ -79,10 +80,20 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
                     let stream = seat.stream(workload.seed);
                     crate::program::plan(&seat, program, files, stream, stream)?;
                 }
-                (Work::Program(program), Some(OpenTarget::Tree(_))) if seat.number == 0 => {
+                (
+                    Work::Program(program),
+                    Some(OpenTarget::Tree(_) | OpenTarget::Sim(OpenSim { files: Some(_), .. })),
+                ) if seat.number == 0 => {
                     compiled(&seat, program)?;
                 }
                 (Work::Program(_), _) if seat.number == 0 => return Err(no_files(&seat).into()),
+                (Work::Busy(_) | Work::Exec(_) | Work::Copy(_), Some(OpenTarget::Sim(_))) => {
+                    return Err(seat
+                        .error(
+                            "copies, commands and load on processors take real time, and a simulated device has none",
+                        )
+                        .into());
+                }
                 _ => {}
             }
         }
@@ -157,7 +168,7 @@ pub(crate) fn build_workers(
             Work::Busy(busy) => BusyWorker { busy: *busy, io_workers: io_workers(phase) }.body(),
             Work::Exec(exec) => ExecWorker { exec: exec.clone(), name: seat.group_name() }.body(),
         };
-        let is_null = matches!(targets.get(&seat.group.target), Some(OpenTarget::Null { .. }));
+        let is_null = matches!(targets.get(&seat.group.target), Some(OpenTarget::Null { .. } | OpenTarget::Sim(_)));
         if writes(seat.group, targets) && !is_null && !built.written.contains(&seat.group.target) {
             built.written.push(seat.group.target.clone());
         }
@@ -215,25 +226,27 @@ fn block_worker(
     notes: &mut Vec<String>,
 ) -> Result<BlockWorker, WorkerPlanError> {
     let group = seat.group;
-    let (files, content, stamping) = match targets.get(&group.target) {
+    let (files, content, stamping, backend) = match targets.get(&group.target) {
         Some(OpenTarget::Files(open)) => {
             let users = seat.phase.workers.iter().filter(|other| other.target == group.target);
             let alone = users.map(|other| other.count).sum::<u32>() == 1;
             let files =
                 if alone { open.block_files() } else { open.own_block_files().map_err(|error| seat.error(error))? };
-            (files, open.content, open.stamping)
+            (files, open.content, open.stamping, None)
         }
         Some(OpenTarget::Null { bytes }) => {
             let files = BlockFiles { lengths: vec![*bytes], kind: FileKind::Regular, ..BlockFiles::default() };
-            (files, Default::default(), None)
+            (files, Default::default(), None, Some(BoundBackend::Null))
+        }
+        Some(OpenTarget::Sim(sim)) => {
+            let files = BlockFiles { lengths: vec![sim.bytes], ..BlockFiles::default() };
+            (files, Default::default(), None, Some(BoundBackend::Sim(sim.device.clone())))
         }
         _ => return Err(seat.error(format!("`{}` has no files for block I/O", group.target))),
     };
-    let is_null = matches!(targets.get(&group.target), Some(OpenTarget::Null { .. }));
-    let (backend, note) = if is_null {
-        (BoundBackend::Null, None)
-    } else {
-        BoundBackend::of(&group.backend, group.depth).map_err(|error| seat.error(error))?
+    let (backend, note) = match backend {
+        Some(backend) => (backend, None),
+        None => BoundBackend::of(&group.backend, group.depth).map_err(|error| seat.error(error))?,
     };
     if matches!(backend, BoundBackend::IoUring(_))
         && blocks.mix.trim > 0
@@ -267,9 +280,9 @@ fn take_states(
     flows: &mut Vec<SetGroup>,
 ) -> Result<Vec<SetState>, EngineError> {
     let target = &seat.group.target;
-    let tree = targets.tree_mut(target).ok_or_else(|| seat.error(format!("`{target}` is no file set")))?;
-    let shape = Arc::clone(&tree.shape);
-    let state = tree.take_state().ok_or_else(|| {
+    let files = targets.file_set(target).ok_or_else(|| seat.error(format!("`{target}` is no file set")))?;
+    let shape = Arc::clone(&files.shape);
+    let state = files.take_state().ok_or_else(|| {
         seat.error(format!(
             "the state of file set `{target}` is not known: another group of this phase uses it, or ops of an earlier \
              phase failed in a worker process"
@@ -290,8 +303,15 @@ fn set_worker(
     setting: &Setting<'_>,
     built: &mut BuiltPhase,
 ) -> Result<SetWorker, EngineError> {
-    let Some(OpenTarget::Tree(tree)) = targets.get(&seat.group.target) else {
-        return Err(seat.error(format!("`{}` is no file set", seat.group.target)).into());
+    let (root, files, content) = match targets.get(&seat.group.target) {
+        Some(OpenTarget::Tree(tree)) => {
+            let root = SetRoot::Directory { root: tree.root()?, place: tree.path().to_owned() };
+            (root, &tree.files, tree.content)
+        }
+        Some(OpenTarget::Sim(OpenSim { device, files: Some(files), .. })) => {
+            (SetRoot::Sim(device.clone()), files, Default::default())
+        }
+        _ => return Err(seat.error(format!("`{}` is no file set", seat.group.target)).into()),
     };
     let program = compiled(seat, program)?;
     let stream = seat.stream(workload.seed);
@@ -314,10 +334,9 @@ fn set_worker(
     Ok(SetWorker {
         program,
         state,
-        shape: Arc::clone(&tree.shape),
-        root: tree.root()?,
-        place: tree.path().to_owned(),
-        content: tree.content,
+        shape: Arc::clone(&files.shape),
+        root,
+        content,
         pace: seat.group.pace,
         number: seat.number,
         group_count: seat.group.count,
@@ -353,6 +372,7 @@ pub fn null_ceiling_ops(workers: u32) -> Result<f64, crate::phase_error::PhaseEr
 
 mod ceiling {
     use super::*;
+    use crate::clock::Clock;
     use crate::control::CommonLimit;
     use crate::observer::Live;
     use crate::phase::{PhaseRun, PhaseWatcher, run_phase};
@@ -427,7 +447,7 @@ mod ceiling {
             working_set_bytes: None,
             flush_inside_clock: true,
         };
-        let measured = run_phase(run, stop, &mut Alone)?.measurement;
+        let measured = run_phase(Clock::best(), run, stop, &mut Alone)?.measurement;
         let reads = measured.ops.get(&OpKind::Read).map_or(0, |op| op.count);
         Ok(measured.per_second(reads).unwrap_or(0.0))
     }

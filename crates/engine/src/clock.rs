@@ -1,9 +1,10 @@
 //! Reading time in the hot loop: the invariant time-stamp counter where the kernel itself trusts it, else
-//! `clock_gettime(CLOCK_MONOTONIC)`.
+//! `clock_gettime(CLOCK_MONOTONIC)`; on simulated devices, the [virtual time](crate::virtual_time) of the thread.
 //!
 //! The loop keeps raw ticks and converts only differences, so one op costs two counter reads and one multiplication.
 #![allow(unsafe_code)]
 
+use crate::virtual_time;
 use std::sync::OnceLock;
 
 /// Ticks of a [`Clock`]; only differences mean something.
@@ -32,6 +33,8 @@ pub enum ClockKind {
     Tsc,
     /// `clock_gettime(CLOCK_MONOTONIC)`.
     Monotonic,
+    /// The virtual time of a simulation, ns.
+    Virtual,
 }
 
 impl ClockKind {
@@ -40,6 +43,7 @@ impl ClockKind {
         match self {
             ClockKind::Tsc => "tsc",
             ClockKind::Monotonic => "clock_gettime",
+            ClockKind::Virtual => "virtual",
         }
     }
 }
@@ -118,6 +122,16 @@ impl Clock {
         Clock { kind: ClockKind::Monotonic, ns_per_tick: 1 << SCALE_BITS, ticks_per_ns: 1.0 }
     }
 
+    /// The virtual time of the calling thread.
+    pub(crate) const fn virtual_time() -> Clock {
+        Clock { kind: ClockKind::Virtual, ..Clock::monotonic() }
+    }
+
+    /// Whether it is the time of a simulation, in which nothing but its devices takes any.
+    pub(crate) const fn is_virtual(&self) -> bool {
+        matches!(self.kind, ClockKind::Virtual)
+    }
+
     fn calibrated() -> Clock {
         let first = paired_reading();
         while monotonic_ns() < first.ns + CALIBRATION_NS {
@@ -142,7 +156,17 @@ impl Clock {
     pub fn now(&self) -> Ticks {
         match self.kind {
             ClockKind::Tsc => counter(),
-            ClockKind::Monotonic => monotonic_ns(),
+            ClockKind::Monotonic | ClockKind::Virtual => self.call(),
+        }
+    }
+
+    /// The time now where it takes a call to know it.
+    #[cold]
+    #[inline(never)]
+    fn call(&self) -> Ticks {
+        match self.kind {
+            ClockKind::Virtual => virtual_time::now(),
+            ClockKind::Tsc | ClockKind::Monotonic => monotonic_ns(),
         }
     }
 

@@ -3,6 +3,7 @@
 
 use crate::clock::Ticks;
 use crate::shared::{Shareable, SharedSlice};
+use crate::virtual_time;
 #[cfg(target_os = "linux")]
 use rustix::thread::futex;
 use std::io;
@@ -158,6 +159,7 @@ impl Control {
     /// Wakes those who wait for their start.
     fn tell(&self) {
         self.news.fetch_add(1, Release);
+        virtual_time::tell();
         #[cfg(target_os = "linux")]
         // Not private: workers may be processes.
         let _ = futex::wake(&self.news, futex::Flags::empty(), i32::MAX.unsigned_abs());
@@ -165,6 +167,9 @@ impl Control {
 
     /// Waits until there is other news than `seen`, but not for long.
     fn wait_for_news(&self, seen: u32) {
+        if virtual_time::in_worker() {
+            return virtual_time::wait_for_news();
+        }
         #[cfg(target_os = "linux")]
         {
             let longest = futex::Timespec { tv_sec: 0, tv_nsec: LONGEST_SLEEP.subsec_nanos().into() };
@@ -306,7 +311,9 @@ impl ControlBlock {
     /// Ends the ramp of a worker that has begun and whose ramp has no time of its own. False where it has not begun.
     pub(crate) fn end_ramp(&self, number: usize) -> bool {
         let of_ramp = |deadline: Ticks| (deadline != STOPPED && deadline != Ticks::MAX).then_some(STOPPED + 1);
-        self.workers[number].deadline.fetch_update(AcqRel, Acquire, of_ramp).is_ok()
+        let ended = self.workers[number].deadline.fetch_update(AcqRel, Acquire, of_ramp).is_ok();
+        virtual_time::tell();
+        ended
     }
 
     /// When a worker starts, once that is known.

@@ -96,7 +96,10 @@ impl EngineError {
     /// Whether the workload, rather than the system, is to blame.
     pub fn is_plan(&self) -> bool {
         match self {
-            EngineError::Plan(_) | EngineError::Worker(_) | EngineError::NotCold { .. } => true,
+            EngineError::Plan(_)
+            | EngineError::Worker(_)
+            | EngineError::NotCold { .. }
+            | EngineError::Phase(PhaseError::Endless { .. }) => true,
             EngineError::Prepare(error) => error.exit_code() == 2,
             EngineError::JobFiles { source, .. } => source.is_plan(),
             _ => false,

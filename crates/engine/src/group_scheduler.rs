@@ -5,7 +5,15 @@ use crate::control::{ControlBlock, Departure};
 use crate::plan::{Ends, GroupRun};
 
 /// From the decision to start to the start, so that every worker sees it in time.
-pub(crate) const RELEASE_DELAY_NS: u64 = 300_000;
+const RELEASE_DELAY_NS: u64 = 300_000;
+
+/// The same for each worker beyond: to wake them takes so long.
+const RELEASE_DELAY_EACH_NS: u64 = 5_000;
+
+/// From the decision that so many workers start to their start. On virtual time everybody sees everything at once.
+pub(crate) fn release_delay(clock: &Clock, workers: usize) -> Ticks {
+    if clock.is_virtual() { 0 } else { clock.ticks(RELEASE_DELAY_NS + RELEASE_DELAY_EACH_NS * workers as u64) }
+}
 
 /// How a worker stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -77,7 +85,7 @@ impl GroupScheduler {
         }
         if news {
             let left = self.left.clone();
-            let at = now + self.clock.ticks(RELEASE_DELAY_NS);
+            let at = now + release_delay(&self.clock, 0);
             self.release(control, at, |group| group.after.iter().all(|&other| left[other] == 0));
         }
     }

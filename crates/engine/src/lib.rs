@@ -54,6 +54,7 @@ mod terms;
 pub mod testdir;
 pub mod tree;
 mod unshare_fds;
+mod virtual_time;
 mod worker;
 mod worker_error;
 mod worker_panic;

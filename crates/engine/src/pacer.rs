@@ -5,6 +5,7 @@ use crate::control::WorkerControl;
 use crate::op::Operation;
 use crate::rng::Rng;
 use crate::terms::Ended;
+use crate::virtual_time;
 use plumb_workload::{Arrival, OpKind, Pace};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
@@ -276,7 +277,9 @@ pub(crate) fn wait_until(clock: &Clock, control: WorkerControl<'_>, at: Ticks) -
             return Waited::Until(now);
         }
         let left_ns = clock.ns_between(now, at);
-        if left_ns > SPIN_NS {
+        if clock.is_virtual() {
+            virtual_time::wait_until(at.min(control.own_deadline()));
+        } else if left_ns > SPIN_NS {
             std::thread::sleep(Duration::from_nanos((left_ns - SPIN_NS).min(LONGEST_SLEEP_NS)));
         } else {
             std::hint::spin_loop();

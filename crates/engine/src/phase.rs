@@ -5,7 +5,7 @@ use crate::byte_ramps::ByteRamps;
 use crate::clock::{Clock, Ticks};
 use crate::control::{CommonLimit, PhaseTimes};
 use crate::fault::Yielded;
-use crate::group_scheduler::{GroupScheduler, RELEASE_DELAY_NS, Standing};
+use crate::group_scheduler::{GroupScheduler, Standing, release_delay};
 use crate::observer::{INTERVAL_NS, Live, PhaseNow, WorkerNow, WorkerState};
 use crate::oplog::{LogReader, LoggedOp};
 use crate::phase_error::PhaseError;
@@ -30,8 +30,8 @@ const STOP_PATIENCE: Duration = Duration::from_millis(1000);
 /// Longest wait between two looks at signals and dead processes.
 const LONGEST_WAIT: Duration = Duration::from_millis(100);
 
-/// The same for each worker beyond: to wake them takes so long.
-const RELEASE_DELAY_EACH_NS: u64 = 5_000;
+/// A phase that has come so far on virtual time has no end.
+const LONGEST_PHASE: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// A phase, planned down to its workers.
 pub(crate) struct PhaseRun {
@@ -82,13 +82,13 @@ pub(crate) struct PhaseOutcome {
     pub(crate) ends_run: bool,
 }
 
-/// Runs one phase to its end.
+/// Runs one phase to its end, in real time or on the virtual time of this thread.
 pub(crate) fn run_phase(
+    clock: Clock,
     run: PhaseRun,
     stop: StopFlag,
     watcher: &mut dyn PhaseWatcher,
 ) -> Result<PhaseOutcome, PhaseError> {
-    let clock = Clock::best();
     let memory = PhaseMemory::new(clock, &run.workers, &run.groups, run.ramp_ns)
         .map_err(|source| PhaseError::Start { what: format!("phase `{}`", run.name), source })?;
     Coordinator::new(clock, Arc::new(memory), &run).run(run, stop, watcher)
@@ -218,19 +218,19 @@ impl Coordinator {
 
         watcher.workers_ready();
         // Nothing is measured before the first group's ramp is over.
-        let ramp_ns = run.ramp_ns + run.groups.iter().map(|group| group.ramp_ns).min().unwrap_or(0);
+        let ramp_ns = run.ramp_ns.saturating_add(run.groups.iter().map(|group| group.ramp_ns).min().unwrap_or(0));
         if ramp_ns == 0 {
             watcher.clock_starts();
         }
-        let release_delay_ns = RELEASE_DELAY_NS + RELEASE_DELAY_EACH_NS * self.members.len() as u64;
-        let begins_at = self.clock.now() + self.clock.ticks(release_delay_ns);
-        let clock_zero = begins_at + self.clock.ticks(ramp_ns);
+        let begins_at = self.clock.now() + release_delay(&self.clock, self.members.len());
+        let clock_zero = begins_at.saturating_add(self.clock.ticks(ramp_ns));
         let deadline = run.time_ns.map(|ns| clock_zero.saturating_add(self.clock.ticks(ns)));
-        let times = PhaseTimes { begins_at, ramp_ends_at: begins_at + self.clock.ticks(run.ramp_ns), deadline };
+        let ramp_ends_at = begins_at.saturating_add(self.clock.ticks(run.ramp_ns));
+        let times = PhaseTimes { begins_at, ramp_ends_at, deadline };
         memory.control.set_times(times);
         self.group_scheduler.begin(&memory.control, begins_at);
         let times = PhaseTimes { ramp_ends_at: clock_zero, ..times };
-        let watched = self.watch(&run, times, stop, watcher);
+        let watched = self.watch(&run, times, stop, watcher)?;
         let over_at = self.clock.now();
         self.worker_pool.wait_gone();
         if !watched.measures {
@@ -315,7 +315,13 @@ impl Coordinator {
     }
 
     /// Watches the running phase: starts of groups, the end of the ramp, every interval, stop rules, signals, deaths.
-    fn watch(&mut self, run: &PhaseRun, times: PhaseTimes, stop: StopFlag, watcher: &mut dyn PhaseWatcher) -> Watched {
+    fn watch(
+        &mut self,
+        run: &PhaseRun,
+        times: PhaseTimes,
+        stop: StopFlag,
+        watcher: &mut dyn PhaseWatcher,
+    ) -> Result<Watched, PhaseError> {
         let memory = Arc::clone(&self.memory);
         let clock = self.clock;
         let zero = times.ramp_ends_at;
@@ -323,28 +329,37 @@ impl Coordinator {
         let mut next_tick_at = tick.map_or(Ticks::MAX, |tick| times.begins_at + tick);
         let mut rounds = run.steady.map(SteadyRounds::new);
         let mut over = 0;
+        // On virtual time nobody waits for anybody.
+        let longest_wait = if clock.is_virtual() { LONGEST_PHASE } else { LONGEST_WAIT };
         let mut watched =
             Watched { measures: zero == times.begins_at, interrupted: false, steady: run.steady.map(|_| false) };
         loop {
             let next_at = match watched.measures {
                 false => zero,
-                true => zero + clock.ticks(self.covered_ns + INTERVAL_NS),
+                true => zero.saturating_add(clock.ticks(self.covered_ns + INTERVAL_NS)),
             };
             let now = clock.now();
             let others = [self.sampler.next_at(now), self.steady.next_at(now), self.byte_ramps.next_at(now)];
             let look_at = others.into_iter().flatten().fold(next_at.min(next_tick_at), Ticks::min);
-            self.worker_pool.wait(Duration::from_nanos(clock.ns_between(now, look_at)).min(LONGEST_WAIT));
+            if !stop.requested() {
+                self.worker_pool.wait(Duration::from_nanos(clock.ns_between(now, look_at)).min(longest_wait));
+            }
             over = self.look_at_workers(run, over);
             if self.worker_pool.all_done() {
-                return watched;
+                return Ok(watched);
             }
             if stop.requested() {
                 watched.interrupted = true;
                 memory.control.request_stop();
                 self.worker_pool.wait_done(STOP_PATIENCE);
-                return watched;
+                return Ok(watched);
             }
             let now = clock.now();
+            if clock.is_virtual() && clock.ns_between(times.begins_at, now) >= LONGEST_PHASE.as_nanos() as u64 {
+                memory.control.request_stop();
+                self.worker_pool.wait_done(STOP_PATIENCE);
+                return Err(PhaseError::Endless { phase: run.name.clone() });
+            }
             self.sampler.look(&memory, now);
             self.steady.look(&memory, now);
             self.byte_ramps.look(&memory, now);

@@ -13,6 +13,15 @@ pub enum PhaseError {
         /// The system's word.
         source: io::Error,
     },
+    /// No end in sight.
+    #[error(
+        "phase `{phase}` has reached seven days of virtual time; give it a `stop` or its workers a `limit`, or soften \
+         the device's faults"
+    )]
+    Endless {
+        /// The phase.
+        phase: String,
+    },
     /// A worker could not make itself ready.
     #[error("{worker}: {reason}")]
     Worker {

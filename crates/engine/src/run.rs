@@ -1,6 +1,7 @@
 //! The engine's door: runs a workload, phase by phase, on real storage or on simulated devices.
 
 use crate::build_workers::{BuiltPhase, build_workers, check};
+use crate::clock::Clock;
 use crate::control::CommonLimit;
 use crate::engine_error::{EngineError, keep_finished};
 use crate::guard::Guard;
@@ -15,7 +16,7 @@ use crate::simulate;
 use crate::targets::{OpenTargets, Surroundings};
 use plumb_result::Measurement;
 use plumb_result::measurement::Fault;
-use plumb_workload::{ClockScope, Flush, Phase, Size, Target, Workload};
+use plumb_workload::{ClockScope, Flush, Phase, Size, Workload};
 
 /// Runs a workload whose sizes are all in bytes. A signal ends it early, with what was measured before; so does an error
 /// after the first phase, which is then named in the measurement.
@@ -24,16 +25,13 @@ pub fn run(
     setting: &Setting<'_>,
     observer: &mut dyn Observer,
 ) -> Result<Measurement, EngineError> {
-    if workload.target.values().any(|target| matches!(target, Target::Sim(_))) {
-        return simulate::run(workload, setting, observer);
-    }
-    match run_real(workload, setting, observer) {
+    match run_phases(workload, setting, observer) {
         Err(error) if error.is_stop() => Ok(Measurement { interrupted: true, ..Measurement::default() }),
         outcome => outcome,
     }
 }
 
-fn run_real(
+fn run_phases(
     workload: &Workload,
     setting: &Setting<'_>,
     observer: &mut dyn Observer,
@@ -85,7 +83,8 @@ fn run_one(
 ) -> Result<crate::phase::PhaseOutcome, EngineError> {
     let stop = surroundings.setting.stop;
     let of_phase = |name: &str| phase.workers.iter().any(|group| group.targets().any(|target| target == name));
-    let pressure = phase.memory_pressure.and_then(Size::fixed);
+    let is_simulated = targets.simulation().is_some();
+    let pressure = phase.memory_pressure.and_then(Size::fixed).filter(|_| !is_simulated);
     // Held until the phase has ended.
     let _pressure = pressure
         .map(|bytes| MemoryPressure::hold(bytes.0, None, stop))
@@ -108,16 +107,21 @@ fn run_one(
         working_set_bytes,
         flush_inside_clock: phase.end.clock == ClockScope::Inside,
     };
-    observer.phase_begins(&phase.name, &targets.views(of_phase));
-    let mut watcher = Watcher { phase, targets, looks: Vec::new(), written: &written, observer };
-    let mut outcome = run_phase(run, stop, &mut watcher)?;
-    fallbacks.extend(watcher.looks.iter().filter_map(Look::note).chain(look::note(&watcher.looks)));
-    drop(watcher);
+    let mut outcome = match targets.simulation() {
+        Some(simulation) => simulate::run_phase(phase, run, simulation, stop, observer)?,
+        None => {
+            observer.phase_begins(&phase.name, &targets.views(of_phase));
+            let mut watcher = Watcher { phase, targets, looks: Vec::new(), written: &written, observer };
+            let outcome = run_phase(Clock::best(), run, stop, &mut watcher)?;
+            fallbacks.extend(watcher.looks.iter().filter_map(Look::note).chain(look::note(&watcher.looks)));
+            outcome
+        }
+    };
     outcome.measurement.fallbacks.extend(fallbacks);
     for flow in flows {
         let target = flow.target.clone();
         let state = flow.after(&outcome.yielded);
-        targets.return_tree(&target, state);
+        targets.return_files(&target, state);
     }
     Ok(outcome)
 }
@@ -168,7 +172,7 @@ impl PhaseWatcher for Watcher<'_> {
         if self.phase.end.flush == Flush::None || self.written.is_empty() {
             return Ok(None);
         }
-        let clock = crate::clock::Clock::best();
+        let clock = Clock::best();
         let start = clock.now();
         for target in self.written {
             self.targets.flush(target, self.phase.end.flush)?;

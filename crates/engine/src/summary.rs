@@ -171,8 +171,9 @@ impl Coordinator {
         let measured_at = memory.control.measured_at(number).unwrap_or(ended_at);
         let began_at = memory.control.go_at(number).unwrap_or(ended_at);
         let wall_ns = self.clock.ns_between(measured_at, ended_at);
-        // Where there is no count per thread, there is none.
-        let counted = |cell: &std::sync::atomic::AtomicU64| cfg!(target_os = "linux").then(|| cell.load(Relaxed));
+        // Where there is no count per thread, or there are no threads, there is none.
+        let counts = cfg!(target_os = "linux") && !self.clock.is_virtual();
+        let counted = |cell: &std::sync::atomic::AtomicU64| counts.then(|| cell.load(Relaxed));
         WorkerMeasurement {
             name: self.members[number].name.clone(),
             backend: text(report.backend.read()),

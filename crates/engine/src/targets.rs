@@ -13,17 +13,22 @@ use crate::job::files::layout::{FailedMember, JobLayout, Laid, Member, lay_out};
 use crate::job::files::look::{self, Look, Named};
 use crate::job::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::observer::{Observer, TargetView};
-use crate::plan::{WorkerSeat, stamping};
+use crate::plan::{WorkerSeat, seats, stamping};
 use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, open_target};
 use crate::program::{ScratchFiles, TreeState};
 use crate::rng::StreamId;
 use crate::setting::Setting;
+use crate::sim::SimRun;
+use crate::sim::run::{SimDevice, Simulation};
 use crate::terms::Stamping;
 use crate::testdir::{LaidOut, Source, TestDir};
 use crate::tree::{self, TreeShape};
 use plumb_result::measurement::Fault;
 use plumb_workload::job::JobFiles;
-use plumb_workload::{Content, Flush, Job, OpKind, Phase, Prepare, Size, Target, TreeTarget, Work, Workload};
+use plumb_workload::{
+    Bytes, Content, Distribution, Flush, Job, OpKind, Phase, Prepare, SimTarget, Size, Target, TreeTarget, Work,
+    Workload,
+};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -55,6 +60,7 @@ pub(crate) enum OpenTarget {
     Null {
         bytes: u64,
     },
+    Sim(OpenSim),
 }
 
 impl OpenTarget {
@@ -65,6 +71,7 @@ impl OpenTarget {
             OpenTarget::Tree(_) | OpenTarget::Copy { .. } | OpenTarget::Scratch(_) => Vec::new(),
             OpenTarget::Job(target) => target.lengths.to_vec(),
             OpenTarget::Null { bytes } => vec![*bytes],
+            OpenTarget::Sim(sim) => vec![sim.bytes],
         }
     }
 }
@@ -80,10 +87,33 @@ pub(crate) struct OpenFiles {
 
 pub(crate) struct OpenTree {
     root: GuardedDir,
+    pub(crate) files: FileSet,
+    pub(crate) content: Content,
+}
+
+/// A simulated device, and the files that it has where it has any.
+pub(crate) struct OpenSim {
+    pub(crate) device: SimDevice,
+    pub(crate) bytes: u64,
+    pub(crate) files: Option<FileSet>,
+}
+
+/// The files of a target that programs change.
+pub(crate) struct FileSet {
     pub(crate) shape: Arc<TreeShape>,
     /// `None` while a phase has it, and after a phase whose effect is not known.
     state: Option<TreeState>,
-    pub(crate) content: Content,
+}
+
+impl FileSet {
+    fn new(shape: TreeShape) -> FileSet {
+        let shape = Arc::new(shape);
+        FileSet { state: Some(TreeState::new(Arc::clone(&shape))), shape }
+    }
+
+    pub(crate) fn take_state(&mut self) -> Option<TreeState> {
+        self.state.take()
+    }
 }
 
 /// The targets of a run.
@@ -93,6 +123,8 @@ pub(crate) struct OpenTargets {
     /// Jobs that cannot have their files.
     failed: Vec<FailedJob>,
     dir: Option<TestDir>,
+    /// What runs on virtual time, where all targets are simulated.
+    simulation: Option<Simulation>,
 }
 
 /// Where a group stands in the workload.
@@ -149,9 +181,18 @@ impl OpenTree {
     pub(crate) fn path(&self) -> &Path {
         self.root.path()
     }
+}
 
-    pub(crate) fn take_state(&mut self) -> Option<TreeState> {
-        self.state.take()
+/// The file set that a simulated target stands for: its size, in equal files of one directory.
+fn file_set(sim: &SimTarget, files: u64) -> TreeTarget {
+    TreeTarget {
+        path: PathBuf::from("sim"),
+        files,
+        width: 1,
+        depth: 0,
+        size: Distribution::Fixed(Bytes((sim.size.0 / files.max(1)).max(1))),
+        preallocated_percent: sim.preallocated_percent,
+        content: Default::default(),
     }
 }
 
@@ -186,6 +227,9 @@ impl OpenTargets {
         observer: &mut dyn Observer,
     ) -> Result<OpenTargets, EngineError> {
         let workload = surroundings.workload;
+        if workload.target.values().any(|target| matches!(target, Target::Sim(_))) {
+            return OpenTargets::simulate(workload, surroundings.setting.sim_run);
+        }
         let needs_dir = workload.target.values().any(|target| match target {
             Target::File(file) => file.path.is_relative(),
             Target::Files(files) => files.path.is_relative(),
@@ -203,7 +247,7 @@ impl OpenTargets {
         } else {
             None
         };
-        let mut open = OpenTargets { targets: BTreeMap::new(), failed: Vec::new(), dir };
+        let mut open = OpenTargets { targets: BTreeMap::new(), failed: Vec::new(), dir, simulation: None };
         let mut held = Vec::new();
         for (name, target) in &workload.target {
             let opened = match target {
@@ -228,6 +272,40 @@ impl OpenTargets {
             open.targets.insert(name.clone(), opened);
         }
         Ok(open)
+    }
+
+    /// Simulates the devices that a workload uses. Virtual time is no time for anything else.
+    fn simulate(workload: &Workload, run: SimRun) -> Result<OpenTargets, EngineError> {
+        for (number, phase) in workload.phase.iter().enumerate() {
+            for seat in seats(phase, number as u32).filter(|seat| seat.number == 0) {
+                let is_simulated = |name: &str| matches!(workload.target.get(name), Some(Target::Sim(_)));
+                if !seat.group.targets().all(is_simulated) {
+                    return Err(seat.error("simulated and real targets cannot be mixed in one workload").into());
+                }
+            }
+        }
+        let sims: Vec<(&str, &SimTarget)> = workload
+            .target
+            .iter()
+            .filter_map(|(name, target)| match target {
+                Target::Sim(sim) => Some((name.as_str(), sim)),
+                _ => None,
+            })
+            .collect();
+        let simulation = Simulation::new(sims.iter().copied(), run);
+        let mut targets = BTreeMap::new();
+        for (name, sim) in sims {
+            let Some(device) = simulation.device(name) else { continue };
+            let shape = sim.files.map(|files| TreeShape::new(&file_set(sim, files), workload.seed));
+            let files = shape.transpose().map_err(EngineError::plan)?.map(FileSet::new);
+            targets.insert(name.to_owned(), OpenTarget::Sim(OpenSim { device, bytes: sim.size.0, files }));
+        }
+        Ok(OpenTargets { targets, failed: Vec::new(), dir: None, simulation: Some(simulation) })
+    }
+
+    /// The simulation that the targets belong to, where they do.
+    pub(crate) fn simulation(&mut self) -> Option<&mut Simulation> {
+        self.simulation.as_mut()
     }
 
     fn open_one(
@@ -255,17 +333,19 @@ impl OpenTargets {
         self.failed.iter().find(|job| job.seat == seat).map(|job| &job.fault)
     }
 
-    pub(crate) fn tree_mut(&mut self, name: &str) -> Option<&mut OpenTree> {
+    /// The files of a target that programs change.
+    pub(crate) fn file_set(&mut self, name: &str) -> Option<&mut FileSet> {
         match self.targets.get_mut(name) {
-            Some(OpenTarget::Tree(tree)) => Some(tree),
+            Some(OpenTarget::Tree(tree)) => Some(&mut tree.files),
+            Some(OpenTarget::Sim(sim)) => sim.files.as_mut(),
             _ => None,
         }
     }
 
-    /// Brings a tree back after a phase; `None` where nobody knows what happened to it.
-    pub(crate) fn return_tree(&mut self, name: &str, state: Option<TreeState>) {
-        if let Some(tree) = self.tree_mut(name) {
-            tree.state = state;
+    /// Brings a file set back after a phase; `None` where nobody knows what happened to it.
+    pub(crate) fn return_files(&mut self, name: &str, state: Option<TreeState>) {
+        if let Some(files) = self.file_set(name) {
+            files.state = state;
         }
     }
 
@@ -351,6 +431,7 @@ fn view<'a>(name: &'a str, target: &'a OpenTarget) -> TargetView<'a> {
         OpenTarget::Copy { path } => TargetView { name, path, files: Vec::new(), file_count: 0 },
         OpenTarget::Scratch(target) => TargetView { name, path: target.first_path(), files: Vec::new(), file_count: 0 },
         OpenTarget::Null { .. } => TargetView { name, path: Path::new("null"), files: Vec::new(), file_count: 0 },
+        OpenTarget::Sim(_) => TargetView { name, path: Path::new("sim"), files: Vec::new(), file_count: 0 },
     }
 }
 
@@ -596,7 +677,5 @@ fn open_tree(
             error => EngineError::Tree { target: name.to_owned(), reason: error.to_string() },
         },
     )?;
-    let shape = Arc::new(shape);
-    let state = Some(TreeState::new(Arc::clone(&shape)));
-    Ok(OpenTarget::Tree(OpenTree { root, shape, state, content: target.content }))
+    Ok(OpenTarget::Tree(OpenTree { root, files: FileSet::new(shape), content: target.content }))
 }

@@ -1,6 +1,7 @@
 //! What a worker is given to do, and how it ends: the words that plans, pacers, backends and loops have in common.
 #![allow(unsafe_code)]
 
+use crate::clock::Clock;
 use crate::control::Control;
 use crate::op::Operation;
 use plumb_workload::{Checksum, RunAs};
@@ -144,8 +145,12 @@ pub(crate) struct Usage {
 }
 
 impl Usage {
-    /// Of the calling thread, or of its whole process where the worker is one: helpers are then its own.
-    pub(crate) fn now(run_as: RunAs) -> Usage {
+    /// Of the calling thread, or of its whole process where the worker is one: helpers are then its own. On virtual time
+    /// nothing is charged to anybody.
+    pub(crate) fn now(clock: &Clock, run_as: RunAs) -> Usage {
+        if clock.is_virtual() {
+            return Usage::default();
+        }
         // SAFETY: rusage is plain data, valid when zeroed.
         let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
         #[cfg(target_os = "linux")]

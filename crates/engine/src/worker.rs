@@ -161,7 +161,7 @@ impl WorkerContext<'_> {
         if let Some(tally) = &self.tally {
             tally.forget();
         }
-        self.usage = Usage::now(self.run_as);
+        self.usage = Usage::now(&self.clock, self.run_as);
         self.control.measures_from(now);
     }
 

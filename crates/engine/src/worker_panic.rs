@@ -63,6 +63,7 @@ fn end(barrier: &Barrier, run_as: RunAs, panic: &PanicHookInfo<'_>) {
 mod tests {
     use super::*;
     use crate::barrier::WorkerSpec;
+    use crate::clock::Clock;
     use crate::control::CommonLimit;
     use crate::observer::Live;
     use crate::phase::{PhaseRun, PhaseWatcher, run_phase};
@@ -128,7 +129,7 @@ mod tests {
             working_set_bytes: None,
             flush_inside_clock: true,
         };
-        let outcome = run_phase(run, StopFlag::detached(), &mut Nobody)?;
+        let outcome = run_phase(Clock::best(), run, StopFlag::detached(), &mut Nobody)?;
         Ok(outcome.measurement.workers.into_iter().map(|worker| worker.ended_by).collect())
     }
 

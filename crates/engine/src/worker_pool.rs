@@ -1,10 +1,12 @@
-//! The workers of a phase as the threads and processes that they are: started, waited for, and gone in the end.
+//! The workers of a phase as the threads and processes that they are, or as coroutines on virtual time: started, waited
+//! for, and gone in the end.
 #![allow(unsafe_code)]
 
 use crate::barrier::{Barrier, PhaseMemory, WorkerSpec, worker_main};
 use crate::group_scheduler::Standing;
 use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
+use crate::virtual_time::Workers;
 use crate::worker_panic;
 use plumb_workload::RunAs;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
@@ -38,12 +40,14 @@ struct Thread {
 }
 
 /// All workers of a phase. Dropping it kills the processes that are left, and waits for the threads to take down what
-/// was theirs, but for those that hang in an op or panicked.
+/// was theirs, but for those that hang in an op or panicked. On virtual time nothing hangs.
 pub(crate) struct WorkerPool {
     memory: Arc<PhaseMemory>,
     started: u64,
     threads: Vec<Thread>,
     processes: Vec<Process>,
+    /// On virtual time, all of them.
+    simulated: Option<Workers>,
     /// Workers that died without saying so.
     dead: Vec<usize>,
 }
@@ -51,7 +55,8 @@ pub(crate) struct WorkerPool {
 impl WorkerPool {
     /// Nobody yet.
     pub(crate) fn new(memory: Arc<PhaseMemory>) -> WorkerPool {
-        WorkerPool { memory, started: 0, threads: Vec::new(), processes: Vec::new(), dead: Vec::new() }
+        let simulated = memory.clock.is_virtual().then(Workers::new);
+        WorkerPool { memory, started: 0, threads: Vec::new(), processes: Vec::new(), simulated, dead: Vec::new() }
     }
 
     /// Starts all workers. After an error, those before are running.
@@ -64,16 +69,21 @@ impl WorkerPool {
         worker_panic::install_hook();
         // Processes first: a fork copies only the calling thread, so the fewer threads hold locks the better.
         let mut order: Vec<(usize, WorkerSpec)> = workers.into_iter().enumerate().collect();
-        order.sort_by_key(|(number, _)| run_as[*number] == RunAs::Thread);
+        if self.simulated.is_none() {
+            order.sort_by_key(|(number, _)| run_as[*number] == RunAs::Thread);
+        }
         for (number, spec) in order {
             let name = spec.name.clone();
             let group = &groups[spec.group];
             let barrier = Arc::new(Barrier::new(Arc::clone(&self.memory), number, &spec, group, run_as[number]));
-            match run_as[number] {
-                RunAs::Thread => {
+            match (&mut self.simulated, run_as[number]) {
+                (Some(workers), _) => workers.start(move || worker_main(&barrier, spec.cpu, spec.body)),
+                (None, RunAs::Thread) => {
                     start_thread(number, barrier, spec).map(|handle| self.threads.push(Thread { handle, number }))
                 }
-                RunAs::Process => start_process(&barrier, spec).map(|pid| self.processes.push(Process { pid, number })),
+                (None, RunAs::Process) => {
+                    start_process(&barrier, spec).map(|pid| self.processes.push(Process { pid, number }))
+                }
             }
             .map_err(|source| PhaseError::Start { what: name, source })?;
             self.started += 1;
@@ -116,12 +126,23 @@ impl WorkerPool {
 
     /// Waits until something happens, but no longer than that, and reaps processes that have ended.
     pub(crate) fn wait(&mut self, longest: Duration) {
-        self.memory.bell.wait(longest);
-        self.reap();
+        match &mut self.simulated {
+            Some(workers) => {
+                let ns = u64::try_from(longest.as_nanos()).unwrap_or(u64::MAX);
+                workers.run_until(self.memory.clock.now().saturating_add(ns));
+            }
+            None => {
+                self.memory.bell.wait(longest);
+                self.reap();
+            }
+        }
     }
 
     /// Waits for all to be over, but no longer than that.
     pub(crate) fn wait_done(&mut self, patience: Duration) {
+        if let Some(workers) = &mut self.simulated {
+            return workers.run_to_end();
+        }
         let give_up = Instant::now() + patience;
         while !self.all_done() && Instant::now() < give_up {
             self.wait(LOOK);

@@ -74,7 +74,11 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
             (reached_lengths(job, files), alignment)
         }
         OpenTarget::Null { bytes } => (null_lengths(job, *bytes), 1),
-        OpenTarget::Files(_) | OpenTarget::Tree(_) | OpenTarget::Copy { .. } | OpenTarget::Scratch(_) => {
+        OpenTarget::Files(_)
+        | OpenTarget::Tree(_)
+        | OpenTarget::Copy { .. }
+        | OpenTarget::Scratch(_)
+        | OpenTarget::Sim(_) => {
             return Err(seat.error(format!("`{}` has no files for a job; use a `job-files` target", seat.group.target)));
         }
     };

@@ -27,10 +27,8 @@ mod worker;
 pub(crate) use compile::Compiled;
 pub(crate) use file_set::{SetState, TreeState};
 pub(crate) use files::{ScratchFiles, open};
-pub(crate) use op::CallOp;
 pub(crate) use rules::Over;
-pub(crate) use source::ProgramSource;
-pub(crate) use worker::{Replay, ReturnedState, SetWorker, plan};
+pub(crate) use worker::{Replay, ReturnedState, SetRoot, SetWorker, plan};
 
 #[cfg(test)]
 mod tests;

@@ -5,6 +5,7 @@ use super::compile::Compiled;
 use super::content::Memory;
 use super::file_set::{SetPlace, SetState};
 use super::files::ScratchFiles;
+use super::op::CallOp;
 use super::postmark::Whole;
 use super::rules::Over;
 use super::source::ProgramSource;
@@ -18,6 +19,8 @@ use crate::op::Operation;
 use crate::pacer::{AnyPacer, Closed, Sharing};
 use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::rng::{Purpose, StreamId};
+use crate::sim::backend::SimCalls;
+use crate::sim::run::SimDevice;
 use crate::source::Source;
 use crate::terms::Ended;
 use crate::tree::TreeShape;
@@ -35,10 +38,7 @@ pub(crate) struct SetWorker {
     pub(crate) program: Arc<Compiled>,
     pub(crate) state: SetState,
     pub(crate) shape: Arc<TreeShape>,
-    /// The tree's root directory.
-    pub(crate) root: OwnedFd,
-    /// Its path, for messages.
-    pub(crate) place: PathBuf,
+    pub(crate) root: SetRoot,
     pub(crate) content: Content,
     pub(crate) pace: Pace,
     /// Number of the worker in its group, and how many workers that has, for a shared rate.
@@ -51,6 +51,14 @@ pub(crate) struct SetWorker {
     pub(crate) returned: ReturnedState,
 }
 
+/// Where the files of a set lie.
+pub(crate) enum SetRoot {
+    /// Below a directory, with its path for messages.
+    Directory { root: OwnedFd, place: PathBuf },
+    /// On a simulated device, one after another.
+    Sim(SimDevice),
+}
+
 /// Where a worker that is a thread leaves the state of its files.
 pub(crate) type ReturnedState = Arc<Mutex<Option<SetState>>>;
 
@@ -61,18 +69,29 @@ impl SetWorker {
     }
 
     fn run(self, barrier: &Barrier) -> Result<Ended, WorkerError> {
-        barrier.report().backend.write(b"psync");
-        let largest = (self.program.max_request as usize).max(LINK_BYTES);
-        let memory = Memory::filled(largest, Filler::new(self.content, self.content_stream))?;
-        let files = Files::Set(Box::new(SetPlace::new(self.root, self.place, self.shape)));
-        let mut calls = Calls::new(files, self.program.handles, Streams::none(), memory, false, *barrier.clock());
-        calls.use_rules(&self.program.rules);
         let mut source = ProgramSource::new(&self.program, self.number, Some(self.state), self.stream, self.passes);
-        let sharing = |shared: bool| if shared { barrier.sharing(self.group_count) } else { Sharing::Own };
+        let group_count = self.group_count;
+        let sharing = |shared: bool| if shared { barrier.sharing(group_count) } else { Sharing::Own };
         let mut pacer = AnyPacer::of(self.pace, barrier.clock(), sharing, self.stream.rng(Purpose::Arrival));
-        let ended = match &mut pacer {
-            AnyPacer::Closed(closed) => run_to_end(barrier, &mut source, &mut calls, closed),
-            AnyPacer::Other(pacer) => run_to_end(barrier, &mut source, &mut calls, &mut **pacer),
+        let ended = match self.root {
+            SetRoot::Sim(device) => {
+                barrier.report().backend.write(b"sim");
+                let mut calls = SimCalls::new(device, |op: &CallOp| op.file);
+                run_to_end(barrier, &mut source, &mut calls, pacer.table())
+            }
+            SetRoot::Directory { root, place } => {
+                barrier.report().backend.write(b"psync");
+                let largest = (self.program.max_request as usize).max(LINK_BYTES);
+                let memory = Memory::filled(largest, Filler::new(self.content, self.content_stream))?;
+                let files = Files::Set(Box::new(SetPlace::new(root, place, self.shape)));
+                let handles = self.program.handles;
+                let mut calls = Calls::new(files, handles, Streams::none(), memory, false, *barrier.clock());
+                calls.use_rules(&self.program.rules);
+                match &mut pacer {
+                    AnyPacer::Closed(closed) => run_to_end(barrier, &mut source, &mut calls, closed),
+                    AnyPacer::Other(pacer) => run_to_end(barrier, &mut source, &mut calls, &mut **pacer),
+                }
+            }
         };
         barrier.report().set_yielded(source.yielded());
         if let Ok(mut returned) = self.returned.lock() {

@@ -440,11 +440,6 @@ impl Device {
         &self.name
     }
 
-    /// The target that it is.
-    pub fn target(&self) -> &SimTarget {
-        &self.target
-    }
-
     /// Its counters at a time not before the last op's, with the I/O of others.
     pub fn counters(&mut self, now_ns: u64) -> DeviceCounters {
         self.totals.advance(now_ns);

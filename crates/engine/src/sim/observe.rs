@@ -1,6 +1,7 @@
 //! What a probe would have seen of the simulated storage.
 
 use super::device::{Device, NamedDevice};
+use super::run::SimDevice;
 use plumb_result::PhaseObservations;
 use plumb_result::Seen;
 use plumb_result::conditions::{Conditions, PhaseConditions};
@@ -50,10 +51,11 @@ pub fn target_facts(number: u32, target: &SimTarget) -> TargetFacts {
 }
 
 /// Counters of all devices at a time.
-pub(super) fn counters(devices: &mut [NamedDevice], now_ns: u64) -> Counters {
+fn counters(devices: &[SimDevice], now_ns: u64) -> Counters {
     let mut own = OwnIo::default();
     let mut by_name = BTreeMap::new();
-    for NamedDevice { device, .. } in devices.iter_mut() {
+    for device in devices {
+        let NamedDevice { device, .. } = &mut *device.lock();
         let io = device.own_io();
         own.rchar_bytes += io.rchar_bytes;
         own.wchar_bytes += io.wchar_bytes;
@@ -71,23 +73,25 @@ pub(super) fn counters(devices: &mut [NamedDevice], now_ns: u64) -> Counters {
 }
 
 /// What was seen as the clock started.
+#[derive(Debug)]
 pub(super) struct AtStart {
-    pub(super) counters: Counters,
+    counters: Counters,
     /// By device.
-    pub(super) residency: Vec<Residency>,
-    pub(super) conditions: Conditions,
+    residency: Vec<Residency>,
+    conditions: Conditions,
 }
 
 /// Looks at everything that changes, as the clock starts.
-pub(super) fn at_start(devices: &mut [NamedDevice], now_ns: u64) -> AtStart {
+pub(super) fn at_start(devices: &[SimDevice], now_ns: u64) -> AtStart {
     AtStart {
         counters: counters(devices, now_ns),
-        residency: devices.iter().map(|named| named.device.residency()).collect(),
+        residency: devices.iter().map(|device| device.lock().device.residency()).collect(),
         conditions: conditions(devices),
     }
 }
 
 /// What was seen as the clock stopped.
+#[derive(Debug)]
 pub(super) struct AtEnd {
     counters: Counters,
     /// By device.
@@ -96,40 +100,43 @@ pub(super) struct AtEnd {
 }
 
 /// Looks at everything that changes, as the clock stops.
-pub(super) fn at_end(devices: &mut [NamedDevice], now_ns: u64) -> AtEnd {
+pub(super) fn at_end(devices: &[SimDevice], now_ns: u64) -> AtEnd {
     AtEnd {
         counters: counters(devices, now_ns),
-        residency: devices.iter().map(|named| named.device.residency()).collect(),
+        residency: devices.iter().map(|device| device.lock().device.residency()).collect(),
         conditions: conditions(devices),
     }
 }
 
 /// The state of the devices at a time; the machine around them is none.
-fn conditions(devices: &[NamedDevice]) -> Conditions {
-    let name = |named: &NamedDevice| named.device.name().to_owned();
+fn conditions(devices: &[SimDevice]) -> Conditions {
+    fn by_name<T>(devices: &[SimDevice], seen: fn(&Device) -> T) -> BTreeMap<String, Seen<T>> {
+        let of = |named: &NamedDevice| (named.device.name().to_owned(), Seen::Yes(seen(&named.device)));
+        devices.iter().map(|device| of(&device.lock())).collect()
+    }
     Conditions {
         at_unix_s: None,
-        upkeep: Seen::Yes(devices.iter().filter_map(|named| named.device.upkeep()).collect()),
+        upkeep: Seen::Yes(devices.iter().filter_map(|device| device.lock().device.upkeep()).collect()),
         upkeep_unseen: Vec::new(),
         lazy_init: Seen::no(SIMULATED),
         cpu_throttles: Seen::no(SIMULATED),
         power: Seen::no(SIMULATED),
-        heat: devices.iter().map(|named| (name(named), Seen::Yes(named.device.heat()))).collect(),
-        health: devices.iter().map(|named| (name(named), Seen::Yes(named.device.health()))).collect(),
+        heat: by_name(devices, Device::heat),
+        health: by_name(devices, Device::health),
     }
 }
 
 /// All that was seen around a phase.
-pub(super) fn phase(name: &str, devices: &mut [NamedDevice], start: AtStart, end: AtEnd) -> PhaseObservations {
+pub(super) fn phase(name: &str, devices: &[SimDevice], start: AtStart, end: AtEnd) -> PhaseObservations {
     let (from_ns, to_ns) = (start.counters.at_ns, end.counters.at_ns);
     let by_target = |residency: Vec<Residency>| {
-        devices.iter().zip(residency).map(|(named, seen)| (named.target.clone(), Seen::Yes(seen))).collect()
+        devices.iter().zip(residency).map(|(device, seen)| (device.lock().target.clone(), Seen::Yes(seen))).collect()
     };
     let (resident_before, dirty_after) = (by_target(start.residency), by_target(end.residency));
-    let extents_before =
-        devices.iter().map(|named| (named.target.clone(), Seen::Yes(named.device.extents()))).collect();
+    let extents = |named: &NamedDevice| (named.target.clone(), Seen::Yes(named.device.extents()));
+    let extents_before = devices.iter().map(|device| extents(&device.lock())).collect();
     let mut others: Vec<ProcessIo> =
-        devices.iter().flat_map(|named| named.device.other_processes(from_ns, to_ns)).collect();
+        devices.iter().flat_map(|device| device.lock().device.other_processes(from_ns, to_ns)).collect();
     others.sort_by_key(|process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
     others.truncate(5);
     PhaseObservations {
@@ -140,7 +147,7 @@ pub(super) fn phase(name: &str, devices: &mut [NamedDevice], start: AtStart, end
         dirty_after,
         extents_before,
         other_io: Seen::Yes(others),
-        kernel_log: Seen::Yes(devices.iter_mut().flat_map(|named| named.device.take_kernel_log()).collect()),
+        kernel_log: Seen::Yes(devices.iter().flat_map(|device| device.lock().device.take_kernel_log()).collect()),
         clock_step_ns: Seen::Yes(0),
         null_ceiling_ops: Seen::no("simulated: the virtual clock waits for the load generator"),
         conditions: PhaseConditions {

@@ -1,16 +1,33 @@
-//! Tests of the simulated device through its public door.
+//! Tests of the simulated device, with the workers and the coordinator of real time on it.
 
 mod faults;
 mod load;
 mod models;
 mod traps;
 
+use super::backend::{SimCalls, SimQueue};
+use super::run::Simulation;
 use super::*;
+use crate::barrier::{Barrier, Body, WorkerSpec};
+use crate::bind::run_to_end;
+use crate::control::CommonLimit;
+use crate::instances::{AnyQueued, AnySource, run_any_queued};
+use crate::observer::{Live, Observer};
 use crate::op::BlockOp;
+use crate::pacer::{AnyPacer, Sharing};
+use crate::phase::PhaseRun;
+use crate::phase_error::PhaseError;
+use crate::plan::{GroupRun, WorkerRules};
 use crate::rng::{Purpose, Rng, StreamId};
+use crate::signals::StopFlag;
+use crate::simulate::run_phase;
 use crate::source::Source;
-use plumb_result::{Histogram, PhaseMeasurement};
-use plumb_workload::{Bytes, CachePolicy, Limit, Nanos, OnError, OpKind, Pace, Phase, SimTarget, Stop};
+use crate::terms::{Budget, Ended, Queue};
+use crate::worker_error::WorkerError;
+use plumb_result::{Histogram, Interval, PhaseMeasurement, PhaseObservations};
+use plumb_workload::{
+    Bytes, CachePolicy, ClockScope, Limit, Nanos, OnError, OpKind, Pace, Phase, RunAs, SimTarget, Stop,
+};
 use std::ops::ControlFlow;
 
 const SECOND: u64 = 1_000_000_000;
@@ -92,18 +109,137 @@ fn phase(seconds: u64) -> Phase {
     }
 }
 
-fn worker<S: Source>(source: S, depth: u32) -> SimWorker<S> {
+/// A worker: a source, a depth and a pace, on one of the simulation's devices.
+struct SimWorker {
+    name: String,
+    group: usize,
+    /// Its target.
+    device: &'static str,
+    depth: u32,
+    pace: Pace,
+    limit: Limit,
+    on_error: OnError,
+    arrivals: Rng,
+    source: Box<dyn Source<Op = BlockOp> + Send>,
+}
+
+impl SimWorker {
+    fn body(self, simulation: &Simulation, group_count: u32) -> Body {
+        let SimWorker { depth, pace, arrivals, mut source, .. } = self;
+        let device = simulation.device(self.device).unwrap();
+        Box::new(move |barrier: &Barrier| {
+            let sharing = |shared| if shared { barrier.sharing(group_count) } else { Sharing::Own };
+            let mut pacer = AnyPacer::of(pace, barrier.clock(), sharing, arrivals);
+            if depth == 1 || device.is_serial() {
+                let mut calls = SimCalls::new(device, |op: &BlockOp| op.file.into());
+                return Ok(run_to_end(barrier, &mut *source, &mut calls, pacer.table()));
+            }
+            let Some(mut passed) = barrier.pass() else { return Ok(Ended::Stopped) };
+            pacer.table().start(passed.started_at);
+            let mut source = AnySource::Other(source);
+            let mut backend = AnyQueued::Other(Box::new(SimQueue::new(device, depth)));
+            let context = &mut passed.context;
+            let ended = run_any_queued(context, &mut source, &mut backend, &mut pacer, Queue::of(depth));
+            passed.stop_clock();
+            ended.map_err(|source| WorkerError::Backend { backend: "sim", source })
+        })
+    }
+}
+
+/// What one simulated phase yields.
+#[derive(Debug, PartialEq)]
+struct SimPhaseOutcome {
+    measurement: PhaseMeasurement,
+    observations: PhaseObservations,
+    interrupted: bool,
+}
+
+/// Hands intervals on, and keeps what was seen.
+struct Listener<'a> {
+    on_interval: &'a mut dyn FnMut(&Interval) -> ControlFlow<()>,
+    stop: StopFlag,
+    observations: Option<PhaseObservations>,
+}
+
+impl Observer for Listener<'_> {
+    fn interval(&mut self, live: &Live) {
+        if (self.on_interval)(&live.interval).is_break() {
+            self.stop.request();
+        }
+    }
+
+    fn simulated(&mut self, phase: PhaseObservations) {
+        self.observations = Some(phase);
+    }
+}
+
+impl Simulation {
+    fn run_phase(
+        &mut self,
+        phase: &Phase,
+        workers: Vec<SimWorker>,
+        working_set_bytes: Option<u64>,
+        on_interval: &mut dyn FnMut(&Interval) -> ControlFlow<()>,
+    ) -> Result<SimPhaseOutcome, PhaseError> {
+        let groups = workers.iter().map(|worker| worker.group + 1).max().unwrap_or(0);
+        let count_of = |group| workers.iter().filter(|worker| worker.group == group).count() as u32;
+        let counts: Vec<u32> = (0..groups).map(count_of).collect();
+        let shares_limit = phase.stop.ops.is_some() || phase.stop.bytes.is_some();
+        let specs = workers.into_iter().map(|worker| WorkerSpec {
+            name: worker.name.clone(),
+            group: worker.group,
+            depth: worker.depth,
+            cpu: None,
+            rules: WorkerRules {
+                budget: Budget {
+                    ops: worker.limit.ops.unwrap_or(u64::MAX),
+                    bytes: worker.limit.bytes.map_or(u64::MAX, |bytes| bytes.0),
+                    shares_limit,
+                },
+                on_error: worker.on_error,
+                ..WorkerRules::default()
+            },
+            body: {
+                let count = counts[worker.group];
+                worker.body(self, count)
+            },
+        });
+        let workers: Vec<WorkerSpec> = specs.collect();
+        let run = PhaseRun {
+            name: phase.name.clone(),
+            run_as: vec![RunAs::Thread; workers.len()],
+            workers,
+            groups: vec![GroupRun::default(); groups],
+            ramp_ns: phase.ramp.0,
+            time_ns: phase.stop.time.map(|time| time.0),
+            limit: CommonLimit { ops: phase.stop.ops, bytes: phase.stop.bytes.map(|bytes| bytes.0) },
+            when: phase.stop.when,
+            steady: phase.stop.steady,
+            working_set_bytes,
+            flush_inside_clock: phase.end.clock == ClockScope::Inside,
+        };
+        let stop = StopFlag::detached();
+        let mut listener = Listener { on_interval, stop, observations: None };
+        let outcome = run_phase(phase, run, self, stop, &mut listener)?;
+        Ok(SimPhaseOutcome {
+            measurement: outcome.measurement,
+            observations: listener.observations.unwrap(),
+            interrupted: outcome.interrupted,
+        })
+    }
+}
+
+fn worker(source: impl Source<Op = BlockOp> + Send + 'static, depth: u32) -> SimWorker {
     SimWorker {
         name: "workers.0/0".to_owned(),
         group: 0,
-        device: 0,
+        device: "disk",
         depth,
         pace: Pace::Closed,
         limit: Limit::default(),
         on_error: OnError::Continue,
         arrivals: StreamId { seed: 1, phase: 0, worker: 0 }.rng(Purpose::Arrival),
-        file: |_| 0,
-        source,
+        source: Box::new(source),
     }
 }
 
@@ -112,7 +248,7 @@ fn run(index: u32) -> SimRun {
 }
 
 /// One phase on a fresh device.
-fn simulate<S: Source>(device: &str, index: u32, phase: &Phase, workers: Vec<SimWorker<S>>) -> SimPhaseOutcome {
+fn simulate(device: &str, index: u32, phase: &Phase, workers: Vec<SimWorker>) -> SimPhaseOutcome {
     let target = target(device);
     let mut simulation = Simulation::new([("disk", &target)], run(index));
     simulation.run_phase(phase, workers, None, &mut |_| ControlFlow::Continue(())).unwrap()

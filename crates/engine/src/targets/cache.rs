@@ -47,7 +47,11 @@ impl OpenTargets {
             match target {
                 OpenTarget::Files(open) => apply_to_files(open, phase, surroundings, observer, &mut fallbacks)?,
                 OpenTarget::Tree(tree) => apply_to_tree(tree, phase, surroundings, observer, &mut fallbacks)?,
-                OpenTarget::Job(_) | OpenTarget::Copy { .. } | OpenTarget::Scratch(_) | OpenTarget::Null { .. } => {}
+                OpenTarget::Job(_)
+                | OpenTarget::Copy { .. }
+                | OpenTarget::Scratch(_)
+                | OpenTarget::Null { .. }
+                | OpenTarget::Sim(_) => {}
             }
         }
         Ok(fallbacks)
@@ -127,7 +131,7 @@ fn apply_to_tree(
     fallbacks: &mut Vec<String>,
 ) -> Result<(), EngineError> {
     let setting = surroundings.setting;
-    let Some(state) = &tree.state else { return Ok(()) };
+    let Some(state) = &tree.files.state else { return Ok(()) };
     match phase.cache {
         CachePolicy::AsIs => return Ok(()),
         CachePolicy::Direct => {
@@ -137,7 +141,7 @@ fn apply_to_tree(
     }
     observer.preparing(&format!("{}: preparing the page cache of the file set", phase.name));
     let existing = |file: &u64| state.entry(tree::FileId(*file)).is_some();
-    let mut files = (0..tree.shape.files()).filter(existing).peekable();
+    let mut files = (0..tree.files.shape.files()).filter(existing).peekable();
     while files.peek().is_some() {
         let paths: Vec<PathBuf> = files.by_ref().take(TREE_BATCH as usize).map(|file| path_of(tree, file)).collect();
         let batch = TargetFiles::open_read_only(paths.iter().map(PathBuf::as_path))?;
@@ -158,6 +162,6 @@ fn apply_to_tree(
 
 fn path_of(tree: &OpenTree, file: u64) -> PathBuf {
     let mut buffer = PathBuffer::new();
-    tree.shape.write_path(tree::FileId(file), &mut buffer);
+    tree.files.shape.write_path(tree::FileId(file), &mut buffer);
     tree.root.path().join(buffer.as_path())
 }

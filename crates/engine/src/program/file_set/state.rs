@@ -49,11 +49,6 @@ impl TreeState {
         TreeState { shape, shares: Vec::new() }
     }
 
-    /// The shape of the tree.
-    pub fn shape(&self) -> &Arc<TreeShape> {
-        &self.shape
-    }
-
     /// The tree after a phase: the states of all its workers, in order of the workers.
     pub fn join(shape: Arc<TreeShape>, states: Vec<SetState>) -> TreeState {
         debug_assert!(states.windows(2).all(|pair| pair[0].first + u64::from(pair[0].names.len()) == pair[1].first));

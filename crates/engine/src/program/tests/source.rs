@@ -2,8 +2,10 @@
 
 use crate::program::compile::Compiled;
 use crate::program::file_set::{Entry, MAX_SHARE};
+use crate::program::op::CallOp;
 use crate::program::rules::Over;
-use crate::program::{CallOp, ProgramSource, SetState, TreeState};
+use crate::program::source::ProgramSource;
+use crate::program::{SetState, TreeState};
 use crate::rng::StreamId;
 use crate::source::Source;
 use crate::tree::{FileId, TreeShape};

@@ -1,4 +1,4 @@
-//! The event loop: determinism, pacing, limits, stop rules, intervals.
+//! The load on virtual time: determinism, pacing, limits, stop rules, intervals.
 
 use super::*;
 use plumb_workload::{Arrival, PerSecond, Steady, When};
@@ -81,11 +81,7 @@ fn the_ramp_runs_but_is_not_measured() {
     assert_eq!(before.at_ns, 2 * SECOND);
     let bytes = |counters: &plumb_result::observe::Counters| counters.devices["sim0"].value().unwrap().read_bytes;
     assert!(bytes(before) > 0);
-    assert_eq!(
-        bytes(after) - bytes(before),
-        measurement.bytes(),
-        "what completes after the ramp counts, on both sides"
-    );
+    assert_eq!(bytes(after) - bytes(before), measurement.bytes() + 4096, "the op over the end of the ramp is its last");
 }
 
 #[test]
@@ -108,7 +104,8 @@ fn intervals_tile_the_wall_time_and_sum_to_the_total() {
         })
         .unwrap()
         .measurement;
-    assert_eq!(starts, measurement.intervals.iter().map(|interval| interval.start_ns).collect::<Vec<_>>());
+    let seconds = measurement.intervals.iter().filter(|interval| interval.length_ns == SECOND);
+    assert_eq!(starts, seconds.map(|interval| interval.start_ns).collect::<Vec<_>>(), "each second is told");
     let mut end_ns = 0;
     for interval in &measurement.intervals {
         assert_eq!(interval.start_ns, end_ns);
@@ -195,10 +192,9 @@ fn phases_follow_one_another_on_one_clock() {
 fn workers_of_one_phase_may_use_several_devices_and_several_kinds_of_source() {
     let (fast, slow) = (target("sim:nvme"), target("sim:hdd"));
     let mut simulation = Simulation::new([("data", &fast), ("log", &slow)], run(0));
-    assert_eq!((simulation.device_of("log"), simulation.device_of("none")), (Some(1), None));
-    let blocks = worker(Either::Left(TestSource::random(4096)), 1);
-    let steps = Either::Right(Steps::of(&[OpKind::Create, OpKind::Fsync]));
-    let steps = SimWorker { device: 1, ..worker(steps, 1) };
+    assert!(simulation.device("none").is_none());
+    let blocks = SimWorker { device: "data", ..worker(TestSource::random(4096), 1) };
+    let steps = SimWorker { device: "log", ..worker(Steps::of(&[OpKind::Create, OpKind::Fsync]), 1) };
     let outcome =
         simulation.run_phase(&phase(1), vec![blocks, steps], None, &mut |_| ControlFlow::Continue(())).unwrap();
     let counters = |name: &str| *outcome.observations.after.devices[name].value().unwrap();
@@ -222,30 +218,21 @@ fn the_caller_can_break_off_and_keeps_what_was_measured() {
             },
         )
         .unwrap();
-    assert_eq!(outcome.end, PhaseEnd::Interrupted);
+    assert!(outcome.interrupted);
     assert_eq!(outcome.measurement.wall_ns / SECOND, 3);
-    assert_eq!(outcome.measurement.workers[0].ended_by.as_deref(), Some("interrupted"));
 }
 
 #[test]
-fn plans_that_cannot_run_are_errors_with_a_way_out() {
+fn a_phase_without_an_end_is_an_error_with_a_way_out() {
     let target = target("sim:ssd");
-    let error = |phase: &Phase, workers: Vec<SimWorker<TestSource>>| {
-        Simulation::new([("disk", &target)], run(0))
-            .run_phase(phase, workers, None, &mut |_| ControlFlow::Continue(()))
-            .unwrap_err()
-            .to_string()
-    };
-    let one = || worker(TestSource::random(4096), 1);
-    assert!(error(&phase(1), vec![]).contains("no workers"));
-    assert!(error(&phase(1), vec![SimWorker { depth: 0, ..one() }]).contains("depth 0"));
-    assert!(error(&phase(1), vec![SimWorker { depth: u32::MAX, ..one() }]).contains("at most"));
-    assert!(error(&phase(1), vec![SimWorker { device: 4, ..one() }]).contains("device 4"));
-    let pace = Pace::Open { rate: PerSecond(0.0), arrival: Arrival::Fixed, shared: true };
-    assert!(error(&phase(1), vec![SimWorker { pace, ..one() }]).contains("above 0"));
     let endless = Phase { stop: Stop::default(), ..phase(1) };
-    let think = Pace::Think { time: Nanos(3_600 * SECOND), every: 1 };
-    assert!(error(&endless, vec![SimWorker { pace: think, ..one() }]).contains("seven days"));
+    let pace = Pace::Think { time: Nanos(3_600 * SECOND), every: 1 };
+    let workers = vec![SimWorker { pace, ..worker(TestSource::random(4096), 1) }];
+    let error = Simulation::new([("disk", &target)], run(0))
+        .run_phase(&endless, workers, None, &mut |_| ControlFlow::Continue(()))
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("seven days") && error.contains("`stop`"), "{error}");
 }
 
 #[test]
@@ -274,7 +261,7 @@ fn files_of_a_target_lie_one_after_another() {
     let reads: Vec<BlockOp> = (0..10).map(|file| BlockOp::load(OpKind::Read, file, 0, 4096)).collect();
     let files = |files| SimTarget { files, ..target("sim:hdd?cv=0") };
     let rate_with = |target: SimTarget| {
-        let workers = vec![SimWorker { file: |op: &BlockOp| u64::from(op.file), ..worker(Steps(reads.clone(), 0), 1) }];
+        let workers = vec![worker(Steps(reads.clone(), 0), 1)];
         let outcome = Simulation::new([("disk", &target)], run(0))
             .run_phase(&phase(60), workers, None, &mut |_| ControlFlow::Continue(()))
             .unwrap();

@@ -2,7 +2,6 @@
 //! probe looks.
 
 use super::*;
-use plumb_result::PhaseObservations;
 
 fn device_read_bytes(observations: &PhaseObservations) -> u64 {
     let read = |counters: &plumb_result::observe::Counters| counters.devices["sim0"].value().unwrap().read_bytes;
