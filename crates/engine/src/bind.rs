@@ -6,14 +6,14 @@ use crate::barrier::{Barrier, Body, Passed};
 use crate::bound::{BackendRequest, BoundBackend, build_backend};
 use crate::content::{Filler, Stamper, Verifier};
 use crate::instances::{AnyBackend, AnySource, run_any_queued, run_any_sync};
-use crate::pacer::{AnyPacer, Pacer, Sharing};
-use crate::rng::{Purpose, StreamId};
+use crate::pacer::{AnyPacer, KindsDue, Pacer, PacerRequest, Pacing, Sharing};
+use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
 use crate::source::blocks::{BlockPlan, BlockSource};
 use crate::terms::{Ended, Queue, Stamping};
 use crate::worker::run_sync;
 use crate::worker_error::WorkerError;
-use plumb_workload::{Content, Mix, OpKind, Pace};
+use plumb_workload::{Content, Mix, OpKind};
 use std::path::Path;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -23,9 +23,7 @@ pub(crate) struct BlockWorker {
     pub(crate) files: BlockFiles,
     pub(crate) backend: BoundBackend,
     pub(crate) queue: Queue,
-    pub(crate) pace: Pace,
-    /// How many workers its group has, for a shared rate.
-    pub(crate) group_count: u32,
+    pub(crate) pacing: Pacing,
     pub(crate) mix: Mix,
     pub(crate) content: Content,
     pub(crate) verify: Option<Stamping>,
@@ -73,7 +71,7 @@ impl BlockWorker {
         let backend = build_backend(request, barrier, |slots| self.payload(barrier, slots))?;
         let mut source = AnySource::Blocks(BlockSource::new(&self.plan));
         let arrivals = self.stream.rng(Purpose::Arrival);
-        let mut pacer = AnyPacer::of(self.pace, barrier.clock(), |shared| self.sharing(barrier, shared), arrivals);
+        let mut pacer = bind_pacer(&self.pacing, barrier, arrivals, None);
         match backend {
             AnyBackend::Sync(mut backend) => {
                 let Some(mut passed) = barrier.pass() else { return Ok(Ended::Stopped) };
@@ -99,10 +97,30 @@ impl BlockWorker {
             }
         }
     }
+}
 
-    fn sharing<'a>(&self, barrier: &'a Barrier, shared: bool) -> Sharing<'a> {
-        if shared { barrier.sharing(self.group_count) } else { Sharing::Own }
-    }
+/// The pacer of a worker. `kinds` is what its source asks which kind of op is due.
+pub(crate) fn bind_pacer<'a>(
+    pacing: &Pacing,
+    barrier: &'a Barrier,
+    arrivals: Rng,
+    kinds: Option<KindsDue>,
+) -> AnyPacer<'a> {
+    let shares = pacing.pace.open.is_some_and(|load| load.shared);
+    let request = PacerRequest {
+        pace: pacing.pace,
+        clock: *barrier.clock(),
+        depth: pacing.depth,
+        arrivals,
+        sharing: if shares { barrier.sharing(pacing.group_count) } else { Sharing::Own },
+        ramp: pacing.ramp,
+        paces_all: pacing.paces_all,
+        flow: pacing.flow_home.map(|home| barrier.flow(home)),
+        flow_entry: pacing.flow_entry,
+        search: &barrier.report().search,
+        kinds,
+    };
+    AnyPacer::of(&request)
 }
 
 /// Passes the barrier, runs the loop of one op at a time, and stops the clock.

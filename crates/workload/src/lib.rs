@@ -9,6 +9,7 @@ pub mod backend;
 pub mod blocks;
 pub mod content;
 pub mod copy;
+pub mod former;
 pub mod job;
 pub mod keypath;
 pub mod named;
@@ -30,7 +31,7 @@ pub use content::{Checksum, Content, Verify};
 pub use job::Job;
 pub use keypath::KeyPath;
 pub use op::OpKind;
-pub use pace::{Arrival, Pace};
+pub use pace::{Arrival, OpenLoad, Pace};
 pub use phase::{
     Batch, Busy, CachePolicy, ClockScope, End, Exec, Flush, Limit, OnError, Phase, RunAs, Start, Steady, Stop, When,
     WhenDone, Work, WorkerGroup,

@@ -5,8 +5,7 @@ use crate::blocks::{BlockSize, Blocks, Pattern};
 use crate::content::Content;
 use crate::copy::CopySpec;
 use crate::job::{
-    AccessOrder, ByKind, Coverage, Job, JobContent, JobOps, JobPace, OffsetDistribution, SweepDraw, SweepOps,
-    SweepOrder,
+    AccessOrder, ByKind, Coverage, Job, JobContent, JobOps, OffsetDistribution, SweepDraw, SweepOps, SweepOrder,
 };
 use crate::op::OpKind;
 use crate::phase::Work;
@@ -153,27 +152,12 @@ impl Work {
         self.program().is_some_and(|program| walk(&program.steps).any(Step::moves_bytes_of_set))
     }
 
-    /// Whether it keeps to a rate or pauses by itself.
+    /// Whether it pauses by itself, whatever its group's pace is.
     pub fn waits(&self) -> bool {
         match self {
-            Work::Job(job) => {
-                let JobPace { longest_op, latency_goal, .. } = job.pace.clone();
-                job.pace != JobPace { longest_op, latency_goal, ..JobPace::default() }
-            }
             Work::Program(program) => program.waits(),
-            Work::Blocks(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
+            Work::Blocks(_) | Work::Job(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
         }
-    }
-
-    /// The shortest mean gap between due times that it keeps by itself, ns.
-    pub fn shortest_interval_ns(&self) -> Option<f64> {
-        let ByKind { read, write, trim } = self.job()?.pace.ops_per_second;
-        [read, write, trim].into_iter().flatten().map(|rate| 1e9 / rate.0).reduce(f64::min)
-    }
-
-    /// Whether it looks for the largest depth that keeps a goal of latency.
-    pub fn searches_depth(&self) -> bool {
-        self.job().is_some_and(|job| job.pace.latency_goal.is_some())
     }
 
     /// Whether it goes part by part.

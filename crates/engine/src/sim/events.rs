@@ -7,11 +7,11 @@ use super::record::{Progress, Recorder, Timing};
 use super::worker::SimWorker;
 use crate::clock::Clock;
 use crate::op::{BlockOp, Operation};
-use crate::pacer::{AnyPacer, Due, PacedOp, Sharing};
+use crate::pacer::{AnyPacer, Due, FlowEntry, PacedOp, PacerRequest, SearchWords, Sharing};
 use crate::rounds::{SteadyRounds, SteadyState};
 use crate::source::Source;
 use plumb_result::{EndMeasurement, Interval, PhaseMeasurement, WorkerMeasurement};
-use plumb_workload::{ClockScope, Flush, OnError, OpKind, Pace, Phase, When};
+use plumb_workload::{ClockScope, Flush, OnError, OpKind, OpenLoad, Phase, When};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
@@ -106,6 +106,9 @@ pub(super) struct Running<'a, S: Source> {
     interrupted: bool,
 }
 
+/// Searches for a depth need real devices, and the validator refuses them here.
+static NO_SEARCH: SearchWords = SearchWords::none();
+
 impl<'a, S: Source> Running<'a, S> {
     pub(super) fn new(
         devices: &'a mut [NamedDevice],
@@ -134,16 +137,29 @@ impl<'a, S: Source> Running<'a, S> {
             let Some(named) = devices.get(spec.device) else {
                 return Err(SimRunError::Device { worker: spec.name, device: spec.device, devices: devices.len() });
             };
-            if let Pace::Open { rate, .. } = spec.pace
+            if let Some(OpenLoad { rate, .. }) = spec.pace.open
                 && !(rate.0 > 0.0 && rate.0.is_finite())
             {
                 return Err(SimRunError::Rate { worker: spec.name, rate: rate.0 });
             }
-            let sharing = |shared| match shared {
+            let sharing = match spec.pace.open.is_some_and(|load| load.shared) {
                 true => Sharing::Group { workers: group_counts[spec.group], numbers: &schedules[spec.group] },
                 false => Sharing::Own,
             };
-            let mut pacer = AnyPacer::of(spec.pace, &clock, sharing, spec.arrivals.clone());
+            let request = PacerRequest {
+                pace: spec.pace,
+                clock,
+                depth: spec.depth,
+                arrivals: spec.arrivals.clone(),
+                sharing,
+                ramp: phase.ramp,
+                paces_all: true,
+                flow: None,
+                flow_entry: FlowEntry::WithPhase,
+                search: &NO_SEARCH,
+                kinds: None,
+            };
+            let mut pacer = AnyPacer::of(&request);
             pacer.table().start(began_ns);
             active.push(Active {
                 target: PathBuf::from(&named.target),

@@ -98,7 +98,7 @@ fn worker<S: Source>(source: S, depth: u32) -> SimWorker<S> {
         group: 0,
         device: 0,
         depth,
-        pace: Pace::Closed,
+        pace: Pace::default(),
         limit: Limit::default(),
         on_error: OnError::Continue,
         arrivals: StreamId { seed: 1, phase: 0, worker: 0 }.rng(Purpose::Arrival),

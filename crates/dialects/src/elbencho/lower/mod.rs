@@ -231,6 +231,7 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
                 group.name = Some(name);
                 group.backend = share_work.backend.clone();
                 group.depth = share_work.depth;
+                group.pace = share_work.pace;
                 // elbencho hands over each op by a call of its own.
                 group.batch.submit = 1;
                 group.on_error = OnError::Stop;

@@ -5,18 +5,19 @@ use super::error::Wrong;
 use super::facts::Layout;
 use super::places::Places;
 use crate::fio::job::keywords::{
-    Advice, ContinueOnError, CpuPolicy, DedupeMode as SaidDedupe, Fallocate, LockFile, SubmitMode, SyncOpen, WriteHint,
+    Advice, ContinueOnError, CpuPolicy, DedupeMode as SaidDedupe, Fallocate, LockFile, SyncOpen, WriteHint,
 };
 use crate::fio::value::choice::{ErrorNumber, Memory};
 use crate::fio::value::lists::NumaPolicy;
 use crate::fio::value::pattern::Piece;
 use crate::fio::value::split::PriorityShare;
+use plumb_workload::Bytes;
 use plumb_workload::job::{
     AccessHint, Advices, Allocation, AtOpen, BufferMemory, BufferRules, CommandPriority, ControlGroup, DedupeMode,
-    ErrorOrigin, ErrorRules, FileLock, FileRules, IgnoredError, IoPriority, JobContent, JobQueue, NodeMemory,
-    OpPriority, OpenMode, PatternPiece, PrepareFiles, ProcessRules, SyncRange, Syncs, WriteLife,
+    FileLock, FileRules, IoPriority, JobContent, NodeMemory, OpPriority, OpenMode, PatternPiece, PrepareFiles,
+    ProcessRules, SyncRange, Syncs, WriteLife,
 };
-use plumb_workload::{Batch, Bytes};
+use plumb_workload::phase::{Batch, ErrorOrigin, ErrorRules, IgnoredError};
 use std::path::PathBuf;
 
 /// How files are made, opened and left.
@@ -128,19 +129,12 @@ pub(super) fn batch(copy: &mut JobClone<'_>) -> Batch {
     let said = &copy.job.queue;
     // 0, and more than the depth, is the depth.
     let submit = if said.batch_submit == 0 || said.batch_submit > depth { depth } else { said.batch_submit };
-    Batch { submit, complete: said.batch_complete_min.clamp(1, depth) }
-}
-
-/// How ops are gathered beside the batch.
-pub(super) fn queue(copy: &JobClone<'_>) -> JobQueue {
-    let depth = copy.depth();
-    let said = &copy.job.queue;
-    let least = said.batch_complete_min.clamp(1, depth);
-    JobQueue {
+    let complete = said.batch_complete_min.clamp(1, depth);
+    Batch {
+        submit,
+        complete,
         refill_at: said.low.filter(|low| *low < depth),
-        most_completions: said.batch_complete_max.filter(|most| *most > 0).map(|most| most.max(least)),
-        offload: said.submit_mode == SubmitMode::Offload,
-        never_wait: said.batch_complete_min == 0 && depth > 1,
+        most_completions: said.batch_complete_max.filter(|most| *most > 0).map(|most| most.max(complete)),
     }
 }
 

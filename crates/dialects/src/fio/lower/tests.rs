@@ -7,6 +7,8 @@ mod replays;
 use super::*;
 use crate::fio::{self, Files, Machine, MissingFile};
 use plumb_workload::job::*;
+use plumb_workload::pace::{SteadyFigure, SteadyJudged};
+use plumb_workload::phase::ErrorOrigin;
 use plumb_workload::{Backend, Bytes, Nanos, Target, WhenDone, Work, WorkerGroup, native};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -199,7 +201,7 @@ fn size_is_of_the_job_and_filesize_of_each_file() {
 /// As fio's manual has it: a rate is held on the whole, unless pauses are to be left out of it.
 #[test]
 fn pauses_are_made_up_for_unless_the_rate_ignores_them() {
-    let catches_up = |said: &str| job(&lowered(&format!("[a]\nsize=1m\nrate=1m\n{said}")), 0).pace.catch_up_thinking;
+    let catches_up = |said: &str| group(&lowered(&format!("[a]\nsize=1m\nrate=1m\n{said}")), 0).pace.catch_up_thinking;
     assert!(catches_up("thinktime=1s\n"));
     assert!(!catches_up("thinktime=1s\nrate_ignore_thinktime=1\n"));
     assert!(!catches_up(""), "there is nothing to make up for");
@@ -210,7 +212,7 @@ fn pauses_are_made_up_for_unless_the_rate_ignores_them() {
 fn a_time_of_work_alone_sets_no_number_of_ops_between_pauses() {
     let think = |text: &str| {
         let all = lowered(&format!("[a]\nsize=1m\nthinktime=1s\n{text}"));
-        let think = job(&all, 0).pace.think.unwrap();
+        let think = group(&all, 0).pace.think.unwrap();
         (think.every, think.work)
     };
     assert_eq!(think(""), (1, None));
@@ -292,17 +294,16 @@ fn only_engines_with_a_queue_have_a_depth() {
     let queued = one("ioengine=libaio\niodepth_batch=32\niodepth_batch_complete_min=8\niodepth_low=4\n");
     let group = group(&queued, 0);
     assert_eq!((group.depth, group.batch.submit, group.batch.complete), (16, 16, 8));
-    assert_eq!(job(&queued, 0).queue.refill_at, Some(4));
+    assert_eq!(group.batch.refill_at, Some(4));
     assert!(job(&queued, 0).time_submission);
     assert!(!job(&one("ioengine=libaio\ngtod_reduce=1\n"), 0).time_submission);
-    assert!(job(&one("ioengine=libaio\niodepth_batch_complete_min=0\n"), 0).queue.never_wait);
 }
 
 #[test]
 fn errors_are_passed_over_by_number() {
     let passed = |said: &str| {
         let lowered = lowered(&format!("[a]\nsize=4k\n{said}\n"));
-        let ignored = job(&lowered, 0).errors.ignore.clone();
+        let ignored = group(&lowered, 0).errors.ignore.clone();
         ignored.into_iter().map(|ignored| (ignored.at, ignored.errno)).collect::<Vec<_>>()
     };
     assert_eq!(passed(""), []);
@@ -419,7 +420,7 @@ fn every_engine_that_works_has_a_backend() {
 fn steadiness_is_judged_over_what_is_reported_as_one() {
     let all =
         lowered("[a]\nsize=1m\nss=bw_slope:0.5%\nss_dur=10\nnumjobs=2\ngroup_reporting\ntime_based\nruntime=60\n");
-    let steady = job(&all, 0).pace.steady.as_ref().unwrap();
+    let steady = group(&all, 0).steady.as_ref().unwrap();
     assert_eq!((steady.figure, steady.judged), (SteadyFigure::Bytes, SteadyJudged::Slope));
     assert_eq!(steady.together, ["a.0", "a.1"]);
     assert_eq!(group(&all, 0).limit.time, Some(Nanos(60_000_000_000)));

@@ -70,8 +70,8 @@ pub(in crate::job) use draws::{Seeds, Taus, Width};
 pub use plan::{JobPlan, JobPlanRequest};
 pub use script::Handing;
 
-use super::pace::KindsDue;
 use crate::op::BlockOp;
+use crate::pacer::KindsDue;
 use crate::source::Source;
 use general::General;
 use plain::{Anywhere, Once, Plain, Shortcut, Upwards};

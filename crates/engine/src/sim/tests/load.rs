@@ -123,7 +123,7 @@ fn intervals_tile_the_wall_time_and_sum_to_the_total() {
 fn an_open_load_keeps_its_rate_alone_and_shared() {
     for arrival in [Arrival::Fixed, Arrival::Poisson] {
         for shared in [false, true] {
-            let pace = Pace::Open { rate: PerSecond(3_000.0), arrival, shared };
+            let pace = Pace::open(PerSecond(3_000.0), arrival, shared);
             let workers: Vec<_> = (0..4)
                 .map(|number| SimWorker {
                     pace,
@@ -143,14 +143,14 @@ fn an_open_load_keeps_its_rate_alone_and_shared() {
 
 #[test]
 fn a_fixed_rate_starts_no_op_at_the_very_end() {
-    let pace = Pace::Open { rate: PerSecond(1_000.0), arrival: Arrival::Fixed, shared: false };
+    let pace = Pace::open(PerSecond(1_000.0), Arrival::Fixed, false);
     let outcome = simulate("sim:ssd", 0, &phase(2), vec![SimWorker { pace, ..worker(TestSource::random(4096), 1) }]);
     assert_eq!(outcome.measurement.count(), 2_000);
 }
 
 #[test]
 fn think_time_pauses_after_every_so_many_ops() {
-    let pace = Pace::Think { time: Nanos(1_000_000), every: 10 };
+    let pace = Pace::think(10, Nanos(1_000_000));
     let outcome = simulate("sim:ram", 0, &phase(1), vec![SimWorker { pace, ..worker(TestSource::random(4096), 1) }]);
     assert!((9_800..=10_000).contains(&outcome.measurement.count()), "{}", outcome.measurement.count());
 }
@@ -241,10 +241,10 @@ fn plans_that_cannot_run_are_errors_with_a_way_out() {
     assert!(error(&phase(1), vec![SimWorker { depth: 0, ..one() }]).contains("depth 0"));
     assert!(error(&phase(1), vec![SimWorker { depth: u32::MAX, ..one() }]).contains("at most"));
     assert!(error(&phase(1), vec![SimWorker { device: 4, ..one() }]).contains("device 4"));
-    let pace = Pace::Open { rate: PerSecond(0.0), arrival: Arrival::Fixed, shared: true };
+    let pace = Pace::open(PerSecond(0.0), Arrival::Fixed, true);
     assert!(error(&phase(1), vec![SimWorker { pace, ..one() }]).contains("above 0"));
     let endless = Phase { stop: Stop::default(), ..phase(1) };
-    let think = Pace::Think { time: Nanos(3_600 * SECOND), every: 1 };
+    let think = Pace::think(1, Nanos(3_600 * SECOND));
     assert!(error(&endless, vec![SimWorker { pace: think, ..one() }]).contains("seven days"));
 }
 

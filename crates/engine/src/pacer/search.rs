@@ -1,9 +1,9 @@
 //! The search for the largest depth at which latency stays below a goal.
 
+use super::{Due, PaceFailure};
 use crate::clock::{Clock, Ticks};
-use crate::pacer::{Due, PaceFailure};
 use crate::terms::Ended;
-use plumb_workload::job::LatencyGoal;
+use plumb_workload::pace::LatencyGoal;
 use plumb_workload::{Nanos, OpKind};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};
@@ -19,6 +19,11 @@ pub(crate) struct SearchWords {
 }
 
 impl SearchWords {
+    /// No search, in memory that nobody reads.
+    pub(crate) const fn none() -> SearchWords {
+        SearchWords { depth: AtomicU64::new(0), over: AtomicU64::new(0) }
+    }
+
     /// The depth that is being tried, or was tried last; `None` where nothing is searched.
     pub(crate) fn depth(&self) -> Option<u32> {
         Some(self.depth.load(Acquire)).filter(|&depth| depth > 0).map(|depth| depth as u32)
