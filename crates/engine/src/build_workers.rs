@@ -14,6 +14,7 @@ use crate::targets::{OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
 use plumb_workload::{Blocks, OpKind, Phase, Program, RunAs, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A phase with its workers.
@@ -253,6 +254,8 @@ fn block_worker(
         pacing: seat.pacing(),
         mix: blocks.mix,
         content,
+        buffers: group.content.clone(),
+        base: setting.base.to_owned(),
         verify: group.verify.and(stamping).map(|stamping| crate::terms::Stamping { first_sequence, ..stamping }),
         stream: seat.stream(workload.seed),
         content_stream: content_stream(workload, setting, seat.phase_number, seat.worker),
@@ -394,6 +397,8 @@ mod ceiling {
                 pacing: seat.pacing(),
                 mix: blocks.mix,
                 content: Default::default(),
+                buffers: None,
+                base: PathBuf::new(),
                 verify: None,
                 stream,
                 content_stream: stream,

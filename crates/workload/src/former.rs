@@ -8,7 +8,7 @@ use plumb_document::{Node, Spanned, Table, Value, json};
 use serde::de::DeserializeOwned;
 
 /// What a job had, and where its group has it.
-const OF_JOBS: [(&str, &str); 3] = [("errors", "errors"), ("queue", "batch"), ("pace", "pace")];
+const OF_JOBS: [(&str, &str); 4] = [("errors", "errors"), ("queue", "batch"), ("pace", "pace"), ("content", "content")];
 
 /// What never had an effect.
 const WITHOUT_EFFECT: [&str; 2] = ["offload", "never-wait"];

@@ -27,7 +27,7 @@ mod work;
 
 pub use backend::{Backend, FileCall, SocketKind};
 pub use blocks::{BlockSize, Blocks, Mix, Pattern};
-pub use content::{Checksum, Content, Verify};
+pub use content::{BufferContent, Checksum, Content, Verify};
 pub use job::Job;
 pub use keypath::KeyPath;
 pub use op::OpKind;

@@ -2,7 +2,7 @@
 
 use crate::backend::Backend;
 use crate::blocks::Blocks;
-use crate::content::Verify;
+use crate::content::{BufferContent, Content, Verify};
 use crate::job::Job;
 use crate::pace::{Pace, SteadyRule};
 use crate::program::Program;
@@ -212,6 +212,10 @@ pub struct WorkerGroup {
     /// End it when a figure is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyRule>,
+    /// How it fills the buffers of its writes. Where nothing is said, a job does it by default, and all other work writes
+    /// what its target says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<BufferContent>,
     /// Stamp what is written and verify what is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
@@ -301,6 +305,15 @@ impl WorkerGroup {
         std::iter::once(self.target.as_str()).chain(ends.filter(|&end| end != self.target))
     }
 
+    /// What it writes, to something that makes bytes smaller; `None` where its target decides, or it writes nothing.
+    pub fn own_content(&self) -> Option<Content> {
+        match &self.content {
+            _ if !self.work.writes() => None,
+            Some(content) => Some(content.reduced()),
+            None => self.work.own_content(),
+        }
+    }
+
     /// One thread with the default backend that does `work` on `target`.
     pub fn new(target: impl Into<String>, work: Work) -> WorkerGroup {
         WorkerGroup {
@@ -315,6 +328,7 @@ impl WorkerGroup {
             pace: Pace::default(),
             limit: Limit::default(),
             steady: None,
+            content: None,
             verify: None,
             cpus: Vec::new(),
             on_error: OnError::default(),

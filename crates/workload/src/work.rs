@@ -4,9 +4,7 @@
 use crate::blocks::{BlockSize, Blocks, Pattern};
 use crate::content::Content;
 use crate::copy::CopySpec;
-use crate::job::{
-    AccessOrder, ByKind, Coverage, Job, JobContent, JobOps, OffsetDistribution, SweepDraw, SweepOps, SweepOrder,
-};
+use crate::job::{AccessOrder, ByKind, Coverage, Job, JobOps, OffsetDistribution, SweepDraw, SweepOps, SweepOrder};
 use crate::op::OpKind;
 use crate::phase::Work;
 use crate::program::{Program, ProgramContent, Step, Transfer, walk};
@@ -279,10 +277,11 @@ impl Work {
         self.program().map(Program::reach_bytes)
     }
 
-    /// What it writes, to something that makes bytes smaller; `None` where its target decides, or it writes nothing.
-    pub fn own_content(&self) -> Option<Content> {
+    /// What it writes where its group does not say, to something that makes bytes smaller; `None` where its target
+    /// decides, or it writes nothing.
+    pub(crate) fn own_content(&self) -> Option<Content> {
         match self {
-            Work::Job(job) if job.moves().write => Some(of_job(&job.content)),
+            Work::Job(job) if job.moves().write => Some(Content::Random),
             Work::Program(program) if program.writes() => Some(match program.postmarks().next() {
                 Some(_) => POSTMARK,
                 None => of_program(&program.content),
@@ -298,19 +297,6 @@ fn blocks_move(blocks: &Blocks) -> ByKind<bool> {
 
 fn write_block(blocks: &Blocks) -> &BlockSize {
     blocks.write_block.as_ref().unwrap_or(&blocks.block)
-}
-
-/// What a job's blocks are to something that makes bytes smaller.
-fn of_job(content: &JobContent) -> Content {
-    match (content.zero || content.compress_percent >= 100, content.pattern.is_empty()) {
-        (true, _) => Content::Zero,
-        // A pattern repeats itself within a few bytes.
-        (false, false) => Content::Reducible { compress_percent: 99, duplicate_percent: 99 },
-        (false, true) if content.compress_percent == 0 && content.dedupe_percent == 0 => Content::Random,
-        (false, true) => {
-            Content::Reducible { compress_percent: content.compress_percent, duplicate_percent: content.dedupe_percent }
-        }
-    }
 }
 
 /// What a program's records are to something that makes bytes smaller.

@@ -1,7 +1,6 @@
 //! Binds a job to its stream, its backend and its pacer, once, before the loop starts.
 
 use super::cgroup::Joined;
-use super::content::{Concluded, JobBytes, JobBytesRequest, Writers};
 use super::epilogue::Epilogue;
 use super::failed::JobFault;
 use super::files::lock::Locked;
@@ -18,13 +17,14 @@ use crate::backend::{BlockFiles, FileAccess, NOT_OPEN};
 use crate::barrier::{Barrier, Body, Passed};
 use crate::bind::{begin, bind_pacer};
 use crate::bound::{BackendRequest, BoundBackend, build_backend};
+use crate::content::{BlockBytes, BytesRequest, Concluded, Writers};
 use crate::instances::{AnyBackend, AnyQueued, AnySource, AnySync, run_any_queued, run_any_sync};
 use crate::pacer::{AnyPacer, KindsDue, Pacing};
 use crate::rng::{Purpose, StreamId};
 use crate::terms::{Ended, Queue};
 use crate::worker_error::WorkerError;
 use plumb_workload::job::{AfterWrite, FileLock, JobFiles, JobOps, SweepOps};
-use plumb_workload::{Backend, Job, OnError, OpKind, WorkerGroup};
+use plumb_workload::{Backend, BufferContent, Job, OnError, OpKind, WorkerGroup};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -181,10 +181,11 @@ impl JobWorker {
         Ok(replay::replay(ops, barrier.clock(), recording.speed_percent))
     }
 
-    fn bytes(&self, in_flight_max: usize) -> Result<JobBytes, WorkerError> {
+    fn bytes(&self, in_flight_max: usize) -> Result<BlockBytes, WorkerError> {
         let stream = self.stream();
-        Ok(JobBytes::new(&JobBytesRequest {
+        Ok(BlockBytes::of_job(&BytesRequest {
             job: &self.job,
+            content: self.group.content.as_ref().unwrap_or(&BufferContent::default()),
             name: &self.name,
             names: match &self.files {
                 WorkerFiles::Of { files, .. } => Some(&files.names),
@@ -206,7 +207,7 @@ impl JobWorker {
     fn payload(&self, barrier: &Barrier, slots: usize) -> Result<Payload, WorkerError> {
         let largest = block_bytes(self.plan.largest_block_bytes())?;
         let make = |slots: usize| {
-            Payload::for_job(slots, largest as usize, self.bytes(slots)?, &self.job.buffers)
+            Payload::new(slots, largest as usize, self.bytes(slots)?, &self.job.buffers)
                 .map_err(|source| WorkerError::Buffers { slots, bytes: largest.into(), source })
         };
         let payload = make(slots)?;

@@ -5,7 +5,6 @@
 pub(crate) mod auxiliary;
 pub(crate) mod bind;
 mod cgroup;
-pub(crate) mod content;
 mod epilogue;
 pub(crate) mod failed;
 pub(crate) mod files;

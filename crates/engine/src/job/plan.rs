@@ -1,13 +1,13 @@
 //! From a job's place in its phase to its worker: everything that can be wrong is found here, before anything starts.
 
 use super::bind::{JobWorker, WorkerFiles};
-use super::content::Writers;
 use super::files::{FileUse, JobTarget, Lengths};
 use super::replay::RecordedPlan;
 use super::stream::{Handing, JobPlan, JobPlanRequest};
 use super::sweep::{SweepPlan, SweepRequest};
 use crate::backend::FileKind;
 use crate::bound::BoundBackend;
+use crate::content::Writers;
 use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::setting::Setting;
 use crate::targets::{OpenTarget, OpenTargets};

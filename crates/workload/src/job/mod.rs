@@ -4,14 +4,12 @@
 //! copy is a group of one worker of its own, sizes are bytes, the seed is a number. Its ops are drawn as fio draws them,
 //! so that the same seed gives the same ops; [`Blocks`](crate::Blocks) is Plumb's own form of block I/O and draws its own.
 
-mod content;
 mod files;
 mod rules;
 mod stream;
 mod sweep;
 mod verify;
 
-pub use content::{DedupeMode, JobContent, PatternPiece};
 pub use files::{
     AccessHint, Advices, Allocation, AtOpen, FileAdvice, FileLock, FileRules, JobFiles, MappingAdvice, Names, OpenMode,
     PrepareFiles, RecordLock, WriteLife,
@@ -41,9 +39,6 @@ pub struct Job {
     /// Flushes between the ops and at the end.
     #[serde(default)]
     pub syncs: Syncs,
-    /// What is written.
-    #[serde(default)]
-    pub content: JobContent,
     /// How it is stamped and read back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<VerifyRules>,
@@ -68,7 +63,6 @@ impl Job {
             ops,
             files: FileRules::default(),
             syncs: Syncs::default(),
-            content: JobContent::default(),
             verify: None,
             buffers: BufferRules::default(),
             process: ProcessRules::default(),

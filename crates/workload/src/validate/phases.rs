@@ -1,7 +1,7 @@
 //! Rules of phases and of their workers: names, ends, queues, and which backend fits which target.
 
 use super::programs::OtherFiles;
-use super::targets::{Facts, Kind, Shape, facts};
+use super::targets::{Facts, Kind, Shape, facts, percent_is_sane};
 use super::{Checker, QUEUE_DEPTH_MAX, blocks, copies, help_for_name, jobs, programs};
 use crate::Workload;
 use crate::backend::{Backend, RwFlag};
@@ -240,6 +240,23 @@ fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
     check.positive_if_some(["limit", "ops"], "a limit", group.limit.ops);
     check.positive_if_some(["limit", "passes"], "a limit", group.limit.passes);
     pace(check, &group.pace);
+    if let Some(buffers) = &group.content {
+        if !group.work.has_queue() {
+            check.problem(
+                ["content"],
+                "only block I/O has a content of its own",
+                "say it as `content` of the target, or of the program",
+            );
+        }
+        for (key, percent) in [
+            ("refill-percent", buffers.refill_percent),
+            ("compress-percent", buffers.compress_percent),
+            ("dedupe-percent", buffers.dedupe_percent),
+            ("dedupe-set-percent", buffers.dedupe_set_percent),
+        ] {
+            percent_is_sane(check, ["content", key], percent.into());
+        }
+    }
     backend(check, phase.cache, group);
 }
 

@@ -4,10 +4,10 @@ use super::geometry::{Geometry, PathType};
 use super::tree::{CustomTree, ThreadFiles};
 use super::{LowerError, PhaseKind, Places, error, names};
 use crate::elbencho::settings::{Rwmix, Settings};
+use plumb_workload::content::{BufferContent, PatternPiece};
 use plumb_workload::job::{
-    Advices, AfterWrite, Allocation, AtOpen, ByKind, FilePart, FileRules, JobContent, JobFiles, JobOps, Names,
-    NodeMemory, PatternPiece, PrepareFiles, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts, VerifyMethod,
-    VerifyRules,
+    Advices, AfterWrite, Allocation, AtOpen, ByKind, FilePart, FileRules, JobFiles, JobOps, Names, NodeMemory,
+    PrepareFiles, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts, VerifyMethod, VerifyRules,
 };
 use plumb_workload::pace::WeightedFlow;
 use plumb_workload::{Backend, Bytes, FileCall, Job, Nanos, OpKind, Pace, PerSecond, WorkerGroup};
@@ -33,6 +33,7 @@ pub(super) struct ShareWork {
     pub(super) files: JobFiles,
     pub(super) job: Job,
     pub(super) pace: Pace,
+    pub(super) content: Option<BufferContent>,
     pub(super) backend: Backend,
     pub(super) depth: u32,
 }
@@ -137,6 +138,7 @@ fn call_work(
         files: JobFiles { names, lengths: Vec::new() },
         job,
         pace: Pace::default(),
+        content: None,
         backend: Backend::Files(call),
         depth: 1,
     }
@@ -395,11 +397,11 @@ fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareW
         ..Pace::default()
     };
     let refill = settings.new_percent > 0 && settings.verify == 0;
-    job.content = JobContent {
+    let content = BufferContent {
         refill,
         refill_percent: if refill { settings.new_percent } else { 100 },
         scramble: false,
-        ..JobContent::default()
+        ..BufferContent::default()
     };
     job.verify = (settings.verify > 0 && (writes || kind == PhaseKind::Read)).then(|| verify(settings.verify));
     job.log_ops = settings.output.ops_log.is_some();
@@ -408,7 +410,7 @@ fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareW
         (_, 2..) => Backend::Libaio { userspace_reap: false, vectored: false, nowait: false },
         _ => Backend::Psync,
     };
-    ShareWork { target_name: String::new(), files, job, pace, backend, depth: settings.iodepth }
+    ShareWork { target_name: String::new(), files, job, pace, content: Some(content), backend, depth: settings.iodepth }
 }
 
 /// The share of a thread where those that read and those that write keep to a balance.

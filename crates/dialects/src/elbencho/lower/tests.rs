@@ -2,9 +2,10 @@
 
 use super::{Found, Lowered, PhaseKind, Places, lower};
 use crate::elbencho::tree::Entry;
+use plumb_workload::content::PatternPiece;
 use plumb_workload::job::{
-    Advices, FileAdvice, FilePart, JobOps, MappingAdvice, Names, PatternPiece, RecordLock, SweepDraw, SweepOps,
-    SweepOrder, SweepParts,
+    Advices, FileAdvice, FilePart, JobOps, MappingAdvice, Names, RecordLock, SweepDraw, SweepOps, SweepOrder,
+    SweepParts,
 };
 use plumb_workload::validate::validate;
 use plumb_workload::{Bytes, Job, Target, Work};
@@ -165,7 +166,7 @@ fn mixes_limits_and_checks_are_put_in() {
         (rules.pattern.as_slice(), rules.pattern_interval),
         (&[PatternPiece::OffsetPlus(7)][..], Some(Bytes(8)))
     );
-    let content = |line: &str| job(&lowered(line), 0, 0).content.clone();
+    let content = |line: &str| lowered(line).workload.phase[0].workers[0].content.clone().unwrap();
     let half = content("-w --blockvarpct 50 -b 4k -s 64k a");
     assert_eq!((half.refill, half.refill_percent), (true, 50));
     assert!(content("-w -b 4k -s 64k a").refill && !content("-w --blockvarpct 0 -b 4k -s 64k a").refill);

@@ -12,10 +12,10 @@ use crate::fio::value::lists::NumaPolicy;
 use crate::fio::value::pattern::Piece;
 use crate::fio::value::split::PriorityShare;
 use plumb_workload::Bytes;
+use plumb_workload::content::{BufferContent, DedupeMode, PatternPiece};
 use plumb_workload::job::{
-    AccessHint, Advices, Allocation, AtOpen, BufferMemory, BufferRules, CommandPriority, ControlGroup, DedupeMode,
-    FileLock, FileRules, IoPriority, JobContent, NodeMemory, OpPriority, OpenMode, PatternPiece, PrepareFiles,
-    ProcessRules, SyncRange, Syncs, WriteLife,
+    AccessHint, Advices, Allocation, AtOpen, BufferMemory, BufferRules, CommandPriority, ControlGroup, FileLock,
+    FileRules, IoPriority, NodeMemory, OpPriority, OpenMode, PrepareFiles, ProcessRules, SyncRange, Syncs, WriteLife,
 };
 use plumb_workload::phase::{Batch, ErrorOrigin, ErrorRules, IgnoredError};
 use std::path::PathBuf;
@@ -139,7 +139,7 @@ pub(super) fn batch(copy: &mut JobClone<'_>) -> Batch {
 }
 
 /// What is written.
-pub(super) fn content(copy: &mut JobClone<'_>) -> JobContent {
+pub(super) fn content(copy: &mut JobClone<'_>) -> BufferContent {
     let said = copy.job.content.clone();
     let mut compress = said.compress_percentage.unwrap_or(0).min(100) as u8;
     let mut zero = said.zero;
@@ -177,7 +177,7 @@ pub(super) fn content(copy: &mut JobClone<'_>) -> JobContent {
             });
         }
     }
-    JobContent {
+    BufferContent {
         zero,
         refill,
         refill_percent: 100,

@@ -6,6 +6,7 @@ mod replays;
 
 use super::*;
 use crate::fio::{self, Files, Machine, MissingFile};
+use plumb_workload::content::BufferContent;
 use plumb_workload::job::*;
 use plumb_workload::pace::{SteadyFigure, SteadyJudged};
 use plumb_workload::phase::ErrorOrigin;
@@ -111,6 +112,10 @@ fn job(lowered: &Lowered, copy: usize) -> &Job {
         Work::Job(job) => job,
         other => panic!("{other:?} is no job"),
     }
+}
+
+fn content(lowered: &Lowered) -> &BufferContent {
+    group(lowered, 0).content.as_ref().unwrap()
 }
 
 fn stream(lowered: &Lowered, copy: usize) -> &Stream {
@@ -272,13 +277,13 @@ fn fix_ups_follow_from_what_is_said() {
     assert_eq!(stream(&one("rw=randread\n"), 0).coverage, Coverage::Once);
     assert_eq!(stream(&one("rw=randread\nrandom_generator=lfsr\n"), 0).coverage, Coverage::OnceByRegister);
     let verified = one("rw=write\nverify=crc32c\nbs=3k-6k\nbsrange=3k-6k\n");
-    assert!(job(&verified, 0).content.refill);
+    assert!(content(&verified).refill);
     assert_eq!(job(&verified, 0).verify.as_ref().unwrap().interval, Some(Bytes(3_072)));
-    assert!(!job(&one("rw=write\nverify=crc32c\nrefill_buffers=0\n"), 0).content.refill);
+    assert!(!content(&one("rw=write\nverify=crc32c\nrefill_buffers=0\n")).refill);
     assert!(!job(&one("pre_read=1\n"), 0).files.drop_cached);
     let zero = one("rw=write\nbuffer_compress_percentage=100\n");
-    assert!(job(&zero, 0).content.zero && job(&zero, 0).content.compress_percent == 0);
-    assert!(job(&one("rw=write\nbuffer_compress_percentage=50\n"), 0).content.refill);
+    assert!(content(&zero).zero && content(&zero).compress_percent == 0);
+    assert!(content(&one("rw=write\nbuffer_compress_percentage=50\n")).refill);
     assert_eq!(job(&one("rw=randread\n"), 0).files.hint, AccessHint::Random);
     assert_eq!(job(&one("rw=read\nfadvise_hint=0\n"), 0).files.hint, AccessHint::None);
     assert!(job(&one("buffered=0\n"), 0).files.direct);

@@ -66,7 +66,7 @@ mod script;
 mod sizes;
 mod verify_tracking;
 
-pub(in crate::job) use draws::{Seeds, Taus, Width};
+pub(crate) use draws::{Seeds, Taus, Width};
 pub use plan::{JobPlan, JobPlanRequest};
 pub use script::Handing;
 
