@@ -198,7 +198,7 @@ impl Barrier {
         Sharing::Group { workers, numbers: self.memory.control.schedule(self.group) }
     }
 
-    /// What the jobs of a flow share; the flow is named by the first group that belongs to it.
+    /// What the workers of a flow share; the flow is named by the first group that belongs to it.
     pub(crate) fn flow(&self, first_group: usize) -> &FlowWords {
         self.memory.control.flow(first_group)
     }

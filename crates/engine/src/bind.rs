@@ -1,20 +1,21 @@
 //! Binds a worker's plan to its source, backend and pacer, once, before the loop starts.
 
-use crate::backend::payload::{Checking, Payload, SlotUse};
+use crate::backend::payload::Payload;
 use crate::backend::{Begun, BlockFiles, FileAccess, NotBegun, SyncBackend};
 use crate::barrier::{Barrier, Body, Passed};
 use crate::bound::{BackendRequest, BoundBackend, build_backend};
-use crate::content::{Filler, Stamper, Verifier};
+use crate::content::{BlockBytes, BufferRequest, Buffers, Headed, Stamper, Verifier};
 use crate::instances::{AnyBackend, AnySource, run_any_queued, run_any_sync};
-use crate::pacer::{AnyPacer, Pacer, Sharing};
-use crate::rng::{Purpose, StreamId};
+use crate::pacer::{AnyPacer, KindsDue, Pacer, PacerRequest, Pacing, Sharing};
+use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
 use crate::source::blocks::{BlockPlan, BlockSource};
 use crate::terms::{Ended, Queue, Stamping};
 use crate::worker::run_sync;
 use crate::worker_error::WorkerError;
-use plumb_workload::{Content, Mix, OpKind, Pace};
-use std::path::Path;
+use plumb_workload::job::BufferRules;
+use plumb_workload::{BufferContent, Content, Mix, OpKind};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A worker of block I/O, planned.
@@ -23,11 +24,14 @@ pub(crate) struct BlockWorker {
     pub(crate) files: BlockFiles,
     pub(crate) backend: BoundBackend,
     pub(crate) queue: Queue,
-    pub(crate) pace: Pace,
-    /// How many workers its group has, for a shared rate.
-    pub(crate) group_count: u32,
+    pub(crate) pacing: Pacing,
     pub(crate) mix: Mix,
+    /// What its target's writes hold.
     pub(crate) content: Content,
+    /// How it fills its buffers, in place of that.
+    pub(crate) buffers: Option<BufferContent>,
+    /// Where relative paths of patterns begin.
+    pub(crate) base: PathBuf,
     pub(crate) verify: Option<Stamping>,
     pub(crate) stream: StreamId,
     /// As `stream`, but different in every run, so that no two runs write the same bytes.
@@ -40,21 +44,33 @@ impl BlockWorker {
         Box::new(move |barrier: &Barrier| self.run(barrier))
     }
 
+    /// What its writes hold where nobody looks.
+    fn buffers(&self) -> Result<Buffers, WorkerError> {
+        let Some(content) = &self.buffers else { return Ok(Buffers::of(self.content, self.content_stream)) };
+        let request = BufferRequest {
+            content,
+            stream: self.content_stream,
+            smallest: self.plan.smallest_block_bytes(),
+            total_bytes: self.plan.working_set_bytes(),
+            base: &self.base,
+        };
+        Ok(Buffers::new(&request).map_err(|error| error.to_string())?)
+    }
+
     /// Buffers for so many ops in flight; what their content costs goes into the report.
     fn payload(&self, barrier: &Barrier, slots: usize) -> Result<Payload, WorkerError> {
-        let checking = match self.verify {
-            None => None,
-            Some(Stamping { checksum, interval_bytes, seed, first_sequence }) => Some(Checking {
+        let buffers = self.buffers()?;
+        let bytes = match self.verify {
+            None => BlockBytes::plain(buffers, self.mix.write > 0, self.mix.read > 0),
+            Some(Stamping { checksum, interval_bytes, seed, first_sequence }) => BlockBytes::headed(Headed {
                 stamper: Stamper::new(checksum, interval_bytes, seed, first_sequence)
                     .map_err(|error| error.to_string())?,
                 verifier: Verifier::new(interval_bytes, Some(seed)).map_err(|error| error.to_string())?,
+                buffers,
             }),
         };
-        let sharing =
-            if self.mix.read > 0 && self.mix.write > 0 { SlotUse::ReadsAndWrites } else { SlotUse::OneDirection };
         let block_bytes = self.plan.largest_block_bytes();
-        let filler = Filler::new(self.content, self.content_stream);
-        let mut payload = Payload::new(slots, block_bytes as usize, filler, checking, sharing)
+        let mut payload = Payload::new(slots, block_bytes as usize, bytes, &BufferRules::default())
             .map_err(|source| WorkerError::Buffers { slots, bytes: block_bytes.into(), source })?;
         if payload.works_each_op() {
             let costs = payload.costs(block_bytes);
@@ -73,7 +89,7 @@ impl BlockWorker {
         let backend = build_backend(request, barrier, |slots| self.payload(barrier, slots))?;
         let mut source = AnySource::Blocks(BlockSource::new(&self.plan));
         let arrivals = self.stream.rng(Purpose::Arrival);
-        let mut pacer = AnyPacer::of(self.pace, barrier.clock(), |shared| self.sharing(barrier, shared), arrivals);
+        let mut pacer = bind_pacer(&self.pacing, barrier, arrivals, None);
         match backend {
             AnyBackend::Sync(mut backend) => {
                 let Some(mut passed) = barrier.pass() else { return Ok(Ended::Stopped) };
@@ -99,10 +115,30 @@ impl BlockWorker {
             }
         }
     }
+}
 
-    fn sharing<'a>(&self, barrier: &'a Barrier, shared: bool) -> Sharing<'a> {
-        if shared { barrier.sharing(self.group_count) } else { Sharing::Own }
-    }
+/// The pacer of a worker. `kinds` is what its source asks which kind of op is due.
+pub(crate) fn bind_pacer<'a>(
+    pacing: &Pacing,
+    barrier: &'a Barrier,
+    arrivals: Rng,
+    kinds: Option<KindsDue>,
+) -> AnyPacer<'a> {
+    let shares = pacing.pace.open.is_some_and(|load| load.shared);
+    let request = PacerRequest {
+        pace: pacing.pace,
+        clock: *barrier.clock(),
+        depth: pacing.depth,
+        arrivals,
+        sharing: if shares { barrier.sharing(pacing.group_count) } else { Sharing::Own },
+        ramp: pacing.ramp,
+        paces_all: pacing.paces_all,
+        flow: pacing.flow_home.map(|home| barrier.flow(home)),
+        flow_entry: pacing.flow_entry,
+        search: &barrier.report().search,
+        kinds,
+    };
+    AnyPacer::of(&request)
 }
 
 /// Passes the barrier, runs the loop of one op at a time, and stops the clock.

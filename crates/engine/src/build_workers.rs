@@ -14,6 +14,7 @@ use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
 use plumb_workload::{Blocks, OpKind, Phase, Program, RunAs, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A phase with its workers.
@@ -263,10 +264,11 @@ fn block_worker(
         files,
         backend,
         queue: seat.queue(),
-        pace: group.pace,
-        group_count: group.count,
+        pacing: seat.pacing(),
         mix: blocks.mix,
         content,
+        buffers: group.content.clone(),
+        base: setting.base.to_owned(),
         verify: group.verify.and(stamping).map(|stamping| crate::terms::Stamping { first_sequence, ..stamping }),
         stream: seat.stream(workload.seed),
         content_stream: content_stream(workload, setting, seat.phase_number, seat.worker),
@@ -337,9 +339,8 @@ fn set_worker(
         shape: Arc::clone(&files.shape),
         root,
         content,
-        pace: seat.group.pace,
+        pacing: seat.pacing(),
         number: seat.number,
-        group_count: seat.group.count,
         stream,
         content_stream: content_stream(workload, setting, seat.phase_number, seat.worker),
         passes: seat.passes(),
@@ -413,10 +414,11 @@ mod ceiling {
                 files: BlockFiles { lengths: lengths.clone(), ..BlockFiles::default() },
                 backend: BoundBackend::Null,
                 queue: seat.queue(),
-                pace: seat.group.pace,
-                group_count: workers,
+                pacing: seat.pacing(),
                 mix: blocks.mix,
                 content: Default::default(),
+                buffers: None,
+                base: PathBuf::new(),
                 verify: None,
                 stream,
                 content_stream: stream,

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use crate::clock::Ticks;
-use crate::job::pace::SearchWords;
+use crate::pacer::SearchWords;
 use crate::shared::{Shareable, SharedSlice};
 use plumb_result::Fault;
 use plumb_workload::OpKind;

@@ -1,12 +1,14 @@
 //! From a phase to its workers: everything that can be wrong is found here, before anything starts.
 
 use crate::content::IntervalError;
+use crate::pacer::{FlowEntry, Pacing, flow_home};
 use crate::rng::StreamId;
 use crate::source::blocks::{BlockPlan, PlanError, PlanRequest};
 use crate::terms::{Budget, Handover, InFlight, Queue, Stamping};
-use plumb_workload::job::{ErrorRules, JobOps, SteadyRule};
-use plumb_workload::phase::WhenDone;
-use plumb_workload::{Blocks, CachePolicy, Checksum, OnError, Phase, Stop, Work, WorkerGroup, Workload};
+use plumb_workload::job::JobOps;
+use plumb_workload::pace::SteadyRule;
+use plumb_workload::phase::{ErrorRules, WhenDone};
+use plumb_workload::{Blocks, CachePolicy, Checksum, Nanos, OnError, Phase, Stop, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 
 /// Offsets, lengths and memory of direct I/O are multiples of this. Source: open(2), NOTES on `O_DIRECT`.
@@ -144,20 +146,15 @@ pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError
                 WhenDone::Run => Ends::Run,
                 WhenDone::RunIfFailed => Ends::RunIfFailed,
             },
-            steady: match &group.work {
-                Work::Job(job) => job
-                    .pace
-                    .steady
-                    .as_ref()
-                    .map(|rule| -> Result<SteadyTogether, WorkerPlanError> {
-                        let mut together = resolve(number, "steady.together", &rule.together)?;
-                        if together.is_empty() {
-                            together.push(number);
-                        }
-                        Ok(SteadyTogether { rule: rule.clone(), together })
-                    })
-                    .transpose()?,
-                _ => None,
+            steady: match &group.steady {
+                None => None,
+                Some(rule) => {
+                    let mut together = resolve(number, "steady.together", &rule.together)?;
+                    if together.is_empty() {
+                        together.push(number);
+                    }
+                    Some(SteadyTogether { rule: rule.clone(), together })
+                }
             },
             sample_ns: group.sample.map(|length| length.0).filter(|&length| length > 0),
         });
@@ -242,7 +239,7 @@ impl WorkerSeat<'_> {
         WorkerRules {
             budget: self.budget(),
             on_error: self.group.on_error,
-            errors: job.map_or_else(ErrorRules::default, |job| job.errors.clone()),
+            errors: self.group.errors.clone(),
             fills: job.is_some_and(|job| matches!(&job.ops, JobOps::Stream(stream) if stream.fill_device)),
             keeps: Keeps {
                 ops: job.is_some_and(|job| job.log_ops)
@@ -260,6 +257,8 @@ impl WorkerSeat<'_> {
             depth,
             submit: if batch.submit == 0 { depth } else { batch.submit },
             complete: batch.complete.clamp(1, depth),
+            refill_at: batch.refill_at.unwrap_or(depth).min(depth),
+            most_completions: batch.most_completions.unwrap_or(depth).clamp(1, depth),
             ..Queue::of(depth)
         };
         let Work::Job(job) = &self.group.work else { return plain };
@@ -268,11 +267,22 @@ impl WorkerSeat<'_> {
             JobOps::Recording(_) | JobOps::Sweep(_) => false,
         };
         Queue {
-            refill_at: job.queue.refill_at.unwrap_or(depth).min(depth),
-            most_completions: job.queue.most_completions.unwrap_or(depth).clamp(1, depth),
             in_flight: if no_overlap { InFlight::Apart } else { InFlight::Anything },
             handover: if job.time_submission { Handover::Timed } else { Handover::Plain },
             ..plain
+        }
+    }
+
+    /// When its ops may start.
+    pub(crate) fn pacing(&self) -> Pacing {
+        Pacing {
+            pace: self.group.pace,
+            depth: self.group.depth,
+            group_count: self.group.count,
+            ramp: Nanos(self.phase.ramp.0.saturating_add(self.group.ramp.0)),
+            paces_all: self.group.work.job().is_none(),
+            flow_home: flow_home(&self.phase.workers, self.group_number),
+            flow_entry: FlowEntry::of(self.group),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use crate::barrier::PhaseMemory;
 use crate::clock::{Clock, Ticks};
-use crate::job::pace::steady::SteadyJudge;
+use crate::pacer::steady::SteadyJudge;
 use crate::plan::GroupRun;
 use crate::recorder::Work;
 use plumb_result::{SteadyOutcome, SteadySample};
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
     use crate::plan::SteadyTogether;
     use crate::recorder::Recorder;
-    use plumb_workload::job::{SteadyFigure, SteadyJudged, SteadyRule};
+    use plumb_workload::pace::{SteadyFigure, SteadyJudged, SteadyRule};
     use plumb_workload::{Nanos, OpKind};
 
     // Protects: groups that are judged together are summed, and end together; the others are left alone.

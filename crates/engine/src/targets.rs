@@ -4,10 +4,9 @@
 mod cache;
 
 use crate::backend::{BlockFiles, FileKind};
-use crate::content::{Filler, Stamper};
+use crate::content::{BufferRequest, Buffers, Filler, Stamper, total_bytes};
 use crate::engine_error::EngineError;
 use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
-use crate::job::content::{JobBytes, JobBytesRequest, Writers};
 use crate::job::failed::JobFault;
 use crate::job::files::layout::{FailedMember, JobLayout, Laid, Member, lay_out};
 use crate::job::files::look::{self, Look, Named};
@@ -26,8 +25,8 @@ use crate::tree::{self, TreeShape};
 use plumb_result::measurement::Fault;
 use plumb_workload::job::JobFiles;
 use plumb_workload::{
-    Bytes, Content, Distribution, Flush, Job, OpKind, Phase, Prepare, SimTarget, Size, Target, TreeTarget, Work,
-    Workload,
+    BufferContent, Bytes, Content, Distribution, Flush, OpKind, Phase, Prepare, SimTarget, Size, Target, TreeTarget,
+    Work, Workload,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -562,7 +561,7 @@ fn open_job_files(
     let mut filler = Filler::new(Content::Random, stream);
     let mut special = members
         .iter()
-        .map(|member| special_content(member.job, setting, stream.seed))
+        .map(|member| special_content(member, setting, StreamId { seed: stream.seed, phase: 0, worker: 1 }))
         .collect::<Result<Vec<_>, String>>()
         .map_err(|reason| EngineError::plan(format!("target `{name}`: {reason}")))?;
     let mut layout = JobLayout {
@@ -573,7 +572,7 @@ fn open_job_files(
         fill: &mut |job, buffer, _file, _offset| {
             let of_job = members.iter().position(|member| std::ptr::eq(member.job, job));
             match of_job.and_then(|number| special.get_mut(number)?.as_mut()) {
-                Some(bytes) => bytes.fill_slot(buffer),
+                Some(buffers) => buffers.fill(buffer),
                 None => filler.fill(buffer),
             }
         },
@@ -599,31 +598,17 @@ fn open_job_files(
 }
 
 /// What a job's own writes hold, where that is anything but random bytes: files that it reads are laid out with it.
-fn special_content(job: &Job, setting: &Setting<'_>, content_seed: u64) -> Result<Option<JobBytes>, String> {
-    let content = &job.content;
-    let is_special =
-        content.zero || !content.pattern.is_empty() || content.compress_percent > 0 || content.dedupe_percent > 0;
-    if !is_special || !job.files.prepare.write {
+fn special_content(member: &Member<'_>, setting: &Setting<'_>, stream: StreamId) -> Result<Option<Buffers>, String> {
+    let is_special = |content: &&BufferContent| {
+        content.zero || !content.pattern.is_empty() || content.compress_percent > 0 || content.dedupe_percent > 0
+    };
+    let Some(content) = member.group.content.as_ref().filter(is_special) else { return Ok(None) };
+    if !member.job.files.prepare.write {
         return Ok(None);
     }
-    // Nothing is verified here.
-    let job = Job { verify: None, ..job.clone() };
-    let block_bytes = 4096;
-    JobBytes::new(&JobBytesRequest {
-        job: &job,
-        name: "layout",
-        names: None,
-        smallest_block_bytes: block_bytes,
-        largest_block_bytes: block_bytes,
-        in_flight_max: 1,
-        writers: Writers::One,
-        seed: content_seed,
-        worker_number: 1,
-        content_seed,
-        base: setting.base,
-    })
-    .map(Some)
-    .map_err(|error| error.to_string())
+    let total_bytes = total_bytes(&member.job.ops, None);
+    let request = BufferRequest { content, stream, smallest: 4096, total_bytes, base: setting.base };
+    Buffers::new(&request).map(Some).map_err(|error| error.to_string())
 }
 
 fn file_path(target: &Target) -> &Path {

@@ -16,7 +16,7 @@ use crate::queue_cells::QueueTally;
 use crate::recorder::Recorder;
 use crate::source::Source;
 use crate::terms::{Budget, Ended, Usage};
-use plumb_workload::job::{ErrorOrigin, ErrorRules};
+use plumb_workload::phase::{ErrorOrigin, ErrorRules};
 use plumb_workload::{OnError, OpKind, RunAs};
 pub(crate) use sampled::{Group, Sampler};
 use std::hint::black_box;

@@ -4,6 +4,7 @@ use crate::series::{Column, decode_times, decode_values, restore};
 use crate::write::{RESULT_ARTIFACT, rfc3339};
 use crate::{Store, StoreError};
 use plumb_result::{Comparison, Interval, Metric, RunResult, RunVerdict};
+use plumb_workload::former;
 use rusqlite::{OptionalExtension, Row, params};
 use serde::Serialize;
 
@@ -171,7 +172,7 @@ impl Store {
     pub fn get(&self, run: &str) -> Result<RunResult, StoreError> {
         let run = self.find(run)?;
         let text = self.result_text(&run)?;
-        plumb_document::json::from_str(&text).map_err(|error| self.unreadable(&run, "the result", error.to_string()))
+        former::read_json(&text).map_err(|error| self.unreadable(&run, "the result", error.to_string()))
     }
 
     /// A run's result as stored text.

@@ -229,7 +229,8 @@ fn rounds(phase: &Phase) -> Option<Phase> {
         Some(WorkerGroup {
             work: Work::Blocks(Blocks { mix: Mix::WRITE, ..blocks.clone() }),
             limit: Limit::default(),
-            pace: Pace::Closed,
+            pace: Pace::default(),
+            steady: None,
             ..group.clone()
         })
     });

@@ -1,18 +1,18 @@
 //! What beneath a target makes bytes smaller, and what content gives way to it.
 
 use plumb_result::observe::{BlockLayer, LayerKind, TargetFacts};
-use plumb_workload::{Content, Target, Work, Workload};
+use plumb_workload::{Content, Target, WorkerGroup, Workload};
 use std::path::Path;
 
 /// What is written to a target; what has no content of its own counts as random.
 pub(crate) fn content(workload: &Workload, target: &str) -> Content {
-    let works = || {
+    let groups = || {
         let groups = workload.phase.iter().flat_map(|phase| &phase.workers);
-        groups.filter(|group| group.target == target).map(|group| &group.work)
+        groups.filter(|group| group.target == target)
     };
-    let job = works().filter(|work| work.job().is_some()).find_map(Work::own_content);
+    let job = groups().filter(|group| group.work.job().is_some()).find_map(WorkerGroup::own_content);
     let copied = || copies_zeros(workload, target).then_some(Content::Zero);
-    if let Some(own) = job.or_else(copied).or_else(|| works().find_map(Work::own_content)) {
+    if let Some(own) = job.or_else(copied).or_else(|| groups().find_map(WorkerGroup::own_content)) {
         return own;
     }
     match workload.target.get(target) {

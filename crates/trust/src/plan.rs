@@ -1,6 +1,6 @@
 //! What a phase was asked to do, read from the workload.
 
-use plumb_workload::{Backend, CachePolicy, Flush, OpKind, OwnFlush, Pace, Phase, Work, WorkerGroup};
+use plumb_workload::{Backend, CachePolicy, Flush, OpKind, OwnFlush, Phase, Work, WorkerGroup};
 use std::collections::BTreeSet;
 
 /// What its workers do, but for what runs beside the I/O.
@@ -33,27 +33,23 @@ pub(crate) fn target_names(phase: &Phase) -> Vec<&str> {
 
 /// Every worker goes as fast as it can, without a rate, think time or delays.
 pub(crate) fn is_closed(phase: &Phase) -> bool {
-    phase.workers.iter().all(|group| matches!(group.pace, Pace::Closed) && !group.work.waits())
+    phase.workers.iter().all(|group| !group.pace.waits() && !group.work.waits())
 }
 
 /// A job looks for the largest depth that keeps a goal of latency.
 pub(crate) fn searches_depth(phase: &Phase) -> bool {
-    works(phase).any(Work::searches_depth)
+    phase.workers.iter().any(|group| group.pace.latency_goal.is_some())
 }
 
 /// The shortest mean gap between the due times of an open load, ns; `None` where no worker has due times.
 pub(crate) fn shortest_interval_ns(phase: &Phase) -> Option<f64> {
-    let rates = phase.workers.iter().filter_map(|group| match group.pace {
-        Pace::Open { rate, .. } if rate.0 > 0.0 => Some(1e9 / rate.0),
-        _ => None,
-    });
-    rates.chain(works(phase).filter_map(Work::shortest_interval_ns)).reduce(f64::min)
+    phase.workers.iter().filter_map(|group| group.pace.shortest_interval_ns()).reduce(f64::min)
 }
 
 /// A worker that waits by spinning, so that its processor time says nothing.
 pub(crate) fn spins(phase: &Phase) -> bool {
     phase.workers.iter().any(|group| {
-        matches!(group.pace, Pace::Open { .. })
+        group.pace.open.is_some()
             || matches!(group.backend, Backend::IoUring { poll_completions, poll_submissions, .. }
                 if poll_completions || poll_submissions)
     })
@@ -121,9 +117,9 @@ pub(crate) fn changes_names(phase: &Phase) -> bool {
 mod tests {
     use super::*;
     use crate::fixture::Scene;
-    use plumb_workload::job::{ByKind, JobPace};
+    use plumb_workload::job::ByKind;
     use plumb_workload::program::Step;
-    use plumb_workload::{Nanos, Program};
+    use plumb_workload::{Nanos, Pace, Program};
 
     fn program(steps: Vec<Step>) -> Phase {
         let mut phase = Scene::stats(1).workload.phase.remove(0);
@@ -160,12 +156,11 @@ mod tests {
     #[test]
     fn a_job_with_a_rate_does_not_go_as_fast_as_it_can() {
         let rate = Some(plumb_workload::PerSecond(1000.0));
-        let phase = |pace: JobPace| Scene::writing(1000).job(|job| job.pace = pace).workload.phase[0].clone();
-        let rated =
-            phase(JobPace { ops_per_second: ByKind { write: rate, ..ByKind::default() }, ..JobPace::default() });
+        let phase = |pace: Pace| Scene::writing(1000).job(|_| {}).pace(pace).workload.phase[0].clone();
+        let rated = phase(Pace { ops_per_second: ByKind { write: rate, ..ByKind::default() }, ..Pace::default() });
         assert!(!is_closed(&rated));
         assert_eq!(shortest_interval_ns(&rated), Some(1e6));
-        assert!(is_closed(&phase(JobPace::default())));
+        assert!(is_closed(&phase(Pace::default())));
     }
 
     #[test]

@@ -9,6 +9,7 @@ pub mod backend;
 pub mod blocks;
 pub mod content;
 pub mod copy;
+pub mod former;
 pub mod job;
 pub mod keypath;
 pub mod named;
@@ -26,11 +27,11 @@ mod work;
 
 pub use backend::{Backend, FileCall, SocketKind};
 pub use blocks::{BlockSize, Blocks, Mix, Pattern};
-pub use content::{Checksum, Content, Verify};
+pub use content::{BufferContent, Checksum, Content, Verify};
 pub use job::Job;
 pub use keypath::KeyPath;
 pub use op::OpKind;
-pub use pace::{Arrival, Pace};
+pub use pace::{Arrival, OpenLoad, Pace};
 pub use phase::{
     Batch, Busy, CachePolicy, ClockScope, End, Exec, Flush, Limit, OnError, Phase, RunAs, Start, Steady, Stop, When,
     WhenDone, Work, WorkerGroup,

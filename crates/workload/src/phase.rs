@@ -2,9 +2,9 @@
 
 use crate::backend::Backend;
 use crate::blocks::Blocks;
-use crate::content::Verify;
+use crate::content::{BufferContent, Content, Verify};
 use crate::job::Job;
-use crate::pace::Pace;
+use crate::pace::{Pace, SteadyRule};
 use crate::program::Program;
 use crate::units::{Bytes, Nanos, Size};
 use serde::{Deserialize, Serialize};
@@ -209,6 +209,13 @@ pub struct WorkerGroup {
     /// When a worker has done enough.
     #[serde(default)]
     pub limit: Limit,
+    /// End it when a figure is steady.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadyRule>,
+    /// How it fills the buffers of its writes. Where nothing is said, a job does it by default, and all other work writes
+    /// what its target says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<BufferContent>,
     /// Stamp what is written and verify what is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
@@ -218,6 +225,9 @@ pub struct WorkerGroup {
     /// What an op's error means.
     #[serde(default)]
     pub on_error: OnError,
+    /// Errors that are passed over, whatever `on-error` says.
+    #[serde(default, skip_serializing_if = "ErrorRules::is_none")]
+    pub errors: ErrorRules,
     /// When its workers start, where that is not with the phase.
     #[serde(default, skip_serializing_if = "Start::is_with_phase")]
     pub start: Start,
@@ -295,6 +305,15 @@ impl WorkerGroup {
         std::iter::once(self.target.as_str()).chain(ends.filter(|&end| end != self.target))
     }
 
+    /// What it writes, to something that makes bytes smaller; `None` where its target decides, or it writes nothing.
+    pub fn own_content(&self) -> Option<Content> {
+        match &self.content {
+            _ if !self.work.writes() => None,
+            Some(content) => Some(content.reduced()),
+            None => self.work.own_content(),
+        }
+    }
+
     /// One thread with the default backend that does `work` on `target`.
     pub fn new(target: impl Into<String>, work: Work) -> WorkerGroup {
         WorkerGroup {
@@ -308,9 +327,12 @@ impl WorkerGroup {
             work,
             pace: Pace::default(),
             limit: Limit::default(),
+            steady: None,
+            content: None,
             verify: None,
             cpus: Vec::new(),
             on_error: OnError::default(),
+            errors: ErrorRules::default(),
             start: Start::default(),
             ramp: Nanos::default(),
             ramp_until: None,
@@ -398,6 +420,12 @@ pub struct Batch {
     /// Completions waited for together.
     #[serde(default)]
     pub complete: u32,
+    /// A full queue drains to this depth before it is filled again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refill_at: Option<u32>,
+    /// Completions taken at once at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub most_completions: Option<u32>,
 }
 
 /// When a worker has done enough. Without one, it goes on until the phase stops; block work without a phase
@@ -432,4 +460,51 @@ pub enum OnError {
     Continue,
     /// The worker ends; the others go on.
     Leave,
+}
+
+/// Errors that are passed over, whatever [`OnError`] says. They are counted all the same.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub struct ErrorRules {
+    /// Errors of reads.
+    pub go_on_after_read: bool,
+    /// Errors of writes and trims.
+    pub go_on_after_write: bool,
+    /// Blocks that are not what was written.
+    pub go_on_after_verify: bool,
+    /// Error numbers that are no errors.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ignore: Vec<IgnoredError>,
+}
+
+/// An error number that is no error.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct IgnoredError {
+    /// Where it is none.
+    pub at: ErrorOrigin,
+    /// The number, errno(3).
+    pub errno: i32,
+}
+
+/// Where an error arises.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ErrorOrigin {
+    /// In a read.
+    Read,
+    /// In a write.
+    Write,
+    /// In verifying.
+    Verify,
+}
+
+impl ErrorRules {
+    /// Whether none is passed over.
+    pub fn is_none(&self) -> bool {
+        *self == ErrorRules::default()
+    }
 }

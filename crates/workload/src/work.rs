@@ -4,10 +4,7 @@
 use crate::blocks::{BlockSize, Blocks, Pattern};
 use crate::content::Content;
 use crate::copy::CopySpec;
-use crate::job::{
-    AccessOrder, ByKind, Coverage, Job, JobContent, JobOps, JobPace, OffsetDistribution, SweepDraw, SweepOps,
-    SweepOrder,
-};
+use crate::job::{AccessOrder, ByKind, Coverage, Job, JobOps, OffsetDistribution, SweepDraw, SweepOps, SweepOrder};
 use crate::op::OpKind;
 use crate::phase::Work;
 use crate::program::{Program, ProgramContent, Step, Transfer, walk};
@@ -153,27 +150,12 @@ impl Work {
         self.program().is_some_and(|program| walk(&program.steps).any(Step::moves_bytes_of_set))
     }
 
-    /// Whether it keeps to a rate or pauses by itself.
+    /// Whether it pauses by itself, whatever its group's pace is.
     pub fn waits(&self) -> bool {
         match self {
-            Work::Job(job) => {
-                let JobPace { longest_op, latency_goal, .. } = job.pace.clone();
-                job.pace != JobPace { longest_op, latency_goal, ..JobPace::default() }
-            }
             Work::Program(program) => program.waits(),
-            Work::Blocks(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
+            Work::Blocks(_) | Work::Job(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
         }
-    }
-
-    /// The shortest mean gap between due times that it keeps by itself, ns.
-    pub fn shortest_interval_ns(&self) -> Option<f64> {
-        let ByKind { read, write, trim } = self.job()?.pace.ops_per_second;
-        [read, write, trim].into_iter().flatten().map(|rate| 1e9 / rate.0).reduce(f64::min)
-    }
-
-    /// Whether it looks for the largest depth that keeps a goal of latency.
-    pub fn searches_depth(&self) -> bool {
-        self.job().is_some_and(|job| job.pace.latency_goal.is_some())
     }
 
     /// Whether it goes part by part.
@@ -295,10 +277,11 @@ impl Work {
         self.program().map(Program::reach_bytes)
     }
 
-    /// What it writes, to something that makes bytes smaller; `None` where its target decides, or it writes nothing.
-    pub fn own_content(&self) -> Option<Content> {
+    /// What it writes where its group does not say, to something that makes bytes smaller; `None` where its target
+    /// decides, or it writes nothing.
+    pub(crate) fn own_content(&self) -> Option<Content> {
         match self {
-            Work::Job(job) if job.moves().write => Some(of_job(&job.content)),
+            Work::Job(job) if job.moves().write => Some(Content::Random),
             Work::Program(program) if program.writes() => Some(match program.postmarks().next() {
                 Some(_) => POSTMARK,
                 None => of_program(&program.content),
@@ -314,19 +297,6 @@ fn blocks_move(blocks: &Blocks) -> ByKind<bool> {
 
 fn write_block(blocks: &Blocks) -> &BlockSize {
     blocks.write_block.as_ref().unwrap_or(&blocks.block)
-}
-
-/// What a job's blocks are to something that makes bytes smaller.
-fn of_job(content: &JobContent) -> Content {
-    match (content.zero || content.compress_percent >= 100, content.pattern.is_empty()) {
-        (true, _) => Content::Zero,
-        // A pattern repeats itself within a few bytes.
-        (false, false) => Content::Reducible { compress_percent: 99, duplicate_percent: 99 },
-        (false, true) if content.compress_percent == 0 && content.dedupe_percent == 0 => Content::Random,
-        (false, true) => {
-            Content::Reducible { compress_percent: content.compress_percent, duplicate_percent: content.dedupe_percent }
-        }
-    }
 }
 
 /// What a program's records are to something that makes bytes smaller.

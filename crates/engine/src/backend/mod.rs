@@ -22,7 +22,7 @@ pub(crate) mod stdio;
 pub(crate) mod whole;
 
 use crate::backend::payload::Payload;
-use crate::job::content::Concluded;
+use crate::content::Concluded;
 use crate::op::{BlockOp, Operation};
 use plumb_workload::OpKind;
 use plumb_workload::job::SyncRange;

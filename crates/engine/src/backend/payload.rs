@@ -2,28 +2,12 @@
 #![allow(unsafe_code)]
 
 use crate::backend::Slot;
-use crate::backend::region::{Region, SLOT_ALIGN_BYTES, align_bytes};
-use crate::content::{Filler, Stamper, Verifier};
-use crate::job::content::{Concluded, JobBytes};
+use crate::backend::region::{Region, align_bytes};
+use crate::content::{BlockBytes, Concluded};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::job::BufferRules;
 use std::io;
-
-/// How a worker's blocks are stamped and verified.
-pub(crate) struct Checking {
-    pub(crate) stamper: Stamper,
-    pub(crate) verifier: Verifier,
-}
-
-/// What the slots are used for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum SlotUse {
-    /// Only one of reads and writes: constant content, once made, stays.
-    OneDirection,
-    /// Both: what was read lies where the next write's content should be.
-    ReadsAndWrites,
-}
 
 /// Slots of memory for block ops, and what goes into them.
 pub(crate) struct Payload {
@@ -35,49 +19,23 @@ pub(crate) struct Payload {
     looks_after: bool,
     /// Whether flushes are taken note of.
     notes_flushes: bool,
-    making: Making,
+    bytes: BlockBytes,
+    /// Slots that a read filled since they were last filled for a write; none where that is no matter.
+    read_into: Vec<bool>,
     /// Locked while the payload lives, beside the slots.
     _locked: Option<Region>,
 }
 
-/// Who makes and verifies the content.
-enum Making {
-    Blocks(Filler, Option<Checking>),
-    Job(Box<JobMaking>),
-}
-
-struct JobMaking {
-    bytes: JobBytes,
-    /// Slots that a read filled since they were last filled for a write.
-    read_into: Vec<bool>,
-}
-
 impl Payload {
-    /// `slots` slots of at least `slot_bytes` bytes each, every one already filled once.
+    /// `slots` slots of at least `slot_bytes` bytes each, in the memory that the rules ask for, every one already filled
+    /// once.
     pub(crate) fn new(
         slots: usize,
         slot_bytes: usize,
-        mut filler: Filler,
-        checking: Option<Checking>,
-        sharing: SlotUse,
-    ) -> io::Result<Payload> {
-        // The multiple keeps every slot aligned for O_DIRECT.
-        let slot_bytes = slot_bytes.next_multiple_of(SLOT_ALIGN_BYTES);
-        let mut region = Region::new(slots * slot_bytes)?;
-        let fills_each_op = !filler.is_constant() || checking.is_some() || sharing == SlotUse::ReadsAndWrites;
-        region.as_mut_slice().chunks_mut(slot_bytes).for_each(|slot| filler.fill(slot));
-        let looks_after = checking.is_some();
-        let making = Making::Blocks(filler, checking);
-        Ok(Payload { region, slot_bytes, fills_each_op, looks_after, notes_flushes: false, making, _locked: None })
-    }
-
-    /// `slots` slots of at least `slot_bytes` bytes each for a job, in the memory that its rules ask for.
-    pub(crate) fn for_job(
-        slots: usize,
-        slot_bytes: usize,
-        mut bytes: JobBytes,
+        mut bytes: BlockBytes,
         rules: &BufferRules,
     ) -> io::Result<Payload> {
+        // The multiple keeps every slot aligned for O_DIRECT.
         let slot_bytes = slot_bytes.max(1).next_multiple_of(align_bytes(rules)?);
         let mut region = Region::with_rules(slots * slot_bytes, rules)?;
         let locked = match rules.lock {
@@ -88,27 +46,23 @@ impl Payload {
             }
             _ => None,
         };
-        let (fills_each_op, looks_after) = (bytes.works_each_op(), bytes.looks_after());
         region.as_mut_slice().chunks_exact_mut(slot_bytes).for_each(|slot| bytes.fill_slot(slot));
-        let making = Making::Job(Box::new(JobMaking { bytes, read_into: vec![false; slots] }));
         Ok(Payload {
             region,
             slot_bytes,
-            fills_each_op,
-            looks_after,
-            notes_flushes: looks_after,
-            making,
+            fills_each_op: bytes.works_each_op(),
+            looks_after: bytes.looks_after(),
+            notes_flushes: bytes.notes_flushes(),
+            read_into: if bytes.keeps_slots() { vec![false; slots] } else { Vec::new() },
+            bytes,
             _locked: locked,
         })
     }
 
     /// Ends the work on content, when all ops are done: waits for what is still being verified, and returns what no call
-    /// of [`after`](Payload::after) could tell. Nothing for anything but a job.
+    /// of [`after`](Payload::after) could tell.
     pub(crate) fn finish(&mut self) -> Concluded {
-        match &mut self.making {
-            Making::Blocks(..) => Concluded::default(),
-            Making::Job(making) => making.bytes.finish(),
-        }
+        self.bytes.finish()
     }
 
     /// Where a slot begins.
@@ -146,23 +100,15 @@ impl Payload {
     #[inline(never)]
     fn fill(&mut self, op: &BlockOp, slot: Slot) {
         let start = usize::from(slot) * self.slot_bytes;
-        match &mut self.making {
-            Making::Blocks(filler, checking) => {
-                let slice = &mut self.region.as_mut_slice()[start..start + op.length as usize];
-                filler.fill(slice);
-                if let Some(checking) = checking {
-                    checking.stamper.stamp(op.file, op.offset, slice);
-                }
-            }
-            Making::Job(making) => {
-                let memory = &mut self.region.as_mut_slice()[start..start + self.slot_bytes];
-                let length = if op.kind == OpKind::Write { op.length as usize } else { 0 };
-                if length > 0 && std::mem::take(&mut making.read_into[usize::from(slot)]) {
-                    making.bytes.fill_slot(memory);
-                }
-                making.bytes.before(op, usize::from(slot), &mut memory[..length]);
-            }
+        let memory = &mut self.region.as_mut_slice()[start..start + self.slot_bytes];
+        let length = if op.kind == OpKind::Write { op.length as usize } else { 0 };
+        if length > 0
+            && let Some(read_into) = self.read_into.get_mut(usize::from(slot))
+            && std::mem::take(read_into)
+        {
+            self.bytes.fill_slot(memory);
         }
+        self.bytes.before(op, usize::from(slot), &mut memory[..length]);
     }
 
     /// Verifies what was read, where that was asked for.
@@ -177,16 +123,10 @@ impl Payload {
         // A trim is not bound by the slots.
         let length = if op.kind == OpKind::Read { u64::from(op.length).min(moved) as usize } else { 0 };
         let read = &self.region.as_mut_slice()[start..start + length];
-        match &mut self.making {
-            Making::Blocks(_, Some(checking)) if op.kind == OpKind::Read => {
-                checking.verifier.check(op.file, op.offset, read, None).map_err(|mismatch| mismatch.to_string())
-            }
-            Making::Blocks(..) => Ok(()),
-            Making::Job(making) => {
-                making.read_into[usize::from(slot)] |= op.kind == OpKind::Read;
-                making.bytes.after(op, usize::from(slot), read)
-            }
+        if let Some(read_into) = self.read_into.get_mut(usize::from(slot)) {
+            *read_into |= op.kind == OpKind::Read;
         }
+        self.bytes.after(op, usize::from(slot), read)
     }
 
     /// What making and verifying the content of ops of this size costs.

@@ -1,11 +1,234 @@
 //! What is written, made at memory speed, and how what is read is verified.
 //!
-//! A [`Filler`] makes the bytes of a write; a [`Stamper`] then puts a header into every block of it, and a [`Verifier`]
-//! checks those headers, and what follows them, in what is read.
+//! [`BlockBytes`] makes the bytes of a worker's block ops. What nobody verifies is what [`buffers`] make, of a [`Filler`]'s
+//! content or as fio fills its buffers. Verified blocks have one of two layouts. Plumb's own has a header that knows its
+//! place, its order and its run ([`headers`]): a [`Stamper`] writes it and a [`Verifier`] checks it. fio's stamps
+//! ([`stamp`], [`checksum`]) stand on content that follows from the seed in the stamp ([`random`]) or is a [`pattern`];
+//! [`check`] holds what was read back against them, in the worker or in threads of its own ([`pool`]), and
+//! [`mismatch_reporter`] says what is wrong. [`writes`] knows whose bytes lie where, for jobs whose writes overlap in ways
+//! that stamps cannot explain; [`state`] keeps how far the writes came.
 
+mod buffers;
+mod check;
+mod checksum;
+mod error;
 mod fill;
+mod headers;
+mod mismatch_reporter;
+mod pattern;
+mod pool;
+mod random;
+mod rules;
+mod seeds;
+mod stamp;
+mod state;
+#[cfg(test)]
+mod tests;
 mod verify;
+mod writes;
 
+pub(crate) use buffers::{BufferRequest, Buffers};
 pub use fill::Filler;
-pub use verify::{BlockIdentity, Difference, Expected, HEADER_BYTES, IntervalError, Mismatch, Stamper, Verifier};
-pub use verify::{check, stamp};
+pub use headers::{
+    BlockIdentity, Difference, Expected, HEADER_BYTES, IntervalError, Mismatch, Stamper, Verifier, check, stamp,
+};
+pub(crate) use rules::Writers;
+
+use crate::op::{BlockOp, Role};
+use crate::rng::StreamId;
+use error::ContentError;
+use plumb_workload::job::{Job, JobOps, Names, Stream, VerifyMethod};
+use plumb_workload::{BufferContent, OpKind};
+use std::path::Path;
+use verify::Verified;
+
+/// What the bytes of a job's ops depend on.
+#[derive(Clone, Copy)]
+pub(crate) struct BytesRequest<'a> {
+    /// The job.
+    pub(crate) job: &'a Job,
+    /// How its buffers are filled.
+    pub(crate) content: &'a BufferContent,
+    /// What the job is called: the name in a state file.
+    pub(crate) name: &'a str,
+    /// What its files are called, for messages and dumps; absent for a null target.
+    pub(crate) names: Option<&'a Names>,
+    /// Bytes of its smallest write; of its smallest read, where it does not write.
+    pub(crate) smallest_block_bytes: u32,
+    /// Bytes of its largest op.
+    pub(crate) largest_block_bytes: u32,
+    /// Ops that may be in flight at once.
+    pub(crate) in_flight_max: usize,
+    /// Whether workers beside this one write to its files.
+    pub(crate) writers: Writers,
+    /// The seed of the job, from which the seeds in its stamps follow.
+    pub(crate) seed: u64,
+    /// Number of the worker among all workers of all jobs, from 1.
+    pub(crate) worker_number: u32,
+    /// Content that nobody verifies follows from this; another one in every run, so that no run writes duplicates of the
+    /// last.
+    pub(crate) content_seed: u64,
+    /// What relative paths of patterns begin at, and where blocks that differ are kept.
+    pub(crate) base: &'a Path,
+}
+
+impl<'a> BytesRequest<'a> {
+    /// The draws of the job, where it draws.
+    fn stream(&self) -> Option<&'a Stream> {
+        match &self.job.ops {
+            JobOps::Stream(stream) => Some(stream),
+            JobOps::Recording(_) | JobOps::Sweep(_) => None,
+        }
+    }
+}
+
+/// Bytes that a job's files hold, as far as the workload says.
+pub(crate) fn total_bytes(ops: &JobOps, names: Option<&Names>) -> u64 {
+    let JobOps::Stream(stream) = ops else { return 0 };
+    let files = names.map_or(stream.ranges.len(), Names::count);
+    let said: u64 = stream.ranges.iter().take(files).map(|range| range.length.0).sum();
+    let more = files.saturating_sub(stream.ranges.len()) as u64;
+    said.saturating_add(more.saturating_mul(stream.ranges.last().map_or(0, |range| range.length.0)))
+}
+
+/// What is known of a job's bytes when all of its ops are done.
+#[derive(Debug, Default)]
+pub(crate) struct Concluded {
+    /// Mismatches that were not told before, and what could not be kept, in words.
+    pub(crate) wrong: Vec<String>,
+    /// Time of reading back, ns, where that is a part of its own: not amid the load.
+    pub(crate) read_back_ns: Option<u64>,
+}
+
+/// The bytes of block ops: what writes hold, and what reads should.
+#[derive(Debug)]
+pub(crate) struct BlockBytes {
+    kind: Kind,
+    writes: bool,
+    reads: bool,
+}
+
+#[derive(Debug)]
+enum Kind {
+    /// Nobody verifies them.
+    Plain(Buffers),
+    /// Blocks with Plumb's own headers.
+    Headed(Box<Headed>),
+    /// Blocks with fio's stamps.
+    Verified(Box<Verified>),
+}
+
+/// Blocks with Plumb's own headers.
+#[derive(Debug)]
+pub(crate) struct Headed {
+    pub(crate) stamper: Stamper,
+    pub(crate) verifier: Verifier,
+    /// What lies behind the headers.
+    pub(crate) buffers: Buffers,
+}
+
+impl BlockBytes {
+    /// Bytes that nobody verifies.
+    pub(crate) fn plain(buffers: Buffers, writes: bool, reads: bool) -> BlockBytes {
+        BlockBytes { kind: Kind::Plain(buffers), writes, reads }
+    }
+
+    /// Blocks with Plumb's own headers.
+    pub(crate) fn headed(headed: Headed) -> BlockBytes {
+        BlockBytes { kind: Kind::Headed(Box::new(headed)), writes: true, reads: true }
+    }
+
+    /// What a job asks for; what is wrong with it where that cannot be done.
+    pub(crate) fn of_job(request: &BytesRequest<'_>) -> Result<BlockBytes, ContentError> {
+        let job = request.job;
+        let kind = match &job.verify {
+            Some(rules) if rules.method != VerifyMethod::Null => {
+                Kind::Verified(Box::new(Verified::new(request, rules)?))
+            }
+            _ => Kind::Plain(Buffers::new(&BufferRequest {
+                content: request.content,
+                stream: StreamId { seed: request.content_seed, phase: 0, worker: request.worker_number },
+                smallest: request.smallest_block_bytes,
+                total_bytes: total_bytes(&job.ops, request.names),
+                base: request.base,
+            })?),
+        };
+        let moves = job.moves();
+        Ok(BlockBytes { kind, writes: moves.write, reads: moves.read || job.verify.is_some() })
+    }
+
+    /// Whether anything is done for each op; without, a slot keeps what [`fill_slot`](BlockBytes::fill_slot) put there.
+    pub(crate) fn works_each_op(&self) -> bool {
+        match &self.kind {
+            Kind::Plain(buffers) => self.writes && (self.reads || buffers.works_each_op()),
+            Kind::Headed(_) | Kind::Verified(_) => true,
+        }
+    }
+
+    /// Whether completed ops are looked at: to verify them, or to know which slots reads overwrote.
+    pub(crate) fn looks_after(&self) -> bool {
+        self.keeps_slots() || matches!(self.kind, Kind::Headed(_))
+    }
+
+    /// Whether a write builds on what its slot held, which a read overwrites.
+    pub(crate) fn keeps_slots(&self) -> bool {
+        match &self.kind {
+            Kind::Plain(buffers) => self.writes && self.reads && !buffers.makes_all_anew(),
+            Kind::Headed(_) => false,
+            Kind::Verified(_) => true,
+        }
+    }
+
+    /// Whether flushes are taken note of.
+    pub(crate) fn notes_flushes(&self) -> bool {
+        matches!(self.kind, Kind::Verified(_))
+    }
+
+    /// Fills a slot, before the clock runs, and again where a read overwrote it.
+    pub(crate) fn fill_slot(&mut self, memory: &mut [u8]) {
+        match &mut self.kind {
+            Kind::Plain(buffers) => buffers.fill(memory),
+            Kind::Headed(headed) => headed.buffers.fill(memory),
+            Kind::Verified(verified) => verified.fill_slot(memory),
+        }
+    }
+
+    /// Makes the content of a write, and takes note of a flush, in the order of issue. `memory` is empty for a flush.
+    #[inline]
+    pub(crate) fn before(&mut self, op: &BlockOp, slot: usize, memory: &mut [u8]) {
+        match &mut self.kind {
+            Kind::Plain(buffers) if op.kind == OpKind::Write => buffers.before_write(op, memory),
+            Kind::Headed(headed) if op.kind == OpKind::Write => {
+                // Headers lie over it, so that all of it is made anew.
+                headed.buffers.fill_for(op, memory);
+                headed.stamper.stamp(op.file, op.offset, memory);
+            }
+            Kind::Plain(_) | Kind::Headed(_) => {}
+            Kind::Verified(verified) => verified.before(op, slot, memory),
+        }
+    }
+
+    /// Takes note of a completed op, and verifies what it read back; `read` is what came, less than the op asked for at
+    /// the end of a file, and empty for ops that do not read.
+    #[inline]
+    pub(crate) fn after(&mut self, op: &BlockOp, slot: usize, read: &[u8]) -> Result<(), String> {
+        match &mut self.kind {
+            Kind::Plain(_) => Ok(()),
+            Kind::Headed(headed) if op.kind == OpKind::Read => {
+                headed.verifier.check(op.file, op.offset, read, None).map_err(|mismatch| mismatch.to_string())
+            }
+            Kind::Headed(_) => Ok(()),
+            Kind::Verified(_) if op.kind == OpKind::Read && op.role == Role::Load => Ok(()),
+            Kind::Verified(verified) => verified.after(op, slot, read),
+        }
+    }
+
+    /// Waits for what is still being verified, and leaves what should be kept: the mismatches that no call of
+    /// [`after`](BlockBytes::after) told, and what could not be kept.
+    pub(crate) fn finish(&mut self) -> Concluded {
+        match &mut self.kind {
+            Kind::Plain(_) | Kind::Headed(_) => Concluded::default(),
+            Kind::Verified(verified) => verified.finish(),
+        }
+    }
+}

@@ -1,517 +1,426 @@
-//! Stamps on written blocks, and what a block that was read says about them.
-//!
-//! # Where stamps are
-//!
-//! A stamp is a header of 64 bytes at every file offset that is a multiple of the *interval*, followed by the block's
-//! content up to the next one. The interval of a target is the greatest common divisor of the
-//! [`verify_interval_bytes`](crate::source::blocks::BlockPlan::verify_interval_bytes) of all plans that write or verify
-//! it, so that whatever is written or read begins at a stamp. A block at the end of a range may be shorter; one of less
-//! than 64 bytes has no room for a stamp and is not verified. A read that starts or ends within a block verifies the
-//! whole blocks in between.
-//!
-//! # The header, little-endian
-//!
-//! | bytes | what |
-//! |---|---|
-//! | 0–7 | `PLUMBBLK` |
-//! | 8–9 | version, 1 |
-//! | 10 | checksum of the payload: 1 CRC-32C, 2 XXH3 |
-//! | 11 | 0 |
-//! | 12–15 | number of the file within the target |
-//! | 16–23 | offset in the file, in bytes |
-//! | 24–31 | length of the block with this header, in bytes |
-//! | 32–39 | sequence: rises with each write of a worker |
-//! | 40–47 | seed |
-//! | 48–55 | checksum of the payload: all bytes behind the header |
-//! | 56–63 | XXH3 of bytes 0–55 |
+//! The bytes of a job that is verified.
 
-use plumb_workload::Checksum;
-use std::fmt;
-use xxhash_rust::xxh3::xxh3_64;
+use super::check::{Expected, Number, Scratch, check, zeros};
+use super::error::ContentError;
+use super::mismatch_reporter::{MismatchReporter, fill_body, stamp};
+use super::pool::Pool;
+use super::random::fill as fill_random;
+use super::rules::{Blocks, Body, Piece, StampRules, WhoWrites, Writers};
+use super::seeds::WriteSeeds;
+use super::stamp::{Header, code};
+use super::state::SavedState;
+use super::writes::Writes;
+use super::{BytesRequest, Concluded, total_bytes};
+use crate::clock::{Clock, Ticks, monotonic_ns};
+use crate::job::stream::{Seeds, Taus, Width};
+use crate::op::{BlockOp, Role};
+use plumb_workload::OpKind;
+use plumb_workload::job::{AccessOrder, Coverage, JobOps, JobSize, RandomGenerator, Sequencer, Stream, VerifyRules};
+use std::path::PathBuf;
+use std::sync::Arc;
 
-/// Length of a block's header.
-pub const HEADER_BYTES: usize = 64;
+/// What writes of other workers may be issued before this one began and still be no error: their clocks are compared with
+/// ours, and were calibrated apart.
+const CLOCKS_DIFFER_NS: u64 = 1_000_000_000;
 
-const MAGIC: [u8; 8] = *b"PLUMBBLK";
-const VERSION: u16 = 1;
-
-/// What a block is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BlockIdentity {
-    /// Number of the file within the target.
-    pub file: u32,
-    /// Where it belongs in the file, in bytes.
-    pub offset: u64,
-    /// Rises with each write of a worker.
-    pub sequence: u64,
-    /// Tells runs apart: blocks with another seed are what an earlier run left.
-    pub seed: u64,
+/// Stamps what a job writes, and checks what it reads back.
+#[derive(Debug)]
+pub(super) struct Verified {
+    rules: Arc<StampRules>,
+    teller: Arc<MismatchReporter>,
+    seeds: WriteSeeds,
+    time: StampTime,
+    reading: Option<Reading>,
+    content_seed: u64,
+    /// What stamps are held against.
+    expects: Expects,
+    /// Whose bytes lie where, if stamps alone cannot tell.
+    writes: Option<Writes>,
+    progress: Progress,
+    /// Only what it holds is verified.
+    loaded: Option<SavedState>,
+    save: Option<Save>,
+    threads: Option<Threads>,
+    pool: Option<Pool>,
+    scratch: Scratch,
 }
 
-/// What a block should be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Expected {
-    /// Number of the file within the target.
-    pub file: u32,
-    /// Where it was read, in bytes.
-    pub offset: u64,
-    /// The run's seed; any when absent.
-    pub seed: Option<u64>,
-    /// The sequence of the last write that was acknowledged; any when absent. A lower one is stale.
-    pub sequence_min: Option<u64>,
+#[derive(Debug, Clone, Copy)]
+struct Expects {
+    number: bool,
+    seed: bool,
+    /// A place may be written more than once.
+    revisits: bool,
+    /// Writes that may be under way together.
+    in_flight_max: u32,
+    not_before_ns: Option<u64>,
+    /// Only what was flushed is verified.
+    flushed_only: bool,
 }
 
-/// A block that is not what it should be, and where.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("file {file}, offset {offset}, {length} bytes: {difference}")]
-pub struct Mismatch {
-    /// Number of the file within the target.
-    pub file: u32,
-    /// Where the block was read, in bytes.
-    pub offset: u64,
-    /// Its length, in bytes.
-    pub length: usize,
-    /// What is wrong.
-    pub difference: Difference,
+/// How long it read back.
+#[derive(Debug, Clone, Copy, Default)]
+struct Reading {
+    /// Since when it does, while it does.
+    since: Option<Ticks>,
+    /// The parts before, ns.
+    ns: u64,
 }
 
-/// How a block differs from what it should be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Difference {
-    /// All zeros.
-    NeverWritten,
-    /// There is no header.
-    Garbage {
-        /// The first eight bytes.
-        found: [u8; 8],
-    },
-    /// There is a header, which was changed after it was written.
-    DamagedHeader {
-        /// What the header's own checksum says.
-        expected: u64,
-        /// The checksum of what it holds.
-        found: u64,
-    },
-    /// Another Plumb wrote it.
-    OtherVersion {
-        /// The version of its header.
-        found: u16,
-    },
-    /// It belongs to another file.
-    OtherFile {
-        /// The file that it belongs to.
-        found: u32,
-        /// The offset there.
-        found_offset: u64,
-    },
-    /// It belongs elsewhere in this file.
-    OtherOffset {
-        /// The offset that it belongs to.
-        found: u64,
-    },
-    /// It was written with another length.
-    OtherLength {
-        /// The length that it was written with.
-        found: u64,
-    },
-    /// An earlier run wrote it, and this run's write is lost.
-    OtherSeed {
-        /// This run's seed.
-        expected: u64,
-        /// The seed of the run that wrote it.
-        found: u64,
-    },
-    /// This run wrote it, but a later write is lost.
-    Stale {
-        /// The sequence of the write that should be there.
-        expected: u64,
-        /// The sequence of the one that is.
-        found: u64,
-    },
-    /// Its header is right, but its content is not the one that was written with it.
-    Torn {
-        /// The checksum in the header.
-        expected: u64,
-        /// The checksum of what follows.
-        found: u64,
-    },
+/// How far the writes came.
+#[derive(Debug)]
+struct Progress {
+    /// Writes issued.
+    issued: u32,
+    /// Those issued before the last flush that completed.
+    flushed: u32,
+    /// What is in each slot.
+    in_flight: Vec<Option<Flight>>,
 }
 
-impl fmt::Display for Difference {
-    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
-        match self {
-            Difference::NeverWritten => {
-                write!(f, "expected a stamped block, found zeros: never written, or its write was lost")
-            }
-            Difference::Garbage { found } => {
-                write!(f, "expected a stamped block, found other data that begins with {}", found.escape_ascii())
-            }
-            Difference::DamagedHeader { expected, found } => {
-                write!(f, "damaged header: expected checksum {expected:016x}, found {found:016x}")
-            }
-            Difference::OtherVersion { found } => {
-                write!(f, "expected a header of version {VERSION}, found version {found}: another Plumb wrote it")
-            }
-            Difference::OtherFile { found, found_offset } => {
-                write!(f, "misplaced: found the block of file {found}, offset {found_offset}")
-            }
-            Difference::OtherOffset { found } => write!(f, "misplaced: found the block of offset {found}"),
-            Difference::OtherLength { found } => write!(f, "found a block that was written with {found} bytes"),
-            Difference::OtherSeed { expected, found } => {
-                write!(f, "stale: expected seed {expected}, found seed {found}, which an earlier run wrote")
-            }
-            Difference::Stale { expected, found } => {
-                write!(f, "stale: expected write {expected} or later, found write {found}")
-            }
-            Difference::Torn { expected, found } => {
-                write!(f, "torn or damaged: expected content with checksum {expected:016x}, found {found:016x}")
-            }
-        }
+#[derive(Debug, Clone, Copy)]
+enum Flight {
+    /// The write of this number.
+    Write(u32),
+    /// A flush, after so many writes were issued.
+    Flush(u32),
+}
+
+#[derive(Debug)]
+struct Save {
+    path: PathBuf,
+    name: String,
+    worker: u32,
+}
+
+#[derive(Debug)]
+struct Threads {
+    count: u32,
+    cpus: Vec<u32>,
+    ahead: usize,
+}
+
+/// The time in stamps: that of the clock of the loops, counted from the system's start.
+#[derive(Debug, Clone, Copy)]
+struct StampTime {
+    clock: Clock,
+    start: Ticks,
+    start_ns: u64,
+}
+
+impl StampTime {
+    fn new() -> StampTime {
+        let clock = Clock::best();
+        StampTime { clock, start: clock.now(), start_ns: monotonic_ns() }
+    }
+
+    #[inline]
+    fn now_ns(&self) -> u64 {
+        self.start_ns + self.ns_since(self.start)
+    }
+
+    #[inline]
+    fn ns_since(&self, since: Ticks) -> u64 {
+        self.clock.ns_between(since, self.clock.now())
     }
 }
 
-fn checksum_of(payload: &[u8], checksum: Checksum) -> u64 {
-    match checksum {
-        Checksum::Crc32c => u64::from(crc32c::crc32c(payload)),
-        Checksum::Xxh3 => xxh3_64(payload),
-    }
-}
-
-fn u64_at(block: &[u8], at: usize) -> u64 {
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&block[at..at + 8]);
-    u64::from_le_bytes(bytes)
-}
-
-/// Writes a header over the first [`HEADER_BYTES`] of `block`, which is already filled. A shorter block is left as it
-/// is.
-pub fn stamp(block: &mut [u8], identity: &BlockIdentity, checksum: Checksum) {
-    let length = block.len() as u64;
-    let Some((header, payload)) = block.split_first_chunk_mut::<HEADER_BYTES>() else { return };
-    let code = match checksum {
-        Checksum::Crc32c => 1,
-        Checksum::Xxh3 => 2,
-    };
-    header[..8].copy_from_slice(&MAGIC);
-    header[8..10].copy_from_slice(&VERSION.to_le_bytes());
-    header[10] = code;
-    header[11] = 0;
-    header[12..16].copy_from_slice(&identity.file.to_le_bytes());
-    header[16..24].copy_from_slice(&identity.offset.to_le_bytes());
-    header[24..32].copy_from_slice(&length.to_le_bytes());
-    header[32..40].copy_from_slice(&identity.sequence.to_le_bytes());
-    header[40..48].copy_from_slice(&identity.seed.to_le_bytes());
-    header[48..56].copy_from_slice(&checksum_of(payload, checksum).to_le_bytes());
-    let own = xxh3_64(&header[..56]);
-    header[56..].copy_from_slice(&own.to_le_bytes());
-}
-
-/// Checks a block against what it should be. A block shorter than [`HEADER_BYTES`] has no header and passes.
-///
-/// # Errors
-/// [`Mismatch`] with the most telling difference: where a block is misplaced, that, and not that its content differs.
-pub fn check(block: &[u8], expected: &Expected) -> Result<(), Mismatch> {
-    difference(block, expected).map_or(Ok(()), |difference| {
-        Err(Mismatch { file: expected.file, offset: expected.offset, length: block.len(), difference })
-    })
-}
-
-fn difference(block: &[u8], expected: &Expected) -> Option<Difference> {
-    let (header, payload) = block.split_first_chunk::<HEADER_BYTES>()?;
-    let own = u64_at(header, 56);
-    let found_own = xxh3_64(&header[..56]);
-    if header[..8] != MAGIC {
-        if block.iter().all(|&byte| byte == 0) {
-            return Some(Difference::NeverWritten);
-        }
-        let mut found = [0; 8];
-        found.copy_from_slice(&header[..8]);
-        return Some(Difference::Garbage { found });
-    }
-    if own != found_own {
-        return Some(Difference::DamagedHeader { expected: own, found: found_own });
-    }
-    let version = u16::from_le_bytes([header[8], header[9]]);
-    let checksum = match (version, header[10]) {
-        (VERSION, 1) => Checksum::Crc32c,
-        (VERSION, 2) => Checksum::Xxh3,
-        _ => return Some(Difference::OtherVersion { found: version }),
-    };
-    let file = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
-    let (offset, length) = (u64_at(header, 16), u64_at(header, 24));
-    let (sequence, seed) = (u64_at(header, 32), u64_at(header, 40));
-    if file != expected.file {
-        return Some(Difference::OtherFile { found: file, found_offset: offset });
-    }
-    if offset != expected.offset {
-        return Some(Difference::OtherOffset { found: offset });
-    }
-    if let Some(expected) = expected.seed.filter(|&expected| expected != seed) {
-        return Some(Difference::OtherSeed { expected, found: seed });
-    }
-    if let Some(expected) = expected.sequence_min.filter(|&least| sequence < least) {
-        return Some(Difference::Stale { expected, found: sequence });
-    }
-    if length != block.len() as u64 {
-        return Some(Difference::OtherLength { found: length });
-    }
-    let (expected, found) = (u64_at(header, 48), checksum_of(payload, checksum));
-    (expected != found).then_some(Difference::Torn { expected, found })
-}
-
-/// Why blocks cannot be stamped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`verify` needs blocks of 128 bytes or more, but block sizes, `align`, `offset` and other distances have only \
-     {interval} bytes in common: make them multiples of 512"
-)]
-pub struct IntervalError {
-    /// The greatest common divisor of all of them, in bytes.
-    pub interval: u64,
-}
-
-/// At least as much content as header.
-fn usable(interval: u64) -> Result<u64, IntervalError> {
-    if interval >= 2 * HEADER_BYTES as u64 { Ok(interval) } else { Err(IntervalError { interval }) }
-}
-
-/// Bytes from `offset` to the next multiple of `interval` above it.
-fn to_next(offset: u64, interval: u64) -> u64 {
-    interval - offset % interval
-}
-
-/// Stamps what a worker writes.
-#[derive(Debug, Clone)]
-pub struct Stamper {
-    checksum: Checksum,
-    interval: u64,
-    seed: u64,
-    sequence: u64,
-}
-
-impl Stamper {
-    /// Stamps every `interval` bytes, with sequences from `first_sequence`.
-    ///
-    /// # Errors
-    /// [`IntervalError`] where the interval has no room for a header and content.
-    pub fn new(checksum: Checksum, interval: u64, seed: u64, first_sequence: u64) -> Result<Stamper, IntervalError> {
-        Ok(Stamper { checksum, interval: usable(interval)?, seed, sequence: first_sequence })
+impl Verified {
+    pub(super) fn new(request: &BytesRequest<'_>, verify: &VerifyRules) -> Result<Verified, ContentError> {
+        let job = request.job;
+        let stream = request.stream();
+        let blocks = Blocks {
+            smallest: request.smallest_block_bytes,
+            largest: request.largest_block_bytes,
+            whole_writes: stream.is_some_and(|stream| stream.unaligned_sizes),
+        };
+        let who = WhoWrites { worker: request.worker_number, writers: request.writers };
+        let rules = StampRules::new(verify, request.content, blocks, who, request.base)?;
+        let width = match stream.map(|stream| stream.generator) {
+            Some(RandomGenerator::Taus258) => Width::Wide,
+            _ => Width::Narrow,
+        };
+        let seeding = stream.map(|stream| stream.seeding).unwrap_or_default();
+        let seeds = Seeds::new(request.seed, request.worker_number, seeding);
+        // Reads back what it writes itself, and does not only check what is there.
+        let own = job.moves().write && !verify.only;
+        let revisits = stream.is_none_or(|stream| revisits(stream, total_bytes(&job.ops, request.names)));
+        let overlaps = own && overlaps(&job.ops, &rules, request.in_flight_max);
+        let time = StampTime::new();
+        let not_before_ns = match request.writers {
+            _ if !own => None,
+            Writers::One => Some(time.start_ns),
+            Writers::Several => Some(time.start_ns.saturating_sub(CLOCKS_DIFFER_NS)),
+        };
+        let random = matches!(rules.body, Body::Random { .. });
+        Ok(Verified {
+            rules: Arc::new(rules),
+            teller: Arc::new(MismatchReporter {
+                names: request.names.cloned(),
+                dumps: verify.dump.then(|| request.base.to_owned()),
+            }),
+            seeds: WriteSeeds::new(Taus::new(seeds.stamps, width)),
+            time,
+            reading: (own && verify.read_back && verify.backlog.is_none()).then(Reading::default),
+            content_seed: request.content_seed,
+            expects: Expects {
+                number: verify.expects_number && job.moves().write,
+                seed: verify.expects_seed && random,
+                revisits,
+                in_flight_max: u32::try_from(request.in_flight_max).unwrap_or(u32::MAX),
+                not_before_ns,
+                flushed_only: verify.flushed_only && own,
+            },
+            writes: overlaps.then(|| Writes::new(request.in_flight_max)),
+            progress: Progress { issued: 0, flushed: 0, in_flight: vec![None; request.in_flight_max.max(1)] },
+            loaded: verify.state.load.as_deref().map(SavedState::load).transpose()?,
+            save: verify.state.save.as_ref().map(|path| Save {
+                path: path.clone(),
+                name: request.name.to_owned(),
+                worker: request.worker_number,
+            }),
+            threads: (verify.threads > 0).then(|| Threads {
+                count: verify.threads,
+                cpus: verify.thread_cpus.clone(),
+                ahead: request.in_flight_max.max(verify.threads as usize),
+            }),
+            pool: None,
+            scratch: Scratch::default(),
+        })
     }
 
-    /// Stamps every block of a filled buffer that is to be written to `file` at `offset`, and returns the sequence that
-    /// they have.
-    pub fn stamp(&mut self, file: u32, offset: u64, buffer: &mut [u8]) -> u64 {
-        let sequence = self.sequence;
-        self.sequence += 1;
-        let (mut rest, mut offset) = (buffer, offset);
-        // What lies before the first multiple belongs to a block that starts outside.
-        if !offset.is_multiple_of(self.interval) {
-            let skipped = to_next(offset, self.interval);
-            rest = rest.get_mut(skipped as usize..).unwrap_or_default();
-            offset += skipped;
-        }
-        for block in rest.chunks_mut(self.interval as usize) {
-            let identity = BlockIdentity { file, offset, sequence, seed: self.seed };
-            stamp(block, &identity, self.checksum);
-            offset += self.interval;
-        }
-        sequence
-    }
-}
-
-/// Verifies what a worker reads.
-#[derive(Debug, Clone)]
-pub struct Verifier {
-    interval: u64,
-    seed: Option<u64>,
-}
-
-impl Verifier {
-    /// Verifies blocks of `interval` bytes; with a `seed`, blocks of other runs are stale.
-    ///
-    /// # Errors
-    /// [`IntervalError`] where the interval has no room for a header and content.
-    pub fn new(interval: u64, seed: Option<u64>) -> Result<Verifier, IntervalError> {
-        Ok(Verifier { interval: usable(interval)?, seed })
-    }
-
-    /// Checks every whole block of a buffer that was read from `file` at `offset`. A block that was written shorter,
-    /// because a range ended there, is checked as far as it goes; one that the end of the buffer cuts passes.
-    ///
-    /// # Errors
-    /// The first [`Mismatch`].
-    pub fn check(&self, file: u32, offset: u64, buffer: &[u8], sequence_min: Option<u64>) -> Result<(), Mismatch> {
-        let (mut rest, mut offset) = (buffer, offset);
-        if !offset.is_multiple_of(self.interval) {
-            let skipped = to_next(offset, self.interval);
-            rest = rest.get(skipped as usize..).unwrap_or_default();
-            offset += skipped;
-        }
-        for block in rest.chunks(self.interval as usize) {
-            let expected = Expected { file, offset, seed: self.seed, sequence_min };
-            self.check_one(block, &expected)?;
-            offset += self.interval;
-        }
-        Ok(())
-    }
-
-    /// Phases with other ranges may have written a block longer or shorter than this one; both are as they should be.
-    fn check_one(&self, block: &[u8], expected: &Expected) -> Result<(), Mismatch> {
-        let checked = check(block, expected);
-        let Err(Mismatch { difference: Difference::OtherLength { found }, .. }) = checked else { return checked };
-        let is_cut = (block.len() as u64) < self.interval && found > block.len() as u64;
-        match usize::try_from(found).ok().and_then(|found| block.get(..found)) {
-            Some(shorter) if shorter.len() >= HEADER_BYTES => check(shorter, expected),
-            _ if is_cut => Ok(()),
-            _ => checked,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::content::Filler;
-    use crate::rng::StreamId;
-    use plumb_workload::Content;
-    use proptest::prelude::*;
-
-    const WRITTEN: BlockIdentity = BlockIdentity { file: 3, offset: 8192, sequence: 17, seed: 42 };
-    const EXPECTED: Expected = Expected { file: 3, offset: 8192, seed: Some(42), sequence_min: Some(17) };
-
-    fn filled(length: usize, worker: u32) -> Vec<u8> {
-        let mut buffer = vec![0; length];
-        Filler::new(Content::Random, StreamId { seed: 1, phase: 0, worker }).fill(&mut buffer);
-        buffer
-    }
-
-    fn stamped(identity: BlockIdentity, checksum: Checksum) -> Vec<u8> {
-        let mut block = filled(4096, identity.sequence as u32);
-        stamp(&mut block, &identity, checksum);
-        block
-    }
-
-    fn found(block: &[u8]) -> Difference {
-        check(block, &EXPECTED).unwrap_err().difference
-    }
-
-    #[test]
-    fn the_header_never_changes() {
-        let mut block = vec![7; 512];
-        stamp(&mut block, &WRITTEN, Checksum::Crc32c);
-        let words: Vec<u64> = (0..8).map(|word| u64_at(&block, word * 8)).collect();
-        assert_eq!(words[..6], [u64::from_le_bytes(MAGIC), (3 << 32) | (1 << 16) | 1, 8192, 512, 17, 42]);
-        assert_eq!(words[6..], [3929225301, 14301756048051828804]);
-        stamp(&mut block, &WRITTEN, Checksum::Xxh3);
-        assert_eq!([u64_at(&block, 48), u64_at(&block, 56)], [12859941843519761701, 8818678210384297093]);
-    }
-
-    #[test]
-    fn what_was_written_passes() {
-        for checksum in [Checksum::Crc32c, Checksum::Xxh3] {
-            assert_eq!(check(&stamped(WRITTEN, checksum), &EXPECTED), Ok(()));
-            let later = BlockIdentity { sequence: 18, ..WRITTEN };
-            assert_eq!(check(&stamped(later, checksum), &EXPECTED), Ok(()));
+    pub(super) fn fill_slot(&mut self, memory: &mut [u8]) {
+        match &self.rules.body {
+            Body::Pattern(pattern) => pattern.fill(0, memory),
+            Body::Random { .. } => fill_random(self.content_seed | 1, memory),
         }
     }
 
-    #[test]
-    fn each_failure_is_called_what_it_is() {
-        let of = |identity| found(&stamped(identity, Checksum::Crc32c));
-        assert_eq!(found(&[0; 4096]), Difference::NeverWritten);
-        assert!(matches!(found(&filled(4096, 1)), Difference::Garbage { .. }));
-        assert_eq!(
-            of(BlockIdentity { file: 4, offset: 0, ..WRITTEN }),
-            Difference::OtherFile { found: 4, found_offset: 0 }
-        );
-        assert_eq!(of(BlockIdentity { offset: 4096, ..WRITTEN }), Difference::OtherOffset { found: 4096 });
-        assert_eq!(of(BlockIdentity { seed: 41, ..WRITTEN }), Difference::OtherSeed { expected: 42, found: 41 });
-        assert_eq!(of(BlockIdentity { sequence: 16, ..WRITTEN }), Difference::Stale { expected: 17, found: 16 });
-        let mut torn = stamped(WRITTEN, Checksum::Xxh3);
-        let old = stamped(BlockIdentity { sequence: 9, ..WRITTEN }, Checksum::Xxh3);
-        torn[2048..].copy_from_slice(&old[2048..]);
-        assert!(matches!(found(&torn), Difference::Torn { .. }));
-        let mut half = stamped(WRITTEN, Checksum::Xxh3);
-        half[..512].fill(0);
-        assert_eq!(found(&half), Difference::Garbage { found: [0; 8] });
-        let mut damaged = stamped(WRITTEN, Checksum::Xxh3);
-        damaged[20] ^= 1;
-        assert!(matches!(found(&damaged), Difference::DamagedHeader { .. }));
-        let whole = stamped(WRITTEN, Checksum::Xxh3);
-        assert_eq!(found(&whole[..2048]), Difference::OtherLength { found: 4096 });
-    }
-
-    #[test]
-    fn a_mismatch_names_file_offset_expected_and_found() {
-        let block = stamped(BlockIdentity { offset: 4096, ..WRITTEN }, Checksum::Crc32c);
-        let message = check(&block, &EXPECTED).unwrap_err().to_string();
-        assert_eq!(message, "file 3, offset 8192, 4096 bytes: misplaced: found the block of offset 4096");
-    }
-
-    #[test]
-    fn a_stamper_and_a_verifier_agree_at_any_cut() {
-        let mut file = filled(10_100, 5);
-        let mut stamper = Stamper::new(Checksum::Crc32c, 512, 42, 0).unwrap();
-        assert_eq!(stamper.stamp(0, 0, &mut file), 0);
-        assert_eq!(stamper.stamp(0, 1024, &mut file[1024..4096]), 1);
-        let verifier = Verifier::new(512, Some(42)).unwrap();
-        for (from, to) in
-            [(0, 10_100), (512, 1024), (100, 10_000), (100, 200), (0, 0), (10_000, 10_100), (9728, 10_100)]
+    /// Stamps a write, or takes note of a flush.
+    #[inline]
+    pub(super) fn before(&mut self, op: &BlockOp, slot: usize, memory: &mut [u8]) {
+        match op.kind {
+            OpKind::Write => {}
+            OpKind::Evict => return self.begin_reading(op),
+            _ => {
+                if is_flush(op.kind) {
+                    self.progress.note(slot, Flight::Flush(self.progress.issued));
+                }
+                return;
+            }
+        }
+        if let Some(reading) = &mut self.reading
+            && let Some(since) = reading.since.take()
         {
-            assert_eq!(verifier.check(0, from as u64, &file[from..to], None), Ok(()), "{from}..{to}");
+            reading.ns += self.time.ns_since(since);
         }
-        file[10_050] ^= 1;
-        let mismatch = verifier.check(0, 0, &file, None).unwrap_err();
-        assert_eq!((mismatch.offset, mismatch.length), (9728, 372), "the short block at the end is verified too");
-        assert_eq!(verifier.check(0, 0, &file[..10_000], None), Ok(()), "a block that the read cuts is not");
-    }
-
-    #[test]
-    fn a_range_that_ends_within_a_block_is_no_failure_for_another() {
-        let mut file = filled(2048, 5);
-        let mut stamper = Stamper::new(Checksum::Crc32c, 512, 42, 0).unwrap();
-        stamper.stamp(0, 0, &mut file);
-        stamper.stamp(0, 0, &mut file[..1500]);
-        let verifier = Verifier::new(512, Some(42)).unwrap();
-        assert_eq!(verifier.check(0, 0, &file, None), Ok(()));
-        file[1499] ^= 1;
-        assert_eq!(verifier.check(0, 0, &file, None).unwrap_err().offset, 1024);
-        let other = Verifier::new(256, Some(42)).unwrap();
-        let difference = other.check(0, 0, &file, None).unwrap_err().difference;
-        assert_eq!(difference, Difference::OtherLength { found: 512 }, "another interval is named");
-    }
-
-    #[test]
-    fn an_interval_without_room_is_refused() {
-        let message = Stamper::new(Checksum::Xxh3, 64, 1, 0).unwrap_err().to_string();
-        assert!(message.contains("only 64 bytes in common"), "{message}");
-        assert!(Verifier::new(127, None).is_err());
-        assert!(Verifier::new(128, None).is_ok());
-    }
-
-    proptest! {
-        #[test]
-        fn any_flipped_bit_is_found(bit in 0usize..4096 * 8, crc: bool) {
-            let checksum = if crc { Checksum::Crc32c } else { Checksum::Xxh3 };
-            let mut block = stamped(WRITTEN, checksum);
-            block[bit / 8] ^= 1 << (bit % 8);
-            prop_assert!(check(&block, &EXPECTED).is_err());
+        self.progress.note(slot, Flight::Write(op.number));
+        self.progress.issued = op.number.wrapping_add(1);
+        if let Some(writes) = &mut self.writes {
+            writes.issue(slot, op);
         }
+        let rules = &*self.rules;
+        let seed = match &rules.body {
+            Body::Random { .. } => self.seeds.of(op.number),
+            Body::Pattern(_) => 0,
+        };
+        // A pattern that is the same for every write already lies in the slot, but for what stamps moved.
+        let lies_there = rules.stamp_at == 0 && matches!(&rules.body, Body::Pattern(pattern) if pattern.is_the_same());
+        if !lies_there {
+            fill_body(rules, op.offset, seed, memory);
+        }
+        if rules.stamp_bytes() == 0 {
+            return;
+        }
+        let now_ns = self.time.now_ns();
+        let mut header = Header {
+            layout: rules.layout,
+            method: code(rules.method),
+            length: 0,
+            seed,
+            offset: 0,
+            seconds: (now_ns / 1_000_000_000) as u32,
+            nanoseconds: (now_ns % 1_000_000_000) as u32,
+            number: u64::from(op.number),
+            worker: rules.worker,
+        };
+        for Piece { start, length } in rules.pieces(op.length) {
+            header.length = length as u32;
+            header.offset = op.offset + start as u64;
+            stamp(rules, &header, &mut memory[start..start + length]);
+        }
+    }
 
-        #[test]
-        fn any_misplaced_block_is_named_as_such(file: u32, offset: u64, sequence: u64, seed: u64) {
-            let written = BlockIdentity { file, offset, sequence, seed };
-            let difference = found(&stamped(written, Checksum::Crc32c));
-            if file != 3 {
-                prop_assert_eq!(difference, Difference::OtherFile { found: file, found_offset: offset });
-            } else {
-                prop_assert_eq!(difference, Difference::OtherOffset { found: offset });
+    #[inline]
+    pub(super) fn after(&mut self, op: &BlockOp, slot: usize, read: &[u8]) -> Result<(), String> {
+        self.begin_reading(op);
+        match op.kind {
+            OpKind::Read if op.role == Role::ReadTrimmed => {
+                zeros(op, read).map_err(|mismatch| self.teller.tell(None, op, read, &mismatch))
+            }
+            OpKind::Read => self.read_back(op, read),
+            OpKind::Write => {
+                self.progress.completed(slot);
+                if let Some(writes) = &mut self.writes {
+                    writes.complete(slot);
+                }
+                Ok(())
+            }
+            OpKind::Trim => {
+                if let Some(writes) = &mut self.writes {
+                    writes.forget(op);
+                }
+                Ok(())
+            }
+            kind => {
+                if is_flush(kind)
+                    && let Some(Flight::Flush(before)) = self.progress.completed(slot)
+                {
+                    self.progress.flushed = before;
+                }
+                Ok(())
             }
         }
+    }
 
-        #[test]
-        fn garbage_never_passes_or_panics(block in prop::collection::vec(any::<u8>(), 64..300)) {
-            prop_assert!(check(&block, &EXPECTED).is_err());
+    /// Reading back begins with dropping what is cached, or with the first read.
+    #[inline]
+    fn begin_reading(&mut self, op: &BlockOp) {
+        let begins = op.kind == OpKind::Read || (op.kind == OpKind::Evict && op.role == Role::ReadBack);
+        if begins
+            && let Some(reading) = &mut self.reading
+            && reading.since.is_none()
+        {
+            reading.since = Some(self.time.clock.now());
         }
     }
+
+    fn read_back(&mut self, op: &BlockOp, read: &[u8]) -> Result<(), String> {
+        let flushed = !self.expects.flushed_only || op.number < self.progress.flushed;
+        if !flushed || self.loaded.as_ref().is_some_and(|state| !state.holds(op.number)) {
+            return Ok(());
+        }
+        let expected = Expected {
+            number: self.expects.number.then(|| self.number(op.number)),
+            seed: self.expects.seed.then(|| self.seeds.of(op.number)),
+            not_before_ns: self.expects.not_before_ns,
+        };
+        if self.threads.is_some() && self.owns_all(op) {
+            return self.check_aside(op, expected, read);
+        }
+        let writes = &self.writes;
+        let wanted = |piece: Piece| match writes {
+            None => true,
+            Some(writes) => {
+                let start = op.offset + piece.start as u64;
+                writes.owns(op.file, start, start + piece.length as u64, op.number)
+            }
+        };
+        check(&self.rules, op, read, &expected, &mut self.scratch, wanted)
+            .map_err(|mismatch| self.teller.tell(Some(&self.rules), op, read, &mismatch))
+    }
+
+    /// Which writes may have come to the place of write `write`.
+    fn number(&self, write: u32) -> Number {
+        // Where it is known whose bytes are there, or no place is written twice, only that one may.
+        if self.writes.is_some() || !self.expects.revisits {
+            return Number { write, later: 0, together: 0 };
+        }
+        let later = match self.expects.not_before_ns {
+            Some(_) => self.progress.issued.wrapping_sub(write).wrapping_sub(1),
+            None => i32::MAX as u32,
+        };
+        Number { write, later, together: self.expects.in_flight_max.saturating_sub(1) }
+    }
+
+    fn owns_all(&self, op: &BlockOp) -> bool {
+        let end = op.offset + u64::from(op.length);
+        self.writes.as_ref().is_none_or(|writes| writes.owns(op.file, op.offset, end, op.number))
+    }
+
+    /// Hands a check to the threads, which start with the first one: where they start before, a worker that is a process
+    /// of its own would not have them.
+    fn check_aside(&mut self, op: &BlockOp, expected: Expected, read: &[u8]) -> Result<(), String> {
+        if self.pool.is_none()
+            && let Some(Threads { count, cpus, ahead }) = &self.threads
+        {
+            let started = Pool::start(*count, cpus, *ahead, &self.rules, &self.teller);
+            self.pool = Some(started.map_err(|error| error.to_string())?);
+        }
+        self.pool.as_mut().map_or(Ok(()), |pool| pool.check(op, expected, read))
+    }
+
+    pub(super) fn finish(&mut self) -> Concluded {
+        let read_back_ns =
+            self.reading.map(|Reading { since, ns }| ns + since.map_or(0, |since| self.time.ns_since(since)));
+        let mut told = self.pool.take().map_or(Vec::new(), Pool::finish);
+        if let Some(Save { path, name, worker }) = &self.save {
+            let state = self.progress.state(self.expects.flushed_only);
+            told.extend(state.save(path, name, *worker).err().map(|error| error.to_string()));
+        }
+        Concluded { wrong: told, read_back_ns }
+    }
+}
+
+/// Whether an op makes last what was written.
+fn is_flush(kind: OpKind) -> bool {
+    matches!(kind, OpKind::Fsync | OpKind::EndFsync | OpKind::Fdatasync | OpKind::SyncRange | OpKind::Syncfs)
+}
+
+impl Progress {
+    #[inline]
+    fn note(&mut self, slot: usize, flight: Flight) {
+        if slot >= self.in_flight.len() {
+            self.in_flight.resize(slot + 1, None);
+        }
+        self.in_flight[slot] = Some(flight);
+    }
+
+    #[inline]
+    fn completed(&mut self, slot: usize) -> Option<Flight> {
+        self.in_flight.get_mut(slot).and_then(Option::take)
+    }
+
+    fn state(&self, flushed_only: bool) -> SavedState {
+        let issued = if flushed_only { self.flushed } else { self.issued };
+        let writes = self.in_flight.iter().flatten().filter_map(|flight| match flight {
+            Flight::Write(number) => Some(u64::from(*number)),
+            Flight::Flush(_) => None,
+        });
+        SavedState { issued: u64::from(issued), unsure: writes.collect() }
+    }
+}
+
+/// Whether a place may be written more than once.
+fn revisits(stream: &Stream, total_bytes: u64) -> bool {
+    let again = match stream.order {
+        AccessOrder::Sequential { skip_bytes } => skip_bytes < 0,
+        AccessOrder::Random { ops_per_draw } => {
+            stream.coverage == Coverage::Again || (ops_per_draw > 1 && stream.sequencer == Sequencer::Identical)
+        }
+    };
+    again
+        || stream.loops > 1
+        || stream.repeat_until_time
+        || stream.random_percent.write != 100
+        || stream.io_bytes.is_some_and(|bytes| bytes.0 > total_bytes)
+}
+
+/// Whether writes may overlap so that stamps do not tell: off the grid of stamps, or under way at once.
+fn overlaps(ops: &JobOps, rules: &StampRules, in_flight_max: usize) -> bool {
+    let JobOps::Stream(stream) = ops else { return true };
+    let Some(grid) = rules.grid() else { return true };
+    let off_grid = |bytes: u64| !bytes.is_multiple_of(u64::from(grid.max(1)));
+    let sizes = match &stream.sizes.write {
+        JobSize::Split(shares) => shares.iter().any(|share| off_grid(share.size.0)),
+        JobSize::Fixed(size) => off_grid(size.0),
+        JobSize::Range { low, high } => off_grid(low.0) || off_grid(high.0),
+    };
+    let offsets = match stream.order {
+        AccessOrder::Sequential { skip_bytes } => off_grid(skip_bytes.unsigned_abs()),
+        AccessOrder::Random { .. } => off_grid(stream.align.write.0),
+    };
+    let together =
+        in_flight_max > 1 && stream.coverage == Coverage::Again && matches!(stream.order, AccessOrder::Random { .. });
+    sizes || offsets || (together && !stream.no_overlap_in_flight)
 }

@@ -1,13 +1,11 @@
 //! Binds a job to its stream, its backend and its pacer, once, before the loop starts.
 
 use super::cgroup::Joined;
-use super::content::{Concluded, JobBytes, JobBytesRequest, Writers};
 use super::epilogue::Epilogue;
 use super::failed::JobFault;
 use super::files::lock::Locked;
 use super::files::open::{DeviceHandle, JobOpener};
 use super::files::{JobTarget, Lengths, changes};
-use super::pace::{FlowEntry, JobPacerRequest, KindsDue, job_pacer};
 use super::plan::OpsPlan;
 use super::process::{self, When};
 use super::replay::{self, ReadingError, RecordedPlan, Recordings, Replay, ReplayFiles, ReplayOps};
@@ -17,15 +15,16 @@ use crate::backend::payload::Payload;
 use crate::backend::record_locks::LockRule;
 use crate::backend::{BlockFiles, FileAccess, NOT_OPEN};
 use crate::barrier::{Barrier, Body, Passed};
-use crate::bind::begin;
+use crate::bind::{begin, bind_pacer};
 use crate::bound::{BackendRequest, BoundBackend, build_backend};
+use crate::content::{BlockBytes, BytesRequest, Concluded, Writers};
 use crate::instances::{AnyBackend, AnyQueued, AnySource, AnySync, run_any_queued, run_any_sync};
-use crate::pacer::AnyPacer;
-use crate::rng::StreamId;
+use crate::pacer::{AnyPacer, KindsDue, Pacing};
+use crate::rng::{Purpose, StreamId};
 use crate::terms::{Ended, Queue};
 use crate::worker_error::WorkerError;
 use plumb_workload::job::{AfterWrite, FileLock, JobFiles, JobOps, SweepOps};
-use plumb_workload::{Backend, Job, Nanos, OnError, OpKind, WorkerGroup};
+use plumb_workload::{Backend, BufferContent, Job, OnError, OpKind, WorkerGroup};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -43,10 +42,7 @@ pub(crate) struct JobWorker {
     /// Where output of commands and blocks that differ go, and relative paths begin.
     pub(crate) base: PathBuf,
     pub(crate) content_seed: u64,
-    /// The ramps of its phase and its group together.
-    pub(crate) ramp: Nanos,
-    /// The group that names its flow, where it has one.
-    pub(crate) flow_home: Option<usize>,
+    pub(crate) pacing: Pacing,
     /// Whether other workers of the phase write to its files.
     pub(crate) writers: Writers,
     /// Opens its recording, where it replays one.
@@ -185,10 +181,11 @@ impl JobWorker {
         Ok(replay::replay(ops, barrier.clock(), recording.speed_percent))
     }
 
-    fn bytes(&self, in_flight_max: usize) -> Result<JobBytes, WorkerError> {
+    fn bytes(&self, in_flight_max: usize) -> Result<BlockBytes, WorkerError> {
         let stream = self.stream();
-        Ok(JobBytes::new(&JobBytesRequest {
+        Ok(BlockBytes::of_job(&BytesRequest {
             job: &self.job,
+            content: self.group.content.as_ref().unwrap_or(&BufferContent::default()),
             name: &self.name,
             names: match &self.files {
                 WorkerFiles::Of { files, .. } => Some(&files.names),
@@ -210,7 +207,7 @@ impl JobWorker {
     fn payload(&self, barrier: &Barrier, slots: usize) -> Result<Payload, WorkerError> {
         let largest = block_bytes(self.plan.largest_block_bytes())?;
         let make = |slots: usize| {
-            Payload::for_job(slots, largest as usize, self.bytes(slots)?, &self.job.buffers)
+            Payload::new(slots, largest as usize, self.bytes(slots)?, &self.job.buffers)
                 .map_err(|source| WorkerError::Buffers { slots, bytes: largest.into(), source })
         };
         let payload = make(slots)?;
@@ -260,22 +257,25 @@ impl<'a> Running<'a> {
     /// Makes the source and the pacer.
     fn bind(&self) -> Result<Bound<'a>, WorkerError> {
         // Said by the pacer and asked by the source, where rates decide over a mix.
-        let kinds = KindsDue::of(&self.worker.job);
-        let paced = || job_pacer(self.pacer_request(kinds.clone()));
+        let kinds = KindsDue::of(self.worker.job.moves(), &self.worker.pacing.pace);
+        let paced = || {
+            let arrivals = self.worker.stream().rng(Purpose::Arrival);
+            bind_pacer(&self.worker.pacing, self.barrier, arrivals, kinds.clone())
+        };
         Ok(match &self.worker.plan {
             OpsPlan::Drawn(plan) => {
                 let source = AnySource::Job(JobSource::new(plan, kinds.clone()));
-                Bound { source, pacer: paced()?, reading: None }
+                Bound { source, pacer: paced(), reading: None }
             }
             OpsPlan::Swept(plan) => {
                 let source = AnySource::Other(Box::new(SweepSource::new(plan)));
-                Bound { source, pacer: paced()?, reading: None }
+                Bound { source, pacer: paced(), reading: None }
             }
             OpsPlan::Recorded(plan) => {
                 let Replay { source, pacer, error } = self.worker.replay(plan, self.barrier)?;
                 let pacer = match pacer {
                     Some(recorded) => AnyPacer::Other(Box::new(recorded)),
-                    None => paced()?,
+                    None => paced(),
                 };
                 Bound { source: AnySource::Other(Box::new(source)), pacer, reading: Some(error) }
             }
@@ -313,22 +313,6 @@ impl<'a> Running<'a> {
         let helped_ns = backend.helpers_cpu_ns().saturating_sub(helped_before_ns);
         self.barrier.report().cpu_system_ns.fetch_add(helped_ns, Relaxed);
         Ok(ended)
-    }
-
-    fn pacer_request(&self, kinds: Option<KindsDue>) -> JobPacerRequest<'a> {
-        let (worker, barrier) = (self.worker, self.barrier);
-        JobPacerRequest {
-            pace: &worker.job.pace,
-            group_pace: worker.group.pace,
-            clock: *barrier.clock(),
-            depth: worker.group.depth,
-            stream: worker.stream(),
-            ramp: worker.ramp,
-            flow: worker.flow_home.map(|home| barrier.flow(home)),
-            flow_entry: FlowEntry::of(&worker.group),
-            search: &barrier.report().search,
-            kinds,
-        }
     }
 
     /// How the ops ended where they were read: what was wrong with the recording fails the job that came so far.

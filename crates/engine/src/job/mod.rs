@@ -1,15 +1,13 @@
 //! Jobs: block I/O with the meaning that fio's job language gives it. A [`Job`](plumb_workload::Job) is bound here to its
-//! [`files`], its [`stream`] of ops, its [`content`] and its [`pace`], and then runs in the same hot loops as everything
+//! [`files`], its [`stream`] of ops, and its [`content`], and then runs in the same hot loops as everything
 //! else; [`beside`] is what runs beside jobs without any I/O.
 
 pub(crate) mod auxiliary;
 pub(crate) mod bind;
 mod cgroup;
-pub(crate) mod content;
 mod epilogue;
 pub(crate) mod failed;
 pub(crate) mod files;
-pub(crate) mod pace;
 pub(crate) mod plan;
 mod process;
 pub mod replay;

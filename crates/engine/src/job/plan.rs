@@ -1,19 +1,18 @@
 //! From a job's place in its phase to its worker: everything that can be wrong is found here, before anything starts.
 
 use super::bind::{JobWorker, WorkerFiles};
-use super::content::Writers;
 use super::files::{FileUse, JobTarget, Lengths};
-use super::pace::flow_home;
 use super::replay::RecordedPlan;
 use super::stream::{Handing, JobPlan, JobPlanRequest};
 use super::sweep::{SweepPlan, SweepRequest};
 use crate::backend::FileKind;
 use crate::bound::BoundBackend;
+use crate::content::Writers;
 use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::setting::Setting;
 use crate::targets::{OpenTarget, OpenTargets};
 use plumb_workload::job::{FileRange, JobOps, SweepParts};
-use plumb_workload::{Backend, Bytes, Job, Nanos, Pace, Target, Work, WorkerGroup, Workload};
+use plumb_workload::{Backend, Bytes, Job, Target, Work, WorkerGroup, Workload};
 use std::sync::Arc;
 
 /// The ops of a job, planned.
@@ -62,9 +61,6 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
     if seat.group.count != 1 {
         return Err(seat.error("a job is one worker; make a group of each (`count = 1`)"));
     }
-    if seat.group.pace != Pace::Closed {
-        return Err(seat.error("a job keeps its own pace; leave its group's `pace` out and use the job's `pace`"));
-    }
     let (lengths, alignment) = match target {
         OpenTarget::Job(files) => {
             if job.files.append {
@@ -87,7 +83,7 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
         return SweepPlan::new(&request).map(OpsPlan::Swept).map_err(|error| seat.error(error));
     }
     if let JobOps::Recording(recording) = &job.ops {
-        return RecordedPlan::new(job, recording, lengths.to_vec(), alignment)
+        return RecordedPlan::new(job, &seat.group.pace, recording, lengths.to_vec(), alignment)
             .map(OpsPlan::Recorded)
             .map_err(|reason| seat.error(reason));
     }
@@ -154,8 +150,7 @@ pub(crate) fn worker(
         queue: seat.queue(),
         base: setting.base.to_owned(),
         content_seed: workload.seed ^ setting.content_seed,
-        ramp: Nanos(seat.phase.ramp.0.saturating_add(group.ramp.0)),
-        flow_home: flow_home(&seat.phase.workers, seat.group_number),
+        pacing: seat.pacing(),
         writers: writers(seat),
         recordings,
         job,

@@ -12,11 +12,11 @@ use super::source::ProgramSource;
 use super::stream::Streams;
 use crate::backend::SyncBackend;
 use crate::barrier::{Barrier, Body};
-use crate::bind::run_to_end;
+use crate::bind::{bind_pacer, run_to_end};
 use crate::content::Filler;
 use crate::fault::Yielded;
 use crate::op::Operation;
-use crate::pacer::{AnyPacer, Closed, Sharing};
+use crate::pacer::{AnyPacer, Closed, Pacing};
 use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::rng::{Purpose, StreamId};
 use crate::sim::backend::SimCalls;
@@ -27,7 +27,7 @@ use crate::tree::TreeShape;
 use crate::unshare_fds;
 use crate::worker_error::WorkerError;
 use plumb_workload::program::{Postmark, Rest, Step, Transfer, Via};
-use plumb_workload::{Content, OpKind, Pace, Program};
+use plumb_workload::{Content, OpKind, Program};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
@@ -40,10 +40,9 @@ pub(crate) struct SetWorker {
     pub(crate) shape: Arc<TreeShape>,
     pub(crate) root: SetRoot,
     pub(crate) content: Content,
-    pub(crate) pace: Pace,
-    /// Number of the worker in its group, and how many workers that has, for a shared rate.
+    pub(crate) pacing: Pacing,
+    /// Number of the worker in its group.
     pub(crate) number: u32,
-    pub(crate) group_count: u32,
     pub(crate) stream: StreamId,
     /// As `stream`, but different in every run, so that no two runs write the same bytes.
     pub(crate) content_stream: StreamId,
@@ -70,9 +69,7 @@ impl SetWorker {
 
     fn run(self, barrier: &Barrier) -> Result<Ended, WorkerError> {
         let mut source = ProgramSource::new(&self.program, self.number, Some(self.state), self.stream, self.passes);
-        let group_count = self.group_count;
-        let sharing = |shared: bool| if shared { barrier.sharing(group_count) } else { Sharing::Own };
-        let mut pacer = AnyPacer::of(self.pace, barrier.clock(), sharing, self.stream.rng(Purpose::Arrival));
+        let mut pacer = bind_pacer(&self.pacing, barrier, self.stream.rng(Purpose::Arrival), None);
         let ended = match self.root {
             SetRoot::Sim(device) => {
                 barrier.report().backend.write(b"sim");
@@ -152,7 +149,7 @@ pub(crate) fn plan(
     stream: StreamId,
     content_stream: StreamId,
 ) -> Result<NamedWorker, WorkerPlanError> {
-    if seat.group.pace != Pace::Closed {
+    if !seat.group.pace.is_closed() {
         return Err(seat.error(
             "a program over named files keeps its own pace; leave its group's `pace` out and use `delay` steps",
         ));

@@ -235,7 +235,7 @@ fn worker(source: impl Source<Op = BlockOp> + Send + 'static, depth: u32) -> Sim
         group: 0,
         device: "disk",
         depth,
-        pace: Pace::Closed,
+        pace: Pace::default(),
         limit: Limit::default(),
         on_error: OnError::Continue,
         arrivals: StreamId { seed: 1, phase: 0, worker: 0 }.rng(Purpose::Arrival),

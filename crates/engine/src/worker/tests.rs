@@ -7,7 +7,7 @@ use crate::op::BlockOp;
 use crate::pacer::Closed;
 use crate::queue_cells::QueueCells;
 use crate::terms::{Handover, InFlight, Queue};
-use plumb_workload::job::IgnoredError;
+use plumb_workload::phase::IgnoredError;
 use std::collections::VecDeque;
 use std::io;
 

@@ -170,7 +170,7 @@ pub fn apply(workload: &mut Workload, phase: usize, key: SweepKey, level: f64) -
 
 /// Arrivals of independent users, shared by the workers of a group.
 pub fn poisson(rate: PerSecond) -> Pace {
-    Pace::Open { rate, arrival: Arrival::Poisson, shared: true }
+    Pace::open(rate, Arrival::Poisson, true)
 }
 
 /// How long a phase lasts, where time ends it.

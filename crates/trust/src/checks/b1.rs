@@ -53,7 +53,7 @@ mod tests {
     use crate::fixture::{MIB, Scene};
     use plumb_result::Level;
     use plumb_result::measurement::DepthSearched;
-    use plumb_workload::job::LatencyGoal;
+    use plumb_workload::pace::LatencyGoal;
     use plumb_workload::{Nanos, Pace};
 
     #[test]
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn a_load_that_chooses_its_own_depth_is_not_held_to_one() {
-        let think = Pace::Think { time: Nanos(1000), every: 1 };
+        let think = Pace::think(1, Nanos(1000));
         assert_eq!(Scene::reading(MIB).depth(32, 1.0).pace(think).level("B1"), None);
         let mut alone = Scene::reading(MIB).depth(1, 0.4);
         assert_eq!(alone.level("B1"), None);
@@ -79,19 +79,19 @@ mod tests {
     #[test]
     fn a_search_is_held_to_the_depth_that_it_found() {
         let searched = |depth, found, reached| {
-            let mut scene = Scene::writing(MIB).job(goal).depth(32, reached);
+            let mut scene = Scene::writing(MIB).job(|_| {}).pace(goal()).depth(32, reached);
             scene.measured().workers[0].depth_search = Some(DepthSearched { depth, found });
             scene
         };
         assert_eq!(searched(4, true, 3.9).level("B1"), Some(Level::Pass));
         assert_eq!(searched(16, true, 3.9).level("B1"), Some(Level::Warn));
         assert_eq!(searched(16, false, 3.9).level("B1"), None);
-        assert_eq!(Scene::writing(MIB).job(goal).depth(32, 3.9).level("B1"), None, "while it runs");
+        assert_eq!(Scene::writing(MIB).job(|_| {}).pace(goal()).depth(32, 3.9).level("B1"), None, "while it runs");
     }
 
-    fn goal(job: &mut plumb_workload::Job) {
-        job.pace.latency_goal =
-            Some(LatencyGoal { latency: Nanos(1_000_000), window: Nanos(1_000_000), percent: 100.0, keep_on: false });
+    fn goal() -> Pace {
+        let goal = LatencyGoal { latency: Nanos(1_000_000), window: Nanos(1_000_000), percent: 100.0, keep_on: false };
+        Pace { latency_goal: Some(goal), ..Pace::default() }
     }
 
     /// What evidence was reckoned from is no reason for a depth.

@@ -2,7 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::{ops_rate, percent};
 use plumb_result::WorkerMeasurement;
-use plumb_workload::{Arrival, Pace, WorkerGroup};
+use plumb_workload::{Arrival, OpenLoad, WorkerGroup};
 
 /// Below this share of the asked rate, the storage was asked for more than it does.
 const KEPT_SHARE: f64 = 0.99;
@@ -35,7 +35,7 @@ struct Kept {
 }
 
 fn look(view: &PhaseView<'_>) -> Outcome {
-    let is_open = |group: &WorkerGroup| matches!(group.pace, Pace::Open { .. });
+    let is_open = |group: &WorkerGroup| group.pace.open.is_some();
     if !view.plan.workers.iter().any(is_open) || view.ground == Ground::Nothing {
         return Outcome::NotApplicable;
     }
@@ -79,7 +79,7 @@ impl Kept {
 }
 
 fn kept(group: &WorkerGroup, workers: &[WorkerMeasurement]) -> Option<Kept> {
-    let Pace::Open { rate, arrival, shared } = group.pace else { return None };
+    let OpenLoad { rate, arrival, shared } = group.pace.open?;
     let seconds = |worker: &WorkerMeasurement| worker.wall_ns as f64 / 1e9;
     let longest_s = workers.iter().map(seconds).fold(0.0, f64::max);
     let due = if shared { rate.0 * longest_s } else { workers.iter().map(|worker| rate.0 * seconds(worker)).sum() };
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn a_shared_rate_is_that_of_all_workers_together() {
         let shared = |each: u64| {
-            let pace = Pace::Open { rate: PerSecond(1000.0), arrival: Arrival::Fixed, shared: true };
+            let pace = Pace::open(PerSecond(1000.0), Arrival::Fixed, true);
             Scene::reading(MIB).pace(pace).completed(each).workers(4, 0).level("B4")
         };
         assert_eq!(shared(2500), Some(Level::Pass));

@@ -81,7 +81,7 @@ fn one_workers_processor() {
     assert_ne!(what(&reading().cpu(0.3, 0.59)), Bound::WorkerCpu);
     // Simulated time says nothing of processors, and an open load waits by spinning.
     assert_ne!(what(&reading().cpu(0.3, 0.69).virtual_time()), Bound::WorkerCpu);
-    let open = Pace::Open { rate: PerSecond(1e9), arrival: Arrival::Fixed, shared: false };
+    let open = Pace::open(PerSecond(1e9), Arrival::Fixed, false);
     assert_ne!(what(&reading().cpu(0.3, 0.69).pace(open)), Bound::WorkerCpu);
 }
 
@@ -168,11 +168,11 @@ fn a_network_link_that_is_full() {
 
 #[test]
 fn the_asked_pace() {
-    let open = |rate| Pace::Open { rate: PerSecond(rate), arrival: Arrival::Poisson, shared: false };
+    let open = |rate| Pace::open(PerSecond(rate), Arrival::Poisson, false);
     // 25 600 ops/s were done.
     assert_eq!(what(&reading().pace(open(25_700.0))), Bound::Pace);
     assert_ne!(what(&reading().pace(open(27_000.0))), Bound::Pace);
-    let think = |ns| Pace::Think { time: Nanos(ns), every: 1 };
+    let think = |ns| Pace::think(1, Nanos(ns));
     // 25 600 pauses a second of 30 µs are 77 % of it.
     assert_eq!(what(&reading().pace(think(30_000))), Bound::Pace);
     assert_ne!(what(&reading().pace(think(15_000))), Bound::Pace);

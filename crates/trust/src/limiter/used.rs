@@ -3,7 +3,8 @@
 use crate::evidence::{Ground, PhaseView};
 use plumb_result::Seen;
 use plumb_result::observe::{BlockLayer, DeviceCounters, LayerKind};
-use plumb_workload::{OpKind, Pace, Phase};
+use plumb_workload::pace::ThinkTime;
+use plumb_workload::{OpKind, Phase};
 
 /// Shares of one processor that a worker took.
 pub(super) struct WorkerCpu {
@@ -78,10 +79,9 @@ pub(super) fn dominant_op(view: &PhaseView<'_>) -> Option<(OpKind, f64)> {
 
 /// Ops per second that an open load asks for; `None` unless every group is open.
 pub(super) fn asked_rate(plan: &Phase) -> Option<f64> {
-    let asked = plan.workers.iter().map(|group| match group.pace {
-        Pace::Open { rate, shared: true, .. } => Some(rate.0),
-        Pace::Open { rate, shared: false, .. } => Some(rate.0 * f64::from(group.count)),
-        Pace::Closed | Pace::Think { .. } => None,
+    let asked = plan.workers.iter().map(|group| {
+        let load = group.pace.open?;
+        Some(if load.shared { load.rate.0 } else { load.rate.0 * f64::from(group.count) })
     });
     asked.sum::<Option<f64>>().filter(|asked| *asked > 0.0)
 }
@@ -91,14 +91,14 @@ pub(super) fn paused_share(view: &PhaseView<'_>) -> Option<f64> {
     let all_ns: f64 = view.measured.workers.iter().map(|worker| worker.wall_ns as f64).sum();
     let delays: u128 = view.measured.ops.get(&OpKind::Delay).map_or(0, |op| op.service.sum());
     // Workers are named after their group, `workers.0/3`.
-    let thought = view.plan.workers.iter().enumerate().map(|(number, group)| match group.pace {
-        Pace::Think { time, every } => {
+    let thought = view.plan.workers.iter().enumerate().map(|(number, group)| match group.pace.think {
+        Some(ThinkTime { pause, every, .. }) if every > 0 => {
             let prefix = format!("workers.{number}/");
             let of_group = view.measured.workers.iter().filter(|worker| worker.name.starts_with(&prefix));
             let ops: u64 = of_group.map(|worker| worker.count).sum();
-            (ops / every.max(1)) as f64 * time.0 as f64
+            (ops / every) as f64 * pause.0 as f64
         }
-        Pace::Closed | Pace::Open { .. } => 0.0,
+        _ => 0.0,
     });
     let paused = thought.sum::<f64>() + delays as f64;
     (paused > 0.0 && all_ns > 0.0).then(|| (paused / all_ns).min(1.0))

@@ -4,26 +4,18 @@
 //! copy is a group of one worker of its own, sizes are bytes, the seed is a number. Its ops are drawn as fio draws them,
 //! so that the same seed gives the same ops; [`Blocks`](crate::Blocks) is Plumb's own form of block I/O and draws its own.
 
-mod content;
 mod files;
-mod pace;
 mod rules;
 mod stream;
 mod sweep;
 mod verify;
 
-pub use content::{DedupeMode, JobContent, PatternPiece};
 pub use files::{
     AccessHint, Advices, Allocation, AtOpen, FileAdvice, FileLock, FileRules, JobFiles, MappingAdvice, Names, OpenMode,
     PrepareFiles, RecordLock, WriteLife,
 };
-pub use pace::{
-    JobPace, LatencyGoal, MinimumRate, RateProcess, SteadyFigure, SteadyJudged, SteadyRule, ThinkBasis, ThinkTime,
-    WeightedFlow,
-};
 pub use rules::{
-    BufferMemory, BufferRules, CommandPriority, ControlGroup, ErrorOrigin, ErrorRules, IgnoredError, IoPriority,
-    JobQueue, NodeMemory, OpPriority, ProcessRules,
+    BufferMemory, BufferRules, CommandPriority, ControlGroup, IoPriority, NodeMemory, OpPriority, ProcessRules,
 };
 pub use stream::{
     AccessOrder, ByKind, Coverage, Curve, FileChoice, FileRange, JobOps, JobSize, OffsetDistribution, RandomGenerator,
@@ -47,15 +39,6 @@ pub struct Job {
     /// Flushes between the ops and at the end.
     #[serde(default)]
     pub syncs: Syncs,
-    /// Rates, pauses and goals beside the group's own pace.
-    #[serde(default)]
-    pub pace: JobPace,
-    /// How ops are gathered beside the group's batch.
-    #[serde(default)]
-    pub queue: JobQueue,
-    /// What is written.
-    #[serde(default)]
-    pub content: JobContent,
     /// How it is stamped and read back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<VerifyRules>,
@@ -65,9 +48,6 @@ pub struct Job {
     /// Whom it runs as, and where.
     #[serde(default)]
     pub process: ProcessRules,
-    /// Which errors it passes over.
-    #[serde(default)]
-    pub errors: ErrorRules,
     /// Keep a record of every op, for logs of single ops and recordings.
     #[serde(default)]
     pub log_ops: bool,
@@ -83,13 +63,9 @@ impl Job {
             ops,
             files: FileRules::default(),
             syncs: Syncs::default(),
-            pace: JobPace::default(),
-            queue: JobQueue::default(),
-            content: JobContent::default(),
             verify: None,
             buffers: BufferRules::default(),
             process: ProcessRules::default(),
-            errors: ErrorRules::default(),
             log_ops: false,
             time_submission: false,
         }

@@ -1,25 +1,8 @@
-//! Queues, memory, priorities and errors of a job.
+//! Memory, priorities and processes of a job.
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
-
-/// How ops are gathered, beside the group's [`Batch`](crate::phase::Batch).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct JobQueue {
-    /// A full queue drains to this depth before it is filled again.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub refill_at: Option<u32>,
-    /// Completions taken at once at most.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub most_completions: Option<u32>,
-    /// Threads of their own hand ops over.
-    pub offload: bool,
-    /// Completions are looked for again and again, and never waited for.
-    pub never_wait: bool,
-}
 
 /// Where the memory of the ops comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -167,46 +150,6 @@ pub enum NodeMemory {
     Interleave(Vec<u32>),
     /// The node that it runs on.
     Local,
-}
-
-/// Which errors a job passes over. They are counted all the same.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
-pub struct ErrorRules {
-    /// Errors of reads.
-    pub go_on_after_read: bool,
-    /// Errors of writes and trims.
-    pub go_on_after_write: bool,
-    /// Blocks that are not what was written.
-    pub go_on_after_verify: bool,
-    /// Error numbers that are no errors.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub ignore: Vec<IgnoredError>,
-}
-
-/// An error number that is no error.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct IgnoredError {
-    /// Where it is none.
-    pub at: ErrorOrigin,
-    /// The number, errno(3).
-    pub errno: i32,
-}
-
-/// Where an error arises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum ErrorOrigin {
-    /// In a read.
-    Read,
-    /// In a write.
-    Write,
-    /// In verifying.
-    Verify,
 }
 
 impl ProcessRules {

@@ -1,6 +1,6 @@
 //! How a job's blocks are stamped, and read back.
 
-use super::content::PatternPiece;
+use crate::content::PatternPiece;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

@@ -3,6 +3,7 @@
 use super::error::{Diagnostic, NativeError, Origin};
 use super::given::Override;
 use super::{merge, wording};
+use crate::former;
 use crate::keypath::{KeyPath, Segment};
 use crate::validate::Problem;
 use plumb_document::toml::{self, SyntaxError};
@@ -93,6 +94,7 @@ impl<'a> Document<'a> {
             };
             merge::beneath(tree.get_mut(), beneath);
         }
+        former::bring_up_table(tree.get_mut());
         Ok(tree)
     }
 

@@ -4,7 +4,7 @@ use plumb_document::{Node, Spanned, Table, Value};
 
 /// Puts what `base` says where `table` says nothing. Tables go into one another; of lists of tables with names, elements of
 /// one name do; all else is taken whole.
-pub(super) fn beneath(table: &mut Table, base: Table) {
+pub(crate) fn beneath(table: &mut Table, base: Table) {
     let said = std::mem::replace(table, base);
     for (key, value) in said {
         match table.get_mut(key.get_ref()) {

@@ -3,6 +3,7 @@
 use super::error::NativeError;
 use super::locate::{Document, Failure, Placed, Tree, as_written};
 use super::merge::put_over;
+use crate::former;
 use crate::keypath::{KeyPath, KeyPathError, Segment};
 use crate::suggest::did_you_mean;
 use plumb_document::toml;
@@ -159,6 +160,7 @@ impl Document<'_> {
             put(tree.get_mut(), &placed.given.path, value_of(self, placed), &key_span)
                 .map_err(|refusal| self.bad_override(placed, refusal.message, refusal.help))?;
         }
+        former::bring_up_table(tree.get_mut());
         Ok(())
     }
 }

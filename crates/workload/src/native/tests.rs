@@ -219,7 +219,7 @@ fn unusual_workloads_print_and_read_back() {
         Step::Mkdir { file: Pick::Usual, mode: None },
     ]);
     let mut group = WorkerGroup::new("sim", Work::Program(Box::new(program)));
-    group.pace = Pace::Open { rate: PerSecond(0.5), arrival: Arrival::Poisson, shared: true };
+    group.pace = Pace::open(PerSecond(0.5), Arrival::Poisson, true);
     workload.phase[1].workers.push(group);
     let mut group = WorkerGroup::new("data", Work::Blocks(Blocks::default()));
     group.backend = Backend::Preadv2 { flags: vec![backend::RwFlag::Dsync], hipri_percent: 100 };
@@ -342,7 +342,7 @@ fn an_override_that_breaks_the_text_is_named_too() {
 #[test]
 fn choices_replace_one_another() {
     let twice = set_well(&["think=1ms", "rate=50/s"]);
-    assert!(matches!(twice.phase[0].workers[0].pace, Pace::Open { rate: PerSecond(rate), .. } if rate == 50.0));
+    assert_eq!(twice.phase[0].workers[0].pace.open.unwrap().rate, PerSecond(50.0));
     let pattern = set_well(&["pattern=random"]);
     assert_eq!(blocks(&pattern).pattern, Pattern::Random);
     let inner = set_well(&["phase.0.workers.0.work.blocks.pattern.pareto.h=0.8"]);

@@ -36,14 +36,6 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup, job
             "use psync, libaio or mmap, or leave `record-lock` out",
         );
     }
-    let pace = &job.pace;
-    if pace.reads_count_as_writes && (pace.bytes_per_second.read.is_some() || pace.ops_per_second.read.is_some()) {
-        check.problem(
-            ["pace", "reads-count-as-writes"],
-            "reads have a rate of their own as well",
-            "leave out one of the two",
-        );
-    }
     if let JobOps::Stream(drawn) = &job.ops {
         check.within(&["ops", "stream"], |check| {
             stream(check, drawn);

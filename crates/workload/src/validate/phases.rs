@@ -1,12 +1,13 @@
 //! Rules of phases and of their workers: names, ends, queues, and which backend fits which target.
 
 use super::programs::OtherFiles;
-use super::targets::{Facts, Kind, Shape, facts};
+use super::targets::{Facts, Kind, Shape, facts, percent_is_sane};
 use super::{Checker, QUEUE_DEPTH_MAX, blocks, copies, help_for_name, jobs, programs};
 use crate::Workload;
 use crate::backend::{Backend, RwFlag};
 use crate::content::Verify;
-use crate::pace::Pace;
+use crate::job::ByKind;
+use crate::pace::{OpenLoad, Pace, ThinkTime};
 use crate::phase::{CachePolicy, Phase, RunAs, Stop, When, Work, WorkerGroup};
 use crate::target::Target;
 use crate::units::Size;
@@ -238,27 +239,71 @@ fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
     check.positive_if_some(["limit", "bytes"], "a limit", group.limit.bytes.map(|bytes| bytes.0));
     check.positive_if_some(["limit", "ops"], "a limit", group.limit.ops);
     check.positive_if_some(["limit", "passes"], "a limit", group.limit.passes);
-    pace(check, group.pace);
+    pace(check, &group.pace);
+    if let Some(buffers) = &group.content {
+        if !group.work.has_queue() {
+            check.problem(
+                ["content"],
+                "only block I/O has a content of its own",
+                "say it as `content` of the target, or of the program",
+            );
+        }
+        for (key, percent) in [
+            ("refill-percent", buffers.refill_percent),
+            ("compress-percent", buffers.compress_percent),
+            ("dedupe-percent", buffers.dedupe_percent),
+            ("dedupe-set-percent", buffers.dedupe_set_percent),
+        ] {
+            percent_is_sane(check, ["content", key], percent.into());
+        }
+    }
     backend(check, phase.cache, group);
 }
 
-fn pace(check: &mut Checker, pace: Pace) {
-    match pace {
-        Pace::Closed => {}
-        Pace::Think { time, every } => {
-            check.positive(["pace", "think", "time"], "the think time", time.0, "use `pace = \"closed\"` for no pause");
-            check.positive(["pace", "think", "every"], "the number of ops between pauses", every, "use at least 1");
-        }
-        Pace::Open { rate, .. } => {
-            check.above_zero(["pace", "open", "rate"], "the rate", rate.0, "use a rate such as `1000/s`");
+fn pace(check: &mut Checker, pace: &Pace) {
+    check.inside("pace", |check| {
+        if let Some(OpenLoad { rate, .. }) = pace.open {
+            check.above_zero(["open", "rate"], "the rate", rate.0, "use a rate such as `1000/s`");
             if rate.0.is_finite() && rate.0 > RATE_MAX {
                 check.problem(
-                    ["pace", "open", "rate"],
+                    ["open", "rate"],
                     format!("{rate} is more than one op a nanosecond"),
-                    "use `pace = \"closed\"` to go as fast as possible",
+                    "leave `pace` out to go as fast as possible",
                 );
             }
+            if pace.has_rates() {
+                check.problem(["open"], "kinds of op have rates of their own as well", "leave out one of the two");
+            }
         }
+        for (key, rates) in [("bytes-per-second", &pace.bytes_per_second), ("ops-per-second", &pace.ops_per_second)] {
+            for (kind, rate) in [("read", rates.read), ("write", rates.write), ("trim", rates.trim)] {
+                if let Some(rate) = rate {
+                    check.above_zero([key, kind], "the rate", rate.0, "use a rate such as `1000/s`");
+                }
+            }
+        }
+        if pace.reads_count_as_writes && (pace.bytes_per_second.read.is_some() || pace.ops_per_second.read.is_some()) {
+            check.problem(
+                ["reads-count-as-writes"],
+                "reads have a rate of their own as well",
+                "leave out one of the two",
+            );
+        }
+        if let Some(think) = &pace.think {
+            check.inside("think", |check| think_time(check, think));
+        }
+        if let Some(flow) = &pace.flow {
+            check.positive(["flow", "weight"], "the weight", flow.weight.into(), "use at least 1");
+        }
+    });
+}
+
+fn think_time(check: &mut Checker, think: &ThinkTime) {
+    if think.pause.0 == 0 && think.busy_cycles == 0 {
+        check.problem(["pause"], "the think time is 0", "leave `think` out for no pause");
+    }
+    if think.pause.0 > 0 && think.every == 0 && think.work.is_none() {
+        check.problem(["every"], "the number of ops between pauses is 0", "use at least 1, or say a time of `work`");
     }
 }
 
@@ -329,6 +374,13 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
         ),
         _ => {}
     }
+    if facts.kind == Kind::Sim && !is_simulated(&group.pace) {
+        check.problem(
+            ["pace"],
+            "on a simulated device, load is paced by rates and by pauses that are slept through",
+            "leave out the others, or use a real target",
+        );
+    }
     if facts.kind == Kind::Sim && group.run_as == RunAs::Process {
         check.problem(
             ["run-as"],
@@ -374,6 +426,13 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
     if group.verify.is_some() {
         verify(check, group, facts);
     }
+}
+
+/// Whether the simulator's workers know all of a pace.
+fn is_simulated(pace: &Pace) -> bool {
+    let Pace { minimum, longest_op, latency_goal, flow, think, .. } = *pace;
+    let busy = think.is_some_and(|think| think.busy.0 > 0 || think.busy_cycles > 0);
+    minimum.is_none() && longest_op == ByKind::all(None) && latency_goal.is_none() && flow.is_none() && !busy
 }
 
 /// Verification needs bytes that are kept, in blocks of one size.

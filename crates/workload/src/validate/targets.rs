@@ -142,7 +142,7 @@ fn content(check: &mut Checker, content: Content) {
     }
 }
 
-fn percent_is_sane<const N: usize>(check: &mut Checker, keys: [&str; N], percent: u32) {
+pub(super) fn percent_is_sane<const N: usize>(check: &mut Checker, keys: [&str; N], percent: u32) {
     if percent > 100 {
         check.problem(keys, format!("{percent} % is more than all"), "use 0 to 100");
     }

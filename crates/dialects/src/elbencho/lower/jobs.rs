@@ -4,12 +4,13 @@ use super::geometry::{Geometry, PathType};
 use super::tree::{CustomTree, ThreadFiles};
 use super::{LowerError, PhaseKind, Places, error, names};
 use crate::elbencho::settings::{Rwmix, Settings};
+use plumb_workload::content::{BufferContent, PatternPiece};
 use plumb_workload::job::{
-    Advices, AfterWrite, Allocation, AtOpen, ByKind, FilePart, FileRules, JobContent, JobFiles, JobOps, JobPace, Names,
-    NodeMemory, PatternPiece, PrepareFiles, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts, VerifyMethod,
-    VerifyRules, WeightedFlow,
+    Advices, AfterWrite, Allocation, AtOpen, ByKind, FilePart, FileRules, JobFiles, JobOps, Names, NodeMemory,
+    PrepareFiles, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts, VerifyMethod, VerifyRules,
 };
-use plumb_workload::{Backend, Bytes, FileCall, Job, Nanos, OpKind, PerSecond, WorkerGroup};
+use plumb_workload::pace::WeightedFlow;
+use plumb_workload::{Backend, Bytes, FileCall, Job, Nanos, OpKind, Pace, PerSecond, WorkerGroup};
 use std::path::PathBuf;
 
 /// Error numbers of errno(3), the same on all Linux systems.
@@ -31,6 +32,8 @@ pub(super) struct ShareWork {
     pub(super) target_name: String,
     pub(super) files: JobFiles,
     pub(super) job: Job,
+    pub(super) pace: Pace,
+    pub(super) content: Option<BufferContent>,
     pub(super) backend: Backend,
     pub(super) depth: u32,
 }
@@ -134,6 +137,8 @@ fn call_work(
         target_name,
         files: JobFiles { names, lengths: Vec::new() },
         job,
+        pace: Pace::default(),
+        content: None,
         backend: Backend::Files(call),
         depth: 1,
     }
@@ -385,18 +390,18 @@ fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareW
         },
         ..FileRules::default()
     };
-    job.pace = JobPace {
+    let pace = Pace {
         bytes_per_second: limits(settings, kind, thread, does),
         reads_count_as_writes: matches!(does, SweepOps::Mix { .. }) && settings.limit_write > 0,
         flow: balance(settings, kind, thread),
-        ..JobPace::default()
+        ..Pace::default()
     };
     let refill = settings.new_percent > 0 && settings.verify == 0;
-    job.content = JobContent {
+    let content = BufferContent {
         refill,
         refill_percent: if refill { settings.new_percent } else { 100 },
         scramble: false,
-        ..JobContent::default()
+        ..BufferContent::default()
     };
     job.verify = (settings.verify > 0 && (writes || kind == PhaseKind::Read)).then(|| verify(settings.verify));
     job.log_ops = settings.output.ops_log.is_some();
@@ -405,7 +410,7 @@ fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareW
         (_, 2..) => Backend::Libaio { userspace_reap: false, vectored: false, nowait: false },
         _ => Backend::Psync,
     };
-    ShareWork { target_name: String::new(), files, job, backend, depth: settings.iodepth }
+    ShareWork { target_name: String::new(), files, job, pace, content: Some(content), backend, depth: settings.iodepth }
 }
 
 /// The share of a thread where those that read and those that write keep to a balance.

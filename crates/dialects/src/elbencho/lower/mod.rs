@@ -81,6 +81,8 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
                 group.name = Some(name);
                 group.backend = share_work.backend.clone();
                 group.depth = share_work.depth;
+                group.pace = share_work.pace;
+                group.content.clone_from(&share_work.content);
                 // elbencho hands over each op by a call of its own.
                 group.batch.submit = 1;
                 group.on_error = OnError::Stop;

@@ -2,9 +2,10 @@
 
 use super::{Found, Lowered, PhaseKind, Places, lower};
 use crate::elbencho::tree::Entry;
+use plumb_workload::content::PatternPiece;
 use plumb_workload::job::{
-    Advices, FileAdvice, FilePart, JobOps, MappingAdvice, Names, PatternPiece, RecordLock, SweepDraw, SweepOps,
-    SweepOrder, SweepParts,
+    Advices, FileAdvice, FilePart, JobOps, MappingAdvice, Names, RecordLock, SweepDraw, SweepOps, SweepOrder,
+    SweepParts,
 };
 use plumb_workload::validate::validate;
 use plumb_workload::{Bytes, Job, Target, Work};
@@ -159,14 +160,14 @@ fn mixes_limits_and_checks_are_put_in() {
     let limits = lowered("-r --limitread 1m --timelimit 5 --iodepth 4 f");
     let group = &limits.workload.phase[0].workers[0];
     assert_eq!((group.depth, group.limit.time.unwrap().0), (4, 5_000_000_000));
-    assert_eq!(job(&limits, 0, 0).pace.bytes_per_second.read.unwrap().0, 1_048_576.0);
+    assert_eq!(group.pace.bytes_per_second.read.unwrap().0, 1_048_576.0);
     let verify = lowered("-r --verify 7 -b 4k f");
     let rules = job(&verify, 0, 0).verify.as_ref().unwrap();
     assert_eq!(
         (rules.pattern.as_slice(), rules.pattern_interval),
         (&[PatternPiece::OffsetPlus(7)][..], Some(Bytes(8)))
     );
-    let content = |line: &str| job(&lowered(line), 0, 0).content.clone();
+    let content = |line: &str| lowered(line).workload.phase[0].workers[0].content.clone().unwrap();
     let half = content("-w --blockvarpct 50 -b 4k -s 64k a");
     assert_eq!((half.refill, half.refill_percent), (true, 50));
     assert!(content("-w -b 4k -s 64k a").refill && !content("-w --blockvarpct 0 -b 4k -s 64k a").refill);
@@ -178,8 +179,8 @@ fn mixes_limits_and_checks_are_put_in() {
 // Protects the load that limits are for: in a mix, the limit of writes is one for reads and writes together.
 #[test]
 fn limits_hold_for_the_ops_that_elbencho_counts() {
-    let pace = |line: &str, thread| {
-        let pace = job(&lowered(line), 0, thread).pace.clone();
+    let pace = |line: &str, thread: usize| {
+        let pace = lowered(line).workload.phase[0].workers[thread].pace;
         let bytes = pace.bytes_per_second;
         (bytes.read.map(|rate| rate.0), bytes.write.map(|rate| rate.0), pace.reads_count_as_writes)
     };
@@ -298,11 +299,11 @@ fn files_of_a_tree_are_shuffled_alike_in_every_run() {
 #[test]
 fn threads_that_read_and_threads_that_write_weigh_what_was_asked() {
     let balanced = lowered("-w -t 4 --rwmixthr 1 --rwmixthrpct 30 -b 4k -s 64k a");
-    let weight = |thread| job(&balanced, 0, thread).pace.flow.unwrap().weight;
+    let weight = |thread: usize| balanced.workload.phase[0].workers[thread].pace.flow.unwrap().weight;
     let (reads, writes) = (weight(0), weight(1) + weight(2) + weight(3));
     assert_eq!(reads * 70, writes * 30);
     let read = lowered("-r -t 4 --rwmixthr 1 --rwmixthrpct 30 -b 4k f");
-    assert_eq!(job(&read, 0, 0).pace.flow, None, "only the write phase mixes");
+    assert_eq!(read.workload.phase[0].workers[0].pace.flow, None, "only the write phase mixes");
     let refused = |line: &str| {
         let words: Vec<String> = line.split_whitespace().map(str::to_owned).collect();
         crate::elbencho::read(&words, &mut |_| Err(crate::FileError::NotPublished { path: String::new() })).unwrap_err()

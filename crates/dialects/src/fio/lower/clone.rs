@@ -10,7 +10,8 @@ use crate::fio::options::zones::ZoneMode;
 use crate::fio::value::Region;
 use crate::fio::value::direction::{AccessOrder, Ops};
 use crate::fio::value::distribution::Distribution;
-use plumb_workload::job::{Names, RateProcess};
+use plumb_workload::Arrival;
+use plumb_workload::job::Names;
 
 /// One copy of a job.
 #[derive(Debug)]
@@ -136,7 +137,7 @@ impl JobClone<'_> {
 
     /// Its rate is kept at random.
     pub fn is_poisson(&self) -> bool {
-        self.job.pace.rate_process == RateProcess::Poisson
+        self.job.pace.rate_process == Arrival::Poisson
     }
 
     pub fn is_zones(region: Region) -> bool {

@@ -337,8 +337,7 @@ impl Lowering<'_> {
             if let Some(until) = group.ramp_until.as_mut().filter(|_| together.len() > 1) {
                 until.together.clone_from(&together);
             }
-            if let Work::Job(job) = &mut group.work
-                && let Some(steady) = &mut job.pace.steady
+            if let Some(steady) = &mut group.steady
                 && together.len() > 1
             {
                 steady.together = together;
@@ -403,6 +402,10 @@ fn group(
     if is_job {
         group.depth = copy.depth();
         group.batch = parts::batch(copy);
+        group.errors = parts::errors(copy);
+        group.pace = pace::pace(copy);
+        group.content = Some(parts::content(copy));
+        group.steady = pace::steady(copy);
         let statistics = &job.statistics;
         let window_ms = piece_ms(statistics.bw_avg_ms.max(1), statistics.iops_avg_ms.max(1));
         group.sample = statistics.measure_bw.then(|| Nanos(u64::from(window_ms) * 1_000_000));
@@ -455,13 +458,9 @@ fn work(copy: &mut JobClone<'_>, layout: &Layout, places: &mut dyn Places) -> Wo
     let mut job = Job::new(stream::ops(copy, layout));
     job.files = parts::files(copy, layout);
     job.syncs = parts::syncs(copy);
-    job.pace = pace::pace(copy);
-    job.queue = parts::queue(copy);
-    job.content = parts::content(copy);
     job.verify = verify::rules(copy, layout);
     job.buffers = parts::buffers(copy);
     job.process = parts::process(copy, places);
-    job.errors = parts::errors(copy);
     let logs = &said.logs;
     job.log_ops = said.replay.write_iolog.is_some()
         || logs.bw.is_some()

@@ -6,10 +6,8 @@ use super::facts::by_kind;
 use super::random::{Draws, StreamOf};
 use crate::fio::value::PerDirection;
 use crate::fio::value::choice::{SteadyFigure as Figure, SteadyLimit, SteadyTest};
-use plumb_workload::job::{
-    JobPace, LatencyGoal, MinimumRate, SteadyFigure, SteadyJudged, SteadyRule, ThinkTime, WeightedFlow,
-};
-use plumb_workload::{Nanos, PerSecond};
+use plumb_workload::pace::{LatencyGoal, MinimumRate, SteadyFigure, SteadyJudged, SteadyRule, ThinkTime, WeightedFlow};
+use plumb_workload::{Nanos, Pace, PerSecond};
 
 const MICRO: u64 = 1_000;
 const MILLI: u64 = 1_000_000;
@@ -26,7 +24,7 @@ pub(super) fn start_delay(copy: &JobClone<'_>) -> Nanos {
 }
 
 /// Rates, pauses and goals.
-pub(super) fn pace(copy: &mut JobClone<'_>) -> JobPace {
+pub(super) fn pace(copy: &mut JobClone<'_>) -> Pace {
     contradictions(copy);
     let said = &copy.job.pace;
     let bytes = |rate: PerDirection<Option<u64>>| by_kind(rate.map(|rate| rate.map(|rate| PerSecond(rate as f64))));
@@ -39,18 +37,20 @@ pub(super) fn pace(copy: &mut JobClone<'_>) -> JobPace {
         ops_per_second: ops(said.rate_iops_min),
         window: Nanos(u64::from(said.rate_cycle_ms) * MILLI),
     };
-    let pace = JobPace {
+    let pace = Pace {
+        open: None,
         bytes_per_second: bytes(said.rate),
         ops_per_second: ops(said.rate_iops),
         reads_count_as_writes: false,
-        process: said.rate_process,
+        arrival: said.rate_process,
         minimum: (any(&minimum.bytes_per_second) || any(&minimum.ops_per_second)).then_some(minimum),
         catch_up_thinking: said.thinktime.is_some() && !said.rate_ignore_thinktime,
         think: said.thinktime.map(|pause| ThinkTime {
             pause,
+            at_once: false,
             busy: said.thinktime_spin.unwrap_or_default().min(pause),
             busy_cycles: said.thinkcycles.unwrap_or(0),
-            every: said.thinktime_blocks,
+            every: said.thinktime_blocks.into(),
             counts: said.thinktime_blocks_type,
             work: said.thinktime_iotime,
         }),
@@ -67,13 +67,11 @@ pub(super) fn pace(copy: &mut JobClone<'_>) -> JobPace {
             weight,
             sleep: Nanos(u64::from(said.flow_sleep_us) * MICRO),
         }),
-        steady: None,
     };
-    let steady = steady(copy);
     if copy.is_poisson() && !any(&pace.bytes_per_second) && !any(&pace.ops_per_second) {
         copy.warnings.push("rate_process=poisson has no effect without `rate` or `rate_iops`".to_owned());
     }
-    JobPace { steady, ..pace }
+    pace
 }
 
 fn contradictions(copy: &mut JobClone<'_>) {
@@ -108,7 +106,8 @@ fn contradictions(copy: &mut JobClone<'_>) {
     copy.wrongs.extend(wrongs);
 }
 
-fn steady(copy: &mut JobClone<'_>) -> Option<SteadyRule> {
+/// When it is steady, and ends.
+pub(super) fn steady(copy: &mut JobClone<'_>) -> Option<SteadyRule> {
     let said = copy.job.stop.steady.clone()?;
     let (limit, limit_is_percent) = match said.criterion.limit {
         SteadyLimit::Percent(percent) => (percent, true),

@@ -6,18 +6,18 @@ use super::facts::Layout;
 use super::places::Places;
 use crate::fio::options::files::Advice;
 use crate::fio::options::memory::CpuPolicy;
-use crate::fio::options::queue::SubmitMode;
 use crate::fio::options::stop::ContinueOnError;
 use crate::fio::value::choice::{ErrorNumber, Memory};
 use crate::fio::value::lists::NumaPolicy;
 use crate::fio::value::pattern::Piece;
 use crate::fio::value::split::PriorityShare;
+use plumb_workload::Bytes;
+use plumb_workload::content::{BufferContent, DedupeMode, PatternPiece};
 use plumb_workload::job::{
-    AccessHint, Advices, AtOpen, BufferMemory, BufferRules, CommandPriority, ControlGroup, DedupeMode, ErrorOrigin,
-    ErrorRules, FileRules, IgnoredError, IoPriority, JobContent, JobQueue, NodeMemory, OpPriority, PatternPiece,
-    PrepareFiles, ProcessRules, SyncRange, Syncs,
+    AccessHint, Advices, AtOpen, BufferMemory, BufferRules, CommandPriority, ControlGroup, FileRules, IoPriority,
+    NodeMemory, OpPriority, PrepareFiles, ProcessRules, SyncRange, Syncs,
 };
-use plumb_workload::{Batch, Bytes};
+use plumb_workload::phase::{Batch, ErrorOrigin, ErrorRules, IgnoredError};
 use std::path::PathBuf;
 
 /// How files are made, opened and left.
@@ -109,24 +109,17 @@ pub(super) fn batch(copy: &mut JobClone<'_>) -> Batch {
     let said = &copy.job.queue;
     // 0, and more than the depth, is the depth.
     let submit = if said.batch_submit == 0 || said.batch_submit > depth { depth } else { said.batch_submit };
-    Batch { submit, complete: said.batch_complete_min.clamp(1, depth) }
-}
-
-/// How ops are gathered beside the batch.
-pub(super) fn queue(copy: &JobClone<'_>) -> JobQueue {
-    let depth = copy.depth();
-    let said = &copy.job.queue;
-    let least = said.batch_complete_min.clamp(1, depth);
-    JobQueue {
+    let complete = said.batch_complete_min.clamp(1, depth);
+    Batch {
+        submit,
+        complete,
         refill_at: said.low.filter(|low| *low < depth),
-        most_completions: said.batch_complete_max.filter(|most| *most > 0).map(|most| most.max(least)),
-        offload: said.submit_mode == SubmitMode::Offload,
-        never_wait: said.batch_complete_min == 0 && depth > 1,
+        most_completions: said.batch_complete_max.filter(|most| *most > 0).map(|most| most.max(complete)),
     }
 }
 
 /// What is written.
-pub(super) fn content(copy: &mut JobClone<'_>) -> JobContent {
+pub(super) fn content(copy: &mut JobClone<'_>) -> BufferContent {
     let said = copy.job.content.clone();
     let mut compress = said.compress_percentage.unwrap_or(0).min(100) as u8;
     let mut zero = said.zero;
@@ -161,7 +154,7 @@ pub(super) fn content(copy: &mut JobClone<'_>) -> JobContent {
             });
         }
     }
-    JobContent {
+    BufferContent {
         zero,
         refill,
         refill_percent: 100,

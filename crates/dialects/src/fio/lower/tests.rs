@@ -6,7 +6,10 @@ mod replays;
 
 use super::*;
 use crate::fio::{self, Files, Machine, MissingFile};
+use plumb_workload::content::BufferContent;
 use plumb_workload::job::*;
+use plumb_workload::pace::{SteadyFigure, SteadyJudged};
+use plumb_workload::phase::ErrorOrigin;
 use plumb_workload::{Backend, Bytes, Nanos, Target, WhenDone, Work, WorkerGroup, native};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -111,6 +114,10 @@ fn job(lowered: &Lowered, copy: usize) -> &Job {
     }
 }
 
+fn content(lowered: &Lowered) -> &BufferContent {
+    group(lowered, 0).content.as_ref().unwrap()
+}
+
 fn stream(lowered: &Lowered, copy: usize) -> &Stream {
     match &job(lowered, copy).ops {
         JobOps::Stream(stream) => stream,
@@ -199,7 +206,7 @@ fn size_is_of_the_job_and_filesize_of_each_file() {
 /// As fio's manual has it: a rate is held on the whole, unless pauses are to be left out of it.
 #[test]
 fn pauses_are_made_up_for_unless_the_rate_ignores_them() {
-    let catches_up = |said: &str| job(&lowered(&format!("[a]\nsize=1m\nrate=1m\n{said}")), 0).pace.catch_up_thinking;
+    let catches_up = |said: &str| group(&lowered(&format!("[a]\nsize=1m\nrate=1m\n{said}")), 0).pace.catch_up_thinking;
     assert!(catches_up("thinktime=1s\n"));
     assert!(!catches_up("thinktime=1s\nrate_ignore_thinktime=1\n"));
     assert!(!catches_up(""), "there is nothing to make up for");
@@ -210,7 +217,7 @@ fn pauses_are_made_up_for_unless_the_rate_ignores_them() {
 fn a_time_of_work_alone_sets_no_number_of_ops_between_pauses() {
     let think = |text: &str| {
         let all = lowered(&format!("[a]\nsize=1m\nthinktime=1s\n{text}"));
-        let think = job(&all, 0).pace.think.unwrap();
+        let think = group(&all, 0).pace.think.unwrap();
         (think.every, think.work)
     };
     assert_eq!(think(""), (1, None));
@@ -270,13 +277,13 @@ fn fix_ups_follow_from_what_is_said() {
     assert_eq!(stream(&one("rw=randread\n"), 0).coverage, Coverage::Once);
     assert_eq!(stream(&one("rw=randread\nrandom_generator=lfsr\n"), 0).coverage, Coverage::OnceByRegister);
     let verified = one("rw=write\nverify=crc32c\nbs=3k-6k\nbsrange=3k-6k\n");
-    assert!(job(&verified, 0).content.refill);
+    assert!(content(&verified).refill);
     assert_eq!(job(&verified, 0).verify.as_ref().unwrap().interval, Some(Bytes(3_072)));
-    assert!(!job(&one("rw=write\nverify=crc32c\nrefill_buffers=0\n"), 0).content.refill);
+    assert!(!content(&one("rw=write\nverify=crc32c\nrefill_buffers=0\n")).refill);
     assert!(!job(&one("pre_read=1\n"), 0).files.drop_cached);
     let zero = one("rw=write\nbuffer_compress_percentage=100\n");
-    assert!(job(&zero, 0).content.zero && job(&zero, 0).content.compress_percent == 0);
-    assert!(job(&one("rw=write\nbuffer_compress_percentage=50\n"), 0).content.refill);
+    assert!(content(&zero).zero && content(&zero).compress_percent == 0);
+    assert!(content(&one("rw=write\nbuffer_compress_percentage=50\n")).refill);
     assert_eq!(job(&one("rw=randread\n"), 0).files.hint, AccessHint::Random);
     assert_eq!(job(&one("rw=read\nfadvise_hint=0\n"), 0).files.hint, AccessHint::None);
     assert!(job(&one("buffered=0\n"), 0).files.direct);
@@ -292,17 +299,16 @@ fn only_engines_with_a_queue_have_a_depth() {
     let queued = one("ioengine=libaio\niodepth_batch=32\niodepth_batch_complete_min=8\niodepth_low=4\n");
     let group = group(&queued, 0);
     assert_eq!((group.depth, group.batch.submit, group.batch.complete), (16, 16, 8));
-    assert_eq!(job(&queued, 0).queue.refill_at, Some(4));
+    assert_eq!(group.batch.refill_at, Some(4));
     assert!(job(&queued, 0).time_submission);
     assert!(!job(&one("ioengine=libaio\ngtod_reduce=1\n"), 0).time_submission);
-    assert!(job(&one("ioengine=libaio\niodepth_batch_complete_min=0\n"), 0).queue.never_wait);
 }
 
 #[test]
 fn errors_are_passed_over_by_number() {
     let passed = |said: &str| {
         let lowered = lowered(&format!("[a]\nsize=4k\n{said}\n"));
-        let ignored = job(&lowered, 0).errors.ignore.clone();
+        let ignored = group(&lowered, 0).errors.ignore.clone();
         ignored.into_iter().map(|ignored| (ignored.at, ignored.errno)).collect::<Vec<_>>()
     };
     assert_eq!(passed(""), []);
@@ -419,7 +425,7 @@ fn every_engine_that_works_has_a_backend() {
 fn steadiness_is_judged_over_what_is_reported_as_one() {
     let all =
         lowered("[a]\nsize=1m\nss=bw_slope:0.5%\nss_dur=10\nnumjobs=2\ngroup_reporting\ntime_based\nruntime=60\n");
-    let steady = job(&all, 0).pace.steady.as_ref().unwrap();
+    let steady = group(&all, 0).steady.as_ref().unwrap();
     assert_eq!((steady.figure, steady.judged), (SteadyFigure::Bytes, SteadyJudged::Slope));
     assert_eq!(steady.together, ["a.0", "a.1"]);
     assert_eq!(group(&all, 0).limit.time, Some(Nanos(60_000_000_000)));

@@ -5,7 +5,7 @@ use super::kind::{ANY, Kind, Slots, Special, at_most};
 use super::spec::{Category, Shelf, Tier, row};
 use super::values::Values;
 use crate::fio::value::pattern::Piece;
-use plumb_workload::job::DedupeMode;
+use plumb_workload::content::DedupeMode;
 
 /// What is written.
 pub(super) static SHELF: Shelf = Shelf {

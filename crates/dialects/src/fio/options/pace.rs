@@ -5,8 +5,9 @@ use super::kind::{ANY, Bare, Kind, Slots, at_most};
 use super::spec::{Category, Shelf, Tier, row};
 use super::values::Values;
 use crate::fio::value::PerDirection;
+use plumb_workload::Arrival;
 use plumb_workload::Nanos;
-use plumb_workload::job::{RateProcess, ThinkBasis};
+use plumb_workload::pace::ThinkBasis;
 
 /// How fast: rates, pauses and latency goals.
 pub(super) static SHELF: Shelf = Shelf {
@@ -21,7 +22,7 @@ pub(super) static SHELF: Shelf = Shelf {
             .doc("At most so many ops per second, for reads, writes and trims."),
         row("rate_iops_min", Tier::Two, Kind::Whole(Slots::Three, ANY))
             .doc("Fail the job where it falls below so many ops per second."),
-        row("rate_process", Tier::Two, Kind::Choice(RateProcess::WORDS))
+        row("rate_process", Tier::Two, Kind::Choice(Arrival::WORDS))
             .default("linear")
             .doc("Ops of a limited rate come evenly, or at random (Poisson)."),
         row("rate_cycle", Tier::Two, Kind::Whole(Slots::One, ANY))
@@ -83,7 +84,7 @@ pub struct PaceOptions {
     /// Fail below so many ops per second.
     pub rate_iops_min: PerDirection<Option<u32>>,
     /// How ops of a limited rate come.
-    pub rate_process: RateProcess,
+    pub rate_process: Arrival,
     /// The window for minimum rates.
     pub rate_cycle_ms: u32,
     /// Do not make up for pauses.
@@ -125,7 +126,7 @@ impl PaceOptions {
             rate_min: values.wides("rate_min").unwrap_or_default().map(unless_zero),
             rate_iops: values.counts("rate_iops").map(|rate| rate.filter(|rate| *rate > 0)),
             rate_iops_min: values.counts("rate_iops_min").map(|rate| rate.filter(|rate| *rate > 0)),
-            rate_process: RateProcess::of(values),
+            rate_process: Arrival::of(values),
             rate_cycle_ms: values.count("rate_cycle"),
             rate_ignore_thinktime: values.switch("rate_ignore_thinktime"),
             thinktime: values.time_unless_zero("thinktime"),
@@ -155,8 +156,8 @@ fn unless_zero(value: Option<u64>) -> Option<u64> {
 }
 
 words! {
-    for RateProcess, "rate_process":
-    Linear = "linear",
+    for Arrival, "rate_process":
+    Fixed = "linear",
     Poisson = "poisson",
 }
 

@@ -5,17 +5,18 @@ mod calls;
 mod queues;
 mod traced;
 
-use super::payload::{Payload, SlotUse};
+use super::payload::Payload;
 use super::{BlockFiles, Completion, Done, FileAccess, FileKind, QueuedBackend, SyncBackend, Wait};
 use crate::barrier::{Barrier, PhaseMemory, WorkerSpec};
 use crate::bound::{BackendRequest, BoundBackend, build_backend};
 use crate::clock::Clock;
-use crate::content::Filler;
+use crate::content::{BlockBytes, Buffers};
 use crate::instances::{AnyBackend, AnyQueued};
 use crate::op::BlockOp;
 use crate::plan::{GroupRun, WorkerRules};
 use crate::rng::StreamId;
 use crate::terms::Ended;
+use plumb_workload::job::BufferRules;
 use plumb_workload::{Backend, Content, OpKind, RunAs};
 use std::cell::{Cell, RefCell};
 use std::fs::{File, OpenOptions};
@@ -80,8 +81,8 @@ struct Script<'a> {
 
 impl Script<'_> {
     fn keep(&self, op: BlockOp, slot: usize, completion: Completion) {
-        // Calls on whole files may be of more than there is memory for.
-        let length = if op.kind.moves_bytes() { op.length as usize } else { 0 };
+        // Calls on whole files, and on their space, may be of more than there is memory for.
+        let length = if op.kind.moves_bytes() { (op.length as usize).min(SLOT_BYTES) } else { 0 };
         // SAFETY: the payload's slot, which nothing else uses now.
         let memory = unsafe { std::slice::from_raw_parts(self.memory.get().add(slot * SLOT_BYTES), length) }.to_vec();
         self.outcomes.borrow_mut().push(Outcome { op, completion, memory });
@@ -160,8 +161,8 @@ pub(crate) fn run_at(barrier: &Barrier, request: BackendRequest, ops: &[BlockOp]
 
 /// Memory whose slot `n` is full of `n + 1`.
 pub(crate) fn marked_payload(slots: usize) -> Payload {
-    let filler = Filler::new(Content::Zero, STREAM);
-    let payload = Payload::new(slots, SLOT_BYTES, filler, None, SlotUse::OneDirection).unwrap();
+    let bytes = BlockBytes::plain(Buffers::of(Content::Zero, STREAM), true, false);
+    let payload = Payload::new(slots, SLOT_BYTES, bytes, &BufferRules::default()).unwrap();
     for slot in 0..slots {
         // SAFETY: the slot is as long as that.
         unsafe { payload.pointer(slot as u16).write_bytes(slot as u8 + 1, SLOT_BYTES) };

@@ -1,7 +1,7 @@
 //! The replay of a recording, planned.
 
-use plumb_workload::Job;
-use plumb_workload::job::{FileLock, JobPace, Recording};
+use plumb_workload::job::{FileLock, Recording};
+use plumb_workload::{Job, Pace};
 
 /// What a replay is made from.
 #[derive(Debug, Clone)]
@@ -23,12 +23,12 @@ impl RecordedPlan {
     /// What the job asks for and a replay cannot keep.
     pub(crate) fn new(
         job: &Job,
+        pace: &Pace,
         recording: &Recording,
         lengths: Vec<u64>,
         alignment_bytes: u64,
     ) -> Result<RecordedPlan, &'static str> {
-        let paced = JobPace { steady: None, ..job.pace.clone() } != JobPace::default();
-        if recording.speed_percent.is_some() && paced {
+        if recording.speed_percent.is_some() && !pace.is_closed() {
             return Err("recorded times and rates, pauses or goals (`pace`) cannot both be kept; replay as fast as \
                         possible (`speed-percent` left out, fio's replay_no_stall=1), or leave `pace` out");
         }

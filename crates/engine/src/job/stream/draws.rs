@@ -19,7 +19,7 @@ const WARM_UP: u32 = 6;
 
 /// Tausworthe's generator of 32 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::job) struct Taus88 {
+pub(crate) struct Taus88 {
     words: [u32; 3],
 }
 
@@ -69,7 +69,7 @@ impl Taus88 {
 
 /// Tausworthe's generator of 64 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::job) struct Taus258 {
+pub(crate) struct Taus258 {
     words: [u64; 5],
 }
 
@@ -96,20 +96,20 @@ impl Taus258 {
 
 /// One of the two.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::job) enum Taus {
+pub(crate) enum Taus {
     Narrow(Taus88),
     Wide(Taus258),
 }
 
 /// How many bits a generator has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::job) enum Width {
+pub(crate) enum Width {
     Narrow,
     Wide,
 }
 
 impl Taus {
-    pub(in crate::job) fn new(seed: u64, width: Width) -> Taus {
+    pub(crate) fn new(seed: u64, width: Width) -> Taus {
         match width {
             Width::Narrow => Taus::Narrow(Taus88::new(seed)),
             Width::Wide => Taus::Wide(Taus258::new(seed)),
@@ -117,7 +117,7 @@ impl Taus {
     }
 
     #[inline]
-    pub(in crate::job) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         match self {
             Taus::Narrow(taus) => u64::from(taus.next()),
             Taus::Wide(taus) => taus.next(),
@@ -145,11 +145,11 @@ impl Taus {
 
 /// The seeds of one worker's draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::job) struct Seeds {
+pub(crate) struct Seeds {
     /// Sizes of reads, writes and trims.
     pub(super) sizes: [u64; 3],
     /// Content of blocks that are verified.
-    pub(in crate::job) stamps: u64,
+    pub(crate) stamps: u64,
     /// Read or write.
     pub(super) mix: u64,
     /// Which file.
@@ -165,7 +165,7 @@ pub(in crate::job) struct Seeds {
 }
 
 impl Seeds {
-    pub(in crate::job) fn new(seed: u64, worker: u32, seeding: Seeding) -> Seeds {
+    pub(crate) fn new(seed: u64, worker: u32, seeding: Seeding) -> Seeds {
         let worker = u64::from(worker);
         let fixed = FIXED_SEED.wrapping_mul(worker);
         let of = |index: u64| match seeding {

@@ -66,12 +66,12 @@ mod script;
 mod sizes;
 mod verify_tracking;
 
-pub(in crate::job) use draws::{Seeds, Taus, Width};
+pub(crate) use draws::{Seeds, Taus, Width};
 pub use plan::{JobPlan, JobPlanRequest};
 pub use script::Handing;
 
-use super::pace::KindsDue;
 use crate::op::BlockOp;
+use crate::pacer::KindsDue;
 use crate::source::Source;
 use general::General;
 use plain::{Anywhere, Once, Plain, Shortcut, Upwards};

@@ -282,7 +282,7 @@ fn a_stall_is_one_op_and_empty_seconds() {
 fn a_stall_shows_in_response_times_of_an_open_load_and_not_in_service_times() {
     use plumb_workload::{Arrival, PerSecond};
     for arrival in [Arrival::Fixed, Arrival::Poisson] {
-        let pace = Pace::Open { rate: PerSecond(2_000.0), arrival, shared: false };
+        let pace = Pace::open(PerSecond(2_000.0), arrival, false);
         let workers = vec![SimWorker { pace, ..worker(TestSource::random(4096), 1) }];
         let outcome = simulate("sim:ssd?stall=1s", 0, &phase(10), workers);
         let reads = &outcome.measurement.ops[&OpKind::Read];

@@ -120,7 +120,7 @@ fn intervals_tile_the_wall_time_and_sum_to_the_total() {
 fn an_open_load_keeps_its_rate_alone_and_shared() {
     for arrival in [Arrival::Fixed, Arrival::Poisson] {
         for shared in [false, true] {
-            let pace = Pace::Open { rate: PerSecond(3_000.0), arrival, shared };
+            let pace = Pace::open(PerSecond(3_000.0), arrival, shared);
             let workers: Vec<_> = (0..4)
                 .map(|number| SimWorker {
                     pace,
@@ -140,14 +140,14 @@ fn an_open_load_keeps_its_rate_alone_and_shared() {
 
 #[test]
 fn a_fixed_rate_starts_no_op_at_the_very_end() {
-    let pace = Pace::Open { rate: PerSecond(1_000.0), arrival: Arrival::Fixed, shared: false };
+    let pace = Pace::open(PerSecond(1_000.0), Arrival::Fixed, false);
     let outcome = simulate("sim:ssd", 0, &phase(2), vec![SimWorker { pace, ..worker(TestSource::random(4096), 1) }]);
     assert_eq!(outcome.measurement.count(), 2_000);
 }
 
 #[test]
 fn think_time_pauses_after_every_so_many_ops() {
-    let pace = Pace::Think { time: Nanos(1_000_000), every: 10 };
+    let pace = Pace::think(10, Nanos(1_000_000));
     let outcome = simulate("sim:ram", 0, &phase(1), vec![SimWorker { pace, ..worker(TestSource::random(4096), 1) }]);
     assert!((9_800..=10_000).contains(&outcome.measurement.count()), "{}", outcome.measurement.count());
 }
@@ -226,7 +226,7 @@ fn the_caller_can_break_off_and_keeps_what_was_measured() {
 fn a_phase_without_an_end_is_an_error_with_a_way_out() {
     let target = target("sim:ssd");
     let endless = Phase { stop: Stop::default(), ..phase(1) };
-    let pace = Pace::Think { time: Nanos(3_600 * SECOND), every: 1 };
+    let pace = Pace::think(1, Nanos(3_600 * SECOND));
     let workers = vec![SimWorker { pace, ..worker(TestSource::random(4096), 1) }];
     let error = Simulation::new([("disk", &target)], run(0))
         .run_phase(&endless, workers, None, &mut |_| ControlFlow::Continue(()))

@@ -121,34 +121,44 @@ fn workers_and_their_backends() {
         (|w| group(w).limit.ops = Some(0), "phase[0].workers[0].limit.ops", "of 0", "leave"),
         (|w| group(w).limit.passes = Some(0), "phase[0].workers[0].limit.passes", "of 0", "leave"),
         (
-            |w| group(w).pace = Pace::Think { time: Nanos(0), every: 1 },
-            "phase[0].workers[0].pace.think.time",
+            |w| group(w).pace = Pace::think(1, Nanos(0)),
+            "phase[0].workers[0].pace.think.pause",
             "is 0",
-            "closed",
+            "leave `think` out",
         ),
+        (|w| group(w).pace = Pace::think(0, Nanos(1)), "phase[0].workers[0].pace.think.every", "is 0", "at least 1"),
         (
-            |w| group(w).pace = Pace::Think { time: Nanos(1), every: 0 },
-            "phase[0].workers[0].pace.think.every",
-            "is 0",
-            "at least 1",
-        ),
-        (
-            |w| group(w).pace = Pace::Open { rate: PerSecond(-1.0), arrival: Arrival::Fixed, shared: false },
+            |w| group(w).pace = Pace::open(PerSecond(-1.0), Arrival::Fixed, false),
             "phase[0].workers[0].pace.open.rate",
             "above 0",
             "1000/s",
         ),
         (
-            |w| group(w).pace = Pace::Open { rate: PerSecond(f64::INFINITY), arrival: Arrival::Fixed, shared: false },
+            |w| group(w).pace = Pace::open(PerSecond(f64::INFINITY), Arrival::Fixed, false),
             "phase[0].workers[0].pace.open.rate",
             "inf",
             "1000/s",
         ),
         (
-            |w| group(w).pace = Pace::Open { rate: PerSecond(1e10), arrival: Arrival::Fixed, shared: true },
+            |w| group(w).pace = Pace::open(PerSecond(1e10), Arrival::Fixed, true),
             "phase[0].workers[0].pace.open.rate",
             "one op a nanosecond",
-            "closed",
+            "leave `pace` out",
+        ),
+        (
+            |w| {
+                group(w).pace = Pace::open(PerSecond(1e3), Arrival::Fixed, false);
+                group(w).pace.ops_per_second.read = Some(PerSecond(10.0));
+            },
+            "phase[0].workers[0].pace.open",
+            "rates of their own",
+            "one of the two",
+        ),
+        (
+            |w| group(w).pace.bytes_per_second.write = Some(PerSecond(0.0)),
+            "phase[0].workers[0].pace.bytes-per-second.write",
+            "above 0",
+            "1000/s",
         ),
         (
             |w| group(w).backend = Backend::Preadv2 { flags: vec![RwFlag::Dsync, RwFlag::Hipri], hipri_percent: 100 },
@@ -197,7 +207,7 @@ fn workers_and_their_backends() {
         |w| {
             group(w).depth = 32;
             group(w).backend = Backend::IO_URING;
-            group(w).batch = Batch { submit: 16, complete: 16 };
+            group(w).batch = Batch { submit: 16, complete: 16, ..Batch::default() };
         },
         |w| group(w).run_as = RunAs::Process,
         |w| {

@@ -2,7 +2,7 @@
 
 use crate::clock::Ticks;
 use plumb_workload::job::ByKind;
-use plumb_workload::{Job, OpKind};
+use plumb_workload::{OpKind, Pace};
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -26,7 +26,7 @@ pub(super) fn in_places<T: Copy>(by_kind: &ByKind<T>) -> [T; KINDS] {
     [by_kind.read, by_kind.write, by_kind.trim]
 }
 
-/// When the next op of each kind is due, as its job's rates have it.
+/// When the next op of each kind is due, as its worker's rates have it.
 ///
 /// In a mix of reads and writes with rates, each kind keeps to its own: where the kind that was drawn is not due yet and
 /// the other one is, the other one comes. So rates decide over the mix, as in fio. The pacer writes this and the source
@@ -44,8 +44,7 @@ struct Cells {
 
 impl KindsDue {
     /// For jobs that need it: a mix of reads and writes of which at least one has a rate.
-    pub(crate) fn of(job: &Job) -> Option<KindsDue> {
-        let (moves, pace) = (job.moves(), &job.pace);
+    pub(crate) fn of(moves: ByKind<bool>, pace: &Pace) -> Option<KindsDue> {
         let rated = [pace.bytes_per_second, pace.ops_per_second]
             .iter()
             .any(|rates| rates.read.is_some() || rates.write.is_some());

@@ -6,9 +6,9 @@ mod fio;
 use super::*;
 use crate::backend::payload::Payload;
 use plumb_workload::Bytes;
+use plumb_workload::content::{DedupeMode, PatternPiece};
 use plumb_workload::job::{
-    AccessOrder, BufferRules, ByKind, Coverage, DedupeMode, JobSize, PatternPiece, SizeShare, StampLayout, Stream,
-    VerifyRules, VerifyState,
+    AccessOrder, BufferRules, ByKind, Coverage, JobSize, SizeShare, StampLayout, Stream, VerifyRules, VerifyState,
 };
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -51,6 +51,7 @@ fn stream() -> Stream {
 /// A job over one file, whose ops are made by hand.
 struct Bench {
     job: Job,
+    content: BufferContent,
     dir: tempfile::TempDir,
     names: Names,
     sizes: (u32, u32),
@@ -68,7 +69,8 @@ impl Bench {
         let sizes = (write.min().0 as u32, write.max().0 as u32);
         let mut job = Job::new(JobOps::Stream(Box::new(stream)));
         job.verify = Some(verify);
-        Bench { job, names: Names::Said(vec![path]), dir, sizes, depth: 1, writers: Writers::One, worker: 1 }
+        let content = BufferContent::default();
+        Bench { job, content, names: Names::Said(vec![path]), dir, sizes, depth: 1, writers: Writers::One, worker: 1 }
     }
 
     fn of(method: VerifyMethod) -> Bench {
@@ -83,9 +85,10 @@ impl Bench {
         self.names.path(0).unwrap()
     }
 
-    fn bytes(&self) -> Result<JobBytes, ContentError> {
-        JobBytes::new(&JobBytesRequest {
+    fn bytes(&self) -> Result<BlockBytes, ContentError> {
+        BlockBytes::of_job(&BytesRequest {
             job: &self.job,
+            content: &self.content,
             name: "job",
             names: Some(&self.names),
             smallest_block_bytes: self.sizes.0,
@@ -102,7 +105,7 @@ impl Bench {
     fn start(&self) -> Run {
         let file = File::options().read(true).write(true).open(self.path()).unwrap();
         let bytes = self.bytes().unwrap();
-        let payload = Payload::for_job(self.depth, self.sizes.1 as usize, bytes, &BufferRules::default()).unwrap();
+        let payload = Payload::new(self.depth, self.sizes.1 as usize, bytes, &BufferRules::default()).unwrap();
         Run { payload, file, written: 0 }
     }
 
@@ -342,7 +345,7 @@ fn blocks_that_differ_are_kept_as_they_were_and_as_they_should_be() {
         let mut bench = Bench::of(VerifyMethod::Md5);
         bench.rules().dump = true;
         bench.rules().stamp_at = Bytes(stamp_at);
-        bench.job.content.compress_percent = 30;
+        bench.content.compress_percent = 30;
         let mut run = bench.start();
         let ops = run.fill(4096);
         let good = std::fs::read(bench.path()).unwrap();
@@ -507,8 +510,8 @@ fn what_nobody_verifies_is_refilled_after_a_read() {
     mixed.read_percent = Some(50);
     let mut bench = Bench::new(mixed, rules(VerifyMethod::Null));
     bench.job.verify = None;
-    bench.job.content.zero = true;
-    bench.job.content.dedupe_mode = DedupeMode::Repeat;
+    bench.content.zero = true;
+    bench.content.dedupe_mode = DedupeMode::Repeat;
     let mut run = bench.start();
     run.memory(0, 4096).fill(7);
     run.payload.after(&BlockOp::load(OpKind::Read, 0, 0, 4096), 0, 4096).unwrap();

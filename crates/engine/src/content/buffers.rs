@@ -1,36 +1,36 @@
 //! What writes hold that nobody verifies.
 //!
 //! A buffer is made once and written again and again, changed a little before each write, or made anew for each. All of
-//! it goes at the speed of memory: content comes from the vectorised generators of [`crate::content`].
+//! it goes at the speed of memory: content comes from the vectorised generators of [`super::fill`].
 
 use super::error::ContentError;
+use super::fill::Filler;
 use super::pattern::Pattern;
 use super::random::repeat;
 use crate::clock::Clock;
-use crate::content::Filler;
 use crate::op::BlockOp;
 use crate::rng::{Purpose, Rng, StreamId, splitmix64};
-use plumb_workload::Content;
-use plumb_workload::job::{DedupeMode, JobContent};
+use plumb_workload::content::DedupeMode;
+use plumb_workload::{BufferContent, Content};
 use std::path::Path;
 
-/// What sets the blocks of a job's writes apart from those of others.
+/// What sets the blocks of a worker's writes apart from those of others.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct BufferRequest<'a> {
-    pub(super) content: &'a JobContent,
+pub(crate) struct BufferRequest<'a> {
+    pub(crate) content: &'a BufferContent,
     /// Another one in every run.
-    pub(super) seed: u64,
-    pub(super) worker: u32,
+    pub(crate) stream: StreamId,
     /// Bytes of the smallest write.
-    pub(super) smallest: u32,
-    /// Bytes that the job's files hold.
-    pub(super) total_bytes: u64,
-    pub(super) base: &'a Path,
+    pub(crate) smallest: u32,
+    /// Bytes that the worker's files hold.
+    pub(crate) total_bytes: u64,
+    /// What relative paths of patterns begin at.
+    pub(crate) base: &'a Path,
 }
 
 /// Makes what writes hold.
 #[derive(Debug)]
-pub(super) struct Buffers {
+pub(crate) struct Buffers {
     kind: Kind,
     /// Made anew for each write.
     refills: bool,
@@ -48,10 +48,16 @@ enum Kind {
 }
 
 impl Buffers {
-    pub(super) fn new(request: &BufferRequest<'_>) -> Result<Buffers, ContentError> {
-        let BufferRequest { content, seed, worker, .. } = *request;
+    /// Buffers of a target's content: what changes is made anew for each write.
+    pub(crate) fn of(content: Content, stream: StreamId) -> Buffers {
+        let filler = Filler::new(content, stream);
+        Buffers { refills: !filler.is_constant(), kind: Kind::Random(filler), scramble: None }
+    }
+
+    /// Buffers as fio fills them.
+    pub(crate) fn new(request: &BufferRequest<'_>) -> Result<Buffers, ContentError> {
+        let BufferRequest { content, stream, .. } = *request;
         let pattern = Pattern::new(&content.pattern, None, request.base)?;
-        let stream = StreamId { seed, phase: 0, worker };
         let kind = if content.compress_percent > 0 || content.dedupe_percent > 0 {
             Kind::Reducible(Reducible::new(request, pattern.map_or(Vec::new(), |pattern| pattern.bytes().to_vec())))
         } else if let Some(pattern) = pattern {
@@ -80,8 +86,21 @@ impl Buffers {
         self.refills || self.scramble.is_some()
     }
 
+    /// Whether each write's bytes are all made anew, whatever its buffer held.
+    pub(super) fn makes_all_anew(&self) -> bool {
+        self.refills
+    }
+
+    /// Makes what a write holds, whatever its buffer held.
+    pub(super) fn fill_for(&mut self, op: &BlockOp, buffer: &mut [u8]) {
+        if !self.refills {
+            self.fill(buffer);
+        }
+        self.before_write(op, buffer);
+    }
+
     /// Fills a buffer whatever it is used for.
-    pub(super) fn fill(&mut self, buffer: &mut [u8]) {
+    pub(crate) fn fill(&mut self, buffer: &mut [u8]) {
         match &mut self.kind {
             Kind::Zero => buffer.fill(0),
             Kind::Pattern(pattern) => repeat(pattern.bytes(), buffer),
@@ -179,16 +198,15 @@ struct Set {
 
 impl Reducible {
     fn new(request: &BufferRequest<'_>, tail: Vec<u8>) -> Reducible {
-        let BufferRequest { content, seed, worker, smallest, total_bytes, .. } = *request;
+        let BufferRequest { content, stream, smallest, total_bytes, .. } = *request;
         let smallest = smallest.max(1) as usize;
         let chunk = match usize::try_from(content.compress_chunk.0).unwrap_or(usize::MAX) {
             0 => smallest,
             chunk => chunk.min(smallest),
         };
-        let stream = StreamId { seed, phase: 0, worker };
         let key = stream.rng(Purpose::Content).next_u64();
         let set = (content.dedupe_mode == DedupeMode::WorkingSet).then(|| Set {
-            key: if content.dedupe_globally { splitmix64(seed) } else { key },
+            key: if content.dedupe_globally { splitmix64(stream.seed) } else { key },
             count: (total_bytes / smallest as u64 * u64::from(content.dedupe_set_percent) / 100).max(1),
         });
         Reducible {
@@ -241,15 +259,16 @@ impl Reducible {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plumb_workload::job::PatternPiece;
+    use plumb_workload::content::PatternPiece;
     use plumb_workload::{Bytes, OpKind};
     use std::collections::HashSet;
     use std::io::Write;
 
     const BLOCK: u32 = 4096;
 
-    fn request(content: &JobContent) -> BufferRequest<'_> {
-        BufferRequest { content, seed: 7, worker: 1, smallest: BLOCK, total_bytes: 64 << 20, base: Path::new("") }
+    fn request(content: &BufferContent) -> BufferRequest<'_> {
+        let stream = StreamId { seed: 7, phase: 0, worker: 1 };
+        BufferRequest { content, stream, smallest: BLOCK, total_bytes: 64 << 20, base: Path::new("") }
     }
 
     /// The bytes of so many writes, one after another.
@@ -265,7 +284,7 @@ mod tests {
             .collect()
     }
 
-    fn of(content: JobContent, count: u64) -> Vec<Vec<u8>> {
+    fn of(content: BufferContent, count: u64) -> Vec<Vec<u8>> {
         written(&mut Buffers::new(&request(&content)).unwrap(), count)
     }
 
@@ -277,10 +296,10 @@ mod tests {
 
     #[test]
     fn zeros_and_patterns_stay_and_cost_nothing() {
-        let zero = JobContent { zero: true, ..JobContent::default() };
+        let zero = BufferContent { zero: true, ..BufferContent::default() };
         assert!(!Buffers::new(&request(&zero)).unwrap().works_each_op());
         assert!(of(zero, 3).iter().flatten().all(|&byte| byte == 0));
-        let pattern = JobContent { pattern: vec![PatternPiece::Hex("a1b2c3".into())], ..JobContent::default() };
+        let pattern = BufferContent { pattern: vec![PatternPiece::Hex("a1b2c3".into())], ..BufferContent::default() };
         assert!(!Buffers::new(&request(&pattern)).unwrap().works_each_op());
         assert!(
             of(pattern, 3).iter().all(|block| block.chunks(3).all(|three| *three == [0xa1, 0xb2, 0xc3][..three.len()]))
@@ -289,25 +308,25 @@ mod tests {
 
     #[test]
     fn a_pattern_with_offsets_follows_each_write() {
-        let content = JobContent { pattern: vec![PatternPiece::Offset], ..JobContent::default() };
+        let content = BufferContent { pattern: vec![PatternPiece::Offset], ..BufferContent::default() };
         let blocks = of(content, 3);
         assert_eq!(blocks[2][..16], [0, 32, 0, 0, 0, 0, 0, 0, 0, 32, 0, 0, 0, 0, 0, 0]);
     }
 
     #[test]
     fn scrambling_changes_every_sector_of_every_write_and_little_else() {
-        let blocks = of(JobContent::default(), 200);
+        let blocks = of(BufferContent::default(), 200);
         let sectors: HashSet<&[u8]> = blocks.iter().flat_map(|block| block.chunks(512)).collect();
         assert_eq!(sectors.len(), 200 * 8);
         let changed = blocks[0].iter().zip(&blocks[1]).filter(|(a, b)| a != b).count();
         assert!(changed <= 8 * 48, "{changed} bytes changed");
-        let still = of(JobContent { scramble: false, ..JobContent::default() }, 3);
+        let still = of(BufferContent { scramble: false, ..BufferContent::default() }, 3);
         assert_eq!(still[0], still[2]);
     }
 
     #[test]
     fn refilled_content_never_repeats_and_does_not_compress() {
-        let blocks = of(JobContent { refill: true, ..JobContent::default() }, 200);
+        let blocks = of(BufferContent { refill: true, ..BufferContent::default() }, 200);
         assert_eq!(blocks.iter().collect::<HashSet<_>>().len(), 200);
         assert!(compressed(&blocks.concat()) > 0.99);
     }
@@ -316,7 +335,7 @@ mod tests {
     #[test]
     fn a_refilled_start_is_random_and_the_rest_one_word_of_its_own() {
         for percent in [0, 1, 30, 99] {
-            let blocks = of(JobContent { refill: true, refill_percent: percent, ..JobContent::default() }, 50);
+            let blocks = of(BufferContent { refill: true, refill_percent: percent, ..BufferContent::default() }, 50);
             let start = BLOCK as usize * usize::from(percent) / 100;
             let words: HashSet<&[u8]> = blocks.iter().map(|block| &block[start..start + 8]).collect();
             assert_eq!(words.len(), 50, "{percent} %: a word repeats in other blocks");
@@ -328,7 +347,7 @@ mod tests {
                 assert_eq!(starts.len(), 50 * (start / 8));
             }
         }
-        let still = of(JobContent { refill_percent: 50, scramble: false, ..JobContent::default() }, 3);
+        let still = of(BufferContent { refill_percent: 50, scramble: false, ..BufferContent::default() }, 3);
         assert_eq!(still[0], still[2], "what is not refilled is not touched");
     }
 
@@ -336,8 +355,11 @@ mod tests {
     fn content_compresses_by_its_share() {
         for percent in [10, 30, 50, 75, 90, 100] {
             for chunk in [512, 4096, 0] {
-                let content =
-                    JobContent { compress_percent: percent, compress_chunk: Bytes(chunk), ..JobContent::default() };
+                let content = BufferContent {
+                    compress_percent: percent,
+                    compress_chunk: Bytes(chunk),
+                    ..BufferContent::default()
+                };
                 let size = compressed(&of(content, 256).concat());
                 let expected = 1.0 - f64::from(percent) / 100.0;
                 assert!((size - expected).abs() < 0.02, "{percent} % in chunks of {chunk}: compressed to {size}");
@@ -347,10 +369,10 @@ mod tests {
 
     #[test]
     fn a_tail_is_the_pattern() {
-        let content = JobContent {
+        let content = BufferContent {
             compress_percent: 50,
             pattern: vec![PatternPiece::Hex("aabb".into())],
-            ..JobContent::default()
+            ..BufferContent::default()
         };
         let block = &of(content, 1)[0];
         assert!(block.chunks(512).all(|chunk| chunk[256..].chunks(2).all(|two| two == [0xaa, 0xbb])));
@@ -359,22 +381,22 @@ mod tests {
     #[test]
     fn buffers_repeat_in_their_share() {
         for percent in [0, 20, 60, 90] {
-            let content = JobContent { dedupe_percent: percent, ..JobContent::default() };
-            let blocks = of(JobContent { refill: true, ..content }, 4000);
+            let content = BufferContent { dedupe_percent: percent, ..BufferContent::default() };
+            let blocks = of(BufferContent { refill: true, ..content }, 4000);
             let distinct = blocks.iter().collect::<HashSet<_>>().len() as f64 / 4000.0;
             assert!((1.0 - distinct - f64::from(percent) / 100.0).abs() < 0.03, "{distinct} distinct of {percent} %");
         }
-        let same = of(JobContent { dedupe_percent: 100, ..JobContent::default() }, 50);
+        let same = of(BufferContent { dedupe_percent: 100, ..BufferContent::default() }, 50);
         assert_eq!(same.iter().collect::<HashSet<_>>().len(), 1);
     }
 
     #[test]
     fn a_working_set_holds_what_repeats() {
-        let content = JobContent {
+        let content = BufferContent {
             dedupe_percent: 80,
             dedupe_mode: DedupeMode::WorkingSet,
             dedupe_set_percent: 1,
-            ..JobContent::default()
+            ..BufferContent::default()
         };
         // 1 % of 16,384 blocks.
         let blocks = of(content.clone(), 8000);
@@ -385,9 +407,9 @@ mod tests {
         let distinct = counts.len() as f64 / 8000.0;
         assert!((0.18..0.24).contains(&distinct), "{distinct} distinct");
 
-        let global = JobContent { dedupe_globally: true, dedupe_percent: 100, ..content };
+        let global = BufferContent { dedupe_globally: true, dedupe_percent: 100, ..content };
         let of_worker = |worker| {
-            let request = BufferRequest { worker, ..request(&global) };
+            let request = BufferRequest { stream: StreamId { seed: 7, phase: 0, worker }, ..request(&global) };
             written(&mut Buffers::new(&request).unwrap(), 2000).into_iter().collect::<HashSet<_>>()
         };
         let (one, other) = (of_worker(1), of_worker(2));
@@ -396,10 +418,10 @@ mod tests {
 
     #[test]
     fn no_two_workers_or_runs_write_the_same() {
-        let content = JobContent { refill: true, ..JobContent::default() };
+        let content = BufferContent { refill: true, ..BufferContent::default() };
         let mut seen = HashSet::new();
         for (seed, worker) in [(7, 1), (7, 2), (8, 1)] {
-            let request = BufferRequest { seed, worker, ..request(&content) };
+            let request = BufferRequest { stream: StreamId { seed, phase: 0, worker }, ..request(&content) };
             assert!(written(&mut Buffers::new(&request).unwrap(), 20).into_iter().all(|block| seen.insert(block)));
         }
     }

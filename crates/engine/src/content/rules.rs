@@ -4,7 +4,8 @@ use super::checksum::sum_bytes;
 use super::error::ContentError;
 use super::pattern::Pattern;
 use super::stamp::header_bytes;
-use plumb_workload::job::{JobContent, StampLayout, VerifyMethod, VerifyRules};
+use plumb_workload::BufferContent;
+use plumb_workload::job::{StampLayout, VerifyMethod, VerifyRules};
 use std::path::Path;
 
 /// The stamps of a job, resolved.
@@ -69,7 +70,7 @@ impl StampRules {
     /// write; otherwise stamps lie on a grid.
     pub(super) fn new(
         verify: &VerifyRules,
-        content: &JobContent,
+        content: &BufferContent,
         blocks: Blocks,
         who: WhoWrites,
         base: &Path,

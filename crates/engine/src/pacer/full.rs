@@ -1,68 +1,25 @@
-//! When a job's next op may start: rates by kind, pauses, goals of latency, flows.
-//!
-//! Which pacer a job gets is decided once, by [`job_pacer`]: nothing asked for is [`Closed`], rates alone are
-//! [`RatedJob`], and everything else is [`JobPacer`].
+//! Pacers of everything but the closed loop.
 
-mod flow;
-mod kinds;
-mod minimum;
-mod rates;
-mod request;
-mod search;
-pub(crate) mod steady;
-mod think;
-
-#[cfg(test)]
-mod tests;
-
-pub(crate) use flow::{FlowEntry, flow_home};
-pub(crate) use kinds::KindsDue;
-pub(crate) use request::JobPacerRequest;
-pub(crate) use search::SearchWords;
-
+use super::flow::FlowShare;
+use super::kinds::{KINDS, in_places, place};
+use super::minimum::MinimumWatch;
+use super::rates::Rates;
+use super::request::PacerRequest;
+use super::search::DepthSearch;
+use super::think::Thinking;
+use super::{Due, PaceFailure, PacedOp, Pacer};
 use crate::clock::Ticks;
-use crate::pacer::{AnyPacer, Closed, Due, PaceFailure, PacedOp, Pacer};
 use crate::terms::Ended;
-use crate::worker_error::WorkerError;
-use flow::FlowShare;
-use kinds::{KINDS, in_places, place};
-use minimum::MinimumWatch;
-use plumb_workload::job::ByKind;
-use plumb_workload::{Nanos, OpKind, Pace};
-use rates::Rates;
-use search::DepthSearch;
-use think::Thinking;
+use plumb_workload::{Nanos, OpKind};
 
-/// Makes the pacer that a job needs.
-pub(crate) fn job_pacer<'a>(request: JobPacerRequest<'a>) -> Result<AnyPacer<'a>, WorkerError> {
-    let pace = request.pace;
-    if request.group_pace != Pace::Closed {
-        let words = "a job keeps its own pace; leave its group's `pace` out and use the job's `pace`";
-        return Err(words.to_owned().into());
-    }
-    let rated = is_set(&pace.bytes_per_second) || is_set(&pace.ops_per_second);
-    let watched = pace.minimum.is_some()
-        || pace.think.is_some()
-        || is_set(&pace.longest_op)
-        || pace.latency_goal.is_some()
-        || pace.flow.is_some();
-    Ok(match (rated, watched) {
-        (false, false) => AnyPacer::Closed(Closed),
-        (true, false) => AnyPacer::Other(Box::new(RatedJob { rates: Rates::new(&request) })),
-        (rated, true) => AnyPacer::Other(Box::new(JobPacer::new(&request, rated)?)),
-    })
+/// Rates and nothing else.
+pub(super) struct Rated<'a> {
+    pub(super) rates: Rates<'a>,
+    /// Every op is paced, whatever it says of itself.
+    pub(super) paces_all: bool,
 }
 
-fn is_set<T>(by_kind: &ByKind<Option<T>>) -> bool {
-    by_kind.read.is_some() || by_kind.write.is_some() || by_kind.trim.is_some()
-}
-
-/// A job with rates and nothing else.
-pub(crate) struct RatedJob {
-    rates: Rates,
-}
-
-impl Pacer for RatedJob {
+impl Pacer for Rated<'_> {
     fn is_open(&self) -> bool {
         true
     }
@@ -73,7 +30,7 @@ impl Pacer for RatedJob {
 
     #[inline]
     fn due(&mut self, now: Ticks, op: PacedOp) -> Due {
-        if op.is_paced { self.rates.due(now, op.kind, op.length) } else { Due::Now { intended: now } }
+        self.rates.due(now, PacedOp { is_paced: op.is_paced || self.paces_all, ..op })
     }
 
     #[inline(always)]
@@ -82,11 +39,13 @@ impl Pacer for RatedJob {
     }
 }
 
-/// A job with anything that a job can have.
-pub(crate) struct JobPacer<'a> {
+/// Anything that a pace can have.
+pub(super) struct FullPacer<'a> {
     /// It has rates, so that its ops have intended starts.
     rated: bool,
-    rates: Rates,
+    rates: Rates<'a>,
+    /// Every op is paced, whatever it says of itself.
+    paces_all: bool,
     think: Option<Thinking>,
     /// Whether what a pause kept from starting is made up for.
     catches_up: bool,
@@ -99,30 +58,25 @@ pub(crate) struct JobPacer<'a> {
     failure: Option<PaceFailure>,
 }
 
-impl<'a> JobPacer<'a> {
-    fn new(request: &JobPacerRequest<'a>, rated: bool) -> Result<JobPacer<'a>, String> {
-        let pace = request.pace;
-        let flow = match (pace.flow, request.flow) {
-            (Some(flow), Some(words)) => Some(FlowShare::new(flow, words, request.flow_entry, &request.clock)?),
-            (Some(flow), None) => {
-                return Err(format!("flow {} has no shared memory; this is a defect of Plumb", flow.flow));
-            }
-            (None, _) => None,
-        };
-        Ok(JobPacer {
+impl<'a> FullPacer<'a> {
+    pub(super) fn new(request: &PacerRequest<'a>, rated: bool) -> FullPacer<'a> {
+        let PacerRequest { pace, clock, ramp, .. } = *request;
+        FullPacer {
             rated,
             rates: Rates::new(request),
-            think: pace.think.map(|think| Thinking::new(&think, request.clock)),
+            paces_all: request.paces_all,
+            think: pace.think.map(|think| Thinking::new(&think, clock)),
             catches_up: pace.catch_up_thinking,
-            minimum: pace.minimum.map(|minimum| MinimumWatch::new(&minimum, request.ramp, request.clock)),
+            minimum: pace.minimum.map(|minimum| MinimumWatch::new(&minimum, ramp, clock)),
             longest_ns: in_places(&pace.longest_op).map(|longest| longest.map(|longest| longest.0)),
-            search: pace
-                .latency_goal
-                .map(|goal| DepthSearch::new(&goal, request.depth, request.ramp, request.clock, request.search)),
-            flow,
+            search: pace.latency_goal.map(|goal| DepthSearch::new(&goal, request.depth, ramp, clock, request.search)),
+            flow: pace
+                .flow
+                .zip(request.flow)
+                .map(|(flow, words)| FlowShare::new(flow, words, request.flow_entry, &clock)),
             in_flight: 0,
             failure: None,
-        })
+        }
     }
 
     /// Whether anything but the rates keeps an op that counts from starting.
@@ -153,7 +107,7 @@ impl<'a> JobPacer<'a> {
     }
 }
 
-impl Pacer for JobPacer<'_> {
+impl Pacer for FullPacer<'_> {
     fn is_open(&self) -> bool {
         self.rated
     }
@@ -178,6 +132,7 @@ impl Pacer for JobPacer<'_> {
         if self.failure.is_some() {
             return Due::End(Ended::Failed);
         }
+        let op = PacedOp { is_paced: op.is_paced || self.paces_all, ..op };
         if !op.is_paced {
             self.in_flight += 1;
             return Due::Now { intended: now };
@@ -187,12 +142,12 @@ impl Pacer for JobPacer<'_> {
         }
         // A share of the flow is taken only by an op that is due.
         if let Some(flow) = &mut self.flow
-            && self.rates.is_due(now, op.kind)
+            && self.rates.is_due(now, op)
             && let Some(held) = flow.due(now, self.in_flight)
         {
             return held;
         }
-        let due = self.rates.due(now, op.kind, op.length);
+        let due = self.rates.due(now, op);
         if let Due::Now { .. } = due {
             self.in_flight += 1;
             if let Some(think) = &mut self.think {
@@ -205,10 +160,13 @@ impl Pacer for JobPacer<'_> {
     fn completed(&mut self, kind: OpKind, moved: u64, service_ns: u64, now: Ticks) {
         self.in_flight = self.in_flight.saturating_sub(1);
         self.rates.saw(now);
-        let Some(place) = place(kind) else { return };
-        if let Some(think) = &mut self.think {
+        let place = place(kind);
+        if let Some(think) = &mut self.think
+            && (place.is_some() || self.paces_all)
+        {
             think.completed();
         }
+        let Some(place) = place else { return };
         if let Some(search) = &mut self.search {
             search.completed(kind, service_ns);
         }

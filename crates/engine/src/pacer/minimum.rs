@@ -1,9 +1,9 @@
 //! Minimum rates: a job that falls below one of them fails.
 
+use super::PaceFailure;
 use super::kinds::{KIND, KINDS, in_places};
 use crate::clock::{Clock, Ticks};
-use crate::pacer::PaceFailure;
-use plumb_workload::job::MinimumRate;
+use plumb_workload::pace::MinimumRate;
 use plumb_workload::{Nanos, OpKind};
 
 /// Nothing is judged in this time after the start: a job may need it to get going. fio leaves it as much.

@@ -1,13 +1,14 @@
 //! Pauses between ops.
 
+use super::Due;
 use crate::clock::{Clock, Ticks};
-use crate::pacer::Due;
-use plumb_workload::job::{ThinkBasis, ThinkTime};
+use plumb_workload::pace::{ThinkBasis, ThinkTime};
 
 /// Being busy goes by slices of this, so that a stop is noticed between two.
 const SLICE_NS: u64 = 1_000_000;
 
-/// Pauses after every so many ops, or so much time. A pause begins when what is in flight has come to its end.
+/// Pauses after every so many ops, or so much time. A pause begins when what is in flight has come to its end, unless it
+/// is to begin at once.
 pub(super) struct Thinking {
     clock: Clock,
     /// A whole pause.
@@ -18,6 +19,8 @@ pub(super) struct Thinking {
     busy_cycles: Ticks,
     /// Ops between two pauses; `None` where only time counts.
     every: Option<u64>,
+    /// It does not wait for what is in flight.
+    at_once: bool,
     counts: ThinkBasis,
     work: Option<Ticks>,
     /// Ops since the start of the last pause.
@@ -49,7 +52,8 @@ impl Thinking {
             pause: clock.ticks(think.pause.0).max(busy),
             busy,
             busy_cycles: Ticks::from(think.busy_cycles),
-            every: (think.every > 0).then_some(u64::from(think.every)),
+            every: (think.every > 0).then_some(think.every),
+            at_once: think.at_once,
             counts: think.counts,
             work: think.work.map(|work| clock.ticks(work.0)),
             ops: 0,
@@ -102,7 +106,7 @@ impl Thinking {
             self.state = State::Draining;
         }
         if let State::Draining = self.state {
-            if in_flight > 0 {
+            if in_flight > 0 && !self.at_once {
                 return Some(Due::AfterNext);
             }
             self.state = State::Pausing { since: now };

@@ -1,33 +1,30 @@
-//! Flows: jobs that keep to shares of the ops that they start together.
+//! Flows: workers that keep to shares of the ops that they start together.
 
+use super::Due;
 use crate::clock::{Clock, Ticks};
 use crate::control::FlowWords;
-use crate::pacer::Due;
-use plumb_workload::job::WeightedFlow;
-use plumb_workload::{Work, WorkerGroup};
+use plumb_workload::WorkerGroup;
+use plumb_workload::pace::WeightedFlow;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The first group with the same flow as this one, whose number names it; `None` where this one has no flow.
 pub(crate) fn flow_home(groups: &[WorkerGroup], group: usize) -> Option<usize> {
-    let flow_of = |group: &WorkerGroup| match &group.work {
-        Work::Job(job) => job.pace.flow.map(|flow| flow.flow),
-        _ => None,
-    };
+    let flow_of = |group: &WorkerGroup| group.pace.flow.map(|flow| flow.flow);
     let flow = flow_of(groups.get(group)?)?;
     groups.iter().position(|other| flow_of(other) == Some(flow))
 }
 
-/// When a job's weight begins to count.
+/// When a worker's weight begins to count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FlowEntry {
     /// At once, before the phase starts: whoever starts a moment earlier does not run ahead of those who start with it.
     WithPhase,
-    /// When the job starts: it has a delay, or waits for others, which must not wait for it.
+    /// When the worker starts: it has a delay, or waits for others, which must not wait for it.
     AtStart,
 }
 
 impl FlowEntry {
-    /// How a job of this group enters its flow.
+    /// How a worker of this group enters its flow.
     pub(crate) fn of(group: &WorkerGroup) -> FlowEntry {
         if group.start.is_with_phase() { FlowEntry::WithPhase } else { FlowEntry::AtStart }
     }
@@ -36,7 +33,7 @@ impl FlowEntry {
 /// The longest wait between two looks, ns, where no sleep is asked for.
 const LONGEST_LOOK_NS: u64 = 200_000;
 
-/// A job's share of its flow: it waits while its part of all started ops is above its part of all weights.
+/// A worker's share of its flow: it waits while its part of all started ops is above its part of all weights.
 pub(super) struct FlowShare<'a> {
     words: &'a FlowWords,
     weight: u64,
@@ -53,32 +50,24 @@ pub(super) struct FlowShare<'a> {
 }
 
 impl<'a> FlowShare<'a> {
-    pub(super) fn new(
-        flow: WeightedFlow,
-        words: &'a FlowWords,
-        entry: FlowEntry,
-        clock: &Clock,
-    ) -> Result<FlowShare<'a>, String> {
-        if flow.weight == 0 {
-            return Err(format!("a weight of 0 in flow {} starts nothing; use at least 1", flow.flow));
-        }
+    pub(super) fn new(flow: WeightedFlow, words: &'a FlowWords, entry: FlowEntry, clock: &Clock) -> FlowShare<'a> {
         let joined = entry == FlowEntry::WithPhase;
         if joined {
-            words.weight.fetch_add(flow.weight.into(), Relaxed);
+            words.weight.fetch_add(flow.weight.max(1).into(), Relaxed);
         }
-        Ok(FlowShare {
+        FlowShare {
             words,
-            weight: u64::from(flow.weight),
+            weight: u64::from(flow.weight.max(1)),
             started: 0,
             joined,
             sleep: (flow.sleep.0 > 0).then(|| clock.ticks(flow.sleep.0)),
             longest_look: clock.ticks(LONGEST_LOOK_NS).max(1),
             look: 1,
             resume_at: 0,
-        })
+        }
     }
 
-    /// The job starts. One that comes late is given its fair part of what the others have started, so that nobody waits
+    /// The worker starts. One that comes late is given its fair part of what the others have started, so that nobody waits
     /// for it to catch up.
     pub(super) fn join(&mut self) {
         if self.joined {

@@ -1,15 +1,14 @@
 //! Pacers on a clock of the tests' own: a device is modelled, and time passes only by what it does.
 
 use super::*;
-use crate::clock::Clock;
 use crate::control::FlowWords;
 use crate::op::{BlockOp, Role};
-use crate::rng::StreamId;
-use plumb_workload::PerSecond;
-use plumb_workload::job::JobPace;
-use plumb_workload::job::{LatencyGoal, MinimumRate, RateProcess, ThinkBasis, ThinkTime, WeightedFlow};
+use crate::rng::{Purpose, Rng, StreamId};
+use plumb_workload::pace::{LatencyGoal, MinimumRate, ThinkBasis, ThinkTime, WeightedFlow};
+use plumb_workload::{Arrival, Nanos, Pace, PerSecond};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::sync::atomic::AtomicU64;
 
 const SECOND: u64 = 1_000_000_000;
 const MS: u64 = 1_000_000;
@@ -27,14 +26,20 @@ fn for_all(per_second: f64) -> ByKind<Option<PerSecond>> {
     ByKind::all(Some(PerSecond(per_second)))
 }
 
-fn request<'a>(pace: &'a JobPace, depth: u32, search: &'a SearchWords) -> JobPacerRequest<'a> {
-    JobPacerRequest {
-        pace,
-        group_pace: Pace::Closed,
+/// The gaps of a worker's ops.
+fn arrivals(worker: u32) -> Rng {
+    StreamId { seed: 137, phase: 0, worker }.rng(Purpose::Arrival)
+}
+
+fn request<'a>(pace: &Pace, depth: u32, search: &'a SearchWords) -> PacerRequest<'a> {
+    PacerRequest {
+        pace: *pace,
         clock: CLOCK,
         depth,
-        stream: StreamId { seed: 137, phase: 0, worker: 1 },
+        arrivals: arrivals(1),
+        sharing: Sharing::Own,
         ramp: Nanos(0),
+        paces_all: false,
         flow: None,
         flow_entry: FlowEntry::WithPhase,
         search,
@@ -42,14 +47,19 @@ fn request<'a>(pace: &'a JobPace, depth: u32, search: &'a SearchWords) -> JobPac
     }
 }
 
-fn rated(pace: &JobPace) -> RatedJob {
-    let mut pacer = RatedJob { rates: Rates::new(&request(pace, 1, &SearchWords::default())) };
+fn rated(pace: &Pace) -> Rated<'static> {
+    static NO_SEARCH: SearchWords = SearchWords::none();
+    started(&request(pace, 1, &NO_SEARCH))
+}
+
+fn started<'a>(request: &PacerRequest<'a>) -> Rated<'a> {
+    let mut pacer = Rated { rates: Rates::new(request), paces_all: request.paces_all };
     pacer.start(0);
     pacer
 }
 
-fn full<'a>(pace: &'a JobPace, depth: u32, search: &'a SearchWords) -> JobPacer<'a> {
-    let mut pacer = JobPacer::new(&request(pace, depth, search), false).unwrap();
+fn full<'a>(pace: &Pace, depth: u32, search: &'a SearchWords) -> FullPacer<'a> {
+    let mut pacer = FullPacer::new(&request(pace, depth, search), false);
     pacer.start(0);
     pacer
 }
@@ -119,13 +129,13 @@ fn drive(pacer: &mut impl Pacer, depth: usize, until: Ticks, service_ns: impl Fn
 #[test]
 fn reads_that_count_as_writes_share_their_rate() {
     let rate = ByKind { write: Some(PerSecond(1e6)), ..ByKind::default() };
-    let pace = JobPace { bytes_per_second: rate, reads_count_as_writes: true, ..JobPace::default() };
+    let pace = Pace { bytes_per_second: rate, reads_count_as_writes: true, ..Pace::default() };
     let mut pacer = rated(&pace);
     let starts: Vec<Ticks> = [OpKind::Read, OpKind::Write, OpKind::Read, OpKind::Write]
         .map(|kind| intended(&mut pacer, &op(kind, 1000)))
         .into();
     assert_eq!(starts, [0, MS, 2 * MS, 3 * MS]);
-    let apart = JobPace { reads_count_as_writes: false, ..pace };
+    let apart = Pace { reads_count_as_writes: false, ..pace };
     let mut pacer = rated(&apart);
     assert_eq!(intended(&mut pacer, &op(OpKind::Write, 1000)), 0);
     assert_eq!(intended(&mut pacer, &op(OpKind::Read, 1000)), ANY_TIME, "reads without a rate start when asked");
@@ -134,7 +144,7 @@ fn reads_that_count_as_writes_share_their_rate() {
 // Protects limits of reads that are verified: they are the load, whatever is done with what they read.
 #[test]
 fn verified_reads_keep_to_the_rate_and_those_that_read_back_do_not() {
-    let pace = JobPace { bytes_per_second: for_all(1e6), ..JobPace::default() };
+    let pace = Pace { bytes_per_second: for_all(1e6), ..Pace::default() };
     let mut pacer = rated(&pace);
     let read = |role| BlockOp { role, ..op(OpKind::Read, 1000) };
     let starts = [Role::LoadVerified, Role::ReadBack, Role::LoadVerified].map(|role| intended(&mut pacer, &read(role)));
@@ -143,7 +153,7 @@ fn verified_reads_keep_to_the_rate_and_those_that_read_back_do_not() {
 
 #[test]
 fn a_rate_of_bytes_holds_to_the_nanosecond_whatever_the_sizes() {
-    let pace = JobPace { bytes_per_second: for_all(300e6), ..JobPace::default() };
+    let pace = Pace { bytes_per_second: for_all(300e6), ..Pace::default() };
     let mut pacer = rated(&pace);
     let mut bytes = 0u64;
     for number in 0..1_000_000u32 {
@@ -157,7 +167,7 @@ fn a_rate_of_bytes_holds_to_the_nanosecond_whatever_the_sizes() {
 
 #[test]
 fn a_rate_of_ops_does_not_drift() {
-    let pace = JobPace { ops_per_second: for_all(300_000.0), ..JobPace::default() };
+    let pace = Pace { ops_per_second: for_all(300_000.0), ..Pace::default() };
     let mut pacer = rated(&pace);
     let last = (0..=3_000_000).map(|_| intended(&mut pacer, &op(OpKind::Write, 4096))).last();
     assert_eq!(last, Some(10 * SECOND), "3,000,000 gaps at 300,000/s are 10 s");
@@ -166,9 +176,9 @@ fn a_rate_of_ops_does_not_drift() {
 #[test]
 fn kinds_keep_their_own_rates_and_flushes_and_readbacks_none() {
     let ops_per_second = ByKind { read: Some(PerSecond(1000.0)), write: Some(PerSecond(100.0)), trim: None };
-    let pace = JobPace { ops_per_second, ..JobPace::default() };
+    let pace = Pace { ops_per_second, ..Pace::default() };
     let mut pacer = rated(&pace);
-    let starts = |pacer: &mut RatedJob, kind| (0..3).map(|_| intended(pacer, &op(kind, 512)) / MS).collect::<Vec<_>>();
+    let starts = |pacer: &mut Rated<'_>, kind| (0..3).map(|_| intended(pacer, &op(kind, 512)) / MS).collect::<Vec<_>>();
     assert_eq!(starts(&mut pacer, OpKind::Read), [0, 1, 2]);
     assert_eq!(starts(&mut pacer, OpKind::Write), [0, 10, 20]);
     assert_eq!(pacer.due(5, PacedOp::of(&op(OpKind::Trim, 512))), Due::Now { intended: 5 });
@@ -180,7 +190,7 @@ fn kinds_keep_their_own_rates_and_flushes_and_readbacks_none() {
 
 #[test]
 fn the_narrower_of_two_rates_holds() {
-    let pace = JobPace { ops_per_second: for_all(1000.0), bytes_per_second: for_all(1e6), ..JobPace::default() };
+    let pace = Pace { ops_per_second: for_all(1000.0), bytes_per_second: for_all(1e6), ..Pace::default() };
     let mut pacer = rated(&pace);
     intended(&mut pacer, &op(OpKind::Read, 100));
     assert_eq!(intended(&mut pacer, &op(OpKind::Read, 9_900)), MS, "small ops: by their number");
@@ -202,14 +212,15 @@ fn distance_from_exponential(gaps: &mut [f64], mean: f64) -> f64 {
 fn poisson_gaps_are_exponential_with_the_asked_mean_from_slow_to_fast() {
     for per_second in [1e3, 1e5, 1e6, 5e6] {
         const COUNT: usize = 400_000;
-        let pace = JobPace { ops_per_second: for_all(per_second), process: RateProcess::Poisson, ..JobPace::default() };
+        let pace = Pace { ops_per_second: for_all(per_second), arrival: Arrival::Poisson, ..Pace::default() };
         // Fractions of a tick are kept: the schedule is looked at before it is rounded.
-        let mut rates = Rates::new(&request(&pace, 1, &SearchWords::default()));
+        let words = SearchWords::default();
+        let mut rates = Rates::new(&request(&pace, 1, &words));
         rates.start(0);
         let mut gaps: Vec<f64> = (0..COUNT)
             .map(|_| {
                 let before = rates.next_of(OpKind::Read);
-                rates.due(ANY_TIME, OpKind::Read, 4096);
+                rates.due(ANY_TIME, PacedOp::of(&op(OpKind::Read, 4096)));
                 rates.next_of(OpKind::Read) - before
             })
             .collect();
@@ -225,7 +236,7 @@ fn poisson_gaps_are_exponential_with_the_asked_mean_from_slow_to_fast() {
 
 #[test]
 fn a_poisson_rate_of_bytes_holds_for_ops_of_mixed_sizes() {
-    let pace = JobPace { bytes_per_second: for_all(1e9), process: RateProcess::Poisson, ..JobPace::default() };
+    let pace = Pace { bytes_per_second: for_all(1e9), arrival: Arrival::Poisson, ..Pace::default() };
     let mut pacer = rated(&pace);
     let (mut bytes, mut last) = (0u64, 0);
     for number in 0..200_000u32 {
@@ -239,22 +250,20 @@ fn a_poisson_rate_of_bytes_holds_for_ops_of_mixed_sizes() {
 
 #[test]
 fn the_gaps_of_one_kind_do_not_depend_on_the_rates_of_another_and_the_seed_fixes_them() {
-    let starts = |pace: &JobPace, worker| {
+    let starts = |pace: &Pace, worker| {
         let words = SearchWords::default();
-        let stream = StreamId { seed: 137, phase: 0, worker };
-        let mut pacer = RatedJob { rates: Rates::new(&JobPacerRequest { stream, ..request(pace, 1, &words) }) };
-        pacer.start(0);
+        let mut pacer = started(&PacerRequest { arrivals: arrivals(worker), ..request(pace, 1, &words) });
         (0..100).map(|_| intended(&mut pacer, &op(OpKind::Write, 4096))).collect::<Vec<_>>()
     };
-    let both = JobPace { ops_per_second: for_all(1000.0), process: RateProcess::Poisson, ..JobPace::default() };
-    let alone = JobPace { ops_per_second: ByKind { read: None, ..for_all(1000.0) }, ..both.clone() };
+    let both = Pace { ops_per_second: for_all(1000.0), arrival: Arrival::Poisson, ..Pace::default() };
+    let alone = Pace { ops_per_second: ByKind { read: None, ..for_all(1000.0) }, ..both.clone() };
     assert_eq!(starts(&both, 1), starts(&alone, 1));
     assert_ne!(starts(&both, 1), starts(&both, 2));
 }
 
 #[test]
 fn what_came_late_is_made_up_for_without_bounds() {
-    let pace = JobPace { ops_per_second: for_all(1000.0), ..JobPace::default() };
+    let pace = Pace { ops_per_second: for_all(1000.0), ..Pace::default() };
     let mut pacer = rated(&pace);
     for number in 0..10_000 {
         assert_eq!(pacer.due(10 * SECOND - 1, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { intended: number * MS });
@@ -265,11 +274,9 @@ fn what_came_late_is_made_up_for_without_bounds() {
 #[test]
 fn rates_decide_over_the_mix() {
     let ops_per_second = ByKind { read: Some(PerSecond(1000.0)), write: Some(PerSecond(500.0)), trim: None };
-    let pace = JobPace { ops_per_second, ..JobPace::default() };
+    let pace = Pace { ops_per_second, ..Pace::default() };
     let (words, kinds) = (SearchWords::default(), KindsDue::default());
-    let mut pacer =
-        RatedJob { rates: Rates::new(&JobPacerRequest { kinds: Some(kinds.clone()), ..request(&pace, 1, &words) }) };
-    pacer.start(0);
+    let mut pacer = started(&PacerRequest { kinds: Some(kinds.clone()), ..request(&pace, 1, &words) });
     let (mut now, mut count) = (0, [0u32; 2]);
     // The mix draws nothing but writes, and still gets the reads that are due.
     while now < 10 * SECOND {
@@ -288,12 +295,13 @@ fn rates_decide_over_the_mix() {
     assert!(count[0].abs_diff(10_000) <= 1 && count[1].abs_diff(5_000) <= 1, "reads and writes: {count:?}");
 }
 
-fn think(think: ThinkTime) -> JobPace {
-    JobPace { think: Some(think), ..JobPace::default() }
+fn think(think: ThinkTime) -> Pace {
+    Pace { think: Some(think), ..Pace::default() }
 }
 
 const PAUSE: ThinkTime = ThinkTime {
     pause: Nanos(100),
+    at_once: false,
     busy: Nanos(0),
     busy_cycles: 0,
     every: 2,
@@ -362,14 +370,14 @@ fn busy_cycles_come_before_every_op_but_the_first() {
 #[test]
 fn pauses_are_made_up_for_only_where_that_is_asked() {
     let starts = |catch_up_thinking| {
-        let pace = JobPace {
+        let pace = Pace {
             ops_per_second: for_all(1e7),
             catch_up_thinking,
             think: Some(ThinkTime { pause: Nanos(1000), every: 3, ..PAUSE }),
-            ..JobPace::default()
+            ..Pace::default()
         };
         let words = SearchWords::default();
-        let mut pacer: JobPacer<'_> = JobPacer::new(&request(&pace, 1, &words), true).unwrap();
+        let mut pacer: FullPacer<'_> = FullPacer::new(&request(&pace, 1, &words), true);
         pacer.start(0);
         drive(&mut pacer, 1, 1500, |_, _| 10).started
     };
@@ -382,7 +390,7 @@ fn pauses_are_made_up_for_only_where_that_is_asked() {
 fn a_rate_below_the_minimum_fails_the_job_in_words() {
     let minimum =
         MinimumRate { bytes_per_second: ByKind::all(None), ops_per_second: for_all(1000.0), window: Nanos(100 * MS) };
-    let pace = JobPace { minimum: Some(minimum), ..JobPace::default() };
+    let pace = Pace { minimum: Some(minimum), ..Pace::default() };
     let words = SearchWords::default();
     let mut fast = full(&pace, 1, &words);
     assert_eq!(drive(&mut fast, 1, 4 * SECOND, |_, _| MS).ended, None, "1000 ops/s are enough");
@@ -402,14 +410,14 @@ fn a_rate_below_the_minimum_fails_the_job_in_words() {
 fn a_minimum_of_a_kind_that_never_comes_fails_nothing() {
     let bytes_per_second = ByKind { read: None, write: Some(PerSecond(1e6)), trim: None };
     let minimum = MinimumRate { bytes_per_second, ops_per_second: ByKind::all(None), window: Nanos(100 * MS) };
-    let pace = JobPace { minimum: Some(minimum), ..JobPace::default() };
+    let pace = Pace { minimum: Some(minimum), ..Pace::default() };
     let words = SearchWords::default();
     assert_eq!(drive(&mut full(&pace, 1, &words), 1, 4 * SECOND, |_, _| MS).ended, None);
 }
 
 #[test]
 fn an_op_that_takes_too_long_ends_the_job() {
-    let pace = JobPace { longest_op: ByKind::all(Some(Nanos(MS))), ..JobPace::default() };
+    let pace = Pace { longest_op: ByKind::all(Some(Nanos(MS))), ..Pace::default() };
     let words = SearchWords::default();
     let mut pacer = full(&pace, 1, &words);
     let driven = drive(&mut pacer, 1, SECOND, |_, number| if number == 7 { MS + 1 } else { MS });
@@ -417,9 +425,9 @@ fn an_op_that_takes_too_long_ends_the_job() {
     assert_eq!(pacer.failure().unwrap().errno, libc::ETIMEDOUT);
 }
 
-fn goal(percent: f64, keep_on: bool) -> JobPace {
+fn goal(percent: f64, keep_on: bool) -> Pace {
     let goal = LatencyGoal { latency: Nanos(1000), window: Nanos(100_000), percent, keep_on };
-    JobPace { latency_goal: Some(goal), ..JobPace::default() }
+    Pace { latency_goal: Some(goal), ..Pace::default() }
 }
 
 #[test]
@@ -472,13 +480,13 @@ fn a_search_that_keeps_on_follows_the_device() {
 /// Lets pacers of one flow ask in turn, each as often as it can, and gives what each has started at every moment.
 fn flow_of(weights: &[u32], rounds: usize) -> Vec<Vec<u64>> {
     let (words, search) = (FlowWords::default(), SearchWords::default());
-    let paces: Vec<JobPace> = weights
+    let paces: Vec<Pace> = weights
         .iter()
-        .map(|&weight| JobPace { flow: Some(WeightedFlow { flow: 1, weight, sleep: Nanos(0) }), ..JobPace::default() })
+        .map(|&weight| Pace { flow: Some(WeightedFlow { flow: 1, weight, sleep: Nanos(0) }), ..Pace::default() })
         .collect();
-    let mut pacers: Vec<JobPacer<'_>> = paces
+    let mut pacers: Vec<FullPacer<'_>> = paces
         .iter()
-        .map(|pace| JobPacer::new(&JobPacerRequest { flow: Some(&words), ..request(pace, 1, &search) }, false).unwrap())
+        .map(|pace| FullPacer::new(&PacerRequest { flow: Some(&words), ..request(pace, 1, &search) }, false))
         .collect();
     for pacer in &mut pacers {
         pacer.start(0);
@@ -519,14 +527,13 @@ fn the_jobs_of_a_flow_keep_to_their_weights_at_every_moment() {
 fn who_comes_late_or_goes_early_holds_nobody_up() {
     let (words, search) = (FlowWords::default(), SearchWords::default());
     let flow = WeightedFlow { flow: 1, weight: 1, sleep: Nanos(0) };
-    let pace = JobPace { flow: Some(flow), ..JobPace::default() };
+    let pace = Pace { flow: Some(flow), ..Pace::default() };
     let new = || {
-        let request =
-            JobPacerRequest { flow: Some(&words), flow_entry: FlowEntry::AtStart, ..request(&pace, 1, &search) };
-        JobPacer::new(&request, false).unwrap()
+        let request = PacerRequest { flow: Some(&words), flow_entry: FlowEntry::AtStart, ..request(&pace, 1, &search) };
+        FullPacer::new(&request, false)
     };
     let goes =
-        |pacer: &mut JobPacer<'_>, now| matches!(pacer.due(now, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { .. });
+        |pacer: &mut FullPacer<'_>, now| matches!(pacer.due(now, PacedOp::of(&op(OpKind::Read, 1))), Due::Now { .. });
     let (mut first, mut second) = (new(), new());
     first.start(0);
     assert!((0..1000).all(|_| goes(&mut first, 0)), "alone, nobody is ahead of anybody");
@@ -540,10 +547,10 @@ fn who_comes_late_or_goes_early_holds_nobody_up() {
 #[test]
 fn who_starts_a_moment_before_the_others_of_its_phase_does_not_run_ahead() {
     let (words, search) = (FlowWords::default(), SearchWords::default());
-    let pace = |weight| JobPace { flow: Some(WeightedFlow { flow: 1, weight, sleep: Nanos(0) }), ..JobPace::default() };
+    let pace = |weight| Pace { flow: Some(WeightedFlow { flow: 1, weight, sleep: Nanos(0) }), ..Pace::default() };
     let paces = [pace(1), pace(9)];
-    let new = |pace| JobPacer::new(&JobPacerRequest { flow: Some(&words), ..request(pace, 1, &search) }, false);
-    let (mut first, _second) = (new(&paces[0]).unwrap(), new(&paces[1]).unwrap());
+    let new = |pace| FullPacer::new(&PacerRequest { flow: Some(&words), ..request(pace, 1, &search) }, false);
+    let (mut first, _second) = (new(&paces[0]), new(&paces[1]));
     first.start(0);
     let any = op(OpKind::Read, 1);
     let begun = (0..100).filter(|now| matches!(first.due(now * SECOND, PacedOp::of(&any)), Due::Now { .. })).count();
@@ -554,8 +561,8 @@ fn who_starts_a_moment_before_the_others_of_its_phase_does_not_run_ahead() {
 fn a_flow_that_is_ahead_sleeps_when_its_queue_is_empty() {
     let (words, search) = (FlowWords::default(), SearchWords::default());
     let flow = WeightedFlow { flow: 1, weight: 1, sleep: Nanos(500) };
-    let pace = JobPace { flow: Some(flow), ..JobPace::default() };
-    let new = || JobPacer::new(&JobPacerRequest { flow: Some(&words), ..request(&pace, 2, &search) }, false).unwrap();
+    let pace = Pace { flow: Some(flow), ..Pace::default() };
+    let new = || FullPacer::new(&PacerRequest { flow: Some(&words), ..request(&pace, 2, &search) }, false);
     let (mut first, mut second) = (new(), new());
     first.start(0);
     second.start(0);
@@ -570,20 +577,67 @@ fn a_flow_that_is_ahead_sleeps_when_its_queue_is_empty() {
 }
 
 #[test]
-fn a_job_gets_the_pacer_that_it_needs_and_a_paced_group_is_refused() {
+fn a_worker_gets_the_pacer_that_it_needs() {
     let words = SearchWords::default();
     // Whether it is open, and whether it is the plain one for which loops have a type.
-    let of = |pace: &JobPace| {
-        let mut pacer = job_pacer(request(pace, 1, &words)).unwrap();
+    let of = |pace: &Pace| {
+        let mut pacer = AnyPacer::of(&request(pace, 1, &words));
         (pacer.table().is_open(), matches!(pacer, AnyPacer::Closed(_)))
     };
-    let rates = JobPace { bytes_per_second: for_all(1.0), ..JobPace::default() };
-    assert_eq!(of(&JobPace::default()), (false, true));
+    let rates = Pace { bytes_per_second: for_all(1.0), ..Pace::default() };
+    assert_eq!(of(&Pace::default()), (false, true));
     assert_eq!(of(&rates), (true, false));
+    assert_eq!(of(&Pace::open(PerSecond(1.0), Arrival::Fixed, false)), (true, false));
     assert_eq!(of(&think(PAUSE)), (false, false));
-    assert_eq!(of(&JobPace { think: Some(PAUSE), ..rates }), (true, false));
-    let group_pace = Pace::Think { time: Nanos(1), every: 1 };
-    let pace = JobPace::default();
-    let refused = job_pacer(JobPacerRequest { group_pace, ..request(&pace, 1, &words) });
-    assert!(refused.err().unwrap().to_string().contains("its group's `pace`"));
+    assert_eq!(of(&Pace { think: Some(PAUSE), ..rates }), (true, false));
+}
+
+/// An open load, started.
+fn open<'a>(per_second: f64, arrival: Arrival, sharing: Sharing<'a>, worker: u32) -> Rated<'a> {
+    static NO_SEARCH: SearchWords = SearchWords::none();
+    let pace = Pace::open(PerSecond(per_second), arrival, false);
+    started(&PacerRequest { sharing, arrivals: arrivals(worker), paces_all: true, ..request(&pace, 1, &NO_SEARCH) })
+}
+
+#[test]
+fn an_open_load_does_not_drift_and_paces_flushes_as_well() {
+    let mut pacer = open(300_000.0, Arrival::Fixed, Sharing::Own, 1);
+    let kinds = [OpKind::Read, OpKind::Fsync, OpKind::Stat];
+    let starts: Vec<Ticks> = (0..3_000_001).map(|number| intended(&mut pacer, &op(kinds[number % 3], 4096))).collect();
+    assert_eq!(starts[0], 0);
+    assert_eq!(starts[3_000_000], 10 * SECOND, "3,000,000 gaps at 300,000/s are 10 s to the nanosecond");
+}
+
+#[test]
+fn the_gaps_of_an_open_poisson_load_are_exponential_from_its_start() {
+    let mut pacer = open(300_000.0, Arrival::Poisson, Sharing::Own, 7);
+    let starts: Vec<Ticks> = (0..600_000).map(|_| intended(&mut pacer, &op(OpKind::Read, 4096))).collect();
+    assert!(starts[0] > 0, "the first op comes behind a gap, too");
+    let mut gaps: Vec<f64> = starts.windows(2).map(|pair| (pair[1] - pair[0]) as f64).collect();
+    let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+    assert!((mean * 300_000.0 / 1e9 - 1.0).abs() < 0.005, "mean gap {mean} ns");
+    let distance = distance_from_exponential(&mut gaps, mean);
+    assert!(distance < 0.005, "KS statistic {distance} of gaps in whole nanoseconds");
+}
+
+#[test]
+fn workers_that_share_a_fixed_rate_take_its_starts_in_turn() {
+    let numbers = AtomicU64::new(0);
+    let sharing = Sharing::Group { workers: 2, numbers: &numbers };
+    let mut both = [1, 2].map(|worker| open(1e6, Arrival::Fixed, sharing, worker));
+    let all: Vec<Ticks> = (0..100).map(|number| intended(&mut both[number % 2], &op(OpKind::Read, 1))).collect();
+    assert_eq!(all, (0..100).map(|number| number * 1000).collect::<Vec<u64>>());
+}
+
+#[test]
+fn a_pause_that_begins_at_once_waits_for_nothing() {
+    let think_time = ThinkTime { at_once: true, counts: ThinkBasis::Started, every: 2, ..PAUSE };
+    let (pace, words) = (think(think_time), SearchWords::default());
+    let mut pacer = full(&pace, 4, &words);
+    let any = PacedOp::of(&op(OpKind::Read, 1));
+    assert_eq!(pacer.due(10, any), Due::Now { intended: 10 });
+    assert_eq!(pacer.due(20, any), Due::Now { intended: 20 });
+    assert_eq!(pacer.due(30, any), Due::At(130), "with two in flight");
+    assert_eq!(pacer.due(129, any), Due::At(130));
+    assert_eq!(pacer.due(131, any), Due::Now { intended: 131 });
 }

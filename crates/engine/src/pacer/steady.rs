@@ -1,7 +1,7 @@
 //! Whether a job has come to a steady state, by the rule that fio has for it.
 
 use plumb_result::{SteadyOutcome, SteadySample};
-use plumb_workload::job::{SteadyFigure, SteadyJudged, SteadyRule};
+use plumb_workload::pace::{SteadyFigure, SteadyJudged, SteadyRule};
 use std::collections::VecDeque;
 
 /// Judges pieces of time, one after another, as they are measured.

@@ -1,9 +1,9 @@
 //! The search for the largest depth at which latency stays below a goal.
 
+use super::{Due, PaceFailure};
 use crate::clock::{Clock, Ticks};
-use crate::pacer::{Due, PaceFailure};
 use crate::terms::Ended;
-use plumb_workload::job::LatencyGoal;
+use plumb_workload::pace::LatencyGoal;
 use plumb_workload::{Nanos, OpKind};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Acquire, Release};

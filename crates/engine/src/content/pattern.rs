@@ -2,7 +2,7 @@
 
 use super::error::ContentError;
 use super::random::{extend, repeat};
-use plumb_workload::job::PatternPiece;
+use plumb_workload::content::PatternPiece;
 use std::path::Path;
 
 /// The longest pattern: fio's.

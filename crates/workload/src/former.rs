@@ -1,0 +1,176 @@
+//! Keys that once lay elsewhere, or had other forms: workload files that people keep, and stored results, are still read.
+//!
+//! What a job had for itself is its group's, like any other work's. [`bring_up`] moves what a document says to where it
+//! is read today, and each key takes its place in the text with it, so that errors lead to where it was written.
+
+use crate::native::merge;
+use plumb_document::{Node, Spanned, Table, Value, json};
+use serde::de::DeserializeOwned;
+
+/// What a job had, and where its group has it.
+const OF_JOBS: [(&str, &str); 4] = [("errors", "errors"), ("queue", "batch"), ("pace", "pace"), ("content", "content")];
+
+/// What never had an effect.
+const WITHOUT_EFFECT: [&str; 2] = ["offload", "never-wait"];
+
+/// Brings a document to the form of today, wherever in it workers are described.
+pub fn bring_up(node: &mut Node) {
+    match node.get_mut() {
+        Value::List(list) => list.iter_mut().for_each(bring_up),
+        Value::Table(table) => bring_up_table(table),
+        _ => {}
+    }
+}
+
+/// The same for the table that a document is.
+pub fn bring_up_table(table: &mut Table) {
+    // A group before its job, whose keys it takes.
+    group(table);
+    table.iter_mut().for_each(|(_, node)| bring_up(node));
+}
+
+/// Reads a type from JSON that may have been written long ago.
+///
+/// # Errors
+/// A text that is not JSON, or JSON of something else.
+pub fn read_json<T: DeserializeOwned>(text: &str) -> Result<T, json::JsonError> {
+    let mut node = json::parse(text.as_bytes())?;
+    bring_up(&mut node);
+    Ok(plumb_document::read(&node)?)
+}
+
+/// A group of workers, where the table is one.
+fn group(table: &mut Table) {
+    if table.get("pace").is_some_and(|pace| pace.get_ref().as_str() == Some("closed")) {
+        table.remove("pace");
+    }
+    for (former, today) in OF_JOBS {
+        let Some((mut key, mut node)) = table_at(table, &["work", "job"]).and_then(|job| job.remove_entry(former))
+        else {
+            continue;
+        };
+        if let Some(rules) = node.get_mut().as_table_mut() {
+            rules.retain(|key, _| !WITHOUT_EFFECT.contains(&key));
+        }
+        if former != today {
+            today.clone_into(key.get_mut());
+        }
+        if let (Some(group), Value::Table(job)) = (table_at(table, &[today]), node.get_mut()) {
+            merge::beneath(job, std::mem::take(group));
+        }
+        table.insert(key, node);
+    }
+    if let Some((key, rule)) = table_at(table, &["pace"]).and_then(|pace| pace.remove_entry("steady")) {
+        table.insert(key, rule);
+    }
+    if let Some(think) = table_at(table, &["pace", "think"])
+        && let Some((key, time)) = think.remove_entry("time")
+    {
+        think.insert(Spanned::new(key.span(), "pause".to_owned()), time);
+        for (name, value) in [("at-once", Value::Bool(true)), ("counts", Value::Text("started".to_owned()))] {
+            think.insert(Spanned::new(key.span(), name.to_owned()), Spanned::new(key.span(), value));
+        }
+    }
+}
+
+fn table_at<'t>(table: &'t mut Table, path: &[&str]) -> Option<&'t mut Table> {
+    path.iter().try_fold(table, |table, key| table.get_mut(key)?.get_mut().as_table_mut())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::native::{parse, parse_with};
+    use crate::pace::{ThinkBasis, ThinkTime};
+    use crate::phase::{Batch, ErrorOrigin, IgnoredError, Phase, WorkerGroup};
+    use crate::units::{Nanos, PerSecond};
+
+    /// A job as `--translate` wrote it when it had a pace, a queue and rules of its own.
+    const JOB: &str = r#"
+name = "a"
+[target.a.job-files]
+names.numbered = { path = "a.0.0", count = 1 }
+lengths = ["1MiB"]
+[[phase]]
+name = "1-a"
+[[phase.workers]]
+target = "a"
+backend = "libaio"
+depth = 8
+pace = "closed"
+batch = { submit = 1, complete = 1 }
+work.job.ops.stream.read-percent = 50
+work.job.ops.stream.order.random = {}
+work.job.ops.stream.sizes = { read = "4KiB", write = "4KiB", trim = "4KiB" }
+work.job.ops.stream.align = { read = "4KiB", write = "4KiB", trim = "4KiB" }
+work.job.ops.stream.seed = 137
+work.job.ops.stream.worker-number = 1
+work.job.ops.stream.ranges = [{ start = "0", length = "1MiB" }]
+work.job.pace.ops-per-second = { read = "100/s", write = "100/s" }
+work.job.pace.process = "poisson"
+work.job.pace.think = { pause = "500us", every = 3 }
+work.job.pace.steady = { figure = "ops", judged = "deviation", limit = 1.0, window = "3s", check-every = "1s" }
+work.job.queue = { refill-at = 2, offload = true, never-wait = false }
+work.job.errors.ignore = [{ at = "write", errno = 5 }]
+on-error = "leave"
+"#;
+
+    fn only_group(text: &str) -> WorkerGroup {
+        let mut workload = parse("old.toml", text).unwrap_or_else(|error| panic!("{error}"));
+        workload.phase.remove(0).workers.remove(0)
+    }
+
+    #[test]
+    fn what_a_job_had_is_its_groups() {
+        let group = only_group(JOB);
+        assert_eq!(group.batch, Batch { submit: 1, complete: 1, refill_at: Some(2), most_completions: None });
+        assert_eq!(group.errors.ignore, [IgnoredError { at: ErrorOrigin::Write, errno: 5 }]);
+        assert_eq!(group.pace.ops_per_second.write, Some(PerSecond(100.0)));
+        assert!(!group.pace.arrival.is_fixed());
+        assert_eq!(group.pace.think, Some(ThinkTime::every(3, Nanos(500_000))));
+        assert_eq!(group.steady.unwrap().window, Nanos(3_000_000_000));
+    }
+
+    #[test]
+    fn stored_results_are_read_wherever_their_workers_are() {
+        let stored = r#"{ "name": "p", "workers": [{ "target": "t", "pace": "closed", "batch": { "submit": 0, "complete": 0 },
+            "work": { "job": { "ops": { "recording": { "path": "r", "moves": { "read": true, "write": false, "trim": false },
+                                                       "largest": 4096 } },
+                               "pace": { "ops_per_second": null }, "queue": { "refill-at": 4 },
+                               "errors": { "go-on-after-read": true } } } }] }"#;
+        let stored = stored.replace(r#""ops_per_second": null"#, r#""think": { "pause": "1ms", "every": 2 }"#);
+        let phase: Phase = read_json(&stored).unwrap_or_else(|error| panic!("{error}"));
+        let group = &phase.workers[0];
+        assert_eq!(group.batch.refill_at, Some(4));
+        assert!(group.errors.go_on_after_read);
+        assert_eq!(group.pace.think.unwrap().pause, Nanos(1_000_000));
+    }
+
+    /// Pauses once began at once, and were counted by the ops that were started.
+    #[test]
+    fn short_forms_mean_what_they_meant() {
+        let blocks = |pace: &str| {
+            format!(
+                "name = \"b\"\n[target.t.null]\nsize = \"1MiB\"\n[[phase]]\nname = \"p\"\n[[phase.workers]]\n\
+                 target = \"t\"\nwork.blocks = {{}}\npace = {pace}\n"
+            )
+        };
+        assert!(only_group(&blocks("\"closed\"")).pace.is_closed());
+        let think = only_group(&blocks("{ think = { time = \"1ms\" } }")).pace.think.unwrap();
+        assert_eq!((think.pause, think.every), (Nanos(1_000_000), 1));
+        assert_eq!((think.at_once, think.counts), (true, ThinkBasis::Started));
+        let open = only_group(&blocks("{ open = { rate = \"10/s\", arrival = \"poisson\", shared = true } }")).pace;
+        assert!(open.open.is_some_and(|load| load.shared && !load.arrival.is_fixed()));
+    }
+
+    #[test]
+    fn an_override_may_use_a_former_place_and_errors_lead_to_where_a_key_was_written() {
+        let set = ["phase.0.workers.0.work.job.queue.refill-at=3".parse().unwrap()];
+        let workload = parse_with("old.toml", JOB, &set).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(workload.phase[0].workers[0].batch.refill_at, Some(3));
+        let wrong = JOB.replace("write = \"100/s\"", "write = \"0/s\"");
+        let error = parse("old.toml", &wrong).unwrap_err();
+        let line = wrong.lines().position(|line| line.contains("0/s\" }")).unwrap() + 1;
+        assert!(error.to_string().contains(&format!("old.toml:{line}:")), "{error}");
+    }
+}
