@@ -6,6 +6,7 @@ use crate::group_scheduler::Standing;
 use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
 use crate::worker_panic;
+use plumb_result::short_list;
 use plumb_workload::RunAs;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 use std::io;
@@ -64,7 +65,7 @@ impl WorkerPool {
         worker_panic::install_hook();
         // Processes first: a fork copies only the calling thread, so the fewer threads hold locks the better.
         let mut order: Vec<(usize, WorkerSpec)> = workers.into_iter().enumerate().collect();
-        order.sort_by_key(|(number, _)| run_as[*number] == RunAs::Thread);
+        short_list::sort_by_key(&mut order, |(number, _)| run_as[*number] == RunAs::Thread);
         for (number, spec) in order {
             let name = spec.name.clone();
             let group = &groups[spec.group];

@@ -7,6 +7,7 @@ use plumb_result::conditions::{Conditions, PhaseConditions};
 use plumb_result::observe::{
     BlockLayer, Counters, LayerKind, MemoryCounters, OwnIo, ProcessIo, Residency, TargetFacts,
 };
+use plumb_result::short_list;
 use plumb_workload::{SimModel, SimTarget};
 use std::collections::BTreeMap;
 
@@ -114,8 +115,8 @@ fn conditions(devices: &[NamedDevice]) -> Conditions {
         lazy_init: Seen::no(SIMULATED),
         cpu_throttles: Seen::no(SIMULATED),
         power: Seen::no(SIMULATED),
-        heat: devices.iter().map(|named| (name(named), Seen::Yes(named.device.heat()))).collect(),
-        health: devices.iter().map(|named| (name(named), Seen::Yes(named.device.health()))).collect(),
+        heat: short_list::keyed(devices.iter().map(|named| (name(named), Seen::Yes(named.device.heat())))),
+        health: short_list::keyed(devices.iter().map(|named| (name(named), Seen::Yes(named.device.health())))),
     }
 }
 
@@ -123,14 +124,15 @@ fn conditions(devices: &[NamedDevice]) -> Conditions {
 pub(super) fn phase(name: &str, devices: &mut [NamedDevice], start: AtStart, end: AtEnd) -> PhaseObservations {
     let (from_ns, to_ns) = (start.counters.at_ns, end.counters.at_ns);
     let by_target = |residency: Vec<Residency>| {
-        devices.iter().zip(residency).map(|(named, seen)| (named.target.clone(), Seen::Yes(seen))).collect()
+        let seen = devices.iter().zip(residency);
+        short_list::keyed(seen.map(|(named, seen)| (named.target.clone(), Seen::Yes(seen))))
     };
     let (resident_before, dirty_after) = (by_target(start.residency), by_target(end.residency));
     let extents_before =
-        devices.iter().map(|named| (named.target.clone(), Seen::Yes(named.device.extents()))).collect();
+        short_list::keyed(devices.iter().map(|named| (named.target.clone(), Seen::Yes(named.device.extents()))));
     let mut others: Vec<ProcessIo> =
         devices.iter().flat_map(|named| named.device.other_processes(from_ns, to_ns)).collect();
-    others.sort_by_key(|process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
+    short_list::sort_by_key(&mut others, |process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
     others.truncate(5);
     PhaseObservations {
         name: name.to_owned(),
