@@ -54,8 +54,10 @@ fn end(barrier: &Barrier, run_as: RunAs, panic: &PanicHookInfo<'_>) {
         // SAFETY: ends the process without running the exit handlers of the parent that it was copied from.
         unsafe { libc::_exit(0) }
     }
-    while sleeps {
-        std::thread::park();
+    if sleeps {
+        loop {
+            std::thread::park();
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
 use crate::virtual_time::Workers;
 use crate::worker_panic;
+use plumb_result::short_list;
 use plumb_workload::RunAs;
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, kill_process, waitpid};
 use std::io;
@@ -70,7 +71,7 @@ impl WorkerPool {
         // Processes first: a fork copies only the calling thread, so the fewer threads hold locks the better.
         let mut order: Vec<(usize, WorkerSpec)> = workers.into_iter().enumerate().collect();
         if self.simulated.is_none() {
-            order.sort_by_key(|(number, _)| run_as[*number] == RunAs::Thread);
+            short_list::sort_by_key(&mut order, |(number, _)| run_as[*number] == RunAs::Thread);
         }
         for (number, spec) in order {
             let name = spec.name.clone();

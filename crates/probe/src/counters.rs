@@ -8,6 +8,7 @@ use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::blocks::CpuTicks;
 use plumb_result::observe::{Counters, CpuTimes, DeviceCounters, MemoryCounters, OwnIo, TargetFacts};
+use plumb_result::short_list;
 use std::collections::BTreeMap;
 
 /// A sector of these files is 512 bytes, whatever the device says. Source: Documentation/block/stat.rst.
@@ -65,7 +66,9 @@ pub fn sample(set: &SampleSet) -> Counters {
     let sys = &set.sys;
     Counters {
         at_ns: platform::monotonic_ns(),
-        devices: set.devices.iter().map(|(name, counted)| (name.clone(), device(sys, name, counted))).collect(),
+        devices: short_list::keyed(
+            set.devices.iter().map(|(name, counted)| (name.clone(), device(sys, name, counted))),
+        ),
         own: own_io(sys, &set.workers).into(),
         cpu: cpu_times(sys, set.ticks_per_second).into(),
         memory: memory(sys, &set.workers).into(),

@@ -5,6 +5,7 @@ use crate::platform;
 use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::observe::ProcessIo;
+use plumb_result::short_list;
 use std::collections::BTreeMap;
 
 /// How many are named.
@@ -80,7 +81,9 @@ impl IoWatch {
                 (io.read_bytes + io.write_bytes > 0).then_some(io)
             })
             .collect();
-        processes.sort_by_key(|one| std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes)));
+        short_list::sort_by_key(&mut processes, |one| {
+            std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes))
+        });
         let seen = Everyone { processes, readable: after.by_pid.len(), closed: after.unreadable };
         (self.before, self.started_ticks) = (after, now_ticks);
         self.learn_parents();
@@ -132,7 +135,7 @@ impl IoWatch {
             .filter(|(pid, _)| !own.contains(pid) && **pid != std::process::id())
             .filter_map(|(pid, now)| self.since(*pid, *now, own))
             .collect();
-        others.sort_by_key(|one| std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes)));
+        short_list::sort_by_key(&mut others, |one| std::cmp::Reverse(one.read_bytes.saturating_add(one.write_bytes)));
         others.truncate(NAMED_MAX);
         let seen = after.by_pid.len();
         if others.is_empty() && (after.unreadable > 0 || seen == 0) {

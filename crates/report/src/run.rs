@@ -11,6 +11,7 @@ use plumb_result::limiter::{Bound, Limiter};
 use plumb_result::metric::{Stat, Subject};
 use plumb_result::observe::TargetFacts;
 use plumb_result::run::TierName;
+use plumb_result::short_list;
 use plumb_result::{Finding, Level, Metric, MetricValue, PhaseResult, Quantity, RunResult, RunVerdict};
 use plumb_workload::OpKind;
 
@@ -159,7 +160,7 @@ fn rows(result: &RunResult) -> Vec<Row> {
     for phase in &result.phases {
         let mut kinds: Vec<OpKind> = OpKind::ALL.iter().copied().filter(|&kind| worth_a_line(phase, kind)).collect();
         // What gave the phase its name comes first.
-        kinds.sort_by_key(|kind| kind.name() != phase.name);
+        short_list::sort_by_key(&mut kinds, |kind| kind.name() != phase.name);
         for &kind in &kinds {
             let label = if kinds.len() == 1 { phase.name.clone() } else { format!("{}: {}", phase.name, kind.name()) };
             let label = match depth_label(result, &phase.name) {

@@ -5,6 +5,7 @@ use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::Align;
 use plumb_result::compare::Replicate;
+use plumb_result::short_list;
 use plumb_result::study::{
     CellValue, Counted, EffectLine, EffectTable, GatheredFinding, OurNumber, Published, PublishedBeside, StudyCell,
     StudyContrast, StudyReport,
@@ -575,7 +576,7 @@ fn factors(report: &StudyReport) -> Vec<String> {
         }
     }
     // What is compared stands first.
-    names.sort_by_key(|name| *name != report.by);
+    short_list::sort_by_key(&mut names, |name| *name != report.by);
     names
 }
 

@@ -20,6 +20,7 @@ pub mod observe;
 pub mod published;
 pub mod run;
 pub mod seen;
+pub mod short_list;
 pub mod study;
 pub mod sweep;
 pub mod watch;

@@ -11,6 +11,7 @@ use plumb_probe::others::IoWatch;
 use plumb_probe::throttle::{LimitWatch, Network};
 use plumb_probe::{extents, residency, stack};
 use plumb_result::observe::{Counters, Environment, Extents, PhaseObservations, Residency, TargetFacts};
+use plumb_result::short_list;
 use plumb_result::{Measurement, Observations, PhaseMeasurement, Seen, Tier, Tool};
 use plumb_store::{Partial, RunStart, Store, StoreError};
 use plumb_trust::LiveJudge;
@@ -207,7 +208,7 @@ fn of_files<T>(targets: &[TargetView<'_>], look: impl Fn(&TargetView<'_>) -> See
         (true, 0) => Seen::no("it has no files that are open all the time"),
         (true, count) => Seen::no(format!("of its files, {count} in number, none was opened to be looked at")),
     };
-    targets.iter().map(|target| (target.name.to_owned(), seen(target))).collect()
+    short_list::keyed(targets.iter().map(|target| (target.name.to_owned(), seen(target))))
 }
 
 impl Observer for Evidence<'_> {
@@ -220,7 +221,8 @@ impl Observer for Evidence<'_> {
     }
 
     fn targets_ready(&mut self, targets: &[TargetView<'_>]) {
-        self.observations.targets = targets.iter().map(|target| (target.name.to_owned(), self.facts(target))).collect();
+        self.observations.targets =
+            short_list::keyed(targets.iter().map(|target| (target.name.to_owned(), self.facts(target))));
         self.samples = SampleSet::of(self.observations.targets.values());
         self.conditions = ConditionWatch::of(self.observations.targets.values());
         let workload = self.workload;

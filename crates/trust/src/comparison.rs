@@ -4,6 +4,7 @@ use crate::factors::Factor;
 use crate::same_work::WorkPrint;
 use plumb_result::compare::Difference;
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
+use plumb_result::short_list;
 use plumb_result::{Better, Histogram, Metric};
 use std::collections::BTreeMap;
 
@@ -201,7 +202,7 @@ impl NumberView<'_> {
                 all.extend(runs.iter().map(|run| Residual { run: run.run, log: run.value.ln() - mean }));
             }
         }
-        all.sort_by_key(|residual| residual.run);
+        short_list::sort_by_key(&mut all, |residual| residual.run);
         all
     }
 }

@@ -7,6 +7,7 @@ use crate::limiter::limiter;
 use crate::metrics::{first_done, metrics};
 use crate::tier::{PhaseTiers, phase_tiers};
 use plumb_result::run::Done;
+use plumb_result::short_list;
 use plumb_result::{Finding, Level, Limiter, Measurement, Observations, PhaseResult, RunVerdict};
 use plumb_workload::Workload;
 
@@ -78,7 +79,9 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
             name: measured.name.clone(),
             wall_ns: measured.wall_ns,
             metrics: metrics(plan, measured, tiers),
-            done: measured.ops.iter().map(|(kind, op)| (*kind, Done { ops: op.count, bytes: op.bytes })).collect(),
+            done: short_list::keyed(
+                measured.ops.iter().map(|(kind, op)| (*kind, Done { ops: op.count, bytes: op.bytes })),
+            ),
             first_done: first_done(measured, tiers),
             notes: measured.fallbacks.clone(),
             limiter: Some(limiter.clone()),
@@ -87,7 +90,7 @@ pub fn phase_results(workload: &Workload, measurement: &Measurement, judgement: 
 }
 
 fn worst_first(findings: &mut [Finding]) {
-    findings.sort_by_key(|finding| std::cmp::Reverse(finding.level));
+    short_list::sort_by_key(findings, |finding| std::cmp::Reverse(finding.level));
 }
 
 fn verdict(findings: &[Finding]) -> RunVerdict {

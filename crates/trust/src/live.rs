@@ -3,6 +3,7 @@
 use crate::check::Judge;
 use crate::checks::CHECKS;
 use crate::evidence::{Ground, PhaseView, RunView};
+use plumb_result::short_list;
 use plumb_result::{Finding, Level, Measurement, Observations};
 use plumb_workload::Workload;
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,7 +170,7 @@ impl LiveJudge {
     }
 
     fn tell(&mut self, mut found: Vec<Finding>) -> Vec<Finding> {
-        found.sort_by_key(|finding| std::cmp::Reverse(finding.level));
+        short_list::sort_by_key(&mut found, |finding| std::cmp::Reverse(finding.level));
         self.told.extend(found.iter().map(|finding| (key(finding), finding.clone())));
         found
     }

@@ -6,6 +6,7 @@ use super::job::{Before, FioJob, Outline, Said};
 use super::jobfile::{Line, Section, SectionKind};
 use super::options::{self, OptionSpec, Precedence, Support, Tier, Values};
 use super::value::{Compat, Doubt, Reading, Value, read as read_value};
+use plumb_result::short_list;
 use std::sync::Arc;
 
 /// fio's engine where none is said.
@@ -132,7 +133,7 @@ impl Reader<'_> {
         }
         // On a command line each option takes effect when it is said.
         if matches!(place, Place::File { .. }) {
-            known.sort_by_key(|(option, _)| option.order);
+            short_list::sort_by_key(&mut known, |(option, _)| option.order);
         }
         debug_assert!(Precedence::First < Precedence::AsSaid && Precedence::AsSaid < Precedence::Last);
         let mut kb_base = kb_base(globals);

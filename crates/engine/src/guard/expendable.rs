@@ -2,6 +2,7 @@
 
 use super::device::{Machine, Number};
 use super::{Guard, Refusal, kind_name, read_only_device, signature_of};
+use plumb_result::short_list;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
 use std::fs;
@@ -50,7 +51,7 @@ pub fn disks() -> io::Result<Vec<NamedDevice>> {
             found.push(NamedDevice { path, serials });
         }
     }
-    found.sort_by(|a, b| a.path.cmp(&b.path));
+    short_list::sort_by(&mut found, |a, b| a.path.cmp(&b.path));
     Ok(found)
 }
 

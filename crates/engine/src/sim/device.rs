@@ -7,6 +7,7 @@ use crate::op::Operation;
 use crate::rng::{Purpose, Rng, StreamId};
 use plumb_result::conditions::{DeviceHealth, Heat, Upkeep, UpkeepKind};
 use plumb_result::observe::{DeviceCounters, Extents, OwnIo, ProcessIo, Residency};
+use plumb_result::short_list;
 use plumb_workload::{CachePolicy, OpKind, SimDevice, SimModel, SimTarget};
 use std::collections::{BTreeMap, HashSet};
 
@@ -500,7 +501,7 @@ impl Device {
                     }
                 })
                 .collect();
-        processes.sort_by_key(|process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
+        short_list::sort_by_key(&mut processes, |process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
         processes
     }
 

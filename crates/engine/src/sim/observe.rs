@@ -8,6 +8,7 @@ use plumb_result::conditions::{Conditions, PhaseConditions};
 use plumb_result::observe::{
     BlockLayer, Counters, LayerKind, MemoryCounters, OwnIo, ProcessIo, Residency, TargetFacts,
 };
+use plumb_result::short_list;
 use plumb_workload::{SimModel, SimTarget};
 use std::collections::BTreeMap;
 
@@ -130,14 +131,15 @@ fn conditions(devices: &[SimDevice]) -> Conditions {
 pub(super) fn phase(name: &str, devices: &[SimDevice], start: AtStart, end: AtEnd) -> PhaseObservations {
     let (from_ns, to_ns) = (start.counters.at_ns, end.counters.at_ns);
     let by_target = |residency: Vec<Residency>| {
-        devices.iter().zip(residency).map(|(device, seen)| (device.lock().target.clone(), Seen::Yes(seen))).collect()
+        let seen = devices.iter().zip(residency);
+        short_list::keyed(seen.map(|(device, seen)| (device.lock().target.clone(), Seen::Yes(seen))))
     };
     let (resident_before, dirty_after) = (by_target(start.residency), by_target(end.residency));
     let extents = |named: &NamedDevice| (named.target.clone(), Seen::Yes(named.device.extents()));
-    let extents_before = devices.iter().map(|device| extents(&device.lock())).collect();
+    let extents_before = short_list::keyed(devices.iter().map(|device| extents(&device.lock())));
     let mut others: Vec<ProcessIo> =
         devices.iter().flat_map(|device| device.lock().device.other_processes(from_ns, to_ns)).collect();
-    others.sort_by_key(|process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
+    short_list::sort_by_key(&mut others, |process| std::cmp::Reverse(process.read_bytes + process.write_bytes));
     others.truncate(5);
     PhaseObservations {
         name: name.to_owned(),

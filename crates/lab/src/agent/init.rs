@@ -6,6 +6,7 @@ use crate::error::HostError;
 use crate::step::Expendable;
 use crate::vm::{DISK_SERIAL, MODULES_FILE, PORT_NAME};
 use plumb_engine::signals::StopFlag;
+use plumb_result::short_list;
 use rustix::mount::{MountFlags, mount};
 use rustix::system::RebootCommand;
 use std::convert::Infallible;
@@ -146,6 +147,6 @@ fn own_disks() -> Vec<Expendable> {
             Some((number, Expendable { path: Some(path), serial: Some(serial) }))
         })
         .collect();
-    disks.sort_by_key(|(number, _)| *number);
+    short_list::sort_by_key(&mut disks, |(number, _)| *number);
     disks.into_iter().map(|(_, disk)| disk).collect()
 }

@@ -4,6 +4,7 @@ use crate::protocol::DeviceCounts;
 use plumb_probe::ProbeError;
 use plumb_probe::blocks::BlockWatch;
 use plumb_result::blocks::{BlockExtent, BlockStat};
+use plumb_result::short_list;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -50,7 +51,7 @@ impl Look {
             .map_err(|source| LookError::WriteBack { directory: directory.to_owned(), source: source.into() })?;
         let devices = BlockWatch::new().look()?.devices;
         let whole = devices.into_iter().filter(|device| matches!(device.extent, BlockExtent::Whole));
-        Ok(Look(whole.map(|device| (device.name, device.stat)).collect()))
+        Ok(Look(short_list::keyed(whole.map(|device| (device.name, device.stat)))))
     }
 
     /// What was done since an earlier look, by devices that have ever done anything.

@@ -6,6 +6,7 @@ use crate::site::{MadePaths, Site};
 use crate::step::{Queue, Readahead, Word};
 use crate::system;
 use crate::undo::{Undo, setting_now};
+use plumb_result::short_list;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
@@ -57,7 +58,7 @@ fn queue_dir(device: &Path) -> Result<PathBuf, Cause> {
 /// The scheduler first: it gives the number of requests a new value.
 fn in_order(set: &BTreeMap<String, Word>) -> Vec<(&str, &Word)> {
     let mut all: Vec<(&str, &Word)> = set.iter().map(|(name, value)| (name.as_str(), value)).collect();
-    all.sort_by_key(|(name, _)| *name != SCHEDULER);
+    short_list::sort_by_key(&mut all, |(name, _)| *name != SCHEDULER);
     all
 }
 

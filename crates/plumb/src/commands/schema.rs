@@ -3,31 +3,34 @@
 use crate::args::Form;
 use crate::exit::{End, Stopped};
 use crate::session;
-use flate2::read::GzDecoder;
+use lzma_rust2::XzReader;
 use std::io::Read;
+use std::ops::Range;
 
-macro_rules! packed {
-    ($name:literal) => {
-        include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".json.gz")).as_slice()
-    };
-}
+/// The text of all of them.
+const PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/schemas.xz"));
+
+/// Where each one's stands in it.
+const PLACES: &[(&str, Range<usize>)] = include!(concat!(env!("OUT_DIR"), "/schemas.rs"));
 
 /// Prints the schema of a form.
 pub fn run(form: Form) -> Result<End, Stopped> {
-    let packed = match form {
-        Form::Workload => packed!("workload"),
-        Form::Result => packed!("result"),
-        Form::Noise => packed!("noise"),
-        Form::Compare => packed!("compare"),
-        Form::Sweep => packed!("sweep"),
-        Form::Watch => packed!("watch"),
-        Form::Audit => packed!("audit"),
-        Form::Study => packed!("study"),
-        Form::StudyReport => packed!("study-report"),
-        Form::AuditResult => packed!("audit-result"),
+    let name = match form {
+        Form::Workload => "workload",
+        Form::Result => "result",
+        Form::Noise => "noise",
+        Form::Compare => "compare",
+        Form::Sweep => "sweep",
+        Form::Watch => "watch",
+        Form::Audit => "audit",
+        Form::Study => "study",
+        Form::StudyReport => "study-report",
+        Form::AuditResult => "audit-result",
     };
-    let mut text = String::new();
-    GzDecoder::new(packed).read_to_string(&mut text).map_err(Stopped::io)?;
-    session::print(&text)?;
+    let mut all = String::new();
+    XzReader::new(PACKED, true).read_to_string(&mut all).map_err(Stopped::io)?;
+    let place = PLACES.iter().find(|(known, _)| *known == name).map(|(_, place)| place.clone());
+    let schema = place.and_then(|place| all.get(place));
+    session::print(schema.ok_or_else(|| Stopped::io(format!("the schema `{name}` is not in this build")))?)?;
     Ok(End::Done)
 }

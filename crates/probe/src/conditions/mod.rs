@@ -16,6 +16,7 @@ use crate::sysroot::Sysroot;
 use plumb_result::Seen;
 use plumb_result::conditions::{Conditions, PhaseConditions, TimerDue, Upkeep, UpkeepKind};
 use plumb_result::observe::{LayerKind, TargetFacts};
+use plumb_result::short_list;
 use processes::Processes;
 use processors::Frequencies;
 use std::collections::BTreeSet;
@@ -117,8 +118,8 @@ impl ConditionWatch {
             lazy_init: lazy_init::look(sys, &self.ext4, &processes),
             cpu_throttles: processors::throttles(sys),
             power: power::source(sys),
-            heat: self.leaves.iter().map(|leaf| (named(leaf), heat::of(sys, leaf))).collect(),
-            health: self.leaves.iter().map(|leaf| (named(leaf), health::of(sys, leaf))).collect(),
+            heat: short_list::keyed(self.leaves.iter().map(|leaf| (named(leaf), heat::of(sys, leaf)))),
+            health: short_list::keyed(self.leaves.iter().map(|leaf| (named(leaf), health::of(sys, leaf)))),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::evidence::{Evidence, Record};
 use super::values::{Numbers, Value};
 use plumb_lab::protocol::DeviceCounts;
 use plumb_result::RunResult;
+use plumb_result::short_list;
 use plumb_result::study::{CellDevice, CellReason, CellValue, Counted, StudyCell};
 use plumb_stats::summary::{coefficient_of_variation, geometric_mean};
 use plumb_store::StudyRunStatus;
@@ -48,7 +49,7 @@ fn reasons(runs: &[(u32, &Record)]) -> Vec<CellReason> {
     }
     let mut reasons: Vec<CellReason> =
         counts.into_iter().map(|(reason, runs)| CellReason { reason: reason.to_owned(), runs }).collect();
-    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.runs));
+    short_list::sort_by_key(&mut reasons, |reason| std::cmp::Reverse(reason.runs));
     reasons
 }
 

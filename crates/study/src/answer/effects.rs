@@ -2,6 +2,7 @@
 
 use super::values::{Number, Numbers, Value, is_hard};
 use crate::plan::Plan;
+use plumb_result::short_list;
 use plumb_result::study::{EffectLine, EffectTable};
 use plumb_stats::factorial::{TwoLevel, two_level};
 use plumb_stats::geometric_mean;
@@ -179,7 +180,7 @@ fn strata_lines(table: &SplitPlot, hard: &[&Varied], easy: &[&Varied]) -> Vec<Ef
         line(&sub, table.sub.line.share, table.sub.p),
         line(&both, table.interaction.line.share, table.interaction.p),
     ];
-    lines.sort_by(|one, other| other.share.total_cmp(&one.share));
+    short_list::sort_by(&mut lines, |one, other| other.share.total_cmp(&one.share));
     lines.push(error("between provisionings", table.plots.share));
     lines.push(error("within provisionings", table.within.share));
     lines

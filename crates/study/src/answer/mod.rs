@@ -21,6 +21,7 @@ mod values;
 
 pub use evidence::{Evidence, Record};
 
+use plumb_result::short_list;
 use plumb_result::study::{GatheredFinding, STUDY_SCHEMA, StudyCounts, StudyReport};
 use plumb_result::{Finding, Level, RunResult};
 use plumb_store::{StudyPlotState, StudyRunStatus};
@@ -40,7 +41,7 @@ pub fn answer(evidence: &Evidence) -> StudyReport {
     if !emulated {
         checks.extend(judged::judged(evidence, &numbers));
     }
-    checks.sort_by(|one, other| other.level.cmp(&one.level).then_with(|| one.code.cmp(&other.code)));
+    short_list::sort_by(&mut checks, |one, other| other.level.cmp(&one.level).then_with(|| one.code.cmp(&other.code)));
     StudyReport {
         schema: STUDY_SCHEMA.to_owned(),
         id: evidence.id.clone(),
@@ -163,7 +164,7 @@ fn gathered(evidence: &Evidence) -> Vec<GatheredFinding> {
             remedy: first.remedy.clone(),
         })
         .collect();
-    all.sort_by(|one, other| other.level.cmp(&one.level).then(other.runs.cmp(&one.runs)));
+    short_list::sort_by(&mut all, |one, other| other.level.cmp(&one.level).then(other.runs.cmp(&one.runs)));
     all
 }
 

@@ -5,6 +5,7 @@ use super::evidence::Evidence;
 use crate::plan::{Cell, Levels, Plan, is_meant};
 use plumb_result::metric::{DeviceCount, Stat};
 use plumb_result::run::TierName;
+use plumb_result::short_list;
 use plumb_result::{Metric, Quantity};
 use std::collections::BTreeMap;
 
@@ -93,7 +94,8 @@ pub(super) fn is_compared(plan: &Plan, metric: Metric) -> bool {
 
 /// The levels of a cell that a test picks.
 pub(super) fn some_levels(cell: &Cell, picks: impl Fn(&str) -> bool) -> Levels {
-    cell.levels.iter().filter(|(name, _)| picks(name)).map(|(name, level)| (name.clone(), level.clone())).collect()
+    let picked = cell.levels.iter().filter(|(name, _)| picks(name));
+    short_list::keyed(picked.map(|(name, level)| (name.clone(), level.clone())))
 }
 
 /// Whether a change of a factor needs a provisioning.

@@ -1,6 +1,7 @@
 //! Who runs where and in which order: the places of both sides, and the blocks over them.
 
 use crate::place::Place;
+use plumb_result::short_list;
 use plumb_stats::schedule::{Block, Side, blocked_order};
 use plumb_stats::stop::StopRule;
 
@@ -86,7 +87,7 @@ pub(crate) fn order(seed: u64, blocks: u32, plots: [usize; 2]) -> Vec<PlannedBlo
     while rounds.len() < blocks as usize {
         let round = (rounds.len() / pairs) as u64;
         let mut order: Vec<usize> = (0..pairs).collect();
-        order.sort_by_key(|&pair| mixed(seed ^ mixed(round << 32 | pair as u64)));
+        short_list::sort_by_key(&mut order, |&pair| mixed(seed ^ mixed(round << 32 | pair as u64)));
         rounds.extend(order);
     }
     let planned = |(block, pair): (Block, usize)| PlannedBlock { block, plots: plots.map(|plots| pair % plots.max(1)) };

@@ -2,6 +2,8 @@
 //!
 //! Random choices are BLAKE3 of the seed and of what is chosen, so that no choice depends on how many were made before it.
 
+use plumb_result::short_list;
+
 /// How the order of a block is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunOrder {
@@ -50,7 +52,7 @@ pub fn blocks(order: RunOrder, things: usize, blocks: u32, seed: u64, what: &str
             }
             (RunOrder::Randomized, _) => {
                 let mut sequence = listed();
-                sequence.sort_by_key(|&thing| draw(seed, what, &[u64::from(block), thing as u64]));
+                short_list::sort_by_key(&mut sequence, |&thing| draw(seed, what, &[u64::from(block), thing as u64]));
                 sequence
             }
             (RunOrder::Abba | RunOrder::Listed, _) => listed(),

@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::text::count;
 use plumb_result::conditions::TimerDue;
+use plumb_result::short_list;
 
 /// What went off so long before the phase may still be at work, seconds.
 const STILL_AT_WORK_S: u64 = 120;
@@ -64,7 +65,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
             Some(Firing { name: &timer.name, does, at: due(timer)? })
         })
         .collect();
-    firing.sort_by_key(|one| one.at);
+    short_list::sort_by_key(&mut firing, |one| one.at);
     if firing.is_empty() {
         return Outcome::pass(format!("none of {} loads storage meanwhile", count(timers.len() as u64, "timer")));
     }

@@ -4,6 +4,7 @@ use crate::evidence::ComparisonView;
 use crate::text::{nanos, percent};
 use plumb_result::Histogram;
 use plumb_result::compare::Mode;
+use plumb_result::short_list;
 use plumb_stats::modes::{DIP_P, centred, dip, modes};
 use std::collections::BTreeMap;
 
@@ -104,7 +105,7 @@ fn of_number(number: &NumberView<'_>, family: usize) -> Option<RunModes> {
             share: values.len() as f64 / runs as f64,
         };
         let mut both = vec![mode(&low), mode(&high)];
-        both.sort_by(|one, other| other.share.total_cmp(&one.share));
+        short_list::sort_by(&mut both, |one, other| other.share.total_cmp(&one.share));
         both
     };
     Some(RunModes { baseline: grouped(&sides[0]), candidate: grouped(&sides[1]) })

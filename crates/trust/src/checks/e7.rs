@@ -4,6 +4,7 @@ use crate::series::{Series, drift, left_in_memory, memory_takes_the_writes};
 use crate::text::{count, nanos, percent};
 use crate::tier::rate_tier;
 use plumb_result::assertion::PRECONDITIONING;
+use plumb_result::short_list;
 use plumb_result::{Level, Tier};
 use plumb_workload::OpKind;
 
@@ -62,7 +63,7 @@ fn look(run: &RunView<'_>) -> Outcome {
         return Outcome::NotApplicable;
     }
     let mut short: Vec<Short<'_>> = timed().filter_map(shortness).collect();
-    short.sort_by_key(|one| (std::cmp::Reverse(one.level), one.wall_ns));
+    short_list::sort_by_key(&mut short, |one| (std::cmp::Reverse(one.level), one.wall_ns));
     let Some(worst) = short.first() else {
         let shortest = timed().map(|view| view.measured.wall_ns).min().unwrap_or(0);
         return Outcome::pass(format!("every phase took {} or more", nanos(shortest as f64)));

@@ -9,6 +9,7 @@ use crate::evidence::Side;
 use crate::text::percent;
 use plumb_result::compare::Difference;
 use plumb_result::observe::{BlockLayer, FileSystem, LayerKind, TargetFacts};
+use plumb_result::short_list;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -148,7 +149,7 @@ pub fn differences(baseline: &Side<'_>, candidate: &Side<'_>) -> Vec<Difference>
     for pair in pairs(baseline, candidate) {
         finder.target(&pair, one_host);
     }
-    found.sort_by(|one, other| one.fact.cmp(&other.fact));
+    short_list::sort_by(&mut found, |one, other| one.fact.cmp(&other.fact));
     found
 }
 

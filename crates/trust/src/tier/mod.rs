@@ -5,6 +5,7 @@ mod metadata;
 use crate::evidence::{Ground, PhaseView, RunView, share};
 use crate::text::{bytes, percent};
 use plumb_result::observe::{Counters, TargetFacts};
+use plumb_result::short_list;
 use plumb_result::{Interval, Measurement, Observations, Seen, Tier};
 use plumb_workload::{OpKind, Workload};
 use serde::Serialize;
@@ -97,7 +98,7 @@ pub fn tiers(workload: &Workload, measurement: &Measurement, observations: &Obse
 pub(crate) fn phase_tiers(view: &PhaseView<'_>) -> PhaseTiers {
     let completed =
         view.measured.ops.iter().filter(|(kind, op)| if kind.moves_bytes() { op.bytes > 0 } else { op.count > 0 });
-    let tiers = completed.map(|(kind, _)| (*kind, rate_tier(view, *kind))).collect();
+    let tiers = short_list::keyed(completed.map(|(kind, _)| (*kind, rate_tier(view, *kind))));
     PhaseTiers { phase: view.measured.name.clone(), tiers }
 }
 

@@ -8,6 +8,7 @@ use super::geometry::Geometry;
 use super::{LowerError, Places, error};
 use crate::elbencho::settings::{Phases, Settings, TreeSettings};
 use crate::elbencho::tree::{self, Tree, TreeFile};
+use plumb_result::short_list;
 use plumb_workload::Bytes;
 use plumb_workload::job::{FilePart, JobFiles, Names};
 use std::collections::HashMap;
@@ -86,7 +87,7 @@ impl CustomTree {
         if !(write || stat || read || delfiles) {
             files.clear();
         }
-        dirs.sort_by(|a, b| (a.len(), a).cmp(&(b.len(), b)));
+        short_list::sort_by(&mut dirs, |a, b| (a.len(), a).cmp(&(b.len(), b)));
         if said.round_up > 0 {
             files.iter_mut().for_each(|file| file.bytes = file.bytes.next_multiple_of(said.round_up));
         }
@@ -95,7 +96,7 @@ impl CustomTree {
             None => settings.block.saturating_mul(SHARED_FROM_BLOCKS),
         };
         let (shared, mut alone): (Vec<_>, Vec<_>) = files.into_iter().partition(|file| file.bytes >= from.max(1));
-        alone.sort_by(|a, b| (a.bytes, &a.path).cmp(&(b.bytes, &b.path)));
+        short_list::sort_by(&mut alone, |a, b| (a.bytes, &a.path).cmp(&(b.bytes, &b.path)));
         CustomTree { dirs, alone, shared }
     }
 
