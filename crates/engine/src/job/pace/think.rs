@@ -2,6 +2,7 @@
 
 use crate::clock::{Clock, Ticks};
 use crate::pacer::Due;
+use crate::virtual_time;
 use plumb_workload::job::{ThinkBasis, ThinkTime};
 
 /// Being busy goes by slices of this, so that a stop is noticed between two.
@@ -122,6 +123,9 @@ impl Thinking {
     }
 
     fn be_busy_until(&self, at: Ticks) {
+        if self.clock.is_virtual() {
+            return virtual_time::sleep_until(at);
+        }
         while self.clock.now() < at {
             std::hint::spin_loop();
         }
