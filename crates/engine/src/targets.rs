@@ -97,6 +97,13 @@ pub(crate) struct OpenSim {
     pub(crate) files: Option<FileSet>,
 }
 
+impl OpenSim {
+    /// How many files it has.
+    pub(crate) fn file_count(&self) -> u64 {
+        self.files.as_ref().map_or(1, |files| files.shape.files())
+    }
+}
+
 /// The files of a target that programs change.
 pub(crate) struct FileSet {
     pub(crate) shape: Arc<TreeShape>,

@@ -73,7 +73,11 @@ impl JobWorker {
 
     fn run(mut self, barrier: &Barrier) -> Result<Ended, WorkerError> {
         let rules = &self.job.process;
-        let joined = process::apply(rules).map_err(|error| error.to_string())?;
+        // The thread of a simulation is its coordinator's.
+        let joined = match barrier.clock().is_virtual() {
+            true => None,
+            false => process::apply(rules).map_err(|error| error.to_string())?,
+        };
         if let Some(line) = &rules.run_before {
             process::run_command(line, When::Before, &self.name, &self.base).map_err(|error| error.to_string())?;
         }

@@ -10,8 +10,8 @@ use crate::bound::BoundBackend;
 use crate::content::Writers;
 use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::setting::Setting;
-use crate::targets::{OpenTarget, OpenTargets};
-use plumb_workload::job::{FileRange, JobOps, SweepParts};
+use crate::targets::{OpenSim, OpenTarget, OpenTargets};
+use plumb_workload::job::{FileLock, FileRange, JobOps, SweepParts};
 use plumb_workload::{Backend, Bytes, Job, Target, Work, WorkerGroup, Workload};
 use std::sync::Arc;
 
@@ -70,11 +70,8 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
             (reached_lengths(job, files), alignment)
         }
         OpenTarget::Null { bytes } => (null_lengths(job, *bytes), 1),
-        OpenTarget::Files(_)
-        | OpenTarget::Tree(_)
-        | OpenTarget::Copy { .. }
-        | OpenTarget::Scratch(_)
-        | OpenTarget::Sim(_) => {
+        OpenTarget::Sim(sim) => (simulated_lengths(job, sim).map_err(|reason| seat.error(reason))?, 1),
+        OpenTarget::Files(_) | OpenTarget::Tree(_) | OpenTarget::Copy { .. } | OpenTarget::Scratch(_) => {
             return Err(seat.error(format!("`{}` has no files for a job; use a `job-files` target", seat.group.target)));
         }
     };
@@ -130,6 +127,10 @@ pub(crate) fn worker(
                 _ => (BoundBackend::Null, None),
             };
             (WorkerFiles::Nothing { lengths: null_lengths(&job, *bytes) }, backend, note)
+        }
+        (OpenTarget::Sim(sim), _) => {
+            let lengths = simulated_lengths(&job, sim).map_err(|reason| seat.error(reason))?;
+            (WorkerFiles::Nothing { lengths }, BoundBackend::Sim(sim.device.clone()), None)
         }
         _ => return Err(seat.error(format!("`{}` has no files for a job; use a `job-files` target", group.target))),
     };
@@ -214,11 +215,41 @@ fn null_lengths(job: &Job, bytes: u64) -> Lengths {
     })
 }
 
+/// Lengths of the files of a simulated device: equal parts of it, one after another.
+fn simulated_lengths(job: &Job, sim: &OpenSim) -> Result<Lengths, String> {
+    let files = sim.file_count();
+    let most = sim.bytes / files.max(1);
+    let lengths = match &job.ops {
+        JobOps::Stream(stream) => match stream.ranges.as_slice() {
+            [] => Lengths::from_each(vec![most; files as usize]),
+            ranges @ [.., last] => {
+                let of = |number: usize| ranges.get(number).unwrap_or(last);
+                let end = |number: usize| of(number).start.0.saturating_add(of(number).length.0);
+                Lengths::from_each((0..files as usize).map(end).collect())
+            }
+        },
+        JobOps::Sweep(_) => null_lengths(job, most),
+        JobOps::Recording(_) => Lengths::from_each(vec![most; files as usize]),
+    };
+    let longest = lengths.to_vec().into_iter().max().unwrap_or(0);
+    if lengths.count() as u64 > files || longest > most {
+        return Err(format!(
+            "it goes up to byte {longest} of {} files, and the simulated device has {files} of {most} bytes; give it a \
+             larger `size` or more `files`",
+            lengths.count()
+        ));
+    }
+    if job.files.lock != FileLock::None || job.files.record_lock.is_some() {
+        return Err("a simulated device has no files to lock; leave its locks out".to_owned());
+    }
+    Ok(lengths)
+}
+
 /// How a backend takes ops.
 fn handing(backend: &Backend, depth: u32) -> Handing {
     match backend {
         Backend::IoUring { .. } | Backend::Libaio { .. } | Backend::PosixAio | Backend::SeekVectored => Handing::Queued,
-        Backend::Auto | Backend::Null if depth > 1 => Handing::Queued,
+        Backend::Auto | Backend::Null | Backend::Sim if depth > 1 => Handing::Queued,
         _ => Handing::Inline,
     }
 }

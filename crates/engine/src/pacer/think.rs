@@ -2,6 +2,7 @@
 
 use super::Due;
 use crate::clock::{Clock, Ticks};
+use crate::virtual_time;
 use plumb_workload::pace::{ThinkBasis, ThinkTime};
 
 /// Being busy goes by slices of this, so that a stop is noticed between two.
@@ -126,6 +127,9 @@ impl Thinking {
     }
 
     fn be_busy_until(&self, at: Ticks) {
+        if self.clock.is_virtual() {
+            return virtual_time::sleep_until(at);
+        }
         while self.clock.now() < at {
             std::hint::spin_loop();
         }

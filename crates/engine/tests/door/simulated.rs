@@ -1,6 +1,7 @@
 //! Simulated devices through the same door.
 
 use super::common::*;
+use super::jobs::{JobText, on_target};
 use plumb_engine::Nobody;
 use plumb_engine::sim::SimRun;
 use plumb_workload::OpKind;
@@ -140,4 +141,56 @@ fn simulated_and_real_targets_do_not_mix() {
         + "[[phase.workers]]\ntarget = \"real\"\nwork.blocks = {}\n[target.real.file]\npath = \"real\"\nsize = \"1MiB\"\n";
     let error = place.try_run(&text, &mut Nobody).unwrap_err();
     assert!(error.is_plan() && error.to_string().contains("cannot be mixed"), "{error}");
+}
+
+/// A simulated device for jobs.
+fn sim(device: &str, size: &str, more: &str) -> String {
+    format!("[target.data.sim]\ndevice = \"{device}\"\nsize = \"{size}\"\n{more}\n")
+}
+
+// Protects: jobs keep their own pace, pauses, limits and order of starts in virtual time.
+#[test]
+fn jobs_run_on_simulated_devices_with_their_own_rules() {
+    let place = Place::new();
+    let jobs = [
+        JobText::reads("deep")
+            .group("depth = 8\nlimit.time = \"2s\"")
+            .stream("order = { random = {} }\nrepeat-until-time = true"),
+        JobText::writes("paced")
+            .group("start = { delay = \"1s\" }\nramp = \"100ms\"")
+            .job("pace.ops-per-second.write = 1000"),
+        JobText::reads("last")
+            .group("start = { after = [\"paced\"] }")
+            .job("pace.think = { pause = \"10ms\", every = 64 }"),
+    ];
+    let text = on_target(&sim("sim:ssd?cv=0", "1MiB", ""), &jobs);
+    let phase = place.phase(&text);
+    assert_eq!(phase, place.phase(&text), "to the last bit");
+    let [deep, paced, last] = &phase.workers[..] else { panic!("three jobs") };
+    assert!(phase.workers.iter().all(|worker| worker.ended_by.is_none() && worker.backend == "sim"), "{phase:?}");
+    assert!((deep.in_flight_mean - 8.0).abs() < 0.1 && deep.wall_ns.abs_diff(2_000_000_000) < 1_000_000, "{deep:?}");
+    let of = |worker: &plumb_result::WorkerMeasurement, kind| worker.ops[&kind].count;
+    // What it is to do begins anew behind its ramp: 255 gaps of 1 ms, and the last write.
+    assert_eq!((of(paced, OpKind::Write), paced.wall_ns / 1_000_000), (256, 255));
+    assert_eq!((paced.began_ns, last.began_ns > paced.began_ns), (1_000_000_000, true));
+    assert_eq!(of(last, OpKind::Read), 256);
+    // Three pauses of 10 ms, and reads of 80 µs.
+    assert!((50_000_000..60_000_000).contains(&last.wall_ns), "{}", last.wall_ns);
+}
+
+#[test]
+fn the_files_of_jobs_lie_one_after_another_on_a_simulated_device() {
+    let place = Place::new();
+    let of = |files: &str| {
+        let job =
+            JobText::reads("job").stream("ranges = [{ start = \"0\", length = \"16GiB\" }]").group("limit.ops = 400");
+        let text = on_target(&sim("sim:hdd?cv=0", "64GiB", files), &[job]);
+        place.phase(&text)
+    };
+    let (one, four) = (of(""), of("files = 4\npreallocated-percent = 100"));
+    assert_eq!((one.count(), four.count()), (400, 400));
+    assert!(one.wall_ns * 10 < four.wall_ns, "a stream, and seeks between four: {} {}", one.wall_ns, four.wall_ns);
+    let small = on_target(&sim("sim:hdd", "512KiB", ""), &[JobText::reads("job")]);
+    let error = place.try_run(&small, &mut Nobody).unwrap_err();
+    assert!(error.is_plan() && error.to_string().contains("larger `size`"), "{error}");
 }

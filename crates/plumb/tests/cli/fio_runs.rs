@@ -78,6 +78,30 @@ fn copies_and_groups_are_told_as_asked() {
     assert_eq!((jobs.len(), jobs[0]["read"]["total_ios"].as_u64()), (1, Some(768)));
 }
 
+/// A minute of a disk is simulated at once, and the same words give the same numbers.
+#[test]
+fn jobs_run_on_simulated_devices() {
+    let home = Home::new();
+    let run = |words: &str| {
+        let words = format!("--output-format=json --name=s --size=64m --bs=4k --direct=1 {words}");
+        document(&fio(&home, &words).expect(0))["jobs"][0].clone()
+    };
+    let random = "--filename=sim:hdd --rw=randread --ioengine=libaio --iodepth=4 --time_based --runtime=60";
+    let first = run(random);
+    let read = |job: &Value, key: &str| job["read"][key].as_u64().unwrap();
+    assert!(read(&first, "runtime").abs_diff(60_000) < 100, "{}", first["read"]);
+    assert!((5_000..50_000).contains(&read(&first, "total_ios")), "{}", first["read"]);
+    assert_eq!(first["read"], run(random)["read"]);
+    let slow = run("--filename=sim:ssd?slow=100% --rw=read --numjobs=1");
+    let fast = run("--filename=sim:ssd --rw=read --numjobs=1");
+    assert_eq!((read(&slow, "total_ios"), read(&fast, "total_ios")), (16_384, 16_384));
+    assert!(read(&slow, "runtime") * 2 > read(&fast, "runtime") * 3, "{} {}", slow["read"], fast["read"]);
+    fio(&home, "--name=s --size=64m --filename=sim:floppy").expect(0);
+    assert!(home.work().join("sim").exists(), "no device, and so two files, as fio has them");
+    let said = fio(&home, "--name=s --filename=sim:ssd --size=1m --name=t --filename=real --size=1m").expect(1);
+    assert!(said.err.contains("cannot be mixed"), "{}", said.err);
+}
+
 /// Results so far are documents of their own.
 #[test]
 fn results_so_far_are_valid() {

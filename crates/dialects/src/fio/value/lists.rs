@@ -5,14 +5,21 @@ use super::reading::ValueError;
 /// The highest number of a CPU or node that is believed.
 const MOST_CPUS: u32 = 16_384;
 
-/// Names between colons; `\:` is a colon inside a name.
+/// What makes the name of a simulated device of `sim`.
+const MODELS: [&str; 4] = [":hdd", ":ssd", ":nvme", ":ram"];
+
+/// Names between colons; `\:` is a colon inside a name, and so is that of a simulated device.
 pub fn names(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
-    let mut characters = text.chars().peekable();
-    while let Some(c) = characters.next() {
+    let mut characters = text.char_indices().peekable();
+    while let Some((at, c)) = characters.next() {
+        let is_model = || MODELS.iter().any(|model| text[at..].starts_with(model));
         match (c, characters.peek()) {
-            ('\\', Some(':')) => {
+            ('\\', Some((_, ':'))) => {
                 characters.next();
+                names.last_mut().expect("there is always one").push(':');
+            }
+            (':', _) if names.last().is_some_and(|name| name == "sim") && is_model() => {
                 names.last_mut().expect("there is always one").push(':');
             }
             (':', _) => names.push(String::new()),

@@ -13,6 +13,7 @@ mod iostat;
 mod iozone;
 mod postmark;
 mod runner;
+mod simulated;
 
 use crate::args::Common;
 use crate::exit::{End, Stopped};

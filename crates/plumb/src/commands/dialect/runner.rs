@@ -3,6 +3,7 @@
 
 use super::Call;
 use super::findings;
+use super::simulated;
 use crate::args::Common;
 use crate::commands::run::command_line;
 use crate::exit::{End, Stopped};
@@ -139,8 +140,13 @@ fn runs<D: Dialect>(call: &Call<'_>, bench: &mut Option<Bench>) -> Step<std::con
             Some(bench) => bench,
             none => none.insert(dialect.bench(call.common)?),
         };
-        let mut listener = dialect.listen(&run, bench)?;
         let Load { workload, base } = dialect.load(&run);
+        let on_devices = match simulated::on_devices(workload) {
+            Ok(on_devices) => on_devices,
+            Err(error) => return refuse(&format!("{}: {error}\n", D::NAME)),
+        };
+        let workload = on_devices.as_ref().unwrap_or(workload);
+        let mut listener = dialect.listen(&run, bench)?;
         let command = command_line();
         let request = RunRequest {
             workload,
