@@ -1,10 +1,10 @@
 //! What a PostMark run moves, from its settings alone.
 //!
 //! PostMark draws everything from one Mersenne Twister that it seeds with 42, so a configuration fixes the sequence of
-//! operations and every byte, on any machine. The sequence itself is [`Course`], which runs of PostMark's load take too.
+//! operations and every byte, on any machine. The sequence itself is [`PostmarkDraws`], which runs of PostMark's load take too.
 
 use plumb_dialects::postmark::{Settings, run_of};
-use plumb_workload::program::postmark::Course;
+use plumb_workload::program::postmark::PostmarkDraws;
 
 pub use plumb_workload::program::postmark::Totals;
 
@@ -43,7 +43,7 @@ pub fn replay(settings: &Settings) -> Result<Totals, NotReplayable> {
     if high > SIZE_MAX_BYTES || number > FILES_MAX || transactions > TRANSACTIONS_MAX || !run.is_sound() {
         return Err(NotReplayable::TooLarge);
     }
-    let totals = Course::new(&run, 0).to_end();
+    let totals = PostmarkDraws::new(&run, 0).to_end();
     if totals.transactions < transactions.into() { Err(NotReplayable::OutOfFiles) } else { Ok(totals) }
 }
 

@@ -12,7 +12,7 @@ use crate::phase_error::PhaseError;
 use crate::plan::GroupRun;
 use crate::recorder::Reading;
 use crate::rounds::{SteadyRounds, SteadyState};
-use crate::samples::Sampler;
+use crate::samples::SeriesSampler;
 use crate::signals::StopFlag;
 use crate::steady_groups::SteadyGroups;
 use crate::summary::{Ending, Span, interval, merged, since};
@@ -112,7 +112,7 @@ pub(crate) struct Coordinator {
     pub(crate) covered_ns: u64,
     /// Readings at the end of the last interval.
     pub(crate) previous: Vec<Reading>,
-    pub(crate) sampler: Sampler,
+    pub(crate) sampler: SeriesSampler,
     pub(crate) steady: SteadyGroups,
     byte_ramps: ByteRamps,
     group_scheduler: GroupScheduler,
@@ -192,7 +192,7 @@ impl Coordinator {
             intervals: Vec::new(),
             covered_ns: 0,
             previous: vec![Reading::default(); run.workers.len()],
-            sampler: Sampler::new(clock, run.workers.iter().map(|spec| run.groups[spec.group].sample_ns)),
+            sampler: SeriesSampler::new(clock, run.workers.iter().map(|spec| run.groups[spec.group].sample_ns)),
             steady: SteadyGroups::new(clock, &run.groups, &group_of),
             byte_ramps: ByteRamps::new(clock, &run.groups, &group_of),
             group_scheduler: GroupScheduler::new(clock, &run.groups, group_of),

@@ -27,14 +27,14 @@ struct Series {
 
 /// The series of all workers of a phase that have one.
 #[derive(Debug, Clone)]
-pub(crate) struct Sampler {
+pub(crate) struct SeriesSampler {
     clock: Clock,
     series: Vec<Option<Series>>,
 }
 
-impl Sampler {
+impl SeriesSampler {
     /// For workers with pieces of these lengths, ns.
-    pub(crate) fn new(clock: Clock, lengths_ns: impl Iterator<Item = Option<u64>>) -> Sampler {
+    pub(crate) fn new(clock: Clock, lengths_ns: impl Iterator<Item = Option<u64>>) -> SeriesSampler {
         let series = lengths_ns.map(|length| {
             length.map(|ns| Series {
                 length: clock.ticks(ns).max(1),
@@ -45,7 +45,7 @@ impl Sampler {
                 over: false,
             })
         });
-        Sampler { clock, series: series.collect() }
+        SeriesSampler { clock, series: series.collect() }
     }
 
     /// When the next piece ends, or a worker that has not started may have.
@@ -141,9 +141,9 @@ mod tests {
 
     const LENGTH: u64 = 1_000;
 
-    fn sampler() -> (PhaseMemory, Sampler) {
+    fn sampler() -> (PhaseMemory, SeriesSampler) {
         let memory = PhaseMemory::for_tests(Clock::monotonic(), 2);
-        (memory, Sampler::new(Clock::monotonic(), [None, Some(LENGTH)].into_iter()))
+        (memory, SeriesSampler::new(Clock::monotonic(), [None, Some(LENGTH)].into_iter()))
     }
 
     // Protects: a piece without ops is there, and a late look makes one longer piece.

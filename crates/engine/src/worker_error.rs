@@ -1,5 +1,6 @@
 //! Why a worker cannot begin, or cannot go on.
 
+use crate::backend::Errno;
 use crate::backend::socket::LinkError;
 use std::io;
 
@@ -48,6 +49,25 @@ pub(crate) enum WorkerError {
     /// A recording without anybody who reads such.
     #[error("{path}: nobody here reads recordings")]
     NoReader { path: String },
+    /// There is no memory for what a program's steps move.
+    #[error("cannot have {bytes} bytes of memory: {source}")]
+    Memory { bytes: usize, source: io::Error },
+    /// Caches cannot be purged line by line here.
+    #[cfg(not(target_arch = "x86_64"))]
+    #[error("emptying the processor's caches needs x86-64; leave `purge-line` out (IOzone's -p)")]
+    NoPurge,
+    /// A program that is run beside has arguments that cannot be parted.
+    #[error("the arguments of {program} have a quote that is not closed: {arguments}")]
+    Arguments { program: String, arguments: String },
+    /// A program that is run beside has nowhere to write.
+    #[error("cannot write the output of {program} into {path}: {source}")]
+    Output { program: String, path: String, source: io::Error },
+    /// A call that no clock sees failed.
+    #[error("{op} of {path}{}: {}", .offset.map(|offset| format!(" at byte {offset}")).unwrap_or_default(), .errno.text())]
+    Call { op: &'static str, path: String, offset: Option<u64>, errno: Errno },
+    /// What such a call read is not what was written.
+    #[error("{path}: {mismatch}")]
+    Mismatch { path: String, mismatch: String },
     /// A part of the work cannot be; it says so in words.
     #[error("{0}")]
     Part(String),

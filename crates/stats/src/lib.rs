@@ -37,6 +37,6 @@ pub use schedule::{Block, Side, blocked_order};
 pub use stop::{Budget, Decision, Precision, Statistic, StopReason, StopRule, Stopper};
 pub use summary::{coefficient_of_variation, geometric_mean, median, median_absolute_deviation};
 pub use verdict::{
-    Assessment, Better, Compared, Family, Note, Rule, Sides, Unit, Verdict, assess, assess_all, assess_family,
-    assess_plots,
+    Assessment, Better, Compared, Family, Note, ReplicationUnit, Rule, Sides, Verdict, assess, assess_all,
+    assess_family, assess_plots,
 };

@@ -147,7 +147,7 @@ pub struct Compared<'a> {
 
 /// What counts as one value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
+pub enum ReplicationUnit {
     /// A block of two runs.
     Block,
     /// A plot of each side.
@@ -174,7 +174,7 @@ pub struct Assessment {
     /// p of the two one-sided tests that the sides are equivalent within the margin; `None` below two units.
     pub p_equivalence: Option<f64>,
     /// What `blocks` counts.
-    pub unit: Unit,
+    pub unit: ReplicationUnit,
     /// Units that it rests on: blocks, or plots of the side that has fewer.
     pub blocks: u32,
     /// About so many *more* units would settle it, where the verdict is open; blocks always in twos, to keep their order
@@ -274,7 +274,7 @@ fn check(rule: &Rule) -> Result<(), StatsError> {
 
 /// What one contrast's values say, before the family is looked at.
 struct Evidence {
-    unit: Unit,
+    unit: ReplicationUnit,
     units: u32,
     estimate: Option<Estimate>,
     p_sign_flip: Option<f64>,
@@ -285,7 +285,7 @@ impl Evidence {
         match compared.sides {
             Sides::Blocks { baseline, candidate } => {
                 let (worse, better) = turned(baseline, candidate, compared.better);
-                Evidence::of_pairs(worse, better, Unit::Block, rule)
+                Evidence::of_pairs(worse, better, ReplicationUnit::Block, rule)
             }
             Sides::Plots { baseline, candidate } => {
                 let means =
@@ -293,30 +293,30 @@ impl Evidence {
                 let (baseline, candidate) = (means(baseline)?, means(candidate)?);
                 let (worse, better) = turned(&baseline, &candidate, compared.better);
                 if worse.len() == better.len() {
-                    return Evidence::of_pairs(worse, better, Unit::Plot, rule);
+                    return Evidence::of_pairs(worse, better, ReplicationUnit::Plot, rule);
                 }
                 let units = worse.len().min(better.len());
                 let estimate = if units < 2 { None } else { Some(welch(worse, better)?) };
-                Ok(Evidence { unit: Unit::Plot, units: count(units), estimate, p_sign_flip: None })
+                Ok(Evidence { unit: ReplicationUnit::Plot, units: count(units), estimate, p_sign_flip: None })
             }
         }
     }
 
-    fn of_pairs(worse: &[f64], better: &[f64], unit: Unit, rule: &Rule) -> Result<Evidence, StatsError> {
+    fn of_pairs(worse: &[f64], better: &[f64], unit: ReplicationUnit, rule: &Rule) -> Result<Evidence, StatsError> {
         let differences = log_ratios(worse, better)?;
         let units = count(differences.len());
         if units < 2 {
             return Ok(Evidence { unit, units, estimate: None, p_sign_flip: None });
         }
-        let can_flip = unit == Unit::Block || units >= UNITS_FOR_SIGN_FLIP;
+        let can_flip = unit == ReplicationUnit::Block || units >= UNITS_FOR_SIGN_FLIP;
         let p_sign_flip = if can_flip { Some(sign_flip(&differences, rule.seed)?.p) } else { None };
         Ok(Evidence { unit, units, estimate: Some(paired(worse, better)?), p_sign_flip })
     }
 
     fn units_min(&self, rule: &Rule) -> u32 {
         match self.unit {
-            Unit::Block => rule.blocks_min.max(2),
-            Unit::Plot => PLOTS_MIN,
+            ReplicationUnit::Block => rule.blocks_min.max(2),
+            ReplicationUnit::Plot => PLOTS_MIN,
         }
     }
 
@@ -326,8 +326,8 @@ impl Evidence {
 
     fn judge(&self, p_adjusted: Option<f64>, family: usize, rule: &Rule) -> Result<Assessment, StatsError> {
         let too_few = match self.unit {
-            Unit::Block => Note::TooFewBlocks,
-            Unit::Plot => Note::TooFewPlots,
+            ReplicationUnit::Block => Note::TooFewBlocks,
+            ReplicationUnit::Plot => Note::TooFewPlots,
         };
         let (Some(estimate), Some(p_adjusted)) = (self.estimate, p_adjusted) else {
             let missing = self.units_min(rule).saturating_sub(self.units);
@@ -398,8 +398,8 @@ impl Evidence {
     /// So many more units as can be run: blocks come in twos, so that their order stays balanced.
     const fn step(&self, more: u32) -> u32 {
         match self.unit {
-            Unit::Block => even(more),
-            Unit::Plot => more,
+            ReplicationUnit::Block => even(more),
+            ReplicationUnit::Plot => more,
         }
     }
 }

@@ -96,7 +96,7 @@ fn a_single_plot_a_side_can_never_be_told_however_many_runs_it_has() {
         (vec![vec![100.0, 101.0, 99.0, 100.5, 99.5, 100.2]], vec![vec![150.0, 151.0, 149.0, 150.0, 152.0]]);
     let assessment = assess_plots(&one, &other, Better::Higher, &Rule::default()).unwrap();
     assert_eq!(assessment.verdict, Verdict::CannotTell { blocks_needed: Some(1) });
-    assert_eq!((assessment.note, assessment.unit, assessment.blocks), (Note::TooFewPlots, Unit::Plot, 1));
+    assert_eq!((assessment.note, assessment.unit, assessment.blocks), (Note::TooFewPlots, ReplicationUnit::Plot, 1));
 }
 
 #[test]

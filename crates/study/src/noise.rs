@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use plumb_result::compare::Replicate;
 use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor};
 use plumb_stats::stop::{StopReason, StopRule};
-use plumb_stats::verdict::{Note, Unit, Verdict};
+use plumb_stats::verdict::{Note, ReplicationUnit, Verdict};
 use plumb_store::{NoiseIn, NoiseWork};
 use plumb_workload::named::{Named, Scale};
 use std::collections::BTreeMap;
@@ -142,8 +142,8 @@ fn floor(claim: &crate::compare::claims::Claim, measured: &Measured) -> Option<N
         log_half_width,
         blocks: assessment.blocks,
         unit: match assessment.unit {
-            Unit::Block => Replicate::Block,
-            Unit::Plot => Replicate::Plot,
+            ReplicationUnit::Block => Replicate::Block,
+            ReplicationUnit::Plot => Replicate::Plot,
         },
         modes: Vec::new(),
     })

@@ -196,16 +196,16 @@ fn the_last_lines_are_each_personalitys() {
 /// Progress goes over its own line; an error, and the end, begin a new one.
 #[test]
 fn progress_is_one_line() {
-    let mut teller = Reporter::new(&read_line("status=progress of=big").unwrap(), "dd");
-    let first = teller.hear(CopyEvent::Second, &counts(1, 0, 94_613_209_088), 1_000_100_000);
+    let mut reporter = Reporter::new(&read_line("status=progress of=big").unwrap(), "dd");
+    let first = reporter.hear(CopyEvent::Second, &counts(1, 0, 94_613_209_088), 1_000_100_000);
     assert_eq!(first, "\r94613209088 bytes (95 GB, 88 GiB) copied, 1 s, 94.6 GB/s");
-    let shorter = teller.hear(CopyEvent::Second, &counts(1, 0, 9), 2_000_100_000);
+    let shorter = reporter.hear(CopyEvent::Second, &counts(1, 0, 9), 2_000_100_000);
     assert_eq!(shorter.trim_end(), "\r9 bytes copied, 2 s, 0.0 kB/s");
     assert_eq!(shorter.len(), first.len(), "what was there is wiped");
-    let failed = teller.hear(CopyEvent::Failed { what: CopyStep::Write, errno: 28 }, &counts(1, 0, 5), 3);
+    let failed = reporter.hear(CopyEvent::Failed { what: CopyStep::Write, errno: 28 }, &counts(1, 0, 5), 3);
     assert_eq!(failed, "\ndd: error writing 'big': No space left on device\n");
-    assert!(teller.has_failed());
-    assert!(teller.hear(CopyEvent::Ended, &counts(1, 0, 5), 4).starts_with("1+0 records in\n"));
+    assert!(reporter.has_failed());
+    assert!(reporter.hear(CopyEvent::Ended, &counts(1, 0, 5), 4).starts_with("1+0 records in\n"));
 }
 
 #[test]

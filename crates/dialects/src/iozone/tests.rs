@@ -8,9 +8,9 @@ use super::sweep::Point;
 use super::{Action, Machine, Pass, Wrong, read};
 use std::collections::BTreeMap;
 
-struct Desk;
+struct FakeMachine;
 
-impl Machine for Desk {
+impl Machine for FakeMachine {
     fn file(&mut self, path: &str) -> Result<String, crate::FileError> {
         match path {
             "telemetry" => Ok("# offset size delay\n0 4096\n8192 65536 3\n4096 512\n".to_owned()),
@@ -36,14 +36,14 @@ fn words(line: &str) -> Vec<String> {
 }
 
 fn settings(line: &str) -> Settings {
-    match read(&words(line), &mut Desk) {
+    match read(&words(line), &mut FakeMachine) {
         Ok(Action::Run(settings)) => *settings,
         other => panic!("{line}: {other:?}"),
     }
 }
 
 fn wrong(line: &str) -> Wrong {
-    match read(&words(line), &mut Desk) {
+    match read(&words(line), &mut FakeMachine) {
         Err(wrong) => wrong,
         other => panic!("{line}: {other:?}"),
     }
@@ -55,7 +55,7 @@ fn wrong(line: &str) -> Wrong {
 fn numbers_beyond_all_sizes_end_at_the_largest() {
     const MANY: &str = "199999999999999999999024";
     for option in ["-S", "-d", "-J", "-+q", "-s", "-r 4 -s", "-a -g", "-t 2 -s"] {
-        let _ = read(&words(&format!("iozone {option} {MANY}")), &mut Desk);
+        let _ = read(&words(&format!("iozone {option} {MANY}")), &mut FakeMachine);
     }
     assert_eq!(settings(&format!("iozone -S {MANY}")).cache_bytes, u64::MAX);
 }

@@ -3,6 +3,7 @@
 use crate::backend::region::Region;
 use crate::content::Filler;
 use crate::rng::StreamId;
+use crate::worker_error::WorkerError;
 use plumb_workload::job::BufferRules;
 use plumb_workload::program::{ProgramContent, ProgramMemory};
 use plumb_workload::{Bytes, Content};
@@ -44,13 +45,12 @@ impl Memory {
         content: &ProgramContent,
         largest_bytes: usize,
         stream: StreamId,
-    ) -> Result<Memory, String> {
+    ) -> Result<Memory, WorkerError> {
         let spread_bytes = rules.spread.map_or(0, |bytes| bytes.0 as usize).max(largest_bytes);
         let spread_bytes = if rules.spread.is_some() { spread_bytes } else { 0 };
         let bytes = spread_bytes.max(largest_bytes).max(WORD_BYTES);
         let buffers = BufferRules { align: Some(Bytes(rules.align.0.max(4096))), ..BufferRules::default() };
-        let mut region = Region::with_rules(bytes, &buffers)
-            .map_err(|error| format!("cannot have {bytes} bytes of memory: {error}"))?;
+        let mut region = Region::with_rules(bytes, &buffers).map_err(|source| WorkerError::Memory { bytes, source })?;
         let content = match content {
             ProgramContent::Zeros => Held::Zeros,
             ProgramContent::Words { byte, every } => {
@@ -87,7 +87,7 @@ impl Memory {
     }
 
     /// For ops over a file set: each write is filled anew.
-    pub(super) fn filled(largest_bytes: usize, filler: Filler) -> Result<Memory, String> {
+    pub(super) fn filled(largest_bytes: usize, filler: Filler) -> Result<Memory, WorkerError> {
         let rules = ProgramMemory::default();
         let nothing = StreamId { seed: 0, phase: 0, worker: 0 };
         let memory = Memory::new(rules, &ProgramContent::Zeros, largest_bytes, nothing)?;
@@ -220,7 +220,7 @@ fn told(seed: u64, offset: u64, number: u64) -> u64 {
 /// Takes the lines of the memory out of the processor's caches.
 #[cfg(target_arch = "x86_64")]
 #[allow(unsafe_code)]
-fn purge(memory: &[u8], line: usize) -> Result<(), &'static str> {
+fn purge(memory: &[u8], line: usize) -> Result<(), WorkerError> {
     for byte in memory.iter().step_by(line.max(1)) {
         // SAFETY: an address of live memory; the call changes no byte of it.
         unsafe { std::arch::x86_64::_mm_clflush(byte) };
@@ -229,6 +229,6 @@ fn purge(memory: &[u8], line: usize) -> Result<(), &'static str> {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-fn purge(_memory: &[u8], _line: usize) -> Result<(), &'static str> {
-    Err("emptying the processor's caches needs x86-64; leave `purge-line` out (IOzone's -p)")
+fn purge(_memory: &[u8], _line: usize) -> Result<(), WorkerError> {
+    Err(WorkerError::NoPurge)
 }

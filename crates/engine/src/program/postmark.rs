@@ -8,7 +8,7 @@ use super::rules::{Opening, Over, StepRules, WholeBlocks};
 use super::stream::Stream;
 use crate::backend::{Completion, Errno};
 use plumb_workload::OpKind;
-use plumb_workload::program::postmark::{Act, Course};
+use plumb_workload::program::postmark::{Act, PostmarkDraws};
 use plumb_workload::program::{OpenStep, Postmark, PostmarkPart, PostmarkStep, StdioBuffer};
 use std::os::fd::BorrowedFd;
 
@@ -47,7 +47,7 @@ impl Rules {
 
 /// Yields the ops of one part.
 pub(super) struct Mill {
-    course: Course,
+    draws: PostmarkDraws,
     part: PostmarkPart,
     rules: Rules,
     thread: u32,
@@ -60,8 +60,8 @@ impl Mill {
     /// At the beginning of the part: what comes before it is drawn, and not done.
     pub(super) fn new(step: &PostmarkStep, rules: Rules, thread: u32) -> Mill {
         let close = CallOp::of(OpKind::Close, Call::Close);
-        let course = Course::new(&step.run, thread).at(step.part);
-        Mill { course, part: step.part, rules, thread, waiting: [close; 2], left: 0 }
+        let draws = PostmarkDraws::new(&step.run, thread).at(step.part);
+        Mill { draws, part: step.part, rules, thread, waiting: [close; 2], left: 0 }
     }
 
     /// The next op; `None` behind the last.
@@ -71,17 +71,17 @@ impl Mill {
             self.left -= 1;
             return Some(self.waiting[self.left]);
         }
-        let act = self.course.next(self.part)?;
+        let act = self.draws.next(self.part)?;
         let (number, open, moved) = match act {
             Act::Create { number, bytes, .. } => (number, (OpKind::Create, self.rules.create), (OpKind::Write, bytes)),
             Act::Read { number, bytes } => (number, (OpKind::Open, self.rules.read), (OpKind::Read, bytes)),
             Act::Append { number, bytes } => (number, (OpKind::Open, self.rules.append), (OpKind::Write, bytes)),
             Act::Delete { number } => {
-                let file = self.course.run().place(self.thread, number);
+                let file = self.draws.run().place(self.thread, number);
                 return Some(CallOp { file: file.into(), ..CallOp::of(OpKind::Unlink, Call::Unlink) });
             }
         };
-        let file = self.course.run().place(self.thread, number).into();
+        let file = self.draws.run().place(self.thread, number).into();
         let call = if moved.0 == OpKind::Read { Call::ReadWhole } else { Call::WriteWhole };
         self.waiting[1] = CallOp { file, length: moved.1, rules: self.rules.whole, ..CallOp::of(moved.0, call) };
         self.waiting[0] = CallOp { file, ..CallOp::of(OpKind::Close, Call::Close) };
@@ -98,7 +98,7 @@ pub(super) struct Whole {
 
 impl Whole {
     pub(super) fn new(run: &Postmark, thread: u32) -> Whole {
-        Whole { text: Course::text(run, thread), read: vec![0; run.read_block.0 as usize] }
+        Whole { text: PostmarkDraws::text(run, thread), read: vec![0; run.read_block.0 as usize] }
     }
 
     /// Reads so much of a file: whole blocks, then the rest. Ends early where the file does.

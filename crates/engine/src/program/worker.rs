@@ -188,7 +188,7 @@ impl NamedWorker {
         Box::new(move |barrier: &Barrier| self.run(barrier))
     }
 
-    fn calls(&self, barrier: &Barrier) -> Result<Calls, String> {
+    fn calls(&self, barrier: &Barrier) -> Result<Calls, WorkerError> {
         let largest = self.program.all_steps().filter_map(|step| match step {
             Step::Transfer(transfer) => Some(transfer.largest_bytes()),
             Step::OfFile(file) => Some(file.record.0),
@@ -250,7 +250,7 @@ fn postmark(step: &Step) -> Option<&Postmark> {
 }
 
 /// Makes the calls of steps that no clock sees.
-fn perform(source: &mut ProgramSource, calls: &mut Calls, program: &Compiled) -> Result<(), String> {
+fn perform(source: &mut ProgramSource, calls: &mut Calls, program: &Compiled) -> Result<(), WorkerError> {
     calls.use_rules(&program.rules);
     while let Some(op) = source.next() {
         if op.kind == OpKind::Delay {
@@ -259,11 +259,13 @@ fn perform(source: &mut ProgramSource, calls: &mut Calls, program: &Compiled) ->
         }
         calls.before(&op);
         let path = |calls: &Calls| calls.path_of(&op).display().to_string();
-        let moved = calls.execute(&op).map_err(|errno| match op.kind.moves_bytes() {
-            true => format!("{} of {} at byte {}: {}", op.kind.name(), path(calls), op.offset(), errno.text()),
-            false => format!("{} of {}: {}", op.kind.name(), path(calls), errno.text()),
+        let moved = calls.execute(&op).map_err(|errno| WorkerError::Call {
+            op: op.kind.name(),
+            path: path(calls),
+            offset: op.kind.moves_bytes().then(|| op.offset()),
+            errno,
         })?;
-        calls.after(&op, moved).map_err(|mismatch| format!("{}: {mismatch}", path(calls)))?;
+        calls.after(&op, moved).map_err(|mismatch| WorkerError::Mismatch { path: path(calls), mismatch })?;
     }
     Ok(())
 }

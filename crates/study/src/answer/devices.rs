@@ -4,7 +4,7 @@ use super::evidence::Record;
 use plumb_lab::protocol::DeviceCounts;
 use plumb_result::metric::{DeviceCount, Subject};
 use plumb_result::{Metric, PhaseResult, Quantity, RunResult};
-use plumb_workload::program::postmark::Course;
+use plumb_workload::program::postmark::PostmarkDraws;
 use plumb_workload::program::{PostmarkPart, PostmarkStep};
 use plumb_workload::{OpKind, Target};
 use std::collections::BTreeSet;
@@ -93,5 +93,5 @@ fn postmark_steps(result: &RunResult) -> impl Iterator<Item = &PostmarkStep> {
 
 /// Transactions of all threads: fewer than asked for, where one runs out of files.
 fn postmark_transactions(step: &PostmarkStep) -> u64 {
-    (0..step.run.threads.max(1)).map(|thread| Course::new(&step.run, thread).to_end().transactions).sum()
+    (0..step.run.threads.max(1)).map(|thread| PostmarkDraws::new(&step.run, thread).to_end().transactions).sum()
 }

@@ -10,7 +10,7 @@ use plumb_stats::estimate::paired;
 use plumb_stats::outliers::outliers;
 use plumb_stats::schedule::Side;
 use plumb_stats::stop::{Precision, Question, Statistic};
-use plumb_stats::verdict::{Assessment, Compared, Note, Rule, Sides, Unit, Verdict, assess_all};
+use plumb_stats::verdict::{Assessment, Compared, Note, ReplicationUnit, Rule, Sides, Verdict, assess_all};
 use plumb_trust::{NumberFound, is_below_floor};
 use std::collections::BTreeMap;
 
@@ -206,8 +206,8 @@ pub(crate) fn of_assessment(
         blocks_needed: assessment.blocks_needed,
         workload: Some(workload.to_owned()),
         unit: match assessment.unit {
-            Unit::Block => Replicate::Block,
-            Unit::Plot => Replicate::Plot,
+            ReplicationUnit::Block => Replicate::Block,
+            ReplicationUnit::Plot => Replicate::Plot,
         },
         note,
         capped,

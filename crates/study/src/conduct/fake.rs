@@ -33,13 +33,13 @@ pub(crate) type Model = Box<dyn Fn(&Levels, u32, u32) -> f64>;
 /// What goes wrong at a call.
 pub(crate) type Faults = Box<dyn FnMut(Call) -> Option<HostError>>;
 /// What else is changed about an answer.
-pub(crate) type Bend = Box<dyn Fn(u32, &mut RunAnswer)>;
+pub(crate) type Mutation = Box<dyn Fn(u32, &mut RunAnswer)>;
 
 /// All that fake hosts share.
 pub(crate) struct World {
     pub(crate) model: Model,
     pub(crate) faults: Faults,
-    pub(crate) bend: Bend,
+    pub(crate) mutate: Mutation,
     pub(crate) calls: Vec<Call>,
     /// The process dies at this call.
     pub(crate) dies_at: Option<usize>,
@@ -53,7 +53,7 @@ pub(crate) fn world(model: impl Fn(&Levels, u32, u32) -> f64 + 'static) -> Share
     Rc::new(RefCell::new(World {
         model: Box::new(model),
         faults: Box::new(|_| None),
-        bend: Box::new(|_, _| {}),
+        mutate: Box::new(|_, _| {}),
         calls: Vec::new(),
         dies_at: None,
         standing: 0,
@@ -114,7 +114,7 @@ impl Host for FakeHost {
         let levels: Levels = plumb_document::json::from_str(toml).expect("the levels");
         let world = self.world.borrow();
         let mut answer = answer((world.model)(&levels, place.plot, place.run));
-        (world.bend)(place.run, &mut answer);
+        (world.mutate)(place.run, &mut answer);
         Ok(answer)
     }
 

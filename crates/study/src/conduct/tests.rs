@@ -109,7 +109,7 @@ fn a_failed_build_fails_the_runs_of_its_plot_and_the_rest_goes_on() {
 fn a_run_without_a_value_is_failed_with_its_reason_and_the_rest_goes_on() {
     let world = world(|_, _, _| 1e8);
     world.borrow_mut().faults = Box::new(|call| if call == Call::Run(0) { failed("no answer in 60 s") } else { None });
-    world.borrow_mut().bend = Box::new(|seq, answer| match seq {
+    world.borrow_mut().mutate = Box::new(|seq, answer| match seq {
         1 => {
             answer.result = None;
             answer.exit_code = 4;
@@ -134,7 +134,7 @@ fn a_run_without_a_value_is_failed_with_its_reason_and_the_rest_goes_on() {
     assert_eq!(count(&rows, StudyRunStatus::Done), 2);
     // What failed can be run again, and only that.
     world.borrow_mut().faults = Box::new(|_| None);
-    world.borrow_mut().bend = Box::new(|_, _| {});
+    world.borrow_mut().mutate = Box::new(|_, _| {});
     assert_eq!(store.replan_failed_runs(&study.id).unwrap(), 5);
     world.borrow_mut().calls.clear();
     go_on(&mut store, &study, &world).unwrap();

@@ -70,7 +70,7 @@ enum Way {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+enum LimitUnit {
     Bytes,
     Ops,
 }
@@ -81,7 +81,7 @@ struct IoLimit<'a> {
     /// `254:0`.
     device: &'a str,
     way: Way,
-    unit: Unit,
+    unit: LimitUnit,
     per_second: f64,
     /// Where it stands.
     file: &'a str,
@@ -95,10 +95,10 @@ fn parse(line: &str) -> Vec<IoLimit<'_>> {
         let limit = |word: &str| {
             let (key, value) = word.split_once('=')?;
             let (way, unit) = match key {
-                "rbps" => (Way::Read, Unit::Bytes),
-                "wbps" => (Way::Write, Unit::Bytes),
-                "riops" => (Way::Read, Unit::Ops),
-                "wiops" => (Way::Write, Unit::Ops),
+                "rbps" => (Way::Read, LimitUnit::Bytes),
+                "wbps" => (Way::Write, LimitUnit::Bytes),
+                "riops" => (Way::Read, LimitUnit::Ops),
+                "wiops" => (Way::Write, LimitUnit::Ops),
                 _ => return None,
             };
             // `max` is no number, and no limit.
@@ -109,7 +109,7 @@ fn parse(line: &str) -> Vec<IoLimit<'_>> {
     }
     let Some(value) = words.next().and_then(|value| value.parse().ok()) else { return Vec::new() };
     let way = if file.contains("read") { Way::Read } else { Way::Write };
-    let unit = if file.contains("iops") { Unit::Ops } else { Unit::Bytes };
+    let unit = if file.contains("iops") { LimitUnit::Ops } else { LimitUnit::Bytes };
     vec![IoLimit { device, way, unit, per_second: value, file }]
 }
 
@@ -125,8 +125,8 @@ fn io_limits(view: &PhaseView<'_>) -> Vec<Limit> {
             continue;
         }
         let of = |value: f64| match limit.unit {
-            Unit::Bytes => rate(value),
-            Unit::Ops => ops_rate(value),
+            LimitUnit::Bytes => rate(value),
+            LimitUnit::Ops => ops_rate(value),
         };
         let way = if limit.way == Way::Read { "reads" } else { "writes" };
         let said =
@@ -151,17 +151,17 @@ fn io_limits(view: &PhaseView<'_>) -> Vec<Limit> {
 fn reached(view: &PhaseView<'_>, name: &str, limit: IoLimit<'_>) -> Option<f64> {
     let (before, after) = (view.seen.before.devices.get(name)?.value()?, view.seen.after.devices.get(name)?.value()?);
     let pick = |counters: &DeviceCounters| match (limit.way, limit.unit) {
-        (Way::Read, Unit::Bytes) => counters.read_bytes,
-        (Way::Read, Unit::Ops) => counters.reads,
-        (Way::Write, Unit::Bytes) => counters.write_bytes,
-        (Way::Write, Unit::Ops) => counters.writes,
+        (Way::Read, LimitUnit::Bytes) => counters.read_bytes,
+        (Way::Read, LimitUnit::Ops) => counters.reads,
+        (Way::Write, LimitUnit::Bytes) => counters.write_bytes,
+        (Way::Write, LimitUnit::Ops) => counters.writes,
     };
     let seconds = view.seen.after.at_ns.saturating_sub(view.seen.before.at_ns) as f64 / 1e9;
     let own = match (limit.way, limit.unit) {
-        (Way::Read, Unit::Bytes) => view.traffic.own.as_ref().map_or(u64::MAX, |own| own.read_bytes),
-        (Way::Write, Unit::Bytes) => view.traffic.app_write.saturating_mul(view.traffic.copies),
+        (Way::Read, LimitUnit::Bytes) => view.traffic.own.as_ref().map_or(u64::MAX, |own| own.read_bytes),
+        (Way::Write, LimitUnit::Bytes) => view.traffic.app_write.saturating_mul(view.traffic.copies),
         // Merging and readahead make other requests of ops.
-        (_, Unit::Ops) => u64::MAX,
+        (_, LimitUnit::Ops) => u64::MAX,
     };
     let done = pick(after).saturating_sub(pick(before)).min(own);
     (seconds > 0.0).then(|| done as f64 / seconds)
@@ -291,12 +291,12 @@ mod tests {
     #[test]
     fn lines_of_both_versions() {
         let v2 = parse("io.max 254:0 rbps=1048576 wbps=max riops=max wiops=500");
-        let words: Vec<(Way, Unit, f64)> = v2.iter().map(|one| (one.way, one.unit, one.per_second)).collect();
-        assert_eq!(words, [(Way::Read, Unit::Bytes, 1048576.0), (Way::Write, Unit::Ops, 500.0)]);
+        let words: Vec<(Way, LimitUnit, f64)> = v2.iter().map(|one| (one.way, one.unit, one.per_second)).collect();
+        assert_eq!(words, [(Way::Read, LimitUnit::Bytes, 1048576.0), (Way::Write, LimitUnit::Ops, 500.0)]);
         let v1 = parse("blkio.throttle.write_iops_device 8:0 120");
-        let words: Vec<(&str, Way, Unit, f64)> =
+        let words: Vec<(&str, Way, LimitUnit, f64)> =
             v1.iter().map(|one| (one.device, one.way, one.unit, one.per_second)).collect();
-        assert_eq!(words, [("8:0", Way::Write, Unit::Ops, 120.0)]);
+        assert_eq!(words, [("8:0", Way::Write, LimitUnit::Ops, 120.0)]);
         assert!(parse("io.max").is_empty() && parse("blkio.throttle.write_iops_device 8:0 x").is_empty());
     }
 

@@ -1,6 +1,6 @@
 //! Settings become one phase: a worker for each device, with all its loops.
 
-use super::{Course, MIB, Settings};
+use super::{BlockPlan, MIB, Settings};
 use plumb_workload::job::Names;
 use plumb_workload::program::{Moves, OpenStep, Pick, Program, RecordOrder, ScratchTarget, Step, Transfer, Via};
 use plumb_workload::{Bytes, ClockScope, End, Flush, Phase, Target, Work, WorkerGroup, Workload};
@@ -10,15 +10,15 @@ use std::path::PathBuf;
 /// The one phase.
 pub const PHASE: &str = "zcav";
 
-/// The workload; a course for each device. Workers are called by the places of their devices.
-pub fn lower(settings: &Settings, courses: &[Course]) -> Workload {
+/// The workload; a plan for each device. Workers are called by the places of their devices.
+pub fn lower(settings: &Settings, plans: &[BlockPlan]) -> Workload {
     let mut target = BTreeMap::new();
     let mut workers = Vec::new();
-    for (number, (device, course)) in settings.devices.iter().zip(courses).enumerate() {
+    for (number, (device, plan)) in settings.devices.iter().zip(plans).enumerate() {
         let name = worker(number);
         let names = Names::Said(vec![PathBuf::from(device.file())]);
         target.insert(name.clone(), Target::Scratch(ScratchTarget { path: PathBuf::new(), names }));
-        let work = Work::Program(Box::new(script(settings, course)));
+        let work = Work::Program(Box::new(script(settings, plan)));
         workers.push(WorkerGroup { name: Some(name.clone()), ..WorkerGroup::new(&name, work) });
     }
     let phase = Phase { end: End { flush: Flush::None, clock: ClockScope::Inside }, ..Phase::new(PHASE, workers) };
@@ -36,11 +36,11 @@ pub fn worker(number: usize) -> String {
     format!("device-{number}")
 }
 
-fn script(settings: &Settings, course: &Course) -> Program {
+fn script(settings: &Settings, plan: &BlockPlan) -> Program {
     let open = OpenStep { file: Pick::Nth(0), read: !settings.writes, write: settings.writes, ..OpenStep::default() };
     let mut steps = Vec::new();
     for _ in 0..settings.loops {
-        once(settings, course, &mut steps);
+        once(settings, plan, &mut steps);
     }
     Program {
         before: vec![Step::Open(open)],
@@ -50,15 +50,15 @@ fn script(settings: &Settings, course: &Course) -> Program {
     }
 }
 
-fn once(settings: &Settings, course: &Course, steps: &mut Vec<Step>) {
+fn once(settings: &Settings, plan: &BlockPlan, steps: &mut Vec<Step>) {
     let block = settings.block_bytes();
     let chunk = settings.chunk_mib as u64 * MIB;
-    let mut pieces: Vec<(u64, u64)> = course.blocks.iter().map(|&offset| (offset, block)).chain(course.tail).collect();
+    let mut pieces: Vec<(u64, u64)> = plan.blocks.iter().map(|&offset| (offset, block)).chain(plan.tail).collect();
     // Blocks that lie behind each other are one piece where chunks do not lie across their ends.
     if settings.every == 1 && block.is_multiple_of(chunk) {
         pieces.truncate(1);
         if let Some((_, bytes)) = pieces.first_mut() {
-            *bytes = course.bytes(settings);
+            *bytes = plan.bytes(settings);
         }
     }
     let mut at = None;

@@ -166,30 +166,30 @@ impl Settings {
 
 /// What of a device is moved in one loop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Course {
+pub struct BlockPlan {
     /// Bytes from the beginning to each whole block.
     pub blocks: Vec<u64>,
     /// What is behind the last one, where the device ends before the range does: from where, and how many bytes.
     pub tail: Option<(u64, u64)>,
 }
 
-impl Course {
+impl BlockPlan {
     /// Over a device of this many bytes.
-    pub fn new(settings: &Settings, device_bytes: u64) -> Course {
+    pub fn new(settings: &Settings, device_bytes: u64) -> BlockPlan {
         let block = settings.block_bytes();
         let end = settings.end_mib.map_or(u64::MAX, |end| (end / settings.block_mib) as u64);
         let every = settings.every as u64;
         let wanted =
             (settings.first_block()..end).filter(|number| number.is_multiple_of(every)).map(|number| number * block);
-        let mut course = Course { blocks: Vec::new(), tail: None };
+        let mut plan = BlockPlan { blocks: Vec::new(), tail: None };
         for offset in wanted {
             if offset + block > device_bytes {
-                course.tail = (offset < device_bytes).then(|| (offset, device_bytes - offset));
+                plan.tail = (offset < device_bytes).then(|| (offset, device_bytes - offset));
                 break;
             }
-            course.blocks.push(offset);
+            plan.blocks.push(offset);
         }
-        course
+        plan
     }
 
     /// Bytes that a loop moves.

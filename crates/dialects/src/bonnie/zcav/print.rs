@@ -1,6 +1,6 @@
 //! Times of blocks become zcav's lines.
 
-use super::{Course, Settings};
+use super::{BlockPlan, Settings};
 use std::fmt::Write;
 
 /// A block that took less makes no rate, s.
@@ -31,7 +31,7 @@ pub struct Times {
 
 impl Times {
     /// Adds a read, or a write together with its flush, from when to when, in ns from any start. Whether a loop ended.
-    pub fn add(&mut self, settings: &Settings, course: &Course, bytes: u64, from_ns: u64, to_ns: u64) -> bool {
+    pub fn add(&mut self, settings: &Settings, plan: &BlockPlan, bytes: u64, from_ns: u64, to_ns: u64) -> bool {
         if self.loop_bytes == 0 {
             self.loops.push(Loop::default());
             self.loop_began_ns = from_ns;
@@ -41,14 +41,14 @@ impl Times {
         self.block_bytes += bytes;
         self.loop_bytes += bytes;
         let Some(last) = self.loops.last_mut() else { return false };
-        if self.block_bytes >= settings.block_bytes() && self.blocks < course.blocks.len() {
+        if self.block_bytes >= settings.block_bytes() && self.blocks < plan.blocks.len() {
             last.blocks_s.push(to_ns.saturating_sub(began_ns) as f64 / 1e9);
             self.blocks += 1;
             self.block_bytes = 0;
             self.block_began_ns = None;
         }
         last.elapsed_s = to_ns.saturating_sub(self.loop_began_ns) as f64 / 1e9;
-        let ends = self.loop_bytes >= course.bytes(settings);
+        let ends = self.loop_bytes >= plan.bytes(settings);
         if ends {
             (self.loop_bytes, self.block_bytes, self.block_began_ns) = (0, 0, None);
         }
@@ -64,20 +64,20 @@ impl Times {
 const HEAD: &str = "#block offset (GiB), MiB/s, time\n";
 
 /// What is printed of a device, or into its log.
-pub fn device(settings: &Settings, course: &Course, loops: &[Loop]) -> String {
+pub fn device(settings: &Settings, plan: &BlockPlan, loops: &[Loop]) -> String {
     let mut text = String::new();
     if settings.loops == 1 {
         text.push_str(HEAD);
         let times = loops.first().map_or(&[][..], |one| &one.blocks_s);
-        blocks(settings, course, times, &mut text);
+        blocks(settings, plan, times, &mut text);
         loops.iter().for_each(|one| summary(settings, one, &mut text));
         return text;
     }
     loops.iter().for_each(|one| summary(settings, one, &mut text));
     let _ = writeln!(text, "#loops: {}", loops.len());
     text.push_str(HEAD);
-    let times: Vec<f64> = (0..course.blocks.len()).filter_map(|block| middle(loops, block)).collect();
-    blocks(settings, course, &times, &mut text);
+    let times: Vec<f64> = (0..plan.blocks.len()).filter_map(|block| middle(loops, block)).collect();
+    blocks(settings, plan, &times, &mut text);
     text
 }
 
@@ -90,8 +90,8 @@ fn middle(loops: &[Loop], block: usize) -> Option<f64> {
     (!kept.is_empty()).then(|| kept.iter().sum::<f64>() / kept.len() as f64)
 }
 
-fn blocks(settings: &Settings, course: &Course, times: &[f64], text: &mut String) {
-    for (&offset, &time_s) in course.blocks.iter().zip(times) {
+fn blocks(settings: &Settings, plan: &BlockPlan, times: &[f64], text: &mut String) {
+    for (&offset, &time_s) in plan.blocks.iter().zip(times) {
         let gib = offset as f64 / (1u64 << 30) as f64;
         let _ = if time_s < SHORTEST_S {
             writeln!(text, "#{gib:.2} ++++ {time_s:.3}")

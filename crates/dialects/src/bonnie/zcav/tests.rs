@@ -26,15 +26,15 @@ fn words_are_read_as_the_tool_reads_them() {
 /// Blocks of a file of 21 MiB, as the real one reads them.
 #[test]
 fn a_course_has_the_tools_blocks() {
-    let course = |words: &str| {
-        let course = Course::new(&settings(words).unwrap(), 21 * MIB);
-        (course.blocks.iter().map(|offset| offset / MIB).collect::<Vec<_>>(), course.tail)
+    let plan = |words: &str| {
+        let plan = BlockPlan::new(&settings(words).unwrap(), 21 * MIB);
+        (plan.blocks.iter().map(|offset| offset / MIB).collect::<Vec<_>>(), plan.tail)
     };
-    assert_eq!(course("-b 4 a"), (vec![0, 4, 8, 12, 16], Some((20 * MIB, MIB))));
-    assert_eq!(course("-b 4 -s 2 a"), (vec![0, 8, 16], None));
-    assert_eq!(course("-b 4 -r 8:16 a"), (vec![8, 12], None));
-    assert_eq!(course("-b 4 -r 4:16 -s 2 a"), (vec![8], None));
-    assert_eq!(course("-b 64 a"), (vec![], Some((0, 21 * MIB))));
+    assert_eq!(plan("-b 4 a"), (vec![0, 4, 8, 12, 16], Some((20 * MIB, MIB))));
+    assert_eq!(plan("-b 4 -s 2 a"), (vec![0, 8, 16], None));
+    assert_eq!(plan("-b 4 -r 8:16 a"), (vec![8, 12], None));
+    assert_eq!(plan("-b 4 -r 4:16 -s 2 a"), (vec![8], None));
+    assert_eq!(plan("-b 64 a"), (vec![], Some((0, 21 * MIB))));
 }
 
 /// Times of a slowed run, in the real one's own lines, once and as the middle of several loops.
@@ -42,15 +42,15 @@ fn a_course_has_the_tools_blocks() {
 fn times_become_the_tools_lines() {
     let told = |words: &str, ops_ms: &[u64]| {
         let settings = settings(words).unwrap();
-        let course = Course::new(&settings, 21 * MIB);
+        let plan = BlockPlan::new(&settings, 21 * MIB);
         let (mut times, mut at, mut ends) = (Times::default(), 0, 0);
         for took_ms in ops_ms {
             let end = at + took_ms * 1_000_000;
-            ends += i64::from(times.add(&settings, &course, MIB, at, end));
+            ends += i64::from(times.add(&settings, &plan, MIB, at, end));
             at = end;
         }
         assert_eq!(ends, settings.loops, "{words}");
-        device(&settings, &course, times.loops())
+        device(&settings, &plan, times.loops())
     };
     assert_eq!(
         told("-b 2 -r 6 a", &[805, 805, 100, 100, 802, 802]),

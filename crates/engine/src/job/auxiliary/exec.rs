@@ -3,6 +3,7 @@
 use super::{Beside, LONGEST_SLEEP, run_beside};
 use crate::barrier::{Barrier, Body};
 use crate::terms::Ended;
+use crate::worker_error::WorkerError;
 use plumb_workload::{Exec, OpKind};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::fs::File;
@@ -60,10 +61,10 @@ impl ExecWorker {
     }
 
     /// The program with its arguments, and where its output goes.
-    pub(super) fn command(&self) -> Result<Command, String> {
+    pub(super) fn command(&self) -> Result<Command, WorkerError> {
         let Exec { program, arguments, .. } = &self.exec;
-        let arguments = shlex::split(arguments)
-            .ok_or_else(|| format!("the arguments of {program} have a quote that is not closed: {arguments}"))?;
+        let unclosed = || WorkerError::Arguments { program: program.clone(), arguments: arguments.clone() };
+        let arguments = shlex::split(arguments).ok_or_else(unclosed)?;
         let mut command = Command::new(program);
         // A group of its own, so that what it starts itself ends with it.
         command.args(arguments).stdin(Stdio::null()).process_group(0);
@@ -75,10 +76,10 @@ impl ExecWorker {
         Ok(command)
     }
 
-    fn output_file(&self, stream: &str) -> Result<File, String> {
+    fn output_file(&self, stream: &str) -> Result<File, WorkerError> {
         let path = format!("{}.{stream}", self.name);
-        File::create(&path)
-            .map_err(|error| format!("cannot write the output of {} into {path}: {error}", self.exec.program))
+        let program = || self.exec.program.clone();
+        File::create(&path).map_err(|source| WorkerError::Output { program: program(), path, source })
     }
 
     /// Runs the program until it or the worker's time ends.

@@ -89,7 +89,7 @@ impl Postmark {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Course, Totals};
+    use super::super::{PostmarkDraws, Totals};
     use super::*;
     use crate::units::Bytes;
 
@@ -110,7 +110,7 @@ mod tests {
             ("subdirectories", Postmark { subdirectories: u32::MAX, ..sound.clone() }),
         ] {
             assert_eq!(run.problems().first().map(|problem| problem.key), Some(key), "{run:?}");
-            assert_eq!(Course::new(&run, 0).to_end(), Totals::default());
+            assert_eq!(PostmarkDraws::new(&run, 0).to_end(), Totals::default());
             assert!(run.paths().is_empty());
         }
     }

@@ -1,16 +1,16 @@
 //! PostMark's load: small files that are created, read, appended to and deleted, in an order that its seed fixes.
 //!
 //! What PostMark 1.5x does is one sequence of draws from one generator: the text that files are filled with, then for each
-//! file its place and size, then for each transaction what is done to which file. [`Course`] makes that sequence, and does
+//! file its place and size, then for each transaction what is done to which file. [`PostmarkDraws`] makes that sequence, and does
 //! nothing else; who runs it, who counts it and who checks a published number against it all see the same.
 
-mod course;
+mod draws;
 mod limits;
 mod settings;
 mod twister;
 
 use crate::units::Bytes;
-pub use course::{Act, Course, Totals};
+pub use draws::{Act, PostmarkDraws, Totals};
 pub use limits::Unsound;
 pub use settings::{Postmark, PostmarkLocation, PostmarkPart, PostmarkStep};
 use std::path::{Path, PathBuf};
@@ -85,7 +85,7 @@ impl Postmark {
 
     /// What every thread does altogether, thread by thread.
     pub fn totals(&self) -> Vec<Totals> {
-        (0..self.threads).map(|thread| Course::new(self, thread).to_end()).collect()
+        (0..self.threads).map(|thread| PostmarkDraws::new(self, thread).to_end()).collect()
     }
 
     /// All names: first the subdirectories, then the files. Threads do not create equally many: where a number is left over,
@@ -99,9 +99,9 @@ impl Postmark {
         let mut paths: Vec<PathBuf> = self.directories().collect();
         let mut files: Vec<PathBuf> = Vec::new();
         for thread in 0..self.threads {
-            let mut course = Course::new(self, thread);
+            let mut draws = PostmarkDraws::new(self, thread);
             for part in [PostmarkPart::Create, PostmarkPart::Transactions] {
-                while let Some(act) = course.next(part) {
+                while let Some(act) = draws.next(part) {
                     let Act::Create { number, base, subdirectory, .. } = act else { continue };
                     let number = self.number_of(thread, number);
                     let mut path = bases.get(base as usize).map(PathBuf::from).unwrap_or_default();

@@ -8,7 +8,7 @@ use crate::session;
 use jiff::{SignedDuration, Zoned};
 use plumb_dialects::bonnie::Refusal;
 use plumb_dialects::bonnie::zcav::print::{self, Times};
-use plumb_dialects::bonnie::zcav::{Course, Device, Settings, lower};
+use plumb_dialects::bonnie::zcav::{BlockPlan, Device, Settings, lower};
 use plumb_engine::LoggedOp;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
@@ -27,7 +27,7 @@ const BEFORE_WRITING: Duration = Duration::from_secs(5);
 pub struct Zcav {
     settings: Settings,
     /// Of each device.
-    courses: Vec<Course>,
+    plans: Vec<BlockPlan>,
 }
 
 impl Dialect for Zcav {
@@ -36,23 +36,23 @@ impl Dialect for Zcav {
     type Listener<'a> = Watching<'a>;
 
     fn read(call: &Call<'_>) -> Step<Zcav> {
-        let (settings, courses) = match prepared(call.called, call.words) {
+        let (settings, plans) = match prepared(call.called, call.words) {
             Ok(prepared) => prepared,
             Err(Refusal(text)) => return refuse(&text),
         };
-        if let Some(small) = courses.iter().position(|course| course.blocks.is_empty()) {
-            session::print(&print::device(&settings, &courses[small], &[]))?;
+        if let Some(small) = plans.iter().position(|plan| plan.blocks.is_empty()) {
+            session::print(&print::device(&settings, &plans[small], &[]))?;
             eprintln!("Data file/device \"{}\" too small.", settings.devices[small].path);
             return Err(End::DialectCode(TOO_SMALL).into());
         }
         if let Some(correction) = settings.correction() {
             eprintln!("plumb: {correction}; `--compat=strict` counts as it does");
         }
-        Ok(Zcav { settings, courses })
+        Ok(Zcav { settings, plans })
     }
 
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Workload> {
-        Ok(lower::lower(&self.settings, &self.courses))
+        Ok(lower::lower(&self.settings, &self.plans))
     }
 
     fn load<'a>(&'a self, run: &'a Workload) -> Load<'a> {
@@ -66,15 +66,15 @@ impl Dialect for Zcav {
             }
             std::thread::sleep(BEFORE_WRITING);
         }
-        let times = vec![Times::default(); self.courses.len()];
-        let (settings, courses) = (&self.settings, self.courses.as_slice());
-        Ok(Watching { settings, courses, times, began: Zoned::now(), refused: None })
+        let times = vec![Times::default(); self.plans.len()];
+        let (settings, plans) = (&self.settings, self.plans.as_slice());
+        Ok(Watching { settings, plans, times, began: Zoned::now(), refused: None })
     }
 
     fn print<'a>(&'a self, _run: &'a Workload, watching: Watching<'a>, ended: &Ended) -> Step<()> {
         let Watching { times, refused, .. } = watching;
-        for ((device, course), times) in self.settings.devices.iter().zip(&self.courses).zip(&times) {
-            let text = print::device(&self.settings, course, times.loops());
+        for ((device, plan), times) in self.settings.devices.iter().zip(&self.plans).zip(&times) {
+            let text = print::device(&self.settings, plan, times.loops());
             match &device.log {
                 None => session::print(&text)?,
                 Some(path) => {
@@ -86,29 +86,29 @@ impl Dialect for Zcav {
     }
 }
 
-fn prepared(called: &str, words: &[String]) -> Result<(Settings, Vec<Course>), Refusal> {
+fn prepared(called: &str, words: &[String]) -> Result<(Settings, Vec<BlockPlan>), Refusal> {
     let settings = Settings::read(called, words)?;
     if settings.user.is_some() || settings.group.is_some() {
         eprint!("{}", user::become_user(settings.user.as_deref(), settings.group.as_deref())?);
     }
-    let course = |device: &Device| {
+    let plan = |device: &Device| {
         let mut file = match settings.writes {
             true => OpenOptions::new().write(true).open(device.file()),
             false => File::open(device.file()),
         }
         .map_err(|_| Refusal(format!("Can't open {}\n", device.path)))?;
         let bytes = file.seek(SeekFrom::End(0)).map_err(|_| Refusal("Can't lseek().\n".to_owned()))?;
-        Ok(Course::new(&settings, bytes))
+        Ok(BlockPlan::new(&settings, bytes))
     };
-    let courses: Result<Vec<Course>, Refusal> = settings.devices.iter().map(course).collect();
-    let courses = courses?;
-    Ok((settings, courses))
+    let plans: Result<Vec<BlockPlan>, Refusal> = settings.devices.iter().map(plan).collect();
+    let plans = plans?;
+    Ok((settings, plans))
 }
 
 /// Gathers the times of blocks, and tells when loops ended.
 pub struct Watching<'a> {
     settings: &'a Settings,
-    courses: &'a [Course],
+    plans: &'a [BlockPlan],
     times: Vec<Times>,
     began: Zoned,
     /// The op that failed.
@@ -123,7 +123,7 @@ impl Progress for Watching<'_> {
     fn op_log(&mut self, _phase: &str, worker: &str, ops: &mut dyn Iterator<Item = LoggedOp>) {
         // `GROUP/NUMBER`.
         let group = worker.split('/').next().unwrap_or(worker);
-        let Some(number) = (0..self.courses.len()).find(|&number| lower::worker(number) == group) else { return };
+        let Some(number) = (0..self.plans.len()).find(|&number| lower::worker(number) == group) else { return };
         let mut written: Option<LoggedOp> = None;
         let mut loops = 0;
         for op in ops {
@@ -139,8 +139,8 @@ impl Progress for Watching<'_> {
                 OpKind::Read => (op.result.unwrap_or(0), op.submit_ns),
                 _ => continue,
             };
-            let course = &self.courses[number];
-            if self.times[number].add(self.settings, course, bytes, from_ns, op.complete_ns) {
+            let plan = &self.plans[number];
+            if self.times[number].add(self.settings, plan, bytes, from_ns, op.complete_ns) {
                 loops += 1;
                 let after = SignedDuration::from_nanos(i64::try_from(op.complete_ns).unwrap_or(i64::MAX));
                 let at = self.began.checked_add(after).unwrap_or_else(|_| Zoned::now());

@@ -112,7 +112,7 @@ impl Free {
 
 /// Draws what one thread does.
 #[derive(Debug, Clone)]
-pub struct Course {
+pub struct PostmarkDraws {
     run: Postmark,
     random: Twister,
     table: Vec<Slot>,
@@ -132,15 +132,15 @@ pub struct Course {
     totals: Totals,
 }
 
-impl Course {
+impl PostmarkDraws {
     /// At the beginning of a thread's run, its text drawn. What is not [sound](Postmark::is_sound) is over at once.
-    pub fn new(run: &Postmark, thread: u32) -> Course {
+    pub fn new(run: &Postmark, thread: u32) -> PostmarkDraws {
         let mut random = Twister::new(run.seed.wrapping_add(thread));
         let is_sound = run.is_sound();
         // A character for each byte of text, of which there is twice what the largest file holds.
         random.skip(if is_sound { run.high.0 * 2 } else { 0 });
         let slots = if is_sound { run.number * 2 } else { 0 };
-        Course {
+        PostmarkDraws {
             run: run.clone(),
             random,
             table: vec![Slot::default(); slots as usize],
@@ -170,7 +170,7 @@ impl Course {
     }
 
     /// The same run at the beginning of a part.
-    pub fn at(mut self, part: PostmarkPart) -> Course {
+    pub fn at(mut self, part: PostmarkPart) -> PostmarkDraws {
         for earlier in [PostmarkPart::Create, PostmarkPart::Transactions] {
             if earlier < part {
                 while self.next(earlier).is_some() {}
@@ -181,8 +181,8 @@ impl Course {
 
     /// All that is to come.
     pub fn to_end(self) -> Totals {
-        let course = self.at(PostmarkPart::Delete);
-        Totals { left: course.in_use.into(), ..course.totals }
+        let draws = self.at(PostmarkPart::Delete);
+        Totals { left: draws.in_use.into(), ..draws.totals }
     }
 
     /// The next act of a part; `None` at its end. Parts are taken in their order, each to its end.
@@ -334,7 +334,7 @@ mod tests {
     }
 
     fn totals(run: &Postmark) -> Totals {
-        Course::new(run, 0).to_end()
+        PostmarkDraws::new(run, 0).to_end()
     }
 
     /// What PostMark 1.53 printed for the same settings.
@@ -359,17 +359,17 @@ mod tests {
     #[test]
     fn the_text_is_postmarks() {
         let run = of(1000, 2000, 3, 10);
-        assert!(Course::text(&run, 0).starts_with(b"LeZebJ6S5~qPv$C$py}hmKd H58nM4~."));
+        assert!(PostmarkDraws::text(&run, 0).starts_with(b"LeZebJ6S5~qPv$C$py}hmKd H58nM4~."));
     }
 
     /// The acts of a run of three files and ten transactions, as system calls of the real tool showed them.
     #[test]
     fn a_small_run_goes_as_the_real_one_goes() {
         let run = of(1000, 2000, 3, 10);
-        let mut course = Course::new(&run, 0);
+        let mut draws = PostmarkDraws::new(&run, 0);
         let mut said = Vec::new();
         for part in [PostmarkPart::Create, PostmarkPart::Transactions, PostmarkPart::Delete] {
-            while let Some(act) = course.next(part) {
+            while let Some(act) = draws.next(part) {
                 said.push(match act {
                     Act::Create { number, bytes, .. } => format!("+{number}:{bytes}"),
                     Act::Read { number, bytes } => format!("r{number}:{bytes}"),
@@ -413,9 +413,9 @@ mod tests {
             let mut names = BTreeSet::new();
             for thread in 0..run.threads {
                 let mut there: BTreeMap<u32, u64> = BTreeMap::new();
-                let mut course = Course::new(&run, thread);
+                let mut draws = PostmarkDraws::new(&run, thread);
                 for part in [PostmarkPart::Create, PostmarkPart::Transactions, PostmarkPart::Delete] {
-                    while let Some(act) = course.next(part) {
+                    while let Some(act) = draws.next(part) {
                         match act {
                             Act::Create { number, bytes, subdirectory, .. } => {
                                 assert!(bytes >= run.low.0 && bytes <= run.high.0);
@@ -444,9 +444,9 @@ mod tests {
     #[test]
     fn a_part_can_begin_by_itself() {
         let run = of(500, 2000, 40, 200);
-        let mut whole = Course::new(&run, 0);
+        let mut whole = PostmarkDraws::new(&run, 0);
         for part in [PostmarkPart::Create, PostmarkPart::Transactions, PostmarkPart::Delete] {
-            let mut alone = Course::new(&run, 0).at(part);
+            let mut alone = PostmarkDraws::new(&run, 0).at(part);
             while let Some(act) = whole.next(part) {
                 assert_eq!(alone.next(part), Some(act));
             }
