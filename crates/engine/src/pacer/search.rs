@@ -19,6 +19,12 @@ pub(crate) struct SearchWords {
 }
 
 impl SearchWords {
+    /// No search, in memory that nobody reads.
+    #[cfg(test)]
+    pub(crate) const fn none() -> SearchWords {
+        SearchWords { depth: AtomicU64::new(0), over: AtomicU64::new(0) }
+    }
+
     /// The depth that is being tried, or was tried last; `None` where nothing is searched.
     pub(crate) fn depth(&self) -> Option<u32> {
         Some(self.depth.load(Acquire)).filter(|&depth| depth > 0).map(|depth| depth as u32)

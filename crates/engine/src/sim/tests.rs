@@ -9,12 +9,12 @@ use super::backend::{SimCalls, SimQueue};
 use super::run::Simulation;
 use super::*;
 use crate::barrier::{Barrier, Body, WorkerSpec};
-use crate::bind::run_to_end;
+use crate::bind::{bind_pacer, run_to_end};
 use crate::control::CommonLimit;
 use crate::instances::{AnyQueued, AnySource, run_any_queued};
 use crate::observer::{Live, Observer};
 use crate::op::BlockOp;
-use crate::pacer::{AnyPacer, Sharing};
+use crate::pacer::{FlowEntry, Pacing};
 use crate::phase::PhaseRun;
 use crate::phase_error::PhaseError;
 use crate::plan::{GroupRun, WorkerRules};
@@ -128,8 +128,16 @@ impl SimWorker {
         let SimWorker { depth, pace, arrivals, mut source, .. } = self;
         let device = simulation.device(self.device).unwrap();
         Box::new(move |barrier: &Barrier| {
-            let sharing = |shared| if shared { barrier.sharing(group_count) } else { Sharing::Own };
-            let mut pacer = AnyPacer::of(pace, barrier.clock(), sharing, arrivals);
+            let pacing = Pacing {
+                pace,
+                depth,
+                group_count,
+                ramp: Nanos(0),
+                paces_all: false,
+                flow_home: None,
+                flow_entry: FlowEntry::WithPhase,
+            };
+            let mut pacer = bind_pacer(&pacing, barrier, arrivals, None);
             if depth == 1 || device.is_serial() {
                 let mut calls = SimCalls::new(device, |op: &BlockOp| op.file.into());
                 return Ok(run_to_end(barrier, &mut *source, &mut calls, pacer.table()));
