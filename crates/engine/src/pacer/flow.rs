@@ -1,6 +1,6 @@
 //! Flows: workers that keep to shares of the ops that they start together.
 
-use super::Due;
+use super::due::Due;
 use crate::clock::{Clock, Ticks};
 use crate::control::FlowWords;
 use plumb_workload::WorkerGroup;

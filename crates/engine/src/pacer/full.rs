@@ -1,5 +1,6 @@
 //! Pacers of everything but the closed loop.
 
+use super::due::{Due, PaceFailure, PacedOp, Pacer};
 use super::flow::FlowShare;
 use super::kinds::{KINDS, in_places, place};
 use super::minimum::MinimumWatch;
@@ -7,7 +8,6 @@ use super::rates::Rates;
 use super::request::PacerRequest;
 use super::search::DepthSearch;
 use super::think::Thinking;
-use super::{Due, PaceFailure, PacedOp, Pacer};
 use crate::clock::Ticks;
 use crate::terms::Ended;
 use plumb_workload::{Nanos, OpKind};

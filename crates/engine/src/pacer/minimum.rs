@@ -1,6 +1,6 @@
 //! Minimum rates: a job that falls below one of them fails.
 
-use super::PaceFailure;
+use super::due::PaceFailure;
 use super::kinds::{KIND, KINDS, in_places};
 use crate::clock::{Clock, Ticks};
 use plumb_workload::pace::MinimumRate;

@@ -1,8 +1,8 @@
 //! Intended starts: of all ops, or by kind of op.
 
+use super::due::{Due, PacedOp};
 use super::kinds::{KIND, KINDS, KindsDue, in_places, place};
 use super::request::{PacerRequest, Sharing};
-use super::{Due, PacedOp};
 use crate::clock::{Clock, Ticks};
 use crate::rng::Rng;
 use plumb_workload::{Arrival, OpKind, OpenLoad, PerSecond};

@@ -1,6 +1,6 @@
 //! The search for the largest depth at which latency stays below a goal.
 
-use super::{Due, PaceFailure};
+use super::due::{Due, PaceFailure};
 use crate::clock::{Clock, Ticks};
 use crate::terms::Ended;
 use plumb_workload::pace::LatencyGoal;

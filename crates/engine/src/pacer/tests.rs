@@ -4,6 +4,8 @@ use super::*;
 use crate::control::FlowWords;
 use crate::op::{BlockOp, Role};
 use crate::rng::{Purpose, Rng, StreamId};
+use crate::terms::Ended;
+use plumb_workload::OpKind;
 use plumb_workload::pace::{LatencyGoal, MinimumRate, ThinkBasis, ThinkTime, WeightedFlow};
 use plumb_workload::{Arrival, Nanos, Pace, PerSecond};
 use std::cmp::Reverse;

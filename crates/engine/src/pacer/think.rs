@@ -1,6 +1,6 @@
 //! Pauses between ops.
 
-use super::Due;
+use super::due::Due;
 use crate::clock::{Clock, Ticks};
 use crate::virtual_time;
 use plumb_workload::pace::{ThinkBasis, ThinkTime};
