@@ -8,7 +8,7 @@ use crate::engine_error::EngineError;
 use crate::fault::Yielded;
 use crate::job::auxiliary::{BusyWorker, ExecWorker};
 use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats};
-use crate::program::{Compiled, Over, Replay, ReturnedState, SetRoot, SetState, SetWorker, TreeState};
+use crate::program::{Compiled, NamedTarget, Over, Replay, ReturnedState, SetRoot, SetState, SetWorker, TreeState};
 use crate::setting::Setting;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::tree::TreeShape;
@@ -79,7 +79,11 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
                 }
                 (Work::Program(program), Some(OpenTarget::Scratch(files))) if seat.number == 0 => {
                     let stream = seat.stream(workload.seed);
-                    crate::program::plan(&seat, program, files, stream, stream)?;
+                    crate::program::plan(&seat, program, NamedTarget::Files(files), stream, stream)?;
+                }
+                (Work::Program(program), Some(OpenTarget::Sim(sim))) if !program.is_over_file_set() => {
+                    let stream = seat.stream(workload.seed);
+                    crate::program::plan(&seat, program, sim.named(), stream, stream)?;
                 }
                 (
                     Work::Program(program),
@@ -140,7 +144,14 @@ pub(crate) fn build_workers(
                 Some(OpenTarget::Scratch(files)) => {
                     let stream = seat.stream(workload.seed);
                     let content_stream = content_stream(workload, setting, seat.phase_number, seat.worker);
-                    let worker = crate::program::plan(&seat, program, files, stream, content_stream)?;
+                    let target = NamedTarget::Files(files);
+                    let worker = crate::program::plan(&seat, program, target, stream, content_stream)?;
+                    working_sets.add(&seat.group.target, worker.working_set_bytes, worker.target_bytes);
+                    worker.body()
+                }
+                Some(OpenTarget::Sim(sim)) if !program.is_over_file_set() => {
+                    let stream = seat.stream(workload.seed);
+                    let worker = crate::program::plan(&seat, program, sim.named(), stream, stream)?;
                     working_sets.add(&seat.group.target, worker.working_set_bytes, worker.target_bytes);
                     worker.body()
                 }

@@ -6,6 +6,7 @@
 
 use crate::virtual_time;
 use std::sync::OnceLock;
+use std::time::Duration;
 
 /// Ticks of a [`Clock`]; only differences mean something.
 pub type Ticks = u64;
@@ -110,6 +111,16 @@ struct Paired {
     ns: u64,
 }
 
+/// The time now where it takes a call to know it.
+#[cold]
+#[inline(never)]
+fn called(kind: ClockKind) -> Ticks {
+    match kind {
+        ClockKind::Virtual => virtual_time::now(),
+        ClockKind::Tsc | ClockKind::Monotonic => monotonic_ns(),
+    }
+}
+
 impl Clock {
     /// The best clock of this machine; calibrated once a process.
     pub fn best() -> Clock {
@@ -156,17 +167,16 @@ impl Clock {
     pub fn now(&self) -> Ticks {
         match self.kind {
             ClockKind::Tsc => counter(),
-            ClockKind::Monotonic | ClockKind::Virtual => self.call(),
+            // By value: a clock whose address is taken is not kept in registers.
+            kind => called(kind),
         }
     }
 
-    /// The time now where it takes a call to know it.
-    #[cold]
-    #[inline(never)]
-    fn call(&self) -> Ticks {
+    /// Waits so many nanoseconds.
+    pub(crate) fn sleep(&self, ns: u64) {
         match self.kind {
-            ClockKind::Virtual => virtual_time::now(),
-            ClockKind::Tsc | ClockKind::Monotonic => monotonic_ns(),
+            ClockKind::Virtual => virtual_time::sleep_until(virtual_time::now().saturating_add(ns)),
+            ClockKind::Tsc | ClockKind::Monotonic => std::thread::sleep(Duration::from_nanos(ns)),
         }
     }
 

@@ -329,8 +329,8 @@ impl Coordinator {
         let mut next_tick_at = tick.map_or(Ticks::MAX, |tick| times.begins_at + tick);
         let mut rounds = run.steady.map(SteadyRounds::new);
         let mut over = 0;
-        // On virtual time nobody waits for anybody.
-        let longest_wait = if clock.is_virtual() { LONGEST_PHASE } else { LONGEST_WAIT };
+        // A second of virtual time is soon over.
+        let longest_wait = if clock.is_virtual() { Duration::from_nanos(INTERVAL_NS) } else { LONGEST_WAIT };
         let mut watched =
             Watched { measures: zero == times.begins_at, interrupted: false, steady: run.steady.map(|_| false) };
         loop {

@@ -14,7 +14,7 @@ use crate::job::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::observer::{Observer, TargetView};
 use crate::plan::{WorkerSeat, seats, stamping};
 use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, open_target};
-use crate::program::{ScratchFiles, TreeState};
+use crate::program::{NamedTarget, ScratchFiles, TreeState};
 use crate::rng::StreamId;
 use crate::setting::Setting;
 use crate::sim::SimRun;
@@ -98,6 +98,11 @@ pub(crate) struct OpenSim {
 }
 
 impl OpenSim {
+    /// For a program over named files, which lie one after another.
+    pub(crate) fn named(&self) -> NamedTarget<'_> {
+        NamedTarget::Sim { device: &self.device, files: self.file_count(), bytes: self.bytes }
+    }
+
     /// How many files it has.
     pub(crate) fn file_count(&self) -> u64 {
         self.files.as_ref().map_or(1, |files| files.shape.files())

@@ -4,15 +4,16 @@ use super::calls::{Calls, Files, LINK_BYTES};
 use super::compile::Compiled;
 use super::content::Memory;
 use super::file_set::{SetPlace, SetState};
-use super::files::ScratchFiles;
-use super::op::CallOp;
+use super::files::{FileTable, ScratchFiles};
+use super::op::{Call, CallOp};
 use super::postmark::Whole;
-use super::rules::Over;
+use super::rules::{Over, StepRules};
 use super::source::ProgramSource;
 use super::stream::Streams;
 use crate::backend::SyncBackend;
 use crate::barrier::{Barrier, Body};
 use crate::bind::{bind_pacer, run_to_end};
+use crate::clock::Clock;
 use crate::content::Filler;
 use crate::fault::Yielded;
 use crate::op::Operation;
@@ -124,11 +125,51 @@ impl Replay {
     }
 }
 
+/// Where named files are.
+enum NamedFiles {
+    /// Under their names.
+    Names(Arc<FileTable>),
+    /// On a simulated device, one after another by number.
+    Sim(SimDevice),
+}
+
+/// What a program over named files makes its calls on.
+trait NamedCalls: SyncBackend<Op = CallOp> {
+    /// The rules of the steps that come next.
+    fn use_rules(&mut self, _rules: &Arc<Vec<StepRules>>) {}
+
+    /// Longest time of all calls that were made of one record, ns.
+    fn longest_record_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// From the first step in the clock to behind the last, ns; `None` where nothing but the calls takes time.
+    fn steps_ns(&self) -> Option<u64> {
+        None
+    }
+}
+
+impl NamedCalls for Calls {
+    fn use_rules(&mut self, rules: &Arc<Vec<StepRules>>) {
+        Calls::use_rules(self, rules);
+    }
+
+    fn longest_record_ns(&self) -> Option<u64> {
+        Calls::longest_record_ns(self)
+    }
+
+    fn steps_ns(&self) -> Option<u64> {
+        Some(self.steps_ns)
+    }
+}
+
+impl NamedCalls for SimCalls<CallOp> {}
+
 /// A worker of a program over named files, planned.
 pub(crate) struct NamedWorker {
     program: Arc<Program>,
     parts: [Arc<Compiled>; 3],
-    files: Arc<super::files::FileTable>,
+    files: NamedFiles,
     /// Number of the worker in its group.
     number: u32,
     stream: StreamId,
@@ -138,6 +179,14 @@ pub(crate) struct NamedWorker {
     pub(crate) target_bytes: u64,
 }
 
+/// What a program over named files is to run on.
+pub(crate) enum NamedTarget<'a> {
+    /// Files.
+    Files(&'a ScratchFiles),
+    /// A simulated device of so many equal parts.
+    Sim { device: &'a SimDevice, files: u64, bytes: u64 },
+}
+
 /// Plans a program on its named files: everything that can be wrong is found here, before anything starts.
 ///
 /// # Errors
@@ -145,7 +194,7 @@ pub(crate) struct NamedWorker {
 pub(crate) fn plan(
     seat: &WorkerSeat<'_>,
     program: &Program,
-    files: &ScratchFiles,
+    target: NamedTarget<'_>,
     stream: StreamId,
     content_stream: StreamId,
 ) -> Result<NamedWorker, WorkerPlanError> {
@@ -162,7 +211,24 @@ pub(crate) fn plan(
     // Transfers of one clock go over the same bytes more often than not; what their files hold bounds them together.
     let reach = program.reach_bytes();
     let touched = program.transfers().map(Transfer::touched_bytes).max().unwrap_or(0);
-    let named = files.postmark.as_ref();
+    let (files, count, named) = match target {
+        NamedTarget::Files(files) => {
+            (NamedFiles::Names(Arc::clone(&files.table)), files.count() as u64, files.postmark.as_ref())
+        }
+        NamedTarget::Sim { device, files, bytes } => {
+            if reach > bytes / files.max(1) {
+                return Err(seat.error(format!(
+                    "it goes up to byte {reach} of its files, and the simulated device has {files} of {} bytes; give it \
+                     a larger `size`",
+                    bytes / files.max(1)
+                )));
+            }
+            if program.transfers().any(Transfer::waits) {
+                return Err(seat.error("its transfers wait in real time, and a simulated device has none"));
+            }
+            (NamedFiles::Sim(device.clone()), files, None)
+        }
+    };
     if program.all_steps().find_map(postmark).is_some_and(|run| named.is_none_or(|named| named.run != *run)) {
         return Err(seat.error(
             "its target's names are not those of its run; give the target `names.postmark` of the same values",
@@ -172,13 +238,13 @@ pub(crate) fn plan(
     Ok(NamedWorker {
         parts: [compile(before)?, compile(steps)?, compile(after)?],
         program: Arc::new(program.clone()),
-        files: Arc::clone(&files.table),
+        files,
         number: seat.number,
         stream,
         content_stream,
         passes: seat.passes().unwrap_or(1),
         working_set_bytes: touched.max(peak_bytes / threads.max(1)),
-        target_bytes: reach.saturating_mul(files.count() as u64).max(peak_bytes),
+        target_bytes: reach.saturating_mul(count).max(peak_bytes),
     })
 }
 
@@ -188,7 +254,7 @@ impl NamedWorker {
         Box::new(move |barrier: &Barrier| self.run(barrier))
     }
 
-    fn calls(&self, barrier: &Barrier) -> Result<Calls, WorkerError> {
+    fn calls(&self, barrier: &Barrier, files: &Arc<FileTable>) -> Result<Calls, WorkerError> {
         let largest = self.program.all_steps().filter_map(|step| match step {
             Step::Transfer(transfer) => Some(transfer.largest_bytes()),
             Step::OfFile(file) => Some(file.record.0),
@@ -196,16 +262,31 @@ impl NamedWorker {
         });
         let largest = largest.max().unwrap_or(0) as usize;
         let memory = Memory::new(self.program.memory, &self.program.content, largest, self.content_stream)?;
-        // PostMark's files are opened as handle 0, which no step names.
-        let handles = self.parts.iter().map(|part| part.handles).max().unwrap_or(0).max(1);
         let whole = self.program.all_steps().find_map(postmark).map(|run| Whole::new(run, self.number));
         let checks = self.program.checks && self.program.transfers().any(Transfer::reads);
-        let files = Files::Names(Arc::clone(&self.files));
-        let calls = Calls::new(files, handles, Streams::of(&self.program), memory, checks, *barrier.clock());
+        let files = Files::Names(Arc::clone(files));
+        let calls = Calls::new(files, self.handles(), Streams::of(&self.program), memory, checks, *barrier.clock());
         Ok(calls.with_whole(whole))
     }
 
     fn run(self, barrier: &Barrier) -> Result<Ended, WorkerError> {
+        let files = match &self.files {
+            NamedFiles::Names(files) => Arc::clone(files),
+            NamedFiles::Sim(device) => {
+                barrier.report().backend.write(b"sim");
+                let mut opened = vec![0; self.handles()];
+                let file = move |op: &CallOp| match (opened.get_mut(usize::from(op.handle)), op.call) {
+                    (Some(opened), Call::Open) => {
+                        *opened = op.file;
+                        op.file
+                    }
+                    (Some(opened), _) if op.kind.moves_bytes() || op.kind == OpKind::Close => *opened,
+                    _ => op.file,
+                };
+                let calls = SimCalls::new(device.clone(), file);
+                return self.run_on(barrier, calls);
+            }
+        };
         barrier.report().backend.write(b"script");
         // The helpers of asynchronous I/O outlive a worker, with the table of whoever started them.
         let has_helpers = self
@@ -215,11 +296,22 @@ impl NamedWorker {
         if barrier.is_alone() && !has_helpers {
             unshare_fds::take(&[]);
         }
-        let mut calls = self.calls(barrier)?;
+        let calls = self.calls(barrier, &files)?;
+        self.run_on(barrier, calls)
+    }
+
+    /// How many files are open at once.
+    fn handles(&self) -> usize {
+        // PostMark's files are opened as handle 0, which no step names.
+        self.parts.iter().map(|part| part.handles).max().unwrap_or(0).max(1)
+    }
+
+    fn run_on(self, barrier: &Barrier, mut calls: impl NamedCalls) -> Result<Ended, WorkerError> {
         let [before, steps, after] = &self.parts;
         let source =
             |part: &Arc<Compiled>, passes| ProgramSource::new(part, self.number, None, self.stream, Some(passes));
-        perform(&mut source(before, 1), &mut calls, before)?;
+        let clock = barrier.clock();
+        perform(&mut source(before, 1), &mut calls, before, clock)?;
         let mut timed = source(steps, self.passes);
         barrier.expect(&self.program.kinds());
         calls.use_rules(&steps.rules);
@@ -227,15 +319,17 @@ impl NamedWorker {
         if let Some(longest_ns) = calls.longest_record_ns() {
             barrier.report().longest_record_ns.store(longest_ns, Relaxed);
         }
-        barrier.report().steps_ns.store(calls.steps_ns, Relaxed);
+        if let Some(steps_ns) = calls.steps_ns() {
+            barrier.report().steps_ns.store(steps_ns, Relaxed);
+        }
         if ended == Ended::Stopped {
             if self.program.rest == Rest::Calls {
                 timed.leave_out_transfers();
             }
-            perform(&mut timed, &mut calls, steps)?;
+            perform(&mut timed, &mut calls, steps, clock)?;
         }
         if ended != Ended::Failed {
-            perform(&mut source(after, 1), &mut calls, after)?;
+            perform(&mut source(after, 1), &mut calls, after, clock)?;
         }
         Ok(ended)
     }
@@ -250,22 +344,28 @@ fn postmark(step: &Step) -> Option<&Postmark> {
 }
 
 /// Makes the calls of steps that no clock sees.
-fn perform(source: &mut ProgramSource, calls: &mut Calls, program: &Compiled) -> Result<(), WorkerError> {
+fn perform(
+    source: &mut ProgramSource,
+    calls: &mut impl NamedCalls,
+    program: &Compiled,
+    clock: &Clock,
+) -> Result<(), WorkerError> {
     calls.use_rules(&program.rules);
     while let Some(op) = source.next() {
         if op.kind == OpKind::Delay {
-            std::thread::sleep(std::time::Duration::from_nanos(op.length));
+            clock.sleep(op.length);
             continue;
         }
         calls.before(&op);
-        let path = |calls: &Calls| calls.path_of(&op).display().to_string();
         let moved = calls.execute(&op).map_err(|errno| WorkerError::Call {
             op: op.kind.name(),
-            path: path(calls),
+            path: calls.path_of(&op).display().to_string(),
             offset: op.kind.moves_bytes().then(|| op.offset()),
             errno,
         })?;
-        calls.after(&op, moved).map_err(|mismatch| WorkerError::Mismatch { path: path(calls), mismatch })?;
+        calls
+            .after(&op, moved)
+            .map_err(|mismatch| WorkerError::Mismatch { path: calls.path_of(&op).display().to_string(), mismatch })?;
     }
     Ok(())
 }

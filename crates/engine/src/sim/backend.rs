@@ -14,12 +14,12 @@ use std::path::PathBuf;
 pub(crate) struct SimCalls<Op> {
     device: SimDevice,
     /// Number of the file that an op is on; where the target has files, they lie one after another on the device.
-    file: fn(&Op) -> u64,
+    file: Box<dyn FnMut(&Op) -> u64>,
 }
 
 impl<Op> SimCalls<Op> {
-    pub(crate) fn new(device: SimDevice, file: fn(&Op) -> u64) -> SimCalls<Op> {
-        SimCalls { device, file }
+    pub(crate) fn new(device: SimDevice, file: impl FnMut(&Op) -> u64 + 'static) -> SimCalls<Op> {
+        SimCalls { device, file: Box::new(file) }
     }
 }
 

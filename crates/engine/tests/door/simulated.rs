@@ -194,3 +194,38 @@ fn the_files_of_jobs_lie_one_after_another_on_a_simulated_device() {
     let error = place.try_run(&small, &mut Nobody).unwrap_err();
     assert!(error.is_plan() && error.to_string().contains("larger `size`"), "{error}");
 }
+
+// Protects: a program over named files keeps its files apart on the device, waits in virtual time, and makes what is before
+// and behind its clock there, too.
+#[test]
+fn programs_over_named_files_run_on_simulated_devices() {
+    let place = Place::new();
+    let text = sim("sim:ssd?cv=0", "2MiB", "files = 2\npreallocated-percent = 100");
+    let text = format!(
+        r#"
+        name = "named"
+        {text}
+        [[phase]]
+        name = "only"
+        [[phase.workers]]
+        target = "data"
+        [phase.workers.work.script]
+        before = [{{ open = {{ file = {{ nth = 1 }}, read = true, write = true, create = true }} }}, {{ delay = {{ time = "1h" }} }}]
+        steps = [
+            {{ transfer = {{ does = "write", record = 4096, count = 256 }} }},
+            "fsync",
+            {{ delay = {{ time = "10s" }} }},
+            {{ transfer = {{ does = "read", record = 4096, count = 256 }} }},
+        ]
+        after = ["close"]
+        "#
+    );
+    let phase = place.phase(&text);
+    assert_eq!(phase, place.phase(&text), "to the last bit");
+    let done = [OpKind::Write, OpKind::Fsync, OpKind::Read].map(|kind| count(&phase, kind));
+    assert_eq!((done, phase.fault_count, phase.workers[0].backend.as_str()), ([256, 1, 256], 0, "sim"));
+    assert_eq!(phase.wall_ns / 1_000_000_000, 10, "the hour is over before the clock starts");
+    let larger = text.replace("count = 256", "count = 257");
+    let error = place.try_run(&larger, &mut Nobody).unwrap_err();
+    assert!(error.is_plan() && error.to_string().contains("larger `size`"), "{error}");
+}

@@ -248,3 +248,17 @@ fn a_link_named_iozone_is_iozone() {
     let output = Command::new(&link).arg("-v").output().unwrap();
     assert!(String::from_utf8(output.stdout).unwrap().contains("3.489"));
 }
+
+/// A file that is a simulated device is none, and has the same rates each time.
+#[test]
+fn records_move_on_simulated_devices() {
+    let home = Home::new();
+    let rates = || {
+        let said = home.plumb("as iozone -f sim:ssd -s 4m -r 64k -i 0 -i 1").expect(0);
+        let row = said.out.lines().find(|line| line.trim_start().starts_with("4096")).map(str::to_owned);
+        row.unwrap_or_else(|| panic!("{}", said.out))
+    };
+    let row = rates();
+    assert_eq!((row.split_whitespace().count(), &row), (6, &rates()), "four rates behind the file and its records");
+    assert!(!home.work().join("sim:ssd").exists());
+}

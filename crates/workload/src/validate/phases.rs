@@ -120,7 +120,8 @@ fn ends(stop: &Stop, group: &WorkerGroup, target: Option<&Target>) -> bool {
         || group.limit.ops.is_some()
         || group.limit.passes.is_some();
     // Over named files, a program's steps are made once.
-    let by_itself = group.work.program().is_none() || matches!(target, Some(Target::Scratch(_) | Target::JobFiles(_)));
+    let by_itself = group.work.program().is_none_or(|program| !program.is_over_file_set())
+        || matches!(target, Some(Target::Scratch(_) | Target::JobFiles(_)));
     by_itself || always || (by_bytes && group.work.moves_bytes_of_set())
 }
 

@@ -64,6 +64,10 @@ pub(super) fn check(
 ) {
     let shape = super::targets::facts(target).shape;
     let over = match shape {
+        // Of a simulated device, files have no names: a program says by its steps what they are to it.
+        Shape::Tree { files, .. } if matches!(target, Target::Sim(_)) && !program.is_over_file_set() => {
+            Over::Names { files: files as usize }
+        }
         Shape::Tree { .. } => Over::FileSet,
         Shape::Named { files } => Over::Names { files },
         // Said by `fits`.

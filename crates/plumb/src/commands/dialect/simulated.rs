@@ -1,6 +1,6 @@
 //! Tools' files that are simulated devices: names that begin with `sim:`, such as `sim:ssd?slow=5%`.
 
-use plumb_workload::job::JobOps;
+use plumb_workload::job::{JobOps, Names};
 use plumb_workload::{
     Backend, Bytes, CachePolicy, Job, Phase, RunAs, SimDevice, SimTarget, Target, Work, WorkerGroup, Workload,
 };
@@ -22,7 +22,7 @@ pub enum Unsimulated {
         name: String,
     },
     /// The tool's work needs real files.
-    #[error("`{name}`: copies and programs over named files need real ones; name a file")]
+    #[error("`{name}`: copies, file sets and PostMark need real files; name a file")]
     Work {
         /// The device.
         name: String,
@@ -34,26 +34,34 @@ pub fn on_devices(workload: &Workload) -> Result<Option<Workload>, Unsimulated> 
     let mut simulated = workload.clone();
     for (name, target) in &workload.target {
         let Some(device) = device_of(target) else { continue };
-        let Target::JobFiles(files) = target else { return Err(Unsimulated::Work { name: device }) };
+        let (names, lengths) = match target {
+            Target::JobFiles(files) => (&files.names, files.lengths.as_slice()),
+            Target::Scratch(scratch) => (&scratch.names, [].as_slice()),
+            _ => return Err(Unsimulated::Work { name: device }),
+        };
+        if let Names::Postmark(_) = names {
+            return Err(Unsimulated::Work { name: device });
+        }
         let parsed: SimDevice = device.parse()?;
-        let count = files.names.count() as u64;
+        let count = names.count() as u64;
         let users = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == *name);
         let reach = |group: &WorkerGroup| match &group.work {
             Work::Job(job) => reached_bytes(job, count as usize),
+            Work::Program(program) => program.reach_bytes(),
             _ => 0,
         };
-        let laid_out = (0..count as usize).filter_map(|number| files.length(number)).map(|length| length.0).max();
+        let laid_out = lengths.iter().map(|length| length.0).max();
         let each = users.map(reach).chain(laid_out).max().unwrap_or(0);
         if each == 0 {
             return Err(Unsimulated::Size { name: device });
         }
-        let target = SimTarget {
+        let simulated_target = SimTarget {
             device: parsed,
             size: Bytes(each.saturating_mul(count)),
-            files: (count > 1).then_some(count),
+            files: (count > 1 || matches!(target, Target::Scratch(_))).then_some(count),
             preallocated_percent: 100,
         };
-        simulated.target.insert(name.clone(), Target::Sim(target));
+        simulated.target.insert(name.clone(), Target::Sim(simulated_target));
     }
     let is_simulated = |target: &Target| matches!(target, Target::Sim(_));
     if !simulated.target.values().any(is_simulated) {
