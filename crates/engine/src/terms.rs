@@ -1,9 +1,10 @@
 //! What a worker is given to do, and how it ends: the words that plans, pacers, backends and loops have in common.
 #![allow(unsafe_code)]
 
+use crate::content::Checksum;
 use crate::control::Control;
 use crate::op::Operation;
-use plumb_workload::{Checksum, RunAs};
+use plumb_workload::RunAs;
 
 /// Why a worker ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

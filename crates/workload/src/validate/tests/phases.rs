@@ -307,7 +307,7 @@ fn workers_and_their_targets() {
 #[test]
 fn verification() {
     fn verified(w: &mut Workload) {
-        group(w).verify = Some(Verify { checksum: Checksum::Crc32c });
+        group(w).verify = Some(Verify { layout: StampLayout::Plumb, ..Verify::new(VerifyMethod::Crc32c) });
     }
     each_fires(&[
         (
@@ -347,7 +347,10 @@ fn verification() {
             "real target",
         ),
         (
-            |w| w.phase[1].workers[0].verify = Some(Verify { checksum: Checksum::Xxh3 }),
+            |w| {
+                w.phase[1].workers[0].verify =
+                    Some(Verify { layout: StampLayout::Plumb, ..Verify::new(VerifyMethod::XxHash) })
+            },
             "phase[1].workers[0].verify",
             "of block I/O",
             "leave",
