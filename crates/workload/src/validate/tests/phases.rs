@@ -360,4 +360,18 @@ fn verification() {
         verified(w);
         group(w).backend = Backend::Mmap;
     }]);
+    each_fires(&[
+        (
+            |w| group(w).verify = Some(Verify { layout: StampLayout::Plumb, ..Verify::new(VerifyMethod::Md5) }),
+            "phase[0].workers[0].verify.method",
+            "CRC-32C or xxHash",
+            "versioned",
+        ),
+        (
+            |w| group(w).verify = Some(Verify { backlog: Some(8), ..Verify::new(VerifyMethod::Md5) }),
+            "phase[0].workers[0].verify.backlog",
+            "only a job",
+            "leave it out",
+        ),
+    ]);
 }
