@@ -4,7 +4,7 @@ use crate::backend::payload::Payload;
 use crate::backend::{Begun, BlockFiles, FileAccess, NotBegun, SyncBackend};
 use crate::barrier::{Barrier, Body, Passed};
 use crate::bound::{BackendRequest, BoundBackend, build_backend};
-use crate::content::{BlockBytes, BufferRequest, Buffers, Headed, Stamper, Verifier};
+use crate::content::{BlockBytes, BufferRequest, Buffers, BytesRequest, Headed, Stamper, Verifier, Writers};
 use crate::instances::{AnyBackend, AnySource, run_any_queued, run_any_sync};
 use crate::pacer::{AnyPacer, KindsDue, Pacer, PacerRequest, Pacing, Sharing};
 use crate::rng::{Purpose, Rng, StreamId};
@@ -13,8 +13,9 @@ use crate::source::blocks::{BlockPlan, BlockSource};
 use crate::terms::{Ended, Queue, Stamping};
 use crate::worker::run_sync;
 use crate::worker_error::WorkerError;
-use plumb_workload::job::BufferRules;
-use plumb_workload::{BufferContent, Content, Mix, OpKind};
+use plumb_workload::job::{BufferRules, ByKind};
+use plumb_workload::verify::StampLayout;
+use plumb_workload::{BufferContent, Content, Mix, OpKind, Verify};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -32,7 +33,10 @@ pub(crate) struct BlockWorker {
     pub(crate) buffers: Option<BufferContent>,
     /// Where relative paths of patterns begin.
     pub(crate) base: PathBuf,
-    pub(crate) verify: Option<Stamping>,
+    /// How its blocks are stamped and verified.
+    pub(crate) verify: Option<Verify>,
+    /// The headers of its target's blocks, where they are Plumb's own.
+    pub(crate) stamping: Option<Stamping>,
     pub(crate) stream: StreamId,
     /// As `stream`, but different in every run, so that no two runs write the same bytes.
     pub(crate) content_stream: StreamId,
@@ -45,7 +49,7 @@ impl BlockWorker {
     }
 
     /// What its writes hold where nobody looks.
-    fn buffers(&self) -> Result<Buffers, WorkerError> {
+    fn filled(&self) -> Result<Buffers, WorkerError> {
         let Some(content) = &self.buffers else { return Ok(Buffers::of(self.content, self.content_stream)) };
         let request = BufferRequest {
             content,
@@ -57,23 +61,51 @@ impl BlockWorker {
         Ok(Buffers::new(&request).map_err(|error| error.to_string())?)
     }
 
+    /// What its writes hold, and what its reads should.
+    fn bytes(&self, slots: usize) -> Result<BlockBytes, WorkerError> {
+        let moves = ByKind { read: self.mix.read > 0, write: self.mix.write > 0, trim: self.mix.trim > 0 };
+        if let Some(verify) = self.verify.as_ref().filter(|verify| verify.layout != StampLayout::Plumb) {
+            let bytes = BlockBytes::new(&BytesRequest {
+                moves,
+                ops: None,
+                verify: Some(verify),
+                content: self.buffers.as_ref().unwrap_or(&BufferContent::default()),
+                name: "",
+                names: None,
+                smallest_block_bytes: self.plan.smallest_block_bytes(),
+                largest_block_bytes: self.plan.largest_block_bytes(),
+                in_flight_max: slots,
+                writers: Writers::Several,
+                seed: self.stream.seed,
+                worker_number: self.stream.worker + 1,
+                content_seed: self.content_stream.rng(Purpose::Content).next_u64(),
+                base: &self.base,
+            });
+            return Ok(bytes.map_err(|error| error.to_string())?);
+        }
+        let buffers = self.filled()?;
+        let (Some(_), Some(stamping)) = (&self.verify, self.stamping) else {
+            return Ok(BlockBytes::plain(buffers, moves.write, moves.read));
+        };
+        let Stamping { checksum, interval_bytes, seed, first_sequence } = stamping;
+        Ok(BlockBytes::headed(Headed {
+            stamper: Stamper::new(checksum, interval_bytes, seed, first_sequence).map_err(|error| error.to_string())?,
+            verifier: Verifier::new(interval_bytes, Some(seed)).map_err(|error| error.to_string())?,
+            buffers,
+        }))
+    }
+
     /// Buffers for so many ops in flight; what their content costs goes into the report.
     fn payload(&self, barrier: &Barrier, slots: usize) -> Result<Payload, WorkerError> {
-        let buffers = self.buffers()?;
-        let bytes = match self.verify {
-            None => BlockBytes::plain(buffers, self.mix.write > 0, self.mix.read > 0),
-            Some(Stamping { checksum, interval_bytes, seed, first_sequence }) => BlockBytes::headed(Headed {
-                stamper: Stamper::new(checksum, interval_bytes, seed, first_sequence)
-                    .map_err(|error| error.to_string())?,
-                verifier: Verifier::new(interval_bytes, Some(seed)).map_err(|error| error.to_string())?,
-                buffers,
-            }),
-        };
         let block_bytes = self.plan.largest_block_bytes();
-        let mut payload = Payload::new(slots, block_bytes as usize, bytes, &BufferRules::default())
-            .map_err(|source| WorkerError::Buffers { slots, bytes: block_bytes.into(), source })?;
+        let make = |slots: usize| {
+            Payload::new(slots, block_bytes as usize, self.bytes(slots)?, &BufferRules::default())
+                .map_err(|source| WorkerError::Buffers { slots, bytes: block_bytes.into(), source })
+        };
+        let payload = make(slots)?;
         if payload.works_each_op() {
-            let costs = payload.costs(block_bytes);
+            // Not with the worker's own, which keep account of each op.
+            let costs = make(1)?.costs(block_bytes);
             barrier.report().fill_cost_ns.store(costs.fill_ns, Relaxed);
             barrier.report().check_cost_ns.store(costs.check_ns, Relaxed);
         }

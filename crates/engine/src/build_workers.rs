@@ -11,6 +11,7 @@ use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats};
 use crate::program::{Compiled, NamedTarget, Over, Replay, ReturnedState, SetRoot, SetState, SetWorker, TreeState};
 use crate::setting::Setting;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
+use crate::terms::Stamping;
 use crate::tree::TreeShape;
 use plumb_workload::{Blocks, OpKind, Phase, Program, RunAs, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
@@ -280,7 +281,8 @@ fn block_worker(
         content,
         buffers: group.content.clone(),
         base: setting.base.to_owned(),
-        verify: group.verify.and(stamping).map(|stamping| crate::terms::Stamping { first_sequence, ..stamping }),
+        verify: group.verify.clone(),
+        stamping: stamping.map(|stamping| Stamping { first_sequence, ..stamping }),
         stream: seat.stream(workload.seed),
         content_stream: content_stream(workload, setting, seat.phase_number, seat.worker),
     })
@@ -431,6 +433,7 @@ mod ceiling {
                 buffers: None,
                 base: PathBuf::new(),
                 verify: None,
+                stamping: None,
                 stream,
                 content_stream: stream,
             };

@@ -1,6 +1,6 @@
 //! From a phase to its workers: everything that can be wrong is found here, before anything starts.
 
-use crate::content::IntervalError;
+use crate::content::{Checksum, IntervalError};
 use crate::pacer::{FlowEntry, Pacing, flow_home};
 use crate::rng::StreamId;
 use crate::source::blocks::{BlockPlan, PlanError, PlanRequest};
@@ -8,7 +8,8 @@ use crate::terms::{Budget, Handover, InFlight, Queue, Stamping};
 use plumb_workload::job::JobOps;
 use plumb_workload::pace::SteadyRule;
 use plumb_workload::phase::{ErrorRules, WhenDone};
-use plumb_workload::{Blocks, CachePolicy, Checksum, Nanos, OnError, Phase, Stop, Work, WorkerGroup, Workload};
+use plumb_workload::verify::StampLayout;
+use plumb_workload::{Blocks, CachePolicy, Nanos, OnError, Phase, Stop, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 
 /// Offsets, lengths and memory of direct I/O are multiples of this. Source: open(2), NOTES on `O_DIRECT`.
@@ -316,6 +317,12 @@ pub(crate) fn seats(phase: &Phase, phase_number: u32) -> impl Iterator<Item = Wo
     (0..).zip(all).map(|(worker, seat)| WorkerSeat { worker, ..seat })
 }
 
+/// The checksum in a group's headers, where its blocks have Plumb's own.
+fn own_checksum(group: &WorkerGroup) -> Option<Checksum> {
+    let verify = group.verify.as_ref().filter(|verify| verify.layout == StampLayout::Plumb)?;
+    Checksum::of(verify.method)
+}
+
 /// How the blocks of a target are stamped: at a distance that suits everything that writes or verifies it in the whole
 /// workload. `None` where nothing of it is verified.
 pub(crate) fn stamping(
@@ -328,13 +335,13 @@ pub(crate) fn stamping(
     let mut interval_bytes = 0;
     for (number, phase) in workload.phase.iter().enumerate() {
         for seat in seats(phase, number as u32).filter(|seat| seat.group.target == target) {
-            let (Work::Blocks(blocks), Some(verify)) = (&seat.group.work, seat.group.verify) else { continue };
+            let (Work::Blocks(blocks), Some(own)) = (&seat.group.work, own_checksum(seat.group)) else { continue };
             let plan = seat.blocks(blocks, lengths, workload.seed)?;
             interval_bytes = gcd(interval_bytes, plan.verify_interval_bytes());
-            if checksum.is_some_and(|other| other != verify.checksum) {
-                return Err(seat.error("all workers that verify one target need the same `checksum`"));
+            if checksum.is_some_and(|other| other != own) {
+                return Err(seat.error("all workers that verify one target need the same `verify.method`"));
             }
-            checksum = Some(verify.checksum);
+            checksum = Some(own);
             crate::content::Verifier::new(interval_bytes, None).map_err(|error: IntervalError| seat.error(error))?;
         }
     }

@@ -23,7 +23,7 @@ use crate::terms::Stamping;
 use crate::testdir::{LaidOut, Source, TestDir};
 use crate::tree::{self, TreeShape};
 use plumb_result::measurement::Fault;
-use plumb_workload::job::JobFiles;
+use plumb_workload::job::{JobFiles, JobOps};
 use plumb_workload::{
     BufferContent, Bytes, Content, Distribution, Flush, OpKind, Phase, Prepare, SimTarget, Size, Target, TreeTarget,
     Work, Workload,
@@ -618,7 +618,10 @@ fn special_content(member: &Member<'_>, setting: &Setting<'_>, stream: StreamId)
     if !member.job.files.prepare.write {
         return Ok(None);
     }
-    let total_bytes = total_bytes(&member.job.ops, None);
+    let total_bytes = match &member.job.ops {
+        JobOps::Stream(stream) => total_bytes(stream, None),
+        JobOps::Recording(_) | JobOps::Sweep(_) => 0,
+    };
     let request = BufferRequest { content, stream, smallest: 4096, total_bytes, base: setting.base };
     Buffers::new(&request).map(Some).map_err(|error| error.to_string())
 }

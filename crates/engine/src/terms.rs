@@ -2,9 +2,10 @@
 #![allow(unsafe_code)]
 
 use crate::clock::Clock;
+use crate::content::Checksum;
 use crate::control::Control;
 use crate::op::Operation;
-use plumb_workload::{Checksum, RunAs};
+use plumb_workload::RunAs;
 
 /// Why a worker ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

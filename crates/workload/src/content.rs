@@ -1,4 +1,4 @@
-//! What is written, and how what is read is verified.
+//! What is written.
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -121,32 +121,4 @@ pub enum PatternPiece {
     Offset,
     /// The same plus this number, wrapping.
     OffsetPlus(u64),
-}
-
-/// How written blocks are stamped and read blocks verified.
-///
-/// Each block carries a header (magic, file, offset, sequence, seed, checksum of the rest), so that a lost, torn,
-/// misplaced or stale write is told apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Verify {
-    /// Over the block behind its header.
-    pub checksum: Checksum,
-}
-
-impl Verify {
-    /// Length of the header at the start of each stamped block; no verified block can be smaller.
-    pub const HEADER_BYTES: u64 = 64;
-}
-
-/// The checksum of a verified block.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Checksum {
-    /// CRC-32C (Castagnoli), in hardware where there is one.
-    Crc32c,
-    /// XXH3, 64 bit.
-    Xxh3,
 }

@@ -8,7 +8,8 @@ use plumb_document::{Node, Spanned, Table, Value, json};
 use serde::de::DeserializeOwned;
 
 /// What a job had, and where its group has it.
-const OF_JOBS: [(&str, &str); 4] = [("errors", "errors"), ("queue", "batch"), ("pace", "pace"), ("content", "content")];
+const OF_JOBS: [(&str, &str); 5] =
+    [("errors", "errors"), ("queue", "batch"), ("pace", "pace"), ("content", "content"), ("verify", "verify")];
 
 /// What never had an effect.
 const WITHOUT_EFFECT: [&str; 2] = ["offload", "never-wait"];
@@ -63,6 +64,16 @@ fn group(table: &mut Table) {
     if let Some((key, rule)) = table_at(table, &["pace"]).and_then(|pace| pace.remove_entry("steady")) {
         table.insert(key, rule);
     }
+    if let Some(verify) = table_at(table, &["verify"])
+        && let Some((key, mut checksum)) = verify.remove_entry("checksum")
+    {
+        if checksum.get_ref().as_str() == Some("xxh3") {
+            *checksum.get_mut() = Value::Text("xx-hash".to_owned());
+        }
+        verify.insert(Spanned::new(key.span(), "method".to_owned()), checksum);
+        let layout = Value::Text("plumb".to_owned());
+        verify.insert(Spanned::new(key.span(), "layout".to_owned()), Spanned::new(key.span(), layout));
+    }
     if let Some(think) = table_at(table, &["pace", "think"])
         && let Some((key, time)) = think.remove_entry("time")
     {
@@ -84,6 +95,7 @@ mod tests {
     use crate::pace::{ThinkBasis, ThinkTime};
     use crate::phase::{Batch, ErrorOrigin, IgnoredError, Phase, WorkerGroup};
     use crate::units::{Nanos, PerSecond};
+    use crate::verify::{StampLayout, Verify, VerifyMethod};
 
     /// A job as `--translate` wrote it when it had a pace, a queue and rules of its own.
     const JOB: &str = r#"
@@ -112,6 +124,8 @@ work.job.pace.think = { pause = "500us", every = 3 }
 work.job.pace.steady = { figure = "ops", judged = "deviation", limit = 1.0, window = "3s", check-every = "1s" }
 work.job.queue = { refill-at = 2, offload = true, never-wait = false }
 work.job.errors.ignore = [{ at = "write", errno = 5 }]
+work.job.content = { refill = true, dedupe-percent = 20 }
+work.job.verify = { method = "crc32c", interval = "4KiB" }
 on-error = "leave"
 "#;
 
@@ -128,6 +142,9 @@ on-error = "leave"
         assert_eq!(group.pace.ops_per_second.write, Some(PerSecond(100.0)));
         assert!(!group.pace.arrival.is_fixed());
         assert_eq!(group.pace.think, Some(ThinkTime::every(3, Nanos(500_000))));
+        assert_eq!(group.content.unwrap().dedupe_percent, 20);
+        let verify = group.verify.unwrap();
+        assert_eq!((verify.method, verify.layout), (VerifyMethod::Crc32c, StampLayout::Versioned));
         assert_eq!(group.steady.unwrap().window, Nanos(3_000_000_000));
     }
 
@@ -149,17 +166,24 @@ on-error = "leave"
     /// Pauses once began at once, and were counted by the ops that were started.
     #[test]
     fn short_forms_mean_what_they_meant() {
-        let blocks = |pace: &str| {
+        let blocks = |keys: &str| {
             format!(
                 "name = \"b\"\n[target.t.null]\nsize = \"1MiB\"\n[[phase]]\nname = \"p\"\n[[phase.workers]]\n\
-                 target = \"t\"\nwork.blocks = {{}}\npace = {pace}\n"
+                 target = \"t\"\nwork.blocks = {{}}\n{keys}\n"
             )
         };
-        assert!(only_group(&blocks("\"closed\"")).pace.is_closed());
-        let think = only_group(&blocks("{ think = { time = \"1ms\" } }")).pace.think.unwrap();
+        assert!(only_group(&blocks("pace = \"closed\"")).pace.is_closed());
+        let think = only_group(&blocks("pace = { think = { time = \"1ms\" } }")).pace.think.unwrap();
         assert_eq!((think.pause, think.every), (Nanos(1_000_000), 1));
         assert_eq!((think.at_once, think.counts), (true, ThinkBasis::Started));
-        let open = only_group(&blocks("{ open = { rate = \"10/s\", arrival = \"poisson\", shared = true } }")).pace;
+        let open =
+            only_group(&blocks("pace = { open = { rate = \"10/s\", arrival = \"poisson\", shared = true } }")).pace;
+        for (checksum, method) in [("crc32c", VerifyMethod::Crc32c), ("xxh3", VerifyMethod::XxHash)] {
+            let text = blocks(&format!("verify = {{ checksum = \"{checksum}\" }}")).replace("null", "file");
+            let text = text.replace("[target.t.file]", "[target.t.file]\npath = \"f\"");
+            let own = Verify { layout: StampLayout::Plumb, ..Verify::new(method) };
+            assert_eq!(only_group(&text).verify, Some(own));
+        }
         assert!(open.open.is_some_and(|load| load.shared && !load.arrival.is_fixed()));
     }
 

@@ -23,11 +23,12 @@ pub mod suggest;
 pub mod target;
 pub mod units;
 pub mod validate;
+pub mod verify;
 mod work;
 
 pub use backend::{Backend, FileCall, SocketKind};
 pub use blocks::{BlockSize, Blocks, Mix, Pattern};
-pub use content::{BufferContent, Checksum, Content, Verify};
+pub use content::{BufferContent, Content};
 pub use job::Job;
 pub use keypath::KeyPath;
 pub use op::OpKind;
@@ -43,6 +44,7 @@ pub use target::{
 };
 pub use units::{Bytes, Nanos, PerSecond, Size};
 pub use validate::Problem;
+pub use verify::Verify;
 pub use work::OwnFlush;
 
 use serde::{Deserialize, Serialize};

@@ -2,11 +2,12 @@
 
 use crate::backend::Backend;
 use crate::blocks::Blocks;
-use crate::content::{BufferContent, Content, Verify};
+use crate::content::{BufferContent, Content};
 use crate::job::Job;
 use crate::pace::{Pace, SteadyRule};
 use crate::program::Program;
 use crate::units::{Bytes, Nanos, Size};
+use crate::verify::Verify;
 use serde::{Deserialize, Serialize};
 
 /// Workers that start together behind a barrier and end by a stop rule.

@@ -11,9 +11,9 @@
 use super::checksum::{Sum, sha512_unfinished, sum, sum_bytes};
 use super::pattern::Pattern;
 use super::rules::{Body, Piece, StampRules, Writers};
-use super::stamp::{self, Header, Unreadable, header_bytes};
+use super::stamp::{self, Header, Layout, Unreadable, header_bytes};
 use crate::op::BlockOp;
-use plumb_workload::job::{StampLayout, VerifyMethod};
+use plumb_workload::verify::VerifyMethod;
 
 /// What the stamps of an op should say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -282,7 +282,7 @@ fn check_sum(method: VerifyMethod, header: &Header, block: &[u8]) -> Result<(), 
         return Ok(());
     }
     // Old fio left its SHA-512 unfinished.
-    let old = method == VerifyMethod::Sha512 && header.layout == StampLayout::Unversioned;
+    let old = method == VerifyMethod::Sha512 && header.layout == Layout::Unversioned;
     if old && sha512_unfinished(data).is_none_or(|unfinished| unfinished.bytes() == expected) {
         return Ok(());
     }

@@ -20,7 +20,7 @@
 
 use crc::{Algorithm, CRC_7_MMC, CRC_16_ARC, Crc, Table};
 use md5::{Digest, Md5};
-use plumb_workload::job::VerifyMethod;
+use plumb_workload::verify::VerifyMethod;
 use sha1::Sha1;
 use sha2::Sha512;
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};

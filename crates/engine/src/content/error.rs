@@ -1,6 +1,6 @@
 //! Why a job's content cannot be made, or not be verified.
 
-use plumb_workload::job::VerifyMethod;
+use plumb_workload::verify::VerifyMethod;
 use std::io;
 use std::path::PathBuf;
 

@@ -25,7 +25,7 @@
 //! | 48–55 | checksum of the payload: all bytes behind the header |
 //! | 56–63 | XXH3 of bytes 0–55 |
 
-use plumb_workload::Checksum;
+use plumb_workload::verify::VerifyMethod;
 use std::fmt;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -34,6 +34,26 @@ pub const HEADER_BYTES: usize = 64;
 
 const MAGIC: [u8; 8] = *b"PLUMBBLK";
 const VERSION: u16 = 1;
+
+/// The checksum of a block with a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Checksum {
+    /// CRC-32C (Castagnoli), in hardware where there is one.
+    Crc32c,
+    /// XXH3, 64 bit.
+    Xxh3,
+}
+
+impl Checksum {
+    /// That of a method; headers know only these two.
+    pub fn of(method: VerifyMethod) -> Option<Checksum> {
+        match method {
+            VerifyMethod::Crc32c => Some(Checksum::Crc32c),
+            VerifyMethod::XxHash => Some(Checksum::Xxh3),
+            _ => None,
+        }
+    }
+}
 
 /// What a block is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,9 +4,10 @@ use super::check::{Mismatch, swap};
 use super::checksum::{sha512_unfinished, sum};
 use super::random::fill_in_part;
 use super::rules::{Body, Piece, StampRules};
-use super::stamp::{Header, header_bytes};
+use super::stamp::{Header, Layout, header_bytes};
 use crate::op::BlockOp;
-use plumb_workload::job::{Names, StampLayout, VerifyMethod};
+use plumb_workload::job::Names;
+use plumb_workload::verify::VerifyMethod;
 use std::path::{Path, PathBuf};
 
 /// Tells of mismatches.
@@ -31,7 +32,7 @@ pub(super) fn stamp(rules: &StampRules, header: &Header, block: &mut [u8]) {
     let (head, stamp_bytes) = (header_bytes(header.layout), rules.stamp_bytes());
     let (front, data) = block.split_at_mut(stamp_bytes);
     header.write(front);
-    let old = rules.method == VerifyMethod::Sha512 && header.layout == StampLayout::Unversioned;
+    let old = rules.method == VerifyMethod::Sha512 && header.layout == Layout::Unversioned;
     let sum =
         if old { sha512_unfinished(data).unwrap_or_else(|| sum(rules.method, data)) } else { sum(rules.method, data) };
     front[head..].copy_from_slice(sum.bytes());
@@ -104,8 +105,7 @@ fn expected_block(rules: &StampRules, op: &BlockOp, read: &[u8], mismatch: &Mism
     fill_body(rules, op.offset, seed, &mut whole);
     let mut block = whole.get(start..start + length)?.to_vec();
     if rules.stamp_bytes() > 0 {
-        let found =
-            read.get(start + rules.stamp_at..).filter(|rest| rest.len() >= header_bytes(StampLayout::Versioned));
+        let found = read.get(start + rules.stamp_at..).filter(|rest| rest.len() >= header_bytes(Layout::Versioned));
         let found = found.and_then(|rest| Header::read(rest).ok());
         let header = Header {
             layout: rules.layout,

@@ -30,23 +30,29 @@ mod writes;
 pub(crate) use buffers::{BufferRequest, Buffers};
 pub use fill::Filler;
 pub use headers::{
-    BlockIdentity, Difference, Expected, HEADER_BYTES, IntervalError, Mismatch, Stamper, Verifier, check, stamp,
+    BlockIdentity, Checksum, Difference, Expected, HEADER_BYTES, IntervalError, Mismatch, Stamper, Verifier, check,
+    stamp,
 };
 pub(crate) use rules::Writers;
 
 use crate::op::{BlockOp, Role};
 use crate::rng::StreamId;
 use error::ContentError;
-use plumb_workload::job::{Job, JobOps, Names, Stream, VerifyMethod};
-use plumb_workload::{BufferContent, OpKind};
+use plumb_workload::job::{ByKind, JobOps, Names, Stream};
+use plumb_workload::verify::VerifyMethod;
+use plumb_workload::{BufferContent, OpKind, Verify};
 use std::path::Path;
 use verify::Verified;
 
-/// What the bytes of a job's ops depend on.
+/// What the bytes of a worker's ops depend on.
 #[derive(Clone, Copy)]
 pub(crate) struct BytesRequest<'a> {
-    /// The job.
-    pub(crate) job: &'a Job,
+    /// The kinds of op that it makes.
+    pub(crate) moves: ByKind<bool>,
+    /// The ops of a job, which reads back what it wrote, and numbers its writes; none of Plumb's own blocks.
+    pub(crate) ops: Option<&'a JobOps>,
+    /// How blocks are stamped and verified.
+    pub(crate) verify: Option<&'a Verify>,
     /// How its buffers are filled.
     pub(crate) content: &'a BufferContent,
     /// What the job is called: the name in a state file.
@@ -75,16 +81,15 @@ pub(crate) struct BytesRequest<'a> {
 impl<'a> BytesRequest<'a> {
     /// The draws of the job, where it draws.
     fn stream(&self) -> Option<&'a Stream> {
-        match &self.job.ops {
-            JobOps::Stream(stream) => Some(stream),
-            JobOps::Recording(_) | JobOps::Sweep(_) => None,
+        match self.ops {
+            Some(JobOps::Stream(stream)) => Some(stream),
+            _ => None,
         }
     }
 }
 
 /// Bytes that a job's files hold, as far as the workload says.
-pub(crate) fn total_bytes(ops: &JobOps, names: Option<&Names>) -> u64 {
-    let JobOps::Stream(stream) = ops else { return 0 };
+pub(crate) fn total_bytes(stream: &Stream, names: Option<&Names>) -> u64 {
     let files = names.map_or(stream.ranges.len(), Names::count);
     let said: u64 = stream.ranges.iter().take(files).map(|range| range.length.0).sum();
     let more = files.saturating_sub(stream.ranges.len()) as u64;
@@ -106,6 +111,8 @@ pub(crate) struct BlockBytes {
     kind: Kind,
     writes: bool,
     reads: bool,
+    /// Of the writes so far, where their source does not number them. All reads of such a source are verified.
+    numbers: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -130,18 +137,19 @@ pub(crate) struct Headed {
 impl BlockBytes {
     /// Bytes that nobody verifies.
     pub(crate) fn plain(buffers: Buffers, writes: bool, reads: bool) -> BlockBytes {
-        BlockBytes { kind: Kind::Plain(buffers), writes, reads }
+        BlockBytes { kind: Kind::Plain(buffers), writes, reads, numbers: None }
     }
 
     /// Blocks with Plumb's own headers.
     pub(crate) fn headed(headed: Headed) -> BlockBytes {
-        BlockBytes { kind: Kind::Headed(Box::new(headed)), writes: true, reads: true }
+        BlockBytes { kind: Kind::Headed(Box::new(headed)), writes: true, reads: true, numbers: None }
     }
 
-    /// What a job asks for; what is wrong with it where that cannot be done.
-    pub(crate) fn of_job(request: &BytesRequest<'_>) -> Result<BlockBytes, ContentError> {
-        let job = request.job;
-        let kind = match &job.verify {
+    /// What a worker asks for whose blocks have fio's stamps, or whose buffers are filled as fio fills them; what is wrong
+    /// with it where that cannot be done.
+    pub(crate) fn new(request: &BytesRequest<'_>) -> Result<BlockBytes, ContentError> {
+        let BytesRequest { moves, verify, .. } = *request;
+        let kind = match verify {
             Some(rules) if rules.method != VerifyMethod::Null => {
                 Kind::Verified(Box::new(Verified::new(request, rules)?))
             }
@@ -149,12 +157,12 @@ impl BlockBytes {
                 content: request.content,
                 stream: StreamId { seed: request.content_seed, phase: 0, worker: request.worker_number },
                 smallest: request.smallest_block_bytes,
-                total_bytes: total_bytes(&job.ops, request.names),
+                total_bytes: request.stream().map_or(0, |stream| total_bytes(stream, request.names)),
                 base: request.base,
             })?),
         };
-        let moves = job.moves();
-        Ok(BlockBytes { kind, writes: moves.write, reads: moves.read || job.verify.is_some() })
+        let numbers = if request.ops.is_none() { Some(0) } else { None };
+        Ok(BlockBytes { kind, writes: moves.write, reads: moves.read || verify.is_some(), numbers })
     }
 
     /// Whether anything is done for each op; without, a slot keeps what [`fill_slot`](BlockBytes::fill_slot) put there.
@@ -204,7 +212,13 @@ impl BlockBytes {
                 headed.stamper.stamp(op.file, op.offset, memory);
             }
             Kind::Plain(_) | Kind::Headed(_) => {}
-            Kind::Verified(verified) => verified.before(op, slot, memory),
+            Kind::Verified(verified) => match &mut self.numbers {
+                Some(number) if op.kind == OpKind::Write => {
+                    verified.before(&BlockOp { number: *number, ..*op }, slot, memory);
+                    *number = number.wrapping_add(1);
+                }
+                _ => verified.before(op, slot, memory),
+            },
         }
     }
 
@@ -218,7 +232,7 @@ impl BlockBytes {
                 headed.verifier.check(op.file, op.offset, read, None).map_err(|mismatch| mismatch.to_string())
             }
             Kind::Headed(_) => Ok(()),
-            Kind::Verified(_) if op.kind == OpKind::Read && op.role == Role::Load => Ok(()),
+            Kind::Verified(_) if op.kind == OpKind::Read && op.role == Role::Load && self.numbers.is_none() => Ok(()),
             Kind::Verified(verified) => verified.after(op, slot, read),
         }
     }

@@ -3,16 +3,16 @@
 use super::checksum::sum_bytes;
 use super::error::ContentError;
 use super::pattern::Pattern;
-use super::stamp::header_bytes;
-use plumb_workload::BufferContent;
-use plumb_workload::job::{StampLayout, VerifyMethod, VerifyRules};
+use super::stamp::{Layout, header_bytes};
+use plumb_workload::verify::{StampLayout, VerifyMethod};
+use plumb_workload::{BufferContent, Verify};
 use std::path::Path;
 
 /// The stamps of a job, resolved.
 #[derive(Debug)]
 pub(super) struct StampRules {
     pub(super) method: VerifyMethod,
-    pub(super) layout: StampLayout,
+    pub(super) layout: Layout,
     /// One stamp covers so many bytes; one whole write where absent.
     interval: Option<u32>,
     /// Where in its interval the stamp lies.
@@ -69,7 +69,7 @@ impl StampRules {
     /// Resolves what a job asks for. `whole_writes`: its sizes are any number of bytes, so that one stamp covers each
     /// write; otherwise stamps lie on a grid.
     pub(super) fn new(
-        verify: &VerifyRules,
+        verify: &Verify,
         content: &BufferContent,
         blocks: Blocks,
         who: WhoWrites,
@@ -77,7 +77,11 @@ impl StampRules {
     ) -> Result<StampRules, ContentError> {
         let Blocks { smallest, largest, whole_writes } = blocks;
         let WhoWrites { worker, writers } = who;
-        let layout = verify.layout;
+        let layout = match verify.layout {
+            StampLayout::Unversioned => Layout::Unversioned,
+            // Blocks with Plumb's own headers do not come here.
+            StampLayout::Plumb | StampLayout::Versioned => Layout::Versioned,
+        };
         let pattern = Pattern::new(&verify.pattern, verify.pattern_interval.map(|bytes| bytes.0), base)?;
         let body = match pattern {
             Some(pattern) => Body::Pattern(pattern),

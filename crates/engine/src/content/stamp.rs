@@ -19,7 +19,7 @@
 //! The older layout never has its highest bit of byte 2 set, so that a reader can tell. The checksum follows.
 
 use super::checksum::crc32c;
-use plumb_workload::job::{StampLayout, VerifyMethod};
+use plumb_workload::verify::VerifyMethod;
 
 const MAGIC: u16 = 0xacca;
 const VERSION: u8 = 0x81;
@@ -27,18 +27,27 @@ const VERSION: u8 = 0x81;
 /// Room for either layout.
 pub(super) const MOST_BYTES: usize = 48;
 
+/// fio's layouts of stamps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// That of fio 3.41 and later.
+    Versioned,
+    /// That of fio before 3.41.
+    Unversioned,
+}
+
 /// Bytes of the header in a layout.
-pub(super) const fn header_bytes(layout: StampLayout) -> usize {
+pub(super) const fn header_bytes(layout: Layout) -> usize {
     match layout {
-        StampLayout::Versioned => 48,
-        StampLayout::Unversioned => 40,
+        Layout::Versioned => 48,
+        Layout::Unversioned => 40,
     }
 }
 
 /// What a header says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
-    pub(super) layout: StampLayout,
+    pub(super) layout: Layout,
     /// The method's code, which need not be one that is known.
     pub(super) method: u16,
     pub(super) length: u32,
@@ -138,14 +147,14 @@ impl Header {
         put(bytes, 24, self.seconds.to_le_bytes());
         put(bytes, 28, self.nanoseconds.to_le_bytes());
         let end = match self.layout {
-            StampLayout::Versioned => {
+            Layout::Versioned => {
                 put(bytes, 2, [VERSION, self.method as u8]);
                 put(bytes, 32, self.number.to_le_bytes());
                 put(bytes, 40, self.worker.to_le_bytes());
                 put(bytes, 42, [0, 0]);
                 44
             }
-            StampLayout::Unversioned => {
+            Layout::Unversioned => {
                 put(bytes, 2, self.method.to_le_bytes());
                 put(bytes, 32, self.worker.to_le_bytes());
                 put(bytes, 34, (self.number as u16).to_le_bytes());
@@ -163,8 +172,8 @@ impl Header {
         if found != MAGIC {
             return Err(Unreadable::NoMagic { found });
         }
-        let layout = if bytes[2] & 0x80 != 0 { StampLayout::Versioned } else { StampLayout::Unversioned };
-        if layout == StampLayout::Versioned && (bytes[2] != VERSION || bytes.len() < MOST_BYTES) {
+        let layout = if bytes[2] & 0x80 != 0 { Layout::Versioned } else { Layout::Unversioned };
+        if layout == Layout::Versioned && (bytes[2] != VERSION || bytes.len() < MOST_BYTES) {
             return Err(Unreadable::Version { found: bytes[2] });
         }
         let end = header_bytes(layout) - 4;
@@ -173,10 +182,10 @@ impl Header {
             return Err(Unreadable::Damaged { expected, found });
         }
         let (method, number, worker) = match layout {
-            StampLayout::Versioned => {
+            Layout::Versioned => {
                 (u16::from(bytes[3]), u64::from_le_bytes(get(bytes, 32)), u16::from_le_bytes(get(bytes, 40)))
             }
-            StampLayout::Unversioned => {
+            Layout::Unversioned => {
                 let number = u64::from(u16::from_le_bytes(get(bytes, 34)));
                 (u16::from_le_bytes(get(bytes, 2)), number, u16::from_le_bytes(get(bytes, 32)))
             }
@@ -198,8 +207,8 @@ impl Header {
     /// are compared as both have.
     pub(super) fn writes_after(&self, number: u32) -> i64 {
         match self.layout {
-            StampLayout::Versioned => i64::from((self.number as u32).wrapping_sub(number) as i32),
-            StampLayout::Unversioned => i64::from((self.number as u16).wrapping_sub(number as u16) as i16),
+            Layout::Versioned => i64::from((self.number as u32).wrapping_sub(number) as i32),
+            Layout::Unversioned => i64::from((self.number as u16).wrapping_sub(number as u16) as i16),
         }
     }
 
@@ -214,7 +223,7 @@ mod tests {
     use super::*;
 
     const HEADER: Header = Header {
-        layout: StampLayout::Versioned,
+        layout: Layout::Versioned,
         method: 5,
         length: 4096,
         seed: 0x1122_3344_5566_7788,
@@ -237,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_older_layout_is_told_apart_and_keeps_16_bits_of_the_number() {
-        let older = Header { layout: StampLayout::Unversioned, number: 70_000, ..HEADER };
+        let older = Header { layout: Layout::Unversioned, number: 70_000, ..HEADER };
         let mut bytes = [0; 40];
         older.write(&mut bytes);
         assert_eq!(Header::read(&bytes), Ok(Header { number: 70_000 & 0xffff, ..older }));
@@ -247,7 +256,7 @@ mod tests {
 
     #[test]
     fn any_changed_bit_is_found() {
-        for (layout, length) in [(StampLayout::Versioned, 48), (StampLayout::Unversioned, 40)] {
+        for (layout, length) in [(Layout::Versioned, 48), (Layout::Unversioned, 40)] {
             let mut bytes = vec![0; length];
             Header { layout, number: 9, ..HEADER }.write(&mut bytes);
             let read = Header::read(&bytes);

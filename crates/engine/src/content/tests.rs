@@ -7,9 +7,8 @@ use super::*;
 use crate::backend::payload::Payload;
 use plumb_workload::Bytes;
 use plumb_workload::content::{DedupeMode, PatternPiece};
-use plumb_workload::job::{
-    AccessOrder, BufferRules, ByKind, Coverage, JobSize, SizeShare, StampLayout, Stream, VerifyRules, VerifyState,
-};
+use plumb_workload::job::{AccessOrder, BufferRules, ByKind, Coverage, Job, JobSize, SizeShare, Stream};
+use plumb_workload::verify::{StampLayout, VerifyState};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -34,12 +33,12 @@ const METHODS: [(VerifyMethod, &str); 17] = [
     (VerifyMethod::PatternHeader, "pattern_hdr"),
 ];
 
-fn rules(method: VerifyMethod) -> VerifyRules {
+fn rules(method: VerifyMethod) -> Verify {
     let needs_pattern = matches!(method, VerifyMethod::Pattern | VerifyMethod::PatternHeader);
-    VerifyRules {
+    Verify {
         layout: StampLayout::Unversioned,
         pattern: if needs_pattern { vec![PatternPiece::Hex("deadbeef42".into())] } else { Vec::new() },
-        ..VerifyRules::new(method)
+        ..Verify::new(method)
     }
 }
 
@@ -51,6 +50,7 @@ fn stream() -> Stream {
 /// A job over one file, whose ops are made by hand.
 struct Bench {
     job: Job,
+    verify: Option<Verify>,
     content: BufferContent,
     dir: tempfile::TempDir,
     names: Names,
@@ -61,24 +61,34 @@ struct Bench {
 }
 
 impl Bench {
-    fn new(stream: Stream, verify: VerifyRules) -> Bench {
+    fn new(stream: Stream, verify: Verify) -> Bench {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("data");
         File::create(&path).unwrap();
         let write = &stream.sizes.write;
         let sizes = (write.min().0 as u32, write.max().0 as u32);
-        let mut job = Job::new(JobOps::Stream(Box::new(stream)));
-        job.verify = Some(verify);
+        let job = Job::new(JobOps::Stream(Box::new(stream)));
+        let verify = Some(verify);
         let content = BufferContent::default();
-        Bench { job, content, names: Names::Said(vec![path]), dir, sizes, depth: 1, writers: Writers::One, worker: 1 }
+        Bench {
+            job,
+            verify,
+            content,
+            names: Names::Said(vec![path]),
+            dir,
+            sizes,
+            depth: 1,
+            writers: Writers::One,
+            worker: 1,
+        }
     }
 
     fn of(method: VerifyMethod) -> Bench {
         Bench::new(stream(), rules(method))
     }
 
-    fn rules(&mut self) -> &mut VerifyRules {
-        self.job.verify.as_mut().unwrap()
+    fn rules(&mut self) -> &mut Verify {
+        self.verify.as_mut().unwrap()
     }
 
     fn path(&self) -> PathBuf {
@@ -86,8 +96,10 @@ impl Bench {
     }
 
     fn bytes(&self) -> Result<BlockBytes, ContentError> {
-        BlockBytes::of_job(&BytesRequest {
-            job: &self.job,
+        BlockBytes::new(&BytesRequest {
+            moves: self.job.moves(),
+            ops: Some(&self.job.ops),
+            verify: self.verify.as_ref(),
             content: &self.content,
             name: "job",
             names: Some(&self.names),
@@ -509,7 +521,7 @@ fn what_nobody_verifies_is_refilled_after_a_read() {
     let mut mixed = stream();
     mixed.read_percent = Some(50);
     let mut bench = Bench::new(mixed, rules(VerifyMethod::Null));
-    bench.job.verify = None;
+    bench.verify = None;
     bench.content.zero = true;
     bench.content.dedupe_mode = DedupeMode::Repeat;
     let mut run = bench.start();

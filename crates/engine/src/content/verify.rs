@@ -1,4 +1,4 @@
-//! The bytes of a job that is verified.
+//! The bytes of a worker that is verified, with fio's stamps.
 
 use super::check::{Expected, Number, Scratch, check, zeros};
 use super::error::ContentError;
@@ -14,8 +14,8 @@ use super::{BytesRequest, Concluded, total_bytes};
 use crate::clock::{Clock, Ticks, monotonic_ns};
 use crate::job::stream::{Seeds, Taus, Width};
 use crate::op::{BlockOp, Role};
-use plumb_workload::OpKind;
-use plumb_workload::job::{AccessOrder, Coverage, JobOps, JobSize, RandomGenerator, Sequencer, Stream, VerifyRules};
+use plumb_workload::job::{AccessOrder, Coverage, JobSize, RandomGenerator, Sequencer, Stream};
+use plumb_workload::{OpKind, Verify};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// ours, and were calibrated apart.
 const CLOCKS_DIFFER_NS: u64 = 1_000_000_000;
 
-/// Stamps what a job writes, and checks what it reads back.
+/// Stamps what a worker writes, and checks what it reads back.
 #[derive(Debug)]
 pub(super) struct Verified {
     rules: Arc<StampRules>,
@@ -126,8 +126,7 @@ impl StampTime {
 }
 
 impl Verified {
-    pub(super) fn new(request: &BytesRequest<'_>, verify: &VerifyRules) -> Result<Verified, ContentError> {
-        let job = request.job;
+    pub(super) fn new(request: &BytesRequest<'_>, verify: &Verify) -> Result<Verified, ContentError> {
         let stream = request.stream();
         let blocks = Blocks {
             smallest: request.smallest_block_bytes,
@@ -143,9 +142,9 @@ impl Verified {
         let seeding = stream.map(|stream| stream.seeding).unwrap_or_default();
         let seeds = Seeds::new(request.seed, request.worker_number, seeding);
         // Reads back what it writes itself, and does not only check what is there.
-        let own = job.moves().write && !verify.only;
-        let revisits = stream.is_none_or(|stream| revisits(stream, total_bytes(&job.ops, request.names)));
-        let overlaps = own && overlaps(&job.ops, &rules, request.in_flight_max);
+        let own = request.ops.is_some() && request.moves.write && !verify.only;
+        let revisits = stream.is_none_or(|stream| revisits(stream, total_bytes(stream, request.names)));
+        let overlaps = own && overlaps(stream, &rules, request.in_flight_max);
         let time = StampTime::new();
         let not_before_ns = match request.writers {
             _ if !own => None,
@@ -164,8 +163,8 @@ impl Verified {
             reading: (own && verify.read_back && verify.backlog.is_none()).then(Reading::default),
             content_seed: request.content_seed,
             expects: Expects {
-                number: verify.expects_number && job.moves().write,
-                seed: verify.expects_seed && random,
+                number: verify.expects_number && request.ops.is_some() && request.moves.write,
+                seed: verify.expects_seed && random && request.ops.is_some(),
                 revisits,
                 in_flight_max: u32::try_from(request.in_flight_max).unwrap_or(u32::MAX),
                 not_before_ns,
@@ -407,8 +406,8 @@ fn revisits(stream: &Stream, total_bytes: u64) -> bool {
 }
 
 /// Whether writes may overlap so that stamps do not tell: off the grid of stamps, or under way at once.
-fn overlaps(ops: &JobOps, rules: &StampRules, in_flight_max: usize) -> bool {
-    let JobOps::Stream(stream) = ops else { return true };
+fn overlaps(stream: Option<&Stream>, rules: &StampRules, in_flight_max: usize) -> bool {
+    let Some(stream) = stream else { return true };
     let Some(grid) = rules.grid() else { return true };
     let off_grid = |bytes: u64| !bytes.is_multiple_of(u64::from(grid.max(1)));
     let sizes = match &stream.sizes.write {

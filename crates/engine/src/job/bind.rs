@@ -187,8 +187,10 @@ impl JobWorker {
 
     fn bytes(&self, in_flight_max: usize) -> Result<BlockBytes, WorkerError> {
         let stream = self.stream();
-        Ok(BlockBytes::of_job(&BytesRequest {
-            job: &self.job,
+        Ok(BlockBytes::new(&BytesRequest {
+            moves: self.job.moves(),
+            ops: Some(&self.job.ops),
+            verify: self.group.verify.as_ref(),
             content: self.group.content.as_ref().unwrap_or(&BufferContent::default()),
             name: &self.name,
             names: match &self.files {
@@ -216,7 +218,7 @@ impl JobWorker {
         };
         let payload = make(slots)?;
         // What verifies keeps account of each op, and is not asked for ops that are none.
-        if payload.works_each_op() && self.job.verify.is_none() {
+        if payload.works_each_op() && self.group.verify.is_none() {
             barrier.report().fill_cost_ns.store(make(1)?.costs(largest).fill_ns, Relaxed);
         }
         Ok(payload)

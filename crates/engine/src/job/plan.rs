@@ -75,17 +75,19 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
             return Err(seat.error(format!("`{}` has no files for a job; use a `job-files` target", seat.group.target)));
         }
     };
+    let verifies = seat.group.verify.is_some();
     if let JobOps::Sweep(sweep) = &job.ops {
-        let request = SweepRequest { job, sweep, files: lengths.count(), alignment_bytes: alignment };
+        let request = SweepRequest { job, sweep, verifies, files: lengths.count(), alignment_bytes: alignment };
         return SweepPlan::new(&request).map(OpsPlan::Swept).map_err(|error| seat.error(error));
     }
     if let JobOps::Recording(recording) = &job.ops {
-        return RecordedPlan::new(job, &seat.group.pace, recording, lengths.to_vec(), alignment)
+        return RecordedPlan::new(job, seat.group, recording, lengths.to_vec(), alignment)
             .map(OpsPlan::Recorded)
             .map_err(|reason| seat.error(reason));
     }
     let request = JobPlanRequest {
         job,
+        verify: seat.group.verify.as_ref(),
         file_lengths: &lengths,
         io_alignment_bytes: alignment,
         handing: handing(&seat.group.backend, seat.group.depth),

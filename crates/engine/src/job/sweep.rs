@@ -15,6 +15,8 @@ use std::sync::Arc;
 pub(crate) struct SweepRequest<'a> {
     pub(crate) job: &'a Job,
     pub(crate) sweep: &'a Sweep,
+    /// What it reads is verified.
+    pub(crate) verifies: bool,
     /// How many files the target has.
     pub(crate) files: usize,
     /// Offsets and lengths are multiples of this, bytes.
@@ -51,7 +53,7 @@ pub(crate) struct SweepPlan {
 
 impl SweepPlan {
     pub(crate) fn new(request: &SweepRequest<'_>) -> Result<SweepPlan, SweepError> {
-        let SweepRequest { job, sweep, files, alignment_bytes } = *request;
+        let SweepRequest { job, sweep, verifies, files, alignment_bytes } = *request;
         let block = sweep.block.0;
         if block == 0 || block > u64::from(u32::MAX) {
             return Err(SweepError::Block { bytes: block });
@@ -83,7 +85,7 @@ impl SweepPlan {
         if opens && is_across(sweep, opens) {
             return Err(SweepError::Opening);
         }
-        Ok(SweepPlan { sweep: Arc::new(sweep.clone()), count, opens, verifies: job.verify.is_some(), total_bytes })
+        Ok(SweepPlan { sweep: Arc::new(sweep.clone()), count, opens, verifies, total_bytes })
     }
 
     /// Bytes of the largest op: the size of a buffer.

@@ -247,3 +247,37 @@ fn reading_what_is_being_written_cannot_be_verified_and_says_so() {
         }
     }
 }
+
+/// Plumb's own blocks may have fio's stamps, which whoever reads with fio's rules understands.
+#[test]
+fn blocks_have_the_stamps_of_fio_where_they_are_asked_for() {
+    let place = Place::new();
+    for (method, layout) in [("md5", "versioned"), ("crc64", "unversioned"), ("sha256", "versioned")] {
+        let verify =
+            format!("work.blocks.block = \"4KiB\"\nverify = {{ method = \"{method}\", layout = \"{layout}\" }}");
+        for write in
+            ["backend = \"psync\"", "backend = \"io-uring\"\ndepth = 16\nwork.blocks.pattern = \"permutation\""]
+        {
+            let measurement = place.run(&text(&format!("{write}\n{verify}"), &verify));
+            for phase in &measurement.phases {
+                consistent(phase);
+                assert_eq!(phase.faults, [], "{write}, {verify}");
+                assert!(phase.count() > 0);
+            }
+        }
+    }
+    let wrong = place.run(&text("", "work.blocks = {}\nverify = { method = \"md5\" }\non-error = \"continue\""));
+    assert!(wrong.phases[1].faults[0].message.contains("offset"), "{:?}", wrong.phases[1].faults[0]);
+}
+
+/// Headers lie over whatever fills the buffers.
+#[test]
+fn buffers_that_repeat_and_compress_are_verified_as_well() {
+    let place = Place::new();
+    for content in ["{ refill = true, dedupe-percent = 50 }", "{ compress-percent = 40 }", "{ zero = true }", "{}"] {
+        let verify = "work.blocks.block = \"4KiB\"\nverify = { method = \"xx-hash\", layout = \"plumb\" }";
+        let measurement = place.run(&text(&format!("content = {content}\n{verify}"), verify));
+        assert_eq!(measurement.phases[1].faults, [], "{content}");
+        assert!(measurement.phases[0].count() > 0);
+    }
+}

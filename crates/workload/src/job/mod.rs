@@ -8,7 +8,6 @@ mod files;
 mod rules;
 mod stream;
 mod sweep;
-mod verify;
 
 pub use files::{
     AccessHint, Advices, Allocation, AtOpen, FileAdvice, FileLock, FileRules, JobFiles, MappingAdvice, Names, OpenMode,
@@ -22,7 +21,6 @@ pub use stream::{
     Recording, Seeding, Sequencer, SizeShare, SkipOps, Stream, SyncRange, Syncs, TrimAmid, Waits, Zone, ZoneStride,
 };
 pub use sweep::{AfterWrite, FilePart, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts};
-pub use verify::{StampLayout, VerifyMethod, VerifyRules, VerifyState};
 
 use serde::{Deserialize, Serialize};
 
@@ -39,9 +37,6 @@ pub struct Job {
     /// Flushes between the ops and at the end.
     #[serde(default)]
     pub syncs: Syncs,
-    /// How it is stamped and read back.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub verify: Option<VerifyRules>,
     /// Where the memory of the ops comes from.
     #[serde(default)]
     pub buffers: BufferRules,
@@ -63,7 +58,6 @@ impl Job {
             ops,
             files: FileRules::default(),
             syncs: Syncs::default(),
-            verify: None,
             buffers: BufferRules::default(),
             process: ProcessRules::default(),
             log_ops: false,

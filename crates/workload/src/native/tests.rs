@@ -1,4 +1,5 @@
 use super::*;
+use crate::verify::{StampLayout, VerifyMethod};
 use crate::*;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -224,7 +225,7 @@ fn unusual_workloads_print_and_read_back() {
     let mut group = WorkerGroup::new("data", Work::Blocks(Blocks::default()));
     group.backend = Backend::Preadv2 { flags: vec![backend::RwFlag::Dsync], hipri_percent: 100 };
     group.cpus = vec![0, 3];
-    group.verify = Some(Verify { checksum: Checksum::Xxh3 });
+    group.verify = Some(Verify { layout: StampLayout::Plumb, ..Verify::new(VerifyMethod::XxHash) });
     workload.phase[0].workers.push(group);
     workload.phase[0].stop.steady = Some(Steady { range: 0.3, ..Steady::default() });
     workload.phase[0].end = End { flush: Flush::None, clock: ClockScope::Outside };

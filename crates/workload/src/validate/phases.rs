@@ -5,12 +5,12 @@ use super::targets::{Facts, Kind, Shape, facts, percent_is_sane};
 use super::{Checker, QUEUE_DEPTH_MAX, blocks, copies, help_for_name, jobs, programs};
 use crate::Workload;
 use crate::backend::{Backend, RwFlag};
-use crate::content::Verify;
 use crate::job::ByKind;
 use crate::pace::{OpenLoad, Pace, ThinkTime};
 use crate::phase::{CachePolicy, Phase, RunAs, Stop, When, Work, WorkerGroup};
 use crate::target::Target;
 use crate::units::Size;
+use crate::verify::{StampLayout, Verify, VerifyMethod, VerifyState};
 use std::collections::BTreeSet;
 
 /// More workers than this in one group is a slip of the pen.
@@ -424,8 +424,8 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
             "use backend = \"auto\"",
         );
     }
-    if group.verify.is_some() {
-        verify(check, group, facts);
+    if let Some(said) = &group.verify {
+        verify(check, group, said, facts);
     }
 }
 
@@ -437,7 +437,21 @@ fn is_simulated(pace: &Pace) -> bool {
 }
 
 /// Verification needs bytes that are kept, in blocks of one size.
-fn verify(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
+fn verify(check: &mut Checker, group: &WorkerGroup, said: &Verify, facts: Facts) {
+    let is_own = said.layout == StampLayout::Plumb;
+    if is_own && !matches!(said.method, VerifyMethod::Crc32c | VerifyMethod::XxHash) {
+        check.problem(
+            ["verify", "method"],
+            "blocks with Plumb's own headers have CRC-32C or xxHash",
+            "use `crc32c` or `xx-hash`, or fio's layout, `versioned`",
+        );
+    }
+    if group.work.job().is_some() {
+        if is_own {
+            check.problem(["verify", "layout"], "a job's stamps are fio's", "use `versioned` or `unversioned`");
+        }
+        return;
+    }
     if matches!(facts.kind, Kind::Null | Kind::Sim) {
         check.problem(
             ["verify"],
@@ -449,6 +463,26 @@ fn verify(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
         check.problem(["verify"], "verification is of block I/O", "leave `verify` out of workers with a program");
         return;
     };
+    let Verify { only, backlog, redraw, flushed_only, threads, state, .. } = said;
+    for (key, is_said) in [
+        ("only", *only),
+        ("backlog", backlog.is_some()),
+        ("redraw", *redraw),
+        ("flushed-only", *flushed_only),
+        ("threads", *threads > 0),
+        ("state", *state != VerifyState::default()),
+    ] {
+        if is_said {
+            check.problem(["verify", key], "only a job reads back what it wrote", "leave it out, or use `work.job`");
+        }
+    }
+    if !is_own && work.mix.read > 0 && work.mix.write > 0 {
+        check.problem(
+            ["verify", "layout"],
+            "reads of a mix are verified in blocks with Plumb's own headers only",
+            "use `layout = \"plumb\"`, or a phase of its own for verifying",
+        );
+    }
     for (key, block) in [("block", Some(&work.block)), ("write-block", work.write_block.as_ref())] {
         let Some(block) = block else { continue };
         if block.min().0 < Verify::HEADER_BYTES {

@@ -7,9 +7,10 @@ use crate::elbencho::settings::{Rwmix, Settings};
 use plumb_workload::content::{BufferContent, PatternPiece};
 use plumb_workload::job::{
     Advices, AfterWrite, Allocation, AtOpen, ByKind, FilePart, FileRules, JobFiles, JobOps, Names, NodeMemory,
-    PrepareFiles, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts, VerifyMethod, VerifyRules,
+    PrepareFiles, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts,
 };
 use plumb_workload::pace::WeightedFlow;
+use plumb_workload::verify::{Verify, VerifyMethod};
 use plumb_workload::{Backend, Bytes, FileCall, Job, Nanos, OpKind, Pace, PerSecond, WorkerGroup};
 use std::path::PathBuf;
 
@@ -34,6 +35,7 @@ pub(super) struct ShareWork {
     pub(super) job: Job,
     pub(super) pace: Pace,
     pub(super) content: Option<BufferContent>,
+    pub(super) verify: Option<Verify>,
     pub(super) backend: Backend,
     pub(super) depth: u32,
 }
@@ -139,6 +141,7 @@ fn call_work(
         job,
         pace: Pace::default(),
         content: None,
+        verify: None,
         backend: Backend::Files(call),
         depth: 1,
     }
@@ -403,14 +406,23 @@ fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareW
         scramble: false,
         ..BufferContent::default()
     };
-    job.verify = (settings.verify > 0 && (writes || kind == PhaseKind::Read)).then(|| verify(settings.verify));
+    let verify = (settings.verify > 0 && (writes || kind == PhaseKind::Read)).then(|| salted(settings.verify));
     job.log_ops = settings.output.ops_log.is_some();
     let backend = match (settings.mmap, settings.iodepth) {
         (true, _) => Backend::Mmap,
         (_, 2..) => Backend::Libaio { userspace_reap: false, vectored: false, nowait: false },
         _ => Backend::Psync,
     };
-    ShareWork { target_name: String::new(), files, job, pace, content: Some(content), backend, depth: settings.iodepth }
+    ShareWork {
+        target_name: String::new(),
+        files,
+        job,
+        pace,
+        content: Some(content),
+        verify,
+        backend,
+        depth: settings.iodepth,
+    }
 }
 
 /// The share of a thread where those that read and those that write keep to a balance.
@@ -438,15 +450,15 @@ fn limits(settings: &Settings, kind: PhaseKind, thread: u32, does: SweepOps) -> 
 }
 
 /// Words of 8 bytes that hold their offset plus the salt.
-fn verify(salt: u64) -> VerifyRules {
-    VerifyRules {
+fn salted(salt: u64) -> Verify {
+    Verify {
         read_back: false,
         pattern: vec![PatternPiece::OffsetPlus(salt)],
         pattern_interval: Some(Bytes(8)),
         fatal: true,
         expects_number: false,
         expects_seed: false,
-        ..VerifyRules::new(VerifyMethod::Pattern)
+        ..Verify::new(VerifyMethod::Pattern)
     }
 }
 

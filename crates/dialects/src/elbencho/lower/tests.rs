@@ -162,7 +162,7 @@ fn mixes_limits_and_checks_are_put_in() {
     assert_eq!((group.depth, group.limit.time.unwrap().0), (4, 5_000_000_000));
     assert_eq!(group.pace.bytes_per_second.read.unwrap().0, 1_048_576.0);
     let verify = lowered("-r --verify 7 -b 4k f");
-    let rules = job(&verify, 0, 0).verify.as_ref().unwrap();
+    let rules = verify.workload.phase[0].workers[0].verify.as_ref().unwrap();
     assert_eq!(
         (rules.pattern.as_slice(), rules.pattern_interval),
         (&[PatternPiece::OffsetPlus(7)][..], Some(Bytes(8)))

@@ -405,6 +405,7 @@ fn group(
         group.errors = parts::errors(copy);
         group.pace = pace::pace(copy);
         group.content = Some(parts::content(copy));
+        group.verify = verify::rules(copy, layout);
         group.steady = pace::steady(copy);
         let statistics = &job.statistics;
         let window_ms = piece_ms(statistics.bw_avg_ms.max(1), statistics.iops_avg_ms.max(1));
@@ -458,7 +459,6 @@ fn work(copy: &mut JobClone<'_>, layout: &Layout, places: &mut dyn Places) -> Wo
     let mut job = Job::new(stream::ops(copy, layout));
     job.files = parts::files(copy, layout);
     job.syncs = parts::syncs(copy);
-    job.verify = verify::rules(copy, layout);
     job.buffers = parts::buffers(copy);
     job.process = parts::process(copy, places);
     let logs = &said.logs;

@@ -278,7 +278,7 @@ fn fix_ups_follow_from_what_is_said() {
     assert_eq!(stream(&one("rw=randread\nrandom_generator=lfsr\n"), 0).coverage, Coverage::OnceByRegister);
     let verified = one("rw=write\nverify=crc32c\nbs=3k-6k\nbsrange=3k-6k\n");
     assert!(content(&verified).refill);
-    assert_eq!(job(&verified, 0).verify.as_ref().unwrap().interval, Some(Bytes(3_072)));
+    assert_eq!(group(&verified, 0).verify.as_ref().unwrap().interval, Some(Bytes(3_072)));
     assert!(!content(&one("rw=write\nverify=crc32c\nrefill_buffers=0\n")).refill);
     assert!(!job(&one("pre_read=1\n"), 0).files.drop_cached);
     let zero = one("rw=write\nbuffer_compress_percentage=100\n");

@@ -6,7 +6,8 @@ use super::facts::{Layout, largest, smallest};
 use super::parts::pattern;
 use crate::fio::value::direction::AccessOrder;
 use plumb_workload::Bytes;
-use plumb_workload::job::{StampLayout, VerifyRules, VerifyState};
+use plumb_workload::Verify;
+use plumb_workload::verify::{StampLayout, VerifyState};
 use std::path::PathBuf;
 
 /// Bytes of a stamp without what its method adds. Source: `struct verify_header`, fio's verify.h.
@@ -17,7 +18,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 }
 
 /// Stamps and checks, where they are asked for.
-pub(super) fn rules(copy: &mut JobClone<'_>, layout: &Layout) -> Option<VerifyRules> {
+pub(super) fn rules(copy: &mut JobClone<'_>, layout: &Layout) -> Option<Verify> {
     let said = &copy.job.verify;
     let method = said.method?;
     let interval = interval(copy, said.interval.unwrap_or(0).into());
@@ -33,7 +34,7 @@ pub(super) fn rules(copy: &mut JobClone<'_>, layout: &Layout) -> Option<VerifyRu
         Some(directory) => PathBuf::from(directory).join(state),
         None => PathBuf::from(state),
     };
-    Some(VerifyRules {
+    Some(Verify {
         method,
         layout: StampLayout::default(),
         read_back: said.do_verify,

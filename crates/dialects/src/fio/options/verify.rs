@@ -5,7 +5,7 @@ use super::kind::{ANY, Kind, Slots, Special, at_least};
 use super::spec::{Category, Shelf, Tier, row};
 use super::values::Values;
 use crate::fio::value::pattern::Piece;
-use plumb_workload::job::VerifyMethod;
+use plumb_workload::verify::VerifyMethod;
 
 /// Is what comes back what was written?
 pub(super) static SHELF: Shelf = Shelf {

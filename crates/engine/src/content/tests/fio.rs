@@ -35,7 +35,7 @@ fn fio_jobs(benches: &[(Bench, &str)], words: &[&str]) -> Vec<String> {
     let mut all: Vec<String> = ["--size=256k", "--bs=4k", "--randseed=137", "--thread"].map(str::to_owned).to_vec();
     all.extend(words.iter().map(|word| (*word).to_owned()));
     for (bench, name) in benches {
-        let Some(rules) = &bench.job.verify else { continue };
+        let Some(rules) = &bench.verify else { continue };
         all.push(format!("--name={name}"));
         all.push(format!("--filename={}", bench.path().display()));
         all.push(format!("--verify={name}"));
@@ -51,7 +51,7 @@ fn fio_jobs(benches: &[(Bench, &str)], words: &[&str]) -> Vec<String> {
 }
 
 /// What fio wrote verifies here, and what is written here verifies with fio, which sees damage, too.
-fn both_ways(change: impl Fn(&mut VerifyRules)) {
+fn both_ways(change: impl Fn(&mut Verify)) {
     let Some(methods) = methods_of_fio() else { return };
     assert!(methods.len() >= 15, "{methods:?}");
     let mut benches: Vec<(Bench, &str)> = (1..)

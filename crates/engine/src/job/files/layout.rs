@@ -209,7 +209,7 @@ impl LaidOut {
         let Member { group, job } = *member;
         let changes = changes(group, job);
         // What is there is evidence: a file that is too short is told of by its reads, and not written anew.
-        let checks = job.verify.as_ref().is_some_and(|verify| verify.only || !job.moves().write);
+        let checks = group.verify.as_ref().is_some_and(|verify| verify.only || !job.moves().write);
         let mut wanting: Vec<Wanting> = Vec::new();
         let mut needed_bytes: u64 = 0;
         let mut path = PathBuf::new();

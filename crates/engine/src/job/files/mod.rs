@@ -100,7 +100,7 @@ pub(crate) fn changes(group: &WorkerGroup, job: &Job) -> bool {
         _ => false,
     };
     // What only verifies draws its writes and does none.
-    let only_reads = job.verify.as_ref().is_some_and(|verify| verify.only);
+    let only_reads = group.verify.as_ref().is_some_and(|verify| verify.only);
     by_backend || (!only_reads && (moves.write || moves.trim)) || job.files.unlink || job.files.unlink_each_loop
 }
 

@@ -1,7 +1,7 @@
 //! The replay of a recording, planned.
 
 use plumb_workload::job::{FileLock, Recording};
-use plumb_workload::{Job, Pace};
+use plumb_workload::{Job, WorkerGroup};
 
 /// What a replay is made from.
 #[derive(Debug, Clone)]
@@ -23,16 +23,16 @@ impl RecordedPlan {
     /// What the job asks for and a replay cannot keep.
     pub(crate) fn new(
         job: &Job,
-        pace: &Pace,
+        group: &WorkerGroup,
         recording: &Recording,
         lengths: Vec<u64>,
         alignment_bytes: u64,
     ) -> Result<RecordedPlan, &'static str> {
-        if recording.speed_percent.is_some() && !pace.is_closed() {
+        if recording.speed_percent.is_some() && !group.pace.is_closed() {
             return Err("recorded times and rates, pauses or goals (`pace`) cannot both be kept; replay as fast as \
                         possible (`speed-percent` left out, fio's replay_no_stall=1), or leave `pace` out");
         }
-        if job.verify.is_some() {
+        if group.verify.is_some() {
             return Err("what a replay reads it has not written, and does not verify; leave `verify` out");
         }
         if job.files.lock != FileLock::None {

@@ -9,6 +9,7 @@ use super::script::{
 };
 use super::sizes::Sizes;
 use crate::job::files::Lengths;
+use plumb_workload::Verify;
 use plumb_workload::job::{AccessOrder, Coverage, FileRange, Job, JobOps, OffsetDistribution, RandomGenerator, Stream};
 use std::sync::Arc;
 use thiserror::Error;
@@ -18,6 +19,8 @@ use thiserror::Error;
 pub struct JobPlanRequest<'a> {
     /// The job.
     pub job: &'a Job,
+    /// How it is verified.
+    pub verify: Option<&'a Verify>,
     /// Length of each of the target's files and devices, in bytes.
     pub(crate) file_lengths: &'a Lengths,
     /// Offsets and lengths of reads and writes must be multiples of this, in bytes; 1 where anything goes.
@@ -238,7 +241,7 @@ fn script(request: &JobPlanRequest<'_>, stream: &Stream) -> Result<Script, JobPl
     }
     let removes = request.job.removes_files_between_loops();
     let told = open_files < parts.count() || request.job.files.create_on_open || removes;
-    let verifying = request.job.verify.as_ref().map(|verify| Verifying {
+    let verifying = request.verify.map(|verify| Verifying {
         read_back: verify.read_back,
         only: verify.only,
         backlog: verify.backlog.filter(|backlog| *backlog > 0),

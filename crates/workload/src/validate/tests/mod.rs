@@ -10,13 +10,14 @@ use super::*;
 use crate::Workload;
 use crate::backend::*;
 use crate::blocks::{BlockSize, Blocks, Mix, Pattern, WeightedSize, Zone};
-use crate::content::{Checksum, Content, Verify};
+use crate::content::Content;
 use crate::pace::{Arrival, Pace};
 use crate::phase::*;
 use crate::program::{Choice, MissingFile, OpenStep, Pick, Program, Step};
 use crate::sim::{SimDevice, SimModel};
 use crate::target::*;
 use crate::units::{Bytes, Nanos, PerSecond, Size};
+use crate::verify::{StampLayout, Verify, VerifyMethod};
 use proptest::prelude::*;
 
 /// `data` (file, 1 GiB), `set` (tree, half full), `dev` (device), `nil` (null), `sim` and `simset` (simulated); phase 0

@@ -307,7 +307,7 @@ fn workers_and_their_targets() {
 #[test]
 fn verification() {
     fn verified(w: &mut Workload) {
-        group(w).verify = Some(Verify { checksum: Checksum::Crc32c });
+        group(w).verify = Some(Verify { layout: StampLayout::Plumb, ..Verify::new(VerifyMethod::Crc32c) });
     }
     each_fires(&[
         (
@@ -347,7 +347,10 @@ fn verification() {
             "real target",
         ),
         (
-            |w| w.phase[1].workers[0].verify = Some(Verify { checksum: Checksum::Xxh3 }),
+            |w| {
+                w.phase[1].workers[0].verify =
+                    Some(Verify { layout: StampLayout::Plumb, ..Verify::new(VerifyMethod::XxHash) })
+            },
             "phase[1].workers[0].verify",
             "of block I/O",
             "leave",
@@ -357,4 +360,18 @@ fn verification() {
         verified(w);
         group(w).backend = Backend::Mmap;
     }]);
+    each_fires(&[
+        (
+            |w| group(w).verify = Some(Verify { layout: StampLayout::Plumb, ..Verify::new(VerifyMethod::Md5) }),
+            "phase[0].workers[0].verify.method",
+            "CRC-32C or xxHash",
+            "versioned",
+        ),
+        (
+            |w| group(w).verify = Some(Verify { backlog: Some(8), ..Verify::new(VerifyMethod::Md5) }),
+            "phase[0].workers[0].verify.backlog",
+            "only a job",
+            "leave it out",
+        ),
+    ]);
 }

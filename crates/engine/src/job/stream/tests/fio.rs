@@ -3,7 +3,8 @@
 use super::*;
 use crate::op::Role;
 use plumb_workload::OpKind;
-use plumb_workload::job::{FileChoice, SizeShare, SyncRange, Syncs, VerifyMethod, VerifyRules, Zone, ZoneStride};
+use plumb_workload::job::{FileChoice, SizeShare, SyncRange, Syncs, Zone, ZoneStride};
+use plumb_workload::verify::VerifyMethod;
 use std::process::{Command, Stdio};
 
 /// An op as fio's log of I/O has it.
@@ -78,7 +79,7 @@ fn logged(line: &str) -> Option<Logged> {
     Some(Logged { file, action, offset: if moves { offset } else { 0 }, length: if moves { length } else { 0 } })
 }
 
-fn ours(job: &Job, lengths: &[u64], handing: Handing, most: usize) -> Vec<Logged> {
+fn ours(job: &Tried, lengths: &[u64], handing: Handing, most: usize) -> Vec<Logged> {
     let plan = plan(job, lengths, handing).expect("a plan");
     let logged = |op: BlockOp| {
         let (action, kind) = actions().into_iter().find(|(_, kind)| *kind == op.kind)?;
@@ -108,7 +109,7 @@ fn compare(options: &str, stream: Stream) {
 }
 
 #[track_caller]
-fn compare_job(options: &str, job: Job, lengths: &[u64], handing: Handing) {
+fn compare_job(options: &str, job: Tried, lengths: &[u64], handing: Handing) {
     if !has_fio() {
         return;
     }
@@ -130,8 +131,8 @@ fn range(low: u64, high: u64) -> ByKind<JobSize> {
     ByKind::all(JobSize::Range { low: Bytes(low), high: Bytes(high) })
 }
 
-pub(super) fn verify() -> VerifyRules {
-    VerifyRules::new(VerifyMethod::Null)
+pub(super) fn verify() -> Verify {
+    Verify::new(VerifyMethod::Null)
 }
 
 const KINDS: [(&str, Does); 3] = [("read", Does::Read), ("write", Does::Write), ("trim", Does::Trim)];
@@ -461,7 +462,7 @@ fn flushes() {
 }
 
 #[track_caller]
-fn compare_verify(options: &str, stream: Stream, verify: VerifyRules, lengths: &[u64]) {
+fn compare_verify(options: &str, stream: Stream, verify: Verify, lengths: &[u64]) {
     let mut verified = job(stream);
     verified.verify = Some(verify);
     compare_job(&format!("--verify=null {options}"), verified, lengths, Handing::Inline);
@@ -488,7 +489,7 @@ fn read_back() {
             }
             let few = Stream { io_bytes: Some(Bytes(300 * KIB)), ..base() };
             compare_verify(&format!("{rw} --io_size=300k"), few, verify(), &[MIB]);
-            let unread = VerifyRules { read_back: false, ..verify() };
+            let unread = Verify { read_back: false, ..verify() };
             compare_verify(&format!("{rw} --do_verify=0"), base(), unread, &[MIB]);
             let files = Stream { ranges: ranges(&[(0, 256 * KIB)]), ..base() };
             // fio 3.33 sorts what was written in sequence by its file, 3.42 does not.
@@ -506,7 +507,7 @@ fn read_back_on_the_way() {
             for (backlog, batch) in [(10, None), (32, Some(8)), (1, None), (7, Some(20))] {
                 let rw = format!("--rw={name}{kind} --verify_backlog={backlog}");
                 let batch_option = batch.map_or(String::new(), |batch| format!("--verify_backlog_batch={batch}"));
-                let rules = || VerifyRules { backlog: Some(backlog), backlog_batch: batch, ..verify() };
+                let rules = || Verify { backlog: Some(backlog), backlog_batch: batch, ..verify() };
                 compare_verify(&format!("{rw} {batch_option}"), stream(does, order), rules(), &[MIB]);
                 let again = Stream { coverage: Coverage::Again, ..stream(does, order) };
                 compare_verify(&format!("{rw} {batch_option} --norandommap"), again, rules(), &[MIB]);
@@ -518,7 +519,7 @@ fn read_back_on_the_way() {
 #[test]
 fn only_read_back() {
     for (name, order) in [("", sequential()), ("rand", random())] {
-        let rules = VerifyRules { only: true, ..verify() };
+        let rules = Verify { only: true, ..verify() };
         compare_verify(&format!("--rw={name}write --verify_only"), stream(Does::Write, order), rules, &[MIB]);
     }
 }
@@ -527,7 +528,7 @@ fn only_read_back() {
 fn found_by_drawing_again() {
     for (name, order) in [("", sequential()), ("rand", random())] {
         for (kind, does) in [("write", Does::Write), ("rw --rwmixread=40", Does::Mix(40))] {
-            let rules = VerifyRules { redraw: true, ..verify() };
+            let rules = Verify { redraw: true, ..verify() };
             compare_verify(&format!("--rw={name}{kind} --experimental_verify=1"), stream(does, order), rules, &[MIB]);
         }
     }

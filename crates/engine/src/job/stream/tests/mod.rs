@@ -9,11 +9,13 @@ use super::{Handing, JobPlan, JobPlanRequest};
 use crate::job::files::Lengths;
 use crate::op::BlockOp;
 use crate::source::Source;
+use plumb_workload::Verify;
 use plumb_workload::job::{
     AccessOrder, ByKind, Coverage, FileRange, Job, JobOps, JobSize, OffsetDistribution, RandomGenerator, Seeding,
     Sequencer, Stream,
 };
 use plumb_workload::units::Bytes;
+use std::ops::{Deref, DerefMut};
 
 pub(super) const KIB: u64 = 1024;
 pub(super) const MIB: u64 = 1024 * KIB;
@@ -57,16 +59,45 @@ pub(super) fn random() -> AccessOrder {
     AccessOrder::Random { ops_per_draw: 1 }
 }
 
-/// A job that leaves what is cached as it is.
-pub(super) fn job(stream: Stream) -> Job {
-    let mut job = Job::new(JobOps::Stream(Box::new(stream)));
-    job.files.drop_cached = false;
-    job
+/// A job, and how it is verified.
+#[derive(Clone)]
+pub(super) struct Tried {
+    pub(super) job: Job,
+    pub(super) verify: Option<Verify>,
 }
 
-pub(super) fn plan(job: &Job, file_lengths: &[u64], handing: Handing) -> Result<JobPlan, JobPlanError> {
+impl Deref for Tried {
+    type Target = Job;
+
+    fn deref(&self) -> &Job {
+        &self.job
+    }
+}
+
+impl DerefMut for Tried {
+    fn deref_mut(&mut self) -> &mut Job {
+        &mut self.job
+    }
+}
+
+/// A job that leaves what is cached as it is.
+pub(super) fn job(stream: Stream) -> Tried {
+    let mut job = Job::new(JobOps::Stream(Box::new(stream)));
+    job.files.drop_cached = false;
+    Tried { job, verify: None }
+}
+
+pub(super) fn plan(tried: &Tried, file_lengths: &[u64], handing: Handing) -> Result<JobPlan, JobPlanError> {
     let file_lengths = &Lengths::from_each(file_lengths.to_vec());
-    JobPlan::new(&JobPlanRequest { job, file_lengths, io_alignment_bytes: 1, handing, cached: true })
+    let Tried { job, verify } = tried;
+    JobPlan::new(&JobPlanRequest {
+        job,
+        verify: verify.as_ref(),
+        file_lengths,
+        io_alignment_bytes: 1,
+        handing,
+        cached: true,
+    })
 }
 
 /// The first ops of a plan, at most so many, by the long way.

@@ -5,7 +5,7 @@ use super::super::script::{Kind, Opening};
 use super::*;
 use crate::op::Role;
 use plumb_workload::OpKind;
-use plumb_workload::job::{Curve, FileChoice, FileRules, Syncs, TrimAmid, VerifyRules, Zone};
+use plumb_workload::job::{Curve, FileChoice, FileRules, Syncs, TrimAmid, Zone};
 use proptest::prelude::*;
 
 /// So many ops of a plan's source, whichever it is.
@@ -205,7 +205,7 @@ proptest! {
         }
         let lengths = vec![1000; stream.ranges.len()];
         let mut job = job(stream);
-        job.verify = Some(plumb_workload::job::VerifyRules { backlog, ..fio::verify() });
+        job.verify = Some(Verify { backlog, ..fio::verify() });
         let Ok(plan) = plan(&job, &lengths, handing) else { return Ok(()) };
         let mut written = std::collections::HashMap::new();
         for op in ops(&plan, 20_000) {
@@ -454,7 +454,8 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     assert_eq!(refused(wide), JobPlanError::NoRoom { smallest: 2 * MIB });
     let direct = job(Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(1000))), ..base() });
     let request = JobPlanRequest {
-        job: &direct,
+        job: &direct.job,
+        verify: None,
         file_lengths: &Lengths::Each(vec![MIB]),
         io_alignment_bytes: 512,
         handing: Handing::Inline,
@@ -491,7 +492,7 @@ fn what_is_drawn_again_was_written_whatever_it_was_drawn_by() {
     for stream in curved.into_iter().chain([register]) {
         for loops in [1, 2] {
             let mut verified = job(Stream { loops, reseed_each_loop: false, ..stream.clone() });
-            verified.verify = Some(VerifyRules { redraw: true, ..fio::verify() });
+            verified.verify = Some(Verify { redraw: true, ..fio::verify() });
             let plan = plan(&verified, &[MIB], Handing::Inline).expect("a plan");
             let mut written = std::collections::HashSet::new();
             for op in ops(&plan, 10_000) {
@@ -508,7 +509,7 @@ fn what_is_drawn_again_was_written_whatever_it_was_drawn_by() {
 /// it, which closes its files after each loop and drops what is cached when it opens them; here they stay open.
 #[test]
 fn what_is_cached_is_dropped_before_it_is_read_again() {
-    let evictions = |job: &Job, lengths: &[u64], most: usize| -> Vec<(usize, u32, Role, bool)> {
+    let evictions = |job: &Tried, lengths: &[u64], most: usize| -> Vec<(usize, u32, Role, bool)> {
         let ops = taken(&plan(job, lengths, Handing::Inline).expect("a plan"), most);
         let evicts = ops.iter().enumerate().filter(|(_, op)| op.kind == OpKind::Evict);
         evicts.map(|(at, op)| (at, op.file, op.role, op.after_all)).collect()
@@ -523,11 +524,11 @@ fn what_is_cached_is_dropped_before_it_is_read_again() {
     verified.verify = Some(fio::verify());
     let of_both = [(512, 0, Role::ReadBack, true), (513, 1, Role::ReadBack, false)];
     assert_eq!(evictions(&verified, &[MIB, MIB], 9999), of_both, "behind the last write");
-    let backlog = Some(VerifyRules { backlog: Some(8), ..fio::verify() });
-    let on_the_way = Job { verify: backlog, ..verified.clone() };
+    let backlog = Some(Verify { backlog: Some(8), ..fio::verify() });
+    let on_the_way = Tried { verify: backlog, ..verified.clone() };
     assert_eq!(evictions(&on_the_way, &[MIB, MIB], 9999).len(), 2, "not amid the load");
-    let only = Some(VerifyRules { only: true, ..fio::verify() });
-    assert_eq!(evictions(&Job { verify: only, ..verified.clone() }, &[MIB, MIB], 9999), [], "nothing was written");
+    let only = Some(Verify { only: true, ..fio::verify() });
+    assert_eq!(evictions(&Tried { verify: only, ..verified.clone() }, &[MIB, MIB], 9999), [], "nothing was written");
     for keeps in [|files: &mut FileRules| files.direct = true, |files: &mut FileRules| files.drop_cached = false] {
         let mut kept = verified.clone();
         keeps(&mut kept.files);

@@ -294,7 +294,7 @@ fn bytes_of(workload: &Workload, group: &WorkerGroup) -> Option<u64> {
     let sizes = [&stream.sizes.read, &stream.sizes.write, &stream.sizes.trim];
     let largest = sizes.iter().map(|size| size.max().0).max().unwrap_or(0);
     let by_ops = stream.max_ops.map_or(u64::MAX, |ops| ops.saturating_mul(stream.loops).saturating_mul(largest));
-    let reads_back = job.moves().write && job.verify.as_ref().is_some_and(|verify| verify.read_back);
+    let reads_back = job.moves().write && group.verify.as_ref().is_some_and(|verify| verify.read_back);
     Some(loaded.min(by_ops).saturating_mul(if reads_back { 2 } else { 1 }))
 }
 

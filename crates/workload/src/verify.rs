@@ -1,16 +1,20 @@
-//! How a job's blocks are stamped, and read back.
+//! How written blocks are stamped, and read blocks verified.
 
 use crate::content::PatternPiece;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// How a job's blocks are stamped, and read back. The layout of the stamps is fio's, so that each reads what the other
-/// wrote. Reads of a job that only reads are verified; those of a mix are not, but for what is read back.
+/// How written blocks are stamped, and read blocks verified.
+///
+/// Plumb's own layout has a header in each block (magic, file, offset, sequence, seed, checksum of the rest), so that a
+/// lost, torn, misplaced or stale write is told apart; all reads are verified. The others are fio's, so that each reads what
+/// the other wrote: reads of a worker that only reads are verified; those of a mix are not, but for what a job reads back.
+/// What is said of reading back is of jobs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct VerifyRules {
+pub struct Verify {
     /// What a stamp holds.
     pub method: VerifyMethod,
     /// Which layout new stamps have; either is read.
@@ -69,10 +73,13 @@ pub struct VerifyRules {
     pub state: VerifyState,
 }
 
-impl VerifyRules {
+impl Verify {
+    /// Length of the header of Plumb's own layout; no block that has one can be smaller.
+    pub const HEADER_BYTES: u64 = 64;
+
     /// Stamps of a method, read back after each loop; all else as where nothing is said of it.
-    pub fn new(method: VerifyMethod) -> VerifyRules {
-        VerifyRules {
+    pub fn new(method: VerifyMethod) -> Verify {
+        Verify {
             method,
             layout: StampLayout::default(),
             read_back: yes(),
@@ -100,11 +107,13 @@ fn yes() -> bool {
     true
 }
 
-/// The layout of stamps. Source: what fio writes; see the engine's `job/content/stamp.rs`.
+/// The layout of stamps. Source of fio's: what it writes; see the engine's `content/stamp.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum StampLayout {
+    /// Plumb's own, with CRC-32C or xxHash (XXH3, 64 bits); see the engine's `content/headers.rs`.
+    Plumb,
     /// That of fio 3.41 and later.
     #[default]
     Versioned,
