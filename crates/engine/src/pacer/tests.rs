@@ -256,7 +256,7 @@ fn the_gaps_of_one_kind_do_not_depend_on_the_rates_of_another_and_the_seed_fixes
         (0..100).map(|_| intended(&mut pacer, &op(OpKind::Write, 4096))).collect::<Vec<_>>()
     };
     let both = Pace { ops_per_second: for_all(1000.0), arrival: Arrival::Poisson, ..Pace::default() };
-    let alone = Pace { ops_per_second: ByKind { read: None, ..for_all(1000.0) }, ..both.clone() };
+    let alone = Pace { ops_per_second: ByKind { read: None, ..for_all(1000.0) }, ..both };
     assert_eq!(starts(&both, 1), starts(&alone, 1));
     assert_ne!(starts(&both, 1), starts(&both, 2));
 }
