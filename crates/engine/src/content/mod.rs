@@ -3,8 +3,8 @@
 //! [`BlockBytes`] makes the bytes of a worker's block ops. What nobody verifies is what [`buffers`] make, of a [`Filler`]'s
 //! content or as fio fills its buffers. Verified blocks have one of two layouts. Plumb's own has a header that knows its
 //! place, its order and its run ([`headers`]): a [`Stamper`] writes it and a [`Verifier`] checks it. fio's stamps
-//! ([`stamp`], [`checksum`]) stand on content that follows from the seed in the stamp ([`random`]) or is a [`pattern`];
-//! [`check`] holds what was read back against them, in the worker or in threads of its own ([`pool`]), and
+//! ([`mod@stamp`], [`checksum`]) stand on content that follows from the seed in the stamp ([`random`]) or is a [`pattern`];
+//! [`mod@check`] holds what was read back against them, in the worker or in threads of its own ([`pool`]), and
 //! [`mismatch_reporter`] says what is wrong. [`writes`] knows whose bytes lie where, for jobs whose writes overlap in ways
 //! that stamps cannot explain; [`state`] keeps how far the writes came.
 

@@ -1,6 +1,6 @@
 //! Jobs: block I/O with the meaning that fio's job language gives it. A [`Job`](plumb_workload::Job) is bound here to its
-//! [`files`], its [`stream`] of ops, and its [`content`], and then runs in the same hot loops as everything
-//! else; [`beside`] is what runs beside jobs without any I/O.
+//! [`files`] and its [`stream`] of ops, and then runs in the same hot loops as everything
+//! else; [`auxiliary`] is what runs beside jobs without any I/O.
 
 pub(crate) mod auxiliary;
 pub(crate) mod bind;
