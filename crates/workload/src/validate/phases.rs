@@ -5,7 +5,6 @@ use super::targets::{Facts, Kind, Shape, facts, percent_is_sane};
 use super::{Checker, QUEUE_DEPTH_MAX, blocks, copies, help_for_name, jobs, programs};
 use crate::Workload;
 use crate::backend::{Backend, RwFlag};
-use crate::job::ByKind;
 use crate::pace::{OpenLoad, Pace, ThinkTime};
 use crate::phase::{CachePolicy, Phase, RunAs, Stop, When, Work, WorkerGroup};
 use crate::target::Target;
@@ -375,13 +374,6 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
         ),
         _ => {}
     }
-    if facts.kind == Kind::Sim && !is_simulated(&group.pace) {
-        check.problem(
-            ["pace"],
-            "on a simulated device, load is paced by rates and by pauses that are slept through",
-            "leave out the others, or use a real target",
-        );
-    }
     if facts.kind == Kind::Sim && group.run_as == RunAs::Process {
         check.problem(
             ["run-as"],
@@ -427,13 +419,6 @@ fn fits(check: &mut Checker, group: &WorkerGroup, facts: Facts) {
     if let Some(said) = &group.verify {
         verify(check, group, said, facts);
     }
-}
-
-/// Whether the simulator's workers know all of a pace.
-fn is_simulated(pace: &Pace) -> bool {
-    let Pace { minimum, longest_op, latency_goal, flow, think, .. } = *pace;
-    let busy = think.is_some_and(|think| think.busy.0 > 0 || think.busy_cycles > 0);
-    minimum.is_none() && longest_op == ByKind::all(None) && latency_goal.is_none() && flow.is_none() && !busy
 }
 
 /// Verification needs bytes that are kept, in blocks of one size.
