@@ -111,7 +111,7 @@ fn intervals_tile_the_wall_time_and_sum_to_the_total() {
         assert_eq!(interval.start_ns, end_ns);
         end_ns += interval.length_ns;
     }
-    assert_eq!(end_ns, measurement.wall_ns);
+    assert_eq!(end_ns + measurement.end.flush_ns.unwrap(), measurement.wall_ns, "the flush is behind them");
     let sum: u64 = measurement.intervals.iter().flat_map(|interval| interval.ops.values()).map(|ops| ops.count).sum();
     assert_eq!(sum, measurement.count());
 }
