@@ -102,6 +102,27 @@ fn jobs_run_on_simulated_devices() {
     assert!(said.err.contains("cannot be mixed"), "{}", said.err);
 }
 
+/// Pauses, goals and flows are those of real time: a busy pause passes, a depth is found, shares are kept.
+#[test]
+fn paces_run_in_virtual_time() {
+    let home = Home::new();
+    let jobs = |words: &str| {
+        let words = format!("--output-format=json --filename=sim:nvme --size=64m --bs=4k --rw=randread {words}");
+        document(&fio(&home, &words).expect(0))["jobs"].as_array().unwrap().clone()
+    };
+    let until = "--time_based --runtime=5";
+    let pauses = jobs(&format!("{until} --thinktime=2000 --thinktime_spin=1000 --name=s"));
+    let iops = pauses[0]["read"]["iops"].as_f64().unwrap();
+    assert!((400.0..500.0).contains(&iops), "a pause of 2 ms behind each op: {}", pauses[0]["read"]);
+    let goal = "--ioengine=libaio --iodepth=64 --latency_target=100 --latency_window=100000 --latency_percentile=99";
+    let depth = jobs(&format!("{until} {goal} --name=s"))[0]["latency_depth"].as_u64().unwrap();
+    assert!((2..64).contains(&depth), "{depth}");
+    let shares = jobs(&format!("{until} --flow=8 --name=a --flow=1 --name=b"));
+    let done = |job: usize| shares[job]["read"]["total_ios"].as_f64().unwrap();
+    let ratio = done(0).max(done(1)) / done(0).min(done(1));
+    assert!((7.5..8.5).contains(&ratio), "{ratio}");
+}
+
 /// Results so far are documents of their own.
 #[test]
 fn results_so_far_are_valid() {
