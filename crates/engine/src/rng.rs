@@ -3,6 +3,10 @@
 //!
 //! Written here rather than taken from a crate because "the same seed gives the same ops, for ever" must not depend on
 //! anybody's release policy.
+//!
+//! [`fio`] has fio's generators, for what must come as fio draws it.
+
+pub(crate) mod fio;
 
 /// A stream of random numbers.
 #[derive(Debug, Clone, PartialEq, Eq)]

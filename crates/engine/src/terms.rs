@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use crate::clock::Clock;
-use crate::content::Checksum;
+use crate::content::headers::Checksum;
 use crate::control::Control;
 use crate::op::Operation;
 use plumb_workload::RunAs;

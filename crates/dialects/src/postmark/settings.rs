@@ -1,6 +1,6 @@
 //! What can be set, and how it is shown.
 
-use super::report::scaled;
+use super::amount::scaled;
 use std::fmt::Write;
 
 /// What is set, with PostMark's defaults.

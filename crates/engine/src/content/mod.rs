@@ -13,7 +13,7 @@ mod check;
 mod checksum;
 mod error;
 mod fill;
-mod headers;
+pub(crate) mod headers;
 mod mismatch_reporter;
 mod pattern;
 mod pool;

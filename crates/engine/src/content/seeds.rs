@@ -1,6 +1,6 @@
 //! The seeds of a worker's writes, as fio draws them: two numbers of the generator for each write, multiplied.
 
-use crate::job::stream::Taus;
+use crate::rng::fio::Taus;
 
 /// Writes between two states that are kept.
 const STRIDE: u32 = 16;
@@ -102,7 +102,7 @@ impl WriteSeeds {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::stream::{Seeds, Width};
+    use crate::rng::fio::{Seeds, Width};
     use plumb_workload::job::Seeding;
 
     #[test]

@@ -12,7 +12,7 @@ use super::state::SavedState;
 use super::writes::Writes;
 use super::{BytesRequest, Concluded, total_bytes};
 use crate::clock::{Clock, Ticks, monotonic_ns};
-use crate::job::stream::{Seeds, Taus, Width};
+use crate::rng::fio::{Seeds, Taus, Width};
 use crate::op::{BlockOp, Role};
 use plumb_workload::job::{AccessOrder, Coverage, JobSize, RandomGenerator, Sequencer, Stream};
 use plumb_workload::{OpKind, Verify};

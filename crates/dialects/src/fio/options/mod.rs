@@ -19,7 +19,7 @@ mod profiles;
 pub mod queue;
 pub mod replay;
 pub mod shape;
-mod spec;
+pub(in crate::fio) mod spec;
 pub mod stats;
 pub mod stop;
 pub mod trim;

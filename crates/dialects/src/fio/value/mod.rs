@@ -15,7 +15,7 @@ pub mod split;
 #[cfg(test)]
 mod tests;
 
-use crate::fio::options::OptionSpec;
+use crate::fio::options::spec::OptionSpec;
 use crate::fio::options::kind::{Kind, Special};
 pub use any::Value;
 pub(crate) use number::time;

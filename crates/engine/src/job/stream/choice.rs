@@ -3,7 +3,7 @@
 //! Facts, found in what fio does: the curve lies over 1024 places for each file, unscattered, and turned by a draw of
 //! its own where no centre was given.
 
-use super::draws::Taus88;
+use crate::rng::fio::Taus88;
 use crate::math::{exp, ln};
 use plumb_workload::job::Curve;
 

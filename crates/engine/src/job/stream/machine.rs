@@ -3,7 +3,7 @@
 //! It keeps the state that fio keeps, and changes it in fio's order, since each draw decides what the next one sees.
 
 use super::choice::FileCurve;
-use super::draws::{Taus, Taus88};
+use crate::rng::fio::{Taus, Taus88};
 use super::files::{Files, Span};
 use super::script::{Kind, Mix, Opening, Script};
 use crate::op::BlockOp;

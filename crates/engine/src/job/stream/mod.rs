@@ -52,7 +52,6 @@
 
 mod choice;
 mod curve;
-mod draws;
 mod files;
 mod general;
 mod history;
@@ -66,7 +65,6 @@ mod script;
 mod sizes;
 mod verify_tracking;
 
-pub(crate) use draws::{Seeds, Taus, Width};
 pub use plan::{JobPlan, JobPlanRequest};
 pub use script::Handing;
 

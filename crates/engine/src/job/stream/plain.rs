@@ -3,8 +3,8 @@
 //!
 //! They give what [`General`](super::general::General) gives for the same plan.
 
-use super::draws::Taus88;
-use super::draws::Width;
+use crate::rng::fio::Taus88;
+use crate::rng::fio::Width;
 use super::random_map::Map;
 use super::script::{Handing, Kind, Mix, Opening, PlannedCoverage, PlannedDistribution, Script, Way};
 use crate::op::BlockOp;

@@ -1,6 +1,6 @@
 //! From a job to what its sources need.
 
-use super::draws::{Seeds, Width};
+use crate::rng::fio::{Seeds, Width};
 use super::parts::{Part, Parts};
 use super::random_map::Register;
 use super::script::{

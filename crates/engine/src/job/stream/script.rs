@@ -1,6 +1,6 @@
 //! What a job's draws depend on, resolved: the fixed part of its sources.
 
-use super::draws::{Seeds, Width};
+use crate::rng::fio::{Seeds, Width};
 use super::parts::Parts;
 use super::sizes::Sizes;
 use plumb_workload::OpKind;

@@ -6,7 +6,7 @@
 //! that fits into what is left of the file.
 //! What does not fit is drawn again; where not even the smallest fits, there is no op.
 
-use super::draws::Taus;
+use crate::rng::fio::Taus;
 use plumb_result::short_list;
 use plumb_workload::job::{JobSize, SizeShare};
 

@@ -36,7 +36,7 @@ fn seeded<const WORDS: usize>(seed: u64, factor: u64, most: u64, least: [u64; WO
 }
 
 impl Taus88 {
-    pub(super) fn new(seed: u64) -> Taus88 {
+    pub(crate) fn new(seed: u64) -> Taus88 {
         let words = seeded(seed, 69069, u32::MAX.into(), [1, 7, 15]);
         let mut taus = Taus88 { words: words.map(|word| word as u32) };
         for _ in 0..WARM_UP {
@@ -46,7 +46,7 @@ impl Taus88 {
     }
 
     #[inline(always)]
-    pub(super) fn next(&mut self) -> u32 {
+    pub(crate) fn next(&mut self) -> u32 {
         let [a, b, c] = &mut self.words;
         *a = ((*a & !1) << 12) ^ (((*a << 13) ^ *a) >> 19);
         *b = ((*b & !7) << 4) ^ (((*b << 2) ^ *b) >> 25);
@@ -56,13 +56,13 @@ impl Taus88 {
 
     /// In [0, 1).
     #[inline(always)]
-    pub(super) fn share(&mut self) -> f64 {
+    pub(crate) fn share(&mut self) -> f64 {
         f64::from(self.next()) * (1.0 / (1u64 << 32) as f64)
     }
 
     /// 1 to 100.
     #[inline(always)]
-    pub(super) fn percent(&mut self) -> u8 {
+    pub(crate) fn percent(&mut self) -> u8 {
         1 + (100.0 * self.share()) as u8
     }
 }
@@ -74,7 +74,7 @@ pub(crate) struct Taus258 {
 }
 
 impl Taus258 {
-    pub(super) fn new(seed: u64) -> Taus258 {
+    pub(crate) fn new(seed: u64) -> Taus258 {
         let mut taus = Taus258 { words: seeded(seed, 6_906_969_069, u64::MAX, [1, 7, 15, 33, 49]) };
         for _ in 0..WARM_UP {
             taus.next();
@@ -83,7 +83,7 @@ impl Taus258 {
     }
 
     #[inline(always)]
-    pub(super) fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         let [a, b, c, d, e] = &mut self.words;
         *a = ((*a & !0x1) << 10) ^ (((*a << 1) ^ *a) >> 53);
         *b = ((*b & !0x1ff) << 5) ^ (((*b << 24) ^ *b) >> 50);
@@ -126,7 +126,7 @@ impl Taus {
 
     /// The largest number that it gives.
     #[inline]
-    pub(super) fn largest(&self) -> u64 {
+    pub(crate) fn largest(&self) -> u64 {
         match self {
             Taus::Narrow(_) => u64::from(u32::MAX),
             Taus::Wide(_) => u64::MAX,
@@ -135,7 +135,7 @@ impl Taus {
 
     /// In [0, 1); 1 itself for the last 2^10 of 2^64 numbers, which rounding carries there.
     #[inline]
-    pub(super) fn share(&mut self) -> f64 {
+    pub(crate) fn share(&mut self) -> f64 {
         match self {
             Taus::Narrow(taus) => taus.share(),
             Taus::Wide(taus) => taus.next() as f64 / (u64::MAX as f64 + 1.0),
@@ -147,21 +147,21 @@ impl Taus {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Seeds {
     /// Sizes of reads, writes and trims.
-    pub(super) sizes: [u64; 3],
+    pub(crate) sizes: [u64; 3],
     /// Content of blocks that are verified.
     pub(crate) stamps: u64,
     /// Read or write.
-    pub(super) mix: u64,
+    pub(crate) mix: u64,
     /// Which file.
-    pub(super) file: u64,
+    pub(crate) file: u64,
     /// Where.
-    pub(super) offset: u64,
+    pub(crate) offset: u64,
     /// Which writes are trimmed later.
-    pub(super) trim: u64,
+    pub(crate) trim: u64,
     /// In sequence or at random.
-    pub(super) order: u64,
+    pub(crate) order: u64,
     /// Which zone.
-    pub(super) zone: u64,
+    pub(crate) zone: u64,
 }
 
 impl Seeds {
