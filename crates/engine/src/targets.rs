@@ -289,7 +289,13 @@ impl OpenTargets {
     fn simulate(workload: &Workload, run: SimRun) -> Result<OpenTargets, EngineError> {
         for (number, phase) in workload.phase.iter().enumerate() {
             for seat in seats(phase, number as u32).filter(|seat| seat.number == 0) {
-                let is_simulated = |name: &str| matches!(workload.target.get(name), Some(Target::Sim(_)));
+                // What takes everything at once takes no time of any kind.
+                let is_copy = seat.group.work.copy().is_some();
+                let is_simulated = |name: &str| match workload.target.get(name) {
+                    Some(Target::Sim(_)) => true,
+                    Some(Target::Null(_)) => is_copy,
+                    _ => false,
+                };
                 if !seat.group.targets().all(is_simulated) {
                     return Err(seat.error("simulated and real targets cannot be mixed in one workload").into());
                 }
@@ -310,6 +316,11 @@ impl OpenTargets {
             let shape = sim.files.map(|files| TreeShape::new(&file_set(sim, files), workload.seed));
             let files = shape.transpose().map_err(EngineError::plan)?.map(FileSet::new);
             targets.insert(name.to_owned(), OpenTarget::Sim(OpenSim { device, bytes: sim.size.0, files }));
+        }
+        for (name, target) in &workload.target {
+            if let Target::Null(null) = target {
+                targets.insert(name.clone(), OpenTarget::Null { bytes: null.size.0 });
+            }
         }
         Ok(OpenTargets { targets, failed: Vec::new(), dir: None, simulation: Some(simulation) })
     }

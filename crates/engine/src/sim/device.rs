@@ -209,6 +209,11 @@ impl Device {
     /// [`CachePolicy::Warm`] it holds everything; else the share that the `cached` fault says, in spite of eviction.
     pub fn begin_phase(&mut self, cache: CachePolicy) {
         self.written = false;
+        self.set_cache(cache);
+    }
+
+    /// The same from here on, within a phase.
+    pub fn set_cache(&mut self, cache: CachePolicy) {
         let faults = &self.target.device;
         (self.cached, self.buffered) = match cache {
             CachePolicy::Direct => (0.0, false),

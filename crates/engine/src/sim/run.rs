@@ -2,6 +2,7 @@
 
 use super::device::{Device, NamedDevice, Served, SimRun};
 use super::observe::{self, AtEnd, AtStart};
+use crate::backend::Completion;
 use crate::clock::Ticks;
 use crate::op::{BlockOp, Operation};
 use crate::virtual_time;
@@ -40,6 +41,20 @@ impl SimDevice {
     #[inline]
     pub(super) fn finish(&self, served: &Served) {
         self.lock().device.finish(served);
+    }
+
+    /// Hands an op on a numbered file over, and waits until it is done.
+    #[inline]
+    pub(crate) fn serve(&self, op: &impl Operation, file: u64) -> Completion {
+        let served = self.submit(op, file);
+        virtual_time::sleep_until(ticks_at(served.done_ns));
+        self.finish(&served);
+        served.completion
+    }
+
+    /// Sets what the page cache holds from here on.
+    pub(crate) fn set_cache(&self, cache: CachePolicy) {
+        self.lock().device.set_cache(cache);
     }
 
     /// Whether a worker's op is done before its next one is taken.
