@@ -14,7 +14,7 @@ use crate::job::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::observer::{Observer, TargetView};
 use crate::plan::{WorkerSeat, seats, stamping};
 use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, open_target};
-use crate::program::{NamedTarget, ScratchFiles, TreeState};
+use crate::program::{NamedRun, NamedTarget, ScratchFiles, TreeState};
 use crate::rng::StreamId;
 use crate::setting::Setting;
 use crate::sim::SimRun;
@@ -95,12 +95,14 @@ pub(crate) struct OpenSim {
     pub(crate) device: SimDevice,
     pub(crate) bytes: u64,
     pub(crate) files: Option<FileSet>,
+    postmark: Option<NamedRun>,
 }
 
 impl OpenSim {
     /// For a program over named files, which lie one after another.
     pub(crate) fn named(&self) -> NamedTarget<'_> {
-        NamedTarget::Sim { device: &self.device, files: self.file_count(), bytes: self.bytes }
+        let (files, postmark) = (self.file_count(), self.postmark.as_ref());
+        NamedTarget::Sim { device: &self.device, files, bytes: self.bytes, postmark }
     }
 
     /// How many files it has.
@@ -315,7 +317,8 @@ impl OpenTargets {
             let Some(device) = simulation.device(name) else { continue };
             let shape = sim.files.map(|files| TreeShape::new(&file_set(sim, files), workload.seed));
             let files = shape.transpose().map_err(EngineError::plan)?.map(FileSet::new);
-            targets.insert(name.to_owned(), OpenTarget::Sim(OpenSim { device, bytes: sim.size.0, files }));
+            let postmark = crate::program::named_run(workload, name);
+            targets.insert(name.to_owned(), OpenTarget::Sim(OpenSim { device, bytes: sim.size.0, files, postmark }));
         }
         for (name, target) in &workload.target {
             if let Target::Null(null) = target {

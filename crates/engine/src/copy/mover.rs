@@ -229,8 +229,7 @@ impl<'c> Mover<'c> {
         let Extent { mut blocks, mut bytes } = self.copy.skip;
         let block = self.copy.read_block;
         let length = self.copy.skip.length_bytes(block).and_then(|length| i64::try_from(length).ok());
-        let sought = length
-            .map_or(Err(Errno::OVERFLOW), |length| self.input.end.seek(SeekFrom::Current(length)));
+        let sought = length.map_or(Err(Errno::OVERFLOW), |length| self.input.end.seek(SeekFrom::Current(length)));
         match sought {
             Ok(_) => {
                 let holds = self.input.end.length().map_err(Halt::at(CopyStep::LookAtInput))?;
@@ -271,8 +270,7 @@ impl<'c> Mover<'c> {
         let Extent { mut blocks, mut bytes } = self.copy.seek;
         let block = self.copy.write_block;
         let length = self.copy.seek.length_bytes(block).and_then(|length| i64::try_from(length).ok());
-        let sought = length
-            .map_or(Err(Errno::OVERFLOW), |length| self.output.end.seek(SeekFrom::Current(length)));
+        let sought = length.map_or(Err(Errno::OVERFLOW), |length| self.output.end.seek(SeekFrom::Current(length)));
         let Err(why) = sought else { return Ok(()) };
         if self.output.end.seek(SeekFrom::End(0)).is_ok() {
             return Err(Halt::Failed { what: CopyStep::Seek, errno: why });
