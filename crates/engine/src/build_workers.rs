@@ -93,11 +93,9 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
                     compiled(&seat, program)?;
                 }
                 (Work::Program(_), _) if seat.number == 0 => return Err(no_files(&seat).into()),
-                (Work::Busy(_) | Work::Exec(_) | Work::Copy(_), Some(OpenTarget::Sim(_))) => {
+                (Work::Busy(_) | Work::Exec(_), Some(OpenTarget::Sim(_))) => {
                     return Err(seat
-                        .error(
-                            "copies, commands and load on processors take real time, and a simulated device has none",
-                        )
+                        .error("commands and load on processors take real time, and a simulated device has none")
                         .into());
                 }
                 _ => {}

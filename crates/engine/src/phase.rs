@@ -13,6 +13,7 @@ use crate::plan::GroupRun;
 use crate::recorder::Reading;
 use crate::rounds::{SteadyRounds, SteadyState};
 use crate::samples::SeriesSampler;
+use crate::shared;
 use crate::signals::StopFlag;
 use crate::steady_groups::SteadyGroups;
 use crate::summary::{Ending, Span, interval, merged, since};
@@ -89,8 +90,9 @@ pub(crate) fn run_phase(
     stop: StopFlag,
     watcher: &mut dyn PhaseWatcher,
 ) -> Result<PhaseOutcome, PhaseError> {
-    let memory = PhaseMemory::new(clock, &run.workers, &run.groups, run.ramp_ns)
-        .map_err(|source| PhaseError::Start { what: format!("phase `{}`", run.name), source })?;
+    let memory = || PhaseMemory::new(clock, &run.workers, &run.groups, run.ramp_ns);
+    let memory = if clock.is_virtual() { shared::for_this_thread(memory) } else { memory() };
+    let memory = memory.map_err(|source| PhaseError::Start { what: format!("phase `{}`", run.name), source })?;
     Coordinator::new(clock, Arc::new(memory), &run).run(run, stop, watcher)
 }
 

@@ -163,7 +163,7 @@ fn read_times(sums: &Sums, buckets: &Buckets) -> Histogram {
     for (count, cell) in counts[unused..].iter_mut().zip(&buckets[unused..used]) {
         *count = cell.load(Relaxed);
     }
-    Histogram::from_counts(&counts, u128::from(sums.sum_ns.load(Relaxed)), min, max)
+    Histogram::from_counts(counts, u128::from(sums.sum_ns.load(Relaxed)), min, max)
 }
 
 /// Where ops of one kind are recorded.

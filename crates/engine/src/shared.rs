@@ -1,7 +1,10 @@
 //! Memory that workers and their coordinator share, whether workers are threads or processes: one anonymous shared
-//! mapping, zeroed by the kernel, of types that are plain atomics.
+//! mapping, zeroed by the kernel, of types that are plain atomics. Where all of them are on one thread, it is the process's
+//! own, which costs less to make.
 #![allow(unsafe_code)]
 
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::cell::Cell;
 use std::io;
 use std::marker::PhantomData;
 use std::ops::Deref;
@@ -22,8 +25,32 @@ unsafe impl Shareable for std::sync::atomic::AtomicI32 {}
 pub(crate) struct SharedSlice<T: Shareable> {
     start: NonNull<T>,
     length: usize,
-    bytes: usize,
+    memory: Memory,
     owns: PhantomData<T>,
+}
+
+/// Where a slice lies.
+enum Memory {
+    /// A mapping of so many bytes.
+    Mapped(usize),
+    /// The heap.
+    Heap(Layout),
+}
+
+/// Up to here, clearing memory of the heap costs less than a mapping and its pages, bytes.
+const HEAP_BYTES_MAX: usize = 64 << 10;
+
+thread_local! {
+    /// Whether slices that are made now are for this thread only.
+    static FOR_THIS_THREAD: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Makes slices that no other process will use.
+pub(crate) fn for_this_thread<R>(make: impl FnOnce() -> R) -> R {
+    let before = FOR_THIS_THREAD.replace(true);
+    let made = make();
+    FOR_THIS_THREAD.set(before);
+    made
 }
 
 // SAFETY: `T: Shareable` may be used from several threads and processes at once; the mapping lives as long as the slice.
@@ -35,13 +62,17 @@ impl<T: Shareable> SharedSlice<T> {
     /// Maps `length` zeroed values. Pages come into being when they are first written.
     pub(crate) fn new(length: usize) -> io::Result<SharedSlice<T>> {
         let bytes = (length * size_of::<T>()).max(1);
+        let shared = if FOR_THIS_THREAD.get() { libc::MAP_PRIVATE } else { libc::MAP_SHARED };
+        if shared == libc::MAP_PRIVATE && bytes <= HEAP_BYTES_MAX {
+            return Ok(SharedSlice::on_heap(length, bytes));
+        }
         // SAFETY: a fresh anonymous mapping, no address asked for.
         let start = unsafe {
             libc::mmap(
                 std::ptr::null_mut(),
                 bytes,
                 libc::PROT_READ | libc::PROT_WRITE,
-                libc::MAP_SHARED | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                shared | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
                 -1,
                 0,
             )
@@ -50,21 +81,35 @@ impl<T: Shareable> SharedSlice<T> {
             return Err(io::Error::last_os_error());
         }
         let start = NonNull::new(start.cast::<T>()).expect("mmap without MAP_FIXED never returns null");
-        Ok(SharedSlice { start, length, bytes, owns: PhantomData })
+        Ok(SharedSlice { start, length, memory: Memory::Mapped(bytes), owns: PhantomData })
+    }
+
+    fn on_heap(length: usize, bytes: usize) -> SharedSlice<T> {
+        let Ok(layout) = Layout::from_size_align(bytes, align_of::<T>()) else {
+            unreachable!("{HEAP_BYTES_MAX} bytes fit anywhere")
+        };
+        // SAFETY: of at least one byte.
+        let start = unsafe { alloc_zeroed(layout) };
+        let Some(start) = NonNull::new(start.cast::<T>()) else { handle_alloc_error(layout) };
+        SharedSlice { start, length, memory: Memory::Heap(layout), owns: PhantomData }
     }
 }
 
 impl<T: Shareable> Deref for SharedSlice<T> {
     type Target = [T];
     fn deref(&self) -> &[T] {
-        // SAFETY: `start` maps `length` zero-initialised values for as long as `self` lives; `T: Shareable` is valid zeroed.
+        // SAFETY: at `start` are `length` zero-initialised values for as long as `self` lives; `T: Shareable` is valid zeroed.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.length) }
     }
 }
 
 impl<T: Shareable> Drop for SharedSlice<T> {
     fn drop(&mut self) {
-        // SAFETY: mapped by `new` with exactly this length; no reference outlives `self`.
-        unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
+        match self.memory {
+            // SAFETY: mapped by `new` with exactly this length; no reference outlives `self`.
+            Memory::Mapped(bytes) => _ = unsafe { libc::munmap(self.start.as_ptr().cast(), bytes) },
+            // SAFETY: allocated with this layout; no reference outlives `self`.
+            Memory::Heap(layout) => unsafe { dealloc(self.start.as_ptr().cast(), layout) },
+        }
     }
 }

@@ -36,6 +36,7 @@ struct SimWatcher<'a> {
 impl PhaseWatcher for SimWatcher<'_> {
     fn clock_starts(&mut self) {
         self.simulation.clock_starts();
+        self.observer.clock_starts(&self.phase.name);
     }
 
     fn interval(&mut self, live: &Live) {

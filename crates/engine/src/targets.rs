@@ -14,7 +14,7 @@ use crate::job::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::observer::{Observer, TargetView};
 use crate::plan::{WorkerSeat, seats, stamping};
 use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, open_target};
-use crate::program::{NamedTarget, ScratchFiles, TreeState};
+use crate::program::{NamedRun, NamedTarget, ScratchFiles, TreeState};
 use crate::rng::StreamId;
 use crate::setting::Setting;
 use crate::sim::SimRun;
@@ -95,12 +95,14 @@ pub(crate) struct OpenSim {
     pub(crate) device: SimDevice,
     pub(crate) bytes: u64,
     pub(crate) files: Option<FileSet>,
+    postmark: Option<NamedRun>,
 }
 
 impl OpenSim {
     /// For a program over named files, which lie one after another.
     pub(crate) fn named(&self) -> NamedTarget<'_> {
-        NamedTarget::Sim { device: &self.device, files: self.file_count(), bytes: self.bytes }
+        let (files, postmark) = (self.file_count(), self.postmark.as_ref());
+        NamedTarget::Sim { device: &self.device, files, bytes: self.bytes, postmark }
     }
 
     /// How many files it has.
@@ -289,7 +291,13 @@ impl OpenTargets {
     fn simulate(workload: &Workload, run: SimRun) -> Result<OpenTargets, EngineError> {
         for (number, phase) in workload.phase.iter().enumerate() {
             for seat in seats(phase, number as u32).filter(|seat| seat.number == 0) {
-                let is_simulated = |name: &str| matches!(workload.target.get(name), Some(Target::Sim(_)));
+                // What takes everything at once takes no time of any kind.
+                let is_copy = seat.group.work.copy().is_some();
+                let is_simulated = |name: &str| match workload.target.get(name) {
+                    Some(Target::Sim(_)) => true,
+                    Some(Target::Null(_)) => is_copy,
+                    _ => false,
+                };
                 if !seat.group.targets().all(is_simulated) {
                     return Err(seat.error("simulated and real targets cannot be mixed in one workload").into());
                 }
@@ -309,7 +317,13 @@ impl OpenTargets {
             let Some(device) = simulation.device(name) else { continue };
             let shape = sim.files.map(|files| TreeShape::new(&file_set(sim, files), workload.seed));
             let files = shape.transpose().map_err(EngineError::plan)?.map(FileSet::new);
-            targets.insert(name.to_owned(), OpenTarget::Sim(OpenSim { device, bytes: sim.size.0, files }));
+            let postmark = crate::program::named_run(workload, name);
+            targets.insert(name.to_owned(), OpenTarget::Sim(OpenSim { device, bytes: sim.size.0, files, postmark }));
+        }
+        for (name, target) in &workload.target {
+            if let Target::Null(null) = target {
+                targets.insert(name.clone(), OpenTarget::Null { bytes: null.size.0 });
+            }
         }
         Ok(OpenTargets { targets, failed: Vec::new(), dir: None, simulation: Some(simulation) })
     }

@@ -79,7 +79,12 @@ thread_local! {
     static SLEEPERS: RefCell<BinaryHeap<Reverse<Waking>>> = const { RefCell::new(BinaryHeap::new()) };
     /// By worker.
     static WAITS: RefCell<Vec<Wait>> = const { RefCell::new(Vec::new()) };
+    /// Stacks of workers that are over: to map one costs more than to run a short phase on it.
+    static STACKS: RefCell<Vec<DefaultStack>> = const { RefCell::new(Vec::new()) };
 }
+
+/// So many stacks are kept for the next phase.
+const KEPT_STACKS: usize = 64;
 
 /// The virtual time of this thread.
 #[inline]
@@ -192,7 +197,8 @@ impl Workers {
 
     /// Adds a worker, which begins as soon as the coordinator waits.
     pub(crate) fn start(&mut self, body: impl FnOnce() + 'static) -> io::Result<()> {
-        let stack = DefaultStack::new(STACK_BYTES)?;
+        let kept = STACKS.with_borrow_mut(Vec::pop);
+        let stack = kept.map_or_else(|| DefaultStack::new(STACK_BYTES), Ok)?;
         let worker = self.coroutines.len();
         self.coroutines.push(Coroutine::with_stack(stack, move |way_out: &Yielder<(), ()>, ()| {
             TIME.with(|time| {
@@ -265,10 +271,18 @@ fn next_waking(limit: Ticks) -> Option<Waking> {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        for coroutine in &mut self.coroutines {
+        for mut coroutine in self.coroutines.drain(..) {
             if coroutine.started() && !coroutine.done() {
                 // SAFETY: what lies on its stack is never used again; what it owns is lost, as with a thread that hangs.
                 unsafe { coroutine.force_reset() };
+            }
+            if coroutine.done() {
+                let stack = coroutine.into_stack();
+                STACKS.with_borrow_mut(|stacks| {
+                    if stacks.len() < KEPT_STACKS {
+                        stacks.push(stack);
+                    }
+                });
             }
         }
     }

@@ -81,25 +81,35 @@ impl Histogram {
     }
 
     /// From a recorder's bare counters. `min` and `max` are taken as exact; they are ignored when all counts are 0.
-    pub fn from_counts(counts: &[u64], sum: u128, min: u64, max: u64) -> Histogram {
+    pub fn from_counts(counts: Vec<u64>, sum: u128, min: u64, max: u64) -> Histogram {
+        let mut counts = counts;
         let used = counts.iter().rposition(|&count| count != 0).map_or(0, |last| last + 1);
-        let total = counts[..used].iter().sum();
+        // Below the smallest value there is nothing to count.
+        let total = counts[bucket(min.min(max)).min(used)..used].iter().sum();
         if total == 0 {
             return Histogram::new();
         }
-        Histogram { counts: counts[..used].to_vec(), total, sum, min, max }
+        counts.truncate(used);
+        Histogram { counts, total, sum, min, max }
+    }
+
+    /// The first bucket that may hold anything.
+    fn first(&self) -> usize {
+        bucket(self.min.min(self.max)).min(self.counts.len())
     }
 
     /// What was recorded since `earlier`, an earlier state of the same histogram. Smallest and largest are then known
     /// only to the bucket.
     pub fn since(&self, earlier: &Histogram) -> Histogram {
-        let mut counts = self.counts.clone();
-        for (count, before) in counts.iter_mut().zip(&earlier.counts) {
+        let first = self.first();
+        let mut counts = vec![0; self.counts.len()];
+        counts[first..].copy_from_slice(&self.counts[first..]);
+        for (count, before) in counts.iter_mut().zip(&earlier.counts).skip(first) {
             *count = count.saturating_sub(*before);
         }
-        let min = counts.iter().position(|&count| count != 0).map_or(0, lowest);
+        let min = counts.iter().skip(first).position(|&count| count != 0).map_or(0, |at| lowest(first + at));
         let max = counts.iter().rposition(|&count| count != 0).map_or(0, |last| highest(last).min(self.max));
-        Histogram::from_counts(&counts, self.sum.saturating_sub(earlier.sum), min, max)
+        Histogram::from_counts(counts, self.sum.saturating_sub(earlier.sum), min, max)
     }
 
     /// Adds all of `other`.
@@ -110,7 +120,7 @@ impl Histogram {
         if self.counts.len() < other.counts.len() {
             self.counts.resize(other.counts.len(), 0);
         }
-        for (count, more) in self.counts.iter_mut().zip(&other.counts) {
+        for (count, more) in self.counts.iter_mut().zip(&other.counts).skip(other.first()) {
             *count += more;
         }
         self.min = if self.total == 0 { other.min } else { self.min.min(other.min) };
@@ -160,7 +170,7 @@ impl Histogram {
             return Some(self.max);
         }
         let mut seen = 0;
-        for (bucket, &count) in self.counts.iter().enumerate() {
+        for (bucket, &count) in self.counts.iter().enumerate().skip(self.first()) {
             seen += count;
             if seen >= rank {
                 let middle = lowest(bucket) + (highest(bucket) - lowest(bucket)) / 2;

@@ -101,8 +101,10 @@ impl<'a> Evidence<'a> {
         match self.workload.target.get(target.name) {
             Some(Target::Sim(sim)) => {
                 // The kernel of the simulation numbers its devices in the order of the targets' names.
-                let before = self.workload.target.iter().take_while(|(name, _)| name.as_str() != target.name);
-                let number = before.filter(|(_, target)| matches!(target, Target::Sim(_))).count() as u32;
+                let owner = sim.shares.as_deref().unwrap_or(target.name);
+                let before = self.workload.target.iter().take_while(|(name, _)| name.as_str() != owner);
+                let has_own = |target: &Target| matches!(target, Target::Sim(sim) if sim.shares.is_none());
+                let number = before.filter(|(_, target)| has_own(target)).count() as u32;
                 plumb_engine::sim::target_facts(number, sim)
             }
             Some(Target::Null(_)) => TargetFacts {

@@ -195,4 +195,7 @@ pub struct SimTarget {
     /// Share of those files that exist before the first phase, in percent.
     #[serde(default)]
     pub preallocated_percent: u32,
+    /// Another simulated target on whose device it lies, behind that one. Else it has a device of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shares: Option<String>,
 }

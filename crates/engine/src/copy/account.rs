@@ -1,6 +1,7 @@
 //! What both sides of a copy share: the worker's context, the counts, who hears of them, and why a copy may end early.
 
-use super::ends::{End, Ends, is_null};
+use super::end::End;
+use super::ends::Ends;
 use super::{CopyCounts, CopyEvent, CopyStep, SharedListener};
 use crate::clock::Ticks;
 use crate::signals::{StopFlag, questions};
@@ -72,7 +73,8 @@ impl<'a, 'd> Account<'a, 'd> {
         started_at: Ticks,
     ) -> Account<'a, 'd> {
         let clock = context.clock;
-        let samples = records.writes_nowhere && context.log.is_none();
+        // Virtual time is read at no cost.
+        let samples = records.writes_nowhere && context.log.is_none() && !clock.is_virtual();
         Account {
             context,
             counts: CopyCounts::default(),
@@ -239,17 +241,10 @@ impl Recorded {
         let is_storage = |end: &End| matches!(end.kind, FileType::RegularFile | FileType::BlockDevice);
         let (input, output) = (is_storage(&ends.input), is_storage(&ends.output));
         let neither = !input && !output;
-        let in_groups = is_memory(&ends.input) && is_memory(&ends.output);
-        let writes_nowhere = input && is_null(&ends.output);
+        let in_groups = ends.input.is_memory() && ends.output.is_memory();
+        let writes_nowhere = input && ends.output.is_null();
         Recorded { reads: input || neither, writes: output || neither, writes_nowhere, in_groups }
     }
-}
-
-/// Whether it is one of the kernel's devices of memory: `/dev/zero`, `/dev/null` and their like. Source:
-/// Documentation/admin-guide/devices.txt, major number 1.
-fn is_memory(end: &End) -> bool {
-    end.kind == FileType::CharacterDevice
-        && rustix::fs::fstat(&end.fd).is_ok_and(|stat| rustix::fs::major(stat.st_rdev) == 1)
 }
 
 /// Ops of a group: enough that the readings are some hundredths of the time.

@@ -1,10 +1,9 @@
 //! Keeps what was moved out of the page cache (`nocache`): pages are dropped behind the place at hand, in pieces, so that
 //! what was read ahead stays.
 
-use rustix::fs::{Advice, SeekFrom};
+use super::end::End;
 use rustix::io::Errno;
 use std::num::NonZeroU64;
-use std::os::fd::BorrowedFd;
 
 /// Pages are dropped in pieces of this length: a system call for each block would cost more than the block.
 const PIECE_BYTES: u64 = 128 << 10;
@@ -24,14 +23,14 @@ pub(super) struct Dropping {
 
 impl Dropping {
     /// Of an end that begins at its present place.
-    pub(super) fn new(drops: bool, to_end: bool, fd: BorrowedFd<'_>) -> Dropping {
-        let at = if drops { rustix::fs::seek(fd, SeekFrom::Current(0)).ok() } else { None };
+    pub(super) fn new(drops: bool, to_end: bool, end: &End) -> Dropping {
+        let at = if drops { end.at().ok() } else { None };
         Dropping { drops, to_end, pending: 0, at }
     }
 
     /// So much was moved, or passed over.
     #[inline]
-    pub(super) fn moved(&mut self, fd: BorrowedFd<'_>, bytes: u64) {
+    pub(super) fn moved(&mut self, end: &End, bytes: u64) {
         if !self.drops || bytes == 0 {
             return;
         }
@@ -43,26 +42,26 @@ impl Dropping {
                 let from = *at - self.pending;
                 self.pending -= whole;
                 // Advice: where there is none to take, the copy is as good.
-                let _ = rustix::fs::fadvise(fd, from, NonZeroU64::new(whole), Advice::DontNeed);
+                let _ = end.drop_pages(from, NonZeroU64::new(whole));
             }
         }
     }
 
     /// The copy is over.
-    pub(super) fn finish(&mut self, fd: BorrowedFd<'_>) -> Result<(), Errno> {
+    pub(super) fn finish(&mut self, end: &End) -> Result<(), Errno> {
         if !self.to_end && (!self.drops || self.pending == 0) {
             return Ok(());
         }
         let at = match self.at {
             Some(at) => at,
-            None => rustix::fs::seek(fd, SeekFrom::Current(0))?,
+            None => end.at()?,
         };
         let from = at - self.pending.min(at);
         let length = std::mem::take(&mut self.pending);
         // To the end of the file there is no length; its first page is dropped whole.
         let (from, length) =
             if self.to_end { (from - from % PAGE_BYTES, None) } else { (from, NonZeroU64::new(length)) };
-        rustix::fs::fadvise(fd, from, length, Advice::DontNeed)
+        end.drop_pages(from, length)
     }
 }
 

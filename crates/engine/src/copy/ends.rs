@@ -1,15 +1,15 @@
 //! The two ends of a copy, opened as they were asked for: the output through the write guard, with the length that it
 //! begins with.
-#![allow(unsafe_code)]
 
+use super::end::{End, SimEnd};
 use crate::backend::region::Region;
 use crate::guard::{Access, Guard, Intent, MadeFiles, OutputOpening, Refusal, open_again_as};
+use crate::sim::run::SimDevice;
 use plumb_workload::copy::{CopyFlags, CopySpec, CreateOutput};
 use rustix::fs::{FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
-use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 /// Why a copy cannot begin.
@@ -66,29 +66,15 @@ impl CopyError {
     }
 }
 
-/// One end, open.
-pub(crate) struct End {
-    pub(crate) fd: OwnedFd,
-    /// For messages: a path, or the name of a stream.
-    pub(crate) path: PathBuf,
-    pub(crate) kind: FileType,
-    /// Keeps a device from everybody else.
-    pub(crate) held: Option<File>,
-}
-
-impl End {
-    /// Closes it, and tells what the system says to that. Source: close(2).
-    pub(super) fn close(self) -> Result<(), Errno> {
-        // SAFETY: the descriptor was owned, and nothing owns it any more.
-        match unsafe { libc::close(self.fd.into_raw_fd()) } {
-            0 => Ok(()),
-            _ => match Errno::from_io_error(&io::Error::last_os_error()) {
-                // It is closed all the same.
-                Some(Errno::INTR) | None => Ok(()),
-                Some(errno) => Err(errno),
-            },
-        }
-    }
+/// What a copy's target is.
+#[derive(Clone, Copy)]
+pub(crate) enum EndPlace<'a> {
+    /// A file or device of the system.
+    Path(&'a Path),
+    /// A simulated device of so many bytes.
+    Sim(&'a SimDevice, u64),
+    /// Nothing.
+    Null,
 }
 
 /// Both ends, and the memory between.
@@ -103,17 +89,36 @@ pub(crate) struct Ends {
 /// Opens the input, then the output.
 pub(crate) fn open(
     copy: &CopySpec,
-    from: Option<&Path>,
-    to: Option<&Path>,
+    from: Option<EndPlace<'_>>,
+    to: Option<EndPlace<'_>>,
     guard: &Guard,
     made: &MadeFiles,
 ) -> Result<Ends, CopyError> {
     let input = match from {
-        Some(path) => open_input(path, flags(copy.input))?,
+        Some(EndPlace::Path(path)) => open_input(path, flags(copy.input))?,
+        Some(EndPlace::Sim(device, bytes)) if !copy.input.directory => {
+            End::simulated(SimEnd::new(device.clone(), bytes, copy.input))
+        }
+        Some(EndPlace::Sim(device, _)) => {
+            return Err(CopyError::Input { path: device.path(), source: Errno::NOTDIR.into() });
+        }
+        Some(EndPlace::Null) => End::null(),
         None => stream(rustix::stdio::stdin(), "input", copy.input)?,
     };
     let output = match to {
-        Some(path) => open_output(copy, path, &input, guard, made)?,
+        Some(EndPlace::Path(path)) => open_output(copy, path, &input, guard, made)?,
+        Some(EndPlace::Sim(device, bytes)) => {
+            let refused = match copy {
+                _ if copy.output.directory => Some(Errno::NOTDIR),
+                _ if copy.create == CreateOutput::Always => Some(Errno::EXIST),
+                _ => None,
+            };
+            if let Some(errno) = refused {
+                return Err(CopyError::Output(Refusal::io(&device.path(), "open it for writing")(errno)));
+            }
+            End::simulated(SimEnd::new(device.clone(), bytes, copy.output))
+        }
+        Some(EndPlace::Null) => End::null(),
         None => stream(rustix::stdio::stdout(), "output", copy.output)?,
     };
     let block = |is_input, bytes: u64| {
@@ -133,7 +138,7 @@ fn open_input(path: &Path, flags: OFlags) -> Result<End, CopyError> {
     let failed = |error: Errno| CopyError::Input { path: path.to_owned(), source: error.into() };
     let fd = rustix::fs::open(path, flags | OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).map_err(failed)?;
     let kind = kind_of(&rustix::fs::fstat(&fd).map_err(failed)?);
-    Ok(End { fd, path: path.to_owned(), kind, held: None })
+    Ok(End::open(fd, path.to_owned(), kind))
 }
 
 /// The process's own stream, taken: what it prints later must not go where the data went, and whoever is at the other
@@ -155,7 +160,7 @@ fn stream(own: BorrowedFd<'_>, name: &'static str, wanted: CopyFlags) -> Result<
         "input" => rustix::stdio::dup2_stdin(&nothing).map_err(failed)?,
         _ => rustix::stdio::dup2_stdout(&nothing).map_err(failed)?,
     }
-    Ok(End { fd, path: PathBuf::from(format!("standard {name}")), kind, held: None })
+    Ok(End::open(fd, PathBuf::from(format!("standard {name}")), kind))
 }
 
 fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard, made: &MadeFiles) -> Result<End, CopyError> {
@@ -185,7 +190,7 @@ fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard, made: &
     } else {
         (OwnedFd::from(file), None)
     };
-    let end = End { fd, path: path.to_owned(), kind, held };
+    let end = End { held, ..End::open(fd, path.to_owned(), kind) };
     if copy.truncate && !copy.seek.is_empty() {
         begin_at(&end, copy.seek.length_bytes(copy.write_block).unwrap_or(u64::MAX))?;
     }
@@ -194,7 +199,7 @@ fn open_output(copy: &CopySpec, path: &Path, input: &End, guard: &Guard, made: &
 
 /// Gives a file the length at which writing begins. What has no length stays as it is.
 fn begin_at(end: &End, bytes: u64) -> Result<(), CopyError> {
-    match rustix::fs::ftruncate(&end.fd, bytes) {
+    match end.set_length(bytes) {
         Err(error) if matches!(end.kind, FileType::RegularFile | FileType::Directory) => {
             Err(CopyError::Length { path: end.path.clone(), bytes, source: error.into() })
         }
@@ -204,18 +209,11 @@ fn begin_at(end: &End, bytes: u64) -> Result<(), CopyError> {
 
 /// Whether the input is empty for certain. Files of the kernel have no length and much to say, and so are read.
 fn holds_nothing(input: &End) -> bool {
-    let Ok(stat) = rustix::fs::fstat(&input.fd) else { return false };
-    is_null(input)
+    let Some(fd) = input.fd() else { return false };
+    input.is_null()
         || (input.kind == FileType::RegularFile
-            && stat.st_size == 0
-            && rustix::io::pread(&input.fd, &mut [0; 1], 0).is_ok_and(|got| got == 0))
-}
-
-/// Whether it is `/dev/null`.
-pub(super) fn is_null(end: &End) -> bool {
-    end.kind == FileType::CharacterDevice
-        && rustix::fs::fstat(&end.fd)
-            .is_ok_and(|stat| (rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev)) == (1, 3))
+            && input.length() == Ok(0)
+            && rustix::io::pread(fd, &mut [0; 1], 0).is_ok_and(|got| got == 0))
 }
 
 fn kind_of(stat: &Stat) -> FileType {

@@ -3,7 +3,7 @@
 use super::Blocks;
 use super::CopyStep;
 use super::account::{Account, Halt};
-use super::ends::End;
+use super::end::End;
 use plumb_workload::OpKind;
 use plumb_workload::copy::CopySpec;
 use rustix::fs::FileType;
@@ -57,6 +57,7 @@ pub(super) fn plan(copy: &CopySpec, input: &End, output: &End) -> Option<Plan> {
 /// What moves the bytes of a copy, as results name it.
 pub(super) fn backend(copy: &CopySpec, input: &End, output: &End) -> &'static str {
     match plan(copy, input, output).map(|plan| plan.way) {
+        _ if input.is_simulated() || output.is_simulated() => "sim",
         Some(Way::Range) => "copy_file_range",
         Some(Way::Splice) => "splice",
         Some(Way::Memory) | None => "read/write",
@@ -64,12 +65,8 @@ pub(super) fn backend(copy: &CopySpec, input: &End, output: &End) -> &'static st
 }
 
 /// Moves everything.
-pub(super) fn run(
-    mut plan: Plan,
-    input: BorrowedFd<'_>,
-    output: BorrowedFd<'_>,
-    account: &mut Account<'_, '_>,
-) -> Result<(), Halt> {
+pub(super) fn run(mut plan: Plan, input: &End, output: &End, account: &mut Account<'_, '_>) -> Result<(), Halt> {
+    let (Some(input), Some(output)) = (input.fd(), output.fd()) else { return Ok(()) };
     let mut memory = Vec::new();
     while plan.left > 0 {
         account.look_at_clock();

@@ -2,13 +2,12 @@
 
 use super::account::{Account, Halt};
 use super::dropped::Dropping;
-use super::ends::End;
+use super::end::End;
 use super::{CopyEvent, CopyStep, number};
 use plumb_workload::OpKind;
 use plumb_workload::copy::CopySpec;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
-use std::os::fd::{AsFd, BorrowedFd};
 
 /// The input of a copy.
 pub(super) struct Input {
@@ -26,8 +25,8 @@ pub(super) struct Input {
 
 impl Input {
     pub(super) fn new(end: End, copy: &CopySpec, moves_nothing: bool) -> Input {
-        let at = rustix::fs::seek(&end.fd, SeekFrom::Current(0)).ok();
-        let cache = Dropping::new(copy.input.nocache, copy.input.nocache && moves_nothing, end.fd.as_fd());
+        let at = end.at().ok();
+        let cache = Dropping::new(copy.input.nocache, copy.input.nocache && moves_nothing, &end);
         let counts_blocks = copy.skip.blocks > 0
             || copy.count.is_some_and(|count| count.blocks > 0)
             || copy.input.direct
@@ -41,10 +40,6 @@ impl Input {
             end,
             cache,
         }
-    }
-
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.end.fd.as_fd()
     }
 
     /// Reads a block, or what there is of it.
@@ -73,7 +68,7 @@ impl Input {
         let asked = block.len();
         let got = loop {
             account.look_around()?;
-            match rustix::io::read(&self.end.fd, &mut *block) {
+            match self.end.read(block) {
                 Ok(0) => break 0,
                 Ok(got) => {
                     account.record(OpKind::Read, got, asked);
@@ -112,12 +107,11 @@ impl Input {
         let Some(at) = self.at else { return true };
         let wanted = at.saturating_add(bytes);
         self.at = Some(wanted);
-        let moved =
-            rustix::fs::seek(&self.end.fd, SeekFrom::Current(0)).and_then(|stands| match wanted.checked_sub(stands) {
-                Some(0) => Ok(stands),
-                Some(forward) => rustix::fs::seek(&self.end.fd, SeekFrom::Current(forward.min(i64::MAX as u64) as i64)),
-                None => rustix::fs::seek(&self.end.fd, SeekFrom::Start(wanted)),
-            });
+        let moved = self.end.at().and_then(|stands| match wanted.checked_sub(stands) {
+            Some(0) => Ok(stands),
+            Some(forward) => self.end.seek(SeekFrom::Current(forward.min(i64::MAX as u64) as i64)),
+            None => self.end.seek(SeekFrom::Start(wanted)),
+        });
         match moved {
             Ok(_) => true,
             Err(errno) => {

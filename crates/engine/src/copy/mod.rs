@@ -1,7 +1,7 @@
 //! Copies: bytes from one place to another, block by block, as dd moves them.
 //!
 //! A copy is no source with a backend: what it writes is what it has just read, in blocks of another size perhaps, and how
-//! far it reads follows from what reads return. [`ends`] opens both ends, [`plan`] makes the worker, [`mover`] is its loop with [`input`] and
+//! far it reads follows from what reads return. [`ends`] opens both ends ([`end`]), [`plan`] makes the worker, [`mover`] is its loop with [`input`] and
 //! [`output`] at its sides;
 //! [`converter`] changes bytes on their way, [`in_kernel`] moves them without looking at them, and [`dropped`] keeps what
 //! was moved out of the page cache.
@@ -12,6 +12,7 @@
 mod account;
 mod converter;
 mod dropped;
+mod end;
 pub(crate) mod ends;
 mod in_kernel;
 mod input;

@@ -13,7 +13,6 @@ use plumb_workload::OpKind;
 use plumb_workload::copy::{CopySpec, Extent};
 use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
-use std::os::fd::AsFd;
 
 /// A copy that is ready to run.
 pub(super) struct Mover<'c> {
@@ -90,7 +89,7 @@ impl<'c> Mover<'c> {
         }
         account.mark();
         if let Some(plan) = in_kernel::plan(self.copy, &self.input.end, &self.output.end) {
-            return in_kernel::run(plan, self.input.fd(), self.output.fd(), account);
+            return in_kernel::run(plan, &self.input.end, &self.output.end, account);
         }
         match self.output_block.take() {
             Some(block) => self.gather(account, block),
@@ -175,7 +174,7 @@ impl<'c> Mover<'c> {
                 }
                 Ok(got) => {
                     self.input.advance(got as u64);
-                    self.input.cache.moved(self.input.end.fd.as_fd(), got as u64);
+                    self.input.cache.moved(&self.input.end, got as u64);
                     got
                 }
                 Err(errno) => match self.cannot_read(account, errno, *short_before) {
@@ -218,7 +217,7 @@ impl<'c> Mover<'c> {
         account.context.faults.keep(OpKind::Read, place, length, Some(number(errno)), &self.input.end.path, &message);
         account.tell(CopyEvent::PassesOver);
         let bad = length - short_before;
-        self.input.cache.moved(self.input.end.fd.as_fd(), bad);
+        self.input.cache.moved(&self.input.end, bad);
         if !self.input.pass_over(account, bad) {
             self.failed.get_or_insert(halt);
         }
@@ -230,14 +229,13 @@ impl<'c> Mover<'c> {
         let Extent { mut blocks, mut bytes } = self.copy.skip;
         let block = self.copy.read_block;
         let length = self.copy.skip.length_bytes(block).and_then(|length| i64::try_from(length).ok());
-        let sought = length
-            .map_or(Err(Errno::OVERFLOW), |length| rustix::fs::seek(&self.input.end.fd, SeekFrom::Current(length)));
+        let sought = length.map_or(Err(Errno::OVERFLOW), |length| self.input.end.seek(SeekFrom::Current(length)));
         match sought {
             Ok(_) => {
-                let stat = rustix::fs::fstat(&self.input.end.fd).map_err(Halt::at(CopyStep::LookAtInput))?;
+                let holds = self.input.end.length().map_err(Halt::at(CopyStep::LookAtInput))?;
                 let began = self.input.at.unwrap_or(0);
                 let length = length.unwrap_or(0) as u64;
-                let holds = u64::try_from(stat.st_size).unwrap_or(0).saturating_sub(began);
+                let holds = holds.saturating_sub(began);
                 let is_past = self.input.end.kind == FileType::RegularFile && holds < length;
                 self.input.advance(if is_past { holds } else { length });
                 if is_past {
@@ -246,7 +244,7 @@ impl<'c> Mover<'c> {
                 Ok(())
             }
             Err(errno) => {
-                if rustix::fs::seek(&self.input.end.fd, SeekFrom::End(0)).is_ok() {
+                if self.input.end.seek(SeekFrom::End(0)).is_ok() {
                     return Err(Halt::Failed { what: CopyStep::Skip, errno });
                 }
                 while blocks > 0 || bytes > 0 {
@@ -272,17 +270,16 @@ impl<'c> Mover<'c> {
         let Extent { mut blocks, mut bytes } = self.copy.seek;
         let block = self.copy.write_block;
         let length = self.copy.seek.length_bytes(block).and_then(|length| i64::try_from(length).ok());
-        let sought = length
-            .map_or(Err(Errno::OVERFLOW), |length| rustix::fs::seek(&self.output.end.fd, SeekFrom::Current(length)));
+        let sought = length.map_or(Err(Errno::OVERFLOW), |length| self.output.end.seek(SeekFrom::Current(length)));
         let Err(why) = sought else { return Ok(()) };
-        if rustix::fs::seek(&self.output.end.fd, SeekFrom::End(0)).is_ok() {
+        if self.output.end.seek(SeekFrom::End(0)).is_ok() {
             return Err(Halt::Failed { what: CopyStep::Seek, errno: why });
         }
         let memory = self.output_block.as_mut().unwrap_or(&mut self.input_block);
         while blocks > 0 || bytes > 0 {
             account.look_around()?;
             let asked = if blocks > 0 { block.0 } else { bytes } as usize;
-            match rustix::io::read(&self.output.end.fd, &mut memory.as_mut_slice()[..asked]) {
+            match self.output.end.read(&mut memory.as_mut_slice()[..asked]) {
                 Ok(0) => break,
                 Ok(_) if blocks > 0 => blocks -= 1,
                 Ok(_) => bytes = 0,
@@ -331,11 +328,7 @@ impl<'c> Mover<'c> {
         account.mark();
         loop {
             account.look_around()?;
-            let done = match kind {
-                OpKind::Fdatasync => rustix::fs::fdatasync(&self.output.end.fd),
-                _ => rustix::fs::fsync(&self.output.end.fd),
-            };
-            match done {
+            match self.output.end.sync(kind) {
                 Err(Errno::INTR) => {}
                 Ok(()) => {
                     account.record(kind, 0, 0);
@@ -349,10 +342,9 @@ impl<'c> Mover<'c> {
     fn drop_pages(&mut self, account: &Account<'_, '_>) {
         // Of a copy of nothing the dropping is all that was asked for; elsewhere it is a wish.
         let is_asked = self.copy.count.is_some_and(|count| count.is_empty());
-        let (input, output) = (self.input.end.fd.as_fd(), self.output.end.fd.as_fd());
         for (what, dropped) in [
-            (CopyStep::DropInput, self.input.cache.finish(input)),
-            (CopyStep::DropOutput, self.output.cache.finish(output)),
+            (CopyStep::DropInput, self.input.cache.finish(&self.input.end)),
+            (CopyStep::DropOutput, self.output.cache.finish(&self.output.end)),
         ] {
             if let (true, Err(errno)) = (is_asked, dropped) {
                 account.tell(CopyEvent::Failed { what, errno: number(errno) });

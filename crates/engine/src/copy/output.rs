@@ -4,14 +4,13 @@
 use super::account::{Account, Halt};
 use super::converter::Sink;
 use super::dropped::Dropping;
-use super::ends::End;
+use super::end::End;
 use super::{CopyEvent, CopyStep, number};
 use crate::backend::region::Region;
 use plumb_workload::OpKind;
 use plumb_workload::copy::CopySpec;
-use rustix::fs::{FileType, OFlags, SeekFrom};
+use rustix::fs::{FileType, SeekFrom};
 use rustix::io::Errno;
-use std::os::fd::{AsFd, BorrowedFd};
 
 /// The output of a copy.
 pub(super) struct Output {
@@ -28,7 +27,7 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn new(end: End, copy: &CopySpec, moves_nothing: bool) -> Output {
-        let cache = Dropping::new(copy.output.nocache, copy.output.nocache && moves_nothing, end.fd.as_fd());
+        let cache = Dropping::new(copy.output.nocache, copy.output.nocache && moves_nothing, &end);
         Output {
             end,
             block_bytes: copy.write_block.0 as usize,
@@ -38,10 +37,6 @@ impl Output {
             fsync: copy.fsync,
             cache,
         }
-    }
-
-    pub(super) fn fd(&self) -> BorrowedFd<'_> {
-        self.end.fd.as_fd()
     }
 
     /// Writes all of it, by as many calls as that takes. Answers how much was written, which is less only with an error.
@@ -56,7 +51,7 @@ impl Output {
             account.look_around()?;
             self.ends_in_hole = false;
             if self.is_sparse && is_zero(bytes) {
-                match rustix::fs::seek(&self.end.fd, SeekFrom::Current(bytes.len() as i64)) {
+                match self.end.seek(SeekFrom::Current(bytes.len() as i64)) {
                     Ok(_) => {
                         self.ends_in_hole = true;
                         written = bytes.len();
@@ -67,7 +62,7 @@ impl Output {
                     Err(_) => self.is_sparse = false,
                 }
             }
-            match rustix::io::write(&self.end.fd, &bytes[written..]) {
+            match self.end.write(&bytes[written..]) {
                 // A driver that takes nothing has no room.
                 Ok(0) => {
                     error = Some(Errno::NOSPC);
@@ -84,16 +79,14 @@ impl Output {
                 }
             }
         }
-        self.cache.moved(self.end.fd.as_fd(), written as u64);
+        self.cache.moved(&self.end, written as u64);
         Ok(Written { bytes: written as u64, error })
     }
 
     /// A last block that is too short to go around the page cache goes through it, and is made durable at the end.
     #[cold]
     fn turn_off_direct(&mut self, account: &mut Account<'_, '_>) {
-        let turned = rustix::fs::fcntl_getfl(&self.end.fd)
-            .and_then(|flags| rustix::fs::fcntl_setfl(&self.end.fd, flags - OFlags::DIRECT));
-        if let Err(errno) = turned {
+        if let Err(errno) = self.end.turn_off_direct() {
             account.tell(CopyEvent::Failed { what: CopyStep::TurnOffDirect, errno: number(errno) });
         }
         self.is_direct = false;
@@ -106,11 +99,11 @@ impl Output {
         if !self.ends_in_hole || self.end.kind != FileType::RegularFile {
             return Ok(());
         }
-        let stat = rustix::fs::fstat(&self.end.fd).map_err(Halt::at(CopyStep::LookAtOutput))?;
-        if let Ok(at) = rustix::fs::seek(&self.end.fd, SeekFrom::Current(0))
-            && u64::try_from(stat.st_size).is_ok_and(|length| length < at)
+        let length = self.end.length().map_err(Halt::at(CopyStep::LookAtOutput))?;
+        if let Ok(at) = self.end.at()
+            && length < at
         {
-            rustix::fs::ftruncate(&self.end.fd, at).map_err(Halt::at(CopyStep::SetLength { bytes: at }))?;
+            self.end.set_length(at).map_err(Halt::at(CopyStep::SetLength { bytes: at }))?;
         }
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! A copy's worker: its ends are open before the clock starts, and closed before it stops.
 
 use super::account::{Account, Halt, Recorded};
+use super::ends::EndPlace;
 use super::mover::Mover;
 use super::{CopyError, CopyEvent, CopyStep, SharedListener, ends, in_kernel, number};
 use crate::barrier::{Barrier, Body};
@@ -26,13 +27,15 @@ pub(crate) struct CopyWorker {
 
 /// Opens both ends of a copy.
 pub(crate) fn worker(copy: &CopySpec, targets: &OpenTargets, setting: &Setting<'_>) -> Result<CopyWorker, CopyError> {
-    let path = |name: &Option<String>| match targets.get(name.as_deref()?) {
-        Some(OpenTarget::Copy { path }) => Some(path.as_path()),
+    let place = |name: &Option<String>| match targets.get(name.as_deref()?) {
+        Some(OpenTarget::Copy { path }) => Some(EndPlace::Path(path)),
+        Some(OpenTarget::Sim(sim)) => Some(EndPlace::Sim(&sim.device, sim.bytes)),
+        Some(OpenTarget::Null { .. }) => Some(EndPlace::Null),
         _ => None,
     };
     let guard = Guard::new(setting.permissions.clone());
     let made = setting.test_dirs.made_files();
-    let ends = ends::open(copy, path(&copy.from), path(&copy.to), &guard, &made)?;
+    let ends = ends::open(copy, place(&copy.from), place(&copy.to), &guard, &made)?;
     Ok(CopyWorker { copy: copy.clone(), ends, listener: setting.copy_listener.clone(), stop: setting.stop })
 }
 
@@ -45,13 +48,16 @@ impl CopyWorker {
     fn run(self, barrier: &Barrier) -> Ended {
         let CopyWorker { copy, ends, listener, stop } = self;
         let _woken = WokenBySignals::this_thread();
-        if barrier.is_alone() {
-            let held = [&ends.input, &ends.output].into_iter().filter_map(|end| end.held.as_ref()).map(AsFd::as_fd);
-            let moved: Vec<_> = [ends.input.fd.as_fd(), ends.output.fd.as_fd()].into_iter().chain(held).collect();
+        if barrier.is_alone() && !barrier.clock().is_virtual() {
+            let ends = [&ends.input, &ends.output];
+            let held = ends.into_iter().filter_map(|end| end.held.as_ref()).map(AsFd::as_fd);
+            let moved: Vec<_> = ends.into_iter().filter_map(|end| end.fd()).chain(held).collect();
             unshare_fds::take(&moved);
         }
         let paths = Paths { input: ends.input.path.clone(), output: ends.output.path.clone() };
         barrier.report().backend.write(in_kernel::backend(&copy, &ends.input, &ends.output).as_bytes());
+        ends.input.begin();
+        ends.output.begin();
         let Some(mut passed) = barrier.pass() else {
             if let Some(listener) = listener {
                 listener.hear(CopyEvent::Interrupted, &Default::default(), 0);

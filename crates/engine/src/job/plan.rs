@@ -230,7 +230,7 @@ fn simulated_lengths(job: &Job, sim: &OpenSim) -> Result<Lengths, String> {
                 Lengths::from_each((0..files as usize).map(end).collect())
             }
         },
-        JobOps::Sweep(_) => null_lengths(job, most),
+        JobOps::Sweep(sweep) => Lengths::from_each(sweep.ends(files as usize)),
         JobOps::Recording(_) => Lengths::from_each(vec![most; files as usize]),
     };
     let longest = lengths.to_vec().into_iter().max().unwrap_or(0);

@@ -23,10 +23,23 @@ pub(crate) struct ScratchFiles {
 }
 
 /// A run of PostMark, reckoned once.
-pub(super) struct NamedRun {
+pub(crate) struct NamedRun {
     pub(super) run: Postmark,
     /// Bytes of all its files at the most.
     pub(super) peak_bytes: u64,
+}
+
+impl NamedRun {
+    fn of(run: &Postmark) -> NamedRun {
+        NamedRun { peak_bytes: run.peak_bytes(), run: run.clone() }
+    }
+}
+
+/// The run of PostMark that a simulated target's files are of, where they are.
+pub(crate) fn named_run(workload: &Workload, target: &str) -> Option<NamedRun> {
+    let groups = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == target);
+    let mut steps = groups.filter_map(|group| group.work.program()).flat_map(|program| program.postmarks());
+    steps.next().map(|step| NamedRun::of(&step.run))
 }
 
 /// Paths one behind the other: those of many small files are asked for in any order, and are to be found in the
@@ -148,7 +161,7 @@ pub(crate) fn open(
         _ => None,
     });
     let postmark = match &target.names {
-        Names::Postmark(run) => Some(NamedRun { peak_bytes: run.peak_bytes(), run: Postmark::clone(run) }),
+        Names::Postmark(run) => Some(NamedRun::of(run)),
         _ => None,
     };
     let (mut changes, mut most_bytes) = (false, postmark.as_ref().map_or(0, |named| named.peak_bytes));

@@ -20,13 +20,14 @@ mod postmark;
 mod rules;
 mod sequential;
 mod shuffle;
+mod simulated;
 mod source;
 mod stream;
 mod worker;
 
 pub(crate) use compile::Compiled;
 pub(crate) use file_set::{SetState, TreeState};
-pub(crate) use files::{ScratchFiles, open};
+pub(crate) use files::{NamedRun, ScratchFiles, named_run, open};
 pub(crate) use rules::Over;
 pub(crate) use worker::{NamedTarget, Replay, ReturnedState, SetRoot, SetWorker, plan};
 

@@ -4,10 +4,11 @@ use super::calls::{Calls, Files, LINK_BYTES};
 use super::compile::Compiled;
 use super::content::Memory;
 use super::file_set::{SetPlace, SetState};
-use super::files::{FileTable, ScratchFiles};
-use super::op::{Call, CallOp};
+use super::files::{FileTable, NamedRun, ScratchFiles};
+use super::op::CallOp;
 use super::postmark::Whole;
 use super::rules::{Over, StepRules};
+use super::simulated::SimulatedCalls;
 use super::source::ProgramSource;
 use super::stream::Streams;
 use crate::backend::SyncBackend;
@@ -163,7 +164,11 @@ impl NamedCalls for Calls {
     }
 }
 
-impl NamedCalls for SimCalls<CallOp> {}
+impl NamedCalls for SimulatedCalls {
+    fn use_rules(&mut self, rules: &Arc<Vec<StepRules>>) {
+        SimulatedCalls::use_rules(self, rules);
+    }
+}
 
 /// A worker of a program over named files, planned.
 pub(crate) struct NamedWorker {
@@ -184,7 +189,7 @@ pub(crate) enum NamedTarget<'a> {
     /// Files.
     Files(&'a ScratchFiles),
     /// A simulated device of so many equal parts.
-    Sim { device: &'a SimDevice, files: u64, bytes: u64 },
+    Sim { device: &'a SimDevice, files: u64, bytes: u64, postmark: Option<&'a NamedRun> },
 }
 
 /// Plans a program on its named files: everything that can be wrong is found here, before anything starts.
@@ -215,8 +220,14 @@ pub(crate) fn plan(
         NamedTarget::Files(files) => {
             (NamedFiles::Names(Arc::clone(&files.table)), files.count() as u64, files.postmark.as_ref())
         }
-        NamedTarget::Sim { device, files, bytes } => {
-            if reach > bytes / files.max(1) {
+        NamedTarget::Sim { device, files, bytes, postmark } => {
+            // Files that are not opened to move records may be small, and lie wherever there is a place.
+            let (reach, opened) = match postmark {
+                Some(named) => (reach.max(named.run.high.0), files),
+                None => (reach, program.opened_files(seat.group.count, files)),
+            };
+            let each = bytes / files.max(1);
+            if each.saturating_mul(opened.saturating_sub(1)).saturating_add(reach) > bytes {
                 return Err(seat.error(format!(
                     "it goes up to byte {reach} of its files, and the simulated device has {files} of {} bytes; give it \
                      a larger `size`",
@@ -226,7 +237,7 @@ pub(crate) fn plan(
             if program.transfers().any(Transfer::waits) {
                 return Err(seat.error("its transfers wait in real time, and a simulated device has none"));
             }
-            (NamedFiles::Sim(device.clone()), files, None)
+            (NamedFiles::Sim(device.clone()), files, postmark)
         }
     };
     if program.all_steps().find_map(postmark).is_some_and(|run| named.is_none_or(|named| named.run != *run)) {
@@ -274,16 +285,7 @@ impl NamedWorker {
             NamedFiles::Names(files) => Arc::clone(files),
             NamedFiles::Sim(device) => {
                 barrier.report().backend.write(b"sim");
-                let mut opened = vec![0; self.handles()];
-                let file = move |op: &CallOp| match (opened.get_mut(usize::from(op.handle)), op.call) {
-                    (Some(opened), Call::Open) => {
-                        *opened = op.file;
-                        op.file
-                    }
-                    (Some(opened), _) if op.kind.moves_bytes() || op.kind == OpKind::Close => *opened,
-                    _ => op.file,
-                };
-                let calls = SimCalls::new(device.clone(), file);
+                let calls = SimulatedCalls::new(device.clone(), self.handles());
                 return self.run_on(barrier, calls);
             }
         };

@@ -27,10 +27,7 @@ impl<Op: Operation> SyncBackend for SimCalls<Op> {
     type Op = Op;
 
     fn execute(&mut self, op: &Op) -> Completion {
-        let served = self.device.submit(op, (self.file)(op));
-        virtual_time::sleep_until(ticks_at(served.done_ns));
-        self.device.finish(&served);
-        served.completion
+        self.device.serve(op, (self.file)(op))
     }
 
     fn works_between_ops(&self) -> bool {

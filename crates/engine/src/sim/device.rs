@@ -69,8 +69,6 @@ struct Effect {
 pub struct Device {
     name: String,
     target: SimTarget,
-    files: u64,
-    file_bytes: u64,
     media: Media,
     /// All that makes this run's device slower, but for throttling.
     slowness: f64,
@@ -160,7 +158,6 @@ impl Device {
     /// The device of a target in one run. `number` tells the devices of a run apart.
     pub fn new(target: &SimTarget, number: u32, run: SimRun) -> Device {
         let faults = &target.device;
-        let files = target.files.unwrap_or(0);
         let stream = |index: u32, place: u32| {
             StreamId { seed: run.seed, phase: index, worker: number << 8 | place }.rng(Purpose::Device)
         };
@@ -194,8 +191,6 @@ impl Device {
             media_errors: 0,
             kernel_log: Vec::with_capacity(LOG_LINES),
             name: format!("sim{number}"),
-            files,
-            file_bytes: target.size.0.checked_div(files).unwrap_or(0),
             target: target.clone(),
         }
     }
@@ -209,6 +204,11 @@ impl Device {
     /// [`CachePolicy::Warm`] it holds everything; else the share that the `cached` fault says, in spite of eviction.
     pub fn begin_phase(&mut self, cache: CachePolicy) {
         self.written = false;
+        self.set_cache(cache);
+    }
+
+    /// The same from here on, within a phase.
+    pub fn set_cache(&mut self, cache: CachePolicy) {
         let faults = &self.target.device;
         (self.cached, self.buffered) = match cache {
             CachePolicy::Direct => (0.0, false),
@@ -217,12 +217,11 @@ impl Device {
         };
     }
 
-    /// Takes an op on a numbered file at `now_ns` and says when it will be done. [`Device::finish`] must follow at that
-    /// time. Where the target has files, file `n` begins at the `n`th equal part of the device.
+    /// Takes an op on what begins at byte `start` at `now_ns`, and says when it will be done. [`Device::finish`] must follow
+    /// at that time.
     #[inline]
-    pub fn submit(&mut self, now_ns: u64, op: &impl Operation, file: u64) -> Served {
+    pub fn submit(&mut self, now_ns: u64, op: &impl Operation, start: u64) -> Served {
         self.totals.advance(now_ns);
-        let start = if self.files > 0 { file % self.files * self.file_bytes } else { 0 };
         let range = Range { offset: op.offset().saturating_add(start), length: op.length() };
         let mut served = match op.kind() {
             OpKind::Read => self.read(now_ns, range),

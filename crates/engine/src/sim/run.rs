@@ -2,22 +2,34 @@
 
 use super::device::{Device, NamedDevice, Served, SimRun};
 use super::observe::{self, AtEnd, AtStart};
+use crate::backend::Completion;
 use crate::clock::Ticks;
 use crate::op::{BlockOp, Operation};
 use crate::virtual_time;
 use plumb_result::PhaseObservations;
 use plumb_result::measurement::Fault;
-use plumb_workload::{CachePolicy, Flush, OpKind, SimTarget};
+use plumb_workload::{Bytes, CachePolicy, Flush, OpKind, SimTarget};
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A device of a run, for all who use it: its workers are on one thread, and nobody waits for it.
+/// A target's device, or its part of one, for all who use it: its workers are on one thread, and nobody waits for it.
 #[derive(Debug, Clone)]
-pub(crate) struct SimDevice(Arc<Mutex<NamedDevice>>);
+pub(crate) struct SimDevice {
+    device: Arc<Mutex<NamedDevice>>,
+    target: Arc<str>,
+    /// Where its part begins.
+    start: u64,
+    /// How many files it has, 0 for none: file `n` begins at the `n`th equal part.
+    files: u64,
+    file_bytes: u64,
+    /// Lengths of files that have any, where programs ask for them.
+    lengths: Arc<Mutex<HashMap<u64, u64>>>,
+}
 
 impl PartialEq for SimDevice {
     fn eq(&self, other: &SimDevice) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
+        Arc::ptr_eq(&self.device, &other.device) && self.target == other.target
     }
 }
 
@@ -25,13 +37,20 @@ impl Eq for SimDevice {}
 
 impl SimDevice {
     pub(super) fn lock(&self) -> MutexGuard<'_, NamedDevice> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.device.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn of(device: Arc<Mutex<NamedDevice>>, target: &str, sim: &SimTarget, start: u64) -> SimDevice {
+        let files = sim.files.unwrap_or(0);
+        let file_bytes = sim.size.0.checked_div(files).unwrap_or(0);
+        SimDevice { device, target: Arc::from(target), start, files, file_bytes, lengths: Arc::default() }
     }
 
     /// Hands an op on a numbered file over, now.
     #[inline]
     pub(super) fn submit(&self, op: &impl Operation, file: u64) -> Served {
-        let mut served = self.lock().device.submit(now_ns(), op, file);
+        let start = if self.files > 0 { self.start + file % self.files * self.file_bytes } else { self.start };
+        let mut served = self.lock().device.submit(now_ns(), op, start);
         served.done_ns = served.done_ns.min(LATEST_NS);
         served
     }
@@ -42,6 +61,36 @@ impl SimDevice {
         self.lock().device.finish(served);
     }
 
+    /// Hands an op on a numbered file over, and waits until it is done.
+    #[inline]
+    pub(crate) fn serve(&self, op: &impl Operation, file: u64) -> Completion {
+        let served = self.submit(op, file);
+        virtual_time::sleep_until(ticks_at(served.done_ns));
+        self.finish(&served);
+        served.completion
+    }
+
+    /// A file has this length from here on.
+    pub(crate) fn set_length(&self, file: u64, bytes: u64) {
+        let mut lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        if bytes > 0 {
+            lengths.insert(file, bytes);
+        } else {
+            lengths.remove(&file);
+        }
+    }
+
+    /// The length of a file, bytes.
+    pub(crate) fn length(&self, file: u64) -> u64 {
+        let lengths = self.lengths.lock().unwrap_or_else(PoisonError::into_inner);
+        lengths.get(&file).copied().unwrap_or(0)
+    }
+
+    /// Sets what the page cache holds from here on.
+    pub(crate) fn set_cache(&self, cache: CachePolicy) {
+        self.lock().device.set_cache(cache);
+    }
+
     /// Whether a worker's op is done before its next one is taken.
     pub(crate) fn is_serial(&self) -> bool {
         self.lock().device.is_serial()
@@ -49,7 +98,7 @@ impl SimDevice {
 
     /// The target that it is, which stands for its path.
     pub(crate) fn path(&self) -> PathBuf {
-        PathBuf::from(&self.lock().target)
+        PathBuf::from(&*self.target)
     }
 }
 
@@ -69,7 +118,10 @@ pub(super) fn ticks_at(ns: u64) -> Ticks {
 /// One run: its devices, in the order of their targets, and the time.
 #[derive(Debug)]
 pub(crate) struct Simulation {
+    /// Each as the target that it is named after has it.
     devices: Vec<SimDevice>,
+    /// Parts of them that other targets have.
+    parts: Vec<SimDevice>,
     now: Ticks,
     before: Option<AtStart>,
     after: Option<AtEnd>,
@@ -78,20 +130,29 @@ pub(crate) struct Simulation {
 impl Simulation {
     /// The devices of a run at virtual time 0. The kernel calls them `sim0`, `sim1` … in this order.
     pub(crate) fn new<'a>(targets: impl IntoIterator<Item = (&'a str, &'a SimTarget)>, run: SimRun) -> Simulation {
-        let devices = (0..)
-            .zip(targets)
-            .map(|(number, (name, target))| NamedDevice {
-                target: name.to_owned(),
-                device: Device::new(target, number, run),
-            })
-            .map(|named| SimDevice(Arc::new(Mutex::new(named))))
-            .collect();
-        Simulation { devices, now: virtual_time::BEGINNING, before: None, after: None }
+        let (owners, sharers): (Vec<_>, Vec<_>) = targets.into_iter().partition(|(_, target)| target.shares.is_none());
+        let (mut devices, mut parts) = (Vec::with_capacity(owners.len()), Vec::new());
+        for (number, (name, target)) in (0..).zip(owners) {
+            let sharers = sharers.iter().filter(|(_, sharer)| sharer.shares.as_deref() == Some(name));
+            let mut placed = Vec::new();
+            let mut bytes = target.size.0;
+            for (sharer, part) in sharers {
+                placed.push((*sharer, *part, bytes));
+                bytes = bytes.saturating_add(part.size.0);
+            }
+            let whole = SimTarget { size: Bytes(bytes), ..target.clone() };
+            let device = Device::new(&whole, number, run);
+            let device = Arc::new(Mutex::new(NamedDevice { target: name.to_owned(), device }));
+            let part_of = |(sharer, part, start)| SimDevice::of(Arc::clone(&device), sharer, part, start);
+            parts.extend(placed.into_iter().map(part_of));
+            devices.push(SimDevice::of(device, name, target, 0));
+        }
+        Simulation { devices, parts, now: virtual_time::BEGINNING, before: None, after: None }
     }
 
     /// The device of a target.
     pub(crate) fn device(&self, target: &str) -> Option<SimDevice> {
-        self.devices.iter().find(|device| device.lock().target == target).cloned()
+        self.devices.iter().chain(&self.parts).find(|device| &*device.target == target).cloned()
     }
 
     /// A phase begins where the last one ended, with this in the page cache.

@@ -98,7 +98,13 @@ impl Source for Steps {
 }
 
 fn target(device: &str) -> SimTarget {
-    SimTarget { device: device.parse().unwrap(), size: Bytes(64 * GIB), files: None, preallocated_percent: 0 }
+    SimTarget {
+        device: device.parse().unwrap(),
+        size: Bytes(64 * GIB),
+        files: None,
+        preallocated_percent: 0,
+        shares: None,
+    }
 }
 
 fn phase(seconds: u64) -> Phase {

@@ -25,6 +25,7 @@ mod noise;
 mod pages;
 mod postmark;
 mod refused;
+mod simulated;
 mod store;
 mod study;
 mod study_conduct;

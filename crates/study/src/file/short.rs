@@ -227,7 +227,7 @@ fn target_of(
                 ));
             };
             let size = Bytes(bytes.saturating_mul(u64::from(files)));
-            Target::Sim(SimTarget { device: device.clone(), size, files: None, preallocated_percent: 0 })
+            Target::Sim(SimTarget { device: device.clone(), size, files: None, preallocated_percent: 0, shares: None })
         }
         (None, 0 | 1) => Target::File(FileTarget { path, size: Some(size), prepare, content: spot.fill }),
         (None, count) => Target::Files(FilesTarget { path, count, size, prepare, content: spot.fill }),

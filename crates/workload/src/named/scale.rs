@@ -84,9 +84,13 @@ impl Scale {
                 prepare,
                 content: Content::Random,
             }),
-            Place::Sim(device) => {
-                Target::Sim(SimTarget { device: device.clone(), size, files: None, preallocated_percent: 0 })
-            }
+            Place::Sim(device) => Target::Sim(SimTarget {
+                device: device.clone(),
+                size,
+                files: None,
+                preallocated_percent: 0,
+                shares: None,
+            }),
         }
     }
 
@@ -109,6 +113,7 @@ impl Scale {
                 size: Bytes(files.saturating_mul(SMALL_FILE.0).min(i64::MAX as u64)),
                 files: Some(files),
                 preallocated_percent,
+                shares: None,
             }),
         }
     }

@@ -203,7 +203,7 @@ fn unusual_workloads_print_and_read_back() {
     workload.description = "quotes \" and\nlines".to_owned();
     workload.seed = i64::MAX as u64;
     let sim = "sim:ssd?slow=5%&lying-flush".parse().unwrap();
-    let sim = SimTarget { device: sim, size: Bytes(1 << 30), files: Some(64), preallocated_percent: 50 };
+    let sim = SimTarget { device: sim, size: Bytes(1 << 30), files: Some(64), preallocated_percent: 50, shares: None };
     workload.target.insert("sim".to_owned(), Target::Sim(sim));
     workload.target.insert("Größe.1".to_owned(), Target::Null(NullTarget { size: Bytes(4097) }));
     let nested = vec![Step::Loop { times: 2, steps: vec![Step::Stat { file: Pick::Zipf { theta: 0.9 } }] }];

@@ -128,6 +128,27 @@ impl Program {
         needs(Needs::FileSet) || !needs(Needs::Names)
     }
 
+    /// How many of a target's files, from the first one on, so many workers of it may open to move records.
+    pub fn opened_files(&self, workers: u32, files: u64) -> u64 {
+        let goes_over_files = self.all_steps().any(|step| matches!(step, Step::Each(_)));
+        let opened = self.all_steps().filter_map(|step| match step {
+            Step::Open(OpenStep { file: Pick::Nth(number), .. }) => Some(u64::from(*number) + 1),
+            Step::Open(_) if goes_over_files => Some(files),
+            Step::Open(_) => Some(workers.into()),
+            _ => None,
+        });
+        opened.max().unwrap_or(0).min(files)
+    }
+
+    /// Length of the longest file that it makes by one step, bytes.
+    pub fn longest_file_bytes(&self) -> u64 {
+        let made = self.all_steps().filter_map(|step| match step {
+            Step::OfFile(file) if file.does == FileWork::Make => Some(file.longest_bytes()),
+            _ => None,
+        });
+        made.max().unwrap_or(0)
+    }
+
     /// Whether it waits in its clock.
     pub fn waits(&self) -> bool {
         walk(&self.steps).any(|step| matches!(step, Step::Delay { .. })) || self.transfers().any(Transfer::waits)

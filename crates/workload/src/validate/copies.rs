@@ -38,6 +38,8 @@ pub(super) fn check(check: &mut Checker, workload: &Workload, phase: &Phase, gro
         let Some(name) = name else { continue };
         match workload.target.get(name) {
             Some(Target::JobFiles(files)) if files.names.count() == 1 => {}
+            Some(Target::Sim(sim)) if sim.files.is_none() => {}
+            Some(Target::Null(_)) => {}
             Some(_) => check.problem(
                 [key],
                 format!("`{name}` is no single file or device under its own name"),

@@ -22,6 +22,7 @@ pub(super) fn check(check: &mut Checker, workload: &Workload) {
             check.inside(name.as_str(), |check| {
                 check.name([], "a target", name);
                 check.inside(key_of(target), |check| one(check, target));
+                shared(check, workload, name, target);
                 if let Some(path) = path_of(target)
                     && let Some(other) = paths.insert(path, name)
                 {
@@ -187,6 +188,19 @@ fn directories(width: u32, depth: u32) -> Option<u64> {
         all = all.checked_add(level)?;
     }
     Some(all)
+}
+
+/// A device that is shared is another target's own, and the same.
+fn shared(check: &mut Checker, workload: &Workload, name: &str, target: &Target) {
+    let Target::Sim(SimTarget { device, shares: Some(owner), .. }) = target else { return };
+    match workload.target.get(owner) {
+        Some(Target::Sim(sim)) if owner != name && sim.shares.is_none() && sim.device == *device => {}
+        _ => check.problem(
+            ["sim", "shares"],
+            format!("`{owner}` is no other simulated target with a device of its own that is `{device}`"),
+            "name one that is, or leave `shares` out for a device of its own",
+        ),
+    }
 }
 
 fn sim(check: &mut Checker, target: &SimTarget) {

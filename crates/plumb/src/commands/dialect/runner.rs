@@ -141,11 +141,11 @@ fn runs<D: Dialect>(call: &Call<'_>, bench: &mut Option<Bench>) -> Step<std::con
             none => none.insert(dialect.bench(call.common)?),
         };
         let Load { workload, base } = dialect.load(&run);
-        let on_devices = match simulated::on_devices(workload) {
+        let on_devices = match simulated::on_devices(workload, base) {
             Ok(on_devices) => on_devices,
             Err(error) => return refuse(&format!("{}: {error}\n", D::NAME)),
         };
-        let workload = on_devices.as_ref().unwrap_or(workload);
+        let (workload, base) = on_devices.as_ref().map_or((workload, base), |devices| (devices, Path::new(".")));
         let mut listener = dialect.listen(&run, bench)?;
         let command = command_line();
         let request = RunRequest {

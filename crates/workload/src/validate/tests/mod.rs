@@ -40,6 +40,7 @@ fn sound() -> Workload {
         size: Bytes(1 << 30),
         files,
         preallocated_percent: 50,
+        shares: None,
     };
     let targets = [
         ("data", Target::File(file)),

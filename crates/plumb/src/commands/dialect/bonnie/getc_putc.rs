@@ -3,6 +3,7 @@
 use super::{run, user};
 use crate::commands::dialect::Call;
 use crate::commands::dialect::runner::{Dialect, Ended, Load, Step, refuse};
+use crate::commands::dialect::simulated;
 use crate::exit::End;
 use crate::session;
 use plumb_dialects::bonnie::Refusal;
@@ -62,16 +63,20 @@ impl Dialect for GetcPutc {
 fn prepared(called: &str, words: &[String]) -> Result<Settings, Refusal> {
     let node = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let settings = Settings::read(called, words, &node)?;
+    let is_simulated = settings.directory.as_deref().is_some_and(simulated::is_named);
     if settings.user.is_some() || settings.group.is_some() {
         let told = user::become_user(settings.user.as_deref(), settings.group.as_deref())?;
         if !settings.quiet {
             eprint!("{told}");
         }
-    } else if rustix::process::geteuid().is_root() {
+    } else if !is_simulated && rustix::process::geteuid().is_root() {
         return Err(usage("You must use the \"-u\" switch when running as root.\n"));
     }
     settings.check()?;
-    if let Some(directory) = settings.directory.as_ref().filter(|directory| !Path::new(directory).is_dir()) {
+    if let Some(directory) = settings.directory.as_ref()
+        && !is_simulated
+        && !Path::new(directory).is_dir()
+    {
         return Err(usage(&format!("Can't create file \"{directory}/getc_putc.{}\".\n", std::process::id())));
     }
     Ok(settings)

@@ -1,5 +1,6 @@
 //! What the words of Bonnie++ come to.
 
+use crate::commands::dialect::simulated;
 use plumb_dialects::bonnie::{Machine, Meeting, Refusal, Settings, Test};
 use plumb_engine::semaphore::Semaphores;
 use std::path::Path;
@@ -17,9 +18,16 @@ pub(super) enum Prepared {
 }
 
 pub(super) fn prepared(called: &str, words: &[String]) -> Result<Prepared, Refusal> {
-    let machine = machine();
-    let settings = Settings::read(called, words, &machine)?;
+    let mut machine = machine();
+    let mut settings = Settings::read(called, words, &machine)?;
+    let is_simulated = settings.directory.as_deref().is_some_and(simulated::is_named);
+    if is_simulated {
+        // Of a machine that is the same each time.
+        machine = Machine { ram_mib: simulated::MEMORY_MIB, pid: 1, time_s: 0, ..machine };
+        settings = Settings::read(called, words, &machine)?;
+    }
     if let Some(directory) = &settings.directory
+        && !is_simulated
         && !Path::new(directory).is_dir()
     {
         return Err(settings.usage(&format!("Can't change to directory \"{directory}\".\n")));
@@ -29,7 +37,7 @@ pub(super) fn prepared(called: &str, words: &[String]) -> Result<Prepared, Refus
         if !settings.quiet {
             eprint!("{told}");
         }
-    } else if rustix::process::geteuid().is_root() {
+    } else if !is_simulated && rustix::process::geteuid().is_root() {
         return Err(settings.usage("You must use the \"-u\" switch when running as root.\n"));
     }
     settings.check_meeting()?;

@@ -3,6 +3,7 @@
 use super::{run, user};
 use crate::commands::dialect::Call;
 use crate::commands::dialect::runner::{Dialect, Ended, Load, Step, refuse};
+use crate::commands::dialect::simulated;
 use crate::exit::{End, Stopped};
 use crate::session;
 use jiff::{SignedDuration, Zoned};
@@ -60,7 +61,9 @@ impl Dialect for Zcav {
     }
 
     fn listen<'a>(&'a self, _run: &'a Workload, _bench: &mut Bench) -> Step<Watching<'a>> {
-        if self.settings.writes {
+        // What is simulated holds nothing that could be lost.
+        let real = |device: &&Device| !simulated::is_named(&device.path);
+        if self.settings.writes && self.settings.devices.iter().any(|device| real(&device)) {
             for device in &self.settings.devices {
                 eprintln!("Warning, writing to {} in {} seconds.", device.path, BEFORE_WRITING.as_secs());
             }
@@ -92,6 +95,10 @@ fn prepared(called: &str, words: &[String]) -> Result<(Settings, Vec<BlockPlan>)
         eprint!("{}", user::become_user(settings.user.as_deref(), settings.group.as_deref())?);
     }
     let plan = |device: &Device| {
+        let simulated = simulated::device_bytes(&device.path).map_err(|error| Refusal(format!("{error}\n")))?;
+        if let Some(bytes) = simulated {
+            return Ok(BlockPlan::new(&settings, bytes));
+        }
         let mut file = match settings.writes {
             true => OpenOptions::new().write(true).open(device.file()),
             false => File::open(device.file()),

@@ -1,6 +1,7 @@
 //! What elbencho does between phases: the page cache written out, the caches dropped, a rest.
 
 use crate::commands::dialect::error::DialectError;
+use crate::commands::dialect::simulated;
 use plumb_dialects::elbencho::lower::{Between, PhaseKind};
 use plumb_engine::signals::StopFlag;
 use std::fs::File;
@@ -20,6 +21,11 @@ pub struct Step {
 /// What failed, with the way out.
 pub fn steps(between: Between, paths: &[String]) -> Result<Vec<Step>, DialectError> {
     let mut done = Vec::new();
+    if are_simulated(paths) {
+        // There is nothing to write out or to drop, which takes no longer than it takes to say so.
+        let asked = [(between.sync, PhaseKind::Sync), (between.drop_caches, PhaseKind::DropCache)];
+        return Ok(asked.into_iter().filter(|(asked, _)| *asked).map(|(_, kind)| Step { kind, us: 1 }).collect());
+    }
     if between.sync {
         done.push(timed(PhaseKind::Sync, || paths.iter().try_for_each(|path| sync(path)))?);
     }
@@ -29,9 +35,14 @@ pub fn steps(between: Between, paths: &[String]) -> Result<Vec<Step>, DialectErr
     Ok(done)
 }
 
+/// Whether paths are simulated devices, which are never mixed with others.
+pub fn are_simulated(paths: &[String]) -> bool {
+    paths.iter().any(|path| simulated::is_named(path))
+}
+
 /// Rests, unless a signal comes.
-pub fn rest(between: Between, stop: StopFlag) {
-    if between.delay_s > 0 {
+pub fn rest(between: Between, paths: &[String], stop: StopFlag) {
+    if between.delay_s > 0 && !are_simulated(paths) {
         stop.sleep(Duration::from_secs(between.delay_s));
     }
 }

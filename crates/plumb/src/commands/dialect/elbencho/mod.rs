@@ -44,7 +44,7 @@ impl Dialect for Elbencho {
             Action::Help => page(&help::short()),
             Action::HelpAll => page(&help::all()),
             Action::DryRun => {
-                let lowered = told(lower(&settings, &mut Disk))?;
+                let lowered = told(lower(&settings, &mut Disk::of(&settings)))?;
                 let first = lowered.phases.iter().filter(|phase| phase.iteration == 0);
                 page(&first.map(|phase| elbencho::print::dryrun::phase(phase, settings.threads)).collect::<String>())
             }
@@ -56,7 +56,7 @@ impl Dialect for Elbencho {
     }
 
     fn next(&mut self, _stop: Option<StopFlag>) -> Step<Lowered> {
-        let lowered = told(lower(&self.settings, &mut Disk))?;
+        let lowered = told(lower(&self.settings, &mut Disk::of(&self.settings)))?;
         for note in &lowered.notes {
             eprintln!("NOTE: {note}.");
         }

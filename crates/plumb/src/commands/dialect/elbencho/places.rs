@@ -1,6 +1,8 @@
 //! What elbencho's words ask of this machine.
 
+use crate::commands::dialect::simulated;
 use plumb_dialects::FileError;
+use plumb_dialects::elbencho::Settings;
 use plumb_dialects::elbencho::lower::{Found, Places};
 use plumb_dialects::elbencho::tree::{self, Entry};
 use plumb_dialects::fio::value::lists;
@@ -10,8 +12,21 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
-/// The machine's own files and processors.
-pub struct Disk;
+/// The machine's own files and processors, and simulated devices.
+#[derive(Default)]
+pub struct Disk {
+    /// What is asked for is done in directories, so that a simulated device has a file system.
+    pub in_directories: bool,
+}
+
+impl Disk {
+    /// As these settings use it.
+    pub fn of(settings: &Settings) -> Disk {
+        let phases = settings.phases;
+        let in_directories = phases.mkdirs || phases.deldirs || phases.stat || phases.delfiles;
+        Disk { in_directories }
+    }
+}
 
 /// A list of numbers of the kernel's, such as `0-3,8`.
 fn numbers(path: &str) -> Option<Vec<u32>> {
@@ -20,6 +35,10 @@ fn numbers(path: &str) -> Option<Vec<u32>> {
 
 impl Places for Disk {
     fn look(&mut self, path: &str) -> Found {
+        if let Ok(Some(bytes)) = simulated::device_bytes(path) {
+            let is_device = !self.in_directories && !path.trim_end_matches('/').contains('/');
+            return if is_device { Found::Device { bytes } } else { Found::Directory };
+        }
         let Ok(metadata) = std::fs::metadata(path) else { return Found::Absent };
         let kind = metadata.file_type();
         if kind.is_dir() {
@@ -108,7 +127,7 @@ mod tests {
         std::os::unix::fs::symlink(path("a"), path("a/b/round")).unwrap();
         std::os::unix::fs::symlink("f", path("a/link")).unwrap();
         std::os::unix::fs::symlink("nothing", path("a/gone")).unwrap();
-        let mut found = Disk.look_through(top.path().to_str().unwrap()).unwrap();
+        let mut found = Disk::default().look_through(top.path().to_str().unwrap()).unwrap();
         let at = |name: &[u8]| {
             let is =
                 |entry: &Entry| matches!(entry, Entry::Directory { path } | Entry::File { path, .. } if path == name);
@@ -129,11 +148,13 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("list");
         let name = path.to_str().unwrap();
-        Disk.keep_tree(name, "# encoding=base64\nd YQ==\n").unwrap();
-        Disk.keep_tree(name, "# encoding=base64\n").unwrap();
-        assert_eq!(Disk.tree_file(name).unwrap(), b"# encoding=base64\n");
+        Disk::default().keep_tree(name, "# encoding=base64\nd YQ==\n").unwrap();
+        Disk::default().keep_tree(name, "# encoding=base64\n").unwrap();
+        assert_eq!(Disk::default().tree_file(name).unwrap(), b"# encoding=base64\n");
         std::fs::write(&path, "my own").unwrap();
-        assert!(Disk.keep_tree(name, "# encoding=base64\n").unwrap_err().to_string().contains("no scan made it"));
+        assert!(
+            Disk::default().keep_tree(name, "# encoding=base64\n").unwrap_err().to_string().contains("no scan made it")
+        );
         assert_eq!(std::fs::read(&path).unwrap(), b"my own");
     }
 }

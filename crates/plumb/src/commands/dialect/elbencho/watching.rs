@@ -191,6 +191,11 @@ impl<'a> Watching<'a> {
         Ok(())
     }
 
+    /// What the processors have done; nothing where all is simulated.
+    fn cpu_times(&self) -> CpuTimes {
+        if between::are_simulated(&self.settings.paths) { CpuTimes::default() } else { CpuTimes::now() }
+    }
+
     fn phase(&self) -> Option<&'a LoweredPhase> {
         self.lowered.phases.get(self.number)
     }
@@ -204,8 +209,11 @@ impl<'a> Watching<'a> {
     fn after_phase(&mut self, measured: &PhaseMeasurement) -> Result<(), DialectError> {
         let Some(phase) = self.phase() else { return Ok(()) };
         let entries = std::mem::take(&mut self.entries);
-        let seen =
-            Seen { date: date(self.began), id: uuid(), cpu: self.cpu.over(measured.first_done_ns.unwrap_or(u64::MAX)) };
+        let seen = Seen {
+            date: date(self.began),
+            id: uuid(),
+            cpu: self.cpu.over(measured.first_done_ns.unwrap_or(u64::MAX), self.cpu_times()),
+        };
         let told = report(phase, measured, &entries, seen);
         if measured.fault_count > 0 {
             self.failed = true;
@@ -241,7 +249,7 @@ impl<'a> Watching<'a> {
             if next.opens_iteration {
                 self.open_iteration(next.iteration)?;
             } else {
-                between::rest(self.lowered.between, self.stop);
+                between::rest(self.lowered.between, &self.settings.paths, self.stop);
             }
         }
         Ok(())
@@ -276,7 +284,7 @@ impl<'a> Watching<'a> {
             };
             so_far.saturating_mul(100).checked_div(all.saturating_mul(threads)).unwrap_or(0).min(100)
         };
-        let cpu = CpuTimes::now();
+        let cpu = self.cpu_times();
         let threads = u64::from(self.settings.threads);
         let each_thread = self.live_csv.as_ref().is_some_and(|rows| rows.each_thread);
         let of_thread = |worker: &WorkerNow| {
@@ -342,8 +350,8 @@ impl LiveRows {
 
 impl CpuWatch {
     /// Until the first thread was done, and over all.
-    fn over(&self, first_done_ns: u64) -> Both<u32> {
-        let last = CpuTimes::now().percent_since(self.start);
+    fn over(&self, first_done_ns: u64, now: CpuTimes) -> Both<u32> {
+        let last = now.percent_since(self.start);
         let by_first = self.looks.iter().take_while(|(at_ns, _)| *at_ns <= first_done_ns).last();
         Both { first: by_first.map_or(last, |(_, times)| times.percent_since(self.start)), last }
     }
@@ -365,7 +373,7 @@ fn call_name(kind: OpKind) -> &'static str {
 impl Progress for Watching<'_> {
     fn clock_starts(&mut self, _phase: &str) {
         self.began = Timestamp::now();
-        let start = CpuTimes::now();
+        let start = self.cpu_times();
         self.cpu = CpuWatch { start, looks: Vec::new() };
         self.last = Last { cpu: start, ..Last::default() };
     }
@@ -376,7 +384,8 @@ impl Progress for Watching<'_> {
 
     fn tick(&mut self, now: &dyn PhaseNow) {
         let at_ns = now.elapsed_ns();
-        self.cpu.looks.push((at_ns, CpuTimes::now()));
+        let times = self.cpu_times();
+        self.cpu.looks.push((at_ns, times));
         let every_ns = self.settings.output.live_interval_ms.saturating_mul(1_000_000);
         // A look may be a little early.
         if at_ns.saturating_sub(self.last.at_ns) + LOOK_NS / 10 < every_ns {

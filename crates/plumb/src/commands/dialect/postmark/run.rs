@@ -1,6 +1,7 @@
 //! One run, told as PostMark tells it.
 
 use super::super::runner::{Ended, Step};
+use super::super::simulated;
 use super::{Shell, complain, put};
 use crate::exit::{End, Stopped};
 use crate::session;
@@ -159,7 +160,13 @@ pub struct Watching<'a> {
 impl<'a> Watching<'a> {
     /// Looks on from now.
     pub(super) fn new(plan: &'a Plan) -> Watching<'a> {
-        let began = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        // In virtual time every run begins with a second.
+        let is_simulated =
+            plan.run.locations.iter().any(|location| location.path.to_str().is_some_and(simulated::is_named));
+        let began = match is_simulated {
+            true => Duration::ZERO,
+            false => SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default(),
+        };
         Watching { plan, began, dots: 0, has_begun: false, failed: None }
     }
 

@@ -1,0 +1,123 @@
+//! Calls of a program over named files that lie on a simulated device, one after another by number.
+
+use super::op::{Call, CallOp};
+use super::rules::StepRules;
+use crate::backend::{Completion, Errno, SyncBackend};
+use crate::sim::run::SimDevice;
+use plumb_workload::OpKind;
+use plumb_workload::program::{FileStep, FileWork};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A worker's open files.
+pub(super) struct SimulatedCalls {
+    device: SimDevice,
+    rules: Arc<Vec<StepRules>>,
+    /// Numbers of the files, by handle.
+    opened: Vec<u64>,
+}
+
+impl SimulatedCalls {
+    /// With room for so many open files.
+    pub(super) fn new(device: SimDevice, handles: usize) -> SimulatedCalls {
+        SimulatedCalls { device, rules: Arc::default(), opened: vec![0; handles] }
+    }
+
+    /// The rules of the steps that come next.
+    pub(super) fn use_rules(&mut self, rules: &Arc<Vec<StepRules>>) {
+        self.rules = Arc::clone(rules);
+    }
+
+    /// The file of an op.
+    fn file(&mut self, op: &CallOp) -> u64 {
+        match (self.opened.get_mut(usize::from(op.handle)), op.call) {
+            (Some(opened), Call::Open) => {
+                *opened = op.file;
+                op.file
+            }
+            (Some(opened), _) if op.kind.moves_bytes() || op.kind == OpKind::Close => *opened,
+            _ => op.file,
+        }
+    }
+
+    /// A call on a file, which moves so many bytes from its beginning on.
+    fn call(&self, kind: OpKind, file: u64, length: u64) -> Completion {
+        self.device.serve(&CallOp { kind, offset: 0, length, ..CallOp::of(kind, Call::OfFile) }, file)
+    }
+
+    /// All that is done to one file.
+    #[cold]
+    fn of_file(&self, step: &FileStep, op: &CallOp) -> Completion {
+        let file = op.file;
+        self.call(op.kind, file, 0)?;
+        let moved = match step.does {
+            FileWork::Make => {
+                let length = step.lengths.get(op.offset as usize).or(step.lengths.last()).map_or(0, |length| length.0);
+                let moved = if length > 0 { self.call(OpKind::Write, file, length)? } else { 0 };
+                self.device.set_length(file, moved);
+                moved
+            }
+            FileWork::Look => match self.device.length(file) {
+                0 => return Ok(0),
+                length => {
+                    self.call(OpKind::Open, file, 0)?;
+                    self.call(OpKind::Read, file, length)?
+                }
+            },
+            FileWork::Remove => {
+                self.device.set_length(file, 0);
+                0
+            }
+            FileWork::Link | FileWork::Symlink => 0,
+        };
+        if step.flush {
+            self.call(OpKind::Fsync, file, 0)?;
+        }
+        if matches!(step.does, FileWork::Make | FileWork::Look) {
+            self.call(OpKind::Close, file, 0)?;
+        }
+        Ok(moved)
+    }
+
+    /// The whole of a file that is there, or what is added to it.
+    fn move_whole(&mut self, op: &CallOp) -> Completion {
+        let file = self.file(op);
+        if op.kind == OpKind::Read {
+            return self.device.serve(op, file);
+        }
+        let offset = self.device.length(file);
+        let moved = self.device.serve(&CallOp { offset, ..*op }, file)?;
+        self.device.set_length(file, offset + moved);
+        Ok(moved)
+    }
+}
+
+impl SyncBackend for SimulatedCalls {
+    type Op = CallOp;
+
+    #[inline]
+    fn execute(&mut self, op: &CallOp) -> Completion {
+        match op.call {
+            Call::OfFile => match self.rules.get(usize::from(op.rules)) {
+                Some(StepRules::OfFile(step)) => self.of_file(step, op),
+                _ => Err(Errno(libc::EINVAL)),
+            },
+            Call::ReadWhole | Call::WriteWhole => self.move_whole(op),
+            _ => {
+                let file = self.file(op);
+                if op.kind == OpKind::Create {
+                    self.device.set_length(file, 0);
+                }
+                self.device.serve(op, file)
+            }
+        }
+    }
+
+    fn works_between_ops(&self) -> bool {
+        false
+    }
+
+    fn path_of(&self, _op: &CallOp) -> PathBuf {
+        self.device.path()
+    }
+}

@@ -1,0 +1,227 @@
+//! Tools on simulated devices from outside: they print as they always do, times follow from the device's model, the same
+//! words print the same to the bit, and no file is made.
+
+use crate::common::{Home, Said};
+use std::io::Write;
+use std::process::Stdio;
+
+/// What a disk moves in a second.
+const HDD_BYTES_PER_S: f64 = 210e6;
+
+/// What the link of an SSD does.
+const SSD_BYTES_PER_S: f64 = 550e6;
+
+/// A home in whose working directory nothing may lie at the end.
+struct Untouched(Home);
+
+impl Untouched {
+    fn new() -> Untouched {
+        Untouched(Home::new())
+    }
+
+    /// A command that prints the same each time.
+    fn twice(&self, line: &str, code: i32) -> Said {
+        let said = self.0.plumb(line).expect(code);
+        let again = self.0.plumb(line).expect(code);
+        assert_eq!((&said.out, &said.err), (&again.out, &again.err), "{line}");
+        self.is_untouched();
+        said
+    }
+
+    fn is_untouched(&self) {
+        let left: Vec<_> = std::fs::read_dir(self.0.work()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        assert!(left.is_empty(), "{left:?}");
+    }
+}
+
+/// Whether a time or rate is what it should be, as far as a run's own speed and a few seeks allow.
+fn is_about(measured: f64, expected: f64) -> bool {
+    (0.94..1.10).contains(&(measured / expected))
+}
+
+fn number(word: &str) -> f64 {
+    word.parse().unwrap_or_else(|error| panic!("{word}: {error}"))
+}
+
+/// The seconds of dd's last line.
+fn seconds(said: &Said) -> f64 {
+    let line = said.err.lines().find(|line| line.contains(" copied, ")).unwrap_or_else(|| panic!("{}", said.err));
+    number(line.split(" copied, ").nth(1).unwrap().split(' ').next().unwrap())
+}
+
+/// Reading and writing take the device's time, and both ends' where both are simulated.
+#[test]
+fn copies_take_the_time_of_their_devices() {
+    let home = Untouched::new();
+    let mib_100 = f64::from(100 << 20);
+    let read = home.twice("as dd if=sim:hdd of=/dev/null bs=1M count=100", 0);
+    assert!(is_about(seconds(&read), mib_100 / HDD_BYTES_PER_S), "{}", read.err);
+    read.complains(&["100+0 records in\n100+0 records out\n104857600 bytes (105 MB, 100 MiB) copied, "]);
+    let written = home.twice("as dd if=/dev/zero of=sim:ssd bs=1M count=100 oflag=direct conv=fsync", 0);
+    assert!(is_about(seconds(&written), mib_100 / SSD_BYTES_PER_S), "{}", written.err);
+    let both = home.twice("as dd if=sim:hdd of=sim:ssd bs=1M count=100", 0);
+    assert!(is_about(seconds(&both), mib_100 / HDD_BYTES_PER_S + mib_100 / SSD_BYTES_PER_S), "{}", both.err);
+    let slow = home.twice("as dd if=sim:hdd?slow=100% of=/dev/null bs=1M count=100", 0);
+    assert!(is_about(seconds(&slow), 2.0 * mib_100 / HDD_BYTES_PER_S), "{}", slow.err);
+}
+
+/// What makes writes durable takes its time: none at all in memory, once at the end, with each write.
+#[test]
+fn flushes_of_copies_take_time() {
+    let home = Untouched::new();
+    let of = |words: &str| seconds(&home.twice(&format!("as dd if=/dev/zero bs=4k count=200 {words}"), 0));
+    let cached = of("of=sim:hdd?write-cache=64MiB");
+    let durable = of("of=sim:hdd?write-cache=64MiB conv=fdatasync");
+    let around = of("of=sim:hdd?write-cache=64MiB oflag=direct");
+    let each = of("of=sim:hdd?write-cache=64MiB oflag=direct,dsync");
+    assert!(cached < 0.001 && cached < around && around < durable, "{cached} {around} {durable}");
+    // A turn of the disk is 8.3 ms, and each write waits for half a turn and more.
+    assert!(each > 200.0 * 0.004, "{each}");
+}
+
+/// A simulated device ends as a block device does, and its blocks are as aligned.
+#[test]
+fn copies_meet_the_end_of_the_device() {
+    let home = Untouched::new();
+    home.twice("as dd if=sim:hdd?size=1000000 of=/dev/null bs=64k", 0)
+        .complains(&["15+1 records in\n15+1 records out"]);
+    home.twice("as dd if=/dev/zero of=sim:ssd?size=1MiB bs=64k", 1).complains(&[
+        "error writing",
+        "No space left on device",
+        "17+0 records in\n16+0 records out",
+    ]);
+    home.twice("as dd if=sim:hdd of=/dev/null bs=1000 count=2 iflag=direct", 1).complains(&["Invalid argument"]);
+    home.twice("as dd if=sim:hdd?size=1MiB of=/dev/null bs=64k skip=15", 0).complains(&["1+0 records in"]);
+    home.twice("as dd if=sim:floppy of=/dev/null", 1).complains(&["`sim:floppy` is no simulated device"]);
+    home.twice("as dd if=sim:hdd of=x count=1", 1).complains(&["cannot be mixed"]);
+    home.twice("as dd if=sim:hdd?size=much of=/dev/null", 1).complains(&["`size=much` is not a size"]);
+}
+
+/// What is not simulated takes no virtual time; bytes come out of a simulated device as zeros.
+#[test]
+fn copies_go_through_streams() {
+    let home = Untouched::new();
+    let said = home.0.plumb("as dd if=sim:ram bs=1k count=3").expect(0);
+    assert_eq!(said.out, "\0".repeat(3072));
+    home.is_untouched();
+}
+
+/// Fields of Bonnie++'s line of values behind the name of the machine.
+fn values(out: &str) -> Vec<String> {
+    let line = out.lines().find(|line| line.contains(",m,")).unwrap_or_else(|| panic!("{out}"));
+    line.split(',').map(str::to_owned).collect()
+}
+
+#[test]
+fn bonnie_runs_on_a_simulated_disk() {
+    let home = Untouched::new();
+    let said = home.0.plumb("as bonnie++ -q -d sim:hdd -s 256 -r 0 -n 1:3000:0:2 -m m").expect(0);
+    let again = home.0.plumb("as bonnie++ -q -d sim:hdd -s 256 -r 0 -n 1:3000:0:2 -m m").expect(0);
+    // Its line has a date.
+    let (values, mut again) = (values(&said.out), values(&again.out));
+    let date = 4;
+    again[date].clone_from(&values[date]);
+    assert_eq!(values, again);
+    home.is_untouched();
+    // Nobody reads ahead: each chunk of 8 KiB waits for its command, 15 us, as well.
+    let in_kib_per_s = 8.0 / (8192.0 / HDD_BYTES_PER_S + 15e-6);
+    let get_block = 15;
+    assert!(is_about(number(&values[get_block]), in_kib_per_s), "{values:?}");
+    // Of a machine with memory of its own.
+    let said = home.0.plumb("as bonnie++ -q -d sim:nvme -n 0 -m m").expect(0);
+    assert!(said.out.contains(",2G,"), "{}", said.out);
+}
+
+#[test]
+fn elbencho_runs_on_simulated_disks_and_in_their_directories() {
+    let home = Untouched::new();
+    let read = home.twice("as elbencho -r -t 1 -s 512m -b 1m --direct --cpu --nolive sim:hdd", 0);
+    let row = read.out.lines().find(|line| line.contains("Throughput MiB/s")).unwrap_or_else(|| panic!("{}", read.out));
+    let rate = number(row.split_whitespace().last().unwrap());
+    assert!(is_about(rate, HDD_BYTES_PER_S / f64::from(1 << 20)), "{row}");
+    // Two threads share the disk, and their heads' way.
+    let two = home.twice("as elbencho -r -t 2 -s 512m -b 1m --direct --nolive sim:hdd", 0);
+    let row = two.out.lines().find(|line| line.contains("Throughput MiB/s")).unwrap();
+    assert!(number(row.split_whitespace().last().unwrap()) < rate, "{row}");
+    let tree = home.twice("as elbencho -d -w --stat -r -F -D --sync -t 2 -n 2 -N 5 -s 10k -b 4k --nolive sim:ssd", 0);
+    for phase in ["MKDIRS", "WRITE", "STAT", "READ", "RMFILES", "RMDIRS"] {
+        assert!(tree.out.contains(&format!("\n{phase} ")), "{phase}: {}", tree.out);
+    }
+    let below = home.twice("as elbencho -w -r -t 2 -n 2 -N 5 -s 10k -b 4k --nolive sim:ssd/data", 0);
+    assert!(below.out.contains("Files/s") || below.out.contains("Files total"), "{}", below.out);
+}
+
+#[test]
+fn zcav_reads_and_writes_a_simulated_disk() {
+    let home = Untouched::new();
+    for words in ["-r 1024 sim:hdd", "-w -r 1024 sim:hdd"] {
+        let said = home.0.plumb(&format!("as zcav {words}")).expect(0);
+        assert_eq!(said.out, home.0.plumb(&format!("as zcav {words}")).expect(0).out);
+        let rows: Vec<Vec<f64>> = said
+            .out
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .map(|line| line.split(' ').map(number).collect())
+            .collect();
+        assert_eq!(rows.len(), 2, "{}", said.out);
+        let in_mib_per_s = HDD_BYTES_PER_S / f64::from(1 << 20);
+        let flushes = words.starts_with("-w");
+        assert!(rows.iter().all(|row| flushes && row[1] < in_mib_per_s || is_about(row[1], in_mib_per_s)), "{rows:?}");
+    }
+    home.is_untouched();
+}
+
+#[test]
+fn getc_putc_has_a_directory_on_a_simulated_disk() {
+    let home = Untouched::new();
+    home.twice("as getc_putc -d sim:ssd -m m -s 64", 0);
+}
+
+/// A session of PostMark with these lines typed.
+fn session(home: &Home, arguments: &str, lines: &str) -> Said {
+    let mut command = home.command(arguments.split_whitespace());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Said {
+        command: format!("{arguments}: {lines}"),
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+#[test]
+fn postmark_has_locations_on_simulated_disks() {
+    let home = Untouched::new();
+    let lines = "set location sim:hdd\nset number 200\nset subdirectories 4\nset transactions 300\nrun\n";
+    let mut before = String::new();
+    for arguments in ["as postmark", "as postmark", "as postmark --compat=strict", "as postmark --compat=strict"] {
+        let said = session(&home.0, arguments, lines);
+        home.is_untouched();
+        let seconds: Vec<f64> = said
+            .out
+            .lines()
+            .filter_map(|line| Some(number(line.trim().split_once(" seconds of transactions")?.0)))
+            .collect();
+        let reads: Vec<f64> =
+            said.out.lines().filter_map(|line| Some(number(line.trim().split_once(" read (")?.0))).take(1).collect();
+        // A read of a file is a seek: from 0.8 to 20 ms.
+        let (&[seconds], &[reads]) = (&seconds[..], &reads[..]) else { panic!("{}", said.out) };
+        assert!((reads * 0.0008..reads * 0.020 + 3.0).contains(&seconds), "{}", said.out);
+        if arguments == "as postmark" && !before.is_empty() {
+            assert_eq!(before, said.out);
+        }
+        before = said.out;
+    }
+    let mixed = "set location sim:hdd\nset location sim:ssd\nrun\n";
+    let said =
+        home.0.command(["as", "postmark"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = said.unwrap();
+    child.stdin.take().unwrap().write_all(mixed.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && err.contains("cannot be mixed"), "{err}");
+}
