@@ -352,12 +352,12 @@ fn prepare_thread(cpu: Option<u32>) -> Result<(), WorkerError> {
             let mut set = rustix::thread::CpuSet::new();
             set.set(cpu as usize);
             rustix::thread::sched_setaffinity(None, &set)
-                .map_err(|error| format!("cannot run on CPU {cpu}: {error}"))?;
+                .map_err(|errno| WorkerError::Cpu { cpu, source: errno.into() })?;
         }
     }
     #[cfg(not(target_os = "linux"))]
     if cpu.is_some() {
-        return Err("CPU affinity is not available on this platform".to_owned().into());
+        return Err(WorkerError::NoAffinity);
     }
     Ok(())
 }

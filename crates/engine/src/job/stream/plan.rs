@@ -1,6 +1,5 @@
 //! From a job to what its sources need.
 
-use crate::rng::fio::{Seeds, Width};
 use super::parts::{Part, Parts};
 use super::random_map::Register;
 use super::script::{
@@ -9,6 +8,7 @@ use super::script::{
 };
 use super::sizes::Sizes;
 use crate::job::files::Lengths;
+use crate::rng::fio::{Seeds, Width};
 use plumb_workload::Verify;
 use plumb_workload::job::{AccessOrder, Coverage, FileRange, Job, JobOps, OffsetDistribution, RandomGenerator, Stream};
 use std::sync::Arc;
