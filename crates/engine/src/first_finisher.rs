@@ -1,6 +1,6 @@
 //! What all workers had done when the first of them was done: taken by that worker itself, at the end of its own time.
 
-use crate::recorder::Cells;
+use crate::recorder::PhaseCells;
 use crate::shared::SharedSlice;
 use plumb_result::measurement::Moved;
 use plumb_workload::OpKind;
@@ -30,7 +30,7 @@ impl FirstDone {
     }
 
     /// Called by each worker as soon as its own time is over; what the first one sees counts.
-    pub(crate) fn take(&self, cells: &Cells) {
+    pub(crate) fn take(&self, cells: &PhaseCells) {
         if self.workers < 2 || self.words[0].compare_exchange(OPEN, TAKEN, AcqRel, Relaxed).is_err() {
             return;
         }
@@ -66,7 +66,7 @@ mod tests {
     // Protects: only what the first one saw counts, of all workers, and a worker alone is no first.
     #[test]
     fn the_first_one_counts_all_of_them() {
-        let cells = Cells::new(2, Ramps::None).unwrap();
+        let cells = PhaseCells::new(2, Ramps::None).unwrap();
         let (mut one, mut two) = (Recorder::new(cells.worker(0)), Recorder::new(cells.worker(1)));
         one.record(OpKind::Read, 4096, 10);
         two.record(OpKind::Read, 512, 10);
