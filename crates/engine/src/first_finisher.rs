@@ -3,6 +3,7 @@
 use crate::recorder::PhaseCells;
 use crate::shared::SharedSlice;
 use plumb_result::measurement::Moved;
+use plumb_result::short_list;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 use std::io;
@@ -54,7 +55,7 @@ impl FirstDone {
             Moved { count: self.words[at].load(Relaxed), bytes: self.words[at + 1].load(Relaxed) }
         };
         let seen = OpKind::ALL.iter().map(|&kind| (kind, moved(kind)));
-        seen.filter(|(_, moved)| moved.count > 0).collect()
+        short_list::keyed(seen.filter(|(_, moved)| moved.count > 0))
     }
 }
 

@@ -499,7 +499,9 @@ impl Store {
 }
 
 fn is_alive(owner: Option<&str>) -> bool {
-    owner.and_then(|text| plumb_document::json::from_str::<Owner>(text).ok()).is_some_and(|owner| owner.life() == Life::Alive)
+    owner
+        .and_then(|text| plumb_document::json::from_str::<Owner>(text).ok())
+        .is_some_and(|owner| owner.life() == Life::Alive)
 }
 
 fn study_row(row: &Row<'_>) -> rusqlite::Result<StudyRow> {

@@ -4,6 +4,7 @@ use super::cells::{Buckets, RESPONSES, SUBMISSIONS, TimeSums, WorkerCells, kinds
 use plumb_result::Histogram;
 use plumb_result::histogram::bucket;
 use plumb_result::measurement::{Moved, OpMeasurement};
+use plumb_result::short_list;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -152,21 +153,19 @@ impl Reading {
     pub(crate) fn measured(&self) -> BTreeMap<OpKind, OpMeasurement> {
         let some = |histogram: &Histogram| (!histogram.is_empty()).then(|| histogram.clone());
         let measured = self.kinds.iter().filter(|(_, reading)| !reading.service.is_empty());
-        measured
-            .map(|(&kind, reading)| {
-                let measurement = OpMeasurement {
-                    count: reading.service.count(),
-                    bytes: reading.bytes,
-                    service: reading.service.clone(),
-                    response: some(&reading.response),
-                    submission: some(&reading.submission),
-                    completion: some(&reading.completion),
-                    short_count: reading.short,
-                    untimed_count: reading.untimed,
-                };
-                (kind, measurement)
-            })
-            .collect()
+        short_list::keyed(measured.map(|(&kind, reading)| {
+            let measurement = OpMeasurement {
+                count: reading.service.count(),
+                bytes: reading.bytes,
+                service: reading.service.clone(),
+                response: some(&reading.response),
+                submission: some(&reading.submission),
+                completion: some(&reading.completion),
+                short_count: reading.short,
+                untimed_count: reading.untimed,
+            };
+            (kind, measurement)
+        }))
     }
 
     /// Sum of all service times, ns.
@@ -235,11 +234,9 @@ fn read_times(sums: &TimeSums, buckets: &Buckets) -> Histogram {
 
 /// What a worker has done, without distributions: a page is read.
 pub(super) fn moved_in(cells: &WorkerCells) -> BTreeMap<OpKind, Moved> {
-    kinds_of(cells.used.load(Relaxed))
-        .map(|kind| {
-            let words = &cells.kinds[kind as usize];
-            (kind, Moved { count: words.count.load(Relaxed), bytes: words.bytes.load(Relaxed) })
-        })
-        .filter(|(_, moved)| moved.count > 0)
-        .collect()
+    let moved = kinds_of(cells.used.load(Relaxed)).map(|kind| {
+        let words = &cells.kinds[kind as usize];
+        (kind, Moved { count: words.count.load(Relaxed), bytes: words.bytes.load(Relaxed) })
+    });
+    short_list::keyed(moved.filter(|(_, moved)| moved.count > 0))
 }
