@@ -11,7 +11,7 @@ use crate::oplog::OpLog;
 use crate::pacer::{Sharing, Waited, wait_until};
 use crate::plan::{GroupRun, WorkerRules};
 use crate::queue_cells::QueueCells;
-use crate::recorder::{Cells, Ramps, Recorder};
+use crate::recorder::{PhaseCells, Ramps, Recorder};
 use crate::terms::{Budget, Ended, Usage};
 use crate::worker::{Ramp, WorkerContext};
 use crate::worker_error::WorkerError;
@@ -26,7 +26,7 @@ use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 pub(crate) struct PhaseMemory {
     pub(crate) clock: Clock,
     pub(crate) control: ControlBlock,
-    pub(crate) cells: Cells,
+    pub(crate) cells: PhaseCells,
     pub(crate) reports: Reports,
     pub(crate) queues: QueueCells,
     /// Where single ops are recorded, by worker.
@@ -50,7 +50,7 @@ impl PhaseMemory {
         Ok(PhaseMemory {
             clock,
             control: ControlBlock::new(groups.len(), workers.len())?,
-            cells: Cells::new(workers.len(), if ramps { Ramps::Some } else { Ramps::None })?,
+            cells: PhaseCells::new(workers.len(), if ramps { Ramps::Some } else { Ramps::None })?,
             reports: Reports::new(workers.len())?,
             queues: QueueCells::new(&depths)?,
             logs: logs.collect::<io::Result<_>>()?,
@@ -68,7 +68,7 @@ impl PhaseMemory {
         PhaseMemory {
             clock,
             control: ControlBlock::new(1, workers).unwrap(),
-            cells: Cells::new(workers, Ramps::None).unwrap(),
+            cells: PhaseCells::new(workers, Ramps::None).unwrap(),
             reports: Reports::new(workers).unwrap(),
             queues: QueueCells::new(&[]).unwrap(),
             logs: Vec::new(),
@@ -352,12 +352,12 @@ fn prepare_thread(cpu: Option<u32>) -> Result<(), WorkerError> {
             let mut set = rustix::thread::CpuSet::new();
             set.set(cpu as usize);
             rustix::thread::sched_setaffinity(None, &set)
-                .map_err(|error| format!("cannot run on CPU {cpu}: {error}"))?;
+                .map_err(|errno| WorkerError::Cpu { cpu, source: errno.into() })?;
         }
     }
     #[cfg(not(target_os = "linux"))]
     if cpu.is_some() {
-        return Err("CPU affinity is not available on this platform".to_owned().into());
+        return Err(WorkerError::NoAffinity);
     }
     Ok(())
 }

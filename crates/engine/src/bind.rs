@@ -58,7 +58,7 @@ impl BlockWorker {
             total_bytes: self.plan.working_set_bytes(),
             base: &self.base,
         };
-        Ok(Buffers::new(&request).map_err(|error| error.to_string())?)
+        Ok(Buffers::new(&request)?)
     }
 
     /// What its writes hold, and what its reads should.
@@ -81,7 +81,7 @@ impl BlockWorker {
                 content_seed: self.content_stream.rng(Purpose::Content).next_u64(),
                 base: &self.base,
             });
-            return Ok(bytes.map_err(|error| error.to_string())?);
+            return Ok(bytes?);
         }
         let buffers = self.filled()?;
         let (Some(_), Some(stamping)) = (&self.verify, self.stamping) else {
@@ -89,8 +89,8 @@ impl BlockWorker {
         };
         let Stamping { checksum, interval_bytes, seed, first_sequence } = stamping;
         Ok(BlockBytes::headed(Headed {
-            stamper: Stamper::new(checksum, interval_bytes, seed, first_sequence).map_err(|error| error.to_string())?,
-            verifier: Verifier::new(interval_bytes, Some(seed)).map_err(|error| error.to_string())?,
+            stamper: Stamper::new(checksum, interval_bytes, seed, first_sequence)?,
+            verifier: Verifier::new(interval_bytes, Some(seed))?,
             buffers,
         }))
     }

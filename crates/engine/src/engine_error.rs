@@ -1,5 +1,6 @@
 //! Why a workload could not be run, and what is kept of what was.
 
+use crate::content::ContentError;
 use crate::copy::CopyError;
 use crate::guard::Refusal;
 use crate::job::files::JobFilesError;
@@ -31,6 +32,14 @@ pub enum EngineError {
         target: String,
         /// In words.
         reason: String,
+    },
+    /// What fills the files of a target cannot be made.
+    #[error("target `{target}`: {source}")]
+    Content {
+        /// The target.
+        target: String,
+        /// Why.
+        source: ContentError,
     },
     /// The files of a job could not be opened or laid out.
     #[error("target `{target}`: {source}")]
@@ -98,6 +107,7 @@ impl EngineError {
         match self {
             EngineError::Plan(_)
             | EngineError::Worker(_)
+            | EngineError::Content { .. }
             | EngineError::NotCold { .. }
             | EngineError::Phase(PhaseError::Endless { .. }) => true,
             EngineError::Prepare(error) => error.exit_code() == 2,

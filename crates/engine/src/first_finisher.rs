@@ -1,8 +1,9 @@
 //! What all workers had done when the first of them was done: taken by that worker itself, at the end of its own time.
 
-use crate::recorder::Cells;
+use crate::recorder::PhaseCells;
 use crate::shared::SharedSlice;
 use plumb_result::measurement::Moved;
+use plumb_result::short_list;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 use std::io;
@@ -30,7 +31,7 @@ impl FirstDone {
     }
 
     /// Called by each worker as soon as its own time is over; what the first one sees counts.
-    pub(crate) fn take(&self, cells: &Cells) {
+    pub(crate) fn take(&self, cells: &PhaseCells) {
         if self.workers < 2 || self.words[0].compare_exchange(OPEN, TAKEN, AcqRel, Relaxed).is_err() {
             return;
         }
@@ -54,7 +55,7 @@ impl FirstDone {
             Moved { count: self.words[at].load(Relaxed), bytes: self.words[at + 1].load(Relaxed) }
         };
         let seen = OpKind::ALL.iter().map(|&kind| (kind, moved(kind)));
-        seen.filter(|(_, moved)| moved.count > 0).collect()
+        short_list::keyed(seen.filter(|(_, moved)| moved.count > 0))
     }
 }
 
@@ -66,7 +67,7 @@ mod tests {
     // Protects: only what the first one saw counts, of all workers, and a worker alone is no first.
     #[test]
     fn the_first_one_counts_all_of_them() {
-        let cells = Cells::new(2, Ramps::None).unwrap();
+        let cells = PhaseCells::new(2, Ramps::None).unwrap();
         let (mut one, mut two) = (Recorder::new(cells.worker(0)), Recorder::new(cells.worker(1)));
         one.record(OpKind::Read, 4096, 10);
         two.record(OpKind::Read, 512, 10);

@@ -4,7 +4,7 @@ use crate::barrier::PhaseMemory;
 use crate::clock::{Clock, Ticks};
 use crate::pacer::steady::SteadyJudge;
 use crate::plan::GroupRun;
-use crate::recorder::Work;
+use crate::recorder::DataTotals;
 use plumb_result::{SteadyOutcome, SteadySample};
 use std::sync::atomic::Ordering::Acquire;
 
@@ -18,7 +18,7 @@ struct Watch {
     zero: Option<Ticks>,
     /// Up to where pieces are closed.
     covered: Ticks,
-    last: Work,
+    last: DataTotals,
     over: bool,
 }
 
@@ -43,7 +43,7 @@ impl SteadyGroups {
                 workers: (0..group_of.len()).filter(belongs).collect(),
                 zero: None,
                 covered: 0,
-                last: Work::default(),
+                last: DataTotals::default(),
                 over: false,
             });
         }
@@ -69,17 +69,17 @@ impl SteadyGroups {
             if watch.over || passed < watch.covered + watch.length {
                 continue;
             }
-            let work: Work = watch.workers.iter().map(|&worker| memory.cells.work(worker)).sum();
+            let totals: DataTotals = watch.workers.iter().map(|&worker| memory.cells.data_totals(worker)).sum();
             let began_ns = self.clock.ns_between(0, watch.covered);
             let length_ns = self.clock.ns_between(watch.covered, passed);
-            let piece = work.since(&watch.last);
+            let piece = totals.since(&watch.last);
             let per_second = |amount: u64| amount as f64 * 1e9 / length_ns.max(1) as f64;
             let sample = SteadySample {
                 ops_per_second: per_second(piece.count),
                 bytes_per_second: per_second(piece.bytes),
                 latency_ns: if piece.count == 0 { 0.0 } else { piece.service_sum_ns as f64 / piece.count as f64 },
             };
-            (watch.covered, watch.last) = (passed, work);
+            (watch.covered, watch.last) = (passed, totals);
             if watch.judge.push(began_ns, sample) {
                 watch.over = true;
                 watch.workers.iter().for_each(|&worker| memory.control.stop_worker(worker));

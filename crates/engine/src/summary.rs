@@ -4,6 +4,7 @@ use crate::clock::Ticks;
 use crate::fault::ReportCells;
 use crate::phase::{Coordinator, PhaseRun};
 use crate::recorder::Reading;
+use plumb_result::short_list;
 use plumb_result::{DepthSearched, EndMeasurement, Interval, OpCounts, PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
@@ -23,21 +24,17 @@ pub(crate) fn since(now: &[Reading], earlier: &[Reading]) -> Vec<Reading> {
 
 /// An entry of the interval series.
 pub(crate) fn interval(start_ns: u64, length_ns: u64, reading: &Reading) -> Interval {
-    let ops = reading
-        .kinds
-        .iter()
-        .map(|(&kind, reading)| {
-            let counts = OpCounts {
-                count: reading.service.count(),
-                bytes: reading.bytes,
-                p50_ns: reading.service.quantile(0.5),
-                p99_ns: reading.service.quantile(0.99),
-                max_ns: reading.service.max(),
-            };
-            (kind, counts)
-        })
-        .collect();
-    Interval { start_ns, length_ns, ops }
+    let ops = reading.kinds.iter().map(|(&kind, reading)| {
+        let counts = OpCounts {
+            count: reading.service.count(),
+            bytes: reading.bytes,
+            p50_ns: reading.service.quantile(0.5),
+            p99_ns: reading.service.quantile(0.99),
+            max_ns: reading.service.max(),
+        };
+        (kind, counts)
+    });
+    Interval { start_ns, length_ns, ops: short_list::keyed(ops) }
 }
 
 /// From where to where a phase is measured.

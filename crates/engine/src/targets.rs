@@ -4,7 +4,7 @@
 mod cache;
 
 use crate::backend::{BlockFiles, FileKind};
-use crate::content::{BufferRequest, Buffers, Filler, Stamper, total_bytes};
+use crate::content::{BufferRequest, Buffers, ContentError, Filler, Stamper, total_bytes};
 use crate::engine_error::EngineError;
 use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
 use crate::job::failed::JobFault;
@@ -588,8 +588,8 @@ fn open_job_files(
     let mut special = members
         .iter()
         .map(|member| special_content(member, setting, StreamId { seed: stream.seed, phase: 0, worker: 1 }))
-        .collect::<Result<Vec<_>, String>>()
-        .map_err(|reason| EngineError::plan(format!("target `{name}`: {reason}")))?;
+        .collect::<Result<Vec<_>, ContentError>>()
+        .map_err(|source| EngineError::Content { target: name.to_owned(), source })?;
     let mut layout = JobLayout {
         guard,
         made: setting.test_dirs.made_files(),
@@ -624,7 +624,11 @@ fn open_job_files(
 }
 
 /// What a job's own writes hold, where that is anything but random bytes: files that it reads are laid out with it.
-fn special_content(member: &Member<'_>, setting: &Setting<'_>, stream: StreamId) -> Result<Option<Buffers>, String> {
+fn special_content(
+    member: &Member<'_>,
+    setting: &Setting<'_>,
+    stream: StreamId,
+) -> Result<Option<Buffers>, ContentError> {
     let is_special = |content: &&BufferContent| {
         content.zero || !content.pattern.is_empty() || content.compress_percent > 0 || content.dedupe_percent > 0
     };
@@ -637,7 +641,7 @@ fn special_content(member: &Member<'_>, setting: &Setting<'_>, stream: StreamId)
         JobOps::Recording(_) | JobOps::Sweep(_) => 0,
     };
     let request = BufferRequest { content, stream, smallest: 4096, total_bytes, base: setting.base };
-    Buffers::new(&request).map(Some).map_err(|error| error.to_string())
+    Buffers::new(&request).map(Some)
 }
 
 fn file_path(target: &Target) -> &Path {

@@ -7,6 +7,7 @@ pub(crate) use queued::run_queued;
 
 use crate::backend::{Completion, Errno, SyncBackend, Unfinished};
 use crate::clock::{Clock, Ticks};
+use crate::content::Mismatch;
 use crate::control::WorkerControl;
 use crate::fault::FaultLog;
 use crate::op::Operation;
@@ -106,6 +107,13 @@ impl WorkerContext<'_> {
             self.control.request_stop();
         }
         true
+    }
+
+    /// Keeps what was read and does not pass. True when it ends the worker.
+    #[cold]
+    #[inline(never)]
+    fn mismatched<O: Operation>(&mut self, op: &O, path: PathBuf, mismatch: Box<Mismatch>) -> bool {
+        self.fault(op, path, None, mismatch.to_string())
     }
 
     /// The worker's deadline has come. True where that was only the end of its ramp.
@@ -262,7 +270,7 @@ struct Made<O> {
 /// What ended a group.
 enum Odd<O> {
     /// The last of its ops did not move what was expected.
-    Mismatched { op: O, mismatch: String },
+    Mismatched { op: O, mismatch: Box<Mismatch> },
     /// An op behind them failed or moved less.
     Unwhole { op: O, done: Completion },
 }
@@ -387,8 +395,8 @@ where
 
     // Not a call: for one, the whole worker would have to lie in memory in the loops of all backends.
     #[inline(always)]
-    fn mismatched(&mut self, op: &S::Op, mismatch: String) -> Option<Ended> {
-        self.context.fault(op, self.backend.path_of(op), None, mismatch).then_some(Ended::Failed)
+    fn mismatched(&mut self, op: &S::Op, mismatch: Box<Mismatch>) -> Option<Ended> {
+        self.context.mismatched(op, self.backend.path_of(op), mismatch).then_some(Ended::Failed)
     }
 
     /// Makes ops that are not timed one by one, and beside them nothing that can be done for all together. `None` where

@@ -2,6 +2,11 @@
 
 use crate::backend::Errno;
 use crate::backend::socket::LinkError;
+use crate::content::{ContentError, IntervalError, Mismatch};
+use crate::guard::Refusal;
+use crate::job::files::JobFilesError;
+use crate::job::process::ProcessError;
+use crate::job::replay::ReplayError;
 use std::io;
 
 /// Why a worker cannot begin, or cannot go on. Its address is the worker's, which whoever tells of it names.
@@ -67,10 +72,32 @@ pub(crate) enum WorkerError {
     Call { op: &'static str, path: String, offset: Option<u64>, errno: Errno },
     /// What such a call read is not what was written.
     #[error("{path}: {mismatch}")]
-    Mismatch { path: String, mismatch: String },
-    /// A part of the work cannot be; it says so in words.
-    #[error("{0}")]
-    Part(String),
+    Mismatch { path: String, mismatch: Box<Mismatch> },
+    /// What it writes cannot be made, or not be verified.
+    #[error(transparent)]
+    Content(#[from] ContentError),
+    /// Its blocks have no room for stamps.
+    #[error(transparent)]
+    Interval(#[from] IntervalError),
+    /// What it replays cannot be read.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+    /// The system does not let it be what its job asks for, or a command around the job failed.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// Its files cannot be opened.
+    #[error(transparent)]
+    Files(#[from] Box<JobFilesError>),
+    /// The write guard refuses.
+    #[error(transparent)]
+    Refused(#[from] Box<Refusal>),
+    /// It may not run where it should.
+    #[error("cannot run on CPU {cpu}: {source}")]
+    Cpu { cpu: u32, source: io::Error },
+    /// Threads cannot be bound to processors here.
+    #[cfg(not(target_os = "linux"))]
+    #[error("CPU affinity is not available on this platform")]
+    NoAffinity,
 }
 
 impl WorkerError {
@@ -79,15 +106,13 @@ impl WorkerError {
         match self {
             WorkerError::Backend { source, .. }
             | WorkerError::Ring { source, .. }
-            | WorkerError::Buffers { source, .. } => source.raw_os_error(),
+            | WorkerError::Buffers { source, .. }
+            | WorkerError::Memory { source, .. }
+            | WorkerError::Output { source, .. }
+            | WorkerError::Cpu { source, .. } => source.raw_os_error(),
+            WorkerError::Call { errno, .. } => Some(errno.0),
             WorkerError::Link { source, .. } => source.errno(),
             _ => None,
         }
-    }
-}
-
-impl From<String> for WorkerError {
-    fn from(words: String) -> WorkerError {
-        WorkerError::Part(words)
     }
 }

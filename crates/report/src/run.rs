@@ -438,7 +438,7 @@ pub fn findings(findings: &[Finding], style: &Style) -> String {
         .filter(|finding| finding.level == Level::Skipped)
         .map(|finding| finding.code.as_str())
         .collect();
-    skipped.sort_unstable_by_key(|code| place(code));
+    short_list::sort_by_key(&mut skipped, |code| place(code));
     skipped.dedup();
     if !skipped.is_empty() {
         let line = format!("could not look at {} everywhere: `--json` says why", skipped.join(", "));

@@ -2,7 +2,7 @@
 //! each map anew, and is made for millions of elements: 4 KB each, of a hundred places.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Sorts; equal ones stay in their order.
 pub fn sort_by<T>(list: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
@@ -33,6 +33,15 @@ pub fn keyed<K: Ord, V>(pairs: impl IntoIterator<Item = (K, V)>) -> BTreeMap<K, 
         map.insert(key, value);
     }
     map
+}
+
+/// Each once.
+pub fn set<K: Ord>(keys: impl IntoIterator<Item = K>) -> BTreeSet<K> {
+    let mut set = BTreeSet::new();
+    for key in keys {
+        set.insert(key);
+    }
+    set
 }
 
 /// The numbers up to `length` in the order of what they stand for.

@@ -4,6 +4,7 @@
 //! Benjamini–Hochberg for grids with hundreds of cells: the *share* of false claims among the claims does.
 
 use crate::StatsError;
+use crate::summary::order_of;
 
 /// Adjusted p of Holm's step-down procedure, in the given order: the i-th smallest of m is multiplied by m − i + 1, kept
 /// from falling below its predecessor and at most 1. Valid under any dependence between the tests.
@@ -44,9 +45,7 @@ fn ascending(p: &[f64]) -> Result<Vec<usize>, StatsError> {
     if let Some(&value) = p.iter().find(|p| !(0.0..=1.0).contains(*p)) {
         return Err(StatsError::Setting { name: "p", value, allowed: "0 to 1" });
     }
-    let mut order: Vec<usize> = (0..p.len()).collect();
-    order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
-    Ok(order)
+    Ok(order_of(p))
 }
 
 #[cfg(test)]

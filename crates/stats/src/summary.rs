@@ -46,6 +46,13 @@ impl Moments {
     }
 }
 
+/// Positions of the values from the smallest to the largest; of equal ones, the first first.
+pub(crate) fn order_of(values: &[f64]) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    order
+}
+
 /// exp of the mean logarithm: the only mean that makes ratios of means equal to means of ratios. At least one value;
 /// all above 0.
 pub fn geometric_mean(values: &[f64]) -> Result<f64, StatsError> {

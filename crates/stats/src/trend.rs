@@ -3,7 +3,7 @@
 
 use crate::StatsError;
 use crate::estimate::t_two_sided;
-use crate::summary::{finite, median};
+use crate::summary::{finite, median, order_of};
 use statrs::distribution::{ContinuousCDF, Normal};
 
 /// Outcome of [`mann_kendall`].
@@ -193,8 +193,7 @@ pub fn spearman(x: &[f64], y: &[f64]) -> Result<RankCorrelation, StatsError> {
 
 /// Ranks less their mean; equal values share their middle rank.
 fn centred_ranks(values: &[f64]) -> Vec<f64> {
-    let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|&a, &b| values[a].total_cmp(&values[b]));
+    let order = order_of(values);
     let mut ranks = vec![0.0; values.len()];
     let mut first = 0;
     for group in order.chunk_by(|&a, &b| values[a] == values[b]) {

@@ -1,6 +1,7 @@
 //! Canonical JSON and content addresses: the same facts have the same text, and the same text the same id.
 
 use crate::StoreError;
+use plumb_result::short_list;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -21,7 +22,7 @@ fn write(value: &Value, out: &mut String) {
     match value {
         Value::Object(fields) => {
             let mut sorted: Vec<_> = fields.iter().collect();
-            sorted.sort_by_key(|(key, _)| *key);
+            short_list::sort_by(&mut sorted, |(one, _), (other, _)| one.cmp(other));
             out.push('{');
             for (i, (key, value)) in sorted.into_iter().enumerate() {
                 if i > 0 {

@@ -2,9 +2,10 @@
 
 use crate::{Store, StoreError, canonical};
 use plumb_result::RunResult;
+use plumb_result::short_list;
 use serde::Serialize;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A fact in which two runs differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,7 +27,7 @@ impl Store {
 }
 
 fn differences(left: &BTreeMap<String, String>, right: &BTreeMap<String, String>) -> Vec<FactDifference> {
-    let facts: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+    let facts = short_list::set(left.keys().chain(right.keys()));
     facts
         .into_iter()
         .filter(|fact| left.get(*fact) != right.get(*fact))

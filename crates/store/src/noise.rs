@@ -1,9 +1,10 @@
 //! Noise floors: kept with what they hold for, and found again by place and work.
 
 use crate::open::Durability;
-use crate::write::{nanos, parse, rfc3339};
+use crate::write::{nanos, rfc3339};
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
+use plumb_document::json::{self, JsonError};
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Noise, NoiseFloor};
 use rusqlite::params;
@@ -120,14 +121,14 @@ impl Store {
                 Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?, row.get(5)?))
             };
             let (id, measured_at, environment, targets, workload, body) = read().map_err(&failed)?;
-            let damaged = |reason: String| self.unreadable(&id, "a noise floor", reason);
-            let floor: NoiseFloor = parse(&body).map_err(damaged)?;
+            let damaged = |error: JsonError| self.unreadable(&id, "a noise floor", error);
+            let floor: NoiseFloor = json::from_str(&body).map_err(damaged)?;
             match &mut newest {
                 Some((known, stored)) if *known == id => stored.floors.push(floor),
                 Some(_) => break,
                 None => {
-                    let environment = parse(&environment).map_err(damaged)?;
-                    let mut works: BTreeMap<String, Targets> = parse(&targets).map_err(damaged)?;
+                    let environment = json::from_str(&environment).map_err(damaged)?;
+                    let mut works: BTreeMap<String, Targets> = json::from_str(&targets).map_err(damaged)?;
                     let stored = StoredFloors {
                         measured_at: rfc3339(measured_at),
                         environment,

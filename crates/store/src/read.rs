@@ -172,7 +172,7 @@ impl Store {
     pub fn get(&self, run: &str) -> Result<RunResult, StoreError> {
         let run = self.find(run)?;
         let text = self.result_text(&run)?;
-        former::read_json(&text).map_err(|error| self.unreadable(&run, "the result", error.to_string()))
+        former::read_json(&text).map_err(|error| self.unreadable(&run, "the result", error))
     }
 
     /// A run's result as stored text.
@@ -186,9 +186,7 @@ impl Store {
             .optional()
             .map_err(&failed)?;
         match body {
-            Some(body) => {
-                String::from_utf8(body).map_err(|error| self.unreadable(run, "the result", error.to_string()))
-            }
+            Some(body) => String::from_utf8(body).map_err(|error| self.unreadable(run, "the result", error)),
             None => Err(self
                 .connection
                 .query_row("SELECT status, reason FROM run WHERE id = ?1", [run], |row| {
@@ -204,7 +202,7 @@ impl Store {
     pub fn intervals(&self, run: &str) -> Result<Vec<PhaseIntervals>, StoreError> {
         let run = self.find(run)?;
         let failed = self.failed("reading series");
-        let damaged = |reason: String| self.unreadable(&run, "a series", reason);
+        let damaged = |error: &dyn std::fmt::Display| self.unreadable(&run, "a series", error);
         let mut phases_of = self
             .connection
             .prepare("SELECT seq, name, intervals FROM phase WHERE run_id = ?1 ORDER BY seq")
@@ -219,16 +217,16 @@ impl Store {
             let read = || Ok((row.get(0)?, row.get(1)?, row.get(2)?));
             let (seq, name, times): (i64, String, Option<Vec<u8>>) = read().map_err(&failed)?;
             let mut intervals = match times {
-                Some(blob) => decode_times(&blob).map_err(|error| damaged(error.to_string()))?,
+                Some(blob) => decode_times(&blob).map_err(|error| damaged(&error))?,
                 None => Vec::new(),
             };
             let mut series = series_of.query(params![run, seq]).map_err(&failed)?;
             while let Some(row) = series.next().map_err(&failed)? {
                 let read = || Ok((row.get(0)?, row.get(1)?));
                 let (metric, data): (String, Vec<u8>) = read().map_err(&failed)?;
-                let metric: Metric = metric.parse().map_err(|error| damaged(format!("{error}")))?;
-                let values = decode_values(&data).map_err(|error| damaged(error.to_string()))?;
-                restore(&mut intervals, &Column { metric, values }).map_err(|error| damaged(error.to_string()))?;
+                let metric: Metric = metric.parse().map_err(|error| damaged(&error))?;
+                let values = decode_values(&data).map_err(|error| damaged(&error))?;
+                restore(&mut intervals, &Column { metric, values }).map_err(|error| damaged(&error))?;
             }
             phases.push(PhaseIntervals { name, intervals });
         }
@@ -243,11 +241,11 @@ impl Store {
             .optional()
             .map_err(self.failed("reading a comparison"))?;
         let text = text.ok_or_else(|| StoreError::NotFound { path: self.path.clone(), text: id.to_owned() })?;
-        plumb_document::json::from_str(&text).map_err(|error| self.unreadable(id, "the comparison", error.to_string()))
+        plumb_document::json::from_str(&text).map_err(|error| self.unreadable(id, "the comparison", error))
     }
 
-    pub(crate) fn unreadable(&self, id: &str, what: &'static str, reason: String) -> StoreError {
-        StoreError::Unreadable { path: self.path.clone(), id: id.to_owned(), what, reason }
+    pub(crate) fn unreadable(&self, id: &str, what: &'static str, error: impl std::fmt::Display) -> StoreError {
+        StoreError::Unreadable { path: self.path.clone(), id: id.to_owned(), what, reason: error.to_string() }
     }
 }
 

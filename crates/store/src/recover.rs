@@ -2,8 +2,9 @@
 
 use crate::open::Durability;
 use crate::owner::{Life, Owner};
-use crate::write::{parse, write_intervals};
+use crate::write::write_intervals;
 use crate::{Store, StoreError};
+use plumb_document::json;
 use plumb_result::Interval;
 use rusqlite::params;
 use std::collections::BTreeMap;
@@ -38,7 +39,9 @@ impl Store {
         drop(statement);
         let mut recovered = Vec::new();
         for (id, owner) in running {
-            let life = owner.and_then(|owner| parse::<Owner>(&owner).ok()).map_or(Life::Unknown, |owner| owner.life());
+            let life = owner
+                .and_then(|owner| json::from_str::<Owner>(&owner).ok())
+                .map_or(Life::Unknown, |owner| owner.life());
             if life == Life::Dead {
                 let intervals = self.heartbeats(&id)?.values().map(|phase| phase.intervals.len()).sum();
                 self.end_without_result(&id, "aborted", "its process was killed")?;
@@ -89,12 +92,8 @@ impl Store {
         while let Some(row) = rows.next().map_err(&failed)? {
             let read = || Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?));
             let (seq, name, text): (i64, String, String) = read().map_err(&failed)?;
-            let intervals: Vec<Interval> = parse(&text).map_err(|reason| StoreError::Unreadable {
-                path: self.path.clone(),
-                id: run.to_owned(),
-                what: "a heartbeat",
-                reason,
-            })?;
+            let intervals: Vec<Interval> =
+                json::from_str(&text).map_err(|error| self.unreadable(run, "a heartbeat", error))?;
             phases.entry(seq).or_insert(Phase { name, intervals: Vec::new() }).intervals.extend(intervals);
         }
         Ok(phases)

@@ -1,6 +1,7 @@
 //! Series as compact blobs. The format is described to the byte in `docs/store.md`; it is this module's only promise.
 
 use plumb_result::metric::{Metric, Quantity, Stat, Subject};
+use plumb_result::short_list;
 use plumb_result::{Interval, OpCounts};
 use std::collections::BTreeMap;
 
@@ -69,7 +70,7 @@ pub(crate) struct Column {
 
 /// One column for each metric of each op that occurs.
 pub(crate) fn columns(intervals: &[Interval]) -> Vec<Column> {
-    let kinds: std::collections::BTreeSet<_> = intervals.iter().flat_map(|interval| interval.ops.keys()).collect();
+    let kinds = short_list::set(intervals.iter().flat_map(|interval| interval.ops.keys()));
     let mut columns = Vec::new();
     for &kind in kinds {
         let mut metrics = vec![Metric::rate(kind)];

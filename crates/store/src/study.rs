@@ -2,7 +2,7 @@
 
 use crate::open::Durability;
 use crate::owner::{Life, Owner};
-use crate::write::{ResultIn, nanos, parse, rfc3339};
+use crate::write::{ResultIn, nanos, rfc3339};
 use crate::{Store, StoreError, canonical};
 use jiff::Timestamp;
 use plumb_result::{Measurement, RunResult};
@@ -499,7 +499,9 @@ impl Store {
 }
 
 fn is_alive(owner: Option<&str>) -> bool {
-    owner.and_then(|text| parse::<Owner>(text).ok()).is_some_and(|owner| owner.life() == Life::Alive)
+    owner
+        .and_then(|text| plumb_document::json::from_str::<Owner>(text).ok())
+        .is_some_and(|owner| owner.life() == Life::Alive)
 }
 
 fn study_row(row: &Row<'_>) -> rusqlite::Result<StudyRow> {

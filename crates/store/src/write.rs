@@ -10,7 +10,7 @@ use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::{Comparison, Finding, Interval, Measurement, RunResult, Tool};
 use plumb_workload::Workload;
 use rusqlite::{OptionalExtension, Transaction, params};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 
 /// What is known of a run before its first op.
@@ -399,10 +399,4 @@ pub(crate) fn nanos(time: Timestamp) -> i64 {
 /// The inverse, as RFC 3339 in UTC.
 pub(crate) fn rfc3339(nanos: i64) -> String {
     Timestamp::from_nanosecond(i128::from(nanos)).map(|time| time.to_string()).unwrap_or_default()
-}
-
-/// Turns a document that was stored by [`canonical::text`] back into a value.
-pub(crate) fn parse<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    plumb_document::json::from_value(value).map_err(|error| error.to_string())
 }

@@ -4,6 +4,7 @@ use crate::compare::{CompareRequest, CompareSide, Ended, Measured, measure, mess
 use crate::run::{Bench, Progress, RunError};
 use jiff::Timestamp;
 use plumb_result::compare::Replicate;
+use plumb_result::short_list;
 use plumb_result::{NOISE_SCHEMA, Noise, NoiseFloor};
 use plumb_stats::stop::{StopReason, StopRule};
 use plumb_stats::verdict::{Note, ReplicationUnit, Verdict};
@@ -103,15 +104,11 @@ pub fn noise(
     let mut not_stored = comparison_log.not_stored.clone();
     let interrupted = *ended == Ended::Interrupted;
     if let Some(store) = bench.store.as_mut().filter(|_| !interrupted && !noise.floors.is_empty()) {
-        let works: BTreeMap<String, NoiseWork> = request
-            .workloads
-            .iter()
-            .filter_map(|named| {
-                let print = comparison_log.floor_print(0, named.name)?;
-                let targets = comparison_log.targets[0].values().find_map(|works| works.get(named.name))?.clone();
-                Some((named.name.to_owned(), NoiseWork { print, targets }))
-            })
-            .collect();
+        let works = short_list::keyed(request.workloads.iter().filter_map(|named| {
+            let print = comparison_log.floor_print(0, named.name)?;
+            let targets = comparison_log.targets[0].values().find_map(|works| works.get(named.name))?.clone();
+            Some((named.name.to_owned(), NoiseWork { print, targets }))
+        }));
         let id = uuid::Uuid::now_v7().to_string();
         let place = request.sides[0].key();
         let kept = NoiseIn { id: &id, place: &place, noise: &noise, environment: &environment, works: &works };

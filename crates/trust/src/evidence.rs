@@ -6,6 +6,7 @@ use crate::plan;
 use plumb_result::observe::{
     BlockLayer, DeviceCounters, Environment, Extents, LayerKind, OwnIo, PhaseObservations, Residency, Seen, TargetFacts,
 };
+use plumb_result::short_list;
 use plumb_result::{Measurement, Observations, PhaseMeasurement, WorkerMeasurement};
 use plumb_workload::{CachePolicy, Content, OpKind, Phase, Target, Workload};
 use std::collections::{BTreeMap, BTreeSet};
@@ -421,7 +422,7 @@ fn traffic(
 }
 
 fn device_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<DeviceCounters, NotSeen> {
-    let leaves: BTreeSet<&str> = facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str).collect();
+    let leaves = short_list::set(facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str));
     if leaves.is_empty() {
         return Err(NotSeen::NoDevice);
     }
@@ -430,8 +431,8 @@ fn device_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Result<Devi
 
 /// A layer that has never counted anything does not count (the head of an NVMe multipath before Linux 6.4).
 fn top_delta(seen: &PhaseObservations, facts: &[&TargetFacts]) -> Option<DeviceCounters> {
-    let tops: BTreeSet<&str> = facts.iter().flat_map(|facts| tops(facts)).collect();
-    let leaves: BTreeSet<&str> = facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str).collect();
+    let tops = short_list::set(facts.iter().flat_map(|facts| tops(facts)));
+    let leaves = short_list::set(facts.iter().flat_map(|facts| &facts.leaves).map(String::as_str));
     let count = |name: &&str| {
         let counters = counters_of(seen.after.devices.get(*name), name);
         counters.is_ok_and(|counters| counters.read_bytes + counters.write_bytes > 0)

@@ -1,5 +1,6 @@
 //! What a phase was asked to do, read from the workload.
 
+use plumb_result::short_list;
 use plumb_workload::{Backend, CachePolicy, Flush, OpKind, OwnFlush, Phase, Work, WorkerGroup};
 use std::collections::BTreeSet;
 
@@ -14,7 +15,7 @@ fn works(phase: &Phase) -> impl Iterator<Item = &Work> {
 
 /// The kinds of op that the phase is meant to make; each of them owes a number.
 pub(crate) fn expected_kinds(phase: &Phase) -> BTreeSet<OpKind> {
-    works(phase).flat_map(Work::op_kinds).collect()
+    short_list::set(works(phase).flat_map(Work::op_kinds))
 }
 
 /// Names of the phase's targets, each once, in the order of its worker groups. Groups beside the I/O, which load processors

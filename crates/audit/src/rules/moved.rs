@@ -5,6 +5,7 @@ use crate::command::Action;
 use crate::form::Durability;
 use crate::view::{CellView, View};
 use plumb_result::Level;
+use plumb_result::short_list;
 use plumb_trust::text::{bytes, bytes_exact, count, percent, rate, short};
 
 pub(crate) static READ_FROM_MEMORY: Rule = Rule {
@@ -227,7 +228,7 @@ fn working_set(view: &View<'_>) -> Vec<Draft> {
             |cell: &&CellView<'_>| cell.set_bytes_start.is_some_and(|set| set as f64 > CLIFF_FROM * ram as f64);
         for ((tool, cliff), cells) in grouped(asked, |cell| (cell.test.tool.clone(), regime(cell))) {
             let mut sets: Vec<u64> = distinct(cells.iter().filter_map(|cell| cell.set_bytes_start));
-            sets.sort_unstable();
+            short_list::sort_by(&mut sets, Ord::cmp);
             let (Some(low), Some(high)) = (sets.first(), sets.last()) else { continue };
             let range = if low == high { bytes(*low) } else { format!("{} to {}", bytes(*low), bytes(*high)) };
             let share = |set: u64| percent(set as f64 / ram as f64);

@@ -4,6 +4,7 @@ use super::{Draft, Look, Rule, distinct, ids, listed, side_name};
 use crate::form::{Durability, Side, Storage};
 use crate::view::{BonnieGeneration, CellView, View, is_bonnie};
 use plumb_result::Level;
+use plumb_result::short_list;
 use plumb_trust::text::{bytes, percent, short};
 
 pub(crate) static ALIGNMENT: Rule = Rule {
@@ -166,9 +167,7 @@ fn virtual_machine(view: &View<'_>) -> Vec<Draft> {
 
 fn confounded(view: &View<'_>) -> Vec<Draft> {
     let study = view.study;
-    let mut keys: Vec<&String> = study.side.iter().flat_map(|side| side.facts.keys()).collect();
-    keys.sort_unstable();
-    keys.dedup();
+    let keys = short_list::set(study.side.iter().flat_map(|side| side.facts.keys()));
     let mut differing = Vec::new();
     for key in keys.into_iter().filter(|key| !study.study.compares.contains(key)) {
         let values = distinct(study.side.iter().filter_map(|side| side.facts.get(key)));

@@ -7,6 +7,7 @@ use super::jobfile::{Line, Section, SectionKind, kind_of};
 use super::options::kind::{Bare, Kind};
 use super::options::{self, OptionSpec};
 use super::value::{Compat, Reading, time};
+use plumb_result::short_list;
 use plumb_workload::Nanos;
 
 /// Progress may not be shown more often.
@@ -198,7 +199,7 @@ pub fn read(words: &[String], errors: &mut Vec<FioError>) -> CommandLine {
     let mut reader = Reader { words, next: 0, line, open: false, formats: Vec::new(), errors };
     reader.all();
     let mut formats = reader.formats;
-    formats.sort_unstable();
+    short_list::sort_by(&mut formats, Ord::cmp);
     formats.dedup();
     if !formats.is_empty() {
         reader.line.invocation.formats = formats;

@@ -22,7 +22,7 @@ pub(crate) mod stdio;
 pub(crate) mod whole;
 
 use crate::backend::payload::Payload;
-use crate::content::Concluded;
+use crate::content::{Concluded, Mismatch};
 use crate::op::{BlockOp, Operation};
 use plumb_workload::OpKind;
 use plumb_workload::job::SyncRange;
@@ -122,9 +122,9 @@ pub(crate) trait SyncBackend {
         self.context().is_none_or(|context| context.payload.works_each_op())
     }
 
-    /// After the clock was read: what was read is verified here. An error is a mismatch in words.
+    /// After the clock was read: what was read is verified here.
     #[inline(always)]
-    fn after(&mut self, op: &Self::Op, moved: u64) -> Result<(), String> {
+    fn after(&mut self, op: &Self::Op, moved: u64) -> Result<(), Box<Mismatch>> {
         match (self.context_mut(), op.as_block()) {
             (Some(context), Some(op)) => context.payload.after(op, 0, moved),
             _ => Ok(()),
@@ -136,7 +136,7 @@ pub(crate) trait SyncBackend {
         Ok(())
     }
 
-    /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
+    /// After the clock has stopped: waits for what is still being verified. What is wrong.
     fn conclude(&mut self) -> Concluded {
         self.context_mut().map(|context| context.payload.finish()).unwrap_or_default()
     }
@@ -204,9 +204,9 @@ pub(crate) trait QueuedBackend {
         }
     }
 
-    /// After completion: what was read is verified here. An error is a mismatch in words.
+    /// After completion: what was read is verified here.
     #[inline(always)]
-    fn after(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), String> {
+    fn after(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), Box<Mismatch>> {
         self.context_mut().map_or(Ok(()), |context| context.payload.after(op, slot, moved))
     }
 
@@ -216,7 +216,7 @@ pub(crate) trait QueuedBackend {
     /// The next op that has come to its end, of those that the last [`enter`](QueuedBackend::enter) brought to light.
     fn completed(&mut self) -> Option<Done>;
 
-    /// After the clock has stopped: waits for what is still being verified. What is wrong, in words.
+    /// After the clock has stopped: waits for what is still being verified. What is wrong.
     fn conclude(&mut self) -> Concluded {
         self.context_mut().map(|context| context.payload.finish()).unwrap_or_default()
     }

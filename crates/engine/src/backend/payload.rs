@@ -3,7 +3,7 @@
 
 use crate::backend::Slot;
 use crate::backend::region::{Region, align_bytes};
-use crate::content::{BlockBytes, Concluded};
+use crate::content::{BlockBytes, Concluded, Mismatch};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::job::BufferRules;
@@ -60,7 +60,7 @@ impl Payload {
     }
 
     /// Ends the work on content, when all ops are done: waits for what is still being verified, and returns what no call
-    /// of [`after`](Payload::after) could tell.
+    /// of [`after`](Payload::after) returned.
     pub(crate) fn finish(&mut self) -> Concluded {
         self.bytes.finish()
     }
@@ -113,12 +113,12 @@ impl Payload {
 
     /// Verifies what was read, where that was asked for.
     #[inline(always)]
-    pub(crate) fn after(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), String> {
+    pub(crate) fn after(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), Box<Mismatch>> {
         if self.looks_after { self.look_at(op, slot, moved) } else { Ok(()) }
     }
 
     #[inline(never)]
-    fn look_at(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), String> {
+    fn look_at(&mut self, op: &BlockOp, slot: Slot, moved: u64) -> Result<(), Box<Mismatch>> {
         let start = usize::from(slot) * self.slot_bytes;
         // A trim is not bound by the slots.
         let length = if op.kind == OpKind::Read { u64::from(op.length).min(moved) as usize } else { 0 };

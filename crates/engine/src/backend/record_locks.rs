@@ -9,6 +9,7 @@ use crate::backend::{
     Begun, BlockContext, Completion, Done, Errno, NOT_OPEN, NotBegun, QueuedBackend, Slot, SyncBackend, Unfinished,
     Wait,
 };
+use crate::content::Mismatch;
 use crate::op::{BlockOp, Role};
 use plumb_workload::OpKind;
 use plumb_workload::job::RecordLock;
@@ -103,7 +104,7 @@ impl SyncBackend for LockedCalls<'_> {
         self.rule.release(self.inner.context(), op, done)
     }
 
-    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), String> {
+    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), Box<Mismatch>> {
         self.inner.after(op, moved)
     }
 

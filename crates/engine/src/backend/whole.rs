@@ -3,6 +3,7 @@
 
 use crate::backend::psync::execute_common;
 use crate::backend::{BlockContext, Completion, Errno, SyncBackend, has_context};
+use crate::content::Mismatch;
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::backend::FileCall;
@@ -103,7 +104,7 @@ impl SyncBackend for WholeFiles {
         Ok(u64::from(op.length))
     }
 
-    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), String> {
+    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), Box<Mismatch>> {
         self.made = None;
         self.context.payload.after(op, 0, moved)
     }

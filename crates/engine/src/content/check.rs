@@ -17,7 +17,7 @@ use plumb_workload::verify::VerifyMethod;
 
 /// What the stamps of an op should say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Expected {
+pub(super) struct ExpectedStamp {
     /// Number of the write; none where it is not known.
     pub(super) number: Option<Number>,
     /// Seed of the content; none where it is not known.
@@ -38,10 +38,10 @@ pub(super) struct Number {
 
 /// A block that is not what it should be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mismatch {
+pub(super) struct WrongPiece {
     /// Where it begins in the op.
     pub(super) piece: Piece,
-    pub(super) difference: Difference,
+    pub(super) difference: StampDifference,
     /// The seed of what should be there, where that is known.
     pub(super) seed: Option<u64>,
     /// Blocks of the same op that are wrong, too.
@@ -50,7 +50,7 @@ pub(super) struct Mismatch {
 
 /// How a block differs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Difference {
+pub(super) enum StampDifference {
     #[error("nothing but zeros; a stamp was expected")]
     NeverWritten,
     #[error("no stamp: expected the magic number acca, found {found:04x}")]
@@ -103,15 +103,15 @@ pub(super) fn swap(block: &mut [u8], stamp_at: usize, stamp_bytes: usize) {
 }
 
 /// Checks that a trimmed range reads as zeros.
-pub(super) fn zeros(op: &BlockOp, read: &[u8]) -> Result<(), Mismatch> {
+pub(super) fn zeros(op: &BlockOp, read: &[u8]) -> Result<(), WrongPiece> {
     let piece = Piece { start: 0, length: read.len() };
-    let wrong = |difference| Err(Mismatch { piece, difference, seed: None, more: 0 });
+    let wrong = |difference| Err(WrongPiece { piece, difference, seed: None, more: 0 });
     if read.len() < op.length as usize {
-        return wrong(Difference::Short { expected: op.length, found: read.len() });
+        return wrong(StampDifference::Short { expected: op.length, found: read.len() });
     }
     match read.iter().position(|&byte| byte != 0) {
         None => Ok(()),
-        Some(at) => wrong(Difference::NotZero { at, found: read[at] }),
+        Some(at) => wrong(StampDifference::NotZero { at, found: read[at] }),
     }
 }
 
@@ -120,23 +120,23 @@ pub(super) fn check(
     rules: &StampRules,
     op: &BlockOp,
     read: &[u8],
-    expected: &Expected,
+    expected: &ExpectedStamp,
     scratch: &mut Scratch,
     wanted: impl Fn(Piece) -> bool,
-) -> Result<(), Mismatch> {
+) -> Result<(), WrongPiece> {
     if rules.method == VerifyMethod::Null {
         return Ok(());
     }
-    let mut first: Option<Mismatch> = None;
+    let mut first: Option<WrongPiece> = None;
     for piece in rules.pieces(op.length).filter(|&piece| wanted(piece)) {
         let checked = match read.get(piece.start..piece.start + piece.length) {
             Some(block) => check_piece(rules, op, piece, block, read, expected, scratch),
-            None => Err((Difference::Short { expected: op.length, found: read.len() }, expected.seed)),
+            None => Err((StampDifference::Short { expected: op.length, found: read.len() }, expected.seed)),
         };
         if let Err((difference, seed)) = checked {
             match &mut first {
                 Some(first) => first.more += 1,
-                None => first = Some(Mismatch { piece, difference, seed, more: 0 }),
+                None => first = Some(WrongPiece { piece, difference, seed, more: 0 }),
             }
         }
     }
@@ -144,7 +144,7 @@ pub(super) fn check(
 }
 
 /// How a block differs, and the seed of what should be there.
-type Wrong = (Difference, Option<u64>);
+type Wrong = (StampDifference, Option<u64>);
 
 fn check_piece(
     rules: &StampRules,
@@ -152,7 +152,7 @@ fn check_piece(
     piece: Piece,
     block: &[u8],
     read: &[u8],
-    expected: &Expected,
+    expected: &ExpectedStamp,
     scratch: &mut Scratch,
 ) -> Result<(), Wrong> {
     let offset = op.offset + piece.start as u64;
@@ -202,12 +202,12 @@ fn check_piece(
     }
 }
 
-fn unreadable_as(unreadable: Unreadable, block: &[u8]) -> Difference {
+fn unreadable_as(unreadable: Unreadable, block: &[u8]) -> StampDifference {
     match unreadable {
-        Unreadable::NoMagic { .. } if block.iter().all(|&byte| byte == 0) => Difference::NeverWritten,
-        Unreadable::NoMagic { found } => Difference::NoStamp { found },
-        Unreadable::Version { found } => Difference::OtherVersion { found },
-        Unreadable::Damaged { expected, found } => Difference::DamagedStamp { expected, found },
+        Unreadable::NoMagic { .. } if block.iter().all(|&byte| byte == 0) => StampDifference::NeverWritten,
+        Unreadable::NoMagic { found } => StampDifference::NoStamp { found },
+        Unreadable::Version { found } => StampDifference::OtherVersion { found },
+        Unreadable::Damaged { expected, found } => StampDifference::DamagedStamp { expected, found },
     }
 }
 
@@ -225,35 +225,35 @@ fn check_header(
     header: &Header,
     offset: u64,
     piece: Piece,
-    expected: &Expected,
-) -> Result<Whose, Difference> {
+    expected: &ExpectedStamp,
+) -> Result<Whose, StampDifference> {
     if header.offset != offset {
-        return Err(Difference::OtherOffset { expected: offset, found: header.offset });
+        return Err(StampDifference::OtherOffset { expected: offset, found: header.offset });
     }
     if let Some(not_before_ns) = expected.not_before_ns
         && header.issued_ns() < not_before_ns
     {
         let seconds = (not_before_ns - header.issued_ns()).div_ceil(1_000_000_000);
-        return Err(Difference::FromBefore { found: header.number, worker: header.worker, seconds });
+        return Err(StampDifference::FromBefore { found: header.number, worker: header.worker, seconds });
     }
     if !stamp::means(header.method, rules.method) {
         let (expected, found) = (stamp::name(stamp::code(rules.method)), stamp::name(header.method));
-        return Err(Difference::OtherMethod { expected, found });
+        return Err(StampDifference::OtherMethod { expected, found });
     }
     let whose = match expected.number {
         None => Whose::Expected,
         Some(_) if header.worker != rules.worker => match rules.writers {
             Writers::Several => Whose::Another,
             Writers::One => {
-                return Err(Difference::OtherWorker { expected: rules.worker, found: header.worker });
+                return Err(StampDifference::OtherWorker { expected: rules.worker, found: header.worker });
             }
         },
         Some(number) => match header.writes_after(number.write) {
             0 => Whose::Expected,
             after if after > 0 && after <= i64::from(number.later) => Whose::Another,
             after if after < 0 && -after <= i64::from(number.together) => Whose::Another,
-            after if after < 0 => return Err(Difference::Stale { expected: number.write, found: header.number }),
-            _ => return Err(Difference::OtherWrite { expected: number.write, found: header.number }),
+            after if after < 0 => return Err(StampDifference::Stale { expected: number.write, found: header.number }),
+            _ => return Err(StampDifference::OtherWrite { expected: number.write, found: header.number }),
         },
     };
     if whose == Whose::Another {
@@ -262,15 +262,15 @@ fn check_header(
     if let Some(seed) = expected.seed
         && header.seed != seed
     {
-        return Err(Difference::OtherSeed { expected: seed, found: header.seed });
+        return Err(StampDifference::OtherSeed { expected: seed, found: header.seed });
     }
     if header.length as usize != piece.length {
-        return Err(Difference::OtherLength { expected: piece.length as u32, found: header.length });
+        return Err(StampDifference::OtherLength { expected: piece.length as u32, found: header.length });
     }
     Ok(whose)
 }
 
-fn check_sum(method: VerifyMethod, header: &Header, block: &[u8]) -> Result<(), Difference> {
+fn check_sum(method: VerifyMethod, header: &Header, block: &[u8]) -> Result<(), StampDifference> {
     let start = header_bytes(header.layout);
     let bytes = sum_bytes(method);
     if bytes == 0 {
@@ -287,7 +287,7 @@ fn check_sum(method: VerifyMethod, header: &Header, block: &[u8]) -> Result<(), 
         return Ok(());
     }
     let (expected, found) = (Box::new(Sum::found(expected)), Box::new(found));
-    Err(Difference::Damaged { method: stamp::name(stamp::code(method)), expected, found })
+    Err(StampDifference::Damaged { method: stamp::name(stamp::code(method)), expected, found })
 }
 
 /// Checks the pattern behind the first `skip` bytes of a block. It began where a write began: with this op, or with
@@ -300,7 +300,7 @@ fn check_pattern(
     block: &[u8],
     skip: usize,
     tile: &mut Vec<u8>,
-) -> Result<(), Difference> {
+) -> Result<(), StampDifference> {
     let Some(pattern) = pattern else { return Ok(()) };
     let found = &block[skip..];
     let Some(at) = pattern.differs(op.offset, piece.start + skip, found, tile) else { return Ok(()) };
@@ -317,5 +317,5 @@ fn check_pattern(
     let mut right = vec![0; piece.start + block.len()];
     pattern.fill(op.offset, &mut right);
     let at = skip + at;
-    Err(Difference::NotPattern { at, expected: right[piece.start + at], found: block[at] })
+    Err(StampDifference::NotPattern { at, expected: right[piece.start + at], found: block[at] })
 }

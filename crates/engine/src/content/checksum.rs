@@ -25,32 +25,38 @@ use sha1::Sha1;
 use sha2::Sha512;
 use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
 use std::fmt;
+use std::sync::LazyLock;
 
 /// The longest checksum.
 const MOST_BYTES: usize = 128;
 
-static CRC64: Crc<u64, Table<16>> = Crc::<u64, Table<16>>::new(&Algorithm {
-    width: 64,
-    poly: 0xad93_d235_94c9_35a9,
-    init: 0,
-    refin: true,
-    refout: true,
-    xorout: 0,
-    check: 0xe9c6_d914_c4b8_d9ca,
-    residue: 0,
+// Tables are made when they are first used: as constants they would be 60 KB of the program.
+static CRC64: LazyLock<Crc<u64, Table<16>>> = LazyLock::new(|| {
+    Crc::<u64, Table<16>>::new(&Algorithm {
+        width: 64,
+        poly: 0xad93_d235_94c9_35a9,
+        init: 0,
+        refin: true,
+        refout: true,
+        xorout: 0,
+        check: 0xe9c6_d914_c4b8_d9ca,
+        residue: 0,
+    })
 });
-static CRC32: Crc<u32, Table<16>> = Crc::<u32, Table<16>>::new(&Algorithm {
-    width: 32,
-    poly: 0x04c1_1db7,
-    init: 0,
-    refin: false,
-    refout: false,
-    xorout: 0,
-    check: 0x89a1_897f,
-    residue: 0,
+static CRC32: LazyLock<Crc<u32, Table<16>>> = LazyLock::new(|| {
+    Crc::<u32, Table<16>>::new(&Algorithm {
+        width: 32,
+        poly: 0x04c1_1db7,
+        init: 0,
+        refin: false,
+        refout: false,
+        xorout: 0,
+        check: 0x89a1_897f,
+        residue: 0,
+    })
 });
-static CRC16: Crc<u16, Table<16>> = Crc::<u16, Table<16>>::new(&CRC_16_ARC);
-static CRC7: Crc<u8, Table<16>> = Crc::<u8, Table<16>>::new(&CRC_7_MMC);
+static CRC16: LazyLock<Crc<u16, Table<16>>> = LazyLock::new(|| Crc::<u16, Table<16>>::new(&CRC_16_ARC));
+static CRC7: LazyLock<Crc<u8, Table<16>>> = LazyLock::new(|| Crc::<u8, Table<16>>::new(&CRC_7_MMC));
 
 /// A checksum.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -111,6 +117,11 @@ pub(super) const fn sum_bytes(method: VerifyMethod) -> usize {
         VerifyMethod::Sha3_384 => 48,
         VerifyMethod::Meta | VerifyMethod::Pattern | VerifyMethod::PatternHeader | VerifyMethod::Null => 0,
     }
+}
+
+/// Makes the tables of a method, which else the first op would wait for.
+pub(super) fn prepare(method: VerifyMethod) {
+    sum(method, &[]);
 }
 
 /// The checksum of `data`; empty for methods without one.

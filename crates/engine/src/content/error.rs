@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// Why a job's content cannot be made, or not be verified.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ContentError {
+pub enum ContentError {
     /// A pattern's file cannot be read.
     #[error("the pattern in {}: {source}", path.display())]
     PatternFile {
@@ -98,11 +98,17 @@ pub(crate) enum ContentError {
         /// What the system said.
         source: io::Error,
     },
+    /// The threads that verify are gone.
+    #[error("the threads that verify are gone: a check in them failed")]
+    ThreadsGone,
+    /// A thread that verifies did not come to its end.
+    #[error("a thread that verifies ended early; not all reads were verified")]
+    ThreadEnded,
 }
 
 /// What is wrong with a saved state.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum StateProblem {
+pub enum StateProblem {
     /// It cannot be read.
     #[error(transparent)]
     Read(#[from] io::Error),

@@ -70,7 +70,7 @@ pub struct BlockIdentity {
 
 /// What a block should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Expected {
+pub struct ExpectedBlock {
     /// Number of the file within the target.
     pub file: u32,
     /// Where it was read, in bytes.
@@ -84,7 +84,7 @@ pub struct Expected {
 /// A block that is not what it should be, and where.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("file {file}, offset {offset}, {length} bytes: {difference}")]
-pub struct Mismatch {
+pub struct HeaderMismatch {
     /// Number of the file within the target.
     pub file: u32,
     /// Where the block was read, in bytes.
@@ -92,12 +92,12 @@ pub struct Mismatch {
     /// Its length, in bytes.
     pub length: usize,
     /// What is wrong.
-    pub difference: Difference,
+    pub difference: HeaderDifference,
 }
 
 /// How a block differs from what it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Difference {
+pub enum HeaderDifference {
     /// All zeros.
     NeverWritten,
     /// There is no header.
@@ -157,33 +157,33 @@ pub enum Difference {
     },
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for HeaderDifference {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
-            Difference::NeverWritten => {
+            HeaderDifference::NeverWritten => {
                 write!(f, "expected a stamped block, found zeros: never written, or its write was lost")
             }
-            Difference::Garbage { found } => {
+            HeaderDifference::Garbage { found } => {
                 write!(f, "expected a stamped block, found other data that begins with {}", found.escape_ascii())
             }
-            Difference::DamagedHeader { expected, found } => {
+            HeaderDifference::DamagedHeader { expected, found } => {
                 write!(f, "damaged header: expected checksum {expected:016x}, found {found:016x}")
             }
-            Difference::OtherVersion { found } => {
+            HeaderDifference::OtherVersion { found } => {
                 write!(f, "expected a header of version {VERSION}, found version {found}: another Plumb wrote it")
             }
-            Difference::OtherFile { found, found_offset } => {
+            HeaderDifference::OtherFile { found, found_offset } => {
                 write!(f, "misplaced: found the block of file {found}, offset {found_offset}")
             }
-            Difference::OtherOffset { found } => write!(f, "misplaced: found the block of offset {found}"),
-            Difference::OtherLength { found } => write!(f, "found a block that was written with {found} bytes"),
-            Difference::OtherSeed { expected, found } => {
+            HeaderDifference::OtherOffset { found } => write!(f, "misplaced: found the block of offset {found}"),
+            HeaderDifference::OtherLength { found } => write!(f, "found a block that was written with {found} bytes"),
+            HeaderDifference::OtherSeed { expected, found } => {
                 write!(f, "stale: expected seed {expected}, found seed {found}, which an earlier run wrote")
             }
-            Difference::Stale { expected, found } => {
+            HeaderDifference::Stale { expected, found } => {
                 write!(f, "stale: expected write {expected} or later, found write {found}")
             }
-            Difference::Torn { expected, found } => {
+            HeaderDifference::Torn { expected, found } => {
                 write!(f, "torn or damaged: expected content with checksum {expected:016x}, found {found:016x}")
             }
         }
@@ -229,54 +229,54 @@ pub fn stamp(block: &mut [u8], identity: &BlockIdentity, checksum: Checksum) {
 /// Checks a block against what it should be. A block shorter than [`HEADER_BYTES`] has no header and passes.
 ///
 /// # Errors
-/// [`Mismatch`] with the most telling difference: where a block is misplaced, that, and not that its content differs.
-pub fn check(block: &[u8], expected: &Expected) -> Result<(), Mismatch> {
+/// [`HeaderMismatch`] with the most telling difference: where a block is misplaced, that, and not that its content differs.
+pub fn check(block: &[u8], expected: &ExpectedBlock) -> Result<(), HeaderMismatch> {
     difference(block, expected).map_or(Ok(()), |difference| {
-        Err(Mismatch { file: expected.file, offset: expected.offset, length: block.len(), difference })
+        Err(HeaderMismatch { file: expected.file, offset: expected.offset, length: block.len(), difference })
     })
 }
 
-fn difference(block: &[u8], expected: &Expected) -> Option<Difference> {
+fn difference(block: &[u8], expected: &ExpectedBlock) -> Option<HeaderDifference> {
     let (header, payload) = block.split_first_chunk::<HEADER_BYTES>()?;
     let own = u64_at(header, 56);
     let found_own = xxh3_64(&header[..56]);
     if header[..8] != MAGIC {
         if block.iter().all(|&byte| byte == 0) {
-            return Some(Difference::NeverWritten);
+            return Some(HeaderDifference::NeverWritten);
         }
         let mut found = [0; 8];
         found.copy_from_slice(&header[..8]);
-        return Some(Difference::Garbage { found });
+        return Some(HeaderDifference::Garbage { found });
     }
     if own != found_own {
-        return Some(Difference::DamagedHeader { expected: own, found: found_own });
+        return Some(HeaderDifference::DamagedHeader { expected: own, found: found_own });
     }
     let version = u16::from_le_bytes([header[8], header[9]]);
     let checksum = match (version, header[10]) {
         (VERSION, 1) => Checksum::Crc32c,
         (VERSION, 2) => Checksum::Xxh3,
-        _ => return Some(Difference::OtherVersion { found: version }),
+        _ => return Some(HeaderDifference::OtherVersion { found: version }),
     };
     let file = u32::from_le_bytes([header[12], header[13], header[14], header[15]]);
     let (offset, length) = (u64_at(header, 16), u64_at(header, 24));
     let (sequence, seed) = (u64_at(header, 32), u64_at(header, 40));
     if file != expected.file {
-        return Some(Difference::OtherFile { found: file, found_offset: offset });
+        return Some(HeaderDifference::OtherFile { found: file, found_offset: offset });
     }
     if offset != expected.offset {
-        return Some(Difference::OtherOffset { found: offset });
+        return Some(HeaderDifference::OtherOffset { found: offset });
     }
     if let Some(expected) = expected.seed.filter(|&expected| expected != seed) {
-        return Some(Difference::OtherSeed { expected, found: seed });
+        return Some(HeaderDifference::OtherSeed { expected, found: seed });
     }
     if let Some(expected) = expected.sequence_min.filter(|&least| sequence < least) {
-        return Some(Difference::Stale { expected, found: sequence });
+        return Some(HeaderDifference::Stale { expected, found: sequence });
     }
     if length != block.len() as u64 {
-        return Some(Difference::OtherLength { found: length });
+        return Some(HeaderDifference::OtherLength { found: length });
     }
     let (expected, found) = (u64_at(header, 48), checksum_of(payload, checksum));
-    (expected != found).then_some(Difference::Torn { expected, found })
+    (expected != found).then_some(HeaderDifference::Torn { expected, found })
 }
 
 /// Why blocks cannot be stamped.
@@ -359,8 +359,14 @@ impl Verifier {
     /// because a range ended there, is checked as far as it goes; one that the end of the buffer cuts passes.
     ///
     /// # Errors
-    /// The first [`Mismatch`].
-    pub fn check(&self, file: u32, offset: u64, buffer: &[u8], sequence_min: Option<u64>) -> Result<(), Mismatch> {
+    /// The first [`HeaderMismatch`].
+    pub fn check(
+        &self,
+        file: u32,
+        offset: u64,
+        buffer: &[u8],
+        sequence_min: Option<u64>,
+    ) -> Result<(), HeaderMismatch> {
         let (mut rest, mut offset) = (buffer, offset);
         if !offset.is_multiple_of(self.interval) {
             let skipped = to_next(offset, self.interval);
@@ -368,7 +374,7 @@ impl Verifier {
             offset += skipped;
         }
         for block in rest.chunks(self.interval as usize) {
-            let expected = Expected { file, offset, seed: self.seed, sequence_min };
+            let expected = ExpectedBlock { file, offset, seed: self.seed, sequence_min };
             self.check_one(block, &expected)?;
             offset += self.interval;
         }
@@ -376,9 +382,11 @@ impl Verifier {
     }
 
     /// Phases with other ranges may have written a block longer or shorter than this one; both are as they should be.
-    fn check_one(&self, block: &[u8], expected: &Expected) -> Result<(), Mismatch> {
+    fn check_one(&self, block: &[u8], expected: &ExpectedBlock) -> Result<(), HeaderMismatch> {
         let checked = check(block, expected);
-        let Err(Mismatch { difference: Difference::OtherLength { found }, .. }) = checked else { return checked };
+        let Err(HeaderMismatch { difference: HeaderDifference::OtherLength { found }, .. }) = checked else {
+            return checked;
+        };
         let is_cut = (block.len() as u64) < self.interval && found > block.len() as u64;
         match usize::try_from(found).ok().and_then(|found| block.get(..found)) {
             Some(shorter) if shorter.len() >= HEADER_BYTES => check(shorter, expected),
@@ -397,7 +405,7 @@ mod tests {
     use proptest::prelude::*;
 
     const WRITTEN: BlockIdentity = BlockIdentity { file: 3, offset: 8192, sequence: 17, seed: 42 };
-    const EXPECTED: Expected = Expected { file: 3, offset: 8192, seed: Some(42), sequence_min: Some(17) };
+    const EXPECTED: ExpectedBlock = ExpectedBlock { file: 3, offset: 8192, seed: Some(42), sequence_min: Some(17) };
 
     fn filled(length: usize, worker: u32) -> Vec<u8> {
         let mut buffer = vec![0; length];
@@ -411,7 +419,7 @@ mod tests {
         block
     }
 
-    fn found(block: &[u8]) -> Difference {
+    fn found(block: &[u8]) -> HeaderDifference {
         check(block, &EXPECTED).unwrap_err().difference
     }
 
@@ -438,27 +446,27 @@ mod tests {
     #[test]
     fn each_failure_is_called_what_it_is() {
         let of = |identity| found(&stamped(identity, Checksum::Crc32c));
-        assert_eq!(found(&[0; 4096]), Difference::NeverWritten);
-        assert!(matches!(found(&filled(4096, 1)), Difference::Garbage { .. }));
+        assert_eq!(found(&[0; 4096]), HeaderDifference::NeverWritten);
+        assert!(matches!(found(&filled(4096, 1)), HeaderDifference::Garbage { .. }));
         assert_eq!(
             of(BlockIdentity { file: 4, offset: 0, ..WRITTEN }),
-            Difference::OtherFile { found: 4, found_offset: 0 }
+            HeaderDifference::OtherFile { found: 4, found_offset: 0 }
         );
-        assert_eq!(of(BlockIdentity { offset: 4096, ..WRITTEN }), Difference::OtherOffset { found: 4096 });
-        assert_eq!(of(BlockIdentity { seed: 41, ..WRITTEN }), Difference::OtherSeed { expected: 42, found: 41 });
-        assert_eq!(of(BlockIdentity { sequence: 16, ..WRITTEN }), Difference::Stale { expected: 17, found: 16 });
+        assert_eq!(of(BlockIdentity { offset: 4096, ..WRITTEN }), HeaderDifference::OtherOffset { found: 4096 });
+        assert_eq!(of(BlockIdentity { seed: 41, ..WRITTEN }), HeaderDifference::OtherSeed { expected: 42, found: 41 });
+        assert_eq!(of(BlockIdentity { sequence: 16, ..WRITTEN }), HeaderDifference::Stale { expected: 17, found: 16 });
         let mut torn = stamped(WRITTEN, Checksum::Xxh3);
         let old = stamped(BlockIdentity { sequence: 9, ..WRITTEN }, Checksum::Xxh3);
         torn[2048..].copy_from_slice(&old[2048..]);
-        assert!(matches!(found(&torn), Difference::Torn { .. }));
+        assert!(matches!(found(&torn), HeaderDifference::Torn { .. }));
         let mut half = stamped(WRITTEN, Checksum::Xxh3);
         half[..512].fill(0);
-        assert_eq!(found(&half), Difference::Garbage { found: [0; 8] });
+        assert_eq!(found(&half), HeaderDifference::Garbage { found: [0; 8] });
         let mut damaged = stamped(WRITTEN, Checksum::Xxh3);
         damaged[20] ^= 1;
-        assert!(matches!(found(&damaged), Difference::DamagedHeader { .. }));
+        assert!(matches!(found(&damaged), HeaderDifference::DamagedHeader { .. }));
         let whole = stamped(WRITTEN, Checksum::Xxh3);
-        assert_eq!(found(&whole[..2048]), Difference::OtherLength { found: 4096 });
+        assert_eq!(found(&whole[..2048]), HeaderDifference::OtherLength { found: 4096 });
     }
 
     #[test]
@@ -498,7 +506,7 @@ mod tests {
         assert_eq!(verifier.check(0, 0, &file, None).unwrap_err().offset, 1024);
         let other = Verifier::new(256, Some(42)).unwrap();
         let difference = other.check(0, 0, &file, None).unwrap_err().difference;
-        assert_eq!(difference, Difference::OtherLength { found: 512 }, "another interval is named");
+        assert_eq!(difference, HeaderDifference::OtherLength { found: 512 }, "another interval is named");
     }
 
     #[test]
@@ -523,9 +531,9 @@ mod tests {
             let written = BlockIdentity { file, offset, sequence, seed };
             let difference = found(&stamped(written, Checksum::Crc32c));
             if file != 3 {
-                prop_assert_eq!(difference, Difference::OtherFile { found: file, found_offset: offset });
+                prop_assert_eq!(difference, HeaderDifference::OtherFile { found: file, found_offset: offset });
             } else {
-                prop_assert_eq!(difference, Difference::OtherOffset { found: offset });
+                prop_assert_eq!(difference, HeaderDifference::OtherOffset { found: offset });
             }
         }
 

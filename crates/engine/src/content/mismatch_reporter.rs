@@ -1,7 +1,8 @@
-//! Mismatches in words, and the blocks that differ kept in files.
+//! Mismatches with their addresses, and the blocks that differ kept in files.
 
-use super::check::{Mismatch, swap};
+use super::check::{WrongPiece, swap};
 use super::checksum::{sha512_unfinished, sum};
+use super::mismatch::{FileName, KeptBlocks, Mismatch, NotKept, StampMismatch};
 use super::random::fill_in_part;
 use super::rules::{Body, Piece, StampRules};
 use super::stamp::{Header, Layout, header_bytes};
@@ -10,7 +11,7 @@ use plumb_workload::job::Names;
 use plumb_workload::verify::VerifyMethod;
 use std::path::{Path, PathBuf};
 
-/// Tells of mismatches.
+/// Knows the addresses of blocks that differ, and keeps them.
 #[derive(Debug)]
 pub(super) struct MismatchReporter {
     pub(super) names: Option<Names>,
@@ -44,25 +45,17 @@ impl MismatchReporter {
         self.names.as_ref().and_then(|names| names.path(file as usize))
     }
 
-    /// A mismatch in words; the blocks are kept, where that was asked for, and what became of that is said, too.
-    pub(super) fn tell(&self, rules: Option<&StampRules>, op: &BlockOp, read: &[u8], mismatch: &Mismatch) -> String {
-        let Mismatch { piece, difference, more, .. } = mismatch;
+    /// What is wrong, with its address. The blocks are kept, where that was asked for.
+    #[cold]
+    pub(super) fn report(&self, rules: Option<&StampRules>, op: &BlockOp, read: &[u8], wrong: WrongPiece) -> Mismatch {
+        let kept = self.dumps.as_ref().map(|dir| {
+            let kept = self.keep(dir, rules, op, read, &wrong);
+            kept.map_err(|source| NotKept { directory: dir.clone(), source })
+        });
+        let WrongPiece { piece, difference, more, .. } = wrong;
+        let file = self.path(op.file).map_or(FileName::Number(op.file), FileName::Path);
         let offset = op.offset + piece.start as u64;
-        let file = match self.path(op.file) {
-            Some(path) => path.display().to_string(),
-            None => format!("file {}", op.file),
-        };
-        let mut text = format!("{file}, offset {offset}, {} bytes: {difference}", piece.length);
-        if *more > 0 {
-            text.push_str(&format!("; {more} more blocks of the same read differ"));
-        }
-        if let Some(dir) = &self.dumps {
-            match self.keep(dir, rules, op, read, mismatch) {
-                Ok(kept) => text.push_str(&format!("; kept as {kept}")),
-                Err(error) => text.push_str(&format!("; cannot be kept in {}: {error}", dir.display())),
-            }
-        }
-        text
+        StampMismatch { file, offset, length: piece.length, difference, more, kept }.into()
     }
 
     /// Writes what was read, and what was expected where that can be made again, into files: `NAME.OFFSET.received` and
@@ -73,9 +66,9 @@ impl MismatchReporter {
         rules: Option<&StampRules>,
         op: &BlockOp,
         read: &[u8],
-        mismatch: &Mismatch,
-    ) -> std::io::Result<String> {
-        let piece = mismatch.piece;
+        wrong: &WrongPiece,
+    ) -> std::io::Result<KeptBlocks> {
+        let piece = wrong.piece;
         let name = self
             .path(op.file)
             .and_then(|path| path.file_name().map(|name| name.to_string_lossy().into_owned()))
@@ -84,22 +77,24 @@ impl MismatchReporter {
         let received = dir.join(format!("{stem}.received"));
         std::fs::write(&received, &read[piece.start.min(read.len())..(piece.start + piece.length).min(read.len())])?;
         let expected = match rules {
-            Some(rules) => expected_block(rules, op, read, mismatch),
+            Some(rules) => expected_block(rules, op, read, wrong),
             None => Some(vec![0; piece.length]),
         };
-        let Some(expected) = expected else { return Ok(received.display().to_string()) };
-        std::fs::write(dir.join(format!("{stem}.expected")), expected)?;
-        Ok(format!("{} and .expected", received.display()))
+        let with_expected = expected.is_some();
+        if let Some(expected) = expected {
+            std::fs::write(dir.join(format!("{stem}.expected")), expected)?;
+        }
+        Ok(KeptBlocks { received, with_expected })
     }
 }
 
 /// The block that should be there, from its seed. When it was written, and by whom, is taken from what is there, if that
 /// can be read.
-fn expected_block(rules: &StampRules, op: &BlockOp, read: &[u8], mismatch: &Mismatch) -> Option<Vec<u8>> {
-    let Piece { start, length } = mismatch.piece;
+fn expected_block(rules: &StampRules, op: &BlockOp, read: &[u8], wrong: &WrongPiece) -> Option<Vec<u8>> {
+    let Piece { start, length } = wrong.piece;
     let seed = match rules.body {
-        Body::Pattern(_) => mismatch.seed.unwrap_or(0),
-        Body::Random { .. } => mismatch.seed?,
+        Body::Pattern(_) => wrong.seed.unwrap_or(0),
+        Body::Random { .. } => wrong.seed?,
     };
     let mut whole = vec![0; op.length as usize];
     fill_body(rules, op.offset, seed, &mut whole);

@@ -5,7 +5,7 @@
 //! place, its order and its run ([`headers`]): a [`Stamper`] writes it and a [`Verifier`] checks it. fio's stamps
 //! ([`mod@stamp`], [`checksum`]) stand on content that follows from the seed in the stamp ([`random`]) or is a [`pattern`];
 //! [`mod@check`] holds what was read back against them, in the worker or in threads of its own ([`pool`]), and
-//! [`mismatch_reporter`] says what is wrong. [`writes`] knows whose bytes lie where, for jobs whose writes overlap in ways
+//! [`mismatch_reporter`] gives what is wrong its address ([`Mismatch`]). [`writes`] knows whose bytes lie where, for jobs whose writes overlap in ways
 //! that stamps cannot explain; [`state`] keeps how far the writes came.
 
 mod buffers;
@@ -14,6 +14,7 @@ mod checksum;
 mod error;
 mod fill;
 pub(crate) mod headers;
+mod mismatch;
 mod mismatch_reporter;
 mod pattern;
 mod pool;
@@ -28,16 +29,17 @@ mod verify;
 mod writes;
 
 pub(crate) use buffers::{BufferRequest, Buffers};
+pub use error::{ContentError, StateProblem};
 pub use fill::Filler;
 pub use headers::{
-    BlockIdentity, Checksum, Difference, Expected, HEADER_BYTES, IntervalError, Mismatch, Stamper, Verifier, check,
-    stamp,
+    BlockIdentity, Checksum, ExpectedBlock, HEADER_BYTES, HeaderDifference, HeaderMismatch, IntervalError, Stamper,
+    Verifier, check, stamp,
 };
+pub(crate) use mismatch::Mismatch;
 pub(crate) use rules::Writers;
 
 use crate::op::{BlockOp, Role};
 use crate::rng::StreamId;
-use error::ContentError;
 use plumb_workload::job::{ByKind, JobOps, Names, Stream};
 use plumb_workload::verify::VerifyMethod;
 use plumb_workload::{BufferContent, OpKind, Verify};
@@ -99,8 +101,8 @@ pub(crate) fn total_bytes(stream: &Stream, names: Option<&Names>) -> u64 {
 /// What is known of a job's bytes when all of its ops are done.
 #[derive(Debug, Default)]
 pub(crate) struct Concluded {
-    /// Mismatches that were not told before, and what could not be kept, in words.
-    pub(crate) wrong: Vec<String>,
+    /// Mismatches that no op has returned, and what could not be kept.
+    pub(crate) wrong: Vec<Mismatch>,
     /// Time of reading back, ns, where that is a part of its own: not amid the load.
     pub(crate) read_back_ns: Option<u64>,
 }
@@ -225,11 +227,11 @@ impl BlockBytes {
     /// Takes note of a completed op, and verifies what it read back; `read` is what came, less than the op asked for at
     /// the end of a file, and empty for ops that do not read.
     #[inline]
-    pub(crate) fn after(&mut self, op: &BlockOp, slot: usize, read: &[u8]) -> Result<(), String> {
+    pub(crate) fn after(&mut self, op: &BlockOp, slot: usize, read: &[u8]) -> Result<(), Box<Mismatch>> {
         match &mut self.kind {
             Kind::Plain(_) => Ok(()),
             Kind::Headed(headed) if op.kind == OpKind::Read => {
-                headed.verifier.check(op.file, op.offset, read, None).map_err(|mismatch| mismatch.to_string())
+                headed.verifier.check(op.file, op.offset, read, None).map_err(Box::from)
             }
             Kind::Headed(_) => Ok(()),
             Kind::Verified(_) if op.kind == OpKind::Read && op.role == Role::Load && self.numbers.is_none() => Ok(()),
@@ -238,7 +240,7 @@ impl BlockBytes {
     }
 
     /// Waits for what is still being verified, and leaves what should be kept: the mismatches that no call of
-    /// [`after`](BlockBytes::after) told, and what could not be kept.
+    /// [`after`](BlockBytes::after) returned, and what could not be kept.
     pub(crate) fn finish(&mut self) -> Concluded {
         match &mut self.kind {
             Kind::Plain(_) | Kind::Headed(_) => Concluded::default(),

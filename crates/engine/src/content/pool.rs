@@ -1,7 +1,8 @@
 //! Verifying in threads of its own: what was read is copied and handed over, so that the loop goes on.
 
-use super::check::{Expected, Scratch, check};
+use super::check::{ExpectedStamp, Scratch, check};
 use super::error::ContentError;
+use super::mismatch::Mismatch;
 use super::mismatch_reporter::MismatchReporter;
 use super::rules::StampRules;
 use crate::op::BlockOp;
@@ -20,18 +21,18 @@ pub(super) struct Pool {
     /// Buffers that may still be made.
     unmade: usize,
     threads: Vec<JoinHandle<()>>,
-    found: Vec<String>,
+    found: Vec<Mismatch>,
 }
 
 struct Task {
     op: BlockOp,
-    expected: Expected,
+    expected: ExpectedStamp,
     read: Vec<u8>,
 }
 
 struct Done {
     buffer: Vec<u8>,
-    found: Option<String>,
+    found: Option<Mismatch>,
 }
 
 impl Pool {
@@ -41,7 +42,7 @@ impl Pool {
         cpus: &[u32],
         ahead: usize,
         rules: &Arc<StampRules>,
-        teller: &Arc<MismatchReporter>,
+        reporter: &Arc<MismatchReporter>,
     ) -> Result<Pool, ContentError> {
         let (tasks, waiting) = sync_channel::<Task>(ahead);
         let waiting = Arc::new(Mutex::new(waiting));
@@ -50,7 +51,7 @@ impl Pool {
         let mut threads = Vec::new();
         for number in 0..count.max(1) {
             let (waiting, report, ready) = (Arc::clone(&waiting), report.clone(), ready.clone());
-            let (rules, teller, cpus) = (Arc::clone(rules), Arc::clone(teller), cpus.to_vec());
+            let (rules, reporter, cpus) = (Arc::clone(rules), Arc::clone(reporter), cpus.to_vec());
             let thread = std::thread::Builder::new().name(format!("plumb-verify-{number}")).spawn(move || {
                 let pinned = pin(&cpus);
                 let failed = pinned.is_err();
@@ -58,7 +59,7 @@ impl Pool {
                 let told = ready.send(pinned);
                 drop(ready);
                 if !failed && told.is_ok() {
-                    work(&waiting, &report, &rules, &teller);
+                    work(&waiting, &report, &rules, &reporter);
                 }
             });
             threads.push(thread.map_err(ContentError::Thread)?);
@@ -72,14 +73,14 @@ impl Pool {
     }
 
     /// Hands a read over. Waits where too many are waiting already; returns a mismatch of an earlier read, if there is one.
-    pub(super) fn check(&mut self, op: &BlockOp, expected: Expected, read: &[u8]) -> Result<(), String> {
+    pub(super) fn check(&mut self, op: &BlockOp, expected: ExpectedStamp, read: &[u8]) -> Result<(), Box<Mismatch>> {
         while let Ok(done) = self.done.try_recv() {
             self.take(done);
         }
         while self.free.is_empty() && self.unmade == 0 {
             match self.done.recv() {
                 Ok(done) => self.take(done),
-                Err(_) => return Err("the threads that verify are gone: a check in them failed".to_owned()),
+                Err(_) => return Err(ContentError::ThreadsGone.into()),
             }
         }
         let mut buffer = self.free.pop().unwrap_or_else(|| {
@@ -91,9 +92,9 @@ impl Pool {
         let sent =
             self.tasks.as_ref().is_some_and(|tasks| tasks.send(Task { op: *op, expected, read: buffer }).is_ok());
         match self.found.pop() {
-            Some(found) => Err(found),
+            Some(found) => Err(found.into()),
             None if sent => Ok(()),
-            None => Err("the threads that verify are gone: a check in them failed".to_owned()),
+            None => Err(ContentError::ThreadsGone.into()),
         }
     }
 
@@ -103,14 +104,14 @@ impl Pool {
     }
 
     /// Waits for all checks and returns the mismatches that were not told yet.
-    pub(super) fn finish(mut self) -> Vec<String> {
+    pub(super) fn finish(mut self) -> Vec<Mismatch> {
         self.tasks = None;
         while let Ok(done) = self.done.recv() {
             self.take(done);
         }
         for thread in self.threads.drain(..) {
             if thread.join().is_err() {
-                self.found.push("a thread that verifies ended early; not all reads were verified".to_owned());
+                self.found.push(ContentError::ThreadEnded.into());
             }
         }
         self.found
@@ -131,14 +132,14 @@ fn pin(cpus: &[u32]) -> Result<(), ContentError> {
     sched_setaffinity(None, &set).map_err(|errno| ContentError::Cpus { cpus: cpus.to_vec(), source: errno.into() })
 }
 
-fn work(waiting: &Mutex<Receiver<Task>>, report: &Sender<Done>, rules: &StampRules, teller: &MismatchReporter) {
+fn work(waiting: &Mutex<Receiver<Task>>, report: &Sender<Done>, rules: &StampRules, reporter: &MismatchReporter) {
     let mut scratch = Scratch::default();
     loop {
         let task = waiting.lock().unwrap_or_else(PoisonError::into_inner).recv();
         let Ok(Task { op, expected, read }) = task else { return };
         let found = check(rules, &op, &read, &expected, &mut scratch, |_| true)
             .err()
-            .map(|mismatch| teller.tell(Some(rules), &op, &read, &mismatch));
+            .map(|wrong| reporter.report(Some(rules), &op, &read, wrong));
         if report.send(Done { buffer: read, found }).is_err() {
             return;
         }

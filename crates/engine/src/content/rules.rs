@@ -1,6 +1,6 @@
 //! What stamps a job's blocks have, and where.
 
-use super::checksum::sum_bytes;
+use super::checksum::{prepare, sum_bytes};
 use super::error::ContentError;
 use super::pattern::Pattern;
 use super::stamp::{Layout, header_bytes};
@@ -106,6 +106,7 @@ impl StampRules {
             largest,
         };
         rules.fit(grid)?;
+        prepare(verify.method);
         Ok(rules)
     }
 

@@ -1,7 +1,8 @@
 //! The bytes of a worker that is verified, with fio's stamps.
 
-use super::check::{Expected, Number, Scratch, check, zeros};
+use super::check::{ExpectedStamp, Number, Scratch, check, zeros};
 use super::error::ContentError;
+use super::mismatch::Mismatch;
 use super::mismatch_reporter::{MismatchReporter, fill_body, stamp};
 use super::pool::Pool;
 use super::random::fill as fill_random;
@@ -27,7 +28,7 @@ const CLOCKS_DIFFER_NS: u64 = 1_000_000_000;
 #[derive(Debug)]
 pub(super) struct Verified {
     rules: Arc<StampRules>,
-    teller: Arc<MismatchReporter>,
+    reporter: Arc<MismatchReporter>,
     seeds: WriteSeeds,
     time: StampTime,
     reading: Option<Reading>,
@@ -154,7 +155,7 @@ impl Verified {
         let random = matches!(rules.body, Body::Random { .. });
         Ok(Verified {
             rules: Arc::new(rules),
-            teller: Arc::new(MismatchReporter {
+            reporter: Arc::new(MismatchReporter {
                 names: request.names.cloned(),
                 dumps: verify.dump.then(|| request.base.to_owned()),
             }),
@@ -251,11 +252,11 @@ impl Verified {
     }
 
     #[inline]
-    pub(super) fn after(&mut self, op: &BlockOp, slot: usize, read: &[u8]) -> Result<(), String> {
+    pub(super) fn after(&mut self, op: &BlockOp, slot: usize, read: &[u8]) -> Result<(), Box<Mismatch>> {
         self.begin_reading(op);
         match op.kind {
             OpKind::Read if op.role == Role::ReadTrimmed => {
-                zeros(op, read).map_err(|mismatch| self.teller.tell(None, op, read, &mismatch))
+                zeros(op, read).map_err(|wrong| self.reporter.report(None, op, read, wrong).into())
             }
             OpKind::Read => self.read_back(op, read),
             OpKind::Write => {
@@ -294,12 +295,12 @@ impl Verified {
         }
     }
 
-    fn read_back(&mut self, op: &BlockOp, read: &[u8]) -> Result<(), String> {
+    fn read_back(&mut self, op: &BlockOp, read: &[u8]) -> Result<(), Box<Mismatch>> {
         let flushed = !self.expects.flushed_only || op.number < self.progress.flushed;
         if !flushed || self.loaded.as_ref().is_some_and(|state| !state.holds(op.number)) {
             return Ok(());
         }
-        let expected = Expected {
+        let expected = ExpectedStamp {
             number: self.expects.number.then(|| self.number(op.number)),
             seed: self.expects.seed.then(|| self.seeds.of(op.number)),
             not_before_ns: self.expects.not_before_ns,
@@ -316,7 +317,7 @@ impl Verified {
             }
         };
         check(&self.rules, op, read, &expected, &mut self.scratch, wanted)
-            .map_err(|mismatch| self.teller.tell(Some(&self.rules), op, read, &mismatch))
+            .map_err(|wrong| self.reporter.report(Some(&self.rules), op, read, wrong).into())
     }
 
     /// Which writes may have come to the place of write `write`.
@@ -339,12 +340,11 @@ impl Verified {
 
     /// Hands a check to the threads, which start with the first one: where they start before, a worker that is a process
     /// of its own would not have them.
-    fn check_aside(&mut self, op: &BlockOp, expected: Expected, read: &[u8]) -> Result<(), String> {
+    fn check_aside(&mut self, op: &BlockOp, expected: ExpectedStamp, read: &[u8]) -> Result<(), Box<Mismatch>> {
         if self.pool.is_none()
             && let Some(Threads { count, cpus, ahead }) = &self.threads
         {
-            let started = Pool::start(*count, cpus, *ahead, &self.rules, &self.teller);
-            self.pool = Some(started.map_err(|error| error.to_string())?);
+            self.pool = Some(Pool::start(*count, cpus, *ahead, &self.rules, &self.reporter)?);
         }
         self.pool.as_mut().map_or(Ok(()), |pool| pool.check(op, expected, read))
     }
@@ -352,12 +352,12 @@ impl Verified {
     pub(super) fn finish(&mut self) -> Concluded {
         let read_back_ns =
             self.reading.map(|Reading { since, ns }| ns + since.map_or(0, |since| self.time.ns_since(since)));
-        let mut told = self.pool.take().map_or(Vec::new(), Pool::finish);
+        let mut wrong = self.pool.take().map_or(Vec::new(), Pool::finish);
         if let Some(Save { path, name, worker }) = &self.save {
             let state = self.progress.state(self.expects.flushed_only);
-            told.extend(state.save(path, name, *worker).err().map(|error| error.to_string()));
+            wrong.extend(state.save(path, name, *worker).err().map(Mismatch::from));
         }
-        Concluded { wrong: told, read_back_ns }
+        Concluded { wrong, read_back_ns }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Opening what lies below a directory, and nothing else: no symbolic link is followed, no mount is entered, `..` does
 //! not exist. By `openat2(2)` where the kernel has it (Linux 5.6), else step by step.
 
+use crate::guard::refusal::NotBelow;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::OsStr;
@@ -27,18 +28,21 @@ impl Identity {
     }
 }
 
-/// The names along a relative path; the reason if it is not one that stays below its start.
-pub(crate) fn steps(path: &Path) -> Result<Vec<&OsStr>, &'static str> {
+/// The names along a relative path.
+///
+/// # Errors
+/// A path that does not stay below its start.
+pub(crate) fn steps(path: &Path) -> Result<Vec<&OsStr>, NotBelow> {
     let mut names = Vec::new();
     for component in path.components() {
         match component {
             Component::Normal(name) => names.push(name),
             Component::CurDir => {}
-            Component::ParentDir => return Err("it contains `..`"),
-            Component::RootDir | Component::Prefix(_) => return Err("it is absolute"),
+            Component::ParentDir => return Err(NotBelow::Parent),
+            Component::RootDir | Component::Prefix(_) => return Err(NotBelow::Absolute),
         }
     }
-    if names.is_empty() { Err("it names nothing") } else { Ok(names) }
+    if names.is_empty() { Err(NotBelow::Nothing) } else { Ok(names) }
 }
 
 /// Opens the entry `name` of a directory. A symbolic link is `ELOOP`, something mounted there `EXDEV`.

@@ -31,7 +31,7 @@ pub use opened::{Access, GuardedDir, GuardedFile, IoMode, Origin};
 pub(crate) use opened::{open_again, open_again_as, set_mode};
 pub use output::OutputOpening;
 pub use permissions::{Allow, Permissions};
-pub use refusal::Refusal;
+pub use refusal::{NotBelow, Refusal};
 
 #[cfg(test)]
 pub(crate) mod testing;

@@ -7,7 +7,7 @@ use super::made::MadeFiles;
 use super::opened::Entry;
 use super::opened::{GuardedDir, GuardedFile, IoMode, Origin};
 use super::permissions::Permissions;
-use super::refusal::Refusal;
+use super::refusal::{NotBelow, Refusal};
 use super::signature;
 use super::space::Space;
 use crate::testdir::TestDir;
@@ -115,16 +115,12 @@ impl Guard {
         opening: Opening,
         meanwhile: impl FnOnce(),
     ) -> Result<GuardedFile, Refusal> {
-        let outside = |found: &str| Refusal::Outside {
-            path: path.to_owned(),
-            dir: dir.path().to_owned(),
-            found: found.to_owned(),
-        };
+        let outside = |found| Refusal::Outside { path: path.to_owned(), dir: dir.path().to_owned(), found };
         dir.verify().map_err(Refusal::io(dir.path(), "find Plumb's mark in the test directory"))?;
         let mut names = beneath::steps(path).map_err(outside)?;
-        let Some(name) = names.pop() else { return Err(outside("it names nothing")) };
+        let Some(name) = names.pop() else { return Err(outside(NotBelow::Nothing)) };
         if names.is_empty() && name == crate::testdir::MARKER {
-            return Err(outside("it is Plumb's own mark"));
+            return Err(outside(NotBelow::Mark));
         }
         let parent = beneath::make_dirs(dir.as_fd(), &names).map_err(|error| below(dir, path, error))?;
         let place = Place { dir: parent, name, path: &dir.path().join(path), within: Some(dir), made: None };
@@ -140,7 +136,7 @@ impl Guard {
         let names = beneath::steps(path).map_err(|found| Refusal::Outside {
             path: path.to_owned(),
             dir: dir.path().to_owned(),
-            found: found.to_owned(),
+            found,
         })?;
         let path = dir.path().join(path);
         let space = Space::of(dir).map_err(Refusal::io(&path, "see how much space is free"))?;
@@ -518,11 +514,10 @@ pub(super) fn read_only_device(path: &Path) -> Refusal {
 
 /// An error on the way down a test directory.
 pub(super) fn below(dir: &TestDir, path: &Path, error: Errno) -> Refusal {
-    let outside =
-        |found: &str| Refusal::Outside { path: path.to_owned(), dir: dir.path().to_owned(), found: found.to_owned() };
+    let outside = |found| Refusal::Outside { path: path.to_owned(), dir: dir.path().to_owned(), found };
     match error {
-        Errno::LOOP => outside("a symbolic link lies on the way"),
-        Errno::XDEV => outside("something else is mounted on the way"),
+        Errno::LOOP => outside(NotBelow::Symlink),
+        Errno::XDEV => outside(NotBelow::Mount),
         Errno::ROFS => read_only_file_system(path),
         error => Refusal::io(path, "open it for writing")(error),
     }

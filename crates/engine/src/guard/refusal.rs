@@ -6,6 +6,29 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
+/// How a path leaves the directory that it should lie below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum NotBelow {
+    /// A part of it is `..`.
+    #[error("it contains `..`")]
+    Parent,
+    /// It begins at the root.
+    #[error("it is absolute")]
+    Absolute,
+    /// It has no parts.
+    #[error("it names nothing")]
+    Nothing,
+    /// The file by which a test directory is known.
+    #[error("it is Plumb's own mark")]
+    Mark,
+    /// A part of it is a symbolic link.
+    #[error("a symbolic link lies on the way")]
+    Symlink,
+    /// A part of it is on another file system.
+    #[error("something else is mounted on the way")]
+    Mount,
+}
+
 /// Why a path was not opened for writing. Each message names the path, what was found, and the way out.
 #[derive(Debug, Error)]
 pub enum Refusal {
@@ -73,7 +96,7 @@ pub enum Refusal {
         /// The test directory.
         dir: PathBuf,
         /// How it leaves.
-        found: String,
+        found: NotBelow,
     },
 
     /// A directory, a pipe, a socket, a character device, or a block device named as a file (or the other way round).

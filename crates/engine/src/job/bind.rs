@@ -76,10 +76,10 @@ impl JobWorker {
         // The thread of a simulation is its coordinator's.
         let joined = match barrier.clock().is_virtual() {
             true => None,
-            false => process::apply(rules).map_err(|error| error.to_string())?,
+            false => process::apply(rules)?,
         };
         if let Some(line) = &rules.run_before {
-            process::run_command(line, When::Before, &self.name, &self.base).map_err(|error| error.to_string())?;
+            process::run_command(line, When::Before, &self.name, &self.base)?;
         }
         let run_after = rules.run_after.clone();
         let ended = self.run_job(barrier);
@@ -104,7 +104,7 @@ impl JobWorker {
         let mut door = target.door();
         (0..target.paths.count())
             .try_for_each(|number| door.remove(&target.paths.path(number)))
-            .map_err(|refusal| refusal.to_string().into())
+            .map_err(|refusal| Box::new(refusal).into())
     }
 
     fn run_job(&mut self, barrier: &Barrier) -> Result<Ended, WorkerError> {
@@ -127,7 +127,7 @@ impl JobWorker {
                     Err(error) if self.group.on_error == OnError::Leave => {
                         return Ok(JobFault::of(&error).fail(barrier));
                     }
-                    Err(error) => return Err(error.to_string().into()),
+                    Err(error) => return Err(Box::new(error).into()),
                 };
                 if self.job.files.lock != FileLock::None && files._owned.is_empty() {
                     return Err(WorkerError::LockedInTurn);
@@ -181,7 +181,7 @@ impl JobWorker {
             }),
             WorkerFiles::Nothing { .. } => None,
         };
-        let ops = ReplayOps::open(recordings, recording, files).map_err(|error| error.to_string())?;
+        let ops = ReplayOps::open(recordings, recording, files)?;
         Ok(replay::replay(ops, barrier.clock(), recording.speed_percent))
     }
 
@@ -205,8 +205,7 @@ impl JobWorker {
             worker_number: stream.worker,
             content_seed: self.content_seed,
             base: &self.base,
-        })
-        .map_err(|error| error.to_string())?)
+        })?)
     }
 
     /// Buffers for so many ops in flight; what their content costs goes into the report.
@@ -349,7 +348,7 @@ impl<'a> Running<'a> {
         for mismatch in concluded.wrong {
             wrong = true;
             passed.context.recorder.count_error();
-            passed.context.faults.keep(OpKind::Read, 0, 0, None, std::path::Path::new(""), &mismatch);
+            passed.context.faults.keep(OpKind::Read, 0, 0, None, std::path::Path::new(""), &mismatch.to_string());
         }
         if wrong { Ended::Failed } else { ended }
     }

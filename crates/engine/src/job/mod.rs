@@ -9,7 +9,7 @@ mod epilogue;
 pub(crate) mod failed;
 pub(crate) mod files;
 pub(crate) mod plan;
-mod process;
+pub(crate) mod process;
 pub mod replay;
 pub mod stream;
 pub(crate) mod sweep;

@@ -70,7 +70,7 @@ pub(crate) fn plan(seat: &WorkerSeat<'_>, job: &mut Job, target: &OpenTarget) ->
             (reached_lengths(job, files), alignment)
         }
         OpenTarget::Null { bytes } => (null_lengths(job, *bytes), 1),
-        OpenTarget::Sim(sim) => (simulated_lengths(job, sim).map_err(|reason| seat.error(reason))?, 1),
+        OpenTarget::Sim(sim) => (simulated_lengths(seat, job, sim)?, 1),
         OpenTarget::Files(_) | OpenTarget::Tree(_) | OpenTarget::Copy { .. } | OpenTarget::Scratch(_) => {
             return Err(seat.error(format!("`{}` has no files for a job; use a `job-files` target", seat.group.target)));
         }
@@ -118,7 +118,7 @@ pub(crate) fn worker(
     let plan = plan(seat, &mut job, target)?;
     let (files, backend, note) = match (target, workload.target.get(&group.target)) {
         (OpenTarget::Job(open), Some(Target::JobFiles(files))) => {
-            refuse_torn(&group.backend, &job).map_err(|reason| seat.error(reason))?;
+            refuse_torn(seat, &job)?;
             let (backend, note) = BoundBackend::of(&group.backend, group.depth).map_err(|error| seat.error(error))?;
             (WorkerFiles::Of { target: Arc::clone(open), files: files.clone() }, backend, note)
         }
@@ -131,7 +131,7 @@ pub(crate) fn worker(
             (WorkerFiles::Nothing { lengths: null_lengths(&job, *bytes) }, backend, note)
         }
         (OpenTarget::Sim(sim), _) => {
-            let lengths = simulated_lengths(&job, sim).map_err(|reason| seat.error(reason))?;
+            let lengths = simulated_lengths(seat, &job, sim)?;
             (WorkerFiles::Nothing { lengths }, BoundBackend::Sim(sim.device.clone()), None)
         }
         _ => return Err(seat.error(format!("`{}` has no files for a job; use a `job-files` target", group.target))),
@@ -218,7 +218,7 @@ fn null_lengths(job: &Job, bytes: u64) -> Lengths {
 }
 
 /// Lengths of the files of a simulated device: equal parts of it, one after another.
-fn simulated_lengths(job: &Job, sim: &OpenSim) -> Result<Lengths, String> {
+fn simulated_lengths(seat: &WorkerSeat<'_>, job: &Job, sim: &OpenSim) -> Result<Lengths, WorkerPlanError> {
     let files = sim.file_count();
     let most = sim.bytes / files.max(1);
     let lengths = match &job.ops {
@@ -235,14 +235,14 @@ fn simulated_lengths(job: &Job, sim: &OpenSim) -> Result<Lengths, String> {
     };
     let longest = lengths.to_vec().into_iter().max().unwrap_or(0);
     if lengths.count() as u64 > files || longest > most {
-        return Err(format!(
+        return Err(seat.error(format!(
             "it goes up to byte {longest} of {} files, and the simulated device has {files} of {most} bytes; give it a \
              larger `size` or more `files`",
             lengths.count()
-        ));
+        )));
     }
     if job.files.lock != FileLock::None || job.files.record_lock.is_some() {
-        return Err("a simulated device has no files to lock; leave its locks out".to_owned());
+        return Err(seat.error("a simulated device has no files to lock; leave its locks out"));
     }
     Ok(lengths)
 }
@@ -257,14 +257,14 @@ fn handing(backend: &Backend, depth: u32) -> Handing {
 }
 
 /// Whether the backend has atomic writes, where they are asked for.
-fn refuse_torn(backend: &Backend, job: &Job) -> Result<(), String> {
-    match backend {
+fn refuse_torn(seat: &WorkerSeat<'_>, job: &Job) -> Result<(), WorkerPlanError> {
+    match &seat.group.backend {
         Backend::Preadv2 { .. } | Backend::IoUring { .. } | Backend::Libaio { .. } => Ok(()),
         _ if !job.files.atomic_writes => Ok(()),
-        other => Err(format!(
+        other => Err(seat.error(format!(
             "the backend `{}` has no atomic writes; use preadv2 (fio's pvsync2), libaio or io-uring, or leave \
              `atomic-writes` (fio's atomic) out",
             other.name()
-        )),
+        ))),
     }
 }

@@ -13,6 +13,7 @@ use super::rules::StepRules;
 use super::stream::{Stream, Streams};
 use crate::backend::{Begun, Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::clock::{Clock, Ticks};
+use crate::content::Mismatch;
 use crate::op::Seek;
 use crate::syscall::mapping::Mapping;
 use plumb_workload::OpKind;
@@ -549,7 +550,7 @@ impl Calls {
         }
     }
 
-    fn after_any(&mut self, op: &CallOp, moved: u64) -> Result<(), String> {
+    fn after_any(&mut self, op: &CallOp, moved: u64) -> Result<(), Box<Mismatch>> {
         if op.kind == OpKind::Create && op.call == Call::Open {
             let handle = &self.handles[usize::from(op.handle)];
             if let (Ok(fd), Files::Names(table)) = (handle.fd(), &self.files) {
@@ -640,7 +641,7 @@ impl SyncBackend for Calls {
     }
 
     #[inline(always)]
-    fn after(&mut self, op: &CallOp, moved: u64) -> Result<(), String> {
+    fn after(&mut self, op: &CallOp, moved: u64) -> Result<(), Box<Mismatch>> {
         if !op.is_bare {
             let op = *op;
             return self.after_any(&op, moved);

@@ -1,7 +1,7 @@
 //! The memory that a program's transfers use: what it holds, and whether what was read is that.
 
 use crate::backend::region::Region;
-use crate::content::Filler;
+use crate::content::{Filler, Mismatch};
 use crate::rng::StreamId;
 use crate::worker_error::WorkerError;
 use plumb_workload::job::BufferRules;
@@ -152,13 +152,13 @@ impl Memory {
 
     /// Whether the op's own piece holds what was written.
     #[inline(always)]
-    pub(super) fn check_piece(&mut self, bytes: u64, offset: u64) -> Result<(), String> {
+    pub(super) fn check_piece(&mut self, bytes: u64, offset: u64) -> Result<(), Box<Mismatch>> {
         let Memory { region, content, at, .. } = self;
         content.check(&region.as_mut_slice()[*at..*at + bytes as usize], offset)
     }
 
     /// Whether what was read into other memory is what was written.
-    pub(super) fn check(&self, read: &[u8], offset: u64) -> Result<(), String> {
+    pub(super) fn check(&self, read: &[u8], offset: u64) -> Result<(), Box<Mismatch>> {
         self.content.check(read, offset)
     }
 }
@@ -171,8 +171,8 @@ impl Held {
 
     /// Whether what was read is what was written; what is checked is what the content says of itself.
     #[inline(always)]
-    fn check(&self, read: &[u8], offset: u64) -> Result<(), String> {
-        // What the old tools check of each record, in few instructions; words are made where one is wrong.
+    fn check(&self, read: &[u8], offset: u64) -> Result<(), Box<Mismatch>> {
+        // What the old tools check of each record, in few instructions; an error is made where one is wrong.
         if let Held::Words { word, every } = self {
             let mut at = 0;
             while let Some(found) = read.get(at..).and_then(<[u8]>::first_chunk) {
@@ -187,12 +187,11 @@ impl Held {
     }
 
     #[inline(never)]
-    fn compare(&self, read: &[u8], offset: u64) -> Result<(), String> {
+    fn compare(&self, read: &[u8], offset: u64) -> Result<(), Box<Mismatch>> {
         let word_at = |at: usize| read.get(at..at + WORD_BYTES)?.first_chunk().map(|word| u64::from_ne_bytes(*word));
         let wrong = |at: usize, expected: u64| {
             let found = word_at(at).unwrap_or(0);
-            (found != expected)
-                .then(|| format!("at byte {}: found {found:016x}, expected {expected:016x}", offset + at as u64))
+            (found != expected).then(|| Box::new(Mismatch::Word { at: offset + at as u64, expected, found }))
         };
         let whole_words = read.len() / WORD_BYTES;
         let mismatch = match self {

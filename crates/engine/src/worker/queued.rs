@@ -85,7 +85,7 @@ impl Flights {
                     );
                 }
                 if let Err(mismatch) = backend.after(&flight.op, slot, moved)
-                    && context.fault(&flight.op, backend.path_of(&flight.op), None, mismatch)
+                    && context.mismatched(&flight.op, backend.path_of(&flight.op), mismatch)
                 {
                     self.ended = Some(Ended::Failed);
                 }

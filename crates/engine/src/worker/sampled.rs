@@ -125,7 +125,7 @@ impl Sampler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::{Cells, Ramps};
+    use crate::recorder::{PhaseCells, Ramps};
     use plumb_result::measurement::OpMeasurement;
     use std::collections::BTreeMap;
 
@@ -133,7 +133,7 @@ mod tests {
 
     /// What is recorded of ops of these kinds and lengths (ns), timed as the loop times them.
     fn recorded(ops: impl IntoIterator<Item = (OpKind, Ticks)>) -> BTreeMap<OpKind, OpMeasurement> {
-        let cells = Cells::new(1, Ramps::None).unwrap();
+        let cells = PhaseCells::new(1, Ramps::None).unwrap();
         let mut recorder = Recorder::new(cells.worker(0));
         let mut sampler = Sampler::new(Clock::monotonic(), true);
         let mut ops = ops.into_iter().peekable();
@@ -230,7 +230,7 @@ mod tests {
     // Protects: an op that fails after a long time does not make one of those before it slow.
     #[test]
     fn what_fails_in_a_group_takes_its_own_time() {
-        let cells = Cells::new(1, Ramps::None).unwrap();
+        let cells = PhaseCells::new(1, Ramps::None).unwrap();
         let mut recorder = Recorder::new(cells.worker(0));
         let mut sampler = Sampler::new(Clock::monotonic(), true);
         let mut time = 0;

@@ -57,14 +57,10 @@ impl Look {
     /// What was done since an earlier look, by devices that have ever done anything.
     pub(super) fn since(&self, before: &Look) -> BTreeMap<String, DeviceCounts> {
         let used = |stat: &BlockStat| stat.reads.ops + stat.writes.ops + stat.flushes.ops + stat.discards.ops > 0;
-        self.0
-            .iter()
-            .filter(|(_, stat)| used(stat))
-            .map(|(name, stat)| {
-                let done = stat.since(&before.0.get(name).copied().unwrap_or_default());
-                (name.clone(), counts(&done))
-            })
-            .collect()
+        short_list::keyed(self.0.iter().filter(|(_, stat)| used(stat)).map(|(name, stat)| {
+            let done = stat.since(&before.0.get(name).copied().unwrap_or_default());
+            (name.clone(), counts(&done))
+        }))
     }
 }
 

@@ -9,6 +9,7 @@ use crate::sysroot::{HAS_PROC, Sysroot};
 use plumb_result::Seen;
 use plumb_result::conditions::{Upkeep, UpkeepKind};
 use plumb_result::observe::{LayerKind, TargetFacts};
+use plumb_result::short_list;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -45,7 +46,7 @@ impl Places {
     pub(super) fn of(sys: &Sysroot, targets: &[TargetFacts]) -> Places {
         let mut places = Places::default();
         let real = targets.iter().flat_map(|facts| &facts.stack).filter(|layer| layer.kind != LayerKind::Sim);
-        let names: BTreeSet<&str> = real.map(|layer| layer.name.as_str()).collect();
+        let names = short_list::set(real.map(|layer| layer.name.as_str()));
         let mut disks = BTreeSet::new();
         names.iter().for_each(|name| below(sys, name, DEPTH_MAX, &mut disks));
         let shares = |name: &str| {

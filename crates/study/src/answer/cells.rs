@@ -11,7 +11,7 @@ use plumb_result::study::{CellDevice, CellReason, CellValue, Counted, StudyCell}
 use plumb_stats::summary::{coefficient_of_variation, geometric_mean};
 use plumb_store::StudyRunStatus;
 use plumb_workload::OpKind;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 pub(super) fn cells(evidence: &Evidence, numbers: &Numbers) -> Vec<StudyCell> {
     let plan = &evidence.plan;
@@ -70,7 +70,7 @@ pub(super) fn values(numbers: &Numbers, cell: u32) -> Vec<CellValue> {
             metric: number.metric,
             value,
             cv: coefficient_of_variation(&plain).ok(),
-            plots: values.iter().map(|value| value.plot).collect::<BTreeSet<u32>>().len() as u32,
+            plots: short_list::set(values.iter().map(|value| value.plot)).len() as u32,
             runs: values.len() as u32,
             tier: tier(&values),
         })

@@ -9,10 +9,11 @@ use crate::plan::{Correction, Levels, Plan};
 use plumb_result::ContrastVerdict;
 use plumb_result::compare::Capped;
 use plumb_result::run::TierName;
+use plumb_result::short_list;
 use plumb_result::study::StudyContrast;
 use plumb_stats::geometric_mean;
 use plumb_stats::verdict::{Assessment, Compared, Family, Rule, Sides, assess_family};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// A contrast for each work, phase, metric, combination of the levels within, and level other than the baseline.
 pub(super) fn contrasts(evidence: &Evidence, numbers: &Numbers, emulated: bool) -> Vec<StudyContrast> {
@@ -54,7 +55,7 @@ pub(super) fn contrasts(evidence: &Evidence, numbers: &Numbers, emulated: bool) 
 
 /// The combinations of levels that are told apart, in the order of the plan's cells.
 fn contexts(plan: &Plan, values: &[Value]) -> Vec<Levels> {
-    let seen: BTreeSet<u32> = values.iter().map(|value| value.cell).collect();
+    let seen = short_list::set(values.iter().map(|value| value.cell));
     let mut contexts: Vec<Levels> = Vec::new();
     for &cell in &seen {
         let within = context(plan, cell);

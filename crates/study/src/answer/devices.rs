@@ -3,6 +3,7 @@
 use super::evidence::Record;
 use plumb_lab::protocol::DeviceCounts;
 use plumb_result::metric::{DeviceCount, Subject};
+use plumb_result::short_list;
 use plumb_result::{Metric, PhaseResult, Quantity, RunResult};
 use plumb_workload::program::postmark::PostmarkDraws;
 use plumb_workload::program::{PostmarkPart, PostmarkStep};
@@ -30,7 +31,7 @@ fn per(counted: f64, units: f64) -> Option<f64> {
 
 /// The counts of the leaves together: what lies above them would count the same bytes again.
 fn of_leaves(record: &Record, result: &RunResult) -> Option<DeviceCounts> {
-    let leaves: BTreeSet<&String> = result.target.values().flat_map(|facts| &facts.leaves).collect();
+    let leaves = short_list::set(result.target.values().flat_map(|facts| &facts.leaves));
     if leaves.is_empty() {
         return None;
     }

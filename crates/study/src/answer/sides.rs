@@ -4,6 +4,7 @@ use super::evidence::Evidence;
 use crate::plan::{HostPlan, Levels, Plan};
 use plumb_lab::Step;
 use plumb_result::compare::Difference;
+use plumb_result::short_list;
 use plumb_result::{Finding, Level, RunResult};
 use plumb_trust::{FACTORS, Side, SideRecord, factor};
 use std::collections::BTreeSet;
@@ -21,12 +22,9 @@ pub(super) fn undeclared(evidence: &Evidence) -> Vec<Difference> {
     for candidate in candidates {
         let declared = declared(plan, baseline, candidate);
         let Some((one, other)) = matched(evidence, baseline, candidate) else { continue };
-        let by_itself: BTreeSet<String> = [baseline, candidate]
-            .into_iter()
-            .filter_map(|level| twins(evidence, level))
-            .flat_map(|(one, other)| differences(one, other))
-            .map(|difference| difference.fact)
-            .collect();
+        let twins = [baseline, candidate].into_iter().filter_map(|level| twins(evidence, level));
+        let differing = twins.flat_map(|(one, other)| differences(one, other)).map(|difference| difference.fact);
+        let by_itself = short_list::set(differing);
         for difference in differences(one, other) {
             let known = found.iter().any(|known| known.fact == difference.fact);
             if !known && !by_itself.contains(&difference.fact) && !declared.contains(difference.factor.as_str()) {

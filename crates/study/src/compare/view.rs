@@ -6,10 +6,11 @@ use super::request::CompareRequest;
 use plumb_result::Finding;
 use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::{Environment, TargetFacts};
+use plumb_result::short_list;
 use plumb_stats::schedule::Side;
 use plumb_stats::verdict::Rule;
 use plumb_trust::{ComparisonView, LatencyView, NumberView, RunModes, RunValue, SideRecord};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// What trust says of a comparison.
 pub(crate) struct Judged {
@@ -115,7 +116,7 @@ fn record(
     // A plot all of whose runs were rejected is no replicate.
     let seen = comparison_log.rows.values().map(|rows| {
         let plots = rows.iter().filter(|row| row.side == side).map(|row| row.plot);
-        plots.collect::<BTreeSet<u32>>().len()
+        short_list::set(plots).len()
     });
     let plots = seen.min().unwrap_or(places);
     let mut unlike: Vec<Difference> = Vec::new();

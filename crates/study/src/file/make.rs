@@ -16,6 +16,7 @@ use crate::plan::{Cell, ComparePlan, FactorPlan, HostPlan, PLAN_SCHEMA, Plan, Pl
 use plumb_document::{Node, Spanned, Table, Value};
 use plumb_lab::Step;
 use plumb_lab::protocol::Work;
+use plumb_result::short_list;
 use plumb_workload::keypath::Segment;
 use plumb_workload::native::{Document, Failure, place_of};
 use plumb_workload::{KeyPath, Prepare, SimDevice, Size};
@@ -509,22 +510,15 @@ impl<'d> Study<'d> {
 
     fn hosts(&self, built: &[Built]) -> BTreeMap<String, HostPlan> {
         let used = |name: &str| built.iter().any(|built| built.host == name);
-        let mut hosts: BTreeMap<String, HostPlan> = self
-            .form
-            .hosts
-            .iter()
-            .filter(|(name, _)| used(name))
-            .filter_map(|(name, host)| {
-                let plan = match (&host.ssh, &host.vm) {
-                    (Some(destination), _) => {
-                        HostPlan::Ssh { destination: destination.clone(), boot: host.boot.clone() }
-                    }
-                    (None, Some(vm)) => HostPlan::Vm(vm.clone()),
-                    (None, None) => return None,
-                };
-                Some((name.clone(), plan))
-            })
-            .collect();
+        let named = self.form.hosts.iter().filter(|(name, _)| used(name));
+        let mut hosts = short_list::keyed(named.filter_map(|(name, host)| {
+            let plan = match (&host.ssh, &host.vm) {
+                (Some(destination), _) => HostPlan::Ssh { destination: destination.clone(), boot: host.boot.clone() },
+                (None, Some(vm)) => HostPlan::Vm(vm.clone()),
+                (None, None) => return None,
+            };
+            Some((name.clone(), plan))
+        }));
         if used(LOCAL) {
             hosts.insert(LOCAL.to_owned(), HostPlan::Local);
         }

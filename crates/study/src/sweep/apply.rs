@@ -137,7 +137,7 @@ pub fn apply(workload: &mut Workload, phase: usize, key: SweepKey, level: f64) -
             }
         }
         return match workload.target.get_mut(&target) {
-            Some(target) => resize(target, Bytes(level as u64)).map_err(no),
+            Some(target) => resize(target, key, Bytes(level as u64)),
             None => Err(no("its target does not exist")),
         };
     }
@@ -181,7 +181,7 @@ pub fn set_time(phase: &mut Phase, time: Nanos) {
 }
 
 /// Files in the test directory get a name for each size, so that all of them can stay there.
-fn resize(target: &mut Target, size: Bytes) -> Result<(), &'static str> {
+fn resize(target: &mut Target, key: SweepKey, size: Bytes) -> Result<(), ApplyError> {
     match target {
         Target::File(file) => {
             if file.path.is_relative() {
@@ -195,7 +195,8 @@ fn resize(target: &mut Target, size: Bytes) -> Result<(), &'static str> {
         Target::Sim(sim) if sim.files.is_none() => sim.size = size,
         Target::Null(null) => null.size = size,
         Target::Files(_) | Target::Tree(_) | Target::JobFiles(_) | Target::Scratch(_) | Target::Sim(_) => {
-            return Err("the work is on many files; use a workload on one file, or a device");
+            let reason = "the work is on many files; use a workload on one file, or a device";
+            return Err(ApplyError::Key { key: key.name(), reason });
         }
     }
     Ok(())

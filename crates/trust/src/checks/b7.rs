@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::evidence::{Ground, PhaseView};
 use crate::not_seen::NotSeen;
 use crate::text::{bytes, count};
+use plumb_result::short_list;
 use plumb_workload::{Blocks, Pattern, Size, Target, Workload};
 use std::collections::BTreeSet;
 
@@ -39,7 +40,7 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         Ok(stretches) => stretches,
         Err(reason) => return Outcome::skipped(reason),
     };
-    let walkers: BTreeSet<usize> = stretches.iter().map(|stretch| stretch.worker).collect();
+    let walkers = short_list::set(stretches.iter().map(|stretch| stretch.worker));
     if walkers.len() < 2 {
         return Outcome::NotApplicable;
     }
@@ -65,8 +66,9 @@ struct Met {
 
 /// Goes over the pieces in their order, and holds each against the piece of another worker that reaches furthest.
 fn met(stretches: &mut [Stretch<'_>]) -> Met {
-    stretches
-        .sort_unstable_by(|one, other| (one.target, one.file, one.start).cmp(&(other.target, other.file, other.start)));
+    short_list::sort_by(stretches, |one, other| {
+        (one.target, one.file, one.start).cmp(&(other.target, other.file, other.start))
+    });
     let mut met = Met { workers: BTreeSet::new(), most: 0 };
     // The furthest so far, and the furthest of any other worker.
     let mut furthest: [Option<&Stretch<'_>>; 2] = [None, None];

@@ -2,6 +2,7 @@ use crate::check::{Check, Judge, Outcome};
 use crate::comparison::{ComparisonView, Side};
 use plumb_result::Level;
 use plumb_result::observe::{BlockLayer, LayerKind};
+use plumb_result::short_list;
 use std::collections::BTreeSet;
 
 pub(crate) static CHECK: Check = Check {
@@ -49,7 +50,7 @@ fn drives<'a>(side: &Side<'a>) -> Vec<&'a BlockLayer> {
 
 /// The distinct values of a setting over a side's drives.
 fn values(drives: &[&BlockLayer], of: fn(&BlockLayer) -> Option<String>) -> BTreeSet<String> {
-    drives.iter().filter_map(|drive| of(drive)).collect()
+    short_list::set(drives.iter().filter_map(|drive| of(drive)))
 }
 
 fn look(view: &ComparisonView<'_>) -> Outcome {

@@ -246,7 +246,7 @@ impl Finder<'_> {
     /// Layers are held against each other kind by kind, so that one more layer does not shift all below it.
     fn stacks(&mut self, root: &[String], pair: &Pair<'_>) {
         let (one, other) = (by_kind(&pair.baseline.stack), by_kind(&pair.candidate.stack));
-        let kinds: BTreeSet<&String> = one.keys().chain(other.keys()).collect();
+        let kinds = short_list::set(one.keys().chain(other.keys()));
         for kind in kinds {
             let none = Vec::new();
             let (one, other) = (one.get(kind).unwrap_or(&none), other.get(kind).unwrap_or(&none));
@@ -277,7 +277,7 @@ impl Finder<'_> {
         if serials_known(pair.baseline) && serials_known(pair.candidate) {
             return;
         }
-        let names = |facts: &TargetFacts| facts.leaves.iter().cloned().collect::<BTreeSet<_>>();
+        let names = |facts: &TargetFacts| short_list::set(facts.leaves.iter().cloned());
         let (one, other) = (names(pair.baseline), names(pair.candidate));
         if one != other {
             let joined = |names: BTreeSet<String>| names.into_iter().collect::<Vec<_>>().join(", ");
@@ -302,7 +302,7 @@ impl Finder<'_> {
     fn values(&mut self, at: &[String], one: &Value, other: &Value) {
         match (one, other) {
             (Value::Object(ones), Value::Object(others)) => {
-                let keys: BTreeSet<&String> = ones.keys().chain(others.keys()).collect();
+                let keys = short_list::set(ones.keys().chain(others.keys()));
                 for key in keys {
                     let (one, other) = (ones.get(key).unwrap_or(&Value::Null), others.get(key).unwrap_or(&Value::Null));
                     self.compare(&below(at, &[key]), one, other);

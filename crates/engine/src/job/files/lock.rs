@@ -1,6 +1,7 @@
 //! Locks around single ops: a backend that holds its file locked while it executes.
 
 use crate::backend::{Begun, BlockContext, Completion, Errno, NotBegun, SyncBackend, Unfinished};
+use crate::content::Mismatch;
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
 use plumb_workload::job::FileLock;
@@ -58,7 +59,7 @@ impl SyncBackend for Locked<'_> {
         self.inner.works_between_ops()
     }
 
-    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), String> {
+    fn after(&mut self, op: &BlockOp, moved: u64) -> Result<(), Box<Mismatch>> {
         self.inner.after(op, moved)
     }
 

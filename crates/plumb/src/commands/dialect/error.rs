@@ -34,6 +34,9 @@ pub enum DialectError {
         /// What they should hold.
         length: String,
     },
+    /// The time to begin at is over.
+    #[error("--start: that time has passed; give one to come, in seconds since 1970")]
+    StartPassed,
     /// The system's caches stay.
     #[error("--dropcache: /proc/sys/vm/drop_caches: {0}; run as root, or leave the option out")]
     DropCaches(io::Error),

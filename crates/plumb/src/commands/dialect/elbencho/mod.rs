@@ -6,6 +6,7 @@ mod places;
 mod watching;
 
 use super::Call;
+use super::error::DialectError;
 use super::runner::{Dialect, Ended, Load, Step, page};
 use crate::exit::End;
 use outputs::Outputs;
@@ -104,13 +105,13 @@ impl Dialect for Elbencho {
 }
 
 /// Waits for the time of `--start`.
-fn wait_for_start(settings: &Settings, stop: StopFlag) -> Result<(), &'static str> {
+fn wait_for_start(settings: &Settings, stop: StopFlag) -> Result<(), DialectError> {
     if settings.start_s == 0 {
         return Ok(());
     }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let wait = Duration::from_secs(settings.start_s).checked_sub(now);
-    stop.sleep(wait.ok_or("--start: that time has passed; give one to come, in seconds since 1970")?);
+    stop.sleep(wait.ok_or(DialectError::StartPassed)?);
     Ok(())
 }
 

@@ -12,6 +12,7 @@ use plumb_dialects::fio::print::{
 };
 use plumb_dialects::fio::value::choice::LogName;
 use plumb_engine::LoggedOp;
+use plumb_result::short_list;
 use plumb_workload::{Job, OpKind, WorkerGroup};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -239,7 +240,7 @@ impl<'a> Logs<'a> {
         let path = |file: u32| paths.get(file as usize).map_or("", String::as_str);
         let us = |at_ns: u64| at_ns.saturating_sub(start_ns) / 1000;
         ops.sort_by_key(|op| op.submit_ns);
-        let used: BTreeSet<u32> = ops.iter().map(|op| op.file).collect();
+        let used = short_list::set(ops.iter().map(|op| op.file));
         let last_us = ops.iter().map(|op| us(op.complete_ns)).max().unwrap_or(0);
         for file in &used {
             out.write_all(iolog_line(0, path(*file), IologAction::Add).as_bytes())?;
