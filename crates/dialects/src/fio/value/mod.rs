@@ -15,8 +15,8 @@ pub mod split;
 #[cfg(test)]
 mod tests;
 
-use crate::fio::options::spec::OptionSpec;
 use crate::fio::options::kind::{Kind, Special};
+use crate::fio::options::spec::OptionSpec;
 pub use any::Value;
 pub(crate) use number::time;
 use number::{Amount, wide};

@@ -3,8 +3,8 @@
 //! Facts, found in what fio does: the curve lies over 1024 places for each file, unscattered, and turned by a draw of
 //! its own where no centre was given.
 
-use crate::rng::fio::Taus88;
 use crate::math::{exp, ln};
+use crate::rng::fio::Taus88;
 use plumb_workload::job::Curve;
 
 /// Places on the curve for each file, as a power of two.

@@ -3,11 +3,11 @@
 //! It keeps the state that fio keeps, and changes it in fio's order, since each draw decides what the next one sees.
 
 use super::choice::FileCurve;
-use crate::rng::fio::{Taus, Taus88};
 use super::files::{Files, Span};
 use super::script::{Kind, Mix, Opening, Script};
 use crate::op::BlockOp;
 use crate::pacer::KindsDue;
+use crate::rng::fio::{Taus, Taus88};
 use plumb_workload::OpKind;
 use plumb_workload::job::FileChoice;
 use std::collections::VecDeque;

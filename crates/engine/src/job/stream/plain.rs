@@ -3,11 +3,11 @@
 //!
 //! They give what [`General`](super::general::General) gives for the same plan.
 
-use crate::rng::fio::Taus88;
-use crate::rng::fio::Width;
 use super::random_map::Map;
 use super::script::{Handing, Kind, Mix, Opening, PlannedCoverage, PlannedDistribution, Script, Way};
 use crate::op::BlockOp;
+use crate::rng::fio::Taus88;
+use crate::rng::fio::Width;
 use crate::source::Source;
 use plumb_workload::OpKind;
 

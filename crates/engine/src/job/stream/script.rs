@@ -1,8 +1,8 @@
 //! What a job's draws depend on, resolved: the fixed part of its sources.
 
-use crate::rng::fio::{Seeds, Width};
 use super::parts::Parts;
 use super::sizes::Sizes;
+use crate::rng::fio::{Seeds, Width};
 use plumb_workload::OpKind;
 use plumb_workload::job::{ByKind, Curve, FileChoice, Sequencer, SyncRange, TrimAmid, Zone, ZoneStride};
 use plumb_workload::units::Bytes;

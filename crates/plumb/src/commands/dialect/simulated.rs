@@ -1,8 +1,8 @@
 //! Tools' files that are simulated devices: names that begin with `sim:`, such as `sim:ssd?slow=5%`.
 
-use plumb_workload::job::{JobOps, Names};
+use plumb_workload::job::Names;
 use plumb_workload::{
-    Backend, Bytes, CachePolicy, Job, Phase, RunAs, SimDevice, SimTarget, Target, Work, WorkerGroup, Workload,
+    Backend, BlockStream, Bytes, CachePolicy, Phase, RunAs, SimDevice, SimTarget, Target, Work, WorkerGroup, Workload,
 };
 use std::path::PathBuf;
 
@@ -46,7 +46,7 @@ pub fn on_devices(workload: &Workload) -> Result<Option<Workload>, Unsimulated> 
         let count = names.count() as u64;
         let users = workload.phase.iter().flat_map(|phase| &phase.workers).filter(|group| group.target == *name);
         let reach = |group: &WorkerGroup| match &group.work {
-            Work::Job(job) => reached_bytes(job, count as usize),
+            Work::Blocks(stream) => reached_bytes(stream, count as usize),
             Work::Program(program) => program.reach_bytes(),
             _ => 0,
         };
@@ -91,20 +91,20 @@ fn device_of(target: &Target) -> Option<String> {
     Some(device.split('/').next().unwrap_or(device).to_owned())
 }
 
-/// How far a job goes in each of its files.
-fn reached_bytes(job: &Job, files: usize) -> u64 {
-    match &job.ops {
-        JobOps::Stream(stream) => {
+/// How far a stream goes in each of its files.
+fn reached_bytes(stream: &BlockStream, files: usize) -> u64 {
+    match stream {
+        BlockStream::Fio(stream) => {
             stream.ranges.iter().map(|range| range.start.0.saturating_add(range.length.0)).max().unwrap_or(0)
         }
-        JobOps::Sweep(sweep) => sweep.ends(files).into_iter().max().unwrap_or(0),
-        JobOps::Recording(_) => 0,
+        BlockStream::Sweep(sweep) => sweep.ends(files).into_iter().max().unwrap_or(0),
+        BlockStream::Plumb(_) | BlockStream::Trace(_) => 0,
     }
 }
 
 /// Virtual time has neither the kernel's calls nor its processes.
 fn simulate(phase: &mut Phase) {
-    let direct = |group: &WorkerGroup| matches!(&group.work, Work::Job(job) if job.files.direct);
+    let direct = |group: &WorkerGroup| group.work.foreign_stream().is_some() && group.files.direct;
     phase.cache = if phase.workers.iter().all(direct) { CachePolicy::Direct } else { CachePolicy::AsIs };
     for group in &mut phase.workers {
         group.backend = Backend::Sim;
