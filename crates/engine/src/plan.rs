@@ -1,6 +1,7 @@
 //! From a phase to its workers: everything that can be wrong is found here, before anything starts.
 
 use crate::content::{Checksum, IntervalError};
+use crate::math::gcd;
 use crate::pacer::{FlowEntry, Pacing, flow_home};
 use crate::rng::StreamId;
 use crate::source::blocks::{BlockPlan, PlanError, PlanRequest};
@@ -412,10 +413,6 @@ impl Verifiable {
         }
         Ok(())
     }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]
