@@ -11,6 +11,7 @@
 //! | any | `"word"`, or `{ word = … }` |
 //! | `=` | the same; `"word"` stands for a choice whose keys all have defaults, `{ word = {} }` |
 //! | `=fixed` | as `=`; a number, or a text that is no choice's name, stands for `{ fixed = … }` |
+//! | `~own` | the same as the first; a table without any choice's name is what `{ own = … }` holds, and that choice is written so |
 //! | `@kind` | `{ kind = "word", … }`: in place of `tag = "kind"`, for which serde buffers the table and reads it through a second deserializer |
 
 mod error;

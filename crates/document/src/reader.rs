@@ -115,6 +115,8 @@ impl<'de> Deserializer<'de> for Reader<'de> {
             self.tagged(tag)
         } else if let Some(bare) = name.strip_prefix('=') {
             self.short(bare, variants)
+        } else if let Some(bare) = name.strip_prefix('~') {
+            self.bare(bare, variants)
         } else {
             self.named(variants)
         };
@@ -187,11 +189,14 @@ impl<'de> Reader<'de> {
     /// A word is a choice without keys, a table of one key a choice with what it holds.
     fn named(self, variants: &'static [&'static str]) -> Result<Choice<'de>, ReadError> {
         match self.value {
-            Value::Text(name) => Ok(Choice { name, place: self.place, body: None }),
+            Value::Text(name) => Ok(Choice { name, place: self.place, body: None, is_step: true }),
             Value::Table(table) => match table.as_entries() {
-                [(key, value)] => {
-                    Ok(Choice { name: key.get_ref(), place: key.place(), body: Some(Reader::new(value)) })
-                }
+                [(key, value)] => Ok(Choice {
+                    name: key.get_ref(),
+                    place: key.place(),
+                    body: Some(Reader::new(value)),
+                    is_step: true,
+                }),
                 [] => Err(ReadError::custom("a choice has one key; this table is empty")),
                 [_, (second, _), ..] => {
                     let second = second.get_ref();
@@ -207,13 +212,24 @@ impl<'de> Reader<'de> {
         match self.value {
             Value::Text(word) if bare.is_empty() || variants.contains(&word.as_str()) => {
                 let body = Reader { value: &NO_KEYS, ..self };
-                Ok(Choice { name: word, place: self.place, body: Some(body) })
+                Ok(Choice { name: word, place: self.place, body: Some(body), is_step: true })
             }
             Value::Text(_) | Value::Integer(0..) if !bare.is_empty() => {
-                Ok(Choice { name: bare, place: self.place, body: Some(self) })
+                Ok(Choice { name: bare, place: self.place, body: Some(self), is_step: true })
             }
             Value::Table(_) => self.named(variants),
             other => Err(ReadError::invalid_type(kind_of(other), &OneOf { bare, variants })),
+        }
+    }
+
+    /// A table with a choice's name is that choice; any other belongs to `bare`, and so does an empty one.
+    fn bare(self, bare: &'static str, variants: &'static [&'static str]) -> Result<Choice<'de>, ReadError> {
+        match self.value {
+            Value::Table(table) if !table.keys().any(|key| variants.contains(&key.get_ref().as_str())) => {
+                // No step: what lies in it lies here.
+                Ok(Choice { name: bare, place: self.place, body: Some(self), is_step: false })
+            }
+            _ => self.named(variants),
         }
     }
 
@@ -225,7 +241,8 @@ impl<'de> Reader<'de> {
         let Some(choice) = table.get(tag) else { return Err(ReadError::missing_field(tag)) };
         match choice.get_ref() {
             Value::Text(name) => {
-                Ok(Choice { name, place: choice.place(), body: Some(Reader { read_already: Some(tag), ..self }) })
+                let body = Some(Reader { read_already: Some(tag), ..self });
+                Ok(Choice { name, place: choice.place(), body, is_step: false })
             }
             other => Err(ReadError::invalid_type(kind_of(other), &"a string").or_at(choice.place())),
         }
@@ -338,7 +355,7 @@ impl<'de> Deserializer<'de> for Key<'de> {
         _variants: &'static [&'static str],
         visitor: V,
     ) -> Result<V::Value, ReadError> {
-        visitor.visit_enum(Choice { name: self.0, place: &NOWHERE, body: None })
+        visitor.visit_enum(Choice { name: self.0, place: &NOWHERE, body: None, is_step: true })
     }
 
     number_keys! {
@@ -357,6 +374,8 @@ struct Choice<'de> {
     name: &'de str,
     place: &'de Range<usize>,
     body: Option<Reader<'de>>,
+    /// Its name is a key on the way to what lies in it.
+    is_step: bool,
 }
 
 impl<'de> EnumAccess<'de> for Choice<'de> {
@@ -365,8 +384,7 @@ impl<'de> EnumAccess<'de> for Choice<'de> {
 
     fn variant_seed<S: DeserializeSeed<'de>>(self, seed: S) -> Result<(S::Value, Body<'de>), ReadError> {
         let choice = seed.deserialize(Key(self.name)).map_err(|error| error.or_at(self.place))?;
-        // The key of a long form is a step to what lies in it; the key that chose among a table's forms is none.
-        let step = self.body.is_some_and(|body| body.read_already.is_none()).then_some(self.name);
+        let step = (self.is_step && self.body.is_some()).then_some(self.name);
         Ok((choice, Body { body: self.body, step }))
     }
 }

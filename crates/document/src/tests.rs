@@ -57,6 +57,21 @@ enum Size {
     Nothing,
 }
 
+/// A choice with one that needs no name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename = "~plain", rename_all = "kebab-case")]
+enum Way {
+    Plain(Plain),
+    Other(Mount),
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+struct Plain {
+    length: u32,
+    width: u32,
+}
+
 /// Something that may hold nothing.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -114,6 +129,35 @@ fn a_choice_that_holds_nothing_is_its_word() {
     assert_eq!(json::from_str::<Memory>(r#"{"shared": null}"#).unwrap(), shared(None));
     let error = json::from_str::<Memory>(r#""named""#).unwrap_err();
     assert!(error.to_string().contains("newtype variant"), "{error}");
+}
+
+#[test]
+fn a_table_without_a_choice_s_name_is_the_one_that_needs_none() {
+    let plain = |length, width| Way::Plain(Plain { length, width });
+    let other = Way::Other(Mount { at: "/m".to_owned() });
+    for (text, way) in [
+        (r#"{"length":4,"width":0}"#, plain(4, 0)),
+        (r#"{"length":1,"width":2}"#, plain(1, 2)),
+        (r#"{"other":{"at":"/m"}}"#, other.clone()),
+    ] {
+        assert_eq!(json::to_string(&way).unwrap(), text);
+        assert_eq!(json::from_str::<Way>(text).unwrap(), way);
+    }
+    for (text, way) in
+        [("{}", plain(0, 0)), (r#"{"length":4}"#, plain(4, 0)), (r#"{"plain":{"width":3}}"#, plain(0, 3))]
+    {
+        assert_eq!(json::from_str::<Way>(text).unwrap(), way);
+    }
+    for (text, message) in [
+        (r#"{"lenght":4}"#, "unknown key `lenght`"),
+        (r#"{"length":"a"}"#, "length: expected u32"),
+        (r#"{"other":{"att":1}}"#, "other: unknown key `att`"),
+        (r#"{"other":{"at":"/m"},"length":4}"#, "`length` is a second one"),
+        ("4", "expected one of `plain`, `other`"),
+    ] {
+        let error = json::from_str::<Way>(text).unwrap_err().to_string();
+        assert!(error.contains(message), "{text}: {error}");
+    }
 }
 
 #[test]

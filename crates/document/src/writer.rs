@@ -142,6 +142,9 @@ impl Serializer for Writer {
         value: &T,
     ) -> Result<Value, WriteError> {
         let value = value.serialize(Writer)?;
+        if name.strip_prefix('~') == Some(variant) {
+            return Ok(value);
+        }
         let Some(tag) = name.strip_prefix('@') else {
             // What is nothing is left out of TOML; the word alone says as much.
             return Ok(if value == Value::Null { text(variant) } else { table_of(variant, value) });

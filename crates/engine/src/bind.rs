@@ -1,45 +1,89 @@
-//! Binds a worker's plan to its source, backend and pacer, once, before the loop starts.
+//! Binds a worker of block I/O to its source, its backend and its pacer, once, before the loop starts.
 
 use crate::backend::payload::Payload;
-use crate::backend::{Begun, BlockFiles, FileAccess, NotBegun, SyncBackend};
+use crate::backend::record_locks::LockRule;
+use crate::backend::{Begun, BlockFiles, FileAccess, NOT_OPEN, NotBegun, SyncBackend};
 use crate::barrier::{Barrier, Body, Passed};
+use crate::block_plan::StreamPlan;
 use crate::bound::{BackendRequest, BoundBackend, build_backend};
-use crate::content::{BlockBytes, BufferRequest, Buffers, BytesRequest, Headed, Stamper, Verifier, Writers};
-use crate::instances::{AnyBackend, AnySource, run_any_queued, run_any_sync};
+use crate::content::{BlockBytes, BufferRequest, Buffers, BytesRequest, Concluded, Headed, Stamper, Verifier, Writers};
+use crate::instances::{AnyBackend, AnyQueued, AnySource, AnySync, run_any_queued, run_any_sync};
+use crate::job::cgroup::Joined;
+use crate::job::epilogue::Epilogue;
+use crate::job::failed::JobFault;
+use crate::job::files::lock::Locked;
+use crate::job::files::open::{DeviceHandle, JobOpener};
+use crate::job::files::{JobTarget, Lengths, changes};
+use crate::job::process::{self, When};
+use crate::job::replay::{self, ReadingError, RecordedPlan, Recordings, Replay, ReplayFiles, ReplayOps};
+use crate::job::stream::JobSource;
+use crate::job::sweep::SweepSource;
 use crate::pacer::{AnyPacer, KindsDue, Pacer, PacerRequest, Pacing, Sharing};
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
-use crate::source::blocks::{BlockPlan, BlockSource};
+use crate::source::blocks::BlockSource;
 use crate::terms::{Ended, Queue, Stamping};
 use crate::worker::run_sync;
 use crate::worker_error::WorkerError;
-use plumb_workload::job::{BufferRules, ByKind};
+use plumb_workload::job::{AfterWrite, FileLock, JobFiles, SweepOps};
 use plumb_workload::verify::StampLayout;
-use plumb_workload::{BufferContent, Content, Mix, OpKind, Verify};
+use plumb_workload::{Backend, BufferContent, Content, OnError, OpKind, WorkerGroup};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A worker of block I/O, planned.
 pub(crate) struct BlockWorker {
-    pub(crate) plan: BlockPlan,
-    pub(crate) files: BlockFiles,
+    /// The name of its group.
+    pub(crate) name: String,
+    pub(crate) group: WorkerGroup,
+    pub(crate) plan: StreamPlan,
+    pub(crate) files: WorkerFiles,
     pub(crate) backend: BoundBackend,
     pub(crate) queue: Queue,
     pub(crate) pacing: Pacing,
-    pub(crate) mix: Mix,
     /// What its target's writes hold.
     pub(crate) content: Content,
-    /// How it fills its buffers, in place of that.
-    pub(crate) buffers: Option<BufferContent>,
-    /// Where relative paths of patterns begin.
-    pub(crate) base: PathBuf,
-    /// How its blocks are stamped and verified.
-    pub(crate) verify: Option<Verify>,
     /// The headers of its target's blocks, where they are Plumb's own.
     pub(crate) stamping: Option<Stamping>,
+    /// Whether other workers of the phase write to its files.
+    pub(crate) writers: Writers,
+    /// Where output of commands and blocks that differ go, and relative paths begin.
+    pub(crate) base: PathBuf,
+    /// Where draws come from that are not the stream's own.
     pub(crate) stream: StreamId,
-    /// As `stream`, but different in every run, so that no two runs write the same bytes.
+    /// Different in every run, so that no two runs write the same bytes.
     pub(crate) content_stream: StreamId,
+    /// Opens its recording, where it replays one.
+    pub(crate) recordings: Option<&'static dyn Recordings>,
+}
+
+/// What a worker's ops go to.
+pub(crate) enum WorkerFiles {
+    /// Files that the run has opened, or none, of some length.
+    Held(BlockFiles),
+    /// Files and devices under their own names, which it opens by the rules of its group.
+    Named { target: Arc<JobTarget>, files: JobFiles },
+    /// Nothing, in files of these lengths.
+    Nothing { lengths: Lengths },
+}
+
+impl WorkerFiles {
+    /// Bytes of all files together.
+    pub(crate) fn total_bytes(&self) -> u64 {
+        match self {
+            WorkerFiles::Held(files) => files.lengths.iter().sum(),
+            WorkerFiles::Named { target, .. } => target.lengths.total(),
+            WorkerFiles::Nothing { lengths } => lengths.total(),
+        }
+    }
+
+    fn names(&self) -> Option<&plumb_workload::job::Names> {
+        match self {
+            WorkerFiles::Named { files, .. } => Some(&files.names),
+            WorkerFiles::Held(_) | WorkerFiles::Nothing { .. } => None,
+        }
+    }
 }
 
 impl BlockWorker {
@@ -48,104 +92,309 @@ impl BlockWorker {
         Box::new(move |barrier: &Barrier| self.run(barrier))
     }
 
-    /// What its writes hold where nobody looks.
-    fn filled(&self) -> Result<Buffers, WorkerError> {
-        let Some(content) = &self.buffers else { return Ok(Buffers::of(self.content, self.content_stream)) };
-        let request = BufferRequest {
-            content,
-            stream: self.content_stream,
-            smallest: self.plan.smallest_block_bytes(),
-            total_bytes: self.plan.working_set_bytes(),
-            base: &self.base,
+    fn run(mut self, barrier: &Barrier) -> Result<Ended, WorkerError> {
+        let rules = &self.group.process;
+        // The thread of a simulation is its coordinator's.
+        let joined = match barrier.clock().is_virtual() {
+            true => None,
+            false => process::apply(rules)?,
         };
-        Ok(Buffers::new(&request)?)
+        if let Some(line) = &rules.run_before {
+            process::run_command(line, When::Before, &self.name, &self.base)?;
+        }
+        let run_after = rules.run_after.clone();
+        let ended = self.run_ops(barrier);
+        if let (Some(line), Ok(_)) = (&run_after, &ended)
+            && let Err(failure) = process::run_command(line, When::After, &self.name, &self.base)
+        {
+            barrier.report().fallbacks.write(failure.to_string().as_bytes());
+        }
+        if let Some(Err(failure)) = joined.map(Joined::leave) {
+            barrier.report().fallbacks.write(failure.to_string().as_bytes());
+        }
+        let removed = self.remove_files();
+        ended.and_then(|ended| removed.map(|()| ended))
+    }
+
+    /// Removes the files, where the group is to leave none.
+    fn remove_files(&self) -> Result<(), WorkerError> {
+        let WorkerFiles::Named { target, .. } = &self.files else { return Ok(()) };
+        if !self.group.files.unlink {
+            return Ok(());
+        }
+        let mut door = target.door();
+        (0..target.paths.count())
+            .try_for_each(|number| door.remove(&target.paths.path(number)))
+            .map_err(|refusal| Box::new(refusal).into())
+    }
+
+    fn run_ops(&mut self, barrier: &Barrier) -> Result<Ended, WorkerError> {
+        let rules = &self.group.files;
+        if rules.create_only {
+            return Ok(match barrier.pass() {
+                Some(mut passed) => {
+                    passed.stop_clock();
+                    Ended::Done
+                }
+                None => Ended::Stopped,
+            });
+        }
+        let access = if changes(&self.group) { FileAccess::ReadWrite } else { FileAccess::Read };
+        let mut epilogue = Epilogue::default();
+        let files = match &mut self.files {
+            WorkerFiles::Held(files) => std::mem::take(files),
+            WorkerFiles::Named { target, .. } => {
+                let devices = DeviceHandle::of(&self.group);
+                let opener = Arc::new(JobOpener::new(Arc::clone(target), rules.clone(), access, devices));
+                let files = match opener.block_files(&self.group) {
+                    Ok(files) => files,
+                    Err(error) if self.group.on_error == OnError::Leave => {
+                        return Ok(JobFault::of(&error).fail(barrier));
+                    }
+                    Err(error) => return Err(Box::new(error).into()),
+                };
+                if rules.lock != FileLock::None && files._owned.is_empty() {
+                    return Err(WorkerError::LockedInTurn);
+                }
+                epilogue = Epilogue::new(&self.group, opener, &files);
+                files
+            }
+            WorkerFiles::Nothing { lengths } => {
+                BlockFiles { fds: vec![NOT_OPEN; lengths.count()], ..BlockFiles::default() }
+            }
+        };
+        let backend = std::mem::replace(&mut self.backend, BoundBackend::Null);
+        let smallest = block_bytes(self.plan.smallest_block_bytes())?;
+        let lock_files = files._owned.clone();
+        let mut request = BackendRequest::new(backend, self.queue.depth, files, access, smallest, self.stream);
+        request.drops_pages = rules.direct && self.group.backend == Backend::Mmap;
+        request.atomic_writes = rules.atomic_writes;
+        request.mapping_advice = rules.mapping_advice();
+        request.record_lock = rules.record_lock.map(|lock| LockRule {
+            lock,
+            over_read_back: self
+                .group
+                .work
+                .sweep()
+                .is_some_and(|sweep| matches!(sweep.does, SweepOps::Write { then: AfterWrite::ReadBack })),
+        });
+        request.priorities = self.group.process.command_priorities.clone();
+        let worker = &*self;
+        let backend = build_backend(request, barrier, |slots| worker.payload(barrier, slots))?;
+        Running { worker, barrier, epilogue, lock_files }.run(backend)
+    }
+
+    /// Opens the recording, and begins to read it.
+    fn replay(&self, plan: &RecordedPlan, barrier: &Barrier) -> Result<Replay, WorkerError> {
+        let recording = &plan.recording;
+        let Some(recordings) = self.recordings else {
+            return Err(WorkerError::NoReader { path: recording.path.display().to_string() });
+        };
+        let files = match &self.files {
+            WorkerFiles::Named { target, files } => Some(ReplayFiles {
+                names: files.names.clone(),
+                lengths: target.lengths.to_vec(),
+                kind: target.kind,
+                alignment_bytes: plan.alignment_bytes,
+            }),
+            WorkerFiles::Held(_) | WorkerFiles::Nothing { .. } => None,
+        };
+        let ops = ReplayOps::open(recordings, recording, files)?;
+        Ok(replay::replay(ops, barrier.clock(), recording.speed_percent))
     }
 
     /// What its writes hold, and what its reads should.
-    fn bytes(&self, slots: usize) -> Result<BlockBytes, WorkerError> {
-        let moves = ByKind { read: self.mix.read > 0, write: self.mix.write > 0, trim: self.mix.trim > 0 };
-        if let Some(verify) = self.verify.as_ref().filter(|verify| verify.layout != StampLayout::Plumb) {
-            let bytes = BlockBytes::new(&BytesRequest {
-                moves,
-                ops: None,
-                verify: Some(verify),
-                content: self.buffers.as_ref().unwrap_or(&BufferContent::default()),
-                name: "",
-                names: None,
-                smallest_block_bytes: self.plan.smallest_block_bytes(),
-                largest_block_bytes: self.plan.largest_block_bytes(),
-                in_flight_max: slots,
-                writers: Writers::Several,
-                seed: self.stream.seed,
-                worker_number: self.stream.worker + 1,
-                content_seed: self.content_stream.rng(Purpose::Content).next_u64(),
-                base: &self.base,
-            });
-            return Ok(bytes?);
+    fn bytes(&self, in_flight_max: usize) -> Result<BlockBytes, WorkerError> {
+        let moves = self.group.work.moves();
+        let verify = self.group.verify.as_ref();
+        let own = verify.is_none_or(|verify| verify.layout == StampLayout::Plumb);
+        match &self.plan {
+            StreamPlan::Plumb(plan) if own => {
+                let buffers = match &self.group.content {
+                    None => Buffers::of(self.content, self.content_stream),
+                    Some(content) => Buffers::new(&BufferRequest {
+                        content,
+                        stream: self.content_stream,
+                        smallest: plan.smallest_block_bytes(),
+                        total_bytes: plan.working_set_bytes(),
+                        base: &self.base,
+                    })?,
+                };
+                let (Some(_), Some(stamping)) = (verify, self.stamping) else {
+                    return Ok(BlockBytes::plain(buffers, moves.write, moves.read));
+                };
+                let Stamping { checksum, interval_bytes, seed, first_sequence } = stamping;
+                let stamper = Stamper::new(checksum, interval_bytes, seed, first_sequence);
+                let verifier = Verifier::new(interval_bytes, Some(seed));
+                return Ok(BlockBytes::headed(Headed { stamper: stamper?, verifier: verifier?, buffers }));
+            }
+            _ => {}
         }
-        let buffers = self.filled()?;
-        let (Some(_), Some(stamping)) = (&self.verify, self.stamping) else {
-            return Ok(BlockBytes::plain(buffers, moves.write, moves.read));
+        let (worker_number, content_seed) = match &self.plan {
+            StreamPlan::Plumb(_) => (self.stream.worker + 1, self.content_stream.rng(Purpose::Content).next_u64()),
+            _ => (self.stream.worker, self.content_stream.seed),
         };
-        let Stamping { checksum, interval_bytes, seed, first_sequence } = stamping;
-        Ok(BlockBytes::headed(Headed {
-            stamper: Stamper::new(checksum, interval_bytes, seed, first_sequence)?,
-            verifier: Verifier::new(interval_bytes, Some(seed))?,
-            buffers,
-        }))
+        Ok(BlockBytes::new(&BytesRequest {
+            moves,
+            ops: self.group.work.foreign_stream(),
+            verify,
+            content: self.group.content.as_ref().unwrap_or(&BufferContent::default()),
+            name: &self.name,
+            names: self.files.names(),
+            smallest_block_bytes: block_bytes(self.plan.smallest_block_bytes())?,
+            largest_block_bytes: block_bytes(self.plan.largest_block_bytes())?,
+            in_flight_max,
+            writers: self.writers,
+            seed: self.stream.seed,
+            worker_number,
+            content_seed,
+            base: &self.base,
+        })?)
     }
 
     /// Buffers for so many ops in flight; what their content costs goes into the report.
     fn payload(&self, barrier: &Barrier, slots: usize) -> Result<Payload, WorkerError> {
-        let block_bytes = self.plan.largest_block_bytes();
+        let largest = block_bytes(self.plan.largest_block_bytes())?;
         let make = |slots: usize| {
-            Payload::new(slots, block_bytes as usize, self.bytes(slots)?, &BufferRules::default())
-                .map_err(|source| WorkerError::Buffers { slots, bytes: block_bytes.into(), source })
+            Payload::new(slots, largest as usize, self.bytes(slots)?, &self.group.buffers)
+                .map_err(|source| WorkerError::Buffers { slots, bytes: largest.into(), source })
         };
         let payload = make(slots)?;
-        if payload.works_each_op() {
+        // What reads back what it wrote keeps account of each op, and is not asked for ops that are none.
+        let reads_back = self.group.verify.is_some() && !matches!(self.plan, StreamPlan::Plumb(_));
+        if payload.works_each_op() && !reads_back {
             // Not with the worker's own, which keep account of each op.
-            let costs = make(1)?.costs(block_bytes);
+            let costs = make(1)?.costs(largest);
             barrier.report().fill_cost_ns.store(costs.fill_ns, Relaxed);
             barrier.report().check_cost_ns.store(costs.check_ns, Relaxed);
         }
         Ok(payload)
     }
+}
 
-    fn run(mut self, barrier: &Barrier) -> Result<Ended, WorkerError> {
-        let access = if self.mix.write > 0 { FileAccess::ReadWrite } else { FileAccess::Read };
-        let files = std::mem::take(&mut self.files);
-        let backend = std::mem::replace(&mut self.backend, BoundBackend::Null);
-        let smallest = self.plan.smallest_block_bytes();
-        let request = BackendRequest::new(backend, self.queue.depth, files, access, smallest, self.stream);
-        let backend = build_backend(request, barrier, |slots| self.payload(barrier, slots))?;
-        let mut source = AnySource::Blocks(BlockSource::new(&self.plan));
-        let arrivals = self.stream.rng(Purpose::Arrival);
-        let mut pacer = bind_pacer(&self.pacing, barrier, arrivals, None);
+fn block_bytes(bytes: u64) -> Result<u32, WorkerError> {
+    u32::try_from(bytes).map_err(|_| WorkerError::TooLong { bytes })
+}
+
+/// A worker's source and pacer, bound to each other.
+struct Bound<'a> {
+    source: AnySource,
+    pacer: AnyPacer<'a>,
+    /// Where errors of reading the ops go, where they are read.
+    reading: Option<ReadingError>,
+}
+
+/// A worker with its files and its backend.
+struct Running<'a> {
+    worker: &'a BlockWorker,
+    barrier: &'a Barrier,
+    epilogue: Epilogue,
+    lock_files: Arc<[std::fs::File]>,
+}
+
+impl<'a> Running<'a> {
+    fn run(&self, backend: AnyBackend<'_>) -> Result<Ended, WorkerError> {
+        let lock = self.worker.group.files.lock;
         match backend {
-            AnyBackend::Sync(mut backend) => {
-                let Some(mut passed) = barrier.pass() else { return Ok(Ended::Stopped) };
-                let ended = match begin(&mut passed, backend.table(), pacer.table()) {
-                    Ok(()) => run_any_sync(&mut passed.context, &mut source, &mut backend, &mut pacer),
-                    Err(ended) => ended,
-                };
-                let finished = backend.table().finish();
-                passed.stop_clock();
-                Ok(finished.map_or_else(|unfinished| passed.context.unfinished(&unfinished), |()| ended))
+            AnyBackend::Sync(backend) if lock != FileLock::None => {
+                let locked = Locked::new(backend.boxed(), lock, self.lock_files.clone());
+                self.run_sync(AnySync::Other(Box::new(locked)))
             }
-            AnyBackend::Queued(mut backend) => {
-                let Some(mut passed) = barrier.pass() else { return Ok(Ended::Stopped) };
-                pacer.table().start(passed.started_at);
-                let helped_before_ns = backend.table().helpers_cpu_ns();
-                let ended = run_any_queued(&mut passed.context, &mut source, &mut backend, &mut pacer, self.queue);
-                passed.stop_clock();
-                let backend = backend.table();
-                // Polling is not free: a kernel thread that does it is charged to the worker.
-                let helped_ns = backend.helpers_cpu_ns().saturating_sub(helped_before_ns);
-                barrier.report().cpu_system_ns.fetch_add(helped_ns, Relaxed);
-                ended.map_err(|source| WorkerError::Backend { backend: backend.name(), source })
-            }
+            AnyBackend::Sync(backend) => self.run_sync(backend),
+            AnyBackend::Queued(_) if lock != FileLock::None => Err(WorkerError::LockedQueue),
+            AnyBackend::Queued(backend) => self.run_queued(backend),
         }
+    }
+
+    /// Makes the source and the pacer.
+    fn bind(&self) -> Result<Bound<'a>, WorkerError> {
+        let BlockWorker { group, plan, pacing, stream, .. } = self.worker;
+        let paced = |kinds| bind_pacer(pacing, self.barrier, stream.rng(Purpose::Arrival), kinds);
+        // Said by the pacer and asked by the source, where rates decide over a mix.
+        let kinds = || KindsDue::of(group.work.moves(), &pacing.pace);
+        let drawn = |source, kinds| Bound { source, pacer: paced(kinds), reading: None };
+        Ok(match plan {
+            StreamPlan::Plumb(plan) => drawn(AnySource::Plumb(BlockSource::new(plan)), None),
+            StreamPlan::Fio(plan) => {
+                let kinds = kinds();
+                drawn(AnySource::Fio(JobSource::new(plan, kinds.clone())), kinds)
+            }
+            StreamPlan::Sweep(plan) => drawn(AnySource::Other(Box::new(SweepSource::new(plan))), kinds()),
+            StreamPlan::Trace(plan) => {
+                let Replay { source, pacer, error } = self.worker.replay(plan, self.barrier)?;
+                let pacer = match pacer {
+                    Some(recorded) => AnyPacer::Other(Box::new(recorded)),
+                    None => paced(kinds()),
+                };
+                Bound { source: AnySource::Other(Box::new(source)), pacer, reading: Some(error) }
+            }
+        })
+    }
+
+    fn run_sync(&self, mut backend: AnySync<'_>) -> Result<Ended, WorkerError> {
+        let Bound { mut source, mut pacer, reading } = self.bind()?;
+        let Some(mut passed) = self.barrier.pass() else { return Ok(Ended::Stopped) };
+        let ended = match begin(&mut passed, backend.table(), pacer.table()) {
+            Ok(()) => run_any_sync(&mut passed.context, &mut source, &mut backend, &mut pacer),
+            Err(ended) => ended,
+        };
+        let backend = backend.table();
+        let ended = match backend.finish() {
+            Ok(()) => ended,
+            Err(unfinished) => passed.context.unfinished(&unfinished),
+        };
+        let ended = self.read_through(&mut passed, ended, reading.as_ref());
+        Ok(self.conclude(passed, ended, || backend.conclude()))
+    }
+
+    fn run_queued(&self, mut backend: AnyQueued) -> Result<Ended, WorkerError> {
+        let Bound { mut source, mut pacer, reading } = self.bind()?;
+        let Some(mut passed) = self.barrier.pass() else { return Ok(Ended::Stopped) };
+        pacer.table().start(passed.started_at);
+        let helped_before_ns = backend.table().helpers_cpu_ns();
+        let queue = self.worker.queue;
+        let ended = run_any_queued(&mut passed.context, &mut source, &mut backend, &mut pacer, queue);
+        let backend = backend.table();
+        let ended = ended.map_err(|source| WorkerError::Backend { backend: backend.name(), source })?;
+        let ended = self.read_through(&mut passed, ended, reading.as_ref());
+        let ended = self.conclude(passed, ended, || backend.conclude());
+        // Polling is not free: a kernel thread that does it is charged to the worker.
+        let helped_ns = backend.helpers_cpu_ns().saturating_sub(helped_before_ns);
+        self.barrier.report().cpu_system_ns.fetch_add(helped_ns, Relaxed);
+        Ok(ended)
+    }
+
+    /// How the ops ended where they were read: what was wrong with the recording fails the worker that came so far.
+    fn read_through(&self, passed: &mut Passed<'_>, ended: Ended, reading: Option<&ReadingError>) -> Ended {
+        let (Ended::Done, Some(text), Some(recording)) =
+            (ended, reading.and_then(ReadingError::text), self.worker.group.work.trace())
+        else {
+            return ended;
+        };
+        passed.context.failed(OpKind::Read, &recording.path, None, &text)
+    }
+
+    /// What comes behind the last op: flushes inside the worker's time, then what was still being verified.
+    fn conclude(&self, mut passed: Passed<'_>, ended: Ended, finish: impl FnOnce() -> Concluded) -> Ended {
+        let ended = match ended {
+            // The stream has yielded its last flushes by itself.
+            Ended::Failed | Ended::Done => ended,
+            Ended::Stopped => self.epilogue.run(&mut passed.context, ended),
+        };
+        passed.stop_clock();
+        let mut wrong = false;
+        let concluded = finish();
+        if let Some(read_back_ns) = concluded.read_back_ns {
+            let report = self.barrier.report();
+            report.read_back_ns.store(read_back_ns, Relaxed);
+            report.load_reads.store(u64::from(self.worker.group.work.moves().read), Relaxed);
+        }
+        for mismatch in concluded.wrong {
+            wrong = true;
+            passed.context.recorder.count_error();
+            passed.context.faults.keep(OpKind::Read, 0, 0, None, Path::new(""), &mismatch.to_string());
+        }
+        if wrong { Ended::Failed } else { ended }
     }
 }
 

@@ -1,9 +1,7 @@
 //! Staffs a phase: makes every worker's body from its plan and the open targets.
 
-use crate::backend::{BlockFiles, FileKind};
 use crate::barrier::WorkerSpec;
-use crate::bind::BlockWorker;
-use crate::bound::BoundBackend;
+use crate::block_plan::{self, StreamPlan};
 use crate::engine_error::EngineError;
 use crate::fault::Yielded;
 use crate::job::auxiliary::{BusyWorker, ExecWorker};
@@ -11,9 +9,8 @@ use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats};
 use crate::program::{Compiled, NamedTarget, Over, Replay, ReturnedState, SetRoot, SetState, SetWorker, TreeState};
 use crate::setting::Setting;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
-use crate::terms::Stamping;
 use crate::tree::TreeShape;
-use plumb_workload::{Blocks, OpKind, Phase, Program, RunAs, Work, WorkerGroup, Workload};
+use plumb_workload::{BlockStream, OpKind, Phase, Program, RunAs, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -67,16 +64,14 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
         let mut verifiable = phase.workers.iter().any(|group| group.verify.is_some()).then(Verifiable::default);
         for seat in seats(phase, number as u32) {
             match (&seat.group.work, targets.get(&seat.group.target)) {
-                (Work::Blocks(blocks), Some(target)) => {
-                    let plan = seat.blocks(blocks, &target.lengths(), workload.seed)?;
+                (Work::Blocks(stream), Some(target)) if targets.fault_of(&seat).is_none() => {
+                    let plan = block_plan::plan(&seat, workload.seed, target)?;
                     // What a simulated device returns is what was written.
-                    if let (Some(verifiable), false) = (&mut verifiable, matches!(target, OpenTarget::Sim(_))) {
-                        verifiable.add(&seat, blocks, &plan)?;
+                    if let (StreamPlan::Plumb(plan), BlockStream::Plumb(blocks), Some(verifiable), false) =
+                        (&plan, &**stream, &mut verifiable, matches!(target, OpenTarget::Sim(_)))
+                    {
+                        verifiable.add(&seat, blocks, plan)?;
                     }
-                }
-                (Work::Job(job), Some(target)) if targets.fault_of(&seat).is_none() => {
-                    let mut job = job.clone();
-                    crate::job::plan::plan(&seat, &mut job, target)?;
                 }
                 (Work::Program(program), Some(OpenTarget::Scratch(files))) if seat.number == 0 => {
                     let stream = seat.stream(workload.seed);
@@ -130,15 +125,15 @@ pub(crate) fn build_workers(
     let mut states: Vec<SetState> = Vec::new();
     for seat in seats(phase, number) {
         let body = match &seat.group.work {
-            Work::Blocks(blocks) => {
-                let worker = block_worker(workload, &seat, blocks, targets, setting, &mut built.notes)?;
-                working_sets.add(
-                    &seat.group.target,
-                    worker.plan.working_set_bytes(),
-                    worker.files.lengths.iter().sum(),
-                );
-                worker.body()
-            }
+            Work::Blocks(_) => match targets.fault_of(&seat) {
+                Some(fault) => fault.clone().body(),
+                None => {
+                    let worker = block_plan::worker(workload, &seat, targets, setting, &mut built.notes)?;
+                    let target_bytes = worker.files.total_bytes();
+                    working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), target_bytes);
+                    worker.body()
+                }
+            },
             Work::Program(program) => match targets.get(&seat.group.target) {
                 Some(OpenTarget::Scratch(files)) => {
                     let stream = seat.stream(workload.seed);
@@ -161,15 +156,6 @@ pub(crate) fn build_workers(
                     }
                     let state = states.pop().ok_or_else(|| seat.error("the file set has fewer shares than workers"))?;
                     set_worker(workload, &seat, program, state, targets, setting, &mut built)?.body()
-                }
-            },
-            Work::Job(job) => match targets.fault_of(&seat) {
-                Some(fault) => fault.clone().body(),
-                None => {
-                    let worker = crate::job::plan::worker(workload, &seat, job, targets, setting, &mut built.notes)?;
-                    let target_bytes = worker.target_bytes();
-                    working_sets.add(&seat.group.target, worker.plan.working_set_bytes(), target_bytes);
-                    worker.body()
                 }
             },
             Work::Copy(copy) => {
@@ -221,69 +207,11 @@ fn io_workers(phase: &Phase) -> u64 {
 /// Whether a group leaves anything to flush.
 fn writes(group: &WorkerGroup, targets: &OpenTargets) -> bool {
     match &group.work {
-        Work::Blocks(blocks) => blocks.mix.write > 0,
+        Work::Blocks(stream) => stream.is_plumb() && stream.moves().write,
         Work::Program(_) => matches!(targets.get(&group.target), Some(OpenTarget::Tree(_))),
-        // A job, a copy or a program over named files flushes what it is asked to, by itself.
-        Work::Job(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
+        // A copy or a program over named files flushes what it is asked to, by itself, as do other generators' streams.
+        Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
     }
-}
-
-fn block_worker(
-    workload: &Workload,
-    seat: &WorkerSeat<'_>,
-    blocks: &Blocks,
-    targets: &OpenTargets,
-    setting: &Setting<'_>,
-    notes: &mut Vec<String>,
-) -> Result<BlockWorker, WorkerPlanError> {
-    let group = seat.group;
-    let (files, content, stamping, backend) = match targets.get(&group.target) {
-        Some(OpenTarget::Files(open)) => {
-            let users = seat.phase.workers.iter().filter(|other| other.target == group.target);
-            let alone = users.map(|other| other.count).sum::<u32>() == 1;
-            let files =
-                if alone { open.block_files() } else { open.own_block_files().map_err(|error| seat.error(error))? };
-            (files, open.content, open.stamping, None)
-        }
-        Some(OpenTarget::Null { bytes }) => {
-            let files = BlockFiles { lengths: vec![*bytes], kind: FileKind::Regular, ..BlockFiles::default() };
-            (files, Default::default(), None, Some(BoundBackend::Null))
-        }
-        Some(OpenTarget::Sim(sim)) => {
-            let files = BlockFiles { lengths: vec![sim.bytes], ..BlockFiles::default() };
-            (files, Default::default(), None, Some(BoundBackend::Sim(sim.device.clone())))
-        }
-        _ => return Err(seat.error(format!("`{}` has no files for block I/O", group.target))),
-    };
-    let (backend, note) = match backend {
-        Some(backend) => (backend, None),
-        None => BoundBackend::of(&group.backend, group.depth).map_err(|error| seat.error(error))?,
-    };
-    if matches!(backend, BoundBackend::IoUring(_))
-        && blocks.mix.trim > 0
-        && !crate::backend::io_uring::can_trim(files.kind)
-    {
-        return Err(seat.error("io_uring cannot discard on a block device; use the psync backend"));
-    }
-    notes.extend(note.filter(|note| !notes.contains(note)));
-    let plan = seat.blocks(blocks, &files.lengths, workload.seed)?;
-    // Each worker's writes have sequences of their own, later phases' above earlier ones'.
-    let first_sequence = (u64::from(seat.phase_number) + 1) << 48 | u64::from(seat.worker) << 32;
-    Ok(BlockWorker {
-        plan,
-        files,
-        backend,
-        queue: seat.queue(),
-        pacing: seat.pacing(),
-        mix: blocks.mix,
-        content,
-        buffers: group.content.clone(),
-        base: setting.base.to_owned(),
-        verify: group.verify.clone(),
-        stamping: stamping.map(|stamping| Stamping { first_sequence, ..stamping }),
-        stream: seat.stream(workload.seed),
-        content_stream: content_stream(workload, setting, seat.phase_number, seat.worker),
-    })
 }
 
 /// Takes the file set's state for a group, a share a worker, last worker first.
@@ -384,7 +312,11 @@ pub fn null_ceiling_ops(workers: u32) -> Result<f64, crate::phase_error::PhaseEr
 
 mod ceiling {
     use super::*;
+    use crate::backend::BlockFiles;
+    use crate::bind::{BlockWorker, WorkerFiles};
+    use crate::bound::BoundBackend;
     use crate::clock::Clock;
+    use crate::content::Writers;
     use crate::control::CommonLimit;
     use crate::observer::Live;
     use crate::phase::{PhaseRun, PhaseWatcher, run_phase};
@@ -392,7 +324,7 @@ mod ceiling {
     use crate::plan::{GroupRun, WorkerRules};
     use crate::signals::StopFlag;
     use plumb_result::measurement::Fault;
-    use plumb_workload::{Bytes, Pattern, When};
+    use plumb_workload::{Blocks, Bytes, Pattern, When};
 
     /// Long enough to be exact to a few percent, short enough not to be noticed.
     const MEASURED_NS: u64 = 50_000_000;
@@ -412,7 +344,7 @@ mod ceiling {
         static NEVER: std::sync::OnceLock<StopFlag> = std::sync::OnceLock::new();
         let stop = *NEVER.get_or_init(StopFlag::detached);
         let blocks = Blocks { pattern: Pattern::Random, ..Blocks::default() };
-        let group = WorkerGroup { count: workers, ..WorkerGroup::new("null", Work::Blocks(blocks.clone())) };
+        let group = WorkerGroup { count: workers, ..WorkerGroup::new("null", blocks.clone()) };
         let phase = Phase {
             stop: plumb_workload::Stop { time: Some(plumb_workload::Nanos(MEASURED_NS)), ..Default::default() },
             ..Phase::new("null", vec![group])
@@ -421,19 +353,20 @@ mod ceiling {
         let spec = |seat: WorkerSeat<'_>| -> Result<WorkerSpec, WorkerPlanError> {
             let stream = seat.stream(Workload::DEFAULT_SEED);
             let worker = BlockWorker {
-                plan: seat.blocks(&blocks, &lengths, stream.seed)?,
-                files: BlockFiles { lengths: lengths.clone(), ..BlockFiles::default() },
+                name: seat.group_name(),
+                group: seat.group.clone(),
+                plan: StreamPlan::Plumb(seat.blocks(&blocks, &lengths, stream.seed)?),
+                files: WorkerFiles::Held(BlockFiles { lengths: lengths.clone(), ..BlockFiles::default() }),
                 backend: BoundBackend::Null,
                 queue: seat.queue(),
                 pacing: seat.pacing(),
-                mix: blocks.mix,
                 content: Default::default(),
-                buffers: None,
-                base: PathBuf::new(),
-                verify: None,
                 stamping: None,
+                writers: Writers::Several,
+                base: PathBuf::new(),
                 stream,
                 content_stream: stream,
+                recordings: None,
             };
             Ok(WorkerSpec {
                 name: seat.name(),

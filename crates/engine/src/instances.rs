@@ -3,7 +3,7 @@
 //!
 //! | | null, psync, null queue, io_uring | any other backend |
 //! |---|---|---|
-//! | sequential, random or permuted ops of one size and kind on one file, of blocks or of a job; as soon as there is room | a loop each | through tables |
+//! | sequential, random or permuted ops of one size and kind on one file, Plumb's own or fio's; as soon as there is room | a loop each | through tables |
 //! | any other source; as soon as there is room | a loop each, the source through a table | through tables |
 //! | any other pace | through tables | through tables |
 //!
@@ -26,8 +26,8 @@ use std::io;
 
 /// A source of block ops.
 pub(crate) enum AnySource {
-    Blocks(BlockSource),
-    Job(JobSource),
+    Plumb(BlockSource),
+    Fio(JobSource),
     Other(Box<dyn Source<Op = BlockOp>>),
 }
 
@@ -66,8 +66,8 @@ pub(crate) enum AnyQueued {
 impl AnySource {
     fn table(&mut self) -> &mut dyn Source<Op = BlockOp> {
         match self {
-            AnySource::Blocks(source) => source.table(),
-            AnySource::Job(source) => source.table(),
+            AnySource::Plumb(source) => source.table(),
+            AnySource::Fio(source) => source.table(),
             AnySource::Other(source) => &mut **source,
         }
     }
@@ -108,12 +108,12 @@ impl AnyQueued {
 macro_rules! by_source {
     ($source:expr, |$typed:ident| $run:expr) => {
         match $source {
-            AnySource::Blocks(BlockSource::Sequential($typed)) => $run,
-            AnySource::Blocks(BlockSource::Random($typed)) => $run,
-            AnySource::Blocks(BlockSource::Permuted($typed)) => $run,
-            AnySource::Job(JobSource::Sequential($typed)) => $run,
-            AnySource::Job(JobSource::Random($typed)) => $run,
-            AnySource::Job(JobSource::Permuted($typed)) => $run,
+            AnySource::Plumb(BlockSource::Sequential($typed)) => $run,
+            AnySource::Plumb(BlockSource::Random($typed)) => $run,
+            AnySource::Plumb(BlockSource::Permuted($typed)) => $run,
+            AnySource::Fio(JobSource::Sequential($typed)) => $run,
+            AnySource::Fio(JobSource::Random($typed)) => $run,
+            AnySource::Fio(JobSource::Permuted($typed)) => $run,
             other => {
                 let $typed = other.table();
                 $run

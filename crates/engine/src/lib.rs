@@ -9,6 +9,7 @@ mod backend;
 mod barrier;
 mod bell;
 mod bind;
+mod block_plan;
 mod bound;
 mod build_workers;
 mod byte_ramps;

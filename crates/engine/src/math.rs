@@ -8,6 +8,11 @@
 use crate::rng::Rng;
 use std::f64::consts::{LN_2, LOG2_E, SQRT_2};
 
+/// Greatest common divisor; of a number and 0, the number.
+pub(crate) fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 /// ln 2 with its low 21 bits cleared, so that its product with an exponent is exact.
 const LN_2_HIGH: f64 = f64::from_bits(LN_2.to_bits() & !0x1f_ffff);
 /// What [`LN_2_HIGH`] lacks of ln 2; the second summand is ln 2 minus its nearest `f64`.

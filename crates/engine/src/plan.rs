@@ -1,11 +1,11 @@
 //! From a phase to its workers: everything that can be wrong is found here, before anything starts.
 
 use crate::content::{Checksum, IntervalError};
+use crate::math::gcd;
 use crate::pacer::{FlowEntry, Pacing, flow_home};
 use crate::rng::StreamId;
 use crate::source::blocks::{BlockPlan, PlanError, PlanRequest};
 use crate::terms::{Budget, Handover, InFlight, Queue, Stamping};
-use plumb_workload::job::JobOps;
 use plumb_workload::pace::SteadyRule;
 use plumb_workload::phase::{ErrorRules, WhenDone};
 use plumb_workload::verify::StampLayout;
@@ -217,7 +217,7 @@ impl WorkerSeat<'_> {
         let worker_ends = limit.bytes.is_some() || limit.ops.is_some();
         match (limit.passes, &self.group.work) {
             (Some(passes), _) => Some(passes),
-            (None, Work::Blocks(_)) if !phase_ends && !worker_ends => Some(1),
+            (None, Work::Blocks(stream)) if stream.is_plumb() && !phase_ends && !worker_ends => Some(1),
             (None, _) => None,
         }
     }
@@ -233,19 +233,14 @@ impl WorkerSeat<'_> {
 
     /// What it may do, and what it is to keep.
     pub(crate) fn rules(&self) -> WorkerRules {
-        let job = match &self.group.work {
-            Work::Job(job) => Some(job),
-            _ => None,
-        };
         WorkerRules {
             budget: self.budget(),
             on_error: self.group.on_error,
             errors: self.group.errors.clone(),
-            fills: job.is_some_and(|job| matches!(&job.ops, JobOps::Stream(stream) if stream.fill_device)),
+            fills: self.group.work.fio().is_some_and(|stream| stream.fill_device),
             keeps: Keeps {
-                ops: job.is_some_and(|job| job.log_ops)
-                    || matches!(&self.group.work, Work::Program(program) if program.log_ops),
-                queue: job.map(|_| self.group.depth),
+                ops: self.group.log_ops || self.group.work.program().is_some_and(|program| program.log_ops),
+                queue: self.group.work.foreign_stream().map(|_| self.group.depth),
             },
         }
     }
@@ -254,23 +249,15 @@ impl WorkerSeat<'_> {
     pub(crate) fn queue(&self) -> Queue {
         let batch = self.group.batch;
         let depth = self.group.depth;
-        let plain = Queue {
+        let no_overlap = self.group.work.fio().is_some_and(|stream| stream.no_overlap_in_flight);
+        Queue {
             depth,
             submit: if batch.submit == 0 { depth } else { batch.submit },
             complete: batch.complete.clamp(1, depth),
             refill_at: batch.refill_at.unwrap_or(depth).min(depth),
             most_completions: batch.most_completions.unwrap_or(depth).clamp(1, depth),
-            ..Queue::of(depth)
-        };
-        let Work::Job(job) = &self.group.work else { return plain };
-        let no_overlap = match &job.ops {
-            JobOps::Stream(stream) => stream.no_overlap_in_flight,
-            JobOps::Recording(_) | JobOps::Sweep(_) => false,
-        };
-        Queue {
             in_flight: if no_overlap { InFlight::Apart } else { InFlight::Anything },
-            handover: if job.time_submission { Handover::Timed } else { Handover::Plain },
-            ..plain
+            handover: if self.group.time_submission { Handover::Timed } else { Handover::Plain },
         }
     }
 
@@ -281,7 +268,7 @@ impl WorkerSeat<'_> {
             depth: self.group.depth,
             group_count: self.group.count,
             ramp: Nanos(self.phase.ramp.0.saturating_add(self.group.ramp.0)),
-            paces_all: self.group.work.job().is_none(),
+            paces_all: self.group.work.foreign_stream().is_none(),
             flow_home: flow_home(&self.phase.workers, self.group_number),
             flow_entry: FlowEntry::of(self.group),
         }
@@ -335,7 +322,7 @@ pub(crate) fn stamping(
     let mut interval_bytes = 0;
     for (number, phase) in workload.phase.iter().enumerate() {
         for seat in seats(phase, number as u32).filter(|seat| seat.group.target == target) {
-            let (Work::Blocks(blocks), Some(own)) = (&seat.group.work, own_checksum(seat.group)) else { continue };
+            let (Some(blocks), Some(own)) = (seat.group.work.blocks(), own_checksum(seat.group)) else { continue };
             let plan = seat.blocks(blocks, lengths, workload.seed)?;
             interval_bytes = gcd(interval_bytes, plan.verify_interval_bytes());
             if checksum.is_some_and(|other| other != own) {
@@ -426,10 +413,6 @@ impl Verifiable {
         }
         Ok(())
     }
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]

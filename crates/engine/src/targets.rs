@@ -8,7 +8,7 @@ use crate::content::{BufferRequest, Buffers, ContentError, Filler, Stamper, tota
 use crate::engine_error::EngineError;
 use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
 use crate::job::failed::JobFault;
-use crate::job::files::layout::{FailedMember, JobLayout, Laid, Member, lay_out};
+use crate::job::files::layout::{FailedMember, JobLayout, Laid, lay_out};
 use crate::job::files::look::{self, Look, Named};
 use crate::job::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::observer::{Observer, TargetView};
@@ -23,10 +23,10 @@ use crate::terms::Stamping;
 use crate::testdir::{LaidOut, Source, TestDir};
 use crate::tree::{self, TreeShape};
 use plumb_result::measurement::Fault;
-use plumb_workload::job::{JobFiles, JobOps};
+use plumb_workload::job::JobFiles;
 use plumb_workload::{
     BufferContent, Bytes, Content, Distribution, Flush, OpKind, Phase, Prepare, SimTarget, Size, Target, TreeTarget,
-    Work, Workload,
+    Work, WorkerGroup, Workload,
 };
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -214,10 +214,7 @@ fn access(workload: &Workload, target: &str) -> Access {
     let writes = workload.phase.iter().flat_map(|phase| &phase.workers).any(|group| {
         group.target == target
             && match &group.work {
-                Work::Blocks(blocks) => {
-                    blocks.mix.write + blocks.mix.trim > 0 || blocks.fsync_every + blocks.fdatasync_every > 0
-                }
-                Work::Job(job) => job.moves().write || job.moves().trim,
+                Work::Blocks(_) => group.work.changes(),
                 Work::Program(program) => program.is_over_file_set() || program.changes(),
                 Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
             }
@@ -571,8 +568,8 @@ fn open_job_files(
     let mut seats: Vec<GroupSeat> = Vec::new();
     for (phase, place, group) in groups.filter(|(_, _, group)| group.target == name) {
         match &group.work {
-            Work::Job(job) => {
-                members.push(Member { group, job });
+            Work::Blocks(stream) if !stream.is_plumb() => {
+                members.push(group);
                 seats.push(GroupSeat { phase, group: place });
             }
             Work::Busy(_) | Work::Exec(_) => {}
@@ -595,9 +592,9 @@ fn open_job_files(
         made: setting.test_dirs.made_files(),
         base: setting.base,
         stop: setting.stop,
-        fill: &mut |job, buffer, _file, _offset| {
-            let of_job = members.iter().position(|member| std::ptr::eq(member.job, job));
-            match of_job.and_then(|number| special.get_mut(number)?.as_mut()) {
+        fill: &mut |group, buffer, _file, _offset| {
+            let of_group = members.iter().position(|&member| std::ptr::eq(member, group));
+            match of_group.and_then(|number| special.get_mut(number)?.as_mut()) {
                 Some(buffers) => buffers.fill(buffer),
                 None => filler.fill(buffer),
             }
@@ -625,21 +622,18 @@ fn open_job_files(
 
 /// What a job's own writes hold, where that is anything but random bytes: files that it reads are laid out with it.
 fn special_content(
-    member: &Member<'_>,
+    member: &WorkerGroup,
     setting: &Setting<'_>,
     stream: StreamId,
 ) -> Result<Option<Buffers>, ContentError> {
     let is_special = |content: &&BufferContent| {
         content.zero || !content.pattern.is_empty() || content.compress_percent > 0 || content.dedupe_percent > 0
     };
-    let Some(content) = member.group.content.as_ref().filter(is_special) else { return Ok(None) };
-    if !member.job.files.prepare.write {
+    let Some(content) = member.content.as_ref().filter(is_special) else { return Ok(None) };
+    if !member.files.prepare.write {
         return Ok(None);
     }
-    let total_bytes = match &member.job.ops {
-        JobOps::Stream(stream) => total_bytes(stream, None),
-        JobOps::Recording(_) | JobOps::Sweep(_) => 0,
-    };
+    let total_bytes = member.work.fio().map_or(0, |stream| total_bytes(stream, None));
     let request = BufferRequest { content, stream, smallest: 4096, total_bytes, base: setting.base };
     Buffers::new(&request).map(Some)
 }
@@ -657,7 +651,7 @@ fn file_path(target: &Target) -> &Path {
 /// Whether anything punches holes into a target.
 fn trims(workload: &Workload, target: &str) -> bool {
     let mut groups = workload.phase.iter().flat_map(|phase| &phase.workers);
-    groups.any(|group| group.target == target && matches!(&group.work, Work::Blocks(blocks) if blocks.mix.trim > 0))
+    groups.any(|group| group.target == target && group.work.moves().trim)
 }
 
 /// The same target, taken as it lies there.

@@ -90,6 +90,7 @@ pub(crate) struct Queue {
 
 impl Queue {
     /// A queue that is filled whenever there is room and waits for one completion when there is none.
+    #[cfg(test)]
     pub(crate) const fn of(depth: u32) -> Queue {
         Queue {
             depth,

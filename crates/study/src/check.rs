@@ -7,7 +7,7 @@ use plumb_probe::others::IoWatch;
 use plumb_probe::stack;
 use plumb_result::observe::{Environment, PhaseObservations, TargetFacts};
 use plumb_result::{Finding, Measurement, Observations, PhaseMeasurement};
-use plumb_workload::{Blocks, FileTarget, Phase, Target, Work, WorkerGroup, Workload};
+use plumb_workload::{Blocks, FileTarget, Phase, Target, WorkerGroup, Workload};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -58,7 +58,7 @@ fn idle(path: &Path) -> Workload {
         description: String::new(),
         seed: Workload::DEFAULT_SEED,
         target: BTreeMap::from([("data".to_owned(), Target::File(target))]),
-        phase: vec![Phase::new("idle", vec![WorkerGroup::new("data", Work::Blocks(Blocks::default()))])],
+        phase: vec![Phase::new("idle", vec![WorkerGroup::new("data", Blocks::default())])],
     }
 }
 

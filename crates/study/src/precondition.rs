@@ -8,8 +8,8 @@
 use plumb_result::assertion::PRECONDITIONING;
 use plumb_workload::units::UnitError;
 use plumb_workload::{
-    BlockSize, Blocks, Bytes, CachePolicy, Limit, Mix, Nanos, Pace, Pattern, Phase, Steady, Stop, Target, Work,
-    WorkerGroup, Workload,
+    BlockSize, Blocks, Bytes, CachePolicy, Limit, Mix, Nanos, Pace, Pattern, Phase, Steady, Stop, Target, WorkerGroup,
+    Workload,
 };
 use std::path::Path;
 
@@ -214,7 +214,7 @@ fn fill(target: &str, bytes: Option<u64>, cache: CachePolicy) -> Phase {
     let group = WorkerGroup {
         depth: if direct { FILL_DEPTH } else { 1 },
         limit: Limit { passes: Some(FILL_PASSES), ..Limit::default() },
-        ..WorkerGroup::new(target, Work::Blocks(work))
+        ..WorkerGroup::new(target, work)
     };
     Phase {
         cache: if direct { CachePolicy::Direct } else { CachePolicy::AsIs },
@@ -227,7 +227,7 @@ fn rounds(phase: &Phase) -> Option<Phase> {
     let writers = phase.workers.iter().filter_map(|group| {
         let blocks = group.work.blocks().filter(|blocks| blocks.mix.write > 0)?;
         Some(WorkerGroup {
-            work: Work::Blocks(Blocks { mix: Mix::WRITE, ..blocks.clone() }),
+            work: Blocks { mix: Mix::WRITE, ..blocks.clone() }.into(),
             limit: Limit::default(),
             pace: Pace::default(),
             steady: None,
@@ -315,7 +315,7 @@ mod tests {
             ["preconditioning-fill-data", "preconditioning-fill-log", "preconditioning-rounds-database", "database"]
         );
         for group in &work.phase[2].workers {
-            assert!(matches!(&group.work, Work::Blocks(blocks) if blocks.mix == Mix::WRITE), "{group:?}");
+            assert!(group.work.blocks().is_some_and(|blocks| blocks.mix == Mix::WRITE), "{group:?}");
         }
         assert_eq!(validate(&work), []);
     }

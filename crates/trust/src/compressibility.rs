@@ -10,7 +10,7 @@ pub(crate) fn content(workload: &Workload, target: &str) -> Content {
         let groups = workload.phase.iter().flat_map(|phase| &phase.workers);
         groups.filter(|group| group.target == target)
     };
-    let job = groups().filter(|group| group.work.job().is_some()).find_map(WorkerGroup::own_content);
+    let job = groups().filter(|group| group.work.foreign_stream().is_some()).find_map(WorkerGroup::own_content);
     let copied = || copies_zeros(workload, target).then_some(Content::Zero);
     if let Some(own) = job.or_else(copied).or_else(|| groups().find_map(WorkerGroup::own_content)) {
         return own;

@@ -4,9 +4,9 @@ use plumb_result::short_list;
 use plumb_workload::{Backend, CachePolicy, Flush, OpKind, OwnFlush, Phase, Work, WorkerGroup};
 use std::collections::BTreeSet;
 
-/// What its workers do, but for what runs beside the I/O.
-fn io(phase: &Phase) -> impl Iterator<Item = &Work> {
-    works(phase).filter(|work| !work.is_auxiliary())
+/// Its groups, but for what runs beside the I/O.
+fn io(phase: &Phase) -> impl Iterator<Item = &WorkerGroup> {
+    phase.workers.iter().filter(|group| !group.work.is_auxiliary())
 }
 
 fn works(phase: &Phase) -> impl Iterator<Item = &Work> {
@@ -60,7 +60,7 @@ pub(crate) fn spins(phase: &Phase) -> bool {
 /// cache, so does the phase.
 pub(crate) fn cache(phase: &Phase) -> CachePolicy {
     let mut io = io(phase).peekable();
-    let all_direct = io.peek().is_some() && io.all(|work| work.opens_direct() == Some(true));
+    let all_direct = io.peek().is_some() && io.all(|group| group.opens_direct() == Some(true));
     if all_direct { CachePolicy::Direct } else { phase.cache }
 }
 
@@ -71,7 +71,7 @@ pub(crate) fn is_block_io(phase: &Phase) -> bool {
 
 /// Everything that was written is flushed at the end.
 pub(crate) fn flushes_at_end(phase: &Phase) -> bool {
-    let own: Vec<OwnFlush> = io(phase).map(Work::own_flush).collect();
+    let own: Vec<OwnFlush> = io(phase).map(WorkerGroup::own_flush).collect();
     let all_own = !own.iter().any(|flush| matches!(flush, OwnFlush::ByPhase | OwnFlush::Part));
     if !phase.workers.is_empty() && !works(phase).any(Work::is_flushed_by_phase) {
         return all_own;
@@ -79,14 +79,15 @@ pub(crate) fn flushes_at_end(phase: &Phase) -> bool {
     matches!(phase.end.flush, Flush::Fsync | Flush::Fdatasync) || (own.contains(&OwnFlush::All) && all_own)
 }
 
-/// Jobs are among the workers: whoever wrote them speaks fio's language or elbencho's, and remedies should too.
+/// Other tools' generators are among the streams: whoever wrote them speaks fio's language or elbencho's, and remedies
+/// should too.
 pub(crate) fn has_jobs(phase: &Phase) -> bool {
-    works(phase).any(|work| work.job().is_some())
+    works(phase).any(|work| work.foreign_stream().is_some())
 }
 
-/// Its jobs go part by part, as only elbencho's do.
+/// These go part by part, as only elbencho's do.
 pub(crate) fn sweeps(phase: &Phase) -> bool {
-    has_jobs(phase) && works(phase).filter(|work| work.job().is_some()).all(Work::is_sweep)
+    has_jobs(phase) && works(phase).filter(|work| work.foreign_stream().is_some()).all(Work::is_sweep)
 }
 
 /// Removes or shortens files, so that what it wrote need never reach a device.

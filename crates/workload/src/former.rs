@@ -1,15 +1,15 @@
 //! Keys that once lay elsewhere, or had other forms: workload files that people keep, and stored results, are still read.
 //!
-//! What a job had for itself is its group's, like any other work's. [`bring_up`] moves what a document says to where it
+//! Block I/O of other tools' generators was a work of its own, the job. What it had for itself is its group's today, and
+//! its ops are a stream like any other. [`bring_up`] moves what a document says to where it
 //! is read today, and each key takes its place in the text with it, so that errors lead to where it was written.
 
 use crate::native::merge;
 use plumb_document::{Node, Spanned, Table, Value, json};
 use serde::de::DeserializeOwned;
 
-/// What a job had, and where its group has it.
-const OF_JOBS: [(&str, &str); 5] =
-    [("errors", "errors"), ("queue", "batch"), ("pace", "pace"), ("content", "content"), ("verify", "verify")];
+/// What the ops of a job were, and which generator's stream they are.
+const OPS: [(&str, &str); 3] = [("stream", "fio"), ("sweep", "sweep"), ("recording", "trace")];
 
 /// What never had an effect.
 const WITHOUT_EFFECT: [&str; 2] = ["offload", "never-wait"];
@@ -45,22 +45,7 @@ fn group(table: &mut Table) {
     if table.get("pace").is_some_and(|pace| pace.get_ref().as_str() == Some("closed")) {
         table.remove("pace");
     }
-    for (former, today) in OF_JOBS {
-        let Some((mut key, mut node)) = table_at(table, &["work", "job"]).and_then(|job| job.remove_entry(former))
-        else {
-            continue;
-        };
-        if let Some(rules) = node.get_mut().as_table_mut() {
-            rules.retain(|key, _| !WITHOUT_EFFECT.contains(&key));
-        }
-        if former != today {
-            today.clone_into(key.get_mut());
-        }
-        if let (Some(group), Value::Table(job)) = (table_at(table, &[today]), node.get_mut()) {
-            merge::beneath(job, std::mem::take(group));
-        }
-        table.insert(key, node);
-    }
+    job(table);
     if let Some((key, rule)) = table_at(table, &["pace"]).and_then(|pace| pace.remove_entry("steady")) {
         table.insert(key, rule);
     }
@@ -84,6 +69,49 @@ fn group(table: &mut Table) {
     }
 }
 
+/// A job's keys are its group's, and its ops a stream of block I/O. An unknown key, too, is told of among those of the group.
+fn job(group: &mut Table) {
+    let Some(keys) = table_at(group, &["work", "job"]).map(std::mem::take) else { return };
+    let job_key = table_at(group, &["work"]).and_then(|work| work.remove_entry("job")).map(|(key, _)| key);
+    let Some(mut job_key) = job_key else { return };
+    for (mut key, mut node) in keys {
+        if key.get_ref() == "ops" {
+            stream(&mut node);
+            "blocks".clone_into(job_key.get_mut());
+            if let Some(work) = table_at(group, &["work"]) {
+                put(work, job_key.clone(), node);
+            }
+            continue;
+        }
+        if key.get_ref() == "queue" {
+            "batch".clone_into(key.get_mut());
+        }
+        if let Some(rules) = node.get_mut().as_table_mut() {
+            rules.retain(|key, _| !WITHOUT_EFFECT.contains(&key));
+        }
+        put(group, key, node);
+    }
+}
+
+/// The ops of a job under the names of generators.
+fn stream(ops: &mut Node) {
+    let Some(ops) = ops.get_mut().as_table_mut() else { return };
+    for (former, today) in OPS {
+        if let Some((mut key, node)) = ops.remove_entry(former) {
+            today.clone_into(key.get_mut());
+            ops.insert(key, node);
+        }
+    }
+}
+
+/// Puts what a job said over what is there.
+fn put(table: &mut Table, key: Spanned<String>, mut node: Node) {
+    if let (Some(there), Value::Table(said)) = (table_at(table, &[key.get_ref()]), node.get_mut()) {
+        merge::beneath(said, std::mem::take(there));
+    }
+    table.insert(key, node);
+}
+
 fn table_at<'t>(table: &'t mut Table, path: &[&str]) -> Option<&'t mut Table> {
     path.iter().try_fold(table, |table, key| table.get_mut(key)?.get_mut().as_table_mut())
 }
@@ -91,10 +119,11 @@ fn table_at<'t>(table: &'t mut Table, path: &[&str]) -> Option<&'t mut Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::job::BufferMemory;
     use crate::native::{parse, parse_with};
     use crate::pace::{ThinkBasis, ThinkTime};
     use crate::phase::{Batch, ErrorOrigin, IgnoredError, Phase, WorkerGroup};
-    use crate::units::{Nanos, PerSecond};
+    use crate::units::{Bytes, Nanos, PerSecond};
     use crate::verify::{StampLayout, Verify, VerifyMethod};
 
     /// A job as `--translate` wrote it when it had a pace, a queue and rules of its own.
@@ -124,6 +153,12 @@ work.job.pace.think = { pause = "500us", every = 3 }
 work.job.pace.steady = { figure = "ops", judged = "deviation", limit = 1.0, window = "3s", check-every = "1s" }
 work.job.queue = { refill-at = 2, offload = true, never-wait = false }
 work.job.errors.ignore = [{ at = "write", errno = 5 }]
+work.job.files = { direct = true, prepare.write = true }
+work.job.syncs.at-end = true
+work.job.buffers.memory = "shared"
+work.job.process.nice = 3
+work.job.log-ops = true
+work.job.time-submission = true
 work.job.content = { refill = true, dedupe-percent = 20 }
 work.job.verify = { method = "crc32c", interval = "4KiB" }
 on-error = "leave"
@@ -145,7 +180,33 @@ on-error = "leave"
         assert_eq!(group.content.unwrap().dedupe_percent, 20);
         let verify = group.verify.unwrap();
         assert_eq!((verify.method, verify.layout), (VerifyMethod::Crc32c, StampLayout::Versioned));
-        assert_eq!(group.steady.unwrap().window, Nanos(3_000_000_000));
+        assert_eq!(group.steady.as_ref().unwrap().window, Nanos(3_000_000_000));
+        let stream = group.work.fio().unwrap();
+        assert_eq!((stream.read_percent, stream.seed, stream.ranges.len()), (Some(50), 137, 1));
+        assert!(group.files.direct && group.files.prepare.write && group.files.drop_cached);
+        assert!(group.syncs.at_end && group.log_ops && group.time_submission);
+        assert_eq!((group.process.nice, &group.buffers.memory), (Some(3), &BufferMemory::Shared(None)));
+    }
+
+    /// An unknown key of a job is told of where it stands, among those that its group has.
+    #[test]
+    fn an_unknown_key_of_a_job_has_its_place() {
+        let wrong = JOB.replace("work.job.syncs.at-end", "work.job.snycs.at-end");
+        let error = parse("old.toml", &wrong).unwrap_err().to_string();
+        let line = wrong.lines().position(|line| line.contains("snycs")).unwrap() + 1;
+        assert!(error.contains(&format!("old.toml:{line}:")) && error.contains("did you mean `syncs`?"), "{error}");
+        let wrong = JOB.replace("work.job.ops.stream.order.random", "work.job.ops.stream.odrer.random");
+        let error = parse("old.toml", &wrong).unwrap_err().to_string();
+        assert!(error.contains("did you mean `order`?"), "{error}");
+    }
+
+    /// What is said of a generator is said once more when it is printed.
+    #[test]
+    fn each_generator_is_printed_under_its_name() {
+        let workload = parse("old.toml", JOB).unwrap();
+        let text = crate::native::to_toml(&workload).unwrap();
+        assert!(text.contains("\nwork.blocks.fio.") && !text.contains("job."), "{text}");
+        assert_eq!(parse("new.toml", &text).unwrap(), workload);
     }
 
     #[test]
@@ -160,6 +221,7 @@ on-error = "leave"
         let group = &phase.workers[0];
         assert_eq!(group.batch.refill_at, Some(4));
         assert!(group.errors.go_on_after_read);
+        assert_eq!(group.work.trace().unwrap().largest, Bytes(4096));
         assert_eq!(group.pace.think.unwrap().pause, Nanos(1_000_000));
     }
 
@@ -192,6 +254,10 @@ on-error = "leave"
         let set = ["phase.0.workers.0.work.job.queue.refill-at=3".parse().unwrap()];
         let workload = parse_with("old.toml", JOB, &set).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(workload.phase[0].workers[0].batch.refill_at, Some(3));
+        assert!(workload.phase[0].workers[0].work.fio().is_some());
+        let set = ["phase.0.workers.0.work.job.ops.stream.seed=7".parse().unwrap()];
+        let workload = parse_with("old.toml", JOB, &set).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(workload.phase[0].workers[0].work.fio().unwrap().seed, 7);
         let wrong = JOB.replace("write = \"100/s\"", "write = \"0/s\"");
         let error = parse("old.toml", &wrong).unwrap_err();
         let line = wrong.lines().position(|line| line.contains("0/s\" }")).unwrap() + 1;

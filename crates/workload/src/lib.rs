@@ -27,9 +27,8 @@ pub mod verify;
 mod work;
 
 pub use backend::{Backend, FileCall, SocketKind};
-pub use blocks::{BlockSize, Blocks, Mix, Pattern};
+pub use blocks::{BlockSize, BlockStream, Blocks, Mix, Pattern};
 pub use content::{BufferContent, Content};
-pub use job::Job;
 pub use keypath::KeyPath;
 pub use op::OpKind;
 pub use pace::{Arrival, OpenLoad, Pace};

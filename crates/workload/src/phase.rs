@@ -1,13 +1,14 @@
 //! Phases: workers that start together behind a barrier and end by a stop rule.
 
 use crate::backend::Backend;
-use crate::blocks::Blocks;
+use crate::blocks::{BlockStream, Blocks};
 use crate::content::{BufferContent, Content};
-use crate::job::Job;
+use crate::job::{BufferRules, FileRules, ProcessRules, Stream, Sweep, Syncs};
 use crate::pace::{Pace, SteadyRule};
 use crate::program::Program;
 use crate::units::{Bytes, Nanos, Size};
 use crate::verify::Verify;
+use crate::work::OwnFlush;
 use serde::{Deserialize, Serialize};
 
 /// Workers that start together behind a barrier and end by a stop rule.
@@ -213,13 +214,31 @@ pub struct WorkerGroup {
     /// End it when a figure is steady.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steady: Option<SteadyRule>,
-    /// How it fills the buffers of its writes. Where nothing is said, a job does it by default, and all other work writes
-    /// what its target says.
+    /// How it fills the buffers of its writes. Where nothing is said, Plumb's own generator writes what its target says, and all
+    /// others random bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<BufferContent>,
     /// Stamp what is written and verify what is read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verify: Option<Verify>,
+    /// How its files are made, opened and left, where they are named one by one (`job-files`).
+    #[serde(default, skip_serializing_if = "FileRules::is_default")]
+    pub files: FileRules,
+    /// Flushes between its ops and at its end, where the generator is not Plumb's own.
+    #[serde(default, skip_serializing_if = "Syncs::is_none")]
+    pub syncs: Syncs,
+    /// Where the memory of its ops comes from.
+    #[serde(default, skip_serializing_if = "BufferRules::is_default")]
+    pub buffers: BufferRules,
+    /// Whom its workers run as, and where.
+    #[serde(default, skip_serializing_if = "ProcessRules::is_default")]
+    pub process: ProcessRules,
+    /// Keep a record of every op, for logs of single ops and recordings.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub log_ops: bool,
+    /// Time handing ops over apart from waiting for them, where the backend has a queue.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub time_submission: bool,
     /// CPUs to run on: worker `i` on `cpus[i mod len]`; anywhere when empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cpus: Vec<u32>,
@@ -306,6 +325,35 @@ impl WorkerGroup {
         std::iter::once(self.target.as_str()).chain(ends.filter(|&end| end != self.target))
     }
 
+    /// Whether its files are removed between its loops: it has several, or may come to have.
+    pub fn removes_files_between_loops(&self) -> bool {
+        self.files.unlink_each_loop && self.work.fio().is_some_and(Stream::repeats)
+    }
+
+    /// Whether it goes around the page cache by rules of its own; `None` where its phase decides.
+    pub fn opens_direct(&self) -> Option<bool> {
+        match &self.work {
+            Work::Blocks(stream) if !stream.is_plumb() => Some(self.files.direct),
+            Work::Program(program) if !program.is_over_file_set() => Some(program.is_direct()),
+            _ => None,
+        }
+    }
+
+    /// What makes its writes durable.
+    pub fn own_flush(&self) -> OwnFlush {
+        let own = |all: bool| if all { OwnFlush::All } else { OwnFlush::Part };
+        match &self.work {
+            Work::Blocks(stream) if stream.is_plumb() => OwnFlush::ByPhase,
+            Work::Blocks(stream) if stream.moves().write => {
+                own(self.syncs.at_end || self.syncs.at_close || self.syncs.file_system_at_end)
+            }
+            Work::Program(program) if program.is_over_file_set() => OwnFlush::ByPhase,
+            Work::Program(program) if program.writes() => own(program.flushes()),
+            Work::Copy(copy) => own(copy.fsync || copy.fdatasync),
+            Work::Blocks(_) | Work::Program(_) | Work::Busy(_) | Work::Exec(_) => OwnFlush::Nothing,
+        }
+    }
+
     /// What it writes, to something that makes bytes smaller; `None` where its target decides, or it writes nothing.
     pub fn own_content(&self) -> Option<Content> {
         match &self.content {
@@ -316,7 +364,7 @@ impl WorkerGroup {
     }
 
     /// One thread with the default backend that does `work` on `target`.
-    pub fn new(target: impl Into<String>, work: Work) -> WorkerGroup {
+    pub fn new(target: impl Into<String>, work: impl Into<Work>) -> WorkerGroup {
         WorkerGroup {
             name: None,
             target: target.into(),
@@ -325,12 +373,18 @@ impl WorkerGroup {
             backend: Backend::default(),
             depth: 1,
             batch: Batch::default(),
-            work,
+            work: work.into(),
             pace: Pace::default(),
             limit: Limit::default(),
             steady: None,
             content: None,
             verify: None,
+            files: FileRules::default(),
+            syncs: Syncs::default(),
+            buffers: BufferRules::default(),
+            process: ProcessRules::default(),
+            log_ops: false,
+            time_submission: false,
             cpus: Vec::new(),
             on_error: OnError::default(),
             errors: ErrorRules::default(),
@@ -349,10 +403,8 @@ impl WorkerGroup {
 #[serde(rename = "=", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
 #[cfg_attr(feature = "schema", schemars(rename = "Work"))]
 pub enum Work {
-    /// Block I/O by a pattern.
-    Blocks(Blocks),
-    /// Block I/O as a job of fio does it. Its group has one worker.
-    Job(Box<Job>),
+    /// Block I/O.
+    Blocks(Box<BlockStream>),
     /// Bytes from one place to another, as dd moves them. Its group has one worker.
     Copy(Box<crate::copy::CopySpec>),
     /// Steps over a file set, or over named files.
@@ -363,6 +415,18 @@ pub enum Work {
     /// No I/O: another program.
     Exec(Exec),
 }
+
+macro_rules! from_streams {
+    ($($stream:ident)*) => {
+        $(impl From<$stream> for Work {
+            fn from(stream: $stream) -> Work {
+                Work::Blocks(Box::new(stream.into()))
+            }
+        })*
+    };
+}
+
+from_streams! { BlockStream Blocks Stream Sweep }
 
 /// Processor time that is used up beside other work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

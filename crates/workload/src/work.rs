@@ -1,10 +1,10 @@
 //! What a work says of itself, to those who neither run nor make it: which ops it makes, how it goes over its range, what
 //! it writes, how it waits and how it ends. Whoever asks here need not know which kinds of work there are.
 
-use crate::blocks::{BlockSize, Blocks, Pattern};
+use crate::blocks::{BlockSize, BlockStream, Blocks, Pattern};
 use crate::content::Content;
 use crate::copy::CopySpec;
-use crate::job::{AccessOrder, ByKind, Coverage, Job, JobOps, OffsetDistribution, SweepDraw, SweepOps, SweepOrder};
+use crate::job::{AccessOrder, ByKind, Coverage, OffsetDistribution, Recording, Stream, Sweep, SweepDraw, SweepOrder};
 use crate::op::OpKind;
 use crate::phase::Work;
 use crate::program::{Program, ProgramContent, Step, Transfer, walk};
@@ -28,28 +28,86 @@ pub enum OwnFlush {
 const POSTMARK: Content = Content::Reducible { compress_percent: 18, duplicate_percent: 99 };
 
 impl Work {
-    /// Its pattern, where it is block I/O by one.
-    pub fn blocks(&self) -> Option<&Blocks> {
+    /// The stream of its ops, where it is block I/O.
+    pub fn stream(&self) -> Option<&BlockStream> {
         match self {
-            Work::Blocks(blocks) => Some(blocks),
+            Work::Blocks(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn stream_mut(&mut self) -> Option<&mut BlockStream> {
+        match self {
+            Work::Blocks(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
+    /// Its stream, where a generator of another tool makes it.
+    pub fn foreign_stream(&self) -> Option<&BlockStream> {
+        self.stream().filter(|stream| !stream.is_plumb())
+    }
+
+    /// Its pattern, where it is block I/O by Plumb's own generator.
+    pub fn blocks(&self) -> Option<&Blocks> {
+        match self.stream()? {
+            BlockStream::Plumb(blocks) => Some(blocks),
             _ => None,
         }
     }
 
     /// The same, to be changed.
     pub fn blocks_mut(&mut self) -> Option<&mut Blocks> {
-        match self {
-            Work::Blocks(blocks) => Some(blocks),
+        match self.stream_mut()? {
+            BlockStream::Plumb(blocks) => Some(blocks),
             _ => None,
         }
     }
 
-    /// The job, where it is one.
-    pub fn job(&self) -> Option<&Job> {
-        match self {
-            Work::Job(job) => Some(job),
+    /// What is drawn as fio draws it, where it is that.
+    pub fn fio(&self) -> Option<&Stream> {
+        match self.stream()? {
+            BlockStream::Fio(stream) => Some(stream),
             _ => None,
         }
+    }
+
+    /// The same, to be changed.
+    pub fn fio_mut(&mut self) -> Option<&mut Stream> {
+        match self.stream_mut()? {
+            BlockStream::Fio(stream) => Some(stream),
+            _ => None,
+        }
+    }
+
+    /// The sweep, where it is one.
+    pub fn sweep(&self) -> Option<&Sweep> {
+        match self.stream()? {
+            BlockStream::Sweep(sweep) => Some(sweep),
+            _ => None,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn sweep_mut(&mut self) -> Option<&mut Sweep> {
+        match self.stream_mut()? {
+            BlockStream::Sweep(sweep) => Some(sweep),
+            _ => None,
+        }
+    }
+
+    /// The recording that it replays, where it does.
+    pub fn trace(&self) -> Option<&Recording> {
+        match self.stream()? {
+            BlockStream::Trace(recording) => Some(recording),
+            _ => None,
+        }
+    }
+
+    /// The kinds of op among those of its stream.
+    pub fn moves(&self) -> ByKind<bool> {
+        self.stream().map_or(ByKind::all(false), BlockStream::moves)
     }
 
     /// The program, where it is one.
@@ -81,23 +139,18 @@ impl Work {
             said.into_iter().filter(|(moves, _)| *moves).map(|(_, kind)| kind).collect::<BTreeSet<_>>()
         };
         match self {
-            Work::Blocks(blocks) => {
-                let mut kinds = of(blocks_move(blocks));
-                if blocks.mix.write > 0 {
-                    let flushes = [(blocks.fsync_every, OpKind::Fsync), (blocks.fdatasync_every, OpKind::Fdatasync)];
-                    kinds.extend(flushes.into_iter().filter(|(every, _)| *every > 0).map(|(_, kind)| kind));
+            Work::Blocks(stream) => {
+                let mut kinds = of(stream.moves());
+                match &**stream {
+                    BlockStream::Plumb(blocks) if blocks.mix.write > 0 => {
+                        let flushes =
+                            [(blocks.fsync_every, OpKind::Fsync), (blocks.fdatasync_every, OpKind::Fdatasync)];
+                        kinds.extend(flushes.into_iter().filter(|(every, _)| *every > 0).map(|(_, kind)| kind));
+                    }
+                    BlockStream::Sweep(sweep) => kinds.extend(sweep.call()),
+                    BlockStream::Plumb(_) | BlockStream::Fio(_) | BlockStream::Trace(_) => {}
                 }
                 kinds
-            }
-            Work::Job(job) => {
-                let call = match &job.ops {
-                    JobOps::Sweep(sweep) => match sweep.does {
-                        SweepOps::Call { kind, .. } => Some(kind),
-                        _ => None,
-                    },
-                    JobOps::Stream(_) | JobOps::Recording(_) => None,
-                };
-                of(job.moves()).into_iter().chain(call).collect()
             }
             Work::Program(program) => program.kinds(),
             Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => BTreeSet::new(),
@@ -107,8 +160,7 @@ impl Work {
     /// Whether its block I/O writes.
     pub fn writes(&self) -> bool {
         match self {
-            Work::Blocks(blocks) => blocks.mix.write > 0,
-            Work::Job(job) => job.moves().write,
+            Work::Blocks(stream) => stream.moves().write,
             Work::Copy(copy) => copy.to.is_some(),
             Work::Program(program) => program.writes(),
             Work::Busy(_) | Work::Exec(_) => false,
@@ -118,13 +170,14 @@ impl Work {
     /// Whether it may change anything of its target: bytes, names, or what lies on the device.
     pub fn changes(&self) -> bool {
         match self {
-            Work::Blocks(blocks) => {
-                blocks.mix.write + blocks.mix.trim > 0 || blocks.fsync_every + blocks.fdatasync_every > 0
-            }
-            Work::Job(job) => {
-                let moves = job.moves();
-                let calls = matches!(&job.ops, JobOps::Sweep(sweep) if matches!(sweep.does, SweepOps::Call { .. }));
-                moves.write || moves.trim || calls
+            Work::Blocks(stream) => {
+                let moves = stream.moves();
+                let more = match &**stream {
+                    BlockStream::Plumb(blocks) => blocks.fsync_every + blocks.fdatasync_every > 0,
+                    BlockStream::Sweep(sweep) => sweep.call().is_some(),
+                    BlockStream::Fio(_) | BlockStream::Trace(_) => false,
+                };
+                moves.write || moves.trim || more
             }
             Work::Copy(copy) => copy.to.is_some(),
             Work::Program(program) => program.is_over_file_set() || program.changes(),
@@ -136,13 +189,13 @@ impl Work {
     pub fn is_block_io(&self) -> bool {
         match self {
             Work::Program(program) => program.transfers().next().is_some(),
-            Work::Blocks(_) | Work::Job(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => true,
+            Work::Blocks(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => true,
         }
     }
 
     /// Whether its group's depth says how many ops are in flight.
     pub fn has_queue(&self) -> bool {
-        matches!(self, Work::Blocks(_) | Work::Job(_))
+        matches!(self, Work::Blocks(_))
     }
 
     /// Whether it moves bytes of a file set, so that limits in bytes can end it.
@@ -154,31 +207,31 @@ impl Work {
     pub fn waits(&self) -> bool {
         match self {
             Work::Program(program) => program.waits(),
-            Work::Blocks(_) | Work::Job(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
+            Work::Blocks(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
         }
     }
 
     /// Whether it goes part by part.
     pub fn is_sweep(&self) -> bool {
-        self.job().is_some_and(|job| matches!(job.ops, JobOps::Sweep(_)))
+        self.sweep().is_some()
     }
 
     /// Whether it goes over each block of its range exactly once a pass.
     pub fn covers_once(&self) -> bool {
         match self {
-            Work::Blocks(blocks) => matches!(
-                blocks.pattern,
-                Pattern::Sequential | Pattern::Reverse | Pattern::Stride { .. } | Pattern::Permutation
-            ),
-            Work::Job(job) => match &job.ops {
-                JobOps::Stream(stream) => {
+            Work::Blocks(stream) => match &**stream {
+                BlockStream::Plumb(blocks) => matches!(
+                    blocks.pattern,
+                    Pattern::Sequential | Pattern::Reverse | Pattern::Stride { .. } | Pattern::Permutation
+                ),
+                BlockStream::Fio(stream) => {
                     matches!(stream.order, AccessOrder::Sequential { skip_bytes: 0 })
                         || stream.coverage != Coverage::Again
                 }
-                JobOps::Sweep(sweep) => {
+                BlockStream::Sweep(sweep) => {
                     !sweep.repeat && !matches!(sweep.order, SweepOrder::Random(SweepDraw::Again | SweepDraw::Unaligned))
                 }
-                JobOps::Recording(_) => false,
+                BlockStream::Trace(_) => false,
             },
             Work::Copy(_) => true,
             Work::Program(program) => {
@@ -191,36 +244,12 @@ impl Work {
 
     /// Whether it goes to every place of its range as often as to any other, sooner or later.
     pub fn is_even(&self) -> bool {
-        let uniform = match self {
-            Work::Blocks(blocks) => blocks.pattern == Pattern::Random,
-            Work::Job(job) => matches!(&job.ops, JobOps::Stream(stream) if stream.law == OffsetDistribution::Uniform),
+        let uniform = match self.stream() {
+            Some(BlockStream::Plumb(blocks)) => blocks.pattern == Pattern::Random,
+            Some(BlockStream::Fio(stream)) => stream.law == OffsetDistribution::Uniform,
             _ => false,
         };
         uniform || self.covers_once()
-    }
-
-    /// Whether it goes around the page cache by rules of its own; `None` where its phase decides.
-    pub fn opens_direct(&self) -> Option<bool> {
-        match self {
-            Work::Job(job) => Some(job.files.direct),
-            Work::Program(program) if !program.is_over_file_set() => Some(program.is_direct()),
-            _ => None,
-        }
-    }
-
-    /// What makes its writes durable.
-    pub fn own_flush(&self) -> OwnFlush {
-        let own = |all: bool| if all { OwnFlush::All } else { OwnFlush::Part };
-        match self {
-            Work::Blocks(_) => OwnFlush::ByPhase,
-            Work::Program(program) if program.is_over_file_set() => OwnFlush::ByPhase,
-            Work::Job(job) if job.moves().write => {
-                own(job.syncs.at_end || job.syncs.at_close || job.syncs.file_system_at_end)
-            }
-            Work::Program(program) if program.writes() => own(program.flushes()),
-            Work::Copy(copy) => own(copy.fsync || copy.fdatasync),
-            Work::Job(_) | Work::Program(_) | Work::Busy(_) | Work::Exec(_) => OwnFlush::Nothing,
-        }
     }
 
     /// Whether the flush at the end of its phase reaches what it wrote.
@@ -232,11 +261,11 @@ impl Work {
     /// Bytes of its largest op; `None` where that is not known before it runs.
     pub fn largest_op_bytes(&self) -> Option<u64> {
         match self {
-            Work::Blocks(blocks) => Some(blocks.block.max().0.max(write_block(blocks).max().0)),
-            Work::Job(job) => match &job.ops {
-                JobOps::Stream(stream) => Some(stream.sizes.read.max().0.max(stream.sizes.write.max().0)),
-                JobOps::Sweep(sweep) => Some(sweep.block.0),
-                JobOps::Recording(_) => None,
+            Work::Blocks(stream) => match &**stream {
+                BlockStream::Plumb(blocks) => Some(blocks.block.max().0.max(write_block(blocks).max().0)),
+                BlockStream::Fio(stream) => Some(stream.sizes.read.max().0.max(stream.sizes.write.max().0)),
+                BlockStream::Sweep(sweep) => Some(sweep.block.0),
+                BlockStream::Trace(_) => None,
             },
             Work::Copy(copy) => Some(copy.read_block.0.max(copy.write_block.0)),
             Work::Program(program) if program.is_over_file_set() => None,
@@ -248,18 +277,18 @@ impl Work {
     /// Sizes and places of its writes, bytes: whatever is aligned to all of them is aligned to each write.
     pub fn write_steps(&self) -> Vec<u64> {
         match self {
-            Work::Blocks(blocks) if blocks.mix.write > 0 => {
-                let size = write_block(blocks).min().0;
-                let step = blocks.align.map_or(size, |align| align.0);
-                vec![size, step, blocks.offset.0, blocks.offset_increment.0]
-            }
-            Work::Job(job) => match &job.ops {
-                JobOps::Stream(stream) if stream.moves().write => {
+            Work::Blocks(stream) if stream.moves().write => match &**stream {
+                BlockStream::Plumb(blocks) => {
+                    let size = write_block(blocks).min().0;
+                    let step = blocks.align.map_or(size, |align| align.0);
+                    vec![size, step, blocks.offset.0, blocks.offset_increment.0]
+                }
+                BlockStream::Fio(stream) => {
                     let starts = stream.ranges.iter().map(|range| range.start.0);
                     [stream.sizes.write.min().0, stream.align.write.0].into_iter().chain(starts).collect()
                 }
-                JobOps::Sweep(sweep) if job.moves().write => vec![sweep.block.0],
-                JobOps::Stream(_) | JobOps::Recording(_) | JobOps::Sweep(_) => Vec::new(),
+                BlockStream::Sweep(sweep) => vec![sweep.block.0],
+                BlockStream::Trace(_) => Vec::new(),
             },
             Work::Copy(copy) if copy.to.is_some() => {
                 vec![copy.write_block.0, copy.seek.length_bytes(copy.write_block).unwrap_or(0)]
@@ -281,7 +310,7 @@ impl Work {
     /// decides, or it writes nothing.
     pub(crate) fn own_content(&self) -> Option<Content> {
         match self {
-            Work::Job(job) if job.moves().write => Some(Content::Random),
+            Work::Blocks(stream) if !stream.is_plumb() && stream.moves().write => Some(Content::Random),
             Work::Program(program) if program.writes() => Some(match program.postmarks().next() {
                 Some(_) => POSTMARK,
                 None => of_program(&program.content),
@@ -289,10 +318,6 @@ impl Work {
             _ => None,
         }
     }
-}
-
-fn blocks_move(blocks: &Blocks) -> ByKind<bool> {
-    ByKind { read: blocks.mix.read > 0, write: blocks.mix.write > 0, trim: blocks.mix.trim > 0 }
 }
 
 fn write_block(blocks: &Blocks) -> &BlockSize {
@@ -331,7 +356,7 @@ mod tests {
     }
 
     fn blocks(mix: Mix) -> Work {
-        Work::Blocks(Blocks { mix, ..Blocks::default() })
+        Blocks { mix, ..Blocks::default() }.into()
     }
 
     fn moves(does: Moves) -> Work {
@@ -394,18 +419,17 @@ mod tests {
         let exec = Exec { program: "true".to_owned(), arguments: String::new(), grace: Nanos(1), keeps_output: false };
         for work in [busy(), Work::Exec(exec)] {
             assert!(work.is_auxiliary() && work.op_kinds().is_empty() && !work.writes());
-            assert_eq!(
-                (work.largest_op_bytes(), work.opens_direct(), work.own_flush()),
-                (Some(0), None, OwnFlush::Nothing)
-            );
+            assert_eq!(work.largest_op_bytes(), Some(0));
+            let group = crate::WorkerGroup::new("nothing", work);
+            assert_eq!((group.opens_direct(), group.own_flush()), (None, OwnFlush::Nothing));
         }
         assert!(!blocks(Mix::READ).is_auxiliary());
     }
 
     #[test]
     fn what_is_written_says_where_its_blocks_begin() {
-        let Work::Blocks(even) = blocks(Mix::WRITE) else { unreachable!() };
-        let work = Work::Blocks(Blocks { offset: Bytes(512), align: Some(Bytes(1024)), ..even });
+        let even = Blocks { mix: Mix::WRITE, ..Blocks::default() };
+        let work = Work::from(Blocks { offset: Bytes(512), align: Some(Bytes(1024)), ..even });
         assert_eq!(work.write_steps()[1..], [1024, 512, 0]);
         assert_eq!(blocks(Mix::READ).write_steps(), [0; 0]);
         assert_eq!((moves(Moves::Write).write_steps(), moves(Moves::Write).reach_bytes()), (vec![4096], Some(16384)));

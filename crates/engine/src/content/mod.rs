@@ -40,9 +40,9 @@ pub(crate) use rules::Writers;
 
 use crate::op::{BlockOp, Role};
 use crate::rng::StreamId;
-use plumb_workload::job::{ByKind, JobOps, Names, Stream};
+use plumb_workload::job::{ByKind, Names, Stream};
 use plumb_workload::verify::VerifyMethod;
-use plumb_workload::{BufferContent, OpKind, Verify};
+use plumb_workload::{BlockStream, BufferContent, OpKind, Verify};
 use std::path::Path;
 use verify::Verified;
 
@@ -51,8 +51,8 @@ use verify::Verified;
 pub(crate) struct BytesRequest<'a> {
     /// The kinds of op that it makes.
     pub(crate) moves: ByKind<bool>,
-    /// The ops of a job, which reads back what it wrote, and numbers its writes; none of Plumb's own blocks.
-    pub(crate) ops: Option<&'a JobOps>,
+    /// The stream of another tool's generator, which reads back what it wrote, and numbers its writes.
+    pub(crate) ops: Option<&'a BlockStream>,
     /// How blocks are stamped and verified.
     pub(crate) verify: Option<&'a Verify>,
     /// How its buffers are filled.
@@ -84,7 +84,7 @@ impl<'a> BytesRequest<'a> {
     /// The draws of the job, where it draws.
     fn stream(&self) -> Option<&'a Stream> {
         match self.ops {
-            Some(JobOps::Stream(stream)) => Some(stream),
+            Some(BlockStream::Fio(stream)) => Some(stream),
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ use super::*;
 use crate::backend::payload::Payload;
 use plumb_workload::Bytes;
 use plumb_workload::content::{DedupeMode, PatternPiece};
-use plumb_workload::job::{AccessOrder, BufferRules, ByKind, Coverage, Job, JobSize, SizeShare, Stream};
+use plumb_workload::job::{AccessOrder, BufferRules, ByKind, Coverage, JobSize, SizeShare, Stream};
 use plumb_workload::verify::{StampLayout, VerifyState};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -49,7 +49,7 @@ fn stream() -> Stream {
 
 /// A job over one file, whose ops are made by hand.
 struct Bench {
-    job: Job,
+    ops: BlockStream,
     verify: Option<Verify>,
     content: BufferContent,
     dir: tempfile::TempDir,
@@ -67,11 +67,11 @@ impl Bench {
         File::create(&path).unwrap();
         let write = &stream.sizes.write;
         let sizes = (write.min().0 as u32, write.max().0 as u32);
-        let job = Job::new(JobOps::Stream(Box::new(stream)));
+        let ops = stream.into();
         let verify = Some(verify);
         let content = BufferContent::default();
         Bench {
-            job,
+            ops,
             verify,
             content,
             names: Names::Said(vec![path]),
@@ -97,8 +97,8 @@ impl Bench {
 
     fn bytes(&self) -> Result<BlockBytes, ContentError> {
         BlockBytes::new(&BytesRequest {
-            moves: self.job.moves(),
-            ops: Some(&self.job.ops),
+            moves: self.ops.moves(),
+            ops: Some(&self.ops),
             verify: self.verify.as_ref(),
             content: &self.content,
             name: "job",
@@ -248,7 +248,7 @@ fn a_file_that_ends_early_is_told() {
 #[test]
 fn a_lost_write_is_told_whether_this_run_or_an_earlier_one_left_what_is_there() {
     let mut bench = Bench::of(VerifyMethod::Crc32c);
-    if let JobOps::Stream(stream) = &mut bench.job.ops {
+    if let BlockStream::Fio(stream) = &mut bench.ops {
         stream.loops = 2;
     }
     let mut run = bench.start();

@@ -5,7 +5,7 @@ use super::files::open::JobOpener;
 use crate::backend::{BlockFiles, Errno, Opener};
 use crate::terms::Ended;
 use crate::worker::WorkerContext;
-use plumb_workload::{Job, OpKind};
+use plumb_workload::{OpKind, WorkerGroup};
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::os::fd::AsFd;
@@ -26,12 +26,13 @@ pub(crate) struct Epilogue {
 }
 
 impl Epilogue {
-    /// What a job asks for: nothing where it writes nothing.
-    pub(crate) fn new(job: &Job, opener: Arc<JobOpener>, files: &BlockFiles) -> Epilogue {
-        let writes = job.moves().write;
+    /// What a group asks for: nothing where it writes nothing.
+    pub(crate) fn new(group: &WorkerGroup, opener: Arc<JobOpener>, files: &BlockFiles) -> Epilogue {
+        let writes = group.work.moves().write;
+        let syncs = group.syncs;
         Epilogue {
-            files: writes && (job.syncs.at_end || job.syncs.at_close),
-            file_systems: writes && job.syncs.file_system_at_end,
+            files: writes && (syncs.at_end || syncs.at_close),
+            file_systems: writes && syncs.file_system_at_end,
             open: files._owned.clone(),
             count: files.fds.len(),
             opener: Some(opener),

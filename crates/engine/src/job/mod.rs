@@ -1,14 +1,10 @@
-//! Jobs: block I/O with the meaning that fio's job language gives it. A [`Job`](plumb_workload::Job) is bound here to its
-//! [`files`] and its [`stream`] of ops, and then runs in the same hot loops as everything
-//! else; [`auxiliary`] is what runs beside jobs without any I/O.
+//! Jobs: block I/O with the meaning that fio's job language gives it. Its [`files`] and its [`stream`] of ops are here; [`auxiliary`] is what runs beside jobs without any I/O.
 
 pub(crate) mod auxiliary;
-pub(crate) mod bind;
-mod cgroup;
-mod epilogue;
+pub(crate) mod cgroup;
+pub(crate) mod epilogue;
 pub(crate) mod failed;
 pub(crate) mod files;
-pub(crate) mod plan;
 pub(crate) mod process;
 pub mod replay;
 pub mod stream;

@@ -8,13 +8,14 @@ use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
 use crate::source::blocks::permute::Shuffle;
 use plumb_workload::OpKind;
-use plumb_workload::job::{AfterWrite, FilePart, Job, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts};
+use plumb_workload::job::{AfterWrite, FilePart, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts};
 use std::sync::Arc;
 
 /// What a sweep needs to be planned.
 pub(crate) struct SweepRequest<'a> {
-    pub(crate) job: &'a Job,
     pub(crate) sweep: &'a Sweep,
+    /// Files are opened as their turn comes.
+    pub(crate) opens: bool,
     /// What it reads is verified.
     pub(crate) verifies: bool,
     /// How many files the target has.
@@ -53,7 +54,7 @@ pub(crate) struct SweepPlan {
 
 impl SweepPlan {
     pub(crate) fn new(request: &SweepRequest<'_>) -> Result<SweepPlan, SweepError> {
-        let SweepRequest { job, sweep, verifies, files, alignment_bytes } = *request;
+        let SweepRequest { sweep, opens, verifies, files, alignment_bytes } = *request;
         let block = sweep.block.0;
         if block == 0 || block > u64::from(u32::MAX) {
             return Err(SweepError::Block { bytes: block });
@@ -81,7 +82,6 @@ impl SweepPlan {
         if !matches!(sweep.does, SweepOps::Call { .. }) {
             check("a block", block)?;
         }
-        let opens = job.files.create_on_open;
         if opens && is_across(sweep, opens) {
             return Err(SweepError::Opening);
         }

@@ -1,6 +1,7 @@
 //! Sources yield the next op: [`blocks`] by a pattern; jobs, recordings and programs have theirs beside their other parts.
 
 pub mod blocks;
+pub(crate) mod curve;
 pub(crate) mod zipf;
 
 use crate::op::Operation;

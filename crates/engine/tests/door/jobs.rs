@@ -69,9 +69,8 @@ pub fn on_target(target: &str, jobs: &[JobText]) -> String {
             target = "data"
             on-error = "leave"
             {group}
-            [phase.workers.work.job]
             {job}
-            [phase.workers.work.job.ops.stream]
+            [phase.workers.work.blocks.fio]
             {order}
             sizes = {{ read = "4KiB", write = "4KiB", trim = "4KiB" }}
             align = {{ read = "4KiB", write = "4KiB", trim = "4KiB" }}

@@ -67,9 +67,8 @@ fn text(path: &str, recording: &str, group: &str) -> String {
         target = "data"
         on-error = "leave"
         {group}
-        [phase.workers.work.job]
         log-ops = true
-        [phase.workers.work.job.ops.recording]
+        [phase.workers.work.blocks.trace]
         path = "{path}"
         largest = "8KiB"
         {recording}
@@ -169,7 +168,7 @@ fn what_a_replay_cannot_keep_is_refused_before_the_start() {
         Ok(_) => panic!("{text}"),
     };
     let rated = text("few", "speed-percent = 100", "")
-        .replace("log-ops = true", "log-ops = true\n[phase.workers.work.job.pace.ops-per-second]\nread = 10\n");
+        .replace("log-ops = true", "log-ops = true\npace.ops-per-second.read = 10\n");
     let error = refused(&place(), &rated);
     assert!(error.contains("replay_no_stall"), "{error}");
     let error = refused(&Place::new(), &text("few", "", ""));

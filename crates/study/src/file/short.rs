@@ -5,7 +5,7 @@ use super::target::Spot;
 use plumb_workload::suggest::nearest;
 use plumb_workload::{
     Backend, BlockSize, Blocks, Bytes, CachePolicy, DeviceTarget, End, FileTarget, FilesTarget, Flush, Limit, Mix,
-    Nanos, Pattern, Phase, Prepare, SimTarget, Size, Stop, Target, Work, WorkerGroup, Workload,
+    Nanos, Pattern, Phase, Prepare, SimTarget, Size, Stop, Target, WorkerGroup, Workload,
 };
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -306,7 +306,7 @@ fn phase_of(said: &SaidOp, file: &File, block: Bytes, several: bool, spot: &Spot
         backend: backend(said, spot)?,
         // A new file is written once: a second time over it would be an overwrite.
         limit: Limit { passes: (said.op == Op::Write).then_some(1), ..Limit::default() },
-        ..WorkerGroup::new(&file.name, Work::Blocks(blocks))
+        ..WorkerGroup::new(&file.name, blocks)
     };
     Ok(Phase {
         cache,

@@ -22,7 +22,8 @@ pub(crate) static CHECK: Check = Check {
 
 fn look(view: &PhaseView<'_>) -> Outcome {
     // What a job's checks cost is not measured.
-    let verifies = view.plan.workers.iter().any(|group| group.verify.is_some() && group.work.job().is_none());
+    let verifies =
+        view.plan.workers.iter().any(|group| group.verify.is_some() && group.work.foreign_stream().is_none());
     let moved = view.ops(OpKind::Write) > 0 || (verifies && view.ops(OpKind::Read) > 0);
     if !moved || view.is_virtual_time() {
         return Outcome::NotApplicable;

@@ -174,6 +174,11 @@ impl Default for FileRules {
 }
 
 impl FileRules {
+    /// Whether nothing is asked for.
+    pub fn is_default(&self) -> bool {
+        *self == FileRules::default()
+    }
+
     /// What the kernel is told about a mapping of a file, in this order.
     pub fn mapping_advice(&self) -> Vec<MappingAdvice> {
         let hint = match self.hint {

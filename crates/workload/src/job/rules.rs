@@ -1,4 +1,4 @@
-//! Memory, priorities and processes of a job.
+//! Memory, priorities and processes of workers.
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -150,6 +150,13 @@ pub enum NodeMemory {
     Interleave(Vec<u32>),
     /// The node that it runs on.
     Local,
+}
+
+impl BufferRules {
+    /// Whether nothing is asked for.
+    pub fn is_default(&self) -> bool {
+        *self == BufferRules::default()
+    }
 }
 
 impl ProcessRules {

@@ -1,6 +1,5 @@
 //! What a job's ops are: which kinds, where, in which sizes, for how long.
 
-use super::sweep::Sweep;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -23,19 +22,6 @@ impl<T: Clone> ByKind<T> {
     pub fn all(value: T) -> ByKind<T> {
         ByKind { read: value.clone(), write: value.clone(), trim: value }
     }
-}
-
-/// Where a job's ops come from.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum JobOps {
-    /// Drawn from the job's own random numbers.
-    Stream(Box<Stream>),
-    /// Read from a recording.
-    Recording(Recording),
-    /// Part after part.
-    Sweep(Box<Sweep>),
 }
 
 /// Ops drawn as fio draws them.
@@ -125,6 +111,11 @@ pub struct Stream {
 }
 
 impl Stream {
+    /// Whether it may go over its files several times.
+    pub fn repeats(&self) -> bool {
+        self.loops > 1 || self.repeat_until_time
+    }
+
     /// Reads in blocks of one size, from the beginning of each file over so many bytes of it; all else as where nothing is
     /// said of it.
     pub fn sequential(block: Bytes, length: Bytes) -> Stream {
@@ -516,6 +507,13 @@ pub struct Syncs {
     /// `syncfs` at the end, inside the job's time.
     #[serde(default)]
     pub file_system_at_end: bool,
+}
+
+impl Syncs {
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        *self == Syncs::default()
+    }
 }
 
 /// When and how `sync_file_range` is called. Source: sync_file_range(2).

@@ -139,6 +139,14 @@ pub enum SweepDraw {
 }
 
 impl Sweep {
+    /// The call that it makes on the name of each of its parts, where it does that.
+    pub fn call(&self) -> Option<OpKind> {
+        match self.does {
+            SweepOps::Call { kind, .. } => Some(kind),
+            SweepOps::Read | SweepOps::Write { .. } | SweepOps::Mix { .. } => None,
+        }
+    }
+
     /// Bytes of the part of this number; nothing where there is no such part.
     pub fn part(&self, number: usize) -> Option<FilePart> {
         match &self.parts {

@@ -140,7 +140,7 @@ pub(super) fn phase(name: &str, cache: CachePolicy, stop: Stop, workers: Vec<Wor
 
 /// One worker with block I/O.
 pub(super) fn blocks(target: &str, depth: u32, work: Blocks) -> WorkerGroup {
-    WorkerGroup { depth, ..WorkerGroup::new(target, Work::Blocks(work)) }
+    WorkerGroup { depth, ..WorkerGroup::new(target, work) }
 }
 
 /// `count` workers with a program.

@@ -61,18 +61,9 @@ fn every_headline_metric_occurs_in_one_phase() {
 /// First parts of the metrics that a group yields.
 fn subjects(group: &WorkerGroup) -> Vec<&'static str> {
     let kinds: Vec<OpKind> = match &group.work {
-        Work::Blocks(work) => [
-            (work.mix.read > 0, OpKind::Read),
-            (work.mix.write > 0, OpKind::Write),
-            (work.fsync_every > 0, OpKind::Fsync),
-            (work.fdatasync_every > 0, OpKind::Fdatasync),
-        ]
-        .into_iter()
-        .filter_map(|(there, kind)| there.then_some(kind))
-        .collect(),
-        Work::Program(program) => program.kinds().into_iter().collect(),
-        Work::Job(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => {
-            panic!("no named workload has jobs")
+        Work::Blocks(_) | Work::Program(_) => group.work.op_kinds().into_iter().collect(),
+        Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => {
+            panic!("no named workload has copies, load or commands")
         }
     };
     let transactions = match &group.work {
@@ -90,7 +81,7 @@ fn the_survey_takes_under_a_minute_and_writes_no_more_than_promised() {
     assert!(timed <= 45_000_000_000, "{timed} ns");
     for phase in &survey.phase {
         for group in &phase.workers {
-            if let Work::Blocks(work) = &group.work
+            if let Some(work) = group.work.blocks()
                 && work.mix.write > 0
             {
                 let bounded = group.limit.passes == Some(1) || phase.stop.bytes == Some(Bytes(scale.file_bytes));

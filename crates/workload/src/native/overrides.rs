@@ -228,7 +228,11 @@ fn elements<'a>(table: &'a mut Table, key: &str) -> impl Iterator<Item = &'a mut
 
 fn does_blocks(workers: &Table) -> bool {
     match workers.get("work").map(Spanned::get_ref) {
-        Some(Value::Table(work)) => work.contains_key("blocks"),
+        Some(Value::Table(work)) => work.get("blocks").is_some_and(|stream| match stream.get_ref() {
+            // What a shorthand sets, other generators have no such keys for.
+            Value::Table(stream) => !["fio", "sweep", "trace"].iter().any(|other| stream.contains_key(other)),
+            _ => true,
+        }),
         Some(Value::Text(work)) => work == "blocks",
         _ => false,
     }
@@ -337,7 +341,10 @@ fn set_at(table: &mut Table, path: &[Segment], value: Node, key_span: &Range<usi
     }
     let inner = child(table, &key, key_span);
     if CHOICES.contains(&key.as_str()) {
-        let kept = inner.remove_entry(as_written(inner, &text_of(next)));
+        // A job's keys lie elsewhere today; what is said of one changes the block I/O that is there.
+        let next = text_of(next);
+        let next = if key == "work" && next == "job" { "blocks" } else { next.as_str() };
+        let kept = inner.remove_entry(as_written(inner, next));
         inner.clear();
         inner.extend(kept);
     }

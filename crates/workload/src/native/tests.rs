@@ -72,10 +72,7 @@ fn set_well(changes: &[&str]) -> Workload {
 }
 
 fn blocks(workload: &Workload) -> &Blocks {
-    match &workload.phase[0].workers[0].work {
-        Work::Blocks(blocks) => blocks,
-        _ => panic!("block I/O"),
-    }
+    workload.phase[0].workers[0].work.blocks().expect("block I/O")
 }
 
 #[test]
@@ -222,7 +219,7 @@ fn unusual_workloads_print_and_read_back() {
     let mut group = WorkerGroup::new("sim", Work::Program(Box::new(program)));
     group.pace = Pace::open(PerSecond(0.5), Arrival::Poisson, true);
     workload.phase[1].workers.push(group);
-    let mut group = WorkerGroup::new("data", Work::Blocks(Blocks::default()));
+    let mut group = WorkerGroup::new("data", Blocks::default());
     group.backend = Backend::Preadv2 { flags: vec![backend::RwFlag::Dsync], hipri_percent: 100 };
     group.cpus = vec![0, 3];
     group.verify = Some(Verify { layout: StampLayout::Plumb, ..Verify::new(VerifyMethod::XxHash) });
@@ -244,7 +241,7 @@ fn a_worker_is_printed_alike_whatever_stands_before_it() {
     let [mixed, mail] = [&sample.phase[0].workers[0], &sample.phase[1].workers[0]];
     let named = |group: &WorkerGroup, name: &str| WorkerGroup { name: Some(name.to_owned()), ..group.clone() };
     let shallow = WorkerGroup { depth: 1, backend: Backend::default(), ..named(mixed, "c") };
-    let uniform = WorkerGroup { work: Work::Blocks(Blocks::default()), ..named(mixed, "d") };
+    let uniform = WorkerGroup { work: Blocks::default().into(), ..named(mixed, "d") };
     let groups = [
         named(mixed, "a"),
         named(mixed, "b"),

@@ -1,43 +1,43 @@
-//! Rules of jobs, and of what runs beside them.
+//! Rules of streams of other tools' generators, of files, memory and processes, and of what runs beside block I/O.
 
 use super::Checker;
 use super::names::names;
 use crate::backend::Backend;
-use crate::job::{Job, JobFiles, JobOps, Stream};
+use crate::job::{BufferMemory, JobFiles, Stream};
 use crate::phase::{Busy, Exec, Phase, WorkerGroup};
 
-/// Names and lengths of a job's files.
+/// Names and lengths of files under their own names.
 pub(super) fn files(check: &mut Checker, files: &JobFiles) {
     names(check, &files.names);
 }
 
-/// A job and its group.
-pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup, job: &Job) {
+/// A stream of another tool's generator, and its group.
+pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
     if group.count != 1 {
         check.problem(
-            [],
-            format!("a group of {} workers cannot do one job", group.count),
+            ["work"],
+            format!("a group of {} workers cannot share one stream", group.count),
             "use `count = 1`, and a group of its own with a `worker-number` of its own for each further worker",
         );
     }
     for name in &group.start.after {
         if !phase.workers.iter().any(|other| other.name.as_deref() == Some(name)) {
             check.problem(
-                [],
+                ["work"],
                 format!("it waits for the group `{name}`, which the phase does not have"),
                 "name a group of the same phase in `start.after`",
             );
         }
     }
-    if job.files.record_lock.is_some() && !takes_record_locks(&group.backend) {
+    if group.files.record_lock.is_some() && !takes_record_locks(&group.backend) {
         check.problem(
             ["files", "record-lock"],
             format!("the backend `{}` takes no record locks", group.backend.name()),
             "use psync, libaio or mmap, or leave `record-lock` out",
         );
     }
-    if let JobOps::Stream(drawn) = &job.ops {
-        check.within(&["ops", "stream"], |check| {
+    if let Some(drawn) = group.work.fio() {
+        check.within(&["work", "blocks", "fio"], |check| {
             stream(check, drawn);
             // What is behind an engine that Plumb cannot ask is as large as it is.
             if drawn.ranges.is_empty() && !matches!(group.backend, Backend::Foreign { .. }) {
@@ -48,6 +48,46 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup, job
                 );
             }
         });
+    }
+}
+
+/// What a group asks of files, memory and processes that what it does, or does it to, cannot give.
+pub(super) fn has_means(check: &mut Checker, group: &WorkerGroup, is_real: bool) {
+    let is_foreign = group.work.foreign_stream().is_some();
+    for (key, is_said, help) in [
+        ("files", !group.files.is_default(), "say it of the target and of the phase's `cache`"),
+        ("syncs", !group.syncs.is_none(), "use `fsync-every` of `work.blocks`, or the phase's `end.flush`"),
+    ] {
+        if is_said && !is_foreign {
+            check.problem([key], "only streams of `fio`, `sweep` and `trace` have rules of their own for that", help);
+        }
+    }
+    for (key, is_said) in [
+        ("buffers", !group.buffers.is_default()),
+        ("process", !group.process.is_default()),
+        ("log-ops", group.log_ops),
+        ("time-submission", group.time_submission),
+    ] {
+        if is_said && !group.work.has_queue() {
+            let help = match (key, group.work.program().is_some()) {
+                ("log-ops", true) => "use `work.program.log-ops`",
+                _ => "leave it out, or use `work.blocks`",
+            };
+            check.problem([key], "only block I/O has that", help);
+        } else if is_said && !is_foreign && !is_real && matches!(key, "buffers" | "process") {
+            check.problem(
+                [key],
+                format!("what is done to `{}` needs no memory, and no process of its own", group.target),
+                "leave it out, or use a real target",
+            );
+        }
+    }
+    if group.count > 1 && matches!(group.buffers.memory, BufferMemory::File(_)) {
+        check.problem(
+            ["buffers", "memory"],
+            format!("{} workers would use the same file as memory", group.count),
+            "use `private` or `shared` memory, or a group with a file of its own for each worker",
+        );
     }
 }
 

@@ -5,6 +5,7 @@ use super::targets::{Facts, Kind, Shape, facts, percent_is_sane};
 use super::{Checker, QUEUE_DEPTH_MAX, blocks, copies, help_for_name, jobs, programs};
 use crate::Workload;
 use crate::backend::{Backend, RwFlag};
+use crate::blocks::BlockStream;
 use crate::pace::{OpenLoad, Pace, ThinkTime};
 use crate::phase::{CachePolicy, Phase, RunAs, Stop, When, Work, WorkerGroup};
 use crate::target::Target;
@@ -78,10 +79,15 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
                     Some(target) => {
                         let facts = facts(target);
                         fits(check, group, facts);
+                        let is_real = matches!(facts.kind, Kind::Files | Kind::Device);
+                        jobs::has_means(check, group, is_real);
                         match &group.work {
-                            Work::Blocks(work) => check.within(&["work", "blocks"], |check| {
-                                blocks::check(check, phase.cache, group, work, facts);
-                            }),
+                            Work::Blocks(stream) => match &**stream {
+                                BlockStream::Plumb(work) => check.within(&["work", "blocks"], |check| {
+                                    blocks::check(check, phase.cache, group, work, facts);
+                                }),
+                                _ => jobs::check(check, phase, group),
+                            },
                             Work::Program(program) => check.within(&["work", "program"], |check| {
                                 let others = if populated.contains(group.target.as_str()) {
                                     OtherFiles::Created
@@ -90,9 +96,6 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
                                 };
                                 programs::check(check, phase.cache, group, program, target, others);
                             }),
-                            Work::Job(job) => {
-                                check.within(&["work", "job"], |check| jobs::check(check, phase, group, job))
-                            }
                             Work::Copy(copy) => check
                                 .within(&["work", "copy"], |check| copies::check(check, workload, phase, group, copy)),
                             Work::Busy(busy) => check.within(&["work", "busy"], |check| jobs::busy(check, busy)),
@@ -309,8 +312,7 @@ fn think_time(check: &mut Checker, think: &ThinkTime) {
 
 /// Backends, and what the cache policy lets them do.
 fn backend(check: &mut Checker, cache: CachePolicy, group: &WorkerGroup) {
-    let job_is_direct = group.work.job().is_some_and(|job| job.files.direct);
-    let direct = cache == CachePolicy::Direct || job_is_direct;
+    let direct = cache == CachePolicy::Direct || (group.work.foreign_stream().is_some() && group.files.direct);
     let needs_direct = "set the phase's `cache = \"direct\"`";
     match &group.backend {
         Backend::Preadv2 { flags, .. } if !direct => {
@@ -431,9 +433,13 @@ fn verify(check: &mut Checker, group: &WorkerGroup, said: &Verify, facts: Facts)
             "use `crc32c` or `xx-hash`, or fio's layout, `versioned`",
         );
     }
-    if group.work.job().is_some() {
+    if group.work.foreign_stream().is_some() {
         if is_own {
-            check.problem(["verify", "layout"], "a job's stamps are fio's", "use `versioned` or `unversioned`");
+            check.problem(
+                ["verify", "layout"],
+                "only Plumb's own generator has stamps of Plumb's own",
+                "use `versioned` or `unversioned`",
+            );
         }
         return;
     }
@@ -458,7 +464,11 @@ fn verify(check: &mut Checker, group: &WorkerGroup, said: &Verify, facts: Facts)
         ("state", *state != VerifyState::default()),
     ] {
         if is_said {
-            check.problem(["verify", key], "only a job reads back what it wrote", "leave it out, or use `work.job`");
+            check.problem(
+                ["verify", key],
+                "only a stream of `fio` or `sweep` reads back what it wrote",
+                "leave it out, or use `work.blocks.fio`",
+            );
         }
     }
     if !is_own && work.mix.read > 0 && work.mix.write > 0 {

@@ -6,12 +6,12 @@ use super::{LowerError, PhaseKind, Places, error, names};
 use crate::elbencho::settings::{Rwmix, Settings};
 use plumb_workload::content::{BufferContent, PatternPiece};
 use plumb_workload::job::{
-    Advices, AfterWrite, Allocation, AtOpen, ByKind, FilePart, FileRules, JobFiles, JobOps, Names, NodeMemory,
-    PrepareFiles, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts,
+    Advices, AfterWrite, Allocation, AtOpen, ByKind, FilePart, FileRules, JobFiles, Names, NodeMemory, PrepareFiles,
+    Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts,
 };
 use plumb_workload::pace::WeightedFlow;
 use plumb_workload::verify::{Verify, VerifyMethod};
-use plumb_workload::{Backend, Bytes, FileCall, Job, Nanos, OpKind, Pace, PerSecond, WorkerGroup};
+use plumb_workload::{Backend, Bytes, FileCall, Nanos, OpKind, Pace, PerSecond, WorkerGroup};
 use std::path::PathBuf;
 
 /// Error numbers of errno(3), the same on all Linux systems.
@@ -32,7 +32,9 @@ pub(super) struct Share {
 pub(super) struct ShareWork {
     pub(super) target_name: String,
     pub(super) files: JobFiles,
-    pub(super) job: Job,
+    pub(super) sweep: Sweep,
+    pub(super) rules: FileRules,
+    pub(super) log_ops: bool,
     pub(super) pace: Pace,
     pub(super) content: Option<BufferContent>,
     pub(super) verify: Option<Verify>,
@@ -84,7 +86,7 @@ fn directories(settings: &Settings, kind: PhaseKind, rank: u32) -> Share {
     let op = if makes { OpKind::Mkdir } else { OpKind::Rmdir };
     let mut work = call_work(settings, Names::Made(paths), target, call, op, passes_over, rank);
     // So that directories of ranks can be told from the others.
-    work.job.log_ops = true;
+    work.log_ops = true;
     Share { work: Some(work), rank_dirs, entries, ..NOTHING }
 }
 
@@ -107,9 +109,7 @@ fn remove_files(settings: &Settings, geometry: &Geometry, rank: u32) -> Share {
     let mut work = call_work(settings, said, "paths".to_owned(), FileCall::Unlink, OpKind::Unlink, Some(ENOENT), rank);
     work.files.lengths = vec![Bytes(geometry.file_bytes)];
     let part = |at: usize| FilePart { file: ((rank as usize + at) % count) as u32, start: Bytes(0), length: Bytes(0) };
-    if let JobOps::Sweep(sweep) = &mut work.job.ops {
-        sweep.parts = SweepParts::Said((0..count).map(part).collect());
-    }
+    work.sweep.parts = SweepParts::Said((0..count).map(part).collect());
     Share { work: Some(work), entries: count as u64, ..NOTHING }
 }
 
@@ -132,13 +132,12 @@ fn call_work(
         seed: 0,
         worker_number: rank + 1,
     };
-    let mut job = Job::new(JobOps::Sweep(Box::new(sweep)));
-    job.files = FileRules { prepare: LATER, drop_cached: false, ..FileRules::default() };
-    job.log_ops = settings.output.ops_log.is_some();
     ShareWork {
         target_name,
         files: JobFiles { names, lengths: Vec::new() },
-        job,
+        sweep,
+        rules: FileRules { prepare: LATER, drop_cached: false, ..FileRules::default() },
+        log_ops: settings.output.ops_log.is_some(),
         pace: Pace::default(),
         content: None,
         verify: None,
@@ -188,13 +187,13 @@ fn opened_in_turn(settings: &Settings, geometry: &Geometry, of: DataWork) -> Sha
     let mut work = data_work(settings, geometry, of);
     work.target_name = format!("files-of-r{rank}");
     let writes = !matches!(sweep_does(settings, kind, rank, thread), SweepOps::Read);
-    work.job.files.create_on_open = true;
-    work.job.files.prepare = PrepareFiles { create: writes, ..LATER };
+    work.rules.create_on_open = true;
+    work.rules.prepare = PrepareFiles { create: writes, ..LATER };
     // An entry's time is that from opening a file to closing it.
     let output = &settings.output;
-    work.job.log_ops |= output.latency || output.histogram || output.percentiles.is_some();
+    work.log_ops |= output.latency || output.histogram || output.percentiles.is_some();
     // Entries that are read are told from those that are written by their threads.
-    work.job.log_ops |= matches!(settings.rwmix, Rwmix::Threads(_)) && kind == PhaseKind::Write;
+    work.log_ops |= matches!(settings.rwmix, Rwmix::Threads(_)) && kind == PhaseKind::Write;
     work
 }
 
@@ -222,9 +221,7 @@ fn of_tree(
         }
         let target = format!("{target}-of-r{rank}");
         let mut work = call_work(settings, Names::Made(dirs), target, call, op, Some(passes_over), rank);
-        if let JobOps::Sweep(sweep) = &mut work.job.ops
-            && let SweepOps::Call { makes_parents, .. } = &mut sweep.does
-        {
+        if let SweepOps::Call { makes_parents, .. } = &mut work.sweep.does {
             // Nobody waits for the thread that makes the parent.
             *makes_parents = makes;
         }
@@ -243,9 +240,7 @@ fn of_tree(
             let target = format!("files-of-r{rank}");
             let mut work = call_work(settings, files.names, target, call, op, passes_over, rank);
             work.files.lengths = files.lengths;
-            if let JobOps::Sweep(sweep) = &mut work.job.ops {
-                sweep.parts = parts;
-            }
+            work.sweep.parts = parts;
             work
         }
         _ => {
@@ -255,7 +250,7 @@ fn of_tree(
     };
     // Parts of files are no entries, which only a record of single ops tells.
     let counts_parts = counts.shared > 0;
-    work.job.log_ops |= counts_parts;
+    work.log_ops |= counts_parts;
     Ok(Share {
         work: Some(work),
         entries: (counts.alone + counts.shared) as u64 / threads,
@@ -306,13 +301,11 @@ fn shared_files(settings: &Settings, geometry: &Geometry, kind: PhaseKind, rank:
     };
     let of = DataWork { kind, rank, thread, parts: SweepParts::Said(parts), order, files };
     let mut work = data_work(settings, geometry, of);
-    if let JobOps::Sweep(sweep) = &mut work.job.ops
-        && settings.rand
-    {
-        sweep.random_bytes = Some(Bytes(bytes));
+    if settings.rand {
+        work.sweep.random_bytes = Some(Bytes(bytes));
     }
     work.target_name = "paths".to_owned();
-    work.job.files.prepare = PrepareFiles {
+    work.rules.prepare = PrepareFiles {
         create: settings.phases.write,
         later: false,
         allocation: if settings.rand && settings.phases.write { Allocation::Truncate } else { Allocation::None },
@@ -375,8 +368,7 @@ fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareW
         seed: plumb_workload::Workload::DEFAULT_SEED ^ u64::from(kind == PhaseKind::Read) << 32,
         worker_number: rank + 1,
     };
-    let mut job = Job::new(JobOps::Sweep(Box::new(sweep)));
-    job.files = FileRules {
+    let rules = FileRules {
         direct: settings.direct,
         drop_cached: false,
         record_lock: settings.lock,
@@ -407,7 +399,6 @@ fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareW
         ..BufferContent::default()
     };
     let verify = (settings.verify > 0 && (writes || kind == PhaseKind::Read)).then(|| salted(settings.verify));
-    job.log_ops = settings.output.ops_log.is_some();
     let backend = match (settings.mmap, settings.iodepth) {
         (true, _) => Backend::Mmap,
         (_, 2..) => Backend::Libaio { userspace_reap: false, vectored: false, nowait: false },
@@ -416,7 +407,9 @@ fn data_work(settings: &Settings, geometry: &Geometry, work: DataWork) -> ShareW
     ShareWork {
         target_name: String::new(),
         files,
-        job,
+        sweep,
+        rules,
+        log_ops: settings.output.ops_log.is_some(),
         pace,
         content: Some(content),
         verify,
@@ -473,12 +466,10 @@ impl Bindings {
     pub(super) fn bind(&self, thread: u32, group: &mut WorkerGroup) {
         if !self.cores.is_empty() {
             group.cpus = vec![self.cores[thread as usize % self.cores.len()]];
-        } else if !self.zones.is_empty()
-            && let plumb_workload::Work::Job(job) = &mut group.work
-        {
+        } else if !self.zones.is_empty() {
             let (node, cpus) = &self.zones[thread as usize % self.zones.len()];
-            job.process.any_of_cpus.clone_from(cpus);
-            job.process.memory_nodes = Some(NodeMemory::Bind(vec![*node]));
+            group.process.any_of_cpus.clone_from(cpus);
+            group.process.memory_nodes = Some(NodeMemory::Bind(vec![*node]));
         }
     }
 }

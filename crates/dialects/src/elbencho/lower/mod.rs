@@ -17,9 +17,7 @@ pub use geometry::{Geometry, PathType};
 pub use lowered::{Between, Lowered, LoweredPhase, PhaseKind};
 use places::error;
 pub use places::{Found, LowerError, Places};
-use plumb_workload::{
-    CachePolicy, ClockScope, End, Flush, Limit, Nanos, OnError, Phase, Target, WhenDone, Work, Workload,
-};
+use plumb_workload::{CachePolicy, ClockScope, End, Flush, Limit, Nanos, OnError, Phase, Target, WhenDone, Workload};
 use std::collections::BTreeMap;
 use tree::CustomTree;
 pub use tree::TreeCounts;
@@ -74,10 +72,9 @@ pub fn lower(settings: &Settings, places: &mut dyn Places) -> Result<Lowered, Lo
                 target
                     .entry(share_work.target_name.clone())
                     .or_insert_with(|| Target::JobFiles(share_work.files.clone()));
-                let mut group = plumb_workload::WorkerGroup::new(
-                    &share_work.target_name,
-                    Work::Job(Box::new(share_work.job.clone())),
-                );
+                let mut group = plumb_workload::WorkerGroup::new(&share_work.target_name, share_work.sweep.clone());
+                group.files.clone_from(&share_work.rules);
+                group.log_ops = share_work.log_ops;
                 group.name = Some(name);
                 group.backend = share_work.backend.clone();
                 group.depth = share_work.depth;

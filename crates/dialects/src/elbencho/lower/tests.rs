@@ -4,11 +4,10 @@ use super::{Found, Lowered, PhaseKind, Places, lower};
 use crate::elbencho::tree::Entry;
 use plumb_workload::content::PatternPiece;
 use plumb_workload::job::{
-    Advices, FileAdvice, FilePart, JobOps, MappingAdvice, Names, RecordLock, SweepDraw, SweepOps, SweepOrder,
-    SweepParts,
+    Advices, FileAdvice, FilePart, MappingAdvice, Names, RecordLock, SweepDraw, SweepOps, SweepOrder, SweepParts,
 };
 use plumb_workload::validate::validate;
-use plumb_workload::{Bytes, Job, Target, Work};
+use plumb_workload::{Bytes, Target, WorkerGroup};
 use std::collections::BTreeMap;
 
 /// A machine with two memory nodes and these paths.
@@ -68,18 +67,12 @@ fn lowered(line: &str) -> Lowered {
     lowered
 }
 
-fn job(lowered: &Lowered, phase: usize, thread: usize) -> &Job {
-    match &lowered.workload.phase[phase].workers[thread].work {
-        Work::Job(job) => job,
-        other => panic!("{other:?}"),
-    }
+fn group(lowered: &Lowered, phase: usize, thread: usize) -> &WorkerGroup {
+    &lowered.workload.phase[phase].workers[thread]
 }
 
 fn sweep(lowered: &Lowered, phase: usize, thread: usize) -> &plumb_workload::job::Sweep {
-    match &job(lowered, phase, thread).ops {
-        JobOps::Sweep(sweep) => sweep,
-        other => panic!("{other:?}"),
-    }
+    group(lowered, phase, thread).work.sweep().expect("a sweep")
 }
 
 fn paths(lowered: &Lowered, phase: usize, thread: usize) -> Vec<String> {
@@ -158,9 +151,9 @@ fn mixes_limits_and_checks_are_put_in() {
     assert!(matches!(sweep(&threads, 0, 1).does, SweepOps::Write { .. }));
     assert_eq!(threads.phases[0].reading_threads, 1);
     let limits = lowered("-r --limitread 1m --timelimit 5 --iodepth 4 f");
-    let group = &limits.workload.phase[0].workers[0];
-    assert_eq!((group.depth, group.limit.time.unwrap().0), (4, 5_000_000_000));
-    assert_eq!(group.pace.bytes_per_second.read.unwrap().0, 1_048_576.0);
+    let limited = &limits.workload.phase[0].workers[0];
+    assert_eq!((limited.depth, limited.limit.time.unwrap().0), (4, 5_000_000_000));
+    assert_eq!(limited.pace.bytes_per_second.read.unwrap().0, 1_048_576.0);
     let verify = lowered("-r --verify 7 -b 4k f");
     let rules = verify.workload.phase[0].workers[0].verify.as_ref().unwrap();
     assert_eq!(
@@ -172,7 +165,7 @@ fn mixes_limits_and_checks_are_put_in() {
     assert_eq!((half.refill, half.refill_percent), (true, 50));
     assert!(content("-w -b 4k -s 64k a").refill && !content("-w --blockvarpct 0 -b 4k -s 64k a").refill);
     let zones = lowered("-r --zones all -t 2 f");
-    assert_eq!(job(&zones, 0, 1).process.any_of_cpus, [2, 3]);
+    assert_eq!(group(&zones, 0, 1).process.any_of_cpus, [2, 3]);
     assert_eq!(lowered("-r --cores 3,1 -t 2 f").workload.phase[0].workers[1].cpus, [1]);
 }
 
@@ -196,7 +189,7 @@ fn limits_hold_for_the_ops_that_elbencho_counts() {
 // Protects other processes that use the files: ops are locked as asked, one by one.
 #[test]
 fn locks_are_those_asked_for() {
-    let lock = |line: &str| job(&lowered(line), 0, 0).files.record_lock;
+    let lock = |line: &str| group(&lowered(line), 0, 0).files.record_lock;
     assert_eq!(lock("-w --flock range -b 4k -s 64k a"), Some(RecordLock::OpRange));
     assert_eq!(lock("-r --flock full --iodepth 4 -b 4k f"), Some(RecordLock::WholeFile));
     assert_eq!((lock("-r --flock= f"), lock("-r f")), (None, None));
@@ -260,7 +253,7 @@ fn files_of_a_tree_are_dealt_out_and_shared() {
     let alone = lowered("-r --treefile tree --sharesize -1 --treeroundup 4k -b 4k -t 2 d");
     assert_eq!(tree_parts(&alone, 0, 0).last(), Some(&part("d/a/big", 0, 20480)));
     assert_eq!(tree_parts(&alone, 0, 1), [part("d/a/b/x", 0, 8192), part("d/z", 0, 16384)]);
-    assert!(alone.phases[0].whole_files.is_empty() && !job(&alone, 0, 0).log_ops);
+    assert!(alone.phases[0].whole_files.is_empty() && !group(&alone, 0, 0).log_ops);
     let offset = lowered(&format!("-r --rankoffset 1 {SHARED} d"));
     assert_eq!(
         tree_parts(&offset, 0, 1),
@@ -318,7 +311,7 @@ fn threads_that_read_and_threads_that_write_weigh_what_was_asked() {
 // Protects caches: what is to be dropped is dropped before anything is read ahead, whatever the order of the words.
 #[test]
 fn advice_is_told_in_elbencho_s_order() {
-    let advice = |line: &str| job(&lowered(line), 0, 0).files.advice.clone();
+    let advice = |line: &str| group(&lowered(line), 0, 0).files.advice.clone();
     let file = vec![
         FileAdvice::DontNeed,
         FileAdvice::NoReuse,
@@ -337,8 +330,8 @@ fn advice_is_told_in_elbencho_s_order() {
 #[test]
 fn mapped_files_of_directories_have_their_size_before_they_are_written() {
     let mapped = lowered("-w -r --mmap -s 64k -b 4k d");
-    assert!(job(&mapped, 0, 0).files.at_open.to_length);
-    assert!(!job(&mapped, 1, 0).files.at_open.to_length);
+    assert!(group(&mapped, 0, 0).files.at_open.to_length);
+    assert!(!group(&mapped, 1, 0).files.at_open.to_length);
 }
 
 // Protects readers of tables, CSV and JSON, who look for phases by their names.

@@ -12,7 +12,7 @@ use crate::fio::Fio;
 use crate::fio::job::FioJob;
 use crate::fio::options::engine::CpuMode;
 use crate::fio::options::stop::ExitWhat;
-use plumb_workload::job::{Job, JobFiles, Names};
+use plumb_workload::job::{JobFiles, Names};
 use plumb_workload::phase::{Limit, OnError, RampUntil, RunAs};
 use plumb_workload::validate::validate;
 use plumb_workload::{
@@ -386,9 +386,22 @@ fn group(
     places: &mut dyn Places,
 ) -> WorkerGroup {
     let job = copy.job;
-    let work = work(copy, layout, places);
-    let is_job = matches!(work, Work::Job(_));
+    let work = work(copy, layout);
+    let is_job = work.stream().is_some();
     let mut group = WorkerGroup::new(target, work);
+    if is_job {
+        group.files = parts::files(copy, layout);
+        group.syncs = parts::syncs(copy);
+        group.buffers = parts::buffers(copy);
+        group.process = parts::process(copy, places);
+        let logs = &job.logs;
+        group.log_ops = job.replay.write_iolog.is_some()
+            || logs.bw.is_some()
+            || logs.lat.is_some()
+            || logs.iops.is_some()
+            || logs.hist.is_some();
+        group.time_submission = job.statistics.measure_slat && !copy.engine.one_at_a_time;
+    }
     group.name = Some(name);
     group.run_as = if job.identity.thread { RunAs::Thread } else { RunAs::Process };
     group.backend = backend::backend(job, copy.number);
@@ -427,7 +440,7 @@ fn piece_ms(bandwidth_ms: u32, iops_ms: u32) -> u32 {
     if common >= SHORTEST_MS { common } else { bandwidth_ms.min(iops_ms) }
 }
 
-fn work(copy: &mut JobClone<'_>, layout: &Layout, places: &mut dyn Places) -> Work {
+fn work(copy: &mut JobClone<'_>, layout: &Layout) -> Work {
     let said = copy.job;
     match backend::name(said) {
         "cpuio" => {
@@ -456,17 +469,5 @@ fn work(copy: &mut JobClone<'_>, layout: &Layout, places: &mut dyn Places) -> Wo
         }
         _ => {}
     }
-    let mut job = Job::new(stream::ops(copy, layout));
-    job.files = parts::files(copy, layout);
-    job.syncs = parts::syncs(copy);
-    job.buffers = parts::buffers(copy);
-    job.process = parts::process(copy, places);
-    let logs = &said.logs;
-    job.log_ops = said.replay.write_iolog.is_some()
-        || logs.bw.is_some()
-        || logs.lat.is_some()
-        || logs.iops.is_some()
-        || logs.hist.is_some();
-    job.time_submission = said.statistics.measure_slat && !copy.engine.one_at_a_time;
-    Work::Job(Box::new(job))
+    stream::ops(copy, layout).into()
 }

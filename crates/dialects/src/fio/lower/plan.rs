@@ -161,9 +161,7 @@ fn engine(group: &WorkerGroup) -> String {
     if group.batch.submit > 1 {
         let _ = write!(text, ", {} at a time", group.batch.submit);
     }
-    if let Work::Job(job) = &group.work
-        && job.files.direct
-    {
+    if group.files.direct {
         text.push_str(", around the page cache");
     }
     text
@@ -172,7 +170,7 @@ fn engine(group: &WorkerGroup) -> String {
 fn ends(copy: &JobClone<'_>, layout: &Layout, group: &WorkerGroup) -> String {
     let stop = &copy.job.stop;
     let mut ways: Vec<String> = Vec::new();
-    let is_job = matches!(group.work, Work::Job(_));
+    let is_job = group.work.stream().is_some();
     let repeats = stop.time_based && stop.runtime.is_some();
     if is_job && !repeats {
         ways.push(if copy.job.files.fill_device { "when no space is left" } else { "when all is done" }.to_owned());

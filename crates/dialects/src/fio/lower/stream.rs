@@ -9,17 +9,17 @@ use crate::fio::options::zones::ZoneMode;
 use crate::fio::value::Region;
 use crate::fio::value::direction::{AccessOrder as Said, Ops};
 use crate::fio::value::distribution::{Distribution, FileService};
-use plumb_workload::Bytes;
 use plumb_workload::job::{
-    AccessOrder, ByKind, Coverage, FileChoice, JobOps, JobSize, OffsetDistribution, RandomGenerator, Seeding,
-    SizeShare, Stream, TrimAmid, Zone, ZoneStride,
+    AccessOrder, ByKind, Coverage, FileChoice, JobSize, OffsetDistribution, RandomGenerator, Seeding, SizeShare,
+    Stream, TrimAmid, Zone, ZoneStride,
 };
+use plumb_workload::{BlockStream, Bytes};
 
 /// A job's ops: drawn, or recorded.
-pub(super) fn ops(copy: &mut JobClone<'_>, layout: &Layout) -> JobOps {
+pub(super) fn ops(copy: &mut JobClone<'_>, layout: &Layout) -> BlockStream {
     match copy.recorded.clone() {
-        Some(recorded) => JobOps::Recording(super::replay::recording(copy, &recorded)),
-        None => JobOps::Stream(Box::new(stream(copy, layout))),
+        Some(recorded) => super::replay::recording(copy, &recorded).into(),
+        None => stream(copy, layout).into(),
     }
 }
 

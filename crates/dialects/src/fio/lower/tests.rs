@@ -107,22 +107,12 @@ fn group(lowered: &Lowered, copy: usize) -> &WorkerGroup {
     &lowered.workload.phase[copy.phase].workers[copy.group]
 }
 
-fn job(lowered: &Lowered, copy: usize) -> &Job {
-    match &group(lowered, copy).work {
-        Work::Job(job) => job,
-        other => panic!("{other:?} is no job"),
-    }
-}
-
 fn content(lowered: &Lowered) -> &BufferContent {
     group(lowered, 0).content.as_ref().unwrap()
 }
 
 fn stream(lowered: &Lowered, copy: usize) -> &Stream {
-    match &job(lowered, copy).ops {
-        JobOps::Stream(stream) => stream,
-        other => panic!("{other:?} is no stream"),
-    }
+    group(lowered, copy).work.fio().expect("a stream")
 }
 
 fn files(lowered: &Lowered, copy: usize) -> &JobFiles {
@@ -267,8 +257,8 @@ fn a_seed_that_is_said_holds_and_otherwise_randrepeat_decides() {
 #[test]
 fn fix_ups_follow_from_what_is_said() {
     let one = |text: &str| lowered(&format!("[a]\nsize=1m\n{text}"));
-    assert!(job(&one("rw=read\n"), 0).files.prepare.write);
-    assert!(!job(&one("rw=write\n"), 0).files.prepare.write);
+    assert!(group(&one("rw=read\n"), 0).files.prepare.write);
+    assert!(!group(&one("rw=write\n"), 0).files.prepare.write);
     let aligned = one("rw=randread\nba=8k\n");
     assert_eq!(stream(&aligned, 0).coverage, Coverage::Again);
     assert!(fixes(&aligned, 0).contains("norandommap, because `ba`"));
@@ -280,28 +270,28 @@ fn fix_ups_follow_from_what_is_said() {
     assert!(content(&verified).refill);
     assert_eq!(group(&verified, 0).verify.as_ref().unwrap().interval, Some(Bytes(3_072)));
     assert!(!content(&one("rw=write\nverify=crc32c\nrefill_buffers=0\n")).refill);
-    assert!(!job(&one("pre_read=1\n"), 0).files.drop_cached);
+    assert!(!group(&one("pre_read=1\n"), 0).files.drop_cached);
     let zero = one("rw=write\nbuffer_compress_percentage=100\n");
     assert!(content(&zero).zero && content(&zero).compress_percent == 0);
     assert!(content(&one("rw=write\nbuffer_compress_percentage=50\n")).refill);
-    assert_eq!(job(&one("rw=randread\n"), 0).files.hint, AccessHint::Random);
-    assert_eq!(job(&one("rw=read\nfadvise_hint=0\n"), 0).files.hint, AccessHint::None);
-    assert!(job(&one("buffered=0\n"), 0).files.direct);
+    assert_eq!(group(&one("rw=randread\n"), 0).files.hint, AccessHint::Random);
+    assert_eq!(group(&one("rw=read\nfadvise_hint=0\n"), 0).files.hint, AccessHint::None);
+    assert!(group(&one("buffered=0\n"), 0).files.direct);
 }
 
 #[test]
 fn only_engines_with_a_queue_have_a_depth() {
     let one = |text: &str| lowered(&format!("[a]\nsize=1m\niodepth=16\n{text}"));
     let sync = one("ioengine=psync\n");
-    assert_eq!((group(&sync, 0).depth, job(&sync, 0).time_submission), (1, false));
+    assert_eq!((group(&sync, 0).depth, group(&sync, 0).time_submission), (1, false));
     assert!(fixes(&sync, 0).contains("one op in flight rather than 16"));
     assert_eq!(group(&one("ioengine=vsync\n"), 0).depth, 16);
     let queued = one("ioengine=libaio\niodepth_batch=32\niodepth_batch_complete_min=8\niodepth_low=4\n");
-    let group = group(&queued, 0);
-    assert_eq!((group.depth, group.batch.submit, group.batch.complete), (16, 16, 8));
-    assert_eq!(group.batch.refill_at, Some(4));
-    assert!(job(&queued, 0).time_submission);
-    assert!(!job(&one("ioengine=libaio\ngtod_reduce=1\n"), 0).time_submission);
+    let deep = group(&queued, 0);
+    assert_eq!((deep.depth, deep.batch.submit, deep.batch.complete), (16, 16, 8));
+    assert_eq!(deep.batch.refill_at, Some(4));
+    assert!(group(&queued, 0).time_submission);
+    assert!(!group(&one("ioengine=libaio\ngtod_reduce=1\n"), 0).time_submission);
 }
 
 #[test]
@@ -331,8 +321,8 @@ fn a_ramp_of_bytes_is_that_of_the_group() {
 fn a_control_group_goes_with_its_weight() {
     let of = |text: &str| {
         let all = lowered(&format!("[a]\nsize=1m\n{text}"));
-        let Work::Job(job) = &all.workload.phase[0].workers[0].work else { panic!() };
-        job.process.cgroup.clone().map(|group| (group.name, group.weight, group.stays))
+        let group = &all.workload.phase[0].workers[0];
+        group.process.cgroup.clone().map(|group| (group.name, group.weight, group.stays))
     };
     assert_eq!(of("cgroup=slow\ncgroup_weight=200\n"), Some(("slow".to_owned(), Some(200), false)));
     assert_eq!(of("cgroup=slow\ncgroup_nodelete=1\n"), Some(("slow".to_owned(), None, true)));
@@ -437,7 +427,7 @@ fn cpus_and_nodes() {
     let split = lowered("[a]\nsize=1m\nnumjobs=3\ncpus_allowed=4-5\ncpus_allowed_policy=split\n");
     let cpus: Vec<&[u32]> = (0..3).map(|copy| group(&split, copy).cpus.as_slice()).collect();
     assert_eq!(cpus, [&[4][..], &[5], &[4]]);
-    assert_eq!(job(&lowered("[a]\nsize=1m\nnuma_cpu_nodes=1\n"), 0).process.any_of_cpus, [2, 3]);
+    assert_eq!(group(&lowered("[a]\nsize=1m\nnuma_cpu_nodes=1\n"), 0).process.any_of_cpus, [2, 3]);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use crate::backend::FileKind;
 use crate::guard::{Create, Door, Found, Guard, MadeFiles, MountedDevice, Naming, Refusal};
 use crate::job::failed::Unopened;
 use crate::signals::StopFlag;
-use plumb_workload::job::{Allocation, JobFiles, JobOps, SweepOps};
-use plumb_workload::{FileCall, Job, WorkerGroup};
+use plumb_workload::job::{Allocation, JobFiles};
+use plumb_workload::{BlockStream, FileCall, WorkerGroup};
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;
 use std::collections::BTreeMap;
@@ -27,8 +27,8 @@ const FLUSHED_ALONE_MAX: usize = 64;
 /// So many files are looked at between two looks at the stop flag.
 const FILES_A_LOOK: usize = 256;
 
-/// Makes content for a job, of the file of that number at that offset.
-pub(crate) type JobFill<'a> = dyn FnMut(&Job, &mut [u8], u32, u64) + 'a;
+/// Makes content for a group, of the file of that number at that offset.
+pub(crate) type JobFill<'a> = dyn FnMut(&WorkerGroup, &mut [u8], u32, u64) + 'a;
 
 /// What the layout of a target needs.
 pub(crate) struct JobLayout<'a> {
@@ -43,13 +43,6 @@ pub(crate) struct JobLayout<'a> {
     /// Devices that the run holds already.
     pub(crate) held: &'a mut Vec<HeldDevice>,
     pub(crate) unopened: Unopened,
-}
-
-/// A job with the group that it is the work of.
-#[derive(Clone, Copy)]
-pub(crate) struct Member<'a> {
-    pub(crate) group: &'a WorkerGroup,
-    pub(crate) job: &'a Job,
 }
 
 /// A target as far as it could be laid out.
@@ -72,7 +65,7 @@ pub(crate) struct FailedMember {
 /// [`JobFilesError`]: only that the run is to stop, where a job may fail by itself.
 pub(crate) fn lay_out(
     files: &JobFiles,
-    members: &[Member<'_>],
+    members: &[&WorkerGroup],
     layout: &mut JobLayout<'_>,
 ) -> Result<Laid, JobFilesError> {
     let paths = Paths::new(&files.names, layout.base);
@@ -86,10 +79,10 @@ pub(crate) fn lay_out(
         paths,
     };
     let mut failed = Vec::new();
-    for (place, member) in members.iter().enumerate() {
+    for (place, &member) in members.iter().enumerate() {
         let before = std::mem::take(&mut laid.lengths);
         laid.lengths.reserve_exact(laid.paths.count());
-        let done = match FileUse::of(&member.group.backend) {
+        let done = match FileUse::of(&member.backend) {
             FileUse::Unused => {
                 laid.unused(files, member);
                 Ok(())
@@ -142,8 +135,8 @@ struct Wanting {
 }
 
 impl LaidOut {
-    fn unused(&mut self, files: &JobFiles, member: &Member<'_>) {
-        let asked = |number| asked_bytes(files, number).unwrap_or_else(|| range_end(member.job, number));
+    fn unused(&mut self, files: &JobFiles, member: &WorkerGroup) {
+        let asked = |number| asked_bytes(files, number).unwrap_or_else(|| range_end(member, number));
         self.lengths.extend((0..self.paths.count()).map(asked));
     }
 
@@ -152,13 +145,13 @@ impl LaidOut {
         &mut self,
         files: &JobFiles,
         call: FileCall,
-        member: &Member<'_>,
+        member: &WorkerGroup,
         layout: &mut JobLayout<'_>,
     ) -> Result<(), JobFilesError> {
         for number in 0..self.paths.count() {
             stop_at(layout.stop, number)?;
             let path = self.paths.path(number);
-            if member.job.files.prepare.later {
+            if member.files.prepare.later {
                 self.called_later(&path, call)?;
                 self.lengths.push(called_bytes(files, member, number));
                 continue;
@@ -203,13 +196,12 @@ impl LaidOut {
     fn opened(
         &mut self,
         files: &JobFiles,
-        member: &Member<'_>,
+        member: &WorkerGroup,
         layout: &mut JobLayout<'_>,
     ) -> Result<(), JobFilesError> {
-        let Member { group, job } = *member;
-        let changes = changes(group, job);
+        let changes = changes(member);
         // What is there is evidence: a file that is too short is told of by its reads, and not written anew.
-        let checks = group.verify.as_ref().is_some_and(|verify| verify.only || !job.moves().write);
+        let checks = member.verify.as_ref().is_some_and(|verify| verify.only || !member.work.moves().write);
         let mut wanting: Vec<Wanting> = Vec::new();
         let mut needed_bytes: u64 = 0;
         let mut path = PathBuf::new();
@@ -217,28 +209,28 @@ impl LaidOut {
             stop_at(layout.stop, number)?;
             path = self.paths.path(number);
             let asked = asked_bytes(files, number);
-            let later = job.files.prepare.later;
+            let later = member.files.prepare.later;
             let found = if later { self.look_later(&path)? } else { self.door.look(&path)? };
             let length_bytes = match found {
                 Found::Device => self.device(&path, member, layout)?,
-                Found::Character => asked.unwrap_or_else(|| range_end(job, number)),
+                Found::Character => asked.unwrap_or_else(|| range_end(member, number)),
                 Found::Directory => {
                     return Err(JobFilesError::WrongKind { path, found: "a directory" });
                 }
                 Found::Other(found) => return Err(JobFilesError::WrongKind { path, found }),
                 Found::Nothing if later => {
-                    let length_bytes = asked.unwrap_or_else(|| range_end(job, number));
+                    let length_bytes = asked.unwrap_or_else(|| range_end(member, number));
                     if changes {
                         needed_bytes = needed_bytes.saturating_add(length_bytes);
                     }
                     length_bytes
                 }
-                Found::Nothing if !job.files.prepare.create => return Err(JobFilesError::Missing { path }),
+                Found::Nothing if !member.files.prepare.create => return Err(JobFilesError::Missing { path }),
                 Found::Nothing => {
-                    let Some(length_bytes) = asked.or_else(|| grows(job).then_some(0)) else {
+                    let Some(length_bytes) = asked.or_else(|| grows(member).then_some(0)) else {
                         return Err(JobFilesError::NoLength { path });
                     };
-                    if !job.files.create_on_open {
+                    if !member.files.create_on_open {
                         wanting.push(Wanting { number, length_bytes });
                     }
                     needed_bytes = needed_bytes.saturating_add(length_bytes);
@@ -250,7 +242,7 @@ impl LaidOut {
                         self.lengths.push(length_bytes);
                         continue;
                     }
-                    if there < length_bytes && !job.files.create_on_open && !later {
+                    if there < length_bytes && !member.files.create_on_open && !later {
                         wanting.push(Wanting { number, length_bytes });
                     } else if changes {
                         // Said to be the user's, if it is, before anything is written.
@@ -265,26 +257,26 @@ impl LaidOut {
             self.lengths.push(length_bytes);
         }
         // Who writes until nothing is left has said so.
-        if needed_bytes > 0 && !fills(job) {
+        if needed_bytes > 0 && !fills(member) {
             // Its directory may be still to be made.
             while path.parent().is_some_and(|parent| !parent.as_os_str().is_empty() && !parent.exists()) {
                 path.pop();
             }
             self.door.admit(&path, needed_bytes)?;
         }
-        self.give_lengths(&wanting, job, layout)
+        self.give_lengths(&wanting, member, layout)
     }
 
     fn give_lengths(
         &mut self,
         wanting: &[Wanting],
-        job: &Job,
+        member: &WorkerGroup,
         layout: &mut JobLayout<'_>,
     ) -> Result<(), JobFilesError> {
         if let Some(first) = wanting.first() {
             let bytes: u64 = wanting.iter().map(|file| file.length_bytes).sum();
             let path = self.paths.path(first.number);
-            let how = if job.files.prepare.write { "writing" } else { "making" };
+            let how = if member.files.prepare.write { "writing" } else { "making" };
             let files = if wanting.len() == 1 { String::new() } else { format!(" and {} more", wanting.len() - 1) };
             (layout.say)(&format!("{how} {}{files}: {} MiB", path.display(), bytes >> 20));
         }
@@ -296,7 +288,7 @@ impl LaidOut {
             stop_at(layout.stop, done)?;
             let path = self.paths.path(file.number);
             let open = self.door.open(&path, Create::IfMissing)?.file;
-            match give_length(&open, &path, file, job, layout, &mut buffer) {
+            match give_length(&open, &path, file, member, layout, &mut buffer) {
                 // A file half written is no test data.
                 Err(JobFilesError::Stopped) => {
                     self.door.remove(&path)?;
@@ -304,7 +296,7 @@ impl LaidOut {
                 }
                 outcome => outcome?,
             }
-            if job.files.prepare.write && job.files.prepare.flush && file.length_bytes > 0 {
+            if member.files.prepare.write && member.files.prepare.flush && file.length_bytes > 0 {
                 let failed = |error: Errno| JobFilesError::call(path.clone(), "flush", error.into());
                 if together {
                     let stat = rustix::fs::fstat(&open).map_err(failed)?;
@@ -323,7 +315,7 @@ impl LaidOut {
     }
 
     /// Holds a device that is written to; answers how long it is.
-    fn device(&mut self, path: &Path, member: &Member<'_>, layout: &mut JobLayout<'_>) -> Result<u64, JobFilesError> {
+    fn device(&mut self, path: &Path, member: &WorkerGroup, layout: &mut JobLayout<'_>) -> Result<u64, JobFilesError> {
         self.kind = FileKind::Device;
         let seen = self.door.open_to_read(path, OFlags::empty())?;
         let failed = |action| move |error: std::io::Error| JobFilesError::call(path.to_owned(), action, error);
@@ -332,11 +324,11 @@ impl LaidOut {
         let block_bytes = logical_block_bytes(seen.as_fd()).map_err(failed("ask for the block size of"))?;
         self.direct_alignment_bytes = self.direct_alignment_bytes.max(block_bytes);
         drop(seen);
-        if changes(member.group, member.job) && !self.devices.iter().any(|held| held.path == path) {
+        if changes(member) && !self.devices.iter().any(|held| held.path == path) {
             let device = match layout.held.iter().find(|held| is_same_device(path, held)) {
                 Some(held) => Arc::clone(&held.device),
                 None => {
-                    let mounted = match member.job.files.allow_mounted {
+                    let mounted = match member.files.allow_mounted {
                         true => MountedDevice::Allowed,
                         false => MountedDevice::Refused,
                     };
@@ -366,46 +358,47 @@ fn asked_bytes(files: &JobFiles, number: usize) -> Option<u64> {
 }
 
 /// Bytes of a file that is called by name: where nobody asks for a length, what the ops of the calls count for.
-fn called_bytes(files: &JobFiles, member: &Member<'_>, number: usize) -> u64 {
-    asked_bytes(files, number).filter(|&bytes| bytes > 0).unwrap_or_else(|| range_end(member.job, number))
+fn called_bytes(files: &JobFiles, member: &WorkerGroup, number: usize) -> u64 {
+    asked_bytes(files, number).filter(|&bytes| bytes > 0).unwrap_or_else(|| range_end(member, number))
 }
 
-/// Where the part of a file that a job uses ends.
-fn range_end(job: &Job, number: usize) -> u64 {
-    match &job.ops {
-        JobOps::Stream(stream) => {
+/// Where the part of a file that a group uses ends.
+fn range_end(member: &WorkerGroup, number: usize) -> u64 {
+    match member.work.stream() {
+        Some(BlockStream::Fio(stream)) => {
             let range = stream.ranges.get(number).or(stream.ranges.last());
             range.map_or(0, |range| range.start.0.saturating_add(range.length.0))
         }
-        JobOps::Recording(_) => u64::MAX >> 1,
+        Some(BlockStream::Trace(_)) => u64::MAX >> 1,
         // Calls on names use nothing of a file.
-        JobOps::Sweep(sweep) if matches!(sweep.does, SweepOps::Call { .. }) => 0,
-        JobOps::Sweep(sweep) => sweep.end_in(number),
+        Some(BlockStream::Sweep(sweep)) if sweep.call().is_none() => sweep.end_in(number),
+        Some(BlockStream::Sweep(_) | BlockStream::Plumb(_)) | None => 0,
     }
 }
 
-/// Whether a job writes until no space is left.
-fn fills(job: &Job) -> bool {
-    matches!(&job.ops, JobOps::Stream(stream) if stream.fill_device)
+/// Whether a group writes until no space is left.
+fn fills(member: &WorkerGroup) -> bool {
+    member.work.fio().is_some_and(|stream| stream.fill_device)
 }
 
-/// Whether a job can begin with an empty file.
-fn grows(job: &Job) -> bool {
-    fills(job) || (job.moves().write && !job.moves().read) || matches!(job.ops, JobOps::Recording(_))
+/// Whether a group can begin with an empty file.
+fn grows(member: &WorkerGroup) -> bool {
+    let moves = member.work.moves();
+    fills(member) || (moves.write && !moves.read) || member.work.trace().is_some()
 }
 
 fn give_length(
     file: &File,
     path: &Path,
     wanting: &Wanting,
-    job: &Job,
+    member: &WorkerGroup,
     layout: &mut JobLayout<'_>,
     buffer: &mut Vec<u8>,
 ) -> Result<(), JobFilesError> {
-    let prepare = job.files.prepare;
+    let prepare = member.files.prepare;
     let length_bytes = wanting.length_bytes;
     // Their end is not known.
-    if fills(job) || length_bytes == 0 {
+    if fills(member) || length_bytes == 0 {
         return Ok(());
     }
     let failed = |action| move |error: std::io::Error| JobFilesError::call(path.to_owned(), action, error);
@@ -422,7 +415,7 @@ fn give_length(
         }
         let length = buffer.len().min(usize::try_from(length_bytes - offset).unwrap_or(WRITE_BYTES));
         let chunk = &mut buffer[..length];
-        (layout.fill)(job, chunk, u32::try_from(wanting.number).unwrap_or(u32::MAX), offset);
+        (layout.fill)(member, chunk, u32::try_from(wanting.number).unwrap_or(u32::MAX), offset);
         file.write_all_at(chunk, offset).map_err(failed("write"))?;
         offset += length as u64;
     }

@@ -16,7 +16,7 @@ use crate::backend::FileKind;
 use crate::guard::{Door, Guard, GuardedFile, MadeFiles, Naming, Refusal};
 pub(crate) use lengths::Lengths;
 use paths::Paths;
-use plumb_workload::{Backend, Bytes, FileCall, Job, WorkerGroup};
+use plumb_workload::{Backend, Bytes, FileCall, WorkerGroup};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -89,9 +89,9 @@ impl FileUse {
     }
 }
 
-/// Whether anything that a job does changes a file or its directory, so that each has to pass the guard.
-pub(crate) fn changes(group: &WorkerGroup, job: &Job) -> bool {
-    let moves = job.moves();
+/// Whether anything that a group does changes a file or its directory, so that each has to pass the guard.
+pub(crate) fn changes(group: &WorkerGroup) -> bool {
+    let moves = group.work.moves();
     let by_backend = match &group.backend {
         Backend::Fallocate | Backend::Truncate => true,
         Backend::Files(call) => {
@@ -101,7 +101,7 @@ pub(crate) fn changes(group: &WorkerGroup, job: &Job) -> bool {
     };
     // What only verifies draws its writes and does none.
     let only_reads = group.verify.as_ref().is_some_and(|verify| verify.only);
-    by_backend || (!only_reads && (moves.write || moves.trim)) || job.files.unlink || job.files.unlink_each_loop
+    by_backend || (!only_reads && (moves.write || moves.trim)) || group.files.unlink || group.files.unlink_each_loop
 }
 
 /// Why a job's files could not be opened or laid out.

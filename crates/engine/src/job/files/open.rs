@@ -5,8 +5,8 @@ use super::layout::job_words;
 use super::{FileUse, JobFilesError, JobTarget};
 use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, Opener, SyncRangeFlags};
 use crate::guard::{Access, Create, Door, Found, Refusal, open_again_as};
-use plumb_workload::job::{AccessHint, FileAdvice, FileRules, JobOps, OpenMode, SweepOps};
-use plumb_workload::{Backend, Job};
+use plumb_workload::job::{AccessHint, FileAdvice, FileRules, OpenMode, SweepOps};
+use plumb_workload::{Backend, WorkerGroup};
 use rustix::fs::{Advice, OFlags};
 use rustix::process::{Resource, Rlimit};
 use std::fs::File;
@@ -36,10 +36,10 @@ pub(crate) enum DeviceHandle {
 }
 
 impl DeviceHandle {
-    /// Which one a job needs.
-    pub(crate) fn of(job: &Job, backend: &Backend) -> DeviceHandle {
-        let has_position = matches!(backend, Backend::Seek | Backend::SeekVectored | Backend::Stdio);
-        if job.moves().trim && !has_position { DeviceHandle::Held } else { DeviceHandle::Own }
+    /// Which one a group needs.
+    pub(crate) fn of(group: &WorkerGroup) -> DeviceHandle {
+        let has_position = matches!(group.backend, Backend::Seek | Backend::SeekVectored | Backend::Stdio);
+        if group.work.moves().trim && !has_position { DeviceHandle::Held } else { DeviceHandle::Own }
     }
 }
 
@@ -192,14 +192,14 @@ impl JobOpener {
     ///
     /// # Errors
     /// [`JobFilesError`].
-    pub(crate) fn block_files(self: &Arc<Self>, job: &Job, backend: &Backend) -> Result<BlockFiles, JobFilesError> {
+    pub(crate) fn block_files(self: &Arc<Self>, group: &WorkerGroup) -> Result<BlockFiles, JobFilesError> {
+        let backend = &group.backend;
         let count = self.target.paths.count();
-        let in_turn = matches!(&job.ops, plumb_workload::job::JobOps::Stream(stream)
-            if stream.open_files.is_some_and(|open| (open as usize) < count))
-            || job.removes_files_between_loops();
+        let open_files = group.work.fio().and_then(|stream| stream.open_files);
+        let in_turn = open_files.is_some_and(|open| (open as usize) < count) || group.removes_files_between_loops();
         let mut files = BlockFiles {
             kind: self.target.kind,
-            sync_range: job.syncs.range.as_ref().map(SyncRangeFlags::of).unwrap_or_default(),
+            sync_range: group.syncs.range.as_ref().map(SyncRangeFlags::of).unwrap_or_default(),
             ..BlockFiles::default()
         };
         match FileUse::of(backend) {
@@ -222,8 +222,8 @@ impl JobOpener {
             files.lengths = self.target.lengths.to_vec();
         }
         files.opener = Some(Arc::clone(self) as Arc<dyn Opener>);
-        files.flush_at_close = job.moves().write && job.syncs.at_close;
-        if let JobOps::Sweep(sweep) = &job.ops
+        files.flush_at_close = group.work.moves().write && group.syncs.at_close;
+        if let Some(sweep) = group.work.sweep()
             && let SweepOps::Call { passes_over_errno, makes_parents, .. } = sweep.does
         {
             files.passes_over_errno = passes_over_errno;

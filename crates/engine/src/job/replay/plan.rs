@@ -1,7 +1,7 @@
 //! The replay of a recording, planned.
 
+use plumb_workload::WorkerGroup;
 use plumb_workload::job::{FileLock, Recording};
-use plumb_workload::{Job, WorkerGroup};
 
 /// What a replay is made from.
 #[derive(Debug, Clone)]
@@ -22,7 +22,6 @@ impl RecordedPlan {
     /// # Errors
     /// What the job asks for and a replay cannot keep.
     pub(crate) fn new(
-        job: &Job,
         group: &WorkerGroup,
         recording: &Recording,
         lengths: Vec<u64>,
@@ -35,10 +34,10 @@ impl RecordedPlan {
         if group.verify.is_some() {
             return Err("what a replay reads it has not written, and does not verify; leave `verify` out");
         }
-        if job.files.lock != FileLock::None {
+        if group.files.lock != FileLock::None {
             return Err("files are not locked in a replay; leave `lock` (fio's lockfile) out");
         }
-        if job.files.create_on_open || job.files.unlink_each_loop || job.files.append {
+        if group.files.create_on_open || group.files.unlink_each_loop || group.files.append {
             return Err("the files of a replay are there from the start to the end; leave `create-on-open`, \
                         `unlink-each-loop` and `append` out");
         }

@@ -1,10 +1,11 @@
 //! Where a job's ops are in each of its files. A job can have a hundred thousand of them: what only some jobs keep is
 //! kept beside, and only there.
 
-use super::curve::Peaked;
+use super::curve;
 use super::parts::Part;
 use super::random_map::{Map, Register, SmallMap};
 use super::script::{Kind, Mix, PlannedCoverage, Script};
+use crate::source::curve::Curved;
 
 /// No op was there yet. No op starts at this place, since files end before it.
 const NOWHERE: u64 = u64::MAX;
@@ -56,7 +57,7 @@ pub(super) struct Files {
     firsts: Box<[u64]>,
     covers: Covers,
     /// Places along a curve, where there is one.
-    curves: Box<[Option<Peaked>]>,
+    curves: Box<[Option<Curved>]>,
     /// What was written since the last flush, where a flush asks for it.
     written: Box<[Option<Span>]>,
 }
@@ -90,7 +91,7 @@ impl Files {
                 PlannedCoverage::Again => Covers::Again,
             },
             curves: match script.is_curved() {
-                true => all().enumerate().map(|(file, part)| Peaked::of(script, part, file)).collect(),
+                true => all().enumerate().map(|(file, part)| curve::of(script, part, file)).collect(),
                 false => Box::default(),
             },
             written: if script.flushing.range_every > 0 { vec![None; count].into() } else { Box::default() },
@@ -226,7 +227,7 @@ impl Files {
     /// The next block along the curve.
     #[inline]
     pub(super) fn along_curve(&mut self, file: usize) -> Option<u64> {
-        self.curves.get_mut(file)?.as_mut().map(Peaked::next)
+        self.curves.get_mut(file)?.as_mut().map(Curved::next)
     }
 
     /// Keeps what was written.

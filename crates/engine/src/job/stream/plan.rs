@@ -10,15 +10,21 @@ use super::sizes::Sizes;
 use crate::job::files::Lengths;
 use crate::rng::fio::{Seeds, Width};
 use plumb_workload::Verify;
-use plumb_workload::job::{AccessOrder, Coverage, FileRange, Job, JobOps, OffsetDistribution, RandomGenerator, Stream};
+use plumb_workload::job::{
+    AccessOrder, Coverage, FileRange, FileRules, OffsetDistribution, RandomGenerator, Stream, Syncs,
+};
 use std::sync::Arc;
 use thiserror::Error;
 
 /// What a [`JobPlan`] is made from.
 #[derive(Debug, Clone, Copy)]
 pub struct JobPlanRequest<'a> {
-    /// The job.
-    pub job: &'a Job,
+    /// The stream.
+    pub stream: &'a Stream,
+    /// How its files are opened and left.
+    pub files: &'a FileRules,
+    /// Flushes between its ops and at its end.
+    pub syncs: &'a Syncs,
     /// How it is verified.
     pub verify: Option<&'a Verify>,
     /// Length of each of the target's files and devices, in bytes.
@@ -34,9 +40,6 @@ pub struct JobPlanRequest<'a> {
 /// Why a job has no plan.
 #[derive(Debug, Error, Clone, PartialEq)]
 pub enum JobPlanError {
-    /// The ops come from elsewhere.
-    #[error("the ops of this job are recorded, not drawn; play the recording instead")]
-    Recorded,
     /// There is nothing to do I/O on.
     #[error("the job has no file, or no range of one; name a file, and give `ranges` one entry at least")]
     NoFile,
@@ -147,8 +150,7 @@ pub struct JobPlan {
 impl JobPlan {
     /// Plans a job.
     pub fn new(request: &JobPlanRequest<'_>) -> Result<JobPlan, JobPlanError> {
-        let JobOps::Stream(stream) = &request.job.ops else { return Err(JobPlanError::Recorded) };
-        let script = script(request, stream)?;
+        let script = script(request)?;
         check_alignment(&script, request.io_alignment_bytes)?;
         Ok(JobPlan { script: Arc::new(script) })
     }
@@ -193,7 +195,8 @@ fn mix(stream: &Stream) -> Result<Mix, JobPlanError> {
     }
 }
 
-fn script(request: &JobPlanRequest<'_>, stream: &Stream) -> Result<Script, JobPlanError> {
+fn script(request: &JobPlanRequest<'_>) -> Result<Script, JobPlanError> {
+    let stream = request.stream;
     let mix = mix(stream)?;
     if stream.ranges_per_trim > 1 {
         return Err(JobPlanError::RangesPerTrim { ranges: stream.ranges_per_trim });
@@ -239,8 +242,8 @@ fn script(request: &JobPlanRequest<'_>, stream: &Stream) -> Result<Script, JobPl
     if open_files == 0 {
         return Err(JobPlanError::Zero { what: "open-files" });
     }
-    let removes = request.job.removes_files_between_loops();
-    let told = open_files < parts.count() || request.job.files.create_on_open || removes;
+    let removes = request.files.unlink_each_loop && stream.repeats();
+    let told = open_files < parts.count() || request.files.create_on_open || removes;
     let verifying = request.verify.map(|verify| Verifying {
         read_back: verify.read_back,
         only: verify.only,
@@ -266,8 +269,8 @@ fn script(request: &JobPlanRequest<'_>, stream: &Stream) -> Result<Script, JobPl
             loops: stream.loops.max(1),
             until_time: stream.repeat_until_time,
         },
-        flushing: Flushing::new(&request.job.syncs),
-        evicts: request.cached && request.job.files.drop_cached && !request.job.files.direct,
+        flushing: Flushing::new(request.syncs),
+        evicts: request.cached && request.files.drop_cached && !request.files.direct,
         verifying,
         amid: stream.trim_amid.filter(|amid| amid.percent > 0).map(|amid| plumb_workload::job::TrimAmid {
             backlog: amid.backlog.filter(|backlog| *backlog > 0),

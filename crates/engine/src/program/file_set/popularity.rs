@@ -4,6 +4,7 @@
 //! directory. A name keeps its popularity for as long as it exists; that of a name that does not exist goes to the next
 //! one that does.
 
+use crate::math::gcd;
 use crate::rng::Rng;
 use crate::source::zipf::Zipf;
 
@@ -48,13 +49,6 @@ fn coprime_near_golden(names: u64) -> u64 {
         multiplier += 1;
     }
     multiplier
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    match b {
-        0 => a,
-        _ => gcd(b, a % b),
-    }
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 //! Patterns that draw: each op's position is chosen among the equal steps of the range.
 
-use super::permute::{Permutation, Shuffle};
+use super::permute::Shuffle;
 use super::shape::{Piece, Spot};
-use crate::math::{exp, ln, normal};
-use crate::rng::{Rng, splitmix64};
+use crate::math::ln;
+use crate::rng::Rng;
+use crate::source::curve::{Curved, Ranks, Spread};
 use crate::source::zipf::Zipf;
 
 /// A law by which positions are drawn.
@@ -33,32 +34,25 @@ pub(crate) struct PlannedZone {
 pub(crate) enum Draw {
     Uniform { count: u64, rng: Rng },
     Permutation(Shuffle),
-    Zipf { zipf: Zipf, scatter: Permutation, rng: Rng },
-    Pareto { exponent: f64, count: u64, scatter: Permutation, rng: Rng },
-    Normal { center: f64, deviation: f64, count: f64, rng: Rng },
+    Curved(Box<Curved>),
     Zoned { zones: Box<[PlannedZone]>, rng: Rng },
-}
-
-/// Which blocks are hot is a property of the data: it follows from the seed alone, so that all workers and phases of a
-/// workload agree on it.
-fn scatter(count: u64, seed: u64) -> Permutation {
-    Permutation::new(count, &mut Rng::new(splitmix64(seed ^ 0x5ca7_7e12_ed0f_b10c)))
 }
 
 impl Draw {
     pub(crate) fn new(law: &OffsetDistribution, count: u64, seed: u64, rng: Rng) -> Draw {
+        let curved = |ranks, spread, rng| Draw::Curved(Box::new(Curved { ranks, count, spread, rng }));
         match law {
             OffsetDistribution::Uniform => Draw::Uniform { count, rng },
             OffsetDistribution::Permutation => Draw::Permutation(Shuffle::new(count, rng)),
             OffsetDistribution::Zipf { theta } => {
-                Draw::Zipf { zipf: Zipf::new(*theta, count), scatter: scatter(count, seed), rng }
+                curved(Ranks::Zipf(Zipf::new(*theta, count)), Spread::scattered(count, seed), rng)
             }
             OffsetDistribution::Pareto { h } => {
                 // u^k falls below 1-h with probability h for k = ln(1-h) / ln h, and so on inside that share.
-                Draw::Pareto { exponent: ln(1.0 - h) / ln(*h), count, scatter: scatter(count, seed), rng }
+                curved(Ranks::Pareto { exponent: ln(1.0 - h) / ln(*h) }, Spread::scattered(count, seed), rng)
             }
             OffsetDistribution::Normal { center, deviation } => {
-                Draw::Normal { center: *center, deviation: *deviation, count: count as f64, rng }
+                curved(Ranks::Normal { center: *center, deviation: *deviation }, Spread::From(0), rng)
             }
             OffsetDistribution::Zoned(zones) => Draw::Zoned { zones: zones.clone(), rng },
         }
@@ -69,17 +63,7 @@ impl Draw {
         match self {
             Draw::Uniform { count, rng } => rng.below(*count),
             Draw::Permutation(shuffle) => shuffle.next(),
-            Draw::Zipf { zipf, scatter, rng } => scatter.of(zipf.next(rng)),
-            Draw::Pareto { exponent, count, scatter, rng } => {
-                let share = exp(*exponent * ln(1.0 - rng.unit()));
-                scatter.of(((share * *count as f64) as u64).min(*count - 1))
-            }
-            Draw::Normal { center, deviation, count, rng } => loop {
-                let at = (*center + *deviation * normal(rng)) * *count;
-                if at >= 0.0 && at < *count {
-                    return at as u64;
-                }
-            },
+            Draw::Curved(curved) => curved.next(),
             Draw::Zoned { zones, rng } => {
                 let bits = rng.next_u64();
                 let zone = zones[zones.partition_point(|zone| zone.upto < bits).min(zones.len() - 1)];

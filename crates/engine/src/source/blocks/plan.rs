@@ -3,6 +3,7 @@
 use super::draw::{OffsetDistribution, PlannedZone, positions_in};
 use super::shape::{Piece, Sizes, SizesByKind, Threshold, kinds_of};
 use super::walk::Direction;
+use crate::math::gcd;
 use crate::rng::StreamId;
 use plumb_workload::blocks::{WeightedSize, Zone};
 use plumb_workload::{BlockSize, Blocks, Bytes, Mix, OpKind, Pattern};
@@ -290,11 +291,6 @@ impl BlockPlan {
     pub(crate) fn positions(&self) -> u64 {
         self.pieces.iter().map(|piece| positions_in(piece, self.step, self.smallest)).sum()
     }
-}
-
-/// Greatest common divisor; of a number and 0, the number.
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 fn bad(problem: impl Into<String>) -> PlanError {

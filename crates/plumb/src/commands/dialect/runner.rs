@@ -184,7 +184,7 @@ mod tests {
     use super::*;
     use plumb_result::PhaseMeasurement;
     use plumb_workload::phase::Limit;
-    use plumb_workload::{Blocks, Bytes, NullTarget, Phase, Target, Work, WorkerGroup};
+    use plumb_workload::{Blocks, Bytes, NullTarget, Phase, Target, WorkerGroup};
     use std::collections::BTreeMap;
     use std::sync::Mutex;
 
@@ -228,7 +228,7 @@ mod tests {
             self.left = self.left.checked_sub(1).ok_or(End::Done)?;
             let group = WorkerGroup {
                 limit: Limit { ops: Some(8), ..Limit::default() },
-                ..WorkerGroup::new("nothing", Work::Blocks(Blocks::default()))
+                ..WorkerGroup::new("nothing", Blocks::default())
             };
             Ok(Workload {
                 name: "counting".to_owned(),

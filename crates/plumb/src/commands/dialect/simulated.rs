@@ -3,9 +3,9 @@
 //! To a tool such a name is a disk, and a directory of it where the tool wants one; what it asks of the machine before it
 //! makes its workload is answered here. The targets of one name share one device.
 
-use plumb_workload::job::{JobOps, Names};
+use plumb_workload::job::Names;
 use plumb_workload::{
-    Backend, Bytes, CachePolicy, Job, NullTarget, Phase, Program, RunAs, SimDevice, SimTarget, Target, Work,
+    Backend, BlockStream, Bytes, CachePolicy, NullTarget, Phase, Program, RunAs, SimDevice, SimTarget, Target, Work,
     WorkerGroup, Workload,
 };
 use std::collections::BTreeMap;
@@ -164,7 +164,7 @@ fn on_device(target: &Target, users: &[&WorkerGroup], name: &str) -> Result<SimT
     let count = names.count() as u64;
     let laid_out = lengths.iter().map(|length| length.0).max().unwrap_or(0);
     let needed = |group: &&WorkerGroup| match &group.work {
-        Work::Job(job) => count.saturating_mul(reached_bytes(job, count as usize)),
+        Work::Blocks(stream) => count.saturating_mul(reached_bytes(stream, count as usize)),
         Work::Program(program) => needed_by_program(program, group.count, count),
         _ => 0,
     };
@@ -212,14 +212,14 @@ fn path_of(target: &Target) -> Option<PathBuf> {
     }
 }
 
-/// How far a job goes in each of its files.
-fn reached_bytes(job: &Job, files: usize) -> u64 {
-    match &job.ops {
-        JobOps::Stream(stream) => {
+/// How far a stream goes in each of its files.
+fn reached_bytes(stream: &BlockStream, files: usize) -> u64 {
+    match stream {
+        BlockStream::Fio(stream) => {
             stream.ranges.iter().map(|range| range.start.0.saturating_add(range.length.0)).max().unwrap_or(0)
         }
-        JobOps::Sweep(sweep) => sweep.ends(files).into_iter().max().unwrap_or(0),
-        JobOps::Recording(_) => 0,
+        BlockStream::Sweep(sweep) => sweep.ends(files).into_iter().max().unwrap_or(0),
+        BlockStream::Plumb(_) | BlockStream::Trace(_) => 0,
     }
 }
 
@@ -229,7 +229,7 @@ fn simulate(phase: &mut Phase) {
     if phase.workers.iter().any(|group| group.work.copy().is_some()) {
         return;
     }
-    let direct = |group: &WorkerGroup| matches!(&group.work, Work::Job(job) if job.files.direct);
+    let direct = |group: &WorkerGroup| group.work.foreign_stream().is_some() && group.files.direct;
     phase.cache = if phase.workers.iter().all(direct) { CachePolicy::Direct } else { CachePolicy::AsIs };
     for group in &mut phase.workers {
         group.backend = Backend::Sim;

@@ -4,7 +4,7 @@ use plumb_lab::Step;
 use plumb_lab::protocol::Work;
 use plumb_report::study_plan::{CellView, FactorView, PlanView, PlotView};
 use plumb_study::plan::{Correction, Levels, Plan};
-use plumb_workload::{CachePolicy, Phase, Target, Work as WorkKind, Workload};
+use plumb_workload::{CachePolicy, Phase, Target, Workload};
 use serde_json::Value;
 
 /// The plan, as far as it is shown.
@@ -195,7 +195,7 @@ fn work(work: &Work, dir: &str) -> String {
 fn phase_text(phase: &Phase, workload: &Workload) -> String {
     let mut said = vec![phase.name.clone()];
     if let [group] = phase.workers.as_slice()
-        && let WorkKind::Blocks(blocks) = &group.work
+        && let Some(blocks) = group.work.blocks()
     {
         let size = match workload.target.get(&group.target) {
             Some(Target::File(file)) => file.size.map(|size| size.to_string()),

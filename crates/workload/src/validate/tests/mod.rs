@@ -67,7 +67,7 @@ fn sound() -> Workload {
         seed: 1,
         target: targets.into_iter().map(|(name, target)| (name.to_owned(), target)).collect(),
         phase: vec![
-            phase("blocks", WorkerGroup::new("data", Work::Blocks(Blocks::default()))),
+            phase("blocks", WorkerGroup::new("data", Blocks::default())),
             phase("program", WorkerGroup::new("set", Work::Program(Box::new(Program::new(steps))))),
         ],
     }
@@ -83,10 +83,7 @@ fn group(workload: &mut Workload) -> &mut WorkerGroup {
 }
 
 fn blocks(workload: &mut Workload) -> &mut Blocks {
-    match &mut group(workload).work {
-        Work::Blocks(blocks) => blocks,
-        _ => unreachable!("phase 0 has block I/O"),
-    }
+    group(workload).work.blocks_mut().expect("phase 0 has block I/O")
 }
 
 fn program(workload: &mut Workload) -> &mut Program {

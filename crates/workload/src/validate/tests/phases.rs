@@ -370,7 +370,7 @@ fn verification() {
         (
             |w| group(w).verify = Some(Verify { backlog: Some(8), ..Verify::new(VerifyMethod::Md5) }),
             "phase[0].workers[0].verify.backlog",
-            "only a job",
+            "only a stream",
             "leave it out",
         ),
     ]);

@@ -3,10 +3,7 @@
 use super::*;
 
 fn recording(lowered: &Lowered, copy: usize) -> &Recording {
-    match &job(lowered, copy).ops {
-        JobOps::Recording(recording) => recording,
-        other => panic!("{other:?} is no recording"),
-    }
+    group(lowered, copy).work.trace().expect("a recording")
 }
 
 fn names(lowered: &Lowered, copy: usize) -> Vec<String> {
@@ -22,7 +19,7 @@ fn files_are_those_of_the_recording_below_the_directory() {
     let found = recording(&all, 0);
     assert_eq!((found.largest, found.speed_percent), (Bytes(65_536), Some(100)));
     assert_eq!(found.moves, ByKind { read: true, write: true, trim: false });
-    assert!(job(&all, 0).files.prepare.write, "what is read is there");
+    assert!(group(&all, 0).files.prepare.write, "what is read is there");
 }
 
 #[test]
@@ -32,7 +29,7 @@ fn a_redirect_takes_all_ops_as_far_as_they_reach() {
     assert_eq!(files(&all, 0).lengths, [Bytes((256 << 10) + 65_536)], "offsets are divided, and lengths are not");
     assert_eq!((recording(&all, 0).scale, recording(&all, 0).speed_percent), (4, None));
     assert!(!recording(&all, 0).moves.read);
-    assert!(!job(&all, 0).files.prepare.write, "nothing is read");
+    assert!(!group(&all, 0).files.prepare.write, "nothing is read");
 }
 
 #[test]

@@ -11,11 +11,10 @@ use crate::op::BlockOp;
 use crate::source::Source;
 use plumb_workload::Verify;
 use plumb_workload::job::{
-    AccessOrder, ByKind, Coverage, FileRange, Job, JobOps, JobSize, OffsetDistribution, RandomGenerator, Seeding,
-    Sequencer, Stream,
+    AccessOrder, ByKind, Coverage, FileRange, FileRules, JobSize, OffsetDistribution, RandomGenerator, Seeding,
+    Sequencer, Stream, Syncs,
 };
 use plumb_workload::units::Bytes;
-use std::ops::{Deref, DerefMut};
 
 pub(super) const KIB: u64 = 1024;
 pub(super) const MIB: u64 = 1024 * KIB;
@@ -62,36 +61,25 @@ pub(super) fn random() -> AccessOrder {
 /// A job, and how it is verified.
 #[derive(Clone)]
 pub(super) struct Tried {
-    pub(super) job: Job,
+    pub(super) stream: Stream,
+    pub(super) files: FileRules,
+    pub(super) syncs: Syncs,
     pub(super) verify: Option<Verify>,
-}
-
-impl Deref for Tried {
-    type Target = Job;
-
-    fn deref(&self) -> &Job {
-        &self.job
-    }
-}
-
-impl DerefMut for Tried {
-    fn deref_mut(&mut self) -> &mut Job {
-        &mut self.job
-    }
 }
 
 /// A job that leaves what is cached as it is.
 pub(super) fn job(stream: Stream) -> Tried {
-    let mut job = Job::new(JobOps::Stream(Box::new(stream)));
-    job.files.drop_cached = false;
-    Tried { job, verify: None }
+    let files = FileRules { drop_cached: false, ..FileRules::default() };
+    Tried { stream, files, syncs: Syncs::default(), verify: None }
 }
 
 pub(super) fn plan(tried: &Tried, file_lengths: &[u64], handing: Handing) -> Result<JobPlan, JobPlanError> {
     let file_lengths = &Lengths::from_each(file_lengths.to_vec());
-    let Tried { job, verify } = tried;
+    let Tried { stream, files, syncs, verify } = tried;
     JobPlan::new(&JobPlanRequest {
-        job,
+        stream,
+        files,
+        syncs,
         verify: verify.as_ref(),
         file_lengths,
         io_alignment_bytes: 1,

@@ -454,7 +454,9 @@ fn what_cannot_be_drawn_is_refused_by_name() {
     assert_eq!(refused(wide), JobPlanError::NoRoom { smallest: 2 * MIB });
     let direct = job(Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(1000))), ..base() });
     let request = JobPlanRequest {
-        job: &direct.job,
+        stream: &direct.stream,
+        files: &direct.files,
+        syncs: &direct.syncs,
         verify: None,
         file_lengths: &Lengths::Each(vec![MIB]),
         io_alignment_bytes: 512,

@@ -411,7 +411,7 @@ impl Progress for Watching<'_> {
         // Threads without work are not there.
         let is_it = |group: &&WorkerGroup| group.name.as_deref() == Some(worker);
         let group = lowered.phase.get(self.number).and_then(|phase| phase.workers.iter().find(is_it));
-        let names = group.and_then(|group| match (lowered.target.get(&group.target), group.work.job()) {
+        let names = group.and_then(|group| match (lowered.target.get(&group.target), group.work.stream()) {
             (Some(WorkloadTarget::JobFiles(files)), Some(_)) => Some(&files.names),
             _ => None,
         });

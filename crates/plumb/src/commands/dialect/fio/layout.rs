@@ -12,12 +12,13 @@ pub fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> Vec<Lay
     let mut layouts = Vec::new();
     for copy in &lowered.jobs {
         let group = &lowered.workload.phase[copy.phase].workers[copy.group];
-        let (Some(Target::JobFiles(target)), Some(job)) = (lowered.workload.target.get(&copy.target), group.work.job())
+        let (Some(Target::JobFiles(target)), Some(_)) =
+            (lowered.workload.target.get(&copy.target), group.work.stream())
         else {
             continue;
         };
         // Lowering has looked at all of them once.
-        if copy.fresh_files == 0 || job.files.create_on_open || !has_files(&group.backend) {
+        if copy.fresh_files == 0 || group.files.create_on_open || !has_files(&group.backend) {
             continue;
         }
         let mut layout = Layout { job: fio.jobs[copy.job].name.clone(), files: 0, bytes: 0 };

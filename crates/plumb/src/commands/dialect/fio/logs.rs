@@ -13,7 +13,7 @@ use plumb_dialects::fio::print::{
 use plumb_dialects::fio::value::choice::LogName;
 use plumb_engine::LoggedOp;
 use plumb_result::short_list;
-use plumb_workload::{Job, OpKind, WorkerGroup};
+use plumb_workload::{BlockStream, OpKind, WorkerGroup};
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
@@ -154,7 +154,7 @@ impl<'a> Logs<'a> {
         let job = &self.fio.jobs[copy.job];
         let asked = &job.logs;
         let form = form(asked, job, phase_start_unix_ms + group.start.delay.0 / 1_000_000);
-        let Some(moves) = group.work.job().map(Job::moves) else {
+        let Some(moves) = group.work.stream().map(BlockStream::moves) else {
             return Ok(OfWorker { series: Vec::new(), hist: None, recording: None });
         };
         let directions = || {

@@ -15,7 +15,6 @@ use plumb_engine::{JobFilesError, LoggedOp, PhaseNow, WorkerNow, WorkerState};
 use plumb_result::measurement::Moved;
 use plumb_result::{Measurement, PhaseMeasurement};
 use plumb_study::Progress;
-use plumb_workload::job::JobOps;
 use plumb_workload::{Nanos, OpKind, Phase, Target, WorkerGroup, Workload};
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -278,8 +277,7 @@ fn left_ns(workload: &Workload, phase: &Phase, workers: &[WorkerNow], elapsed_ns
 
 /// Bytes that a job moves from its start to its end, with what is read back; `None` where its end is another one.
 fn bytes_of(workload: &Workload, group: &WorkerGroup) -> Option<u64> {
-    let job = group.work.job()?;
-    let JobOps::Stream(stream) = &job.ops else { return None };
+    let stream = group.work.fio()?;
     if stream.repeat_until_time || stream.fill_device {
         return None;
     }
@@ -294,7 +292,7 @@ fn bytes_of(workload: &Workload, group: &WorkerGroup) -> Option<u64> {
     let sizes = [&stream.sizes.read, &stream.sizes.write, &stream.sizes.trim];
     let largest = sizes.iter().map(|size| size.max().0).max().unwrap_or(0);
     let by_ops = stream.max_ops.map_or(u64::MAX, |ops| ops.saturating_mul(stream.loops).saturating_mul(largest));
-    let reads_back = job.moves().write && group.verify.as_ref().is_some_and(|verify| verify.read_back);
+    let reads_back = stream.moves().write && group.verify.as_ref().is_some_and(|verify| verify.read_back);
     Some(loaded.min(by_ops).saturating_mul(if reads_back { 2 } else { 1 }))
 }
 
@@ -432,8 +430,7 @@ mod tests {
             }))
             .unwrap()
         };
-        let job = plumb_workload::Job::new(JobOps::Stream(Box::new(stream)));
-        let mut group = WorkerGroup::new("data".to_owned(), plumb_workload::Work::Job(Box::new(job)));
+        let mut group = WorkerGroup::new("data", stream);
         group.name = Some("a".to_owned());
         let workload: Workload =
             plumb_document::json::from_value(serde_json::json!({ "name": "w", "target": {}, "phase": [] })).unwrap();

@@ -1,0 +1,349 @@
+//! From the place of a worker of block I/O in its phase to the worker: everything that can be wrong is found here, before
+//! anything starts.
+
+use crate::backend::FileKind;
+use crate::bind::{BlockWorker, WorkerFiles};
+use crate::bound::BoundBackend;
+use crate::content::Writers;
+use crate::job::files::{FileUse, JobTarget, Lengths};
+use crate::job::replay::RecordedPlan;
+use crate::job::stream::{Handing, JobPlan, JobPlanRequest};
+use crate::job::sweep::{SweepPlan, SweepRequest};
+use crate::plan::{WorkerPlanError, WorkerSeat};
+use crate::rng::StreamId;
+use crate::setting::Setting;
+use crate::source::blocks::BlockPlan;
+use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
+use crate::terms::Stamping;
+use plumb_workload::job::{FileLock, FileRange, SweepParts};
+use plumb_workload::{Backend, BlockStream, Bytes, Target, Work, WorkerGroup, Workload};
+use std::sync::Arc;
+
+/// A stream of block ops, planned: by its generator.
+#[derive(Debug, Clone)]
+pub(crate) enum StreamPlan {
+    Plumb(BlockPlan),
+    Fio(JobPlan),
+    Sweep(SweepPlan),
+    Trace(RecordedPlan),
+}
+
+impl StreamPlan {
+    /// Bytes of the largest op that moves data: the size of a buffer.
+    pub(crate) fn largest_block_bytes(&self) -> u64 {
+        match self {
+            StreamPlan::Plumb(plan) => plan.largest_block_bytes().into(),
+            StreamPlan::Fio(plan) => plan.largest_block_bytes(),
+            StreamPlan::Sweep(plan) => plan.block_bytes(),
+            StreamPlan::Trace(plan) => plan.largest_block_bytes(),
+        }
+    }
+
+    /// Bytes of the smallest op that moves data; what is left at the end of a part may be less.
+    pub(crate) fn smallest_block_bytes(&self) -> u64 {
+        match self {
+            StreamPlan::Plumb(plan) => plan.smallest_block_bytes().into(),
+            StreamPlan::Fio(plan) => plan.smallest_block_bytes(),
+            StreamPlan::Sweep(plan) => plan.block_bytes(),
+            StreamPlan::Trace(plan) => plan.smallest_block_bytes(),
+        }
+    }
+
+    /// Distinct bytes that its ops can touch.
+    pub(crate) fn working_set_bytes(&self) -> u64 {
+        match self {
+            StreamPlan::Plumb(plan) => plan.working_set_bytes(),
+            StreamPlan::Fio(plan) => plan.working_set_bytes(),
+            StreamPlan::Sweep(plan) => plan.working_set_bytes(),
+            StreamPlan::Trace(plan) => plan.reached_bytes(),
+        }
+    }
+}
+
+/// Plans the block I/O of a worker on an open target.
+pub(crate) fn plan(seat: &WorkerSeat<'_>, seed: u64, target: &OpenTarget) -> Result<StreamPlan, WorkerPlanError> {
+    plan_as(seat, &begun(seat.group, target), seed, target)
+}
+
+/// The group as its files are: where it appends, its ranges begin behind them.
+fn begun(group: &WorkerGroup, target: &OpenTarget) -> WorkerGroup {
+    let mut group = group.clone();
+    if let (OpenTarget::Job(files), true, Some(stream)) = (target, group.files.append, group.work.fio_mut()) {
+        append(&mut stream.ranges, files);
+    }
+    group
+}
+
+fn plan_as(
+    seat: &WorkerSeat<'_>,
+    group: &WorkerGroup,
+    seed: u64,
+    target: &OpenTarget,
+) -> Result<StreamPlan, WorkerPlanError> {
+    let Some(stream) = group.work.stream() else { return Err(no_files(seat)) };
+    if let BlockStream::Plumb(blocks) = stream {
+        return seat.blocks(blocks, &target.lengths(), seed).map(StreamPlan::Plumb);
+    }
+    if group.count != 1 {
+        return Err(seat.error("this stream is of one worker; make a group of each (`count = 1`)"));
+    }
+    let (lengths, alignment) = match target {
+        OpenTarget::Job(files) => {
+            let alignment = if group.files.direct { files.direct_alignment_bytes } else { 1 };
+            (reached_lengths(group, files), alignment)
+        }
+        OpenTarget::Null { .. } | OpenTarget::Sim(_) => (lengths_of_nothing(seat, group, target)?, 1),
+        OpenTarget::Files(_) | OpenTarget::Tree(_) | OpenTarget::Copy { .. } | OpenTarget::Scratch(_) => {
+            return Err(no_files(seat));
+        }
+    };
+    match stream {
+        BlockStream::Sweep(sweep) => SweepPlan::new(&SweepRequest {
+            sweep,
+            opens: group.files.create_on_open,
+            verifies: group.verify.is_some(),
+            files: lengths.count(),
+            alignment_bytes: alignment,
+        })
+        .map(StreamPlan::Sweep)
+        .map_err(|error| seat.error(error)),
+        BlockStream::Trace(recording) => RecordedPlan::new(group, recording, lengths.to_vec(), alignment)
+            .map(StreamPlan::Trace)
+            .map_err(|reason| seat.error(reason)),
+        BlockStream::Fio(stream) => JobPlan::new(&JobPlanRequest {
+            stream,
+            files: &group.files,
+            syncs: &group.syncs,
+            verify: group.verify.as_ref(),
+            file_lengths: &lengths,
+            io_alignment_bytes: alignment,
+            handing: handing(&group.backend, group.depth),
+            cached: matches!(target, OpenTarget::Job(_)) && caches(&group.backend),
+        })
+        .map(StreamPlan::Fio)
+        .map_err(|error| seat.error(error)),
+        BlockStream::Plumb(_) => Err(no_files(seat)),
+    }
+}
+
+fn no_files(seat: &WorkerSeat<'_>) -> WorkerPlanError {
+    let Work::Blocks(stream) = &seat.group.work else { return seat.error("this is no block I/O") };
+    let target = &seat.group.target;
+    seat.error(match stream.is_plumb() {
+        true => format!("`{target}` has no files for block I/O"),
+        false => format!("`{target}` has no files for this stream; use a `job-files` target"),
+    })
+}
+
+/// Whether a backend's ops go through the page cache.
+fn caches(backend: &Backend) -> bool {
+    FileUse::of(backend) == FileUse::Opened && !matches!(backend, Backend::Fallocate | Backend::Truncate)
+}
+
+/// The worker of block I/O.
+pub(crate) fn worker(
+    workload: &Workload,
+    seat: &WorkerSeat<'_>,
+    targets: &OpenTargets,
+    setting: &Setting<'_>,
+    notes: &mut Vec<String>,
+) -> Result<BlockWorker, WorkerPlanError> {
+    let Some(target) = targets.get(&seat.group.target) else { return Err(no_files(seat)) };
+    let group = begun(seat.group, target);
+    let plan = plan_as(seat, &group, workload.seed, target)?;
+    let bound = || BoundBackend::of(&group.backend, group.depth).map_err(|error| seat.error(error));
+    let (files, (backend, note)) = match (target, workload.target.get(&group.target)) {
+        (OpenTarget::Files(open), _) => {
+            let users = seat.phase.workers.iter().filter(|other| other.target == group.target);
+            let alone = users.map(|other| other.count).sum::<u32>() == 1;
+            let files =
+                if alone { open.block_files() } else { open.own_block_files().map_err(|error| seat.error(error))? };
+            (WorkerFiles::Held(files), bound()?)
+        }
+        (OpenTarget::Job(open), Some(Target::JobFiles(files))) => {
+            refuse_torn(seat, &group)?;
+            (WorkerFiles::Named { target: Arc::clone(open), files: files.clone() }, bound()?)
+        }
+        (OpenTarget::Null { .. } | OpenTarget::Sim(_), _) => {
+            let lengths = lengths_of_nothing(seat, &group, target)?;
+            let backend = match target {
+                OpenTarget::Sim(sim) => (BoundBackend::Sim(sim.device.clone()), None),
+                // A socket needs no files; everything else has nothing to go to.
+                _ if FileUse::of(&group.backend) == FileUse::Unused => bound()?,
+                _ => (BoundBackend::Null, None),
+            };
+            (WorkerFiles::Nothing { lengths }, backend)
+        }
+        _ => return Err(no_files(seat)),
+    };
+    if let (BoundBackend::IoUring(_), WorkerFiles::Held(files), true) = (&backend, &files, group.work.moves().trim)
+        && !crate::backend::io_uring::can_trim(files.kind)
+    {
+        return Err(seat.error("io_uring cannot discard on a block device; use the psync backend"));
+    }
+    if let (StreamPlan::Trace(plan), None) = (&plan, setting.recordings) {
+        let path = plan.recording.path.display();
+        return Err(seat.error(format!("{path}: nobody here reads recordings; use the `plumb` command")));
+    }
+    notes.extend(note.filter(|note| !notes.contains(note)));
+    // Each worker's writes have sequences of their own, later phases' above earlier ones'.
+    let first_sequence = (u64::from(seat.phase_number) + 1) << 48 | u64::from(seat.worker) << 32;
+    let (content, stamping) = match target {
+        OpenTarget::Files(open) => (open.content, open.stamping),
+        _ => (Default::default(), None),
+    };
+    let content_stream = content_stream(workload, setting, seat.phase_number, seat.worker);
+    Ok(BlockWorker {
+        name: seat.group_name(),
+        stream: draws(seat, &group, workload.seed, content_stream),
+        content_stream,
+        plan,
+        files,
+        backend,
+        queue: seat.queue(),
+        pacing: seat.pacing(),
+        content,
+        stamping: stamping.map(|stamping| Stamping { first_sequence, ..stamping }),
+        writers: writers(seat),
+        base: setting.base.to_owned(),
+        recordings: setting.recordings,
+        group,
+    })
+}
+
+/// Where draws come from that are not the stream's own.
+fn draws(seat: &WorkerSeat<'_>, group: &WorkerGroup, seed: u64, content_stream: StreamId) -> StreamId {
+    match group.work.stream() {
+        Some(BlockStream::Fio(stream)) => StreamId { seed: stream.seed, phase: 0, worker: stream.worker_number },
+        Some(BlockStream::Sweep(sweep)) => StreamId { seed: sweep.seed, phase: 0, worker: sweep.worker_number },
+        Some(BlockStream::Trace(_)) => StreamId { seed: content_stream.seed, phase: 0, worker: 0 },
+        Some(BlockStream::Plumb(_)) | None => seat.stream(seed),
+    }
+}
+
+/// Whether other groups of the phase write to the same target.
+fn writers(seat: &WorkerSeat<'_>) -> Writers {
+    if seat.group.work.blocks().is_some() {
+        return Writers::Several;
+    }
+    let others = seat.phase.workers.iter().enumerate().filter(|(number, _)| *number != seat.group_number);
+    let mut same = others.filter(|(_, group)| group.target == seat.group.target).map(|(_, group)| group.work.moves());
+    if same.any(|moves| moves.write || moves.trim) { Writers::Several } else { Writers::One }
+}
+
+/// Begins where each file ends.
+fn append(ranges: &mut Vec<FileRange>, files: &JobTarget) {
+    let behind = |range: &FileRange, length: u64| FileRange {
+        start: Bytes(range.start.0.saturating_add(length)),
+        length: range.length,
+    };
+    let said = std::mem::take(ranges);
+    *ranges = match (&files.lengths, said.as_slice()) {
+        (Lengths::Same { bytes, .. }, ranges) => ranges.iter().map(|range| behind(range, *bytes)).collect(),
+        (Lengths::Each(_), []) => Vec::new(),
+        (Lengths::Each(each), [.., last]) => each
+            .iter()
+            .enumerate()
+            .map(|(number, &length)| behind(ranges.get(number).unwrap_or(last), length))
+            .collect(),
+    };
+}
+
+/// Lengths of files as far as the group may go: those that it writes to without reading grow with it.
+fn reached_lengths(group: &WorkerGroup, files: &JobTarget) -> Lengths {
+    let Some(stream) = group.work.fio() else { return files.lengths.clone() };
+    let moves = stream.moves();
+    if files.kind == FileKind::Regular && moves.write && !moves.trim && (!moves.read || stream.fill_device) {
+        files
+            .lengths
+            .with_ranges(&stream.ranges, |length, range| length.max(range.start.0.saturating_add(range.length.0)))
+    } else {
+        files.lengths.clone()
+    }
+}
+
+/// Lengths of files that are not there.
+fn lengths_of_nothing(
+    seat: &WorkerSeat<'_>,
+    group: &WorkerGroup,
+    target: &OpenTarget,
+) -> Result<Lengths, WorkerPlanError> {
+    match (target, group.work.stream()) {
+        (OpenTarget::Sim(sim), Some(stream)) if !stream.is_plumb() => simulated_lengths(seat, group, stream, sim),
+        (OpenTarget::Null { bytes }, Some(stream)) => Ok(null_lengths(stream, *bytes)),
+        (target, _) => Ok(Lengths::from_each(target.lengths())),
+    }
+}
+
+/// As far as the ranges of a stream go.
+fn null_lengths(stream: &BlockStream, bytes: u64) -> Lengths {
+    Lengths::from_each(match stream {
+        BlockStream::Fio(stream) if !stream.ranges.is_empty() => {
+            stream.ranges.iter().map(|range| range.start.0.saturating_add(range.length.0)).collect()
+        }
+        BlockStream::Sweep(sweep) => {
+            let files = match &sweep.parts {
+                SweepParts::Files { lengths } => lengths.len(),
+                SweepParts::Said(parts) => parts.iter().map(|part| part.file as usize + 1).max().unwrap_or(1),
+            };
+            sweep.ends(files)
+        }
+        BlockStream::Plumb(_) | BlockStream::Fio(_) | BlockStream::Trace(_) => vec![bytes],
+    })
+}
+
+/// Lengths of the files of a simulated device: equal parts of it, one after another.
+fn simulated_lengths(
+    seat: &WorkerSeat<'_>,
+    group: &WorkerGroup,
+    stream: &BlockStream,
+    sim: &OpenSim,
+) -> Result<Lengths, WorkerPlanError> {
+    let files = sim.file_count();
+    let most = sim.bytes / files.max(1);
+    let lengths = match stream {
+        BlockStream::Fio(stream) if !stream.ranges.is_empty() => {
+            let of = |number: usize| stream.ranges.get(number).or(stream.ranges.last());
+            let end = |range: &FileRange| range.start.0.saturating_add(range.length.0);
+            Lengths::from_each((0..files as usize).map(|number| of(number).map_or(most, end)).collect())
+        }
+        BlockStream::Sweep(sweep) => Lengths::from_each(sweep.ends(files as usize)),
+        BlockStream::Plumb(_) | BlockStream::Fio(_) | BlockStream::Trace(_) => {
+            Lengths::from_each(vec![most; files as usize])
+        }
+    };
+    let longest = lengths.to_vec().into_iter().max().unwrap_or(0);
+    if lengths.count() as u64 > files || longest > most {
+        return Err(seat.error(format!(
+            "it goes up to byte {longest} of {} files, and the simulated device has {files} of {most} bytes; give it a \
+             larger `size` or more `files`",
+            lengths.count()
+        )));
+    }
+    if group.files.lock != FileLock::None || group.files.record_lock.is_some() {
+        return Err(seat.error("a simulated device has no files to lock; leave its locks out"));
+    }
+    Ok(lengths)
+}
+
+/// How a backend takes ops.
+fn handing(backend: &Backend, depth: u32) -> Handing {
+    match backend {
+        Backend::IoUring { .. } | Backend::Libaio { .. } | Backend::PosixAio | Backend::SeekVectored => Handing::Queued,
+        Backend::Auto | Backend::Null | Backend::Sim if depth > 1 => Handing::Queued,
+        _ => Handing::Inline,
+    }
+}
+
+/// Whether the backend has atomic writes, where they are asked for.
+fn refuse_torn(seat: &WorkerSeat<'_>, group: &WorkerGroup) -> Result<(), WorkerPlanError> {
+    match &group.backend {
+        Backend::Preadv2 { .. } | Backend::IoUring { .. } | Backend::Libaio { .. } => Ok(()),
+        _ if !group.files.atomic_writes => Ok(()),
+        other => Err(seat.error(format!(
+            "the backend `{}` has no atomic writes; use preadv2 (fio's pvsync2), libaio or io-uring, or leave \
+             `atomic-writes` (fio's atomic) out",
+            other.name()
+        ))),
+    }
+}
