@@ -82,6 +82,15 @@ pub(super) fn has_means(check: &mut Checker, group: &WorkerGroup, is_real: bool)
             );
         }
     }
+    for (key, line) in [("run-before", &group.process.run_before), ("run-after", &group.process.run_after)] {
+        if group.count > 1 && line.is_some() {
+            check.problem(
+                ["process", key],
+                format!("each of the {} workers would run it", group.count),
+                "give it to a group of one worker",
+            );
+        }
+    }
     if group.count > 1 && matches!(group.buffers.memory, BufferMemory::File(_)) {
         check.problem(
             ["buffers", "memory"],
