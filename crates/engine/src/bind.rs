@@ -7,21 +7,21 @@ use crate::barrier::{Barrier, Body, Passed};
 use crate::block_plan::StreamPlan;
 use crate::bound::{BackendRequest, BoundBackend, build_backend};
 use crate::content::{BlockBytes, BufferRequest, Buffers, BytesRequest, Concluded, Headed, Stamper, Verifier, Writers};
+use crate::files::epilogue::Epilogue;
+use crate::files::failed::JobFault;
+use crate::files::lock::Locked;
+use crate::files::open::{DeviceHandle, JobOpener};
+use crate::files::{JobTarget, Lengths, changes};
 use crate::instances::{AnyBackend, AnyQueued, AnySource, AnySync, run_any_queued, run_any_sync};
-use crate::job::cgroup::Joined;
-use crate::job::epilogue::Epilogue;
-use crate::job::failed::JobFault;
-use crate::job::files::lock::Locked;
-use crate::job::files::open::{DeviceHandle, JobOpener};
-use crate::job::files::{JobTarget, Lengths, changes};
-use crate::job::process::{self, When};
-use crate::job::replay::{self, ReadingError, RecordedPlan, Recordings, Replay, ReplayFiles, ReplayOps};
-use crate::job::stream::JobSource;
-use crate::job::sweep::SweepSource;
 use crate::pacer::{AnyPacer, KindsDue, Pacer, PacerRequest, Pacing, Sharing};
+use crate::process::cgroup::Joined;
+use crate::process::{self, When};
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
-use crate::source::blocks::BlockSource;
+use crate::source::fio::JobSource;
+use crate::source::plumb::BlockSource;
+use crate::source::sweep::SweepSource;
+use crate::source::trace::{self, ReadingError, RecordedPlan, Recordings, Replay, ReplayFiles, ReplayOps};
 use crate::terms::{Ended, Queue, Stamping};
 use crate::worker::run_sync;
 use crate::worker_error::WorkerError;
@@ -200,7 +200,7 @@ impl BlockWorker {
             WorkerFiles::Held(_) | WorkerFiles::Nothing { .. } => None,
         };
         let ops = ReplayOps::open(recordings, recording, files).map_err(|error| error.to_string())?;
-        Ok(replay::replay(ops, barrier.clock(), recording.speed_percent))
+        Ok(trace::replay(ops, barrier.clock(), recording.speed_percent))
     }
 
     /// What its writes hold, and what its reads should.

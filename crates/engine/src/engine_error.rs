@@ -1,8 +1,8 @@
 //! Why a workload could not be run, and what is kept of what was.
 
 use crate::copy::CopyError;
+use crate::files::JobFilesError;
 use crate::guard::Refusal;
-use crate::job::files::JobFilesError;
 use crate::phase_error::PhaseError;
 use crate::plan::WorkerPlanError;
 use crate::prepare::{NotCold, PrepareError, PressureError};

@@ -4,7 +4,7 @@ use crate::content::{Checksum, IntervalError};
 use crate::math::gcd;
 use crate::pacer::{FlowEntry, Pacing, flow_home};
 use crate::rng::StreamId;
-use crate::source::blocks::{BlockPlan, PlanError, PlanRequest};
+use crate::source::plumb::{BlockPlan, PlanError, PlanRequest};
 use crate::terms::{Budget, Handover, InFlight, Queue, Stamping};
 use plumb_workload::pace::SteadyRule;
 use plumb_workload::phase::{ErrorRules, WhenDone};

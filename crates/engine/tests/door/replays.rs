@@ -2,7 +2,7 @@
 
 use super::common::*;
 use super::jobs::fine;
-use plumb_engine::replay::{RecordedOp, RecordedOps, Recordings, ReplayError};
+use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
 use plumb_engine::{LoggedOp, Observer};
 use plumb_result::PhaseMeasurement;
 use plumb_workload::OpKind;

@@ -6,7 +6,7 @@ mod rules;
 use super::general::General;
 use super::plan::JobPlanError;
 use super::{Handing, JobPlan, JobPlanRequest};
-use crate::job::files::Lengths;
+use crate::files::Lengths;
 use crate::op::BlockOp;
 use crate::source::Source;
 use plumb_workload::Verify;

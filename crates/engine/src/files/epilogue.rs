@@ -1,7 +1,7 @@
 //! What comes behind the last op of a job that was stopped, and still counts in its time: flushes of its files and their
 //! file systems. A job that comes to its own end has them among its ops.
 
-use super::files::open::JobOpener;
+use super::open::JobOpener;
 use crate::backend::{BlockFiles, Errno, Opener};
 use crate::terms::Ended;
 use crate::worker::WorkerContext;

@@ -7,7 +7,7 @@ use super::script::{
     Way, three,
 };
 use super::sizes::Sizes;
-use crate::job::files::Lengths;
+use crate::files::Lengths;
 use crate::rng::fio::{Seeds, Width};
 use plumb_workload::Verify;
 use plumb_workload::job::{

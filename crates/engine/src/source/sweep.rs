@@ -6,7 +6,7 @@
 use crate::op::{BlockOp, Role};
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
-use crate::source::blocks::permute::Shuffle;
+use crate::source::plumb::permute::Shuffle;
 use plumb_workload::OpKind;
 use plumb_workload::job::{AfterWrite, FilePart, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts};
 use std::sync::Arc;

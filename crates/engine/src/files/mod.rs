@@ -5,6 +5,8 @@
 //! the guard, each time that it is opened.
 
 pub(crate) mod calls;
+pub(crate) mod epilogue;
+pub(crate) mod failed;
 pub(crate) mod layout;
 mod lengths;
 pub(crate) mod lock;

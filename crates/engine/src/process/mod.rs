@@ -1,7 +1,9 @@
 //! Whom a worker runs as, and where: applied to the calling thread, before its clock starts.
 #![allow(unsafe_code)]
 
-use super::cgroup::{self, GroupError, Joined};
+pub(crate) mod cgroup;
+
+use cgroup::{GroupError, Joined};
 use plumb_workload::job::{IoPriority, NodeMemory, ProcessRules};
 #[cfg(target_os = "linux")]
 use rustix::thread::{CpuSet, Gid, Uid, sched_setaffinity, set_thread_res_gid, set_thread_res_uid};
