@@ -18,10 +18,10 @@ use crate::process::cgroup::Joined;
 use crate::process::{self, When};
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
-use crate::source::fio::JobSource;
-use crate::source::plumb::BlockSource;
+use crate::source::fio::FioSource;
+use crate::source::plumb::PlumbSource;
 use crate::source::sweep::SweepSource;
-use crate::source::trace::{self, ReadingError, RecordedPlan, Recordings, Replay, ReplayFiles, ReplayOps};
+use crate::source::trace::{self, ReadingError, Recordings, Replay, ReplayFiles, ReplayOps, TracePlan};
 use crate::terms::{Ended, Queue, Stamping};
 use crate::worker::run_sync;
 use crate::worker_error::WorkerError;
@@ -185,7 +185,7 @@ impl BlockWorker {
     }
 
     /// Opens the recording, and begins to read it.
-    fn replay(&self, plan: &RecordedPlan, barrier: &Barrier) -> Result<Replay, WorkerError> {
+    fn replay(&self, plan: &TracePlan, barrier: &Barrier) -> Result<Replay, WorkerError> {
         let recording = &plan.recording;
         let Some(recordings) = self.recordings else {
             return Err(WorkerError::NoReader { path: recording.path.display().to_string() });
@@ -320,10 +320,10 @@ impl<'a> Running<'a> {
         let kinds = || KindsDue::of(group.work.moves(), &pacing.pace);
         let drawn = |source, kinds| Bound { source, pacer: paced(kinds), reading: None };
         Ok(match plan {
-            StreamPlan::Plumb(plan) => drawn(AnySource::Plumb(BlockSource::new(plan)), None),
+            StreamPlan::Plumb(plan) => drawn(AnySource::Plumb(PlumbSource::new(plan)), None),
             StreamPlan::Fio(plan) => {
                 let kinds = kinds();
-                drawn(AnySource::Fio(JobSource::new(plan, kinds.clone())), kinds)
+                drawn(AnySource::Fio(FioSource::new(plan, kinds.clone())), kinds)
             }
             StreamPlan::Sweep(plan) => drawn(AnySource::Other(Box::new(SweepSource::new(plan))), kinds()),
             StreamPlan::Trace(plan) => {

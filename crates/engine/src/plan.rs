@@ -4,7 +4,7 @@ use crate::content::{Checksum, IntervalError};
 use crate::math::gcd;
 use crate::pacer::{FlowEntry, Pacing, flow_home};
 use crate::rng::StreamId;
-use crate::source::plumb::{BlockPlan, PlanError, PlanRequest};
+use crate::source::plumb::{PlanError, PlanRequest, PlumbPlan};
 use crate::terms::{Budget, Handover, InFlight, Queue, Stamping};
 use plumb_workload::pace::SteadyRule;
 use plumb_workload::phase::{ErrorRules, WhenDone};
@@ -281,7 +281,7 @@ impl WorkerSeat<'_> {
     }
 
     /// Its block I/O over files of these lengths.
-    pub(crate) fn blocks(&self, blocks: &Blocks, lengths: &[u64], seed: u64) -> Result<BlockPlan, WorkerPlanError> {
+    pub(crate) fn blocks(&self, blocks: &Blocks, lengths: &[u64], seed: u64) -> Result<PlumbPlan, WorkerPlanError> {
         let direct = self.phase.cache == CachePolicy::Direct;
         let request = PlanRequest {
             blocks,
@@ -291,7 +291,7 @@ impl WorkerSeat<'_> {
             passes: self.passes(),
             io_alignment_bytes: if direct { DIRECT_ALIGNMENT_BYTES } else { 1 },
         };
-        BlockPlan::new(&request).map_err(|error: PlanError| self.error(error))
+        PlumbPlan::new(&request).map_err(|error: PlanError| self.error(error))
     }
 }
 
@@ -359,7 +359,7 @@ impl Verifiable {
         &mut self,
         seat: &WorkerSeat<'_>,
         blocks: &Blocks,
-        plan: &BlockPlan,
+        plan: &PlumbPlan,
     ) -> Result<(), WorkerPlanError> {
         let verifies = seat.group.verify.is_some() && blocks.mix.read > 0;
         let writes = blocks.mix.write + blocks.mix.trim > 0;

@@ -1,6 +1,6 @@
 //! The ops of a job, drawn as fio draws them.
 //!
-//! A [`JobPlan`] says what the worker of a [`Stream`](plumb_workload::job::Stream) does; [`JobSource::new`] turns it into the
+//! A [`FioPlan`] says what the worker of a [`Stream`](plumb_workload::job::Stream) does; [`FioSource::new`] turns it into the
 //! source of its ops. For the same seed, kinds, files, offsets, sizes, flushes, trims and read-back come in the order in
 //! which fio 3.33 issues them; the tests compare with what it logs, op by op. Trims amid writes are those of fio 3.42, since
 //! 3.33 ends at the first by an assertion. All of this is written from what fio does.
@@ -65,7 +65,7 @@ mod script;
 mod sizes;
 mod verify_tracking;
 
-pub use plan::{JobPlan, JobPlanRequest};
+pub use plan::{FioPlan, FioPlanRequest};
 pub use script::Handing;
 
 use crate::op::BlockOp;
@@ -76,7 +76,7 @@ use plain::{Anywhere, Once, Plain, Shortcut, Upwards};
 
 /// The source of a plan. The first three are of one size and kind on one file, which is what the fastest storage is
 /// measured with.
-pub(crate) enum JobSource {
+pub(crate) enum FioSource {
     Sequential(Plain<Upwards>),
     Random(Plain<Anywhere>),
     /// Every block once a loop.
@@ -84,25 +84,25 @@ pub(crate) enum JobSource {
     General(Box<General>),
 }
 
-impl JobSource {
+impl FioSource {
     /// The source of a plan, at its start. Where rates decide over a mix of reads and writes, `kinds` says which kind is
     /// due.
-    pub(crate) fn new(plan: &JobPlan, kinds: Option<KindsDue>) -> JobSource {
+    pub(crate) fn new(plan: &FioPlan, kinds: Option<KindsDue>) -> FioSource {
         match Shortcut::of(&plan.script) {
-            Some(Shortcut::Upwards(short)) => JobSource::Sequential(short.source(short.upwards())),
-            Some(Shortcut::Anywhere(short)) => JobSource::Random(short.source(short.anywhere())),
-            Some(Shortcut::Once(short)) => JobSource::Permuted(short.source(short.once())),
-            None => JobSource::General(Box::new(General::new(&plan.script, kinds))),
+            Some(Shortcut::Upwards(short)) => FioSource::Sequential(short.source(short.upwards())),
+            Some(Shortcut::Anywhere(short)) => FioSource::Random(short.source(short.anywhere())),
+            Some(Shortcut::Once(short)) => FioSource::Permuted(short.source(short.once())),
+            None => FioSource::General(Box::new(General::new(&plan.script, kinds))),
         }
     }
 
     /// Through a table of functions.
     pub(crate) fn table(&mut self) -> &mut dyn Source<Op = BlockOp> {
         match self {
-            JobSource::Sequential(source) => source,
-            JobSource::Random(source) => source,
-            JobSource::Permuted(source) => source,
-            JobSource::General(source) => &mut **source,
+            FioSource::Sequential(source) => source,
+            FioSource::Random(source) => source,
+            FioSource::Permuted(source) => source,
+            FioSource::General(source) => &mut **source,
         }
     }
 }

@@ -16,9 +16,9 @@ use plumb_workload::job::{
 use std::sync::Arc;
 use thiserror::Error;
 
-/// What a [`JobPlan`] is made from.
+/// What a [`FioPlan`] is made from.
 #[derive(Debug, Clone, Copy)]
-pub struct JobPlanRequest<'a> {
+pub struct FioPlanRequest<'a> {
     /// The stream.
     pub stream: &'a Stream,
     /// How its files are opened and left.
@@ -39,7 +39,7 @@ pub struct JobPlanRequest<'a> {
 
 /// Why a job has no plan.
 #[derive(Debug, Error, Clone, PartialEq)]
-pub enum JobPlanError {
+pub enum FioPlanError {
     /// There is nothing to do I/O on.
     #[error("the job has no file, or no range of one; name a file, and give `ranges` one entry at least")]
     NoFile,
@@ -143,16 +143,16 @@ pub enum JobPlanError {
 
 /// The ops of a job, ready to be drawn.
 #[derive(Debug, Clone)]
-pub struct JobPlan {
+pub struct FioPlan {
     pub(super) script: Arc<Script>,
 }
 
-impl JobPlan {
+impl FioPlan {
     /// Plans a job.
-    pub fn new(request: &JobPlanRequest<'_>) -> Result<JobPlan, JobPlanError> {
+    pub fn new(request: &FioPlanRequest<'_>) -> Result<FioPlan, FioPlanError> {
         let script = script(request)?;
         check_alignment(&script, request.io_alignment_bytes)?;
-        Ok(JobPlan { script: Arc::new(script) })
+        Ok(FioPlan { script: Arc::new(script) })
     }
 
     /// Bytes of the largest op that moves data: the size of a buffer.
@@ -184,29 +184,29 @@ fn uses(script: &Script, kind: Kind) -> bool {
     script.mix.has(kind)
 }
 
-fn mix(stream: &Stream) -> Result<Mix, JobPlanError> {
+fn mix(stream: &Stream) -> Result<Mix, FioPlanError> {
     match (stream.read_percent, stream.trims) {
         (None, true) => Ok(Mix::Only(Kind::Trim)),
         (Some(_), true) => Ok(Mix::TrimWrite),
         (Some(100..), false) => Ok(Mix::Only(Kind::Read)),
         (Some(0), false) => Ok(Mix::Only(Kind::Write)),
         (Some(percent), false) => Ok(Mix::ReadWrite(percent)),
-        (None, false) => Err(JobPlanError::NoKind),
+        (None, false) => Err(FioPlanError::NoKind),
     }
 }
 
-fn script(request: &JobPlanRequest<'_>) -> Result<Script, JobPlanError> {
+fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
     let stream = request.stream;
     let mix = mix(stream)?;
     if stream.ranges_per_trim > 1 {
-        return Err(JobPlanError::RangesPerTrim { ranges: stream.ranges_per_trim });
+        return Err(FioPlanError::RangesPerTrim { ranges: stream.ranges_per_trim });
     }
     let sizes = three(&stream.sizes).map(|size| Sizes::new(&size, stream.unaligned_sizes));
     for kind in Kind::ALL.into_iter().filter(|kind| stream.sizes_by_order || mix.has(*kind)) {
         let Sizes { smallest, largest, .. } = sizes[kind as usize];
         for bytes in [smallest, largest] {
             if bytes == 0 || bytes > u64::from(u32::MAX) {
-                return Err(JobPlanError::Size { bytes });
+                return Err(FioPlanError::Size { bytes });
             }
         }
     }
@@ -223,7 +223,7 @@ fn script(request: &JobPlanRequest<'_>) -> Result<Script, JobPlanError> {
     let smallest = smallest.unwrap_or_default();
     let room = |part: &Part| part.length.min(part.file_length.saturating_sub(part.start));
     if parts.distinct().all(|part| room(part) < smallest) {
-        return Err(JobPlanError::NoRoom { smallest });
+        return Err(FioPlanError::NoRoom { smallest });
     }
     let seeds = Seeds::new(stream.seed, stream.worker_number, stream.seeding);
     let way = way(stream, mix, &sizes, align, &parts, &seeds)?;
@@ -232,15 +232,15 @@ fn script(request: &JobPlanRequest<'_>) -> Result<Script, JobPlanError> {
     if let Some(zones) = &stream.zones {
         let largest = sizes.iter().map(|sizes| sizes.largest).max().unwrap_or_default();
         if zones.range.0 < largest {
-            return Err(JobPlanError::Stride { range: zones.range.0, largest });
+            return Err(FioPlanError::Stride { range: zones.range.0, largest });
         }
         if zones.size.0 == 0 {
-            return Err(JobPlanError::Zero { what: "zones.size" });
+            return Err(FioPlanError::Zero { what: "zones.size" });
         }
     }
     let open_files = stream.open_files.map_or(parts.count(), |most| most as usize);
     if open_files == 0 {
-        return Err(JobPlanError::Zero { what: "open-files" });
+        return Err(FioPlanError::Zero { what: "open-files" });
     }
     let removes = request.files.unlink_each_loop && stream.repeats();
     let told = open_files < parts.count() || request.files.create_on_open || removes;
@@ -287,15 +287,15 @@ fn script(request: &JobPlanRequest<'_>) -> Result<Script, JobPlanError> {
 }
 
 fn parts(
-    request: &JobPlanRequest<'_>,
+    request: &FioPlanRequest<'_>,
     stream: &Stream,
     sizes: &[Sizes; 3],
     align: [u64; 3],
-) -> Result<Parts, JobPlanError> {
-    let last = stream.ranges.last().ok_or(JobPlanError::NoFile)?;
+) -> Result<Parts, FioPlanError> {
+    let last = stream.ranges.last().ok_or(FioPlanError::NoFile)?;
     let lengths = request.file_lengths;
     if lengths.count() == 0 {
-        return Err(JobPlanError::NoFile);
+        return Err(FioPlanError::NoFile);
     }
     let smallest = sizes.iter().map(|sizes| sizes.smallest).min().unwrap_or_default().max(1);
     let part = |range: &FileRange, file_length: u64| {
@@ -328,24 +328,24 @@ fn way(
     align: [u64; 3],
     parts: &Parts,
     seeds: &Seeds,
-) -> Result<Way, JobPlanError> {
+) -> Result<Way, FioPlanError> {
     let ops_per_draw = match stream.order {
         AccessOrder::Sequential { skip_bytes } => return Ok(Way::Sequential { skip: skip_bytes as u64 }),
         AccessOrder::Random { ops_per_draw } => ops_per_draw,
     };
     if ops_per_draw == 0 {
-        return Err(JobPlanError::Zero { what: "ops-per-draw" });
+        return Err(FioPlanError::Zero { what: "ops-per-draw" });
     }
     let law = law(stream, mix, sizes, parts)?;
     // fio keeps no map where a law makes some blocks come more often, or blocks could lie across each other.
     let apart = align.iter().zip(sizes).all(|(align, sizes)| *align == sizes.smallest);
     let coverage = match stream.coverage {
         Coverage::OnceByRegister if law != PlannedDistribution::Uniform => {
-            return Err(JobPlanError::RegisterWithDistribution);
+            return Err(FioPlanError::RegisterWithDistribution);
         }
         Coverage::OnceByRegister => {
             for part in parts.distinct().filter(|part| part.mapped > 0) {
-                Register::new(part.mapped, seeds.offset).ok_or(JobPlanError::Register { blocks: part.mapped })?;
+                Register::new(part.mapped, seeds.offset).ok_or(FioPlanError::Register { blocks: part.mapped })?;
             }
             PlannedCoverage::Register
         }
@@ -361,7 +361,7 @@ fn way(
     }))
 }
 
-fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<PlannedDistribution, JobPlanError> {
+fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<PlannedDistribution, FioPlanError> {
     let used = || Kind::ALL.into_iter().filter(|kind| mix.has(*kind));
     match &stream.law {
         OffsetDistribution::Uniform => Ok(PlannedDistribution::Uniform),
@@ -381,7 +381,7 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<P
                 _ => None,
             };
             match problem {
-                Some(problem) => Err(JobPlanError::Curve { problem }),
+                Some(problem) => Err(FioPlanError::Curve { problem }),
                 None => Ok(PlannedDistribution::Curved { curve: *curve, center: *center }),
             }
         }
@@ -391,7 +391,7 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<P
                 shares(zones.iter().map(|zone| zone.access_percent))?;
                 let size: u64 = zones.iter().map(|zone| u64::from(zone.size)).sum();
                 if size > 100 {
-                    return Err(JobPlanError::ZonesBeyond { zones: size, range: 100 });
+                    return Err(FioPlanError::ZonesBeyond { zones: size, range: 100 });
                 }
             }
             Ok(PlannedDistribution::Zoned(zones.map(Into::into)))
@@ -404,13 +404,13 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<P
                 let size = zones.iter().fold(0u64, |sum, zone| sum.saturating_add(zone.size.0));
                 let range = parts.distinct().map(|part| part.length.min(part.file_length)).min().unwrap_or_default();
                 if size > range {
-                    return Err(JobPlanError::ZonesBeyond { zones: size, range });
+                    return Err(FioPlanError::ZonesBeyond { zones: size, range });
                 }
             }
             Ok(PlannedDistribution::ZonedBytes(zones.map(Into::into)))
         }
         OffsetDistribution::Sequence(listed) | OffsetDistribution::SequenceOnward(listed) if listed.is_empty() => {
-            Err(JobPlanError::EmptySequence)
+            Err(FioPlanError::EmptySequence)
         }
         OffsetDistribution::Sequence(listed) | OffsetDistribution::SequenceOnward(listed) => {
             let block = listed.iter().copied().max().unwrap_or_default();
@@ -419,7 +419,7 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<P
                 let blocks = parts.distinct().map(|part| part.length.min(part.file_length) / smallest).min();
                 let blocks = blocks.unwrap_or_default();
                 if block >= blocks {
-                    return Err(JobPlanError::SequenceBeyond { block, blocks });
+                    return Err(FioPlanError::SequenceBeyond { block, blocks });
                 }
             }
             let step =
@@ -429,26 +429,26 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<P
     }
 }
 
-fn shares(percents: impl Iterator<Item = u8>) -> Result<(), JobPlanError> {
+fn shares(percents: impl Iterator<Item = u8>) -> Result<(), FioPlanError> {
     match percents.map(u32::from).sum() {
         100 => Ok(()),
-        percent => Err(JobPlanError::ZoneShares { percent }),
+        percent => Err(FioPlanError::ZoneShares { percent }),
     }
 }
 
-fn check_alignment(script: &Script, alignment: u64) -> Result<(), JobPlanError> {
+fn check_alignment(script: &Script, alignment: u64) -> Result<(), FioPlanError> {
     if alignment <= 1 {
         return Ok(());
     }
     let check = |what, bytes: u64| match bytes % alignment {
         0 => Ok(()),
-        _ => Err(JobPlanError::Unaligned { what, bytes, alignment }),
+        _ => Err(FioPlanError::Unaligned { what, bytes, alignment }),
     };
     for kind in [Kind::Read, Kind::Write].into_iter().filter(|kind| uses(script, *kind)) {
         let sizes = &script.sizes[kind as usize];
         check("a size", sizes.smallest)?;
         if sizes.is_unaligned() {
-            return Err(JobPlanError::UnalignedSizes);
+            return Err(FioPlanError::UnalignedSizes);
         }
         check("the alignment of random offsets", script.align[kind as usize])?;
     }

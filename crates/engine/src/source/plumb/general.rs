@@ -1,7 +1,7 @@
 //! The long way: any plan, with a few branches an op.
 
 use super::draw::{Draw, OffsetDistribution, Overrun, Positions};
-use super::plan::{BlockOrder, BlockPlan, Spotless};
+use super::plan::{BlockOrder, PlumbPlan, Spotless};
 use super::shape::{Flushes, Kinds, SizesByKind, Spot};
 use super::walk::Walk;
 use crate::op::BlockOp;
@@ -28,7 +28,7 @@ enum Places {
 }
 
 impl Places {
-    fn new(plan: &BlockPlan) -> Places {
+    fn new(plan: &PlumbPlan) -> Places {
         let passes = plan.passes.unwrap_or(u64::MAX);
         match &plan.order {
             BlockOrder::Walk(direction) => {
@@ -83,7 +83,7 @@ impl Places {
 }
 
 impl General {
-    pub(crate) fn new(plan: &BlockPlan) -> General {
+    pub(crate) fn new(plan: &PlumbPlan) -> General {
         General {
             kinds: Kinds::new(plan.mix, plan.stream.rng(Purpose::Mix)),
             sizes: plan.sizes.clone(),

@@ -1,6 +1,6 @@
 //! Block I/O by a pattern.
 //!
-//! A [`BlockPlan`] says what one worker does; [`BlockSource::new`] turns it into the source of its ops.
+//! A [`PlumbPlan`] says what one worker does; [`PlumbSource::new`] turns it into the source of its ops.
 //!
 //! # What a plan means
 //!
@@ -34,7 +34,7 @@ mod plan;
 mod shape;
 mod walk;
 
-pub use plan::{BlockPlan, PlanError, PlanRequest};
+pub use plan::{PlanError, PlanRequest, PlumbPlan};
 
 use crate::op::BlockOp;
 use crate::source::Source;
@@ -47,7 +47,7 @@ use walk::Direction;
 
 /// The source of a plan. All but the last are of one size on one file, which is what the fastest storage is measured with.
 #[derive(Debug, Clone)]
-pub enum BlockSource {
+pub enum PlumbSource {
     /// From the first byte to the last.
     Sequential(Plain<Upwards>),
     /// Uniform, with replacement.
@@ -60,35 +60,35 @@ pub enum BlockSource {
     General(Box<General>),
 }
 
-impl BlockSource {
+impl PlumbSource {
     /// The source of a plan, at its start.
-    pub fn new(plan: &BlockPlan) -> BlockSource {
+    pub fn new(plan: &PlumbPlan) -> PlumbSource {
         let short = Short::of(plan);
         match (short, short.and_then(|short| short.kind()), &plan.order) {
             (Some(short), Some(kind), BlockOrder::Walk(Direction::Up)) => {
-                BlockSource::Sequential(short.source(kind, short.upwards(plan)))
+                PlumbSource::Sequential(short.source(kind, short.upwards(plan)))
             }
             (Some(short), Some(kind), BlockOrder::Draw(OffsetDistribution::Uniform)) => {
-                BlockSource::Random(short.source(kind, short.anywhere(plan)))
+                PlumbSource::Random(short.source(kind, short.anywhere(plan)))
             }
             (Some(short), Some(kind), BlockOrder::Draw(OffsetDistribution::Permutation)) => {
-                BlockSource::Permuted(short.source(kind, short.shuffled(plan)))
+                PlumbSource::Permuted(short.source(kind, short.shuffled(plan)))
             }
             (Some(short), None, BlockOrder::Draw(OffsetDistribution::Uniform)) => {
-                BlockSource::Mixed(short.mixed(plan, short.anywhere(plan)))
+                PlumbSource::Mixed(short.mixed(plan, short.anywhere(plan)))
             }
-            _ => BlockSource::General(Box::new(General::new(plan))),
+            _ => PlumbSource::General(Box::new(General::new(plan))),
         }
     }
 
     /// Through a table of functions.
     pub fn table(&mut self) -> &mut dyn Source<Op = BlockOp> {
         match self {
-            BlockSource::Sequential(source) => source,
-            BlockSource::Random(source) => source,
-            BlockSource::Permuted(source) => source,
-            BlockSource::Mixed(source) => source,
-            BlockSource::General(source) => &mut **source,
+            PlumbSource::Sequential(source) => source,
+            PlumbSource::Random(source) => source,
+            PlumbSource::Permuted(source) => source,
+            PlumbSource::Mixed(source) => source,
+            PlumbSource::General(source) => &mut **source,
         }
     }
 }

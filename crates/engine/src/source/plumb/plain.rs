@@ -2,7 +2,7 @@
 //! nanoseconds on an op against nothing, so these sources branch on nothing that is known before they start.
 
 use super::permute::Shuffle;
-use super::plan::{BlockOrder, BlockPlan};
+use super::plan::{BlockOrder, PlumbPlan};
 use super::shape::{Kinds, Piece, Sizes, kinds_of, only};
 use crate::op::BlockOp;
 use crate::rng::{Purpose, Rng};
@@ -85,7 +85,7 @@ pub(crate) struct Short {
 
 impl Short {
     /// The plan's size and range, where it has only one of each.
-    pub(crate) fn of(plan: &BlockPlan) -> Option<Short> {
+    pub(crate) fn of(plan: &PlumbPlan) -> Option<Short> {
         let flushes = plan.mix.write > 0 && (plan.fsync_every > 0 || plan.fdatasync_every > 0);
         let mut sizes = kinds_of(plan.mix).map(|kind| plan.sizes.of(kind));
         match (&*plan.pieces, sizes.next()?, &plan.order) {
@@ -107,12 +107,12 @@ impl Short {
         Plain { does, file: self.piece.file, places }
     }
 
-    pub(crate) fn mixed<P: Places>(self, plan: &BlockPlan, places: P) -> Plain<P, Mixed> {
+    pub(crate) fn mixed<P: Places>(self, plan: &PlumbPlan, places: P) -> Plain<P, Mixed> {
         let kinds = Kinds::new(plan.mix, plan.stream.rng(Purpose::Mix));
         Plain { does: Mixed(kinds), file: self.piece.file, places }
     }
 
-    pub(crate) fn upwards(self, plan: &BlockPlan) -> Upwards {
+    pub(crate) fn upwards(self, plan: &PlumbPlan) -> Upwards {
         Upwards {
             at: self.piece.start,
             start: self.piece.start,
@@ -122,7 +122,7 @@ impl Short {
         }
     }
 
-    pub(crate) fn anywhere(self, plan: &BlockPlan) -> Anywhere {
+    pub(crate) fn anywhere(self, plan: &PlumbPlan) -> Anywhere {
         let ops = self.piece.length / u64::from(self.size);
         Anywhere {
             rng: plan.stream.rng(Purpose::Offset),
@@ -134,7 +134,7 @@ impl Short {
         }
     }
 
-    pub(crate) fn shuffled(self, plan: &BlockPlan) -> Shuffled {
+    pub(crate) fn shuffled(self, plan: &PlumbPlan) -> Shuffled {
         let positions = plan.positions();
         Shuffled {
             shuffle: Shuffle::new(positions, plan.stream.rng(Purpose::Offset)),

@@ -109,7 +109,7 @@ pub(crate) struct Spotless {
 
 /// One worker's block I/O, ready to start: see the [module](super) for what each part means.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BlockPlan {
+pub struct PlumbPlan {
     /// Never empty; none of them is empty.
     pub(crate) pieces: Box<[Piece]>,
     /// Distance between two positions.
@@ -125,13 +125,13 @@ pub struct BlockPlan {
     pub(crate) fdatasync_every: u64,
 }
 
-impl BlockPlan {
+impl PlumbPlan {
     /// Plans one worker's ops.
     ///
     /// # Errors
     /// [`PlanError`] where the range leaves the target, a block does not fit the range, direct I/O would be refused, or
     /// a parameter has no meaning.
-    pub fn new(request: &PlanRequest) -> Result<BlockPlan, PlanError> {
+    pub fn new(request: &PlanRequest) -> Result<PlumbPlan, PlanError> {
         let blocks = request.blocks;
         let alignment = request.io_alignment_bytes.max(1);
         if kinds_of(blocks.mix).next().is_none() {
@@ -190,7 +190,7 @@ impl BlockPlan {
                 BlockOrder::Draw(law(drawn, positions)?)
             }
         };
-        Ok(BlockPlan {
+        Ok(PlumbPlan {
             pieces: pieces.into(),
             step,
             sizes,

@@ -12,12 +12,12 @@ fn request<'a>(blocks: &'a Blocks, file_lengths: &'a [u64]) -> PlanRequest<'a> {
     PlanRequest { blocks, file_lengths, worker_in_group: 0, stream: STREAM, passes: Some(1), io_alignment_bytes: 1 }
 }
 
-fn plan(blocks: &Blocks, file_lengths: &[u64]) -> BlockPlan {
-    BlockPlan::new(&request(blocks, file_lengths)).unwrap()
+fn plan(blocks: &Blocks, file_lengths: &[u64]) -> PlumbPlan {
+    PlumbPlan::new(&request(blocks, file_lengths)).unwrap()
 }
 
-fn ops(plan: &BlockPlan, count: usize) -> Vec<BlockOp> {
-    let mut source = BlockSource::new(plan);
+fn ops(plan: &PlumbPlan, count: usize) -> Vec<BlockOp> {
+    let mut source = PlumbSource::new(plan);
     let source = source.table();
     std::iter::from_fn(|| source.next()).take(count).collect()
 }
@@ -50,7 +50,7 @@ fn the_first_ops_of_each_pattern_never_change() {
     for (name, pattern) in all_patterns() {
         let blocks = with_pattern(pattern);
         let request = PlanRequest { passes: None, ..request(&blocks, &[1 << 30]) };
-        let ops = ops(&BlockPlan::new(&request).unwrap(), 16);
+        let ops = ops(&PlumbPlan::new(&request).unwrap(), 16);
         let offsets: Vec<String> = ops.iter().map(|op| (op.offset / 4096).to_string()).collect();
         found += &format!("{name}: {}\n", offsets.join(" "));
     }
@@ -67,7 +67,7 @@ fn the_first_ops_of_each_pattern_never_change() {
         ..Blocks::default()
     };
     let request = PlanRequest { passes: None, ..request(&mixed, &[1 << 30; 3]) };
-    for op in ops(&BlockPlan::new(&request).unwrap(), 16) {
+    for op in ops(&PlumbPlan::new(&request).unwrap(), 16) {
         found += &format!("{} {}+{}x{}\n", op.kind.name(), op.file, op.offset / 4096, op.length / 4096);
     }
     assert_eq!(found, GOLDEN);
@@ -116,7 +116,7 @@ fn the_short_way_and_the_long_way_yield_the_same_ops() {
                     .into_iter()
                     .flat_map(|passes| [(passes, &blocks), (passes, &mixed)])
                 {
-                    let plan = BlockPlan::new(&PlanRequest { passes, ..request(blocks, &[length]) }).unwrap();
+                    let plan = PlumbPlan::new(&PlanRequest { passes, ..request(blocks, &[length]) }).unwrap();
                     let mut long = General::new(&plan);
                     let long: Vec<BlockOp> = std::iter::from_fn(|| long.next()).take(10_000).collect();
                     assert_eq!(ops(&plan, 10_000), long, "{name}, align {align:?}, {passes:?} passes of {length}");
@@ -144,7 +144,7 @@ fn a_pass_of_a_random_pattern_is_as_many_blocks_as_the_range_has() {
     for pattern in [Pattern::Random, Pattern::Zipf { theta: 1.1 }, Pattern::Pareto { h: 0.7 }] {
         let blocks = with_pattern(pattern);
         let request = PlanRequest { passes: Some(2), ..request(&blocks, &[40_960 + 100]) };
-        assert_eq!(ops(&BlockPlan::new(&request).unwrap(), 100).len(), 20);
+        assert_eq!(ops(&PlumbPlan::new(&request).unwrap(), 100).len(), 20);
     }
 }
 
@@ -152,7 +152,7 @@ fn a_pass_of_a_random_pattern_is_as_many_blocks_as_the_range_has() {
 fn a_huge_sparse_file_costs_nothing() {
     for (name, pattern) in all_patterns() {
         let plan =
-            BlockPlan::new(&PlanRequest { passes: None, ..request(&with_pattern(pattern), &[64 << 40]) }).unwrap();
+            PlumbPlan::new(&PlanRequest { passes: None, ..request(&with_pattern(pattern), &[64 << 40]) }).unwrap();
         let ops = ops(&plan, 1000);
         assert_eq!(ops.len(), 1000);
         assert!(ops.iter().all(|op| op.offset + 4096 <= 64 << 40), "{name}");
@@ -165,11 +165,11 @@ fn workers_start_with_a_file_of_their_own() {
     let blocks = Blocks { span: Some(Bytes(8192)), ..Blocks::default() };
     for worker in 0..5 {
         let request = PlanRequest { worker_in_group: worker, ..request(&blocks, &[8192; 3]) };
-        assert!(ops(&BlockPlan::new(&request).unwrap(), 10).iter().all(|op| op.file == worker % 3));
+        assert!(ops(&PlumbPlan::new(&request).unwrap(), 10).iter().all(|op| op.file == worker % 3));
     }
     let blocks = Blocks::default();
     let request = PlanRequest { worker_in_group: 1, ..request(&blocks, &[4096; 3]) };
-    let files: Vec<u32> = ops(&BlockPlan::new(&request).unwrap(), 10).iter().map(|op| op.file).collect();
+    let files: Vec<u32> = ops(&PlumbPlan::new(&request).unwrap(), 10).iter().map(|op| op.file).collect();
     assert_eq!(files, [1, 2, 0]);
 }
 
@@ -182,7 +182,7 @@ fn offset_and_increment_move_the_range() {
         ..with_pattern(Pattern::Permutation)
     };
     let request = PlanRequest { worker_in_group: 2, ..request(&blocks, &[1 << 20]) };
-    let mut offsets: Vec<u64> = ops(&BlockPlan::new(&request).unwrap(), 10).iter().map(|op| op.offset).collect();
+    let mut offsets: Vec<u64> = ops(&PlumbPlan::new(&request).unwrap(), 10).iter().map(|op| op.offset).collect();
     offsets.sort_unstable();
     assert_eq!(offsets, [36_864, 40_960, 45_056, 49_152]);
 }
@@ -198,7 +198,7 @@ fn the_mix_and_the_sizes_have_their_shares() {
         ..with_pattern(Pattern::Random)
     };
     let request = PlanRequest { passes: None, ..request(&blocks, &[1 << 30]) };
-    let ops = ops(&BlockPlan::new(&request).unwrap(), 100_000);
+    let ops = ops(&PlumbPlan::new(&request).unwrap(), 100_000);
     let share = |which: &dyn Fn(&&BlockOp) -> bool| ops.iter().filter(which).count() as f64 / 1e5;
     let near = |found: f64, expected: f64| assert!((found - expected).abs() < 0.01, "{found}, not {expected}");
     near(share(&|op| op.kind == OpKind::Read), 0.7);
@@ -215,7 +215,7 @@ fn zones_have_their_shares_of_accesses() {
     let (_, pattern) = all_patterns().swap_remove(9);
     let blocks = with_pattern(pattern);
     let request = PlanRequest { passes: None, ..request(&blocks, &[4096 * 1000]) };
-    let ops = ops(&BlockPlan::new(&request).unwrap(), 100_000);
+    let ops = ops(&PlumbPlan::new(&request).unwrap(), 100_000);
     let share =
         |from: u64, to: u64| ops.iter().filter(|op| (from * 4096..to * 4096).contains(&op.offset)).count() as f64 / 1e5;
     for (from, to, expected) in [(0, 100, 0.6), (100, 300, 0.3), (300, 1000, 0.1)] {
@@ -235,7 +235,7 @@ fn flushes_follow_their_writes() {
 fn another_size_or_mix_leaves_the_positions_alone() {
     let position = |blocks: &Blocks| -> Vec<u64> {
         let request = PlanRequest { passes: None, ..request(blocks, &[1 << 30]) };
-        ops(&BlockPlan::new(&request).unwrap(), 100).iter().map(|op| op.offset).collect()
+        ops(&PlumbPlan::new(&request).unwrap(), 100).iter().map(|op| op.offset).collect()
     };
     let base = with_pattern(Pattern::Random);
     let mixed = Blocks { mix: Mix { read: 1, write: 1, trim: 0 }, ..base.clone() };
@@ -247,7 +247,7 @@ fn direct_io_sees_whole_logical_blocks_only() {
     for pattern in [Pattern::Sequential, Pattern::Reverse, Pattern::Permutation, Pattern::Random] {
         let blocks = Blocks { block: BlockSize::Fixed(Bytes(8192)), ..with_pattern(pattern) };
         let request = PlanRequest { io_alignment_bytes: 4096, passes: Some(2), ..request(&blocks, &[8192 * 3 + 5000]) };
-        for op in ops(&BlockPlan::new(&request).unwrap(), 100) {
+        for op in ops(&PlumbPlan::new(&request).unwrap(), 100) {
             assert!(op.offset.is_multiple_of(4096) && op.length.is_multiple_of(4096) && op.length > 0);
         }
     }
@@ -300,12 +300,12 @@ fn what_cannot_be_planned_says_why() {
         (default.clone(), u64::MAX, "less than 8 EiB"),
     ];
     for (blocks, length, expected) in cases {
-        let message = BlockPlan::new(&request(&blocks, &[length])).unwrap_err().to_string();
+        let message = PlumbPlan::new(&request(&blocks, &[length])).unwrap_err().to_string();
         assert!(message.contains(expected), "{message:?} does not say {expected:?}");
     }
     let odd = Blocks { block: fixed(1000), ..default };
     let request = PlanRequest { io_alignment_bytes: 512, ..request(&odd, &[8192]) };
-    let message = BlockPlan::new(&request).unwrap_err().to_string();
+    let message = PlumbPlan::new(&request).unwrap_err().to_string();
     assert!(message.contains("`block` is 1000 bytes, not a multiple of 512"), "{message}");
 }
 
@@ -353,7 +353,7 @@ proptest! {
         };
         let io_alignment_bytes = if direct { 512 } else { 1 };
         let request = PlanRequest { worker_in_group, io_alignment_bytes, passes: Some(2), ..request(&blocks, &lengths) };
-        let Ok(plan) = BlockPlan::new(&request) else { return Ok(()) };
+        let Ok(plan) = PlumbPlan::new(&request) else { return Ok(()) };
         let first = ops(&plan, 3000);
         prop_assert_eq!(&first, &ops(&plan, 3000));
         prop_assert!(!first.is_empty());

@@ -8,7 +8,7 @@ mod plan;
 
 pub use error::ReplayError;
 pub(crate) use ops::{ReplayFiles, ReplayOps};
-pub(crate) use plan::RecordedPlan;
+pub(crate) use plan::TracePlan;
 
 use crate::clock::{Clock, Ticks};
 use crate::op::BlockOp;

@@ -5,7 +5,7 @@ use plumb_workload::job::{FileLock, Recording};
 
 /// What a replay is made from.
 #[derive(Debug, Clone)]
-pub(crate) struct RecordedPlan {
+pub(crate) struct TracePlan {
     pub(crate) recording: Recording,
     /// Of the files as they are laid out, bytes.
     lengths: Vec<u64>,
@@ -16,7 +16,7 @@ pub(crate) struct RecordedPlan {
 /// Taken for the smallest op, which a recording does not tell.
 const SECTOR_BYTES: u64 = 512;
 
-impl RecordedPlan {
+impl TracePlan {
     /// Plans the replay on files of these lengths.
     ///
     /// # Errors
@@ -26,7 +26,7 @@ impl RecordedPlan {
         recording: &Recording,
         lengths: Vec<u64>,
         alignment_bytes: u64,
-    ) -> Result<RecordedPlan, &'static str> {
+    ) -> Result<TracePlan, &'static str> {
         if recording.speed_percent.is_some() && !group.pace.is_closed() {
             return Err("recorded times and rates, pauses or goals (`pace`) cannot both be kept; replay as fast as \
                         possible (`speed-percent` left out, fio's replay_no_stall=1), or leave `pace` out");
@@ -41,7 +41,7 @@ impl RecordedPlan {
             return Err("the files of a replay are there from the start to the end; leave `create-on-open`, \
                         `unlink-each-loop` and `append` out");
         }
-        Ok(RecordedPlan { recording: recording.clone(), lengths, alignment_bytes })
+        Ok(TracePlan { recording: recording.clone(), lengths, alignment_bytes })
     }
 
     /// Bytes of the largest op that moves data: the size of a buffer.

@@ -4,8 +4,8 @@ mod fio;
 mod rules;
 
 use super::general::General;
-use super::plan::JobPlanError;
-use super::{Handing, JobPlan, JobPlanRequest};
+use super::plan::FioPlanError;
+use super::{FioPlan, FioPlanRequest, Handing};
 use crate::files::Lengths;
 use crate::op::BlockOp;
 use crate::source::Source;
@@ -73,10 +73,10 @@ pub(super) fn job(stream: Stream) -> Tried {
     Tried { stream, files, syncs: Syncs::default(), verify: None }
 }
 
-pub(super) fn plan(tried: &Tried, file_lengths: &[u64], handing: Handing) -> Result<JobPlan, JobPlanError> {
+pub(super) fn plan(tried: &Tried, file_lengths: &[u64], handing: Handing) -> Result<FioPlan, FioPlanError> {
     let file_lengths = &Lengths::from_each(file_lengths.to_vec());
     let Tried { stream, files, syncs, verify } = tried;
-    JobPlan::new(&JobPlanRequest {
+    FioPlan::new(&FioPlanRequest {
         stream,
         files,
         syncs,
@@ -89,7 +89,7 @@ pub(super) fn plan(tried: &Tried, file_lengths: &[u64], handing: Handing) -> Res
 }
 
 /// The first ops of a plan, at most so many, by the long way.
-pub(super) fn ops(plan: &JobPlan, most: usize) -> Vec<BlockOp> {
+pub(super) fn ops(plan: &FioPlan, most: usize) -> Vec<BlockOp> {
     let mut source = General::new(&plan.script, None);
     std::iter::from_fn(|| source.next()).take(most).collect()
 }

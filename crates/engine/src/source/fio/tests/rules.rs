@@ -1,6 +1,6 @@
 //! What holds for every stream, without fio.
 
-use super::super::JobSource;
+use super::super::FioSource;
 use super::super::script::{Kind, Opening};
 use super::*;
 use crate::op::Role;
@@ -9,15 +9,15 @@ use plumb_workload::job::{Curve, FileChoice, FileRules, Syncs, TrimAmid, Zone};
 use proptest::prelude::*;
 
 /// So many ops of a plan's source, whichever it is.
-fn taken(plan: &JobPlan, count: usize) -> Vec<BlockOp> {
-    let mut source = JobSource::new(plan, None);
+fn taken(plan: &FioPlan, count: usize) -> Vec<BlockOp> {
+    let mut source = FioSource::new(plan, None);
     let source = source.table();
     std::iter::from_fn(|| source.next()).take(count).collect()
 }
 
 /// Ops of a source whose limits begin anew after so many, of which the last may still wait for its start.
-fn taken_anew(plan: &JobPlan, at: usize, waits: bool) -> Vec<BlockOp> {
-    begun_anew(JobSource::new(plan, None).table(), at, waits)
+fn taken_anew(plan: &FioPlan, at: usize, waits: bool) -> Vec<BlockOp> {
+    begun_anew(FioSource::new(plan, None).table(), at, waits)
 }
 
 /// The same of any source.
@@ -440,20 +440,20 @@ fn files_are_opened_before_they_are_used_and_closed_in_the_end() {
 fn what_cannot_be_drawn_is_refused_by_name() {
     let refused = |stream: Stream| plan(&job(stream), &[MIB], Handing::Inline).expect_err("no plan");
     let base = || stream(Does::Read, random());
-    assert_eq!(refused(Stream { ranges_per_trim: 2, ..base() }), JobPlanError::RangesPerTrim { ranges: 2 });
+    assert_eq!(refused(Stream { ranges_per_trim: 2, ..base() }), FioPlanError::RangesPerTrim { ranges: 2 });
     let beyond = OffsetDistribution::Sequence(vec![256]);
-    assert_eq!(refused(Stream { law: beyond, ..base() }), JobPlanError::SequenceBeyond { block: 256, blocks: 256 });
+    assert_eq!(refused(Stream { law: beyond, ..base() }), FioPlanError::SequenceBeyond { block: 256, blocks: 256 });
     let zones = vec![Zone { access_percent: 90, size: 50 }];
     assert_eq!(
         refused(Stream { law: OffsetDistribution::Zoned(ByKind::all(zones)), ..base() }),
-        JobPlanError::ZoneShares { percent: 90 }
+        FioPlanError::ZoneShares { percent: 90 }
     );
     let curve = OffsetDistribution::Curved { curve: Curve::Pareto { h: 1.0 }, center: None };
-    assert!(matches!(refused(Stream { law: curve, ..base() }), JobPlanError::Curve { .. }));
+    assert!(matches!(refused(Stream { law: curve, ..base() }), FioPlanError::Curve { .. }));
     let wide = Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(2 * MIB))), ..base() };
-    assert_eq!(refused(wide), JobPlanError::NoRoom { smallest: 2 * MIB });
+    assert_eq!(refused(wide), FioPlanError::NoRoom { smallest: 2 * MIB });
     let direct = job(Stream { sizes: ByKind::all(JobSize::Fixed(Bytes(1000))), ..base() });
-    let request = JobPlanRequest {
+    let request = FioPlanRequest {
         stream: &direct.stream,
         files: &direct.files,
         syncs: &direct.syncs,
@@ -463,8 +463,8 @@ fn what_cannot_be_drawn_is_refused_by_name() {
         handing: Handing::Inline,
         cached: true,
     };
-    let unaligned = JobPlan::new(&request).expect_err("no plan");
-    assert_eq!(unaligned, JobPlanError::Unaligned { what: "a size", bytes: 1000, alignment: 512 });
+    let unaligned = FioPlan::new(&request).expect_err("no plan");
+    assert_eq!(unaligned, FioPlanError::Unaligned { what: "a size", bytes: 1000, alignment: 512 });
 }
 
 #[test]
