@@ -25,7 +25,8 @@ use crate::source::trace::{self, ReadingError, Recordings, Replay, ReplayFiles, 
 use crate::terms::{Ended, Queue, Stamping};
 use crate::worker::run_sync;
 use crate::worker_error::WorkerError;
-use plumb_workload::job::{AfterWrite, FileLock, JobFiles, SweepOps};
+use plumb_workload::blocks::sweep::{AfterWrite, SweepOps};
+use plumb_workload::files::{FileLock, JobFiles};
 use plumb_workload::verify::StampLayout;
 use plumb_workload::{Backend, BufferContent, Content, OnError, OpKind, WorkerGroup};
 use std::path::{Path, PathBuf};
@@ -78,7 +79,7 @@ impl WorkerFiles {
         }
     }
 
-    fn names(&self) -> Option<&plumb_workload::job::Names> {
+    fn names(&self) -> Option<&plumb_workload::files::Names> {
         match self {
             WorkerFiles::Named { files, .. } => Some(&files.names),
             WorkerFiles::Held(_) | WorkerFiles::Nothing { .. } => None,

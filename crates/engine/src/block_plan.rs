@@ -15,7 +15,9 @@ use crate::source::sweep::{SweepPlan, SweepRequest};
 use crate::source::trace::TracePlan;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::terms::Stamping;
-use plumb_workload::job::{FileLock, FileRange, SweepParts};
+use plumb_workload::blocks::fio::FileRange;
+use plumb_workload::blocks::sweep::SweepParts;
+use plumb_workload::files::FileLock;
 use plumb_workload::{Backend, BlockStream, Bytes, Target, Work, WorkerGroup, Workload};
 use std::sync::Arc;
 

@@ -23,7 +23,7 @@ use crate::terms::Stamping;
 use crate::testdir::{LaidOut, Source, TestDir};
 use crate::tree::{self, TreeShape};
 use plumb_result::measurement::Fault;
-use plumb_workload::job::JobFiles;
+use plumb_workload::files::JobFiles;
 use plumb_workload::{
     BufferContent, Bytes, Content, Distribution, Flush, OpKind, Phase, Prepare, SimTarget, Size, Target, TreeTarget,
     Work, WorkerGroup, Workload,

@@ -3,7 +3,7 @@
 use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
 use plumb_trace::{Act, Record, TraceError};
 use plumb_workload::OpKind;
-use plumb_workload::job::{Recording, SkipOps, Waits};
+use plumb_workload::blocks::trace::{Recording, SkipOps, Waits};
 
 /// Recordings in files.
 pub struct OnDisk;

@@ -118,7 +118,7 @@ pub(crate) fn changes_names(phase: &Phase) -> bool {
 mod tests {
     use super::*;
     use crate::fixture::Scene;
-    use plumb_workload::job::ByKind;
+    use plumb_workload::blocks::ByKind;
     use plumb_workload::program::Step;
     use plumb_workload::{Nanos, Pace, Program};
 

@@ -119,10 +119,10 @@ fn table_at<'t>(table: &'t mut Table, path: &[&str]) -> Option<&'t mut Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::BufferMemory;
     use crate::native::{parse, parse_with};
     use crate::pace::{ThinkBasis, ThinkTime};
     use crate::phase::{Batch, ErrorOrigin, IgnoredError, Phase, WorkerGroup};
+    use crate::process::BufferMemory;
     use crate::units::{Bytes, Nanos, PerSecond};
     use crate::verify::{StampLayout, Verify, VerifyMethod};
 

@@ -9,14 +9,16 @@ pub mod backend;
 pub mod blocks;
 pub mod content;
 pub mod copy;
+pub mod files;
 pub mod former;
-pub mod job;
+
 pub mod keypath;
 pub mod named;
 pub mod native;
 pub mod op;
 pub mod pace;
 pub mod phase;
+pub mod process;
 pub mod program;
 pub mod sim;
 pub mod suggest;

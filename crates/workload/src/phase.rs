@@ -1,10 +1,13 @@
 //! Phases: workers that start together behind a barrier and end by a stop rule.
 
 use crate::backend::Backend;
+use crate::blocks::fio::Stream;
+use crate::blocks::sweep::Sweep;
 use crate::blocks::{BlockStream, Blocks};
 use crate::content::{BufferContent, Content};
-use crate::job::{BufferRules, FileRules, ProcessRules, Stream, Sweep, Syncs};
+use crate::files::{FileRules, Syncs};
 use crate::pace::{Pace, SteadyRule};
+use crate::process::{BufferRules, ProcessRules};
 use crate::program::Program;
 use crate::units::{Bytes, Nanos, Size};
 use crate::verify::Verify;

@@ -1,10 +1,13 @@
 //! What a work says of itself, to those who neither run nor make it: which ops it makes, how it goes over its range, what
 //! it writes, how it waits and how it ends. Whoever asks here need not know which kinds of work there are.
 
+use crate::blocks::ByKind;
+use crate::blocks::fio::{AccessOrder, Coverage, OffsetDistribution, Stream};
+use crate::blocks::sweep::{Sweep, SweepDraw, SweepOrder};
+use crate::blocks::trace::Recording;
 use crate::blocks::{BlockSize, BlockStream, Blocks, Pattern};
 use crate::content::Content;
 use crate::copy::CopySpec;
-use crate::job::{AccessOrder, ByKind, Coverage, OffsetDistribution, Recording, Stream, Sweep, SweepDraw, SweepOrder};
 use crate::op::OpKind;
 use crate::phase::Work;
 use crate::program::{Program, ProgramContent, Step, Transfer, walk};

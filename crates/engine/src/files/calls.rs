@@ -1,7 +1,7 @@
 //! System calls on a job's files that have no safe form elsewhere.
 #![allow(unsafe_code)]
 
-use plumb_workload::job::WriteLife;
+use plumb_workload::files::WriteLife;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 

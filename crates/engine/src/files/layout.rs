@@ -7,7 +7,7 @@ use crate::backend::FileKind;
 use crate::files::failed::Unopened;
 use crate::guard::{Create, Door, Found, Guard, MadeFiles, MountedDevice, Naming, Refusal};
 use crate::signals::StopFlag;
-use plumb_workload::job::{Allocation, JobFiles};
+use plumb_workload::files::{Allocation, JobFiles};
 use plumb_workload::{BlockStream, FileCall, WorkerGroup};
 use rustix::fs::{FallocateFlags, OFlags};
 use rustix::io::Errno;

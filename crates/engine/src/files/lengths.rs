@@ -1,6 +1,6 @@
 //! Lengths of a job's files: one number where all are the same, however many there are.
 
-use plumb_workload::job::FileRange;
+use plumb_workload::blocks::fio::FileRange;
 
 /// Lengths of files, bytes. Most often all are the same.
 #[derive(Debug, Clone, PartialEq, Eq)]

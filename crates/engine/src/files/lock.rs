@@ -3,7 +3,7 @@
 use crate::backend::{Begun, BlockContext, Completion, Errno, NotBegun, SyncBackend, Unfinished};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
-use plumb_workload::job::FileLock;
+use plumb_workload::files::FileLock;
 use rustix::fs::FlockOperation;
 use std::fs::File;
 use std::sync::Arc;

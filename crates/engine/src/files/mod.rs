@@ -27,7 +27,7 @@ pub(crate) struct JobTarget {
     pub(crate) paths: Paths,
     /// Of the files as the jobs find them: what is asked for, or more where there is more.
     pub(crate) lengths: Lengths,
-    /// What is asked for, as [`JobFiles::lengths`](plumb_workload::job::JobFiles::lengths).
+    /// What is asked for, as [`JobFiles::lengths`](plumb_workload::files::JobFiles::lengths).
     asked: Vec<Bytes>,
     pub(crate) kind: FileKind,
     /// Offsets and lengths of direct I/O are multiples of this, bytes.

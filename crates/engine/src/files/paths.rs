@@ -1,6 +1,6 @@
 //! The paths of a job's files, made when they are needed: a hundred thousand of them are one pattern.
 
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 use std::ffi::OsString;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};

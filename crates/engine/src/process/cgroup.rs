@@ -1,6 +1,6 @@
 //! Control groups: a worker joins one for as long as its job lasts. Source: cgroups(7).
 
-use plumb_workload::job::ControlGroup;
+use plumb_workload::process::ControlGroup;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@
 pub(crate) mod cgroup;
 
 use cgroup::{GroupError, Joined};
-use plumb_workload::job::{IoPriority, NodeMemory, ProcessRules};
+use plumb_workload::process::{IoPriority, NodeMemory, ProcessRules};
 #[cfg(target_os = "linux")]
 use rustix::thread::{CpuSet, Gid, Uid, sched_setaffinity, set_thread_res_gid, set_thread_res_uid};
 use std::fs::{File, OpenOptions};

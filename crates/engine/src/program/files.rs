@@ -3,7 +3,7 @@
 use crate::files::paths::Paths;
 use crate::guard::{Create, Door, Found, Guard, MadeFiles, Naming, Origin, Refusal, mark_made};
 use crate::setting::Setting;
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 use plumb_workload::program::Postmark;
 use plumb_workload::{ScratchTarget, Work, Workload};
 use std::ffi::{CStr, CString};

@@ -8,7 +8,7 @@ use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
 use crate::source::plumb::permute::Shuffle;
 use plumb_workload::OpKind;
-use plumb_workload::job::{AfterWrite, FilePart, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts};
+use plumb_workload::blocks::sweep::{AfterWrite, FilePart, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts};
 use std::sync::Arc;
 
 /// What a sweep needs to be planned.

@@ -6,7 +6,7 @@ use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
 use plumb_engine::{LoggedOp, Observer};
 use plumb_result::PhaseMeasurement;
 use plumb_workload::OpKind;
-use plumb_workload::job::Recording;
+use plumb_workload::blocks::trace::Recording;
 
 /// What a recording holds is told by its name.
 struct MadeUp;

@@ -6,10 +6,10 @@
 mod blocks;
 mod checker;
 mod copies;
-mod jobs;
 mod names;
 mod phases;
 mod programs;
+mod streams;
 mod targets;
 #[cfg(test)]
 mod tests;

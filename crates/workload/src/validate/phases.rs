@@ -2,7 +2,7 @@
 
 use super::programs::OtherFiles;
 use super::targets::{Facts, Kind, Shape, facts, percent_is_sane};
-use super::{Checker, QUEUE_DEPTH_MAX, blocks, copies, help_for_name, jobs, programs};
+use super::{Checker, QUEUE_DEPTH_MAX, blocks, copies, help_for_name, programs, streams};
 use crate::Workload;
 use crate::backend::{Backend, RwFlag};
 use crate::blocks::BlockStream;
@@ -80,13 +80,13 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
                         let facts = facts(target);
                         fits(check, group, facts);
                         let is_real = matches!(facts.kind, Kind::Files | Kind::Device);
-                        jobs::has_means(check, group, is_real);
+                        streams::has_means(check, group, is_real);
                         match &group.work {
                             Work::Blocks(stream) => match &**stream {
                                 BlockStream::Plumb(work) => check.within(&["work", "blocks"], |check| {
                                     blocks::check(check, phase.cache, group, work, facts);
                                 }),
-                                _ => jobs::check(check, phase, group),
+                                _ => streams::check(check, phase, group),
                             },
                             Work::Program(program) => check.within(&["work", "program"], |check| {
                                 let others = if populated.contains(group.target.as_str()) {
@@ -98,8 +98,8 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
                             }),
                             Work::Copy(copy) => check
                                 .within(&["work", "copy"], |check| copies::check(check, workload, phase, group, copy)),
-                            Work::Busy(busy) => check.within(&["work", "busy"], |check| jobs::busy(check, busy)),
-                            Work::Exec(exec) => check.within(&["work", "exec"], |check| jobs::exec(check, exec)),
+                            Work::Busy(busy) => check.within(&["work", "busy"], |check| streams::busy(check, busy)),
+                            Work::Exec(exec) => check.within(&["work", "exec"], |check| streams::exec(check, exec)),
                         }
                     }
                     None => check.problem(

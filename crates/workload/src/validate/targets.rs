@@ -1,6 +1,6 @@
 //! Rules of targets.
 
-use super::{Checker, MAX_OFFSET_BYTES, jobs, programs};
+use super::{Checker, MAX_OFFSET_BYTES, programs, streams};
 use crate::content::Content;
 use crate::sim::{FAULTS, SimDevice};
 use crate::target::{SimTarget, Target, TreeTarget};
@@ -101,7 +101,7 @@ fn one(check: &mut Checker, target: &Target) {
         }
         Target::Null(target) => check.length(["size"], target.size.0),
         Target::Sim(target) => sim(check, target),
-        Target::JobFiles(target) => jobs::files(check, target),
+        Target::JobFiles(target) => streams::files(check, target),
         Target::Scratch(target) => programs::target(check, target),
     }
 }

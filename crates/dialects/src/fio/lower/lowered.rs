@@ -2,7 +2,7 @@
 
 use super::plan::PlannedJob;
 use plumb_workload::Workload;
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 
 /// What `randrepeat=0` asks for: a number that differs from run to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

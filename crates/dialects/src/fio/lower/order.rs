@@ -12,7 +12,7 @@ use crate::fio::Fio;
 use crate::fio::job::FioJob;
 use crate::fio::options::engine::CpuMode;
 use crate::fio::options::stop::ExitWhat;
-use plumb_workload::job::{JobFiles, Names};
+use plumb_workload::files::{JobFiles, Names};
 use plumb_workload::phase::{Limit, OnError, RampUntil, RunAs};
 use plumb_workload::validate::validate;
 use plumb_workload::{
@@ -241,7 +241,7 @@ impl Lowering<'_> {
         let (target, name) = if copy.engine.does_no_io {
             (Target::Null(NullTarget { size: Bytes(4_096) }), "none".to_owned())
         } else if on_nothing {
-            let end = |range: &plumb_workload::job::FileRange| range.start.0.saturating_add(range.length.0);
+            let end = |range: &plumb_workload::blocks::fio::FileRange| range.start.0.saturating_add(range.length.0);
             let size = layout.ranges.iter().map(end).max().unwrap_or(0).max(1);
             (Target::Null(NullTarget { size: Bytes(size) }), "null".to_owned())
         } else {

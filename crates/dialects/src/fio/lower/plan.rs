@@ -4,7 +4,7 @@ use super::LoweredJob;
 use super::clone::JobClone;
 use super::facts::{Layout, PlanLine, largest, smallest, span};
 use crate::fio::value::direction::{AccessOrder, Ops};
-use plumb_workload::job::ByKind;
+use plumb_workload::blocks::ByKind;
 use plumb_workload::{Backend, Bytes, Work, WorkerGroup, Workload};
 use std::fmt::Write;
 
@@ -108,7 +108,7 @@ fn files(copy: &JobClone<'_>, layout: &Layout) -> String {
 }
 
 fn range(layout: &Layout) -> Option<PlanLine> {
-    let one = |range: &plumb_workload::job::FileRange| match range.start.0 {
+    let one = |range: &plumb_workload::blocks::fio::FileRange| match range.start.0 {
         0 => format!("{} from the start", range.length),
         _ => format!("{} from {}", range.length, range.start),
     };

@@ -6,8 +6,11 @@ mod replays;
 
 use super::*;
 use crate::fio::{self, Files, Machine, MissingFile};
+use plumb_workload::blocks::ByKind;
+use plumb_workload::blocks::fio::*;
+use plumb_workload::blocks::trace::*;
 use plumb_workload::content::BufferContent;
-use plumb_workload::job::*;
+use plumb_workload::files::*;
 use plumb_workload::pace::{SteadyFigure, SteadyJudged};
 use plumb_workload::phase::ErrorOrigin;
 use plumb_workload::{Backend, Bytes, Nanos, Target, WhenDone, Work, WorkerGroup, native};

@@ -5,7 +5,7 @@
 
 use crate::math::{exp, ln};
 use crate::rng::fio::Taus88;
-use plumb_workload::job::Curve;
+use plumb_workload::blocks::fio::Curve;
 
 /// Places on the curve for each file, as a power of two.
 const PLACES_SHIFT: u32 = 10;

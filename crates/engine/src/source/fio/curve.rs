@@ -11,7 +11,7 @@ use crate::math::ln;
 use crate::rng::{Rng, splitmix64};
 use crate::source::curve::{Curved, Ranks, Spread};
 use crate::source::zipf::Zipf;
-use plumb_workload::job::Curve;
+use plumb_workload::blocks::fio::Curve;
 
 /// Draws blocks of one file; `None` where the stream has no curve, or the file no block.
 pub(super) fn of(script: &Script, part: &Part, file: usize) -> Option<Curved> {

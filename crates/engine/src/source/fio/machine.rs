@@ -9,7 +9,7 @@ use crate::op::BlockOp;
 use crate::pacer::KindsDue;
 use crate::rng::fio::{Taus, Taus88};
 use plumb_workload::OpKind;
-use plumb_workload::job::FileChoice;
+use plumb_workload::blocks::fio::FileChoice;
 use std::collections::VecDeque;
 
 /// The random numbers of a worker.

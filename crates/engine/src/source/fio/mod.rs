@@ -1,6 +1,6 @@
 //! The ops of a job, drawn as fio draws them.
 //!
-//! A [`FioPlan`] says what the worker of a [`Stream`](plumb_workload::job::Stream) does; [`FioSource::new`] turns it into the
+//! A [`FioPlan`] says what the worker of a [`Stream`](plumb_workload::blocks::fio::Stream) does; [`FioSource::new`] turns it into the
 //! source of its ops. For the same seed, kinds, files, offsets, sizes, flushes, trims and read-back come in the order in
 //! which fio 3.33 issues them; the tests compare with what it logs, op by op. Trims amid writes are those of fio 3.42, since
 //! 3.33 ends at the first by an assertion. All of this is written from what fio does.

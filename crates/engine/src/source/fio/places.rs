@@ -2,7 +2,7 @@
 
 use super::machine::{Drawing, Machine, Start};
 use super::script::{Kind, Mix, PlannedDistribution, Random, Script, Way};
-use plumb_workload::job::{FileChoice, Sequencer};
+use plumb_workload::blocks::fio::{FileChoice, Sequencer};
 
 impl Machine {
     pub(super) fn change_zone(&mut self, script: &Script, file: usize, kind: Kind) {

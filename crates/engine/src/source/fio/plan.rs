@@ -10,9 +10,8 @@ use super::sizes::Sizes;
 use crate::files::Lengths;
 use crate::rng::fio::{Seeds, Width};
 use plumb_workload::Verify;
-use plumb_workload::job::{
-    AccessOrder, Coverage, FileRange, FileRules, OffsetDistribution, RandomGenerator, Stream, Syncs,
-};
+use plumb_workload::blocks::fio::{AccessOrder, Coverage, FileRange, OffsetDistribution, RandomGenerator, Stream};
+use plumb_workload::files::{FileRules, Syncs};
 use std::sync::Arc;
 use thiserror::Error;
 
@@ -272,7 +271,7 @@ fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
         flushing: Flushing::new(request.syncs),
         evicts: request.cached && request.files.drop_cached && !request.files.direct,
         verifying,
-        amid: stream.trim_amid.filter(|amid| amid.percent > 0).map(|amid| plumb_workload::job::TrimAmid {
+        amid: stream.trim_amid.filter(|amid| amid.percent > 0).map(|amid| plumb_workload::blocks::fio::TrimAmid {
             backlog: amid.backlog.filter(|backlog| *backlog > 0),
             batch: amid.batch.filter(|batch| *batch > 0),
             ..amid
@@ -366,7 +365,7 @@ fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<P
     match &stream.law {
         OffsetDistribution::Uniform => Ok(PlannedDistribution::Uniform),
         OffsetDistribution::Curved { curve, center } => {
-            use plumb_workload::job::Curve;
+            use plumb_workload::blocks::fio::Curve;
             let problem = match *curve {
                 Curve::Zipf { theta } if !(theta.is_finite() && theta >= 0.0) => {
                     Some("zipf's `theta` must be 0 or more")

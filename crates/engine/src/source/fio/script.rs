@@ -4,7 +4,9 @@ use super::parts::Parts;
 use super::sizes::Sizes;
 use crate::rng::fio::{Seeds, Width};
 use plumb_workload::OpKind;
-use plumb_workload::job::{ByKind, Curve, FileChoice, Sequencer, SyncRange, TrimAmid, Zone, ZoneStride};
+use plumb_workload::blocks::ByKind;
+use plumb_workload::blocks::fio::{Curve, FileChoice, Sequencer, TrimAmid, Zone, ZoneStride};
+use plumb_workload::files::SyncRange;
 use plumb_workload::units::Bytes;
 
 /// A kind of op that moves data; also the place of its value in an array of three.
@@ -142,7 +144,7 @@ pub(super) struct Flushing {
 }
 
 impl Flushing {
-    pub(super) fn new(syncs: &plumb_workload::job::Syncs) -> Flushing {
+    pub(super) fn new(syncs: &plumb_workload::files::Syncs) -> Flushing {
         Flushing {
             fsync_every: syncs.fsync_every.into(),
             fdatasync_every: syncs.fdatasync_every.into(),

@@ -8,7 +8,7 @@
 
 use crate::rng::fio::Taus;
 use plumb_result::short_list;
-use plumb_workload::job::{JobSize, SizeShare};
+use plumb_workload::blocks::fio::{JobSize, SizeShare};
 
 /// The sizes of one kind of op, in bytes.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use crate::op::BlockOp;
 use crate::pacer::{Due, PacedOp, Pacer};
 use crate::source::Source;
 use plumb_workload::OpKind;
-use plumb_workload::job::Recording;
+use plumb_workload::blocks::trace::Recording;
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};

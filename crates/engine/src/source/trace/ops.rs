@@ -4,7 +4,8 @@ use super::error::ReplayError;
 use super::{RecordedOp, RecordedOps, Recordings};
 use crate::backend::FileKind;
 use plumb_workload::OpKind;
-use plumb_workload::job::{Names, Recording};
+use plumb_workload::blocks::trace::Recording;
+use plumb_workload::files::Names;
 
 /// The files that recorded ops go to.
 #[derive(Debug, Clone)]
@@ -173,7 +174,7 @@ impl Iterator for ReplayOps {
 mod tests {
     use super::*;
     use plumb_workload::Bytes;
-    use plumb_workload::job::ByKind;
+    use plumb_workload::blocks::ByKind;
     use std::path::PathBuf;
 
     /// Reads, writes and flushes 4 KiB at 0, 4 KiB and nowhere, a microsecond apart.

@@ -1,7 +1,8 @@
 //! The replay of a recording, planned.
 
 use plumb_workload::WorkerGroup;
-use plumb_workload::job::{FileLock, Recording};
+use plumb_workload::blocks::trace::Recording;
+use plumb_workload::files::FileLock;
 
 /// What a replay is made from.
 #[derive(Debug, Clone)]

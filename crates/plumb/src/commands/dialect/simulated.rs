@@ -1,6 +1,6 @@
 //! Tools' files that are simulated devices: names that begin with `sim:`, such as `sim:ssd?slow=5%`.
 
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 use plumb_workload::{
     Backend, BlockStream, Bytes, CachePolicy, Phase, RunAs, SimDevice, SimTarget, Target, Work, WorkerGroup, Workload,
 };

@@ -1,7 +1,7 @@
 //! Rules of phases and workers.
 
 use super::*;
-use crate::job::BufferMemory;
+use crate::process::BufferMemory;
 
 #[test]
 fn phases_end_and_measure() {

@@ -3,7 +3,8 @@
 use super::*;
 use crate::op::Role;
 use plumb_workload::OpKind;
-use plumb_workload::job::{FileChoice, SizeShare, SyncRange, Syncs, Zone, ZoneStride};
+use plumb_workload::blocks::fio::{FileChoice, SizeShare, Zone, ZoneStride};
+use plumb_workload::files::{SyncRange, Syncs};
 use plumb_workload::verify::VerifyMethod;
 use std::process::{Command, Stdio};
 
@@ -411,7 +412,7 @@ fn several_files() {
 
 #[test]
 fn files_along_a_curve() {
-    use plumb_workload::job::Curve;
+    use plumb_workload::blocks::fio::Curve;
     let curves = [
         ("zipf:1.2", Curve::Zipf { theta: 1.2 }, None, 1),
         ("zipf:0.7", Curve::Zipf { theta: 0.7 }, None, 1),

@@ -10,10 +10,11 @@ use crate::files::Lengths;
 use crate::op::BlockOp;
 use crate::source::Source;
 use plumb_workload::Verify;
-use plumb_workload::job::{
-    AccessOrder, ByKind, Coverage, FileRange, FileRules, JobSize, OffsetDistribution, RandomGenerator, Seeding,
-    Sequencer, Stream, Syncs,
+use plumb_workload::blocks::ByKind;
+use plumb_workload::blocks::fio::{
+    AccessOrder, Coverage, FileRange, JobSize, OffsetDistribution, RandomGenerator, Seeding, Sequencer, Stream,
 };
+use plumb_workload::files::{FileRules, Syncs};
 use plumb_workload::units::Bytes;
 
 pub(super) const KIB: u64 = 1024;

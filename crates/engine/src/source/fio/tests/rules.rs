@@ -5,7 +5,8 @@ use super::super::script::{Kind, Opening};
 use super::*;
 use crate::op::Role;
 use plumb_workload::OpKind;
-use plumb_workload::job::{Curve, FileChoice, FileRules, Syncs, TrimAmid, Zone};
+use plumb_workload::blocks::fio::{Curve, FileChoice, TrimAmid, Zone};
+use plumb_workload::files::{FileRules, Syncs};
 use proptest::prelude::*;
 
 /// So many ops of a plan's source, whichever it is.

@@ -417,7 +417,7 @@ mod tests {
     // Protects: a job without a time has an end that can be told, from what it has moved so far.
     #[test]
     fn the_rest_of_a_job_is_told_by_its_bytes() {
-        let stream = plumb_workload::job::Stream {
+        let stream = plumb_workload::blocks::fio::Stream {
             loops: 4,
             ..plumb_document::json::from_value(serde_json::json!({
                 "read-percent": 100,

@@ -1,4 +1,4 @@
-//! The files of a job: which they are, how they are made, opened and left.
+//! Files under their own names: which they are, how they are made, opened, flushed and left.
 
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
@@ -369,4 +369,54 @@ pub enum RecordLock {
     OpRange,
     /// On all of the file.
     WholeFile,
+}
+
+/// Flushes between the ops and at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Syncs {
+    /// `fsync` after every so many writes; 0 is never.
+    #[serde(default)]
+    pub fsync_every: u32,
+    /// `fdatasync` after every so many writes; 0 is never.
+    #[serde(default)]
+    pub fdatasync_every: u32,
+    /// `sync_file_range` after every so many writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<SyncRange>,
+    /// `fsync` of every file at the end, inside the job's time.
+    #[serde(default)]
+    pub at_end: bool,
+    /// `fsync` whenever a file is closed.
+    #[serde(default)]
+    pub at_close: bool,
+    /// `syncfs` at the end, inside the job's time.
+    #[serde(default)]
+    pub file_system_at_end: bool,
+}
+
+impl Syncs {
+    /// Whether there is none.
+    pub fn is_none(&self) -> bool {
+        *self == Syncs::default()
+    }
+}
+
+/// When and how `sync_file_range` is called. Source: sync_file_range(2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SyncRange {
+    /// After every so many writes, over the bytes written since.
+    pub every: u32,
+    /// Wait for writeback that is under way.
+    #[serde(default)]
+    pub wait_before: bool,
+    /// Start writeback.
+    #[serde(default)]
+    pub write: bool,
+    /// Wait for writeback to end.
+    #[serde(default)]
+    pub wait_after: bool,
 }

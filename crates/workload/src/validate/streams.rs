@@ -3,8 +3,10 @@
 use super::Checker;
 use super::names::names;
 use crate::backend::Backend;
-use crate::job::{BufferMemory, JobFiles, Stream};
+use crate::blocks::fio::Stream;
+use crate::files::JobFiles;
 use crate::phase::{Busy, Exec, Phase, WorkerGroup};
+use crate::process::BufferMemory;
 
 /// Names and lengths of files under their own names.
 pub(super) fn files(check: &mut Checker, files: &JobFiles) {

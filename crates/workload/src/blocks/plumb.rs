@@ -1,76 +1,7 @@
-//! Block I/O: a stream of ops with the generator that it comes from, and Plumb's own generator: which offsets, which
-//! sizes, which mix.
+//! Plumb's own generator: which offsets, which sizes, which mix.
 
-use crate::job::{ByKind, Recording, Stream, Sweep, SweepOps};
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
-
-/// A stream of block ops, by its generator.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename = "~plumb", rename_all = "kebab-case")]
-#[cfg_attr(feature = "schema", schemars(rename = "BlockStream"))]
-pub enum BlockStream {
-    /// By a pattern over one range: Plumb's own. Its keys need no name of a generator before them.
-    Plumb(Blocks),
-    /// Drawn as fio draws them, so that the same seed gives the same ops. Its group has one worker.
-    Fio(Box<Stream>),
-    /// Part of files after part, as elbencho goes. Its group has one worker.
-    Sweep(Box<Sweep>),
-    /// Read from a recording. Its group has one worker.
-    Trace(Recording),
-}
-
-impl BlockStream {
-    /// Whether Plumb's own generator makes it. All others follow another tool: each worker is a group of its own, and opens
-    /// files by the rules of that group.
-    pub fn is_plumb(&self) -> bool {
-        matches!(self, BlockStream::Plumb(_))
-    }
-
-    /// The kinds of op among its own: reads, writes and trims; those of verifying are not counted. None for calls on names.
-    pub fn moves(&self) -> ByKind<bool> {
-        match self {
-            BlockStream::Plumb(Blocks { mix, .. }) => {
-                ByKind { read: mix.read > 0, write: mix.write > 0, trim: mix.trim > 0 }
-            }
-            BlockStream::Fio(stream) => stream.moves(),
-            BlockStream::Trace(recording) => recording.moves,
-            BlockStream::Sweep(sweep) => match sweep.does {
-                SweepOps::Read => ByKind { read: true, write: false, trim: false },
-                SweepOps::Write { .. } => ByKind { read: false, write: true, trim: false },
-                SweepOps::Mix { read_percent, .. } => {
-                    ByKind { read: read_percent > 0, write: read_percent < 100, trim: false }
-                }
-                SweepOps::Call { .. } => ByKind::all(false),
-            },
-        }
-    }
-}
-
-impl From<Blocks> for BlockStream {
-    fn from(blocks: Blocks) -> BlockStream {
-        BlockStream::Plumb(blocks)
-    }
-}
-
-impl From<Stream> for BlockStream {
-    fn from(stream: Stream) -> BlockStream {
-        BlockStream::Fio(Box::new(stream))
-    }
-}
-
-impl From<Sweep> for BlockStream {
-    fn from(sweep: Sweep) -> BlockStream {
-        BlockStream::Sweep(Box::new(sweep))
-    }
-}
-
-impl From<Recording> for BlockStream {
-    fn from(recording: Recording) -> BlockStream {
-        BlockStream::Trace(recording)
-    }
-}
 
 /// Block I/O over one range of a target.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
