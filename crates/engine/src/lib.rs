@@ -13,6 +13,7 @@ mod bound;
 mod build_workers;
 mod byte_ramps;
 pub mod clock;
+mod companions;
 pub mod content;
 mod control;
 pub mod copy;

@@ -68,11 +68,6 @@ impl Work {
         }
     }
 
-    /// Whether it runs beside the I/O of others and makes none: processor time, another program.
-    pub fn is_auxiliary(&self) -> bool {
-        matches!(self, Work::Busy(_) | Work::Exec(_))
-    }
-
     /// The kinds of op that it is meant to make; each of them owes a number. Which ops a copy makes follows from what its
     /// ends are, which shows only when they are opened.
     pub fn op_kinds(&self) -> BTreeSet<OpKind> {
@@ -100,7 +95,7 @@ impl Work {
                 of(job.moves()).into_iter().chain(call).collect()
             }
             Work::Program(program) => program.kinds(),
-            Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => BTreeSet::new(),
+            Work::Copy(_) => BTreeSet::new(),
         }
     }
 
@@ -111,7 +106,6 @@ impl Work {
             Work::Job(job) => job.moves().write,
             Work::Copy(copy) => copy.to.is_some(),
             Work::Program(program) => program.writes(),
-            Work::Busy(_) | Work::Exec(_) => false,
         }
     }
 
@@ -128,7 +122,6 @@ impl Work {
             }
             Work::Copy(copy) => copy.to.is_some(),
             Work::Program(program) => program.is_over_file_set() || program.changes(),
-            Work::Busy(_) | Work::Exec(_) => false,
         }
     }
 
@@ -136,7 +129,7 @@ impl Work {
     pub fn is_block_io(&self) -> bool {
         match self {
             Work::Program(program) => program.transfers().next().is_some(),
-            Work::Blocks(_) | Work::Job(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => true,
+            Work::Blocks(_) | Work::Job(_) | Work::Copy(_) => true,
         }
     }
 
@@ -154,7 +147,7 @@ impl Work {
     pub fn waits(&self) -> bool {
         match self {
             Work::Program(program) => program.waits(),
-            Work::Blocks(_) | Work::Job(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
+            Work::Blocks(_) | Work::Job(_) | Work::Copy(_) => false,
         }
     }
 
@@ -185,7 +178,6 @@ impl Work {
                 let mut transfers = program.transfers().peekable();
                 transfers.peek().is_some() && transfers.all(Transfer::covers_once)
             }
-            Work::Busy(_) | Work::Exec(_) => false,
         }
     }
 
@@ -219,7 +211,7 @@ impl Work {
             }
             Work::Program(program) if program.writes() => own(program.flushes()),
             Work::Copy(copy) => own(copy.fsync || copy.fdatasync),
-            Work::Job(_) | Work::Program(_) | Work::Busy(_) | Work::Exec(_) => OwnFlush::Nothing,
+            Work::Job(_) | Work::Program(_) => OwnFlush::Nothing,
         }
     }
 
@@ -241,7 +233,6 @@ impl Work {
             Work::Copy(copy) => Some(copy.read_block.0.max(copy.write_block.0)),
             Work::Program(program) if program.is_over_file_set() => None,
             Work::Program(program) => Some(program.transfers().map(Transfer::largest_bytes).max().unwrap_or(0)),
-            Work::Busy(_) | Work::Exec(_) => Some(0),
         }
     }
 
@@ -268,7 +259,7 @@ impl Work {
                 let writes = program.transfers().filter(|transfer| transfer.does.writes());
                 writes.map(|transfer| transfer.record.0).collect()
             }
-            Work::Blocks(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => Vec::new(),
+            Work::Blocks(_) | Work::Copy(_) => Vec::new(),
         }
     }
 
@@ -320,14 +311,9 @@ mod tests {
     use crate::blocks::Mix;
     use crate::program::{Choice, Moves, OpenStep, Pick, RecordOrder, Via};
     use crate::units::{Bytes, Nanos};
-    use crate::{Busy, Exec};
 
     fn program(steps: Vec<Step>) -> Work {
         Work::Program(Box::new(Program::new(steps)))
-    }
-
-    fn busy() -> Work {
-        Work::Busy(Busy { percent: 10, piece: Nanos(1_000_000), sorts: false, ends_with_others: false })
     }
 
     fn blocks(mix: Mix) -> Work {
@@ -382,24 +368,9 @@ mod tests {
             (moves(Moves::Read), false),
             (moves(Moves::Write), true),
             (program(vec![Step::Readdir {}]), true),
-            (busy(), false),
         ] {
             assert_eq!(work.changes(), changes, "{work:?}");
         }
-    }
-
-    /// A load on processors makes no I/O: it has no ops, no blocks, no flush and no say in the page cache.
-    #[test]
-    fn what_runs_beside_the_io_makes_none() {
-        let exec = Exec { program: "true".to_owned(), arguments: String::new(), grace: Nanos(1), keeps_output: false };
-        for work in [busy(), Work::Exec(exec)] {
-            assert!(work.is_auxiliary() && work.op_kinds().is_empty() && !work.writes());
-            assert_eq!(
-                (work.largest_op_bytes(), work.opens_direct(), work.own_flush()),
-                (Some(0), None, OwnFlush::Nothing)
-            );
-        }
-        assert!(!blocks(Mix::READ).is_auxiliary());
     }
 
     #[test]

@@ -1,8 +1,7 @@
 //! Jobs: block I/O with the meaning that fio's job language gives it. A [`Job`](plumb_workload::Job) is bound here to its
 //! [`files`] and its [`stream`] of ops, and then runs in the same hot loops as everything
-//! else; [`auxiliary`] is what runs beside jobs without any I/O.
+//! else.
 
-pub(crate) mod auxiliary;
 pub(crate) mod bind;
 mod cgroup;
 mod epilogue;

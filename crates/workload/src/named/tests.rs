@@ -71,9 +71,7 @@ fn subjects(group: &WorkerGroup) -> Vec<&'static str> {
         .filter_map(|(there, kind)| there.then_some(kind))
         .collect(),
         Work::Program(program) => program.kinds().into_iter().collect(),
-        Work::Job(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => {
-            panic!("no named workload has jobs")
-        }
+        Work::Job(_) | Work::Copy(_) => panic!("no named workload has jobs"),
     };
     let transactions = match &group.work {
         Work::Program(program) if program.count_transactions => Some("txn"),
