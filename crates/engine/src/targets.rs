@@ -214,7 +214,7 @@ fn access(workload: &Workload, target: &str) -> Access {
             && match &group.work {
                 Work::Blocks(_) => group.work.changes(),
                 Work::Program(program) => program.is_over_file_set() || program.changes(),
-                Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
+                Work::Copy(_) => false,
             }
     });
     if writes { Access::ReadWrite } else { Access::Read }
@@ -309,6 +309,11 @@ impl OpenTargets {
             targets.insert(name.to_owned(), OpenTarget::Sim(OpenSim { device, bytes: sim.size.0, files }));
         }
         Ok(OpenTargets { targets, failed: Vec::new(), dir: None, simulation: Some(simulation) })
+    }
+
+    /// Whether they are all simulated, and phases run on virtual time.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.simulation.is_some()
     }
 
     /// The simulation that the targets belong to, where they do.
@@ -558,7 +563,6 @@ fn open_job_files(
                 members.push(group);
                 seats.push(GroupSeat { phase, group: place });
             }
-            Work::Busy(_) | Work::Exec(_) => {}
             Work::Blocks(_) | Work::Copy(_) | Work::Program(_) => {
                 return Err(EngineError::plan(format!(
                     "target `{name}` is for jobs; use a file target for other work"

@@ -232,7 +232,7 @@ impl Bench {
     fn null_ceiling(&mut self, workload: &Workload) -> Seen<f64> {
         let most = |phase: &plumb_workload::Phase| phase.workers.iter().map(|group| group.count).sum::<u32>();
         let is_sim = workload.target.values().all(|target| matches!(target, Target::Sim(_)));
-        if is_sim {
+        if is_sim && !workload.target.is_empty() {
             return Seen::no("the target is simulated: no generator runs in real time");
         }
         let workers = workload.phase.iter().map(most).max().unwrap_or(1).clamp(1, self.environment.cpus.max(1));

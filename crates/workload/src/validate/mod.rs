@@ -5,6 +5,7 @@
 
 mod blocks;
 mod checker;
+mod companions;
 mod copies;
 mod names;
 mod phases;

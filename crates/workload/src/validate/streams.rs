@@ -1,11 +1,11 @@
-//! Rules of streams of other tools' generators, of files, memory and processes, and of what runs beside block I/O.
+//! Rules of streams of other tools' generators, of files, memory and processes.
 
 use super::Checker;
 use super::names::names;
 use crate::backend::Backend;
 use crate::blocks::fio::Stream;
 use crate::files::JobFiles;
-use crate::phase::{Busy, Exec, Phase, WorkerGroup};
+use crate::phase::{Phase, WorkerGroup};
 use crate::process::BufferMemory;
 
 /// Names and lengths of files under their own names.
@@ -23,7 +23,7 @@ pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
         );
     }
     for name in &group.start.after {
-        if !phase.workers.iter().any(|other| other.name.as_deref() == Some(name)) {
+        if !phase.has_member(name) {
             check.problem(
                 ["work"],
                 format!("it waits for the group `{name}`, which the phase does not have"),
@@ -142,19 +142,4 @@ fn stream(check: &mut Checker, stream: &Stream) {
     }
     check.positive(["worker-number"], "the worker's number", stream.worker_number.into(), "workers count from 1");
     check.positive(["loops"], "the number of loops", stream.loops, "use at least 1");
-}
-
-/// Processor time beside other work.
-pub(super) fn busy(check: &mut Checker, busy: &Busy) {
-    if !(1..=100).contains(&busy.percent) {
-        check.problem(["percent"], format!("{} % is no share of a processor", busy.percent), "use 1 to 100");
-    }
-    check.positive(["piece"], "the length of a busy piece", busy.piece.0, "use a time such as `50ms`");
-}
-
-/// Another program.
-pub(super) fn exec(check: &mut Checker, exec: &Exec) {
-    if exec.program.trim().is_empty() {
-        check.problem(["program"], "no program is named", "give its path, or a name that `PATH` finds");
-    }
 }

@@ -27,6 +27,12 @@ pub enum Unsimulated {
         /// The device.
         name: String,
     },
+    /// A companion needs real time.
+    #[error("`{name}`: programs and load on processors take real time, and a simulated device has none; leave it out")]
+    Companion {
+        /// The job that it is.
+        name: String,
+    },
 }
 
 /// The workload on the simulated devices that its files name; `None` where they name none.
@@ -69,6 +75,9 @@ pub fn on_devices(workload: &Workload) -> Result<Option<Workload>, Unsimulated> 
     }
     if !simulated.target.values().all(is_simulated) {
         return Err(Unsimulated::Mixed);
+    }
+    if let Some(companion) = simulated.phase.iter().find_map(|phase| phase.companions.first()) {
+        return Err(Unsimulated::Companion { name: companion.name.clone() });
     }
     simulated.phase.iter_mut().for_each(simulate);
     Ok(Some(simulated))

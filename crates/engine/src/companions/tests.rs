@@ -1,4 +1,4 @@
-//! Work beside other work, without a phase: it is told to stop by the tests.
+//! Companions without a phase: the tests tell them to stop.
 
 use super::busy::random_numbers;
 use super::*;
@@ -17,10 +17,10 @@ fn beside<T>(
     longest: Duration,
     stops: impl Fn() -> bool,
     io_done: impl Fn() -> u64,
-    work: impl FnOnce(&mut Beside<'_>) -> T,
+    work: impl FnOnce(&mut Context<'_>) -> T,
 ) -> T {
     let began = Instant::now();
-    work(&mut Beside {
+    work(&mut Context {
         clock: Clock::monotonic(),
         stops_at: &mut |_| stops() || began.elapsed() > longest,
         io_done: &io_done,
@@ -38,8 +38,8 @@ fn share_of_processor(work: impl FnOnce()) -> f64 {
     (used() - before).as_secs_f64() / wall.elapsed().as_secs_f64()
 }
 
-fn busy(percent: u8, sorts: bool) -> BusyWorker {
-    BusyWorker { busy: Busy { percent, piece: Nanos(2 * MS), sorts, ends_with_others: false }, io_workers: 1 }
+fn busy(percent: u8, sorts: bool) -> BusyCompanion {
+    BusyCompanion { busy: Busy { percent, piece: Nanos(2 * MS), sorts, ends_with_others: false }, workers: 1 }
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_busy_worker_without_idle_time_never_sleeps() {
 #[test]
 fn a_busy_worker_ends_with_the_last_worker_that_does_io() {
     let mut worker = busy(50, false);
-    (worker.busy.ends_with_others, worker.io_workers) = (true, 3);
+    (worker.busy.ends_with_others, worker.workers) = (true, 3);
     let done = Cell::new(0);
     let one_more = || {
         done.set(done.get() + 1);
@@ -87,13 +87,13 @@ fn a_busy_worker_ends_with_the_last_worker_that_does_io() {
     assert_eq!(done.get(), 3);
 }
 
-fn program(program: &str, arguments: &str, output: &Path) -> ExecWorker {
+fn program(program: &str, arguments: &str, output: &Path) -> ExecCompanion {
     let (program, arguments) = (program.to_owned(), arguments.to_owned());
     let exec = Exec { program, arguments, grace: Nanos(60_000 * MS), keeps_output: true };
-    ExecWorker { exec, name: output.display().to_string() }
+    ExecCompanion { exec, name: output.display().to_string() }
 }
 
-fn run(worker: &ExecWorker, stops: impl Fn() -> bool) -> Result<Ended, exec::ExecFault> {
+fn run(worker: &ExecCompanion, stops: impl Fn() -> bool) -> Result<Ended, exec::ExecFault> {
     let mut command = worker.command().unwrap();
     beside(Duration::from_secs(60), stops, || 0, |beside| worker.run(beside, &mut command))
 }

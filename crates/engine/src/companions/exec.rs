@@ -1,6 +1,6 @@
-//! Another program that runs beside the other work.
+//! Another program.
 
-use super::{Beside, LONGEST_SLEEP, run_beside};
+use super::{Context, LONGEST_SLEEP, run_companion};
 use crate::barrier::{Barrier, Body};
 use crate::terms::Ended;
 use crate::worker_error::WorkerError;
@@ -12,13 +12,13 @@ use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-/// A worker that runs a program.
+/// A companion that runs a program.
 #[derive(Debug, Clone)]
-pub(crate) struct ExecWorker {
+pub(super) struct ExecCompanion {
     /// Which, and how.
-    pub(crate) exec: Exec,
-    /// The name of its group: its output goes to files of that name.
-    pub(crate) name: String,
+    pub(super) exec: Exec,
+    /// Its name: its output goes to files of that name.
+    pub(super) name: String,
 }
 
 /// What went wrong with a program.
@@ -43,15 +43,15 @@ impl ExecFault {
     }
 }
 
-impl ExecWorker {
-    /// The worker's body.
-    pub(crate) fn body(self) -> Body {
+impl ExecCompanion {
+    /// Its body.
+    pub(super) fn body(self) -> Body {
         Box::new(move |barrier: &Barrier| {
             let mut command = self.command()?;
             let program = Path::new(&self.exec.program);
-            Ok(run_beside(
+            Ok(run_companion(
                 barrier,
-                |beside| self.run(beside, &mut command),
+                |context| self.run(context, &mut command),
                 |passed, worked| match worked {
                     Ok(ended) => ended,
                     Err(fault) => passed.context.failed(OpKind::Delay, program, fault.errno, &fault.message),
@@ -82,25 +82,25 @@ impl ExecWorker {
         File::create(&path).map_err(|source| WorkerError::Output { program: program(), path, source })
     }
 
-    /// Runs the program until it or the worker's time ends.
-    pub(super) fn run(&self, beside: &mut Beside<'_>, command: &mut Command) -> Result<Ended, ExecFault> {
-        let clock = beside.clock;
+    /// Runs the program until it or the companion's time ends.
+    pub(super) fn run(&self, context: &mut Context<'_>, command: &mut Command) -> Result<Ended, ExecFault> {
+        let clock = context.clock;
         let mut program = command.spawn().map_err(|error| ExecFault::of("cannot be started", &error))?;
         let look = clock.ticks(LONGEST_SLEEP.as_nanos() as u64);
         loop {
             if let Some(status) = look_at(&mut program)? {
                 return if status.success() { Ok(Ended::Done) } else { Err(ExecFault::of_status(status)) };
             }
-            if !beside.sleep_until(clock.now() + look) {
-                self.end(&mut program, beside)?;
+            if !context.sleep_until(clock.now() + look) {
+                self.end(&mut program, context)?;
                 return Ok(Ended::Stopped);
             }
         }
     }
 
     /// Asks the program to end, and kills it when it has not done so in time. How it ends is no fault then.
-    fn end(&self, program: &mut Child, beside: &Beside<'_>) -> Result<(), ExecFault> {
-        let clock = beside.clock;
+    fn end(&self, program: &mut Child, context: &Context<'_>) -> Result<(), ExecFault> {
+        let clock = context.clock;
         signal_all(program, Signal::TERM);
         let asked_at = clock.now();
         while look_at(program)?.is_none() {

@@ -1,4 +1,4 @@
-//! What runs beside the workers, and until when.
+//! What a companion sees of its phase, and how it is run.
 
 use crate::barrier::{Barrier, Passed};
 use crate::clock::{Clock, Ticks};
@@ -8,17 +8,17 @@ use std::time::Duration;
 /// No sleep is longer than this, so that a stop is noticed.
 pub(super) const LONGEST_SLEEP: Duration = Duration::from_millis(10);
 
-/// What a worker beside the others sees of its phase.
-pub(super) struct Beside<'a> {
+/// What a companion sees of its phase.
+pub(super) struct Context<'a> {
     pub(super) clock: Clock,
     /// Whether it shall end.
     pub(super) stops_at: &'a mut dyn FnMut(Ticks) -> bool,
-    /// How many workers that do I/O are done.
+    /// How many of the phase's workers are done, companions not counted.
     pub(super) io_done: &'a dyn Fn() -> u64,
 }
 
-impl Beside<'_> {
-    /// Sleeps until `at`, or shorter where the worker shall end. True when the time has come.
+impl Context<'_> {
+    /// Sleeps until `at`, or shorter where the companion shall end. True when the time has come.
     pub(super) fn sleep_until(&mut self, at: Ticks) -> bool {
         loop {
             let now = self.clock.now();
@@ -33,16 +33,16 @@ impl Beside<'_> {
     }
 }
 
-/// Passes the barrier, does `work`, and says to those that wait only for workers that do I/O that this one was none.
-pub(super) fn run_beside<T>(
+/// Passes the barrier, does `work`, and says to those that wait for the workers only that this one was none.
+pub(super) fn run_companion<T>(
     barrier: &Barrier,
-    work: impl FnOnce(&mut Beside<'_>) -> T,
+    work: impl FnOnce(&mut Context<'_>) -> T,
     conclude: impl FnOnce(&mut Passed<'_>, T) -> Ended,
 ) -> Ended {
     let Some(mut passed) = barrier.pass() else { return Ended::Stopped };
     let (clock, control) = (passed.context.clock, passed.context.control);
     let worked =
-        work(&mut Beside { clock, stops_at: &mut |now| passed.context.stops_at(now), io_done: &|| control.io_done() });
+        work(&mut Context { clock, stops_at: &mut |now| passed.context.stops_at(now), io_done: &|| control.io_done() });
     passed.stop_clock();
     let ended = conclude(&mut passed, worked);
     control.beside_done();

@@ -1,19 +1,19 @@
-//! Processor time that is used up beside other work.
+//! Processor time that is used up.
 
-use super::{Beside, run_beside};
+use super::{Context, run_companion};
 use crate::barrier::{Barrier, Body};
 use crate::rng::Rng;
 use crate::terms::Ended;
 use plumb_workload::Busy;
 use std::hint::{black_box, spin_loop};
 
-/// A worker that uses up a share of a processor.
+/// A companion that uses up a share of a processor.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct BusyWorker {
+pub(super) struct BusyCompanion {
     /// How much of it, and how.
-    pub(crate) busy: Busy,
-    /// How many workers of its phase do I/O: those that do jobs, block work or flows.
-    pub(crate) io_workers: u64,
+    pub(super) busy: Busy,
+    /// How many workers its phase has.
+    pub(super) workers: u64,
 }
 
 /// Numbers that are sorted at a time, 1 MiB of them: more than a processor's nearest caches hold.
@@ -22,31 +22,31 @@ const SORTED_NUMBERS: usize = 256 << 10;
 /// The numbers are the same in every run.
 const SORTED_SEED: u64 = 1;
 
-impl BusyWorker {
-    /// The worker's body.
-    pub(crate) fn body(self) -> Body {
+impl BusyCompanion {
+    /// Its body.
+    pub(super) fn body(self) -> Body {
         Box::new(move |barrier: &Barrier| {
             let mut numbers = if self.busy.sorts { random_numbers() } else { Vec::new() };
-            Ok(run_beside(barrier, |beside| self.run(beside, &mut numbers), |_, ended| ended))
+            Ok(run_companion(barrier, |context| self.run(context, &mut numbers), |_, ended| ended))
         })
     }
 
     /// Busy pieces and sleeps in turn.
-    pub(super) fn run(self, beside: &mut Beside<'_>, numbers: &mut [u32]) -> Ended {
-        let clock = beside.clock;
+    pub(super) fn run(self, context: &mut Context<'_>, numbers: &mut [u32]) -> Ended {
+        let clock = context.clock;
         let piece = clock.ticks(self.busy.piece.0);
         loop {
             let began = clock.now();
-            if (beside.stops_at)(began) {
+            if (context.stops_at)(began) {
                 return Ended::Stopped;
             }
-            if self.busy.ends_with_others && (beside.io_done)() >= self.io_workers {
+            if self.busy.ends_with_others && (context.io_done)() >= self.workers {
                 return Ended::Done;
             }
             if self.busy.sorts {
                 sort_to_and_fro(numbers);
             } else {
-                while clock.now() - began < piece && !(beside.stops_at)(clock.now()) {
+                while clock.now() - began < piece && !(context.stops_at)(clock.now()) {
                     spin_loop();
                 }
             }
@@ -54,7 +54,7 @@ impl BusyWorker {
             let now = clock.now();
             let share = f64::from(self.busy.percent.clamp(1, 100)) / 100.0;
             let idle = (now - began) as f64 * (1.0 - share) / share;
-            if !beside.sleep_until(now + idle as u64) {
+            if !context.sleep_until(now + idle as u64) {
                 return Ended::Stopped;
             }
         }

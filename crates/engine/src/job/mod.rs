@@ -1,3 +1,0 @@
-//! What runs beside block I/O: [`auxiliary`].
-
-pub(crate) mod auxiliary;
