@@ -7,25 +7,26 @@ use crate::barrier::{Barrier, Body, Passed};
 use crate::block_plan::StreamPlan;
 use crate::bound::{BackendRequest, BoundBackend, build_backend};
 use crate::content::{BlockBytes, BufferRequest, Buffers, BytesRequest, Concluded, Headed, Stamper, Verifier, Writers};
+use crate::files::epilogue::Epilogue;
+use crate::files::failed::JobFault;
+use crate::files::lock::Locked;
+use crate::files::open::{DeviceHandle, JobOpener};
+use crate::files::{JobTarget, Lengths, changes};
 use crate::instances::{AnyBackend, AnyQueued, AnySource, AnySync, run_any_queued, run_any_sync};
-use crate::job::cgroup::Joined;
-use crate::job::epilogue::Epilogue;
-use crate::job::failed::JobFault;
-use crate::job::files::lock::Locked;
-use crate::job::files::open::{DeviceHandle, JobOpener};
-use crate::job::files::{JobTarget, Lengths, changes};
-use crate::job::process::{self, When};
-use crate::job::replay::{self, ReadingError, RecordedPlan, Recordings, Replay, ReplayFiles, ReplayOps};
-use crate::job::stream::JobSource;
-use crate::job::sweep::SweepSource;
 use crate::pacer::{AnyPacer, KindsDue, Pacer, PacerRequest, Pacing, Sharing};
+use crate::process::cgroup::Joined;
+use crate::process::{self, When};
 use crate::rng::{Purpose, Rng, StreamId};
 use crate::source::Source;
-use crate::source::blocks::BlockSource;
+use crate::source::fio::FioSource;
+use crate::source::plumb::PlumbSource;
+use crate::source::sweep::SweepSource;
+use crate::source::trace::{self, ReadingError, Recordings, Replay, ReplayFiles, ReplayOps, TracePlan};
 use crate::terms::{Ended, Queue, Stamping};
 use crate::worker::run_sync;
 use crate::worker_error::WorkerError;
-use plumb_workload::job::{AfterWrite, FileLock, JobFiles, SweepOps};
+use plumb_workload::blocks::sweep::{AfterWrite, SweepOps};
+use plumb_workload::files::{FileLock, JobFiles};
 use plumb_workload::verify::StampLayout;
 use plumb_workload::{Backend, BufferContent, Content, OnError, OpKind, WorkerGroup};
 use std::path::{Path, PathBuf};
@@ -78,7 +79,7 @@ impl WorkerFiles {
         }
     }
 
-    fn names(&self) -> Option<&plumb_workload::job::Names> {
+    fn names(&self) -> Option<&plumb_workload::files::Names> {
         match self {
             WorkerFiles::Named { files, .. } => Some(&files.names),
             WorkerFiles::Held(_) | WorkerFiles::Nothing { .. } => None,
@@ -185,7 +186,7 @@ impl BlockWorker {
     }
 
     /// Opens the recording, and begins to read it.
-    fn replay(&self, plan: &RecordedPlan, barrier: &Barrier) -> Result<Replay, WorkerError> {
+    fn replay(&self, plan: &TracePlan, barrier: &Barrier) -> Result<Replay, WorkerError> {
         let recording = &plan.recording;
         let Some(recordings) = self.recordings else {
             return Err(WorkerError::NoReader { path: recording.path.display().to_string() });
@@ -200,7 +201,7 @@ impl BlockWorker {
             WorkerFiles::Held(_) | WorkerFiles::Nothing { .. } => None,
         };
         let ops = ReplayOps::open(recordings, recording, files)?;
-        Ok(replay::replay(ops, barrier.clock(), recording.speed_percent))
+        Ok(trace::replay(ops, barrier.clock(), recording.speed_percent))
     }
 
     /// What its writes hold, and what its reads should.
@@ -314,10 +315,10 @@ impl<'a> Running<'a> {
         let kinds = || KindsDue::of(group.work.moves(), &pacing.pace);
         let drawn = |source, kinds| Bound { source, pacer: paced(kinds), reading: None };
         Ok(match plan {
-            StreamPlan::Plumb(plan) => drawn(AnySource::Plumb(BlockSource::new(plan)), None),
+            StreamPlan::Plumb(plan) => drawn(AnySource::Plumb(PlumbSource::new(plan)), None),
             StreamPlan::Fio(plan) => {
                 let kinds = kinds();
-                drawn(AnySource::Fio(JobSource::new(plan, kinds.clone())), kinds)
+                drawn(AnySource::Fio(FioSource::new(plan, kinds.clone())), kinds)
             }
             StreamPlan::Sweep(plan) => drawn(AnySource::Other(Box::new(SweepSource::new(plan))), kinds()),
             StreamPlan::Trace(plan) => {

@@ -5,27 +5,29 @@ use crate::backend::FileKind;
 use crate::bind::{BlockWorker, WorkerFiles};
 use crate::bound::BoundBackend;
 use crate::content::Writers;
-use crate::job::files::{FileUse, JobTarget, Lengths};
-use crate::job::replay::RecordedPlan;
-use crate::job::stream::{Handing, JobPlan, JobPlanRequest};
-use crate::job::sweep::{SweepPlan, SweepRequest};
+use crate::files::{FileUse, JobTarget, Lengths};
 use crate::plan::{WorkerPlanError, WorkerSeat};
 use crate::rng::StreamId;
 use crate::setting::Setting;
-use crate::source::blocks::BlockPlan;
+use crate::source::fio::{FioPlan, FioPlanRequest, Handing};
+use crate::source::plumb::PlumbPlan;
+use crate::source::sweep::{SweepPlan, SweepRequest};
+use crate::source::trace::TracePlan;
 use crate::targets::{OpenSim, OpenTarget, OpenTargets, content_stream};
 use crate::terms::Stamping;
-use plumb_workload::job::{FileLock, FileRange, SweepParts};
+use plumb_workload::blocks::fio::FileRange;
+use plumb_workload::blocks::sweep::SweepParts;
+use plumb_workload::files::FileLock;
 use plumb_workload::{Backend, BlockStream, Bytes, Target, Work, WorkerGroup, Workload};
 use std::sync::Arc;
 
 /// A stream of block ops, planned: by its generator.
 #[derive(Debug, Clone)]
 pub(crate) enum StreamPlan {
-    Plumb(BlockPlan),
-    Fio(JobPlan),
+    Plumb(PlumbPlan),
+    Fio(FioPlan),
     Sweep(SweepPlan),
-    Trace(RecordedPlan),
+    Trace(TracePlan),
 }
 
 impl StreamPlan {
@@ -107,10 +109,10 @@ fn plan_as(
         })
         .map(StreamPlan::Sweep)
         .map_err(|error| seat.error(error)),
-        BlockStream::Trace(recording) => RecordedPlan::new(group, recording, lengths.to_vec(), alignment)
+        BlockStream::Trace(recording) => TracePlan::new(group, recording, lengths.to_vec(), alignment)
             .map(StreamPlan::Trace)
             .map_err(|reason| seat.error(reason)),
-        BlockStream::Fio(stream) => JobPlan::new(&JobPlanRequest {
+        BlockStream::Fio(stream) => FioPlan::new(&FioPlanRequest {
             stream,
             files: &group.files,
             syncs: &group.syncs,

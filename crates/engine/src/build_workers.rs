@@ -2,9 +2,9 @@
 
 use crate::barrier::WorkerSpec;
 use crate::block_plan::{self, StreamPlan};
+use crate::companions::{BuiltCompanion, companions, refuse_on_virtual_time};
 use crate::engine_error::EngineError;
 use crate::fault::Yielded;
-use crate::job::auxiliary::{BusyWorker, ExecWorker};
 use crate::plan::{Verifiable, WorkerPlanError, WorkerSeat, group_runs, seats};
 use crate::program::{Compiled, NamedTarget, Over, Replay, ReturnedState, SetRoot, SetState, SetWorker, TreeState};
 use crate::setting::Setting;
@@ -15,8 +15,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A phase with its workers.
+/// A phase with its workers and companions.
 pub(crate) struct BuiltPhase {
+    /// Of its groups in order, and behind them its companions.
     pub(crate) workers: Vec<WorkerSpec>,
     pub(crate) run_as: Vec<RunAs>,
     /// Distinct bytes that the phase can touch; `None` where a program over a file set is among its workers.
@@ -61,6 +62,9 @@ impl SetGroup {
 pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), EngineError> {
     for (number, phase) in workload.phase.iter().enumerate() {
         group_runs(phase)?;
+        if targets.is_simulated() {
+            refuse_on_virtual_time(phase)?;
+        }
         let mut verifiable = phase.workers.iter().any(|group| group.verify.is_some()).then(Verifiable::default);
         for seat in seats(phase, number as u32) {
             match (&seat.group.work, targets.get(&seat.group.target)) {
@@ -88,11 +92,6 @@ pub(crate) fn check(workload: &Workload, targets: &OpenTargets) -> Result<(), En
                     compiled(&seat, program)?;
                 }
                 (Work::Program(_), _) if seat.number == 0 => return Err(no_files(&seat).into()),
-                (Work::Busy(_) | Work::Exec(_), Some(OpenTarget::Sim(_))) => {
-                    return Err(seat
-                        .error("commands and load on processors take real time, and a simulated device has none")
-                        .into());
-                }
                 _ => {}
             }
         }
@@ -162,8 +161,6 @@ pub(crate) fn build_workers(
                 working_sets.unbounded = true;
                 crate::copy::plan::worker(copy, targets, setting)?.body()
             }
-            Work::Busy(busy) => BusyWorker { busy: *busy, io_workers: io_workers(phase) }.body(),
-            Work::Exec(exec) => ExecWorker { exec: exec.clone(), name: seat.group_name() }.body(),
         };
         let is_null = matches!(targets.get(&seat.group.target), Some(OpenTarget::Null { .. } | OpenTarget::Sim(_)));
         if writes(seat.group, targets) && !is_null && !built.written.contains(&seat.group.target) {
@@ -173,20 +170,18 @@ pub(crate) fn build_workers(
         built.workers.push(WorkerSpec {
             name: seat.name(),
             group: seat.group_number,
-            // Load on processors and programs of others have no ops in flight.
-            depth: if is_io(seat.group) { seat.group.depth } else { 0 },
+            depth: seat.group.depth,
             cpu: seat.cpu(),
             rules: seat.rules(),
             body,
         });
     }
+    for BuiltCompanion { spec, run_as } in companions(phase) {
+        built.run_as.push(run_as);
+        built.workers.push(spec);
+    }
     built.working_set_bytes = working_sets.total();
     Ok(built)
-}
-
-/// Whether the workers of a group do I/O.
-fn is_io(group: &WorkerGroup) -> bool {
-    !matches!(group.work, Work::Busy(_) | Work::Exec(_))
 }
 
 fn no_files(seat: &WorkerSeat<'_>) -> WorkerPlanError {
@@ -199,18 +194,13 @@ fn compiled(seat: &WorkerSeat<'_>, program: &Program) -> Result<Arc<Compiled>, W
     compiled.map(Arc::new).map_err(|error| seat.error(error))
 }
 
-/// How many workers of a phase do I/O.
-fn io_workers(phase: &Phase) -> u64 {
-    phase.workers.iter().filter(|group| is_io(group)).map(|group| u64::from(group.count)).sum()
-}
-
 /// Whether a group leaves anything to flush.
 fn writes(group: &WorkerGroup, targets: &OpenTargets) -> bool {
     match &group.work {
         Work::Blocks(stream) => stream.is_plumb() && stream.moves().write,
         Work::Program(_) => matches!(targets.get(&group.target), Some(OpenTarget::Tree(_))),
         // A copy or a program over named files flushes what it is asked to, by itself, as do other generators' streams.
-        Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
+        Work::Copy(_) => false,
     }
 }
 

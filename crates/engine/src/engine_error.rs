@@ -2,8 +2,8 @@
 
 use crate::content::ContentError;
 use crate::copy::CopyError;
+use crate::files::JobFilesError;
 use crate::guard::Refusal;
-use crate::job::files::JobFilesError;
 use crate::phase_error::PhaseError;
 use crate::plan::WorkerPlanError;
 use crate::prepare::{NotCold, PrepareError, PressureError};

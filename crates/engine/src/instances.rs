@@ -15,19 +15,19 @@ use crate::backend::io_uring::Ring;
 use crate::backend::null::{Null, NullQueue};
 use crate::backend::psync::Psync;
 use crate::backend::{QueuedBackend, SyncBackend};
-use crate::job::stream::JobSource;
 use crate::op::BlockOp;
 use crate::pacer::AnyPacer;
 use crate::source::Source;
-use crate::source::blocks::BlockSource;
+use crate::source::fio::FioSource;
+use crate::source::plumb::PlumbSource;
 use crate::terms::{Ended, Queue};
 use crate::worker::{WorkerContext, run_queued, run_sync};
 use std::io;
 
 /// A source of block ops.
 pub(crate) enum AnySource {
-    Plumb(BlockSource),
-    Fio(JobSource),
+    Plumb(PlumbSource),
+    Fio(FioSource),
     Other(Box<dyn Source<Op = BlockOp>>),
 }
 
@@ -108,12 +108,12 @@ impl AnyQueued {
 macro_rules! by_source {
     ($source:expr, |$typed:ident| $run:expr) => {
         match $source {
-            AnySource::Plumb(BlockSource::Sequential($typed)) => $run,
-            AnySource::Plumb(BlockSource::Random($typed)) => $run,
-            AnySource::Plumb(BlockSource::Permuted($typed)) => $run,
-            AnySource::Fio(JobSource::Sequential($typed)) => $run,
-            AnySource::Fio(JobSource::Random($typed)) => $run,
-            AnySource::Fio(JobSource::Permuted($typed)) => $run,
+            AnySource::Plumb(PlumbSource::Sequential($typed)) => $run,
+            AnySource::Plumb(PlumbSource::Random($typed)) => $run,
+            AnySource::Plumb(PlumbSource::Permuted($typed)) => $run,
+            AnySource::Fio(FioSource::Sequential($typed)) => $run,
+            AnySource::Fio(FioSource::Random($typed)) => $run,
+            AnySource::Fio(FioSource::Permuted($typed)) => $run,
             other => {
                 let $typed = other.table();
                 $run

@@ -1,7 +1,7 @@
 //! Who looks on while a workload runs: the probe takes its readings here, the live line is drawn here, and every second
 //! is stored here. Called by the coordinator, never by a worker.
 
-use crate::job::files::JobFilesError;
+use crate::files::JobFilesError;
 use crate::oplog::LoggedOp;
 use plumb_result::measurement::{Fault, Moved};
 use plumb_result::{Interval, PhaseMeasurement, PhaseObservations};

@@ -4,7 +4,7 @@ use crate::content::{Checksum, IntervalError};
 use crate::math::gcd;
 use crate::pacer::{FlowEntry, Pacing, flow_home};
 use crate::rng::StreamId;
-use crate::source::blocks::{BlockPlan, PlanError, PlanRequest};
+use crate::source::plumb::{PlanError, PlanRequest, PlumbPlan};
 use crate::terms::{Budget, Handover, InFlight, Queue, Stamping};
 use plumb_workload::pace::SteadyRule;
 use plumb_workload::phase::{ErrorRules, WhenDone};
@@ -98,30 +98,44 @@ pub(crate) enum Ends {
     RunIfFailed,
 }
 
-/// The rules of all groups of a phase. Several groups may share a name, which then means all of them.
+/// The rules of all groups of a phase, and of its companions behind them. Several groups may share a name, which then
+/// means all of them.
 pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError> {
-    let mut numbers: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let name_of =
-        |number: usize, group: &WorkerGroup| group.name.clone().unwrap_or_else(|| format!("workers.{number}"));
-    for (number, group) in phase.workers.iter().enumerate() {
-        numbers.entry(name_of(number, group)).or_default().push(number);
+        |(number, group): (usize, &WorkerGroup)| group.name.clone().unwrap_or_else(|| format!("workers.{number}"));
+    let of_companions = phase.companions.iter().map(|companion| companion.name.clone());
+    let names: Vec<String> = phase.workers.iter().enumerate().map(name_of).chain(of_companions).collect();
+    let mut numbers: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
+    for (number, name) in names.iter().enumerate() {
+        numbers.entry(name).or_default().push(number);
     }
     let error = |number: usize, reason: String| WorkerPlanError {
         phase: phase.name.clone(),
-        group: name_of(number, &phase.workers[number]),
+        group: names[number].clone(),
         reason,
     };
     let resolve = |number: usize, key: &str, names: &[String]| -> Result<Vec<usize>, WorkerPlanError> {
         let mut found = Vec::new();
         for name in names {
-            let groups = numbers.get(name).ok_or_else(|| {
+            let groups = numbers.get(name.as_str()).ok_or_else(|| {
                 error(number, format!("`{key}` names `{name}`, which no group of this phase is called"))
             })?;
             found.extend_from_slice(groups);
         }
         Ok(found)
     };
-    let mut groups = Vec::with_capacity(phase.workers.len());
+    let ends = |number: usize, when_done: &WhenDone| -> Result<Ends, WorkerPlanError> {
+        Ok(match when_done {
+            WhenDone::Itself => Ends::Itself,
+            WhenDone::Groups(names) => Ends::Groups(resolve(number, "when-done", names)?),
+            WhenDone::GroupsIfFailed(names) => Ends::GroupsIfFailed(resolve(number, "when-done", names)?),
+            WhenDone::Phase => Ends::Phase,
+            WhenDone::PhaseIfFailed => Ends::PhaseIfFailed,
+            WhenDone::Run => Ends::Run,
+            WhenDone::RunIfFailed => Ends::RunIfFailed,
+        })
+    };
+    let mut groups = Vec::with_capacity(names.len());
     for (number, group) in phase.workers.iter().enumerate() {
         groups.push(GroupRun {
             delay_ns: group.start.delay.0,
@@ -138,15 +152,7 @@ pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError
                 }
             },
             time_ns: group.limit.time.map(|time| time.0),
-            ends: match &group.when_done {
-                WhenDone::Itself => Ends::Itself,
-                WhenDone::Groups(names) => Ends::Groups(resolve(number, "when-done", names)?),
-                WhenDone::GroupsIfFailed(names) => Ends::GroupsIfFailed(resolve(number, "when-done", names)?),
-                WhenDone::Phase => Ends::Phase,
-                WhenDone::PhaseIfFailed => Ends::PhaseIfFailed,
-                WhenDone::Run => Ends::Run,
-                WhenDone::RunIfFailed => Ends::RunIfFailed,
-            },
+            ends: ends(number, &group.when_done)?,
             steady: match &group.steady {
                 None => None,
                 Some(rule) => {
@@ -158,6 +164,16 @@ pub(crate) fn group_runs(phase: &Phase) -> Result<Vec<GroupRun>, WorkerPlanError
                 }
             },
             sample_ns: group.sample.map(|length| length.0).filter(|&length| length > 0),
+        });
+    }
+    for (number, companion) in (phase.workers.len()..).zip(&phase.companions) {
+        groups.push(GroupRun {
+            delay_ns: companion.start.delay.0,
+            after: resolve(number, "start.after", &companion.start.after)?,
+            ramp_ns: companion.ramp.0,
+            time_ns: companion.time.map(|time| time.0),
+            ends: ends(number, &companion.when_done)?,
+            ..GroupRun::default()
         });
     }
     // Groups that could start, were all that can start before them done.
@@ -281,7 +297,7 @@ impl WorkerSeat<'_> {
     }
 
     /// Its block I/O over files of these lengths.
-    pub(crate) fn blocks(&self, blocks: &Blocks, lengths: &[u64], seed: u64) -> Result<BlockPlan, WorkerPlanError> {
+    pub(crate) fn blocks(&self, blocks: &Blocks, lengths: &[u64], seed: u64) -> Result<PlumbPlan, WorkerPlanError> {
         let direct = self.phase.cache == CachePolicy::Direct;
         let request = PlanRequest {
             blocks,
@@ -291,7 +307,7 @@ impl WorkerSeat<'_> {
             passes: self.passes(),
             io_alignment_bytes: if direct { DIRECT_ALIGNMENT_BYTES } else { 1 },
         };
-        BlockPlan::new(&request).map_err(|error: PlanError| self.error(error))
+        PlumbPlan::new(&request).map_err(|error: PlanError| self.error(error))
     }
 }
 
@@ -359,7 +375,7 @@ impl Verifiable {
         &mut self,
         seat: &WorkerSeat<'_>,
         blocks: &Blocks,
-        plan: &BlockPlan,
+        plan: &PlumbPlan,
     ) -> Result<(), WorkerPlanError> {
         let verifies = seat.group.verify.is_some() && blocks.mix.read > 0;
         let writes = blocks.mix.write + blocks.mix.trim > 0;

@@ -1,12 +1,12 @@
 //! What a run needs of its surroundings.
 
 use crate::copy::SharedListener;
+use crate::files::failed::Unopened;
 use crate::guard::Permissions;
-use crate::job::failed::Unopened;
-use crate::job::replay::Recordings;
 use crate::prepare::DropCaches;
 use crate::signals::StopFlag;
 use crate::sim::SimRun;
+use crate::source::trace::Recordings;
 use crate::testdir::{KeptFiles, TestDirs};
 use std::path::Path;
 

@@ -6,11 +6,11 @@ mod cache;
 use crate::backend::{BlockFiles, FileKind};
 use crate::content::{BufferRequest, Buffers, ContentError, Filler, Stamper, total_bytes};
 use crate::engine_error::EngineError;
+use crate::files::failed::JobFault;
+use crate::files::layout::{FailedMember, JobLayout, Laid, lay_out};
+use crate::files::look::{self, Look, Named};
+use crate::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::guard::{Access, Guard, GuardedDir, IoMode, Refusal};
-use crate::job::failed::JobFault;
-use crate::job::files::layout::{FailedMember, JobLayout, Laid, lay_out};
-use crate::job::files::look::{self, Look, Named};
-use crate::job::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::observer::{Observer, TargetView};
 use crate::plan::{WorkerSeat, seats, stamping};
 use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, open_target};
@@ -23,7 +23,7 @@ use crate::terms::Stamping;
 use crate::testdir::{LaidOut, Source, TestDir};
 use crate::tree::{self, TreeShape};
 use plumb_result::measurement::Fault;
-use plumb_workload::job::JobFiles;
+use plumb_workload::files::JobFiles;
 use plumb_workload::{
     BufferContent, Bytes, Content, Distribution, Flush, OpKind, Phase, Prepare, SimTarget, Size, Target, TreeTarget,
     Work, WorkerGroup, Workload,
@@ -216,7 +216,7 @@ fn access(workload: &Workload, target: &str) -> Access {
             && match &group.work {
                 Work::Blocks(_) => group.work.changes(),
                 Work::Program(program) => program.is_over_file_set() || program.changes(),
-                Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
+                Work::Copy(_) => false,
             }
     });
     if writes { Access::ReadWrite } else { Access::Read }
@@ -323,6 +323,11 @@ impl OpenTargets {
             }
         }
         Ok(OpenTargets { targets, failed: Vec::new(), dir: None, simulation: Some(simulation) })
+    }
+
+    /// Whether they are all simulated, and phases run on virtual time.
+    pub(crate) fn is_simulated(&self) -> bool {
+        self.simulation.is_some()
     }
 
     /// The simulation that the targets belong to, where they do.
@@ -572,7 +577,6 @@ fn open_job_files(
                 members.push(group);
                 seats.push(GroupSeat { phase, group: place });
             }
-            Work::Busy(_) | Work::Exec(_) => {}
             Work::Blocks(_) | Work::Copy(_) | Work::Program(_) => {
                 return Err(EngineError::plan(format!(
                     "target `{name}` is for jobs; use a file target for other work"

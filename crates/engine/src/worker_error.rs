@@ -3,10 +3,10 @@
 use crate::backend::Errno;
 use crate::backend::socket::LinkError;
 use crate::content::{ContentError, IntervalError, Mismatch};
+use crate::files::JobFilesError;
 use crate::guard::Refusal;
-use crate::job::files::JobFilesError;
-use crate::job::process::ProcessError;
-use crate::job::replay::ReplayError;
+use crate::process::ProcessError;
+use crate::source::trace::ReplayError;
 use std::io;
 
 /// Why a worker cannot begin, or cannot go on. Its address is the worker's, which whoever tells of it names.

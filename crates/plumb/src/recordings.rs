@@ -1,9 +1,9 @@
 //! Recordings, as the engine wants them: opened by `plumb-trace`, scaled, aligned and filtered as a replay asks.
 
-use plumb_engine::replay::{RecordedOp, RecordedOps, Recordings, ReplayError};
+use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
 use plumb_trace::{Act, Record, TraceError};
 use plumb_workload::OpKind;
-use plumb_workload::job::{Recording, SkipOps, Waits};
+use plumb_workload::blocks::trace::{Recording, SkipOps, Waits};
 
 /// Recordings in files.
 pub struct OnDisk;

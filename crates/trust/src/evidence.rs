@@ -353,7 +353,8 @@ fn ground(workload: &Workload, targets: &BTreeMap<String, TargetFacts>, names: &
     let mut all: Vec<Ground> = names.iter().map(|name| ground_of(workload, targets, name)).collect();
     all.dedup();
     match all.as_slice() {
-        [] => Ground::Unseen("the phase has no target".to_owned()),
+        // Companions alone make no I/O.
+        [] => Ground::Nothing,
         [one] => one.clone(),
         several if several.iter().all(|one| matches!(one, Ground::Device | Ground::Memory)) => Ground::Device,
         several => several

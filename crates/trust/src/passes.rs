@@ -40,7 +40,9 @@ pub(crate) fn against_earlier(view: &PhaseView<'_>, kind: OpKind) -> Option<Agai
     let position = view.earlier.iter().position(|measured| {
         let plan = view.workload.phase.iter().find(|plan| plan.name == measured.name);
         plan.is_some_and(|plan| {
-            crate::plan::cache(plan) == view.cache() && plan.end == view.plan.end && plan.workers == view.plan.workers
+            crate::plan::cache(plan) == view.cache()
+                && (&plan.end, &plan.workers, &plan.companions)
+                    == (&view.plan.end, &view.plan.workers, &view.plan.companions)
         })
     })?;
     let alike = &view.earlier[position];

@@ -4,11 +4,6 @@ use plumb_result::short_list;
 use plumb_workload::{Backend, CachePolicy, Flush, OpKind, OwnFlush, Phase, Work, WorkerGroup};
 use std::collections::BTreeSet;
 
-/// Its groups, but for what runs beside the I/O.
-fn io(phase: &Phase) -> impl Iterator<Item = &WorkerGroup> {
-    phase.workers.iter().filter(|group| !group.work.is_auxiliary())
-}
-
 fn works(phase: &Phase) -> impl Iterator<Item = &Work> {
     phase.workers.iter().map(|group| &group.work)
 }
@@ -18,13 +13,10 @@ pub(crate) fn expected_kinds(phase: &Phase) -> BTreeSet<OpKind> {
     short_list::set(works(phase).flat_map(Work::op_kinds))
 }
 
-/// Names of the phase's targets, each once, in the order of its worker groups. Groups beside the I/O, which load processors
-/// or run programs, have theirs for form's sake: it counts only where nothing else is there.
+/// Names of the phase's targets, each once, in the order of its worker groups.
 pub(crate) fn target_names(phase: &Phase) -> Vec<&str> {
-    let all_beside = works(phase).all(Work::is_auxiliary);
     let mut names: Vec<&str> = Vec::new();
-    let counted = phase.workers.iter().filter(|group| all_beside || !group.work.is_auxiliary());
-    for name in counted.flat_map(WorkerGroup::targets) {
+    for name in phase.workers.iter().flat_map(WorkerGroup::targets) {
         if !names.contains(&name) {
             names.push(name);
         }
@@ -59,8 +51,7 @@ pub(crate) fn spins(phase: &Phase) -> bool {
 /// What the page cache was asked to be. Some work opens its files by rules of its own: where all of it goes around the
 /// cache, so does the phase.
 pub(crate) fn cache(phase: &Phase) -> CachePolicy {
-    let mut io = io(phase).peekable();
-    let all_direct = io.peek().is_some() && io.all(|group| group.opens_direct() == Some(true));
+    let all_direct = !phase.workers.is_empty() && phase.workers.iter().all(|group| group.opens_direct() == Some(true));
     if all_direct { CachePolicy::Direct } else { phase.cache }
 }
 
@@ -71,7 +62,7 @@ pub(crate) fn is_block_io(phase: &Phase) -> bool {
 
 /// Everything that was written is flushed at the end.
 pub(crate) fn flushes_at_end(phase: &Phase) -> bool {
-    let own: Vec<OwnFlush> = io(phase).map(WorkerGroup::own_flush).collect();
+    let own: Vec<OwnFlush> = phase.workers.iter().map(WorkerGroup::own_flush).collect();
     let all_own = !own.iter().any(|flush| matches!(flush, OwnFlush::ByPhase | OwnFlush::Part));
     if !phase.workers.is_empty() && !works(phase).any(Work::is_flushed_by_phase) {
         return all_own;
@@ -119,7 +110,7 @@ pub(crate) fn changes_names(phase: &Phase) -> bool {
 mod tests {
     use super::*;
     use crate::fixture::Scene;
-    use plumb_workload::job::ByKind;
+    use plumb_workload::blocks::ByKind;
     use plumb_workload::program::Step;
     use plumb_workload::{Nanos, Pace, Program};
 
@@ -127,22 +118,6 @@ mod tests {
         let mut phase = Scene::stats(1).workload.phase.remove(0);
         phase.workers[0].work = Work::Program(Box::new(Program::new(steps)));
         phase
-    }
-
-    /// A load on processors beside the I/O has a null target, which is no storage that is measured.
-    #[test]
-    fn targets_of_groups_beside_the_io_count_only_alone() {
-        let mut phase = program(Vec::new());
-        let beside = |target: &str| {
-            let busy =
-                plumb_workload::Busy { percent: 10, piece: Nanos(1_000_000), sorts: false, ends_with_others: false };
-            WorkerGroup::new(target, Work::Busy(busy))
-        };
-        let measured = phase.workers[0].target.clone();
-        phase.workers.push(beside("nothing"));
-        assert_eq!(target_names(&phase), [measured]);
-        phase.workers.remove(0);
-        assert_eq!(target_names(&phase), ["nothing"]);
     }
 
     #[test]

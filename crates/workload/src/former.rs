@@ -1,7 +1,8 @@
 //! Keys that once lay elsewhere, or had other forms: workload files that people keep, and stored results, are still read.
 //!
 //! Block I/O of other tools' generators was a work of its own, the job. What it had for itself is its group's today, and
-//! its ops are a stream like any other. [`bring_up`] moves what a document says to where it
+//! its ops are a stream like any other; processor time and programs, once a kind of work, are companions of their phase.
+//! [`bring_up`] moves what a document says to where it
 //! is read today, and each key takes its place in the text with it, so that errors lead to where it was written.
 
 use crate::native::merge;
@@ -10,6 +11,25 @@ use serde::de::DeserializeOwned;
 
 /// What the ops of a job were, and which generator's stream they are.
 const OPS: [(&str, &str); 3] = [("stream", "fio"), ("sweep", "sweep"), ("recording", "trace")];
+
+/// What groups of workers had that made no I/O, and companions are.
+const NO_IO: [&str; 2] = ["busy", "exec"];
+
+/// What only I/O needs.
+const OF_IO: [&str; 12] = [
+    "target",
+    "backend",
+    "depth",
+    "batch",
+    "pace",
+    "steady",
+    "content",
+    "verify",
+    "errors",
+    "ramp-until",
+    "sample",
+    "limit",
+];
 
 /// What never had an effect.
 const WITHOUT_EFFECT: [&str; 2] = ["offload", "never-wait"];
@@ -25,6 +45,7 @@ pub fn bring_up(node: &mut Node) {
 
 /// The same for the table that a document is.
 pub fn bring_up_table(table: &mut Table) {
+    companions(table);
     // A group before its job, whose keys it takes.
     group(table);
     table.iter_mut().for_each(|(_, node)| bring_up(node));
@@ -38,6 +59,58 @@ pub fn read_json<T: DeserializeOwned>(text: &str) -> Result<T, json::JsonError> 
     let mut node = json::parse(text.as_bytes())?;
     bring_up(&mut node);
     Ok(plumb_document::read(&node)?)
+}
+
+/// Moves what makes no I/O from a phase's workers to its companions, where the table is a phase.
+fn companions(table: &mut Table) {
+    let makes_none = |group: &Node| -> bool {
+        let work = group.get_ref().as_table().and_then(|group| group.get("work")?.get_ref().as_table());
+        work.is_some_and(|work| NO_IO.iter().any(|kind| work.get(kind).is_some()))
+    };
+    let groups = table.get("workers").and_then(|workers| workers.get_ref().as_list());
+    if !groups.is_some_and(|groups| groups.iter().any(makes_none)) {
+        return;
+    }
+    let Some((key, mut workers)) = table.remove_entry("workers") else { return };
+    let Value::List(groups) = workers.get_mut() else { return };
+    let groups = std::mem::take(groups);
+    let (mut others, mut companions) = (Vec::new(), Vec::new());
+    for (number, mut group) in groups.into_iter().enumerate() {
+        let is_companion = makes_none(&group);
+        if let Some(group) = group.get_mut().as_table_mut() {
+            // Numbers were labels, and those of groups behind a companion change.
+            if (is_companion || !companions.is_empty()) && group.get("name").is_none() {
+                let name = Spanned::new(key.span(), Value::Text(format!("workers.{number}")));
+                group.insert(Spanned::new(key.span(), "name".to_owned()), name);
+            }
+            if is_companion {
+                companion(group);
+            }
+        }
+        if is_companion { companions.push(group) } else { others.push(group) }
+    }
+    match table.get_mut("companions").map(Node::get_mut) {
+        Some(Value::List(list)) => list.append(&mut companions),
+        _ => {
+            let name = Spanned::new(key.span(), "companions".to_owned());
+            table.insert(name, Spanned::new(workers.span(), Value::List(companions)));
+        }
+    }
+    *workers.get_mut() = Value::List(others);
+    table.insert(key, workers);
+}
+
+/// The companion that a group of workers is today.
+fn companion(group: &mut Table) {
+    let time = table_at(group, &["limit"]).and_then(|limit| limit.remove_entry("time"));
+    group.retain(|key, _| !OF_IO.contains(&key));
+    if let Some((key, time)) = time {
+        group.insert(key, time);
+    }
+    if let Some((mut key, work)) = group.remove_entry("work") {
+        "does".clone_into(key.get_mut());
+        group.insert(key, work);
+    }
 }
 
 /// A group of workers, where the table is one.
@@ -119,10 +192,11 @@ fn table_at<'t>(table: &'t mut Table, path: &[&str]) -> Option<&'t mut Table> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::job::BufferMemory;
+    use crate::companion::{Activity, Busy, Companion};
     use crate::native::{parse, parse_with};
     use crate::pace::{ThinkBasis, ThinkTime};
-    use crate::phase::{Batch, ErrorOrigin, IgnoredError, Phase, WorkerGroup};
+    use crate::phase::{Batch, ErrorOrigin, IgnoredError, OnError, Phase, RunAs, Start, WhenDone, WorkerGroup};
+    use crate::process::BufferMemory;
     use crate::units::{Bytes, Nanos, PerSecond};
     use crate::verify::{StampLayout, Verify, VerifyMethod};
 
@@ -247,6 +321,78 @@ on-error = "leave"
             assert_eq!(only_group(&text).verify, Some(own));
         }
         assert!(open.open.is_some_and(|load| load.shared && !load.arrival.is_fixed()));
+    }
+
+    /// What makes no I/O was once a kind of work, of a group with a target for form's sake.
+    const BESIDE: &str = r#"
+name = "b"
+[target.t.null]
+size = "1MiB"
+[[phase]]
+name = "p"
+[[phase.workers]]
+name = "burn"
+target = "t"
+count = 2
+run-as = "process"
+backend = "auto"
+depth = 1
+batch = { submit = 0, complete = 0 }
+work.busy = { percent = 50, piece = "50ms", ends-with-others = true }
+pace = "closed"
+limit.time = "10s"
+cpus = [1, 2]
+on-error = "leave"
+start = { delay = "1s" }
+ramp = "2s"
+when-done.groups = ["workers.2"]
+[[phase.workers]]
+target = "t"
+work.exec = { program = "sleep", arguments = "5", grace = "1s" }
+[[phase.workers]]
+target = "t"
+work.blocks = {}
+"#;
+
+    #[test]
+    fn work_without_io_is_a_companion() {
+        let workload = parse("old.toml", BESIDE).unwrap_or_else(|error| panic!("{error}"));
+        let [phase] = workload.phase.as_slice() else { panic!("one phase") };
+        // Its numbers bear the name that they had.
+        assert_eq!(phase.workers[0].name.as_deref(), Some("workers.2"));
+        let [burn, program] = phase.companions.as_slice() else { panic!("two companions") };
+        let does = Busy { percent: 50, piece: Nanos(50_000_000), sorts: false, ends_with_others: true };
+        let expected = Companion {
+            count: 2,
+            run_as: RunAs::Process,
+            start: Start { delay: Nanos(1_000_000_000), after: Vec::new() },
+            ramp: Nanos(2_000_000_000),
+            time: Some(Nanos(10_000_000_000)),
+            cpus: vec![1, 2],
+            on_error: OnError::Leave,
+            when_done: WhenDone::Groups(vec!["workers.2".to_owned()]),
+            ..Companion::new("burn", Activity::Busy(does))
+        };
+        assert_eq!(*burn, expected);
+        assert!(matches!(&program.does, Activity::Exec(exec) if exec.program == "sleep"));
+        assert_eq!((program.name.as_str(), program.on_error), ("workers.1", OnError::Stop));
+        let wrong = BESIDE.replace("percent = 50", "percent = 500");
+        let error = parse("old.toml", &wrong).unwrap_err().to_string();
+        let line = wrong.lines().position(|line| line.contains("500")).unwrap() + 1;
+        assert!(error.contains(&format!("old.toml:{line}:")), "{error}");
+    }
+
+    #[test]
+    fn stored_phases_may_have_work_without_io_and_measured_workers_are_left_alone() {
+        let stored = r#"{ "name": "p", "workers": [
+            { "target": "none", "work": { "busy": { "percent": 1, "piece": "1ms" } }, "limit": { "bytes": null } },
+            { "target": "none", "work": { "exec": { "program": "true", "grace": "1s" } } } ] }"#;
+        let phase: Phase = read_json(stored).unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!((phase.workers.len(), phase.companions.len()), (0, 2));
+        let measured = r#"{ "workers": [{ "name": "a/0", "count": 3 }] }"#;
+        let mut node = json::parse(measured.as_bytes()).unwrap();
+        bring_up(&mut node);
+        assert_eq!(node, json::parse(measured.as_bytes()).unwrap());
     }
 
     #[test]

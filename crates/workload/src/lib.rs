@@ -7,16 +7,19 @@
 
 pub mod backend;
 pub mod blocks;
+pub mod companion;
 pub mod content;
 pub mod copy;
+pub mod files;
 pub mod former;
-pub mod job;
+
 pub mod keypath;
 pub mod named;
 pub mod native;
 pub mod op;
 pub mod pace;
 pub mod phase;
+pub mod process;
 pub mod program;
 pub mod sim;
 pub mod suggest;
@@ -28,13 +31,14 @@ mod work;
 
 pub use backend::{Backend, FileCall, SocketKind};
 pub use blocks::{BlockSize, BlockStream, Blocks, Mix, Pattern};
+pub use companion::{Activity, Busy, Companion, Exec};
 pub use content::{BufferContent, Content};
 pub use keypath::KeyPath;
 pub use op::OpKind;
 pub use pace::{Arrival, OpenLoad, Pace};
 pub use phase::{
-    Batch, Busy, CachePolicy, ClockScope, End, Exec, Flush, Limit, OnError, Phase, RunAs, Start, Steady, Stop, When,
-    WhenDone, Work, WorkerGroup,
+    Batch, CachePolicy, ClockScope, End, Flush, Limit, OnError, Phase, RunAs, Start, Steady, Stop, When, WhenDone,
+    Work, WorkerGroup,
 };
 pub use program::{Pick, Program, ScratchTarget, Step};
 pub use sim::{SimDevice, SimModel};

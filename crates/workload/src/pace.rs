@@ -1,6 +1,6 @@
 //! When the next op may start: rates, pauses and goals.
 
-use crate::job::ByKind;
+use crate::blocks::ByKind;
 use crate::units::{Nanos, PerSecond};
 use serde::{Deserialize, Serialize};
 

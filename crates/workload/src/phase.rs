@@ -1,10 +1,14 @@
 //! Phases: workers that start together behind a barrier and end by a stop rule.
 
 use crate::backend::Backend;
+use crate::blocks::fio::Stream;
+use crate::blocks::sweep::Sweep;
 use crate::blocks::{BlockStream, Blocks};
+use crate::companion::Companion;
 use crate::content::{BufferContent, Content};
-use crate::job::{BufferRules, FileRules, ProcessRules, Stream, Sweep, Syncs};
+use crate::files::{FileRules, Syncs};
 use crate::pace::{Pace, SteadyRule};
+use crate::process::{BufferRules, ProcessRules};
 use crate::program::Program;
 use crate::units::{Bytes, Nanos, Size};
 use crate::verify::Verify;
@@ -34,7 +38,11 @@ pub struct Phase {
     #[serde(default)]
     pub end: End,
     /// Who does what.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub workers: Vec<WorkerGroup>,
+    /// What runs meanwhile and makes no I/O.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub companions: Vec<Companion>,
 }
 
 impl Phase {
@@ -48,7 +56,16 @@ impl Phase {
             stop: Stop::default(),
             end: End::default(),
             workers,
+            companions: Vec::new(),
         }
+    }
+
+    /// Whether a group of its workers or a companion has this name, so that others can wait for it or end it.
+    pub fn has_member(&self, name: &str) -> bool {
+        let number = name.strip_prefix("workers.").and_then(|number| number.parse::<usize>().ok());
+        let mut groups = (0..).zip(&self.workers);
+        groups.any(|(at, group)| group.name.as_deref().map_or(number == Some(at), |own| own == name))
+            || self.companions.iter().any(|companion| companion.name == name)
     }
 }
 
@@ -350,7 +367,7 @@ impl WorkerGroup {
             Work::Program(program) if program.is_over_file_set() => OwnFlush::ByPhase,
             Work::Program(program) if program.writes() => own(program.flushes()),
             Work::Copy(copy) => own(copy.fsync || copy.fdatasync),
-            Work::Blocks(_) | Work::Program(_) | Work::Busy(_) | Work::Exec(_) => OwnFlush::Nothing,
+            Work::Blocks(_) | Work::Program(_) => OwnFlush::Nothing,
         }
     }
 
@@ -410,10 +427,6 @@ pub enum Work {
     /// Steps over a file set, or over named files.
     #[serde(alias = "flow", alias = "script")]
     Program(Box<Program>),
-    /// No I/O: processor time.
-    Busy(Busy),
-    /// No I/O: another program.
-    Exec(Exec),
 }
 
 macro_rules! from_streams {
@@ -426,40 +439,7 @@ macro_rules! from_streams {
     };
 }
 
-from_streams! { BlockStream Blocks Stream Sweep }
-
-/// Processor time that is used up beside other work.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Busy {
-    /// Per cent of one processor, 1 to 100.
-    pub percent: u8,
-    /// Length of a busy piece; between two it sleeps.
-    pub piece: Nanos,
-    /// By sorting numbers, which uses the caches, rather than by counting.
-    #[serde(default)]
-    pub sorts: bool,
-    /// End with the last worker that does I/O.
-    #[serde(default)]
-    pub ends_with_others: bool,
-}
-
-/// Another program that runs beside the other work.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Exec {
-    /// The program.
-    pub program: String,
-    /// Its arguments, parted as a shell does.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub arguments: String,
-    /// Between asking it to end and killing it.
-    pub grace: Nanos,
-    /// Its output goes to `NAME.stdout` and `NAME.stderr` in the working directory, rather than nowhere.
-    #[serde(default)]
-    pub keeps_output: bool,
+from_streams! { BlockStream Blocks Stream Sweep
 }
 
 /// A worker is a thread or a process.

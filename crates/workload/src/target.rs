@@ -1,7 +1,7 @@
 //! Where operations go.
 
 use crate::content::Content;
-use crate::job::JobFiles;
+use crate::files::JobFiles;
 use crate::program::ScratchTarget;
 use crate::sim::SimDevice;
 use crate::units::{Bytes, Size};

@@ -1,10 +1,13 @@
 //! What a work says of itself, to those who neither run nor make it: which ops it makes, how it goes over its range, what
 //! it writes, how it waits and how it ends. Whoever asks here need not know which kinds of work there are.
 
+use crate::blocks::ByKind;
+use crate::blocks::fio::{AccessOrder, Coverage, OffsetDistribution, Stream};
+use crate::blocks::sweep::{Sweep, SweepDraw, SweepOrder};
+use crate::blocks::trace::Recording;
 use crate::blocks::{BlockSize, BlockStream, Blocks, Pattern};
 use crate::content::Content;
 use crate::copy::CopySpec;
-use crate::job::{AccessOrder, ByKind, Coverage, OffsetDistribution, Recording, Stream, Sweep, SweepDraw, SweepOrder};
 use crate::op::OpKind;
 use crate::phase::Work;
 use crate::program::{Program, ProgramContent, Step, Transfer, walk};
@@ -126,11 +129,6 @@ impl Work {
         }
     }
 
-    /// Whether it runs beside the I/O of others and makes none: processor time, another program.
-    pub fn is_auxiliary(&self) -> bool {
-        matches!(self, Work::Busy(_) | Work::Exec(_))
-    }
-
     /// The kinds of op that it is meant to make; each of them owes a number. Which ops a copy makes follows from what its
     /// ends are, which shows only when they are opened.
     pub fn op_kinds(&self) -> BTreeSet<OpKind> {
@@ -153,7 +151,7 @@ impl Work {
                 kinds
             }
             Work::Program(program) => program.kinds(),
-            Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => BTreeSet::new(),
+            Work::Copy(_) => BTreeSet::new(),
         }
     }
 
@@ -163,7 +161,6 @@ impl Work {
             Work::Blocks(stream) => stream.moves().write,
             Work::Copy(copy) => copy.to.is_some(),
             Work::Program(program) => program.writes(),
-            Work::Busy(_) | Work::Exec(_) => false,
         }
     }
 
@@ -181,7 +178,6 @@ impl Work {
             }
             Work::Copy(copy) => copy.to.is_some(),
             Work::Program(program) => program.is_over_file_set() || program.changes(),
-            Work::Busy(_) | Work::Exec(_) => false,
         }
     }
 
@@ -189,7 +185,7 @@ impl Work {
     pub fn is_block_io(&self) -> bool {
         match self {
             Work::Program(program) => program.transfers().next().is_some(),
-            Work::Blocks(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => true,
+            Work::Blocks(_) | Work::Copy(_) => true,
         }
     }
 
@@ -207,7 +203,7 @@ impl Work {
     pub fn waits(&self) -> bool {
         match self {
             Work::Program(program) => program.waits(),
-            Work::Blocks(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => false,
+            Work::Blocks(_) | Work::Copy(_) => false,
         }
     }
 
@@ -238,7 +234,6 @@ impl Work {
                 let mut transfers = program.transfers().peekable();
                 transfers.peek().is_some() && transfers.all(Transfer::covers_once)
             }
-            Work::Busy(_) | Work::Exec(_) => false,
         }
     }
 
@@ -270,7 +265,6 @@ impl Work {
             Work::Copy(copy) => Some(copy.read_block.0.max(copy.write_block.0)),
             Work::Program(program) if program.is_over_file_set() => None,
             Work::Program(program) => Some(program.transfers().map(Transfer::largest_bytes).max().unwrap_or(0)),
-            Work::Busy(_) | Work::Exec(_) => Some(0),
         }
     }
 
@@ -297,7 +291,7 @@ impl Work {
                 let writes = program.transfers().filter(|transfer| transfer.does.writes());
                 writes.map(|transfer| transfer.record.0).collect()
             }
-            Work::Blocks(_) | Work::Copy(_) | Work::Busy(_) | Work::Exec(_) => Vec::new(),
+            Work::Blocks(_) | Work::Copy(_) => Vec::new(),
         }
     }
 
@@ -345,14 +339,9 @@ mod tests {
     use crate::blocks::Mix;
     use crate::program::{Choice, Moves, OpenStep, Pick, RecordOrder, Via};
     use crate::units::{Bytes, Nanos};
-    use crate::{Busy, Exec};
 
     fn program(steps: Vec<Step>) -> Work {
         Work::Program(Box::new(Program::new(steps)))
-    }
-
-    fn busy() -> Work {
-        Work::Busy(Busy { percent: 10, piece: Nanos(1_000_000), sorts: false, ends_with_others: false })
     }
 
     fn blocks(mix: Mix) -> Work {
@@ -407,23 +396,9 @@ mod tests {
             (moves(Moves::Read), false),
             (moves(Moves::Write), true),
             (program(vec![Step::Readdir {}]), true),
-            (busy(), false),
         ] {
             assert_eq!(work.changes(), changes, "{work:?}");
         }
-    }
-
-    /// A load on processors makes no I/O: it has no ops, no blocks, no flush and no say in the page cache.
-    #[test]
-    fn what_runs_beside_the_io_makes_none() {
-        let exec = Exec { program: "true".to_owned(), arguments: String::new(), grace: Nanos(1), keeps_output: false };
-        for work in [busy(), Work::Exec(exec)] {
-            assert!(work.is_auxiliary() && work.op_kinds().is_empty() && !work.writes());
-            assert_eq!(work.largest_op_bytes(), Some(0));
-            let group = crate::WorkerGroup::new("nothing", work);
-            assert_eq!((group.opens_direct(), group.own_flush()), (None, OwnFlush::Nothing));
-        }
-        assert!(!blocks(Mix::READ).is_auxiliary());
     }
 
     #[test]

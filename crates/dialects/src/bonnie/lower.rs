@@ -2,7 +2,7 @@
 
 use super::random::Numbers;
 use super::{Links, Settings, Test, Version};
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 use plumb_workload::program::{
     Each, FileOrder, FileStep, FileWork, Held, ListedRecord, MissingFile, Moves, OpenStep, Pick, Program,
     ProgramContent, RecordOrder, ScratchTarget, StdioBuffer, Step, Transfer, Via,

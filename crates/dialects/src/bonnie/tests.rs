@@ -4,7 +4,7 @@ use super::lower::lower;
 use super::print::{Results, Took};
 use super::random::Numbers;
 use super::*;
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 use plumb_workload::program::{FileOrder, Moves, RecordOrder, Step};
 use plumb_workload::{Target, Work, Workload};
 

@@ -3,7 +3,7 @@
 use super::keywords::{Conv, Flag, Personality};
 use super::operands::{Compat, Dd};
 use plumb_workload::copy::{Characters, Conversion, CopyFlags, CopySpec, CreateOutput, Extent, Letters, Lines};
-use plumb_workload::job::{JobFiles, Names};
+use plumb_workload::files::{JobFiles, Names};
 use plumb_workload::{Bytes, CachePolicy, End, Flush, NullTarget, Phase, Target, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;
 use std::path::PathBuf;

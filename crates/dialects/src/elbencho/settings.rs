@@ -2,7 +2,7 @@
 
 use super::Wrong;
 use super::said::Said;
-use plumb_workload::job::{FileAdvice, MappingAdvice, RecordLock};
+use plumb_workload::files::{FileAdvice, MappingAdvice, RecordLock};
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use super::Compat;
 use super::settings::Settings;
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 use plumb_workload::phase::{ClockScope, End, Flush, OnError, Phase};
 use plumb_workload::program::postmark::Totals;
 use plumb_workload::program::{

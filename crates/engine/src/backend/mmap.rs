@@ -8,7 +8,7 @@ use crate::backend::{
 use crate::op::BlockOp;
 use crate::syscall::mapping::Mapping;
 use plumb_workload::OpKind;
-use plumb_workload::job::MappingAdvice;
+use plumb_workload::files::MappingAdvice;
 use std::io;
 use std::os::fd::{BorrowedFd, RawFd};
 use std::path::{Path, PathBuf};

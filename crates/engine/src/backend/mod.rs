@@ -25,7 +25,7 @@ use crate::backend::payload::Payload;
 use crate::content::{Concluded, Mismatch};
 use crate::op::{BlockOp, Operation};
 use plumb_workload::OpKind;
-use plumb_workload::job::SyncRange;
+use plumb_workload::files::SyncRange;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

@@ -6,7 +6,7 @@ use crate::backend::region::{Region, align_bytes};
 use crate::content::{BlockBytes, Concluded, Mismatch};
 use crate::op::BlockOp;
 use plumb_workload::OpKind;
-use plumb_workload::job::BufferRules;
+use plumb_workload::process::BufferRules;
 use std::io;
 
 /// Slots of memory for block ops, and what goes into them.

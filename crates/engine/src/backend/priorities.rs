@@ -3,7 +3,7 @@
 use crate::op::BlockOp;
 use crate::rng::Rng;
 use plumb_workload::OpKind;
-use plumb_workload::job::{CommandPriority, IoPriority, OpPriority};
+use plumb_workload::process::{CommandPriority, IoPriority, OpPriority};
 
 /// A priority as the kernel writes it: class, hint and level in one word. Source: linux/ioprio.h.
 fn word(priority: IoPriority) -> u16 {

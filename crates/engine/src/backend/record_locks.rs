@@ -12,7 +12,7 @@ use crate::backend::{
 use crate::content::Mismatch;
 use crate::op::{BlockOp, Role};
 use plumb_workload::OpKind;
-use plumb_workload::job::RecordLock;
+use plumb_workload::files::RecordLock;
 use std::collections::VecDeque;
 use std::io;
 

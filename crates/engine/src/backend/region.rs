@@ -1,7 +1,7 @@
 //! The memory that block ops move: an aligned region, of the kind that a workload asks for.
 #![allow(unsafe_code)]
 
-use plumb_workload::job::{BufferMemory, BufferRules};
+use plumb_workload::process::{BufferMemory, BufferRules};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};

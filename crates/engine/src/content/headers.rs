@@ -4,7 +4,7 @@
 //!
 //! A stamp is a header of 64 bytes at every file offset that is a multiple of the *interval*, followed by the block's
 //! content up to the next one. The interval of a target is the greatest common divisor of the
-//! [`verify_interval_bytes`](crate::source::blocks::BlockPlan::verify_interval_bytes) of all plans that write or verify
+//! [`verify_interval_bytes`](crate::source::plumb::PlumbPlan::verify_interval_bytes) of all plans that write or verify
 //! it, so that whatever is written or read begins at a stamp. A block at the end of a range may be shorter; one of less
 //! than 64 bytes has no room for a stamp and is not verified. A read that starts or ends within a block verifies the
 //! whole blocks in between.

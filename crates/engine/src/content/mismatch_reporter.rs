@@ -7,7 +7,7 @@ use super::random::fill_in_part;
 use super::rules::{Body, Piece, StampRules};
 use super::stamp::{Header, Layout, header_bytes};
 use crate::op::BlockOp;
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 use plumb_workload::verify::VerifyMethod;
 use std::path::{Path, PathBuf};
 

@@ -40,7 +40,9 @@ pub(crate) use rules::Writers;
 
 use crate::op::{BlockOp, Role};
 use crate::rng::StreamId;
-use plumb_workload::job::{ByKind, Names, Stream};
+use plumb_workload::blocks::ByKind;
+use plumb_workload::blocks::fio::Stream;
+use plumb_workload::files::Names;
 use plumb_workload::verify::VerifyMethod;
 use plumb_workload::{BlockStream, BufferContent, OpKind, Verify};
 use std::path::Path;

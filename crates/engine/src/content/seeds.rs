@@ -103,7 +103,7 @@ impl WriteSeeds {
 mod tests {
     use super::*;
     use crate::rng::fio::{Seeds, Width};
-    use plumb_workload::job::Seeding;
+    use plumb_workload::blocks::fio::Seeding;
 
     #[test]
     fn the_first_seed_is_that_of_fio() {

@@ -15,7 +15,7 @@ use super::{BytesRequest, Concluded, total_bytes};
 use crate::clock::{Clock, Ticks, monotonic_ns};
 use crate::op::{BlockOp, Role};
 use crate::rng::fio::{Seeds, Taus, Width};
-use plumb_workload::job::{AccessOrder, Coverage, JobSize, RandomGenerator, Sequencer, Stream};
+use plumb_workload::blocks::fio::{AccessOrder, Coverage, JobSize, RandomGenerator, Sequencer, Stream};
 use plumb_workload::{OpKind, Verify};
 use std::path::PathBuf;
 use std::sync::Arc;

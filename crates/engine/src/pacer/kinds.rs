@@ -1,7 +1,7 @@
 //! Which kind of op is due, told from the pacer to the source of the same worker.
 
 use crate::clock::Ticks;
-use plumb_workload::job::ByKind;
+use plumb_workload::blocks::ByKind;
 use plumb_workload::{OpKind, Pace};
 use std::cell::Cell;
 use std::rc::Rc;

@@ -26,7 +26,7 @@ use crate::clock::{Clock, Ticks};
 use crate::control::WorkerControl;
 use crate::virtual_time;
 use full::{FullPacer, Rated};
-use plumb_workload::job::ByKind;
+use plumb_workload::blocks::ByKind;
 use rates::Rates;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use crate::backend::region::Region;
 use crate::content::{Filler, Mismatch};
 use crate::rng::StreamId;
 use crate::worker_error::WorkerError;
-use plumb_workload::job::BufferRules;
+use plumb_workload::process::BufferRules;
 use plumb_workload::program::{ProgramContent, ProgramMemory};
 use plumb_workload::{Bytes, Content};
 

@@ -1,9 +1,9 @@
 //! The files of a scratch directory: their names, and what may be done to them.
 
+use crate::files::paths::Paths;
 use crate::guard::{Create, Door, Found, Guard, MadeFiles, Naming, Origin, Refusal, mark_made};
-use crate::job::files::paths::Paths;
 use crate::setting::Setting;
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 use plumb_workload::program::Postmark;
 use plumb_workload::{ScratchTarget, Work, Workload};
 use std::ffi::{CStr, CString};

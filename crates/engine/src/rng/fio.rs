@@ -6,7 +6,7 @@
 //! numbers are thrown away. The seed of draw `i` of a worker is `seed * worker + i`, where the seed is multiplied by
 //! a constant four times before the first draw and once after each.
 
-use plumb_workload::job::Seeding;
+use plumb_workload::blocks::fio::Seeding;
 
 /// Multiplier between the seeds of one job's draws.
 const SEED_STEP: u64 = 0x9e37_0001;

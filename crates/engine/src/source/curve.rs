@@ -1,6 +1,6 @@
 //! Ranks along a curve: Zipf's, Pareto's, normal. Each block has a rank of its own.
 
-use super::blocks::permute::Permutation;
+use super::plumb::permute::Permutation;
 use super::zipf::Zipf;
 use crate::math::{exp, ln, normal};
 use crate::rng::{Rng, splitmix64};

@@ -1,7 +1,11 @@
-//! Sources yield the next op: [`blocks`] by a pattern; jobs, recordings and programs have theirs beside their other parts.
+//! Sources yield the next op. Each generator of block I/O is one: [`plumb`] goes by a pattern, [`fio`] draws as fio does,
+//! [`sweep`] goes over parts of files, and [`trace`] replays a recording. Programs have theirs beside their other parts.
 
-pub mod blocks;
 pub(crate) mod curve;
+pub mod fio;
+pub mod plumb;
+pub(crate) mod sweep;
+pub mod trace;
 pub(crate) mod zipf;
 
 use crate::op::Operation;

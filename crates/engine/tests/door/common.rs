@@ -1,10 +1,10 @@
 //! What the tests share: a place to run in, somebody who looks on, and small file systems.
 
 use plumb_engine::guard::Permissions;
-use plumb_engine::replay::Recordings;
 use plumb_engine::signals::StopFlag;
 use plumb_engine::sim::SimRun;
 use plumb_engine::testdir::TestDirs;
+use plumb_engine::trace::Recordings;
 use plumb_engine::{DropCaches, EngineError, Live, Nobody, Observer, Setting, TargetView};
 use plumb_result::{Measurement, PhaseMeasurement, PhaseObservations};
 use plumb_workload::{OpKind, Workload};

@@ -259,6 +259,36 @@ fn who_looks_on_sees_every_worker_at_every_tick() {
     assert!(keeper.logs.is_empty(), "nobody asked for single ops");
 }
 
+/// Plumb's own generator has what a group can ask for of memory, process and record.
+#[test]
+fn any_block_io_has_memory_a_process_and_a_record_of_its_own() {
+    let place = Place::new();
+    let text = r#"
+        name = "rules"
+        [target.data.file]
+        path = "data"
+        size = "1MiB"
+        [[phase]]
+        name = "only"
+        [[phase.workers]]
+        name = "own"
+        target = "data"
+        work.blocks.pattern = "permutation"
+        buffers = { memory = "shared", align = "64KiB" }
+        process = { nice = 5, run-before = "echo before", run-after = "echo after" }
+        log-ops = true
+        "#;
+    let mut keeper = Keeper::default();
+    let measurement = place.watch(text, &mut keeper);
+    let ops = &keeper.logs["own/0"];
+    assert_eq!((measurement.phases[0].count(), ops.len()), (256, 256));
+    let mut offsets: Vec<u64> = ops.iter().map(|op| op.offset).collect();
+    offsets.sort_unstable();
+    assert!(offsets.iter().zip(0..).all(|(&offset, number)| offset == number * 4096));
+    let said = |when: &str| std::fs::read_to_string(place.base().join(format!("own.{when}.txt"))).unwrap();
+    assert_eq!((said("prerun"), said("postrun")), ("before\n".to_owned(), "after\n".to_owned()));
+}
+
 // Protects: what a job is asked to keep of its single ops and of its queue is kept, whole, by threads and processes.
 #[test]
 fn a_job_keeps_its_single_ops_and_its_queue() {

@@ -2,11 +2,11 @@
 
 use super::common::*;
 use super::jobs::fine;
-use plumb_engine::replay::{RecordedOp, RecordedOps, Recordings, ReplayError};
+use plumb_engine::trace::{RecordedOp, RecordedOps, Recordings, ReplayError};
 use plumb_engine::{LoggedOp, Observer};
 use plumb_result::PhaseMeasurement;
 use plumb_workload::OpKind;
-use plumb_workload::job::Recording;
+use plumb_workload::blocks::trace::Recording;
 
 /// What a recording holds is told by its name.
 struct MadeUp;

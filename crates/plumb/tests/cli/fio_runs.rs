@@ -100,6 +100,28 @@ fn jobs_run_on_simulated_devices() {
     assert!(home.work().join("sim").exists(), "no device, and so two files, as fio has them");
     let said = fio(&home, "--name=s --filename=sim:ssd --size=1m --name=t --filename=real --size=1m").expect(1);
     assert!(said.err.contains("cannot be mixed"), "{}", said.err);
+    let busy =
+        "--name=c --ioengine=cpuio --cpuload=10 --runtime=1 --name=s --ioengine=psync --filename=sim:ssd --size=1m";
+    let said = fio(&home, busy).expect(1);
+    assert!(said.err.contains("`c`: programs and load on processors take real time"), "{}", said.err);
+}
+
+/// What makes no I/O is reported like any job, in the order of the jobs, and named by its group.
+#[test]
+fn companions_are_reported_as_jobs() {
+    let home = Home::new();
+    let words = "--output-format=json --name=burn --ioengine=cpuio --cpuload=50 --exit_on_io_done=1 --numjobs=2 --name=r \
+                 --rw=write --size=1m --bs=4k --name=e --ioengine=exec --program=echo --arguments=heard --wait_for=r";
+    let told = document(&fio(&home, words).expect(0));
+    let jobs = told["jobs"].as_array().unwrap();
+    let names: Vec<&str> = jobs.iter().map(|job| job["jobname"].as_str().unwrap()).collect();
+    assert_eq!(names, ["burn", "burn", "r", "e"]);
+    let moved: Vec<u64> = jobs.iter().map(|job| job["write"]["total_ios"].as_u64().unwrap()).collect();
+    assert_eq!(moved, [0, 0, 256, 0]);
+    assert!(jobs.iter().all(|job| job["error"] == 0), "{told}");
+    assert_eq!(std::fs::read_to_string(home.work().join("e.stdout")).unwrap(), "heard\n");
+    let failed = fio(&home, "--name=e --ioengine=exec --program=false").expect(1);
+    assert!(failed.err.contains("the program ended with status 1"), "{}", failed.err);
 }
 
 /// Pauses, goals and flows are those of real time: a busy pause passes, a depth is found, shares are kept.

@@ -40,10 +40,10 @@ fn look(view: &PhaseView<'_>) -> Outcome {
         return Outcome::NotApplicable;
     }
     let asked: usize = view.plan.workers.iter().map(|group| group.count as usize).sum();
-    if view.measured.workers.len() != asked {
+    // Companions come behind them.
+    let Some(mut rest) = view.measured.workers.get(..asked) else {
         return Outcome::skipped("what each worker did was not recorded");
-    }
-    let mut rest = view.measured.workers.as_slice();
+    };
     let mut worst: Option<Kept> = None;
     for group in &view.plan.workers {
         let (own, others) = rest.split_at(group.count as usize);

@@ -2,6 +2,7 @@
 //! and nothing that would be the same if left out.
 
 use crate::Workload;
+use crate::companion::Companion;
 use crate::phase::{Phase, WorkerGroup};
 use plumb_document::toml::{inline, key};
 use plumb_document::{Node, Table, Value, WriteError};
@@ -52,19 +53,17 @@ pub fn to_toml(workload: &Workload) -> Result<String, PrintError> {
     }
     for phase in &workload.phase {
         text.push_str("\n[[phase]]\n");
-        let alone = Phase { workers: Vec::new(), ..phase.clone() };
-        let mut keys = Shortened::of(&alone, None).map_err(failed)?.short;
-        if let Some(keys) = keys.get_mut().as_table_mut()
-            && !phase.workers.is_empty()
-        {
-            keys.remove("workers");
-        }
-        lines(&mut text, "", &keys);
+        let alone = Phase { workers: Vec::new(), companions: Vec::new(), ..phase.clone() };
+        lines(&mut text, "", &Shortened::of(&alone, None).map_err(failed)?.short);
         for workers in &phase.workers {
             text.push_str("\n[[phase.workers]]\n");
             let workers = Shortened::of::<WorkerGroup>(workers, before.as_ref()).map_err(failed)?;
             lines(&mut text, "", &workers.short);
             before = Some(workers);
+        }
+        for companion in &phase.companions {
+            text.push_str("\n[[phase.companions]]\n");
+            lines(&mut text, "", &Shortened::of::<Companion>(companion, None).map_err(failed)?.short);
         }
     }
     Ok(text)

@@ -100,6 +100,7 @@ fn every_error_underlines_what_it_is_about() {
         ("\"4KiB\"", "\"4 parsecs\"", "\"4 parsecs\"", "`4 parsecs` is not a size", ""),
         ("\"4KiB\"", "1000", "1000", "direct I/O cannot use 1000", "512"),
         ("theta = 1.1", "theta = 0", "0", "theta is 0", "1.1"),
+        ("work.blocks.pattern", "work.blocks.patern", "patern", "unknown key `patern`", "did you mean `pattern`?"),
         ("theta = 1.1", "thtea = 1.1", "thtea", "unknown key", "`theta`"),
         ("{ zipf = { theta = 1.1 } }", "\"zipf\"", "\"zipf\"", "`theta` is missing", "add `theta"),
         ("target = \"mail\"\n", "", "[[phase.workers]]", "`target` is missing", "add `target"),

@@ -1,6 +1,6 @@
 //! The files of programs.
 
-use crate::job::Names;
+use crate::files::Names;
 use crate::units::Bytes;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;

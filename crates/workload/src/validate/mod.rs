@@ -5,11 +5,12 @@
 
 mod blocks;
 mod checker;
+mod companions;
 mod copies;
-mod jobs;
 mod names;
 mod phases;
 mod programs;
+mod streams;
 mod targets;
 #[cfg(test)]
 mod tests;

@@ -1,7 +1,7 @@
 //! Rules of files' names, and of `PostMark`'s runs, which name files too.
 
 use super::Checker;
-use crate::job::Names;
+use crate::files::Names;
 use crate::program::Postmark;
 
 /// What files are called.

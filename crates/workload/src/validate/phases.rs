@@ -2,7 +2,7 @@
 
 use super::programs::OtherFiles;
 use super::targets::{Facts, Kind, Shape, facts, percent_is_sane};
-use super::{Checker, QUEUE_DEPTH_MAX, blocks, copies, help_for_name, jobs, programs};
+use super::{Checker, QUEUE_DEPTH_MAX, blocks, companions, copies, help_for_name, programs, streams};
 use crate::Workload;
 use crate::backend::{Backend, RwFlag};
 use crate::blocks::BlockStream;
@@ -62,7 +62,7 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
         Some(size) => check.size(["memory-pressure"], size),
         None => {}
     }
-    if phase.workers.is_empty() {
+    if phase.workers.is_empty() && phase.companions.is_empty() {
         check.problem(["workers"], "the phase has no workers", "add a `[[phase.workers]]` with a `target` and `work`");
     }
     stop(check, workload, phase);
@@ -80,13 +80,13 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
                         let facts = facts(target);
                         fits(check, group, facts);
                         let is_real = matches!(facts.kind, Kind::Files | Kind::Device);
-                        jobs::has_means(check, group, is_real);
+                        streams::has_means(check, group, is_real);
                         match &group.work {
                             Work::Blocks(stream) => match &**stream {
                                 BlockStream::Plumb(work) => check.within(&["work", "blocks"], |check| {
                                     blocks::check(check, phase.cache, group, work, facts);
                                 }),
-                                _ => jobs::check(check, phase, group),
+                                _ => streams::check(check, phase, group),
                             },
                             Work::Program(program) => check.within(&["work", "program"], |check| {
                                 let others = if populated.contains(group.target.as_str()) {
@@ -98,8 +98,6 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
                             }),
                             Work::Copy(copy) => check
                                 .within(&["work", "copy"], |check| copies::check(check, workload, phase, group, copy)),
-                            Work::Busy(busy) => check.within(&["work", "busy"], |check| jobs::busy(check, busy)),
-                            Work::Exec(exec) => check.within(&["work", "exec"], |check| jobs::exec(check, exec)),
                         }
                     }
                     None => check.problem(
@@ -111,6 +109,9 @@ fn one(check: &mut Checker, workload: &Workload, phase: &Phase, populated: &BTre
             });
         });
     }
+    let unnamed = (0..).zip(&phase.workers).filter(|(_, group)| group.name.is_none());
+    names.extend(unnamed.map(|(number, _): (usize, _)| format!("workers.{number}")));
+    companions::check(check, workload, phase, &mut names);
 }
 
 /// Does some limit end the phase or its worker, given what the worker does?
@@ -192,12 +193,28 @@ fn stop(check: &mut Checker, workload: &Workload, phase: &Phase) {
     });
 }
 
+/// How many of something there are.
+pub(super) fn count(check: &mut Checker, count: u32, what: &str) {
+    check.positive(["count"], &format!("the number of {what}"), count.into(), "use at least 1");
+    if count > WORKERS_MAX {
+        check.problem(["count"], format!("{count} {what} are too many"), format!("use at most {WORKERS_MAX}"));
+    }
+}
+
+/// CPUs to run on.
+pub(super) fn cpus(check: &mut Checker, cpus: &[u32]) {
+    for (index, cpu) in cpus.iter().enumerate().filter(|(_, cpu)| **cpu >= CPUS_MAX) {
+        check.inside("cpus", |check| {
+            check.inside(index, |check| {
+                check.problem([], format!("there is no CPU {cpu}"), format!("CPUs count from 0 to {}", CPUS_MAX - 1));
+            });
+        });
+    }
+}
+
 /// Rules of a group that do not depend on its target.
 fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
-    check.positive(["count"], "the number of workers", group.count.into(), "use at least 1");
-    if group.count > WORKERS_MAX {
-        check.problem(["count"], format!("{} workers are too many", group.count), format!("use at most {WORKERS_MAX}"));
-    }
+    count(check, group.count, "workers");
     check.positive(["depth"], "the queue depth", group.depth.into(), "use at least 1");
     if group.depth > QUEUE_DEPTH_MAX {
         check.problem(
@@ -232,13 +249,7 @@ fn workers(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
             );
         }
     }
-    for (index, cpu) in group.cpus.iter().enumerate().filter(|(_, cpu)| **cpu >= CPUS_MAX) {
-        check.inside("cpus", |check| {
-            check.inside(index, |check| {
-                check.problem([], format!("there is no CPU {cpu}"), format!("CPUs count from 0 to {}", CPUS_MAX - 1));
-            });
-        });
-    }
+    cpus(check, &group.cpus);
     check.positive_if_some(["limit", "bytes"], "a limit", group.limit.bytes.map(|bytes| bytes.0));
     check.positive_if_some(["limit", "ops"], "a limit", group.limit.ops);
     check.positive_if_some(["limit", "passes"], "a limit", group.limit.passes);

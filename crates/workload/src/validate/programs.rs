@@ -3,7 +3,7 @@
 
 use super::targets::Shape;
 use super::{Checker, DIRECT_ALIGN_BYTES, MAX_OFFSET_BYTES, MAX_OP_BYTES};
-use crate::job::Names;
+use crate::files::Names;
 use crate::phase::{CachePolicy, WorkerGroup};
 use crate::program::{
     Each, FileOrder, FileStep, FileWork, ListedRecord, Moves, Needs, OpenStep, Pick, Postmark, PostmarkStep, Program,

@@ -1,11 +1,11 @@
 //! Rules of targets.
 
-use super::{Checker, MAX_OFFSET_BYTES, jobs, programs};
+use super::{Checker, MAX_OFFSET_BYTES, programs, streams};
 use crate::content::Content;
 use crate::sim::{FAULTS, SimDevice};
 use crate::target::{SimTarget, Target, TreeTarget};
 use crate::units::Bytes;
-use crate::{Size, Workload};
+use crate::{Phase, Size, Workload};
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
@@ -13,7 +13,8 @@ use std::path::{Component, Path};
 const DIRECTORIES_MAX: u64 = 1 << 24;
 
 pub(super) fn check(check: &mut Checker, workload: &Workload) {
-    if workload.target.is_empty() {
+    let needs_none = |phase: &Phase| phase.workers.is_empty() && !phase.companions.is_empty();
+    if workload.target.is_empty() && (workload.phase.is_empty() || !workload.phase.iter().all(needs_none)) {
         check.problem(["target"], "there is no target", "add one, such as `[target.data.file]` with a path and a size");
     }
     let mut paths: BTreeMap<&Path, &str> = BTreeMap::new();
@@ -102,7 +103,7 @@ fn one(check: &mut Checker, target: &Target) {
         }
         Target::Null(target) => check.length(["size"], target.size.0),
         Target::Sim(target) => sim(check, target),
-        Target::JobFiles(target) => jobs::files(check, target),
+        Target::JobFiles(target) => streams::files(check, target),
         Target::Scratch(target) => programs::target(check, target),
     }
 }

@@ -1,7 +1,7 @@
 //! Settings become phases of scripts: one file, filled once, and then each test from its beginning.
 
 use super::{Settings, Test};
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 use plumb_workload::program::{
     MissingFile, Moves, OpenStep, Pick, Program, ProgramContent, RecordOrder, ScratchTarget, StdioBuffer, Step,
     StreamLocks, Transfer, Via,

@@ -1,7 +1,7 @@
 //! Settings become one phase: a worker for each device, with all its loops.
 
 use super::{BlockPlan, MIB, Settings};
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 use plumb_workload::program::{Moves, OpenStep, Pick, Program, RecordOrder, ScratchTarget, Step, Transfer, Via};
 use plumb_workload::{Bytes, ClockScope, End, Flush, Phase, Target, Work, WorkerGroup, Workload};
 use std::collections::BTreeMap;

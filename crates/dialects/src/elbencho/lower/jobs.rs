@@ -4,12 +4,12 @@ use super::geometry::{Geometry, PathType};
 use super::tree::{CustomTree, ThreadFiles};
 use super::{LowerError, PhaseKind, Places, error, names};
 use crate::elbencho::settings::{Rwmix, Settings};
+use plumb_workload::blocks::ByKind;
+use plumb_workload::blocks::sweep::{AfterWrite, FilePart, Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts};
 use plumb_workload::content::{BufferContent, PatternPiece};
-use plumb_workload::job::{
-    Advices, AfterWrite, Allocation, AtOpen, ByKind, FilePart, FileRules, JobFiles, Names, NodeMemory, PrepareFiles,
-    Sweep, SweepDraw, SweepOps, SweepOrder, SweepParts,
-};
+use plumb_workload::files::{Advices, Allocation, AtOpen, FileRules, JobFiles, Names, PrepareFiles};
 use plumb_workload::pace::WeightedFlow;
+use plumb_workload::process::NodeMemory;
 use plumb_workload::verify::{Verify, VerifyMethod};
 use plumb_workload::{Backend, Bytes, FileCall, Nanos, OpKind, Pace, PerSecond, WorkerGroup};
 use std::path::PathBuf;

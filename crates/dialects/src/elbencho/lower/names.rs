@@ -1,7 +1,7 @@
 //! The names of files and directories, as elbencho makes them.
 
 use crate::elbencho::settings::Settings;
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 use std::path::PathBuf;
 
 fn below(path: &str, name: &str) -> PathBuf {

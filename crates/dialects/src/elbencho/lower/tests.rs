@@ -2,10 +2,9 @@
 
 use super::{Found, Lowered, PhaseKind, Places, lower};
 use crate::elbencho::tree::Entry;
+use plumb_workload::blocks::sweep::{FilePart, SweepDraw, SweepOps, SweepOrder, SweepParts};
 use plumb_workload::content::PatternPiece;
-use plumb_workload::job::{
-    Advices, FileAdvice, FilePart, MappingAdvice, Names, RecordLock, SweepDraw, SweepOps, SweepOrder, SweepParts,
-};
+use plumb_workload::files::{Advices, FileAdvice, MappingAdvice, Names, RecordLock};
 use plumb_workload::validate::validate;
 use plumb_workload::{Bytes, Target, WorkerGroup};
 use std::collections::BTreeMap;
@@ -71,7 +70,7 @@ fn group(lowered: &Lowered, phase: usize, thread: usize) -> &WorkerGroup {
     &lowered.workload.phase[phase].workers[thread]
 }
 
-fn sweep(lowered: &Lowered, phase: usize, thread: usize) -> &plumb_workload::job::Sweep {
+fn sweep(lowered: &Lowered, phase: usize, thread: usize) -> &plumb_workload::blocks::sweep::Sweep {
     group(lowered, phase, thread).work.sweep().expect("a sweep")
 }
 

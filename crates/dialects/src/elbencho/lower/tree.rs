@@ -10,7 +10,8 @@ use crate::elbencho::settings::{Phases, Settings, TreeSettings};
 use crate::elbencho::tree::{self, Tree, TreeFile};
 use plumb_result::short_list;
 use plumb_workload::Bytes;
-use plumb_workload::job::{FilePart, JobFiles, Names};
+use plumb_workload::blocks::sweep::FilePart;
+use plumb_workload::files::{JobFiles, Names};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 

@@ -11,7 +11,7 @@ use crate::fio::value::Region;
 use crate::fio::value::direction::{AccessOrder, Ops};
 use crate::fio::value::distribution::Distribution;
 use plumb_workload::Arrival;
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 
 /// One copy of a job.
 #[derive(Debug)]

@@ -6,7 +6,9 @@ use crate::fio::job::FioJob;
 use crate::fio::options::direction::{DirectionOptions, Sizes};
 use crate::fio::value::PerDirection;
 use plumb_workload::Bytes;
-use plumb_workload::job::{ByKind, FileRange, Waits};
+use plumb_workload::blocks::ByKind;
+use plumb_workload::blocks::fio::FileRange;
+use plumb_workload::blocks::trace::Waits;
 
 /// The smallest op of one kind.
 pub(super) fn smallest(sizes: &Sizes) -> u64 {

@@ -1,8 +1,8 @@
 //! What fio's jobs are lowered to.
 
 use super::plan::PlannedJob;
-use plumb_workload::Workload;
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
+use plumb_workload::{Companion, Start, WorkerGroup, Workload};
 
 /// What `randrepeat=0` asks for: a number that differs from run to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,18 +36,51 @@ pub struct LoweredJob {
     pub group_id: u32,
     /// Its phase, in [`Workload::phase`].
     pub phase: usize,
-    /// Its group of one worker, in the phase's `workers`.
-    pub group: usize,
-    /// The name of that group, unique in the workload.
+    /// What it became in that phase.
+    pub member: PhaseMember,
+    /// The name of that group or companion, unique in the workload.
     pub group_name: String,
-    /// The name of the target.
-    pub target: String,
+    /// The name of the target, where it does I/O.
+    pub target: Option<String>,
     /// Files that are missing or shorter than it asks for.
     pub fresh_files: usize,
     /// What its files are called, also where nothing is done with them (`ioengine=null`).
     pub names: Names,
     /// What reads, writes and trims draw from, where they are drawn.
     pub seed: u64,
+}
+
+/// What a copy of a job is in its phase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PhaseMember {
+    /// A group of one worker, in the phase's `workers`.
+    Workers(usize),
+    /// One of the phase's `companions`: its engine does no I/O.
+    Companion(usize),
+}
+
+impl LoweredJob {
+    /// Its group of workers; `None` for a companion.
+    pub fn group<'a>(&self, workload: &'a Workload) -> Option<&'a WorkerGroup> {
+        match self.member {
+            PhaseMember::Workers(at) => workload.phase[self.phase].workers.get(at),
+            PhaseMember::Companion(_) => None,
+        }
+    }
+
+    /// The companion that it is; `None` where it does I/O.
+    pub fn companion<'a>(&self, workload: &'a Workload) -> Option<&'a Companion> {
+        match self.member {
+            PhaseMember::Workers(_) => None,
+            PhaseMember::Companion(at) => workload.phase[self.phase].companions.get(at),
+        }
+    }
+
+    /// When it starts.
+    pub fn start<'a>(&self, workload: &'a Workload) -> Option<&'a Start> {
+        let of_companion = || self.companion(workload).map(|companion| &companion.start);
+        self.group(workload).map(|group| &group.start).or_else(of_companion)
+    }
 }
 
 /// A job that cannot be run here.

@@ -27,7 +27,7 @@ mod verify;
 use super::Fio;
 pub use error::{LowerError, LowerErrors, Wrong};
 pub use facts::PlanLine;
-pub use lowered::{Entropy, Lowered, LoweredJob, Unrunnable};
+pub use lowered::{Entropy, Lowered, LoweredJob, PhaseMember, Unrunnable};
 pub use places::{AskedRecording, Found, Places, RecordedFile, RecordedFiles, RecordedName, RecordingPart};
 pub use plan::{PlannedJob, plan};
 pub use replay::{Merge, merges};

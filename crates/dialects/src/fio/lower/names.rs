@@ -2,7 +2,7 @@
 
 use super::places::{Found, Places};
 use crate::fio::job::FioJob;
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 

@@ -7,16 +7,16 @@ use super::facts::Layout;
 use super::names::{self, Labels};
 use super::places::Places;
 use super::plan::{self, PlannedJob};
-use super::{Entropy, Lowered, LoweredJob, Unrunnable, pace, parts, replay, sizes, stream, verify};
+use super::{Entropy, Lowered, LoweredJob, PhaseMember, Unrunnable, pace, parts, replay, sizes, stream, verify};
 use crate::fio::Fio;
 use crate::fio::job::FioJob;
 use crate::fio::options::engine::CpuMode;
 use crate::fio::options::stop::ExitWhat;
-use plumb_workload::job::{JobFiles, Names};
+use plumb_workload::files::{JobFiles, Names};
 use plumb_workload::phase::{Limit, OnError, RampUntil, RunAs};
 use plumb_workload::validate::validate;
 use plumb_workload::{
-    Backend, Busy, Bytes, ClockScope, End, Exec, Flush, Nanos, NullTarget, Phase, Start, Target, WhenDone, Work,
+    Activity, Busy, Bytes, ClockScope, Companion, End, Exec, Flush, Nanos, NullTarget, Phase, Start, Target, WhenDone,
     WorkerGroup, Workload,
 };
 use std::collections::BTreeMap;
@@ -140,30 +140,40 @@ impl Lowering<'_> {
         }
         self.check(&mut copy);
         let layout = sizes::layout(&mut copy, self.places);
-        let target = self.target(&copy, &layout);
         let label = match (job.identity.numjobs, number) {
             (..=1, _) => job.name.clone(),
             _ => format!("{}.{number}", names::plain(&job.name)),
         };
         let name = self.labels.fresh(&label);
-        let group = group(&mut copy, &layout, name.clone(), target.clone(), self.places);
         let phase = self.workload.phase.len() - 1;
-        let workers = &mut self.workload.phase[phase].workers;
-        workers.push(group);
+        let (member, target) = match activity(&mut copy) {
+            Some(does) => {
+                let companions = &mut self.workload.phase[phase].companions;
+                companions.push(companion(&copy, name.clone(), does));
+                (PhaseMember::Companion(companions.len() - 1), None)
+            }
+            None => {
+                let target = self.target(&copy, &layout);
+                let group = group(&mut copy, &layout, name.clone(), target.clone(), self.places);
+                let workers = &mut self.workload.phase[phase].workers;
+                workers.push(group);
+                (PhaseMember::Workers(workers.len() - 1), Some(target))
+            }
+        };
         let lowered = LoweredJob {
             job: index,
             copy: number,
             thread_number,
             group_id,
             phase,
-            group: workers.len() - 1,
+            member,
             group_name: name,
             target,
             fresh_files: layout.fresh,
             names: copy.names.clone(),
             seed,
         };
-        self.plan.push(plan::of(&copy, &lowered, &layout, &workers[lowered.group]));
+        self.plan.push(plan::of(&copy, &lowered, &layout, &self.workload));
         self.jobs.push(lowered);
         let JobClone { warnings, wrongs, .. } = copy;
         for warning in warnings {
@@ -237,11 +247,9 @@ impl Lowering<'_> {
 
     /// The name of the copy's target, which others on the same files share.
     fn target(&mut self, copy: &JobClone<'_>, layout: &Layout) -> String {
-        let on_nothing = !copy.is_foreign() && matches!(backend::name(copy.job), "null" | "net" | "cpuio" | "exec");
-        let (target, name) = if copy.engine.does_no_io {
-            (Target::Null(NullTarget { size: Bytes(4_096) }), "none".to_owned())
-        } else if on_nothing {
-            let end = |range: &plumb_workload::job::FileRange| range.start.0.saturating_add(range.length.0);
+        let on_nothing = !copy.is_foreign() && matches!(backend::name(copy.job), "null" | "net");
+        let (target, name) = if on_nothing {
+            let end = |range: &plumb_workload::blocks::fio::FileRange| range.start.0.saturating_add(range.length.0);
             let size = layout.ranges.iter().map(end).max().unwrap_or(0).max(1);
             (Target::Null(NullTarget { size: Bytes(size) }), "null".to_owned())
         } else {
@@ -287,7 +295,12 @@ impl Lowering<'_> {
                 .map(|other| other.group_name.clone())
                 .collect();
             for copy in copies {
-                self.workload.phase[copy.phase].workers[copy.group].start.after = after.clone();
+                let phase = &mut self.workload.phase[copy.phase];
+                let start = match copy.member {
+                    PhaseMember::Workers(at) => &mut phase.workers[at].start,
+                    PhaseMember::Companion(at) => &mut phase.companions[at].start,
+                };
+                start.after.clone_from(&after);
             }
         }
     }
@@ -307,7 +320,8 @@ impl Lowering<'_> {
                 (ExitWhat::Stonewall, false) => WhenDone::PhaseIfFailed,
                 (ExitWhat::Group, whatever) => {
                     let groups = self.groups_of(copy);
-                    let is_whole = groups.len() == self.workload.phase[copy.phase].workers.len();
+                    let phase = &self.workload.phase[copy.phase];
+                    let is_whole = groups.len() == phase.workers.len() + phase.companions.len();
                     match (is_whole, whatever) {
                         (true, true) => WhenDone::Phase,
                         (true, false) => WhenDone::PhaseIfFailed,
@@ -316,11 +330,15 @@ impl Lowering<'_> {
                     }
                 }
             };
-            self.workload.phase[copy.phase].workers[copy.group].when_done = ends;
+            let phase = &mut self.workload.phase[copy.phase];
+            match copy.member {
+                PhaseMember::Workers(at) => phase.workers[at].when_done = ends,
+                PhaseMember::Companion(at) => phase.companions[at].when_done = ends,
+            }
         }
     }
 
-    /// The worker groups that fio reports as the same group, all in one phase.
+    /// The groups and companions that fio reports as the same group, all in one phase.
     fn groups_of(&self, copy: &LoweredJob) -> Vec<String> {
         let same = |other: &&LoweredJob| other.group_id == copy.group_id && other.phase == copy.phase;
         self.jobs.iter().filter(same).map(|other| other.group_name.clone()).collect()
@@ -329,11 +347,12 @@ impl Lowering<'_> {
     /// Jobs that are reported as one are steady as one, and have one ramp.
     fn steady_together(&mut self) {
         for copy in self.jobs.clone() {
+            let PhaseMember::Workers(at) = copy.member else { continue };
             if !self.fio.jobs[copy.job].identity.group_reporting {
                 continue;
             }
             let together = self.groups_of(&copy);
-            let group = &mut self.workload.phase[copy.phase].workers[copy.group];
+            let group = &mut self.workload.phase[copy.phase].workers[at];
             if let Some(until) = group.ramp_until.as_mut().filter(|_| together.len() > 1) {
                 until.together.clone_from(&together);
             }
@@ -350,8 +369,12 @@ impl Lowering<'_> {
             for problem in validate(&self.workload) {
                 let copy = self.jobs.iter().find(|copy| {
                     let path = problem.path.to_string();
-                    path.starts_with(&format!("phase[{}].workers[{}].", copy.phase, copy.group))
-                        || path.starts_with(&format!("target.{}", copy.target))
+                    let (list, at) = match copy.member {
+                        PhaseMember::Workers(at) => ("workers", at),
+                        PhaseMember::Companion(at) => ("companions", at),
+                    };
+                    path.starts_with(&format!("phase[{}].{list}[{at}].", copy.phase))
+                        || copy.target.as_ref().is_some_and(|target| path.starts_with(&format!("target.{target}")))
                 });
                 let Some(job) = copy.or(self.jobs.first()).map(|copy| &self.fio.jobs[copy.job]) else { continue };
                 let wrong = Wrong::Invalid(format!("{} ({})", problem.message, problem.help));
@@ -386,47 +409,60 @@ fn group(
     places: &mut dyn Places,
 ) -> WorkerGroup {
     let job = copy.job;
-    let work = work(copy, layout);
-    let is_job = work.stream().is_some();
-    let mut group = WorkerGroup::new(target, work);
-    if is_job {
-        group.files = parts::files(copy, layout);
-        group.syncs = parts::syncs(copy);
-        group.buffers = parts::buffers(copy);
-        group.process = parts::process(copy, places);
-        let logs = &job.logs;
-        group.log_ops = job.replay.write_iolog.is_some()
-            || logs.bw.is_some()
-            || logs.lat.is_some()
-            || logs.iops.is_some()
-            || logs.hist.is_some();
-        group.time_submission = job.statistics.measure_slat && !copy.engine.one_at_a_time;
-    }
+    let mut group = WorkerGroup::new(target, stream::ops(copy, layout));
+    group.files = parts::files(copy, layout);
+    group.syncs = parts::syncs(copy);
+    group.buffers = parts::buffers(copy);
+    group.process = parts::process(copy, places);
+    let logs = &job.logs;
+    group.log_ops = job.replay.write_iolog.is_some()
+        || logs.bw.is_some()
+        || logs.lat.is_some()
+        || logs.iops.is_some()
+        || logs.hist.is_some();
+    group.time_submission = job.statistics.measure_slat && !copy.engine.one_at_a_time;
     group.name = Some(name);
-    group.run_as = if job.identity.thread { RunAs::Thread } else { RunAs::Process };
+    group.run_as = run_as(copy);
     group.backend = backend::backend(job, copy.number);
     group.on_error = OnError::Leave;
     group.cpus = parts::own_cpu(copy);
-    group.start = Start { delay: pace::start_delay(copy), after: Vec::new() };
+    group.start = start(copy);
     group.ramp = job.stop.ramp_time.unwrap_or_default();
-    let ramp_bytes = job.direction.ramp_size.filter(|bytes| *bytes > 0 && is_job);
+    let ramp_bytes = job.direction.ramp_size.filter(|bytes| *bytes > 0);
     group.ramp_until = ramp_bytes.map(|bytes| RampUntil { bytes: Bytes(bytes), together: Vec::new() });
     group.limit = Limit { time: job.stop.runtime, ..Limit::default() };
-    if is_job {
-        group.depth = copy.depth();
-        group.batch = parts::batch(copy);
-        group.errors = parts::errors(copy);
-        group.pace = pace::pace(copy);
-        group.content = Some(parts::content(copy));
-        group.verify = verify::rules(copy, layout);
-        group.steady = pace::steady(copy);
-        let statistics = &job.statistics;
-        let window_ms = piece_ms(statistics.bw_avg_ms.max(1), statistics.iops_avg_ms.max(1));
-        group.sample = statistics.measure_bw.then(|| Nanos(u64::from(window_ms) * 1_000_000));
-    } else {
-        group.backend = if copy.is_foreign() { group.backend } else { Backend::Auto };
-    }
+    group.depth = copy.depth();
+    group.batch = parts::batch(copy);
+    group.errors = parts::errors(copy);
+    group.pace = pace::pace(copy);
+    group.content = Some(parts::content(copy));
+    group.verify = verify::rules(copy, layout);
+    group.steady = pace::steady(copy);
+    let statistics = &job.statistics;
+    let window_ms = piece_ms(statistics.bw_avg_ms.max(1), statistics.iops_avg_ms.max(1));
+    group.sample = statistics.measure_bw.then(|| Nanos(u64::from(window_ms) * 1_000_000));
     group
+}
+
+/// The companion that a copy is whose engine does no I/O.
+fn companion(copy: &JobClone<'_>, name: String, does: Activity) -> Companion {
+    Companion {
+        run_as: run_as(copy),
+        start: start(copy),
+        ramp: copy.job.stop.ramp_time.unwrap_or_default(),
+        time: copy.job.stop.runtime,
+        cpus: parts::own_cpu(copy),
+        on_error: OnError::Leave,
+        ..Companion::new(name, does)
+    }
+}
+
+fn run_as(copy: &JobClone<'_>) -> RunAs {
+    if copy.job.identity.thread { RunAs::Thread } else { RunAs::Process }
+}
+
+fn start(copy: &JobClone<'_>) -> Start {
+    Start { delay: pace::start_delay(copy), after: Vec::new() }
 }
 
 /// Length of the pieces that make windows of both lengths: what both are multiples of, where that is long enough to be
@@ -440,7 +476,8 @@ fn piece_ms(bandwidth_ms: u32, iops_ms: u32) -> u32 {
     if common >= SHORTEST_MS { common } else { bandwidth_ms.min(iops_ms) }
 }
 
-fn work(copy: &mut JobClone<'_>, layout: &Layout) -> Work {
+/// What a copy does whose engine does no I/O.
+fn activity(copy: &mut JobClone<'_>) -> Option<Activity> {
     let said = copy.job;
     match backend::name(said) {
         "cpuio" => {
@@ -448,26 +485,25 @@ fn work(copy: &mut JobClone<'_>, layout: &Layout) -> Work {
             if cpu.load_percent.is_none() {
                 copy.wrong(Wrong::Needs { option: "ioengine=cpuio", needs: "cpuload", why: "it says how busy" });
             }
-            return Work::Busy(Busy {
+            Some(Activity::Busy(Busy {
                 percent: cpu.load_percent.unwrap_or(100).clamp(1, 100) as u8,
                 piece: Nanos(u64::from(cpu.chunks_us) * 1_000),
                 sorts: cpu.mode == CpuMode::Qsort,
                 ends_with_others: cpu.exit_on_io_done,
-            });
+            }))
         }
         "exec" => {
             let exec = &said.engine.exec;
             if exec.program.is_none() {
                 copy.wrong(Wrong::Needs { option: "ioengine=exec", needs: "program", why: "it says what to run" });
             }
-            return Work::Exec(Exec {
+            Some(Activity::Exec(Exec {
                 program: exec.program.clone().unwrap_or_default(),
                 arguments: exec.arguments.clone().unwrap_or_default(),
                 grace: Nanos(u64::from(exec.grace_time_s) * 1_000_000_000),
                 keeps_output: exec.std_redirect,
-            });
+            }))
         }
-        _ => {}
+        _ => None,
     }
-    stream::ops(copy, layout).into()
 }

@@ -29,7 +29,7 @@ pub(super) fn pace(copy: &mut JobClone<'_>) -> Pace {
     let said = &copy.job.pace;
     let bytes = |rate: PerDirection<Option<u64>>| by_kind(rate.map(|rate| rate.map(|rate| PerSecond(rate as f64))));
     let ops = |rate: PerDirection<Option<u32>>| by_kind(rate.map(|rate| rate.map(|rate| PerSecond(rate.into()))));
-    let any = |rate: &plumb_workload::job::ByKind<Option<PerSecond>>| {
+    let any = |rate: &plumb_workload::blocks::ByKind<Option<PerSecond>>| {
         rate.read.is_some() || rate.write.is_some() || rate.trim.is_some()
     };
     let minimum = MinimumRate {

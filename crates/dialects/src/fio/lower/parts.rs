@@ -13,11 +13,11 @@ use crate::fio::value::pattern::Piece;
 use crate::fio::value::split::PriorityShare;
 use plumb_workload::Bytes;
 use plumb_workload::content::{BufferContent, DedupeMode, PatternPiece};
-use plumb_workload::job::{
-    AccessHint, Advices, AtOpen, BufferMemory, BufferRules, CommandPriority, ControlGroup, FileRules, IoPriority,
-    NodeMemory, OpPriority, PrepareFiles, ProcessRules, SyncRange, Syncs,
-};
+use plumb_workload::files::{AccessHint, Advices, AtOpen, FileRules, PrepareFiles, SyncRange, Syncs};
 use plumb_workload::phase::{Batch, ErrorOrigin, ErrorRules, IgnoredError};
+use plumb_workload::process::{
+    BufferMemory, BufferRules, CommandPriority, ControlGroup, IoPriority, NodeMemory, OpPriority, ProcessRules,
+};
 use std::path::PathBuf;
 
 /// How files are made, opened and left.

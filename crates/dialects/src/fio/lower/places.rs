@@ -1,7 +1,7 @@
 //! What lowering asks of the system.
 
 use crate::FileError;
-use plumb_workload::job::Waits;
+use plumb_workload::blocks::trace::Waits;
 
 /// What a path leads to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

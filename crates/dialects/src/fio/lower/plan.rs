@@ -4,8 +4,8 @@ use super::LoweredJob;
 use super::clone::JobClone;
 use super::facts::{Layout, PlanLine, largest, smallest, span};
 use crate::fio::value::direction::{AccessOrder, Ops};
-use plumb_workload::job::ByKind;
-use plumb_workload::{Backend, Bytes, Work, WorkerGroup, Workload};
+use plumb_workload::blocks::ByKind;
+use plumb_workload::{Activity, Backend, Bytes, Companion, WorkerGroup, Workload};
 use std::fmt::Write;
 
 /// The plan of one copy of a job.
@@ -20,34 +20,32 @@ pub struct PlannedJob {
 }
 
 /// The plan of one copy.
-pub(super) fn of(copy: &JobClone<'_>, lowered: &LoweredJob, layout: &Layout, group: &WorkerGroup) -> PlannedJob {
+pub(super) fn of(copy: &JobClone<'_>, lowered: &LoweredJob, layout: &Layout, workload: &Workload) -> PlannedJob {
     let mut lines = Vec::new();
-    match &group.work {
-        Work::Busy(busy) => {
-            lines.push(PlanLine::new(
-                "work",
-                format!("keeps one CPU busy for {} %, in pieces of {}", busy.percent, busy.piece),
-            ));
-        }
-        Work::Exec(exec) => {
-            lines
-                .push(PlanLine::new("work", format!("runs {} {}", exec.program, exec.arguments).trim_end().to_owned()));
-        }
-        _ => {
-            lines.push(PlanLine::new("work", work(copy)));
-            lines.push(PlanLine::new("files", files(copy, layout)));
-            lines.extend(range(layout));
-            lines.push(PlanLine::new("amount", amount(copy, layout)));
-            lines.push(PlanLine::new("engine", engine(group)));
-        }
+    if let Some(companion) = lowered.companion(workload) {
+        lines.push(PlanLine::new("work", activity(&companion.does)));
+    }
+    if let Some(group) = lowered.group(workload) {
+        lines.push(PlanLine::new("work", work(copy)));
+        lines.push(PlanLine::new("files", files(copy, layout)));
+        lines.extend(range(layout));
+        lines.push(PlanLine::new("amount", amount(copy, layout)));
+        lines.push(PlanLine::new("engine", engine(group)));
     }
     lines.push(PlanLine::new("starts", String::new()));
-    lines.push(PlanLine::new("ends", ends(copy, layout, group)));
+    lines.push(PlanLine::new("ends", ends(copy, layout, lowered.companion(workload))));
     if copy.job.verify.method.is_some() && copy.job.verify.do_verify && copy.writes() {
         lines.push(PlanLine::new("verify", "what was written is read back and checked"));
     }
     lines.extend(copy.fixes.iter().cloned());
     PlannedJob { name: lowered.group_name.clone(), phase: lowered.phase, lines }
+}
+
+fn activity(does: &Activity) -> String {
+    match does {
+        Activity::Busy(busy) => format!("keeps one CPU busy for {} %, in pieces of {}", busy.percent, busy.piece),
+        Activity::Exec(exec) => format!("runs {} {}", exec.program, exec.arguments).trim_end().to_owned(),
+    }
 }
 
 fn work(copy: &JobClone<'_>) -> String {
@@ -108,7 +106,7 @@ fn files(copy: &JobClone<'_>, layout: &Layout) -> String {
 }
 
 fn range(layout: &Layout) -> Option<PlanLine> {
-    let one = |range: &plumb_workload::job::FileRange| match range.start.0 {
+    let one = |range: &plumb_workload::blocks::fio::FileRange| match range.start.0 {
         0 => format!("{} from the start", range.length),
         _ => format!("{} from {}", range.length, range.start),
     };
@@ -167,10 +165,10 @@ fn engine(group: &WorkerGroup) -> String {
     text
 }
 
-fn ends(copy: &JobClone<'_>, layout: &Layout, group: &WorkerGroup) -> String {
+fn ends(copy: &JobClone<'_>, layout: &Layout, companion: Option<&Companion>) -> String {
     let stop = &copy.job.stop;
     let mut ways: Vec<String> = Vec::new();
-    let is_job = group.work.stream().is_some();
+    let is_job = companion.is_none();
     let repeats = stop.time_based && stop.runtime.is_some();
     if is_job && !repeats {
         ways.push(if copy.job.files.fill_device { "when no space is left" } else { "when all is done" }.to_owned());
@@ -184,7 +182,7 @@ fn ends(copy: &JobClone<'_>, layout: &Layout, group: &WorkerGroup) -> String {
     if stop.steady.is_some() {
         ways.push("when it is steady".to_owned());
     }
-    if let Work::Busy(busy) = &group.work
+    if let Some(Activity::Busy(busy)) = companion.map(|companion| &companion.does)
         && busy.ends_with_others
     {
         ways.push("with the last job that does I/O".to_owned());
@@ -211,20 +209,20 @@ fn ends(copy: &JobClone<'_>, layout: &Layout, group: &WorkerGroup) -> String {
 /// What jobs have to do with one another is known when all are.
 pub(super) fn add_order(plan: &mut [PlannedJob], jobs: &[LoweredJob], workload: &Workload) {
     for (planned, lowered) in plan.iter_mut().zip(jobs) {
-        let group = &workload.phase[lowered.phase].workers[lowered.group];
+        let Some(start) = lowered.start(workload) else { continue };
         let mut text = match lowered.phase {
             0 => "at once".to_owned(),
             phase => format!("when all of phase {phase} are done"),
         };
-        if !group.start.after.is_empty() {
-            text = match group.start.after.as_slice() {
+        if !start.after.is_empty() {
+            text = match start.after.as_slice() {
                 [only] => format!("when {only} is done"),
                 [first, .., last] => format!("when {first} to {last} are done"),
                 [] => text,
             };
         }
-        if !group.start.delay.is_zero() {
-            let _ = write!(text, ", {} later", group.start.delay);
+        if !start.delay.is_zero() {
+            let _ = write!(text, ", {} later", start.delay);
         }
         if let Some(line) = planned.lines.iter_mut().find(|line| line.about == "starts") {
             line.text = text;

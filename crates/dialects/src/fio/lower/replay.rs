@@ -8,7 +8,8 @@ use crate::fio::Fio;
 use crate::fio::job::FioJob;
 use crate::fio::value::Compat;
 use plumb_workload::Bytes;
-use plumb_workload::job::{Names, Recording, SkipOps, Waits};
+use plumb_workload::blocks::trace::{Recording, SkipOps, Waits};
+use plumb_workload::files::Names;
 use std::path::{Path, PathBuf};
 
 /// A recording that is written before the jobs begin (`merge_blktrace_file`).

@@ -10,7 +10,7 @@ use super::random::{Draws, StreamOf};
 use crate::fio::options::files::FileType;
 use crate::fio::value::Region;
 use plumb_workload::Bytes;
-use plumb_workload::job::FileRange;
+use plumb_workload::blocks::fio::FileRange;
 
 /// One file before it is laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -9,9 +9,10 @@ use crate::fio::options::zones::ZoneMode;
 use crate::fio::value::Region;
 use crate::fio::value::direction::{AccessOrder as Said, Ops};
 use crate::fio::value::distribution::{Distribution, FileService};
-use plumb_workload::job::{
-    AccessOrder, ByKind, Coverage, FileChoice, JobSize, OffsetDistribution, RandomGenerator, Seeding, SizeShare,
-    Stream, TrimAmid, Zone, ZoneStride,
+use plumb_workload::blocks::ByKind;
+use plumb_workload::blocks::fio::{
+    AccessOrder, Coverage, FileChoice, JobSize, OffsetDistribution, RandomGenerator, Seeding, SizeShare, Stream,
+    TrimAmid, Zone, ZoneStride,
 };
 use plumb_workload::{BlockStream, Bytes};
 

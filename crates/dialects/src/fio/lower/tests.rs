@@ -6,11 +6,14 @@ mod replays;
 
 use super::*;
 use crate::fio::{self, Files, Machine, MissingFile};
+use plumb_workload::blocks::ByKind;
+use plumb_workload::blocks::fio::*;
+use plumb_workload::blocks::trace::*;
 use plumb_workload::content::BufferContent;
-use plumb_workload::job::*;
+use plumb_workload::files::*;
 use plumb_workload::pace::{SteadyFigure, SteadyJudged};
 use plumb_workload::phase::ErrorOrigin;
-use plumb_workload::{Backend, Bytes, Nanos, Target, WhenDone, Work, WorkerGroup, native};
+use plumb_workload::{Activity, Backend, Bytes, Nanos, Target, WhenDone, WorkerGroup, native};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -104,7 +107,7 @@ fn refusal(text: &str) -> String {
 
 fn group(lowered: &Lowered, copy: usize) -> &WorkerGroup {
     let copy = &lowered.jobs[copy];
-    &lowered.workload.phase[copy.phase].workers[copy.group]
+    copy.group(&lowered.workload).expect("it does I/O")
 }
 
 fn content(lowered: &Lowered) -> &BufferContent {
@@ -116,7 +119,7 @@ fn stream(lowered: &Lowered, copy: usize) -> &Stream {
 }
 
 fn files(lowered: &Lowered, copy: usize) -> &JobFiles {
-    match &lowered.workload.target[&lowered.jobs[copy].target] {
+    match &lowered.workload.target[&group(lowered, copy).target] {
         Target::JobFiles(files) => files,
         other => panic!("{other:?} are no files"),
     }
@@ -363,10 +366,12 @@ fn what_is_no_job_has_no_files() {
     let all = lowered(
         "[c]\nioengine=cpuio\ncpuload=50\n[e]\nioengine=exec\nprogram=/bin/true\n[n]\nioengine=null\nsize=1g\n",
     );
-    assert!(matches!(&group(&all, 0).work, Work::Busy(busy) if busy.percent == 50));
-    assert!(matches!(&group(&all, 1).work, Work::Exec(exec) if exec.program == "/bin/true"));
-    assert_eq!(all.jobs[0].target, "none");
-    assert!(matches!(&all.workload.target[&all.jobs[2].target], Target::Null(null) if null.size == Bytes(GIB)));
+    let does = |copy: usize| &all.jobs[copy].companion(&all.workload).expect("it does no I/O").does;
+    assert!(matches!(does(0), Activity::Busy(busy) if busy.percent == 50));
+    assert!(matches!(does(1), Activity::Exec(exec) if exec.program == "/bin/true"));
+    assert_eq!(all.jobs[0].target, None);
+    let target = all.jobs[2].target.as_ref().unwrap();
+    assert!(matches!(&all.workload.target[target], Target::Null(null) if null.size == Bytes(GIB)));
     let net = lowered("[n]\nioengine=net\nhostname=h\nport=8000\nnumjobs=2\nsize=1m\nrw=write\n");
     assert!(matches!(&group(&net, 1).backend, Backend::Socket { port: Some(8_001), listens: false, .. }));
 }
@@ -407,7 +412,8 @@ fn every_engine_that_works_has_a_backend() {
         );
         let all = lowered(&text);
         assert!(all.unrunnable.is_empty(), "{}", engine.name);
-        assert!(!matches!(group(&all, 0).backend, Backend::Foreign { .. }), "{}", engine.name);
+        let group = all.jobs[0].group(&all.workload);
+        assert!(!matches!(group.map(|group| &group.backend), Some(Backend::Foreign { .. })), "{}", engine.name);
     }
 }
 

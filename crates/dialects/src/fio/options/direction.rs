@@ -8,7 +8,7 @@ use crate::fio::value::direction::Direction;
 use crate::fio::value::distribution::Distribution;
 use crate::fio::value::split::Share;
 use crate::fio::value::{Between, PerDirection, Region};
-use plumb_workload::job::Sequencer;
+use plumb_workload::blocks::fio::Sequencer;
 
 /// What is done: reads, writes and trims, where, and in which sizes.
 pub(super) static SHELF: Shelf = Shelf {

@@ -5,7 +5,7 @@ use super::kind::{ANY, Kind, Slots, Special};
 use super::spec::{Category, Shelf, Tier, row};
 use super::values::Values;
 use crate::fio::value::choice::SyncRange;
-use plumb_workload::job::OpenMode;
+use plumb_workload::files::OpenMode;
 
 /// When data is made to last.
 pub(super) static SHELF: Shelf = Shelf {

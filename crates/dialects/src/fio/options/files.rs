@@ -6,7 +6,7 @@ use super::spec::{Category, Shelf, Tier, row};
 use super::values::Values;
 use crate::fio::value::Between;
 use crate::fio::value::distribution::FileService;
-use plumb_workload::job::{Allocation, FileLock, WriteLife};
+use plumb_workload::files::{Allocation, FileLock, WriteLife};
 
 /// Which files and devices, how they are made, opened and left.
 pub(super) static SHELF: Shelf = Shelf {

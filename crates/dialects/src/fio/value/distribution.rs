@@ -4,7 +4,7 @@ use super::number::plain;
 use super::reading::{Compat, Reading, ValueError};
 use super::shapes::PerDirection;
 use super::split::{directions, percent};
-use plumb_workload::job::Curve;
+use plumb_workload::blocks::fio::Curve;
 
 /// The words of `random_distribution`.
 pub const WORDS: &[&str] = &["random", "zipf", "pareto", "normal", "zoned", "zoned_abs", "sequence"];

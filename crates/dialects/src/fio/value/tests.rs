@@ -9,7 +9,7 @@ use super::split::Share;
 use super::*;
 use crate::fio::options::find;
 use plumb_workload::Nanos;
-use plumb_workload::job::Curve;
+use plumb_workload::blocks::fio::Curve;
 
 fn with(compat: Compat, kb_base: u64, option: &str, text: &str) -> (Result<Value, ValueError>, usize) {
     let mut doubts = Vec::new();

@@ -6,7 +6,7 @@ mod program;
 use super::pass::{Pass, Test};
 use super::settings::{Mode, Settings};
 use super::sweep::Point;
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 use plumb_workload::{End, Flush, Phase, RunAs, ScratchTarget, Stop, Target, When, Work, WorkerGroup, Workload};
 use program::PassStep;
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@ use crate::backend::{Errno, NOT_OPEN, Opener, SyncRangeFlags};
 use crate::guard::space::InMemory;
 use crate::op::Role;
 use plumb_workload::backend::{FileCall, RwFlag};
-use plumb_workload::job::MappingAdvice;
+use plumb_workload::files::MappingAdvice;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::MetadataExt;

@@ -16,7 +16,7 @@ use crate::op::BlockOp;
 use crate::plan::{GroupRun, WorkerRules};
 use crate::rng::StreamId;
 use crate::terms::Ended;
-use plumb_workload::job::BufferRules;
+use plumb_workload::process::BufferRules;
 use plumb_workload::{Backend, Content, OpKind, RunAs};
 use std::cell::{Cell, RefCell};
 use std::fs::{File, OpenOptions};

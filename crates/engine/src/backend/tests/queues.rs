@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use super::*;
-use plumb_workload::job::{CommandPriority, IoPriority, OpPriority};
+use plumb_workload::process::{CommandPriority, IoPriority, OpPriority};
 use std::io::Write as _;
 use std::os::fd::{FromRawFd, OwnedFd, RawFd};
 

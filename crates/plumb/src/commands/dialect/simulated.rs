@@ -3,7 +3,7 @@
 //! To a tool such a name is a disk, and a directory of it where the tool wants one; what it asks of the machine before it
 //! makes its workload is answered here. The targets of one name share one device.
 
-use plumb_workload::job::Names;
+use plumb_workload::files::Names;
 use plumb_workload::{
     Backend, BlockStream, Bytes, CachePolicy, NullTarget, Phase, Program, RunAs, SimDevice, SimTarget, Target, Work,
     WorkerGroup, Workload,
@@ -51,6 +51,12 @@ pub enum Unsimulated {
     #[error("`{name}`: this work needs real files; name a file")]
     Work {
         /// The device.
+        name: String,
+    },
+    /// A companion needs real time.
+    #[error("`{name}`: programs and load on processors take real time, and a simulated device has none; leave it out")]
+    Companion {
+        /// The job that it is.
         name: String,
     },
 }
@@ -139,6 +145,9 @@ pub fn on_devices(workload: &Workload, base: &Path) -> Result<Option<Workload>, 
             _ if { ends }.any(takes_no_time) => *target = Target::Null(NullTarget { size: Bytes(DEVICE_BYTES) }),
             _ => return Err(Unsimulated::Mixed),
         }
+    }
+    if let Some(companion) = simulated.phase.iter().find_map(|phase| phase.companions.first()) {
+        return Err(Unsimulated::Companion { name: companion.name.clone() });
     }
     simulated.phase.iter_mut().for_each(simulate);
     Ok(Some(simulated))

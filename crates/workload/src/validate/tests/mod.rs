@@ -1,6 +1,7 @@
 //! Each rule fires on the workload that breaks it, in the right place, with a way out; and the sound workload is silent.
 
 mod blocks;
+mod companions;
 mod phases;
 mod programs;
 mod targets;

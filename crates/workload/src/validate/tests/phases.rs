@@ -1,6 +1,7 @@
 //! Rules of phases and workers.
 
 use super::*;
+use crate::process::BufferMemory;
 
 #[test]
 fn phases_end_and_measure() {
@@ -215,6 +216,50 @@ fn workers_and_their_backends() {
             group(w).backend = polled();
         },
     ]);
+}
+
+/// What cannot be had is said, never passed over.
+#[test]
+fn what_a_group_asks_of_files_memory_and_processes() {
+    each_fires(&[
+        (|w| group(w).files.direct = true, "phase[0].workers[0].files", "only streams of `fio`", "`cache`"),
+        (|w| group(w).syncs.at_end = true, "phase[0].workers[0].syncs", "only streams of `fio`", "`end.flush`"),
+        (
+            |w| {
+                group(w).target = "sim".into();
+                group(w).backend = Backend::Auto;
+                group(w).buffers.memory = BufferMemory::SystemV;
+            },
+            "phase[0].workers[0].buffers",
+            "needs no memory",
+            "real target",
+        ),
+        (
+            |w| {
+                group(w).count = 2;
+                group(w).buffers.memory = BufferMemory::File("memory".into());
+            },
+            "phase[0].workers[0].buffers.memory",
+            "same file",
+            "`private`",
+        ),
+        (
+            |w| {
+                group(w).count = 2;
+                group(w).process.run_before = Some("true".into());
+            },
+            "phase[0].workers[0].process.run-before",
+            "each of the 2 workers",
+            "one worker",
+        ),
+        (|w| w.phase[1].workers[0].log_ops = true, "phase[1].workers[0].log-ops", "only block I/O", "program.log-ops"),
+        (|w| w.phase[1].workers[0].process.nice = Some(1), "phase[1].workers[0].process", "only block I/O", "leave it"),
+    ]);
+    none_fires(&[|w| {
+        let group = group(w);
+        (group.log_ops, group.time_submission, group.process.nice) = (true, true, Some(3));
+        group.buffers.memory = BufferMemory::Shared(None);
+    }]);
 }
 
 fn polled() -> Backend {

@@ -219,7 +219,7 @@ fn deeply_nested_loops_are_checked_quickly() {
 
 /// `data` is one name, and phase 1 a program of one worker on it.
 fn named(workload: &mut Workload, steps: Vec<Step>) {
-    let names = crate::job::Names::Said(vec!["f".into()]);
+    let names = crate::files::Names::Said(vec!["f".into()]);
     workload.target.insert("named".into(), Target::Scratch(crate::ScratchTarget { path: "".into(), names }));
     workload.phase[1].workers[0] = WorkerGroup::new("named", Work::Program(Box::new(Program::new(steps))));
 }

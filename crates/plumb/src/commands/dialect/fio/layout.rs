@@ -11,9 +11,9 @@ pub fn layouts(fio: &Fio, lowered: &Lowered, places: &mut dyn Places) -> Vec<Lay
     let mut seen = BTreeSet::new();
     let mut layouts = Vec::new();
     for copy in &lowered.jobs {
-        let group = &lowered.workload.phase[copy.phase].workers[copy.group];
+        let Some(group) = copy.group(&lowered.workload) else { continue };
         let (Some(Target::JobFiles(target)), Some(_)) =
-            (lowered.workload.target.get(&copy.target), group.work.stream())
+            (lowered.workload.target.get(&group.target), group.work.stream())
         else {
             continue;
         };

@@ -103,7 +103,8 @@ impl<'a> Logs<'a> {
         phase_start_unix_ms: u64,
         ops: &mut dyn Iterator<Item = LoggedOp>,
     ) -> Result<(), DialectError> {
-        let group = &self.lowered.workload.phase[copy.phase].workers[copy.group];
+        // What does no I/O has no ops to log.
+        let Some(group) = copy.group(&self.lowered.workload) else { return Ok(()) };
         let mut logs = self.open(copy, group, phase_start_unix_ms)?;
         let fio = self.fio;
         let failed = |source: io::Error| DialectError::File {

@@ -15,7 +15,7 @@ use plumb_engine::{JobFilesError, LoggedOp, PhaseNow, WorkerNow, WorkerState};
 use plumb_result::measurement::Moved;
 use plumb_result::{Measurement, PhaseMeasurement};
 use plumb_study::Progress;
-use plumb_workload::{Nanos, OpKind, Phase, Target, WorkerGroup, Workload};
+use plumb_workload::{Companion, Nanos, OpKind, Phase, Target, WorkerGroup, Workload};
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -262,11 +262,13 @@ fn running_letter(fio: &Fio, copy: &LoweredJob) -> char {
 fn left_ns(workload: &Workload, phase: &Phase, workers: &[WorkerNow], elapsed_ns: u64) -> Option<u64> {
     let left = |worker: &WorkerNow| {
         let (group_name, _) = worker.name.rsplit_once('/')?;
-        let group = phase.workers.iter().find(|group| group.name.as_deref() == Some(group_name))?;
-        let by_time = time_ns(group).map(|ns| ns.saturating_sub(elapsed_ns));
+        let group = phase.workers.iter().find(|group| group.name.as_deref() == Some(group_name));
+        let companion = || phase.companions.iter().find(|companion| companion.name == group_name);
+        let time_ns = group.map_or_else(|| companion().and_then(companion_ns), time_ns);
+        let by_time = time_ns.map(|ns| ns.saturating_sub(elapsed_ns));
         let moved = |kind: &OpKind| worker.ops.get(kind).map_or(0, |moved| moved.bytes);
         let done: u64 = KINDS.iter().map(moved).sum();
-        let by_bytes = bytes_of(workload, group).filter(|_| done > 0).map(|bytes| {
+        let by_bytes = group.and_then(|group| bytes_of(workload, group)).filter(|_| done > 0).map(|bytes| {
             let share = bytes.saturating_sub(done) as f64 / done as f64;
             (worker.measured_ns as f64 * share) as u64
         });
@@ -301,9 +303,15 @@ fn time_ns(group: &WorkerGroup) -> Option<u64> {
     group.limit.time.map(|time| time.0 + group.ramp.0 + group.start.delay.0)
 }
 
-/// How long a phase lasts by time, where all of its workers have a time.
+/// The same of a companion.
+fn companion_ns(companion: &Companion) -> Option<u64> {
+    companion.time.map(|time| time.0 + companion.ramp.0 + companion.start.delay.0)
+}
+
+/// How long a phase lasts by time, where all of its workers and companions have a time.
 fn longest_ns(phase: &Phase) -> Option<u64> {
-    phase.workers.iter().map(time_ns).collect::<Option<Vec<u64>>>()?.into_iter().max()
+    let all = phase.workers.iter().map(time_ns).chain(phase.companions.iter().map(companion_ns));
+    all.collect::<Option<Vec<u64>>>()?.into_iter().max()
 }
 
 /// `R(2),_(1)`.
@@ -417,7 +425,7 @@ mod tests {
     // Protects: a job without a time has an end that can be told, from what it has moved so far.
     #[test]
     fn the_rest_of_a_job_is_told_by_its_bytes() {
-        let stream = plumb_workload::job::Stream {
+        let stream = plumb_workload::blocks::fio::Stream {
             loops: 4,
             ..plumb_document::json::from_value(serde_json::json!({
                 "read-percent": 100,

@@ -1,0 +1,77 @@
+//! Processor time that is used up.
+
+use super::{Context, run_companion};
+use crate::barrier::{Barrier, Body};
+use crate::rng::Rng;
+use crate::terms::Ended;
+use plumb_workload::Busy;
+use std::hint::{black_box, spin_loop};
+
+/// A companion that uses up a share of a processor.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BusyCompanion {
+    /// How much of it, and how.
+    pub(super) busy: Busy,
+    /// How many workers its phase has.
+    pub(super) workers: u64,
+}
+
+/// Numbers that are sorted at a time, 1 MiB of them: more than a processor's nearest caches hold.
+const SORTED_NUMBERS: usize = 256 << 10;
+
+/// The numbers are the same in every run.
+const SORTED_SEED: u64 = 1;
+
+impl BusyCompanion {
+    /// Its body.
+    pub(super) fn body(self) -> Body {
+        Box::new(move |barrier: &Barrier| {
+            let mut numbers = if self.busy.sorts { random_numbers() } else { Vec::new() };
+            Ok(run_companion(barrier, |context| self.run(context, &mut numbers), |_, ended| ended))
+        })
+    }
+
+    /// Busy pieces and sleeps in turn.
+    pub(super) fn run(self, context: &mut Context<'_>, numbers: &mut [u32]) -> Ended {
+        let clock = context.clock;
+        let piece = clock.ticks(self.busy.piece.0);
+        loop {
+            let began = clock.now();
+            if (context.stops_at)(began) {
+                return Ended::Stopped;
+            }
+            if self.busy.ends_with_others && (context.io_done)() >= self.workers {
+                return Ended::Done;
+            }
+            if self.busy.sorts {
+                sort_to_and_fro(numbers);
+            } else {
+                while clock.now() - began < piece && !(context.stops_at)(clock.now()) {
+                    spin_loop();
+                }
+            }
+            // By the time that it really took: a piece of sorting has no length of its own.
+            let now = clock.now();
+            let share = f64::from(self.busy.percent.clamp(1, 100)) / 100.0;
+            let idle = (now - began) as f64 * (1.0 - share) / share;
+            if !context.sleep_until(now + idle as u64) {
+                return Ended::Stopped;
+            }
+        }
+    }
+}
+
+/// Numbers to sort.
+pub(super) fn random_numbers() -> Vec<u32> {
+    let mut rng = Rng::new(SORTED_SEED);
+    (0..SORTED_NUMBERS).map(|_| rng.next_u64() as u32).collect()
+}
+
+/// Four sortings, each of which leaves the numbers in an order in which the next one finds work.
+fn sort_to_and_fro(numbers: &mut [u32]) {
+    numbers.sort_unstable();
+    black_box(&mut *numbers).sort_unstable_by(|a, b| b.cmp(a));
+    black_box(&mut *numbers).sort_unstable_by_key(|number| number.reverse_bits());
+    black_box(&mut *numbers).sort_unstable_by_key(|number| number.wrapping_mul(0x9e37_79b9));
+    black_box(numbers);
+}

@@ -1,0 +1,89 @@
+//! A job that cannot have its files: it fails by itself, and tells why.
+
+use super::JobFilesError;
+use crate::barrier::{Barrier, Body};
+use crate::fault::FaultLog;
+use crate::terms::Ended;
+use plumb_workload::OpKind;
+use std::path::PathBuf;
+
+/// Whom it ends when the files of a job cannot be opened or laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Unopened {
+    /// The run, before anything of it has started.
+    #[default]
+    EndsRun,
+    /// The jobs that need them. Others run, and the measurement names the fault.
+    FailsItsJobs,
+}
+
+/// Why a job cannot have its files.
+#[derive(Debug, Clone)]
+pub(crate) struct JobFault {
+    path: PathBuf,
+    errno: i32,
+    message: String,
+}
+
+impl JobFault {
+    pub(crate) fn of(error: &JobFilesError) -> JobFault {
+        JobFault {
+            path: error.path().map(PathBuf::from).unwrap_or_default(),
+            errno: error.errno(),
+            message: error.to_string(),
+        }
+    }
+
+    /// The body of a worker that does nothing but fail, when its turn has come.
+    pub(crate) fn body(self) -> Body {
+        Box::new(move |barrier: &Barrier| Ok(self.fail(barrier)))
+    }
+
+    /// Fails behind the barrier: the others start together, and none of them waits for this one.
+    pub(crate) fn fail(&self, barrier: &Barrier) -> Ended {
+        match barrier.pass() {
+            Some(mut passed) => {
+                passed.stop_clock();
+                passed.context.failed(OpKind::Open, &self.path, Some(self.errno), &self.message)
+            }
+            // Stopped before its turn: its files are missing all the same.
+            None => {
+                let mut faults = FaultLog::new(barrier.report());
+                barrier.count_error();
+                faults.keep(OpKind::Open, 0, 0, Some(self.errno), &self.path, &self.message);
+                faults.fail(&self.message);
+                Ended::Failed
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::barrier::{PhaseMemory, WorkerSpec};
+    use crate::clock::Clock;
+    use crate::plan::{GroupRun, WorkerRules};
+    use plumb_workload::RunAs;
+    use std::sync::Arc;
+
+    // Protects: who asks how many ops failed hears of a job that was stopped before it could fail at its turn.
+    #[test]
+    fn one_that_is_stopped_before_its_turn_is_counted() {
+        let fault =
+            JobFault { path: "/no/such".into(), errno: libc::ENOENT, message: "there is no such directory".into() };
+        let memory = Arc::new(PhaseMemory::for_tests(Clock::best(), 1));
+        let spec = WorkerSpec {
+            name: "job".to_owned(),
+            group: 0,
+            depth: 1,
+            cpu: None,
+            rules: WorkerRules::default(),
+            body: fault.clone().body(),
+        };
+        let barrier = Barrier::new(Arc::clone(&memory), 0, &spec, &GroupRun::default(), RunAs::Thread);
+        memory.control.request_stop();
+        assert_eq!(fault.fail(&barrier), Ended::Failed);
+        assert_eq!(memory.cells.read()[0].errors, 1);
+    }
+}

@@ -1,0 +1,450 @@
+//! Making a job's files before the first phase: what is missing is made, what is too short gets its length.
+
+use super::calls::{logical_block_bytes, posix_fallocate};
+use super::paths::Paths;
+use super::{FileUse, HeldDevice, JobFilesError, JobTarget, Lengths, asked_of, changes};
+use crate::backend::FileKind;
+use crate::files::failed::Unopened;
+use crate::guard::{Create, Door, Found, Guard, MadeFiles, MountedDevice, Naming, Refusal};
+use crate::signals::StopFlag;
+use plumb_workload::files::{Allocation, JobFiles};
+use plumb_workload::{BlockStream, FileCall, WorkerGroup};
+use rustix::fs::{FallocateFlags, OFlags};
+use rustix::io::Errno;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::os::fd::AsFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// One write of the layout.
+const WRITE_BYTES: usize = 4 << 20;
+
+/// More files than this are flushed together, by flushing their file systems: one by one, each would wait for the device.
+const FLUSHED_ALONE_MAX: usize = 64;
+
+/// So many files are looked at between two looks at the stop flag.
+const FILES_A_LOOK: usize = 256;
+
+/// Makes content for a group, of the file of that number at that offset.
+pub(crate) type JobFill<'a> = dyn FnMut(&WorkerGroup, &mut [u8], u32, u64) + 'a;
+
+/// What the layout of a target needs.
+pub(crate) struct JobLayout<'a> {
+    pub(crate) guard: &'a Guard,
+    pub(crate) made: MadeFiles,
+    /// Where relative paths begin.
+    pub(crate) base: &'a Path,
+    pub(crate) stop: StopFlag,
+    pub(crate) fill: &'a mut JobFill<'a>,
+    /// Is told what is being done.
+    pub(crate) say: &'a mut dyn FnMut(&str),
+    /// Devices that the run holds already.
+    pub(crate) held: &'a mut Vec<HeldDevice>,
+    pub(crate) unopened: Unopened,
+}
+
+/// A target as far as it could be laid out.
+pub(crate) struct Laid {
+    pub(crate) target: JobTarget,
+    /// Why members cannot use it.
+    pub(crate) failed: Vec<FailedMember>,
+}
+
+/// A member that cannot use its target.
+pub(crate) struct FailedMember {
+    /// Its place among the members.
+    pub(crate) place: usize,
+    pub(crate) error: JobFilesError,
+}
+
+/// Lays a target out by the rules of all jobs that use it, in their order.
+///
+/// # Errors
+/// [`JobFilesError`]: only that the run is to stop, where a job may fail by itself.
+pub(crate) fn lay_out(
+    files: &JobFiles,
+    members: &[&WorkerGroup],
+    layout: &mut JobLayout<'_>,
+) -> Result<Laid, JobFilesError> {
+    let paths = Paths::new(&files.names, layout.base);
+    let naming = if paths.are_generated() { Naming::Generated } else { Naming::Said };
+    let mut laid = LaidOut {
+        door: layout.guard.door(naming, Some(layout.made.clone())),
+        lengths: Vec::new(),
+        kind: FileKind::Regular,
+        direct_alignment_bytes: 512,
+        devices: Vec::new(),
+        paths,
+    };
+    let mut failed = Vec::new();
+    for (place, &member) in members.iter().enumerate() {
+        let before = std::mem::take(&mut laid.lengths);
+        laid.lengths.reserve_exact(laid.paths.count());
+        let done = match FileUse::of(&member.backend) {
+            FileUse::Unused => {
+                laid.unused(files, member);
+                Ok(())
+            }
+            FileUse::Called(call) => laid.called(files, call, member, layout),
+            FileUse::Opened => laid.opened(files, member, layout),
+        };
+        match done {
+            Ok(()) => {}
+            Err(JobFilesError::Stopped) => return Err(JobFilesError::Stopped),
+            Err(error) if layout.unopened == Unopened::EndsRun => return Err(error),
+            Err(error) => {
+                laid.lengths = before;
+                failed.push(FailedMember { place, error });
+            }
+        }
+    }
+    let mut first_path = laid.paths.path(0);
+    if !first_path.exists() {
+        first_path.pop();
+    }
+    let target = JobTarget {
+        first_path,
+        lengths: Lengths::from_each(laid.lengths),
+        asked: files.lengths.clone(),
+        kind: laid.kind,
+        direct_alignment_bytes: laid.direct_alignment_bytes,
+        devices: laid.devices,
+        paths: laid.paths,
+        guard: layout.guard.clone(),
+        made: layout.made.clone(),
+    };
+    Ok(Laid { target, failed })
+}
+
+struct LaidOut {
+    paths: Paths,
+    door: Door,
+    /// Of the files so far, for the job at hand.
+    lengths: Vec<u64>,
+    kind: FileKind,
+    direct_alignment_bytes: u64,
+    devices: Vec<HeldDevice>,
+}
+
+/// A file that has to get a length.
+struct Wanting {
+    number: usize,
+    length_bytes: u64,
+}
+
+impl LaidOut {
+    fn unused(&mut self, files: &JobFiles, member: &WorkerGroup) {
+        let asked = |number| asked_bytes(files, number).unwrap_or_else(|| range_end(member, number));
+        self.lengths.extend((0..self.paths.count()).map(asked));
+    }
+
+    /// What calls on names find: nothing where they make it, files or directories where they do not.
+    fn called(
+        &mut self,
+        files: &JobFiles,
+        call: FileCall,
+        member: &WorkerGroup,
+        layout: &mut JobLayout<'_>,
+    ) -> Result<(), JobFilesError> {
+        for number in 0..self.paths.count() {
+            stop_at(layout.stop, number)?;
+            let path = self.paths.path(number);
+            if member.files.prepare.later {
+                self.called_later(&path, call)?;
+                self.lengths.push(called_bytes(files, member, number));
+                continue;
+            }
+            match call {
+                FileCall::Create | FileCall::Mkdir => {
+                    // What cannot be made is found here, and what is the user's own too.
+                    let found = self.door.look(&path)?;
+                    if matches!(found, Found::File { .. }) {
+                        self.door.open(&path, Create::Never)?;
+                    }
+                }
+                FileCall::Stat | FileCall::Lstat | FileCall::Statx | FileCall::Unlink => {
+                    if self.door.look(&path)? == Found::Nothing || call == FileCall::Unlink {
+                        self.door.open(&path, Create::IfMissing)?;
+                    }
+                }
+                FileCall::StatDir | FileCall::Rmdir => self.door.make_dir(&path)?,
+            }
+            self.lengths.push(called_bytes(files, member, number));
+        }
+        Ok(())
+    }
+
+    /// What bears a name; nothing where its directory is still to be made.
+    fn look_later(&mut self, path: &Path) -> Result<Found, JobFilesError> {
+        match self.door.look(path) {
+            Err(Refusal::NoDirectory { .. }) => Ok(Found::Nothing),
+            outcome => Ok(outcome?),
+        }
+    }
+
+    /// A call on what an earlier phase makes: what is there already must be test data, where the call changes it.
+    fn called_later(&mut self, path: &Path, call: FileCall) -> Result<(), JobFilesError> {
+        let changes = matches!(call, FileCall::Create | FileCall::Unlink);
+        if changes && matches!(self.look_later(path)?, Found::File { .. }) {
+            self.door.open(path, Create::Never)?;
+        }
+        Ok(())
+    }
+
+    fn opened(
+        &mut self,
+        files: &JobFiles,
+        member: &WorkerGroup,
+        layout: &mut JobLayout<'_>,
+    ) -> Result<(), JobFilesError> {
+        let changes = changes(member);
+        // What is there is evidence: a file that is too short is told of by its reads, and not written anew.
+        let checks = member.verify.as_ref().is_some_and(|verify| verify.only || !member.work.moves().write);
+        let mut wanting: Vec<Wanting> = Vec::new();
+        let mut needed_bytes: u64 = 0;
+        let mut path = PathBuf::new();
+        for number in 0..self.paths.count() {
+            stop_at(layout.stop, number)?;
+            path = self.paths.path(number);
+            let asked = asked_bytes(files, number);
+            let later = member.files.prepare.later;
+            let found = if later { self.look_later(&path)? } else { self.door.look(&path)? };
+            let length_bytes = match found {
+                Found::Device => self.device(&path, member, layout)?,
+                Found::Character => asked.unwrap_or_else(|| range_end(member, number)),
+                Found::Directory => {
+                    return Err(JobFilesError::WrongKind { path, found: "a directory" });
+                }
+                Found::Other(found) => return Err(JobFilesError::WrongKind { path, found }),
+                Found::Nothing if later => {
+                    let length_bytes = asked.unwrap_or_else(|| range_end(member, number));
+                    if changes {
+                        needed_bytes = needed_bytes.saturating_add(length_bytes);
+                    }
+                    length_bytes
+                }
+                Found::Nothing if !member.files.prepare.create => return Err(JobFilesError::Missing { path }),
+                Found::Nothing => {
+                    let Some(length_bytes) = asked.or_else(|| grows(member).then_some(0)) else {
+                        return Err(JobFilesError::NoLength { path });
+                    };
+                    if !member.files.create_on_open {
+                        wanting.push(Wanting { number, length_bytes });
+                    }
+                    needed_bytes = needed_bytes.saturating_add(length_bytes);
+                    length_bytes
+                }
+                Found::File { length_bytes: there, occupied_bytes } => {
+                    let length_bytes = asked.unwrap_or(there).max(there);
+                    if there < length_bytes && checks {
+                        self.lengths.push(length_bytes);
+                        continue;
+                    }
+                    if there < length_bytes && !member.files.create_on_open && !later {
+                        wanting.push(Wanting { number, length_bytes });
+                    } else if changes {
+                        // Said to be the user's, if it is, before anything is written.
+                        self.door.open(&path, Create::Never)?;
+                    }
+                    if changes || there < length_bytes {
+                        needed_bytes = needed_bytes.saturating_add(length_bytes.saturating_sub(occupied_bytes));
+                    }
+                    length_bytes
+                }
+            };
+            self.lengths.push(length_bytes);
+        }
+        // Who writes until nothing is left has said so.
+        if needed_bytes > 0 && !fills(member) {
+            // Its directory may be still to be made.
+            while path.parent().is_some_and(|parent| !parent.as_os_str().is_empty() && !parent.exists()) {
+                path.pop();
+            }
+            self.door.admit(&path, needed_bytes)?;
+        }
+        self.give_lengths(&wanting, member, layout)
+    }
+
+    fn give_lengths(
+        &mut self,
+        wanting: &[Wanting],
+        member: &WorkerGroup,
+        layout: &mut JobLayout<'_>,
+    ) -> Result<(), JobFilesError> {
+        if let Some(first) = wanting.first() {
+            let bytes: u64 = wanting.iter().map(|file| file.length_bytes).sum();
+            let path = self.paths.path(first.number);
+            let how = if member.files.prepare.write { "writing" } else { "making" };
+            let files = if wanting.len() == 1 { String::new() } else { format!(" and {} more", wanting.len() - 1) };
+            (layout.say)(&format!("{how} {}{files}: {} MiB", path.display(), bytes >> 20));
+        }
+        let mut buffer = Vec::new();
+        let together = wanting.len() > FLUSHED_ALONE_MAX;
+        // A file of each file system.
+        let mut unflushed: BTreeMap<u64, File> = BTreeMap::new();
+        for (done, file) in wanting.iter().enumerate() {
+            stop_at(layout.stop, done)?;
+            let path = self.paths.path(file.number);
+            let open = self.door.open(&path, Create::IfMissing)?.file;
+            match give_length(&open, &path, file, member, layout, &mut buffer) {
+                // A file half written is no test data.
+                Err(JobFilesError::Stopped) => {
+                    self.door.remove(&path)?;
+                    return Err(JobFilesError::Stopped);
+                }
+                outcome => outcome?,
+            }
+            if member.files.prepare.write && member.files.prepare.flush && file.length_bytes > 0 {
+                let failed = |error: Errno| JobFilesError::call(path.clone(), "flush", error.into());
+                if together {
+                    let stat = rustix::fs::fstat(&open).map_err(failed)?;
+                    unflushed.entry(stat.st_dev).or_insert(open);
+                } else {
+                    rustix::io::retry_on_intr(|| rustix::fs::fsync(&open)).map_err(failed)?;
+                }
+            }
+        }
+        for file in unflushed.values() {
+            let path = || wanting.first().map(|first| self.paths.path(first.number)).unwrap_or_default();
+            rustix::io::retry_on_intr(|| rustix::fs::syncfs(file))
+                .map_err(|error| JobFilesError::call(path(), "flush the file system of", error.into()))?;
+        }
+        Ok(())
+    }
+
+    /// Holds a device that is written to; answers how long it is.
+    fn device(&mut self, path: &Path, member: &WorkerGroup, layout: &mut JobLayout<'_>) -> Result<u64, JobFilesError> {
+        self.kind = FileKind::Device;
+        let seen = self.door.open_to_read(path, OFlags::empty())?;
+        let failed = |action| move |error: std::io::Error| JobFilesError::call(path.to_owned(), action, error);
+        let length_bytes =
+            rustix::fs::seek(&seen, rustix::fs::SeekFrom::End(0)).map_err(|error| failed("measure")(error.into()))?;
+        let block_bytes = logical_block_bytes(seen.as_fd()).map_err(failed("ask for the block size of"))?;
+        self.direct_alignment_bytes = self.direct_alignment_bytes.max(block_bytes);
+        drop(seen);
+        if changes(member) && !self.devices.iter().any(|held| held.path == path) {
+            let device = match layout.held.iter().find(|held| is_same_device(path, held)) {
+                Some(held) => Arc::clone(&held.device),
+                None => {
+                    let mounted = match member.files.allow_mounted {
+                        true => MountedDevice::Allowed,
+                        false => MountedDevice::Refused,
+                    };
+                    Arc::new(layout.guard.open_said_device(path, mounted)?)
+                }
+            };
+            let held = HeldDevice { path: path.to_owned(), device };
+            layout.held.push(held.clone());
+            self.devices.push(held);
+        }
+        Ok(length_bytes)
+    }
+}
+
+fn is_same_device(path: &Path, held: &HeldDevice) -> bool {
+    let number = |stat: rustix::io::Result<rustix::fs::Stat>| stat.ok().map(|stat| stat.st_rdev);
+    number(rustix::fs::stat(path)) == number(rustix::fs::fstat(held.device.as_fd()))
+}
+
+fn stop_at(stop: StopFlag, number: usize) -> Result<(), JobFilesError> {
+    if number.is_multiple_of(FILES_A_LOOK) && stop.requested() { Err(JobFilesError::Stopped) } else { Ok(()) }
+}
+
+/// The length that a target asks of a file.
+fn asked_bytes(files: &JobFiles, number: usize) -> Option<u64> {
+    asked_of(&files.lengths, number)
+}
+
+/// Bytes of a file that is called by name: where nobody asks for a length, what the ops of the calls count for.
+fn called_bytes(files: &JobFiles, member: &WorkerGroup, number: usize) -> u64 {
+    asked_bytes(files, number).filter(|&bytes| bytes > 0).unwrap_or_else(|| range_end(member, number))
+}
+
+/// Where the part of a file that a group uses ends.
+fn range_end(member: &WorkerGroup, number: usize) -> u64 {
+    match member.work.stream() {
+        Some(BlockStream::Fio(stream)) => {
+            let range = stream.ranges.get(number).or(stream.ranges.last());
+            range.map_or(0, |range| range.start.0.saturating_add(range.length.0))
+        }
+        Some(BlockStream::Trace(_)) => u64::MAX >> 1,
+        // Calls on names use nothing of a file.
+        Some(BlockStream::Sweep(sweep)) if sweep.call().is_none() => sweep.end_in(number),
+        Some(BlockStream::Sweep(_) | BlockStream::Plumb(_)) | None => 0,
+    }
+}
+
+/// Whether a group writes until no space is left.
+fn fills(member: &WorkerGroup) -> bool {
+    member.work.fio().is_some_and(|stream| stream.fill_device)
+}
+
+/// Whether a group can begin with an empty file.
+fn grows(member: &WorkerGroup) -> bool {
+    let moves = member.work.moves();
+    fills(member) || (moves.write && !moves.read) || member.work.trace().is_some()
+}
+
+fn give_length(
+    file: &File,
+    path: &Path,
+    wanting: &Wanting,
+    member: &WorkerGroup,
+    layout: &mut JobLayout<'_>,
+    buffer: &mut Vec<u8>,
+) -> Result<(), JobFilesError> {
+    let prepare = member.files.prepare;
+    let length_bytes = wanting.length_bytes;
+    // Their end is not known.
+    if fills(member) || length_bytes == 0 {
+        return Ok(());
+    }
+    let failed = |action| move |error: std::io::Error| JobFilesError::call(path.to_owned(), action, error);
+    allocate(file, prepare.allocation, length_bytes).map_err(failed("allocate"))?;
+    if !prepare.write {
+        return Ok(());
+    }
+    rustix::fs::ftruncate(file, length_bytes).map_err(|error| failed("extend")(error.into()))?;
+    buffer.resize(WRITE_BYTES.min(usize::try_from(length_bytes).unwrap_or(WRITE_BYTES)), 0);
+    let mut offset = 0;
+    while offset < length_bytes {
+        if layout.stop.requested() {
+            return Err(JobFilesError::Stopped);
+        }
+        let length = buffer.len().min(usize::try_from(length_bytes - offset).unwrap_or(WRITE_BYTES));
+        let chunk = &mut buffer[..length];
+        (layout.fill)(member, chunk, u32::try_from(wanting.number).unwrap_or(u32::MAX), offset);
+        file.write_all_at(chunk, offset).map_err(failed("write"))?;
+        offset += length as u64;
+    }
+    Ok(())
+}
+
+/// Reserves space; a file system that reserves none is no error.
+fn allocate(file: &File, allocation: Allocation, length_bytes: u64) -> std::io::Result<()> {
+    let quietly = |outcome: rustix::io::Result<()>| match outcome {
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+        outcome => outcome.map_err(std::io::Error::from),
+    };
+    let reserve = |flags| rustix::io::retry_on_intr(|| rustix::fs::fallocate(file, flags, 0, length_bytes));
+    match allocation {
+        Allocation::None => Ok(()),
+        Allocation::Native => quietly(reserve(FallocateFlags::empty())),
+        Allocation::Keep => quietly(reserve(FallocateFlags::KEEP_SIZE)),
+        Allocation::Posix => posix_fallocate(file.as_fd(), length_bytes),
+        Allocation::Truncate => Ok(rustix::fs::ftruncate(file, length_bytes)?),
+    }
+}
+
+/// A refusal of direct I/O in the words of jobs.
+pub(super) fn job_words(refusal: Refusal) -> JobFilesError {
+    match refusal {
+        Refusal::NoDirect { path } => {
+            let file_system = super::open::file_system_of(&path);
+            JobFilesError::NoDirect { path, file_system }
+        }
+        refusal => JobFilesError::Refused(refusal),
+    }
+}

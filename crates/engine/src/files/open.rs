@@ -1,0 +1,321 @@
+//! Opening a job's files for one worker, with everything that the job wants of an open file.
+
+use super::calls::{flush_device_cache, posix_fallocate, set_write_life};
+use super::layout::job_words;
+use super::{FileUse, JobFilesError, JobTarget};
+use crate::backend::{BlockFiles, FileAccess, NOT_OPEN, Opener, SyncRangeFlags};
+use crate::guard::{Access, Create, Door, Found, Refusal, open_again_as};
+use plumb_workload::blocks::sweep::SweepOps;
+use plumb_workload::files::{AccessHint, FileAdvice, FileRules, OpenMode};
+use plumb_workload::{Backend, WorkerGroup};
+use rustix::fs::{Advice, OFlags};
+use rustix::process::{Resource, Rlimit};
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Descriptors that the rest of the program needs besides the jobs' files.
+const OTHER_DESCRIPTORS: u64 = 256;
+
+/// Of more files than this, only what is clean is dropped from the page cache: each would wait for the device. Those that
+/// were just laid out are clean.
+pub(crate) const WRITTEN_OUT_MAX: usize = 1024;
+
+/// One read of the reading before the start.
+const READ_BYTES: usize = 1 << 20;
+
+/// Through which handle a job works on a device that the run holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum DeviceHandle {
+    /// One of its own, with a position of its own.
+    Own,
+    /// The run's, which is exclusive: while it is held, Linux lets no other trim blocks whose pages are not written out.
+    Held,
+}
+
+impl DeviceHandle {
+    /// Which one a group needs.
+    pub(crate) fn of(group: &WorkerGroup) -> DeviceHandle {
+        let has_position = matches!(group.backend, Backend::Seek | Backend::SeekVectored | Backend::Stdio);
+        if group.work.moves().trim && !has_position { DeviceHandle::Held } else { DeviceHandle::Own }
+    }
+}
+
+/// Opens files of a target for one worker.
+pub(crate) struct JobOpener {
+    target: Arc<JobTarget>,
+    rules: FileRules,
+    access: FileAccess,
+    devices: DeviceHandle,
+    /// Taken by one thread only, but for backends with threads of their own.
+    door: Mutex<Door>,
+}
+
+impl JobOpener {
+    pub(crate) fn new(
+        target: Arc<JobTarget>,
+        rules: FileRules,
+        access: FileAccess,
+        devices: DeviceHandle,
+    ) -> JobOpener {
+        let door = Mutex::new(target.door());
+        JobOpener { target, rules, access, devices, door }
+    }
+
+    /// Opens the file of this number.
+    ///
+    /// # Errors
+    /// [`JobFilesError`].
+    pub(crate) fn open_file(&self, number: usize) -> Result<File, JobFilesError> {
+        let path = self.target.paths.path(number);
+        let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
+        let file = self.open_path(&mut door, &path).map_err(job_words)?;
+        drop(door);
+        if !self.rules.at_open.is_nothing() {
+            self.at_open(&file, &path, number)?;
+        }
+        self.look_after(&file, &path)?;
+        Ok(file)
+    }
+
+    fn open_path(&self, door: &mut Door, path: &Path) -> Result<File, Refusal> {
+        let flags = self.flags();
+        if self.access == FileAccess::Read {
+            if self.rules.create_on_open
+                && self.rules.prepare.create
+                && !self.rules.prepare.later
+                && door.look(path)? == Found::Nothing
+            {
+                door.open(path, Create::IfMissing)?;
+            }
+            return door.open_to_read(path, flags);
+        }
+        if let Some(held) = self.target.devices.iter().find(|held| held.path == path) {
+            return match self.devices {
+                DeviceHandle::Held if flags.is_empty() => {
+                    held.device.as_fd().try_clone_to_owned().map(File::from).map_err(Refusal::io(path, "share"))
+                }
+                _ => open_again_as(held.device.as_fd(), path, Access::ReadWrite, flags),
+            };
+        }
+        let create = match self.rules.prepare.create {
+            true => Create::IfMissing,
+            false => Create::Never,
+        };
+        let file = door.open(path, create)?.file;
+        if flags.is_empty() {
+            return Ok(file);
+        }
+        // What the flags ask for has to be asked for when it is opened.
+        open_again_as(file.as_fd(), path, Access::ReadWrite, flags)
+    }
+
+    fn flags(&self) -> OFlags {
+        let direct = if self.rules.direct { OFlags::DIRECT } else { OFlags::empty() };
+        direct
+            | match self.rules.open_mode {
+                OpenMode::Plain => OFlags::empty(),
+                OpenMode::Sync => OFlags::SYNC,
+                OpenMode::Dsync => OFlags::DSYNC,
+            }
+    }
+
+    /// Emptied, given its length, allocated, asked about: as the rules say.
+    fn at_open(&self, file: &File, path: &Path, number: usize) -> Result<(), JobFilesError> {
+        let rules = self.rules.at_open;
+        let failed = |action| move |error: io::Error| JobFilesError::call(path.to_owned(), action, error);
+        let is_file = self.target.kind == crate::backend::FileKind::Regular;
+        if self.access == FileAccess::ReadWrite && is_file {
+            let length_bytes = self.target.asked_bytes(number);
+            if rules.empty {
+                file.set_len(0).map_err(failed("empty"))?;
+            }
+            if rules.to_length {
+                file.set_len(length_bytes).map_err(failed("set the length of"))?;
+            }
+            if rules.allocate && length_bytes > 0 {
+                posix_fallocate(file.as_fd(), length_bytes).map_err(failed("reserve the blocks of"))?;
+            }
+        }
+        if rules.stat {
+            rustix::fs::fstat(file).map_err(|error| failed("ask about")(error.into()))?;
+        }
+        Ok(())
+    }
+
+    fn is_device(&self, path: &Path) -> bool {
+        self.target.devices.iter().any(|held| held.path == path) || self.target.kind == crate::backend::FileKind::Device
+    }
+
+    /// Pages dropped or read, hints given.
+    fn look_after(&self, file: &File, path: &Path) -> Result<(), JobFilesError> {
+        let is_device = self.is_device(path);
+        let failed = |action| move |error: io::Error| JobFilesError::call(path.to_owned(), action, error);
+        if self.rules.drop_cached {
+            if self.target.paths.count() <= WRITTEN_OUT_MAX {
+                write_out(file.as_fd()).map_err(failed("write out the cached pages of"))?;
+            }
+            drop_pages(file.as_fd(), is_device).map_err(failed("drop the cached pages of"))?;
+        }
+        if self.rules.read_first {
+            read_through(file).map_err(failed("read"))?;
+        }
+        let advice = match self.rules.hint {
+            AccessHint::None => None,
+            AccessHint::Sequential => Some(Advice::Sequential),
+            AccessHint::Random => Some(Advice::Random),
+            AccessHint::NoReuse => Some(Advice::NoReuse),
+        };
+        // Advice, as its name says: where there is none to take, nothing is lost.
+        if let Some(advice) = advice {
+            let _ = rustix::fs::fadvise(file, 0, None, advice);
+        }
+        for &advice in &self.rules.advice.file {
+            let (advice, action) = match advice {
+                FileAdvice::DontNeed => (Advice::DontNeed, "advise `dont-need` about"),
+                FileAdvice::NoReuse => (Advice::NoReuse, "advise `no-reuse` about"),
+                FileAdvice::Sequential => (Advice::Sequential, "advise `sequential` about"),
+                FileAdvice::Random => (Advice::Random, "advise `random` about"),
+                FileAdvice::WillNeed => (Advice::WillNeed, "advise `will-need` about"),
+            };
+            rustix::fs::fadvise(file, 0, None, advice).map_err(|error| failed(action)(error.into()))?;
+        }
+        if let Some(life) = self.rules.write_life {
+            set_write_life(file.as_fd(), life).map_err(failed("tell how long is written for on"))?;
+        }
+        Ok(())
+    }
+
+    /// All files of a worker: open, but for those whose turn comes later.
+    ///
+    /// # Errors
+    /// [`JobFilesError`].
+    pub(crate) fn block_files(self: &Arc<Self>, group: &WorkerGroup) -> Result<BlockFiles, JobFilesError> {
+        let backend = &group.backend;
+        let count = self.target.paths.count();
+        let open_files = group.work.fio().and_then(|stream| stream.open_files);
+        let in_turn = open_files.is_some_and(|open| (open as usize) < count) || group.removes_files_between_loops();
+        let mut files = BlockFiles {
+            kind: self.target.kind,
+            sync_range: group.syncs.range.as_ref().map(SyncRangeFlags::of).unwrap_or_default(),
+            ..BlockFiles::default()
+        };
+        match FileUse::of(backend) {
+            FileUse::Opened if in_turn || self.rules.create_on_open => files.fds = vec![NOT_OPEN; count],
+            FileUse::Opened => {
+                allow_open_files(count)?;
+                let owned: Vec<File> = (0..count).map(|number| self.open_file(number)).collect::<Result<_, _>>()?;
+                files.fds = owned.iter().map(AsRawFd::as_raw_fd).collect();
+                files._owned = owned.into();
+            }
+            // Calls on names open nothing.
+            FileUse::Called(_) => {}
+            FileUse::Unused => files.fds = vec![NOT_OPEN; count],
+        }
+        // All others ask for the few paths that they want to tell of.
+        if matches!(backend, Backend::Files(_) | Backend::Stdio | Backend::Mmap) {
+            files.paths = (0..count).map(|number| self.target.paths.path(number)).collect();
+        }
+        if *backend == Backend::Mmap {
+            files.lengths = self.target.lengths.to_vec();
+        }
+        files.opener = Some(Arc::clone(self) as Arc<dyn Opener>);
+        files.flush_at_close = group.work.moves().write && group.syncs.at_close;
+        if let Some(sweep) = group.work.sweep()
+            && let SweepOps::Call { passes_over_errno, makes_parents, .. } = sweep.does
+        {
+            files.passes_over_errno = passes_over_errno;
+            files.makes_parents = makes_parents;
+        }
+        Ok(files)
+    }
+}
+
+impl Opener for JobOpener {
+    fn open(&self, file: u32) -> io::Result<OwnedFd> {
+        match self.open_file(file as usize) {
+            Ok(opened) => Ok(OwnedFd::from(opened)),
+            Err(error) => Err(io::Error::from_raw_os_error(error.errno())),
+        }
+    }
+
+    fn remove(&self, file: u32) -> io::Result<()> {
+        let mut door = self.door.lock().unwrap_or_else(PoisonError::into_inner);
+        let removed = door.remove(&self.path(file));
+        removed.map_err(|refusal| io::Error::from_raw_os_error(job_words(refusal).errno()))
+    }
+
+    fn path(&self, file: u32) -> PathBuf {
+        self.target.paths.path(file as usize)
+    }
+}
+
+/// Writes a file's dirty pages out; only clean ones can be dropped.
+pub(crate) fn write_out(file: BorrowedFd<'_>) -> io::Result<()> {
+    match rustix::io::retry_on_intr(|| rustix::fs::fdatasync(file)) {
+        // A character device has nothing to write out.
+        Ok(()) | Err(rustix::io::Errno::INVAL | rustix::io::Errno::ROFS) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Drops a file's clean pages from the page cache. A device's go as far as the kernel lets them.
+pub(crate) fn drop_pages(file: BorrowedFd<'_>, is_device: bool) -> io::Result<()> {
+    if is_device {
+        return match flush_device_cache(file) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
+            outcome => outcome,
+        };
+    }
+    match rustix::fs::fadvise(file, 0, None, Advice::DontNeed) {
+        Ok(()) | Err(rustix::io::Errno::SPIPE | rustix::io::Errno::INVAL) => Ok(()),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Reads a file into the page cache.
+fn read_through(file: &File) -> io::Result<()> {
+    let again = File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))?;
+    let mut buffer = vec![0; READ_BYTES];
+    let mut offset = 0;
+    loop {
+        match again.read_at(&mut buffer, offset) {
+            Ok(0) => return Ok(()),
+            Ok(got) => offset += got as u64,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Raises the limit of open files as far as this process may. Workers of one process share it, so that all that may be
+/// had is asked for.
+pub(super) fn allow_open_files(count: usize) -> Result<(), JobFilesError> {
+    let needed = (count as u64).saturating_add(OTHER_DESCRIPTORS);
+    let limit = rustix::process::getrlimit(Resource::Nofile);
+    if limit.current.is_none_or(|current| current >= needed) && count < 1000 {
+        return Ok(());
+    }
+    let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+    let hard = limit.maximum.unwrap_or(u64::MAX);
+    if hard < needed || rustix::process::setrlimit(Resource::Nofile, raised).is_err() {
+        return Err(JobFilesError::TooManyFiles { count, limit: hard, needed });
+    }
+    Ok(())
+}
+
+/// The type of the file system on which a path lies, as the table of mounts has it. Source: proc_pid_mountinfo(5).
+pub(super) fn file_system_of(path: &Path) -> String {
+    let unknown = || "of an unknown type".to_owned();
+    let Ok(path) = std::path::absolute(path) else { return unknown() };
+    let Ok(table) = std::fs::read_to_string("/proc/self/mountinfo") else { return unknown() };
+    let mounts = table.lines().filter_map(|line| {
+        let point = line.split(' ').nth(4)?.replace("\\040", " ");
+        let kind = line.split(" - ").nth(1)?.split(' ').next()?;
+        path.starts_with(&point).then(|| (point.len(), kind.to_owned()))
+    });
+    mounts.max_by_key(|(length, _)| *length).map_or_else(unknown, |(_, kind)| kind)
+}

@@ -1,0 +1,232 @@
+//! Control groups: a worker joins one for as long as its job lasts. Source: cgroups(7).
+
+use plumb_workload::process::ControlGroup;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// A group that a worker is in.
+#[derive(Debug)]
+pub(crate) struct Joined {
+    directory: PathBuf,
+    /// The group that it was in before.
+    home: PathBuf,
+    version: Version,
+    stays: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    /// The hierarchy of one controller.
+    One,
+    /// The unified hierarchy.
+    Two,
+}
+
+/// The hierarchy that controls I/O.
+struct Hierarchy {
+    root: PathBuf,
+    version: Version,
+}
+
+/// Why a worker is not in the group that it should be in.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum GroupError {
+    /// It has no name that can be.
+    #[error("the control group `{name}` (fio's cgroup) is no name below the root; give one")]
+    NoName {
+        /// What was said.
+        name: String,
+    },
+    /// This machine controls no I/O.
+    #[error("the control group `{name}` (fio's cgroup): no hierarchy that controls I/O is mounted")]
+    NoHierarchy {
+        /// The group.
+        name: String,
+    },
+    /// This kernel knows no weights.
+    #[error(
+        "the control group `{name}` has no {}: this kernel shares I/O by no weights here; leave the weight (fio's \
+         cgroup_weight) out",
+        file.display()
+    )]
+    NoWeights {
+        /// The group.
+        name: String,
+        /// The file that is missing.
+        file: PathBuf,
+    },
+    /// The system said no.
+    #[error(
+        "the control group `{name}` (fio's cgroup): {what}: {source}{}",
+        if source.kind() == io::ErrorKind::PermissionDenied { "; it takes root" } else { "" }
+    )]
+    Failed {
+        /// The group.
+        name: String,
+        /// To what.
+        what: String,
+        /// Why.
+        source: io::Error,
+    },
+    /// It could not be left.
+    #[error("the control group {}: {source}", directory.display())]
+    Left {
+        /// The group.
+        directory: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Makes the group where it is missing, gives it its weight, and joins it: as a thread where that is possible, else with
+/// the whole process.
+///
+/// # Errors
+/// What could not be had.
+pub(crate) fn join(group: &ControlGroup) -> Result<Joined, GroupError> {
+    let name = group.name.trim_matches('/');
+    let failed = |what: &str| {
+        let (name, what) = (name.to_owned(), what.to_owned());
+        move |source| GroupError::Failed { name, what, source }
+    };
+    if name.is_empty() || name.split('/').any(|part| part == "..") {
+        return Err(GroupError::NoName { name: name.to_owned() });
+    }
+    let mounts = fs::read_to_string("/proc/self/mounts").map_err(failed("/proc/self/mounts"))?;
+    let Some(Hierarchy { root, version }) = hierarchy(&mounts) else {
+        return Err(GroupError::NoHierarchy { name: name.to_owned() });
+    };
+    let directory = root.join(name);
+    let path = |path: &Path| path.display().to_string();
+    fs::create_dir_all(&directory).map_err(failed(&path(&directory)))?;
+    if let Some(weight) = group.weight {
+        let (file, text) = match version {
+            Version::One => (directory.join("blkio.weight"), weight.to_string()),
+            Version::Two => (directory.join("io.weight"), format!("default {weight}")),
+        };
+        write_into(&file, &text).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => GroupError::NoWeights { name: name.to_owned(), file: file.clone() },
+            _ => failed(&path(&file))(error),
+        })?;
+    }
+    let own = fs::read_to_string("/proc/thread-self/cgroup").unwrap_or_default();
+    let joined = Joined { home: root.join(home(&own, version)), directory, version, stays: group.stays };
+    joined.enter(&joined.directory).map_err(failed("cannot be joined"))?;
+    Ok(joined)
+}
+
+impl Joined {
+    /// Goes back, and removes the group unless it stays or somebody else is in it.
+    ///
+    /// # Errors
+    /// What did not work.
+    pub(crate) fn leave(self) -> Result<(), GroupError> {
+        let failed = |source| GroupError::Left { directory: self.directory.clone(), source };
+        self.enter(&self.home).map_err(failed)?;
+        if self.stays {
+            return Ok(());
+        }
+        match fs::remove_dir(&self.directory) {
+            // The last one to leave removes it.
+            Err(error) if !matches!(error.raw_os_error(), Some(libc::EBUSY | libc::ENOTEMPTY | libc::ENOENT)) => {
+                Err(failed(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn enter(&self, group: &Path) -> io::Result<()> {
+        let thread = rustix::thread::gettid().as_raw_nonzero().to_string();
+        let of_thread = match self.version {
+            Version::One => "tasks",
+            Version::Two => "cgroup.threads",
+        };
+        if write_into(&group.join(of_thread), &thread).is_ok() {
+            return Ok(());
+        }
+        write_into(&group.join("cgroup.procs"), &rustix::process::getpid().as_raw_nonzero().to_string())
+    }
+}
+
+/// The first that is mounted, as fio takes it: that of the controller blkio, or the unified one.
+fn hierarchy(mounts: &str) -> Option<Hierarchy> {
+    mounts.lines().find_map(|line| {
+        let mut words = line.split(' ').skip(1);
+        let (root, kind, options) = (words.next()?, words.next()?, words.next()?);
+        let version = match kind {
+            "cgroup" if options.split(',').any(|option| option == "blkio") => Version::One,
+            "cgroup2" => Version::Two,
+            _ => return None,
+        };
+        Some(Hierarchy { root: PathBuf::from(root.replace("\\040", " ")), version })
+    })
+}
+
+/// The group that a thread is in, below the root of its hierarchy, from what the kernel says of it.
+fn home(own: &str, version: Version) -> String {
+    let group = own.lines().find_map(|line| {
+        let (_, rest) = line.split_once(':')?;
+        let (controllers, group) = rest.split_once(':')?;
+        let fits = match version {
+            Version::One => controllers.split(',').any(|controller| controller == "blkio"),
+            Version::Two => controllers.is_empty(),
+        };
+        fits.then(|| group.trim_start_matches('/').to_owned())
+    });
+    group.unwrap_or_default()
+}
+
+fn write_into(path: &Path, text: &str) -> io::Result<()> {
+    OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hierarchy_that_controls_io_is_found_among_others() {
+        let both = "tmpfs /sys/fs/cgroup tmpfs rw 0 0\ncgroup /sys/fs/cgroup/cpu cgroup rw,cpu 0 0\n\
+                    cgroup /sys/fs/cgroup/blkio cgroup rw,blkio 0 0\ncgroup2 /sys/fs/cgroup/unified cgroup2 rw 0 0\n";
+        let found = hierarchy(both).unwrap();
+        assert_eq!((found.root.to_str(), found.version), (Some("/sys/fs/cgroup/blkio"), Version::One));
+        let found = hierarchy("cgroup2 /a\\040b cgroup2 rw 0 0\n").unwrap();
+        assert_eq!((found.root.to_str(), found.version), (Some("/a b"), Version::Two));
+        assert!(hierarchy("tmpfs / tmpfs rw 0 0\n").is_none());
+    }
+
+    #[test]
+    fn a_thread_knows_where_it_came_from() {
+        let own = "4:memory:/m\n3:cpu,blkio:/a/b\n0::/user.slice\n";
+        assert_eq!((home(own, Version::One), home(own, Version::Two)), ("a/b".to_owned(), "user.slice".to_owned()));
+        assert_eq!(home("", Version::Two), "");
+    }
+
+    // Protects: a group is there while somebody is in it, and nobody is left outside of where he was.
+    #[test]
+    fn a_group_is_joined_and_left() {
+        let group = ControlGroup { name: format!("plumb-test-{}", std::process::id()), weight: None, stays: false };
+        let own = || fs::read_to_string("/proc/thread-self/cgroup").unwrap_or_default();
+        let before = own();
+        let done = std::thread::spawn(move || {
+            let joined = join(&group)?;
+            let (inside, directory) = (own(), joined.directory.clone());
+            joined.leave()?;
+            Ok::<_, GroupError>((inside.contains(&group.name), directory.exists(), own()))
+        });
+        match done.join().unwrap() {
+            Ok((was_inside, is_left, after)) => assert_eq!((was_inside, is_left, after), (true, false, before)),
+            Err(reason) => {
+                assert!(std::env::var_os("CI").is_none(), "{reason}");
+                eprintln!("SKIPPED: {reason}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_name_stays_below_the_root() {
+        let group = ControlGroup { name: "a/../../b".to_owned(), weight: None, stays: false };
+        assert!(join(&group).unwrap_err().to_string().contains("below the root"));
+    }
+}

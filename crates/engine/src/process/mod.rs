@@ -1,0 +1,343 @@
+//! Whom a worker runs as, and where: applied to the calling thread, before its clock starts.
+#![allow(unsafe_code)]
+
+pub(crate) mod cgroup;
+
+use cgroup::{GroupError, Joined};
+use plumb_workload::process::{IoPriority, NodeMemory, ProcessRules};
+#[cfg(target_os = "linux")]
+use rustix::thread::{CpuSet, Gid, Uid, sched_setaffinity, set_thread_res_gid, set_thread_res_uid};
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+
+/// `IOPRIO_WHO_PROCESS`, and where class and hint begin in a priority. Source: ioprio_set(2), linux/ioprio.h.
+#[cfg(target_os = "linux")]
+const IOPRIO_WHO_PROCESS: libc::c_int = 1;
+const IOPRIO_CLASS_SHIFT: u32 = 13;
+const IOPRIO_HINT_SHIFT: u32 = 3;
+
+/// Why a worker is not run as it should be.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ProcessError {
+    /// The system does not allow it.
+    #[error("{what}: {source}")]
+    Denied {
+        /// What was to be had.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// Its control group.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// A command around the job could not be run.
+    #[error("{when} command `{line}`: {problem}")]
+    Command {
+        /// `prerun`, `postrun`.
+        when: &'static str,
+        /// The command.
+        line: String,
+        /// Why not.
+        problem: CommandProblem,
+    },
+    /// A command around the job said that it failed.
+    #[error("{when} command `{line}` failed: {status}; see {}", output.display())]
+    Failed {
+        /// `prerun`, `postrun`.
+        when: &'static str,
+        /// The command.
+        line: String,
+        /// What it ended with.
+        status: ExitStatus,
+        /// What it said.
+        output: PathBuf,
+    },
+}
+
+/// Why a command could not be run.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CommandProblem {
+    /// Its output would go elsewhere.
+    #[error(
+        "its output would go to {}, which is a symbolic link; remove the link, or run in another directory",
+        path.display()
+    )]
+    Link {
+        /// The file of its output.
+        path: PathBuf,
+    },
+    /// Its output cannot be kept.
+    #[error("its output cannot be written to {}: {source}", path.display())]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It could not be started.
+    #[error(transparent)]
+    Start(#[from] io::Error),
+}
+
+/// Makes the calling thread what the rules ask for. The user comes last: what else is asked for may need the first one's
+/// rights.
+///
+/// # Errors
+/// What could not be had.
+pub(crate) fn apply(rules: &ProcessRules) -> Result<Option<Joined>, ProcessError> {
+    if let Some(nice) = rules.nice {
+        outcome(set_nice(nice), || format!("cannot have niceness {nice}"))?;
+    }
+    if let Some(priority) = rules.io_priority {
+        outcome(set_io_priority(priority), || {
+            format!("cannot have I/O priority class {}, level {}", priority.class, priority.level)
+        })?;
+    }
+    if !rules.any_of_cpus.is_empty() {
+        outcome(set_cpus(&rules.any_of_cpus), || format!("cannot run on CPUs {:?}", rules.any_of_cpus))?;
+    }
+    if let Some(nodes) = &rules.memory_nodes {
+        outcome(set_memory_nodes(nodes), || format!("cannot take memory from {nodes:?}"))?;
+    }
+    let joined = rules.cgroup.as_ref().map(cgroup::join).transpose()?;
+    if let Some(gid) = rules.gid {
+        outcome(set_gid(gid), || format!("cannot run as group {gid}"))?;
+    }
+    if let Some(uid) = rules.uid {
+        outcome(set_uid(uid), || format!("cannot run as user {uid}"))?;
+    }
+    Ok(joined)
+}
+
+fn outcome(result: io::Result<()>, what: impl FnOnce() -> String) -> Result<(), ProcessError> {
+    result.map_err(|source| ProcessError::Denied { what: what(), source })
+}
+
+#[cfg(target_os = "linux")]
+fn returned(value: libc::c_long) -> io::Result<()> {
+    if value < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(target_os = "linux")]
+fn set_nice(nice: i32) -> io::Result<()> {
+    // None is the calling thread.
+    Ok(rustix::process::setpriority_process(None, nice)?)
+}
+
+#[cfg(target_os = "linux")]
+fn set_io_priority(priority: IoPriority) -> io::Result<()> {
+    // SAFETY: no memory is passed; 0 is the calling thread.
+    returned(unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, priority_value(priority)) })
+}
+
+/// A priority as the kernel has it in one number.
+pub(crate) fn priority_value(priority: IoPriority) -> u32 {
+    u32::from(priority.class) << IOPRIO_CLASS_SHIFT
+        | u32::from(priority.hint) << IOPRIO_HINT_SHIFT
+        | u32::from(priority.level)
+}
+
+#[cfg(target_os = "linux")]
+fn set_cpus(cpus: &[u32]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    cpus.iter().for_each(|&cpu| set.set(cpu as usize));
+    Ok(sched_setaffinity(None, &set)?)
+}
+
+/// Bits of a node mask. Source: set_mempolicy(2), which takes so many bits and one more.
+#[cfg(target_os = "linux")]
+const NODE_BITS: usize = 1024;
+
+#[cfg(target_os = "linux")]
+fn set_memory_nodes(nodes: &NodeMemory) -> io::Result<()> {
+    let mut mask = [0u64; NODE_BITS / 64];
+    let (mode, nodes) = match nodes {
+        NodeMemory::Default => (libc::MPOL_DEFAULT, &[][..]),
+        NodeMemory::Local => (libc::MPOL_LOCAL, &[][..]),
+        NodeMemory::Prefer(node) => (libc::MPOL_PREFERRED, std::slice::from_ref(node)),
+        NodeMemory::Bind(nodes) => (libc::MPOL_BIND, nodes.as_slice()),
+        NodeMemory::Interleave(nodes) => (libc::MPOL_INTERLEAVE, nodes.as_slice()),
+    };
+    for &node in nodes {
+        let word = mask.get_mut(node as usize / 64).ok_or_else(|| io::Error::from_raw_os_error(libc::EINVAL))?;
+        *word |= 1 << (node % 64);
+    }
+    let (pointer, bits) = if nodes.is_empty() { (std::ptr::null(), 0) } else { (mask.as_ptr(), NODE_BITS + 1) };
+    // SAFETY: the kernel reads the mask, which outlives the call and has as many bits as it is told, or none.
+    returned(unsafe { libc::syscall(libc::SYS_set_mempolicy, mode, pointer, bits) })
+}
+
+// The C library changes all threads of a process together; what is asked for here is one worker's.
+#[cfg(target_os = "linux")]
+fn set_gid(gid: u32) -> io::Result<()> {
+    let gid = Gid::from_raw_unchecked(gid);
+    Ok(set_thread_res_gid(gid, gid, gid)?)
+}
+
+#[cfg(target_os = "linux")]
+fn set_uid(uid: u32) -> io::Result<()> {
+    let uid = Uid::from_raw_unchecked(uid);
+    Ok(set_thread_res_uid(uid, uid, uid)?)
+}
+
+#[cfg(not(target_os = "linux"))]
+mod elsewhere {
+    use super::{IoPriority, NodeMemory};
+    use std::io;
+
+    fn unsupported() -> io::Result<()> {
+        Err(io::Error::from(io::ErrorKind::Unsupported))
+    }
+    pub(super) fn set_nice(_nice: i32) -> io::Result<()> {
+        unsupported()
+    }
+    pub(super) fn set_io_priority(_priority: IoPriority) -> io::Result<()> {
+        unsupported()
+    }
+    pub(super) fn set_cpus(_cpus: &[u32]) -> io::Result<()> {
+        unsupported()
+    }
+    pub(super) fn set_memory_nodes(_nodes: &NodeMemory) -> io::Result<()> {
+        unsupported()
+    }
+    pub(super) fn set_gid(_gid: u32) -> io::Result<()> {
+        unsupported()
+    }
+    pub(super) fn set_uid(_uid: u32) -> io::Result<()> {
+        unsupported()
+    }
+}
+#[cfg(not(target_os = "linux"))]
+use elsewhere::{set_cpus, set_gid, set_io_priority, set_memory_nodes, set_nice, set_uid};
+
+/// When a command of a job runs; the name is part of the file that keeps its output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum When {
+    /// Before the job.
+    Before,
+    /// After it.
+    After,
+}
+
+/// The file that keeps a command's output, empty. Its name can be foreseen, so a symbolic link that somebody put there is
+/// not followed: what it points to would be lost.
+fn output_file(path: &Path) -> Result<File, CommandProblem> {
+    let nofollow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).unwrap_or_default();
+    let opened = OpenOptions::new().write(true).create(true).truncate(true).custom_flags(nofollow).open(path);
+    opened.map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => CommandProblem::Link { path: path.to_owned() },
+        _ => CommandProblem::Output { path: path.to_owned(), source: error },
+    })
+}
+
+/// Runs a command line of the shell in `base`, with its output in `JOB.prerun.txt` or `JOB.postrun.txt` there.
+///
+/// # Errors
+/// It could not be run, or said that it failed.
+pub(crate) fn run_command(line: &str, when: When, job: &str, base: &Path) -> Result<(), ProcessError> {
+    let name = match when {
+        When::Before => "prerun",
+        When::After => "postrun",
+    };
+    let output: PathBuf = base.join(format!("{}.{name}.txt", job.replace('/', "_")));
+    let failed = |problem| ProcessError::Command { when: name, line: line.to_owned(), problem };
+    let file = output_file(&output).map_err(failed)?;
+    let errors = file.try_clone().map_err(|error| failed(error.into()))?;
+    let mut command = Command::new("/bin/sh");
+    command.arg("-c").arg(line).current_dir(base).stdin(Stdio::null()).stdout(file).stderr(errors);
+    let status = command.status().map_err(|error| failed(error.into()))?;
+    match status.success() {
+        true => Ok(()),
+        false => Err(ProcessError::Failed { when: name, line: line.to_owned(), status, output }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    /// In a thread of its own, which is gone with what was done to it.
+    fn in_a_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+        std::thread::spawn(work).join().unwrap()
+    }
+
+    #[test]
+    fn a_worker_can_be_nice_and_idle_on_one_cpu_without_the_others_being_so() {
+        let rules = ProcessRules {
+            nice: Some(5),
+            io_priority: Some(IoPriority { class: 3, level: 0, hint: 0 }),
+            any_of_cpus: vec![0],
+            ..ProcessRules::default()
+        };
+        let niceness = || {
+            let stat = fs::read_to_string("/proc/thread-self/stat").unwrap();
+            stat.rsplit(')').next().unwrap().split_whitespace().nth(16).unwrap().to_owned()
+        };
+        let before = niceness();
+        let seen = in_a_thread(move || {
+            apply(&rules).unwrap();
+            let status = fs::read_to_string("/proc/thread-self/status").unwrap();
+            let nice = niceness();
+            let cpus = status.lines().find(|line| line.starts_with("Cpus_allowed_list")).unwrap().to_owned();
+            // SAFETY: no memory is passed.
+            let priority = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, 0) };
+            (nice, cpus, priority)
+        });
+        assert_eq!(seen.0, "5");
+        assert!(seen.1.ends_with("\t0"), "{}", seen.1);
+        assert_eq!(seen.2 >> IOPRIO_CLASS_SHIFT, 3);
+        assert_eq!(niceness(), before, "this thread is as it was");
+    }
+
+    #[test]
+    fn a_user_is_one_threads_own() {
+        if !rustix::process::geteuid().is_root() {
+            assert!(std::env::var_os("CI").is_none(), "needs root");
+            eprintln!("SKIPPED: another user needs root");
+            return;
+        }
+        let rules = ProcessRules { uid: Some(65534), gid: Some(65534), ..ProcessRules::default() };
+        let owner = |text: &str| text.lines().find(|line| line.starts_with("Uid:")).map(str::to_owned);
+        let seen = in_a_thread(move || {
+            apply(&rules).unwrap();
+            owner(&fs::read_to_string("/proc/thread-self/status").unwrap())
+        });
+        assert_eq!(seen, Some("Uid:\t65534\t65534\t65534\t65534".to_owned()));
+        assert!(rustix::process::geteuid().is_root());
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_named() {
+        let rules = ProcessRules { any_of_cpus: vec![1023], ..ProcessRules::default() };
+        let error = in_a_thread(move || apply(&rules).unwrap_err().to_string());
+        assert!(error.contains("1023"), "{error}");
+        let rules = ProcessRules { memory_nodes: Some(NodeMemory::Bind(vec![5000])), ..ProcessRules::default() };
+        assert!(in_a_thread(move || apply(&rules).unwrap_err().to_string()).contains("5000"));
+    }
+
+    #[test]
+    fn a_command_leaves_its_output_beside_and_its_failure_is_told() {
+        let place = tempfile::tempdir().unwrap();
+        run_command("echo out; echo err >&2", When::Before, "job", place.path()).unwrap();
+        assert_eq!(fs::read_to_string(place.path().join("job.prerun.txt")).unwrap(), "out\nerr\n");
+        let error = run_command("exit 3", When::After, "job", place.path()).unwrap_err().to_string();
+        assert!(error.contains("exit 3") && error.contains("job.postrun.txt"), "{error}");
+    }
+
+    // Protects: a link under the name of the output costs nobody the file behind it.
+    #[test]
+    fn the_output_of_a_command_follows_no_link() {
+        let place = tempfile::tempdir().unwrap();
+        let precious = place.path().join("precious");
+        fs::write(&precious, "kept").unwrap();
+        std::os::unix::fs::symlink(&precious, place.path().join("job.prerun.txt")).unwrap();
+        let error = run_command("touch ran", When::Before, "job", place.path()).unwrap_err().to_string();
+        assert!(error.contains("symbolic link") && error.contains("job.prerun.txt"), "{error}");
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "kept");
+        assert!(!place.path().join("ran").exists(), "nothing is run");
+    }
+}

@@ -1,0 +1,461 @@
+//! From a job to what its sources need.
+
+use super::parts::{Part, Parts};
+use super::random_map::Register;
+use super::script::{
+    Flushing, Handing, Kind, Limits, Mix, Opening, PlannedCoverage, PlannedDistribution, Random, Script, Verifying,
+    Way, three,
+};
+use super::sizes::Sizes;
+use crate::files::Lengths;
+use crate::rng::fio::{Seeds, Width};
+use plumb_workload::Verify;
+use plumb_workload::blocks::fio::{AccessOrder, Coverage, FileRange, OffsetDistribution, RandomGenerator, Stream};
+use plumb_workload::files::{FileRules, Syncs};
+use std::sync::Arc;
+use thiserror::Error;
+
+/// What a [`FioPlan`] is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct FioPlanRequest<'a> {
+    /// The stream.
+    pub stream: &'a Stream,
+    /// How its files are opened and left.
+    pub files: &'a FileRules,
+    /// Flushes between its ops and at its end.
+    pub syncs: &'a Syncs,
+    /// How it is verified.
+    pub verify: Option<&'a Verify>,
+    /// Length of each of the target's files and devices, in bytes.
+    pub(crate) file_lengths: &'a Lengths,
+    /// Offsets and lengths of reads and writes must be multiples of this, in bytes; 1 where anything goes.
+    pub io_alignment_bytes: u64,
+    /// How the backend takes ops.
+    pub handing: Handing,
+    /// Its ops go through the page cache to files that are open.
+    pub cached: bool,
+}
+
+/// Why a job has no plan.
+#[derive(Debug, Error, Clone, PartialEq)]
+pub enum FioPlanError {
+    /// There is nothing to do I/O on.
+    #[error("the job has no file, or no range of one; name a file, and give `ranges` one entry at least")]
+    NoFile,
+    /// It neither reads nor writes nor trims.
+    #[error("the job neither reads nor writes nor trims; give a `read-percent`, or `trims = true`")]
+    NoKind,
+    /// No part of any file has room for an op.
+    #[error("no file has room for one op of {smallest} bytes in its range; use smaller ops or a longer range")]
+    NoRoom {
+        /// Bytes of the smallest op.
+        smallest: u64,
+    },
+    /// A size of no bytes, or of more than an op can have.
+    #[error("an op of {bytes} bytes cannot be done; use sizes from 1 byte to below 4 GiB")]
+    Size {
+        /// The size.
+        bytes: u64,
+    },
+    /// Direct I/O wants multiples.
+    #[error(
+        "{what} of {bytes} bytes is no multiple of the {alignment} bytes that I/O around the page cache needs here; \
+         use such a multiple, or leave `direct` out"
+    )]
+    Unaligned {
+        /// Which number.
+        what: &'static str,
+        /// It.
+        bytes: u64,
+        /// What it should be a multiple of.
+        alignment: u64,
+    },
+    /// Sizes of any number of bytes, with direct I/O.
+    #[error("`unaligned-sizes` cannot be had around the page cache; leave it or `direct` out")]
+    UnalignedSizes,
+    /// One trim of several ranges.
+    #[error("a trim of {ranges} ranges cannot be done, as every op has one range; use `ranges-per-trim = 1`")]
+    RangesPerTrim {
+        /// How many.
+        ranges: u32,
+    },
+    /// The register has no state to begin with.
+    #[error(
+        "the shift register cannot go through {blocks} blocks from this job's seed; use `coverage = \"once\"`, or \
+         another seed"
+    )]
+    Register {
+        /// How many blocks.
+        blocks: u64,
+    },
+    /// A register gives its own order.
+    #[error("a shift register goes through all blocks evenly, and follows no other law; use another `coverage`")]
+    RegisterWithDistribution,
+    /// A block of the list is not there.
+    #[error(
+        "block {block} of the sequence is not there, as the range has {blocks}; use smaller numbers or a longer range"
+    )]
+    SequenceBeyond {
+        /// The block.
+        block: u64,
+        /// How many there are.
+        blocks: u64,
+    },
+    /// A list without entries.
+    #[error("the sequence of blocks is empty; list one at least")]
+    EmptySequence,
+    /// Zones reach behind the end.
+    #[error("the zones take {zones} bytes, but the range has {range}; use smaller zones or a longer range")]
+    ZonesBeyond {
+        /// Bytes of all zones.
+        zones: u64,
+        /// Bytes of the range.
+        range: u64,
+    },
+    /// Shares that do not add up.
+    #[error("the accesses of the zones are {percent} per cent together; make them 100")]
+    ZoneShares {
+        /// Their sum.
+        percent: u32,
+    },
+    /// A parameter of a curve for which there is no curve.
+    #[error("there is no such curve: {problem}")]
+    Curve {
+        /// What is wrong, and what is right.
+        problem: &'static str,
+    },
+    /// A zone without room for an op.
+    #[error("a zone of {range} bytes has no room for an op of {largest}; use larger zones")]
+    Stride {
+        /// Bytes of a zone.
+        range: u64,
+        /// Bytes of the largest op.
+        largest: u64,
+    },
+    /// A count of 0 that must be more.
+    #[error("`{what}` is 0; use 1 at least, or leave it out")]
+    Zero {
+        /// Which.
+        what: &'static str,
+    },
+}
+
+/// The ops of a job, ready to be drawn.
+#[derive(Debug, Clone)]
+pub struct FioPlan {
+    pub(super) script: Arc<Script>,
+}
+
+impl FioPlan {
+    /// Plans a job.
+    pub fn new(request: &FioPlanRequest<'_>) -> Result<FioPlan, FioPlanError> {
+        let script = script(request)?;
+        check_alignment(&script, request.io_alignment_bytes)?;
+        Ok(FioPlan { script: Arc::new(script) })
+    }
+
+    /// Bytes of the largest op that moves data: the size of a buffer.
+    pub fn largest_block_bytes(&self) -> u64 {
+        self.used().map(|sizes| sizes.largest).max().unwrap_or_default()
+    }
+
+    /// Bytes of the smallest op that moves data. A used block in the way can cut one to fewer.
+    pub fn smallest_block_bytes(&self) -> u64 {
+        self.used().map(|sizes| sizes.smallest).min().unwrap_or_default()
+    }
+
+    /// Distinct bytes that its ops can touch.
+    pub fn working_set_bytes(&self) -> u64 {
+        let bytes = |part: &Part| part.length.min(part.file_length.saturating_sub(part.start));
+        self.script.parts.sum(bytes)
+    }
+
+    fn used(&self) -> impl Iterator<Item = &Sizes> {
+        let script = &*self.script;
+        Kind::ALL
+            .into_iter()
+            .filter(|kind| script.sizes_by_order || uses(script, *kind))
+            .map(|kind| &script.sizes[kind as usize])
+    }
+}
+
+fn uses(script: &Script, kind: Kind) -> bool {
+    script.mix.has(kind)
+}
+
+fn mix(stream: &Stream) -> Result<Mix, FioPlanError> {
+    match (stream.read_percent, stream.trims) {
+        (None, true) => Ok(Mix::Only(Kind::Trim)),
+        (Some(_), true) => Ok(Mix::TrimWrite),
+        (Some(100..), false) => Ok(Mix::Only(Kind::Read)),
+        (Some(0), false) => Ok(Mix::Only(Kind::Write)),
+        (Some(percent), false) => Ok(Mix::ReadWrite(percent)),
+        (None, false) => Err(FioPlanError::NoKind),
+    }
+}
+
+fn script(request: &FioPlanRequest<'_>) -> Result<Script, FioPlanError> {
+    let stream = request.stream;
+    let mix = mix(stream)?;
+    if stream.ranges_per_trim > 1 {
+        return Err(FioPlanError::RangesPerTrim { ranges: stream.ranges_per_trim });
+    }
+    let sizes = three(&stream.sizes).map(|size| Sizes::new(&size, stream.unaligned_sizes));
+    for kind in Kind::ALL.into_iter().filter(|kind| stream.sizes_by_order || mix.has(*kind)) {
+        let Sizes { smallest, largest, .. } = sizes[kind as usize];
+        for bytes in [smallest, largest] {
+            if bytes == 0 || bytes > u64::from(u32::MAX) {
+                return Err(FioPlanError::Size { bytes });
+            }
+        }
+    }
+    let random = matches!(stream.order, AccessOrder::Random { .. });
+    // Sequential jobs align to their sizes alone.
+    let mut align = three(&stream.align).map(|align| align.0);
+    for (align, sizes) in align.iter_mut().zip(&sizes) {
+        if *align == 0 || !random {
+            *align = sizes.smallest.max(1);
+        }
+    }
+    let parts = parts(request, stream, &sizes, align)?;
+    let smallest = Kind::ALL.into_iter().filter(|kind| mix.has(*kind)).map(|kind| sizes[kind as usize].smallest).min();
+    let smallest = smallest.unwrap_or_default();
+    let room = |part: &Part| part.length.min(part.file_length.saturating_sub(part.start));
+    if parts.distinct().all(|part| room(part) < smallest) {
+        return Err(FioPlanError::NoRoom { smallest });
+    }
+    let seeds = Seeds::new(stream.seed, stream.worker_number, stream.seeding);
+    let way = way(stream, mix, &sizes, align, &parts, &seeds)?;
+    let most_mapped = parts.distinct().map(|part| part.mapped).max().unwrap_or_default();
+    let wide = stream.generator == RandomGenerator::Taus258 || (random && most_mapped > u64::from(u32::MAX));
+    if let Some(zones) = &stream.zones {
+        let largest = sizes.iter().map(|sizes| sizes.largest).max().unwrap_or_default();
+        if zones.range.0 < largest {
+            return Err(FioPlanError::Stride { range: zones.range.0, largest });
+        }
+        if zones.size.0 == 0 {
+            return Err(FioPlanError::Zero { what: "zones.size" });
+        }
+    }
+    let open_files = stream.open_files.map_or(parts.count(), |most| most as usize);
+    if open_files == 0 {
+        return Err(FioPlanError::Zero { what: "open-files" });
+    }
+    let removes = request.files.unlink_each_loop && stream.repeats();
+    let told = open_files < parts.count() || request.files.create_on_open || removes;
+    let verifying = request.verify.map(|verify| Verifying {
+        read_back: verify.read_back,
+        only: verify.only,
+        backlog: verify.backlog.filter(|backlog| *backlog > 0),
+        batch: verify.backlog_batch.filter(|batch| *batch > 0).map_or(verify.backlog.unwrap_or_default(), u64::from),
+        redraw: verify.redraw,
+    });
+    Ok(Script {
+        mix,
+        way,
+        sizes,
+        sizes_by_order: stream.sizes_by_order,
+        align,
+        choice: stream.file_choice,
+        open_files,
+        opening: if told { Opening::Told } else { Opening::Before },
+        removes,
+        zones: stream.zones,
+        limits: Limits {
+            size: if stream.fill_device { u64::MAX } else { parts.sum(|part| part.length) },
+            io_bytes: stream.io_bytes.map(|bytes| bytes.0),
+            max_ops: stream.max_ops,
+            loops: stream.loops.max(1),
+            until_time: stream.repeat_until_time,
+        },
+        flushing: Flushing::new(request.syncs),
+        evicts: request.cached && request.files.drop_cached && !request.files.direct,
+        verifying,
+        amid: stream.trim_amid.filter(|amid| amid.percent > 0).map(|amid| plumb_workload::blocks::fio::TrimAmid {
+            backlog: amid.backlog.filter(|backlog| *backlog > 0),
+            batch: amid.batch.filter(|batch| *batch > 0),
+            ..amid
+        }),
+        handing: request.handing,
+        width: if wide { Width::Wide } else { Width::Narrow },
+        seeds,
+        seed: stream.seed,
+        reseeds: stream.reseed_each_loop,
+        parts,
+    })
+}
+
+fn parts(
+    request: &FioPlanRequest<'_>,
+    stream: &Stream,
+    sizes: &[Sizes; 3],
+    align: [u64; 3],
+) -> Result<Parts, FioPlanError> {
+    let last = stream.ranges.last().ok_or(FioPlanError::NoFile)?;
+    let lengths = request.file_lengths;
+    if lengths.count() == 0 {
+        return Err(FioPlanError::NoFile);
+    }
+    let smallest = sizes.iter().map(|sizes| sizes.smallest).min().unwrap_or_default().max(1);
+    let part = |range: &FileRange, file_length: u64| {
+        let whole = range.length.0.min(file_length);
+        let drawn_from = stream.zones.map_or(whole, |zones| zones.range.0);
+        let blocks = |kind: Kind| {
+            let (align, smallest) = (align[kind as usize], sizes[kind as usize].smallest);
+            drawn_from.saturating_sub(smallest.saturating_sub(align)) / align
+        };
+        Part {
+            start: range.start.0,
+            length: range.length.0,
+            file_length,
+            blocks: Kind::ALL.map(blocks),
+            mapped: drawn_from / smallest,
+        }
+    };
+    Ok(match (lengths, stream.ranges.as_slice()) {
+        (Lengths::Same { bytes, count }, [range]) => Parts::same(part(range, *bytes), *count),
+        (_, ranges) => Parts::each(
+            (0..lengths.count()).map(|file| part(ranges.get(file).unwrap_or(last), lengths.of(file))).collect(),
+        ),
+    })
+}
+
+fn way(
+    stream: &Stream,
+    mix: Mix,
+    sizes: &[Sizes; 3],
+    align: [u64; 3],
+    parts: &Parts,
+    seeds: &Seeds,
+) -> Result<Way, FioPlanError> {
+    let ops_per_draw = match stream.order {
+        AccessOrder::Sequential { skip_bytes } => return Ok(Way::Sequential { skip: skip_bytes as u64 }),
+        AccessOrder::Random { ops_per_draw } => ops_per_draw,
+    };
+    if ops_per_draw == 0 {
+        return Err(FioPlanError::Zero { what: "ops-per-draw" });
+    }
+    let law = law(stream, mix, sizes, parts)?;
+    // fio keeps no map where a law makes some blocks come more often, or blocks could lie across each other.
+    let apart = align.iter().zip(sizes).all(|(align, sizes)| *align == sizes.smallest);
+    let coverage = match stream.coverage {
+        Coverage::OnceByRegister if law != PlannedDistribution::Uniform => {
+            return Err(FioPlanError::RegisterWithDistribution);
+        }
+        Coverage::OnceByRegister => {
+            for part in parts.distinct().filter(|part| part.mapped > 0) {
+                Register::new(part.mapped, seeds.offset).ok_or(FioPlanError::Register { blocks: part.mapped })?;
+            }
+            PlannedCoverage::Register
+        }
+        Coverage::Once if law == PlannedDistribution::Uniform && apart => PlannedCoverage::Map,
+        Coverage::Once | Coverage::Again => PlannedCoverage::Again,
+    };
+    Ok(Way::Random(Random {
+        ops_per_draw,
+        sequencer: stream.sequencer,
+        percent: three(&stream.random_percent),
+        law,
+        coverage,
+    }))
+}
+
+fn law(stream: &Stream, mix: Mix, sizes: &[Sizes; 3], parts: &Parts) -> Result<PlannedDistribution, FioPlanError> {
+    let used = || Kind::ALL.into_iter().filter(|kind| mix.has(*kind));
+    match &stream.law {
+        OffsetDistribution::Uniform => Ok(PlannedDistribution::Uniform),
+        OffsetDistribution::Curved { curve, center } => {
+            use plumb_workload::blocks::fio::Curve;
+            let problem = match *curve {
+                Curve::Zipf { theta } if !(theta.is_finite() && theta >= 0.0) => {
+                    Some("zipf's `theta` must be 0 or more")
+                }
+                Curve::Pareto { h } if !(h > 0.0 && h < 1.0) => Some("pareto's `h` must lie between 0 and 1"),
+                Curve::Normal { deviation } if !(deviation.is_finite() && deviation >= 0.0) => {
+                    Some("normal's `deviation` must be 0 or more")
+                }
+                _ if !center.is_none_or(|center| (0.0..=1.0).contains(&center)) => {
+                    Some("`center` must lie between 0 and 1")
+                }
+                _ => None,
+            };
+            match problem {
+                Some(problem) => Err(FioPlanError::Curve { problem }),
+                None => Ok(PlannedDistribution::Curved { curve: *curve, center: *center }),
+            }
+        }
+        OffsetDistribution::Zoned(zones) => {
+            let zones = three(zones);
+            for zones in used().map(|kind| &zones[kind as usize]).filter(|zones| !zones.is_empty()) {
+                shares(zones.iter().map(|zone| zone.access_percent))?;
+                let size: u64 = zones.iter().map(|zone| u64::from(zone.size)).sum();
+                if size > 100 {
+                    return Err(FioPlanError::ZonesBeyond { zones: size, range: 100 });
+                }
+            }
+            Ok(PlannedDistribution::Zoned(zones.map(Into::into)))
+        }
+        OffsetDistribution::ZonedBytes(zones) => {
+            let zones = three(zones);
+            for kind in used().filter(|kind| !zones[*kind as usize].is_empty()) {
+                let zones = &zones[kind as usize];
+                shares(zones.iter().map(|zone| zone.access_percent))?;
+                let size = zones.iter().fold(0u64, |sum, zone| sum.saturating_add(zone.size.0));
+                let range = parts.distinct().map(|part| part.length.min(part.file_length)).min().unwrap_or_default();
+                if size > range {
+                    return Err(FioPlanError::ZonesBeyond { zones: size, range });
+                }
+            }
+            Ok(PlannedDistribution::ZonedBytes(zones.map(Into::into)))
+        }
+        OffsetDistribution::Sequence(listed) | OffsetDistribution::SequenceOnward(listed) if listed.is_empty() => {
+            Err(FioPlanError::EmptySequence)
+        }
+        OffsetDistribution::Sequence(listed) | OffsetDistribution::SequenceOnward(listed) => {
+            let block = listed.iter().copied().max().unwrap_or_default();
+            for kind in used() {
+                let smallest = sizes[kind as usize].smallest;
+                let blocks = parts.distinct().map(|part| part.length.min(part.file_length) / smallest).min();
+                let blocks = blocks.unwrap_or_default();
+                if block >= blocks {
+                    return Err(FioPlanError::SequenceBeyond { block, blocks });
+                }
+            }
+            let step =
+                if matches!(stream.law, OffsetDistribution::SequenceOnward(_)) { listed.len() as u64 } else { 0 };
+            Ok(PlannedDistribution::Sequence { listed: listed.as_slice().into(), step })
+        }
+    }
+}
+
+fn shares(percents: impl Iterator<Item = u8>) -> Result<(), FioPlanError> {
+    match percents.map(u32::from).sum() {
+        100 => Ok(()),
+        percent => Err(FioPlanError::ZoneShares { percent }),
+    }
+}
+
+fn check_alignment(script: &Script, alignment: u64) -> Result<(), FioPlanError> {
+    if alignment <= 1 {
+        return Ok(());
+    }
+    let check = |what, bytes: u64| match bytes % alignment {
+        0 => Ok(()),
+        _ => Err(FioPlanError::Unaligned { what, bytes, alignment }),
+    };
+    for kind in [Kind::Read, Kind::Write].into_iter().filter(|kind| uses(script, *kind)) {
+        let sizes = &script.sizes[kind as usize];
+        check("a size", sizes.smallest)?;
+        if sizes.is_unaligned() {
+            return Err(FioPlanError::UnalignedSizes);
+        }
+        check("the alignment of random offsets", script.align[kind as usize])?;
+    }
+    if script.mix != Mix::Only(Kind::Trim) {
+        script.parts.distinct().try_for_each(|part| check("the start of a range", part.start))?;
+        if let Way::Sequential { skip } = script.way {
+            check("the skip after each op", (skip as i64).unsigned_abs())?;
+        }
+    }
+    Ok(())
+}

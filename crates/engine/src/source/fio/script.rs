@@ -1,0 +1,291 @@
+//! What a job's draws depend on, resolved: the fixed part of its sources.
+
+use super::parts::Parts;
+use super::sizes::Sizes;
+use crate::rng::fio::{Seeds, Width};
+use plumb_workload::OpKind;
+use plumb_workload::blocks::ByKind;
+use plumb_workload::blocks::fio::{Curve, FileChoice, Sequencer, TrimAmid, Zone, ZoneStride};
+use plumb_workload::files::SyncRange;
+use plumb_workload::units::Bytes;
+
+/// A kind of op that moves data; also the place of its value in an array of three.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Read = 0,
+    Write = 1,
+    Trim = 2,
+}
+
+impl Kind {
+    pub(super) const ALL: [Kind; 3] = [Kind::Read, Kind::Write, Kind::Trim];
+
+    pub(super) fn op(self) -> OpKind {
+        match self {
+            Kind::Read => OpKind::Read,
+            Kind::Write => OpKind::Write,
+            Kind::Trim => OpKind::Trim,
+        }
+    }
+
+    /// `None` for ops that move no data.
+    pub(super) fn of(op: OpKind) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.op() == op)
+    }
+}
+
+/// The three values of a [`ByKind`], in the order of [`Kind`].
+pub(super) fn three<T: Clone>(by_kind: &ByKind<T>) -> [T; 3] {
+    [by_kind.read.clone(), by_kind.write.clone(), by_kind.trim.clone()]
+}
+
+/// Which kinds a job mixes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Mix {
+    /// One kind.
+    Only(Kind),
+    /// Reads and writes, with so many per cent of reads.
+    ReadWrite(u8),
+    /// Trims, each followed by a write to the same place.
+    TrimWrite,
+}
+
+impl Mix {
+    pub(super) fn has(self, kind: Kind) -> bool {
+        match self {
+            Mix::Only(only) => only == kind,
+            Mix::ReadWrite(_) => kind != Kind::Trim,
+            Mix::TrimWrite => kind != Kind::Read,
+        }
+    }
+}
+
+/// How offsets follow one another.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Way {
+    /// One after another, with so many bytes between; wrapping, so that it is backwards where it would be negative.
+    Sequential {
+        skip: u64,
+    },
+    Random(Random),
+}
+
+/// Offsets at random.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Random {
+    /// Ops for one draw, 1 or more.
+    pub(super) ops_per_draw: u32,
+    pub(super) sequencer: Sequencer,
+    /// By [`Kind`].
+    pub(super) percent: [u8; 3],
+    pub(super) law: PlannedDistribution,
+    pub(super) coverage: PlannedCoverage,
+}
+
+/// How random offsets spread.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum PlannedDistribution {
+    Uniform,
+    Curved {
+        curve: Curve,
+        center: Option<f64>,
+    },
+    /// By [`Kind`]; uniform where empty.
+    Zoned([Box<[Zone<u8>]>; 3]),
+    /// By [`Kind`]; uniform where empty.
+    ZonedBytes([Box<[Zone<Bytes>]>; 3]),
+    Sequence {
+        listed: Box<[u64]>,
+        /// Added to each block with every time through the list.
+        step: u64,
+    },
+}
+
+/// Which blocks may come again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PlannedCoverage {
+    Map,
+    Register,
+    Again,
+}
+
+/// How a backend takes ops, which decides in fio where one loop of an endless draw ends and the next begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handing {
+    /// Each is done when the call returns.
+    Inline,
+    /// They are queued.
+    Queued,
+}
+
+/// Which writes are read back, and when.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Verifying {
+    pub(super) read_back: bool,
+    /// Nothing is written.
+    pub(super) only: bool,
+    /// Read back after so many writes.
+    pub(super) backlog: Option<u64>,
+    /// So many at a time.
+    pub(super) batch: u64,
+    /// Found by drawing again, whatever the order.
+    pub(super) redraw: bool,
+}
+
+/// Flushes. None is 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Flushing {
+    pub(super) fsync_every: u64,
+    pub(super) fdatasync_every: u64,
+    pub(super) range_every: u64,
+    pub(super) at_end: bool,
+    pub(super) at_close: bool,
+    pub(super) file_system_at_end: bool,
+}
+
+impl Flushing {
+    pub(super) fn new(syncs: &plumb_workload::files::Syncs) -> Flushing {
+        Flushing {
+            fsync_every: syncs.fsync_every.into(),
+            fdatasync_every: syncs.fdatasync_every.into(),
+            range_every: syncs.range.map_or(0, |SyncRange { every, .. }| every.into()),
+            at_end: syncs.at_end,
+            at_close: syncs.at_close,
+            file_system_at_end: syncs.file_system_at_end,
+        }
+    }
+
+    pub(super) fn amid(&self) -> bool {
+        self.fsync_every > 0 || self.fdatasync_every > 0 || self.range_every > 0
+    }
+
+    pub(super) fn any(&self) -> bool {
+        self.amid() || self.at_end || self.at_close || self.file_system_at_end
+    }
+}
+
+/// Whether the source says when files are opened and closed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Opening {
+    /// They are open all the time.
+    Before,
+    /// It yields ops that open and close them.
+    Told,
+}
+
+/// When a job ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limits {
+    /// Bytes of all parts together.
+    pub(super) size: u64,
+    /// Bytes to move, where they were said.
+    pub(super) io_bytes: Option<u64>,
+    /// Ops of one loop.
+    pub(super) max_ops: Option<u64>,
+    pub(super) loops: u64,
+    /// It goes on until its time is over.
+    pub(super) until_time: bool,
+}
+
+impl Limits {
+    /// Ops of all loops; `None` without end.
+    pub(super) fn most_ops(&self) -> Option<u64> {
+        self.max_ops.map(|ops| ops.saturating_mul(self.loops))
+    }
+
+    /// Bytes of one loop; `None` without end.
+    pub(super) fn bytes(&self) -> Option<u64> {
+        match self.io_bytes {
+            Some(bytes) => Some(bytes),
+            None => (self.size < u64::MAX).then_some(self.size),
+        }
+    }
+}
+
+/// The fixed part of a job's sources.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Script {
+    pub(super) mix: Mix,
+    pub(super) way: Way,
+    /// By [`Kind`].
+    pub(super) sizes: [Sizes; 3],
+    pub(super) sizes_by_order: bool,
+    /// Random offsets are multiples of this, by [`Kind`].
+    pub(super) align: [u64; 3],
+    pub(super) parts: Parts,
+    pub(super) choice: FileChoice,
+    pub(super) open_files: usize,
+    pub(super) opening: Opening,
+    /// Files are removed between loops.
+    pub(super) removes: bool,
+    pub(super) zones: Option<ZoneStride>,
+    pub(super) limits: Limits,
+    pub(super) flushing: Flushing,
+    /// What is cached is dropped before each loop but the first, where a file begins again, and before reading back.
+    pub(super) evicts: bool,
+    pub(super) verifying: Option<Verifying>,
+    pub(super) amid: Option<TrimAmid>,
+    pub(super) handing: Handing,
+    pub(super) width: Width,
+    pub(super) seeds: Seeds,
+    /// The seed itself, which all workers share.
+    pub(super) seed: u64,
+    pub(super) reseeds: bool,
+}
+
+impl Script {
+    pub(super) fn is_random(&self) -> bool {
+        matches!(self.way, Way::Random(_))
+    }
+
+    /// Whether offsets follow a curve.
+    pub(super) fn is_curved(&self) -> bool {
+        matches!(&self.way, Way::Random(Random { law: PlannedDistribution::Curved { .. }, .. }))
+    }
+
+    pub(super) fn covers(&self) -> PlannedCoverage {
+        match &self.way {
+            Way::Random(random) => random.coverage,
+            Way::Sequential { .. } => PlannedCoverage::Again,
+        }
+    }
+
+    /// Whether a block can come again within a loop although there is a map: by ops in sequence between random ones, or
+    /// because the map begins again.
+    pub(super) fn may_repeat(&self) -> bool {
+        match &self.way {
+            Way::Random(random) => {
+                let in_sequence = random.ops_per_draw > 1 || random.percent.iter().any(|&percent| percent < 100);
+                in_sequence || self.limits.until_time || self.zones.is_some()
+            }
+            Way::Sequential { .. } => true,
+        }
+    }
+
+    /// Whether more is to be moved than the parts have, so that what was written is written over.
+    pub(super) fn overwrites(&self) -> bool {
+        self.mix.has(Kind::Write) && self.limits.io_bytes.is_some_and(|bytes| bytes > self.limits.size)
+    }
+
+    /// Whether no byte is written twice within a loop.
+    pub(super) fn writes_once(&self) -> bool {
+        let once = match &self.way {
+            Way::Sequential { skip } => *skip == 0 && !self.limits.until_time && self.zones.is_none(),
+            // A register knows where ops begin and not how far they reach.
+            Way::Random(random) if random.coverage == PlannedCoverage::Register && !self.is_of_one_size() => false,
+            Way::Random(random) => random.coverage != PlannedCoverage::Again && !self.may_repeat(),
+        };
+        once && !self.overwrites()
+    }
+
+    /// Whether each op is as long as the blocks that are drawn.
+    fn is_of_one_size(&self) -> bool {
+        let block = self.sizes.iter().map(|sizes| sizes.smallest).min();
+        let mut used = Kind::ALL.into_iter().filter(|kind| self.sizes_by_order || self.mix.has(*kind));
+        used.all(|kind| Some(self.sizes[kind as usize].largest) == block)
+    }
+
+    pub(super) fn largest(&self) -> u64 {
+        self.sizes.iter().map(|sizes| sizes.largest).max().unwrap_or_default()
+    }
+}

@@ -1,0 +1,80 @@
+//! Bytes of an op, drawn as fio draws them.
+//!
+//! Facts, found in what fio does: one size draws nothing. A range draws from its low end up to low plus high, rounds
+//! down to a multiple of the low end and cuts at the high end, which comes up far more often than the others for it. A
+//! list, from the rarest size to the most common, takes the first entry whose cumulative share reaches the draw *and*
+//! that fits into what is left of the file.
+//! What does not fit is drawn again; where not even the smallest fits, there is no op.
+
+use crate::rng::fio::Taus;
+use plumb_result::short_list;
+use plumb_workload::blocks::fio::{JobSize, SizeShare};
+
+/// The sizes of one kind of op, in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Sizes {
+    pub(super) smallest: u64,
+    pub(super) largest: u64,
+    /// Empty for a range.
+    shares: Box<[SizeShare]>,
+    unaligned: bool,
+}
+
+impl Sizes {
+    pub(super) fn new(size: &JobSize, unaligned: bool) -> Sizes {
+        let mut shares = match size {
+            JobSize::Split(shares) => shares.iter().copied().filter(|share| share.percent > 0).collect(),
+            JobSize::Fixed(_) | JobSize::Range { .. } => Vec::new(),
+        };
+        short_list::sort_by_key(&mut shares, |share| share.percent);
+        Sizes { smallest: size.min().0, largest: size.max().0, shares: shares.into(), unaligned }
+    }
+
+    /// Whether all are alike.
+    pub(super) fn is_fixed(&self) -> bool {
+        self.smallest == self.largest
+    }
+
+    /// Whether a size can be any number of bytes.
+    pub(super) fn is_unaligned(&self) -> bool {
+        self.unaligned && !self.is_fixed()
+    }
+
+    /// The next size, where `room` bytes are left; `None` where nothing fits. One size alone does not look at the room.
+    #[inline]
+    pub(super) fn next(&self, taus: &mut Taus, room: u64) -> Option<u64> {
+        if self.is_fixed() {
+            return Some(self.smallest);
+        }
+        if self.smallest > room {
+            return None;
+        }
+        loop {
+            let drawn = if self.shares.is_empty() {
+                self.smallest + (self.largest as f64 * taus.share()) as u64
+            } else {
+                self.listed(taus, room)
+            };
+            let rounded = if self.unaligned { drawn } else { drawn - drawn % self.smallest };
+            let size = rounded.min(self.largest);
+            if size <= room {
+                return Some(size);
+            }
+        }
+    }
+
+    fn listed(&self, taus: &mut Taus, room: u64) -> u64 {
+        let draw = taus.next();
+        let hundredth = taus.largest() / 100;
+        let mut upto = 0;
+        let mut size = 0;
+        for share in &self.shares {
+            size = share.size.0;
+            upto += u64::from(share.percent);
+            if draw / upto <= hundredth && size <= room {
+                break;
+            }
+        }
+        size
+    }
+}

@@ -1,0 +1,62 @@
+//! The replay of a recording, planned.
+
+use plumb_workload::WorkerGroup;
+use plumb_workload::blocks::trace::Recording;
+use plumb_workload::files::FileLock;
+
+/// What a replay is made from.
+#[derive(Debug, Clone)]
+pub(crate) struct TracePlan {
+    pub(crate) recording: Recording,
+    /// Of the files as they are laid out, bytes.
+    lengths: Vec<u64>,
+    /// Offsets and lengths of reads and writes are multiples of this, bytes.
+    pub(crate) alignment_bytes: u64,
+}
+
+/// Taken for the smallest op, which a recording does not tell.
+const SECTOR_BYTES: u64 = 512;
+
+impl TracePlan {
+    /// Plans the replay on files of these lengths.
+    ///
+    /// # Errors
+    /// What the job asks for and a replay cannot keep.
+    pub(crate) fn new(
+        group: &WorkerGroup,
+        recording: &Recording,
+        lengths: Vec<u64>,
+        alignment_bytes: u64,
+    ) -> Result<TracePlan, &'static str> {
+        if recording.speed_percent.is_some() && !group.pace.is_closed() {
+            return Err("recorded times and rates, pauses or goals (`pace`) cannot both be kept; replay as fast as \
+                        possible (`speed-percent` left out, fio's replay_no_stall=1), or leave `pace` out");
+        }
+        if group.verify.is_some() {
+            return Err("what a replay reads it has not written, and does not verify; leave `verify` out");
+        }
+        if group.files.lock != FileLock::None {
+            return Err("files are not locked in a replay; leave `lock` (fio's lockfile) out");
+        }
+        if group.files.create_on_open || group.files.unlink_each_loop || group.files.append {
+            return Err("the files of a replay are there from the start to the end; leave `create-on-open`, \
+                        `unlink-each-loop` and `append` out");
+        }
+        Ok(TracePlan { recording: recording.clone(), lengths, alignment_bytes })
+    }
+
+    /// Bytes of the largest op that moves data: the size of a buffer.
+    pub(crate) fn largest_block_bytes(&self) -> u64 {
+        self.recording.largest.0.max(1)
+    }
+
+    /// Bytes of the smallest op that moves data, as far as that is known.
+    pub(crate) fn smallest_block_bytes(&self) -> u64 {
+        self.largest_block_bytes().min(SECTOR_BYTES.max(self.alignment_bytes))
+    }
+
+    /// Bytes that its ops can touch at most.
+    pub(crate) fn reached_bytes(&self) -> u64 {
+        self.lengths.iter().fold(0, |sum: u64, &length| sum.saturating_add(length))
+    }
+}

@@ -1,0 +1,104 @@
+//! Block I/O: a stream of ops, by the generator that makes it.
+//!
+//! [`plumb`] is Plumb's own, and goes by a pattern. The others follow other tools: what is left of a job of fio, or of a
+//! thread of elbencho, when all that depends on others, files and the machine is decided is a group of one worker; sizes
+//! are bytes, the seed is a number.
+
+pub mod fio;
+pub mod plumb;
+pub mod sweep;
+pub mod trace;
+
+pub use plumb::{BlockSize, Blocks, Mix, Pattern, WeightedSize, Zone};
+
+use fio::Stream;
+use serde::{Deserialize, Serialize};
+use sweep::{Sweep, SweepOps};
+use trace::Recording;
+
+/// One value for each of reads, writes and trims.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ByKind<T> {
+    /// For reads.
+    pub read: T,
+    /// For writes.
+    pub write: T,
+    /// For trims.
+    pub trim: T,
+}
+
+impl<T: Clone> ByKind<T> {
+    /// The same for all.
+    pub fn all(value: T) -> ByKind<T> {
+        ByKind { read: value.clone(), write: value.clone(), trim: value }
+    }
+}
+
+/// A stream of block ops, by its generator.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename = "~plumb", rename_all = "kebab-case")]
+#[cfg_attr(feature = "schema", schemars(rename = "BlockStream"))]
+pub enum BlockStream {
+    /// By a pattern over one range: Plumb's own. Its keys need no name of a generator before them.
+    Plumb(Blocks),
+    /// Drawn as fio draws them, so that the same seed gives the same ops. Its group has one worker.
+    Fio(Box<Stream>),
+    /// Part of files after part, as elbencho goes. Its group has one worker.
+    Sweep(Box<Sweep>),
+    /// Read from a recording. Its group has one worker.
+    Trace(Recording),
+}
+
+impl BlockStream {
+    /// Whether Plumb's own generator makes it. All others follow another tool: each worker is a group of its own, and opens
+    /// files by the rules of that group.
+    pub fn is_plumb(&self) -> bool {
+        matches!(self, BlockStream::Plumb(_))
+    }
+
+    /// The kinds of op among its own: reads, writes and trims; those of verifying are not counted. None for calls on names.
+    pub fn moves(&self) -> ByKind<bool> {
+        match self {
+            BlockStream::Plumb(Blocks { mix, .. }) => {
+                ByKind { read: mix.read > 0, write: mix.write > 0, trim: mix.trim > 0 }
+            }
+            BlockStream::Fio(stream) => stream.moves(),
+            BlockStream::Trace(recording) => recording.moves,
+            BlockStream::Sweep(sweep) => match sweep.does {
+                SweepOps::Read => ByKind { read: true, write: false, trim: false },
+                SweepOps::Write { .. } => ByKind { read: false, write: true, trim: false },
+                SweepOps::Mix { read_percent, .. } => {
+                    ByKind { read: read_percent > 0, write: read_percent < 100, trim: false }
+                }
+                SweepOps::Call { .. } => ByKind::all(false),
+            },
+        }
+    }
+}
+
+impl From<Blocks> for BlockStream {
+    fn from(blocks: Blocks) -> BlockStream {
+        BlockStream::Plumb(blocks)
+    }
+}
+
+impl From<Stream> for BlockStream {
+    fn from(stream: Stream) -> BlockStream {
+        BlockStream::Fio(Box::new(stream))
+    }
+}
+
+impl From<Sweep> for BlockStream {
+    fn from(sweep: Sweep) -> BlockStream {
+        BlockStream::Sweep(Box::new(sweep))
+    }
+}
+
+impl From<Recording> for BlockStream {
+    fn from(recording: Recording) -> BlockStream {
+        BlockStream::Trace(recording)
+    }
+}

@@ -1,0 +1,114 @@
+//! Recordings that are replayed.
+
+use super::ByKind;
+use crate::units::Bytes;
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+
+/// Ops of a recording. Its files are the target's, in the order of the recording's first mention.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Recording {
+    /// The recording, in any form that Plumb reads.
+    pub path: PathBuf,
+    /// Bytes of its largest op.
+    pub largest: Bytes,
+    /// Keep to the recorded times; as fast as possible where absent. Per cent of the recorded speed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed_percent: Option<u32>,
+    /// Divide offsets by this.
+    #[serde(default = "once")]
+    pub scale: u32,
+    /// Round offsets to a multiple of this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub align: Option<Bytes>,
+    /// Send all ops to the target's first file.
+    #[serde(default)]
+    pub one_file: bool,
+    /// Leave out ops of these kinds.
+    #[serde(default)]
+    pub skip: SkipOps,
+    /// Kinds of op that it has, those left out not counted. A recording without writes needs no permission to write.
+    #[serde(default = "all_kinds")]
+    pub moves: ByKind<bool>,
+    /// What the waits of fio's iolog of version 2 are.
+    #[serde(default)]
+    pub waits: Waits,
+    /// Replay it so many times, one after the other.
+    #[serde(default = "one")]
+    pub loops: u64,
+    /// Begin again instead of ending, until the group's time is over.
+    #[serde(default)]
+    pub repeat_until_time: bool,
+    /// Stop after so many bytes, over all loops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub io_bytes: Option<Bytes>,
+    /// Stop after so many ops that move data, over all loops.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_ops: Option<u64>,
+}
+
+impl Recording {
+    /// All of a recording, once and as fast as possible.
+    pub fn new(path: PathBuf, largest: Bytes) -> Recording {
+        Recording {
+            path,
+            largest,
+            speed_percent: None,
+            scale: 1,
+            align: None,
+            one_file: false,
+            skip: SkipOps::default(),
+            moves: all_kinds(),
+            waits: Waits::default(),
+            loops: 1,
+            repeat_until_time: false,
+            io_bytes: None,
+            max_ops: None,
+        }
+    }
+}
+
+/// What the number of a `wait` in fio's iolog of version 2 is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Waits {
+    /// Microseconds after the wait before, as fio's manual says.
+    #[default]
+    Manual,
+    /// Milliseconds since the start, as fio does.
+    Fio,
+}
+
+/// Kinds of op that a replay leaves out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct SkipOps {
+    /// Reads.
+    #[serde(default)]
+    pub read: bool,
+    /// Writes.
+    #[serde(default)]
+    pub write: bool,
+    /// Trims.
+    #[serde(default)]
+    pub trim: bool,
+    /// Flushes.
+    #[serde(default)]
+    pub sync: bool,
+}
+
+fn all_kinds() -> ByKind<bool> {
+    ByKind::all(true)
+}
+
+fn once() -> u32 {
+    1
+}
+
+fn one() -> u64 {
+    1
+}

@@ -1,0 +1,145 @@
+//! Rules of streams of other tools' generators, of files, memory and processes.
+
+use super::Checker;
+use super::names::names;
+use crate::backend::Backend;
+use crate::blocks::fio::Stream;
+use crate::files::JobFiles;
+use crate::phase::{Phase, WorkerGroup};
+use crate::process::BufferMemory;
+
+/// Names and lengths of files under their own names.
+pub(super) fn files(check: &mut Checker, files: &JobFiles) {
+    names(check, &files.names);
+}
+
+/// A stream of another tool's generator, and its group.
+pub(super) fn check(check: &mut Checker, phase: &Phase, group: &WorkerGroup) {
+    if group.count != 1 {
+        check.problem(
+            ["work"],
+            format!("a group of {} workers cannot share one stream", group.count),
+            "use `count = 1`, and a group of its own with a `worker-number` of its own for each further worker",
+        );
+    }
+    for name in &group.start.after {
+        if !phase.has_member(name) {
+            check.problem(
+                ["work"],
+                format!("it waits for the group `{name}`, which the phase does not have"),
+                "name a group of the same phase in `start.after`",
+            );
+        }
+    }
+    if group.files.record_lock.is_some() && !takes_record_locks(&group.backend) {
+        check.problem(
+            ["files", "record-lock"],
+            format!("the backend `{}` takes no record locks", group.backend.name()),
+            "use psync, libaio or mmap, or leave `record-lock` out",
+        );
+    }
+    if let Some(drawn) = group.work.fio() {
+        check.within(&["work", "blocks", "fio"], |check| {
+            stream(check, drawn);
+            // What is behind an engine that Plumb cannot ask is as large as it is.
+            if drawn.ranges.is_empty() && !matches!(group.backend, Backend::Foreign { .. }) {
+                check.problem(
+                    ["ranges"],
+                    "no file has a range",
+                    "give one `{ start = \"0\", length = \"1GiB\" }` for all files",
+                );
+            }
+        });
+    }
+}
+
+/// What a group asks of files, memory and processes that what it does, or does it to, cannot give.
+pub(super) fn has_means(check: &mut Checker, group: &WorkerGroup, is_real: bool) {
+    let is_foreign = group.work.foreign_stream().is_some();
+    for (key, is_said, help) in [
+        ("files", !group.files.is_default(), "say it of the target and of the phase's `cache`"),
+        ("syncs", !group.syncs.is_none(), "use `fsync-every` of `work.blocks`, or the phase's `end.flush`"),
+    ] {
+        if is_said && !is_foreign {
+            check.problem([key], "only streams of `fio`, `sweep` and `trace` have rules of their own for that", help);
+        }
+    }
+    for (key, is_said) in [
+        ("buffers", !group.buffers.is_default()),
+        ("process", !group.process.is_default()),
+        ("log-ops", group.log_ops),
+        ("time-submission", group.time_submission),
+    ] {
+        if is_said && !group.work.has_queue() {
+            let help = match (key, group.work.program().is_some()) {
+                ("log-ops", true) => "use `work.program.log-ops`",
+                _ => "leave it out, or use `work.blocks`",
+            };
+            check.problem([key], "only block I/O has that", help);
+        } else if is_said && !is_foreign && !is_real && matches!(key, "buffers" | "process") {
+            check.problem(
+                [key],
+                format!("what is done to `{}` needs no memory, and no process of its own", group.target),
+                "leave it out, or use a real target",
+            );
+        }
+    }
+    for (key, line) in [("run-before", &group.process.run_before), ("run-after", &group.process.run_after)] {
+        if group.count > 1 && line.is_some() {
+            check.problem(
+                ["process", key],
+                format!("each of the {} workers would run it", group.count),
+                "give it to a group of one worker",
+            );
+        }
+    }
+    if group.count > 1 && matches!(group.buffers.memory, BufferMemory::File(_)) {
+        check.problem(
+            ["buffers", "memory"],
+            format!("{} workers would use the same file as memory", group.count),
+            "use `private` or `shared` memory, or a group with a file of its own for each worker",
+        );
+    }
+}
+
+/// Whether ops of a backend go to descriptors in the calling thread or the kernel's queue, where locks can surround them.
+fn takes_record_locks(backend: &Backend) -> bool {
+    matches!(
+        backend,
+        Backend::Psync
+            | Backend::Preadv
+            | Backend::Preadv2 { .. }
+            | Backend::Seek
+            | Backend::Mmap
+            | Backend::Libaio { .. }
+            | Backend::PosixAio
+    )
+}
+
+fn stream(check: &mut Checker, stream: &Stream) {
+    let moves = stream.moves();
+    if !moves.read && !moves.write && !moves.trim {
+        check.problem([], "it neither reads nor writes nor trims", "give a `read-percent`, or `trims = true`");
+    }
+    if stream.read_percent.is_some_and(|percent| percent > 100) {
+        check.problem(["read-percent"], "it is above 100", "use 0 to 100");
+    }
+    for (key, moves, size) in [
+        ("read", moves.read, &stream.sizes.read),
+        ("write", moves.write, &stream.sizes.write),
+        ("trim", moves.trim, &stream.sizes.trim),
+    ] {
+        if moves && size.min().0 == 0 {
+            check.problem(["sizes", key], "an op of no bytes does nothing", "use a size above 0");
+        }
+        if size.max().0 > u64::from(u32::MAX) {
+            check.problem(
+                ["sizes", key],
+                format!("{} is more than one op can move", size.max()),
+                "use less than 4 GiB",
+            );
+        }
+    }
+    check.positive(["worker-number"], "the worker's number", stream.worker_number.into(), "workers count from 1");
+    check.positive(["loops"], "the number of loops", stream.loops, "use at least 1");
+}
