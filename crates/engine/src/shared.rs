@@ -113,3 +113,24 @@ impl<T: Shareable> Drop for SharedSlice<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::Ordering::Relaxed;
+
+    // Protects: memory of every kind begins with zeros and holds what is written, to its end.
+    #[test]
+    fn slices_are_zeroed_wherever_they_lie() {
+        for length in [0, 1, 1000, 100_000] {
+            let make = || SharedSlice::<AtomicU64>::new(length).unwrap();
+            for slice in [make(), for_this_thread(make)] {
+                assert_eq!(slice.len(), length);
+                assert!(slice.iter().all(|word| word.load(Relaxed) == 0));
+                slice.iter().for_each(|word| word.store(7, Relaxed));
+                assert!(slice.iter().all(|word| word.load(Relaxed) == 7));
+            }
+        }
+    }
+}

@@ -338,11 +338,13 @@ fn seen_of<T: Copy>(by_target: &BTreeMap<String, Seen<T>>, name: &str) -> Result
 
 /// The phase's targets; one end of a copy may be something that keeps nothing, and says nothing of the other.
 fn storage_names<'a>(workload: &Workload, plan: &'a Phase, targets: &BTreeMap<String, TargetFacts>) -> Vec<&'a str> {
-    let keeps_nothing = |name: &str| {
-        matches!(workload.target.get(name), Some(Target::JobFiles(_)))
-            && targets.get(name).is_some_and(|facts| {
-                facts.filesystem.value().is_none() && facts.leaves.is_empty() && facts.unseen.is_empty()
-            })
+    let is_copy = plan.workers.iter().any(|group| group.work.copy().is_some());
+    let keeps_nothing = |name: &str| match workload.target.get(name) {
+        Some(Target::Null(_)) => is_copy,
+        Some(Target::JobFiles(_)) => targets.get(name).is_some_and(|facts| {
+            facts.filesystem.value().is_none() && facts.leaves.is_empty() && facts.unseen.is_empty()
+        }),
+        _ => false,
     };
     let all = plan::target_names(plan);
     let kept: Vec<&str> = all.iter().copied().filter(|name| !keeps_nothing(name)).collect();

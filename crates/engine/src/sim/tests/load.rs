@@ -19,6 +19,20 @@ fn the_same_run_gives_the_same_measurement_and_another_run_another() {
     assert_ne!(once(3), once(4));
 }
 
+/// Two streams on parts of one device make its head go to and fro; on devices of their own they do not meet.
+#[test]
+fn targets_share_a_device_or_have_their_own() {
+    let bytes = |shares: Option<&str>| {
+        let disk = target("sim:hdd?cv=0");
+        let other = SimTarget { shares: shares.map(str::to_owned), ..disk.clone() };
+        let mut simulation = Simulation::new([("disk", &disk), ("other", &other)], run(0));
+        let workers = ["disk", "other"].map(|device| SimWorker { device, ..worker(TestSource::sequential(65_536), 1) });
+        let outcome = simulation.run_phase(&phase(5), workers.into(), None, &mut |_| ControlFlow::Continue(()));
+        outcome.unwrap().measurement.bytes()
+    };
+    assert!(bytes(Some("disk")) * 4 < bytes(None), "{} {}", bytes(Some("disk")), bytes(None));
+}
+
 #[test]
 fn measurements_do_not_change_between_versions_or_machines() {
     // Golden numbers: stored simulated results, and what the documentation says of them, must stay reproducible.

@@ -90,6 +90,13 @@ fn targets() {
         (|w| sim(w).files = Some(0), "target.sim.sim.files", "is 0", "leave `files` out"),
         (|w| sim(w).files = Some(1 << 40), "target.sim.sim.files", "do not fit", "fewer"),
         (|w| sim(w).preallocated_percent = 101, "target.sim.sim.preallocated-percent", "more than all", "100"),
+        (
+            |w| sim(w).shares = Some("nothing".into()),
+            "target.sim.sim.shares",
+            "no other simulated target",
+            "leave `shares` out",
+        ),
+        (|w| sim(w).shares = Some("sim".into()), "target.sim.sim.shares", "no other simulated target", "of its own"),
         (|w| sim(w).device.slow = -0.1, "target.sim.sim.device", "`slow` is -0.1", "use 0"),
         (|w| sim(w).device.errors = 1.5, "target.sim.sim.device", "`errors` is 1.5", "0 to 1"),
         (|w| sim(w).device.cached = f64::NAN, "target.sim.sim.device", "`cached` is NaN", "0 to 1"),
@@ -110,6 +117,7 @@ fn targets() {
             file(w).size = None;
         },
         |w| tree(w).size = Distribution::Fixed(Bytes(0)),
+        |w| sim(w).shares = Some("simset".into()),
         |w| {
             tree(w).width = 1;
             tree(w).depth = 40;
