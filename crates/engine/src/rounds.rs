@@ -48,7 +48,7 @@ impl SteadyRounds {
     /// Ends a round of this throughput.
     pub(crate) fn end_round(&mut self, throughput: f64) -> SteadyState {
         self.rounds.push(throughput);
-        let rule = steady::Rule {
+        let rule = steady::RoundRule {
             window: self.rule.window,
             range: self.rule.range,
             slope: self.rule.slope,

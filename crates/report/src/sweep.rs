@@ -1,6 +1,6 @@
 //! A sweep as a page: what was found in words, the points as a table, and a chart of each curve.
 
-use crate::compare::{Together, left_out};
+use crate::compare::{RejectedTogether, left_out};
 use crate::format::{self, MISSING};
 use crate::style::{Ink, Style};
 use crate::table::{self, Align, Column};
@@ -37,7 +37,7 @@ pub fn page(sweep: &Sweep, style: &Style) -> String {
     for note in &sweep.notes {
         page.push_str(&format!("  {}{}\n", style.ink(Ink::Caution, "note    "), style.wrap(note, 10)));
     }
-    page.push_str(&left_out(&sweep.left_out, Together::All, style));
+    page.push_str(&left_out(&sweep.left_out, RejectedTogether::All, style));
     page.push_str(&last_line(sweep));
     page
 }

@@ -7,7 +7,7 @@ use crate::compare::request::CompareRequest;
 use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::Environment;
 use plumb_store::{Store, StoredFloors};
-use plumb_trust::{Side, SideRecord};
+use plumb_trust::{ComparisonSide, SideRecord};
 use std::collections::BTreeMap;
 
 /// What was found in the store.
@@ -89,9 +89,14 @@ fn changed(
 ) -> Option<Difference> {
     let now = comparison_log.targets[index].values().find_map(|works| works.get(workload))?;
     let record = SideRecord::default();
-    let then =
-        Side { name: "then", environment: &stored.environment, targets: &stored.targets, runs: 0, record: &record };
-    let now = Side { name: "now", environment, targets: now, runs: 0, record: &record };
+    let then = ComparisonSide {
+        name: "then",
+        environment: &stored.environment,
+        targets: &stored.targets,
+        runs: 0,
+        record: &record,
+    };
+    let now = ComparisonSide { name: "now", environment, targets: now, runs: 0, record: &record };
     plumb_trust::differences(&then, &now).into_iter().find(|difference| difference.factor != "fullness")
 }
 

@@ -55,8 +55,8 @@ pub fn run(arguments: &NoiseArguments, common: &Common) -> Result<End, Stopped> 
     } else {
         let style = session::style();
         let kept = match common.no_store || outcome.interrupted || outcome.not_stored.is_some() {
-            true => page::Kept::Nowhere,
-            false => page::Kept::Stored,
+            true => page::KeptFloor::Nowhere,
+            false => page::KeptFloor::Stored,
         };
         session::print(&page::page(&outcome.noise, kept, &style))?;
         // Without a floor, that runs are too few is the answer itself.

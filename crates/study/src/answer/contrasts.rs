@@ -12,7 +12,7 @@ use plumb_result::run::TierName;
 use plumb_result::short_list;
 use plumb_result::study::StudyContrast;
 use plumb_stats::geometric_mean;
-use plumb_stats::verdict::{Assessment, Compared, Family, Rule, Sides, assess_family};
+use plumb_stats::verdict::{Assessment, Compared, Family, Sides, VerdictRule, assess_family};
 use std::collections::BTreeMap;
 
 /// A contrast for each work, phase, metric, combination of the levels within, and level other than the baseline.
@@ -29,7 +29,7 @@ pub(super) fn contrasts(evidence: &Evidence, numbers: &Numbers, emulated: bool) 
         }
     }
     pairings.retain(|pairing| pairing.all.iter().all(|values| !values.is_empty()));
-    let rule = Rule { margin: plan.compare.equivalence, seed: plan.seed, ..Rule::default() };
+    let rule = VerdictRule { margin: plan.compare.equivalence, seed: plan.seed, ..VerdictRule::default() };
     let cap = Cap { exploratory: plan.exploratory, emulated };
     let is_count = |pairing: &Pairing| pairing.number.metric.device_count().is_some();
     let mut found: Vec<Option<StudyContrast>> = pairings
@@ -106,7 +106,7 @@ fn pairing(plan: &Plan, number: &Number, values: &[Value], within: &Levels, leve
     Pairing { number: number.clone(), within: within.clone(), candidate: levels[1].clone(), units: paired, all, exact }
 }
 
-fn assess(plan: &Plan, pairings: &[&Pairing], by_plots: bool, rule: &Rule) -> Vec<Assessment> {
+fn assess(plan: &Plan, pairings: &[&Pairing], by_plots: bool, rule: &VerdictRule) -> Vec<Assessment> {
     let runs: Vec<[Vec<f64>; 2]> = pairings
         .iter()
         .map(|pairing| {
@@ -162,7 +162,7 @@ fn contrast(
     pairing: &Pairing,
     assessment: &Assessment,
     baseline: &str,
-    rule: &Rule,
+    rule: &VerdictRule,
     cap: Cap,
 ) -> StudyContrast {
     let values = |side: usize| pairing.all[side].iter().map(|value| value.value).collect::<Vec<f64>>();

@@ -7,7 +7,7 @@ use super::messages;
 use super::values::{Number, Numbers, Value, some_levels};
 use crate::plan::Levels;
 use plumb_result::{Finding, Level, RunResult};
-use plumb_trust::{ComparisonView, NumberFound, NumberView, RunValue, Side, SideRecord, ToolPrint};
+use plumb_trust::{ComparisonSide, ComparisonView, NumberFound, NumberView, RunValue, SideRecord, ToolPrint};
 use std::collections::BTreeMap;
 
 const HOLD: [&str; 4] = ["E4", "E12", "E13", "D7"];
@@ -62,14 +62,14 @@ fn of_candidate(evidence: &Evidence, numbers: &Numbers, levels: [&String; 2]) ->
     let runs =
         |index: usize| views.iter().map(|view| [view.baseline, view.candidate][index].len() as u32).min().unwrap_or(0);
     let view = |numbers| ComparisonView {
-        baseline: Side {
+        baseline: ComparisonSide {
             name: &names[0],
             environment: &one.environment,
             targets: &one.target,
             runs: runs(0),
             record: &records[0],
         },
-        candidate: Side {
+        candidate: ComparisonSide {
             name: &names[1],
             environment: &other.environment,
             targets: &other.target,

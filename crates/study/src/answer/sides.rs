@@ -6,7 +6,7 @@ use plumb_lab::Step;
 use plumb_result::compare::Difference;
 use plumb_result::short_list;
 use plumb_result::{Finding, Level, RunResult};
-use plumb_trust::{FACTORS, Side, SideRecord, factor};
+use plumb_trust::{ComparisonSide, FACTORS, SideRecord, factor};
 use std::collections::BTreeSet;
 
 /// Facts in which a level of the compared factor differs from the baseline although nothing that the plan changes between
@@ -58,8 +58,8 @@ fn differences(one: &RunResult, other: &RunResult) -> Vec<Difference> {
     plumb_trust::differences(&side_of(one, &record), &side_of(other, &record))
 }
 
-fn side_of<'a>(result: &'a RunResult, record: &'a SideRecord) -> Side<'a> {
-    Side { name: "", environment: &result.environment, targets: &result.target, runs: 1, record }
+fn side_of<'a>(result: &'a RunResult, record: &'a SideRecord) -> ComparisonSide<'a> {
+    ComparisonSide { name: "", environment: &result.environment, targets: &result.target, runs: 1, record }
 }
 
 /// Results of two levels that are alike in everything else.

@@ -4,7 +4,7 @@ use super::evidence::Evidence;
 use super::values::{Numbers, Value};
 use plumb_result::number::{Digits, percent};
 use plumb_result::study::SpreadSources;
-use plumb_stats::components::{Cost, PlotsAndRuns, plots_and_runs_of_cells, runs_per_plot};
+use plumb_stats::components::{FurtherCost, PlotsAndRuns, plots_and_runs_of_cells, runs_per_plot};
 use plumb_store::StudyRunStatus;
 use std::collections::BTreeMap;
 
@@ -52,12 +52,12 @@ fn balanced(values: &[Value]) -> Option<Vec<Vec<Vec<f64>>>> {
 }
 
 /// Seconds that a plot and a run took.
-fn cost(evidence: &Evidence) -> Option<Cost> {
+fn cost(evidence: &Evidence) -> Option<FurtherCost> {
     let mean = |times: Vec<f64>| (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64);
     let plot = mean(evidence.plots.iter().filter_map(|plot| plot.build_s).collect())?;
     let done = evidence.records.iter().filter(|record| record.status == StudyRunStatus::Done);
     let run = mean(done.filter_map(|record| record.seconds).collect())?;
-    (plot > 0.0 && run > 0.0).then_some(Cost { plot, run })
+    (plot > 0.0 && run > 0.0).then_some(FurtherCost { plot, run })
 }
 
 /// The coefficient of variation of values whose logarithms have this variance.

@@ -10,7 +10,7 @@ use plumb_stats::estimate::paired;
 use plumb_stats::outliers::outliers;
 use plumb_stats::schedule::Side;
 use plumb_stats::stop::{Precision, Question, Statistic};
-use plumb_stats::verdict::{Assessment, Compared, Note, ReplicationUnit, Rule, Sides, Verdict, assess_all};
+use plumb_stats::verdict::{Assessment, Compared, Note, ReplicationUnit, Sides, Verdict, VerdictRule, assess_all};
 use plumb_trust::{NumberFound, is_below_floor};
 use std::collections::BTreeMap;
 
@@ -54,7 +54,7 @@ impl Values {
 
 /// What the statistics say of every number, as one family. With several plots on a side the plot is the sample, else the
 /// block.
-pub fn claims(rows: &Rows, rule: &Rule) -> Vec<Claim> {
+pub fn claims(rows: &Rows, rule: &VerdictRule) -> Vec<Claim> {
     let by_plot = rows.values().any(|rows| has_several_plots(rows));
     let values: Vec<(&Cell, Values)> = rows.iter().map(|(cell, rows)| (cell, Values::of(rows))).collect();
     let compared: Vec<Compared<'_>> = values
@@ -135,7 +135,7 @@ fn statistic(metric: Metric) -> Statistic {
 
 impl Claim {
     /// What was found, for the checks.
-    pub fn found(&self, rule: &Rule) -> NumberFound {
+    pub fn found(&self, rule: &VerdictRule) -> NumberFound {
         match self.assessment.verdict {
             Verdict::Faster(ratio) | Verdict::Slower(ratio) => NumberFound::Difference { ratio: ratio.value },
             Verdict::Equivalent(_) => NumberFound::Equal { margin: rule.margin },
@@ -172,7 +172,7 @@ pub(crate) fn of_assessment(
     assessment: &Assessment,
     [baseline, candidate]: [ContrastSide<'_>; 2],
     (workload, phase, metric): (&str, &str, Metric),
-    rule: &Rule,
+    rule: &VerdictRule,
     capped: Option<Capped>,
 ) -> Contrast {
     let mean = |values: &[f64]| plumb_stats::summary::geometric_mean(values).ok();
@@ -228,7 +228,7 @@ pub struct Terms<'a> {
     /// Name of the candidate.
     pub candidate: &'a str,
     /// The rule that the claims were made by.
-    pub rule: &'a Rule,
+    pub rule: &'a VerdictRule,
     /// Noise floors, where they were measured.
     pub floors: &'a BTreeMap<Cell, Floor>,
     /// What the checks say of the comparison as a whole.
@@ -261,7 +261,7 @@ pub(crate) struct FarOut {
 
 /// Looks for runs that stand far out. They stay in the contrast; what it would be without them is told beside it, where the
 /// block is the sample (a plot is judged by all of its runs).
-pub(crate) fn far_out(cell: &Cell, rows: &[Row], rule: &Rule) -> FarOut {
+pub(crate) fn far_out(cell: &Cell, rows: &[Row], rule: &VerdictRule) -> FarOut {
     let far_of = |side: Side| {
         let of_side: Vec<&Row> = rows.iter().filter(|row| row.side == side).collect();
         let values: Vec<f64> = of_side.iter().map(|row| row.value).collect();
@@ -342,7 +342,7 @@ mod tests {
     }
 
     fn contrast_of(rows: &Rows, floor: Option<f64>, findings: &[Finding]) -> Contrast {
-        let rule = Rule::default();
+        let rule = VerdictRule::default();
         let mut floors = BTreeMap::new();
         if let Some(share) = floor {
             let at = "2024-05-01T12:00:00Z".to_owned();
@@ -423,7 +423,7 @@ mod tests {
         let mut family = rows(1.2, 8, 1, 0.0);
         let other = Cell { metric: Metric::bandwidth(OpKind::Read), ..cell() };
         family.insert(other, family[&cell()].clone());
-        let claims = claims(&family, &Rule::default());
+        let claims = claims(&family, &VerdictRule::default());
         for claim in &claims {
             let (p, adjusted) = (claim.assessment.p_t.unwrap(), claim.assessment.p_adjusted.unwrap());
             assert!((adjusted / p - 2.0).abs() < 1e-9, "{p} {adjusted}");
@@ -433,10 +433,10 @@ mod tests {
     /// Provisionings that differ do not differ less for being run more often.
     #[test]
     fn runs_that_do_not_limit_the_interval_are_not_asked_for() {
-        let met = |rows: &Rows| claims(rows, &Rule::default())[0].precision.unwrap().is_met();
+        let met = |rows: &Rows| claims(rows, &VerdictRule::default())[0].precision.unwrap().is_met();
         assert!(met(&rows(1.0, 12, 3, 0.10)));
         let alike = rows(1.0, 6, 3, 0.0);
-        let precision = claims(&alike, &Rule::default())[0].precision.unwrap();
+        let precision = claims(&alike, &VerdictRule::default())[0].precision.unwrap();
         assert!(precision.question == Question::Open || precision.half_width < 0.05, "{precision:?}");
     }
 
@@ -444,11 +444,11 @@ mod tests {
     #[test]
     fn a_run_far_out_is_told_and_counted_and_the_ratio_without_it_stands_beside() {
         let mut rows = rows(1.0, 8, 1, 0.0);
-        let calm = far_out(&cell(), &rows[&cell()], &Rule::default());
+        let calm = far_out(&cell(), &rows[&cell()], &VerdictRule::default());
         assert!(calm.rows.is_empty() && calm.without.is_none());
         let candidate = rows.get_mut(&cell()).unwrap().iter_mut().find(|row| row.block == 3 && row.side == Side::B);
         candidate.unwrap().value /= 10.0;
-        let far = far_out(&cell(), &rows[&cell()], &Rule::default());
+        let far = far_out(&cell(), &rows[&cell()], &VerdictRule::default());
         assert_eq!(far.rows.iter().map(|row| (row.block, row.side)).collect::<Vec<_>>(), [(3, Side::B)]);
         let (with, without) = (contrast_of(&rows, None, &[]), far.without.unwrap());
         assert_eq!(with.blocks, 8);

@@ -9,7 +9,7 @@ use plumb_result::observe::TargetFacts;
 use plumb_result::run::TierName;
 use plumb_result::{Histogram, Metric, PhaseResult, RunVerdict};
 use plumb_stats::schedule::Side;
-use plumb_trust::{Factor, Planned, Question, SideRecord, ToolPrint, WorkPrint, work_print};
+use plumb_trust::{Factor, Planned, SideRecord, ToolPrint, WorkPrint, WorkQuestion, work_print};
 use plumb_workload::Workload;
 use plumb_workload::named::Named;
 use std::collections::{BTreeMap, BTreeSet};
@@ -228,8 +228,8 @@ impl ComparisonLog {
             self.resolved[index].push(outcome.result.workload.clone());
             record.works.push(WorkPrint {
                 name: named.name.to_owned(),
-                asked: work_print(asked, Question::Sides),
-                run: work_print(&outcome.result.workload, Question::Sides),
+                asked: work_print(asked, WorkQuestion::Sides),
+                run: work_print(&outcome.result.workload, WorkQuestion::Sides),
             });
         }
     }
@@ -237,7 +237,7 @@ impl ComparisonLog {
     /// The work as a side ran it, for a noise floor.
     pub(crate) fn floor_print(&self, index: usize, workload: &str) -> Option<serde_json::Value> {
         let ran = self.resolved[index].iter().find(|one| one.name == workload)?;
-        Some(work_print(ran, Question::Floor))
+        Some(work_print(ran, WorkQuestion::Floor))
     }
 
     /// Accepted runs of the work that has fewest.

@@ -23,8 +23,8 @@ use plan::{PlannedBlock, in_rounds, order, side_index};
 use plumb_engine::sim::SimRun;
 use plumb_result::compare::{COMPARE_SCHEMA, Outlier, Plots};
 use plumb_result::{Comparison, Contrast, Finding};
-use plumb_stats::stop::{Budget, Decision, Precision, StopReason, Stopper};
-use plumb_stats::verdict::Rule;
+use plumb_stats::stop::{Decision, FurtherBudget, Precision, StopReason, Stopper};
+use plumb_stats::verdict::VerdictRule;
 use plumb_workload::named::Scale;
 pub(crate) use request::Ended;
 use std::time::{Duration, Instant};
@@ -57,7 +57,7 @@ impl CompareOutcome {
 pub(crate) struct Measured {
     pub(crate) comparison_log: ComparisonLog,
     pub(crate) claims: Vec<Claim>,
-    pub(crate) rule: Rule,
+    pub(crate) rule: VerdictRule,
     pub(crate) ended: Ended,
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn measure(
     let plots = request.plots();
     let stop = in_rounds(request.rule, plots);
     let order = order(request.seed, stop.blocks_max, plots);
-    let rule = Rule { seed: request.seed, blocks_min: request.rule.blocks_min, ..Rule::default() };
+    let rule = VerdictRule { seed: request.seed, blocks_min: request.rule.blocks_min, ..VerdictRule::default() };
     let mut comparison_log = ComparisonLog::new(&request.workloads, request.varying);
     let mut stopper = Stopper::new(stop);
     let mut done = 0u32;
@@ -90,7 +90,8 @@ pub(crate) fn measure(
         let elapsed = started.elapsed();
         // A further step must fit: what is left must last for two blocks of the length so far.
         let block = if done == 0 { Duration::ZERO } else { elapsed / done };
-        let budget = if elapsed + block * 2 > request.budget && done > 0 { Budget::Spent } else { Budget::Left };
+        let budget =
+            if elapsed + block * 2 > request.budget && done > 0 { FurtherBudget::Spent } else { FurtherBudget::Left };
         found = claims(&comparison_log.rows, &rule);
         // Where the checks reject every run, more of them will not help.
         if done >= stop.blocks_min && comparison_log.accepted_pairs.is_empty() {

@@ -8,7 +8,7 @@ use plumb_result::compare::{Difference, Floor};
 use plumb_result::observe::{Environment, TargetFacts};
 use plumb_result::short_list;
 use plumb_stats::schedule::Side;
-use plumb_stats::verdict::Rule;
+use plumb_stats::verdict::VerdictRule;
 use plumb_trust::{ComparisonView, LatencyView, NumberView, RunModes, RunValue, SideRecord};
 use std::collections::BTreeMap;
 
@@ -26,13 +26,13 @@ pub(crate) fn judge(
     request: &CompareRequest<'_>,
     comparison_log: &ComparisonLog,
     claims: &[Claim],
-    rule: &Rule,
+    rule: &VerdictRule,
     floors: &BTreeMap<Cell, Floor>,
     environment: &Environment,
 ) -> Judged {
     let nothing = BTreeMap::new();
     let records = [0, 1].map(|index| record(request, comparison_log, index, environment));
-    let side = |index: usize| plumb_trust::Side {
+    let side = |index: usize| plumb_trust::ComparisonSide {
         name: &request.sides()[index].name,
         environment,
         targets: targets(request, comparison_log, index, 0).unwrap_or(&nothing),
@@ -123,7 +123,7 @@ fn record(
     let blank = SideRecord::default();
     let of = |plot: usize| {
         let targets = targets(request, comparison_log, index, plot)?;
-        Some(plumb_trust::Side { name: "", environment, targets, runs: 0, record: &blank })
+        Some(plumb_trust::ComparisonSide { name: "", environment, targets, runs: 0, record: &blank })
     };
     for plot in 1..places {
         let (Some(first), Some(other)) = (of(0), of(plot)) else { continue };

@@ -2,7 +2,7 @@
 
 use plumb_lab::Step;
 use plumb_lab::protocol::Work;
-use plumb_report::study_plan::{CellView, FactorView, PlanView, PlotView};
+use plumb_report::study_plan::{FactorView, PlanView, PlannedCell, PlotView};
 use plumb_study::plan::{Correction, Levels, Plan};
 use plumb_workload::{CachePolicy, Phase, Target, Work as WorkKind, Workload};
 use serde_json::Value;
@@ -35,7 +35,7 @@ pub fn of(plan: &Plan) -> PlanView {
             .enumerate()
             .map(|(index, cell)| {
                 let mut runs = plan.runs.iter().filter(|run| run.cell as usize == index);
-                CellView {
+                PlannedCell {
                     levels: plan.factors.iter().map(|factor| level(&cell.levels, &factor.name)).collect(),
                     workload: cell.workload.clone(),
                     work: runs.clone().next().map(|run| work(&run.work, &run.dir)).unwrap_or_default(),
