@@ -4,6 +4,7 @@
 use crate::barrier::PhaseMemory;
 use crate::clock::{Clock, Ticks};
 use plumb_result::measurement::{Moved, Sample};
+use plumb_result::short_list;
 use plumb_workload::OpKind;
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Acquire;
@@ -112,21 +113,13 @@ impl Series {
             return;
         }
         let before = |kind: &OpKind| self.last.get(kind).copied().unwrap_or_default();
-        let ops = moved
-            .iter()
-            .map(|(kind, now)| {
-                let before = before(kind);
-                (
-                    *kind,
-                    Moved {
-                        // Less than before: it is about to begin anew.
-                        count: now.count.saturating_sub(before.count),
-                        bytes: now.bytes.saturating_sub(before.bytes),
-                    },
-                )
-            })
-            .filter(|(_, moved)| moved.count > 0)
-            .collect();
+        let ops = moved.iter().map(|(kind, now)| {
+            let before = before(kind);
+            // Less than before: it is about to begin anew.
+            let count = now.count.saturating_sub(before.count);
+            (*kind, Moved { count, bytes: now.bytes.saturating_sub(before.bytes) })
+        });
+        let ops = short_list::keyed(ops.filter(|(_, moved)| moved.count > 0));
         let (start_ns, end_ns) = (clock.ns_between(0, self.covered), clock.ns_between(0, until));
         self.samples.push(Sample { start_ns, length_ns: end_ns - start_ns, ops });
         self.covered = until;

@@ -26,7 +26,11 @@ pub enum WorkQuestion {
 
 /// What a workload does, as JSON: no name, seed, path or device; for [`WorkQuestion::Floor`] no length of phases either.
 pub fn work_print(workload: &Workload, question: WorkQuestion) -> Value {
-    let targets = workload.target.iter().map(|(name, target)| (name.clone(), target_print(target)));
+    // Not collected: that sorts, and is compiled anew.
+    let mut targets = Map::new();
+    for (name, target) in &workload.target {
+        targets.insert(name.clone(), target_print(target));
+    }
     let phases = workload.phase.iter().map(|phase| {
         let mut value = plumb_document::json::to_value(phase).unwrap_or_default();
         if question == WorkQuestion::Floor
@@ -37,7 +41,7 @@ pub fn work_print(workload: &Workload, question: WorkQuestion) -> Value {
         value
     });
     let mut print = Map::new();
-    print.insert("target".to_owned(), Value::Object(targets.collect()));
+    print.insert("target".to_owned(), Value::Object(targets));
     print.insert("phase".to_owned(), Value::Array(phases.collect()));
     Value::Object(print)
 }
