@@ -15,7 +15,7 @@ const EARLY: u64 = 64;
 
 /// The series of one worker.
 #[derive(Debug, Clone)]
-struct Series {
+struct WorkerSeries {
     length: Ticks,
     /// The worker's measured start, once it has started.
     zero: Option<Ticks>,
@@ -30,14 +30,14 @@ struct Series {
 #[derive(Debug, Clone)]
 pub(crate) struct SeriesSampler {
     clock: Clock,
-    series: Vec<Option<Series>>,
+    series: Vec<Option<WorkerSeries>>,
 }
 
 impl SeriesSampler {
     /// For workers with pieces of these lengths, ns.
     pub(crate) fn new(clock: Clock, lengths_ns: impl Iterator<Item = Option<u64>>) -> SeriesSampler {
         let series = lengths_ns.map(|length| {
-            length.map(|ns| Series {
+            length.map(|ns| WorkerSeries {
                 length: clock.ticks(ns).max(1),
                 zero: None,
                 covered: 0,
@@ -93,7 +93,7 @@ impl SeriesSampler {
     }
 }
 
-impl Series {
+impl WorkerSeries {
     /// The worker's measured time begins, perhaps anew.
     fn begin(&mut self, zero: Option<Ticks>) {
         self.zero = zero;

@@ -13,7 +13,7 @@ use crate::job::files::look::{self, Look, Named};
 use crate::job::files::{HeldDevice, JobFilesError, JobTarget};
 use crate::observer::{Observer, TargetView};
 use crate::plan::{WorkerSeat, seats, stamping};
-use crate::prepare::{Layout, PrepareError, Progress, TargetFiles, open_target};
+use crate::prepare::{LayoutProgress, LayoutRequest, PrepareError, TargetFiles, open_target};
 use crate::program::{NamedTarget, ScratchFiles, TreeState};
 use crate::rng::StreamId;
 use crate::setting::Setting;
@@ -40,7 +40,7 @@ use std::sync::Arc;
 const OWN_FILES_MAX: usize = 16;
 
 /// What opening and preparing need.
-pub(crate) struct Surroundings<'a> {
+pub(crate) struct TargetContext<'a> {
     pub(crate) guard: &'a Guard,
     pub(crate) setting: &'a Setting<'a>,
     pub(crate) workload: &'a Workload,
@@ -234,7 +234,7 @@ fn size_bytes(name: &str, size: Option<Size>) -> Result<Option<u64>, EngineError
 impl OpenTargets {
     /// Opens every target and lays it out.
     pub(crate) fn open(
-        surroundings: &Surroundings<'_>,
+        surroundings: &TargetContext<'_>,
         observer: &mut dyn Observer,
     ) -> Result<OpenTargets, EngineError> {
         let workload = surroundings.workload;
@@ -275,7 +275,7 @@ impl OpenTargets {
                     target
                 }
                 Target::Scratch(scratch) => {
-                    let Surroundings { guard, setting, workload } = *surroundings;
+                    let TargetContext { guard, setting, workload } = *surroundings;
                     OpenTarget::Scratch(crate::program::open(name, scratch, workload, guard, setting)?)
                 }
                 target => open.open_one(name, target, surroundings, observer)?,
@@ -323,7 +323,7 @@ impl OpenTargets {
         &self,
         name: &str,
         target: &Target,
-        surroundings: &Surroundings<'_>,
+        surroundings: &TargetContext<'_>,
         observer: &mut dyn Observer,
     ) -> Result<OpenTarget, EngineError> {
         match (target, &self.dir) {
@@ -458,10 +458,10 @@ fn open_files(
     name: &str,
     target: &Target,
     dir: &TestDir,
-    surroundings: &Surroundings<'_>,
+    surroundings: &TargetContext<'_>,
     observer: &mut dyn Observer,
 ) -> Result<OpenTarget, EngineError> {
-    let Surroundings { guard, setting, workload } = *surroundings;
+    let TargetContext { guard, setting, workload } = *surroundings;
     let (size, count, content, prepare, kind) = match target {
         Target::File(file) => (file.size, 1, file.content, file.prepare, FileKind::Regular),
         Target::Files(files) => (Some(files.size), files.count, files.content, files.prepare, FileKind::Regular),
@@ -485,7 +485,7 @@ fn open_files(
             stamper.stamp(file, offset, buffer);
         }
     };
-    let mut progress = |progress: Progress| {
+    let mut progress = |progress: LayoutProgress| {
         let percent = progress.written_bytes * 100 / progress.total_bytes.max(1);
         observer.preparing(&format!("writing {name}: {percent} % of {} MiB", progress.total_bytes >> 20));
     };
@@ -500,7 +500,7 @@ fn open_files(
         Source::New(kept) => (kept, Cow::Borrowed(target)),
         Source::Taken => (dir, Cow::Borrowed(target)),
     };
-    let mut layout = Layout {
+    let mut layout = LayoutRequest {
         guard,
         dir,
         access,
@@ -545,11 +545,11 @@ struct OpenedJobFiles {
 fn open_job_files(
     name: &str,
     files: &JobFiles,
-    surroundings: &Surroundings<'_>,
+    surroundings: &TargetContext<'_>,
     held: &mut Vec<HeldDevice>,
     observer: &mut dyn Observer,
 ) -> Result<OpenedJobFiles, EngineError> {
-    let Surroundings { guard, setting, workload } = *surroundings;
+    let TargetContext { guard, setting, workload } = *surroundings;
     let numbered = (0..).zip(&workload.phase);
     let groups =
         numbered.flat_map(|(phase, of)| of.workers.iter().enumerate().map(move |(place, group)| (phase, place, group)));
@@ -666,10 +666,10 @@ fn open_tree(
     name: &str,
     target: &TreeTarget,
     dir: &TestDir,
-    surroundings: &Surroundings<'_>,
+    surroundings: &TargetContext<'_>,
     observer: &mut dyn Observer,
 ) -> Result<OpenTarget, EngineError> {
-    let Surroundings { guard, setting, workload } = *surroundings;
+    let TargetContext { guard, setting, workload } = *surroundings;
     let shape = TreeShape::new(target, workload.seed).map_err(EngineError::plan)?;
     let most_bytes = (0..target.files).map(|file| shape.size_of(tree::FileId(file))).sum();
     let root = guard.open_dir_in(dir, &target.path, most_bytes)?;

@@ -11,7 +11,7 @@ use crate::content::Mismatch;
 use crate::control::WorkerControl;
 use crate::fault::FaultLog;
 use crate::op::Operation;
-use crate::oplog::{OpLog, Outcome};
+use crate::oplog::{OpLog, OpOutcome};
 use crate::pacer::{Due, PaceFailure, PacedOp, Pacer, Waited, wait_until};
 use crate::queue_cells::QueueTally;
 use crate::recorder::Recorder;
@@ -184,7 +184,7 @@ impl WorkerContext<'_> {
     }
 
     /// Records a single op.
-    fn log<O: Operation>(&mut self, op: &O, outcome: Outcome) {
+    fn log<O: Operation>(&mut self, op: &O, outcome: OpOutcome) {
         if let Some(log) = &mut self.log {
             log.keep(op, outcome);
         }
@@ -354,7 +354,7 @@ where
             let done = self.backend.execute(op);
             now = clock.now();
             if logs {
-                self.context.log(op, Outcome { start, end: now, result: done, handed_at: None });
+                self.context.log(op, OpOutcome { start, end: now, result: done, handed_at: None });
             }
             if self.backend.samples() {
                 group = self.sampler.timed(op.kind(), op.length(), done == Ok(op.length()), start, now);

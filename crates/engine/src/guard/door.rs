@@ -2,9 +2,9 @@
 //! and opened again by each worker.
 
 use super::beneath::Identity;
-use super::device::Machine;
+use super::device::SystemDevices;
 use super::made::MadeFiles;
-use super::{Guard, IoMode, Opening, Origin, Place, Refusal, wrong_kind};
+use super::{FileLocation, FileOpening, Guard, IoMode, PassReason, Refusal, wrong_kind};
 use super::{Intent, kind_name, read_only_file_system};
 use crate::guard::space::Space;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat, StatVfsMountFlags, XattrFlags};
@@ -70,7 +70,7 @@ pub struct PassedFile {
     /// It, opened through the page cache.
     pub file: File,
     /// Why it passed.
-    pub origin: Origin,
+    pub origin: PassReason,
 }
 
 impl Guard {
@@ -215,11 +215,11 @@ impl Door {
         }
         // io_uring would take O_NONBLOCK for a wish never to wait.
         rustix::fs::fcntl_setfl(&fd, OFlags::empty()).map_err(Refusal::io(path, "set its flags"))?;
-        Ok(PassedFile { file: File::from(fd), origin: Origin::TestData })
+        Ok(PassedFile { file: File::from(fd), origin: PassReason::TestData })
     }
 
     fn refuse_in_use(&mut self, path: &Path, file: Identity) -> Result<(), Refusal> {
-        let machine = Machine::this();
+        let machine = SystemDevices::this();
         if self.in_use.is_none() {
             self.in_use = Some(machine.images().map_err(Refusal::io(path, "list the loop devices"))?);
         }
@@ -236,8 +236,8 @@ impl Door {
         }
         let (dir, name) = self.enter(path)?;
         let dir = dir.fd.try_clone().map_err(Refusal::io(path, "open its directory"))?;
-        let place = Place { dir, name, path, within: None, made: self.made.as_ref() };
-        let opening = Opening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
+        let place = FileLocation { dir, name, path, within: None, made: self.made.as_ref() };
+        let opening = FileOpening { intent: Intent::Overwrite, mode: IoMode::Buffered, needed_bytes: 0 };
         // Workers that share a file all may be the one who makes it: who comes second must find it made and marked.
         let making = (create == Create::IfMissing).then(|| making(path));
         let passed = self.guard.open_at(place, opening, || {})?;

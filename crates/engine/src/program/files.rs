@@ -1,6 +1,6 @@
 //! The files of a scratch directory: their names, and what may be done to them.
 
-use crate::guard::{Create, Door, Found, Guard, MadeFiles, Naming, Origin, Refusal, mark_made};
+use crate::guard::{Create, Door, Found, Guard, MadeFiles, Naming, PassReason, Refusal, mark_made};
 use crate::job::files::paths::Paths;
 use crate::setting::Setting;
 use plumb_workload::job::Names;
@@ -172,7 +172,7 @@ pub(crate) fn open(
                 Err(refusal) => return Err(refusal),
             }
             // Nothing is made, and nothing is changed: only whether it may be.
-            if door.open(path, Create::Never)?.origin == Origin::Allowed {
+            if door.open(path, Create::Never)?.origin == PassReason::Allowed {
                 lent.push(number as u32);
             }
         }

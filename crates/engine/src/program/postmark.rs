@@ -5,7 +5,7 @@
 
 use super::op::{Call, CallOp};
 use super::rules::{Opening, Over, StepRules, WholeBlocks};
-use super::stream::Stream;
+use super::stream::StdioStream;
 use crate::backend::{Completion, Errno};
 use plumb_workload::OpKind;
 use plumb_workload::program::postmark::{Act, PostmarkDraws};
@@ -91,19 +91,19 @@ impl Mill {
 }
 
 /// The memory of a run's files.
-pub(super) struct Whole {
+pub(super) struct FileMemory {
     text: Vec<u8>,
     read: Vec<u8>,
 }
 
-impl Whole {
-    pub(super) fn new(run: &Postmark, thread: u32) -> Whole {
-        Whole { text: PostmarkDraws::text(run, thread), read: vec![0; run.read_block.0 as usize] }
+impl FileMemory {
+    pub(super) fn new(run: &Postmark, thread: u32) -> FileMemory {
+        FileMemory { text: PostmarkDraws::text(run, thread), read: vec![0; run.read_block.0 as usize] }
     }
 
     /// Reads so much of a file: whole blocks, then the rest. Ends early where the file does.
     #[inline]
-    pub(super) fn read_stream(&mut self, stream: &mut Stream, bytes: u64) -> Completion {
+    pub(super) fn read_stream(&mut self, stream: &mut StdioStream, bytes: u64) -> Completion {
         self.read_by(bytes, false, |piece| stream.read(piece))
     }
 
@@ -139,7 +139,7 @@ impl Whole {
 
     /// Writes so much of the text, in blocks as it is read.
     #[inline]
-    pub(super) fn write_stream(&self, stream: &mut Stream, bytes: u64, block: usize) -> Completion {
+    pub(super) fn write_stream(&self, stream: &mut StdioStream, bytes: u64, block: usize) -> Completion {
         self.write_by(bytes, block, false, |piece| stream.write(piece))
     }
 

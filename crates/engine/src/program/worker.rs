@@ -2,11 +2,11 @@
 
 use super::calls::{Calls, Files, LINK_BYTES};
 use super::compile::Compiled;
-use super::content::Memory;
+use super::content::RecordMemory;
 use super::file_set::{SetPlace, SetState};
 use super::files::{FileTable, ScratchFiles};
 use super::op::{Call, CallOp};
-use super::postmark::Whole;
+use super::postmark::FileMemory;
 use super::rules::{Over, StepRules};
 use super::source::ProgramSource;
 use super::stream::Streams;
@@ -80,7 +80,7 @@ impl SetWorker {
             SetRoot::Directory { root, place } => {
                 barrier.report().backend.write(b"psync");
                 let largest = (self.program.max_request as usize).max(LINK_BYTES);
-                let memory = Memory::filled(largest, Filler::new(self.content, self.content_stream))?;
+                let memory = RecordMemory::filled(largest, Filler::new(self.content, self.content_stream))?;
                 let files = Files::Set(Box::new(SetPlace::new(root, place, self.shape)));
                 let handles = self.program.handles;
                 let mut calls = Calls::new(files, handles, Streams::none(), memory, false, *barrier.clock());
@@ -261,8 +261,8 @@ impl NamedWorker {
             _ => None,
         });
         let largest = largest.max().unwrap_or(0) as usize;
-        let memory = Memory::new(self.program.memory, &self.program.content, largest, self.content_stream)?;
-        let whole = self.program.all_steps().find_map(postmark).map(|run| Whole::new(run, self.number));
+        let memory = RecordMemory::new(self.program.memory, &self.program.content, largest, self.content_stream)?;
+        let whole = self.program.all_steps().find_map(postmark).map(|run| FileMemory::new(run, self.number));
         let checks = self.program.checks && self.program.transfers().any(Transfer::reads);
         let files = Files::Names(Arc::clone(files));
         let calls = Calls::new(files, self.handles(), Streams::of(&self.program), memory, checks, *barrier.clock());

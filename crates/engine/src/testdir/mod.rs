@@ -14,7 +14,7 @@ mod remove;
 
 pub use kept::KeptFiles;
 pub(crate) use kept::{LaidOut, Source};
-pub use registry::{CleanReport, Kept, Living, TestDirs};
+pub use registry::{CleanReport, KeptDirectory, Living, TestDirs};
 pub use remove::Leftover;
 
 #[cfg(test)]
