@@ -26,7 +26,7 @@ pub struct DdCommand {
 
 impl DdCommand {
     pub(super) fn read(words: &[String]) -> DdCommand {
-        let dd::Printed { dd: said, refused, only_bsd } = dd::read_printed(words);
+        let dd::PrintedCommand { dd: said, refused, only_bsd } = dd::read_printed(words);
         let copy = dd::lower::copy(&said);
         DdCommand { said, copy, refused, only_bsd }
     }

@@ -3,10 +3,10 @@
 
 use super::error::{FioError, Place};
 use super::invocation::{Action, Eta, Invocation, OutputFormat};
-use super::jobfile::{Line, Section, SectionKind, kind_of};
+use super::jobfile::{OptionLine, Section, SectionKind, kind_of};
 use super::options::kind::{Bare, Kind};
 use super::options::{self, OptionSpec};
-use super::value::{Compat, Reading, time};
+use super::value::{Compat, ValueReading, time};
 use plumb_result::short_list;
 use plumb_workload::Nanos;
 
@@ -196,7 +196,7 @@ impl Named {
 /// Sorts the words out.
 pub fn read(words: &[String], errors: &mut Vec<FioError>) -> CommandLine {
     let line = CommandLine { invocation: Invocation::default(), sections: Vec::new(), files: Vec::new() };
-    let mut reader = Reader { words, next: 0, line, open: false, formats: Vec::new(), errors };
+    let mut reader = WordReader { words, next: 0, line, open: false, formats: Vec::new(), errors };
     reader.all();
     let mut formats = reader.formats;
     short_list::sort_by(&mut formats, Ord::cmp);
@@ -207,7 +207,7 @@ pub fn read(words: &[String], errors: &mut Vec<FioError>) -> CommandLine {
     reader.line
 }
 
-struct Reader<'a> {
+struct WordReader<'a> {
     words: &'a [String],
     next: usize,
     line: CommandLine,
@@ -217,7 +217,7 @@ struct Reader<'a> {
     errors: &'a mut Vec<FioError>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> WordReader<'a> {
     fn all(&mut self) {
         while let Some(word) = self.words.get(self.next) {
             let place = self.place();
@@ -330,7 +330,7 @@ impl<'a> Reader<'a> {
             self.open = true;
         }
         if let Some(section) = self.line.sections.last_mut() {
-            section.lines.push(Line { name: option.name.to_owned(), text: value, place });
+            section.lines.push(OptionLine { name: option.name.to_owned(), text: value, place });
         }
     }
 
@@ -448,6 +448,6 @@ fn candidates(name: &str) -> Vec<Named> {
 
 fn seconds(text: &str) -> Option<Nanos> {
     let mut doubts = Vec::new();
-    let mut reading = Reading { compat: Compat::Meant, kb_base: 1_024, doubts: &mut doubts };
+    let mut reading = ValueReading { compat: Compat::Meant, kb_base: 1_024, doubts: &mut doubts };
     time(text, Bare::Seconds, &mut reading).ok()
 }

@@ -14,7 +14,7 @@ const GLOBAL: &str = "global";
 
 /// An option as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct OptionLine {
     /// The name.
     pub name: String,
     /// What stood after `=`, if there was one.
@@ -40,7 +40,7 @@ pub struct Section {
     /// Its name.
     pub name: String,
     /// Its options.
-    pub lines: Vec<Line>,
+    pub lines: Vec<OptionLine>,
     /// Where it begins.
     pub place: Place,
     /// Whether a new file begins with it, so that it waits for the jobs of the files before.
@@ -53,7 +53,7 @@ pub fn kind_of(name: &str) -> SectionKind {
 }
 
 /// Reads one job file after another.
-pub struct Reader<'a> {
+pub struct JobFileReader<'a> {
     /// The machine.
     pub machine: &'a Machine,
     /// Where included files come from.
@@ -66,7 +66,7 @@ pub struct Reader<'a> {
     pub warnings: &'a mut Vec<Warning>,
 }
 
-impl Reader<'_> {
+impl JobFileReader<'_> {
     /// The sections of a file's text.
     pub fn sections(&mut self, path: &str, text: &str) -> Vec<Section> {
         let path: Arc<str> = path.into();
@@ -125,7 +125,7 @@ impl Reader<'_> {
         (!kept.is_empty()).then_some(kept)
     }
 
-    fn line(&mut self, line: &str, place: Place, path: &str, depth: usize, lines: &mut Vec<Line>) {
+    fn line(&mut self, line: &str, place: Place, path: &str, depth: usize, lines: &mut Vec<OptionLine>) {
         let included = line.strip_prefix("include").filter(|rest| rest.starts_with(|c| is_blank(c) || c == '='));
         match included {
             Some(rest) => self.include(rest[1..].trim_matches(is_blank), place, path, depth + 1, lines),
@@ -135,12 +135,12 @@ impl Reader<'_> {
                     Some((name, value)) => (name, Some(value.trim_matches(is_blank).to_owned())),
                     None => (text.as_str(), None),
                 };
-                lines.push(Line { name: name.trim_matches(is_blank).to_owned(), text: value, place });
+                lines.push(OptionLine { name: name.trim_matches(is_blank).to_owned(), text: value, place });
             }
         }
     }
 
-    fn include(&mut self, named: &str, place: Place, including: &str, depth: usize, lines: &mut Vec<Line>) {
+    fn include(&mut self, named: &str, place: Place, including: &str, depth: usize, lines: &mut Vec<OptionLine>) {
         if depth > DEEPEST_INCLUDE {
             self.errors.push(FioError::IncludeTooDeep { place, most: DEEPEST_INCLUDE });
             return;

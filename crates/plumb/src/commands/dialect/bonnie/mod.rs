@@ -10,7 +10,7 @@ use super::Call;
 use crate::exit::{End, Stopped};
 use crate::session;
 pub use getc_putc::GetcPutc;
-use plumb_dialects::bonnie::table::Printed;
+use plumb_dialects::bonnie::table::PrintedRun;
 use plumb_dialects::bonnie::{html, table};
 use prepared::{Prepared, SEMAPHORE_KEY, SEMAPHORES, prepared};
 pub use run::Bonnie;
@@ -27,7 +27,7 @@ pub fn csv2txt(_call: &Call<'_>) -> Result<End, Stopped> {
     convert(None, table::text)
 }
 
-fn convert(file: Option<&String>, reader: fn(&str) -> Printed) -> Result<End, Stopped> {
+fn convert(file: Option<&String>, reader: fn(&str) -> PrintedRun) -> Result<End, Stopped> {
     let mut bytes = Vec::new();
     let read = match file {
         Some(path) => std::fs::read(path).map(|read| bytes = read),

@@ -7,8 +7,8 @@ use crate::exit::{End, Stopped};
 use crate::session;
 use jiff::{SignedDuration, Zoned};
 use plumb_dialects::bonnie::Refusal;
-use plumb_dialects::bonnie::zcav::print::{self, Times};
-use plumb_dialects::bonnie::zcav::{BlockPlan, Device, Settings, lower};
+use plumb_dialects::bonnie::zcav::print::{self, ZcavTimes};
+use plumb_dialects::bonnie::zcav::{ZcavBlocks, ZcavDevice, ZcavSettings, lower};
 use plumb_engine::LoggedOp;
 use plumb_engine::signals::StopFlag;
 use plumb_result::PhaseMeasurement;
@@ -25,9 +25,9 @@ const BEFORE_WRITING: Duration = Duration::from_secs(5);
 
 /// Devices from end to end; what is wrong goes to standard error, and the code is then 1.
 pub struct Zcav {
-    settings: Settings,
+    settings: ZcavSettings,
     /// Of each device.
-    plans: Vec<BlockPlan>,
+    plans: Vec<ZcavBlocks>,
 }
 
 impl Dialect for Zcav {
@@ -66,7 +66,7 @@ impl Dialect for Zcav {
             }
             std::thread::sleep(BEFORE_WRITING);
         }
-        let times = vec![Times::default(); self.plans.len()];
+        let times = vec![ZcavTimes::default(); self.plans.len()];
         let (settings, plans) = (&self.settings, self.plans.as_slice());
         Ok(Watching { settings, plans, times, began: Zoned::now(), refused: None })
     }
@@ -86,30 +86,30 @@ impl Dialect for Zcav {
     }
 }
 
-fn prepared(called: &str, words: &[String]) -> Result<(Settings, Vec<BlockPlan>), Refusal> {
-    let settings = Settings::read(called, words)?;
+fn prepared(called: &str, words: &[String]) -> Result<(ZcavSettings, Vec<ZcavBlocks>), Refusal> {
+    let settings = ZcavSettings::read(called, words)?;
     if settings.user.is_some() || settings.group.is_some() {
         eprint!("{}", user::become_user(settings.user.as_deref(), settings.group.as_deref())?);
     }
-    let plan = |device: &Device| {
+    let plan = |device: &ZcavDevice| {
         let mut file = match settings.writes {
             true => OpenOptions::new().write(true).open(device.file()),
             false => File::open(device.file()),
         }
         .map_err(|_| Refusal(format!("Can't open {}\n", device.path)))?;
         let bytes = file.seek(SeekFrom::End(0)).map_err(|_| Refusal("Can't lseek().\n".to_owned()))?;
-        Ok(BlockPlan::new(&settings, bytes))
+        Ok(ZcavBlocks::new(&settings, bytes))
     };
-    let plans: Result<Vec<BlockPlan>, Refusal> = settings.devices.iter().map(plan).collect();
+    let plans: Result<Vec<ZcavBlocks>, Refusal> = settings.devices.iter().map(plan).collect();
     let plans = plans?;
     Ok((settings, plans))
 }
 
 /// Gathers the times of blocks, and tells when loops ended.
 pub struct Watching<'a> {
-    settings: &'a Settings,
-    plans: &'a [BlockPlan],
-    times: Vec<Times>,
+    settings: &'a ZcavSettings,
+    plans: &'a [ZcavBlocks],
+    times: Vec<ZcavTimes>,
     began: Zoned,
     /// The op that failed.
     refused: Option<String>,

@@ -10,7 +10,7 @@ use super::{complain, layout, told, warn};
 use crate::exit::End;
 use plumb_dialects::fio::Fio;
 use plumb_dialects::fio::lower::{Entropy, Lowered, lower, merges};
-use plumb_dialects::fio::print::{self, Job, opening_of};
+use plumb_dialects::fio::print::{self, JobReport, opening_of};
 use plumb_engine::Unopened;
 use plumb_engine::guard::Permissions;
 use plumb_study::Bench;
@@ -71,7 +71,7 @@ pub fn end(mut watching: Watching<'_>, ended: &Ended) -> Step<End> {
 }
 
 /// A line for each job that failed, where no machine reads results.
-fn tell_failures(failed: &[Job]) {
+fn tell_failures(failed: &[JobReport]) {
     for job in failed {
         if let Some(error) = &job.error {
             complain(format!("{}: pid={}, err={}/{}", job.name, job.pid, error.code, error.text));

@@ -9,8 +9,8 @@ use crate::exit::{End, Stopped};
 use crate::session;
 use plumb_dialects::iozone::lower::{Lowered, lower};
 use plumb_dialects::iozone::print::report::{Surface, surfaces};
-use plumb_dialects::iozone::print::throughput::Report;
-use plumb_dialects::iozone::print::{Measured, biff, head, heat, report, table};
+use plumb_dialects::iozone::print::throughput::ThroughputReport;
+use plumb_dialects::iozone::print::{MeasuredPass, biff, head, heat, report, table};
 use plumb_dialects::iozone::{Mode, Rate, Settings};
 use plumb_study::RunError;
 use std::io::IsTerminal;
@@ -134,12 +134,12 @@ fn failed(failure: &Failure) -> Result<End, Stopped> {
 }
 
 /// What comes behind the last test: the report, spreadsheets, the map.
-fn finish(settings: &Settings, command: &[String], measured: &[Measured]) -> Result<(), Stopped> {
+fn finish(settings: &Settings, command: &[String], measured: &[MeasuredPass]) -> Result<(), Stopped> {
     const COMPLETE: &str = "\niozone test complete.\n";
     let command = format!("{} ", command.join(" "));
     let sheets = match settings.mode {
         Mode::Throughput { .. } => {
-            let report = Report::of(settings, measured);
+            let report = ThroughputReport::of(settings, measured);
             if settings.report {
                 session::print(&report.text())?;
             }

@@ -3,7 +3,7 @@
 use crate::commands::dialect::error::DialectError;
 use crate::session;
 use plumb_dialects::iozone::lower::{Lowered, LoweredPhase};
-use plumb_dialects::iozone::print::{Child, Measured, Round, latency, table, throughput};
+use plumb_dialects::iozone::print::{Child, MeasuredPass, Round, latency, table, throughput};
 use plumb_dialects::iozone::{Mode, Pass, Settings, Test};
 use plumb_engine::LoggedOp;
 use plumb_engine::signals::StopFlag;
@@ -39,7 +39,7 @@ pub struct Watching<'a> {
     /// Tests of the row at hand that are printed.
     columns: usize,
     /// All passes so far, each once; rounds are gathered.
-    pub measured: Vec<Measured>,
+    pub measured: Vec<MeasuredPass>,
     /// Why it ended early.
     pub failure: Option<Failure>,
 }
@@ -61,7 +61,7 @@ impl<'a> Watching<'a> {
 
     /// Takes a pass in; rounds of the same are gathered.
     fn gather(&mut self, phase: &LoweredPhase, round: Round) {
-        let same = |one: &&mut Measured| {
+        let same = |one: &&mut MeasuredPass| {
             one.pass == phase.pass
                 && one.point == phase.point
                 && one.children == phase.children
@@ -70,7 +70,7 @@ impl<'a> Watching<'a> {
         };
         match self.measured.iter_mut().find(same) {
             Some(measured) => measured.rounds.push(round),
-            None => self.measured.push(Measured {
+            None => self.measured.push(MeasuredPass {
                 pass: phase.pass,
                 point: phase.point,
                 children: phase.children,
