@@ -7,7 +7,7 @@ use crate::table::Align;
 use plumb_result::compare::Replicate;
 use plumb_result::short_list;
 use plumb_result::study::{
-    CellValue, Counted, EffectLine, EffectTable, GatheredFinding, OurNumber, Published, PublishedBeside, StudyCell,
+    CellValue, EffectLine, EffectTable, GatheredFinding, OurNumber, Published, PublishedBeside, RunCount, StudyCell,
     StudyContrast, StudyReport,
 };
 use plumb_result::{ContrastVerdict, Finding, Level, Metric};
@@ -512,8 +512,8 @@ fn devices(report: &StudyReport) -> Vec<ReportPart> {
         ColumnHead::new("per byte", Align::Right, None),
         ColumnHead::new("flushes", Align::Right, Some(2)),
     ]);
-    let count = |of: Counted| exact(of, |value| format!("{value:.0}"));
-    let bytes = |of: Counted| exact(of, format::bytes_iec);
+    let count = |of: RunCount| exact(of, |value| format!("{value:.0}"));
+    let bytes = |of: RunCount| exact(of, format::bytes_iec);
     let per_byte = |of: Option<f64>| of.map_or(String::new(), |of| format!("{of:.3}"));
     let mut rows = Vec::new();
     for cell in &report.cells {
@@ -547,7 +547,7 @@ fn devices(report: &StudyReport) -> Vec<ReportPart> {
     ]
 }
 
-fn exact(of: Counted, set: impl Fn(f64) -> String) -> String {
+fn exact(of: RunCount, set: impl Fn(f64) -> String) -> String {
     if of.is_exact() { set(of.mean) } else { format!("~{}", set(of.mean)) }
 }
 

@@ -1,7 +1,7 @@
 //! The noise floors that hold for a comparison: the newest of each place and work, where nothing has changed since.
 
-use crate::compare::claims::Claim;
-use crate::compare::comparison_log::{Cell, ComparisonLog};
+use crate::compare::claims::CellClaim;
+use crate::compare::comparison_log::{ComparedCell, ComparisonLog};
 use crate::compare::plan::CompareSide;
 use crate::compare::request::CompareRequest;
 use plumb_result::compare::{Difference, Floor};
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(crate) struct Floors {
     /// By number; the larger of the two places'.
-    pub(crate) floors: BTreeMap<Cell, Floor>,
+    pub(crate) floors: BTreeMap<ComparedCell, Floor>,
     /// What was found and cannot be used, with the reason.
     pub(crate) notes: Vec<String>,
 }
@@ -25,7 +25,7 @@ pub(crate) fn floors(
     store: &Store,
     request: &CompareRequest<'_>,
     comparison_log: &ComparisonLog,
-    claims: &[Claim],
+    claims: &[CellClaim],
     environment: &Environment,
 ) -> Floors {
     let mut found = Floors::default();
@@ -67,7 +67,7 @@ impl Floors {
         }
     }
 
-    fn take(&mut self, claim: &Claim, side: &CompareSide, stored: &StoredFloors) {
+    fn take(&mut self, claim: &CellClaim, side: &CompareSide, stored: &StoredFloors) {
         let cell = &claim.cell;
         let of_cell = stored.floors.iter().find(|floor| floor.phase == cell.phase && floor.metric == cell.metric);
         let Some(floor) = of_cell else { return };

@@ -1,6 +1,6 @@
 //! From rows to contrasts: what the numbers say, and what the checks leave of it. Pure.
 
-use super::comparison_log::{Cell, Row};
+use super::comparison_log::{ComparedCell, LogRow};
 use super::plan::side_index;
 use plumb_result::compare::{Capped, Floor, RatioWithout, Replicate};
 use plumb_result::metric::Stat;
@@ -15,7 +15,7 @@ use plumb_trust::{NumberFound, is_below_floor};
 use std::collections::BTreeMap;
 
 /// Rows by what they are of.
-pub type Rows = BTreeMap<Cell, Vec<Row>>;
+pub type Rows = BTreeMap<ComparedCell, Vec<LogRow>>;
 
 /// Checks of a comparison whose failure means that the two sides' numbers are not of one kind.
 const DISQUALIFYING: &[&str] = &["D6", "D7", "E11", "E13"];
@@ -25,9 +25,9 @@ const TOO_FEW: &str = "E1";
 
 /// What one cell's rows came to.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Claim {
+pub struct CellClaim {
     /// Which number.
-    pub cell: Cell,
+    pub cell: ComparedCell,
     /// What the statistics say.
     pub assessment: Assessment,
     /// Whether further runs would tell more.
@@ -35,28 +35,29 @@ pub struct Claim {
 }
 
 /// The values of a cell, as the statistics want them.
-struct Values {
+struct CellValues {
     blocks: [Vec<f64>; 2],
     plots: [Vec<Vec<f64>>; 2],
 }
 
-impl Values {
-    fn of(rows: &[Row]) -> Values {
+impl CellValues {
+    fn of(rows: &[LogRow]) -> CellValues {
         let mut blocks: [Vec<f64>; 2] = Default::default();
         let mut plots: [BTreeMap<u32, Vec<f64>>; 2] = Default::default();
         for row in rows {
             blocks[side_index(row.side)].push(row.value);
             plots[side_index(row.side)].entry(row.plot).or_default().push(row.value);
         }
-        Values { blocks, plots: plots.map(|plots| plots.into_values().collect()) }
+        CellValues { blocks, plots: plots.map(|plots| plots.into_values().collect()) }
     }
 }
 
 /// What the statistics say of every number, as one family. With several plots on a side the plot is the sample, else the
 /// block.
-pub fn claims(rows: &Rows, rule: &VerdictRule) -> Vec<Claim> {
+pub fn claims(rows: &Rows, rule: &VerdictRule) -> Vec<CellClaim> {
     let by_plot = rows.values().any(|rows| has_several_plots(rows));
-    let values: Vec<(&Cell, Values)> = rows.iter().map(|(cell, rows)| (cell, Values::of(rows))).collect();
+    let values: Vec<(&ComparedCell, CellValues)> =
+        rows.iter().map(|(cell, rows)| (cell, CellValues::of(rows))).collect();
     let compared: Vec<Compared<'_>> = values
         .iter()
         .map(|(cell, values)| {
@@ -70,11 +71,11 @@ pub fn claims(rows: &Rows, rule: &VerdictRule) -> Vec<Claim> {
         .collect();
     // Values are above 0 and come in pairs, so that the only errors would be those of the rule, which is ours.
     let assessed = assess_all(&compared, rule).unwrap_or_default();
-    let claim = |((cell, values), assessment): (&(&Cell, Values), Assessment)| {
+    let claim = |((cell, values), assessment): (&(&ComparedCell, CellValues), Assessment)| {
         let statistic = statistic(cell.metric);
         let precision = Precision::of_assessment(&assessment, statistic);
         let precision = if by_plot { precision.map(|one| of_plots(one, values)) } else { precision };
-        Claim { cell: (*cell).clone(), assessment, precision }
+        CellClaim { cell: (*cell).clone(), assessment, precision }
     };
     values.iter().zip(assessed).map(claim).collect()
 }
@@ -84,7 +85,7 @@ pub fn claims(rows: &Rows, rule: &VerdictRule) -> Vec<Claim> {
 const RUNS_DO_NOT_LIMIT: f64 = 0.1;
 
 /// More runs on the same plots narrow an interval only as far as it comes from the runs: what plots differ by stays.
-fn of_plots(precision: Precision, values: &Values) -> Precision {
+fn of_plots(precision: Precision, values: &CellValues) -> Precision {
     let logs = |runs: &[f64]| runs.iter().map(|value| value.ln()).collect::<Vec<f64>>();
     let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
     let squares = |values: &[f64]| {
@@ -110,7 +111,7 @@ fn of_plots(precision: Precision, values: &Values) -> Precision {
     precision
 }
 
-fn has_several_plots(rows: &[Row]) -> bool {
+fn has_several_plots(rows: &[LogRow]) -> bool {
     [Side::A, Side::B].into_iter().any(|side| {
         let mut plots = rows.iter().filter(|row| row.side == side).map(|row| row.plot);
         plots.next().is_some_and(|first| plots.any(|plot| plot != first))
@@ -133,7 +134,7 @@ fn statistic(metric: Metric) -> Statistic {
     }
 }
 
-impl Claim {
+impl CellClaim {
     /// What was found, for the checks.
     pub fn found(&self, rule: &VerdictRule) -> NumberFound {
         match self.assessment.verdict {
@@ -230,14 +231,14 @@ pub struct Terms<'a> {
     /// The rule that the claims were made by.
     pub rule: &'a VerdictRule,
     /// Noise floors, where they were measured.
-    pub floors: &'a BTreeMap<Cell, Floor>,
+    pub floors: &'a BTreeMap<ComparedCell, Floor>,
     /// What the checks say of the comparison as a whole.
     pub findings: &'a [Finding],
 }
 
 /// The contrast that a claim makes: its verdict, or `cannot-tell` where a check forbids it.
-pub fn contrast(claim: &Claim, rows: &[Row], terms: &Terms<'_>) -> Contrast {
-    let Claim { cell, assessment, .. } = claim;
+pub fn contrast(claim: &CellClaim, rows: &[LogRow], terms: &Terms<'_>) -> Contrast {
+    let CellClaim { cell, assessment, .. } = claim;
     let side = |side: Side| rows.iter().filter(|row| row.side == side).map(|row| row.value).collect::<Vec<f64>>();
     let (baseline, candidate) = (side(Side::A), side(Side::B));
     let floor = terms.floors.get(cell);
@@ -254,27 +255,27 @@ pub fn contrast(claim: &Claim, rows: &[Row], terms: &Terms<'_>) -> Contrast {
 
 /// Runs of a number that stand far from the others of their side.
 pub(crate) struct FarOut {
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<LogRow>,
     /// The ratio without their blocks.
     pub(crate) without: Option<RatioWithout>,
 }
 
 /// Looks for runs that stand far out. They stay in the contrast; what it would be without them is told beside it, where the
 /// block is the sample (a plot is judged by all of its runs).
-pub(crate) fn far_out(cell: &Cell, rows: &[Row], rule: &VerdictRule) -> FarOut {
+pub(crate) fn far_out(cell: &ComparedCell, rows: &[LogRow], rule: &VerdictRule) -> FarOut {
     let far_of = |side: Side| {
-        let of_side: Vec<&Row> = rows.iter().filter(|row| row.side == side).collect();
+        let of_side: Vec<&LogRow> = rows.iter().filter(|row| row.side == side).collect();
         let values: Vec<f64> = of_side.iter().map(|row| row.value).collect();
         let found = outliers(&values).unwrap_or_default();
-        found.into_iter().map(|outlier| *of_side[outlier.index]).collect::<Vec<Row>>()
+        found.into_iter().map(|outlier| *of_side[outlier.index]).collect::<Vec<LogRow>>()
     };
-    let far: Vec<Row> = [Side::A, Side::B].into_iter().flat_map(far_of).collect();
+    let far: Vec<LogRow> = [Side::A, Side::B].into_iter().flat_map(far_of).collect();
     if far.is_empty() || has_several_plots(rows) {
         return FarOut { rows: far, without: None };
     }
-    let is_left = |row: &&Row| far.iter().all(|far| far.block != row.block);
-    let left: Vec<Row> = rows.iter().filter(is_left).copied().collect();
-    let [baseline, candidate] = Values::of(&left).blocks;
+    let is_left = |row: &&LogRow| far.iter().all(|far| far.block != row.block);
+    let left: Vec<LogRow> = rows.iter().filter(is_left).copied().collect();
+    let [baseline, candidate] = CellValues::of(&left).blocks;
     let (worse, better) = match better(cell.metric) {
         plumb_stats::verdict::Better::Higher => (baseline, candidate),
         plumb_stats::verdict::Better::Lower => (candidate, baseline),
@@ -322,8 +323,8 @@ mod tests {
     use super::*;
     use plumb_workload::OpKind;
 
-    fn cell() -> Cell {
-        Cell { workload: "random-read", phase: "random-read".to_owned(), metric: Metric::rate(OpKind::Read) }
+    fn cell() -> ComparedCell {
+        ComparedCell { workload: "random-read", phase: "random-read".to_owned(), metric: Metric::rate(OpKind::Read) }
     }
 
     /// So many blocks in which the candidate is `ratio` times as fast, with a spread of about 1 %, over so many plots that
@@ -335,7 +336,7 @@ mod tests {
             let number = 2 * block + u32::from(side == Side::B);
             let plot = block % plots;
             let level = 1.0 + plot_spread * PLOTS[side_index(side)][plot as usize];
-            Row { block, plot, side, run: number, value: value * level * (1.0 + NOISE[number as usize % 8] / 100.0) }
+            LogRow { block, plot, side, run: number, value: value * level * (1.0 + NOISE[number as usize % 8] / 100.0) }
         };
         let of = |block: u32| [row(block, Side::A, 100.0), row(block, Side::B, 100.0 * ratio)];
         Rows::from([(cell(), (0..blocks).flat_map(of).collect())])
@@ -421,7 +422,7 @@ mod tests {
     #[test]
     fn a_family_is_corrected_as_one() {
         let mut family = rows(1.2, 8, 1, 0.0);
-        let other = Cell { metric: Metric::bandwidth(OpKind::Read), ..cell() };
+        let other = ComparedCell { metric: Metric::bandwidth(OpKind::Read), ..cell() };
         family.insert(other, family[&cell()].clone());
         let claims = claims(&family, &VerdictRule::default());
         for claim in &claims {

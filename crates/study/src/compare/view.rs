@@ -1,7 +1,7 @@
 //! The comparison log as trust's checks want to see it.
 
-use super::claims::Claim;
-use super::comparison_log::{Cell, ComparisonLog, Row};
+use super::claims::CellClaim;
+use super::comparison_log::{ComparedCell, ComparisonLog, LogRow};
 use super::request::CompareRequest;
 use plumb_result::Finding;
 use plumb_result::compare::{Difference, Floor};
@@ -25,9 +25,9 @@ pub(crate) struct Judged {
 pub(crate) fn judge(
     request: &CompareRequest<'_>,
     comparison_log: &ComparisonLog,
-    claims: &[Claim],
+    claims: &[CellClaim],
     rule: &VerdictRule,
-    floors: &BTreeMap<Cell, Floor>,
+    floors: &BTreeMap<ComparedCell, Floor>,
     environment: &Environment,
 ) -> Judged {
     let nothing = BTreeMap::new();
@@ -90,8 +90,8 @@ pub(crate) fn judge(
     }
 }
 
-fn runs(rows: &[Row], side: Side) -> Vec<RunValue> {
-    let of = |row: &Row| RunValue { run: row.run, plot: row.plot, value: row.value };
+fn runs(rows: &[LogRow], side: Side) -> Vec<RunValue> {
+    let of = |row: &LogRow| RunValue { run: row.run, plot: row.plot, value: row.value };
     rows.iter().filter(|row| row.side == side).map(of).collect()
 }
 

@@ -1,7 +1,7 @@
 //! A plan as its page shows it.
 
 use plumb_lab::Step;
-use plumb_lab::protocol::Work;
+use plumb_lab::protocol::HostWork;
 use plumb_report::study_plan::{FactorView, PlanView, PlannedCell, PlotView};
 use plumb_study::plan::{Correction, Levels, Plan};
 use plumb_workload::{CachePolicy, Phase, Target, Work as WorkKind, Workload};
@@ -167,16 +167,16 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// What a run is, in one line.
-fn work(work: &Work, dir: &str) -> String {
+fn work(work: &HostWork, dir: &str) -> String {
     match work {
-        Work::Dialect { tool, args, stdin } => {
+        HostWork::Dialect { tool, args, stdin } => {
             let mut line = format!("in {dir}: {tool} {}", args.join(" ")).trim_end().to_owned();
             if !stdin.is_empty() {
                 line.push_str(&format!(" < {}", stdin.trim_end().replace('\n', "; ")));
             }
             line
         }
-        Work::Native { toml } => match plumb_workload::native::parse("plan", toml) {
+        HostWork::Native { toml } => match plumb_workload::native::parse("plan", toml) {
             Ok(workload) => {
                 let phases: Vec<String> = workload.phase.iter().map(|phase| phase_text(phase, &workload)).collect();
                 let made = workload.target.values().find_map(|target| match target {

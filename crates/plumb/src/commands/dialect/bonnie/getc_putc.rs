@@ -1,8 +1,8 @@
 //! `plumb as getc_putc`: single bytes by six ways of moving them.
 
 use super::{run, user};
-use crate::commands::dialect::Call;
-use crate::commands::dialect::runner::{Dialect, Ended, Load, Step, refuse};
+use crate::commands::dialect::ToolCall;
+use crate::commands::dialect::runner::{Dialect, Load, RunEnded, Step, refuse};
 use crate::exit::End;
 use crate::session;
 use plumb_dialects::bonnie::Refusal;
@@ -24,7 +24,7 @@ impl Dialect for GetcPutc {
     type Run = Workload;
     type Listener<'a> = Watching<'a>;
 
-    fn read(call: &Call<'_>) -> Step<GetcPutc> {
+    fn read(call: &ToolCall<'_>) -> Step<GetcPutc> {
         prepared(call.called, call.words).or_else(|Refusal(text)| refuse(&text)).map(|settings| GetcPutc { settings })
     }
 
@@ -46,7 +46,7 @@ impl Dialect for GetcPutc {
         Ok(Watching { settings: &self.settings, results: GetcPutcResults::default(), refused: None })
     }
 
-    fn print<'a>(&'a self, run: &'a Workload, watching: Watching<'a>, ended: &Ended) -> Step<()> {
+    fn print<'a>(&'a self, run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
         let Watching { results, refused, .. } = watching;
         run::over(ended, refused, &self.load(run))?;
         // The last test's end and the line of values are all that its standard output gets besides.

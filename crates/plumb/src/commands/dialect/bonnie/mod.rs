@@ -6,7 +6,7 @@ mod run;
 mod user;
 mod zcav;
 
-use super::Call;
+use super::ToolCall;
 use crate::exit::{End, Stopped};
 use crate::session;
 pub use getc_putc::GetcPutc;
@@ -18,12 +18,12 @@ use std::io::Read;
 pub use zcav::Zcav;
 
 /// As `bon_csv2html`: a page of the lines of a file, or of standard input.
-pub fn csv2html(call: &Call<'_>) -> Result<End, Stopped> {
+pub fn csv2html(call: &ToolCall<'_>) -> Result<End, Stopped> {
     convert(call.words.first(), html::page)
 }
 
 /// As `bon_csv2txt`: tables of the lines on standard input.
-pub fn csv2txt(_call: &Call<'_>) -> Result<End, Stopped> {
+pub fn csv2txt(_call: &ToolCall<'_>) -> Result<End, Stopped> {
     convert(None, table::text)
 }
 

@@ -1,8 +1,8 @@
 //! `plumb as zcav`: the speed of a device from its beginning to its end.
 
 use super::{run, user};
-use crate::commands::dialect::Call;
-use crate::commands::dialect::runner::{Dialect, Ended, Load, Step, refuse};
+use crate::commands::dialect::ToolCall;
+use crate::commands::dialect::runner::{Dialect, Load, RunEnded, Step, refuse};
 use crate::exit::{End, Stopped};
 use crate::session;
 use jiff::{SignedDuration, Zoned};
@@ -35,7 +35,7 @@ impl Dialect for Zcav {
     type Run = Workload;
     type Listener<'a> = Watching<'a>;
 
-    fn read(call: &Call<'_>) -> Step<Zcav> {
+    fn read(call: &ToolCall<'_>) -> Step<Zcav> {
         let (settings, plans) = match prepared(call.called, call.words) {
             Ok(prepared) => prepared,
             Err(Refusal(text)) => return refuse(&text),
@@ -71,7 +71,7 @@ impl Dialect for Zcav {
         Ok(Watching { settings, plans, times, began: Zoned::now(), refused: None })
     }
 
-    fn print<'a>(&'a self, _run: &'a Workload, watching: Watching<'a>, ended: &Ended) -> Step<()> {
+    fn print<'a>(&'a self, _run: &'a Workload, watching: Watching<'a>, ended: &RunEnded) -> Step<()> {
         let Watching { times, refused, .. } = watching;
         for ((device, plan), times) in self.settings.devices.iter().zip(&self.plans).zip(&times) {
             let text = print::device(&self.settings, plan, times.loops());

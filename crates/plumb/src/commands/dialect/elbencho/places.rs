@@ -11,14 +11,14 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// The machine's own files and processors.
-pub struct Disk;
+pub struct HostPlaces;
 
 /// A list of numbers of the kernel's, such as `0-3,8`.
 fn numbers(path: &str) -> Option<Vec<u32>> {
     lists::cpus(std::fs::read_to_string(path).ok()?.trim()).ok()
 }
 
-impl Places for Disk {
+impl Places for HostPlaces {
     fn look(&mut self, path: &str) -> Found {
         let Ok(metadata) = std::fs::metadata(path) else { return Found::Absent };
         let kind = metadata.file_type();
@@ -108,7 +108,7 @@ mod tests {
         std::os::unix::fs::symlink(path("a"), path("a/b/round")).unwrap();
         std::os::unix::fs::symlink("f", path("a/link")).unwrap();
         std::os::unix::fs::symlink("nothing", path("a/gone")).unwrap();
-        let mut found = Disk.look_through(top.path().to_str().unwrap()).unwrap();
+        let mut found = HostPlaces.look_through(top.path().to_str().unwrap()).unwrap();
         let at = |name: &[u8]| {
             let is =
                 |entry: &Entry| matches!(entry, Entry::Directory { path } | Entry::File { path, .. } if path == name);
@@ -129,11 +129,11 @@ mod tests {
         let top = tempfile::tempdir().unwrap();
         let path = top.path().join("list");
         let name = path.to_str().unwrap();
-        Disk.keep_tree(name, "# encoding=base64\nd YQ==\n").unwrap();
-        Disk.keep_tree(name, "# encoding=base64\n").unwrap();
-        assert_eq!(Disk.tree_file(name).unwrap(), b"# encoding=base64\n");
+        HostPlaces.keep_tree(name, "# encoding=base64\nd YQ==\n").unwrap();
+        HostPlaces.keep_tree(name, "# encoding=base64\n").unwrap();
+        assert_eq!(HostPlaces.tree_file(name).unwrap(), b"# encoding=base64\n");
         std::fs::write(&path, "my own").unwrap();
-        assert!(Disk.keep_tree(name, "# encoding=base64\n").unwrap_err().to_string().contains("no scan made it"));
+        assert!(HostPlaces.keep_tree(name, "# encoding=base64\n").unwrap_err().to_string().contains("no scan made it"));
         assert_eq!(std::fs::read(&path).unwrap(), b"my own");
     }
 }

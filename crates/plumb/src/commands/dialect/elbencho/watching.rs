@@ -2,7 +2,7 @@
 
 use super::between;
 use super::complain;
-use super::outputs::{CpuTimes, Outputs, Target, date, uuid};
+use super::outputs::{MachineTicks, Outputs, ResultFile, date, uuid};
 use crate::commands::dialect::error::DialectError;
 use crate::session;
 use jiff::{SignedDuration, Timestamp};
@@ -27,7 +27,7 @@ pub struct Watching<'a> {
     lowered: &'a Lowered,
     command: &'a [String],
     outputs: Outputs,
-    ops_log: Option<Target>,
+    ops_log: Option<ResultFile>,
     live_csv: Option<LiveRows>,
     shown: Live,
     stop: StopFlag,
@@ -46,16 +46,16 @@ pub struct Watching<'a> {
 
 /// Where rows of progress go.
 struct LiveRows {
-    file: Option<Target>,
+    file: Option<ResultFile>,
     each_thread: bool,
 }
 
 /// The processors over a phase.
 #[derive(Default)]
 struct CpuWatch {
-    start: CpuTimes,
+    start: MachineTicks,
     /// With the time since the phase began, ns.
-    looks: Vec<(u64, CpuTimes)>,
+    looks: Vec<(u64, MachineTicks)>,
 }
 
 #[derive(Default)]
@@ -63,7 +63,7 @@ struct Last {
     at_ns: u64,
     done: WorkDone,
     mixed: WorkDone,
-    cpu: CpuTimes,
+    cpu: MachineTicks,
 }
 
 impl<'a> Watching<'a> {
@@ -79,13 +79,13 @@ impl<'a> Watching<'a> {
         stop: StopFlag,
     ) -> Result<Watching<'a>, DialectError> {
         let output = &settings.output;
-        let ops_log = output.ops_log.as_deref().map(|path| Target::open("opslog", path)).transpose()?;
+        let ops_log = output.ops_log.as_deref().map(|path| ResultFile::open("opslog", path)).transpose()?;
         let live_csv = match &output.live_csv {
             None => None,
             Some(said) => {
-                let file = said.path.as_deref().map(|path| Target::open("livecsv", path)).transpose()?;
+                let file = said.path.as_deref().map(|path| ResultFile::open("livecsv", path)).transpose()?;
                 let mut rows = LiveRows { file, each_thread: said.each_thread };
-                if rows.file.as_ref().is_none_or(Target::is_empty) {
+                if rows.file.as_ref().is_none_or(ResultFile::is_empty) {
                     rows.add(live::LABELS)?;
                 }
                 Some(rows)
@@ -282,7 +282,7 @@ impl<'a> Watching<'a> {
             };
             so_far.saturating_mul(100).checked_div(all.saturating_mul(threads)).unwrap_or(0).min(100)
         };
-        let cpu = CpuTimes::now();
+        let cpu = MachineTicks::now();
         let threads = u64::from(self.settings.threads);
         let each_thread = self.live_csv.as_ref().is_some_and(|rows| rows.each_thread);
         let of_thread = |worker: &WorkerNow| {
@@ -349,7 +349,7 @@ impl LiveRows {
 impl CpuWatch {
     /// Until the first thread was done, and over all.
     fn over(&self, first_done_ns: u64) -> Both<u32> {
-        let last = CpuTimes::now().percent_since(self.start);
+        let last = MachineTicks::now().percent_since(self.start);
         let by_first = self.looks.iter().take_while(|(at_ns, _)| *at_ns <= first_done_ns).last();
         Both { first: by_first.map_or(last, |(_, times)| times.percent_since(self.start)), last }
     }
@@ -371,7 +371,7 @@ fn call_name(kind: OpKind) -> &'static str {
 impl Progress for Watching<'_> {
     fn clock_starts(&mut self, _phase: &str) {
         self.began = Timestamp::now();
-        let start = CpuTimes::now();
+        let start = MachineTicks::now();
         self.cpu = CpuWatch { start, looks: Vec::new() };
         self.last = Last { cpu: start, ..Last::default() };
     }
@@ -382,7 +382,7 @@ impl Progress for Watching<'_> {
 
     fn tick(&mut self, now: &dyn PhaseNow) {
         let at_ns = now.elapsed_ns();
-        self.cpu.looks.push((at_ns, CpuTimes::now()));
+        self.cpu.looks.push((at_ns, MachineTicks::now()));
         let every_ns = self.settings.output.live_interval_ms.saturating_mul(1_000_000);
         // A look may be a little early.
         if at_ns.saturating_sub(self.last.at_ns) + LOOK_NS / 10 < every_ns {

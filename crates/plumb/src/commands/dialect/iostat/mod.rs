@@ -2,7 +2,7 @@
 
 mod names;
 
-use super::Call;
+use super::ToolCall;
 use crate::exit::{End, Stopped};
 use crate::live_output::{Early, write};
 use jiff::Zoned;
@@ -15,7 +15,7 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 /// As iostat: what is wrong goes to standard error, and the code is then 1.
-pub fn as_iostat(call: &Call<'_>) -> Result<End, Stopped> {
+pub fn as_iostat(call: &ToolCall<'_>) -> Result<End, Stopped> {
     let posixly_correct = std::env::var_os("POSIXLY_CORRECT").is_some();
     match iostat::read(call.words, posixly_correct, &mut ThisMachine) {
         Ok(Action::Version) => written(write(iostat::VERSION)),

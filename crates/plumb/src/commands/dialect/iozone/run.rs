@@ -1,9 +1,9 @@
 //! What IOzone prints before its first test and behind the last, and what it ends with.
 
-use super::super::runner::{Ended, Step};
+use super::super::runner::{RunEnded, Step};
 use super::code_of;
 use super::machine::edges;
-use super::watching::{Failure, Watching};
+use super::watching::{TestFailure, Watching};
 use super::workbook::{self, Sheets};
 use crate::exit::{End, Stopped};
 use crate::session;
@@ -62,7 +62,7 @@ pub fn begin(settings: &Settings, command: &[String]) -> Step<Lowered> {
 }
 
 /// Prints what is behind the last test.
-pub fn end(settings: &Settings, command: &[String], watching: Watching<'_>, ended: &Ended) -> Result<End, Stopped> {
+pub fn end(settings: &Settings, command: &[String], watching: Watching<'_>, ended: &RunEnded) -> Result<End, Stopped> {
     match &ended.result {
         Ok(_) => {}
         Err(RunError::EndedEarly { error, .. }) => {
@@ -115,9 +115,9 @@ fn nothing(settings: &Settings) -> Result<End, Stopped> {
     Ok(End::Done)
 }
 
-fn failed(failure: &Failure) -> Result<End, Stopped> {
+fn failed(failure: &TestFailure) -> Result<End, Stopped> {
     match failure {
-        Failure::Op(pass, fault) => {
+        TestFailure::Op(pass, fault) => {
             let writes = pass.writes();
             let block = fault.offset.checked_div(fault.length).unwrap_or(0);
             let what = if writes { "writing" } else { "reading" };
@@ -125,7 +125,7 @@ fn failed(failure: &Failure) -> Result<End, Stopped> {
             eprintln!("{}: {}", fault.op.name(), fault.message);
             Ok(code_of(if writes { code::WRITE } else { code::READ }))
         }
-        Failure::Other(reason) => {
+        TestFailure::Other(reason) => {
             session::print("\n")?;
             eprintln!("iozone: {reason}");
             Ok(code_of(code::OTHER))
