@@ -27,7 +27,7 @@ pub enum Naming {
 
 /// What bears a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Found {
+pub enum FoundName {
     /// Nothing.
     Nothing,
     /// A file.
@@ -85,11 +85,11 @@ impl Door {
     ///
     /// # Errors
     /// [`Refusal::NoDirectory`]; [`Refusal::Io`].
-    pub fn look(&mut self, path: &Path) -> Result<Found, Refusal> {
+    pub fn look(&mut self, path: &Path) -> Result<FoundName, Refusal> {
         let (dir, name) = self.enter(path)?;
         match rustix::fs::statat(&dir.fd, name, AtFlags::empty()) {
-            Ok(stat) => Ok(Found::of(&stat)),
-            Err(Errno::NOENT) => Ok(Found::Nothing),
+            Ok(stat) => Ok(FoundName::of(&stat)),
+            Err(Errno::NOENT) => Ok(FoundName::Nothing),
             Err(error) => Err(Refusal::io(path, "look at it")(error)),
         }
     }
@@ -231,7 +231,7 @@ impl Door {
     }
 
     fn open_said(&mut self, path: &Path, create: Create) -> Result<PassedFile, Refusal> {
-        if create == Create::Never && self.look(path)? == Found::Nothing {
+        if create == Create::Never && self.look(path)? == FoundName::Nothing {
             return Err(Refusal::io(path, "open it for reading and writing")(Errno::NOENT));
         }
         let (dir, name) = self.enter(path)?;
@@ -266,17 +266,17 @@ pub enum Create {
     Never,
 }
 
-impl Found {
-    fn of(stat: &Stat) -> Found {
+impl FoundName {
+    fn of(stat: &Stat) -> FoundName {
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Found::File {
+            FileType::RegularFile => FoundName::File {
                 length_bytes: u64::try_from(stat.st_size).unwrap_or(0),
                 occupied_bytes: super::occupied_bytes(stat),
             },
-            FileType::BlockDevice => Found::Device,
-            FileType::CharacterDevice => Found::Character,
-            FileType::Directory => Found::Directory,
-            _ => Found::Other(kind_name(stat)),
+            FileType::BlockDevice => FoundName::Device,
+            FileType::CharacterDevice => FoundName::Character,
+            FileType::Directory => FoundName::Directory,
+            _ => FoundName::Other(kind_name(stat)),
         }
     }
 }

@@ -24,7 +24,7 @@ pub mod signature;
 pub mod space;
 
 pub(crate) use beneath::Identity;
-pub use door::{Create, Door, Found, Naming, PassedFile};
+pub use door::{Create, Door, FoundName, Naming, PassedFile};
 pub use expendable::{Expendable, NamedDevice, Right, disks, serials};
 pub use made::MadeFiles;
 pub use opened::{Access, GuardedDir, GuardedFile, IoMode, PassReason};
