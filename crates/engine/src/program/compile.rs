@@ -5,7 +5,7 @@ use super::cursor::TransferPlan;
 use super::op::{Call, CallOp};
 use super::postmark::Rules;
 use super::rules::{Opening, Over, StepRules};
-use crate::tree::{Sizes, SizesError};
+use crate::tree::{SizesError, TreeSizes};
 use plumb_workload::program::{Choice, FileOrder, MissingFile, Needs, OpenStep, Pick, PostmarkStep, Step};
 use plumb_workload::{Distribution, OpKind};
 use std::sync::Arc;
@@ -175,7 +175,7 @@ pub(crate) struct Compiled {
     /// By the number that an op carries.
     pub(super) rules: Arc<Vec<StepRules>>,
     pub(super) lists: Vec<Vec<u32>>,
-    pub(super) sizes: Vec<Sizes>,
+    pub(super) sizes: Vec<TreeSizes>,
     pub(super) branches: Vec<Branch>,
     pub(super) thetas: Vec<f64>,
     pub(super) counters: u16,
@@ -488,7 +488,7 @@ impl Compiler {
     }
 
     fn size(&mut self, size: &Distribution, at: &str) -> Result<u32, CompileError> {
-        let sizes = Sizes::new(size).map_err(|error| Reason::from(error).at(at))?;
+        let sizes = TreeSizes::new(size).map_err(|error| Reason::from(error).at(at))?;
         self.program.sizes.push(sizes);
         self.program.needs_contents = true;
         Ok(self.program.sizes.len() as u32 - 1)
