@@ -20,7 +20,7 @@ use crate::setting::Setting;
 use crate::sim::SimRun;
 use crate::sim::run::{SimDevice, Simulation};
 use crate::terms::Stamping;
-use crate::testdir::{LaidOut, Source, TestDir};
+use crate::testdir::{FilesFrom, LaidOut, TestDir};
 use crate::tree::{self, TreeShape};
 use plumb_result::measurement::Fault;
 use plumb_workload::job::{JobFiles, JobOps};
@@ -494,11 +494,11 @@ fn open_files(
     let stays_whole = prepare == Prepare::Write && stamped.is_none() && !trims(workload, name);
     let kept = setting.kept.filter(|_| stays_whole && path.is_relative());
     let laid_out = LaidOut { path: path.to_owned(), files: count, size_bytes: size.unwrap_or(0), content };
-    let source = kept.map_or(Source::Taken, |kept| kept.source(&laid_out));
+    let source = kept.map_or(FilesFrom::Taken, |kept| kept.source(&laid_out));
     let (dir, target) = match source {
-        Source::There(kept) => (kept, Cow::Owned(unprepared(target))),
-        Source::New(kept) => (kept, Cow::Borrowed(target)),
-        Source::Taken => (dir, Cow::Borrowed(target)),
+        FilesFrom::There(kept) => (kept, Cow::Owned(unprepared(target))),
+        FilesFrom::New(kept) => (kept, Cow::Borrowed(target)),
+        FilesFrom::Taken => (dir, Cow::Borrowed(target)),
     };
     let mut layout = LayoutRequest {
         guard,
@@ -514,7 +514,7 @@ fn open_files(
         progress: &mut progress,
     };
     let files = open_target(&target, size, &mut layout)?;
-    if let (Some(kept), Source::New(_)) = (kept, source) {
+    if let (Some(kept), FilesFrom::New(_)) = (kept, source) {
         kept.complete(laid_out);
     }
     let stamping = match stamped {

@@ -13,7 +13,7 @@ mod registry;
 mod remove;
 
 pub use kept::KeptFiles;
-pub(crate) use kept::{LaidOut, Source};
+pub(crate) use kept::{FilesFrom, LaidOut};
 pub use registry::{CleanReport, KeptDirectory, Living, TestDirs};
 pub use remove::Leftover;
 
