@@ -4,7 +4,7 @@
 use super::cursor::TransferPlan;
 use super::op::{Call, CallOp};
 use super::postmark::Rules;
-use super::rules::{Opening, Over, StepRules};
+use super::rules::{OpenRules, Over, StepRules};
 use crate::tree::{SizesError, TreeSizes};
 use plumb_workload::program::{Choice, FileOrder, MissingFile, Needs, OpenStep, Pick, PostmarkStep, Step};
 use plumb_workload::{Distribution, OpKind};
@@ -332,13 +332,13 @@ impl Compiler {
             Step::Create { .. } => {
                 let made = OpenStep { read: true, write: true, create: true, exclusive: true, ..OpenStep::default() };
                 let rules =
-                    self.rule(StepRules::Open(Opening::of(OpenStep { mode: FILE_MODE, ..made }, self.over)), at)?;
+                    self.rule(StepRules::Open(OpenRules::of(OpenStep { mode: FILE_MODE, ..made }, self.over)), at)?;
                 let op = CallOp { rules, ..self.op(step, Call::Open) };
                 return Ok(self.call(op, Choose::ByCall, Choose::ByCall));
             }
             Step::Open(open) => {
                 let open = OpenStep { read: open.read || is_set, ..open.clone() };
-                let rules = self.rule(StepRules::Open(Opening::of(open, self.over)), at)?;
+                let rules = self.rule(StepRules::Open(OpenRules::of(open, self.over)), at)?;
                 CallOp { rules, ..self.op(step, Call::Open) }
             }
             Step::ReadWhole { handle, request } => return self.whole(Read, *handle, request.0, at),

@@ -4,7 +4,7 @@
 //! it is one op: the calls of a small file are too short to be told apart by a clock, and what people ask for is the file.
 
 use super::op::{Call, CallOp};
-use super::rules::{Opening, Over, StepRules, WholeBlocks};
+use super::rules::{OpenRules, Over, StepRules, WholeBlocks};
 use super::stream::StdioStream;
 use crate::backend::{Completion, Errno};
 use plumb_workload::OpKind;
@@ -32,7 +32,7 @@ impl Rules {
         let writes = OpenStep { write: true, read: !run.buffered, ..plain.clone() };
         let create = OpenStep { create: true, truncate: run.buffered, ..writes.clone() };
         let append = OpenStep { append: true, create: run.buffered, ..writes };
-        let mut open = |step| add(StepRules::Open(Opening::of(step, Over::Names)));
+        let mut open = |step| add(StepRules::Open(OpenRules::of(step, Over::Names)));
         Ok(Rules {
             create: open(create)?,
             read: open(OpenStep { read: true, ..plain })?,
