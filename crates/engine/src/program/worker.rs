@@ -101,14 +101,14 @@ impl SetWorker {
 
 /// The way a worker's files went, for a worker that was a process: its memory is gone, but the same source yields the
 /// same ops, so its state is had by going through them again without doing them.
-pub(crate) struct Replay {
+pub(crate) struct FileSetReplay {
     pub(crate) program: Arc<Compiled>,
     pub(crate) state: SetState,
     pub(crate) stream: StreamId,
     pub(crate) passes: Option<u64>,
 }
 
-impl Replay {
+impl FileSetReplay {
     /// The state after so many ops, of which some were not done.
     pub(crate) fn after(self, yielded: &Yielded) -> Option<SetState> {
         let mut source = ProgramSource::new(&self.program, 0, Some(self.state), self.stream, self.passes);
