@@ -3,7 +3,7 @@
 
 use super::cursor::TransferPlan;
 use super::op::{Call, CallOp};
-use super::postmark::Rules;
+use super::postmark::CallRules;
 use super::rules::{OpenRules, Over, StepRules};
 use crate::tree::{SizesError, TreeSizes};
 use plumb_workload::program::{Choice, FileOrder, MissingFile, Needs, OpenStep, Pick, PostmarkStep, Step};
@@ -171,7 +171,7 @@ pub(crate) struct Compiled {
     pub(super) code: Vec<Instruction>,
     pub(super) calls: Vec<CallOp>,
     pub(super) transfers: Vec<TransferPlan>,
-    pub(super) postmark: Option<Box<(PostmarkStep, Rules)>>,
+    pub(super) postmark: Option<Box<(PostmarkStep, CallRules)>>,
     /// By the number that an op carries.
     pub(super) rules: Arc<Vec<StepRules>>,
     pub(super) lists: Vec<Vec<u32>>,
@@ -360,7 +360,7 @@ impl Compiler {
                 return Ok(Instruction::Transfer(self.program.transfers.len() as u32 - 1));
             }
             Step::Postmark(step) => {
-                let rules = Rules::of(&step.run, &mut |rules| self.rule(rules, at))?;
+                let rules = CallRules::of(&step.run, &mut |rules| self.rule(rules, at))?;
                 self.program.postmark = Some(Box::new((PostmarkStep::clone(step), rules)));
                 return Ok(Instruction::Postmark);
             }

@@ -14,16 +14,16 @@ use std::os::fd::BorrowedFd;
 
 /// Where the rules of a run's calls are.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Rules {
+pub(super) struct CallRules {
     create: u16,
     read: u16,
     append: u16,
     whole: u16,
 }
 
-impl Rules {
+impl CallRules {
     /// `add` keeps a rule, and says where.
-    pub(super) fn of<E>(run: &Postmark, add: &mut dyn FnMut(StepRules) -> Result<u16, E>) -> Result<Rules, E> {
+    pub(super) fn of<E>(run: &Postmark, add: &mut dyn FnMut(StepRules) -> Result<u16, E>) -> Result<CallRules, E> {
         // As fopen(3) opens for `w`, `r` and `a`; without streams as PostMark opens by itself.
         let plain = match run.buffered {
             true => OpenStep { stream: Some(StdioBuffer::default()), ..OpenStep::default() },
@@ -33,7 +33,7 @@ impl Rules {
         let create = OpenStep { create: true, truncate: run.buffered, ..writes.clone() };
         let append = OpenStep { append: true, create: run.buffered, ..writes };
         let mut open = |step| add(StepRules::Open(OpenRules::of(step, Over::Names)));
-        Ok(Rules {
+        Ok(CallRules {
             create: open(create)?,
             read: open(OpenStep { read: true, ..plain })?,
             append: open(append)?,
@@ -49,7 +49,7 @@ impl Rules {
 pub(super) struct Mill {
     draws: PostmarkDraws,
     part: PostmarkPart,
-    rules: Rules,
+    rules: CallRules,
     thread: u32,
     /// Ops of the act at hand that are still to come, the next one last.
     waiting: [CallOp; 2],
@@ -58,7 +58,7 @@ pub(super) struct Mill {
 
 impl Mill {
     /// At the beginning of the part: what comes before it is drawn, and not done.
-    pub(super) fn new(step: &PostmarkStep, rules: Rules, thread: u32) -> Mill {
+    pub(super) fn new(step: &PostmarkStep, rules: CallRules, thread: u32) -> Mill {
         let close = CallOp::of(OpKind::Close, Call::Close);
         let draws = PostmarkDraws::new(&step.run, thread).at(step.part);
         Mill { draws, part: step.part, rules, thread, waiting: [close; 2], left: 0 }
