@@ -1,7 +1,7 @@
 //! The command line, as `getopt_long_only` reads it: one dash or two, beginnings of names, `--name value` or
 //! `--name=value`, files anywhere among them.
 
-use super::error::{FioError, Place};
+use super::error::{FioError, WordLocation};
 use super::invocation::{Action, Eta, Invocation, OutputFormat};
 use super::jobfile::{OptionLine, Section, SectionKind, kind_of};
 use super::options::kind::{Bare, Kind};
@@ -236,11 +236,11 @@ impl<'a> WordReader<'a> {
         }
     }
 
-    fn place(&self) -> Place {
-        Place::CommandLine { word: u32::try_from(self.next + 1).unwrap_or(u32::MAX) }
+    fn place(&self) -> WordLocation {
+        WordLocation::CommandLine { word: u32::try_from(self.next + 1).unwrap_or(u32::MAX) }
     }
 
-    fn one_dash(&mut self, text: &str, place: Place) {
+    fn one_dash(&mut self, text: &str, place: WordLocation) {
         let letter = text.chars().next().and_then(|letter| {
             PROGRAM_OPTIONS.iter().find(|option| option.letter == Some(letter)).map(|option| (letter, option))
         });
@@ -266,7 +266,7 @@ impl<'a> WordReader<'a> {
         }
     }
 
-    fn long(&mut self, text: &str, place: Place) {
+    fn long(&mut self, text: &str, place: WordLocation) {
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name, Some(value.to_owned())),
             None => (text, None),
@@ -295,7 +295,7 @@ impl<'a> WordReader<'a> {
         }
     }
 
-    fn with_next_word(&mut self, named: Named, place: Place) {
+    fn with_next_word(&mut self, named: Named, place: WordLocation) {
         match self.words.get(self.next) {
             Some(value) => {
                 self.next += 1;
@@ -305,7 +305,7 @@ impl<'a> WordReader<'a> {
         }
     }
 
-    fn taken(&mut self, named: Named, value: Option<String>, place: Place) {
+    fn taken(&mut self, named: Named, value: Option<String>, place: WordLocation) {
         match named {
             Named::Job(option) => self.job_option(option, value, place),
             Named::Program(option) => {
@@ -320,7 +320,7 @@ impl<'a> WordReader<'a> {
         }
     }
 
-    fn job_option(&mut self, option: &'static OptionSpec, value: Option<String>, place: Place) {
+    fn job_option(&mut self, option: &'static OptionSpec, value: Option<String>, place: WordLocation) {
         let starts = option.name == "name";
         if starts || !self.open {
             let name = if starts { value.clone().unwrap_or_default() } else { "global".to_owned() };
@@ -334,7 +334,7 @@ impl<'a> WordReader<'a> {
         }
     }
 
-    fn program_option(&mut self, option: &'static ProgramOption, value: Option<String>, place: Place) {
+    fn program_option(&mut self, option: &'static ProgramOption, value: Option<String>, place: WordLocation) {
         let name = option.name;
         let text = value.clone().unwrap_or_default();
         let invocation = &mut self.line.invocation;

@@ -5,7 +5,7 @@
 //! options that are two names of one choice are joined: `direct` and `buffered`, `rwmixread` and `rwmixwrite`,
 //! `cpus_allowed` and `cpumask`, `gtod_reduce` and what it switches off.
 
-use crate::fio::error::Place;
+use crate::fio::error::WordLocation;
 use crate::fio::options::{
     OptionSpec, OptionValues, content, direction, durability, engine, files, job, logs, memory, pace, queue, replay,
     stats, stop, trim, verify, zones,
@@ -22,7 +22,7 @@ pub struct SaidOption {
     /// What stood after `=`, if there was one, with variables put in.
     pub text: Option<String>,
     /// Where.
-    pub place: Place,
+    pub place: WordLocation,
 }
 
 /// One job of fio. What it means alike with the job before it, the two have together: a file can have thousands of jobs
@@ -34,7 +34,7 @@ pub struct FioJob {
     /// Its section's name.
     pub section: String,
     /// Where it begins.
-    pub place: Place,
+    pub place: WordLocation,
     /// A new file begins with it, so that it waits for the jobs of earlier files; `identity.stonewall` says so too.
     pub opens_file: bool,
     /// What global sections said before it, in order.
@@ -80,7 +80,7 @@ pub struct FioJob {
 pub(super) struct JobOutline {
     pub name: String,
     pub section: String,
-    pub place: Place,
+    pub place: WordLocation,
     pub opens_file: bool,
     pub from_global: Arc<[SaidOption]>,
     pub said: Vec<SaidOption>,

@@ -1,6 +1,6 @@
 //! Job files: sections, options, comments, includes. Nothing is interpreted here beyond `${NAME}` and `$ncpus` and kin.
 
-use super::error::{FioError, Place, Warning};
+use super::error::{FioError, Warning, WordLocation};
 use super::machine::{Files, Machine};
 use super::value::arithmetic::{Flavour, Letter, evaluate};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct OptionLine {
     /// What stood after `=`, if there was one.
     pub text: Option<String>,
     /// Where.
-    pub place: Place,
+    pub place: WordLocation,
 }
 
 /// What a section is.
@@ -42,7 +42,7 @@ pub struct Section {
     /// Its options.
     pub lines: Vec<OptionLine>,
     /// Where it begins.
-    pub place: Place,
+    pub place: WordLocation,
     /// Whether a new file begins with it, so that it waits for the jobs of the files before.
     pub opens_file: bool,
 }
@@ -73,7 +73,7 @@ impl JobFileReader<'_> {
         let mut sections: Vec<Section> = Vec::new();
         let mut inside = Inside::Nothing;
         for (number, raw) in (1..).zip(text.split('\n')) {
-            let place = Place::File { path: Arc::clone(&path), line: number };
+            let place = WordLocation::File { path: Arc::clone(&path), line: number };
             let Some(line) = self.stripped(raw, &place) else { continue };
             if line.starts_with('[') {
                 inside = match section_name(line) {
@@ -110,7 +110,7 @@ impl JobFileReader<'_> {
     }
 
     /// The line without blanks and comments; nothing where nothing is left.
-    fn stripped<'t>(&mut self, raw: &'t str, place: &Place) -> Option<&'t str> {
+    fn stripped<'t>(&mut self, raw: &'t str, place: &WordLocation) -> Option<&'t str> {
         if raw.len() > LONGEST_LINE {
             self.errors.push(FioError::LineTooLong { place: place.clone(), most: LONGEST_LINE });
             return None;
@@ -125,7 +125,7 @@ impl JobFileReader<'_> {
         (!kept.is_empty()).then_some(kept)
     }
 
-    fn line(&mut self, line: &str, place: Place, path: &str, depth: usize, lines: &mut Vec<OptionLine>) {
+    fn line(&mut self, line: &str, place: WordLocation, path: &str, depth: usize, lines: &mut Vec<OptionLine>) {
         let included = line.strip_prefix("include").filter(|rest| rest.starts_with(|c| is_blank(c) || c == '='));
         match included {
             Some(rest) => self.include(rest[1..].trim_matches(is_blank), place, path, depth + 1, lines),
@@ -140,7 +140,14 @@ impl JobFileReader<'_> {
         }
     }
 
-    fn include(&mut self, named: &str, place: Place, including: &str, depth: usize, lines: &mut Vec<OptionLine>) {
+    fn include(
+        &mut self,
+        named: &str,
+        place: WordLocation,
+        including: &str,
+        depth: usize,
+        lines: &mut Vec<OptionLine>,
+    ) {
         if depth > DEEPEST_INCLUDE {
             self.errors.push(FioError::IncludeTooDeep { place, most: DEEPEST_INCLUDE });
             return;
@@ -162,7 +169,7 @@ impl JobFileReader<'_> {
         };
         let shared: Arc<str> = path.as_str().into();
         for (number, raw) in (1..).zip(text.split('\n')) {
-            let place = Place::File { path: Arc::clone(&shared), line: number };
+            let place = WordLocation::File { path: Arc::clone(&shared), line: number };
             let Some(line) = self.stripped(raw, &place) else { continue };
             if line.starts_with('[') {
                 self.errors.push(FioError::SectionInInclude { place, text: line.to_owned() });

@@ -1,7 +1,7 @@
 //! From sections to jobs: names are looked up, values read, globals applied.
 
 use super::engines;
-use super::error::{FioError, Place, Warning};
+use super::error::{FioError, Warning, WordLocation};
 use super::job::{Before, FioJob, JobOutline, SaidOption};
 use super::jobfile::{OptionLine, Section, SectionKind};
 use super::options::{self, OptionSpec, OptionValues, Precedence, Support, Tier};
@@ -30,7 +30,7 @@ struct Taken {
 struct Engine {
     name: String,
     /// Where it was said, unless it is the default.
-    place: Option<Place>,
+    place: Option<WordLocation>,
 }
 
 /// Reads all sections in order.
@@ -76,7 +76,7 @@ struct JobsReader<'a> {
     errors: &'a mut Vec<FioError>,
     warnings: &'a mut Vec<Warning>,
     /// Places at which an engine was refused already; all jobs below a global section would say the same.
-    refused: Vec<Place>,
+    refused: Vec<WordLocation>,
     /// Of the last job.
     values: OptionValues,
 }
@@ -122,7 +122,12 @@ impl JobsReader<'_> {
     }
 
     /// The options of a section with their values in the order of the section, and lines whose names are not known.
-    fn section(&mut self, lines: Vec<OptionLine>, place: &Place, globals: &[Taken]) -> (Vec<Taken>, Vec<OptionLine>) {
+    fn section(
+        &mut self,
+        lines: Vec<OptionLine>,
+        place: &WordLocation,
+        globals: &[Taken],
+    ) -> (Vec<Taken>, Vec<OptionLine>) {
         let mut unknown = Vec::new();
         let mut known: Vec<(&'static OptionSpec, OptionLine)> = Vec::with_capacity(lines.len());
         for line in lines {
@@ -132,7 +137,7 @@ impl JobsReader<'_> {
             }
         }
         // On a command line each option takes effect when it is said.
-        if matches!(place, Place::File { .. }) {
+        if matches!(place, WordLocation::File { .. }) {
             short_list::sort_by_key(&mut known, |(option, _)| option.order);
         }
         debug_assert!(Precedence::First < Precedence::AsSaid && Precedence::AsSaid < Precedence::Last);

@@ -28,7 +28,7 @@ pub mod value;
 #[cfg(test)]
 mod tests;
 
-pub use error::{FioError, FioErrors, Place, Warning};
+pub use error::{FioError, FioErrors, Warning, WordLocation};
 pub use invocation::{Action, Eta, Invocation, OutputFormat, Trigger};
 pub use job::{FioJob, SaidOption};
 pub use machine::{Files, Machine, MissingFile};
